@@ -1,0 +1,75 @@
+// Finds the assets folder and the scenes in it.
+#include "apps/cli/assets.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "apps/scene/nearest.h"
+#include "core/error.h"
+
+namespace coppice::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_folder(const fs::path& path) {
+  std::error_code status;
+  return fs::is_directory(path, status);
+}
+
+std::vector<fs::path> usual_places() {
+  std::vector<fs::path> places;
+  std::error_code status;
+  const fs::path program = fs::read_symlink("/proc/self/exe", status);
+  if (!status) places.push_back(program.parent_path().parent_path() / "share" / "coppice" / "assets");
+#ifdef COPPICE_SOURCE_DIR
+  places.push_back(fs::path(COPPICE_SOURCE_DIR) / "assets");
+#endif
+  return places;
+}
+
+}  // namespace
+
+std::optional<fs::path> find_assets_folder() {
+  if (const char* named = std::getenv("COPPICE_ASSETS"); named && *named) {
+    if (is_folder(named)) return fs::path(named);
+    throw Error(ErrorCode::kUsage, fmt::format("COPPICE_ASSETS names '{}', which is not a folder", named));
+  }
+  for (const fs::path& place : usual_places()) {
+    if (is_folder(place)) return place;
+  }
+  return std::nullopt;
+}
+
+std::vector<fs::path> list_scene_files() {
+  std::vector<fs::path> files;
+  const std::optional<fs::path> assets = find_assets_folder();
+  if (!assets || !is_folder(*assets / "scenes")) return files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(*assets / "scenes")) {
+    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+fs::path resolve_scene(const std::string& typed) {
+  std::error_code status;
+  if (fs::exists(typed, status)) return typed;
+  const std::vector<fs::path> files = list_scene_files();
+  std::vector<std::string> names;
+  for (const fs::path& file : files) {
+    names.push_back(file.stem().string());
+    if (typed == names.back() || typed == file.filename().string()) return file;
+  }
+  const std::string stem = fs::path(typed).stem().string();
+  const auto near = scene::nearest_name(stem, names);
+  const std::string hint = near            ? fmt::format("did you mean '{}'?", *near)
+                           : names.empty() ? "no scenes are installed; give the path of a file"
+                                           : fmt::format("the scenes are {}", fmt::join(names, ", "));
+  throw Error(ErrorCode::kUsage, fmt::format("no scene '{}'; {}", typed, hint));
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,255 @@
+// The `coppice` command line: the grammar (CLI11), the commands, and how an error becomes one line and an
+// exit code.
+#include "apps/cli/commands.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <ostream>
+
+#include "apps/cli/assets.h"
+#include "apps/cli/system_info.h"
+#include "apps/scene/nearest.h"
+#include "core/check.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace coppice::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string scene;
+  std::string output_folder;
+  std::optional<int> frames;
+  std::vector<std::string> assignments;
+  DeviceChoice device = DeviceChoice::kAuto;
+  bool overwrite = false;
+  bool keys = false;
+  bool clear = false;
+};
+
+struct Grammar {
+  explicit Grammar(Arguments& arguments);
+
+  CLI::App app{"Simulations on sparse grids: a scene in, frames out."};
+  CLI::App* run = nullptr;
+  CLI::App* list = nullptr;
+  CLI::App* info = nullptr;
+  CLI::App* cache = nullptr;
+};
+
+Grammar::Grammar(Arguments& arguments) {
+  app.name("coppice");
+  app.set_version_flag("--version", version_text());
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done, 1 failure, 2 usage, 130 interrupted. COPPICE_LOG=debug|info|warning|error|off "
+      "sets "
+      "what is logged.");
+
+  run = app.add_subcommand("run", "simulate a scene and write its frames");
+  run->add_option("SCENE", arguments.scene, "a scene file, or the name of one that `coppice list` shows")
+      ->required();
+  run->add_option("-o,--output", arguments.output_folder, "folder for what is written (default: out/<scene>)")
+      ->type_name("DIR");
+  run->add_option("--frames", arguments.frames, "how many frames (short for --set time.frames=N)")
+      ->type_name("N");
+  run->add_option("--set", arguments.assignments, "change a key of the scene; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  const std::map<std::string, DeviceChoice> devices{
+      {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
+  run->add_option_function<std::string>(
+         "--device", [&arguments, devices](const std::string& name) { arguments.device = devices.at(name); },
+         "where it runs: auto takes the GPU when there is one")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+
+  run->add_flag("--overwrite", arguments.overwrite, "replace frames that are already in the folder");
+
+  list = app.add_subcommand("list", "the scenes that come with the program");
+  list->add_flag("--keys", arguments.keys, "the reference of all keys of a scene file instead (Markdown)");
+  info = app.add_subcommand("info", "what this machine and build can do, for bug reports");
+  cache = app.add_subcommand("cache", "the cache of compiled kernels: where it is and how large");
+  cache->add_flag("--clear", arguments.clear, "empty it");
+}
+
+// The names that could have been meant instead of `typed`: subcommands at first, then the subcommand's flags.
+std::vector<std::string> known_words(const Grammar& grammar, std::string_view typed) {
+  std::vector<std::string> words;
+  const std::vector<CLI::App*> chosen = grammar.app.get_subcommands();
+  const CLI::App& app = chosen.empty() ? grammar.app : *chosen.front();
+  if (typed.starts_with("-")) {
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+      for (const std::string& name : option->get_snames()) words.push_back("-" + name);
+    }
+  } else if (chosen.empty()) {
+    for (const CLI::App* command : grammar.app.get_subcommands({})) words.push_back(command->get_name());
+  }
+  return words;
+}
+
+// One sentence of our own for the mistakes that people make; CLI11's for the rest.
+std::string usage_message(const Grammar& grammar, const std::vector<std::string>& words,
+                          const CLI::ParseError& error) {
+  const std::vector<CLI::App*> chosen = grammar.app.get_subcommands();
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const bool lacks_command = chosen.empty() && !words.empty();
+  if (!is_extra && !lacks_command) {
+    if (words.empty()) return "no command; try coppice --help";
+    return error.what();
+  }
+  const std::vector<std::string> extras = grammar.app.remaining(true);
+  const std::string typed = extras.empty() ? words.front() : extras.front();
+  const bool is_flag = typed.starts_with("-");
+  const char* what = is_flag ? "unknown flag" : chosen.empty() ? "unknown command" : "unexpected argument";
+  // "--frame=10": the flag is what stands before the value.
+  const std::string name = typed.substr(0, is_flag ? typed.find('=') : std::string::npos);
+  const auto near = scene::nearest_name(name, known_words(grammar, name));
+  return near ? fmt::format("{} '{}'; did you mean '{}'?", what, name, *near)
+              : fmt::format("{} '{}'; try coppice{} --help", what, name,
+                            chosen.empty() ? "" : " " + chosen.front()->get_name());
+}
+
+void apply_log_level() {
+  const char* name = std::getenv("COPPICE_LOG");
+  if (!name || !*name) return;
+  const std::optional<LogLevel> level = parse_log_level(name);
+  if (!level) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("COPPICE_LOG must be debug, info, warning, error or off, not '{}'", name));
+  }
+  set_log_level(*level);
+}
+
+int run_command(const Arguments& arguments, const CliHooks& hooks, const std::atomic<bool>& stop) {
+  COPPICE_CHECK(static_cast<bool>(hooks.run), "the program gave no way to run a scene");
+  std::vector<scene::SceneOverride> overrides;
+  for (const std::string& assignment : arguments.assignments) {
+    overrides.push_back(scene::SceneOverride::set(assignment));
+  }
+  if (arguments.frames) {
+    overrides.push_back(
+        {fmt::format("--frames {}", *arguments.frames), fmt::format("time.frames={}", *arguments.frames)});
+  }
+  RunOptions options;
+  options.scene = scene::load_scene(resolve_scene(arguments.scene), overrides);
+  options.output_folder = arguments.output_folder.empty() ? fs::path("out") / options.scene.file.stem()
+                                                          : fs::path(arguments.output_folder);
+  options.device = arguments.device;
+  options.overwrite = arguments.overwrite;
+  return hooks.run(options, stop) == RunOutcome::kFinished ? kExitDone : kExitInterrupted;
+}
+
+void print_table(std::ostream& out, const std::vector<InfoLine>& lines) {
+  std::size_t width = 0;
+  for (const InfoLine& line : lines) width = std::max(width, line.name.size());
+  for (const InfoLine& line : lines) fmt::print(out, "{:<{}}  {}\n", line.name, width, line.value);
+}
+
+int list_command(const Arguments& arguments, std::ostream& out) {
+  if (arguments.keys) {
+    out << scene::describe_scene();
+    return kExitDone;
+  }
+  const std::vector<fs::path> files = list_scene_files();
+  if (files.empty())
+    throw Error(ErrorCode::kNotFound, "no scenes found; COPPICE_ASSETS can name the assets folder");
+  std::vector<InfoLine> lines;
+  for (const fs::path& file : files) {
+    const scene::SceneConfig scene = scene::load_scene(file);
+    lines.push_back({file.stem().string(), fmt::format("{}-D  {}", scene.dim, scene.description)});
+  }
+  print_table(out, lines);
+  return kExitDone;
+}
+
+std::string size_text(std::int64_t size_bytes) {
+  if (size_bytes < 1024) return fmt::format("{} B", size_bytes);
+  const double kib = static_cast<double>(size_bytes) / 1024.0;
+  return kib < 1024.0 ? fmt::format("{:.1f} KiB", kib) : fmt::format("{:.1f} MiB", kib / 1024.0);
+}
+
+std::string cache_text(const CacheSummary& cache) {
+  return fmt::format("{} ({} kernel{}, {})", cache.folder.string(), cache.entries,
+                     cache.entries == 1 ? "" : "s", size_text(cache.size_bytes));
+}
+
+int info_command(std::ostream& out, const CliHooks& hooks) {
+  std::vector<InfoLine> lines = system_info();
+  if (hooks.info) std::ranges::copy(hooks.info(), std::back_inserter(lines));
+  if (hooks.cache) lines.push_back({"kernel cache", cache_text(hooks.cache())});
+  print_table(out, lines);
+  return kExitDone;
+}
+
+int cache_command(const Arguments& arguments, std::ostream& out, const CliHooks& hooks) {
+  COPPICE_CHECK(hooks.cache && hooks.clear_cache, "the program gave no way to reach the kernel cache");
+  out << (arguments.clear ? "cleared " + cache_text(hooks.clear_cache()) : cache_text(hooks.cache())) << "\n";
+  return kExitDone;
+}
+
+int dispatch(const Grammar& grammar, const Arguments& arguments, std::ostream& out, const CliHooks& hooks,
+             const std::atomic<bool>& stop) {
+  if (grammar.run->parsed()) return run_command(arguments, hooks, stop);
+  if (grammar.list->parsed()) return list_command(arguments, out);
+  if (grammar.info->parsed()) return info_command(out, hooks);
+  return cache_command(arguments, out, hooks);
+}
+
+// One line whatever the message holds: file names and library messages may have line breaks in them.
+void print_error(std::ostream& err, std::string message) {
+  std::ranges::replace_if(
+      message, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  err << "coppice: error: " << message << "\n";
+}
+
+int exit_code_of(ErrorCode code) {
+  if (code == ErrorCode::kUsage) return kExitUsage;
+  return code == ErrorCode::kCancelled ? kExitInterrupted : kExitFailure;
+}
+
+int parse_and_dispatch(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
+                       const CliHooks& hooks, const std::atomic<bool>& stop) {
+  Arguments arguments;
+  Grammar grammar(arguments);
+  try {
+    grammar.app.parse(argc, argv);
+  } catch (const CLI::Success& help) {  // --help and --version
+    std::ostream& nowhere = err;        // CLI11 prints nothing to it on success
+    return grammar.app.exit(help, out, nowhere);
+  } catch (const CLI::ParseError& error) {
+    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    print_error(err, usage_message(grammar, words, error));
+    return kExitUsage;
+  }
+  apply_log_level();
+  return dispatch(grammar, arguments, out, hooks, stop);
+}
+
+}  // namespace
+
+int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err, const CliHooks& hooks,
+            const std::atomic<bool>& stop) {
+  try {
+    return parse_and_dispatch(argc, argv, out, err, hooks, stop);
+  } catch (const Error& error) {
+    print_error(err, error.what());
+    return exit_code_of(error.code());
+  } catch (const std::bad_alloc&) {
+    print_error(err, "out of memory");
+  } catch (const std::exception& error) {
+    print_error(err, error.what());
+  }
+  return kExitFailure;
+}
+
+}  // namespace coppice::cli

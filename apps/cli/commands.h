@@ -1,0 +1,66 @@
+// The `coppice` command line: parses arguments, prints the lists, and hands real work to hooks.
+//
+// Exit codes: 0 done, 1 failure, 2 usage (a bad flag, an unknown scene, a mistake in a scene file or an
+// override), 130 interrupted. Every error is exactly one line on `err`: "coppice: error: ...". Nothing else
+// is written there.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "apps/scene/scene.h"
+
+namespace coppice::cli {
+
+constexpr int kExitDone = 0;
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+constexpr int kExitInterrupted = 130;
+
+enum class DeviceChoice { kAuto, kCpu, kCuda };
+
+// `coppice run`: the scene already holds --frames and --set.
+struct RunOptions {
+  scene::SceneConfig scene;
+  std::filesystem::path output_folder;  // "out/<scene name>" unless -o names one; may not exist yet
+  DeviceChoice device = DeviceChoice::kAuto;
+  bool overwrite = false;  // frames that are in output_folder may be replaced
+};
+
+enum class RunOutcome { kFinished, kInterrupted };
+
+// One line of `coppice info`.
+struct InfoLine {
+  std::string name;
+  std::string value;
+};
+
+struct CacheSummary {
+  std::filesystem::path folder;
+  std::int64_t entries = 0;
+  std::int64_t size_bytes = 0;
+};
+
+// What the program provides. All are called on the calling thread and may throw coppice::Error.
+struct CliHooks {
+  // Polls `stop` after each frame; when it is set, returns kInterrupted with every file whole.
+  std::function<RunOutcome(const RunOptions& options, const std::atomic<bool>& stop)> run;
+  std::function<std::vector<InfoLine>()>
+      info;  // lines that need the program's libraries: LLVM, OpenGL, OpenVDB
+  std::function<CacheSummary()> cache;
+  std::function<CacheSummary()> clear_cache;  // returns what was removed
+};
+
+// The hooks of the real program. Defined beside the solver, not here.
+CliHooks make_cli_hooks();
+
+// Runs one command line (argv[0] is the program) and returns the exit code. Throws nothing.
+int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err, const CliHooks& hooks,
+            const std::atomic<bool>& stop);
+
+}  // namespace coppice::cli

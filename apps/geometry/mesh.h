@@ -1,0 +1,70 @@
+// Triangle meshes: loading (OBJ, PLY), checking, placing, and counting open edges.
+//
+// Every function that reads a file or a text throws coppice::Error whose location is the file and, for text
+// formats, the line. A mesh that load_mesh() returns has at least one triangle of non-zero area, finite
+// vertices and indices that are all in range. Nothing here keeps state; all functions may be called from
+// several threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/math.h"
+
+namespace coppice {
+
+// Triangles are counter-clockwise seen from outside.
+struct TriangleMesh {
+  std::vector<Vec3f> vertices;   // f32[n_vertices][3], in the file's unit until transformed
+  std::vector<Vec3i> triangles;  // i32[n_triangles][3], indices into `vertices`
+};
+
+// Reads the mesh at `path`; the extension (.obj or .ply, any case) names the format.
+// Errors: kNotFound (no such file), kIo (unreadable), kInvalidArgument (unknown extension, bad content),
+// kDataLoss (fewer elements than the file promises).
+TriangleMesh load_mesh(const std::string& path);
+
+// The two parsers behind load_mesh(), for text that is already in memory; `name` is what errors call it.
+// OBJ: polygons are cut into fans, negative and `v/vt/vn` indices are understood, all but `v` and `f` is
+// ignored. PLY: ascii and both binary byte orders; polygons are cut into fans, other elements and properties
+// are skipped.
+TriangleMesh parse_obj(std::string_view text, const std::string& name);
+TriangleMesh parse_ply(std::string_view bytes, const std::string& name);
+
+// Throws unless `mesh` keeps the promises at the top of this file. `name` is what the error calls the mesh.
+void check_mesh(const TriangleMesh& mesh, const std::string& name);
+
+// The box around all vertices that a triangle uses.
+Aabb3f mesh_bounds(const TriangleMesh& mesh);
+
+// The enclosed volume, summed over signed tetrahedra in double; positive when the triangles face outward. For
+// an open mesh it is an estimate: each hole is closed by a cone to the middle of the bounds.
+double signed_volume(const TriangleMesh& mesh);
+
+// world = rotation * (scale * mesh) + translation.
+struct MeshTransform {
+  float scale = 1.0f;
+  Mat3f rotation = Mat3f::Identity();
+  Vec3f translation = Vec3f::Zero();
+};
+void transform_mesh(TriangleMesh& mesh, const MeshTransform& world_from_mesh);
+
+// The rotation about x, then y, then z, angles in degrees.
+Mat3f rotation_from_euler_degrees(const Vec3f& angles_deg);
+
+// Scales uniformly and moves `mesh` so that its bounds touch `box` on the tightest axis and share its middle.
+// Throws kInvalidArgument when `box` is empty or not finite.
+void fit_mesh_into(TriangleMesh& mesh, const Aabb3f& box);
+
+// Turns every triangle over.
+void flip_orientation(TriangleMesh& mesh);
+
+// Edges that as many triangles do not cross one way as the other: 0 means closed and oriented, so that the
+// winding number is an integer everywhere off the surface. An edge with two triangles on it that face alike
+// counts as open; one where two closed parts touch (four triangles) does not. Vertices at the same position
+// count as one, so that a "triangle soup" written with three vertices per triangle is not all edges.
+int64_t open_edge_count(const TriangleMesh& mesh);
+
+}  // namespace coppice

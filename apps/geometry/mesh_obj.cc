@@ -1,0 +1,169 @@
+// The Wavefront OBJ reader.
+//
+// Ours and not tinyobjloader's (2.0rc10, Debian 12): that one reads `v nan 0 0` and `v x 0 0` as zeros
+// without an error, and reports an index out of range as a warning only.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "apps/geometry/mesh.h"
+#include "core/error.h"
+
+namespace coppice {
+namespace {
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+// The next word of `line`, which loses it; empty at the end of the line.
+std::string_view next_word(std::string_view& line) {
+  size_t begin = 0;
+  while (begin < line.size() && is_blank(line[begin])) ++begin;
+  size_t end = begin;
+  while (end < line.size() && !is_blank(line[end])) ++end;
+  const std::string_view word = line.substr(begin, end - begin);
+  line.remove_prefix(end);
+  return word;
+}
+
+class ObjParser {
+ public:
+  ObjParser(std::string_view text, const std::string& name) : rest_(text), name_(name) {}
+
+  TriangleMesh parse() {
+    std::string_view line;
+    while (next_line(line)) {
+      const std::string_view keyword = next_word(line);
+      if (keyword == "v") parse_vertex(line);
+      if (keyword == "f") parse_face(line);
+    }
+    check_indices();
+    check_mesh(mesh_, name_);
+    return std::move(mesh_);
+  }
+
+ private:
+  // One logical line without its comment: a `\` at the end of a line joins it with the next.
+  bool next_line(std::string_view& line) {
+    if (rest_.empty()) return false;
+    line_ += 1 + joined_;
+    joined_ = 0;
+    line = take_physical_line();
+    if (line.empty() || line.back() != '\\') return true;
+    buffer_.clear();
+    while (!line.empty() && line.back() == '\\') {
+      buffer_.append(line.substr(0, line.size() - 1)).push_back(' ');
+      line = take_physical_line();
+      ++joined_;
+    }
+    buffer_.append(line);
+    line = buffer_;
+    return true;
+  }
+
+  std::string_view take_physical_line() {
+    const size_t end = std::min(rest_.find('\n'), rest_.size());
+    std::string_view line = rest_.substr(0, end);
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    line = line.substr(0, std::min(line.find('#'), line.size()));
+    while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
+    return line;
+  }
+
+  [[noreturn]] void fail(const std::string& message) const {
+    throw Error(ErrorCode::kInvalidArgument, message, {name_, line_});
+  }
+
+  float parse_float(std::string_view word) const {
+    if (!word.empty() && word[0] == '+') word.remove_prefix(1);
+    double value = 0;
+    const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (word.empty() || end != word.data() + word.size()) {
+      fail(fmt::format("vertex {}: expected a number, found '{}'", mesh_.vertices.size(), word));
+    }
+    // from_chars leaves `value` alone when it over- or underflows; strtod says which.
+    if (status == std::errc::result_out_of_range) value = std::strtod(std::string(word).c_str(), nullptr);
+    return static_cast<float>(value);
+  }
+
+  void parse_vertex(std::string_view line) {
+    Vec3f p;
+    for (int axis = 0; axis < 3; ++axis) {
+      const std::string_view word = next_word(line);
+      if (word.empty())
+        fail(fmt::format("vertex {} has {} coordinates, expected 3", mesh_.vertices.size(), axis));
+      p[axis] = parse_float(word);
+    }
+    if (!p.allFinite()) {
+      fail(fmt::format("vertex {} is not finite: ({}, {}, {})", mesh_.vertices.size(), p[0], p[1], p[2]));
+    }
+    if (mesh_.vertices.size() >= static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+      fail("the mesh has more than 2^31 - 1 vertices");
+    }
+    mesh_.vertices.push_back(p);
+  }
+
+  // `7`, `7/1`, `7//3`, `7/1/3`; negative counts back from the newest vertex. Returns a zero-based index.
+  int32_t parse_index(std::string_view word) const {
+    const std::string_view number = word.substr(0, std::min(word.find('/'), word.size()));
+    int64_t index = 0;
+    const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), index);
+    if (number.empty() || status != std::errc() || end != number.data() + number.size()) {
+      fail(fmt::format("expected a vertex index, found '{}'", word));
+    }
+    if (index == 0) fail("vertex index 0 in a face, expected 1 or more (or negative)");
+    const int64_t zero_based = index > 0 ? index - 1 : static_cast<int64_t>(mesh_.vertices.size()) + index;
+    if (zero_based < 0 || zero_based > std::numeric_limits<int32_t>::max()) {
+      fail(fmt::format("vertex index {} is out of range: {} vertices so far", index, mesh_.vertices.size()));
+    }
+    return static_cast<int32_t>(zero_based);
+  }
+
+  // A fan is right for concave polygons too, as far as the winding number goes: the signed triangles have the
+  // polygon's boundary, and for a plane polygon that alone decides.
+  void parse_face(std::string_view line) {
+    int corners = 0;
+    Vec3i triangle = Vec3i::Zero();
+    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
+      const int32_t index = parse_index(word);
+      if (corners == 0) triangle[0] = index;
+      triangle[1] = triangle[2];
+      triangle[2] = index;
+      if (++corners < 3) continue;
+      mesh_.triangles.push_back(triangle);
+      triangle_lines_.push_back(line_);
+    }
+    if (corners < 3) fail(fmt::format("a face has {} corners, expected 3 or more", corners));
+  }
+
+  // Positive indices may name vertices further down, so they are checked at the end.
+  void check_indices() const {
+    for (size_t t = 0; t < mesh_.triangles.size(); ++t) {
+      const int64_t largest = mesh_.triangles[t].maxCoeff();
+      if (largest < static_cast<int64_t>(mesh_.vertices.size())) continue;
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("vertex index {} is out of range: the file has {} vertices", largest + 1,
+                              mesh_.vertices.size()),
+                  {name_, triangle_lines_[t]});
+    }
+  }
+
+  std::string_view rest_;
+  const std::string& name_;
+  std::string buffer_;  // a line that was joined from several
+  int line_ = 0;
+  int joined_ = 0;
+  TriangleMesh mesh_;
+  std::vector<int> triangle_lines_;  // line of each triangle's face
+};
+
+}  // namespace
+
+TriangleMesh parse_obj(std::string_view text, const std::string& name) {
+  return ObjParser(text, name).parse();
+}
+
+}  // namespace coppice

@@ -1,0 +1,78 @@
+// Shapes that emit particles: sphere, box, cylinder, and closed (or nearly closed) meshes.
+//
+// Constructors throw coppice::Error(kInvalidArgument) on sizes that are not positive and finite. After
+// construction a shape is constant, and any thread may ask it. In 2-D only the plane z = 0 counts: a disc is
+// a sphere there, a rectangle a box.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "apps/geometry/mesh.h"
+#include "apps/geometry/winding_number.h"
+#include "core/math.h"
+
+namespace coppice {
+
+class Shape {
+ public:
+  virtual ~Shape() = default;
+  virtual bool contains(const Vec3f& point) const = 0;
+  virtual Aabb3f bounds() const = 0;  // finite; contains() is false outside it
+};
+
+class SphereShape final : public Shape {
+ public:
+  SphereShape(const Vec3f& centre, float radius);
+  bool contains(const Vec3f& point) const override;
+  Aabb3f bounds() const override;
+
+ private:
+  Vec3f centre_;
+  float radius_;
+};
+
+class BoxShape final : public Shape {
+ public:
+  BoxShape(const Vec3f& min, const Vec3f& max);
+  bool contains(const Vec3f& point) const override;
+  Aabb3f bounds() const override { return box_; }
+
+ private:
+  Aabb3f box_;
+};
+
+// Solid, with flat caps at `a` and `b`, the ends of its axis.
+class CylinderShape final : public Shape {
+ public:
+  CylinderShape(const Vec3f& a, const Vec3f& b, float radius);
+  bool contains(const Vec3f& point) const override;
+  Aabb3f bounds() const override;
+
+ private:
+  Vec3f a_, axis_;  // axis_ is b - a
+  float radius_;
+};
+
+enum class OpenMesh { kWarn, kRefuse };
+
+// The points where the winding number is above one half, within the mesh's bounds.
+class MeshShape final : public Shape {
+ public:
+  // A mesh with open edges is logged as a warning that counts them, or refused with kInvalidArgument. A mesh
+  // that is inside out is turned over, with a warning. `name` is what messages call it.
+  MeshShape(TriangleMesh mesh, const std::string& name, OpenMesh open_mesh = OpenMesh::kWarn);
+  bool contains(const Vec3f& point) const override;
+  Aabb3f bounds() const override { return bounds_; }
+  float winding_number(const Vec3f& point) const { return winding_number_(point); }
+
+ private:
+  Aabb3f bounds_;
+  WindingNumber winding_number_;
+};
+
+// The 2-D shapes: a sphere around (x, y, 0), a box that z = 0 cuts.
+std::unique_ptr<Shape> make_disc(const Vec2f& centre, float radius);
+std::unique_ptr<Shape> make_rectangle(const Vec2f& min, const Vec2f& max);
+
+}  // namespace coppice

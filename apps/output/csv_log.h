@@ -1,0 +1,39 @@
+// A table of per-frame numbers as CSV: the header once, then one row per frame.
+//
+// Rows are appended, each by one write() and an fdatasync(), instead of rewriting the file and renaming it: a
+// run of n frames then writes O(n) bytes and not O(n^2), and the file can be followed (`tail -f`) while the
+// run goes on. A killed process leaves whole rows, because a row is one system call; a row that was cut short
+// (a full disk) is truncated away before the error is reported. The other outputs, which nobody reads while
+// they grow, are written by AtomicFile.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace coppice {
+
+class CsvLog {
+ public:
+  // Creates `path`, or empties it, and writes the header. Column names hold no comma, quote or line break.
+  // Throws Error(kIo).
+  CsvLog(std::string path, std::vector<std::string> columns);
+  CsvLog(const CsvLog&) = delete;
+  CsvLog& operator=(const CsvLog&) = delete;
+  ~CsvLog();
+
+  // One value per column, written with the fewest digits that read back as the same double. Blocks until the
+  // row is on disk. Throws Error(kIo), which names the file and the reason; the rows before stay.
+  void write_row(std::span<const double> values);
+
+ private:
+  void append_line(const std::string& line);
+
+  std::string path_;
+  size_t n_columns_;
+  int descriptor_ = -1;
+  int64_t size_bytes_ = 0;  // of the whole rows
+};
+
+}  // namespace coppice

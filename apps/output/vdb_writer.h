@@ -1,0 +1,67 @@
+// Writes a grid's density as an OpenVDB volume, through a plugin that is loaded when first needed.
+//
+// OpenVDB and what it pulls in are 60 MB and more, so nothing but `libcoppice_vdb.so` links it (see
+// vdb/vdb_plugin.h for its entry points). A build or an installation without the plugin works, and says once
+// what is missing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/math.h"
+
+namespace coppice {
+
+// A sparse 3-D scalar field in cubic blocks. Voxel (i, j, k) has its centre at origin + voxel_size * (i, j,
+// k).
+struct VdbVolume {
+  std::string grid_name = "density";
+  float voxel_size = 0;           // in the world's unit
+  Vec3f origin = Vec3f::Zero();   // world position of voxel (0, 0, 0)
+  int block_size_log2 = 2;        // a block is 2^this voxels wide, 0 to 6
+  std::span<const Vec3i> blocks;  // [n_blocks] lowest voxel of each block; no two overlap
+  std::span<const float>
+      values;  // [n_blocks][2^log2][2^log2][2^log2], x slowest, z fastest; 0 is "not active"
+};
+
+// What a volume file holds, for tests and `info`.
+struct VdbSummary {
+  double sum = 0;             // over the active voxels
+  int64_t n_active = 0;       // active voxels
+  Vec3i min = Vec3i::Zero();  // their bounds, both inclusive
+  Vec3i max = Vec3i::Zero();
+  Vec3d voxel_size = Vec3d::Zero();
+  Vec3d origin = Vec3d::Zero();
+};
+
+class VdbWriter {
+ public:
+  // Where the plugin is looked for: beside the program, in ../lib and in ../lib/coppice.
+  static std::vector<std::string> plugin_candidates();
+
+  // Loads the first candidate that exists. Does not throw: without one, or when it does not load,
+  // is_available() is false and why_not() says why. The library stays loaded until the process ends.
+  explicit VdbWriter(const std::vector<std::string>& candidates = plugin_candidates());
+
+  bool is_available() const { return write_ != nullptr; }
+  const std::string& why_not() const { return why_not_; }
+
+  // Writes `path` whole or not at all and returns true; without the plugin logs a warning, the first time
+  // only, and returns false. One thread at a time. Errors: kIo.
+  bool write(const std::string& path, const VdbVolume& volume);
+
+  // Reads a volume back. Errors: kUnavailable without the plugin, kIo.
+  VdbSummary read_summary(const std::string& path, const std::string& grid_name) const;
+
+ private:
+  void load(const std::string& path);
+
+  void* write_ = nullptr;  // entry points of the plugin
+  void* summarize_ = nullptr;
+  std::string why_not_;
+  bool has_warned_ = false;
+};
+
+}  // namespace coppice

@@ -1,0 +1,27 @@
+// Colours: palettes of materials and colour maps of numbers.
+//
+// Maps are evaluated from a dozen control colours of our own choosing, joined smoothly; they follow
+// the look of the maps whose names they bear without reproducing their tables.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/math.h"
+
+namespace coppice::render {
+
+using Rgb = Vec3f;  // sRGB-encoded, each in [0, 1]
+
+enum class ColorMap { kViridis, kInferno, kMagma, kTurbo, kCoolwarm, kGray };
+
+// The colour at t; below 0 and above 1 the map's ends, and grey for a value that is not a number.
+Rgb color_at(ColorMap map, float t);
+
+// "viridis", "inferno", "magma", "turbo", "coolwarm", "gray".
+std::string_view name_of(ColorMap map);
+
+// Colours of materials: jelly, snow, water, sand, then others that differ from them and from each other.
+std::span<const Rgb> default_palette();
+
+}  // namespace coppice::render

@@ -1,0 +1,35 @@
+// Frames without a window: a context, a target and a ParticleRenderer in one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "apps/render/gl_context.h"
+#include "apps/render/image.h"
+#include "apps/render/offscreen_target.h"
+#include "apps/render/particle_renderer.h"
+
+namespace coppice::render {
+
+class Renderer {
+ public:
+  // Throws Error(kUnavailable), one line that says what to install, on a machine without OpenGL 3.3;
+  // kInvalidArgument when the frame is not of 1 to 16384 pixels a side.
+  Renderer(int width, int height, const RenderOptions& options = {});
+  ~Renderer();
+
+  // Draws and waits. From one thread at a time; the thread may change between calls.
+  Image render(const RenderScene& scene);
+
+  // Driver and version, for `coppice info` and the log.
+  const std::string& description() const { return context_.description(); }
+
+ private:
+  GlContext context_;
+  int width_;
+  int height_;
+  std::unique_ptr<OffscreenTarget> target_;
+  std::unique_ptr<ParticleRenderer> particles_;
+};
+
+}  // namespace coppice::render

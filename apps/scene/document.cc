@@ -1,0 +1,197 @@
+// Reads TOML text and merges KEY.PATH=VALUE overrides into it without losing where a value came from.
+//
+// Every node carries the name of its source in toml++'s source_region: the file's name, or the override's
+// origin. Nodes are moved, never copied, because toml++ copies a node without its source.
+#include "apps/scene/document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "apps/scene/document_impl.h"
+
+namespace coppice::scene {
+namespace {
+
+Error override_error(const SceneOverride& override, const std::string& message) {
+  return input_error({override.origin, 0, 0}, message);
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto is_space = [](unsigned char c) { return std::isspace(c) != 0; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool is_bare_key(std::string_view text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
+}
+
+// A value that needs no quotes on a command line: water, ../meshes/knot.obj. Numbers and dates start with
+// other characters or parse as TOML, and are never offered to this.
+bool is_bare_word(std::string_view text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) || std::string_view("_-./").find(c) != std::string_view::npos;
+  };
+  const auto starts_word = [](unsigned char c) {
+    return std::isalpha(c) || c == '_' || c == '/' || c == '.';
+  };
+  return !text.empty() && starts_word(text.front()) && std::ranges::all_of(text, plain);
+}
+
+std::optional<std::size_t> parse_index(std::string_view text) {
+  std::size_t index = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return index;
+}
+
+// "emitter[0].radius" -> emitter, 0, radius.
+std::vector<std::string> split_path(const SceneOverride& override, std::string_view path) {
+  std::string dotted;
+  for (const char c : path) {
+    if (c == '[') dotted += '.';
+    if (c != '[' && c != ']') dotted += c;
+  }
+  std::vector<std::string> segments(1);
+  for (const char c : dotted) {
+    if (c == '.') {
+      segments.emplace_back();
+    } else {
+      segments.back() += c;
+    }
+  }
+  if (!std::ranges::all_of(segments, is_bare_key)) {
+    throw override_error(override,
+                         fmt::format("'{}' is not a key path such as time.frames or emitter.0.radius", path));
+  }
+  return segments;
+}
+
+// A table in which the path `segments[first...]` holds the value; its nodes name the override as their
+// source.
+toml::table parse_assignment(const SceneOverride& override, const std::vector<std::string>& segments,
+                             std::size_t first, std::string_view value) {
+  std::string key = segments[first];
+  for (std::size_t i = first + 1; i < segments.size(); ++i) key += "." + segments[i];
+  try {
+    return toml::parse(fmt::format("{} = {}", key, value), override.origin);
+  } catch (const toml::parse_error& error) {
+    if (is_bare_word(value)) return toml::parse(fmt::format("{} = \"{}\"", key, value), override.origin);
+    throw override_error(override, fmt::format("the value '{}' is not TOML: {}", value, error.description()));
+  }
+}
+
+toml::node& element_of(const SceneOverride& override, toml::array& array, const std::string& segment,
+                       const std::string& path) {
+  const std::optional<std::size_t> index = parse_index(segment);
+  if (!index || *index >= array.size()) {
+    throw override_error(override, fmt::format("'{}' has {} element{}; '{}' is not the index of one", path,
+                                               array.size(), array.size() == 1 ? "" : "s", segment));
+  }
+  return array[*index];
+}
+
+struct Assignment {
+  std::vector<std::string> segments;
+  std::string_view value;
+};
+
+Assignment split_assignment(const SceneOverride& override) {
+  const std::string_view text = override.assignment;
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) throw override_error(override, "expected KEY.PATH=VALUE");
+  const std::string_view value = trimmed(text.substr(equals + 1));
+  if (value.empty()) throw override_error(override, "no value after '='");
+  // A line break would end the value and start another assignment.
+  if (value.find_first_of("\r\n") != std::string_view::npos)
+    throw override_error(override, "the value spans lines");
+  return {split_path(override, trimmed(text.substr(0, equals))), value};
+}
+
+void apply(const SceneOverride& override, toml::table& root) {
+  const Assignment assignment = split_assignment(override);
+  toml::node* at = &root;
+  std::string path;
+  for (std::size_t i = 0; i < assignment.segments.size(); ++i) {
+    const std::string& segment = assignment.segments[i];
+    const bool last = i + 1 == assignment.segments.size();
+    if (toml::array* array = at->as_array()) {
+      toml::node& element = element_of(override, *array, segment, path);
+      if (last) {
+        toml::table holder = parse_assignment(override, assignment.segments, i, assignment.value);
+        const auto position = array->begin() + static_cast<std::ptrdiff_t>(*parse_index(segment));
+        holder.begin()->second.visit([&](auto& value) { array->replace(position, std::move(value)); });
+        return;
+      }
+      at = &element;
+    } else if (toml::table* table = at->as_table()) {
+      toml::node* child = table->get(segment);
+      if (last || !child) {
+        toml::table holder = parse_assignment(override, assignment.segments, i, assignment.value);
+        holder.begin()->second.visit(
+            [&](auto& value) { table->insert_or_assign(segment, std::move(value)); });
+        return;
+      }
+      at = child;
+    } else {
+      throw override_error(override, fmt::format("'{}' is a plain value and has no key '{}'", path, segment));
+    }
+    path += (path.empty() ? "" : ".") + segment;
+  }
+}
+
+}  // namespace
+
+Error input_error(const InputLocation& where, const std::string& message) {
+  return Error(ErrorCode::kUsage, message, where);
+}
+
+SceneOverride SceneOverride::set(std::string_view assignment) {
+  return {fmt::format("--set {}", assignment), std::string(assignment)};
+}
+
+Document::Document(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+Document::~Document() = default;
+
+Document Document::parse(std::string_view text, std::string file_name,
+                         std::span<const SceneOverride> overrides) {
+  auto impl = std::make_unique<Impl>();
+  impl->file_name = std::move(file_name);
+  try {
+    impl->root = toml::parse(text, impl->file_name);
+  } catch (const toml::parse_error& error) {
+    const toml::source_position at = error.source().begin;
+    throw input_error({impl->file_name, static_cast<int>(at.line), static_cast<int>(at.column)},
+                      fmt::format("not valid TOML: {}", error.description()));
+  }
+  for (const SceneOverride& override : overrides) apply(override, impl->root);
+  return Document(std::move(impl));
+}
+
+Document Document::load(const std::filesystem::path& path, std::span<const SceneOverride> overrides) {
+  std::error_code status;
+  if (std::filesystem::is_directory(path, status)) {
+    throw Error(ErrorCode::kIo, fmt::format("cannot read scene '{}': it is a folder", path.string()));
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw Error(ErrorCode::kIo,
+                fmt::format("cannot read scene '{}': no such file or no permission", path.string()));
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad())
+    throw Error(ErrorCode::kIo, fmt::format("cannot read scene '{}': the read failed", path.string()));
+  return parse(text, path.string(), overrides);
+}
+
+}  // namespace coppice::scene

@@ -1,0 +1,188 @@
+// Loads a scene: reads it through the schema, checks what no single key can, and fills in what depends on
+// other keys.
+#include "apps/scene/scene.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "core/error.h"
+
+namespace coppice::scene {
+namespace {
+
+using Aabb = coppice::Aabb<double, 3>;
+
+constexpr std::array<const char*, 6> kSideNames{"x_min", "x_max", "y_min", "y_max", "z_min", "z_max"};
+
+std::string element_path(const char* list, std::size_t index) { return fmt::format("{}[{}]", list, index); }
+
+void finish_domain(SceneConfig& scene) {
+  Domain& domain = scene.domain;
+  if (scene.dim == 2) domain.min.z() = domain.max.z() = 0.0;
+  for (int axis = 0; axis < scene.dim; ++axis) {
+    if (domain.max[axis] > domain.min[axis]) continue;
+    throw input_error(
+        domain.origin.of(domain.origin.has("max") ? "max" : "min"),
+        fmt::format("'domain.max' must be above 'domain.min' on every axis; on {} it is {} and {}",
+                    "xyz"[axis], domain.max[axis], domain.min[axis]));
+  }
+}
+
+void finish_walls(SceneConfig& scene) {
+  Walls& walls = scene.walls;
+  const std::array given{walls.x_min, walls.x_max, walls.y_min, walls.y_max, walls.z_min, walls.z_max};
+  for (std::size_t side = 0; side < given.size(); ++side) {
+    const bool exists = static_cast<int>(side) < 2 * scene.dim;
+    if (given[side] && !exists) {
+      throw input_error(walls.origin.of(kSideNames[side]),
+                        fmt::format("'walls.{}' does not apply here: dim = 2", kSideNames[side]));
+    }
+    walls.sides[side] = given[side].value_or(walls.all);
+  }
+}
+
+void finish_camera(SceneConfig& scene) {
+  Camera& camera = scene.output.camera;
+  if (scene.dim == 2 && scene.output.origin.has("camera")) {
+    throw input_error(scene.output.origin.of("camera"), "'output.camera' does not apply here: dim = 2");
+  }
+  const Vec3d size = scene.domain.max - scene.domain.min;
+  if (!camera.origin.has("target")) camera.target = scene.domain.min + 0.5 * size;
+  if (!camera.origin.has("position")) {
+    // Far enough that the sphere around the domain fills the picture's height.
+    const double half_fov_rad = 0.5 * camera.fov_deg * std::numbers::pi / 180.0;
+    const double distance_m = 0.5 * size.norm() / std::sin(half_fov_rad);
+    camera.position = camera.target + distance_m * Vec3d(0.35, 0.35, 1.0).normalized();
+  }
+  if ((camera.position - camera.target).norm() > 0.0) return;
+  throw input_error(camera.origin.of("position"),
+                    "'output.camera.position' and 'target' must be different places");
+}
+
+void finish_output(SceneConfig& scene) {
+  const Output& output = scene.output;
+  if (output.color_range && !(output.color_range->x() < output.color_range->y())) {
+    throw input_error(output.origin.of("color_range"),
+                      fmt::format("'output.color_range' must go up, not from {} to {}",
+                                  output.color_range->x(), output.color_range->y()));
+  }
+  finish_camera(scene);
+}
+
+// Around the shape with its rotation; nothing for a mesh, whose size only its file tells.
+std::optional<Aabb> bounds_of(const Emitter& emitter, int dim) {
+  Vec3d reach = Vec3d::Constant(emitter.radius);
+  if (emitter.shape == EmitterShape::kMesh) return std::nullopt;
+  if (emitter.shape == EmitterShape::kBox) reach.setConstant(emitter.half_size.norm());
+  if (emitter.shape == EmitterShape::kCylinder)
+    reach.setConstant(std::hypot(emitter.radius, emitter.half_height));
+  const bool is_turned = !emitter.rotate_deg.isZero(0.0);
+  if (!is_turned && emitter.shape == EmitterShape::kBox) reach = emitter.half_size;
+  if (!is_turned && emitter.shape == EmitterShape::kCylinder) reach.y() = emitter.half_height;
+  if (!is_turned && emitter.shape == EmitterShape::kCylinder) reach.x() = reach.z() = emitter.radius;
+  if (dim == 2) reach.z() = 0.0;
+  return Aabb{emitter.center - reach, emitter.center + reach};
+}
+
+void refuse_outside_domain(const SceneConfig& scene, const Emitter& emitter, const std::string& path) {
+  const std::optional<Aabb> bounds = bounds_of(emitter, scene.dim);
+  if (!bounds) return;
+  const Vec3d& low = scene.domain.min;
+  const Vec3d& high = scene.domain.max;
+  for (int axis = 0; axis < scene.dim; ++axis) {
+    if (bounds->min[axis] < high[axis] && bounds->max[axis] > low[axis]) continue;
+    throw input_error(emitter.origin.of("center"),
+                      fmt::format("'{}' lies wholly outside the domain, which spans {} to {} m along {}",
+                                  path, low[axis], high[axis], "xyz"[axis]));
+  }
+}
+
+MaterialParameters parameters_of(const Emitter& emitter) {
+  switch (emitter.material) {
+    case mpm::MaterialKind::kSnow:
+      return emitter.snow;
+    case mpm::MaterialKind::kJelly:
+      return emitter.jelly;
+    case mpm::MaterialKind::kWater:
+      return emitter.water;
+    case mpm::MaterialKind::kSand:
+      break;
+  }
+  return emitter.sand;
+}
+
+int material_id_of(std::vector<MaterialParameters>& materials, const MaterialParameters& wanted) {
+  const auto found = std::ranges::find(materials, wanted);
+  const auto id = static_cast<int>(found - materials.begin());
+  if (found == materials.end()) materials.push_back(wanted);
+  return id;
+}
+
+void finish_emitter(SceneConfig& scene, std::size_t index) {
+  Emitter& emitter = scene.emitters[index];
+  const std::string path = element_path("emitter", index);
+  const bool solid_only = emitter.shape == EmitterShape::kCylinder || emitter.shape == EmitterShape::kMesh;
+  if (scene.dim == 2 && solid_only) {
+    const std::string_view name = enum_names(emitter.shape)[static_cast<std::size_t>(emitter.shape)];
+    throw input_error(
+        emitter.origin.of("shape"),
+        fmt::format("'{}.shape' = \"{}\" needs dim = 3; in 2-D use \"sphere\" or \"box\"", path, name));
+  }
+  refuse_outside_domain(scene, emitter, path);
+  if (!emitter.mesh.empty()) emitter.mesh_path = (scene.file.parent_path() / emitter.mesh).lexically_normal();
+  if (emitter.shape == EmitterShape::kMesh && emitter.mesh.empty()) {
+    throw input_error(emitter.origin.of("mesh"), fmt::format("'{}.mesh' must name a file", path));
+  }
+  if (emitter.particles_per_cell == 0) emitter.particles_per_cell = scene.dim == 2 ? 4 : 8;
+  if (!emitter.seed) emitter.seed = scene.seed + static_cast<std::int64_t>(index);
+  emitter.material_id = material_id_of(scene.materials, parameters_of(emitter));
+}
+
+void finish(SceneConfig& scene) {
+  if (scene.name.empty()) scene.name = scene.file.stem().string();
+  finish_domain(scene);
+  if (scene.time.frame_dt_s == 0.0) scene.time.frame_dt_s = 1.0 / scene.time.fps;
+  scene.time.fps = 1.0 / scene.time.frame_dt_s;
+  finish_walls(scene);
+  if (scene.emitters.empty()) {
+    throw input_error({scene.file.string(), 0, 0}, "the scene is empty: it needs at least one [[emitter]]");
+  }
+  for (std::size_t i = 0; i < scene.emitters.size(); ++i) finish_emitter(scene, i);
+  finish_output(scene);
+}
+
+SceneConfig scene_of(const Document& document, const std::filesystem::path& file) {
+  SceneConfig scene = scene_schema().read(document);
+  scene.file = file;
+  finish(scene);
+  return scene;
+}
+
+}  // namespace
+
+double SceneConfig::dx_m() const { return (domain.max - domain.min).maxCoeff() / grid.resolution; }
+
+Vec3i SceneConfig::cells() const {
+  Vec3i count = Vec3i::Ones();
+  for (int axis = 0; axis < dim; ++axis) {
+    // A side that is a whole number of cells up to rounding does not get another one.
+    const double exact = (domain.max[axis] - domain.min[axis]) / dx_m();
+    count[axis] = std::max(1, static_cast<int>(std::ceil(exact - 1.0e-6)));
+  }
+  return count;
+}
+
+SceneConfig load_scene(const std::filesystem::path& path, std::span<const SceneOverride> overrides) {
+  return scene_of(Document::load(path, overrides), path);
+}
+
+SceneConfig parse_scene(std::string_view text, const std::string& file_name,
+                        std::span<const SceneOverride> overrides) {
+  return scene_of(Document::parse(text, file_name, overrides), file_name);
+}
+
+}  // namespace coppice::scene

@@ -1,0 +1,283 @@
+// The keys of a scene file, declared once: names, types, units, ranges, and the sentences of the reference.
+#include <array>
+
+#include "apps/scene/scene.h"
+
+namespace coppice::scene {
+namespace {
+
+using std::string_view;
+
+constexpr const char* kDensityDoc = "mass per volume at rest";
+constexpr const char* kStiffnessDoc = "stiffness; the time step shrinks with its square root";
+
+// Single precision in the solver keeps about 0.06 m at this distance: far beyond any sensible scene.
+constexpr Bounds kPlace{.min = -1.0e6, .max = 1.0e6};
+constexpr Bounds kLength{.min = 0.0, .max = 1.0e6, .min_excluded = true};
+constexpr Bounds kSeed{.min = 0.0, .max = 9007199254740992.0};  // 2^53
+
+Condition only_if_shape(std::vector<std::string> shapes) { return {"shape", std::move(shapes)}; }
+FieldOptions only_with_material(std::string material) {
+  return {.only_if = {"material", {std::move(material)}}};
+}
+
+Schema<Domain> domain_schema() {
+  Schema<Domain> schema("The box in which everything happens. Its sides are the walls.");
+  schema
+      .field("min", &Domain::min, "the corner with the smallest coordinates", {.unit = "m", .bounds = kPlace})
+      .field("max", &Domain::max, "the corner with the largest coordinates", {.unit = "m", .bounds = kPlace});
+  return schema;
+}
+
+Schema<Grid> grid_schema() {
+  Schema<Grid> schema("The background grid. Its cells are cubes (squares in 2-D).");
+  schema.field("resolution", &Grid::resolution, "cells along the domain's longest side",
+               {.bounds = between(8, 4096)});
+  return schema;
+}
+
+Schema<Time> time_schema() {
+  Schema<Time> schema("How long the simulation runs, and how large its steps may be.");
+  schema
+      .field("frames", &Time::frames, "how many frames to simulate and write", {.bounds = between(1, 100000)})
+      .field("fps", &Time::fps, "frames per simulated second",
+             {.unit = "1/s", .bounds = between(0.001, 1.0e6)})
+      .field("frame_dt_s", &Time::frame_dt_s, "time from frame to frame",
+             {.unit = "s",
+              .bounds = between(1.0e-6, 1000.0),
+              .conflicts_with = "fps",
+              .default_text = "1 / fps"})
+      .field("cfl", &Time::cfl, "a step moves no particle and no sound wave further than this part of a cell",
+             {.bounds = {.min = 0.0, .max = 1.0, .min_excluded = true}})
+      .field("max_dt_s", &Time::max_dt_s, "the longest time step", {.unit = "s", .bounds = kLength});
+  return schema;
+}
+
+Schema<Walls> walls_schema() {
+  Schema<Walls> schema(
+      "What the domain's sides do to the material: `stick` holds it, `slip` lets it slide along but not "
+      "leave, "
+      "`separate` lets it slide and leave.");
+  schema.field("all", &Walls::all, "for every side that is not named below")
+      .field("friction", &Walls::friction, "Coulomb friction of the sides that do not stick",
+             {.bounds = between(0, 10)})
+      .field("x_min", &Walls::x_min, "left", {.default_text = "`all`"})
+      .field("x_max", &Walls::x_max, "right", {.default_text = "`all`"})
+      .field("y_min", &Walls::y_min, "floor", {.default_text = "`all`"})
+      .field("y_max", &Walls::y_max, "ceiling", {.default_text = "`all`"})
+      .field("z_min", &Walls::z_min, "back; 3-D only", {.default_text = "`all`"})
+      .field("z_max", &Walls::z_max, "front; 3-D only", {.default_text = "`all`"});
+  return schema;
+}
+
+template <class Parameters>
+Schema<Parameters>& add_density(Schema<Parameters>& schema) {
+  return schema.field("density_kg_m3", &Parameters::density_kg_m3, kDensityDoc,
+                      {.unit = "kg/m^3", .bounds = between(0.01, 1.0e5)});
+}
+
+template <class Parameters>
+Schema<Parameters>& add_elasticity(Schema<Parameters>& schema) {
+  return schema
+      .field("youngs_modulus_Pa", &Parameters::youngs_modulus_Pa, kStiffnessDoc,
+             {.unit = "Pa", .bounds = between(1.0, 1.0e12)})
+      .field("poisson_ratio", &Parameters::poisson_ratio,
+             "how far the material bulges when pressed; 0.5 would keep its volume",
+             {.bounds = between(0.0, 0.49)});
+}
+
+Schema<SnowParameters> snow_schema() {
+  Schema<SnowParameters> schema(
+      "Snow: elastic up to a limit, then it breaks or compacts, and hardens as it compacts.");
+  add_density(schema);
+  add_elasticity(schema)
+      .field("theta_c", &SnowParameters::theta_c, "compression at which it yields",
+             {.bounds = between(0.0, 0.5)})
+      .field("theta_s", &SnowParameters::theta_s, "stretch at which it breaks", {.bounds = between(0.0, 0.5)})
+      .field("hardening", &SnowParameters::hardening, "how fast it stiffens as it compacts",
+             {.bounds = between(0, 30)});
+  return schema;
+}
+
+Schema<JellyParameters> jelly_schema() {
+  Schema<JellyParameters> schema("Jelly: elastic, always returns to its shape.");
+  add_density(schema);
+  add_elasticity(schema);
+  return schema;
+}
+
+Schema<WaterParameters> water_schema() {
+  Schema<WaterParameters> schema("Water: weakly compressible, without viscosity of its own.");
+  add_density(schema)
+      .field("bulk_modulus_Pa", &WaterParameters::bulk_modulus_Pa, kStiffnessDoc,
+             {.unit = "Pa", .bounds = between(1.0, 1.0e12)})
+      .field("gamma", &WaterParameters::gamma, "exponent of the equation of state",
+             {.bounds = between(1.0, 10.0)});
+  return schema;
+}
+
+Schema<SandParameters> sand_schema() {
+  Schema<SandParameters> schema(
+      "Dry sand: resists pressure and, by friction, shear; nothing holds it together.");
+  add_density(schema);
+  add_elasticity(schema).field("friction_angle_deg", &SandParameters::friction_angle_deg,
+                               "angle of internal friction, near the slope at which a heap rests",
+                               {.unit = "degrees", .bounds = between(0.0, 60.0)});
+  return schema;
+}
+
+void add_emitter_shapes(Schema<Emitter>& schema) {
+  const Condition mesh_only = only_if_shape({"mesh"});
+  schema
+      .field("shape", &Emitter::shape, "what is filled with particles; cylinder and mesh in 3-D only",
+             {.required = true})
+      .field("center", &Emitter::center, "middle of the shape",
+             {.unit = "m",
+              .bounds = kPlace,
+              .required = true,
+              .only_if = only_if_shape({"sphere", "box", "cylinder"})})
+      .field("radius", &Emitter::radius, "radius",
+             {.unit = "m",
+              .bounds = kLength,
+              .required = true,
+              .only_if = only_if_shape({"sphere", "cylinder"})})
+      .field("half_size", &Emitter::half_size, "half of each edge",
+             {.unit = "m", .bounds = kLength, .required = true, .only_if = only_if_shape({"box"})})
+      .field("half_height", &Emitter::half_height, "half of the height along the cylinder's axis, which is y",
+             {.unit = "m", .bounds = kLength, .required = true, .only_if = only_if_shape({"cylinder"})})
+      .field("mesh", &Emitter::mesh, "OBJ or PLY file, seen from the scene file's folder",
+             {.required = true, .only_if = mesh_only})
+      .field("fit", &Emitter::fit,
+             "size the longest side of the mesh's bounds to this, and put their middle at `translate`",
+             {.unit = "m", .bounds = kLength, .only_if = mesh_only, .conflicts_with = "scale"})
+      .field("scale", &Emitter::scale, "size factor", {.bounds = kLength, .only_if = mesh_only})
+      .field("translate", &Emitter::translate, "where the mesh is moved, after it was scaled and rotated",
+             {.unit = "m", .bounds = kPlace, .only_if = mesh_only})
+      .field("strict", &Emitter::strict, "refuse a mesh that has open edges instead of warning",
+             {.only_if = mesh_only})
+      .field("rotate_deg", &Emitter::rotate_deg, "rotation about x, then y, then z",
+             {.unit = "degrees",
+              .bounds = kPlace,
+              .only_if = only_if_shape({"box", "cylinder", "mesh"}),
+              .vector = VectorRule::kRotation});
+}
+
+Schema<Emitter> emitter_schema() {
+  Schema<Emitter> schema("A body of material that is there at the start. At least one is needed.");
+  add_emitter_shapes(schema);
+  schema.field("material", &Emitter::material, "what it is made of", {.required = true})
+      .field("velocity", &Emitter::velocity, "velocity at the start", {.unit = "m/s", .bounds = kPlace})
+      .field("particles_per_cell", &Emitter::particles_per_cell, "how densely it is sampled",
+             {.bounds = between(1, 1000), .default_text = "4 in 2-D, 8 in 3-D"})
+      .field(
+          "seed", &Emitter::seed, "seed of the particles' positions",
+          {.bounds = kSeed, .default_text = "the scene's seed plus the number of emitters before this one"})
+      .table("snow", &Emitter::snow, snow_schema(), only_with_material("snow"))
+      .table("jelly", &Emitter::jelly, jelly_schema(), only_with_material("jelly"))
+      .table("water", &Emitter::water, water_schema(), only_with_material("water"))
+      .table("sand", &Emitter::sand, sand_schema(), only_with_material("sand"));
+  return schema;
+}
+
+Schema<Collider> collider_schema() {
+  Schema<Collider> schema("A rigid body that moves as told and is not pushed by the material.");
+  schema.field("shape", &Collider::shape, "its shape", {.required = true})
+      .field("center", &Collider::center, "middle at the start",
+             {.unit = "m", .bounds = kPlace, .required = true})
+      .field("radius", &Collider::radius, "radius",
+             {.unit = "m", .bounds = kLength, .required = true, .only_if = only_if_shape({"sphere"})})
+      .field("half_size", &Collider::half_size, "half of each edge",
+             {.unit = "m", .bounds = kLength, .required = true, .only_if = only_if_shape({"box"})})
+      .field("rotate_deg", &Collider::rotate_deg, "rotation at the start about x, then y, then z",
+             {.unit = "degrees",
+              .bounds = kPlace,
+              .only_if = only_if_shape({"box"}),
+              .vector = VectorRule::kRotation})
+      .field("velocity", &Collider::velocity, "velocity of the middle", {.unit = "m/s", .bounds = kPlace})
+      .field("angular_velocity_rad_s", &Collider::angular_velocity_rad_s, "rotation about the middle",
+             {.unit = "rad/s", .bounds = kPlace, .vector = VectorRule::kRotation})
+      .field("boundary", &Collider::boundary, "what its surface does to the material; see [walls]")
+      .field("friction", &Collider::friction, "Coulomb friction, unless the surface sticks",
+             {.bounds = between(0, 10)});
+  return schema;
+}
+
+Schema<Camera> camera_schema() {
+  Schema<Camera> schema(
+      "From where a 3-D scene is seen, with y up. A 2-D scene is seen from the front and needs none.");
+  schema
+      .field("position", &Camera::position, "where the camera stands",
+             {.unit = "m",
+              .bounds = kPlace,
+              .default_text = "in front of the domain, so that all of it is seen"})
+      .field("target", &Camera::target, "what it looks at",
+             {.unit = "m", .bounds = kPlace, .default_text = "the domain's middle"})
+      .field("fov_deg", &Camera::fov_deg, "vertical angle of view",
+             {.unit = "degrees", .bounds = between(1, 150)});
+  return schema;
+}
+
+Schema<Output> output_schema() {
+  Schema<Output> schema("What is written for each frame. The table of per-frame numbers (CSV) always is.");
+  schema
+      .field("width", &Output::width, "width of the picture",
+             {.unit = "pixels", .bounds = between(16, 16384)})
+      .field("height", &Output::height, "height of the picture",
+             {.unit = "pixels", .bounds = between(16, 16384)})
+      .field("color", &Output::color, "what the particles' colour shows")
+      .field("colormap", &Output::colormap, "colours of speed and volume_ratio")
+      .field("color_range", &Output::color_range, "the values at the colour map's two ends",
+             {.default_text = "the range of each frame", .vector = VectorRule::kFixed})
+      .field("png", &Output::png, "a picture of each frame")
+      .field("mp4", &Output::mp4, "a film of the pictures, when ffmpeg is installed")
+      .field("particles", &Output::particles, "all particles with their attributes as binary PLY")
+      .field("vdb", &Output::vdb, "the grid's density as an OpenVDB volume")
+      .table("camera", &Output::camera, camera_schema());
+  return schema;
+}
+
+}  // namespace
+
+std::span<const string_view> enum_names(EmitterShape) {
+  static constexpr std::array<string_view, 4> kNames{"sphere", "box", "cylinder", "mesh"};
+  return kNames;
+}
+std::span<const string_view> enum_names(ColliderShape) {
+  static constexpr std::array<string_view, 2> kNames{"sphere", "box"};
+  return kNames;
+}
+std::span<const string_view> enum_names(ColorBy) {
+  static constexpr std::array<string_view, 4> kNames{"material", "emitter", "speed", "volume_ratio"};
+  return kNames;
+}
+std::span<const string_view> enum_names(Colormap) {
+  static constexpr std::array<string_view, 4> kNames{"viridis", "inferno", "turbo", "gray"};
+  return kNames;
+}
+
+Schema<SceneConfig> scene_schema() {
+  Schema<SceneConfig> schema(
+      "A scene is a TOML file. Lengths are in metres, times in seconds; y is up. A vector has as many "
+      "numbers as the "
+      "scene has dimensions. Any key can be set from the command line: `--set time.frames=10`, "
+      "`--set emitter[0].radius=0.2`.");
+  schema.field("name", &SceneConfig::name, "what the scene is called", {.default_text = "the file's name"})
+      .field("description", &SceneConfig::description, "one line for `coppice list`")
+      .field("dim", &SceneConfig::dim, "number of dimensions",
+             {.bounds = between(2, 3), .is_dimension = true})
+      .field("seed", &SceneConfig::seed, "seed of everything random", {.bounds = kSeed})
+      .field("gravity", &SceneConfig::gravity, "acceleration of everything",
+             {.unit = "m/s^2", .bounds = kPlace})
+      .table("domain", &SceneConfig::domain, domain_schema())
+      .table("grid", &SceneConfig::grid, grid_schema())
+      .table("time", &SceneConfig::time, time_schema())
+      .table("walls", &SceneConfig::walls, walls_schema())
+      .tables("emitter", &SceneConfig::emitters, emitter_schema())
+      .tables("collider", &SceneConfig::colliders, collider_schema())
+      .table("output", &SceneConfig::output, output_schema());
+  return schema;
+}
+
+std::string describe_scene() { return "# Scene files\n\n" + scene_schema().describe(); }
+
+}  // namespace coppice::scene

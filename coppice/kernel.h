@@ -1,0 +1,38 @@
+// What a kernel file includes: handles, cells, and COPPICE_KERNEL.
+//
+// A kernel file is ordinary C++20, compiled once by clang to bitcode that is embedded in the program
+// (CMake: coppice_add_kernels) and specialized at run time for the trees it is launched over. Device code has no
+// exceptions, RTTI, thread-local or static data, and calls no host library.
+//
+//     struct Heat { Read<float, Star<1>> now; Write<float> next; };
+//     COPPICE_KERNEL(diffuse, Heat heat, Cell3 cell, float k) {
+//       heat.next[cell] = heat.now[cell] + k * laplacian(heat.now, cell);
+//     }
+#pragma once
+#include "sparse/device/drivers.h"
+#include "sparse/device/random.h"
+
+// Defines a kernel: `void name(arguments...)`, run once per item of its launch. Exactly one argument is a Cell<D>
+// (active cells of a node), a Block<D> (containers of a node) or an Item (a range); arguments that are handles or
+// structs of handles are bound to fields, all others are plain values. The generated header declares it for the host.
+#define COPPICE_KERNEL(name, ...)                                                                                \
+  static void name(__VA_ARGS__);                                                                                 \
+  extern "C" [[gnu::used]] void coppice_kernel_##name(const coppice::LaunchBlock* block, uint64_t begin, uint64_t end) { \
+    coppice::device::Runner<&name, decltype(&name)>::run(block, begin, end);                                     \
+  }                                                                                                              \
+  [[gnu::always_inline]] static inline void name(__VA_ARGS__)
+
+namespace coppice {
+
+// The discrete Laplacian times dx^2: sum of the 2 D neighbours minus 2 D times the cell.
+template <class T, class Reach, int D>
+COPPICE_INLINE T laplacian(const Read<T, Reach>& f, const Cell<D>& c) {
+  static_assert(Reach::kRadius >= 1, "laplacian needs a handle with reach, such as Read<float, Star<1>>");
+  if constexpr (D == 1) return f(c, -1) + f(c, 1) - T(2) * f[c];
+  else if constexpr (D == 2) return f(c, -1, 0) + f(c, 1, 0) + f(c, 0, -1) + f(c, 0, 1) - T(4) * f[c];
+  else
+    return f(c, -1, 0, 0) + f(c, 1, 0, 0) + f(c, 0, -1, 0) + f(c, 0, 1, 0) + f(c, 0, 0, -1) + f(c, 0, 0, 1) -
+           T(6) * f[c];
+}
+
+}  // namespace coppice

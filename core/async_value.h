@@ -1,0 +1,174 @@
+// Typed async values: AsyncValueRef<T> owns, AsyncValuePtr<T> does not count; and how to make, chain and
+// await them.
+//
+//   AsyncValueRef<int> answer = make_unconstructed_async_value<int>();
+//   AsyncValueRef<float> half = answer.map([](int& x) { return x / 2.f; });
+//   answer.emplace(42);                              // runs the continuation
+//   wait(half);                                      // host only, never inside a continuation of a graph
+//   if (half.is_error()) throw half.error();
+//   use(half.get());
+//
+// A map() or flat_map() function may throw: the result is then that error (anything but coppice::Error
+// becomes kInternal). The function is skipped when its source is an error; the result is the same error.
+// Order of continuations, threads and ownership: core/async_value_base.h.
+#pragma once
+
+#include <concepts>
+#include <span>
+
+#include "core/async_value_base.h"
+
+namespace coppice {
+
+// The value of work that yields nothing but "done".
+struct Chain {};
+
+template <class T>
+class AsyncValueRef;
+template <class T>
+class AsyncValuePtr;
+
+template <class T, class... Args>
+AsyncValueRef<T> make_available_async_value(Args&&... args);
+template <class T, class... Args>
+AsyncValueRef<T> make_constructed_async_value(Args&&... args);
+template <class T>
+AsyncValueRef<T> make_unconstructed_async_value();
+template <class T>
+AsyncValueRef<T> make_error_async_value(Error error);
+// An error that a consumer of any type accepts.
+RCReference<AsyncValue> make_error_async_value(Error error);
+// A value of any type, or of type T only, that will be forwarded to another.
+RCReference<AsyncValue> make_indirect_async_value();
+template <class T>
+AsyncValueRef<T> make_indirect_async_value();
+
+namespace detail {
+
+// The error that a continuation's exception becomes. Call inside a catch block.
+Error current_exception_as_error();
+
+template <class>
+inline constexpr bool kIsAsyncValueRef = false;
+template <class T>
+inline constexpr bool kIsAsyncValueRef<AsyncValueRef<T>> = true;
+
+// What both typed pointers can do; Self has value().
+template <class T, class Self>
+class AsyncValueMethods {
+ public:
+  bool is_available() const { return value().is_available(); }
+  bool is_concrete() const { return value().is_concrete(); }
+  bool is_error() const { return value().is_error(); }
+  bool is_unique() const { return value().is_unique(); }
+  T& get() const { return value().template get<T>(); }
+  T* operator->() const { return &get(); }
+  T& operator*() const { return get(); }
+  Error error() const { return value().error(); }
+
+  template <class... Args>
+  void emplace(Args&&... args) const {
+    value().template emplace<T>(std::forward<Args>(args)...);
+  }
+  template <class F>
+  void emplace_with(F&& f) const {
+    value().template emplace_with<T>(std::forward<F>(f));
+  }
+  template <class... Args>
+  void construct(Args&&... args) const {
+    value().template construct<T>(std::forward<Args>(args)...);
+  }
+  void set_concrete() const { value().set_concrete(); }
+  void set_error(Error error) const { value().set_error(std::move(error)); }
+  void forward_to(AsyncValueRef<T> target) const;
+
+  // f() or f(AsyncValuePtr<T>), which may turn out to be an error.
+  template <class F>
+  void and_then(F&& f) const;
+  // The async value of f(T&); f returns what is put in place, movable or not.
+  template <class F>
+  auto map(F&& f) const;
+  // f(T&) returns an AsyncValueRef<U>; so does this, without the nesting.
+  template <class F>
+  auto flat_map(F&& f) const;
+
+ private:
+  AsyncValue& value() const { return static_cast<const Self*>(this)->value(); }
+};
+
+}  // namespace detail
+
+template <class T>
+class AsyncValuePtr : public detail::AsyncValueMethods<T, AsyncValuePtr<T>> {
+ public:
+  AsyncValuePtr() = default;
+  explicit AsyncValuePtr(AsyncValue* value) : value_(value) {}
+  AsyncValuePtr(const AsyncValueRef<T>& ref) : value_(ref.get_async_value()) {}
+
+  AsyncValue& value() const { return *value_; }
+  AsyncValue* get_async_value() const { return value_; }
+  AsyncValueRef<T> copy_ref() const { return AsyncValueRef<T>(RCReference<AsyncValue>(value_)); }
+  explicit operator bool() const { return value_ != nullptr; }
+  friend bool operator==(const AsyncValuePtr& a, const AsyncValuePtr& b) { return a.value_ == b.value_; }
+
+ private:
+  AsyncValue* value_ = nullptr;
+};
+
+template <class T>
+class AsyncValueRef : public detail::AsyncValueMethods<T, AsyncValueRef<T>> {
+ public:
+  using element_type = T;
+
+  AsyncValueRef() = default;
+  AsyncValueRef(std::nullptr_t) {}
+  explicit AsyncValueRef(RCReference<AsyncValue> value) : value_(std::move(value)) {}
+  AsyncValueRef(Error error) requires(!std::constructible_from<T, Error>)
+      : AsyncValueRef(make_error_async_value<T>(std::move(error))) {}
+  operator RCReference<AsyncValue>() const& { return value_; }
+  operator RCReference<AsyncValue>() && { return std::move(value_); }
+
+  AsyncValue& value() const { return *value_; }
+  AsyncValue* get_async_value() const { return value_.get(); }
+  AsyncValuePtr<T> as_ptr() const { return *this; }
+  RCReference<AsyncValue> release_rc_reference() { return std::move(value_); }
+  void reset() { value_.reset(); }
+  explicit operator bool() const { return static_cast<bool>(value_); }
+  friend bool operator==(const AsyncValueRef& a, const AsyncValueRef& b) { return a.value_ == b.value_; }
+
+ private:
+  RCReference<AsyncValue> value_;
+};
+static_assert(sizeof(AsyncValueRef<int>) == sizeof(void*) && sizeof(AsyncValuePtr<int>) == sizeof(void*));
+
+// An untyped reference as a typed one: null, or (cast) a failed check, unless AsyncValue::is_type<T>().
+template <class T>
+AsyncValueRef<T> dyn_cast(RCReference<AsyncValue> value) {
+  return value && value->is_type<T>() ? AsyncValueRef<T>(std::move(value)) : AsyncValueRef<T>();
+}
+template <class T>
+AsyncValueRef<T> cast(RCReference<AsyncValue> value) {
+  COPPICE_CHECK(value && value->is_type<T>(), "an async value of another type");
+  return AsyncValueRef<T>(std::move(value));
+}
+
+template <class T>
+void wait(const AsyncValueRef<T>& ref) {
+  wait(ref.value());
+}
+template <class T>
+void wait(AsyncValuePtr<T> ptr) {
+  wait(ptr.value());
+}
+
+// Available when all are; an error when any is: that of the first one in the span, whichever finished first.
+AsyncValueRef<Chain> when_all(std::span<const RCReference<AsyncValue>> values);
+template <class T>
+AsyncValueRef<Chain> when_all(std::span<const AsyncValueRef<T>> values);
+// The same for values of different types.
+template <class... T>
+AsyncValueRef<Chain> when_all(const AsyncValueRef<T>&... values);
+
+}  // namespace coppice
+
+#include "core/async_value_inl.h"

@@ -1,0 +1,123 @@
+// AtomicFile by POSIX calls: O_EXCL temporary, fsync, rename, fsync of the folder.
+#include "core/atomic_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+
+namespace coppice {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;  // small writes of headers and rows are gathered up to this
+
+std::string temporary_for(const std::string& path) {
+  // The number keeps two writers of one process apart, the process id those of several.
+  static constinit std::atomic<uint32_t> next{0};
+  return fmt::format("{}.tmp.{}.{}", path, getpid(), next.fetch_add(1, std::memory_order_relaxed));
+}
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Retries what a signal interrupted.
+template <class Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+// 0 or the error number. For files that others wrote by name, and for folders.
+int sync_by_name(const std::string& path, int flags) {
+  const int descriptor = uninterrupted([&] { return open(path.c_str(), flags | O_RDONLY | O_CLOEXEC); });
+  if (descriptor < 0) return errno;
+  const int error = fsync(descriptor) < 0 ? errno : 0;
+  close(descriptor);
+  return error;
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_path_(temporary_for(path_)) {
+  descriptor_ = uninterrupted(
+      [&] { return open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
+  if (descriptor_ < 0) {
+    const int error = errno;
+    temporary_path_.clear();  // not ours to remove
+    fail("cannot be created", error);
+  }
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_path_(std::exchange(other.temporary_path_, {})),
+      buffer_(std::exchange(other.buffer_, {})),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      has_written_(other.has_written_) {}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  COPPICE_CHECK(!temporary_path_.empty(), "{} is written after commit() or a failure", path_);
+  has_written_ = true;
+  const auto* data = reinterpret_cast<const char*>(bytes.data());
+  if (buffer_.size() + bytes.size() <= kBufferBytes) {
+    buffer_.append(data, bytes.size());
+    return;
+  }
+  flush();
+  write_through(data, bytes.size());
+}
+
+void AtomicFile::flush() {
+  write_through(buffer_.data(), buffer_.size());
+  buffer_.clear();
+}
+
+void AtomicFile::write_through(const char* data, size_t size_bytes) {
+  while (size_bytes > 0) {
+    const ssize_t written = uninterrupted([&] { return ::write(descriptor_, data, size_bytes); });
+    if (written < 0) fail("cannot be written", errno);
+    data += written;
+    size_bytes -= static_cast<size_t>(written);
+  }
+}
+
+void AtomicFile::commit() {
+  COPPICE_CHECK(!temporary_path_.empty(), "{} is committed twice or after a failure", path_);
+  flush();
+  // A library that wrote by name may have replaced our file by another, so that one is synced by name.
+  const int sync_error =
+      has_written_ ? (fsync(descriptor_) < 0 ? errno : 0) : sync_by_name(temporary_path_, 0);
+  if (sync_error != 0) fail("cannot be flushed to disk", sync_error);
+  if (close(std::exchange(descriptor_, -1)) < 0) fail("cannot be closed", errno);
+  if (std::rename(temporary_path_.c_str(), path_.c_str()) < 0) fail("cannot be put in place", errno);
+  temporary_path_.clear();
+  const int folder_error = sync_by_name(folder_of(path_), O_DIRECTORY);
+  // EINVAL: a file system that has no such operation for folders.
+  if (folder_error != 0 && folder_error != EINVAL)
+    fail("is in place, but its folder cannot be flushed", folder_error);
+}
+
+void AtomicFile::fail(const char* what, int error_number) {
+  discard();
+  throw Error(ErrorCode::kIo,
+              fmt::format("{} {}: {}", path_, what, std::generic_category().message(error_number)));
+}
+
+void AtomicFile::discard() noexcept {
+  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+  if (!temporary_path_.empty()) unlink(temporary_path_.c_str());
+  temporary_path_.clear();
+}
+
+}  // namespace coppice

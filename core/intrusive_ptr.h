@@ -1,0 +1,215 @@
+// Owning pointers to reference-counted objects: IntrusivePtr (strong) and WeakIntrusivePtr.
+//
+//   auto node = make_intrusive<Node>(arguments...);      // one allocation, first reference a plain store
+//   WeakIntrusivePtr<Node> weak(node);                   // breaks cycles; weak.lock() gives a strong pointer
+//   or null Node* raw = node.release();                          // hands the reference out, to C code for
+//   instance ... auto again = IntrusivePtr<Node>(raw, kAdoptRef);     // ... and takes it back; reclaim(raw)
+//   is the same
+//
+// One pointer wide. Copies cost one relaxed atomic addition, moves none. Targets derive from RefCounted or
+// RefCountedBase (core/ref_counted.h). NullType::singleton() is what an empty pointer holds: nullptr unless a
+// class has an "undefined" object of its own, which is then neither counted nor destroyed.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include "core/ref_counted.h"
+
+namespace coppice {
+
+// Tag: the pointer takes over a reference that is already counted.
+struct AdoptRef {};
+inline constexpr AdoptRef kAdoptRef{};
+
+template <class T>
+struct DefaultNullType {
+  static constexpr T* singleton() noexcept { return nullptr; }
+};
+
+template <class T, class NullType = DefaultNullType<T>>
+class WeakIntrusivePtr;
+
+template <class T, class NullType = DefaultNullType<T>>
+class IntrusivePtr {
+ public:
+  using element_type = T;
+
+  IntrusivePtr() noexcept : target_(NullType::singleton()) {}
+  IntrusivePtr(std::nullptr_t) noexcept : IntrusivePtr() {}
+  // Shares an object that already has an owner; counts one more reference.
+  explicit IntrusivePtr(T* target) noexcept : target_(target) { retain(); }
+  IntrusivePtr(T* target, AdoptRef) noexcept : target_(target) {}
+
+  IntrusivePtr(const IntrusivePtr& other) noexcept : target_(other.target_) { retain(); }
+  IntrusivePtr(IntrusivePtr&& other) noexcept : target_(other.release()) {}
+  template <class U, class N>
+  requires std::is_convertible_v<U*, T*> IntrusivePtr(const IntrusivePtr<U, N>& other)
+  noexcept : target_(from(other, other.get())) { retain(); }
+  template <class U, class N>
+  requires std::is_convertible_v<U*, T*> IntrusivePtr(IntrusivePtr<U, N>&& other)
+  noexcept : target_(from(other, other.get())) { (void)other.release(); }
+  ~IntrusivePtr() {
+    if (target_ != NullType::singleton()) detail::RefAccess::drop_strong(target_);
+  }
+
+  // By value: the old target goes when the argument does, after this pointer already holds the new one, so
+  // that a destructor that looks at this pointer, and self-assignment, are harmless.
+  IntrusivePtr& operator=(IntrusivePtr other) noexcept {
+    swap(other);
+    return *this;
+  }
+
+  static IntrusivePtr reclaim(T* target) noexcept { return IntrusivePtr(target, kAdoptRef); }
+  [[nodiscard]] T* release() noexcept { return std::exchange(target_, NullType::singleton()); }
+  void reset() noexcept { IntrusivePtr().swap(*this); }
+  void swap(IntrusivePtr& other) noexcept { std::swap(target_, other.target_); }
+  friend void swap(IntrusivePtr& a, IntrusivePtr& b) noexcept { a.swap(b); }
+
+  T* get() const noexcept { return target_; }
+  T& operator*() const noexcept { return *target_; }
+  T* operator->() const noexcept { return target_; }
+  explicit operator bool() const noexcept { return target_ != NullType::singleton(); }
+
+  uint32_t use_count() const noexcept { return *this ? detail::RefCount::strong_of(word()) : 0; }
+  // The strong references' common share counts as one.
+  uint32_t weak_use_count() const noexcept { return *this ? detail::RefCount::weak_of(word()) : 0; }
+  // True: nobody else holds a strong reference, and what former holders wrote is visible here.
+  bool unique() const noexcept { return *this && detail::RefAccess::count(target_).is_unique(); }
+
+ private:
+  template <class U, class N>
+  static T* from(const IntrusivePtr<U, N>& other, U* target) noexcept {
+    return other ? static_cast<T*>(target) : NullType::singleton();
+  }
+  uint64_t word() const noexcept { return detail::RefAccess::count(target_).load(); }
+  void retain() noexcept {
+    if (target_ != NullType::singleton()) detail::RefAccess::count(target_).add_strong();
+  }
+
+  T* target_;
+};
+
+// Keeps the object's memory, not the object. The target may be looked at through lock() only.
+template <class T, class NullType>
+class WeakIntrusivePtr {
+ public:
+  using element_type = T;
+
+  WeakIntrusivePtr() noexcept : target_(NullType::singleton()) {}
+  explicit WeakIntrusivePtr(const IntrusivePtr<T, NullType>& strong) noexcept : target_(strong.get()) {
+    retain();
+  }
+
+  WeakIntrusivePtr(const WeakIntrusivePtr& other) noexcept : target_(other.target_) { retain(); }
+  WeakIntrusivePtr(WeakIntrusivePtr&& other) noexcept : target_(other.release()) {}
+  template <class U, class N>
+  requires std::is_convertible_v<U*, T*> WeakIntrusivePtr(const WeakIntrusivePtr<U, N>& other)
+  noexcept : target_(from(other)) { retain(); }
+  template <class U, class N>
+  requires std::is_convertible_v<U*, T*> WeakIntrusivePtr(WeakIntrusivePtr<U, N>&& other)
+  noexcept : target_(from(other)) { (void)other.release(); }
+  ~WeakIntrusivePtr() {
+    if (*this) detail::RefAccess::drop_weak(target_);
+  }
+  WeakIntrusivePtr& operator=(WeakIntrusivePtr other) noexcept {
+    swap(other);
+    return *this;
+  }
+  WeakIntrusivePtr& operator=(const IntrusivePtr<T, NullType>& strong) noexcept {
+    return *this = WeakIntrusivePtr(strong);
+  }
+
+  // A strong pointer, or an empty one when the last strong reference has gone.
+  IntrusivePtr<T, NullType> lock() const noexcept {
+    if (!*this || !detail::RefAccess::count(target_).try_add_strong()) return {};
+    return IntrusivePtr<T, NullType>(target_, kAdoptRef);
+  }
+  bool expired() const noexcept { return use_count() == 0; }
+  uint32_t use_count() const noexcept { return *this ? detail::RefCount::strong_of(word()) : 0; }
+  uint32_t weak_use_count() const noexcept { return *this ? detail::RefCount::weak_of(word()) : 0; }
+
+  static WeakIntrusivePtr reclaim(T* target) noexcept {
+    WeakIntrusivePtr weak;
+    weak.target_ = target;
+    return weak;
+  }
+  [[nodiscard]] T* release() noexcept { return std::exchange(target_, NullType::singleton()); }
+  void reset() noexcept { WeakIntrusivePtr().swap(*this); }
+  void swap(WeakIntrusivePtr& other) noexcept { std::swap(target_, other.target_); }
+  friend void swap(WeakIntrusivePtr& a, WeakIntrusivePtr& b) noexcept { a.swap(b); }
+
+  // Whether it points anywhere, expired or not.
+  explicit operator bool() const noexcept { return target_ != NullType::singleton(); }
+  // An address to compare and hash by, never to follow.
+  const void* identity() const noexcept { return target_; }
+
+ private:
+  template <class U, class N>
+  friend class WeakIntrusivePtr;
+  template <class U, class N>
+  static T* from(const WeakIntrusivePtr<U, N>& other) noexcept {
+    return other ? static_cast<T*>(other.target_) : NullType::singleton();
+  }
+  uint64_t word() const noexcept { return detail::RefAccess::count(target_).load(); }
+  void retain() noexcept {
+    if constexpr (requires { T::kAllowsWeakReferences; })
+      static_assert(T::kAllowsWeakReferences, "objects of this class may not be referenced weakly");
+    if (*this) detail::RefAccess::count(target_).add_weak();
+  }
+
+  T* target_;
+};
+
+template <class T>
+using RCReference = IntrusivePtr<T>;
+
+template <class T, class... Args>
+IntrusivePtr<T> make_intrusive(Args&&... args) {
+  using Self = typename T::RefCountedSelf;
+  static_assert(std::is_same_v<T, Self> || std::has_virtual_destructor_v<Self>,
+                "without a virtual destructor, only RefCountedBase<T>'s own T can be destroyed");
+  T* target = new T(std::forward<Args>(args)...);
+  detail::RefAccess::count(target).start();
+  return IntrusivePtr<T>(target, kAdoptRef);
+}
+
+template <class T, class N, class U, class M>
+bool operator==(const IntrusivePtr<T, N>& a, const IntrusivePtr<U, M>& b) noexcept {
+  return a.get() == b.get();
+}
+template <class T, class N, class U, class M>
+auto operator<=>(const IntrusivePtr<T, N>& a, const IntrusivePtr<U, M>& b) noexcept {
+  return std::compare_three_way()(a.get(), b.get());
+}
+template <class T, class N>
+bool operator==(const IntrusivePtr<T, N>& a, std::nullptr_t) noexcept {
+  return !a;
+}
+template <class T, class N, class U, class M>
+bool operator==(const WeakIntrusivePtr<T, N>& a, const WeakIntrusivePtr<U, M>& b) noexcept {
+  return a.identity() == b.identity();
+}
+template <class T, class N, class U, class M>
+auto operator<=>(const WeakIntrusivePtr<T, N>& a, const WeakIntrusivePtr<U, M>& b) noexcept {
+  return std::compare_three_way()(a.identity(), b.identity());
+}
+
+static_assert(sizeof(IntrusivePtr<RefCounted>) == sizeof(void*));
+static_assert(sizeof(WeakIntrusivePtr<RefCounted>) == sizeof(void*));
+
+}  // namespace coppice
+
+template <class T, class N>
+struct std::hash<coppice::IntrusivePtr<T, N>> {
+  size_t operator()(const coppice::IntrusivePtr<T, N>& p) const noexcept { return std::hash<T*>()(p.get()); }
+};
+template <class T, class N>
+struct std::hash<coppice::WeakIntrusivePtr<T, N>> {
+  size_t operator()(const coppice::WeakIntrusivePtr<T, N>& p) const noexcept {
+    return std::hash<const void*>()(p.identity());
+  }
+};

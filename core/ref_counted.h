@@ -1,0 +1,214 @@
+// The base classes of everything reference-counted: strong and weak counts in one 64-bit atomic word.
+//
+//   RefCounted             virtual destructor and virtual release_resources(); 16 bytes with its vtable
+//   pointer RefCountedBase<Self>   8 bytes, no vtable: `class Node final : public RefCountedBase<Node>`. Self
+//   may hide
+//                          `void release_resources()` and `static void destroy(Self*)` (default: delete).
+//
+// The word:   63       62 ........ 32  31 ......... 0
+//             zero     weak            strong
+//             weak = number of weak pointers + 1 while strong > 0 (the share that all strong pointers hold
+//             together)
+//
+// Life:   new (0,0) -> make_intrusive (1,1) -> ... -> last strong dropped
+//           no weak pointer: destroy()
+//           weak pointers:   release_resources(), then destroy() when the last weak pointer goes
+// So a class that can be in a cycle drops its strong pointers in release_resources(); its destructor comes
+// too late. Once strong is 0 it never rises again. A copy or move of an object does not copy its counts.
+// Thread-safe as shared_ptr is: counts may be changed from any thread, one pointer object only from one at a
+// time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/check.h"
+
+namespace coppice {
+
+// Objects derived from RefCountedBase that exist now; always 0 unless COPPICE_DEBUG is defined.
+int64_t live_ref_counted_objects();
+
+#ifdef COPPICE_DEBUG
+inline constexpr bool kCountsLiveObjects = true;
+#else
+inline constexpr bool kCountsLiveObjects = false;
+#endif
+
+namespace detail {
+
+void count_live_ref_counted(int delta);
+
+enum class DropResult { kStillReferenced, kReleaseResources, kDestroy };
+
+class RefCount {
+ public:
+  static constexpr uint64_t kStrong = 1;
+  static constexpr uint64_t kWeak = uint64_t{1} << 32;
+  static constexpr uint64_t kUnique = kStrong | kWeak;
+  static constexpr uint32_t kMaxStrong = 0xFFFFFFFFu;
+  static constexpr uint32_t kMaxWeak = 0x7FFFFFFFu;
+
+  static uint32_t strong_of(uint64_t word) { return static_cast<uint32_t>(word); }
+  static uint32_t weak_of(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
+
+  // Relaxed: a snapshot that orders nothing.
+  uint64_t load() const { return word_.load(std::memory_order_relaxed); }
+
+  // Acquire: pairs with the release of every dropped reference, so whoever sees "only mine" also sees all
+  // that the former owners did, and may write without a lock.
+  bool is_unique() const { return strong_of(word_.load(std::memory_order_acquire)) == 1; }
+
+  // Plain store (relaxed): no other thread knows the object yet; publishing the pointer is what orders it.
+  void start() { word_.store(kUnique, std::memory_order_relaxed); }
+
+  // Relaxed: the caller owns a reference already, so the object cannot die, and handing the new one to
+  // another thread is what orders the object's contents.
+  void add_strong(uint32_t n = 1) {
+    [[maybe_unused]] const uint64_t old = word_.fetch_add(n * kStrong, std::memory_order_relaxed);
+    COPPICE_DCHECK(strong_of(old) > 0, "an object cannot be brought back: its last strong reference is gone");
+    COPPICE_DCHECK(strong_of(old) <= kMaxStrong - n, "too many strong references");
+  }
+  void add_weak() {
+    [[maybe_unused]] const uint64_t old = word_.fetch_add(kWeak, std::memory_order_relaxed);
+    COPPICE_DCHECK(weak_of(old) > 0,
+                   "a weak reference to an object that is not reference-counted, or is gone");
+    COPPICE_DCHECK(weak_of(old) < kMaxWeak, "too many weak references");
+  }
+
+  // Relaxed on success as add_strong is; what counts is that 0 -> 1 cannot happen, which the one word
+  // guarantees.
+  bool try_add_strong() {
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    while (strong_of(word) != 0) {
+      COPPICE_DCHECK(strong_of(word) < kMaxStrong, "too many strong references");
+      if (word_.compare_exchange_weak(word, word + kStrong, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+
+  DropResult drop_strong() {
+    // Only reference of either kind: nobody else can reach the word any more, so no RMW is needed. The
+    // acquire makes the other owners' last uses (released by their fetch_sub) happen before the destruction.
+    if (word_.load(std::memory_order_acquire) == kUnique) {
+      clear();
+      return DropResult::kDestroy;
+    }
+    // Release: our uses come before the destruction, whoever does it. Acquire: if that is us, theirs come
+    // before ours.
+    const uint64_t old = word_.fetch_sub(kStrong, std::memory_order_acq_rel);
+    COPPICE_DCHECK(strong_of(old) > 0, "a strong reference dropped once too often");
+    if (strong_of(old) > 1) return DropResult::kStillReferenced;
+    if (weak_of(old) > 1) return DropResult::kReleaseResources;
+    clear();  // just the strong pointers' own share is left, and no pointer that could make another
+    return DropResult::kDestroy;
+  }
+
+  // Orders as in drop_strong.
+  DropResult drop_weak() {
+    if (word_.load(std::memory_order_acquire) != kWeak) {
+      const uint64_t old = word_.fetch_sub(kWeak, std::memory_order_acq_rel);
+      COPPICE_DCHECK(weak_of(old) > 0, "a weak reference dropped once too often");
+      if (old != kWeak) return DropResult::kStillReferenced;
+    }
+    clear();
+    return DropResult::kDestroy;
+  }
+
+ private:
+  void clear() {
+    if constexpr (kCountsLiveObjects) word_.store(0, std::memory_order_relaxed);  // the destructor checks it
+  }
+
+  std::atomic<uint64_t> word_{0};
+};
+static_assert(sizeof(RefCount) == 8);
+
+struct RefAccess;
+
+}  // namespace detail
+
+template <class Self>
+class RefCountedBase {
+ public:
+  using RefCountedSelf = Self;
+
+ protected:
+  RefCountedBase() { count_live(1); }
+  RefCountedBase(const RefCountedBase&) : RefCountedBase() {}
+  RefCountedBase& operator=(const RefCountedBase&) { return *this; }  // NOLINT: counts belong to the place
+  ~RefCountedBase() {
+    COPPICE_DCHECK(ref_count_.load() == 0, "destroyed with references to it");
+    count_live(-1);
+  }
+
+  void release_resources() {}
+  static void destroy(Self* self) { delete self; }
+
+  // For a destroy() hook that must lend its object out once more: it owns the only reference again.
+  void revive() { ref_count_.start(); }
+
+ private:
+  friend struct detail::RefAccess;
+  static void count_live([[maybe_unused]] int delta) {
+    if constexpr (kCountsLiveObjects) detail::count_live_ref_counted(delta);
+  }
+
+  mutable detail::RefCount ref_count_;
+};
+
+class RefCounted : public RefCountedBase<RefCounted> {
+ public:
+  RefCounted() = default;
+  RefCounted(const RefCounted&) = default;
+  RefCounted& operator=(const RefCounted&) = default;
+  virtual ~RefCounted() = default;
+
+ protected:
+  // Called when the last strong reference goes while weak ones remain, and not otherwise: drop what is
+  // expensive.
+  virtual void release_resources() {}
+
+ private:
+  friend struct detail::RefAccess;
+  static void destroy(RefCounted* self) { delete self; }
+};
+static_assert(sizeof(RefCounted) == 16);
+
+namespace detail {
+
+// The one place that touches counts, so that the targets' public interface shows nothing of them.
+struct RefAccess {
+  template <class T>
+  static RefCount& count(const T* target) {
+    return static_cast<const RefCountedBase<typename T::RefCountedSelf>*>(target)->ref_count_;
+  }
+  template <class T>
+  static auto* self(const T* target) {
+    using Self = typename T::RefCountedSelf;
+    return const_cast<Self*>(static_cast<const Self*>(target));
+  }
+  template <class T>
+  static void drop_strong(const T* target) {
+    using Self = typename T::RefCountedSelf;
+    switch (count(target).drop_strong()) {
+      case DropResult::kStillReferenced:
+        return;
+      case DropResult::kDestroy:
+        Self::destroy(self(target));
+        return;
+      case DropResult::kReleaseResources:
+        self(target)->release_resources();
+        drop_weak(target);  // the strong pointers' share
+    }
+  }
+  template <class T>
+  static void drop_weak(const T* target) {
+    using Self = typename T::RefCountedSelf;
+    if (count(target).drop_weak() == DropResult::kDestroy) Self::destroy(self(target));
+  }
+};
+
+}  // namespace detail
+}  // namespace coppice

@@ -1,0 +1,51 @@
+// The cpu device: oneTBB for loops, virtual memory for buffers, LLVM ORC for kernels.
+#include <fmt/format.h>
+#include <tbb/info.h>
+#include <tbb/task_arena.h>
+
+#include "core/error.h"
+#include "gpu/cpu/cpu_buffer.h"
+#include "gpu/cpu/cpu_stream.h"
+#include "gpu/device.h"
+#include "gpu/kernel_store.h"
+
+namespace coppice {
+namespace {
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(int threads)
+      : threads_(threads > 0 ? threads : tbb::info::default_concurrency()), arena_(threads_, 1), kernels_(threads_) {
+    stream_ = make_intrusive<CpuStream>(arena_, context_, "coppice.stream");
+  }
+  std::string_view name() const override { return "cpu"; }
+  std::string description() const override { return fmt::format("{} threads, {}", threads_, jit::host_target().cpu); }
+  int threads() const override { return threads_; }
+  IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes) override {
+    return make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes);
+  }
+  IntrusivePtr<Stream> create_stream() override { return make_intrusive<CpuStream>(arena_, context_, "coppice.stream"); }
+  Stream& default_stream() override { return *stream_; }
+  DeviceContext& context() override { return context_; }
+  KernelStore& kernels() override { return kernels_; }
+
+ private:
+  int threads_;
+  DeviceContext context_{};
+  tbb::task_arena arena_;  // one slot is kept for the stream's own thread, which takes part in every loop
+  KernelStore kernels_;
+  IntrusivePtr<CpuStream> stream_;  // last: its thread uses all of the above
+};
+
+}  // namespace
+
+IntrusivePtr<Device> Device::cpu(int threads) { return make_intrusive<CpuDevice>(threads); }
+IntrusivePtr<Device> Device::best() { return cpu(); }
+IntrusivePtr<Device> Device::named(std::string_view name) {
+  if (name == "cpu") return cpu();
+  if (name == "auto") return best();
+  if (name == "cuda") throw Error(ErrorCode::kUnavailable, "device cuda: this version of Coppice has no CUDA device; use --device cpu");
+  throw Error(ErrorCode::kUsage, fmt::format("device '{}' is not known; expected cpu, cuda or auto", name));
+}
+
+}  // namespace coppice

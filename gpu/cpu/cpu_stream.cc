@@ -1,0 +1,111 @@
+// Streams of the cpu device (see cpu_stream.h).
+#include "gpu/cpu/cpu_stream.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+
+#include <cstring>
+
+namespace coppice {
+
+CpuStream::CpuStream(tbb::task_arena& arena, DeviceContext& context, std::string name)
+    : arena_(arena), context_(context), thread_([this] { work(); }) {
+  pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
+}
+
+CpuStream::~CpuStream() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  ready_.notify_one();
+  thread_.join();
+}
+
+AsyncValueRef<Chain> CpuStream::push(std::string_view name, std::function<void()> run) {
+  auto done = make_unconstructed_async_value<Chain>();
+  {
+    std::lock_guard lock(mutex_);
+    queue_.push_back({name, std::move(run), done});
+  }
+  ready_.notify_one();
+  return done;
+}
+
+void CpuStream::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ready_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    Operation operation = std::move(queue_.front());
+    queue_.pop_front();
+    std::optional<Error> failed = error_;
+    lock.unlock();
+    if (!failed) {
+      try {
+        operation.run();
+      } catch (const Error& error) {
+        failed = error;
+      } catch (const std::exception& error) {
+        failed = Error(ErrorCode::kInternal, fmt::format("{}: {}", operation.name, error.what()));
+      }
+      operation.run = nullptr;  // drops what it holds before its completion is known
+    }
+    if (failed) {
+      lock.lock();
+      error_ = failed;
+      lock.unlock();
+      operation.done.set_error(*failed);
+    } else {
+      operation.done.emplace();
+    }
+    lock.lock();
+  }
+}
+
+void CpuStream::run_inline(Launch& launch) {
+  launch.block.context = &context_;
+  if (launch.skip_on_status && __atomic_load_n(&context_.status, __ATOMIC_ACQUIRE) != 0) return;
+  wait(launch.code);
+  if (launch.code.is_error()) throw launch.code.error();
+  if (launch.prepare) launch.prepare(launch.block);
+  const uint64_t count = launch.block.count != nullptr ? *launch.block.count : launch.block.item_count;
+  const KernelEntry entry = launch.code.get()->entry();
+  do {
+    if (count <= launch.grain) {
+      if (count > 0) entry(&launch.block, 0, count);
+    } else {
+      arena_.execute([&] {
+        tbb::parallel_for(tbb::blocked_range<uint64_t>(0, count, launch.grain),
+                          [&](const tbb::blocked_range<uint64_t>& r) { entry(&launch.block, r.begin(), r.end()); });
+      });
+    }
+  } while (launch.finish && launch.finish(launch.block));
+}
+
+AsyncValueRef<Chain> CpuStream::launch(Launch launch) {
+  const std::string_view name = launch.name;
+  return push(name, [this, launch = std::move(launch)]() mutable { run_inline(launch); });
+}
+
+AsyncValueRef<Chain> CpuStream::enqueue(std::string_view name, std::function<void()> function) {
+  // Inside the arena, so that parallel algorithms called from here use the device's threads.
+  return push(name, [this, function = std::move(function)] { arena_.execute(function); });
+}
+AsyncValueRef<Chain> CpuStream::copy(void* to, const void* from, size_t bytes) {
+  return push("copy", [=] { std::memcpy(to, from, bytes); });
+}
+AsyncValueRef<Chain> CpuStream::fill(void* to, int byte, size_t bytes) {
+  return push("fill", [=] { std::memset(to, byte, bytes); });
+}
+AsyncValueRef<Chain> CpuStream::barrier() {
+  return push("barrier", [] {});
+}
+void CpuStream::clear_error() {
+  std::lock_guard lock(mutex_);
+  error_.reset();
+}
+
+}  // namespace coppice

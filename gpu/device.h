@@ -1,0 +1,41 @@
+// A device: memory, streams, and the kernels compiled for it. One interface, several devices (cpu, and later cuda, simt).
+//
+// Thread-safe. Devices are shared: whoever holds buffers, streams or programs keeps the device alive.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/intrusive_ptr.h"
+#include "gpu/buffer.h"
+#include "gpu/jit/specializer.h"
+#include "gpu/stream.h"
+
+namespace coppice {
+
+class KernelStore;
+
+class Device : public RefCounted {
+ public:
+  ~Device() override = default;
+
+  // CUDA when a driver answers and this build has the device, else the CPU.
+  static IntrusivePtr<Device> best();
+  // "cpu", "cuda" or "auto". Errors: kUnavailable with the reason, kUsage for another name.
+  static IntrusivePtr<Device> named(std::string_view name);
+  // `threads` = 0: all cores.
+  static IntrusivePtr<Device> cpu(int threads = 0);
+
+  virtual std::string_view name() const = 0;         // "cpu"
+  virtual std::string description() const = 0;  // "2 threads, znver4"
+  virtual int threads() const = 0;                   // items that run at once, for load balancing
+
+  virtual IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes) = 0;
+  virtual IntrusivePtr<Stream> create_stream() = 0;
+  virtual Stream& default_stream() = 0;
+  // Status, seed and counters that kernels of this device share.
+  virtual DeviceContext& context() = 0;
+  virtual KernelStore& kernels() = 0;
+};
+
+}  // namespace coppice

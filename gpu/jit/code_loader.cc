@@ -1,0 +1,98 @@
+// Loads compiled objects into the process (see code_loader.h).
+#include "gpu/jit/code_loader.h"
+
+#include <fmt/format.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "core/error.h"
+#include "gpu/jit/llvm_module.h"
+
+namespace coppice::jit {
+
+namespace orc = llvm::orc;
+
+struct CodeSession {
+  std::unique_ptr<orc::LLJIT> jit;
+  orc::JITDylib* library = nullptr;  // absolute symbols that kernels may call
+  std::atomic<uint64_t> next{0};
+};
+
+struct LoadedCode::Tracker {
+  std::shared_ptr<CodeSession> session;
+  orc::JITDylib* code = nullptr;
+};
+
+namespace {
+
+template <class T>
+T expect(llvm::Expected<T> value, const std::string& id) {
+  if (!value) {
+    throw Error(ErrorCode::kCompile, fmt::format("kernel {}: loading failed: {}", id, llvm::toString(value.takeError())));
+  }
+  return std::move(*value);
+}
+
+// Host functions are absolute symbols: nothing of the program is exported for kernels (no -rdynamic).
+void add_library_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
+  orc::SymbolMap symbols;
+  auto add = [&](const char* name, auto* function) {
+    symbols[jit.mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function),
+                                          llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  };
+  add("memcpy", &std::memcpy), add("memmove", &std::memmove), add("memset", &std::memset), add("memcmp", &std::memcmp);
+#define COPPICE_MATH1(name) \
+  add(#name "f", static_cast<float (*)(float)>(&::name##f)), add(#name, static_cast<double (*)(double)>(&::name))
+  COPPICE_MATH1(sin), COPPICE_MATH1(cos), COPPICE_MATH1(tan), COPPICE_MATH1(asin), COPPICE_MATH1(acos),
+      COPPICE_MATH1(atan), COPPICE_MATH1(sinh), COPPICE_MATH1(cosh), COPPICE_MATH1(tanh), COPPICE_MATH1(exp),
+      COPPICE_MATH1(exp2), COPPICE_MATH1(expm1), COPPICE_MATH1(log), COPPICE_MATH1(log2), COPPICE_MATH1(log10),
+      COPPICE_MATH1(log1p), COPPICE_MATH1(cbrt), COPPICE_MATH1(erf), COPPICE_MATH1(sqrt), COPPICE_MATH1(floor),
+      COPPICE_MATH1(ceil), COPPICE_MATH1(trunc), COPPICE_MATH1(round), COPPICE_MATH1(rint), COPPICE_MATH1(nearbyint);
+#undef COPPICE_MATH1
+#define COPPICE_MATH2(name)                                       \
+  add(#name "f", static_cast<float (*)(float, float)>(&::name##f)), \
+      add(#name, static_cast<double (*)(double, double)>(&::name))
+  COPPICE_MATH2(pow), COPPICE_MATH2(atan2), COPPICE_MATH2(fmod), COPPICE_MATH2(hypot), COPPICE_MATH2(fmin),
+      COPPICE_MATH2(fmax);
+#undef COPPICE_MATH2
+  add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf)), add("fma", static_cast<double (*)(double, double, double)>(&::fma));
+  llvm::cantFail(library.define(orc::absoluteSymbols(std::move(symbols))));
+}
+
+}  // namespace
+
+LoadedCode::LoadedCode() : tracker_(std::make_unique<Tracker>()) {}
+LoadedCode::~LoadedCode() {
+  if (tracker_->code == nullptr) return;
+  // Nothing can be done about a failure here, and none is possible for a library of our own session.
+  llvm::consumeError(tracker_->session->jit->getExecutionSession().removeJITDylib(*tracker_->code));
+}
+
+CodeLoader::CodeLoader() : session_(std::make_shared<CodeSession>()) {
+  initialize_llvm();
+  session_->jit = expect(orc::LLJITBuilder().create(), "(session)");
+  session_->library = &session_->jit->getExecutionSession().createBareJITDylib("coppice.library");
+  add_library_symbols(*session_->jit, *session_->library);
+}
+CodeLoader::~CodeLoader() = default;
+
+IntrusivePtr<LoadedCode> CodeLoader::load(const std::string& object, const std::string& entry, const std::string& id) {
+  auto& session = session_->jit->getExecutionSession();
+  const std::string name = fmt::format("{}.{}", id, session_->next.fetch_add(1));
+  auto code = make_intrusive<LoadedCode>();
+  orc::JITDylib& dylib = session.createBareJITDylib(name);
+  code->tracker_->session = session_;
+  code->tracker_->code = &dylib;
+  dylib.addToLinkOrder(*session_->library);
+  if (auto error = session_->jit->addObjectFile(dylib, llvm::MemoryBuffer::getMemBufferCopy(object, name))) {
+    throw Error(ErrorCode::kCompile, fmt::format("kernel {}: loading failed: {}", id, llvm::toString(std::move(error))));
+  }
+  code->entry_ = expect(session_->jit->lookup(dylib, entry), id).toPtr<KernelEntry>();
+  return code;
+}
+
+}  // namespace coppice::jit

@@ -1,0 +1,76 @@
+// The x86-64 back end: a specialized kernel as an ELF object in memory.
+#include <fmt/format.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include "gpu/jit/llvm_module.h"
+
+namespace coppice::jit {
+namespace {
+
+std::unique_ptr<llvm::TargetMachine> host_machine(const Diagnostics& diagnostics) {
+  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!builder) diagnostics.fail("detecting the CPU", llvm::toString(builder.takeError()));
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+  builder->setRelocationModel(llvm::Reloc::PIC_);
+  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  auto machine = builder->createTargetMachine();
+  if (!machine) diagnostics.fail("creating the target", llvm::toString(machine.takeError()));
+  return std::move(*machine);
+}
+
+}  // namespace
+
+std::string_view llvm_version() { return LLVM_VERSION_STRING; }
+
+const HostTarget& host_target() {
+  static const HostTarget target = [] {
+    initialize_llvm();
+    auto builder = llvm::cantFail(llvm::orc::JITTargetMachineBuilder::detectHost());
+    return HostTarget{builder.getCPU(), builder.getFeatures().getString()};
+  }();
+  return target;
+}
+
+std::string compile_x86(const SpecializeRequest& request) {
+  initialize_llvm();
+  llvm::LLVMContext context;
+  Diagnostics diagnostics(context, request.id);
+  auto machine = host_machine(diagnostics);
+  auto module = parse_bitcode(request.file->bitcode, context, diagnostics);
+  module->setTargetTriple(machine->getTargetTriple().str());
+  module->setDataLayout(machine->createDataLayout());
+  link_into(*module, parse_bitcode(cpu_intrinsics_bitcode(), context, diagnostics), true, diagnostics);
+  if (module->getFunction(request.entry) == nullptr) {
+    diagnostics.fail("linking", fmt::format("no kernel {} in {}", request.entry, request.file->source_file));
+  }
+  bake_constants(*module, request.constants, diagnostics);
+  strip_target_attributes(*module);
+  keep_only(*module, request.entry);
+  for (llvm::Function& f : *module) {
+    if (f.isDeclaration()) continue;
+    f.addFnAttr("target-cpu", machine->getTargetCPU());
+    f.addFnAttr("target-features", machine->getTargetFeatureString());
+  }
+  dump_module(request.id, "in.ll", *module);
+  optimize_o3(*module, *machine);
+  std::string broken;
+  llvm::raw_string_ostream broken_out(broken);
+  if (llvm::verifyModule(*module, &broken_out)) diagnostics.fail("optimising", broken_out.str());
+  dump_module(request.id, "opt.ll", *module);
+
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream out(object);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+    diagnostics.fail("code generation", "this target cannot emit objects");
+  }
+  passes.run(*module);
+  diagnostics.check("code generation");
+  return std::string(object.begin(), object.end());
+}
+
+}  // namespace coppice::jit

@@ -1,0 +1,228 @@
+// coppice-kernelgen: reads a kernel file's bitcode (with debug information) and writes the header that declares its
+// kernels to the host, and the source that embeds the bitcode.
+//
+//     coppice-kernelgen <debug.bc> <shipped.bc> <name> <out.h> <out.cc>
+//
+// The header redeclares the structs that the kernel file itself defines and includes the headers that define the
+// others; it asserts clang's size and offsets of each against the host compiler's. A build-time tool; needs LLVM.
+#include <fmt/format.h>
+#include <llvm/BinaryFormat/Dwarf.h>
+#include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/IR/DebugInfo.h>
+#include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using llvm::DICompositeType;
+using llvm::DIDerivedType;
+using llvm::DIType;
+
+struct Generator {
+  std::string kernel_file;              // as clang saw it
+  std::set<std::string> includes;       // headers that define argument types
+  std::vector<std::string> structs;     // definitions, in dependency order
+  std::vector<std::string> assertions;  // sizes and offsets
+  std::set<const DIType*> seen;
+
+  std::string scope_of(const llvm::DIScope* scope) const {
+    std::string prefix;
+    for (; scope != nullptr && !llvm::isa<llvm::DIFile>(scope); scope = scope->getScope()) {
+      if (const auto* space = llvm::dyn_cast<llvm::DINamespace>(scope)) {
+        if (!space->getName().empty()) prefix = space->getName().str() + "::" + prefix;
+      } else if (const auto* type = llvm::dyn_cast<DIType>(scope)) {
+        prefix = type->getName().str() + "::" + prefix;
+      }
+    }
+    return prefix;
+  }
+
+  // Debug information prints template arguments without the namespaces of typedefs but with those of classes.
+  std::string name_of(const DIType* type) {
+    if (type == nullptr) return "void";
+    if (const auto* derived = llvm::dyn_cast<DIDerivedType>(type)) {
+      const DIType* base = derived->getBaseType();
+      switch (derived->getTag()) {
+        case llvm::dwarf::DW_TAG_pointer_type: return name_of(base) + "*";
+        case llvm::dwarf::DW_TAG_const_type: return "const " + name_of(base);
+        case llvm::dwarf::DW_TAG_reference_type: return name_of(base) + "&";
+        case llvm::dwarf::DW_TAG_typedef:
+          declare(base);
+          return name_of(base);
+        default: break;
+      }
+    }
+    declare(type);
+    return scope_of(type->getScope()) + type->getName().str();
+  }
+
+  std::string member_declaration(const DIDerivedType* member) {
+    const DIType* type = member->getBaseType();
+    std::string suffix;
+    while (const auto* array = llvm::dyn_cast_or_null<DICompositeType>(type)) {
+      if (array->getTag() != llvm::dwarf::DW_TAG_array_type) break;
+      for (const auto* element : array->getElements()) {
+        const auto* range = llvm::cast<llvm::DISubrange>(element);
+        if (auto* count = llvm::dyn_cast_if_present<llvm::ConstantInt*>(range->getCount())) {
+          suffix += fmt::format("[{}]", count->getSExtValue());
+        }
+      }
+      type = array->getBaseType();
+    }
+    return fmt::format("  {} {}{};\n", name_of(type), member->getName().str(), suffix);
+  }
+
+  // Makes a class type known to the header: defined in the kernel file -> redeclare; in a header -> include that.
+  void declare(const DIType* type) {
+    const auto* record = llvm::dyn_cast_or_null<DICompositeType>(type);
+    if (record == nullptr || record->getTag() == llvm::dwarf::DW_TAG_array_type || !seen.insert(type).second) return;
+    const std::string file = record->getFilename().str();
+    const std::string name = scope_of(record->getScope()) + record->getName().str();
+    const bool is_template = record->getName().contains('<');
+    if (file != kernel_file) {
+      if (file.find("sparse/device/") == std::string::npos && file.rfind("/usr/", 0) != 0) includes.insert(file);
+    } else if (is_template || !scope_of(record->getScope()).empty()) {
+      throw std::runtime_error(fmt::format("{}:{}: argument type {} must be a plain struct at global scope, or be defined in a header",
+                                           file, record->getLine(), name));
+    } else {
+      std::string text = fmt::format("struct {} {{\n", name);
+      for (const auto* element : record->getElements()) {
+        const auto* member = llvm::dyn_cast<DIDerivedType>(element);
+        if (member == nullptr || member->getTag() != llvm::dwarf::DW_TAG_member || member->isStaticMember()) continue;
+        text += member_declaration(member);
+      }
+      structs.push_back(text + "};\n");
+    }
+    if (is_template) return;
+    assertions.push_back(fmt::format("static_assert(sizeof({0}) == {1}, \"{0} differs between clang and the host compiler\");\n",
+                                     name, record->getSizeInBits() / 8));
+    for (const auto* element : record->getElements()) {
+      const auto* member = llvm::dyn_cast<DIDerivedType>(element);
+      if (member == nullptr || member->getTag() != llvm::dwarf::DW_TAG_member || member->isStaticMember()) continue;
+      if (member->getFlags() & (llvm::DINode::FlagPrivate | llvm::DINode::FlagProtected)) continue;
+      if (member->getName().empty()) continue;
+      assertions.push_back(fmt::format("static_assert(offsetof({}, {}) == {});\n", name, member->getName().str(),
+                                       member->getOffsetInBits() / 8));
+    }
+  }
+};
+
+struct KernelDeclaration {
+  std::string name;
+  std::string arguments;  // C++ types
+  bool has_pointers = false;
+};
+
+// Handles name fields, not memory; every other pointer may be written through.
+bool holds_pointer(const DIType* type, int depth = 0) {
+  if (type == nullptr || depth > 16) return false;
+  if (const auto* derived = llvm::dyn_cast<DIDerivedType>(type)) {
+    if (derived->getTag() == llvm::dwarf::DW_TAG_pointer_type || derived->getTag() == llvm::dwarf::DW_TAG_reference_type) return true;
+    return holds_pointer(derived->getBaseType(), depth + 1);
+  }
+  const auto* record = llvm::dyn_cast<DICompositeType>(type);
+  if (record == nullptr || record->getFilename().ends_with("sparse/device/handles.h")) return false;
+  if (record->getTag() == llvm::dwarf::DW_TAG_array_type) return holds_pointer(record->getBaseType(), depth + 1);
+  for (const auto* element : record->getElements()) {
+    const auto* member = llvm::dyn_cast<DIDerivedType>(element);
+    if (member == nullptr || member->isStaticMember()) continue;
+    if (member->getTag() != llvm::dwarf::DW_TAG_member && member->getTag() != llvm::dwarf::DW_TAG_inheritance) continue;
+    if (holds_pointer(member->getBaseType(), depth + 1)) return true;
+  }
+  return false;
+}
+
+std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, Generator& generator) {
+  static constexpr std::string_view kPrefix = "coppice_kernel_";
+  std::map<std::string, const llvm::DISubprogram*> bodies;
+  for (const llvm::Function& f : module) {
+    if (const llvm::DISubprogram* program = f.getSubprogram()) {
+      if (bodies.find(program->getName().str()) == bodies.end()) bodies[program->getName().str()] = program;
+    }
+  }
+  std::vector<KernelDeclaration> kernels;
+  for (const llvm::Function& f : module) {
+    const std::string symbol = f.getName().str();
+    if (f.isDeclaration() || symbol.rfind(kPrefix, 0) != 0) continue;
+    const std::string name = symbol.substr(kPrefix.size());
+    const auto found = bodies.find(name);
+    if (found == bodies.end()) throw std::runtime_error("kernel " + name + " has no debug information");
+    generator.kernel_file = found->second->getFilename().str();
+    std::string arguments;
+    const auto types = found->second->getType()->getTypeArray();
+    bool has_pointers = false;
+    for (unsigned i = 1; i < types.size(); ++i) {
+      arguments += (i > 1 ? ", " : "") + generator.name_of(types[i]);
+      has_pointers |= holds_pointer(types[i]);
+    }
+    kernels.push_back({name, arguments, has_pointers});
+  }
+  if (kernels.empty()) throw std::runtime_error("no COPPICE_KERNEL in this file");
+  return kernels;
+}
+
+void write_header(const std::string& path, const std::string& name, const Generator& g,
+                  const std::vector<KernelDeclaration>& kernels) {
+  std::ofstream out(path);
+  out << "// Kernels of " << g.kernel_file << " for the host. Generated by coppice-kernelgen; do not edit.\n#pragma once\n"
+      << "#include <cstddef>\n#include \"gpu/jit/bitcode.h\"\n#include \"sparse/kernel.h\"\n";
+  for (const std::string& include : g.includes) out << "#include \"" << include << "\"\n";
+  out << "\n";
+  for (const std::string& text : g.structs) out << text << "\n";
+  for (const std::string& text : g.assertions) out << text;
+  out << "\nextern const coppice::KernelBitcode " << name << "_kernels;\n";
+  for (const KernelDeclaration& k : kernels) {
+    out << fmt::format("inline constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}}};\n", k.arguments, k.name,
+                       name, k.name, k.has_pointers);
+  }
+}
+
+void write_source(const std::string& path, const std::string& header, const std::string& name,
+                  const std::string& source_file, const std::string& bitcode) {
+  std::ofstream out(path);
+  out << "// Embedded bitcode of " << source_file << ". Generated by coppice-kernelgen; do not edit.\n"
+      << "#include \"" << header << "\"\n\n"
+      << fmt::format(
+             "asm(\".section .rodata,\\\"a\\\"\\n.balign 16\\n.local coppice_{0}_begin\\ncoppice_{0}_begin:\\n.incbin \\\"{1}\\\"\\n"
+             ".local coppice_{0}_end\\ncoppice_{0}_end:\\n.byte 0\\n.previous\\n\");\n", name, bitcode)
+      << fmt::format("extern \"C\" const std::byte coppice_{0}_begin[], coppice_{0}_end[];\n", name)
+      << fmt::format("const coppice::KernelBitcode {0}_kernels{{\"{0}\", \"{1}\", {{coppice_{0}_begin, coppice_{0}_end}}}};\n", name,
+                     source_file);
+}
+
+int run(int argc, char** argv) {
+  if (argc != 6) {
+    std::fprintf(stderr, "usage: coppice-kernelgen <debug.bc> <shipped.bc> <name> <out.h> <out.cc>\n");
+    return 2;
+  }
+  llvm::LLVMContext context;
+  auto buffer = llvm::MemoryBuffer::getFile(argv[1]);
+  if (!buffer) throw std::runtime_error(std::string(argv[1]) + ": " + buffer.getError().message());
+  auto module = llvm::parseBitcodeFile((*buffer)->getMemBufferRef(), context);
+  if (!module) throw std::runtime_error(std::string(argv[1]) + ": " + llvm::toString(module.takeError()));
+  Generator generator;
+  // The file's own name must be known before the first type is looked at.
+  for (const llvm::DICompileUnit* unit : (*module)->debug_compile_units()) generator.kernel_file = unit->getFilename().str();
+  const auto kernels = find_kernels(**module, generator);
+  write_header(argv[4], argv[3], generator, kernels);
+  write_source(argv[5], argv[4], argv[3], generator.kernel_file, argv[2]);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  return run(argc, argv);
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "coppice-kernelgen: error: %s\n", e.what());
+  return 1;
+}

@@ -1,0 +1,182 @@
+// Steps that both back ends share (see llvm_module.h).
+#include "gpu/jit/llvm_module.h"
+
+#include <fmt/format.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Linker/Linker.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/IPO/Internalize.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+
+#include "core/error.h"
+
+namespace coppice::jit {
+namespace {
+
+void on_diagnostic(const llvm::DiagnosticInfo* info, void* errors) {
+  if (info->getSeverity() != llvm::DS_Error) return;
+  llvm::raw_string_ostream out(*static_cast<std::string*>(errors));
+  llvm::DiagnosticPrinterRawOStream printer(out);
+  info->print(printer);
+  out << "; ";
+}
+
+// A constant of a first-class type from its in-memory image; bytes past the image's end are zero.
+llvm::Constant* constant_from_bytes(llvm::Type* type, std::span<const std::byte> bytes, const llvm::DataLayout& layout) {
+  auto tail = [&](uint64_t at) { return at < bytes.size() ? bytes.subspan(at) : std::span<const std::byte>{}; };
+  if (bytes.empty()) return llvm::Constant::getNullValue(type);
+  if (auto* s = llvm::dyn_cast<llvm::StructType>(type)) {
+    llvm::SmallVector<llvm::Constant*> members;
+    for (unsigned i = 0; i < s->getNumElements(); ++i) {
+      members.push_back(
+          constant_from_bytes(s->getElementType(i), tail(layout.getStructLayout(s)->getElementOffset(i)), layout));
+    }
+    return llvm::ConstantStruct::get(s, members);
+  }
+  if (auto* a = llvm::dyn_cast<llvm::ArrayType>(type)) {
+    llvm::SmallVector<llvm::Constant*> items;
+    const uint64_t stride = layout.getTypeAllocSize(a->getElementType());
+    for (uint64_t i = 0; i < a->getNumElements(); ++i) {
+      items.push_back(constant_from_bytes(a->getElementType(), tail(i * stride), layout));
+    }
+    return llvm::ConstantArray::get(a, items);
+  }
+  uint64_t image = 0;
+  std::memcpy(&image, bytes.data(), std::min<size_t>({bytes.size(), sizeof image, layout.getTypeStoreSize(type)}));
+  if (type->isIntegerTy()) return llvm::ConstantInt::get(type, image);
+  if (type->isFloatTy()) return llvm::ConstantFP::get(type, std::bit_cast<float>(static_cast<uint32_t>(image)));
+  if (type->isDoubleTy()) return llvm::ConstantFP::get(type, std::bit_cast<double>(image));
+  return nullptr;
+}
+
+}  // namespace
+
+Diagnostics::Diagnostics(llvm::LLVMContext& context, std::string id) : id_(std::move(id)) {
+  context.setDiagnosticHandlerCallBack(on_diagnostic, &errors_);
+}
+void Diagnostics::check(std::string_view stage) const {
+  if (!errors_.empty()) fail(stage, errors_);
+}
+void Diagnostics::fail(std::string_view stage, const std::string& why) const {
+  throw Error(ErrorCode::kCompile, fmt::format("kernel {}: {} failed: {}", id_, stage, why));
+}
+
+void initialize_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();  // without it, inline assembly aborts the process
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+std::unique_ptr<llvm::Module> parse_bitcode(std::span<const std::byte> bitcode, llvm::LLVMContext& context,
+                                            const Diagnostics& diagnostics) {
+  const llvm::StringRef bytes(reinterpret_cast<const char*>(bitcode.data()), bitcode.size());
+  auto module = llvm::parseBitcodeFile(llvm::MemoryBufferRef(bytes, "kernel"), context);
+  if (!module) diagnostics.fail("reading bitcode", llvm::toString(module.takeError()));
+  return std::move(*module);
+}
+
+void link_into(llvm::Module& into, std::unique_ptr<llvm::Module> from, bool only_needed, const Diagnostics& diagnostics) {
+  const unsigned flags = only_needed ? llvm::Linker::Flags::LinkOnlyNeeded : llvm::Linker::Flags::None;
+  from->setDataLayout(into.getDataLayout());
+  from->setTargetTriple(into.getTargetTriple());
+  if (llvm::Linker::linkModules(into, std::move(from), flags)) diagnostics.check("linking");
+}
+
+void bake_constants(llvm::Module& module, std::span<const ConstantGlobal> constants, const Diagnostics& diagnostics) {
+  for (const ConstantGlobal& c : constants) {
+    llvm::GlobalVariable* global = module.getNamedGlobal(llvm::StringRef(c.name.data(), c.name.size()));
+    if (global == nullptr) continue;  // the kernel does not look at it
+    llvm::Constant* value = constant_from_bytes(global->getValueType(), c.bytes, module.getDataLayout());
+    if (value == nullptr) diagnostics.fail("baking constants", fmt::format("{} has an unsupported type", c.name));
+    global->setInitializer(value);
+    global->setConstant(true);
+    global->setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
+}
+
+void strip_target_attributes(llvm::Module& module) {
+  static constexpr const char* kNames[] = {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width",
+                                           "frame-pointer", "no-builtins", "stack-protector-buffer-size",
+                                           "probe-stack", "no-trapping-math"};
+  for (llvm::Function& f : module) {
+    for (const char* name : kNames) f.removeFnAttr(name);
+    f.removeFnAttr(llvm::Attribute::UWTable);
+    f.setComdat(nullptr);
+    for (llvm::Instruction& i : llvm::instructions(f)) {
+      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) {
+        for (const char* name : kNames) call->removeFnAttr(name);
+      }
+    }
+  }
+  for (llvm::GlobalVariable& g : module.globals()) g.setComdat(nullptr);
+}
+
+void keep_only(llvm::Module& module, std::string_view entry) {
+  // "used" lists pin every kernel of the file; only one is wanted here.
+  for (const char* list : {"llvm.used", "llvm.compiler.used"}) {
+    if (llvm::GlobalVariable* g = module.getNamedGlobal(list)) g->eraseFromParent();
+  }
+  llvm::internalizeModule(module, [&](const llvm::GlobalValue& g) { return std::string_view(g.getName()) == entry; });
+  llvm::ModuleAnalysisManager analyses;
+  llvm::PassBuilder builder;
+  builder.registerModuleAnalyses(analyses);
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::GlobalDCEPass());
+  passes.run(module, analyses);
+}
+
+void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = true;
+  llvm::PassBuilder builder(&machine, tuning);  // registers the target's own passes too (NVVMReflect)
+  llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
+  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+void dump_text(const std::string& id, std::string_view suffix, const std::string& text) {
+  const char* folder = std::getenv("COPPICE_DUMP");
+  if (folder == nullptr || *folder == 0) return;
+  std::ofstream(fmt::format("{}/{}.{}", folder, id, suffix), std::ios::binary) << text;
+}
+
+void dump_module(const std::string& id, std::string_view suffix, const llvm::Module& module) {
+  if (std::getenv("COPPICE_DUMP") == nullptr) return;
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module.print(out, nullptr);
+  dump_text(id, suffix, out.str());
+}
+
+}  // namespace coppice::jit

@@ -1,0 +1,43 @@
+// Steps that both back ends share: parse, link, bake constants, strip, optimise. Internal to gpu/jit.
+#pragma once
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <memory>
+#include <string>
+
+#include "gpu/jit/specializer.h"
+
+namespace coppice::jit {
+
+// Collects LLVM's errors during one compilation; `check` throws what was collected.
+class Diagnostics {
+ public:
+  Diagnostics(llvm::LLVMContext& context, std::string id);
+  void check(std::string_view stage) const;
+  [[noreturn]] void fail(std::string_view stage, const std::string& why) const;
+  std::string& errors() { return errors_; }
+
+ private:
+  std::string id_;
+  std::string errors_;
+};
+
+void initialize_llvm();
+std::unique_ptr<llvm::Module> parse_bitcode(std::span<const std::byte> bitcode, llvm::LLVMContext& context,
+                                            const Diagnostics& diagnostics);
+void link_into(llvm::Module& into, std::unique_ptr<llvm::Module> from, bool only_needed, const Diagnostics& diagnostics);
+void bake_constants(llvm::Module& module, std::span<const ConstantGlobal> constants, const Diagnostics& diagnostics);
+// Removes what ties bitcode to the CPU that clang was told of, and what blocks inlining across modules.
+void strip_target_attributes(llvm::Module& module);
+void keep_only(llvm::Module& module, std::string_view entry);
+void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine);
+// The target's device intrinsics (gpu/device/*.device.cc).
+std::span<const std::byte> cpu_intrinsics_bitcode();
+std::span<const std::byte> nvptx_intrinsics_bitcode();
+// COPPICE_DUMP=dir writes `dir/<id>.<suffix>`; nothing when the variable is unset.
+void dump_text(const std::string& id, std::string_view suffix, const std::string& text);
+void dump_module(const std::string& id, std::string_view suffix, const llvm::Module& module);
+
+}  // namespace coppice::jit

@@ -1,0 +1,53 @@
+// The specializer: kernel bitcode + constants -> machine code for x86-64, or PTX for NVIDIA GPUs.
+//
+// Links the kernel with its target's device intrinsics, writes constants (trees' layouts, field bindings) into the
+// module, keeps one entry point, runs LLVM's O3 pipeline and emits. Thread-safe: every call has its own LLVM context.
+// Errors: coppice::Error kCompile, with the kernel's name and LLVM's words; unsupported targets are refused before
+// LLVM sees them, since its back ends abort the process on some inputs.
+// Cost: 20 to 60 ms per kernel on one core.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/jit/bitcode.h"
+
+namespace coppice::jit {
+
+// A global that the kernel declares `extern const` and the specializer defines.
+struct ConstantGlobal {
+  std::string_view name;
+  std::span<const std::byte> bytes;  // the image of a prefix; the rest is zero
+};
+
+struct SpecializeRequest {
+  std::string id;                     // "file.kernel", for messages and symbol names
+  const KernelBitcode* file = nullptr;
+  std::string entry;                  // extern "C" function to keep
+  std::vector<ConstantGlobal> constants;
+};
+
+// The machine this process runs on, as LLVM names it: part of every cache key.
+struct HostTarget {
+  std::string cpu;       // "znver4"
+  std::string features;  // "+avx2,+fma,..."
+};
+const HostTarget& host_target();
+std::string_view llvm_version();
+
+// What makes compiled code different, beyond the request: bump with every change of the pipeline.
+inline constexpr int kPipelineVersion = 3;
+
+// An x86-64 ELF object that defines `request.entry`.
+std::string compile_x86(const SpecializeRequest& request);
+
+struct PtxTarget {
+  int sm = 75;  // 75, 80, 86, 89 or 90: the newest that LLVM 19 knows; newer GPUs run sm_90's PTX
+};
+// PTX text with one kernel `file_kernel(LaunchBlock)`: a thread block per item for cell and block loops.
+// libdevice is linked when `libdevice_path` is not empty.
+std::string compile_ptx(const SpecializeRequest& request, PtxTarget target, const std::string& libdevice_path);
+
+}  // namespace coppice::jit

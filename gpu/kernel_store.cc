@@ -1,0 +1,128 @@
+// The kernels of one device (see kernel_store.h).
+#include "gpu/kernel_store.h"
+
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
+
+#include <chrono>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/log.h"
+
+namespace coppice {
+
+namespace jit {
+std::span<const std::byte> cpu_intrinsics_bitcode();
+}
+
+struct KernelStore::State {
+  explicit State(int threads)
+      : arena(threads, 1), cache(jit::KernelCache::default_folder()), start(std::chrono::steady_clock::now()) {}
+
+  struct Entry {
+    std::string id;
+    AsyncValueRef<LoadedCodeRef> code;
+  };
+  std::mutex mutex;
+  std::unordered_map<Hash128, Entry> entries;
+  int compiled = 0, cached = 0;  // since the last summary
+  bool announced = false;
+
+  tbb::task_arena arena;
+  tbb::task_group group;
+  jit::KernelCache cache;
+  jit::CodeLoader loader;
+  std::chrono::steady_clock::time_point start;
+
+  void compile(const jit::SpecializeRequest& request, const Hash128& key, const AsyncValueRef<LoadedCodeRef>& result);
+};
+
+Hash128 specialization_key(const jit::SpecializeRequest& request) {
+  Hasher hasher;
+  hasher.update(request.file->bitcode).update(request.entry).update(jit::cpu_intrinsics_bitcode());
+  for (const jit::ConstantGlobal& c : request.constants) hasher.update(c.name).update(uint64_t{c.bytes.size()}).update(c.bytes);
+  hasher.update(jit::host_target().cpu).update(jit::host_target().features).update(jit::llvm_version());
+  return hasher.update(jit::kPipelineVersion).update(kLaunchBlockVersion).digest();
+}
+
+void KernelStore::State::compile(const jit::SpecializeRequest& request, const Hash128& key,
+                                 const AsyncValueRef<LoadedCodeRef>& result) {
+  try {
+    std::optional<std::string> object = cache.load(key.hex());
+    const bool hit = object.has_value();
+    if (!hit) {
+      {
+        std::lock_guard lock(mutex);
+        if (!announced) log_info("kernels: compiling; the result is kept in {}", jit::KernelCache::default_folder().string());
+        announced = true;
+      }
+      object = jit::compile_x86(request);
+      cache.store(key.hex(), *object);
+    }
+    LoadedCodeRef code = loader.load(*object, request.entry, request.id);
+    {
+      std::lock_guard lock(mutex);
+      ++(hit ? cached : compiled);
+    }
+    log_debug("kernel {}: {} ({})", request.id, hit ? "from the cache" : "compiled", key.hex());
+    result.emplace(std::move(code));
+  } catch (const Error& error) {
+    result.set_error(error);
+  } catch (const std::exception& error) {
+    result.set_error(Error(ErrorCode::kCompile, "kernel " + request.id + ": " + error.what()));
+  }
+}
+
+KernelStore::KernelStore(int threads) : state_(std::make_shared<State>(threads)) {}
+KernelStore::~KernelStore() {
+  state_->arena.execute([&] { state_->group.wait(); });
+}
+
+AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
+  const Hash128 key = specialization_key(request);
+  AsyncValueRef<LoadedCodeRef> result;
+  {
+    std::lock_guard lock(state_->mutex);
+    if (auto found = state_->entries.find(key); found != state_->entries.end()) return found->second.code;
+    if (state_->compiled + state_->cached == 0 && !state_->announced) state_->start = std::chrono::steady_clock::now();
+    result = make_unconstructed_async_value<LoadedCodeRef>();
+    state_->entries.emplace(key, State::Entry{request.id, result});
+  }
+  // The constants' bytes belong to the caller; the task needs its own.
+  struct Task {
+    jit::SpecializeRequest request;
+    std::vector<std::vector<std::byte>> bytes;
+  };
+  auto task = std::make_shared<Task>(Task{std::move(request), {}});
+  for (jit::ConstantGlobal& c : task->request.constants) {
+    task->bytes.emplace_back(c.bytes.begin(), c.bytes.end());
+    c.bytes = task->bytes.back();
+  }
+  State* state = state_.get();
+  state->arena.execute([&] { state->group.run([state, task, key, result] { state->compile(task->request, key, result); }); });
+  return result;
+}
+
+void KernelStore::remove(const std::string& id) {
+  std::lock_guard lock(state_->mutex);
+  std::erase_if(state_->entries, [&](const auto& entry) { return entry.second.id == id; });
+}
+
+void KernelStore::wait_compiled() {
+  state_->arena.execute([&] { state_->group.wait(); });
+  std::lock_guard lock(state_->mutex);
+  if (state_->compiled + state_->cached == 0) return;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - state_->start).count();
+  if (state_->compiled > 0) {
+    log_info("kernels: {} compiled in {:.2f} s, {} from the cache", state_->compiled, seconds, state_->cached);
+  } else {
+    log_info("kernels: {} from the cache in {:.2f} s", state_->cached, seconds);
+  }
+  state_->compiled = state_->cached = 0;
+  state_->announced = false;
+}
+
+jit::KernelCache& KernelStore::disk_cache() { return state_->cache; }
+
+}  // namespace coppice

@@ -1,0 +1,118 @@
+// The parallel primitives of the cpu device by Thrust (see primitives.h).
+//
+// Compiles with Debian's Thrust 1.17 and the CUDA toolkit's CCCL 3, whichever the compiler finds first; needs
+// -O1 at least (-O0 is 150 times slower).
+#ifndef THRUST_DEVICE_SYSTEM
+#define THRUST_DEVICE_SYSTEM THRUST_DEVICE_SYSTEM_CPP  // the default would be CUDA
+#endif
+#include "gpu/primitives.h"
+
+#include <tbb/task_arena.h>
+#include <thrust/binary_search.h>
+#include <thrust/copy.h>
+#include <thrust/iterator/constant_iterator.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/reduce.h>
+#include <thrust/scan.h>
+#include <thrust/sort.h>
+#include <thrust/system/cpp/execution_policy.h>
+#include <thrust/system/tbb/execution_policy.h>
+
+#include <limits>
+
+#include "core/check.h"
+
+namespace coppice::primitives {
+namespace {
+
+// Thrust's sequential system has a radix sort (passes over digits that all keys share are skipped); its TBB
+// system merges pieces of 131072 sorted so. Of 4 M random 32-bit keys two threads make the merge sort
+// take 1.5 times as long, so that it is expected to pay from four threads on, and no sooner than there is a
+// piece for each of them.
+constexpr int kMergeSortThreads = 4;
+constexpr size_t kMergeSortSize = size_t{1} << 19;
+bool pays_merge_sort(size_t n) {
+  return n >= kMergeSortSize && tbb::this_task_arena::max_concurrency() >= kMergeSortThreads;
+}
+
+template <class Key>
+void sort_stable(Key* keys, uint32_t* values, size_t n) {
+  if (n < 2) return;
+  if (pays_merge_sort(n)) {
+    thrust::stable_sort_by_key(thrust::tbb::par, keys, keys + n, values);
+  } else {
+    thrust::stable_sort_by_key(thrust::cpp::par, keys, keys + n, values);
+  }
+}
+
+template <class Sum, class T>
+Sum sum_in_order(const T* in, size_t n) {
+  return n == 0 ? Sum{0} : thrust::reduce(thrust::cpp::par, in, in + n, Sum{0});
+}
+
+struct Larger {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+
+template <class T>
+T largest(const T* in, size_t n) {
+  constexpr T kLowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                             : std::numeric_limits<T>::lowest();
+  return n == 0 ? kLowest : thrust::reduce(thrust::cpp::par, in, in + n, kLowest, Larger());
+}
+
+struct IsSet {
+  bool operator()(uint32_t flag) const { return flag != 0; }
+};
+
+constexpr size_t kIndexLimit = size_t{1} << 32;
+
+}  // namespace
+
+void sort_by_key(uint32_t* keys, uint32_t* values, size_t n) { sort_stable(keys, values, n); }
+void sort_by_key(uint64_t* keys, uint32_t* values, size_t n) { sort_stable(keys, values, n); }
+
+uint64_t exclusive_scan(const uint32_t* in, uint32_t* out, size_t n) {
+  if (n == 0) return 0;
+  const uint64_t total = sum(in, n);  // first, since `out` may be `in`
+  thrust::exclusive_scan(thrust::cpp::par, in, in + n, out, uint32_t{0});
+  return total;
+}
+
+double sum(const float* in, size_t n) { return sum_in_order<double>(in, n); }
+double sum(const double* in, size_t n) { return sum_in_order<double>(in, n); }
+uint64_t sum(const uint32_t* in, size_t n) { return sum_in_order<uint64_t>(in, n); }
+uint64_t sum(const uint64_t* in, size_t n) { return sum_in_order<uint64_t>(in, n); }
+
+float max(const float* in, size_t n) { return largest(in, n); }
+double max(const double* in, size_t n) { return largest(in, n); }
+uint32_t max(const uint32_t* in, size_t n) { return largest(in, n); }
+uint64_t max(const uint64_t* in, size_t n) { return largest(in, n); }
+
+size_t select_if_flag(const uint32_t* flags, uint32_t* out_indices, size_t n) {
+  COPPICE_CHECK(n < kIndexLimit, "indices have 32 bits");
+  if (n == 0) return 0;
+  const thrust::counting_iterator<uint32_t> first(0);
+  const uint32_t* end = thrust::copy_if(thrust::cpp::par, first, first + n, flags, out_indices, IsSet());
+  return static_cast<size_t>(end - out_indices);
+}
+
+size_t run_length_encode(const uint32_t* keys, uint32_t* unique, uint32_t* counts, size_t n) {
+  COPPICE_CHECK(n < kIndexLimit, "a run's length may exceed 32 bits");
+  if (n == 0) return 0;
+  const auto ends = thrust::reduce_by_key(thrust::cpp::par, keys, keys + n,
+                                          thrust::constant_iterator<uint32_t>(1), unique, counts);
+  return static_cast<size_t>(ends.first - unique);
+}
+
+void bin_starts(const uint32_t* sorted_keys, size_t n, uint32_t* starts, size_t n_bins) {
+  COPPICE_CHECK(n < kIndexLimit, "positions may exceed 32 bits");
+  COPPICE_CHECK(n_bins < kIndexLimit, "keys have 32 bits");
+  const thrust::counting_iterator<uint64_t> bins(0);
+  thrust::lower_bound(thrust::cpp::par, sorted_keys, sorted_keys + n, bins, bins + n_bins + 1, starts);
+}
+
+}  // namespace coppice::primitives

@@ -1,0 +1,50 @@
+// An in-order queue of device work. Every operation returns at once with an async value that becomes available when the
+// work is done; operations of one stream run one after another, in the order they were given.
+//
+// Thread-safe. An operation that fails gives its error to its own value; the operations behind it are skipped and get
+// the same error until clear_error() is called, so that nothing computes on what a failed launch left.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "core/async_value.h"
+#include "gpu/jit/code_loader.h"
+#include "gpu/launch_block.h"
+
+namespace coppice {
+
+// A compiled kernel and what it runs over. The number of items is read on the device when the launch starts.
+struct Launch {
+  std::string_view name;  // "file.kernel", for profilers, logs and errors; must outlive the launch
+  AsyncValueRef<IntrusivePtr<jit::LoadedCode>> code;  // the stream waits for the compiler
+  LaunchBlock block;
+  uint32_t grain = 1;     // items that one task takes at least
+  // Runs before the launch in stream order (fills in lists that depend on earlier launches); may throw Error.
+  std::function<void(LaunchBlock&)> prepare;
+  // Runs after the loop in stream order; true runs the loop again (an activation that ran out of cells and has grown).
+  std::function<bool(LaunchBlock&)> finish;
+  std::vector<IntrusivePtr<RefCounted>> keep_alive;  // what the kernel uses; let go when the launch is done
+  // Skipped (successfully) when the device status is not kOk at its turn.
+  bool skip_on_status = true;
+};
+
+class Stream : public RefCounted {
+ public:
+  ~Stream() override = default;
+  virtual AsyncValueRef<Chain> launch(Launch launch) = 0;
+  // Runs a host function in stream order, on the stream's thread. It may throw Error.
+  virtual AsyncValueRef<Chain> enqueue(std::string_view name, std::function<void()> function) = 0;
+  // Device to device, device to host or host to device; host memory must stay valid until the value is available.
+  virtual AsyncValueRef<Chain> copy(void* to, const void* from, size_t bytes) = 0;
+  virtual AsyncValueRef<Chain> fill(void* to, int byte, size_t bytes) = 0;
+  // Available when everything queued so far is done.
+  virtual AsyncValueRef<Chain> barrier() = 0;
+  virtual void clear_error() = 0;
+  // Runs a launch at once. Only from inside the stream's own order: an enqueued function, prepare or finish.
+  virtual void run_inline(Launch& launch) = 0;
+};
+
+}  // namespace coppice

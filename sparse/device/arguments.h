@@ -1,0 +1,92 @@
+// How a kernel's arguments get in: which are handles (bound at specialization), which are plain (packed in the launch
+// block), shared by the host's launch and the kernel's entry so that both count and align alike.
+//
+// Device-clean. A handle struct is an aggregate whose members are all handles; it is recognised by its first member.
+// Plain arguments are trivially copyable and packed in order, each at its own alignment.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "sparse/device/handles.h"
+
+namespace coppice::device {
+
+template <class T>
+inline constexpr bool is_handle = requires { typename T::Value; T::kRole; requires std::is_same_v<decltype(T::id), FieldId>; };
+
+// Converts to any handle and to nothing else.
+struct HandleProbe {
+  template <class T, class = std::enable_if_t<is_handle<T>>>
+  operator T() const;
+};
+
+template <class T, size_t... I>
+constexpr bool takes_handles(std::index_sequence<I...>) { return requires { T{(void(I), HandleProbe{})...}; }; }
+
+// How many handles an aggregate starts with; 0 when it is no handle struct.
+template <class T, size_t N = 0>
+constexpr size_t handle_count() {
+  if constexpr (is_handle<T>) return 1;
+  else if constexpr (!std::is_aggregate_v<T> || std::is_array_v<T> || N >= 12) return N;
+  else if constexpr (takes_handles<T>(std::make_index_sequence<N + 1>{})) return handle_count<T, N + 1>();
+  else return N;
+}
+template <class T>
+inline constexpr bool is_handle_argument = handle_count<T>() > 0;
+
+template <class T>
+inline constexpr bool is_place_argument = false;  // Cell, Block, Item: given by the loop, not by the caller
+template <int D>
+inline constexpr bool is_place_argument<Cell<D>> = true;
+template <int D>
+inline constexpr bool is_place_argument<Block<D>> = true;
+template <>
+inline constexpr bool is_place_argument<Item> = true;
+
+// Calls visit(handle) for every handle of an argument, in order.
+template <class T, class Visit>
+constexpr void for_each_handle(T& value, Visit&& visit) {
+  constexpr size_t n = handle_count<std::remove_const_t<T>>();
+  if constexpr (is_handle<std::remove_const_t<T>>) { visit(value); }
+  else if constexpr (n == 1) { auto& [a] = value; visit(a); }
+  else if constexpr (n == 2) { auto& [a, b] = value; visit(a), visit(b); }
+  else if constexpr (n == 3) { auto& [a, b, c] = value; visit(a), visit(b), visit(c); }
+  else if constexpr (n == 4) { auto& [a, b, c, d] = value; visit(a), visit(b), visit(c), visit(d); }
+  else if constexpr (n == 5) { auto& [a, b, c, d, e] = value; visit(a), visit(b), visit(c), visit(d), visit(e); }
+  else if constexpr (n == 6) {
+    auto& [a, b, c, d, e, f] = value;
+    visit(a), visit(b), visit(c), visit(d), visit(e), visit(f);
+  } else if constexpr (n == 7) {
+    auto& [a, b, c, d, e, f, g] = value;
+    visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g);
+  } else if constexpr (n == 8) {
+    auto& [a, b, c, d, e, f, g, h] = value;
+    visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g), visit(h);
+  } else {
+    static_assert(n <= 8, "a handle struct has at most 8 handles; pass several structs");
+  }
+}
+
+constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) / alignment * alignment; }
+
+// Bytes that the plain arguments among Args take in LaunchBlock::arguments, the first `Count` of them.
+template <class... Args>
+constexpr size_t packed_bytes() {
+  size_t at = 0;
+  auto add = [&]<class T>(std::type_identity<T>) {
+    if constexpr (!is_handle_argument<T> && !is_place_argument<T>) at = align_up(at, alignof(T)) + sizeof(T);
+  };
+  (add(std::type_identity<Args>{}), ...);
+  return at;
+}
+
+// Handles among Args, all structs opened.
+template <class... Args>
+constexpr uint32_t total_handles() {
+  return (0u + ... + static_cast<uint32_t>(is_place_argument<Args> ? 0 : handle_count<Args>()));
+}
+
+}  // namespace coppice::device

@@ -1,0 +1,284 @@
+// Field handles: what a kernel touches, how far it reaches, and what it may do there.
+//
+// Device-clean, and the same types on the host, where a handle is made from a field (sparse/field.h). The role is the
+// contract: it licenses vectorisation (handles do not alias), halo tiles (reach) and activation (only Grow activates).
+//
+//   Read<T, Reach>   reads; `field[cell]` its own cell, `field(cell, dx, dy, dz)` within the reach, `field.at(coord)`
+//                    anywhere. Inactive cells read as zero and stay inactive.
+//   Write<T>         `field[cell] = v`, own cell only. Write-only: inactive cells are never written.
+//   Update<T>        `field[cell]` is a reference to the own cell's value (in-place change).
+//   Accumulate<T>    `field.add(coord, v)`, atomic, any active cell; an inactive one is a counted miss.
+//   Grow<T>          `field.set(from, coord, v)` activates the cell and stores; `activate`, `deactivate` and
+//                    `is_active` change and test topology. Sums go through Accumulate in a later launch.
+#pragma once
+#include <type_traits>
+
+#include "sparse/device/lookup.h"
+
+namespace coppice {
+
+using device::Coord;
+
+// How far from its own cell a kernel reads: along the axes only, or the whole box.
+struct Point { static constexpr int kRadius = 0; static constexpr bool kStar = true; };
+template <int R>
+struct Star { static constexpr int kRadius = R; static constexpr bool kStar = true; };
+template <int R>
+struct Box { static constexpr int kRadius = R; static constexpr bool kStar = false; };
+
+enum class Role : uint32_t { kRead, kWrite, kUpdate, kAccumulate, kGrow };
+
+// What a handle holds: on the host the field it names, on the device the number of its binding.
+struct FieldId {
+  void* tree = nullptr;  // TreeStorage* on the host, null on the device
+  uint32_t node = 0;
+  uint32_t field = 0;    // on the device: index in coppice_fields
+};
+static_assert(sizeof(FieldId) == 16);
+
+namespace device {
+
+// A loop item of a cell kernel: which leaf, where its values and halo are. Built by the driver (drivers.h).
+struct LeafContext {
+  const LaunchBlock* block;
+  unsigned char* container;
+  const uint32_t* neighbours;
+  int32_t origin[kMaxDims];
+  unsigned char* read_base[kMaxBindings];   // value of local cell (0, 0, 0), tile or container
+  unsigned char* write_base[kMaxBindings];  // value of local cell 0, container or blend buffer
+};
+
+}  // namespace device
+
+// One active cell of the node a launch loops over. D dimensions; opaque but for its coordinate.
+template <int D>
+struct Cell {
+  static constexpr int kDims = D;
+  const device::LeafContext* context;
+  int32_t i, j, k;  // local coordinate, leading ones 0
+  uint32_t index;   // linear index in the leaf
+
+  Coord coord() const { return {context->origin[0] + i, context->origin[1] + j, context->origin[2] + k}; }
+};
+using Cell1 = Cell<1>;
+using Cell2 = Cell<2>;
+using Cell3 = Cell<3>;
+
+// One container of the node a launch loops over ("over the blocks of a node").
+template <int D>
+struct Block {
+  static constexpr int kDims = D;
+  const LaunchBlock* launch;
+  unsigned char* container;
+  const uint32_t* neighbours;  // cell numbers of the 3^D surrounding containers, or null
+  int32_t origin[device::kMaxDims];
+  uint64_t number;  // position in the coordinate-ordered list
+};
+using Block1 = Block<1>;
+using Block2 = Block<2>;
+using Block3 = Block<3>;
+
+// One item of a range launch.
+struct Item {
+  const LaunchBlock* launch;
+  int64_t index;
+  operator int64_t() const { return index; }
+};
+
+namespace device {
+
+// A cell's value. Cells of a pointer node are elsewhere: the container holds their numbers.
+template <class T>
+COPPICE_INLINE T* value_at(const LaunchBlock* block, const FieldBinding& f, unsigned char* container, uint32_t index) {
+  const LevelLayout& last = coppice_nodes[f.node].level[coppice_nodes[f.node].depth - 1];
+  if (last.kind == NodeKind::kPointer) {
+    unsigned char* cells = tree_state(block, f.tree)->allocators[last.allocator].cells;
+    return reinterpret_cast<T*>(cells + slot_cell(container, index) * last.cell_bytes + f.offset);
+  }
+  return reinterpret_cast<T*>(container + f.offset + index * static_cast<uint64_t>(f.stride));
+}
+
+template <class From>
+COPPICE_INLINE const LaunchBlock* launch_of(const From& from) {
+  if constexpr (requires { from.context; }) return from.context->block;
+  else return from.launch;
+}
+
+// Entries of a neighbour table per element: 3^dims; a tree of fewer dimensions has the middle ones of the 27 only.
+COPPICE_INLINE uint32_t neighbour_stride(uint32_t node) {
+  const uint32_t dims = coppice_nodes[node].dims;
+  return dims == 3 ? 27 : dims == 2 ? 9 : 3;
+}
+
+// The container that lies `n` (0..26, the middle one is 13) from an element's, through its neighbour table.
+COPPICE_INLINE unsigned char* neighbour_container(const LaunchBlock* block, const uint32_t* neighbours, uint32_t node,
+                                                  uint32_t tree, uint32_t n) {
+  const NodeLayout& layout = coppice_nodes[node];
+  const LevelLayout& parent = layout.level[layout.depth - 2];
+  return tree_state(block, tree)->allocators[parent.allocator].cells + neighbours[n - (27 - neighbour_stride(node)) / 2] * parent.cell_bytes +
+         parent.child_offset;
+}
+
+// The container of field `f` that belongs to a block: the block's own, or its sibling in the same parent cell.
+template <int D>
+COPPICE_INLINE unsigned char* block_container(const Block<D>& block, const FieldBinding& f) {
+  if (f.node == coppice_loop.node) return block.container;
+  const NodeLayout &own = coppice_nodes[coppice_loop.node], &other = coppice_nodes[f.node];
+  return block.container - own.level[own.depth - 2].child_offset + other.level[other.depth - 2].child_offset;
+}
+
+// A coordinate as the dimension count says it: missing leading ones are 0.
+template <int D>
+COPPICE_INLINE Coord offset_coord(const int32_t (&o)[D]) {
+  if constexpr (D == 1) return {0, 0, o[0]};
+  else if constexpr (D == 2) return {0, o[0], o[1]};
+  else return {o[0], o[1], o[2]};
+}
+
+}  // namespace device
+
+template <class T, Role R>
+struct Handle {
+  using Value = T;
+  static constexpr Role kRole = R;
+  static_assert(std::is_trivially_copyable_v<T>, "a field's values must be trivially copyable");
+
+  FieldId id;
+
+  Handle() = default;
+  // From anything that names a field of the same value type (the host's Field<T>), or from another handle of it.
+  template <class F, class = std::enable_if_t<std::is_same_v<typename F::Value, T>>>
+  Handle(const F& field) : id(field.id) {}
+
+ protected:
+  const device::FieldBinding& binding() const { return coppice_fields[id.field]; }
+  const device::NodeLayout& layout() const { return coppice_nodes[binding().node]; }
+};
+
+template <class T, class Reach = Point>
+struct Read : Handle<T, Role::kRead> {
+  using Handle<T, Role::kRead>::Handle;
+  static constexpr int kRadius = Reach::kRadius;
+  static constexpr bool kStar = Reach::kStar;
+
+  template <int D>
+  COPPICE_INLINE T operator[](const Cell<D>& cell) const { return load(cell, 0, 0, 0); }
+  COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const { return load(cell, 0, 0, dx); }
+  COPPICE_INLINE T operator()(const Cell<2>& cell, int dx, int dy) const { return load(cell, 0, dx, dy); }
+  COPPICE_INLINE T operator()(const Cell<3>& cell, int dx, int dy, int dz) const { return load(cell, dx, dy, dz); }
+  // Anywhere, by a tree walk. `from` is the kernel's cell, block or item.
+  template <class From, int D>
+  COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D]) const {
+    const device::FieldBinding& f = this->binding();
+    const LaunchBlock* block = device::launch_of(from);
+    const device::Place p = device::find(this->layout(), device::tree_state(block, f.tree), device::offset_coord(coord));
+    return *device::value_at<T>(block, f, p.container, p.index);
+  }
+  // The values of a block's own container, cell 0 first (struct-of-arrays leaves; sibling leaves of the same cell too).
+  template <int D>
+  COPPICE_INLINE const T* data(const Block<D>& block) const {
+    return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()), 0);
+  }
+  // The values of a neighbouring block, (dx, dy, dz) in -1..1; an inactive one reads as zeros.
+  template <int D>
+  COPPICE_INLINE const T* neighbour_data(const Block<D>& block, const int32_t (&d)[D]) const {
+    const Coord c = device::offset_coord(d);
+    const uint32_t n = ((c.x + 1) * 3 + c.y + 1) * 3 + c.z + 1;
+    const device::FieldBinding& f = this->binding();
+    return device::value_at<T>(block.launch, f, device::neighbour_container(block.launch, block.neighbours, f.node, f.tree, n), 0);
+  }
+
+ private:
+  template <int D>
+  COPPICE_INLINE T load(const Cell<D>& cell, int dx, int dy, int dz) const;
+};
+
+template <class T>
+struct Write : Handle<T, Role::kWrite> {
+  using Handle<T, Role::kWrite>::Handle;
+  struct Target {
+    T* address;
+    COPPICE_INLINE void operator=(const T& v) const { *address = v; }
+  };
+  template <int D>
+  COPPICE_INLINE Target operator[](const Cell<D>& cell) const {
+    const device::FieldBinding& f = this->binding();
+    const uint64_t stride = coppice_loop.blend ? sizeof(T) : f.stride;
+    return {reinterpret_cast<T*>(cell.context->write_base[this->id.field] + cell.index * stride)};
+  }
+  template <int D>
+  COPPICE_INLINE T* data(const Block<D>& block) const { return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()), 0); }
+};
+
+template <class T>
+struct Update : Handle<T, Role::kUpdate> {
+  using Handle<T, Role::kUpdate>::Handle;
+  template <int D>
+  COPPICE_INLINE T& operator[](const Cell<D>& cell) const {
+    return *device::value_at<T>(cell.context->block, this->binding(), cell.context->container, cell.index);
+  }
+  template <int D>
+  COPPICE_INLINE T* data(const Block<D>& block) const { return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()), 0); }
+};
+
+namespace device {
+
+COPPICE_INLINE void atomic_add(float* p, float v) { coppice_fetch_add_f32(p, v); }
+COPPICE_INLINE void atomic_add(double* p, double v) { coppice_fetch_add_f64(p, v); }
+COPPICE_INLINE void atomic_add(uint32_t* p, uint32_t v) { coppice_fetch_add_u32(p, v); }
+COPPICE_INLINE void atomic_add(uint64_t* p, uint64_t v) { coppice_fetch_add_u64(p, v); }
+COPPICE_INLINE void atomic_add(int32_t* p, int32_t v) { coppice_fetch_add_u32(reinterpret_cast<uint32_t*>(p), v); }
+COPPICE_INLINE void atomic_add(int64_t* p, int64_t v) { coppice_fetch_add_u64(reinterpret_cast<uint64_t*>(p), v); }
+
+}  // namespace device
+
+template <class T>
+struct Accumulate : Handle<T, Role::kAccumulate> {
+  using Handle<T, Role::kAccumulate>::Handle;
+  template <class From, int D>
+  COPPICE_INLINE void add(const From& from, const int32_t (&coord)[D], T value) const {
+    const device::FieldBinding& f = this->binding();
+    const LaunchBlock* block = device::launch_of(from);
+    const Coord c = device::offset_coord(coord);
+    const device::Place p = device::find(this->layout(), device::tree_state(block, f.tree), c);
+    if (!device::is_active(this->layout(), p)) {
+      coppice_fetch_add_u64(&block->context->missed_writes, 1);
+      device::raise_status(block, DeviceStatus::kInactiveCell, f.tree, this->id.field, c);
+      return;
+    }
+    device::atomic_add(device::value_at<T>(block, f, p.container, p.index), value);
+  }
+};
+
+// Everything Grow does is the same when done twice, so a launch that ran out of cells can be repeated after growth.
+template <class T>
+struct Grow : Handle<T, Role::kGrow> {
+  using Handle<T, Role::kGrow>::Handle;
+  // Activates the cell and stores a value; the last of several writers wins.
+  template <class From, int D>
+  COPPICE_INLINE void set(const From& from, const int32_t (&coord)[D], const T& value) const {
+    const LaunchBlock* block = device::launch_of(from);
+    const device::FieldBinding& f = this->binding();
+    const device::Place p = device::find_or_activate(block, this->layout(), f.tree, device::offset_coord(coord), true);
+    if (p.active) *device::value_at<T>(block, f, p.container, p.index) = value;
+  }
+  template <class From, int D>
+  COPPICE_INLINE void activate(const From& from, const int32_t (&coord)[D]) const {
+    device::find_or_activate(device::launch_of(from), this->layout(), this->binding().tree,
+                             device::offset_coord(coord), true);
+  }
+  template <class From, int D>
+  COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
+    device::deactivate(device::launch_of(from), this->layout(), this->binding().tree, device::offset_coord(coord));
+  }
+  template <class From, int D>
+  COPPICE_INLINE bool is_active(const From& from, const int32_t (&coord)[D]) const {
+    const device::TreeState* tree = device::tree_state(device::launch_of(from), this->binding().tree);
+    return device::is_active(this->layout(), device::find(this->layout(), tree, device::offset_coord(coord)));
+  }
+};
+
+// A node's topology without a value (Node::topology() on the host).
+using Topology = Grow<unsigned char>;
+
+}  // namespace coppice

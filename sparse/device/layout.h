@@ -1,0 +1,143 @@
+// What compiled code knows of trees: layouts that the specializer bakes in as constants, and run-time state.
+//
+// Device-clean. Layouts (NodeLayout, FieldBinding, LoopLayout) are *constants* of a specialized kernel: they describe
+// the way from a tree's root to a node, so that a lookup folds to shifts, masks and loads. State (TreeState and what
+// hangs on it) lives in device memory at addresses that never move.
+//
+// A pointer node's cell, in its allocator's address range (cell 0 is the ambient element, always zero):
+//
+//     offset        bytes
+//       0             32          CellHeader: coordinate in cells of this node, state, slot
+//      32..payload    0..32       padding to the payload's alignment (at most 64)
+//      payload        ...         fields placed on the pointer node, then the containers of its children
+//
+// A container: [slots u32 x n] for pointer, [mask u64 x ceil(n/64)][values] for bitmasked, [values] for dense,
+// where values are one array per field (struct of arrays) or one struct per cell, then the child containers of each cell.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace coppice::device {
+
+inline constexpr int kMaxDims = 3;        // dimensions that a loop or lookup can have
+inline constexpr int kMaxDepth = 6;       // nodes on the way from the root to a leaf
+inline constexpr int kMaxAllocators = 8;  // pointer nodes in a tree
+inline constexpr int kMaxFieldsPerNode = 16;
+inline constexpr int kMaxNodesPerKernel = 12;
+inline constexpr int kMaxBindings = 24;      // field handles of a kernel
+inline constexpr uint32_t kTileBytes = 48 * 1024;   // private storage for all halo tiles of a kernel
+inline constexpr uint32_t kBlendBytes = 16 * 1024;  // private storage for all blended outputs
+inline constexpr uint32_t kLocked = ~0u;     // a slot whose cell is being allocated; readers take it for empty
+inline constexpr uint32_t kAmbientCell = 0;  // the cell that inactive slots read as
+
+enum class NodeKind : uint32_t { kDense = 0, kBitmasked = 1, kPointer = 2 };
+
+// One level on the way from the root to a node. Coordinates are (x, y, z); a tree of fewer dimensions has leading ones.
+struct LevelLayout {
+  NodeKind kind;
+  uint32_t allocator;        // pointer: index in TreeState::allocators
+  uint32_t extent[kMaxDims]; // cells of this node per dimension
+  uint32_t span[kMaxDims];   // coordinates of the path's last node that one cell covers
+  uint64_t cell_offset;      // dense, bitmasked: from the container to its first cell's child containers
+  uint64_t cell_bytes;       // from one cell to the next (pointer: the allocator's cell size)
+  uint64_t child_offset;     // from a cell to the next level's container
+};
+static_assert(sizeof(LevelLayout) == 56);
+
+// One field's values (or, for an array-of-structs node, all fields of a cell) in a container of the node.
+struct ValueArray {
+  uint64_t offset;  // from the container (pointer: the cell) to the value of cell 0
+  uint32_t stride;  // bytes from one cell's value to the next
+  uint32_t bytes;   // of one value
+};
+static_assert(sizeof(ValueArray) == 16);
+
+// The way from the root to a node; the last level is the node itself.
+struct NodeLayout {
+  uint32_t depth;             // levels in use
+  uint32_t dims;              // 1, 2 or 3: how many of (x, y, z), from the right, the path has
+  int32_t origin[kMaxDims];   // lowest coordinate
+  uint32_t domain[kMaxDims];  // coordinates per dimension
+  uint64_t root_offset;       // from the root cell to the first level's container
+  uint32_t num_arrays;        // value arrays of the node's own fields
+  uint32_t reserved;
+  LevelLayout level[kMaxDepth];
+  ValueArray arrays[kMaxFieldsPerNode];
+};
+static_assert(sizeof(NodeLayout) == 48 + 56 * kMaxDepth + 16 * kMaxFieldsPerNode);
+
+// Where a field handle's values are.
+struct FieldBinding {
+  uint32_t node;         // index in coppice_nodes
+  uint32_t tree;         // index in LaunchBlock::trees
+  uint64_t offset;       // from the container (pointer: the cell) to the value of cell 0
+  uint32_t stride;       // bytes from one cell's value to the next
+  uint32_t value_bytes;
+};
+static_assert(sizeof(FieldBinding) == 24);
+
+// What a launch loops over.
+struct LoopLayout {
+  uint32_t node;    // index in coppice_nodes
+  uint32_t tree;    // index in LaunchBlock::trees
+  uint32_t blend;   // compute all cells of a row, keep the active ones (bitmasked leaf, own-cell writes only)
+  uint32_t tiled;   // bit i: binding i is copied with its halo into a private tile
+};
+static_assert(sizeof(LoopLayout) == 16);
+
+enum class CellState : uint32_t {
+  kFree = 0,      // never handed out, or collected
+  kLive = 1,      // from activation on
+  kRecycled = 2,  // collection under way: its children are being recycled too
+};
+
+struct CellHeader {
+  int32_t coord[kMaxDims];  // (x, y, z) in cells of the pointer node
+  CellState state;
+  uint32_t* slot;           // the slot that holds this cell
+  uint32_t reserved[2];
+};
+static_assert(sizeof(CellHeader) == 32);
+
+// One pointer node's recycling allocator (NodeManager). Address ranges are reserved once and committed in chunks, so a
+// cell's address is cells + index * cell_bytes for ever. All counts are in cells.
+struct AllocatorState {
+  unsigned char* cells;
+  uint32_t* free_list;      // [capacity] cells ready for use, zeroed
+  uint32_t* recycled_list;  // [capacity] cells deactivated since the last collection
+  uint64_t cell_bytes;
+  uint32_t capacity;        // committed cells, the ambient one included
+  uint32_t num_cells;       // first cell never handed out; above capacity after a shortage, until collection
+  uint32_t free_size;       // entries of free_list
+  uint32_t free_used;       // entries already taken
+  uint32_t recycled_size;
+  uint32_t shortage;        // allocations refused since the last growth
+  uint32_t recycle_count;   // collection's copy of recycled_size
+  uint32_t free_kept;       // collection's count of free entries that were not used
+};
+static_assert(sizeof(AllocatorState) == 64);
+
+struct TreeState {
+  unsigned char* root;     // the root cell
+  unsigned char* ambient;  // zeros, as large as the largest container; never written
+  uint32_t changed;        // set by whatever changes the topology
+  uint32_t reserved[11];
+  AllocatorState allocators[kMaxAllocators];
+};
+static_assert(sizeof(TreeState) == 64 + 64 * kMaxAllocators);
+
+// An entry of a loop list: one container of the node that is looped over.
+struct Element {
+  unsigned char* container;
+  int32_t origin[kMaxDims];  // coordinate of the container's first cell
+  uint32_t cell;             // the parent pointer node's cell that holds it, 0 if the root does
+};
+static_assert(sizeof(Element) == 24);
+
+}  // namespace coppice::device
+
+extern "C" {
+extern const coppice::device::NodeLayout coppice_nodes[coppice::device::kMaxNodesPerKernel];
+extern const coppice::device::FieldBinding coppice_fields[coppice::device::kMaxBindings];
+extern const coppice::device::LoopLayout coppice_loop;
+}

@@ -1,0 +1,24 @@
+// A kernel as the host names it: its bitcode, its name, and the types of its arguments.
+//
+// Constants of this type stand in the header that coppice_add_kernels() generates; Program::launch checks every launch
+// against them at compile time.
+#pragma once
+#include <string_view>
+
+#include "gpu/jit/bitcode.h"
+#include "sparse/device/arguments.h"
+
+namespace coppice {
+
+template <class Signature>
+struct Kernel;
+
+// A pointer to the bitcode, so that the constant needs no dynamic initialisation.
+template <class... Args>
+struct Kernel<void(Args...)> {
+  const KernelBitcode* file;
+  std::string_view name;
+  bool has_pointers;  // some plain argument is or holds a pointer: such a kernel never runs for an inactive cell
+};
+
+}  // namespace coppice

@@ -1,0 +1,272 @@
+// Launching kernels over trees and ranges (see program.h): binding handles, checking roles, specializing once.
+#include "sparse/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "core/hash.h"
+#include "gpu/kernel_store.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+
+using detail::HandleUse;
+using detail::LaunchRequest;
+using device::FieldBinding;
+using device::LoopLayout;
+using device::NodeKind;
+using device::NodeLayout;
+
+namespace {
+
+TreeStorage* tree_of(const FieldId& id) { return static_cast<TreeStorage*>(id.tree); }
+constexpr uint32_t kNoField = ~0u;  // a Topology handle: a node without a value
+
+std::string kernel_id(const LaunchRequest& r) { return fmt::format("{}.{}", r.file->name, r.name); }
+[[noreturn]] void refuse(const LaunchRequest& r, const std::string& why) {
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("kernel {}: {}", kernel_id(r), why));
+}
+
+// The constants of a specialization and what its launches need besides.
+struct Binding {
+  std::vector<NodeLayout> nodes;
+  std::vector<FieldBinding> fields;
+  LoopLayout loop{};
+  std::vector<TreeStorage*> trees;
+  std::vector<bool> grows;  // by tree: topology can change
+  bool needs_neighbours = false;
+  bool repeatable = true;
+
+  uint32_t tree_slot(const LaunchRequest& r, TreeStorage* tree) {
+    const auto found = std::find(trees.begin(), trees.end(), tree);
+    if (found != trees.end()) return static_cast<uint32_t>(found - trees.begin());
+    if (trees.size() >= kMaxTreesPerKernel) refuse(r, fmt::format("it touches more than {} trees", kMaxTreesPerKernel));
+    trees.push_back(tree), grows.push_back(false);
+    return static_cast<uint32_t>(trees.size() - 1);
+  }
+  std::vector<std::pair<TreeStorage*, uint32_t>> node_keys;
+  uint32_t node_slot(const LaunchRequest& r, TreeStorage* tree, uint32_t node) {
+    const std::pair key(tree, node);
+    const auto found = std::find(node_keys.begin(), node_keys.end(), key);
+    if (found != node_keys.end()) return static_cast<uint32_t>(found - node_keys.begin());
+    if (node_keys.size() >= device::kMaxNodesPerKernel) refuse(r, fmt::format("it touches more than {} nodes", device::kMaxNodesPerKernel));
+    node_keys.push_back(key), nodes.push_back(tree->layout(node));
+    return static_cast<uint32_t>(node_keys.size() - 1);
+  }
+};
+
+std::string field_name(const HandleUse& h) {
+  TreeStorage* tree = tree_of(h.id);
+  return h.id.field == kNoField ? tree->path(h.id.node) : fmt::format("'{}' on {}", tree->field(h.id.field).name, tree->path(h.id.node));
+}
+
+void check_roles(const LaunchRequest& r) {
+  TreeStorage* loop_tree = r.loop.tree.get();
+  const bool cells = r.place == LaunchRequest::Place::kCell, blocks = r.place == LaunchRequest::Place::kBlock;
+  if ((cells || blocks) && loop_tree == nullptr) refuse(r, "it takes a Cell or Block and loops over a node: over(node)");
+  if (r.place == LaunchRequest::Place::kItem && loop_tree != nullptr) refuse(r, "it takes an Item and loops over a range: range(n)");
+  if (loop_tree != nullptr && static_cast<int>(loop_tree->dims()) != r.place_dims) {
+    refuse(r, fmt::format("it loops in {} dimensions, tree '{}' has {}", r.place_dims, loop_tree->options().name, loop_tree->dims()));
+  }
+  for (uint32_t i = 0; i < r.num_handles; ++i) {
+    const HandleUse& h = r.handles[i];
+    const bool own = h.role == Role::kWrite || h.role == Role::kUpdate;
+    if (h.role == Role::kGrow || h.role == Role::kAccumulate) continue;
+    const bool same_node = tree_of(h.id) == loop_tree && h.id.node == r.loop.node;
+    if (cells && own && !same_node) refuse(r, fmt::format("it writes field {}, which is not on the node looped over, {}", field_name(h), loop_tree->path(r.loop.node)));
+    if (r.place == LaunchRequest::Place::kItem && own) refuse(r, fmt::format("a range has no own cell to write in field {}; use Accumulate or Grow", field_name(h)));
+    if (blocks && own && !same_node) {
+      const bool sibling = tree_of(h.id) == loop_tree && loop_tree->node(h.id.node).parent == loop_tree->node(r.loop.node).parent;
+      if (!sibling) refuse(r, fmt::format("it writes field {}, which is neither on {} nor beside it", field_name(h), loop_tree->path(r.loop.node)));
+    }
+    for (uint32_t j = 0; j < r.num_handles; ++j) {
+      const HandleUse& other = r.handles[j];
+      if (other.id.tree != h.id.tree || other.id.field != h.id.field || h.id.field == kNoField) continue;
+      if (h.role == Role::kRead && h.radius > 0 && (other.role == Role::kWrite || other.role == Role::kUpdate)) {
+        refuse(r, fmt::format("field {} is both written and read with a reach; use two fields", field_name(h)));
+      }
+    }
+  }
+}
+
+// Which reads get tiles and whether rows are blended: both need the private storage to suffice.
+void choose_tiles(const LaunchRequest& r, Binding& b) {
+  TreeStorage& tree = *r.loop.tree;
+  const NodeDescription& n = tree.node(r.loop.node);
+  const std::array<uint32_t, 3>& e = n.extent;
+  const bool table = tree.has_neighbour_table(r.loop.node);
+  uint64_t tile_bytes = 0, blend_bytes = 0;
+  bool blend = n.kind == NodeKind::kBitmasked && !r.has_pointers;
+  for (uint32_t i = 0; i < r.num_handles; ++i) {
+    const HandleUse& h = r.handles[i];
+    if (h.role == Role::kWrite) blend_bytes += device::align_up(n.num_cells * h.value_bytes, 64);
+    else if (h.role != Role::kRead) blend = false;
+    if (h.role != Role::kRead || h.radius == 0 || tree_of(h.id) != &tree || h.id.node != r.loop.node || !table) continue;
+    uint64_t bytes = h.value_bytes;
+    bool fits = true;
+    for (int d = 0; d < 3; ++d) {
+      const bool halo = d >= 3 - static_cast<int>(tree.dims());
+      bytes *= e[d] + (halo ? 2u * static_cast<uint32_t>(h.radius) : 0u);
+      fits = fits && (!halo || e[d] >= static_cast<uint32_t>(h.radius));
+    }
+    bytes = device::align_up(bytes, 64);
+    if (!fits || tile_bytes + bytes > device::kTileBytes) continue;
+    tile_bytes += bytes;
+    b.loop.tiled |= 1u << i;
+    b.needs_neighbours = true;
+  }
+  b.loop.blend = blend && blend_bytes > 0 && blend_bytes <= device::kBlendBytes;
+}
+
+Binding bind(const LaunchRequest& r) {
+  Binding b;
+  if (r.loop.tree) {
+    r.loop.tree->freeze();
+    b.loop.tree = b.tree_slot(r, r.loop.tree.get());
+    b.loop.node = b.node_slot(r, r.loop.tree.get(), r.loop.node);
+  }
+  for (uint32_t i = 0; i < r.num_handles; ++i) {
+    const HandleUse& h = r.handles[i];
+    TreeStorage* tree = tree_of(h.id);
+    if (tree == nullptr) refuse(r, fmt::format("handle {} names no field", i + 1));
+    tree->freeze();
+    FieldBinding f{};
+    f.tree = b.tree_slot(r, tree);
+    f.node = b.node_slot(r, tree, h.id.node);
+    if (h.id.field != kNoField) {
+      const FieldDescription& d = tree->field(h.id.field);
+      if (d.bytes != h.value_bytes) refuse(r, fmt::format("field {} has values of {} bytes, the handle's have {}", field_name(h), d.bytes, h.value_bytes));
+      f.offset = d.offset, f.stride = d.stride, f.value_bytes = h.value_bytes;
+    }
+    b.fields.push_back(f);
+    if (h.role == Role::kGrow) b.grows[f.tree] = true;
+    if (h.role == Role::kAccumulate || h.role == Role::kUpdate) b.repeatable = false;
+  }
+  check_roles(r);
+  if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b);
+  if (r.place == LaunchRequest::Place::kBlock) b.needs_neighbours = r.loop.tree->has_neighbour_table(r.loop.node);
+  return b;
+}
+
+jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b) {
+  jit::SpecializeRequest s;
+  s.id = kernel_id(r);
+  s.file = r.file;
+  s.entry = fmt::format("coppice_kernel_{}", r.name);
+  s.constants = {{"coppice_nodes", std::as_bytes(std::span(b.nodes))},
+                 {"coppice_fields", std::as_bytes(std::span(b.fields))},
+                 {"coppice_loop", std::as_bytes(std::span(&b.loop, 1))}};
+  return s;
+}
+
+// What stays the same from launch to launch of one specialization.
+struct Prepared {
+  std::string name;
+  Binding binding;
+  AsyncValueRef<LoadedCodeRef> code;
+  LaunchBlock block{};
+  bool may_change_topology = false;
+};
+
+using LaunchKey = std::vector<uint64_t>;
+struct LaunchKeyHash {
+  size_t operator()(const LaunchKey& key) const { return hash64(std::as_bytes(std::span(key))); }
+};
+
+LaunchKey key_of(const LaunchRequest& r) {
+  // Trees count by serial number: an address may be used again by a later tree.
+  LaunchKey key{reinterpret_cast<uint64_t>(r.file), reinterpret_cast<uint64_t>(r.name.data()),
+                r.loop.tree ? r.loop.tree->serial() : 0, r.loop.node};
+  for (uint32_t i = 0; i < r.num_handles; ++i) {
+    key.push_back(r.handles[i].id.tree != nullptr ? tree_of(r.handles[i].id)->serial() : 0);
+    key.push_back(uint64_t{r.handles[i].id.node} << 32 | r.handles[i].id.field);
+  }
+  return key;
+}
+
+// Loops are filled in when the launch's turn comes: earlier launches may have changed the topology.
+void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
+  if (!r.loop.tree) {
+    launch.block.loop_begin = r.loop.begin;
+    launch.block.item_count = r.loop.count;
+    launch.block.count = r.loop.device_count;
+    launch.grain = 1024;
+    return;
+  }
+  TreeStorage* tree = r.loop.tree.get();
+  const uint32_t node = r.loop.node;
+  const bool neighbours = p.binding.needs_neighbours;
+  launch.prepare = [tree = r.loop.tree, node, neighbours](LaunchBlock& block) {
+    ElementList& list = tree->update_list(node, neighbours);
+    block.elements = list.elements->data();
+    block.neighbours = neighbours ? list.neighbours->as<uint32_t>() : nullptr;
+    block.count = list.count->as<uint64_t>();
+  };
+  // About a thousand cells per task; a task's start costs a few hundred nanoseconds.
+  launch.grain = static_cast<uint32_t>(std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
+}
+
+}  // namespace
+
+struct Program::State {
+  IntrusivePtr<Device> device;
+  std::unordered_map<LaunchKey, std::shared_ptr<Prepared>, LaunchKeyHash> prepared;
+};
+
+Program::Program(IntrusivePtr<Device> device) : state_(std::make_unique<State>()) { state_->device = std::move(device); }
+Program::~Program() = default;
+Program::Program(Program&&) noexcept = default;
+Device& Program::device() const { return *state_->device; }
+
+Launch Program::prepare(const LaunchRequest& r) {
+  auto [entry, fresh] = state_->prepared.try_emplace(key_of(r));
+  if (fresh) {
+    try {
+      auto p = std::make_shared<Prepared>();
+      p->name = kernel_id(r);
+      p->binding = bind(r);
+      p->code = state_->device->kernels().get(specialization(r, p->binding));
+      p->block.version = kLaunchBlockVersion;
+      p->block.size_bytes = sizeof(LaunchBlock);
+      for (size_t t = 0; t < p->binding.trees.size(); ++t) {
+        p->block.trees[t] = p->binding.trees[t]->state();
+        p->may_change_topology |= p->binding.grows[t];
+      }
+      entry->second = std::move(p);
+    } catch (...) {
+      state_->prepared.erase(entry);
+      throw;
+    }
+  }
+  const std::shared_ptr<Prepared> shared = entry->second;
+  const Prepared& p = *shared;
+  Launch launch;
+  launch.name = p.name;
+  launch.code = p.code;
+  launch.block = p.block;
+  std::memcpy(launch.block.arguments, r.arguments, r.argument_bytes);
+  for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
+  set_loop(launch, r, p);
+  const bool accumulates = std::any_of(r.handles, r.handles + r.num_handles, [](const HandleUse& h) { return h.role == Role::kAccumulate; });
+  if (p.may_change_topology || accumulates) {
+    launch.finish = [shared](LaunchBlock&) {
+      const Prepared& p = *shared;
+      bool again = false;
+      for (size_t t = 0; t < p.binding.trees.size(); ++t) {
+        again |= p.binding.trees[t]->finish_launch(p.binding.repeatable, p.name, static_cast<uint32_t>(t));
+      }
+      return again;
+    };
+  }
+  return launch;
+}
+
+std::string Program::ptx_of(const LaunchRequest& r, jit::PtxTarget target, const std::string& libdevice) {
+  const Binding b = bind(r);
+  return jit::compile_ptx(specialization(r, b), target, libdevice);
+}
+
+}  // namespace coppice

@@ -1,0 +1,170 @@
+// Launching kernels over trees and ranges.
+//
+//     Program program(device);
+//     program.launch(diffuse, over(leaf), Heat{now, next}, 0.1f);       // AsyncValueRef<Chain>
+//     program.launch(advect, range(n_particles), Particles{...}, dt);
+//
+// A kernel is specialized once for the trees behind its handles and what it loops over, and kept. The types of a
+// launch's arguments are checked at compile time; roles against trees when launched: an Error kInvalidArgument says
+// which handle is wrong. Launches run in order on the device's default stream. Thread-compatible.
+#pragma once
+#include <cstring>
+#include <memory>
+
+#include "gpu/device.h"
+#include "sparse/kernel.h"
+#include "sparse/tree.h"
+
+namespace coppice {
+
+// What a launch runs over.
+struct Loop {
+  IntrusivePtr<TreeStorage> tree;  // null: a range
+  uint32_t node = 0;
+  int64_t begin = 0;
+  uint64_t count = 0;
+  const uint64_t* device_count = nullptr;
+};
+// The active cells of a node (Cell kernels) or its containers (Block kernels).
+inline Loop over(const Node& node) { return {node.tree(), node.id()}; }
+inline Loop range(int64_t begin, int64_t end) { return {nullptr, 0, begin, end > begin ? static_cast<uint64_t>(end - begin) : 0}; }
+inline Loop range(int64_t end) { return range(0, end); }
+// As many items as device memory says when the launch starts.
+inline Loop range_on_device(const uint64_t* count) { return {nullptr, 0, 0, 0, count}; }
+
+namespace detail {
+
+struct HandleUse {
+  FieldId id;
+  Role role;
+  int radius;
+  uint32_t value_bytes;
+};
+
+// A launch with its types gone.
+struct LaunchRequest {
+  const KernelBitcode* file;
+  std::string_view name;
+  bool has_pointers;
+  enum class Place { kCell, kBlock, kItem } place;
+  int place_dims;
+  Loop loop;
+  uint32_t num_handles = 0;
+  HandleUse handles[device::kMaxBindings];
+  uint32_t argument_bytes = 0;
+  alignas(16) unsigned char arguments[kLaunchArgumentBytes];
+};
+
+template <class T>
+struct PlaceTraits { static constexpr bool kIsPlace = false; };
+template <int D>
+struct PlaceTraits<Cell<D>> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kPlace = LaunchRequest::Place::kCell;
+  static constexpr int kDims = D;
+};
+template <int D>
+struct PlaceTraits<Block<D>> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kPlace = LaunchRequest::Place::kBlock;
+  static constexpr int kDims = D;
+};
+template <>
+struct PlaceTraits<Item> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kPlace = LaunchRequest::Place::kItem;
+  static constexpr int kDims = 0;
+};
+
+// One argument into the request: the parameter's type decides, the argument is converted to it.
+template <class Parameter, class Argument>
+void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) {
+  static_assert(std::is_convertible_v<const Argument&, Parameter> || requires { Parameter{argument}; },
+                "a launch argument does not convert to the kernel's parameter");
+  Parameter value = [&]() -> Parameter {
+    if constexpr (std::is_convertible_v<const Argument&, Parameter>) return argument;
+    else return Parameter{argument};
+  }();
+  if constexpr (device::is_handle_argument<Parameter>) {
+    device::for_each_handle(value, [&]<class H>(const H& h) {
+      int radius = 0;
+      if constexpr (requires { H::kRadius; }) radius = H::kRadius;
+      request.handles[request.num_handles++] = {h.id, H::kRole, radius, sizeof(typename H::Value)};
+    });
+  } else {
+    at = device::align_up(at, alignof(Parameter));
+    std::memcpy(request.arguments + at, &value, sizeof value);
+    at += sizeof value;
+  }
+}
+
+// Walks the parameters; the loop supplies the Cell, Block or Item, the caller all others in order.
+template <class First, class... Rest, class Tuple>
+void add_arguments(LaunchRequest& request, size_t& at, const Tuple& arguments, auto index) {
+  if constexpr (PlaceTraits<First>::kIsPlace) {
+    request.place = PlaceTraits<First>::kPlace;
+    request.place_dims = PlaceTraits<First>::kDims;
+    if constexpr (sizeof...(Rest) > 0) add_arguments<Rest...>(request, at, arguments, index);
+  } else {
+    add_argument<First>(request, at, std::get<index()>(arguments));
+    if constexpr (sizeof...(Rest) > 0) {
+      add_arguments<Rest...>(request, at, arguments, std::integral_constant<size_t, index() + 1>{});
+    }
+  }
+}
+
+template <class... Parameters, class... Arguments>
+LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop& loop, const Arguments&... arguments) {
+  static_assert(sizeof...(Arguments) + 1 == sizeof...(Parameters),
+                "a launch gives every kernel argument but the Cell, Block or Item, in order");
+  LaunchRequest request;
+  request.file = kernel.file, request.name = kernel.name, request.has_pointers = kernel.has_pointers;
+  request.loop = loop;
+  size_t at = 0;
+  if constexpr (sizeof...(Arguments) + 1 == sizeof...(Parameters)) {
+    add_arguments<Parameters...>(request, at, std::tie(arguments...), std::integral_constant<size_t, 0>{});
+  }
+  request.argument_bytes = static_cast<uint32_t>(at);
+  return request;
+}
+
+}  // namespace detail
+
+class Program {
+ public:
+  explicit Program(IntrusivePtr<Device> device);
+  ~Program();
+  Program(Program&&) noexcept;
+
+  template <class... Parameters, class... Arguments>
+  AsyncValueRef<Chain> launch(const Kernel<void(Parameters...)>& kernel, const Loop& loop, const Arguments&... arguments) {
+    return device().default_stream().launch(prepare(detail::make_request(kernel, loop, arguments...)));
+  }
+  // Starts compiling what such a launch needs, and does nothing else.
+  template <class... Parameters, class... Arguments>
+  void compile(const Kernel<void(Parameters...)>& kernel, const Loop& loop, const Arguments&... arguments) {
+    prepare(detail::make_request(kernel, loop, arguments...));
+  }
+  // The launch itself, for those who run it inside a stream's own order.
+  template <class... Parameters, class... Arguments>
+  Launch make_launch(const Kernel<void(Parameters...)>& kernel, const Loop& loop, const Arguments&... arguments) {
+    return prepare(detail::make_request(kernel, loop, arguments...));
+  }
+  Device& device() const;
+
+  // PTX of a launch's kernel, for tests and tools. Errors: kCompile.
+  template <class... Parameters, class... Arguments>
+  std::string ptx(jit::PtxTarget target, const std::string& libdevice, const Kernel<void(Parameters...)>& kernel,
+                  const Loop& loop, const Arguments&... arguments) {
+    return ptx_of(detail::make_request(kernel, loop, arguments...), target, libdevice);
+  }
+
+ private:
+  Launch prepare(const detail::LaunchRequest& request);
+  std::string ptx_of(const detail::LaunchRequest& request, jit::PtxTarget target, const std::string& libdevice);
+
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace coppice

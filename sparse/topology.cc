@@ -1,0 +1,250 @@
+// A tree's memory in use: growth, loop lists, neighbour tables and collection (see tree_storage.h). All in stream order.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "gpu/kernel_store.h"
+#include "gpu/primitives.h"
+#include "sparse/program.h"
+#include "sparse/tree_storage.h"
+#include "topology.kernels.h"
+
+namespace coppice {
+
+using device::AllocatorState;
+using device::Element;
+using device::kMaxDims;
+using device::NodeKind;
+using device::TreeState;
+
+namespace {
+
+// The most address space one allocator reserves; cells beyond it are a shortage that cannot be grown away.
+constexpr uint64_t kMaxAllocatorBytes = uint64_t{1} << 37;
+
+template <class T>
+void ensure(Device& device, IntrusivePtr<Buffer>& buffer, uint64_t items) {
+  const uint64_t bytes = std::max<uint64_t>(items * sizeof(T), 64);
+  if (!buffer || buffer->reserved_bytes() < bytes) {
+    buffer = device.reserve(std::max<uint64_t>(bytes * 2, 4096), bytes);
+  } else if (buffer->size_bytes() < bytes) {
+    buffer->grow(bytes);
+  }
+}
+
+// Runs one of the runtime's kernels now, over `count` items.
+template <class... Args, class... Given>
+void run(Program& program, const Kernel<void(Args...)>& kernel, uint64_t count, const Given&... args) {
+  Launch launch = program.make_launch(kernel, range(static_cast<int64_t>(count)), args...);
+  launch.grain = 256;
+  launch.skip_on_status = false;
+  program.device().default_stream().run_inline(launch);
+}
+
+}  // namespace
+
+void TreeStorage::allocate_memory() {
+  Device& d = *device_;
+  uint64_t largest = 64;
+  for (const NodeDescription& n : nodes_) largest = std::max(largest, n.container_bytes);
+  ambient_ = d.reserve(largest, largest);
+  root_ = d.reserve(nodes_[0].container_bytes, nodes_[0].container_bytes);
+  state_ = d.reserve(sizeof(TreeState), sizeof(TreeState));
+  device_layouts_ = d.reserve(layouts_.size() * sizeof(device::NodeLayout), layouts_.size() * sizeof(device::NodeLayout));
+  counts_ = d.reserve(4096, 4096);
+  std::memcpy(device_layouts_->data(), layouts_.data(), layouts_.size() * sizeof(device::NodeLayout));
+  TreeState* s = state();
+  s->root = root_->as<unsigned char>();
+  s->ambient = ambient_->as<unsigned char>();
+  for (uint32_t a = 0; a < allocators_.size(); ++a) {
+    AllocatorStorage& storage = allocators_[a];
+    const NodeDescription& n = nodes_[storage.node];
+    // As many cells as there are coordinates, and as the limits allow; one more for the ambient cell.
+    double possible = 1;
+    for (uint32_t p : path_nodes(storage.node)) possible *= static_cast<double>(nodes_[p].num_cells);
+    const double limit = static_cast<double>(std::min(kMaxAllocatorBytes, options_.max_bytes)) / static_cast<double>(n.cell_bytes);
+    storage.max_cells = 1 + static_cast<uint64_t>(std::min({possible, limit, 4294967000.0}));
+    storage.cells = d.reserve(storage.max_cells * n.cell_bytes, n.cell_bytes);
+    storage.free_list = d.reserve(storage.max_cells * 4, 4);
+    storage.recycled_list = d.reserve(storage.max_cells * 4, 4);
+    AllocatorState& allocator = s->allocators[a];
+    allocator.cells = storage.cells->as<unsigned char>();
+    allocator.free_list = storage.free_list->as<uint32_t>();
+    allocator.recycled_list = storage.recycled_list->as<uint32_t>();
+    allocator.cell_bytes = n.cell_bytes;
+    allocator.num_cells = 1;
+    grow_allocator(a, std::min<uint64_t>(storage.max_cells, 1 + std::max<uint64_t>(1, (64 << 10) / n.cell_bytes)));
+  }
+}
+
+void TreeStorage::grow_allocator(uint32_t a, uint64_t cells) {
+  AllocatorStorage& storage = allocators_[a];
+  storage.cells->grow(cells * nodes_[storage.node].cell_bytes);
+  storage.free_list->grow(cells * 4);
+  storage.recycled_list->grow(cells * 4);
+  state()->allocators[a].capacity = static_cast<uint32_t>(cells);
+}
+
+uint64_t TreeStorage::live_cells(uint32_t node) const {
+  const AllocatorState& a = state()->allocators[nodes_[node].allocator];
+  const uint64_t handed_out = std::min(a.num_cells, a.capacity) - 1;
+  return handed_out - (a.free_size - std::min(a.free_used, a.free_size)) - a.recycled_size;
+}
+
+NodeUsage TreeStorage::usage(uint32_t node) const {
+  if (nodes_[node].kind != NodeKind::kPointer || node == 0) return {};
+  const AllocatorStorage& s = allocators_[nodes_[node].allocator];
+  return {live_cells(node), state()->allocators[nodes_[node].allocator].capacity - 1,
+          s.cells->size_bytes() + s.free_list->size_bytes() + s.recycled_list->size_bytes()};
+}
+
+ElementList& TreeStorage::update_list(uint32_t node, bool with_neighbours) {
+  if (!lists_[node]) lists_[node] = std::make_unique<ElementList>();
+  ElementList& list = *lists_[node];
+  Device& d = *device_;
+  const device::NodeLayout* layout = device_layouts_->as<device::NodeLayout>() + node;
+  if (list.version != version_) {
+    const std::vector<uint32_t> path = path_nodes(node);
+    int pointer_level = -1;
+    uint64_t fan_out = 1;
+    bool masked = false;
+    for (size_t l = 0; l + 1 < path.size(); ++l) {
+      const NodeDescription& n = nodes_[path[l]];
+      if (n.kind == NodeKind::kPointer) {
+        pointer_level = static_cast<int>(l), fan_out = 1, masked = false;
+      } else {
+        fan_out *= n.num_cells, masked |= n.kind == NodeKind::kBitmasked;
+      }
+    }
+    uint64_t cells = 1;
+    const uint32_t* cell_list = nullptr;
+    if (pointer_level >= 0) {
+      const uint32_t allocator = nodes_[path[pointer_level]].allocator;
+      const uint64_t handed_out = state()->allocators[allocator].num_cells - 1;
+      ensure<uint64_t>(d, scratch_keys_, handed_out), ensure<uint32_t>(d, scratch_cells_, handed_out);
+      uint64_t* count = counts_->as<uint64_t>();
+      *count = 0;
+      run(program_, select_live, handed_out, &state()->allocators[allocator],
+          device_layouts_->as<device::NodeLayout>() + path[pointer_level], pointer_level, scratch_keys_->as<uint64_t>(),
+          scratch_cells_->as<uint32_t>(), count);
+      cells = *count;
+      primitives::sort_by_key(scratch_keys_->as<uint64_t>(), scratch_cells_->as<uint32_t>(), cells);
+      cell_list = scratch_cells_->as<uint32_t>();
+    }
+    uint64_t items = cells * fan_out;
+    const uint32_t* selected = nullptr;
+    if (masked && items > 0) {
+      ensure<uint32_t>(d, scratch_flags_, items), ensure<uint32_t>(d, scratch_selected_, items);
+      run(program_, flag_elements, items, state(), layout, pointer_level, cell_list, fan_out, scratch_flags_->as<uint32_t>());
+      items = primitives::select_if_flag(scratch_flags_->as<uint32_t>(), scratch_selected_->as<uint32_t>(), items);
+      selected = scratch_selected_->as<uint32_t>();
+    }
+    ensure<Element>(d, list.elements, items), ensure<uint64_t>(d, list.count, 1);
+    run(program_, fill_elements, items, state(), layout, pointer_level, cell_list, fan_out, selected, list.elements->as<Element>());
+    *list.count->as<uint64_t>() = items;
+    list.version = version_;
+  }
+  if (with_neighbours && has_neighbour_table(node) && list.neighbour_version != version_) {
+    const uint64_t items = *list.count->as<uint64_t>();
+    const uint32_t stride = dims() == 3 ? 27 : dims() == 2 ? 9 : 3;
+    ensure<uint32_t>(d, list.neighbours, items * stride);
+    run(program_, fill_neighbours, items, state(), device_layouts_->as<device::NodeLayout>() + nodes_[node].parent,
+        list.elements->as<Element>(), layout, list.neighbours->as<uint32_t>());
+    list.neighbour_version = version_;
+  }
+  return list;
+}
+
+bool TreeStorage::finish_launch(bool repeatable, std::string_view kernel, uint32_t tree_slot) {
+  TreeState* s = state();
+  DeviceContext& context = device_->context();
+  bool again = false;
+  if (context.status == static_cast<uint32_t>(DeviceStatus::kOutOfCells) && context.status_tree == tree_slot) {
+    const uint32_t failed = context.status_detail;
+    AllocatorState& a = s->allocators[failed];
+    const uint64_t need = static_cast<uint64_t>(a.capacity) + std::max<uint32_t>(a.shortage, 1);
+    const uint64_t max_cells = allocators_[failed].max_cells;
+    const std::string where = path(allocators_[failed].node);
+    if (!repeatable || a.capacity >= max_cells) {
+      context.status = 0, a.shortage = 0;
+      if (s->changed) ++version_, s->changed = 0;
+      throw Error(ErrorCode::kOutOfMemory,
+                  a.capacity >= max_cells
+                      ? fmt::format("kernel {}: {} is full: {} cells of {} bytes are all it may have, and more are needed", kernel, where, max_cells - 1, a.cell_bytes)
+                      : fmt::format("kernel {}: {} ran out of its {} cells, and a kernel that also updates or accumulates cannot be repeated; activate in a launch before it", kernel, where, a.capacity - 1));
+    }
+    // Doubling keeps the number of repeats logarithmic; every allocator that was short in this round grows at once.
+    for (uint32_t i = 0; i < allocators_.size(); ++i) {
+      AllocatorState& other = s->allocators[i];
+      if (i != failed && other.shortage == 0) continue;
+      const uint64_t cells = std::min(allocators_[i].max_cells, std::max<uint64_t>(2 * uint64_t{other.capacity}, i == failed ? need : 0));
+      grow_allocator(i, cells);
+      other.shortage = 0;
+      log_debug("{} grows to {} cells", path(allocators_[i].node), cells - 1);
+    }
+    context.status = 0;
+    again = true;
+  } else if (context.status != 0 && context.status != static_cast<uint32_t>(DeviceStatus::kStop) && context.status_tree == tree_slot) {
+    const auto status = static_cast<DeviceStatus>(context.status);
+    std::string at;
+    for (uint32_t axis = 0; axis < dims(); ++axis) at += fmt::format("{}{}", axis > 0 ? ", " : "", context.status_coord[kMaxDims - dims() + axis]);
+    context.status = 0;
+    if (s->changed) ++version_, s->changed = 0;
+    throw Error(ErrorCode::kOutOfRange,
+                status == DeviceStatus::kOutsideDomain
+                    ? fmt::format("kernel {}: coordinate ({}) is outside the domain of tree '{}'", kernel, at, options_.name)
+                    : fmt::format("kernel {}: accumulated into the inactive cell ({}) of tree '{}'; activate it in a launch before", kernel, at, options_.name));
+  }
+  if (again) return true;
+  if (s->changed != 0) {
+    collect();
+    ++version_;
+    s->changed = 0;
+  }
+  return false;
+}
+
+void TreeStorage::recycle_below(uint32_t id) {
+  const NodeDescription& n = nodes_[id];
+  if (n.kind == NodeKind::kPointer && id != 0) {
+    run(program_, recycle_all_cells, state()->allocators[n.allocator].num_cells - 1, state(), n.allocator);
+    state()->changed = 1;
+    return;  // what is below goes with the cells
+  }
+  if (n.kind == NodeKind::kBitmasked) {
+    ElementList& list = update_list(id, false);
+    run(program_, zero_containers, *list.count->as<uint64_t>(), list.elements->as<Element>(), n.container_bytes);
+    state()->changed = 1;
+    return;
+  }
+  for (uint32_t child : n.children) recycle_below(child);
+}
+
+void TreeStorage::collect() {
+  // Root to leaves: nodes were added parents first, so allocators are in that order already.
+  for (uint32_t a = 0; a < allocators_.size(); ++a) {
+    if (state()->allocators[a].recycled_size > 0) collect_allocator(a);
+  }
+}
+
+void TreeStorage::collect_allocator(uint32_t index) {
+  AllocatorState* a = &state()->allocators[index];
+  uint64_t* counts = counts_->as<uint64_t>() + 8;
+  run(program_, collect_begin, 1, a, counts);
+  run(program_, collect_mark, counts[0], a);
+  for (uint32_t child = index + 1; child < allocators_.size(); ++child) {
+    // The nearest pointer ancestor is the one whose cells hold this child's slots.
+    uint32_t up = nodes_[allocators_[child].node].parent;
+    while (up != 0 && nodes_[up].kind != NodeKind::kPointer) up = nodes_[up].parent;
+    if (up != allocators_[index].node) continue;
+    run(program_, collect_children, std::min(state()->allocators[child].num_cells, state()->allocators[child].capacity) - 1, state(), index, child);
+  }
+  run(program_, collect_move_free, counts[1], a);
+  run(program_, collect_bookkeep, 1, a);
+  run(program_, collect_refill, counts[0], a);
+}
+
+}  // namespace coppice

@@ -1,0 +1,123 @@
+// Trees of nodes, described at run time: dense, bitmasked and pointer nodes in 1 to 3 dimensions, with fields.
+//
+//     Tree tree(device);
+//     Node leaf = tree.root().pointer({64, 64, 64}).dense({8, 8, 8});
+//     Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
+//
+// Node and Field are small handles that share the tree. A tree is described first and used afterwards: its first launch
+// (or freeze()) fixes the layout, and adding to it then is an Error. Extents need not be powers of two (but shifts are
+// cheaper than divisions). Describing is not thread-safe; using a tree on one stream at a time is.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/intrusive_ptr.h"
+#include "gpu/device.h"
+#include "sparse/device/handles.h"
+
+namespace coppice {
+
+class TreeStorage;
+class Node;
+
+// The axes that a node can have; a node names those it divides. Fields are indexed by the tree's axes in this order.
+enum class Axis : uint8_t { i, j, k, l, m, n, o, p };
+
+enum class CellLayout { kStructOfArrays, kArrayOfStructs };
+
+struct TreeOptions {
+  std::string name = "tree";
+  // Lowest coordinate per axis of the tree, in axis order.
+  std::array<int32_t, device::kMaxDims> origin{0, 0, 0};
+  // Most memory that all pointer cells of the tree may take; growth beyond it is an Error kOutOfMemory.
+  uint64_t max_bytes = uint64_t{1} << 40;
+};
+
+// A field of values of type T. Copies name the same field.
+template <class T>
+struct Field {
+  using Value = T;
+  FieldId id;
+  IntrusivePtr<TreeStorage> tree;
+};
+
+// What a node's memory is spent on.
+struct NodeUsage {
+  uint64_t active_cells = 0;    // pointer nodes: live cells
+  uint64_t capacity_cells = 0;  // pointer nodes: committed cells
+  uint64_t bytes = 0;           // committed for its cells and their lists
+};
+
+class Tree {
+ public:
+  explicit Tree(IntrusivePtr<Device> device, TreeOptions options = {});
+  Node root() const;
+  // Fixes the layout now, so that a mistake in it is an Error here. Errors: kInvalidArgument.
+  void freeze();
+  // Deactivates every cell and keeps the memory; in stream order.
+  AsyncValueRef<Chain> deactivate_all();
+  TreeStorage& storage() const { return *storage_; }
+
+ private:
+  IntrusivePtr<TreeStorage> storage_;
+};
+
+class Node {
+ public:
+  Node(IntrusivePtr<TreeStorage> tree, uint32_t id) : tree_(std::move(tree)), id_(id) {}
+
+  // Children; extents are cells per axis. Without axes: i, then j, then k. Errors: kInvalidArgument (extent below 1,
+  // more than 3 axes in a tree, too deep, below a place that cannot have children, the tree is in use already).
+  Node dense(std::initializer_list<int32_t> extents) const { return child(device::NodeKind::kDense, {}, extents); }
+  Node bitmasked(std::initializer_list<int32_t> extents) const { return child(device::NodeKind::kBitmasked, {}, extents); }
+  Node pointer(std::initializer_list<int32_t> extents) const { return child(device::NodeKind::kPointer, {}, extents); }
+  Node dense(std::initializer_list<Axis> axes, std::initializer_list<int32_t> extents) const {
+    return child(device::NodeKind::kDense, axes, extents);
+  }
+  Node bitmasked(std::initializer_list<Axis> axes, std::initializer_list<int32_t> extents) const {
+    return child(device::NodeKind::kBitmasked, axes, extents);
+  }
+  Node pointer(std::initializer_list<Axis> axes, std::initializer_list<int32_t> extents) const {
+    return child(device::NodeKind::kPointer, axes, extents);
+  }
+  // How the node's own fields lie in memory; struct of arrays unless said otherwise (array of structs took twice as
+  // long in stencils).
+  Node layout(CellLayout layout) const;
+
+  // A field with one T per cell of this node; zero at first and whenever a cell is activated again.
+  template <class T>
+  Field<T> place(std::string name) const {
+    static_assert(std::is_trivially_copyable_v<T>, "a field's values must be trivially copyable");
+    return {place_bytes(std::move(name), sizeof(T), alignof(T)), tree_};
+  }
+
+  // In stream order; coordinates in tree axes. Errors arrive with the async value (kOutOfRange outside the domain).
+  AsyncValueRef<Chain> activate(std::vector<std::array<int32_t, 3>> coords) const;
+  AsyncValueRef<Chain> deactivate(std::vector<std::array<int32_t, 3>> coords) const;
+  AsyncValueRef<Chain> deactivate_all() const;
+  // Blocks the host until the stream has answered.
+  bool wait_is_active(std::array<int32_t, 3> coord) const;
+  uint64_t wait_num_active_blocks() const;  // containers of this node that a loop over it visits
+  NodeUsage wait_usage() const;
+
+  // Names the node in a kernel's Topology argument, for activation without a value.
+  Field<unsigned char> topology() const;
+
+  std::string path() const;  // "root.pointer[64,64,64].dense[8,8,8]", for messages
+  uint32_t id() const { return id_; }
+  TreeStorage& storage() const { return *tree_; }
+  const IntrusivePtr<TreeStorage>& tree() const { return tree_; }
+
+ private:
+  Node child(device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) const;
+  FieldId place_bytes(std::string name, size_t bytes, size_t alignment) const;
+
+  IntrusivePtr<TreeStorage> tree_;
+  uint32_t id_;
+};
+
+}  // namespace coppice

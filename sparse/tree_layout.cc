@@ -1,0 +1,260 @@
+// Describing trees and fixing their memory layout (see tree_storage.h; drawings in sparse/device/layout.h).
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "core/error.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+
+using device::kMaxDims;
+using device::NodeKind;
+
+namespace {
+
+uint64_t align_up(uint64_t n, uint64_t alignment) { return (n + alignment - 1) / alignment * alignment; }
+
+// Arrays of a cache line and more start on a line of their own, so that rows are aligned for vector loads.
+uint64_t array_alignment(uint64_t bytes, uint64_t element_alignment) {
+  return bytes >= 64 ? std::max<uint64_t>(64, element_alignment) : std::max<uint64_t>(element_alignment, 1);
+}
+
+const char* kind_name(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kDense: return "dense";
+    case NodeKind::kBitmasked: return "bitmasked";
+    case NodeKind::kPointer: return "pointer";
+  }
+  return "?";
+}
+
+uint64_t next_serial() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::kInvalidArgument, message); }
+
+}  // namespace
+
+TreeStorage::TreeStorage(IntrusivePtr<Device> device, TreeOptions options)
+    : device_(device), options_(std::move(options)), program_(std::move(device)), serial_(next_serial()) {
+  nodes_.emplace_back();  // the root: one dense cell
+}
+
+void TreeStorage::require_describing(const char* what) const {
+  if (frozen_) refuse(fmt::format("tree '{}': cannot {}: the tree is in use; describe all of it before its first launch", options_.name, what));
+}
+
+uint32_t TreeStorage::add_node(uint32_t parent, NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) {
+  require_describing("add a node");
+  if (axes.empty()) {
+    for (size_t a = 0; a < extents.size(); ++a) axes.push_back(static_cast<Axis>(a));
+  }
+  const std::string what = fmt::format("{}.{}[{}]", path(parent), kind_name(kind), fmt::join(extents, ","));
+  if (extents.empty() || extents.size() > kMaxDims) refuse(fmt::format("node {}: 1 to {} extents expected", what, kMaxDims));
+  if (axes.size() != extents.size()) refuse(fmt::format("node {}: {} axes named for {} extents", what, axes.size(), extents.size()));
+  for (size_t a = 0; a < axes.size(); ++a) {
+    if (extents[a] < 1) refuse(fmt::format("node {}: extent {} is below 1", what, extents[a]));
+    if (std::count(axes.begin(), axes.end(), axes[a]) > 1) refuse(fmt::format("node {}: axis {} is named twice", what, "ijklmnop"[static_cast<int>(axes[a])]));
+    if (a > 0 && axes[a] < axes[a - 1]) refuse(fmt::format("node {}: axes must be named in the order i, j, k, ...", what));
+  }
+  uint64_t num_cells = 1;
+  for (int32_t e : extents) num_cells *= static_cast<uint64_t>(e);
+  if (num_cells >= uint64_t{1} << 32) refuse(fmt::format("node {}: {} cells, at most 2^32 - 1 in one container", what, num_cells));
+  if (path_nodes(parent).size() >= device::kMaxDepth) refuse(fmt::format("node {}: at most {} nodes on the way from the root", what, device::kMaxDepth));
+  for (uint32_t a = parent; kind == NodeKind::kPointer; a = nodes_[a].parent) {
+    if (nodes_[a].kind == NodeKind::kBitmasked) refuse(fmt::format("node {}: a pointer node below a bitmasked one is not supported", what));
+    if (a == 0) break;
+  }
+  NodeDescription n;
+  n.kind = kind, n.parent = parent, n.axes = std::move(axes), n.extents = std::move(extents), n.num_cells = num_cells;
+  const uint32_t id = static_cast<uint32_t>(nodes_.size());
+  nodes_.push_back(std::move(n));
+  nodes_[parent].children.push_back(id);
+  return id;
+}
+
+uint32_t TreeStorage::add_field(uint32_t node, std::string name, size_t bytes, size_t alignment) {
+  require_describing("place a field");
+  if (node == 0) refuse(fmt::format("field '{}': fields are placed on nodes below the root", name));
+  for (const FieldDescription& f : fields_) {
+    if (f.name == name) refuse(fmt::format("field '{}': tree '{}' has a field of this name on {}", name, options_.name, path(f.node)));
+  }
+  if (nodes_[node].fields.size() >= device::kMaxFieldsPerNode) {
+    refuse(fmt::format("field '{}': {} has {} fields, the most a node can have", name, path(node), device::kMaxFieldsPerNode));
+  }
+  nodes_[node].fields.push_back(static_cast<uint32_t>(fields_.size()));
+  fields_.push_back({std::move(name), node, bytes, alignment});
+  return static_cast<uint32_t>(fields_.size() - 1);
+}
+
+void TreeStorage::set_layout(uint32_t node, CellLayout layout) {
+  require_describing("change a layout");
+  nodes_[node].layout = layout;
+}
+
+std::vector<uint32_t> TreeStorage::path_nodes(uint32_t node) const {
+  std::vector<uint32_t> path;
+  for (uint32_t n = node; n != 0; n = nodes_[n].parent) path.insert(path.begin(), n);
+  return path;
+}
+
+std::string TreeStorage::path(uint32_t node) const {
+  std::string text = options_.name;
+  for (uint32_t n : path_nodes(node)) text += fmt::format(".{}[{}]", kind_name(nodes_[n].kind), fmt::join(nodes_[n].extents, ","));
+  return text;
+}
+
+bool TreeStorage::has_neighbour_table(uint32_t node) const {
+  return node != 0 && nodes_[node].parent != 0 && nodes_[nodes_[node].parent].kind == NodeKind::kPointer;
+}
+
+// The tree's dimensions are the axes that any node names, in axis order; (x, y, z) is filled from the right.
+void TreeStorage::assign_dimensions() {
+  for (const NodeDescription& n : nodes_) {
+    for (Axis a : n.axes) {
+      if (std::find(axes_.begin(), axes_.end(), a) == axes_.end()) axes_.push_back(a);
+    }
+  }
+  std::sort(axes_.begin(), axes_.end());
+  if (axes_.size() > kMaxDims) refuse(fmt::format("tree '{}': its nodes name {} axes, at most {} are possible", options_.name, axes_.size(), kMaxDims));
+  for (NodeDescription& n : nodes_) {
+    for (size_t a = 0; a < n.axes.size(); ++a) {
+      const auto at = std::find(axes_.begin(), axes_.end(), n.axes[a]) - axes_.begin();
+      n.extent[kMaxDims - axes_.size() + at] = static_cast<uint32_t>(n.extents[a]);
+    }
+  }
+}
+
+// Places a node's own fields from byte `first` on; `end` is where they end.
+void TreeStorage::lay_out_fields(NodeDescription& n, uint64_t first, bool single_cell, uint64_t& end) {
+  uint64_t at = first;
+  const uint64_t cells = single_cell ? 1 : n.num_cells;
+  if (n.layout == CellLayout::kArrayOfStructs || single_cell) {
+    uint64_t stride = 0, alignment = 1;
+    for (uint32_t f : n.fields) {
+      stride = align_up(stride, fields_[f].alignment);
+      fields_[f].offset = stride;
+      stride += fields_[f].bytes;
+      alignment = std::max(alignment, fields_[f].alignment);
+    }
+    stride = align_up(stride, alignment);
+    at = align_up(at, array_alignment(stride * cells, alignment));
+    for (uint32_t f : n.fields) {
+      fields_[f].offset += at;
+      fields_[f].stride = static_cast<uint32_t>(stride);
+    }
+    at += stride * cells;
+  } else {
+    for (uint32_t f : n.fields) {
+      at = align_up(at, array_alignment(fields_[f].bytes * cells, fields_[f].alignment));
+      fields_[f].offset = at;
+      fields_[f].stride = static_cast<uint32_t>(fields_[f].bytes);
+      at += fields_[f].bytes * cells;
+    }
+  }
+  end = at;
+}
+
+// Sizes of a node, children first.
+void TreeStorage::lay_out(uint32_t id) {
+  for (uint32_t child : nodes_[id].children) lay_out(child);
+  NodeDescription& n = nodes_[id];
+  uint64_t children_bytes = 0, children_alignment = 1;
+  for (uint32_t child : n.children) {
+    children_bytes = align_up(children_bytes, nodes_[child].container_alignment);
+    nodes_[child].offset_in_cell = children_bytes;
+    children_bytes += nodes_[child].container_bytes;
+    children_alignment = std::max(children_alignment, nodes_[child].container_alignment);
+  }
+  children_bytes = align_up(children_bytes, children_alignment);
+  if (n.kind == NodeKind::kPointer) {
+    uint64_t end = sizeof(device::CellHeader);
+    lay_out_fields(n, end, true, end);
+    n.cell_offset = align_up(end, children_alignment);
+    // A header's atomics need 8-byte cells at least; payloads of a cache line and more keep their lines.
+    n.cell_bytes = align_up(n.cell_offset + children_bytes, children_bytes >= 64 ? std::max<uint64_t>(64, children_alignment) : 16);
+    n.container_bytes = n.num_cells * sizeof(uint32_t);
+  } else {
+    uint64_t end = n.kind == NodeKind::kBitmasked ? (n.num_cells + 63) / 64 * sizeof(uint64_t) : 0;
+    lay_out_fields(n, end, false, end);
+    n.cell_offset = children_bytes > 0 ? align_up(end, children_alignment) : end;
+    n.cell_bytes = children_bytes;
+    n.container_bytes = n.cell_offset + children_bytes * n.num_cells;
+  }
+  uint64_t alignment = std::max<uint64_t>(8, n.kind == NodeKind::kPointer ? 8 : children_alignment);
+  for (uint32_t f : n.fields) alignment = std::max(alignment, fields_[f].alignment);
+  n.container_alignment = n.container_bytes >= 64 ? std::max<uint64_t>(64, alignment) : alignment;
+  n.container_bytes = align_up(std::max<uint64_t>(n.container_bytes, 8), n.container_alignment);
+}
+
+// The constant description that kernels get: the way from the root to the node.
+void TreeStorage::build_layout(uint32_t id) {
+  device::NodeLayout& layout = layouts_[id];
+  layout = {};
+  const std::vector<uint32_t> path = path_nodes(id);
+  layout.depth = static_cast<uint32_t>(path.size());
+  layout.dims = dims();
+  layout.root_offset = path.empty() ? 0 : nodes_[path[0]].offset_in_cell;
+  std::array<uint64_t, kMaxDims> span{1, 1, 1};
+  for (size_t l = path.size(); l-- > 0;) {
+    const NodeDescription& n = nodes_[path[l]];
+    device::LevelLayout& level = layout.level[l];
+    level.kind = n.kind;
+    level.allocator = n.allocator;
+    level.cell_offset = n.cell_offset;
+    level.cell_bytes = n.cell_bytes;
+    const uint64_t base = n.kind == NodeKind::kPointer ? n.cell_offset : 0;
+    level.child_offset = l + 1 < path.size() ? base + nodes_[path[l + 1]].offset_in_cell : 0;
+    for (int d = 0; d < kMaxDims; ++d) {
+      level.extent[d] = n.extent[d];
+      level.span[d] = static_cast<uint32_t>(span[d]);
+      span[d] *= n.extent[d];
+      if (span[d] > uint64_t{1} << 31) refuse(fmt::format("node {}: more than 2^31 coordinates on an axis", this->path(id)));
+    }
+  }
+  // Levels past the node are never walked; extents of 1 keep their divisions defined.
+  for (size_t l = path.size(); l < device::kMaxDepth; ++l) {
+    for (int d = 0; d < kMaxDims; ++d) layout.level[l].extent[d] = layout.level[l].span[d] = 1;
+  }
+  for (int d = 0; d < kMaxDims; ++d) layout.domain[d] = static_cast<uint32_t>(span[d]);
+  // The origin is told in coordinates of the leaves; an inner node's is as many of its own cells.
+  std::array<int64_t, kMaxDims> below{1, 1, 1};
+  for (uint32_t n = id; !nodes_[n].children.empty(); n = nodes_[n].children[0]) {
+    for (int d = 0; d < kMaxDims; ++d) below[d] *= nodes_[nodes_[n].children[0]].extent[d];
+  }
+  for (uint32_t a = 0; a < dims(); ++a) {
+    const int d = kMaxDims - static_cast<int>(dims()) + static_cast<int>(a);
+    if (options_.origin[a] % below[d] != 0) {
+      refuse(fmt::format("tree '{}': origin {} is not a multiple of {} cells of {}", options_.name, options_.origin[a], below[d], this->path(id)));
+    }
+    layout.origin[d] = static_cast<int32_t>(options_.origin[a] / below[d]);
+  }
+  for (uint32_t f : nodes_[id].fields) {
+    layout.arrays[layout.num_arrays++] = {fields_[f].offset, fields_[f].stride, static_cast<uint32_t>(fields_[f].bytes)};
+  }
+}
+
+void TreeStorage::freeze() {
+  if (frozen_) return;
+  if (nodes_[0].children.empty()) refuse(fmt::format("tree '{}' has no nodes", options_.name));
+  assign_dimensions();
+  for (uint32_t id = 0; id < nodes_.size(); ++id) {
+    if (nodes_[id].kind != NodeKind::kPointer || id == 0) continue;
+    if (allocators_.size() >= device::kMaxAllocators) refuse(fmt::format("tree '{}': at most {} pointer nodes", options_.name, device::kMaxAllocators));
+    nodes_[id].allocator = static_cast<uint32_t>(allocators_.size());
+    allocators_.push_back({id});
+  }
+  lay_out(0);
+  layouts_.resize(nodes_.size());
+  for (uint32_t id = 1; id < nodes_.size(); ++id) build_layout(id);
+  lists_.resize(nodes_.size());
+  allocate_memory();
+  frozen_ = true;
+}
+
+}  // namespace coppice

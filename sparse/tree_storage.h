@@ -1,0 +1,120 @@
+// What stands behind Tree, Node and Field: the description, the fixed layout, the memory, lists and collection.
+//
+// Phases: describe (add_node, add_field) -> freeze -> use. In use, everything that touches memory runs in stream order
+// (functions marked so) and therefore on one thread at a time.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpu/device.h"
+#include "sparse/program.h"
+#include "sparse/tree.h"
+
+namespace coppice {
+
+struct NodeDescription {
+  device::NodeKind kind = device::NodeKind::kDense;
+  uint32_t parent = 0;
+  std::vector<uint32_t> children;
+  std::array<uint32_t, device::kMaxDims> extent{1, 1, 1};  // by tree dimension
+  std::vector<Axis> axes;
+  std::vector<int32_t> extents;  // as given, for messages
+  CellLayout layout = CellLayout::kStructOfArrays;
+  std::vector<uint32_t> fields;
+  // Fixed by freeze():
+  uint32_t allocator = 0;
+  uint64_t num_cells = 1;
+  uint64_t container_bytes = 0;
+  uint64_t container_alignment = 8;
+  uint64_t cell_offset = 0;  // dense, bitmasked: of the child containers' cells; pointer: payload offset in a cell
+  uint64_t cell_bytes = 0;
+  uint64_t offset_in_cell = 0;  // of this node's container in its parent's cell
+};
+
+struct FieldDescription {
+  std::string name;
+  uint32_t node = 0;
+  uint64_t bytes = 0, alignment = 1;
+  uint64_t offset = 0;  // fixed by freeze(): from the container (pointer: the cell) to cell 0's value
+  uint32_t stride = 0;
+};
+
+// The list that a loop over a node runs through; valid while the topology's version is the tree's.
+struct ElementList {
+  IntrusivePtr<Buffer> elements, neighbours, count;  // Element[n], u32[n][3^D], u64
+  uint64_t version = ~uint64_t{0};
+  uint64_t neighbour_version = ~uint64_t{0};
+};
+
+struct AllocatorStorage {
+  uint32_t node = 0;
+  uint64_t max_cells = 0;
+  IntrusivePtr<Buffer> cells, free_list, recycled_list;
+};
+
+class TreeStorage : public RefCounted {
+ public:
+  TreeStorage(IntrusivePtr<Device> device, TreeOptions options);
+
+  uint64_t serial() const { return serial_; }  // unique in the process
+
+  // ---- description
+  uint32_t add_node(uint32_t parent, device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents);
+  uint32_t add_field(uint32_t node, std::string name, size_t bytes, size_t alignment);
+  void set_layout(uint32_t node, CellLayout layout);
+  void freeze();  // idempotent
+  bool frozen() const { return frozen_; }
+
+  const TreeOptions& options() const { return options_; }
+  Device& device() const { return *device_; }
+  Program& program() { return program_; }  // of the runtime's own kernels
+  const NodeDescription& node(uint32_t id) const { return nodes_[id]; }
+  const FieldDescription& field(uint32_t id) const { return fields_[id]; }
+  std::string path(uint32_t node) const;
+  uint32_t dims() const { return static_cast<uint32_t>(axes_.size()); }
+  const device::NodeLayout& layout(uint32_t node) const { return layouts_[node]; }
+  device::TreeState* state() const { return state_->as<device::TreeState>(); }
+  bool has_neighbour_table(uint32_t node) const;  // right below a pointer node
+
+  // ---- in stream order
+  // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology change.
+  ElementList& update_list(uint32_t node, bool with_neighbours);
+  // After a launch that could change topology: collects what was deactivated, advances the version. True: the launch
+  // ran out of cells, the allocator has grown and the launch is to be repeated.
+  // Errors: kOutOfMemory when it may not grow further or must not be repeated.
+  bool finish_launch(bool repeatable, std::string_view kernel, uint32_t tree_slot);
+  void recycle_below(uint32_t node);
+  uint64_t version() const { return version_; }
+  uint64_t live_cells(uint32_t node) const;
+  NodeUsage usage(uint32_t node) const;
+
+ private:
+  void require_describing(const char* what) const;
+  void assign_dimensions();
+  void lay_out(uint32_t node);
+  void lay_out_fields(NodeDescription& n, uint64_t first, bool single_cell, uint64_t& end);
+  void build_layout(uint32_t node);
+  void allocate_memory();
+  void grow_allocator(uint32_t allocator, uint64_t cells);
+  void collect();
+  void collect_allocator(uint32_t allocator);
+  std::vector<uint32_t> path_nodes(uint32_t node) const;
+
+  IntrusivePtr<Device> device_;
+  TreeOptions options_;
+  Program program_;
+  const uint64_t serial_;
+  bool frozen_ = false;
+  std::vector<NodeDescription> nodes_;
+  std::vector<FieldDescription> fields_;
+  std::vector<Axis> axes_;  // of the tree, in axis order
+  std::vector<device::NodeLayout> layouts_;
+  std::vector<AllocatorStorage> allocators_;
+  std::vector<std::unique_ptr<ElementList>> lists_;
+  IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, scratch_keys_, scratch_cells_, scratch_flags_, scratch_selected_, counts_;
+  uint64_t version_ = 0;
+};
+
+}  // namespace coppice

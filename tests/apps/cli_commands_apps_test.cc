@@ -1,0 +1,278 @@
+// The command line with a recording solver behind it: exit codes, the one line on stderr, and what reaches
+// the hooks.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "apps/cli/assets.h"
+#include "apps/cli/commands.h"
+#include "apps/cli/system_info.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "tests/apps/scene_test_util.h"
+
+namespace coppice::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Cli : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("COPPICE_ASSETS", (scene::source_folder() / "assets").c_str(), 1);
+    unsetenv("COPPICE_LOG");
+    level_before_ = log_level();
+    std::string pattern = (fs::temp_directory_path() / "coppice_cli_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    hooks_.run = [this](const RunOptions& options, const std::atomic<bool>& stop) {
+      seen_ = options;
+      if (run_error_) throw *run_error_;
+      return stop.load() ? RunOutcome::kInterrupted : RunOutcome::kFinished;
+    };
+    hooks_.info = [] { return std::vector<InfoLine>{{"LLVM", "19.1.7"}}; };
+    hooks_.cache = [] { return CacheSummary{"/var/cache/coppice", 3, 4096}; };
+    hooks_.clear_cache = [this] {
+      cleared_ = true;
+      return CacheSummary{"/var/cache/coppice", 1, 2 * 1024 * 1024};
+    };
+  }
+  void TearDown() override {
+    unsetenv("COPPICE_ASSETS");
+    unsetenv("COPPICE_LOG");
+    set_log_level(level_before_);
+    fs::remove_all(folder_);
+  }
+
+  int run(std::vector<std::string> words) {
+    words.insert(words.begin(), "coppice");
+    std::vector<const char*> argv;
+    for (const std::string& word : words) argv.push_back(word.c_str());
+    std::ostringstream out;
+    std::ostringstream err;
+    const int code = run_cli(static_cast<int>(argv.size()), argv.data(), out, err, hooks_, stop_);
+    out_ = out.str();
+    err_ = err.str();
+    return code;
+  }
+
+  fs::path write_scene(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+
+  LogLevel level_before_ = LogLevel::kInfo;
+  fs::path folder_;
+  CliHooks hooks_;
+  std::atomic<bool> stop_{false};
+  std::optional<RunOptions> seen_;
+  std::optional<Error> run_error_;
+  bool cleared_ = false;
+  std::string out_;
+  std::string err_;
+};
+
+TEST_F(Cli, RunsASceneByName) {
+  EXPECT_EQ(run({"run", "snow_3d"}), kExitDone);
+  EXPECT_EQ(err_, "");
+  EXPECT_EQ(out_, "");
+  ASSERT_TRUE(seen_);
+  EXPECT_EQ(seen_->scene.name, "snow_3d");
+  EXPECT_EQ(seen_->output_folder, "out/snow_3d");
+  EXPECT_EQ(seen_->device, DeviceChoice::kAuto);
+  EXPECT_FALSE(seen_->overwrite);
+}
+
+TEST_F(Cli, PassesEveryFlagOn) {
+  EXPECT_EQ(run({"run", "-o", "here", "--frames", "7", "--set", "time.cfl=0.2", "--set", "grid.resolution=32",
+                 "--set", "gravity=[0, -1]", "--device", "cpu", "--overwrite", "water_2d.toml"}),
+            kExitDone);
+  EXPECT_EQ(err_, "");
+  ASSERT_TRUE(seen_);
+  EXPECT_EQ(seen_->scene.name, "water_2d");
+  EXPECT_EQ(seen_->scene.time.frames, 7);
+  EXPECT_EQ(seen_->scene.time.cfl, 0.2);
+  EXPECT_EQ(seen_->scene.grid.resolution, 32);
+  EXPECT_EQ(seen_->scene.gravity, Vec3d(0, -1, 0));
+  EXPECT_EQ(seen_->output_folder, "here");
+  EXPECT_EQ(seen_->device, DeviceChoice::kCpu);
+  EXPECT_TRUE(seen_->overwrite);
+}
+
+TEST_F(Cli, RunsASceneFile) {
+  const fs::path file = write_scene(
+      "mine.toml",
+      "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.1\nmaterial = \"snow\"\n");
+  EXPECT_EQ(run({"run", file.string()}), kExitDone);
+  EXPECT_EQ(seen_->scene.name, "mine");
+  EXPECT_EQ(seen_->output_folder, "out/mine");
+}
+
+TEST_F(Cli, SuggestsTheNearestScene) {
+  EXPECT_EQ(run({"run", "snwo_3d"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: no scene 'snwo_3d'; did you mean 'snow_3d'?\n");
+  EXPECT_EQ(run({"run", "elsewhere/smoke.toml"}), kExitUsage);
+  EXPECT_EQ(
+      err_,
+      "coppice: error: no scene 'elsewhere/smoke.toml'; the scenes are jelly_2d, jelly_3d, sand_2d, sand_3d, "
+      "snow_2d, snow_3d, water_2d, water_3d\n");
+}
+
+TEST_F(Cli, SaysWhenNoScenesAreInstalled) {
+  setenv("COPPICE_ASSETS", folder_.c_str(), 1);
+  EXPECT_EQ(run({"run", "snow_3d"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: no scene 'snow_3d'; no scenes are installed; give the path of a file\n");
+  EXPECT_EQ(run({"list"}), kExitFailure);
+  EXPECT_EQ(err_, "coppice: error: no scenes found; COPPICE_ASSETS can name the assets folder\n");
+}
+
+TEST_F(Cli, RefusesAnAssetsFolderThatIsNone) {
+  setenv("COPPICE_ASSETS", "/nowhere", 1);
+  EXPECT_EQ(run({"list"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: COPPICE_ASSETS names '/nowhere', which is not a folder\n");
+}
+
+TEST_F(Cli, PointsAtAMistakeInTheScene) {
+  const fs::path file = write_scene("bad.toml", "[time]\nframse = 3\n");
+  EXPECT_EQ(run({"run", file.string()}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: " + file.string() +
+                      ":2:1: unknown key 'time.framse'; did you mean 'time.frames'?\n");
+  EXPECT_FALSE(seen_);
+}
+
+TEST_F(Cli, NamesABadOverride) {
+  EXPECT_EQ(run({"run", "snow_3d", "--set", "time.frames=-1"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: --set time.frames=-1: 'time.frames' is -1; allowed is 1 to 100000\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--set", "time.frames"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: --set time.frames: expected KEY.PATH=VALUE\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--frames", "0"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: --frames 0: 'time.frames' is 0; allowed is 1 to 100000\n");
+}
+
+TEST_F(Cli, RefusesBadFlags) {
+  EXPECT_EQ(run({"run", "snow_3d", "--frame", "3"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: unknown flag '--frame'; did you mean '--frames'?\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--overwrit"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: unknown flag '--overwrit'; did you mean '--overwrite'?\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--xyzzyx"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: unknown flag '--xyzzyx'; try coppice run --help\n");
+  EXPECT_EQ(run({"run", "snow_3d", "jelly_3d"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: unexpected argument 'jelly_3d'; try coppice run --help\n");
+  EXPECT_EQ(run({"--verison"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: unknown flag '--verison'; did you mean '--version'?\n");
+}
+
+TEST_F(Cli, RefusesBadValuesOfFlags) {
+  EXPECT_EQ(run({"run", "snow_3d", "--frames", "many"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: Could not convert: --frames = many\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--device", "gpu"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: --device: gpu not in {auto,cpu,cuda}\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--frames"}), kExitUsage);
+  EXPECT_EQ(err_.substr(0, 24), "coppice: error: --frames");
+  EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1);
+  EXPECT_EQ(run({"run"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: SCENE is required\n");
+}
+
+TEST_F(Cli, RefusesUnknownCommands) {
+  EXPECT_EQ(run({}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: no command; try coppice --help\n");
+  EXPECT_EQ(run({"rum", "snow_3d"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: unknown command 'rum'; did you mean 'run'?\n");
+  EXPECT_EQ(run({"simulate"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: unknown command 'simulate'; try coppice --help\n");
+}
+
+TEST_F(Cli, ReturnsTheCodeOfTheError) {
+  run_error_ = Error(ErrorCode::kNotFound, "no such mesh", {"a.toml", 3, 1});
+  EXPECT_EQ(run({"run", "snow_3d"}), kExitFailure);
+  EXPECT_EQ(err_, "coppice: error: a.toml:3:1: no such mesh\n");
+  run_error_ = Error(ErrorCode::kUsage, "the folder holds frames; add --overwrite");
+  EXPECT_EQ(run({"run", "snow_3d"}), kExitUsage);
+  run_error_ = Error(ErrorCode::kCancelled, "interrupted");
+  EXPECT_EQ(run({"run", "snow_3d"}), kExitInterrupted);
+}
+
+TEST_F(Cli, KeepsAnErrorOnOneLine) {
+  run_error_ = Error(ErrorCode::kIo, "first\nsecond\r\nthird");
+  EXPECT_EQ(run({"run", "snow_3d"}), kExitFailure);
+  EXPECT_EQ(err_, "coppice: error: first second  third\n");
+}
+
+TEST_F(Cli, ReportsWhatALibraryThrew) {
+  hooks_.run = [](const RunOptions&, const std::atomic<bool>&) -> RunOutcome { throw std::bad_alloc(); };
+  EXPECT_EQ(run({"run", "snow_3d"}), kExitFailure);
+  EXPECT_EQ(err_, "coppice: error: out of memory\n");
+  hooks_.run = [](const RunOptions&, const std::atomic<bool>&) -> RunOutcome {
+    throw std::runtime_error("odd");
+  };
+  EXPECT_EQ(run({"run", "snow_3d"}), kExitFailure);
+  EXPECT_EQ(err_, "coppice: error: odd\n");
+}
+
+TEST_F(Cli, SaysThatItWasInterrupted) {
+  stop_ = true;
+  EXPECT_EQ(run({"run", "snow_3d"}), kExitInterrupted);
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(Cli, ListsTheScenes) {
+  EXPECT_EQ(run({"list"}), kExitDone);
+  EXPECT_EQ(std::count(out_.begin(), out_.end(), '\n'), 8);
+  EXPECT_NE(out_.find("snow_3d   3-D  snowballs and a knot of snow"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("\nwater_2d  2-D  a dam breaks"), std::string::npos) << out_;
+}
+
+TEST_F(Cli, ListsTheKeys) {
+  EXPECT_EQ(run({"list", "--keys"}), kExitDone);
+  EXPECT_EQ(out_, scene::describe_scene());
+}
+
+TEST_F(Cli, TellsWhatTheMachineCanDo) {
+  EXPECT_EQ(run({"info"}), kExitDone);
+  for (const char* name :
+       {"version", "build", "compiler", "CPU", "threads", "CUDA driver", "EGL", "ffmpeg", "LLVM"}) {
+    EXPECT_NE(("\n" + out_).find(std::string("\n") + name + " "), std::string::npos) << name << " in\n"
+                                                                                     << out_;
+  }
+  EXPECT_NE(out_.find("kernel cache  /var/cache/coppice (3 kernels, 4.0 KiB)\n"), std::string::npos) << out_;
+}
+
+TEST_F(Cli, ShowsAndClearsTheCache) {
+  EXPECT_EQ(run({"cache"}), kExitDone);
+  EXPECT_EQ(out_, "/var/cache/coppice (3 kernels, 4.0 KiB)\n");
+  EXPECT_FALSE(cleared_);
+  EXPECT_EQ(run({"cache", "--clear"}), kExitDone);
+  EXPECT_EQ(out_, "cleared /var/cache/coppice (1 kernel, 2.0 MiB)\n");
+  EXPECT_TRUE(cleared_);
+}
+
+TEST_F(Cli, HelpsOnStdout) {
+  EXPECT_EQ(run({"--help"}), kExitDone);
+  EXPECT_NE(out_.find("run"), std::string::npos);
+  EXPECT_EQ(err_, "");
+  EXPECT_EQ(run({"run", "--help"}), kExitDone);
+  EXPECT_NE(out_.find("--overwrite"), std::string::npos);
+  EXPECT_EQ(run({"--version"}), kExitDone);
+  EXPECT_EQ(out_, version_text() + "\n");
+}
+
+TEST_F(Cli, TakesTheLogLevelFromTheEnvironment) {
+  setenv("COPPICE_LOG", "debug", 1);
+  EXPECT_EQ(run({"list"}), kExitDone);
+  EXPECT_EQ(log_level(), LogLevel::kDebug);
+  setenv("COPPICE_LOG", "loud", 1);
+  EXPECT_EQ(run({"list"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: COPPICE_LOG must be debug, info, warning, error or off, not 'loud'\n");
+}
+
+TEST_F(Cli, FindsProgramsInThePath) {
+  EXPECT_TRUE(find_program("sh"));
+  EXPECT_FALSE(find_program("no-such-program-anywhere"));
+}
+
+}  // namespace
+}  // namespace coppice::cli

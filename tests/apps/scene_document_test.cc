@@ -1,0 +1,116 @@
+// Documents: files that cannot be read, text that is not TOML, and overrides that do not fit.
+#include <gtest/gtest.h>
+
+#include "apps/scene/document.h"
+#include "apps/scene/schema.h"
+#include "tests/apps/scene_test_util.h"
+
+namespace coppice::scene {
+namespace {
+
+struct Point {
+  double x = 0.0;
+  TableOrigin origin;
+};
+struct Example {
+  int count = 1;
+  std::string label;
+  std::vector<Point> points;
+  Vec3d place = Vec3d::Zero();
+};
+
+Schema<Example> example_schema() {
+  Schema<Point> point("A point.");
+  point.field("x", &Point::x, "where");
+  Schema<Example> schema("An example.");
+  schema.field("count", &Example::count, "how many")
+      .field("label", &Example::label, "what it says")
+      .field("place", &Example::place, "where")
+      .tables("point", &Example::points, point);
+  return schema;
+}
+
+constexpr const char* kText = "count = 2\nplace = [1, 2, 3]\n[[point]]\nx = 1.5\n[[point]]\nx = 2.5\n";
+
+Example read_with(const std::string& assignment) {
+  const SceneOverride overrides[] = {SceneOverride::set(assignment)};
+  return example_schema().read(Document::parse(kText, "a.toml", overrides));
+}
+std::string error_with(const std::string& assignment) {
+  return error_of([&] { read_with(assignment); });
+}
+
+TEST(Document, NamesAFileThatIsNotThere) {
+  EXPECT_EQ(error_of([] { Document::load("/nowhere/a.toml"); }),
+            "input/output: cannot read scene '/nowhere/a.toml': no such file or no permission");
+}
+
+TEST(Document, RefusesAFolder) {
+  EXPECT_EQ(error_of([] { Document::load("/"); }), "input/output: cannot read scene '/': it is a folder");
+}
+
+TEST(Document, PointsAtBrokenToml) {
+  const std::string error = error_of([] { Document::parse("a = 1\nb = = 2\n", "a.toml"); });
+  EXPECT_TRUE(error.starts_with("usage: a.toml:2:5: not valid TOML: ")) << error;
+}
+
+TEST(Override, ReplacesAddsAndReachesIntoLists) {
+  EXPECT_EQ(read_with("count=7").count, 7);
+  EXPECT_EQ(read_with(" count = 7 ").count, 7);
+  EXPECT_EQ(read_with("label=\"two words\"").label, "two words");
+  EXPECT_EQ(read_with("point[1].x=9").points.at(1).x, 9.0);
+  EXPECT_EQ(read_with("point.0.x=8").points.at(0).x, 8.0);
+  EXPECT_EQ(read_with("place[2]=5").place, Vec3d(1, 2, 5));
+  EXPECT_EQ(read_with("point=[{x=4}]").points.size(), 1u);
+}
+
+TEST(Override, TakesABareWordAsAString) {
+  EXPECT_EQ(read_with("label=hello").label, "hello");
+  EXPECT_EQ(read_with("label=../a/b.obj").label, "../a/b.obj");
+}
+
+TEST(Override, LaterOnesWin) {
+  const SceneOverride overrides[] = {SceneOverride::set("count=3"), SceneOverride::set("count=4")};
+  EXPECT_EQ(example_schema().read(Document::parse(kText, "a.toml", overrides)).count, 4);
+}
+
+TEST(Override, NamesItselfInEveryError) {
+  EXPECT_EQ(error_with("count"), "usage: --set count: expected KEY.PATH=VALUE");
+  EXPECT_EQ(error_with("count="), "usage: --set count=: no value after '='");
+  EXPECT_EQ(error_with("co unt=1"),
+            "usage: --set co unt=1: 'co unt' is not a key path such as time.frames or emitter.0.radius");
+  EXPECT_EQ(error_with("count.more=1"),
+            "usage: --set count.more=1: 'count' is a plain value and has no key 'more'");
+  EXPECT_EQ(error_with("point.2.x=1"),
+            "usage: --set point.2.x=1: 'point' has 2 elements; '2' is not the index of one");
+  EXPECT_EQ(error_with("point.x=1"),
+            "usage: --set point.x=1: 'point' has 2 elements; 'x' is not the index of one");
+  EXPECT_EQ(error_with("count=abc"),
+            "usage: --set count=abc: 'count' must be an integer, not the string \"abc\"");
+  EXPECT_EQ(error_with("cuont=1"), "usage: --set cuont=1: unknown key 'cuont'; did you mean 'count'?");
+  EXPECT_EQ(error_with("point.1.y.z=1"),
+            "usage: --set point.1.y.z=1: unknown key 'point[1].y'; the keys here are x");
+}
+
+TEST(Override, RefusesAValueThatIsNotToml) {
+  const std::string error = error_with("count=[1,");
+  EXPECT_TRUE(error.starts_with("usage: --set count=[1,: the value '[1,' is not TOML: ")) << error;
+}
+
+TEST(Override, CannotSmuggleInAnotherKey) {
+  EXPECT_EQ(error_with("count=1\nlabel='x'"), "usage: --set count=1\nlabel='x': the value spans lines");
+}
+
+TEST(Document, KeepsThePlacesOfWhatWasNotOverridden) {
+  const SceneOverride overrides[] = {SceneOverride::set("point[0].x=9")};
+  const Example example = example_schema().read(Document::parse(kText, "a.toml", overrides));
+  EXPECT_EQ(example.points[0].origin.of("x").file, "--set point[0].x=9");
+  EXPECT_EQ(example.points[0].origin.of("x").line, 0);
+  EXPECT_EQ(example.points[1].origin.of("x").file, "a.toml");
+  EXPECT_EQ(example.points[1].origin.of("x").line, 6);
+  EXPECT_EQ(example.points[1].origin.of("x").column, 1);
+  EXPECT_EQ(example.points[1].origin.of("not given").line, 5);
+}
+
+}  // namespace
+}  // namespace coppice::scene

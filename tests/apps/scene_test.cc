@@ -1,0 +1,195 @@
+// Scenes: what is filled in, what no single key can get wrong, the scenes that are shipped, and their
+// reference.
+#include "apps/scene/scene.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/apps/scene_test_util.h"
+
+namespace coppice::scene {
+namespace {
+
+constexpr const char* kBall =
+    "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.1\nmaterial = \"snow\"\n";
+constexpr const char* kDisc =
+    "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5]\nradius = 0.1\nmaterial = \"sand\"\n";
+
+SceneConfig parse(const std::string& text) { return parse_scene(text, "scenes/a.toml"); }
+std::string error_in(const std::string& text) {
+  return error_of([&] { parse(text); });
+}
+
+TEST(Scene, FillsInWhatDependsOnOtherKeys) {
+  const SceneConfig scene = parse(std::string("seed = 5\n") + kBall + kBall);
+  EXPECT_EQ(scene.name, "a");
+  EXPECT_DOUBLE_EQ(scene.time.frame_dt_s, 1.0 / 24.0);
+  EXPECT_EQ(scene.emitters[0].particles_per_cell, 8);
+  EXPECT_EQ(scene.emitters[0].seed, 5);
+  EXPECT_EQ(scene.emitters[1].seed, 6);
+  EXPECT_EQ(scene.walls.sides[4], mpm::BoundaryKind::kSeparate);
+  EXPECT_EQ(scene.output.camera.target, Vec3d(0.5, 0.5, 0.5));
+  EXPECT_GT(scene.output.camera.position.z(), 1.0);
+}
+
+TEST(Scene, FillsInTwoDimensions) {
+  const SceneConfig scene = parse(std::string("dim = 2\ngravity = [0, -1]\ndomain.max = [2, 1]\n") + kDisc);
+  EXPECT_EQ(scene.emitters[0].particles_per_cell, 4);
+  EXPECT_EQ(scene.domain.max, Vec3d(2, 1, 0));
+  EXPECT_EQ(scene.gravity, Vec3d(0, -1, 0));
+  EXPECT_EQ(scene.cells(), Vec3i(64, 32, 1));
+}
+
+TEST(Scene, CoversTheDomainWithWholeCells) {
+  const SceneConfig scene = parse(std::string("domain = { min = [0, 0.3, 0.2], max = [1.28, 0.6, 0.61] }\n") +
+                                  kBall + "[grid]\nresolution = 64\n");
+  EXPECT_DOUBLE_EQ(scene.dx_m(), 0.02);
+  EXPECT_EQ(scene.cells(), Vec3i(64, 15, 21));
+}
+
+TEST(Scene, DerivesTheFrameRateFromTheFrameTime) {
+  EXPECT_DOUBLE_EQ(parse(std::string("time.frame_dt_s = 0.1\n") + kBall).time.fps, 10.0);
+  EXPECT_EQ(error_in(std::string("time = { fps = 24, frame_dt_s = 0.1 }\n") + kBall),
+            "usage: scenes/a.toml:1:33: 'time.frame_dt_s' and 'time.fps' cannot both be given");
+}
+
+TEST(Scene, LetsOneSideDifferFromTheOthers) {
+  const SceneConfig scene = parse(std::string("walls = { all = \"slip\", y_min = \"stick\" }\n") + kBall);
+  EXPECT_EQ(scene.walls.sides[2], mpm::BoundaryKind::kStick);
+  EXPECT_EQ(scene.walls.sides[3], mpm::BoundaryKind::kSlip);
+  EXPECT_EQ(error_in(std::string("dim = 2\nwalls.z_max = \"slip\"\n") + kDisc),
+            "usage: scenes/a.toml:2:7: 'walls.z_max' does not apply here: dim = 2");
+}
+
+TEST(Scene, SharesEqualMaterials) {
+  const std::string soft = "snow = { youngs_modulus_Pa = 2e4 }\n";
+  const SceneConfig scene = parse(std::string(kBall) + kBall + soft + kBall);
+  ASSERT_EQ(scene.materials.size(), 2u);
+  EXPECT_EQ(scene.emitters[0].material_id, 0);
+  EXPECT_EQ(scene.emitters[1].material_id, 1);
+  EXPECT_EQ(scene.emitters[2].material_id, 0);
+  EXPECT_EQ(kind_of_material(scene.materials[1]), mpm::MaterialKind::kSnow);
+  EXPECT_EQ(std::get<SnowParameters>(scene.materials[1]).youngs_modulus_Pa, 2.0e4);
+}
+
+TEST(Scene, RefusesParametersOfAnotherMaterial) {
+  EXPECT_EQ(
+      error_in(std::string(kBall) + "[emitter.water]\ngamma = 3\n"),
+      "usage: scenes/a.toml:6:1: 'emitter[0].water' does not apply here: only with material = \"water\"");
+}
+
+TEST(Scene, FindsMeshesBesideTheSceneFile) {
+  const SceneConfig scene =
+      parse("[[emitter]]\nshape = \"mesh\"\nmesh = \"../meshes/a.obj\"\nmaterial = \"jelly\"\n");
+  EXPECT_EQ(scene.emitters[0].mesh_path, "meshes/a.obj");
+  EXPECT_EQ(scene.emitters[0].origin.of("mesh").line, 3);
+  EXPECT_EQ(scene.emitters[0].scale, 1.0);
+}
+
+TEST(Scene, RefusesAnEmptyScene) {
+  EXPECT_EQ(error_in("name = \"x\"\n"),
+            "usage: scenes/a.toml: the scene is empty: it needs at least one [[emitter]]");
+}
+
+TEST(Scene, RefusesAnEmitterWhollyOutsideTheDomain) {
+  const std::string far =
+      "[[emitter]]\nshape = \"box\"\ncenter = [0.5, 2, 0.5]\nhalf_size = [0.1, 0.1, 0.1]\nmaterial = "
+      "\"snow\"\n";
+  EXPECT_EQ(
+      error_in(kBall + far),
+      "usage: scenes/a.toml:8:1: 'emitter[1]' lies wholly outside the domain, which spans 0 to 1 m along y");
+}
+
+TEST(Scene, AcceptsAnEmitterThatReachesIntoTheDomain) {
+  const std::string near =
+      "[[emitter]]\nshape = \"box\"\ncenter = [0.5, 1.05, 0.5]\nhalf_size = [0.1, 0.1, 0.1]\nmaterial = "
+      "\"snow\"\n";
+  EXPECT_EQ(error_in(near), "no error");
+}
+
+TEST(Scene, RefusesATurnedInsideOutDomain) {
+  EXPECT_EQ(
+      error_in(std::string("domain = { min = [0, 2, 0], max = [1, 1, 1] }\n") + kBall),
+      "usage: scenes/a.toml:1:29: 'domain.max' must be above 'domain.min' on every axis; on y it is 1 and 2");
+}
+
+TEST(Scene, RefusesSolidShapesInTwoDimensions) {
+  EXPECT_EQ(error_in("dim = 2\n[[emitter]]\nshape = \"mesh\"\nmesh = \"a.obj\"\nmaterial = \"snow\"\n"),
+            "usage: scenes/a.toml:3:1: 'emitter[0].shape' = \"mesh\" needs dim = 3; in 2-D use \"sphere\" or "
+            "\"box\"");
+}
+
+TEST(Scene, RefusesAnUnnamedMesh) {
+  EXPECT_EQ(error_in("[[emitter]]\nshape = \"mesh\"\nmesh = \"\"\nmaterial = \"snow\"\n"),
+            "usage: scenes/a.toml:3:1: 'emitter[0].mesh' must name a file");
+}
+
+TEST(Scene, RefusesAColliderWithoutSize) {
+  EXPECT_EQ(
+      error_in(std::string(kBall) + "[[collider]]\nshape = \"sphere\"\ncenter = [0, 0, 0]\nradius = -1\n"),
+      "usage: scenes/a.toml:9:10: 'collider[0].radius' is -1; allowed is above 0 and at most 1000000 m");
+  EXPECT_EQ(error_in(std::string(kBall) + "[[collider]]\nshape = \"box\"\ncenter = [0, 0, 0]\n"),
+            "usage: scenes/a.toml:6:1: 'collider[0].half_size' is required but missing (only with shape = "
+            "\"box\")");
+  EXPECT_EQ(
+      error_in(std::string(kBall) +
+               "[[collider]]\nshape = \"box\"\ncenter = [0, 0, 0]\nhalf_size = [1, 1, 1]\nradius = 1\n"),
+      "usage: scenes/a.toml:10:10: 'collider[0].radius' does not apply here: only with shape = \"sphere\"");
+}
+
+TEST(Scene, RefusesAPictureWithoutAView) {
+  EXPECT_EQ(error_in(std::string("output.camera = { position = [1, 1, 1], target = [1, 1, 1] }\n") + kBall),
+            "usage: scenes/a.toml:1:19: 'output.camera.position' and 'target' must be different places");
+  EXPECT_EQ(error_in(std::string("output.color_range = [2, 1]\n") + kBall),
+            "usage: scenes/a.toml:1:8: 'output.color_range' must go up, not from 2 to 1");
+  EXPECT_EQ(error_in(std::string("dim = 2\noutput.camera.fov_deg = 30\n") + kDisc),
+            "usage: scenes/a.toml:2:8: 'output.camera' does not apply here: dim = 2");
+}
+
+TEST(Scene, KnowsTheSpeedOfSound) {
+  EXPECT_DOUBLE_EQ(sound_speed_m_s(WaterParameters{.density_kg_m3 = 1000.0, .bulk_modulus_Pa = 4.0e3}), 2.0);
+  // nu = 0: the pressure-wave modulus is Young's.
+  EXPECT_DOUBLE_EQ(sound_speed_m_s(JellyParameters{
+                       .density_kg_m3 = 100.0, .youngs_modulus_Pa = 900.0, .poisson_ratio = 0.0}),
+                   3.0);
+}
+
+class ShippedScene : public testing::TestWithParam<const char*> {};
+
+TEST_P(ShippedScene, Loads) {
+  const std::string name = GetParam();
+  const SceneConfig scene = load_scene(source_folder() / "assets" / "scenes" / (name + ".toml"));
+  EXPECT_EQ(scene.name, name);
+  EXPECT_FALSE(scene.description.empty());
+  EXPECT_EQ(scene.dim, name.ends_with("_2d") ? 2 : 3);
+  const std::string material(
+      enum_names(mpm::MaterialKind{})[static_cast<size_t>(scene.emitters[0].material)]);
+  EXPECT_TRUE(name.starts_with(material)) << material;
+}
+
+// What an explicit solver pays for a frame: an accident with a stiffness would show here long before a slow
+// demo does.
+TEST_P(ShippedScene, NeedsFewStepsPerFrame) {
+  const SceneConfig scene =
+      load_scene(source_folder() / "assets" / "scenes" / (std::string(GetParam()) + ".toml"));
+  for (const MaterialParameters& material : scene.materials) {
+    const double dt_s = scene.time.cfl * scene.dx_m() / sound_speed_m_s(material);
+    EXPECT_LT(scene.time.frame_dt_s / dt_s, scene.dim == 2 ? 160.0 : 90.0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShippedScene,
+                         testing::Values("snow_2d", "snow_3d", "jelly_2d", "jelly_3d", "water_2d", "water_3d",
+                                         "sand_2d", "sand_3d"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(SceneReference, IsWhatTheSchemaSays) {
+  std::ifstream file(source_folder() / "docs" / "scene.md");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_TRUE(text == describe_scene()) << "run: coppice list --keys > docs/scene.md";
+}
+
+}  // namespace
+}  // namespace coppice::scene

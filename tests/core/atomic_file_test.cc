@@ -1,0 +1,193 @@
+// core/atomic_file.h: whole files or none, whatever fails.
+#include "core/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "core/error.h"
+
+namespace coppice {
+namespace {
+
+namespace fs = std::filesystem;
+
+class AtomicFileTest : public testing::Test {
+ protected:
+  AtomicFileTest() {
+    std::string name = (fs::temp_directory_path() / "coppice_atomic_file_XXXXXX").string();
+    folder = mkdtemp(name.data());
+  }
+  ~AtomicFileTest() override { fs::remove_all(folder); }
+
+  std::string path(const char* name) const { return (folder / name).string(); }
+  static std::string read(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+  int files_in_folder() const {
+    return static_cast<int>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+  }
+  template <class Call>
+  static std::string io_error_of(Call call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kIo);
+      return error.message();
+    }
+    return "no error";
+  }
+
+  fs::path folder;
+};
+
+TEST_F(AtomicFileTest, AppearsOnlyAtCommit) {
+  AtomicFile file(path("a.txt"));
+  file.write("hello ");
+  file.write(std::as_bytes(std::span("world", 5)));
+  EXPECT_FALSE(fs::exists(file.path()));
+  EXPECT_TRUE(fs::exists(file.temporary_path()));
+  file.commit();
+  EXPECT_EQ(read(path("a.txt")), "hello world");
+  EXPECT_EQ(files_in_folder(), 1);
+}
+
+TEST_F(AtomicFileTest, WithoutCommitLeavesTheOldFile) {
+  std::ofstream(path("a.txt")) << "old";
+  {
+    AtomicFile file(path("a.txt"));
+    file.write("new");
+  }
+  EXPECT_EQ(read(path("a.txt")), "old");
+  EXPECT_EQ(files_in_folder(), 1);
+  AtomicFile file(path("a.txt"));
+  file.write("new");
+  file.commit();
+  EXPECT_EQ(read(path("a.txt")), "new");
+}
+
+TEST_F(AtomicFileTest, WritesMoreThanItsBufferInAnyPieces) {
+  std::string expected;
+  AtomicFile file(path("big"));
+  for (int i = 0; i < 40; ++i) {
+    const std::string piece(static_cast<size_t>(i) * 4001, static_cast<char>('a' + i % 26));
+    file.write(piece);
+    expected += piece;
+  }
+  expected.append(3 << 20, 'z');
+  file.write(std::string(3 << 20, 'z'));
+  file.commit();
+  EXPECT_TRUE(read(path("big")) == expected);
+}
+
+TEST_F(AtomicFileTest, TakesOverWhatALibraryWroteByName) {
+  AtomicFile file(path("a.png"));
+  fs::remove(file.temporary_path());  // as a library does that replaces the file itself
+  std::ofstream(file.temporary_path()) << "pixels";
+  file.commit();
+  EXPECT_EQ(read(path("a.png")), "pixels");
+}
+
+TEST_F(AtomicFileTest, TwoWritersOfOneNameDoNotMix) {
+  AtomicFile a(path("x"));
+  AtomicFile b(path("x"));
+  a.write("aaaa");
+  b.write("bb");
+  a.commit();
+  b.commit();
+  EXPECT_EQ(read(path("x")), "bb");
+  EXPECT_EQ(files_in_folder(), 1);
+}
+
+TEST_F(AtomicFileTest, MovesWithItsTemporary) {
+  std::optional<AtomicFile> first(path("m"));
+  first->write("moved");
+  AtomicFile second(std::move(*first));
+  first.reset();
+  second.commit();
+  EXPECT_EQ(read(path("m")), "moved");
+}
+
+TEST_F(AtomicFileTest, WorksWithoutAFolderInTheName) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder);
+  AtomicFile file("plain");
+  file.write("x");
+  file.commit();
+  fs::current_path(before);
+  EXPECT_EQ(read(path("plain")), "x");
+}
+
+TEST_F(AtomicFileTest, MissingOrWrongFolderIsAnErrorAtOnce) {
+  EXPECT_EQ(io_error_of([&] { AtomicFile(path("no/such/a.txt")); }),
+            path("no/such/a.txt") + " cannot be created: No such file or directory");
+  std::ofstream(path("file")) << "x";
+  EXPECT_EQ(io_error_of([&] { AtomicFile(path("file/a.txt")); }),
+            path("file/a.txt") + " cannot be created: Not a directory");
+  EXPECT_NE(io_error_of([] { AtomicFile("/proc/coppice_test"); }), "no error");  // unwritable even for root
+  EXPECT_EQ(files_in_folder(), 1);
+}
+
+TEST_F(AtomicFileTest, FolderInTheWayIsAnErrorAndLeavesNoTemporary) {
+  fs::create_directories(path("taken/inside"));
+  AtomicFile file(path("taken"));
+  file.write("x");
+  EXPECT_EQ(io_error_of([&] { file.commit(); }), path("taken") + " cannot be put in place: Is a directory");
+  EXPECT_EQ(files_in_folder(), 1);
+  EXPECT_TRUE(fs::is_directory(path("taken/inside")));
+}
+
+TEST_F(AtomicFileTest, TemporaryThatALibraryRemovedIsAnError) {
+  AtomicFile file(path("a.vdb"));
+  fs::remove(file.temporary_path());
+  EXPECT_EQ(io_error_of([&] { file.commit(); }),
+            path("a.vdb") + " cannot be flushed to disk: No such file or directory");
+  EXPECT_EQ(files_in_folder(), 0);
+}
+
+// A file-size limit stands in for a full disk: the write fails half way. Seen to fail with `written < 0`
+// ignored.
+TEST_F(AtomicFileTest, FailureHalfWayKeepsTheOldFileAndLeavesNothing) {
+  std::ofstream(path("frame.ply")) << "old";
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit saved;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &saved), 0);
+  rlimit limited = saved;
+  limited.rlim_cur = 1 << 16;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limited), 0);
+  const std::string at_commit = io_error_of([&] {
+    AtomicFile file(path("frame.ply"));
+    file.write(std::string(1 << 18, 'x'));  // buffered
+    file.commit();
+  });
+  const std::string at_write = io_error_of([&] {
+    AtomicFile file(path("frame.ply"));
+    file.write(std::string(1 << 22, 'x'));
+    file.commit();
+  });
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &saved), 0);
+  std::signal(SIGXFSZ, SIG_DFL);
+  EXPECT_EQ(at_commit, path("frame.ply") + " cannot be written: File too large");
+  EXPECT_EQ(at_write, at_commit);
+  EXPECT_EQ(read(path("frame.ply")), "old");
+  EXPECT_EQ(files_in_folder(), 1);
+}
+
+TEST_F(AtomicFileTest, IsOverAfterCommitOrFailure) {
+  AtomicFile file(path("a"));
+  file.commit();
+  EXPECT_EQ(read(path("a")), "");
+  EXPECT_DEATH(file.write("x"), "written after commit");
+  EXPECT_DEATH(file.commit(), "committed twice");
+}
+
+}  // namespace
+}  // namespace coppice
