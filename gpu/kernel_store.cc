@@ -1,11 +1,12 @@
 // The kernels of one device (see kernel_store.h).
 #include "gpu/kernel_store.h"
 
-#include <tbb/task_arena.h>
-#include <tbb/task_group.h>
-
 #include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 
 #include "core/log.h"
@@ -18,7 +19,17 @@ std::span<const std::byte> cpu_intrinsics_bitcode();
 
 struct KernelStore::State {
   explicit State(int threads)
-      : arena(threads, 1), cache(jit::KernelCache::default_folder()), start(std::chrono::steady_clock::now()) {}
+      : cache(jit::KernelCache::default_folder()), start(std::chrono::steady_clock::now()) {
+    for (int i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
+  }
+  ~State() {
+    {
+      std::lock_guard lock(mutex);
+      stopping = true;
+    }
+    changed.notify_all();
+    for (std::thread& worker : workers) worker.join();
+  }
 
   struct Entry {
     std::string id;
@@ -29,14 +40,36 @@ struct KernelStore::State {
   int compiled = 0, cached = 0;  // since the last summary
   bool announced = false;
 
-  tbb::task_arena arena;
-  tbb::task_group group;
+  // Threads of its own, not TBB's: a stream blocks on a kernel, and with one TBB thread nobody would be left to compile.
+  std::vector<std::thread> workers;
+  std::condition_variable changed;
+  std::deque<std::function<void()>> queue;
+  int running = 0;
+  bool stopping = false;
   jit::KernelCache cache;
   jit::CodeLoader loader;
   std::chrono::steady_clock::time_point start;
 
   void compile(const jit::SpecializeRequest& request, const Hash128& key, const AsyncValueRef<LoadedCodeRef>& result);
+  void work();
 };
+
+void KernelStore::State::work() {
+  std::unique_lock lock(mutex);
+  for (;;) {
+    changed.wait(lock, [&] { return stopping || !queue.empty(); });
+    if (queue.empty()) return;
+    std::function<void()> task = std::move(queue.front());
+    queue.pop_front();
+    ++running;
+    lock.unlock();
+    task();
+    task = nullptr;
+    lock.lock();
+    --running;
+    changed.notify_all();
+  }
+}
 
 Hash128 specialization_key(const jit::SpecializeRequest& request) {
   Hasher hasher;
@@ -75,9 +108,7 @@ void KernelStore::State::compile(const jit::SpecializeRequest& request, const Ha
 }
 
 KernelStore::KernelStore(int threads) : state_(std::make_shared<State>(threads)) {}
-KernelStore::~KernelStore() {
-  state_->arena.execute([&] { state_->group.wait(); });
-}
+KernelStore::~KernelStore() = default;
 
 AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
   const Hash128 key = specialization_key(request);
@@ -100,7 +131,11 @@ AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
     c.bytes = task->bytes.back();
   }
   State* state = state_.get();
-  state->arena.execute([&] { state->group.run([state, task, key, result] { state->compile(task->request, key, result); }); });
+  {
+    std::lock_guard lock(state->mutex);
+    state->queue.push_back([state, task, key, result] { state->compile(task->request, key, result); });
+  }
+  state->changed.notify_all();
   return result;
 }
 
@@ -110,8 +145,8 @@ void KernelStore::remove(const std::string& id) {
 }
 
 void KernelStore::wait_compiled() {
-  state_->arena.execute([&] { state_->group.wait(); });
-  std::lock_guard lock(state_->mutex);
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [&] { return state_->queue.empty() && state_->running == 0; });
   if (state_->compiled + state_->cached == 0) return;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - state_->start).count();
   if (state_->compiled > 0) {

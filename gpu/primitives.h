@@ -1,12 +1,13 @@
 // Parallel primitives on memory of the cpu device: sort, scan, reduce, select, run-length encode, by Thrust.
 //
-// For callers with raw pointers. A call is complete when it returns; it may use the threads of the caller's TBB arena.
-// Outputs may not overlap inputs unless said, and must have room for what is stated. n may be 0, and then pointers may
-// be null. Results do not depend on the number of threads: floating-point sums are taken in the order of the array.
+// For callers with raw pointers. A call is complete when it returns; it may use the threads of the caller's
+// TBB arena. Outputs may not overlap inputs unless said, and must have room for what is stated. n may be 0,
+// and then pointers may be null. Results do not depend on the number of threads: floating-point sums are
+// taken in the order of the array.
 //
-// Sorting needs scratch as large as its input for the time of the call, which comes from the heap (std::bad_alloc when
-// there is none). The C library keeps blocks of up to 32 MiB for the next call, so that repeated sorts of one size
-// seldom fault pages in anew. The other primitives need none worth counting.
+// Sorting needs scratch as large as its input for the time of the call, which comes from the heap
+// (std::bad_alloc when there is none). The C library keeps blocks of up to 32 MiB for the next call, so that
+// repeated sorts of one size seldom fault pages in anew. The other primitives need none worth counting.
 #pragma once
 
 #include <cstddef>

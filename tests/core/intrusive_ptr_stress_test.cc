@@ -61,7 +61,8 @@ TEST(IntrusivePtrStress, LastDropSeesWhatAllOwnersWrote) {
 }
 
 // Two threads lock while a third drops the last strong reference: locking gives a live object or nothing, the
-// resources are released once, the object destroyed once. Seen to fail with try_add_strong a blind increment.
+// resources are released once, the object destroyed once. Seen to fail (use after free) with try_add_strong a
+// blind increment.
 TEST(IntrusivePtrStress, WeakLockAgainstLastDrop) {
   Tally tally;
   constexpr int kRounds = 3000;

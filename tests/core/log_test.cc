@@ -65,7 +65,7 @@ TEST_F(Log, LevelNamesAreParsedBack) {
   EXPECT_EQ(parse_log_level(""), std::nullopt);
 }
 
-// Seen to fail (lines lost, and under TSan a race) with the lock in log_line taken out.
+// Seen to fail under TSan (a race in the sink) with the lock in log_line taken out.
 TEST_F(Log, CallsTheSinkForOneLineAtATime) {
   constexpr int kLines = 200;
   std::vector<std::thread> threads;
