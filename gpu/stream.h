@@ -1,8 +1,8 @@
 // An in-order queue of device work. Every operation returns at once with an async value that becomes available when the
 // work is done; operations of one stream run one after another, in the order they were given.
 //
-// Thread-safe. An operation that fails gives its error to its own value; the operations behind it are skipped and get
-// the same error until clear_error() is called, so that nothing computes on what a failed launch left.
+// Thread-safe. An operation that fails gives its error to its own value; the operations behind it that were queued
+// before the next clear_error() are skipped and get the same error, so that nothing computes on what a failed one left.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +42,7 @@ class Stream : public RefCounted {
   virtual AsyncValueRef<Chain> fill(void* to, int byte, size_t bytes) = 0;
   // Available when everything queued so far is done.
   virtual AsyncValueRef<Chain> barrier() = 0;
+  // What is queued from now on runs whatever became of the operations before it; those stay skipped.
   virtual void clear_error() = 0;
   // Runs a launch at once. Only from inside the stream's own order: an enqueued function, prepare or finish.
   virtual void run_inline(Launch& launch) = 0;

@@ -97,7 +97,8 @@ void choose_tiles(const LaunchRequest& r, Binding& b) {
   TreeStorage& tree = *r.loop.tree;
   const NodeDescription& n = tree.node(r.loop.node);
   const std::array<uint32_t, 3>& e = n.extent;
-  const bool table = tree.has_neighbour_table(r.loop.node);
+  // A pointer node's values are in its cells, not in rows of its container.
+  const bool table = tree.has_neighbour_table(r.loop.node) && n.kind != NodeKind::kPointer;
   uint64_t tile_bytes = 0, blend_bytes = 0;
   bool blend = n.kind == NodeKind::kBitmasked && !r.has_pointers;
   for (uint32_t i = 0; i < r.num_handles; ++i) {
@@ -166,6 +167,7 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b) 
 struct Prepared {
   std::string name;
   Binding binding;
+  std::vector<std::weak_ptr<const void>> lives;  // of the binding's trees
   AsyncValueRef<LoadedCodeRef> code;
   LaunchBlock block{};
   bool may_change_topology = false;
@@ -209,11 +211,37 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   launch.grain = static_cast<uint32_t>(std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
 }
 
+// Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
+bool finish(const Binding& b, std::string_view kernel) {
+  bool again = false;
+  try {
+    for (size_t t = 0; t < b.trees.size(); ++t) again |= b.trees[t]->resolve_status(b.repeatable, kernel, static_cast<uint32_t>(t));
+  } catch (...) {
+    for (TreeStorage* tree : b.trees) tree->settle();
+    throw;
+  }
+  if (!again) {
+    for (TreeStorage* tree : b.trees) tree->settle();
+  }
+  return again;
+}
+
 }  // namespace
 
 struct Program::State {
   IntrusivePtr<Device> device;
   std::unordered_map<LaunchKey, std::shared_ptr<Prepared>, LaunchKeyHash> prepared;
+  size_t prune_at = 256;
+
+  // Launches of trees that are gone can never come again; without this, whoever rebuilds trees would pile them up.
+  void prune() {
+    if (prepared.size() < prune_at) return;
+    std::erase_if(prepared, [](const auto& entry) {
+      const auto& lives = entry.second->lives;
+      return std::any_of(lives.begin(), lives.end(), [](const auto& tree) { return tree.expired(); });
+    });
+    prune_at = std::max<size_t>(256, 2 * prepared.size());
+  }
 };
 
 Program::Program(IntrusivePtr<Device> device) : state_(std::make_unique<State>()) { state_->device = std::move(device); }
@@ -222,6 +250,7 @@ Program::Program(Program&&) noexcept = default;
 Device& Program::device() const { return *state_->device; }
 
 Launch Program::prepare(const LaunchRequest& r) {
+  state_->prune();
   auto [entry, fresh] = state_->prepared.try_emplace(key_of(r));
   if (fresh) {
     try {
@@ -233,6 +262,7 @@ Launch Program::prepare(const LaunchRequest& r) {
       p->block.size_bytes = sizeof(LaunchBlock);
       for (size_t t = 0; t < p->binding.trees.size(); ++t) {
         p->block.trees[t] = p->binding.trees[t]->state();
+        p->lives.push_back(p->binding.trees[t]->life());
         p->may_change_topology |= p->binding.grows[t];
       }
       entry->second = std::move(p);
@@ -252,14 +282,7 @@ Launch Program::prepare(const LaunchRequest& r) {
   set_loop(launch, r, p);
   const bool accumulates = std::any_of(r.handles, r.handles + r.num_handles, [](const HandleUse& h) { return h.role == Role::kAccumulate; });
   if (p.may_change_topology || accumulates) {
-    launch.finish = [shared](LaunchBlock&) {
-      const Prepared& p = *shared;
-      bool again = false;
-      for (size_t t = 0; t < p.binding.trees.size(); ++t) {
-        again |= p.binding.trees[t]->finish_launch(p.binding.repeatable, p.name, static_cast<uint32_t>(t));
-      }
-      return again;
-    };
+    launch.finish = [shared](LaunchBlock&) { return finish(shared->binding, shared->name); };
   }
   return launch;
 }

@@ -19,7 +19,7 @@ namespace coppice {
 
 // What a launch runs over.
 struct Loop {
-  IntrusivePtr<TreeStorage> tree;  // null: a range
+  TreeRef tree;  // null: a range
   uint32_t node = 0;
   int64_t begin = 0;
   uint64_t count = 0;
@@ -27,10 +27,10 @@ struct Loop {
 };
 // The active cells of a node (Cell kernels) or its containers (Block kernels).
 inline Loop over(const Node& node) { return {node.tree(), node.id()}; }
-inline Loop range(int64_t begin, int64_t end) { return {nullptr, 0, begin, end > begin ? static_cast<uint64_t>(end - begin) : 0}; }
+inline Loop range(int64_t begin, int64_t end) { return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end - begin) : 0}; }
 inline Loop range(int64_t end) { return range(0, end); }
 // As many items as device memory says when the launch starts.
-inline Loop range_on_device(const uint64_t* count) { return {nullptr, 0, 0, 0, count}; }
+inline Loop range_on_device(const uint64_t* count) { return {{}, 0, 0, 0, count}; }
 
 namespace detail {
 

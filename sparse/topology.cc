@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -101,6 +102,26 @@ NodeUsage TreeStorage::usage(uint32_t node) const {
           s.cells->size_bytes() + s.free_list->size_bytes() + s.recycled_list->size_bytes()};
 }
 
+void TreeStorage::compile_runtime() {
+  freeze();
+  const device::NodeLayout* layout = nullptr;
+  uint32_t* words = nullptr;
+  uint64_t* counts = nullptr;
+  AllocatorState* a = nullptr;
+  Element* elements = nullptr;
+  program_.compile(select_live, range(1), a, layout, 0, counts, words, counts);
+  program_.compile(flag_elements, range(1), state(), layout, 0, words, uint64_t{1}, words);
+  program_.compile(fill_elements, range(1), state(), layout, 0, words, uint64_t{1}, words, elements);
+  program_.compile(fill_neighbours, range(1), state(), layout, elements, layout, words);
+  program_.compile(recycle_all_cells, range(1), state(), 0u);
+  program_.compile(collect_begin, range(1), a, counts);
+  program_.compile(collect_mark, range(1), a);
+  program_.compile(collect_children, range(1), state(), 0u, 0u);
+  program_.compile(collect_move_free, range(1), a);
+  program_.compile(collect_bookkeep, range(1), a);
+  program_.compile(collect_refill, range(1), a);
+}
+
 ElementList& TreeStorage::update_list(uint32_t node, bool with_neighbours) {
   if (!lists_[node]) lists_[node] = std::make_unique<ElementList>();
   ElementList& list = *lists_[node];
@@ -158,53 +179,60 @@ ElementList& TreeStorage::update_list(uint32_t node, bool with_neighbours) {
   return list;
 }
 
-bool TreeStorage::finish_launch(bool repeatable, std::string_view kernel, uint32_t tree_slot) {
-  TreeState* s = state();
+bool TreeStorage::resolve_status(bool repeatable, std::string_view kernel, uint32_t tree_slot) {
   DeviceContext& context = device_->context();
-  bool again = false;
-  if (context.status == static_cast<uint32_t>(DeviceStatus::kOutOfCells) && context.status_tree == tree_slot) {
-    const uint32_t failed = context.status_detail;
-    AllocatorState& a = s->allocators[failed];
-    const uint64_t need = static_cast<uint64_t>(a.capacity) + std::max<uint32_t>(a.shortage, 1);
-    const uint64_t max_cells = allocators_[failed].max_cells;
-    const std::string where = path(allocators_[failed].node);
-    if (!repeatable || a.capacity >= max_cells) {
-      context.status = 0, a.shortage = 0;
-      if (s->changed) ++version_, s->changed = 0;
-      throw Error(ErrorCode::kOutOfMemory,
-                  a.capacity >= max_cells
-                      ? fmt::format("kernel {}: {} is full: {} cells of {} bytes are all it may have, and more are needed", kernel, where, max_cells - 1, a.cell_bytes)
-                      : fmt::format("kernel {}: {} ran out of its {} cells, and a kernel that also updates or accumulates cannot be repeated; activate in a launch before it", kernel, where, a.capacity - 1));
-    }
-    // Doubling keeps the number of repeats logarithmic; every allocator that was short in this round grows at once.
-    for (uint32_t i = 0; i < allocators_.size(); ++i) {
-      AllocatorState& other = s->allocators[i];
-      if (i != failed && other.shortage == 0) continue;
-      const uint64_t cells = std::min(allocators_[i].max_cells, std::max<uint64_t>(2 * uint64_t{other.capacity}, i == failed ? need : 0));
-      grow_allocator(i, cells);
-      other.shortage = 0;
-      log_debug("{} grows to {} cells", path(allocators_[i].node), cells - 1);
-    }
-    context.status = 0;
-    again = true;
-  } else if (context.status != 0 && context.status != static_cast<uint32_t>(DeviceStatus::kStop) && context.status_tree == tree_slot) {
-    const auto status = static_cast<DeviceStatus>(context.status);
-    std::string at;
-    for (uint32_t axis = 0; axis < dims(); ++axis) at += fmt::format("{}{}", axis > 0 ? ", " : "", context.status_coord[kMaxDims - dims() + axis]);
-    context.status = 0;
-    if (s->changed) ++version_, s->changed = 0;
-    throw Error(ErrorCode::kOutOfRange,
-                status == DeviceStatus::kOutsideDomain
-                    ? fmt::format("kernel {}: coordinate ({}) is outside the domain of tree '{}'", kernel, at, options_.name)
-                    : fmt::format("kernel {}: accumulated into the inactive cell ({}) of tree '{}'; activate it in a launch before", kernel, at, options_.name));
+  const auto status = static_cast<DeviceStatus>(context.status);
+  if ((status == DeviceStatus::kOutsideDomain || status == DeviceStatus::kInactiveCell) && context.status_tree == tree_slot) throw_status(kernel);
+  // Shortages count, not the status: that names one tree, and several may be short.
+  bool is_short = false;
+  for (uint32_t i = 0; i < allocators_.size(); ++i) is_short |= state()->allocators[i].shortage != 0;
+  if (!is_short) return false;
+  if (status == DeviceStatus::kOutOfCells) context.status = 0;
+  grow_short_allocators(repeatable, kernel);
+  return true;
+}
+
+void TreeStorage::grow_short_allocators(bool repeatable, std::string_view kernel) {
+  std::vector<uint32_t> shortages;
+  for (uint32_t i = 0; i < allocators_.size(); ++i) shortages.push_back(std::exchange(state()->allocators[i].shortage, 0));
+  for (uint32_t i = 0; i < allocators_.size(); ++i) {
+    const AllocatorState& a = state()->allocators[i];
+    const uint64_t max_cells = allocators_[i].max_cells;
+    if (shortages[i] == 0 || (repeatable && a.capacity < max_cells)) continue;
+    const std::string where = path(allocators_[i].node);
+    throw Error(ErrorCode::kOutOfMemory,
+                a.capacity >= max_cells
+                    ? fmt::format("kernel {}: {} is full: {} cells of {} bytes are all it may have, and more are needed", kernel, where, max_cells - 1, a.cell_bytes)
+                    : fmt::format("kernel {}: {} ran out of its {} cells, and a kernel that also updates or accumulates cannot be repeated; activate in a launch before it", kernel, where, a.capacity - 1));
   }
-  if (again) return true;
-  if (s->changed != 0) {
-    collect();
-    ++version_;
-    s->changed = 0;
+  // Doubling keeps the number of repeats logarithmic; every allocator that was short in this round grows at once.
+  for (uint32_t i = 0; i < allocators_.size(); ++i) {
+    const uint64_t capacity = state()->allocators[i].capacity;
+    if (shortages[i] == 0) continue;
+    const uint64_t cells = std::min(allocators_[i].max_cells, std::max(2 * capacity, capacity + shortages[i]));
+    grow_allocator(i, cells);
+    log_debug("{} grows to {} cells", path(allocators_[i].node), cells - 1);
   }
-  return false;
+}
+
+void TreeStorage::throw_status(std::string_view kernel) {
+  DeviceContext& context = device_->context();
+  const auto status = static_cast<DeviceStatus>(std::exchange(context.status, 0));
+  std::string at;
+  for (uint32_t axis = 0; axis < dims(); ++axis) at += fmt::format("{}{}", axis > 0 ? ", " : "", context.status_coord[kMaxDims - dims() + axis]);
+  throw Error(ErrorCode::kOutOfRange,
+              status == DeviceStatus::kOutsideDomain
+                  ? fmt::format("kernel {}: coordinate ({}) is outside the domain of tree '{}'", kernel, at, options_.name)
+                  : fmt::format("kernel {}: accumulated into the inactive cell ({}) of tree '{}'; activate it in a launch before", kernel, at, options_.name));
+}
+
+void TreeStorage::settle() {
+  // A launch that failed may have left shortages that nobody is to grow for.
+  for (uint32_t i = 0; i < allocators_.size(); ++i) state()->allocators[i].shortage = 0;
+  if (state()->changed == 0) return;
+  collect();
+  ++version_;
+  state()->changed = 0;
 }
 
 void TreeStorage::recycle_below(uint32_t id) {

@@ -24,10 +24,13 @@ std::shared_ptr<std::vector<int32_t>> flatten(const std::vector<std::array<int32
 
 }  // namespace
 
+TreeStorage* TreeRef::get() const { return static_cast<TreeStorage*>(tree_.get()); }
+
 Tree::Tree(IntrusivePtr<Device> device, TreeOptions options)
     : storage_(make_intrusive<TreeStorage>(std::move(device), std::move(options))) {}
 Node Tree::root() const { return Node(storage_, 0); }
 void Tree::freeze() { storage_->freeze(); }
+void Tree::compile_runtime() { storage_->compile_runtime(); }
 AsyncValueRef<Chain> Tree::deactivate_all() { return root().deactivate_all(); }
 
 Node Node::child(device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) const {
@@ -61,7 +64,7 @@ AsyncValueRef<Chain> Node::deactivate_all() const {
   tree_->freeze();
   return tree_->device().default_stream().enqueue("sparse.deactivate_all", [tree = tree_, id = id_] {
     tree->recycle_below(id);
-    tree->finish_launch(true, "sparse.deactivate_all", 0);
+    tree->settle();
   });
 }
 

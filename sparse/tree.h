@@ -37,12 +37,27 @@ struct TreeOptions {
   uint64_t max_bytes = uint64_t{1} << 40;
 };
 
+// Shares a tree whose inner workings (sparse/tree_storage.h) users need not see.
+class TreeRef {
+ public:
+  TreeRef() = default;
+  TreeRef(IntrusivePtr<RefCounted> tree) : tree_(std::move(tree)) {}
+  TreeStorage* get() const;
+  TreeStorage* operator->() const { return get(); }
+  TreeStorage& operator*() const { return *get(); }
+  explicit operator bool() const { return static_cast<bool>(tree_); }
+  const IntrusivePtr<RefCounted>& counted() const { return tree_; }
+
+ private:
+  IntrusivePtr<RefCounted> tree_;
+};
+
 // A field of values of type T. Copies name the same field.
 template <class T>
 struct Field {
   using Value = T;
   FieldId id;
-  IntrusivePtr<TreeStorage> tree;
+  TreeRef tree;
 };
 
 // What a node's memory is spent on.
@@ -58,17 +73,19 @@ class Tree {
   Node root() const;
   // Fixes the layout now, so that a mistake in it is an Error here. Errors: kInvalidArgument.
   void freeze();
+  // Starts compiling the runtime's own kernels, so that the first launches need not wait for them.
+  void compile_runtime();
   // Deactivates every cell and keeps the memory; in stream order.
   AsyncValueRef<Chain> deactivate_all();
   TreeStorage& storage() const { return *storage_; }
 
  private:
-  IntrusivePtr<TreeStorage> storage_;
+  TreeRef storage_;
 };
 
 class Node {
  public:
-  Node(IntrusivePtr<TreeStorage> tree, uint32_t id) : tree_(std::move(tree)), id_(id) {}
+  Node(TreeRef tree, uint32_t id) : tree_(std::move(tree)), id_(id) {}
 
   // Children; extents are cells per axis. Without axes: i, then j, then k. Errors: kInvalidArgument (extent below 1,
   // more than 3 axes in a tree, too deep, below a place that cannot have children, the tree is in use already).
@@ -110,13 +127,13 @@ class Node {
   std::string path() const;  // "root.pointer[64,64,64].dense[8,8,8]", for messages
   uint32_t id() const { return id_; }
   TreeStorage& storage() const { return *tree_; }
-  const IntrusivePtr<TreeStorage>& tree() const { return tree_; }
+  const TreeRef& tree() const { return tree_; }
 
  private:
   Node child(device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) const;
   FieldId place_bytes(std::string name, size_t bytes, size_t alignment) const;
 
-  IntrusivePtr<TreeStorage> tree_;
+  TreeRef tree_;
   uint32_t id_;
 };
 

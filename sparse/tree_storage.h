@@ -59,6 +59,8 @@ class TreeStorage : public RefCounted {
   TreeStorage(IntrusivePtr<Device> device, TreeOptions options);
 
   uint64_t serial() const { return serial_; }  // unique in the process
+  // Expires with the tree; unlike a weak reference to the tree it keeps no memory of it.
+  std::weak_ptr<const void> life() const { return life_; }
 
   // ---- description
   uint32_t add_node(uint32_t parent, device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents);
@@ -76,15 +78,18 @@ class TreeStorage : public RefCounted {
   uint32_t dims() const { return static_cast<uint32_t>(axes_.size()); }
   const device::NodeLayout& layout(uint32_t node) const { return layouts_[node]; }
   device::TreeState* state() const { return state_->as<device::TreeState>(); }
+  void compile_runtime();
   bool has_neighbour_table(uint32_t node) const;  // right below a pointer node
 
   // ---- in stream order
   // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology change.
   ElementList& update_list(uint32_t node, bool with_neighbours);
-  // After a launch that could change topology: collects what was deactivated, advances the version. True: the launch
-  // ran out of cells, the allocator has grown and the launch is to be repeated.
-  // Errors: kOutOfMemory when it may not grow further or must not be repeated.
-  bool finish_launch(bool repeatable, std::string_view kernel, uint32_t tree_slot);
+  // After a launch that could change topology. First, for every tree of the launch: what went wrong on the device. True:
+  // it ran out of cells, the allocators have grown, and the launch is to be repeated.
+  // Errors: kOutOfMemory when it may not grow further or must not be repeated, kOutOfRange for a bad coordinate.
+  bool resolve_status(bool repeatable, std::string_view kernel, uint32_t tree_slot);
+  // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
+  void settle();
   void recycle_below(uint32_t node);
   uint64_t version() const { return version_; }
   uint64_t live_cells(uint32_t node) const;
@@ -98,6 +103,8 @@ class TreeStorage : public RefCounted {
   void build_layout(uint32_t node);
   void allocate_memory();
   void grow_allocator(uint32_t allocator, uint64_t cells);
+  void grow_short_allocators(bool repeatable, std::string_view kernel);
+  [[noreturn]] void throw_status(std::string_view kernel);
   void collect();
   void collect_allocator(uint32_t allocator);
   std::vector<uint32_t> path_nodes(uint32_t node) const;
@@ -106,6 +113,7 @@ class TreeStorage : public RefCounted {
   TreeOptions options_;
   Program program_;
   const uint64_t serial_;
+  const std::shared_ptr<const void> life_ = std::make_shared<char>();
   bool frozen_ = false;
   std::vector<NodeDescription> nodes_;
   std::vector<FieldDescription> fields_;

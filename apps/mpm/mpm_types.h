@@ -10,12 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#define COPPICE_INLINE inline __attribute__((always_inline))
-#if defined(__clang__)
-#define COPPICE_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define COPPICE_UNROLL _Pragma("GCC unroll 16")
-#endif
+#include "core/device_macros.h"
 
 namespace coppice::mpm {
 

@@ -27,7 +27,8 @@ void Camera::validate() const {
   }
   const bool perspective = projection == Projection::kPerspective;
   if (perspective && !(fov_deg > 0.1f && fov_deg < 170.0f)) {
-    throw Error(ErrorCode::kInvalidArgument, "the camera's field of view must lie between 0.1 and 170 degrees");
+    throw Error(ErrorCode::kInvalidArgument,
+                "the camera's field of view must lie between 0.1 and 170 degrees");
   }
   if (!perspective && !(height_m > 0.0f && std::isfinite(height_m))) {
     throw Error(ErrorCode::kInvalidArgument, "an orthographic camera must show a positive height");
@@ -98,7 +99,8 @@ Vec2f Camera::pixel_from_world(const Vec3f& point, int width, int height) const 
   const Vec2f half = half_extent(static_cast<float>(width) / static_cast<float>(height));
   const float w = projection == Projection::kPerspective ? -p.z() : 1.0f;
   const Vec2f ndc = Vec2f(p.x() / (half.x() * w), p.y() / (half.y() * w));
-  return {0.5f * (1.0f + ndc.x()) * static_cast<float>(width), 0.5f * (1.0f - ndc.y()) * static_cast<float>(height)};
+  return {0.5f * (1.0f + ndc.x()) * static_cast<float>(width),
+          0.5f * (1.0f - ndc.y()) * static_cast<float>(height)};
 }
 
 Camera frame_domain_3d(const Aabb3f& domain, float aspect) {
@@ -109,7 +111,7 @@ Camera frame_domain_3d(const Aabb3f& domain, float aspect) {
   camera.position = camera.look_at + to_camera;
   const Mat4f view = camera.view_from_world();
   // Each corner must stay inside the frame, less a margin; the farthest demand decides.
-  const Vec2f half = camera.half_extent(aspect) * 0.94f;
+  const Vec2f half = camera.half_extent(aspect) * 0.97f;
   float distance = 0.0f;
   for (int i = 0; i < 8; ++i) {
     const Vec3f q = view.block<3, 3>(0, 0) * (corner(domain, i) - camera.look_at);

@@ -1,7 +1,7 @@
 // Perspective and orthographic cameras, and how to place one so that a domain fills the frame.
 //
-// World space is in metres, y up by default. View space: x right, y up, the camera looks along -z. Clip space is
-// OpenGL's. Pixels: x right, y down from the frame's top-left corner, centres at half-integers.
+// World space is in metres, y up by default. View space: x right, y up, the camera looks along -z. Clip space
+// is OpenGL's. Pixels: x right, y down from the frame's top-left corner, centres at half-integers.
 #pragma once
 
 #include "core/math.h"
@@ -23,7 +23,8 @@ struct Camera {
   float fov_deg = 35.0f;                // vertical; perspective
   float height_m = 1.0f;                // what the frame's height shows; orthographic
 
-  // Throws Error(kInvalidArgument) when anything is not finite, position equals look_at, or fov_deg or height_m cannot be.
+  // Throws Error(kInvalidArgument) when anything is not finite, position equals look_at, or fov_deg or
+  // height_m cannot be.
   void validate() const;
 
   Mat4f view_from_world() const;

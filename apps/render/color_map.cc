@@ -25,7 +25,8 @@ constexpr std::array<uint32_t, 9> kMagmaColors = {0x020206, 0x1e1148, 0x51137b, 
                                                   0xe65163, 0xfb8761, 0xfec388, 0xfbfcc0};
 constexpr std::array<uint32_t, 9> kTurboColors = {0x33195a, 0x4467e0, 0x2aafee, 0x1fe3b4, 0x7ffb57,
                                                   0xd3e535, 0xfba238, 0xdf4a0e, 0x7d0a04};
-constexpr std::array<uint32_t, 7> kCoolwarmColors = {0x3c4ec2, 0x7396f5, 0xaec9fc, 0xdddddd, 0xf5bea5, 0xe3765d, 0xb50a28};
+constexpr std::array<uint32_t, 7> kCoolwarmColors = {0x3c4ec2, 0x7396f5, 0xaec9fc, 0xdddddd,
+                                                     0xf5bea5, 0xe3765d, 0xb50a28};
 constexpr std::array<uint32_t, 2> kGrayColors = {0x101010, 0xf4f4f4};
 
 std::span<const uint32_t> control_colors(ColorMap map) {
@@ -69,12 +70,13 @@ Rgb color_at(ColorMap map, float t) {
 }
 
 std::string_view name_of(ColorMap map) {
-  constexpr std::array<std::string_view, 6> kNames = {"viridis", "inferno", "magma", "turbo", "coolwarm", "gray"};
+  constexpr std::array<std::string_view, 6> kNames = {"viridis", "inferno",  "magma",
+                                                      "turbo",   "coolwarm", "gray"};
   return kNames[static_cast<size_t>(map)];
 }
 
 std::span<const Rgb> default_palette() {
-  static const std::array<Rgb, 8> palette = {from_hex(0xf0563f), from_hex(0xe9f1f8), from_hex(0x3089e0),
+  static const std::array<Rgb, 8> palette = {from_hex(0xf0563f), from_hex(0xdde7f1), from_hex(0x3089e0),
                                              from_hex(0xdcb06a), from_hex(0x54c17c), from_hex(0xa678de),
                                              from_hex(0xf2c230), from_hex(0x4bc8c8)};
   return palette;

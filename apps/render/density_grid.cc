@@ -14,9 +14,11 @@ constexpr float kCellsAlongLongestSide = 112.0f;
 
 }  // namespace
 
-DensityGrid::DensityGrid(const Aabb3f& bounds, float radius_m, int dim, int pad_cells, std::span<const Vec3f> positions)
+DensityGrid::DensityGrid(const Aabb3f& bounds, const Aabb3f& domain, float radius_m, int dim, int pad_cells,
+                         std::span<const Vec3f> positions)
     : dim_(dim) {
-  cell_m_ = std::max(2.5f * radius_m, bounds.size().maxCoeff() / kCellsAlongLongestSide);
+  // Fewer discs than spheres fit a cell of the same side: wider cells keep the noise of counting down.
+  cell_m_ = std::max((dim == 2 ? 4.5f : 2.5f) * radius_m, bounds.size().maxCoeff() / kCellsAlongLongestSide);
   for (int axis = 0; axis < 3; ++axis) {
     const bool flat = axis == 2 && dim == 2;
     const int pad = flat ? 0 : pad_cells;
@@ -27,10 +29,26 @@ DensityGrid::DensityGrid(const Aabb3f& bounds, float radius_m, int dim, int pad_
   const float full = std::pow(cell_m_ / (2.0f * radius_m), static_cast<float>(dim));
   const float one = std::min(1.0f, 1.0f / full);
   for (const Vec3f& position : positions) {
-    const Vec3i c = cell_from_world(position).array().floor().cast<int>().max(0).min(size_.array() - 1);
-    float& cell = cells_[index(c.x(), c.y(), c.z())];
-    cell = std::min(1.0f, cell + one);
+    add(position, one);
+    if (dim == 3) continue;
+    for (int corner = 1; corner < 4; ++corner) {
+      Vec3f image = position;
+      for (int axis = 0; axis < 2; ++axis) {
+        if ((corner >> axis & 1) == 0) continue;
+        const bool low = position[axis] < domain.center()[axis];
+        image[axis] = 2.0f * (low ? domain.min[axis] : domain.max[axis]) - position[axis];
+      }
+      add(image, one);
+    }
   }
+}
+
+// Nothing outside the grid.
+void DensityGrid::add(const Vec3f& position, float amount) {
+  const Vec3f at = cell_from_world(position);
+  if ((at.array() < 0.0f).any() || (at.array() >= size_.cast<float>().array()).any()) return;
+  float& cell = cells_[index(static_cast<int>(at.x()), static_cast<int>(at.y()), static_cast<int>(at.z()))];
+  cell = std::min(1.0f, cell + amount);
 }
 
 float DensityGrid::sample(std::span<const float> values, const Vec3f& cell_point) const {
@@ -70,21 +88,22 @@ std::vector<float> DensityGrid::blurred(int passes) const {
   std::vector<float> to(cells_.size());
   for (int pass = 0; pass < passes * dim_; ++pass) {
     const int axis = pass % dim_;
-    tbb::parallel_for(tbb::blocked_range<int>(0, size_.z() * size_.y()), [&](const tbb::blocked_range<int>& rows) {
-      for (int row = rows.begin(); row != rows.end(); ++row) {
-        Vec3i at(0, row % size_.y(), row / size_.y());
-        for (at.x() = 0; at.x() < size_.x(); ++at.x()) {
-          Vec3i before = at;
-          Vec3i after = at;
-          before[axis] = std::max(at[axis] - 1, 0);
-          after[axis] = std::min(at[axis] + 1, size_[axis] - 1);
-          const size_t here = index(at.x(), at.y(), at.z());
-          to[here] = 0.25f * (from[index(before.x(), before.y(), before.z())] +
-                              from[index(after.x(), after.y(), after.z())]) +
-                     0.5f * from[here];
-        }
-      }
-    });
+    tbb::parallel_for(tbb::blocked_range<int>(0, size_.z() * size_.y()),
+                      [&](const tbb::blocked_range<int>& rows) {
+                        for (int row = rows.begin(); row != rows.end(); ++row) {
+                          Vec3i at(0, row % size_.y(), row / size_.y());
+                          for (at.x() = 0; at.x() < size_.x(); ++at.x()) {
+                            Vec3i before = at;
+                            Vec3i after = at;
+                            before[axis] = std::max(at[axis] - 1, 0);
+                            after[axis] = std::min(at[axis] + 1, size_[axis] - 1);
+                            const size_t here = index(at.x(), at.y(), at.z());
+                            to[here] = 0.25f * (from[index(before.x(), before.y(), before.z())] +
+                                                from[index(after.x(), after.y(), after.z())]) +
+                                       0.5f * from[here];
+                          }
+                        }
+                      });
     from.swap(to);
   }
   return from;

@@ -1,7 +1,7 @@
 // A coarse grid of how full of particles space is, for the renderer's ambient light and smooth normals.
 //
-// Cells are cubes; cell (i, j, k) covers origin + [i, i+1) x [j, j+1) x [k, k+1) * cell_m; x runs fastest. In 2-D there is
-// one layer along z.
+// Cells are cubes; cell (i, j, k) covers origin + [i, i+1) x [j, j+1) x [k, k+1) * cell_m; x runs fastest. In
+// 2-D there is one layer along z.
 #pragma once
 
 #include <span>
@@ -13,9 +13,11 @@ namespace coppice::render {
 
 class DensityGrid {
  public:
-  // Counts particles inside `bounds` padded by `pad_cells`; a cell is full (1) when spheres of radius_m side by side
-  // would fill it. At most about 2 million cells.
-  DensityGrid(const Aabb3f& bounds, float radius_m, int dim, int pad_cells, std::span<const Vec3f> positions);
+  // Counts particles inside `bounds` padded by `pad_cells`; a cell is full (1) when spheres of radius_m side
+  // by side would fill it. In 2-D what lies within the padding of the walls of `domain` is mirrored there, so
+  // that a wall does not look like a surface. At most about 2 million cells.
+  DensityGrid(const Aabb3f& bounds, const Aabb3f& domain, float radius_m, int dim, int pad_cells,
+              std::span<const Vec3f> positions);
 
   const Vec3i& size() const { return size_; }
   float cell_m() const { return cell_m_; }
@@ -36,6 +38,8 @@ class DensityGrid {
   std::vector<float> blurred(int passes) const;
 
  private:
+  void add(const Vec3f& position, float amount);
+
   int dim_;
   Vec3i size_;
   float cell_m_;

@@ -1,4 +1,5 @@
-// EGL by dlopen: picks a display that works without a window system and makes an OpenGL 3.3 core context on it.
+// EGL by dlopen: picks a display that works without a window system and makes an OpenGL 3.3 core context on
+// it.
 #include "apps/render/gl_context.h"
 
 #include <dlfcn.h>
@@ -7,7 +8,6 @@
 #define EGL_NO_X11
 #include <EGL/egl.h>
 #include <EGL/eglext.h>
-
 #include <fmt/format.h>
 
 #include <string_view>
@@ -46,7 +46,8 @@ EglFunctions load_egl() {
   void* library = dlopen("libEGL.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     throw Error(ErrorCode::kUnavailable,
-                "cannot draw frames: libEGL.so.1 is not installed (Debian: apt install libegl1 libgl1-mesa-dri), or run "
+                "cannot draw frames: libEGL.so.1 is not installed (Debian: apt install libegl1 "
+                "libgl1-mesa-dri), or run "
                 "with output.png = false");
   }
   EglFunctions egl;
@@ -78,16 +79,18 @@ std::vector<Candidate> list_displays(const EglFunctions& egl) {
   const auto platform_display =
       reinterpret_cast<PFNEGLGETPLATFORMDISPLAYEXTPROC>(egl.GetProcAddress("eglGetPlatformDisplayEXT"));
   if (platform_display != nullptr && has("EGL_MESA_platform_surfaceless")) {
-    displays.push_back({platform_display(EGL_PLATFORM_SURFACELESS_MESA, nullptr, nullptr), "EGL surfaceless"});
+    displays.push_back(
+        {platform_display(EGL_PLATFORM_SURFACELESS_MESA, nullptr, nullptr), "EGL surfaceless"});
   }
-  const auto query_devices = reinterpret_cast<PFNEGLQUERYDEVICESEXTPROC>(egl.GetProcAddress("eglQueryDevicesEXT"));
+  const auto query_devices =
+      reinterpret_cast<PFNEGLQUERYDEVICESEXTPROC>(egl.GetProcAddress("eglQueryDevicesEXT"));
   if (platform_display != nullptr && query_devices != nullptr && has("EGL_EXT_platform_device")) {
     EGLDeviceEXT devices[16];
     EGLint count = 0;
     if (query_devices(16, devices, &count) == EGL_TRUE) {
       for (int i = 0; i < count; ++i) {
-        displays.push_back(
-            {platform_display(EGL_PLATFORM_DEVICE_EXT, devices[i], nullptr), fmt::format("EGL device {}", i)});
+        displays.push_back({platform_display(EGL_PLATFORM_DEVICE_EXT, devices[i], nullptr),
+                            fmt::format("EGL device {}", i)});
       }
     }
   }
@@ -109,8 +112,8 @@ struct GlContext::Egl {
     if (display == EGL_NO_DISPLAY) return;
     if (surface != EGL_NO_SURFACE) functions.DestroySurface(display, surface);
     if (context != EGL_NO_CONTEXT) functions.DestroyContext(display, context);
-    // The display is left initialized: EGL shares it among all contexts of the process, and terminating it would
-    // destroy those of others.
+    // The display is left initialized: EGL shares it among all contexts of the process, and terminating it
+    // would destroy those of others.
     display = EGL_NO_DISPLAY;
     context = EGL_NO_CONTEXT;
     surface = EGL_NO_SURFACE;
@@ -118,7 +121,8 @@ struct GlContext::Egl {
 
   // False, with everything released, when any step is refused.
   bool open(EGLDisplay candidate) {
-    if (candidate == EGL_NO_DISPLAY || functions.Initialize(candidate, nullptr, nullptr) != EGL_TRUE) return false;
+    if (candidate == EGL_NO_DISPLAY || functions.Initialize(candidate, nullptr, nullptr) != EGL_TRUE)
+      return false;
     display = candidate;
     if (create_context() && make_surface_and_current()) {
       functions.MakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
@@ -130,9 +134,11 @@ struct GlContext::Egl {
 
   bool create_context() {
     if (functions.BindAPI(EGL_OPENGL_API) != EGL_TRUE) return false;
-    const EGLint attributes[] = {EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_NONE};
+    const EGLint attributes[] = {EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT,
+                                 EGL_NONE};
     EGLint count = 0;
-    if (functions.ChooseConfig(display, attributes, &config, 1, &count) != EGL_TRUE || count == 0) return false;
+    if (functions.ChooseConfig(display, attributes, &config, 1, &count) != EGL_TRUE || count == 0)
+      return false;
     const EGLint version[] = {EGL_CONTEXT_MAJOR_VERSION,
                               3,
                               EGL_CONTEXT_MINOR_VERSION,
@@ -166,10 +172,11 @@ GlContext::GlContext() : egl_(std::make_unique<Egl>()) {
     tried += (tried.empty() ? "" : ", ") + candidate.name;
   }
   if (reached.empty()) {
-    throw Error(ErrorCode::kUnavailable,
-                fmt::format("cannot draw frames: no OpenGL 3.3 context (tried {}); Debian's libgl1-mesa-dri has a "
-                            "software driver, or run with output.png = false",
-                            tried));
+    throw Error(
+        ErrorCode::kUnavailable,
+        fmt::format("cannot draw frames: no OpenGL 3.3 context (tried {}); Debian's libgl1-mesa-dri has a "
+                    "software driver, or run with output.png = false",
+                    tried));
   }
   Current current(*this);
   gl_ = load_gl_functions(egl_->functions.GetProcAddress);
@@ -180,7 +187,8 @@ GlContext::~GlContext() = default;
 
 void GlContext::make_current() {
   if (egl_->functions.MakeCurrent(egl_->display, egl_->surface, egl_->surface, egl_->context) != EGL_TRUE) {
-    throw Error(ErrorCode::kUnavailable, "cannot draw frames: the OpenGL context is current on another thread or lost");
+    throw Error(ErrorCode::kUnavailable,
+                "cannot draw frames: the OpenGL context is current on another thread or lost");
   }
 }
 

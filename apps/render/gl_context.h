@@ -1,8 +1,9 @@
 // An OpenGL context without a window, through EGL.
 //
-// libEGL is loaded when the first context is asked for, so that the program starts on a machine without OpenGL. Tried in
-// this order: Mesa's surfaceless platform, EGL devices, the default display with a pbuffer. A window (the viewer's) makes
-// its context itself and only fills GlFunctions. A context belongs to one thread at a time.
+// libEGL is loaded when the first context is asked for, so that the program starts on a machine without
+// OpenGL. Tried in this order: Mesa's surfaceless platform, EGL devices, the default display with a pbuffer.
+// A window (the viewer's) makes its context itself and only fills GlFunctions. A context belongs to one
+// thread at a time.
 #pragma once
 
 #include <memory>

@@ -9,10 +9,11 @@ namespace coppice::render {
 
 GlFunctions load_gl_functions(GlProcLoader loader) {
   GlFunctions gl;
-#define COPPICE_GL_LOAD(type, name)                                                                    \
-  gl.name = reinterpret_cast<type>(loader("gl" #name));                                                \
-  if (gl.name == nullptr)                                                                              \
-    throw Error(ErrorCode::kUnavailable, "this OpenGL driver lacks gl" #name "; OpenGL 3.3 is needed to draw frames");
+#define COPPICE_GL_LOAD(type, name)                     \
+  gl.name = reinterpret_cast<type>(loader("gl" #name)); \
+  if (gl.name == nullptr)                               \
+    throw Error(ErrorCode::kUnavailable,                \
+                "this OpenGL driver lacks gl" #name "; OpenGL 3.3 is needed to draw frames");
   COPPICE_GL_FUNCTIONS(COPPICE_GL_LOAD)
 #undef COPPICE_GL_LOAD
   return gl;

@@ -43,7 +43,8 @@ GLuint compile(const GlFunctions& gl, GLenum stage, std::string_view name) {
 
 }  // namespace
 
-GlProgram::GlProgram(const GlFunctions& gl, std::string_view vertex_name, std::string_view fragment_name) : gl_(&gl) {
+GlProgram::GlProgram(const GlFunctions& gl, std::string_view vertex_name, std::string_view fragment_name)
+    : gl_(&gl) {
   const GLuint vertex = compile(gl, GL_VERTEX_SHADER, vertex_name);
   GLuint fragment = 0;
   try {
@@ -66,8 +67,8 @@ GlProgram::GlProgram(const GlFunctions& gl, std::string_view vertex_name, std::s
   gl.GetProgramInfoLog(id_, static_cast<GLsizei>(log.size()), &length, log.data());
   log.resize(static_cast<size_t>(length));
   gl.DeleteProgram(id_);
-  throw Error(ErrorCode::kUnavailable, fmt::format("the OpenGL driver cannot link {} with {}: {}", vertex_name,
-                                                   fragment_name, one_line(std::move(log))));
+  throw Error(ErrorCode::kUnavailable, fmt::format("the OpenGL driver cannot link {} with {}: {}",
+                                                   vertex_name, fragment_name, one_line(std::move(log))));
 }
 
 GlProgram::~GlProgram() { gl_->DeleteProgram(id_); }
@@ -77,7 +78,9 @@ GLint GlProgram::find(const char* name) const { return gl_->GetUniformLocation(i
 void GlProgram::set(const char* name, int value) const { gl_->Uniform1i(find(name), value); }
 void GlProgram::set(const char* name, float value) const { gl_->Uniform1f(find(name), value); }
 void GlProgram::set(const char* name, const Vec2f& v) const { gl_->Uniform2f(find(name), v.x(), v.y()); }
-void GlProgram::set(const char* name, const Vec3f& v) const { gl_->Uniform3f(find(name), v.x(), v.y(), v.z()); }
+void GlProgram::set(const char* name, const Vec3f& v) const {
+  gl_->Uniform3f(find(name), v.x(), v.y(), v.z());
+}
 void GlProgram::set(const char* name, const Vec4f& v) const {
   gl_->Uniform4f(find(name), v.x(), v.y(), v.z(), v.w());
 }

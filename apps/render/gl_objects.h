@@ -37,7 +37,8 @@ using GlVertexArray = GlName<&GlFunctions::GenVertexArrays, &GlFunctions::Delete
 // A linked program of the embedded shaders shaders/<name>; shaders/common.glsl is put before each.
 class GlProgram {
  public:
-  // Throws Error(kUnavailable) with the driver's log: the sources are ours, and a driver that refuses them is at fault.
+  // Throws Error(kUnavailable) with the driver's log: the sources are ours, and a driver that refuses them is
+  // at fault.
   GlProgram(const GlFunctions& gl, std::string_view vertex_name, std::string_view fragment_name);
   ~GlProgram();
   GlProgram(const GlProgram&) = delete;

@@ -20,7 +20,8 @@ Image::Image(int width, int height) : width_(width), height_(height) {
 }
 
 size_t Image::offset(int x, int y) const {
-  COPPICE_CHECK(x >= 0 && x < width_ && y >= 0 && y < height_, "pixel {}, {} of {} x {}", x, y, width_, height_);
+  COPPICE_CHECK(x >= 0 && x < width_ && y >= 0 && y < height_, "pixel {}, {} of {} x {}", x, y, width_,
+                height_);
   return (static_cast<size_t>(y) * static_cast<size_t>(width_) + static_cast<size_t>(x)) * 4;
 }
 
@@ -29,12 +30,15 @@ Rgba8 Image::pixel(int x, int y) const {
   return {bytes_[at], bytes_[at + 1], bytes_[at + 2], bytes_[at + 3]};
 }
 
-void Image::set_pixel(int x, int y, Rgba8 color) { std::copy(color.begin(), color.end(), bytes_.begin() + offset(x, y)); }
+void Image::set_pixel(int x, int y, Rgba8 color) {
+  std::copy(color.begin(), color.end(), bytes_.begin() + offset(x, y));
+}
 
 void Image::flip_rows() {
   const auto row = static_cast<std::ptrdiff_t>(width_) * 4;
   for (std::ptrdiff_t low = 0, high = height_ - 1; low < high; ++low, --high) {
-    std::swap_ranges(bytes_.begin() + low * row, bytes_.begin() + (low + 1) * row, bytes_.begin() + high * row);
+    std::swap_ranges(bytes_.begin() + low * row, bytes_.begin() + (low + 1) * row,
+                     bytes_.begin() + high * row);
   }
 }
 
@@ -70,11 +74,12 @@ bool encode_png(const Image& image, const uint8_t* pixels, int channels, PngOutp
     return false;
   }
   png_set_write_fn(png, out, append_png, nullptr);
-  // Level 3 is three times as fast as the default for files a few percent larger (measured on 1280 x 720 frames).
+  // Level 3 takes under half the time of the default 6, for files a fifth larger (a 1280 x 720 frame: 40 and
+  // 94 ms of CPU).
   png_set_compression_level(png, 3);
   png_set_filter(png, 0, PNG_FILTER_SUB | PNG_FILTER_UP);
-  png_set_IHDR(png, info, static_cast<png_uint_32>(image.width()), static_cast<png_uint_32>(image.height()), 8,
-               channels == 4 ? PNG_COLOR_TYPE_RGB_ALPHA : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+  png_set_IHDR(png, info, static_cast<png_uint_32>(image.width()), static_cast<png_uint_32>(image.height()),
+               8, channels == 4 ? PNG_COLOR_TYPE_RGB_ALPHA : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
                PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   png_set_sRGB(png, info, PNG_sRGB_INTENT_PERCEPTUAL);
   png_write_info(png, info);
@@ -111,7 +116,8 @@ void write_png(const Image& image, const std::string& path) {
 }
 
 Image read_png(const std::string& path) {
-  if (!std::filesystem::exists(path)) throw Error(ErrorCode::kNotFound, fmt::format("no picture at '{}'", path));
+  if (!std::filesystem::exists(path))
+    throw Error(ErrorCode::kNotFound, fmt::format("no picture at '{}'", path));
   png_image png = {};
   png.version = PNG_IMAGE_VERSION;
   if (png_image_begin_read_from_file(&png, path.c_str()) == 0) {

@@ -20,8 +20,8 @@ OffscreenTarget::OffscreenTarget(const GlFunctions& gl, int width, int height)
   gl.BindFramebuffer(GL_FRAMEBUFFER, 0);
   if (status != GL_FRAMEBUFFER_COMPLETE) {
     throw Error(ErrorCode::kUnavailable,
-                fmt::format("the OpenGL driver cannot draw frames of {} x {} pixels (status 0x{:04x})", width, height,
-                            status));
+                fmt::format("the OpenGL driver cannot draw frames of {} x {} pixels (status 0x{:04x})", width,
+                            height, status));
   }
 }
 

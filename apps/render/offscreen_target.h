@@ -1,7 +1,7 @@
 // A framebuffer of our own to draw a frame into, and its read-back as an Image.
 //
-// Eight bits per channel, colour only: antialiasing is ParticleRenderer's supersampling, because multisampling does
-// nothing for spheres whose outline and depth are decided in the fragment shader.
+// Eight bits per channel, colour only: antialiasing is ParticleRenderer's supersampling, because
+// multisampling does nothing for spheres whose outline and depth are decided in the fragment shader.
 #pragma once
 
 #include "apps/render/gl_objects.h"

@@ -5,20 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 #include <vector>
 
 #include "apps/render/gl_objects.h"
 #include "apps/render/particle_shading.h"
+#include "apps/render/scene_geometry.h"
 #include "core/error.h"
 
 namespace coppice::render {
 namespace {
 
 enum TextureUnit { kParticles, kSurfaces, kColliders, kIds, kDepth, kShadow, kFloorLight, kTextureUnits };
-
-constexpr int kFloatsPerCollider = 16;
 
 // A camera with what shaders need of it.
 struct View {
@@ -39,70 +37,6 @@ struct View {
     pixel_m = 2.0f * half_extent.y() / size_px.y();
   }
 };
-
-Vec3f extent_of(const RenderCollider& c, int dim) {
-  if (c.shape == RenderColliderShape::kSphere) return Vec3f::Constant(c.radius_m);
-  Vec3f half = c.half_size;
-  if (dim == 2) half.z() = std::max(1e-3f, std::max(half.x(), half.y()));  // seen along z, so that any depth will do
-  return half;
-}
-
-std::vector<float> pack_colliders(const RenderScene& scene) {
-  std::vector<float> packed;
-  packed.reserve(scene.colliders.size() * kFloatsPerCollider);
-  for (const RenderCollider& c : scene.colliders) {
-    const bool box = c.shape == RenderColliderShape::kBox;
-    const Vec3f half = extent_of(c, scene.dim);
-    packed.insert(packed.end(), {c.center.x(), c.center.y(), c.center.z(), box ? 1.0f : 0.0f});
-    for (int axis = 0; axis < 3; ++axis) {
-      const Vec3f direction = box ? Vec3f(c.world_from_local.col(axis)) : Vec3f(Vec3f::Unit(axis));
-      packed.insert(packed.end(), {direction.x(), direction.y(), direction.z(), half[axis]});
-    }
-  }
-  return packed;
-}
-
-void extend_by_sphere(const Vec3f& center, float radius, Aabb3f* bounds) {
-  bounds->extend(Vec3f(center - Vec3f::Constant(radius)));
-  bounds->extend(Vec3f(center + Vec3f::Constant(radius)));
-}
-
-// Of what is drawn, cut to the neighbourhood of the domain: one stray particle must not spoil the depth range.
-Aabb3f drawn_bounds(const RenderScene& scene, const Aabb3f& particles) {
-  Aabb3f bounds = particles;
-  if (!bounds.is_empty()) {
-    bounds.min.array() -= scene.radius_m;
-    bounds.max.array() += scene.radius_m;
-  }
-  for (const RenderCollider& c : scene.colliders) {
-    extend_by_sphere(c.center, extent_of(c, scene.dim).norm(), &bounds);
-  }
-  const Vec3f slack = Vec3f::Constant(0.5f * scene.domain.size().maxCoeff() + scene.radius_m);
-  bounds.min = bounds.min.cwiseMax(scene.domain.min - slack);
-  bounds.max = bounds.max.cwiseMin(scene.domain.max + slack);
-  return bounds.is_empty() ? scene.domain : bounds;
-}
-
-// From the upper left, in front.
-Vec3f to_key_light() { return Vec3f(-0.42f, 1.0f, 0.5f).normalized(); }
-
-Camera light_camera(const Aabb3f& bounds) {
-  Camera camera;
-  camera.projection = Projection::kOrthographic;
-  camera.look_at = bounds.center();
-  const float radius = std::max(0.5f * bounds.size().norm(), 1e-6f);
-  camera.position = camera.look_at + to_key_light() * (2.0f * radius);
-  camera.height_m = 2.04f * radius;
-  return camera;
-}
-
-// 1, 2 or 5 times a power of ten, near a tenth of the domain.
-float grid_spacing(const Aabb3f& domain) {
-  const float wanted = std::max(domain.size().maxCoeff() / 10.0f, 1e-6f);
-  const float decade = std::pow(10.0f, std::floor(std::log10(wanted)));
-  const float step = wanted / decade;
-  return decade * (step < 1.5f ? 1.0f : step < 3.5f ? 2.0f : step < 7.5f ? 5.0f : 10.0f);
-}
 
 }  // namespace
 
@@ -150,12 +84,14 @@ struct ParticleRenderer::Impl {
     const GLenum status = gl.CheckFramebufferStatus(GL_FRAMEBUFFER);
     check_gl(gl, "allocating render targets");
     if (status != GL_FRAMEBUFFER_COMPLETE) {
-      throw Error(ErrorCode::kUnavailable, fmt::format("the OpenGL driver cannot draw {}: status 0x{:04x}", what, status));
+      throw Error(ErrorCode::kUnavailable,
+                  fmt::format("the OpenGL driver cannot draw {}: status 0x{:04x}", what, status));
     }
   }
 
   void make_shadow_target() {
-    allocate_texture(gl, shadow_depth, GL_DEPTH_COMPONENT32F, options.shadow_size_px, options.shadow_size_px, GL_LINEAR);
+    allocate_texture(gl, shadow_depth, GL_DEPTH_COMPONENT32F, options.shadow_size_px, options.shadow_size_px,
+                     GL_LINEAR);
     gl.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_COMPARE_MODE, GL_COMPARE_REF_TO_TEXTURE);
     gl.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_COMPARE_FUNC, GL_LEQUAL);
     gl.BindFramebuffer(GL_FRAMEBUFFER, shadow_target.id());
@@ -169,9 +105,11 @@ struct ParticleRenderer::Impl {
   void make_sample_target(int width, int height) {
     if (width == sample_width && height == sample_height) return;
     if (width > max_texture_px || height > max_texture_px) {
-      throw Error(ErrorCode::kUnavailable,
-                  fmt::format("this OpenGL driver draws at most {0} x {0} samples, not {1} x {2}; choose a smaller frame",
-                              max_texture_px, width, height));
+      throw Error(
+          ErrorCode::kUnavailable,
+          fmt::format(
+              "this OpenGL driver draws at most {0} x {0} samples, not {1} x {2}; choose a smaller frame",
+              max_texture_px, width, height));
     }
     sample_width = sample_height = 0;
     ids.emplace(gl);
@@ -189,8 +127,9 @@ struct ParticleRenderer::Impl {
 
   void upload(const RenderScene& scene, const ParticleShading& shading) {
     if (shading.particles.size() > static_cast<size_t>(max_particles)) {
-      throw Error(ErrorCode::kUnavailable, fmt::format("this OpenGL driver draws at most {} particles, not {}",
-                                                       max_particles, shading.particles.size()));
+      throw Error(ErrorCode::kUnavailable,
+                  fmt::format("this OpenGL driver draws at most {} particles, not {}", max_particles,
+                              shading.particles.size()));
     }
     const std::vector<float> packed_colliders = pack_colliders(scene);
     particles.upload(std::as_bytes(std::span(shading.particles)));
@@ -198,8 +137,9 @@ struct ParticleRenderer::Impl {
     colliders.upload(std::as_bytes(std::span(packed_colliders)));
     static constexpr uint8_t kOpen = 255;
     const bool shaded = !shading.floor_visibility.empty();
-    allocate_texture(gl, floor_light, GL_R8, shaded ? shading.floor_size.x() : 1, shaded ? shading.floor_size.y() : 1,
-                     GL_LINEAR, shaded ? shading.floor_visibility.data() : &kOpen);
+    allocate_texture(gl, floor_light, GL_R8, shaded ? shading.floor_size.x() : 1,
+                     shaded ? shading.floor_size.y() : 1, GL_LINEAR,
+                     shaded ? shading.floor_visibility.data() : &kOpen);
     check_gl(gl, "copying particles to the graphics device");
   }
 
@@ -263,7 +203,8 @@ struct ParticleRenderer::Impl {
     shade_program.set("u_floor_light", static_cast<int>(kFloorLight));
     Mat4f unit_from_clip = Mat4f::Identity() * 0.5f;
     unit_from_clip.col(3) = Vec4f(0.5f, 0.5f, 0.5f, 1.0f);
-    shade_program.set("u_shadow_from_world", Mat4f(unit_from_clip * light.clip_from_view * light.view_from_world));
+    shade_program.set("u_shadow_from_world",
+                      Mat4f(unit_from_clip * light.clip_from_view * light.view_from_world));
     shade_program.set("u_shadow_texel_m", light.pixel_m);
     shade_program.set("u_samples", options.samples_per_side);
     shade_program.set("u_dim", scene.dim);
@@ -273,9 +214,14 @@ struct ParticleRenderer::Impl {
     shade_program.set("u_domain_max", scene.domain.max);
     const bool shaded = !shading.floor_visibility.empty();
     const Aabb3f& floor = shading.floor_bounds;
-    shade_program.set("u_floor_bounds", shaded ? Vec4f(floor.min.x(), floor.min.z(), floor.max.x(), floor.max.z())
-                                               : Vec4f(Vec4f::Zero()));
+    shade_program.set(
+        "u_floor_bounds",
+        shaded ? Vec4f(floor.min.x(), floor.min.z(), floor.max.x(), floor.max.z()) : Vec4f(Vec4f::Zero()));
     shade_program.set("u_grid_m", grid_spacing(scene.domain));
+    const std::vector<Vec4f> edges = scene.dim == 3 ? back_edges(scene, width, height) : std::vector<Vec4f>();
+    for (size_t i = 0; i < edges.size(); ++i)
+      shade_program.set(fmt::format("u_edges[{}]", i).c_str(), edges[i]);
+    shade_program.set("u_n_edges", static_cast<int>(edges.size()));
     gl.DrawArrays(GL_TRIANGLES, 0, 3);
   }
 
@@ -292,9 +238,10 @@ struct ParticleRenderer::Impl {
 ParticleRenderer::ParticleRenderer(const GlFunctions& gl, const RenderOptions& options) {
   if (options.samples_per_side < 1 || options.samples_per_side > 4 || options.shadow_size_px < 16 ||
       options.shadow_size_px > 8192) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("{0} x {0} samples and a shadow map of {1} pixels: 1 to 4 and 16 to 8192 are possible",
-                            options.samples_per_side, options.shadow_size_px));
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{0} x {0} samples and a shadow map of {1} pixels: 1 to 4 and 16 to 8192 are possible",
+                    options.samples_per_side, options.shadow_size_px));
   }
   impl_ = std::make_unique<Impl>(gl, options);
 }

@@ -1,8 +1,9 @@
-// Draws a RenderScene into a framebuffer with whatever OpenGL context is current; owns no window and no context.
+// Draws a RenderScene into a framebuffer with whatever OpenGL context is current; owns no window and no
+// context.
 //
-// A frame: (1) host: colours, smooth normals, ambient visibility; (2) depth of everything from the key light; (3) which
-// particle or collider each sample sees, and its depth; (4) one pass over the pixels that intersects, lights and
-// averages. Spheres are exact: a triangle per particle, and a ray per sample.
+// A frame: (1) host: colours, smooth normals, ambient visibility; (2) depth of everything from the key light;
+// (3) which particle or collider each sample sees, and its depth; (4) one pass over the pixels that
+// intersects, lights and averages. Spheres are exact: a triangle per particle, and a ray per sample.
 #pragma once
 
 #include <memory>
@@ -20,15 +21,17 @@ struct RenderOptions {
 class ParticleRenderer {
  public:
   // `gl` must outlive the renderer; its context is current here, in draw() and in the destructor.
-  // Throws Error(kUnavailable) when the driver refuses the shaders, kInvalidArgument for options out of range.
+  // Throws Error(kUnavailable) when the driver refuses the shaders, kInvalidArgument for options out of
+  // range.
   explicit ParticleRenderer(const GlFunctions& gl, const RenderOptions& options = {});
   ~ParticleRenderer();
   ParticleRenderer(const ParticleRenderer&) = delete;
   ParticleRenderer& operator=(const ParticleRenderer&) = delete;
 
-  // Fills the width x height pixels at the framebuffer's lower left corner (0 is the window). Does not wait. Leaves
-  // depth test and face culling off, and no program, vertex array or texture of unit 0 bound.
-  // Errors: kInvalidArgument (the scene), kOutOfMemory, kUnavailable (more particles or pixels than the driver takes).
+  // Fills the width x height pixels at the framebuffer's lower left corner (0 is the window). Does not wait.
+  // Leaves depth test and face culling off, and no program, vertex array or texture of unit 0 bound. Errors:
+  // kInvalidArgument (the scene), kOutOfMemory, kUnavailable (more particles or pixels than the driver
+  // takes).
   void draw(const RenderScene& scene, GLuint framebuffer, int width, int height);
 
  private:

@@ -17,7 +17,9 @@ constexpr size_t kGrain = 4096;
 constexpr int kPadCells = 10;
 
 uint32_t pack_color(const Rgb& color) {
-  const auto channel = [](float c) { return static_cast<uint32_t>(std::lround(std::clamp(c, 0.0f, 1.0f) * 255.0f)); };
+  const auto channel = [](float c) {
+    return static_cast<uint32_t>(std::lround(std::clamp(c, 0.0f, 1.0f) * 255.0f));
+  };
   return channel(color.x()) | channel(color.y()) << 8 | channel(color.z()) << 16;
 }
 
@@ -39,7 +41,8 @@ class Colorer {
       for (const Rgb& color : scene.palette) table_.push_back(pack_color(color));
       return;
     }
-    for (int i = 0; i < 256; ++i) table_.push_back(pack_color(color_at(scene.color_map, static_cast<float>(i) / 255.0f)));
+    for (int i = 0; i < 256; ++i)
+      table_.push_back(pack_color(color_at(scene.color_map, static_cast<float>(i) / 255.0f)));
     range_ = scene.range ? *scene.range : range_of(scene.scalar);
     // A reversed range reverses the map; an empty one shows its middle.
     scale_ = range_.max != range_.min ? 1.0f / (range_.max - range_.min) : 0.0f;
@@ -64,7 +67,8 @@ class Colorer {
 // Rays through the density: light that arrives from the sky and, dimmer, from the floor.
 class AmbientRays {
  public:
-  AmbientRays(const DensityGrid& grid, std::span<const float> near, std::span<const float> far, float floor_y_m)
+  AmbientRays(const DensityGrid& grid, std::span<const float> near, std::span<const float> far,
+              float floor_y_m)
       : grid_(grid), near_(near), far_(far), floor_y_(grid.cell_from_world(Vec3f::Constant(floor_y_m)).y()) {
     for (int z = -1; z <= 1; ++z) {
       for (int y = -1; y <= 1; ++y) {
@@ -112,7 +116,8 @@ class AmbientRays {
 PackedSurface pack_surface(const Vec3f& normal, float visibility) {
   PackedSurface surface;
   for (int axis = 0; axis < 3; ++axis) {
-    surface.normal[static_cast<size_t>(axis)] = static_cast<uint8_t>(std::lround(normal[axis] * 127.0f + 128.0f));
+    surface.normal[static_cast<size_t>(axis)] =
+        static_cast<uint8_t>(std::lround(normal[axis] * 127.0f + 128.0f));
   }
   surface.visibility = static_cast<uint8_t>(std::lround(std::clamp(visibility, 0.0f, 1.0f) * 255.0f));
   return surface;
@@ -123,7 +128,8 @@ Vec3f smooth_normal(const DensityGrid& grid, std::span<const float> blurred, con
   const Vec3f gradient = grid.gradient(blurred, cell_point);
   const float steepness = gradient.norm();
   if (steepness < 1e-4f) return Vec3f::Zero();
-  return -gradient / steepness * std::min(1.0f, steepness / 0.12f);
+  const float clear = std::min(1.0f, steepness / 0.16f);
+  return -gradient / steepness * (clear * clear);
 }
 
 void shade_floor(const DensityGrid& grid, const AmbientRays& rays, float floor_y_m, ParticleShading* out) {
@@ -136,7 +142,8 @@ void shade_floor(const DensityGrid& grid, const AmbientRays& rays, float floor_y
     for (int i = 0; i < grid.size().x(); ++i) {
       const Vec3f point(static_cast<float>(i) + 0.5f, floor_y + 0.3f, static_cast<float>(k) + 0.5f);
       const float visibility = rays.visibility(point, Vec3f::UnitY());
-      out->floor_visibility[static_cast<size_t>(k) * static_cast<size_t>(grid.size().x()) + static_cast<size_t>(i)] =
+      out->floor_visibility[static_cast<size_t>(k) * static_cast<size_t>(grid.size().x()) +
+                            static_cast<size_t>(i)] =
           static_cast<uint8_t>(std::lround(std::clamp(visibility, 0.0f, 1.0f) * 255.0f));
     }
   });
@@ -175,20 +182,22 @@ ParticleShading compute_particle_shading(const RenderScene& scene) {
   ParticleShading out;
   const std::vector<Vec3f> positions = gather(scene, &out);
   if (positions.empty()) return out;
-  const DensityGrid grid(grid_bounds(scene, out.bounds), scene.radius_m, scene.dim, kPadCells, positions);
+  const DensityGrid grid(grid_bounds(scene, out.bounds), scene.domain, scene.radius_m, scene.dim, kPadCells,
+                         positions);
   const std::vector<float> near = grid.blurred(1);
   const std::vector<float> far = grid.blurred(4);
   const bool is_3d = scene.dim == 3;
   const float floor_y_m = is_3d ? scene.domain.min.y() : -1e9f;
   const AmbientRays rays(grid, near, far, floor_y_m);
   out.surfaces.resize(positions.size());
-  tbb::parallel_for(tbb::blocked_range<size_t>(0, positions.size(), kGrain), [&](const tbb::blocked_range<size_t>& range) {
-    for (size_t i = range.begin(); i != range.end(); ++i) {
-      const Vec3f point = grid.cell_from_world(positions[i]);
-      const Vec3f normal = smooth_normal(grid, near, point);
-      out.surfaces[i] = pack_surface(normal, is_3d ? rays.visibility(point + normal, normal) : 1.0f);
-    }
-  });
+  tbb::parallel_for(
+      tbb::blocked_range<size_t>(0, positions.size(), kGrain), [&](const tbb::blocked_range<size_t>& range) {
+        for (size_t i = range.begin(); i != range.end(); ++i) {
+          const Vec3f point = grid.cell_from_world(positions[i]);
+          const Vec3f normal = smooth_normal(grid, is_3d ? near : far, point);
+          out.surfaces[i] = pack_surface(normal, is_3d ? rays.visibility(point + normal, normal) : 1.0f);
+        }
+      });
   if (is_3d) shade_floor(grid, rays, floor_y_m, &out);
   return out;
 }

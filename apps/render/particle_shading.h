@@ -1,8 +1,9 @@
 // What the host computes per particle before a frame: colour, and how open its surroundings are.
 //
-// The particles are counted in a coarse grid. From the blurred density come a smooth surface normal (which gives a
-// heap of small spheres the shading of one body) and an ambient visibility (rays to the sky through the density), both
-// looked up per particle. Cost: about 25 ns per particle and core, and a fixed 10 to 30 ms for the grid.
+// The particles are counted in a coarse grid. From the blurred density come a smooth surface normal (which
+// gives a heap of small spheres the shading of one body) and an ambient visibility (rays to the sky through
+// the density), both looked up per particle. Cost: about 1.5 us of one core per particle, shared among all
+// cores.
 #pragma once
 
 #include <array>
@@ -28,12 +29,12 @@ struct PackedSurface {
 static_assert(sizeof(PackedSurface) == 4);
 
 struct ParticleShading {
-  std::vector<PackedParticle> particles;   // the finite ones
-  std::vector<PackedSurface> surfaces;     // [particles.size()]
-  Aabb3f bounds;                           // of the centres; empty without particles
-  Vec2i floor_size = Vec2i::Zero();        // texels along x and z; zero in 2-D and without particles
-  Aabb3f floor_bounds;                     // what the floor texture covers (its x and z)
-  std::vector<uint8_t> floor_visibility;   // u8[floor_size.y()][floor_size.x()]
+  std::vector<PackedParticle> particles;  // the finite ones
+  std::vector<PackedSurface> surfaces;    // [particles.size()]
+  Aabb3f bounds;                          // of the centres; empty without particles
+  Vec2i floor_size = Vec2i::Zero();       // texels along x and z; zero in 2-D and without particles
+  Aabb3f floor_bounds;                    // what the floor texture covers (its x and z)
+  std::vector<uint8_t> floor_visibility;  // u8[floor_size.y()][floor_size.x()]
 };
 
 // `scene` is valid.

@@ -18,17 +18,19 @@ void require(bool condition, std::string message) {
 
 void RenderScene::validate() const {
   require(dim == 2 || dim == 3, fmt::format("the dimension is {}, not 2 or 3", dim));
-  require(domain.min.allFinite() && domain.max.allFinite() && !domain.is_empty(), "the domain is empty or not finite");
+  require(domain.min.allFinite() && domain.max.allFinite() && !domain.is_empty(),
+          "the domain is empty or not finite");
   require(std::isfinite(radius_m) && radius_m > 0.0f, fmt::format("the particle radius is {} m", radius_m));
   require(!palette.empty(), "the palette has no colours");
   require(materials.empty() || materials.size() == positions.size(),
           fmt::format("{} materials for {} particles", materials.size(), positions.size()));
   require(color_mode != ColorMode::kScalar || scalar.size() == positions.size(),
           fmt::format("{} values to colour {} particles by", scalar.size(), positions.size()));
-  require(!range || (std::isfinite(range->min) && std::isfinite(range->max)), "the colour range is not finite");
+  require(!range || (std::isfinite(range->min) && std::isfinite(range->max)),
+          "the colour range is not finite");
   for (const RenderCollider& collider : colliders) {
-    require(collider.center.allFinite() && collider.half_size.allFinite() && std::isfinite(collider.radius_m) &&
-                collider.world_from_local.allFinite(),
+    require(collider.center.allFinite() && collider.half_size.allFinite() &&
+                std::isfinite(collider.radius_m) && collider.world_from_local.allFinite(),
             "a collider is not finite");
   }
   camera.validate();

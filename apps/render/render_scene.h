@@ -20,10 +20,10 @@ enum class RenderColliderShape { kSphere, kBox };
 
 struct RenderCollider {
   RenderColliderShape shape = RenderColliderShape::kSphere;
-  Vec3f center = Vec3f::Zero();                   // m
-  float radius_m = 0.0f;                          // sphere
-  Vec3f half_size = Vec3f::Zero();                // m; box, before rotation; z is ignored in 2-D
-  Mat3f world_from_local = Mat3f::Identity();     // rotation of the box
+  Vec3f center = Vec3f::Zero();                // m
+  float radius_m = 0.0f;                       // sphere
+  Vec3f half_size = Vec3f::Zero();             // m; box, before rotation; z is ignored in 2-D
+  Mat3f world_from_local = Mat3f::Identity();  // rotation of the box
 };
 
 struct ScalarRange {

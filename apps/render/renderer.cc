@@ -10,7 +10,8 @@ namespace {
 
 int checked_side(int pixels) {
   if (pixels < 1 || pixels > 16384) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("a frame has 1 to 16384 pixels a side, not {}", pixels));
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("a frame has 1 to 16384 pixels a side, not {}", pixels));
   }
   return pixels;
 }
@@ -35,7 +36,8 @@ Renderer::~Renderer() {
     particles_.reset();
     target_.reset();
   } catch (const Error&) {
-    // The context is lost or held by another thread, and with it goes what it owned; the deleters must not run.
+    // The context is lost or held by another thread, and with it goes what it owned; the deleters must not
+    // run.
     static_cast<void>(particles_.release());
     static_cast<void>(target_.release());
   }

@@ -16,10 +16,17 @@ CpuStream::CpuStream(tbb::task_arena& arena, DeviceContext& context, std::string
 }
 
 CpuStream::~CpuStream() {
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  if (std::this_thread::get_id() == thread_.get_id()) {
+    // A thread cannot join itself: it does here what is left to do, and touches nothing of this object afterwards.
+    bool* const destroyed = destroyed_;
+    while (!queue_.empty()) run_next(lock);
+    *destroyed = true;
+    thread_.detach();
+    return;
   }
+  lock.unlock();
   ready_.notify_one();
   thread_.join();
 }
@@ -28,10 +35,46 @@ AsyncValueRef<Chain> CpuStream::push(std::string_view name, std::function<void()
   auto done = make_unconstructed_async_value<Chain>();
   {
     std::lock_guard lock(mutex_);
-    queue_.push_back({name, std::move(run), done});
+    queue_.push_back({name, std::move(run), done, epoch_});
   }
   ready_.notify_one();
   return done;
+}
+
+bool CpuStream::run_next(std::unique_lock<std::mutex>& lock) {
+  Operation operation = std::move(queue_.front());
+  queue_.pop_front();
+  std::optional<Error> failed;
+  if (error_ && error_epoch_ == operation.epoch) failed = error_;
+  const bool skipped = failed.has_value();
+  bool destroyed = false;
+  destroyed_ = &destroyed;
+  lock.unlock();
+  if (!skipped) {
+    try {
+      operation.run();
+    } catch (const Error& error) {
+      failed = error;
+    } catch (const std::exception& error) {
+      failed = Error(ErrorCode::kInternal, fmt::format("{}: {}", operation.name, error.what()));
+    } catch (...) {
+      failed = Error(ErrorCode::kInternal, fmt::format("{}: an exception that is no std::exception", operation.name));
+    }
+  }
+  if (failed && !skipped) {
+    lock.lock();
+    error_ = failed, error_epoch_ = operation.epoch;
+    lock.unlock();
+  }
+  operation.run = nullptr;  // drops what it holds before its completion is known; perhaps this stream, too
+  if (failed) {
+    operation.done.set_error(*failed);
+  } else {
+    operation.done.emplace();
+  }
+  if (destroyed) return false;
+  lock.lock();
+  return true;
 }
 
 void CpuStream::work() {
@@ -39,29 +82,10 @@ void CpuStream::work() {
   for (;;) {
     ready_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
-    Operation operation = std::move(queue_.front());
-    queue_.pop_front();
-    std::optional<Error> failed = error_;
-    lock.unlock();
-    if (!failed) {
-      try {
-        operation.run();
-      } catch (const Error& error) {
-        failed = error;
-      } catch (const std::exception& error) {
-        failed = Error(ErrorCode::kInternal, fmt::format("{}: {}", operation.name, error.what()));
-      }
-      operation.run = nullptr;  // drops what it holds before its completion is known
+    if (!run_next(lock)) {
+      lock.release();  // the mutex is gone
+      return;
     }
-    if (failed) {
-      lock.lock();
-      error_ = failed;
-      lock.unlock();
-      operation.done.set_error(*failed);
-    } else {
-      operation.done.emplace();
-    }
-    lock.lock();
   }
 }
 
@@ -105,7 +129,7 @@ AsyncValueRef<Chain> CpuStream::barrier() {
 }
 void CpuStream::clear_error() {
   std::lock_guard lock(mutex_);
-  error_.reset();
+  ++epoch_;
 }
 
 }  // namespace coppice

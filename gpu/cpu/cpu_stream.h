@@ -16,7 +16,8 @@ class CpuStream final : public Stream {
  public:
   // `arena` and `context` belong to the device, which outlives its streams' threads.
   CpuStream(tbb::task_arena& arena, DeviceContext& context, std::string name);
-  ~CpuStream() override;  // finishes what is queued
+  // Finishes what is queued. May run on the stream's own thread: an operation can hold the last reference to a device.
+  ~CpuStream() override;
 
   AsyncValueRef<Chain> launch(Launch launch) override;
   AsyncValueRef<Chain> enqueue(std::string_view name, std::function<void()> function) override;
@@ -31,17 +32,23 @@ class CpuStream final : public Stream {
     std::string_view name;
     std::function<void()> run;
     AsyncValueRef<Chain> done;
+    uint64_t epoch;  // how many times errors had been cleared when it was queued
   };
   AsyncValueRef<Chain> push(std::string_view name, std::function<void()> run);
   void work();
+  // The front of the queue; `lock` holds mutex_ before and, unless the operation destroyed this stream (false), after.
+  bool run_next(std::unique_lock<std::mutex>& lock);
 
   tbb::task_arena& arena_;
   DeviceContext& context_;
   std::mutex mutex_;
   std::condition_variable ready_;
   std::deque<Operation> queue_;
-  std::optional<Error> error_;  // guarded by mutex_
+  std::optional<Error> error_;  // guarded by mutex_, as the rest is
+  uint64_t error_epoch_ = 0;    // operations queued in this epoch are skipped while there is an error
+  uint64_t epoch_ = 0;
   bool stopping_ = false;
+  bool* destroyed_ = nullptr;  // the worker's own flag; set by a destructor that runs on the worker
   std::thread thread_;
 };
 

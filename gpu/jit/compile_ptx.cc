@@ -64,7 +64,8 @@ void link_libdevice(llvm::Module& module, const std::string& path, const Diagnos
   module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", 0u);
 }
 
-// `void file_kernel(LaunchBlock by value, i64 count)`: block b of the grid takes items b, b + grid, ...
+// `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of a loop over a node, and
+// as many items at a time as it has threads of a range.
 void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   auto* i64 = llvm::Type::getInt64Ty(context);
@@ -82,21 +83,24 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   auto* done = llvm::BasicBlock::Create(context, "done", f);
   llvm::IRBuilder<> b(start);
   auto sreg = [&](llvm::Intrinsic::ID id) { return b.CreateZExt(b.CreateIntrinsic(i32, id, {}), i64); };
-  llvm::Value* first = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  llvm::Value* step = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
   auto member = [&](uint64_t offset) {
     return b.CreateConstInBoundsGEP1_64(llvm::Type::getInt8Ty(context), f->getArg(0), offset);
   };
   llvm::Value* count_at = b.CreateLoad(pointer, member(offsetof(LaunchBlock, count)));
   count_at = b.CreateSelect(b.CreateIsNull(count_at), member(offsetof(LaunchBlock, item_count)), count_at);
   llvm::Value* count = b.CreateLoad(i64, count_at);
+  llvm::Value* is_range = b.CreateIsNull(b.CreateLoad(pointer, member(offsetof(LaunchBlock, elements))));
+  llvm::Value* chunk = b.CreateSelect(is_range, sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x), llvm::ConstantInt::get(i64, 1));
+  llvm::Value* first = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), chunk);
+  llvm::Value* step = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x), chunk);
   b.CreateBr(head);
   b.SetInsertPoint(head);
   llvm::PHINode* item = b.CreatePHI(i64, 2);
   item->addIncoming(first, start);
   b.CreateCondBr(b.CreateICmpULT(item, count), body, done);
   b.SetInsertPoint(body);
-  b.CreateCall(module.getFunction(entry), {f->getArg(0), item, b.CreateAdd(item, llvm::ConstantInt::get(i64, 1))});
+  llvm::Value* end = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b.CreateAdd(item, chunk), count);
+  b.CreateCall(module.getFunction(entry), {f->getArg(0), item, end});
   item->addIncoming(b.CreateAdd(item, step), body);
   b.CreateBr(head);
   b.SetInsertPoint(done);

@@ -62,7 +62,7 @@ COPPICE_INLINE void fill_tile(const LaunchBlock* block, const Element& e, const 
 // Per-leaf preparation of one handle: a tile for a read with reach, a private buffer for a blended write.
 template <class H>
 COPPICE_INLINE void prepare_handle(LeafContext& context, const Element& e, uint32_t binding, unsigned char*& tiles,
-                                   unsigned char*& blends) {
+                                   unsigned char*& blend_next) {
   const FieldBinding& f = coppice_fields[binding];
   using T = typename H::Value;
   if constexpr (H::kRole == Role::kRead) {
@@ -77,13 +77,13 @@ COPPICE_INLINE void prepare_handle(LeafContext& context, const Element& e, uint3
       tiles += align_up(tile_bytes<T>(s, r), 64);
     }
   } else if constexpr (H::kRole == Role::kWrite) {
+    if (!blends()) return;
+    // Filled with what is there, since a kernel need not write every cell.
     const LeafShape s = leaf_shape();
-    if (coppice_loop.blend) {
-      context.write_base[binding] = blends;
-      blends += align_up(static_cast<size_t>(s.ex * s.ey * s.ez) * sizeof(T), 64);
-    } else {
-      context.write_base[binding] = e.container + f.offset;
-    }
+    const int n = s.ex * s.ey * s.ez;
+    copy_values(reinterpret_cast<T*>(blend_next), e.container + f.offset, f.stride, n);
+    context.write_base[binding] = blend_next;
+    blend_next += align_up(static_cast<size_t>(n) * sizeof(T), 64);
   }
 }
 
@@ -223,19 +223,19 @@ struct CellLoop {
                                   const uint32_t* neighbours) {
     alignas(64) unsigned char tile_storage[kTileBytes];
     alignas(64) unsigned char blend_storage[kBlendBytes];
-    unsigned char *tiles = tile_storage, *blends = blend_storage;
+    unsigned char *tiles = tile_storage, *blend_next = blend_storage;
     const NodeLayout& node = coppice_nodes[coppice_loop.node];
     const NodeKind kind = node.level[node.depth - 1].kind;
     LeafContext context;
     context.block = block, context.container = e.container, context.neighbours = neighbours;
     context.origin[0] = e.origin[0], context.origin[1] = e.origin[1], context.origin[2] = e.origin[2];
-    each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { prepare_handle<H>(context, e, b, tiles, blends); });
-    if (kind == NodeKind::kDense || coppice_loop.blend) {
+    each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { prepare_handle<H>(context, e, b, tiles, blend_next); });
+    if (kind == NodeKind::kDense || blends()) {
       rows(pack, context);
     } else {
       active_cells(pack, context, kind);
     }
-    if (coppice_loop.blend) {
+    if (blends()) {
       each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { blend_handle<H>(context, b); });
     }
   }
@@ -259,7 +259,7 @@ COPPICE_INLINE void run_blocks(const LaunchBlock* block, uint64_t begin, uint64_
   for (uint64_t i = begin; i < end; ++i) {
     const Element& e = elements[i];
     const Place place{block, e.container, block->neighbours == nullptr ? nullptr : block->neighbours + neighbour_stride(coppice_loop.node) * i,
-                      {e.origin[0], e.origin[1], e.origin[2]}, i};
+                      {e.origin[0], e.origin[1], e.origin[2]}, i, e.cell};
     std::apply([&](const Args&... args) { kKernel(choose<Args, Place>(args, place)...); }, pack);
   }
 }

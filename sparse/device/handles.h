@@ -45,7 +45,7 @@ struct LeafContext {
   const uint32_t* neighbours;
   int32_t origin[kMaxDims];
   unsigned char* read_base[kMaxBindings];   // value of local cell (0, 0, 0), tile or container
-  unsigned char* write_base[kMaxBindings];  // value of local cell 0, container or blend buffer
+  unsigned char* write_base[kMaxBindings];  // blended outputs: value of local cell 0 in the private buffer
 };
 
 }  // namespace device
@@ -73,6 +73,7 @@ struct Block {
   const uint32_t* neighbours;  // cell numbers of the 3^D surrounding containers, or null
   int32_t origin[device::kMaxDims];
   uint64_t number;  // position in the coordinate-ordered list
+  uint32_t cell;    // the parent pointer node's cell that holds it
 };
 using Block1 = Block<1>;
 using Block2 = Block<2>;
@@ -97,6 +98,9 @@ COPPICE_INLINE T* value_at(const LaunchBlock* block, const FieldBinding& f, unsi
   }
   return reinterpret_cast<T*>(container + f.offset + index * static_cast<uint64_t>(f.stride));
 }
+
+// Are all cells of a bitmasked leaf computed into private storage, and the active ones kept? A GPU has none to spare.
+COPPICE_INLINE bool blends() { return coppice_loop.blend != 0 && coppice_has_private_tiles(); }
 
 template <class From>
 COPPICE_INLINE const LaunchBlock* launch_of(const From& from) {
@@ -124,6 +128,7 @@ template <int D>
 COPPICE_INLINE unsigned char* block_container(const Block<D>& block, const FieldBinding& f) {
   if (f.node == coppice_loop.node) return block.container;
   const NodeLayout &own = coppice_nodes[coppice_loop.node], &other = coppice_nodes[f.node];
+  if (own.depth == 1) return block.container - own.root_offset + other.root_offset;
   return block.container - own.level[own.depth - 2].child_offset + other.level[other.depth - 2].child_offset;
 }
 
@@ -203,8 +208,8 @@ struct Write : Handle<T, Role::kWrite> {
   template <int D>
   COPPICE_INLINE Target operator[](const Cell<D>& cell) const {
     const device::FieldBinding& f = this->binding();
-    const uint64_t stride = coppice_loop.blend ? sizeof(T) : f.stride;
-    return {reinterpret_cast<T*>(cell.context->write_base[this->id.field] + cell.index * stride)};
+    if (device::blends()) return {reinterpret_cast<T*>(cell.context->write_base[this->id.field]) + cell.index};
+    return {device::value_at<T>(cell.context->block, f, cell.context->container, cell.index)};
   }
   template <int D>
   COPPICE_INLINE T* data(const Block<D>& block) const { return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()), 0); }

@@ -3,16 +3,10 @@
 // Device-clean. Everything here runs over constant layouts (layout.h) and folds to straight code. Reads never
 // activate: an empty or locked slot leads to the ambient cell, a coordinate outside the domain to the ambient region.
 #pragma once
+#include "core/device_macros.h"
 #include "gpu/device_intrinsics.h"
 #include "gpu/launch_block.h"
 #include "sparse/device/layout.h"
-
-#define COPPICE_INLINE __attribute__((always_inline)) inline
-#ifdef __clang__
-#define COPPICE_UNROLL _Pragma("clang loop unroll(full)")
-#else  // the host only needs the declarations
-#define COPPICE_UNROLL
-#endif
 
 namespace coppice::device {
 
@@ -196,9 +190,9 @@ COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node,
   const LevelLayout& last = node.level[node.depth - 1];
   if (last.kind == NodeKind::kPointer) {
     auto* slot = reinterpret_cast<uint32_t*>(p.container) + p.index;
-    if (coppice_load_acquire_u32(slot) == 0) return;
-    const uint32_t cell = coppice_exchange_u32(slot, 0);
-    if (cell == 0) return;
+    // A locked slot is being activated elsewhere; it counts as not active yet, and its lock must not be broken.
+    const uint32_t cell = coppice_load_acquire_u32(slot);
+    if (cell == 0 || cell == kLocked || coppice_compare_exchange_u32(slot, cell, 0) != cell) return;
     AllocatorState* a = &tree->allocators[last.allocator];
     a->recycled_list[coppice_fetch_add_u32(&a->recycled_size, 1)] = cell;
     relaxed_store(&tree->changed, 1u);

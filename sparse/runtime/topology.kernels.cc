@@ -131,7 +131,7 @@ COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator) {
   AllocatorState* a = &tree->allocators[allocator];
   const uint32_t cell = static_cast<uint32_t>(i.index) + 1;
   const CellHeader* header = header_of(a, cell);
-  if (header->state != CellState::kLive || coppice_exchange_u32(header->slot, 0) == 0) return;
+  if (header->state != CellState::kLive || coppice_compare_exchange_u32(header->slot, cell, 0) != cell) return;
   a->recycled_list[coppice_fetch_add_u32(&a->recycled_size, 1)] = cell;
 }
 COPPICE_KERNEL(zero_containers, Item i, const Element* elements, uint64_t container_bytes) {
@@ -163,7 +163,8 @@ COPPICE_KERNEL(collect_children, Item i, TreeState* tree, uint32_t parent, uint3
   if (header->state != CellState::kLive) return;
   const uint64_t parent_cell = static_cast<uint64_t>(reinterpret_cast<unsigned char*>(header->slot) - p->cells) / p->cell_bytes;
   if (header_of(p, static_cast<uint32_t>(parent_cell))->state != CellState::kRecycled) return;
-  if (coppice_exchange_u32(header->slot, 0) == 0) return;
+  // Another number in the slot: this cell was deactivated, and its successor answers for itself.
+  if (coppice_compare_exchange_u32(header->slot, cell, 0) != cell) return;
   a->recycled_list[coppice_fetch_add_u32(&a->recycled_size, 1)] = cell;
 }
 // Stage 0: moves the unused tail of the free list to its head.

@@ -1,0 +1,110 @@
+// What the MPM solver's host side and kernels share: particle arrays, grid geometry, groups, step control.
+//
+// Device-clean. Positions are in metres from the grid's node (0, 0, 0), which lies kPad cells outside the domain's
+// lowest corner; node i is at i dx. A block is B^D nodes (B = 4 in 3-D, 8 in 2-D).
+//
+// Particles are sorted by block. A particle's home block b is where (base - 1) lies, base being the lowest node of its
+// stencil; between two sortings it may drift by one cell each way, so its stencil stays within the tile of
+// T = B + 4 nodes that starts at the block's first node and reaches into the next block along each axis:
+//
+//     block b        |----B----|
+//     tile of b      |----B----|--4--|        nodes B b .. B b + B + 3
+//     base at home    [1 .. B]                after drift: 0 .. B + 1, stencil up to B + 3
+#pragma once
+#include <cstdint>
+
+#include "apps/mpm/collision.h"
+#include "apps/mpm/material_models.h"
+
+namespace coppice::mpm {
+
+inline constexpr int kPad = 4;           // cells between the grid's first node and the domain
+inline constexpr int kMaxColliders = 16;
+template <int D>
+inline constexpr int kBlockSize = D == 3 ? 4 : 8;
+template <int D>
+inline constexpr int kTileSize = kBlockSize<D> + 4;
+
+// Momentum (kg m/s) and mass (kg), later velocity (m/s) and mass, of a grid node: (x, y, z, mass); z is 0 in 2-D.
+struct alignas(16) NodeValue {
+  float v[4];
+};
+static_assert(sizeof(NodeValue) == 16);
+
+// Struct of arrays: attribute a of particle i is base[a * stride + i]. Lengths in floats.
+struct ParticleArrays {
+  float* base;
+  std::int64_t stride;
+};
+
+// Attribute numbers of D-dimensional particles.
+template <int D>
+struct Attribute {
+  static constexpr int kPosition = 0;            // m, D of them
+  static constexpr int kVelocity = D;            // m/s, D
+  static constexpr int kAffine = 2 * D;          // 1/s, D x D, row-major: APIC's C, the velocity gradient
+  static constexpr int kDeformation = kAffine + D * D;  // D x D: elastic F
+  static constexpr int kScalar = kDeformation + D * D;  // the material's scalar
+  static constexpr int kStress = kScalar + 1;    // Pa: Kirchhoff stress, symmetric, D (D + 1) / 2: xx xy xz yy yz zz
+  static constexpr int kGroup = kStress + D * (D + 1) / 2;  // the group's number, as a float
+  static constexpr int kCount = kGroup + 1;
+};
+
+// Particles of one emitter: one material, one mass.
+template <int D>
+struct Group {
+  MaterialKind kind;
+  float mass;     // kg, per particle
+  float volume;   // m^3 (m^2 in 2-D), undeformed, per particle
+  float density;  // kg/m^3
+  Jelly<float, D> jelly;
+  Snow<float, D> snow;
+  Water<float, D> water;
+  Sand<float, D> sand;
+};
+
+enum class ColliderKind : std::int32_t { kSphere = 0, kBox = 1 };
+
+template <int D>
+struct ColliderState {
+  ColliderKind kind;
+  BoundaryKind boundary;
+  float friction;
+  Sphere<float, D> sphere;
+  OrientedBox<float, D> box;
+};
+
+// What the kernels of a batch of steps tell each other and the host. Lives in device memory.
+template <int D>
+struct StepControl {
+  std::uint32_t stop;            // 1: the remaining steps of the batch do nothing
+  std::uint32_t steps_done;
+  std::uint32_t drifted;         // some particle left its margin: sort again
+  std::uint32_t too_fast;        // some particle crosses more than the CFL number allows: choose dt again
+  std::uint32_t not_finite;      // some velocity or position is not a number
+  std::uint32_t max_speed_bits;  // largest |v|, m/s, of the last step; bits of a non-negative float order like integers
+  std::uint32_t max_modulus_bits;  // largest wave modulus / density, m^2/s^2, of the last step
+  std::uint32_t n_colliders;
+  double time_s;
+  ColliderState<D> start[kMaxColliders];  // pose at t = 0
+  ColliderState<D> now[kMaxColliders];    // pose at time_s
+};
+
+// Arguments of every kernel of a step.
+template <int D>
+struct StepArguments {
+  ParticleArrays particles;
+  const std::uint32_t* starts;  // [n_blocks * n_groups + 1] first particle of (block, group)
+  const Group<D>* groups;
+  StepControl<D>* control;
+  std::uint32_t n_groups;
+  float dx, inv_dx;      // m, 1/m
+  float dt;              // s
+  float max_speed;       // m/s; a faster particle sets too_fast
+  float gravity[3];      // m/s^2
+  std::int32_t cells[3];   // domain cells per axis: walls stand at nodes kPad and kPad + cells
+  BoundaryKind walls[6];   // x_min, x_max, y_min, y_max, z_min, z_max
+  float wall_friction;
+};
+
+}  // namespace coppice::mpm

@@ -1,0 +1,108 @@
+// Bounds, lights, lines and packed colliders of a scene.
+#include "apps/render/scene_geometry.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace coppice::render {
+namespace {
+
+constexpr int kFloatsPerCollider = 16;
+
+Vec3f extent_of(const RenderCollider& c, int dim) {
+  if (c.shape == RenderColliderShape::kSphere) return Vec3f::Constant(c.radius_m);
+  Vec3f half = c.half_size;
+  if (dim == 2)
+    half.z() = std::max(1e-3f, std::max(half.x(), half.y()));  // seen along z, so that any depth will do
+  return half;
+}
+
+void extend_by_sphere(const Vec3f& center, float radius, Aabb3f* bounds) {
+  bounds->extend(Vec3f(center - Vec3f::Constant(radius)));
+  bounds->extend(Vec3f(center + Vec3f::Constant(radius)));
+}
+
+}  // namespace
+
+std::vector<float> pack_colliders(const RenderScene& scene) {
+  std::vector<float> packed;
+  packed.reserve(scene.colliders.size() * kFloatsPerCollider);
+  for (const RenderCollider& c : scene.colliders) {
+    const bool box = c.shape == RenderColliderShape::kBox;
+    const Vec3f half = extent_of(c, scene.dim);
+    packed.insert(packed.end(), {c.center.x(), c.center.y(), c.center.z(), box ? 1.0f : 0.0f});
+    for (int axis = 0; axis < 3; ++axis) {
+      const Vec3f direction = box ? Vec3f(c.world_from_local.col(axis)) : Vec3f(Vec3f::Unit(axis));
+      packed.insert(packed.end(), {direction.x(), direction.y(), direction.z(), half[axis]});
+    }
+  }
+  return packed;
+}
+
+Aabb3f drawn_bounds(const RenderScene& scene, const Aabb3f& particles) {
+  Aabb3f bounds = particles;
+  if (!bounds.is_empty()) {
+    bounds.min.array() -= scene.radius_m;
+    bounds.max.array() += scene.radius_m;
+  }
+  for (const RenderCollider& c : scene.colliders) {
+    extend_by_sphere(c.center, extent_of(c, scene.dim).norm(), &bounds);
+  }
+  const Vec3f slack = Vec3f::Constant(0.5f * scene.domain.size().maxCoeff() + scene.radius_m);
+  bounds.min = bounds.min.cwiseMax(scene.domain.min - slack);
+  bounds.max = bounds.max.cwiseMin(scene.domain.max + slack);
+  return bounds.is_empty() ? scene.domain : bounds;
+}
+
+Vec3f to_key_light() { return Vec3f(-0.42f, 1.0f, 0.5f).normalized(); }
+
+Camera light_camera(const Aabb3f& bounds) {
+  Camera camera;
+  camera.projection = Projection::kOrthographic;
+  camera.look_at = bounds.center();
+  const float radius = std::max(0.5f * bounds.size().norm(), 1e-6f);
+  camera.position = camera.look_at + to_key_light() * (2.0f * radius);
+  camera.height_m = 2.04f * radius;
+  return camera;
+}
+
+float grid_spacing(const Aabb3f& domain) {
+  const float wanted = std::max(domain.size().maxCoeff() / 10.0f, 1e-6f);
+  const float decade = std::pow(10.0f, std::floor(std::log10(wanted)));
+  const float step = wanted / decade;
+  return decade * (step < 1.5f ? 1.0f : step < 3.5f ? 2.0f : step < 7.5f ? 5.0f : 10.0f);
+}
+
+std::vector<Vec4f> back_edges(const RenderScene& scene, int width, int height) {
+  std::vector<Vec4f> edges;
+  const Aabb3f& box = scene.domain;
+  const Vec3f eye = scene.camera.position;
+  const Mat4f view = scene.camera.view_from_world();
+  const auto seen_from_inside = [&](int axis, int side) {
+    return side != 0 ? eye[axis] < box.max[axis] : eye[axis] > box.min[axis];
+  };
+  for (int axis = 0; axis < 3; ++axis) {
+    for (int sides = 0; sides < 4; ++sides) {
+      const int u = (axis + 1) % 3;
+      const int v = (axis + 2) % 3;
+      const int at_u = sides & 1;
+      const int at_v = sides >> 1;
+      const bool on_floor = (u == 1 && at_u == 0) || (v == 1 && at_v == 0);
+      if (on_floor || !(seen_from_inside(u, at_u) || seen_from_inside(v, at_v))) continue;
+      Vec3f from = box.min;
+      from[u] = at_u != 0 ? box.max[u] : box.min[u];
+      from[v] = at_v != 0 ? box.max[v] : box.min[v];
+      Vec3f to = from;
+      to[axis] = box.max[axis];
+      const auto depth = [&](const Vec3f& p) { return -(view.block<1, 3>(2, 0).dot(p) + view(2, 3)); };
+      if (std::min(depth(from), depth(to)) <= 1e-3f * scene.camera.height_m) continue;
+      const Vec2f a = scene.camera.pixel_from_world(from, width, height);
+      const Vec2f b = scene.camera.pixel_from_world(to, width, height);
+      const float top = static_cast<float>(height);
+      edges.push_back(Vec4f(a.x(), top - a.y(), b.x(), top - b.y()));
+    }
+  }
+  return edges;
+}
+
+}  // namespace coppice::render

@@ -1,0 +1,32 @@
+// What the renderer derives from a scene on the host, apart from its particles.
+#pragma once
+
+#include <vector>
+
+#include "apps/render/camera.h"
+#include "apps/render/render_scene.h"
+#include "core/math.h"
+
+namespace coppice::render {
+
+// f32[n_colliders][4][4]: four texels each, as shaders/common.glsl's load_collider() reads them.
+std::vector<float> pack_colliders(const RenderScene& scene);
+
+// Of what is drawn, cut to the neighbourhood of the domain: one stray particle must not spoil the depth
+// range. `particles` bounds their centres.
+Aabb3f drawn_bounds(const RenderScene& scene, const Aabb3f& particles);
+
+// Unit vector in the world: from the upper left, in front.
+Vec3f to_key_light();
+// Sees all of `bounds` from where the key light comes.
+Camera light_camera(const Aabb3f& bounds);
+
+// Of the lines on the floor, m: 1, 2 or 5 times a power of ten, near a tenth of the domain.
+float grid_spacing(const Aabb3f& domain);
+
+// The edges of the domain's faces that the camera sees from inside, but for the floor's: (x, y, x, y) in
+// pixels from the lower left corner. They lie behind all that is in the domain. At most 9; none that reaches
+// behind the camera.
+std::vector<Vec4f> back_edges(const RenderScene& scene, int width, int height);
+
+}  // namespace coppice::render

@@ -1,0 +1,57 @@
+// What the command line calls: the solver's run, the device's cache, and what the libraries tell of themselves.
+#include <fmt/format.h>
+
+#include "apps/cli/commands.h"
+#include "apps/output/vdb_writer.h"
+#include "apps/render/renderer.h"
+#include "apps/run/run_scene.h"
+#include "core/error.h"
+#include "gpu/jit/kernel_cache.h"
+#include "gpu/jit/specializer.h"
+
+namespace coppice::cli {
+namespace {
+
+std::string opengl_text() {
+  try {
+    return render::Renderer(16, 16).description();
+  } catch (const Error& error) {
+    return fmt::format("none ({})", error.what());
+  }
+}
+
+std::vector<InfoLine> info() {
+  const VdbWriter vdb;
+  const jit::KernelCache cache(jit::KernelCache::default_folder());
+  const jit::KernelCache::Stats stats = cache.stats();
+  return {{"LLVM", std::string(jit::llvm_version())},
+          {"kernel target", jit::host_target().cpu},
+          {"devices", "cpu"},
+          {"OpenGL", opengl_text()},
+          {"OpenVDB plugin", vdb.is_available() ? "found" : fmt::format("none ({})", vdb.why_not())},
+          {"kernel cache", fmt::format("{}, {} kernels, {:.1f} MB", cache.folder().string(), stats.entries, static_cast<double>(stats.bytes) / 1e6)}};
+}
+
+CacheSummary summary(const jit::KernelCache& cache) {
+  const jit::KernelCache::Stats stats = cache.stats();
+  return {cache.folder(), static_cast<int64_t>(stats.entries), static_cast<int64_t>(stats.bytes)};
+}
+
+}  // namespace
+
+CliHooks make_cli_hooks() {
+  return {
+      .run = run_scene,
+      .info = info,
+      .cache = [] { return summary(jit::KernelCache(jit::KernelCache::default_folder())); },
+      .clear_cache =
+          [] {
+            jit::KernelCache cache(jit::KernelCache::default_folder());
+            const CacheSummary before = summary(cache);
+            cache.clear();
+            return before;
+          },
+  };
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,67 @@
+// `coppice run` (see run_scene.h).
+#include "apps/run/run_scene.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "apps/mpm/solver.h"
+#include "apps/output/progress.h"
+#include "apps/run/frame_writer.h"
+#include "core/log.h"
+
+namespace coppice {
+namespace {
+
+std::string_view device_name(cli::DeviceChoice choice) {
+  switch (choice) {
+    case cli::DeviceChoice::kAuto: return "auto";
+    case cli::DeviceChoice::kCpu: return "cpu";
+    case cli::DeviceChoice::kCuda: return "cuda";
+  }
+  return "auto";
+}
+
+double now_ms() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop) {
+  const scene::SceneConfig& scene = options.scene;
+  IntrusivePtr<Device> device = Device::named(device_name(options.device));
+  // Mistakes in the scene come before the output folder is touched.
+  std::unique_ptr<mpm::Solver> solver = mpm::Solver::create(device, scene);
+  log_info("{}: {} particles, {} cells per side, {} ({})", scene.name, solver->num_particles(), scene.grid.resolution,
+           device->name(), device->description());
+  solver->wait_ready();
+  if (scene.time.frames == 0) return cli::RunOutcome::kFinished;
+
+  FrameWriter writer(scene, options.output_folder.string(), options.overwrite);
+  writer.write(*solver, 0.0);
+  Progress progress(scene.time.frames, stderr_progress_output());
+  double previous_dt_s = 0;
+  while (solver->frame() < scene.time.frames && !stop.load(std::memory_order_relaxed)) {
+    const double start_ms = now_ms();
+    solver->wait_advance_frame();
+    const double milliseconds = now_ms() - start_ms;
+    const mpm::FrameStats s = solver->wait_stats();
+    if (previous_dt_s == 0 || s.dt_s < 0.5 * previous_dt_s || s.dt_s > 2 * previous_dt_s) {
+      progress.clear_line();
+      log_info("time step {:.3g} s from the {} bound, {} steps a frame", s.dt_s, s.dt_from_sound ? "sound speed" : "CFL", s.steps);
+      previous_dt_s = s.dt_s;
+    }
+    writer.write(*solver, milliseconds);
+    progress.update(solver->frame(), fmt::format("{} steps", s.steps));
+  }
+  progress.finish();
+  writer.finish();
+  if (solver->frame() < scene.time.frames) {
+    log_info("interrupted after frame {} of {}", solver->frame(), scene.time.frames);
+    return cli::RunOutcome::kInterrupted;
+  }
+  return cli::RunOutcome::kFinished;
+}
+
+}  // namespace coppice

@@ -1,0 +1,13 @@
+// `coppice run`: a scene simulated frame by frame, with everything it writes.
+#pragma once
+#include <atomic>
+
+#include "apps/cli/commands.h"
+
+namespace coppice {
+
+// Simulates the scene and writes frames, particles, volumes and numbers. Polls `stop` after each frame; what is written
+// by then is whole. With 0 frames it loads the scene and compiles every kernel, and writes nothing.
+cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop);
+
+}  // namespace coppice

@@ -1,0 +1,279 @@
+// What is in the frames: where spheres appear, what hides what, colours, background, colliders. Needs EGL.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "apps/render/renderer.h"
+#include "core/error.h"
+
+namespace coppice::render {
+namespace {
+
+constexpr int kSide = 160;
+
+// Red, green, blue: far apart in hue whatever the light.
+const std::vector<Rgb> kPrimaries = {Rgb(0.9f, 0.1f, 0.1f), Rgb(0.1f, 0.8f, 0.1f), Rgb(0.1f, 0.2f, 0.95f)};
+
+bool is_reddish(Rgba8 c) { return c[0] > 1.6 * c[1] && c[0] > 1.6 * c[2]; }
+bool is_greenish(Rgba8 c) { return c[1] > 1.6 * c[0] && c[1] > 1.6 * c[2]; }
+bool is_bluish(Rgba8 c) { return c[2] > 1.3 * c[0] && c[2] > 1.3 * c[1] && c[2] > 110; }
+
+struct Blob {
+  double x = 0;  // centroid, px, pixel centres at half-integers
+  double y = 0;
+  int count = 0;
+  double radius() const { return std::sqrt(count / 3.14159265358979); }
+};
+
+template <class Predicate>
+Blob find_blob(const Image& image, Predicate belongs) {
+  Blob blob;
+  for (int y = 0; y < image.height(); ++y) {
+    for (int x = 0; x < image.width(); ++x) {
+      if (!belongs(image.pixel(x, y))) continue;
+      blob.x += x + 0.5;
+      blob.y += y + 0.5;
+      ++blob.count;
+    }
+  }
+  blob.x /= std::max(blob.count, 1);
+  blob.y /= std::max(blob.count, 1);
+  return blob;
+}
+
+class RenderFrames : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      renderer_ = std::make_unique<Renderer>(kSide, kSide);
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), ErrorCode::kUnavailable) << error.what();
+      GTEST_SKIP() << error.what();
+    }
+    scene_.domain.min = Vec3f::Constant(-1.0f);
+    scene_.domain.max = Vec3f::Constant(1.0f);
+    scene_.palette = kPrimaries;
+    scene_.camera.position = Vec3f(0.0f, 0.0f, 4.0f);
+    scene_.camera.fov_deg = 40.0f;
+  }
+
+  void add(const Vec3f& position, int material = 0) {
+    positions_.push_back(position);
+    materials_.push_back(static_cast<uint8_t>(material));
+  }
+
+  Image render() {
+    scene_.positions = positions_;
+    scene_.materials = materials_;
+    return renderer_->render(scene_);
+  }
+
+  void make_2d() {
+    scene_.dim = 2;
+    scene_.domain.min = Vec3f(0.0f, 0.0f, 0.0f);
+    scene_.domain.max = Vec3f(1.0f, 1.0f, 0.0f);
+    scene_.camera = frame_domain_2d(scene_.domain, 1.0f);
+  }
+
+  std::unique_ptr<Renderer> renderer_;
+  RenderScene scene_;
+  std::vector<Vec3f> positions_;
+  std::vector<uint8_t> materials_;
+};
+
+TEST_F(RenderFrames, SphereAppearsWhereTheCameraProjectsItAndAsLarge) {
+  const Vec3f center(0.4f, 0.3f, 0.2f);
+  add(center);
+  scene_.radius_m = 0.3f;
+  const Blob blob = find_blob(render(), is_reddish);
+  const Vec2f expected = scene_.camera.pixel_from_world(center, kSide, kSide);
+  // A sphere's outline is seen under asin(r / d); off the axis it is an ellipse stretched by 1 / cos^1.5
+  // (area).
+  const Vec3f to_center = center - scene_.camera.position;
+  const double half_tangent = std::tan(20.0 * 3.14159265358979 / 180.0);
+  const double cosine = -to_center.z() / to_center.norm();
+  const double angle = std::asin(0.3 / to_center.norm());
+  const double radius = std::tan(angle) / half_tangent * 0.5 * kSide / std::pow(cosine, 1.5);
+  EXPECT_NEAR(blob.x, expected.x(), 1.0);
+  EXPECT_NEAR(blob.y, expected.y(), 1.0);
+  EXPECT_NEAR(blob.radius(), radius, 1.0);
+}
+
+TEST_F(RenderFrames, NearerSphereHidesTheFartherInEitherOrder) {
+  scene_.radius_m = 0.3f;
+  add(Vec3f(0.0f, 0.0f, 0.7f), 0);
+  add(Vec3f(0.0f, 0.0f, -0.6f), 1);
+  EXPECT_TRUE(is_reddish(render().pixel(kSide / 2, kSide / 2)));
+  EXPECT_EQ(find_blob(render(), is_greenish).count, 0);
+  std::swap(positions_[0], positions_[1]);
+  EXPECT_TRUE(is_greenish(render().pixel(kSide / 2, kSide / 2)));
+  EXPECT_EQ(find_blob(render(), is_reddish).count, 0);
+}
+
+TEST_F(RenderFrames, OverlappingSpheresMeetHalfWay) {
+  scene_.radius_m = 0.4f;
+  add(Vec3f(-0.2f, 0.0f, 0.0f), 0);
+  add(Vec3f(0.2f, 0.0f, 0.0f), 1);
+  const Image image = render();
+  EXPECT_TRUE(is_reddish(image.pixel(kSide / 2 - 3, kSide / 2)));
+  EXPECT_TRUE(is_greenish(image.pixel(kSide / 2 + 2, kSide / 2)));
+}
+
+TEST_F(RenderFrames, MaterialsTakeTheirPaletteColours) {
+  scene_.radius_m = 0.2f;
+  for (int i = 0; i < 3; ++i) add(Vec3f(0.6f * static_cast<float>(i - 1), 0.0f, 0.0f), i);
+  const Image image = render();
+  const auto seen = [&](int i) {
+    const Vec2f at = scene_.camera.pixel_from_world(positions_[static_cast<size_t>(i)], kSide, kSide);
+    return image.pixel(static_cast<int>(at.x()), static_cast<int>(at.y()));
+  };
+  EXPECT_TRUE(is_reddish(seen(0)));
+  EXPECT_TRUE(is_greenish(seen(1)));
+  EXPECT_TRUE(is_bluish(seen(2)));
+}
+
+TEST_F(RenderFrames, EmptySceneIsBackgroundAndFloorOnly) {
+  const Image empty = render();
+  scene_.radius_m = 0.1f;
+  add(Vec3f(0.0f, 0.5f, 0.0f));
+  const Image one = render();
+  int changed = 0;
+  for (int x = 0; x < kSide; ++x) {
+    const Rgba8 top = empty.pixel(x, 0);
+    EXPECT_EQ(top, one.pixel(x, 0)) << "background at column " << x;
+    EXPECT_LE(std::max({top[0], top[1], top[2]}) - std::min({top[0], top[1], top[2]}), 40);
+    EXPECT_EQ(top[3], 255);
+  }
+  for (int y = 0; y < kSide; ++y) changed += empty.pixel(kSide / 2, y) != one.pixel(kSide / 2, y);
+  EXPECT_GT(changed, 0);
+}
+
+TEST_F(RenderFrames, NonFinitePositionsAreSkipped) {
+  scene_.radius_m = 0.2f;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  add(Vec3f(nan, 0.0f, 0.0f), 1);
+  add(Vec3f(0.0f, 0.0f, 0.0f), 0);
+  add(Vec3f(0.0f, -infinity, 0.0f), 1);
+  add(Vec3f(1e30f, 0.0f, 0.0f), 1);
+  const Image with_bad = render();
+  positions_ = {positions_[1]};
+  materials_ = {materials_[1]};
+  const Image without = render();
+  EXPECT_TRUE(std::equal(with_bad.bytes().begin(), with_bad.bytes().end(), without.bytes().begin()));
+  EXPECT_TRUE(is_reddish(without.pixel(kSide / 2, kSide / 2)));
+}
+
+TEST_F(RenderFrames, OrthographicDiscsStandInProportion) {
+  make_2d();
+  scene_.radius_m = 0.1f;
+  add(Vec3f(0.25f, 0.25f, 0.0f), 0);
+  add(Vec3f(0.75f, 0.5f, 0.0f), 1);
+  const Image image = render();
+  const Blob red = find_blob(image, is_reddish);
+  const Blob green = find_blob(image, is_greenish);
+  const double px_per_m = kSide / scene_.camera.height_m;
+  EXPECT_NEAR(red.x, kSide * 0.5 - 0.25 * px_per_m, 1.0);
+  EXPECT_NEAR(red.y, kSide * 0.5 + 0.25 * px_per_m, 1.0);
+  EXPECT_NEAR(green.x, kSide * 0.5 + 0.25 * px_per_m, 1.0);
+  EXPECT_NEAR(green.y, kSide * 0.5, 1.0);
+  EXPECT_NEAR(red.radius(), 0.1 * px_per_m, 1.0);
+  EXPECT_NEAR(green.radius(), 0.1 * px_per_m, 1.0);
+}
+
+TEST_F(RenderFrames, CollidersAreDrawnGreyAndInFrontOfWhatTheyHide) {
+  scene_.radius_m = 0.1f;
+  add(Vec3f(0.0f, 0.0f, -0.5f), 0);
+  EXPECT_GT(find_blob(render(), is_reddish).count, 20);
+  RenderCollider sphere;
+  sphere.radius_m = 0.35f;
+  scene_.colliders = {sphere};
+  const Image image = render();
+  EXPECT_EQ(find_blob(image, is_reddish).count, 0);
+  const Rgba8 middle = image.pixel(kSide / 2, kSide / 2);
+  EXPECT_LT(std::abs(middle[0] - middle[2]), 40);
+  EXPECT_GT(middle[1], 60);
+}
+
+TEST_F(RenderFrames, BoxColliderIsRotated) {
+  make_2d();
+  const Image empty = render();
+  RenderCollider box;
+  box.shape = RenderColliderShape::kBox;
+  box.center = Vec3f(0.5f, 0.5f, 0.0f);
+  box.half_size = Vec3f(0.3f, 0.05f, 0.0f);
+  box.world_from_local = Eigen::AngleAxisf(0.5f * 3.14159265f, Vec3f::UnitZ()).toRotationMatrix();
+  scene_.colliders = {box};
+  const Image image = render();
+  const double px_per_m = kSide / scene_.camera.height_m;
+  const int reach = static_cast<int>(0.25 * px_per_m);
+  EXPECT_NE(image.pixel(kSide / 2, kSide / 2 - reach), empty.pixel(kSide / 2, kSide / 2 - reach));
+  EXPECT_NE(image.pixel(kSide / 2, kSide / 2 + reach), empty.pixel(kSide / 2, kSide / 2 + reach));
+  EXPECT_EQ(image.pixel(kSide / 2 + reach, kSide / 2), empty.pixel(kSide / 2 + reach, kSide / 2));
+}
+
+TEST_F(RenderFrames, ScalarsRunThroughTheColourMap) {
+  scene_.radius_m = 0.2f;
+  add(Vec3f(-0.5f, 0.0f, 0.0f));
+  add(Vec3f(0.5f, 0.0f, 0.0f));
+  const std::vector<float> values = {3.0f, 7.0f};
+  scene_.scalar = values;
+  scene_.color_mode = ColorMode::kScalar;
+  scene_.color_map = ColorMap::kCoolwarm;
+  const auto half_that_is = [&](auto predicate) { return find_blob(render(), predicate).x < kSide / 2.0; };
+  EXPECT_TRUE(half_that_is(is_bluish));
+  EXPECT_FALSE(half_that_is(is_reddish));
+  scene_.range = ScalarRange{7.0f, 3.0f};  // reversed
+  EXPECT_TRUE(half_that_is(is_reddish));
+}
+
+TEST_F(RenderFrames, SameSceneGivesTheSameFrameFromAnyThread) {
+  scene_.radius_m = 0.05f;
+  for (int i = 0; i < 500; ++i) {
+    const float a = 0.1f * static_cast<float>(i);
+    add(Vec3f(0.6f * std::cos(a), -0.9f + 0.003f * static_cast<float>(i), 0.6f * std::sin(a)), i % 3);
+  }
+  const Image first = render();
+  Image second;
+  std::thread([&] { second = render(); }).join();
+  EXPECT_TRUE(std::equal(first.bytes().begin(), first.bytes().end(), second.bytes().begin()));
+}
+
+TEST_F(RenderFrames, RefusesScenesThatDoNotFitTogether) {
+  add(Vec3f::Zero());
+  const auto code_of = [&] {
+    try {
+      render();
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::kInternal;
+  };
+  scene_.radius_m = 0.0f;
+  EXPECT_EQ(code_of(), ErrorCode::kInvalidArgument);
+  scene_.radius_m = 0.1f;
+  scene_.color_mode = ColorMode::kScalar;
+  EXPECT_EQ(code_of(), ErrorCode::kInvalidArgument);
+  scene_.color_mode = ColorMode::kMaterial;
+  scene_.camera.look_at = scene_.camera.position;
+  EXPECT_EQ(code_of(), ErrorCode::kInvalidArgument);
+}
+
+TEST(Renderer, RefusesFramesWithoutPixels) {
+  for (const int side : {0, -1, 100000}) {
+    try {
+      Renderer renderer(side, 100);
+      FAIL() << side;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kUnavailable) GTEST_SKIP() << error.what();
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace coppice::render

@@ -1,0 +1,166 @@
+// gpu/stream.h on the cpu device: order, errors and what they skip, copies, and the life of queued work.
+#include "gpu/stream.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "core/error.h"
+#include "gpu/device.h"
+#include "gpu/jit/code_loader.h"
+
+namespace coppice {
+namespace {
+
+// Holds a stream until it is opened, so that work piles up behind it.
+class Gate {
+ public:
+  std::function<void()> closed() {
+    return [opened = opened_.get_future().share()] { opened.wait(); };
+  }
+  void open() { opened_.set_value(); }
+
+ private:
+  std::promise<void> opened_;
+};
+
+class StreamTest : public testing::Test {
+ protected:
+  IntrusivePtr<Device> device = Device::cpu(2);
+  IntrusivePtr<Stream> stream = device->create_stream();
+
+  static std::string error_of(const AsyncValueRef<Chain>& done) {
+    wait(done);
+    return done.is_error() ? done.error().what() : "";
+  }
+};
+
+TEST_F(StreamTest, RunsOperationsInTheOrderTheyWereGiven) {
+  constexpr int kCount = 20000;
+  std::vector<int> order;
+  for (int i = 0; i < kCount; ++i) stream->enqueue("append", [&order, i] { order.push_back(i); });
+  EXPECT_EQ(error_of(stream->barrier()), "");
+  std::vector<int> expected(kCount);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(order, expected);
+}
+
+TEST_F(StreamTest, IsNotAvailableBeforeItsOperationIsDone) {
+  Gate gate;
+  auto held = stream->enqueue("gate", gate.closed());
+  auto after = stream->barrier();
+  EXPECT_FALSE(held.value().is_available());
+  EXPECT_FALSE(after.value().is_available());
+  gate.open();
+  EXPECT_EQ(error_of(after), "");
+  EXPECT_TRUE(held.value().is_available());
+}
+
+TEST_F(StreamTest, CopiesAndFillsInOrder) {
+  std::vector<unsigned char> a(1000, 1), b(1000, 2);
+  stream->fill(a.data(), 7, 500);
+  stream->copy(b.data(), a.data(), 1000);
+  stream->fill(a.data(), 9, 1000);
+  EXPECT_EQ(error_of(stream->barrier()), "");
+  EXPECT_EQ(b[0], 7);
+  EXPECT_EQ(b[499], 7);
+  EXPECT_EQ(b[500], 1);
+  EXPECT_EQ(a[999], 9);
+}
+
+TEST_F(StreamTest, SkipsWhatIsBehindAFailureUntilTheErrorIsCleared) {
+  Gate gate;
+  stream->enqueue("gate", gate.closed());
+  int runs = 0;
+  auto failed = stream->enqueue("fail", [] { throw Error(ErrorCode::kOutOfMemory, "no more"); });
+  auto behind = stream->enqueue("count", [&] { ++runs; });
+  auto copied = stream->copy(nullptr, nullptr, 0);
+  gate.open();
+  EXPECT_EQ(error_of(failed), "no more");
+  EXPECT_EQ(error_of(behind), "no more");
+  EXPECT_EQ(error_of(copied), "no more");
+  EXPECT_EQ(behind.error().code(), ErrorCode::kOutOfMemory);
+  EXPECT_EQ(runs, 0);
+  stream->clear_error();
+  EXPECT_EQ(error_of(stream->enqueue("count", [&] { ++runs; })), "");
+  EXPECT_EQ(runs, 1);
+}
+
+// Whether an operation is skipped depends on when it was queued, not on how fast the stream is.
+TEST_F(StreamTest, ClearingAnErrorDoesNotReviveWhatWasQueuedBefore) {
+  for (int round = 0; round < 200; ++round) {
+    Gate gate;
+    int skipped_runs = 0, later_runs = 0;
+    auto failed = stream->enqueue("fail", [] { throw Error(ErrorCode::kNumeric, "bad"); });
+    stream->enqueue("gate", gate.closed());
+    std::vector<AsyncValueRef<Chain>> before, after;
+    for (int i = 0; i < 20; ++i) before.push_back(stream->enqueue("before", [&] { ++skipped_runs; }));
+    wait(failed);
+    stream->clear_error();
+    for (int i = 0; i < 20; ++i) after.push_back(stream->enqueue("after", [&] { ++later_runs; }));
+    gate.open();
+    for (const auto& done : before) ASSERT_EQ(error_of(done), "bad");
+    for (const auto& done : after) ASSERT_EQ(error_of(done), "");
+    ASSERT_EQ(skipped_runs, 0);
+    ASSERT_EQ(later_runs, 20);
+  }
+}
+
+TEST_F(StreamTest, NamesTheOperationThatThrewAnotherException) {
+  EXPECT_EQ(error_of(stream->enqueue("apps.emit", [] { throw std::runtime_error("went wrong"); })), "apps.emit: went wrong");
+  stream->clear_error();
+  auto odd = stream->enqueue("apps.emit", [] { throw 42; });
+  EXPECT_EQ(error_of(odd), "apps.emit: an exception that is no std::exception");
+  EXPECT_EQ(odd.error().code(), ErrorCode::kInternal);
+}
+
+TEST_F(StreamTest, FinishesQueuedWorkWhenDestroyed) {
+  int runs = 0;
+  Gate gate;
+  stream->enqueue("gate", gate.closed());
+  for (int i = 0; i < 100; ++i) stream->enqueue("count", [&] { ++runs; });
+  gate.open();
+  stream.reset();
+  EXPECT_EQ(runs, 100);
+}
+
+// An operation may own the last reference to the device whose stream runs it.
+TEST_F(StreamTest, MayDestroyItsDeviceFromItsOwnThread) {
+  Gate gate;
+  std::promise<void> destroyed;
+  struct Signal {
+    std::promise<void>* promise;
+    ~Signal() { promise->set_value(); }
+  };
+  auto signal = std::make_shared<Signal>(&destroyed);
+  int runs = 0;
+  {
+    IntrusivePtr<Device> own = Device::cpu(2);
+    Stream& queue = own->default_stream();
+    queue.enqueue("gate", gate.closed());
+    queue.enqueue("owner", [own] {});
+    queue.enqueue("count", [&runs] { ++runs; });
+    queue.enqueue("signal", [signal = std::move(signal)] {});
+  }
+  gate.open();
+  destroyed.get_future().wait();
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(StreamTest, AFailedCompilationIsTheLaunchsError) {
+  Launch launch;
+  launch.name = "test.kernel";
+  launch.code = make_error_async_value<IntrusivePtr<jit::LoadedCode>>(Error(ErrorCode::kCompile, "kernel test.kernel: no"));
+  launch.block.item_count = 1;
+  bool finished = false;
+  launch.finish = [&](LaunchBlock&) { return finished = true; };
+  auto done = stream->launch(std::move(launch));
+  EXPECT_EQ(error_of(done), "kernel test.kernel: no");
+  EXPECT_FALSE(finished);
+}
+
+}  // namespace
+}  // namespace coppice

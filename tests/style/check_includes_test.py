@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Tests scripts/check_includes.py: small trees with one planted violation each, and one without."""
+import os
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+import check_includes  # noqa: E402
+
+CLEAN = {
+    "core/error.h": "// Errors.\n#pragma once\n#include <string>\n",
+    "core/error.cc": '#include "core/error.h"\n',
+    "gpu/launch_block.h": "// The block.\n//\n// Device-clean.\n#pragma once\n#include <cstdint>\n",
+    "gpu/device.h": '// Devices.\n#pragma once\n#include "core/error.h"\n#include "gpu/launch_block.h"\n',
+    "gpu/jit/compile.cc": "#include <llvm/IR/Module.h>\n",
+    "sparse/device/layout.h": '// Layouts.\n//\n// Device-clean.\n#pragma once\n#include "gpu/launch_block.h"\n',
+    "sparse/tree.h": '// Trees.\n#pragma once\n#include "gpu/device.h"\n#include "sparse/device/layout.h"\n',
+    "coppice/kernel.h": '// For kernel files.\n#pragma once\n#include "sparse/device/layout.h"\n',
+    "apps/mpm/step.kernels.cc": '#include "coppice/kernel.h"\n#include <Eigen/Core>\n',
+    "apps/mpm/solver.cc": '#include "step.kernels.h"\n#include "sparse/tree.h"\n',
+    "tests/gpu/device_test.cc": '#include "gpu/device.h"\n#include <tbb/parallel_for.h>\n',
+}
+
+
+def check(changes):
+    """What the checker says of the clean tree with some files changed, as "path:line: text" lines."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in {**CLEAN, **changes}.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        return [f"{path}:{line}: {text}" for path, line, text in check_includes.check(root)[1]]
+
+
+class IncludeRule(unittest.TestCase):
+    def expect(self, changes, start):
+        found = check(changes)
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(start), found[0])
+
+    def test_accepts_a_tree_that_keeps_the_rule(self):
+        self.assertEqual(check({}), [])
+
+    def test_refuses_an_include_from_the_right(self):
+        self.expect({"core/log.cc": '\n#include "gpu/device.h"\n'}, 'core/log.cc:2: core/ may not include "gpu/device.h"')
+        self.expect({"gpu/queue.cc": '#include "coppice/kernel.h"\n'}, 'gpu/queue.cc:1: gpu/ may not include')
+        self.expect({"sparse/a.cc": '#include "step.kernels.h"\n'}, 'sparse/a.cc:1: sparse/ may not include')
+        self.expect({"tests/core/a_test.cc": '#include "gpu/device.h"\n'}, 'tests/core/a_test.cc:1: core/ may not include')
+
+    def test_refuses_libraries_outside_their_folders(self):
+        for path, header in [("gpu/device.cc", "llvm/IR/Module.h"), ("gpu/jit/a.h", "llvm/IR/Module.h"), ("sparse/a.cc", "cuda.h"),
+                             ("gpu/a.cc", "cuda_runtime.h"), ("apps/cli/a.cc", "EGL/egl.h"), ("apps/render/a.cc", "GLFW/glfw3.h"),
+                             ("core/a.cc", "tbb/parallel_for.h"), ("sparse/a.cc", "thrust/sort.h"), ("apps/mpm/a.cc", "openvdb/openvdb.h")]:
+            own = '#include "gpu/device.h"\n' if path == "gpu/device.cc" else "#pragma once\n"
+            self.expect({path: f"{own}#include <{header}>\n"}, f"{path}:2: <{header}>: ")
+
+    def test_refuses_host_headers_in_device_clean_ones(self):
+        head = "// Walks.\n//\n// Device-clean.\n#pragma once\n"
+        self.expect({"sparse/device/walk.h": head + "#include <vector>\n"}, "sparse/device/walk.h:5: <vector>: ")
+        self.expect({"sparse/device/walk.h": head + '#include "core/error.h"\n'}, 'sparse/device/walk.h:5: "core/error.h" is not device-clean')
+        self.expect({"apps/mpm/a.kernels.cc": '#include "sparse/tree.h"\n'}, 'apps/mpm/a.kernels.cc:1: "sparse/tree.h" is not device-clean')
+        self.expect({"sparse/device/walk.h": "// Walks.\n#pragma once\n"}, "sparse/device/walk.h:1: bitcode reads this header")
+
+    def test_refuses_headers_that_may_not_compile_alone(self):
+        self.expect({"core/a.h": "// A.\n"}, "core/a.h:1: a header needs #pragma once")
+        self.expect({"core/error.cc": '#include <string>\n#include "core/error.h"\n'}, "core/error.cc:1: its own header")
+
+    def test_refuses_paths_that_do_not_start_at_the_root(self):
+        self.expect({"gpu/a.cc": '#include "launch_block.h"\n'}, 'gpu/a.cc:1: no file "launch_block.h"')
+        self.expect({"apps/a.cc": '#include "tests/util.h"\n', "tests/util.h": "#pragma once\n"}, 'apps/a.cc:1: "tests/util.h" belongs to the tests')
+
+    def test_refuses_headers_that_include_each_other(self):
+        self.expect({"core/a.h": '#pragma once\n#include "core/b.h"\n', "core/b.h": '#pragma once\n#include "core/a.h"\n'},
+                    "core/b.h:2: headers include each other: core/a.h -> core/b.h -> core/a.h")
+
+    def test_knows_generated_headers(self):
+        text = "coppice_embed_text(coppice_apps my_shaders a.frag)\n"
+        self.assertEqual(check({"apps/CMakeLists.txt": text, "apps/render/a.cc": '#include "my_shaders.h"\n'}), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
