@@ -87,7 +87,7 @@ void KernelStore::State::compile(const jit::SpecializeRequest& request, const Ha
     if (!hit) {
       {
         std::lock_guard lock(mutex);
-        if (!announced) log_info("kernels: compiling; the result is kept in {}", jit::KernelCache::default_folder().string());
+        if (!announced) log_info("kernels: compiling; the result is kept in {}", cache.folder().string());
         announced = true;
       }
       object = jit::compile_x86(request);
@@ -147,6 +147,9 @@ void KernelStore::remove(const std::string& id) {
 void KernelStore::wait_compiled() {
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [&] { return state_->queue.empty() && state_->running == 0; });
+  for (const auto& [key, entry] : state_->entries) {
+    if (entry.code.is_error()) throw entry.code.error();
+  }
   if (state_->compiled + state_->cached == 0) return;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - state_->start).count();
   if (state_->compiled > 0) {

@@ -25,7 +25,8 @@ class KernelStore {
   AsyncValueRef<LoadedCodeRef> get(jit::SpecializeRequest request);
   // Forgets a kernel; code that is still referenced stays mapped until its last launch is done.
   void remove(const std::string& id);
-  // Returns when nothing is being compiled; logs the summary line if anything was since the last call.
+  // Returns when nothing is being compiled; logs the summary line if anything was since the last call. Throws the error
+  // of a kernel that did not compile.
   void wait_compiled();
   jit::KernelCache& disk_cache();
 

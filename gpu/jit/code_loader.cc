@@ -9,6 +9,8 @@
 
 #include <atomic>
 #include <cstring>
+#include <mutex>
+#include <utility>
 
 #include "core/error.h"
 #include "gpu/jit/llvm_module.h"
@@ -21,6 +23,13 @@ struct CodeSession {
   std::unique_ptr<orc::LLJIT> jit;
   orc::JITDylib* library = nullptr;  // absolute symbols that kernels may call
   std::atomic<uint64_t> next{0};
+  std::mutex mutex;
+  std::string words;  // what ORC reported since it was last asked; guarded by mutex
+
+  std::string take_words() {
+    const std::lock_guard lock(mutex);
+    return std::exchange(words, {});
+  }
 };
 
 struct LoadedCode::Tracker {
@@ -66,6 +75,7 @@ void add_library_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
   COPPICE_MATH2(pow), COPPICE_MATH2(atan2), COPPICE_MATH2(fmod), COPPICE_MATH2(hypot), COPPICE_MATH2(fmin),
       COPPICE_MATH2(fmax), COPPICE_MATH2(copysign), COPPICE_MATH2(remainder), COPPICE_MATH2(fdim);
 #undef COPPICE_MATH2
+  add("sincosf", &::sincosf), add("sincos", &::sincos);  // what LLVM makes of a sine and a cosine of one argument
   add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf)), add("fma", static_cast<double (*)(double, double, double)>(&::fma));
   llvm::cantFail(library.define(orc::absoluteSymbols(std::move(symbols))));
 }
@@ -82,6 +92,11 @@ LoadedCode::~LoadedCode() {
 CodeLoader::CodeLoader() : session_(std::make_shared<CodeSession>()) {
   initialize_llvm();
   session_->jit = expect(orc::LLJITBuilder().create(), "(session)");
+  // ORC would print to stderr; the words belong into the Error of the kernel that failed.
+  session_->jit->getExecutionSession().setErrorReporter([session = session_.get()](llvm::Error error) {
+    const std::lock_guard lock(session->mutex);
+    session->words += llvm::toString(std::move(error)) + "; ";
+  });
   session_->library = &session_->jit->getExecutionSession().createBareJITDylib("coppice.library");
   add_library_symbols(*session_->jit, *session_->library);
 }
@@ -98,7 +113,12 @@ IntrusivePtr<LoadedCode> CodeLoader::load(const std::string& object, const std::
   if (auto error = session_->jit->addObjectFile(dylib, llvm::MemoryBuffer::getMemBufferCopy(object, name))) {
     throw Error(ErrorCode::kCompile, fmt::format("kernel {}: loading failed: {}", id, llvm::toString(std::move(error))));
   }
-  code->entry_ = expect(session_->jit->lookup(dylib, entry), id).toPtr<KernelEntry>();
+  auto found = session_->jit->lookup(dylib, entry);
+  if (!found) {
+    const std::string why = llvm::toString(found.takeError());
+    throw Error(ErrorCode::kCompile, fmt::format("kernel {}: loading failed: {}{}", id, session_->take_words(), why));
+  }
+  code->entry_ = found->toPtr<KernelEntry>();
   return code;
 }
 
