@@ -63,9 +63,11 @@ void TreeStorage::allocate_memory() {
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     AllocatorStorage& storage = allocators_[a];
     const NodeDescription& n = nodes_[storage.node];
-    // As many cells as there are coordinates, and as the limits allow; one more for the ambient cell.
+    // As many cells as there are coordinates, as often as a launch may deactivate and activate them anew before they are
+    // collected, and as the limits allow; one more for the ambient cell. Only address space is spent here.
     double possible = 1;
     for (uint32_t p : path_nodes(storage.node)) possible *= static_cast<double>(nodes_[p].num_cells);
+    possible = std::max(2 * possible, 65536.0);
     const double limit = static_cast<double>(std::min(kMaxAllocatorBytes, options_.max_bytes)) / static_cast<double>(n.cell_bytes);
     storage.max_cells = 1 + static_cast<uint64_t>(std::min({possible, limit, 4294967000.0}));
     storage.cells = d.reserve(storage.max_cells * n.cell_bytes, n.cell_bytes);

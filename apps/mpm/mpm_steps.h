@@ -287,7 +287,9 @@ COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& m
   COPPICE_UNROLL for (int k = 0; k < D * D; ++k) c[k] = attribute(a, A::kAffine + k), f[k] = attribute(a, A::kDeformation + k);
   COPPICE_UNROLL for (int k = 0; k < D * (D + 1) / 2; ++k) tau[k] = attribute(a, A::kStress + k);
   float* scalar = attribute(a, A::kScalar);
-  float largest = 0.0f;
+  // The maximum is taken over the bits, which order like the floats as moduli are not negative: LLVM does not vectorise
+  // a float maximum without permission to ignore NaN.
+  std::int32_t largest = 0;
 #pragma clang loop vectorize(assume_safety) interleave_count(1)
   for (std::int64_t i = begin; i < end; ++i) {
     SmallMat<float, D> gradient{}, deformation{};
@@ -306,9 +308,10 @@ COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& m
       COPPICE_UNROLL
       for (int column = row; column < D; ++column) tau[n++][i] = r.tau.m[row * D + column];
     }
-    largest = r.wave_modulus > largest ? r.wave_modulus : largest;
+    const std::int32_t modulus_bits = __builtin_bit_cast(std::int32_t, r.wave_modulus);
+    largest = modulus_bits > largest ? modulus_bits : largest;
   }
-  const float modulus = largest / density;
+  const float modulus = __builtin_bit_cast(float, largest) / density;
   found.max_modulus = modulus > found.max_modulus ? modulus : found.max_modulus;
 }
 

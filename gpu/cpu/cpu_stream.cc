@@ -51,6 +51,7 @@ bool CpuStream::run_next(std::unique_lock<std::mutex>& lock) {
   destroyed_ = &destroyed;
   lock.unlock();
   if (!skipped) {
+    const LaunchProfile::Timer timer(profile_, operation.name);
     try {
       operation.run();
     } catch (const Error& error) {

@@ -39,11 +39,13 @@ struct LoadedCode::Tracker {
 
 namespace {
 
+[[noreturn]] void fail(const std::string& id, llvm::Error error) {
+  throw Error(ErrorCode::kCompile, fmt::format("kernel {}: loading failed: {}", id, llvm::toString(std::move(error))));
+}
+
 template <class T>
 T expect(llvm::Expected<T> value, const std::string& id) {
-  if (!value) {
-    throw Error(ErrorCode::kCompile, fmt::format("kernel {}: loading failed: {}", id, llvm::toString(value.takeError())));
-  }
+  if (!value) fail(id, value.takeError());
   return std::move(*value);
 }
 
@@ -91,7 +93,11 @@ LoadedCode::~LoadedCode() {
 
 CodeLoader::CodeLoader() : session_(std::make_shared<CodeSession>()) {
   initialize_llvm();
-  session_->jit = expect(orc::LLJITBuilder().create(), "(session)");
+  // In place: the default would start a thread for every step of linking.
+  orc::LLJITBuilder builder;
+  builder.setExecutorProcessControl(
+      expect(orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<orc::InPlaceTaskDispatcher>()), "(session)"));
+  session_->jit = expect(builder.create(), "(session)");
   // ORC would print to stderr; the words belong into the Error of the kernel that failed.
   session_->jit->getExecutionSession().setErrorReporter([session = session_.get()](llvm::Error error) {
     const std::lock_guard lock(session->mutex);
@@ -111,7 +117,7 @@ IntrusivePtr<LoadedCode> CodeLoader::load(const std::string& object, const std::
   code->tracker_->code = &dylib;
   dylib.addToLinkOrder(*session_->library);
   if (auto error = session_->jit->addObjectFile(dylib, llvm::MemoryBuffer::getMemBufferCopy(object, name))) {
-    throw Error(ErrorCode::kCompile, fmt::format("kernel {}: loading failed: {}", id, llvm::toString(std::move(error))));
+    fail(id, std::move(error));
   }
   auto found = session_->jit->lookup(dylib, entry);
   if (!found) {

@@ -19,7 +19,7 @@ CLEAN = {
     "sparse/device/layout.h": '// Layouts.\n//\n// Device-clean.\n#pragma once\n#include "gpu/launch_block.h"\n',
     "sparse/tree.h": '// Trees.\n#pragma once\n#include "gpu/device.h"\n#include "sparse/device/layout.h"\n',
     "coppice/kernel.h": '// For kernel files.\n#pragma once\n#include "sparse/device/layout.h"\n',
-    "apps/mpm/step.kernels.cc": '#include "coppice/kernel.h"\n#include <Eigen/Core>\n',
+    "apps/mpm/step.kernels.cc": '#include "coppice/kernel.h"\n#include <Eigen/Core>\n#include <math.h>\n',
     "apps/mpm/solver.cc": '#include "step.kernels.h"\n#include "sparse/tree.h"\n',
     "tests/gpu/device_test.cc": '#include "gpu/device.h"\n#include <tbb/parallel_for.h>\n',
 }
@@ -62,6 +62,7 @@ class IncludeRule(unittest.TestCase):
         self.expect({"sparse/device/walk.h": head + "#include <vector>\n"}, "sparse/device/walk.h:5: <vector>: ")
         self.expect({"sparse/device/walk.h": head + '#include "core/error.h"\n'}, 'sparse/device/walk.h:5: "core/error.h" is not device-clean')
         self.expect({"apps/mpm/a.kernels.cc": '#include "sparse/tree.h"\n'}, 'apps/mpm/a.kernels.cc:1: "sparse/tree.h" is not device-clean')
+        self.expect({"apps/mpm/a.kernels.cc": "#include <vector>\n"}, "apps/mpm/a.kernels.cc:1: <vector>: ")
         self.expect({"sparse/device/walk.h": "// Walks.\n#pragma once\n"}, "sparse/device/walk.h:1: bitcode reads this header")
 
     def test_refuses_headers_that_may_not_compile_alone(self):
