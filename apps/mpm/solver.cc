@@ -397,6 +397,7 @@ ParticleSnapshot SolverOf<D>::wait_snapshot() {
   check(device_->default_stream().barrier());
   ParticleSnapshot s;
   s.position.resize(n_), s.velocity.resize(n_), s.volume_ratio.resize(n_), s.material_scalar.resize(n_), s.material.resize(n_), s.emitter.resize(n_);
+  s.affine.resize(n_ * D * D), s.deformation.resize(n_ * D * D), s.mass.resize(n_);
   const Vec3f shift = origin().template cast<float>();
   for (uint64_t i = 0; i < n_; ++i) {
     s.position[i] = s.velocity[i] = Vec3f::Zero();
@@ -405,9 +406,13 @@ ParticleSnapshot SolverOf<D>::wait_snapshot() {
       s.position[i][k] = attribute(A::kPosition + k)[i] + shift[k];
       s.velocity[i][k] = attribute(A::kVelocity + k)[i];
     }
-    for (int k = 0; k < D * D; ++k) f.m[k] = attribute(A::kDeformation + k)[i];
+    for (int k = 0; k < D * D; ++k) {
+      f.m[k] = s.deformation[i * D * D + static_cast<size_t>(k)] = attribute(A::kDeformation + k)[i];
+      s.affine[i * D * D + static_cast<size_t>(k)] = attribute(A::kAffine + k)[i];
+    }
     const auto e = static_cast<size_t>(attribute(A::kGroup)[i]);
     s.emitter[i] = static_cast<uint8_t>(e);
+    s.mass[i] = groups_[e].mass;
     s.material[i] = static_cast<uint8_t>(scene_.emitters[e].material_id);
     s.material_scalar[i] = attribute(A::kScalar)[i];
     s.volume_ratio[i] = groups_[e].kind == MaterialKind::kWater ? s.material_scalar[i] : determinant(f);

@@ -15,12 +15,15 @@
 
 namespace coppice::mpm {
 
-// Particles on the host, in the order of emission. World coordinates.
+// Particles on the host, in the solver's order (by block). World coordinates.
 struct ParticleSnapshot {
   std::vector<Vec3f> position;  // m
   std::vector<Vec3f> velocity;  // m/s
   std::vector<float> volume_ratio;        // det F; water: J
   std::vector<float> material_scalar;     // snow: plastic volume ratio; water: J; sand: volume correction
+  std::vector<float> affine;              // [n][D][D], 1/s: APIC's C
+  std::vector<float> deformation;         // [n][D][D]: elastic deformation gradient; water has none and keeps the identity
+  std::vector<float> mass;                // kg
   std::vector<uint8_t> material;          // index into SceneConfig::materials
   std::vector<uint8_t> emitter;           // index into SceneConfig::emitters
 };

@@ -53,11 +53,15 @@ void FrameWriter::write_picture(const mpm::ParticleSnapshot& particles, int fram
 }
 
 void FrameWriter::write_particles(const mpm::ParticleSnapshot& p, int frame) {
-  const std::array<PlyAttribute, 6> attributes{{
+  const int matrix = scene_.dim * scene_.dim;
+  const std::array<PlyAttribute, 9> attributes{{
       {"position", PlyType::kFloat32, 3, p.position.data()},
       {"velocity", PlyType::kFloat32, 3, p.velocity.data()},
       {"volume_ratio", PlyType::kFloat32, 1, p.volume_ratio.data()},
       {"material_scalar", PlyType::kFloat32, 1, p.material_scalar.data()},
+      {"affine", PlyType::kFloat32, matrix, p.affine.data()},
+      {"deformation", PlyType::kFloat32, matrix, p.deformation.data()},
+      {"mass", PlyType::kFloat32, 1, p.mass.data()},
       {"material", PlyType::kUint8, 1, p.material.data()},
       {"emitter", PlyType::kUint8, 1, p.emitter.data()},
   }};

@@ -77,7 +77,6 @@ void add_library_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
   COPPICE_MATH2(pow), COPPICE_MATH2(atan2), COPPICE_MATH2(fmod), COPPICE_MATH2(hypot), COPPICE_MATH2(fmin),
       COPPICE_MATH2(fmax), COPPICE_MATH2(copysign), COPPICE_MATH2(remainder), COPPICE_MATH2(fdim);
 #undef COPPICE_MATH2
-  add("sincosf", &::sincosf), add("sincos", &::sincos);  // what LLVM makes of a sine and a cosine of one argument
   add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf)), add("fma", static_cast<double (*)(double, double, double)>(&::fma));
   llvm::cantFail(library.define(orc::absoluteSymbols(std::move(symbols))));
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
@@ -78,6 +79,8 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   f->addParamAttr(0, llvm::Attribute::getWithByValType(context, block_type));
   f->addParamAttr(0, llvm::Attribute::getWithAlignment(context, llvm::Align(16)));
   auto* start = llvm::BasicBlock::Create(context, "start", f);
+  auto* read_count = llvm::BasicBlock::Create(context, "read_count", f);
+  auto* counted = llvm::BasicBlock::Create(context, "counted", f);
   auto* head = llvm::BasicBlock::Create(context, "head", f);
   auto* body = llvm::BasicBlock::Create(context, "body", f);
   auto* done = llvm::BasicBlock::Create(context, "done", f);
@@ -86,9 +89,18 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   auto member = [&](uint64_t offset) {
     return b.CreateConstInBoundsGEP1_64(llvm::Type::getInt8Ty(context), f->getArg(0), offset);
   };
+  // Two loads, the second one volatile: LLVM would make one of them, from either of two addresses, and that copies the
+  // block to local memory.
   llvm::Value* count_at = b.CreateLoad(pointer, member(offsetof(LaunchBlock, count)));
-  count_at = b.CreateSelect(b.CreateIsNull(count_at), member(offsetof(LaunchBlock, item_count)), count_at);
-  llvm::Value* count = b.CreateLoad(i64, count_at);
+  llvm::Value* host_count = b.CreateLoad(i64, member(offsetof(LaunchBlock, item_count)));
+  b.CreateCondBr(b.CreateIsNull(count_at), counted, read_count);
+  b.SetInsertPoint(read_count);
+  llvm::Value* device_count = b.CreateLoad(i64, count_at, true);
+  b.CreateBr(counted);
+  b.SetInsertPoint(counted);
+  llvm::PHINode* count = b.CreatePHI(i64, 2);
+  count->addIncoming(host_count, start);
+  count->addIncoming(device_count, read_count);
   llvm::Value* is_range = b.CreateIsNull(b.CreateLoad(pointer, member(offsetof(LaunchBlock, elements))));
   llvm::Value* chunk = b.CreateSelect(is_range, sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x), llvm::ConstantInt::get(i64, 1));
   llvm::Value* first = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), chunk);
@@ -96,7 +108,7 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   b.CreateBr(head);
   b.SetInsertPoint(head);
   llvm::PHINode* item = b.CreatePHI(i64, 2);
-  item->addIncoming(first, start);
+  item->addIncoming(first, counted);
   b.CreateCondBr(b.CreateICmpULT(item, count), body, done);
   b.SetInsertPoint(body);
   llvm::Value* end = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b.CreateAdd(item, chunk), count);
@@ -141,8 +153,10 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target, cons
   module->setTargetTriple(kTriple);
   module->setDataLayout(machine->createDataLayout());
   strip_target_attributes(*module);
+  llvm::StripDebugInfo(*module);  // or the text says "debug", and ptxas optimises less
   auto intrinsics = parse_bitcode(nvptx_intrinsics_bitcode(), context, diagnostics);
   strip_target_attributes(*intrinsics);
+  llvm::StripDebugInfo(*intrinsics);
   link_into(*module, std::move(intrinsics), true, diagnostics);
   if (module->getFunction(request.entry) == nullptr) {
     diagnostics.fail("linking", fmt::format("no kernel {} in {}", request.entry, request.file->source_file));

@@ -1,0 +1,131 @@
+// GPU code of the runtime's and the tests' kernels: it compiles, assembles, and keeps its memory orders.
+#include <gtest/gtest.h>
+
+#include "heat.kernels.h"
+#include "jit.kernels.h"
+#include "sparse/program.h"
+#include "sparse/tree.h"
+#include "tests/sparse/ptx_check.h"
+#include "topology.kernels.h"
+#include "topology_model.kernels.h"
+
+namespace coppice {
+namespace {
+
+class Ptx : public testing::Test {
+ protected:
+  // A case of a launch, all of whose arguments are copied.
+  template <class Kernel, class... Arguments>
+  void add(const Kernel& kernel, Loop loop, Arguments... arguments) {
+    cases.push_back({std::string(kernel.file->name) + "." + std::string(kernel.name),
+                     [this, kernel, loop, arguments...](jit::PtxTarget target, const std::string& libdevice) {
+                       return program.ptx(target, libdevice, kernel, loop, arguments...);
+                     }});
+  }
+  std::string text_of(const std::string& name, int sm) {
+    for (const auto& c : cases) {
+      if (c.name == name) return c.compile({sm}, ptx_check::libdevice_path());
+    }
+    ADD_FAILURE() << "no case " << name;
+    return "";
+  }
+
+  void add_runtime() {
+    const device::TreeState* tree = nullptr;
+    const device::NodeLayout* node = nullptr;
+    const device::Element* elements = nullptr;
+    device::Element* to = nullptr;
+    device::AllocatorState* allocator = nullptr;
+    int32_t* coords = nullptr;
+    uint32_t* u32 = nullptr;
+    uint64_t* u64 = nullptr;
+    add(activate_coords, range(9), leaf3.topology(), coords);
+    add(deactivate_coords, range(9), leaf3.topology(), coords);
+    add(test_coords, range(9), leaf3.topology(), coords, u32);
+    add(select_live, range(9), allocator, node, 1, u64, u32, u64);
+    add(flag_elements, range(9), tree, node, 1, u32, uint64_t{1}, u32);
+    add(fill_elements, range(9), tree, node, 1, u32, uint64_t{1}, u32, to);
+    add(fill_neighbours, range(9), tree, node, elements, node, u32);
+    add(recycle_all_cells, range(9), const_cast<device::TreeState*>(tree), 1u);
+    add(zero_containers, range(9), elements, uint64_t{64});
+    add(collect_begin, range(1), allocator, u64);
+    add(collect_mark, range(9), allocator);
+    add(collect_children, range(9), const_cast<device::TreeState*>(tree), 0u, 1u);
+    add(collect_move_free, range(9), allocator);
+    add(collect_bookkeep, range(1), allocator);
+    add(collect_refill, range(9), allocator);
+  }
+  void add_tests() {
+    const Shell shell{{1, 2, 3}, 1, 1};
+    int* i32 = nullptr;
+    add(diffuse, over(leaf3), Heat{now3, next3}, 0.1f);
+    add(diffuse, over(masked3), Heat{now_masked, next_masked}, 0.1f);
+    add(diffuse2, over(leaf2), Heat{now2, next2}, 0.1f);
+    add(grow_shell, range(9), now3, shell, 9);
+    add(sum_cells, over(leaf3), now3, static_cast<double*>(nullptr), static_cast<uint64_t*>(nullptr));
+    add(set_cells2, over(leaf2), x2);
+    add(read_coords2, range(9), x2, i32, i32);
+    add(grow_coords2, range(9), x2, i32, 1);
+    add(copy_other2, over(leaf2), x2, y2);
+    add(look_up2, range(9), x2, leaf2.topology(), i32, i32, i32);
+    add(move_blocks2, over(leaf2), x2, block2.topology(), y2);
+    add(flicker2, range(9), leaf2.topology(), block2.topology(), block2.topology(), 3);
+  }
+  void add_math() {
+    const double* in = nullptr;
+    add(sine_and_cosine, range(9), static_cast<const float*>(nullptr), static_cast<float*>(nullptr));
+    add(powers_of_ten, range(9), in, static_cast<double*>(nullptr));
+  }
+
+  IntrusivePtr<Device> device = Device::cpu(1);
+  Program program{device};
+  Tree tree3{device}, tree_masked{device}, tree2{device};
+  Node leaf3 = tree3.root().pointer({64, 64, 64}).pointer({8, 8, 8}).dense({8, 8, 8});
+  Field<float> now3 = leaf3.place<float>("now"), next3 = leaf3.place<float>("next");
+  Node masked3 = tree_masked.root().pointer({64, 64, 64}).bitmasked({8, 8, 8});
+  Field<float> now_masked = masked3.place<float>("now"), next_masked = masked3.place<float>("next");
+  Node block2 = tree2.root().pointer({7, 64}), leaf2 = block2.dense({5, 8});
+  Field<float> now2 = leaf2.place<float>("now"), next2 = leaf2.place<float>("next");
+  Field<int> x2 = leaf2.place<int>("x"), y2 = leaf2.place<int>("y");
+  std::vector<ptx_check::Case> cases;
+};
+
+TEST_F(Ptx, EveryKernelAssemblesWithoutSpills) {
+  add_runtime(), add_tests();
+  if (!ptx_check::libdevice_path().empty()) add_math();
+  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), ptx_check::libdevice_path());
+  if (ptx_check::ptxas_path().empty()) GTEST_SKIP() << "no ptxas on PATH or in $CUDA_HOME/bin: the PTX was written, but not assembled";
+}
+
+TEST_F(Ptx, ActivationKeepsItsMemoryOrders) {
+  add_runtime();
+  for (int sm : {75, 90}) {
+    const std::string activate = text_of("topology.activate_coords", sm);
+    const std::string deactivate = program.ptx({sm}, "", deactivate_coords, range(9), block2.topology(), static_cast<int32_t*>(nullptr));
+    EXPECT_NE(activate.find("ld.acquire.gpu.u32"), std::string::npos);
+    EXPECT_NE(activate.find("st.release.gpu.u32"), std::string::npos);
+    EXPECT_NE(activate.find("atom.acq_rel.gpu.cas.b32"), std::string::npos);
+    EXPECT_NE(activate.find("nanosleep"), std::string::npos);
+    EXPECT_NE(deactivate.find("atom.acq_rel.gpu.cas.b32"), std::string::npos);
+    EXPECT_EQ(deactivate.find("st.release"), std::string::npos) << "a deactivation stores no slot";
+  }
+}
+
+// Tiles and blend buffers are a CPU's; on a GPU they would be tens of kilobytes of local memory per thread.
+TEST_F(Ptx, CellLoopsUseNoLocalMemory) {
+  add_tests();
+  for (const char* kernel : {"heat.diffuse", "heat.diffuse2", "heat.copy_other2"}) {
+    const std::string text = text_of(kernel, 80);
+    EXPECT_EQ(text.find(".local"), std::string::npos) << kernel;
+  }
+}
+
+TEST_F(Ptx, MathNeedsLibdevice) {
+  add_math();
+  EXPECT_THROW(cases[0].compile({80}, ""), Error);
+  if (ptx_check::libdevice_path().empty()) GTEST_SKIP() << "no libdevice in $CUDA_HOME/nvvm/libdevice";
+  EXPECT_NE(text_of("jit.sine_and_cosine", 80).find(".entry jit_sine_and_cosine"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace coppice
