@@ -220,6 +220,7 @@ void SolverOf<D>::upload(const EmittedParticles& emitted) {
     }
     attribute(A::kScalar)[i] = initial_scalar(groups_[e]);
     attribute(A::kGroup)[i] = static_cast<float>(e);
+    attribute(A::kId)[i] = std::bit_cast<float>(static_cast<uint32_t>(i));
   }
   float speed2 = 0, modulus = 0;
   for (size_t e = 0; e < groups_.size(); ++e) {
@@ -298,7 +299,8 @@ void SolverOf<D>::choose_dt(double remaining_s) {
   const double falling = speed + scene_.gravity.norm() * kStepsPerBatch * std::min(scene_.time.max_dt_s, reach / std::max(sound, 1e-6));
   const double dt_speed = reach / std::max(falling, 1e-9), dt_sound = reach / std::max(sound, 1e-9);
   const double most = std::min({dt_speed, dt_sound, scene_.time.max_dt_s});
-  const double steps = std::ceil(remaining_s / most * (1 - 1e-9));
+  // The steps before were rounded to float: without the tolerance, that would cost a step at the end of most frames.
+  const double steps = std::ceil(remaining_s / most * (1 - 1e-6));
   const double dt = remaining_s / std::max(steps, 1.0);
   arguments_.dt = static_cast<float>(dt);
   // Above this a particle crosses more than `cfl` cells in a step: the batch stops and dt is chosen again.
@@ -400,11 +402,12 @@ ParticleSnapshot SolverOf<D>::wait_snapshot() {
   s.affine.resize(n_ * D * D), s.deformation.resize(n_ * D * D), s.mass.resize(n_);
   const Vec3f shift = origin().template cast<float>();
   for (uint64_t i = 0; i < n_; ++i) {
-    s.position[i] = s.velocity[i] = Vec3f::Zero();
+    const size_t id = std::bit_cast<uint32_t>(attribute(A::kId)[i]);
+    s.position[id] = s.velocity[id] = Vec3f::Zero();
     SmallMat<float, D> f{};
     for (int k = 0; k < D; ++k) {
-      s.position[i][k] = attribute(A::kPosition + k)[i] + shift[k];
-      s.velocity[i][k] = attribute(A::kVelocity + k)[i];
+      s.position[id][k] = attribute(A::kPosition + k)[i] + shift[k];
+      s.velocity[id][k] = attribute(A::kVelocity + k)[i];
     }
     for (int k = 0; k < D * D; ++k) {
       f.m[k] = s.deformation[i * D * D + static_cast<size_t>(k)] = attribute(A::kDeformation + k)[i];

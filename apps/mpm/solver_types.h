@@ -47,7 +47,8 @@ struct Attribute {
   static constexpr int kScalar = kDeformation + D * D;  // the material's scalar
   static constexpr int kStress = kScalar + 1;    // Pa: Kirchhoff stress, symmetric, D (D + 1) / 2: xx xy xz yy yz zz
   static constexpr int kGroup = kStress + D * (D + 1) / 2;  // the group's number, as a float
-  static constexpr int kCount = kGroup + 1;
+  static constexpr int kId = kGroup + 1;         // place in the order of emission, the bits of a uint32
+  static constexpr int kCount = kId + 1;
 };
 
 // Particles of one emitter: one material, one mass.

@@ -103,7 +103,7 @@ bool encode(const MovieOptions& options, const std::string& path) {
   }
   const Outcome outcome = wait_and_run(arguments, folder);
   if (outcome.spawn_error != 0) {
-    log_info("no movie '{}': {} is not here ({}); the frames are", path, options.ffmpeg,
+    log_info("no movie '{}': {} was not found ({}); the frames are complete without it", path, options.ffmpeg,
              std::strerror(outcome.spawn_error));
     return false;
   }

@@ -22,14 +22,11 @@ std::string opengl_text() {
 
 std::vector<InfoLine> info() {
   const VdbWriter vdb;
-  const jit::KernelCache cache(jit::KernelCache::default_folder());
-  const jit::KernelCache::Stats stats = cache.stats();
   return {{"LLVM", std::string(jit::llvm_version())},
           {"kernel target", jit::host_target().cpu},
           {"devices", "cpu"},
           {"OpenGL", opengl_text()},
-          {"OpenVDB plugin", vdb.is_available() ? "found" : fmt::format("none ({})", vdb.why_not())},
-          {"kernel cache", fmt::format("{}, {} kernels, {:.1f} MB", cache.folder().string(), stats.entries, static_cast<double>(stats.bytes) / 1e6)}};
+          {"OpenVDB plugin", vdb.is_available() ? "found" : fmt::format("none ({})", vdb.why_not())}};
 }
 
 CacheSummary summary(const jit::KernelCache& cache) {
