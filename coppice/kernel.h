@@ -20,6 +20,7 @@
   extern "C" [[gnu::used]] void coppice_kernel_##name(const coppice::LaunchBlock* block, uint64_t begin, uint64_t end) { \
     coppice::device::Runner<&name, decltype(&name)>::run(block, begin, end);                                     \
   }                                                                                                              \
+  extern "C" [[gnu::used]] const uint32_t coppice_layout_##name = coppice::device::Runner<&name, decltype(&name)>::kArgumentLayout;\
   [[gnu::always_inline]] static inline void name(__VA_ARGS__)
 
 namespace coppice {

@@ -18,7 +18,9 @@ template <class... Args>
 struct Kernel<void(Args...)> {
   const KernelBitcode* file;
   std::string_view name;
-  bool has_pointers;  // some plain argument is or holds a pointer: such a kernel never runs for an inactive cell
+  // Never runs for an inactive cell, which others do whose results are then dropped: some plain argument is or holds a
+  // pointer, or it divides integers.
+  bool active_only;
 };
 
 }  // namespace coppice

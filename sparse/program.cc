@@ -100,7 +100,7 @@ void choose_tiles(const LaunchRequest& r, Binding& b) {
   // A pointer node's values are in its cells, not in rows of its container.
   const bool table = tree.has_neighbour_table(r.loop.node) && n.kind != NodeKind::kPointer;
   uint64_t tile_bytes = 0, blend_bytes = 0;
-  bool blend = n.kind == NodeKind::kBitmasked && !r.has_pointers;
+  bool blend = n.kind == NodeKind::kBitmasked && !r.active_only;
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     const HandleUse& h = r.handles[i];
     if (h.role == Role::kWrite) blend_bytes += device::align_up(n.num_cells * h.value_bytes, 64);

@@ -45,7 +45,7 @@ struct HandleUse {
 struct LaunchRequest {
   const KernelBitcode* file;
   std::string_view name;
-  bool has_pointers;
+  bool active_only;
   enum class Place { kCell, kBlock, kItem } place;
   int place_dims;
   Loop loop;
@@ -118,7 +118,7 @@ LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop
   static_assert(sizeof...(Arguments) + 1 == sizeof...(Parameters),
                 "a launch gives every kernel argument but the Cell, Block or Item, in order");
   LaunchRequest request;
-  request.file = kernel.file, request.name = kernel.name, request.has_pointers = kernel.has_pointers;
+  request.file = kernel.file, request.name = kernel.name, request.active_only = kernel.active_only;
   request.loop = loop;
   size_t at = 0;
   if constexpr (sizeof...(Arguments) + 1 == sizeof...(Parameters)) {

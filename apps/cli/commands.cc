@@ -232,7 +232,10 @@ int parse_and_dispatch(int argc, const char* const* argv, std::ostream& out, std
     return kExitUsage;
   }
   apply_log_level();
-  return dispatch(grammar, arguments, out, hooks, stop);
+  const int code = dispatch(grammar, arguments, out, hooks, stop);
+  out.flush();
+  if (!out) throw Error(ErrorCode::kIo, "cannot write to standard output");
+  return code;
 }
 
 }  // namespace

@@ -410,15 +410,15 @@ ParticleSnapshot SolverOf<D>::wait_snapshot() {
       s.velocity[id][k] = attribute(A::kVelocity + k)[i];
     }
     for (int k = 0; k < D * D; ++k) {
-      f.m[k] = s.deformation[i * D * D + static_cast<size_t>(k)] = attribute(A::kDeformation + k)[i];
-      s.affine[i * D * D + static_cast<size_t>(k)] = attribute(A::kAffine + k)[i];
+      f.m[k] = s.deformation[id * D * D + static_cast<size_t>(k)] = attribute(A::kDeformation + k)[i];
+      s.affine[id * D * D + static_cast<size_t>(k)] = attribute(A::kAffine + k)[i];
     }
     const auto e = static_cast<size_t>(attribute(A::kGroup)[i]);
-    s.emitter[i] = static_cast<uint8_t>(e);
-    s.mass[i] = groups_[e].mass;
-    s.material[i] = static_cast<uint8_t>(scene_.emitters[e].material_id);
-    s.material_scalar[i] = attribute(A::kScalar)[i];
-    s.volume_ratio[i] = groups_[e].kind == MaterialKind::kWater ? s.material_scalar[i] : determinant(f);
+    s.emitter[id] = static_cast<uint8_t>(e);
+    s.mass[id] = groups_[e].mass;
+    s.material[id] = static_cast<uint8_t>(scene_.emitters[e].material_id);
+    s.material_scalar[id] = attribute(A::kScalar)[i];
+    s.volume_ratio[id] = groups_[e].kind == MaterialKind::kWater ? s.material_scalar[id] : determinant(f);
   }
   return s;
 }

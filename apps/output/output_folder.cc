@@ -76,24 +76,29 @@ bool is_output_name(const std::string& name) {
          is_numbered(name, "density_", ".vdb") || name == "stats.csv" || name == "movie.mp4";
 }
 
-void prepare_output_folder(const std::string& folder, bool overwrite) {
+void check_output_folder(const std::string& folder, bool overwrite) {
   std::error_code status;
-  if (fs::exists(folder, status) && !fs::is_directory(folder, status)) {
-    throw Error(ErrorCode::kInvalidArgument, "the output folder is a file", {folder});
+  if (!fs::exists(folder, status)) return;
+  if (!fs::is_directory(folder, status)) {
+    throw Error(ErrorCode::kUsage, "the output folder is a file", {folder});
   }
+  const std::vector<fs::path> outputs = list_files(folder, /*temporaries=*/false);
+  if (outputs.empty() || overwrite) return;
+  throw Error(ErrorCode::kUsage,
+              fmt::format("the output folder holds {} file{} of an earlier run ({}{}); --overwrite replaces them",
+                          outputs.size(), outputs.size() > 1 ? "s" : "", outputs[0].filename().string(),
+                          outputs.size() > 1 ? ", ..." : ""),
+              {folder});
+}
+
+void prepare_output_folder(const std::string& folder, bool overwrite) {
+  check_output_folder(folder, overwrite);
+  std::error_code status;
   fs::create_directories(folder, status);
   if (status) throw_io_error("cannot create the output folder", folder, status.value());
-  const std::vector<fs::path> outputs = list_files(folder, /*temporaries=*/false);
-  if (!outputs.empty() && !overwrite) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        fmt::format("the output folder holds {} files of an earlier run ({}{}); --overwrite replaces them",
-                    outputs.size(), outputs[0].filename().string(), outputs.size() > 1 ? ", ..." : ""),
-        {folder});
-  }
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     throw_io_error("cannot write to the output folder", folder, errno);
-  remove_files(outputs);
+  remove_files(list_files(folder, /*temporaries=*/false));
   if (overwrite) remove_files(list_files(folder, /*temporaries=*/true));
 }
 

@@ -16,10 +16,13 @@ std::string movie_mp4_path(const std::string& folder);                     // mo
 // True for the base names above, with any number of digits.
 bool is_output_name(const std::string& file_name);
 
-// Creates `folder` (and its parents) or makes sure that it holds no earlier run's outputs. With `overwrite`
-// those are removed, with the temporaries of a run that was killed ("<output>.tmp.<...>"); nothing else is
-// touched, no subfolder either. Errors: kInvalidArgument when outputs are there and `overwrite` is off, or
-// `folder` is a file; kIo when it cannot be created, listed, emptied or written to.
+// Refuses a folder that cannot be taken, and touches nothing: called before long work is begun. Errors: kUsage when
+// `folder` is a file, or when an earlier run's outputs are in it and `overwrite` is off; kIo when it cannot be listed.
+void check_output_folder(const std::string& folder, bool overwrite);
+
+// Checks `folder`, then creates it (and its parents). With `overwrite` an earlier run's outputs are removed, with the
+// temporaries of a run that was killed ("<output>.tmp.<...>"); nothing else is touched, no subfolder either. Errors:
+// those of the check; kIo when it cannot be created, emptied or written to.
 void prepare_output_folder(const std::string& folder, bool overwrite);
 
 }  // namespace coppice

@@ -14,12 +14,12 @@ namespace coppice {
 
 class FrameWriter {
  public:
-  // Prepares the folder. Errors: kUsage when it has frames in it and `overwrite` is false, kIo.
+  // Prepares the folder. Errors: those of prepare_output_folder().
   FrameWriter(const scene::SceneConfig& scene, std::string folder, bool overwrite);
 
   // `milliseconds`: what the frame took to simulate.
   void write(mpm::Solver& solver, double milliseconds);
-  // The movie, when ffmpeg is there; a line says where things are.
+  // The movie, when ffmpeg is there.
   void finish();
 
  private:

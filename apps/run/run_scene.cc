@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "apps/mpm/solver.h"
+#include "apps/output/output_folder.h"
 #include "apps/output/progress.h"
 #include "apps/run/frame_writer.h"
 #include "core/log.h"
@@ -30,6 +31,8 @@ double now_ms() {
 
 cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop) {
   const scene::SceneConfig& scene = options.scene;
+  const std::string folder = options.output_folder.string();
+  if (scene.time.frames > 0) check_output_folder(folder, options.overwrite);
   IntrusivePtr<Device> device = Device::named(device_name(options.device));
   // Mistakes in the scene come before the output folder is touched.
   std::unique_ptr<mpm::Solver> solver = mpm::Solver::create(device, scene);
@@ -38,7 +41,7 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   solver->wait_ready();
   if (scene.time.frames == 0) return cli::RunOutcome::kFinished;
 
-  FrameWriter writer(scene, options.output_folder.string(), options.overwrite);
+  FrameWriter writer(scene, folder, options.overwrite);
   writer.write(*solver, 0.0);
   Progress progress(scene.time.frames, stderr_progress_output());
   double previous_dt_s = 0;
@@ -58,9 +61,10 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   progress.finish();
   writer.finish();
   if (solver->frame() < scene.time.frames) {
-    log_info("interrupted after frame {} of {}", solver->frame(), scene.time.frames);
+    log_info("interrupted after frame {} of {}; frames 0 to {} are in {}", solver->frame(), scene.time.frames, solver->frame(), folder);
     return cli::RunOutcome::kInterrupted;
   }
+  log_info("frames 0 to {} are in {}", solver->frame(), folder);
   return cli::RunOutcome::kFinished;
 }
 

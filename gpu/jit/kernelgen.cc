@@ -6,10 +6,13 @@
 // The header redeclares the structs that the kernel file itself defines and includes the headers that define the
 // others; it asserts clang's size and offsets of each against the host compiler's. A build-time tool; needs LLVM.
 #include <fmt/format.h>
+#include <llvm/ADT/SmallString.h>
 #include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Support/MemoryBuffer.h>
 
@@ -26,6 +29,13 @@ namespace {
 using llvm::DICompositeType;
 using llvm::DIDerivedType;
 using llvm::DIType;
+
+// clang names a file from the folder that it shares with the build, if any; only together with that it is one name.
+template <class Scope>
+std::string path_of(const Scope* scope) {
+  const std::string file = scope->getFilename().str();
+  return file.empty() || file[0] == '/' ? file : scope->getDirectory().str() + "/" + file;
+}
 
 struct Generator {
   std::string kernel_file;              // as clang saw it
@@ -55,6 +65,8 @@ struct Generator {
         case llvm::dwarf::DW_TAG_pointer_type: return name_of(base) + "*";
         case llvm::dwarf::DW_TAG_const_type: return "const " + name_of(base);
         case llvm::dwarf::DW_TAG_reference_type: return name_of(base) + "&";
+        case llvm::dwarf::DW_TAG_restrict_type: return name_of(base);
+        case llvm::dwarf::DW_TAG_volatile_type: return "volatile " + name_of(base);
         case llvm::dwarf::DW_TAG_typedef:
           declare(base);
           return name_of(base);
@@ -81,35 +93,76 @@ struct Generator {
     return fmt::format("  {} {}{};\n", name_of(type), member->getName().str(), suffix);
   }
 
-  // Makes a class type known to the header: defined in the kernel file -> redeclare; in a header -> include that.
+  // Makes a class or enumeration known to the header: defined in the kernel file -> redeclare; in a header -> include that.
   void declare(const DIType* type) {
     const auto* record = llvm::dyn_cast_or_null<DICompositeType>(type);
     if (record == nullptr || record->getTag() == llvm::dwarf::DW_TAG_array_type || !seen.insert(type).second) return;
-    const std::string file = record->getFilename().str();
+    for (const auto* parameter : record->getTemplateParams()) {
+      if (const auto* of_type = llvm::dyn_cast<llvm::DITemplateTypeParameter>(parameter)) name_of(of_type->getType());
+    }
+    const std::string file = path_of(record);
     const std::string name = scope_of(record->getScope()) + record->getName().str();
     const bool is_template = record->getName().contains('<');
     if (file != kernel_file) {
       if (file.find("sparse/device/") == std::string::npos && file.rfind("/usr/", 0) != 0) includes.insert(file);
     } else if (is_template || !scope_of(record->getScope()).empty()) {
-      throw std::runtime_error(fmt::format("{}:{}: argument type {} must be a plain struct at global scope, or be defined in a header",
-                                           file, record->getLine(), name));
+      refuse(record, name, "must be a plain struct at global scope");
+    } else if (record->getTag() == llvm::dwarf::DW_TAG_enumeration_type) {
+      redeclare_enumeration(record, name);
     } else {
-      std::string text = fmt::format("struct {} {{\n", name);
-      for (const auto* element : record->getElements()) {
-        const auto* member = llvm::dyn_cast<DIDerivedType>(element);
-        if (member == nullptr || member->getTag() != llvm::dwarf::DW_TAG_member || member->isStaticMember()) continue;
-        text += member_declaration(member);
-      }
-      structs.push_back(text + "};\n");
+      redeclare_struct(record, name);
     }
-    if (is_template) return;
-    assertions.push_back(fmt::format("static_assert(sizeof({0}) == {1}, \"{0} differs between clang and the host compiler\");\n",
-                                     name, record->getSizeInBits() / 8));
+    if (!is_template && record->getTag() != llvm::dwarf::DW_TAG_enumeration_type) assert_layout(record, name);
+  }
+
+ private:
+  [[noreturn]] void refuse(const DICompositeType* record, const std::string& name, const char* why) const {
+    throw std::runtime_error(fmt::format("{}:{}: argument type {} {}, or be defined in a header that the host includes, too",
+                                         path_of(record), record->getLine(), name, why));
+  }
+
+  static std::vector<const DIDerivedType*> data_members(const DICompositeType* record) {
+    std::vector<const DIDerivedType*> members;
     for (const auto* element : record->getElements()) {
       const auto* member = llvm::dyn_cast<DIDerivedType>(element);
-      if (member == nullptr || member->getTag() != llvm::dwarf::DW_TAG_member || member->isStaticMember()) continue;
+      if (member != nullptr && member->getTag() == llvm::dwarf::DW_TAG_member && !member->isStaticMember()) members.push_back(member);
+    }
+    return members;
+  }
+
+  void redeclare_struct(const DICompositeType* record, const std::string& name) {
+    if (record->getTag() == llvm::dwarf::DW_TAG_union_type) refuse(record, name, "must be no union");
+    for (const auto* element : record->getElements()) {
+      const auto* part = llvm::dyn_cast<DIDerivedType>(element);
+      if (part == nullptr) continue;
+      if (part->getTag() == llvm::dwarf::DW_TAG_inheritance) refuse(record, name, "must have no base class");
+      if (part->isBitField()) refuse(record, name, "must have no bit-fields");
+      if (part->getTag() == llvm::dwarf::DW_TAG_member && part->getName().empty()) refuse(record, name, "must have no unnamed members");
+    }
+    const std::string alignment = record->getAlignInBytes() > 0 ? fmt::format("alignas({}) ", record->getAlignInBytes()) : "";
+    std::string text = fmt::format("struct {}{} {{\n", alignment, name);
+    for (const auto* member : data_members(record)) text += member_declaration(member);
+    structs.push_back(text + "};\n");
+  }
+
+  void redeclare_enumeration(const DICompositeType* record, const std::string& name) {
+    const bool scoped = (record->getFlags() & llvm::DINode::FlagEnumClass) != 0;
+    std::string text = fmt::format("enum {}{} : {} {{\n", scoped ? "class " : "", name, name_of(record->getBaseType()));
+    for (const auto* element : record->getElements()) {
+      const auto* value = llvm::cast<llvm::DIEnumerator>(element);
+      llvm::SmallString<24> number;
+      value->getValue().toString(number, 10, !value->isUnsigned());
+      text += fmt::format("  {} = {},\n", value->getName().str(), number.str().str());
+    }
+    structs.push_back(text + "};\n");
+  }
+
+  void assert_layout(const DICompositeType* record, const std::string& name) {
+    assertions.push_back(fmt::format("static_assert(sizeof({0}) == {1}, \"{0} differs between clang and the host compiler\");\n",
+                                     name, record->getSizeInBits() / 8));
+    for (const auto* member : data_members(record)) {
       if (member->getFlags() & (llvm::DINode::FlagPrivate | llvm::DINode::FlagProtected)) continue;
-      if (member->getName().empty()) continue;
+      if (member->getName().empty() || member->isBitField()) continue;
       assertions.push_back(fmt::format("static_assert(offsetof({}, {}) == {});\n", name, member->getName().str(),
                                        member->getOffsetInBits() / 8));
     }
@@ -119,7 +172,8 @@ struct Generator {
 struct KernelDeclaration {
   std::string name;
   std::string arguments;  // C++ types
-  bool has_pointers = false;
+  bool active_only = false;  // as in coppice::Kernel
+  uint32_t layout = 0;       // device::argument_layout as clang has it
 };
 
 // Handles name fields, not memory; every other pointer may be written through.
@@ -141,13 +195,30 @@ bool holds_pointer(const DIType* type, int depth = 0) {
   return false;
 }
 
+// Dividing integers is the one computation that traps on the zeros of inactive cells. Divisors that are constants in the
+// source are constants here; the handles' own code divides by extents only.
+bool divides_integers(const llvm::Function& f, std::set<const llvm::Function*>& visited) {
+  if (!visited.insert(&f).second) return false;
+  const llvm::DISubprogram* program = f.getSubprogram();
+  if (program != nullptr && program->getFilename().contains("sparse/device/")) return false;
+  for (const llvm::Instruction& i : llvm::instructions(f)) {
+    const unsigned code = i.getOpcode();
+    const bool divides = code == llvm::Instruction::SDiv || code == llvm::Instruction::UDiv || code == llvm::Instruction::SRem || code == llvm::Instruction::URem;
+    if (divides && !llvm::isa<llvm::ConstantInt>(i.getOperand(1))) return true;
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    if (call != nullptr && call->getCalledFunction() != nullptr && divides_integers(*call->getCalledFunction(), visited)) return true;
+  }
+  return false;
+}
+
 std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, Generator& generator) {
   static constexpr std::string_view kPrefix = "coppice_kernel_";
-  std::map<std::string, const llvm::DISubprogram*> bodies;
+  std::map<std::string, const llvm::Function*> bodies;
   for (const llvm::Function& f : module) {
-    if (const llvm::DISubprogram* program = f.getSubprogram()) {
-      if (bodies.find(program->getName().str()) == bodies.end()) bodies[program->getName().str()] = program;
-    }
+    // Member functions of the same name, and other headers' functions, are not it.
+    const llvm::DISubprogram* program = f.getSubprogram();
+    if (program == nullptr || path_of(program) != generator.kernel_file || llvm::isa_and_nonnull<DIType>(program->getScope())) continue;
+    bodies.emplace(program->getName().str(), &f);
   }
   std::vector<KernelDeclaration> kernels;
   for (const llvm::Function& f : module) {
@@ -156,15 +227,17 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, Generato
     const std::string name = symbol.substr(kPrefix.size());
     const auto found = bodies.find(name);
     if (found == bodies.end()) throw std::runtime_error("kernel " + name + " has no debug information");
-    generator.kernel_file = found->second->getFilename().str();
     std::string arguments;
-    const auto types = found->second->getType()->getTypeArray();
-    bool has_pointers = false;
+    const auto types = found->second->getSubprogram()->getType()->getTypeArray();
+    std::set<const llvm::Function*> visited;
+    bool active_only = divides_integers(*found->second, visited);
     for (unsigned i = 1; i < types.size(); ++i) {
       arguments += (i > 1 ? ", " : "") + generator.name_of(types[i]);
-      has_pointers |= holds_pointer(types[i]);
+      active_only |= holds_pointer(types[i]);
     }
-    kernels.push_back({name, arguments, has_pointers});
+    const llvm::GlobalVariable* layout = module.getNamedGlobal("coppice_layout_" + name);
+    if (layout == nullptr || !layout->hasInitializer()) throw std::runtime_error("kernel " + name + " was not defined by COPPICE_KERNEL");
+    kernels.push_back({name, arguments, active_only, static_cast<uint32_t>(llvm::cast<llvm::ConstantInt>(layout->getInitializer())->getZExtValue())});
   }
   if (kernels.empty()) throw std::runtime_error("no COPPICE_KERNEL in this file");
   return kernels;
@@ -182,7 +255,9 @@ void write_header(const std::string& path, const std::string& name, const Genera
   out << "\nextern const coppice::KernelBitcode " << name << "_kernels;\n";
   for (const KernelDeclaration& k : kernels) {
     out << fmt::format("inline constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}}};\n", k.arguments, k.name,
-                       name, k.name, k.has_pointers);
+                       name, k.name, k.active_only);
+    out << fmt::format("static_assert(coppice::device::argument_layout<{}>() == {}u, \"kernel {}: clang and the host compiler align its arguments differently\");\n",
+                       k.arguments, k.layout, k.name);
   }
 }
 
@@ -211,7 +286,7 @@ int run(int argc, char** argv) {
   if (!module) throw std::runtime_error(std::string(argv[1]) + ": " + llvm::toString(module.takeError()));
   Generator generator;
   // The file's own name must be known before the first type is looked at.
-  for (const llvm::DICompileUnit* unit : (*module)->debug_compile_units()) generator.kernel_file = unit->getFilename().str();
+  for (const llvm::DICompileUnit* unit : (*module)->debug_compile_units()) generator.kernel_file = path_of(unit);
   const auto kernels = find_kernels(**module, generator);
   write_header(argv[4], argv[3], generator, kernels);
   write_source(argv[5], argv[4], argv[3], generator.kernel_file, argv[2]);

@@ -83,6 +83,21 @@ constexpr size_t packed_bytes() {
   return at;
 }
 
+// A fingerprint of where every argument lies, compared between clang (for the device) and the host compiler.
+template <class... Args>
+constexpr uint32_t argument_layout() {
+  uint32_t hash = 2166136261u;  // FNV-1a
+  size_t at = 0;
+  auto mix = [&](size_t value) { hash = (hash ^ static_cast<uint32_t>(value)) * 16777619u; };
+  auto add = [&]<class T>(std::type_identity<T>) {
+    if constexpr (is_place_argument<T>) return;
+    else if constexpr (is_handle_argument<T>) { mix(handle_count<T>()); }
+    else { at = align_up(at, alignof(T)), mix(at), mix(sizeof(T)), at += sizeof(T); }
+  };
+  (add(std::type_identity<Args>{}), ...);
+  return hash;
+}
+
 // Handles among Args, all structs opened.
 template <class... Args>
 constexpr uint32_t total_handles() {

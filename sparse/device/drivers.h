@@ -285,6 +285,7 @@ struct Runner<kKernel, void (*)(Args...)> {
   static_assert(total_handles<std::remove_cvref_t<Args>...>() <= kMaxBindings, "a kernel has at most 24 field handles");
   static_assert(packed_bytes<std::remove_cvref_t<Args>...>() <= kLaunchArgumentBytes,
                 "a kernel's plain arguments take at most 384 bytes; put the rest into a buffer");
+  static constexpr uint32_t kArgumentLayout = argument_layout<std::remove_cvref_t<Args>...>();
 
   static COPPICE_INLINE void run(const LaunchBlock* block, uint64_t begin, uint64_t end) {
     using Place = typename LoopPlace<std::remove_cvref_t<Args>...>::Type;

@@ -145,11 +145,11 @@ TEST_F(Cli, PointsAtAMistakeInTheScene) {
 
 TEST_F(Cli, NamesABadOverride) {
   EXPECT_EQ(run({"run", "snow_3d", "--set", "time.frames=-1"}), kExitUsage);
-  EXPECT_EQ(err_, "coppice: error: --set time.frames=-1: 'time.frames' is -1; allowed is 1 to 100000\n");
+  EXPECT_EQ(err_, "coppice: error: --set time.frames=-1: 'time.frames' is -1; allowed is 0 to 100000\n");
   EXPECT_EQ(run({"run", "snow_3d", "--set", "time.frames"}), kExitUsage);
   EXPECT_EQ(err_, "coppice: error: --set time.frames: expected KEY.PATH=VALUE\n");
-  EXPECT_EQ(run({"run", "snow_3d", "--frames", "0"}), kExitUsage);
-  EXPECT_EQ(err_, "coppice: error: --frames 0: 'time.frames' is 0; allowed is 1 to 100000\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--frames", "100001"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: --frames 100001: 'time.frames' is 100001; allowed is 0 to 100000\n");
 }
 
 TEST_F(Cli, RefusesBadFlags) {

@@ -41,7 +41,7 @@ TEST(OutputFolder, IsRefusedWhenItHoldsFrames) {
   const TemporaryFolder folder;
   write_text(frame_png_path(folder.path(), 1), "x");
   write_text(frame_png_path(folder.path(), 0), "x");
-  expect_error(ErrorCode::kInvalidArgument,
+  expect_error(ErrorCode::kUsage,
                {folder.path(), "holds 2 files of an earlier run (frame_0000.png, ...)", "--overwrite"},
                [&] { prepare_output_folder(folder.path(), false); });
   EXPECT_EQ(names_in(folder.path()).size(), 2u);
@@ -79,7 +79,7 @@ TEST(OutputFolder, RemovesALinkAndNotWhatItPointsTo) {
 TEST(OutputFolder, IsRefusedWhenItIsAFileOrLiesInOne) {
   const TemporaryFolder folder;
   write_text(folder / "file", "x");
-  expect_error(ErrorCode::kInvalidArgument, {"file", "the output folder is a file"},
+  expect_error(ErrorCode::kUsage, {"file", "the output folder is a file"},
                [&] { prepare_output_folder(folder / "file", true); });
   expect_error(ErrorCode::kIo, {"file/out", "cannot create the output folder", "Not a directory"},
                [&] { prepare_output_folder(folder / "file/out", false); });

@@ -22,8 +22,10 @@ int guarded(char* error, size_t error_bytes, Body body) {
     body();
     return 0;
   } catch (const std::exception& e) {
-    const char* reason = errno == ENOSPC ? "disk full: " : "";
-    std::snprintf(error, error_bytes, "%s%s", reason, e.what());
+    // OpenVDB tells of a full disk by what it then fails to do; errno knows better.
+    const int reason = errno;
+    const bool is_full = reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
+    std::snprintf(error, error_bytes, "%s", is_full ? std::strerror(reason) : e.what());
   } catch (...) {
     std::snprintf(error, error_bytes, "unknown error in OpenVDB");
   }

@@ -1,0 +1,205 @@
+// The real program, headless, from a scene file to the files it writes.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "apps/cli/system_info.h"
+#include "tests/apps/run_outputs.h"
+#include "tests/apps/run_program.h"
+
+namespace coppice {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Run : public testing::Test {
+ protected:
+  void SetUp() override { write_text(scene_, tiny_scene()); }
+
+  TemporaryFolder folder_;
+  std::string scene_ = folder_ / "tiny.toml";
+  std::string out_ = folder_ / "out";
+};
+
+TEST_F(Run, WritesEveryKindOfOutput) {
+  const ProgramResult result = run_program({"run", scene_, "-o", out_});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+  expect_whole_files(out_);
+
+  const std::vector<std::vector<double>> rows = read_rows(out_);
+  ASSERT_EQ(rows.size(), 4u);
+  for (size_t frame = 0; frame < rows.size(); ++frame) {
+    EXPECT_EQ(rows[frame][0], static_cast<double>(frame));
+    const ParticleTable particles = read_particles_ply(particles_ply_path(out_, static_cast<int64_t>(frame)));
+    EXPECT_EQ(static_cast<double>(particles.n_particles), rows[frame][2]);
+    EXPECT_GT(particles.n_particles, 100);
+    for (const float x : particles.floats("position")) EXPECT_TRUE(x >= 0 && x <= 1) << x;
+  }
+  // Free fall from rest: momentum is mass g t, to the float accuracy of a few hundred sums.
+  EXPECT_NEAR(rows[3][8], -rows[3][6] * 9.81 * rows[3][1], 1e-4 * rows[3][6]);
+}
+
+TEST_F(Run, DrawsPicturesThatShowSomething) {
+  const ProgramResult result = run_program({"run", scene_, "-o", out_});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  if (result.err_has("no pictures")) GTEST_SKIP() << "this machine has no OpenGL";
+  for (int64_t frame = 0; frame <= 3; ++frame) {
+    const render::Image image = render::read_png(frame_png_path(out_, frame));
+    EXPECT_EQ(image.width(), 160);
+    EXPECT_EQ(image.height(), 120);
+    EXPECT_GT(count_colors(image), 50u) << "frame " << frame;
+  }
+}
+
+TEST_F(Run, WritesTheDensityAsAVolume) {
+  const VdbWriter volumes;
+  if (!volumes.is_available()) GTEST_SKIP() << volumes.why_not();
+  const ProgramResult result = run_program({"run", scene_, "-o", out_});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<std::vector<double>> rows = read_rows(out_);
+  ASSERT_EQ(rows.size(), 4u);
+  for (int64_t frame = 1; frame <= 3; ++frame) {
+    const VdbSummary s = volumes.read_summary(density_vdb_path(out_, frame), "density");
+    const double mass = s.sum * s.voxel_size[0] * s.voxel_size[1] * s.voxel_size[2];
+    EXPECT_NEAR(mass, rows[static_cast<size_t>(frame)][6], 1e-4 * mass);
+  }
+}
+
+TEST_F(Run, MakesAMovieWhereFfmpegIs) {
+  const bool has_ffmpeg = cli::find_program("ffmpeg").has_value();
+  const ProgramResult result = run_program({"run", scene_, "-o", out_, "--set", "output.mp4=true"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  expect_whole_files(out_);
+  if (result.err_has("no pictures")) GTEST_SKIP() << "this machine has no OpenGL";
+  EXPECT_EQ(fs::exists(movie_mp4_path(out_)), has_ffmpeg) << result.err;
+  if (has_ffmpeg) EXPECT_EQ(read_text(movie_mp4_path(out_)).substr(4, 4), "ftyp");
+}
+
+TEST_F(Run, SaysWhatItDoesAndWhereThingsAre) {
+  const ProgramResult result = run_program({"run", scene_, "-o", out_});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(result.err_has("time step ")) << result.err;
+  EXPECT_TRUE(result.err_has(" bound")) << result.err;
+  EXPECT_TRUE(result.err_has("frame 3/3 (100%)")) << result.err;
+  EXPECT_EQ(result.err_lines().back(), "frames 0 to 3 are in " + out_);
+  EXPECT_EQ(result.err.find('\r'), std::string::npos) << "the bar is for terminals";
+}
+
+TEST_F(Run, WithNoFramesCompilesAndWritesNothing) {
+  const ProgramResult result = run_program({"run", scene_, "-o", out_, "--frames", "0"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(result.err_has("kernels: ")) << result.err;
+  EXPECT_FALSE(fs::exists(out_));
+}
+
+TEST_F(Run, TakesKernelsOfAnEarlierRunFromTheCache) {
+  const ProgramOptions own_cache{.environment = {{"COPPICE_CACHE_DIR", folder_ / "cache"}}};
+  const ProgramResult first = run_program({"run", scene_, "--frames", "0"}, own_cache);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_TRUE(first.err_has("kernels: compiling; the result is kept in " + (folder_ / "cache"))) << first.err;
+  EXPECT_TRUE(first.err_has(", 0 from the cache")) << first.err;
+  const ProgramResult second = run_program({"run", scene_, "--frames", "0"}, own_cache);
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_TRUE(second.err_has(" from the cache in ")) << second.err;
+  EXPECT_FALSE(second.err_has("compil")) << second.err;
+
+  const ProgramResult shown = run_program({"cache"}, own_cache);
+  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_TRUE(shown.out.starts_with((folder_ / "cache") + " (")) << shown.out;
+  EXPECT_EQ(shown.out.find("(0 kernels"), std::string::npos) << shown.out;
+  EXPECT_EQ(run_program({"cache", "--clear"}, own_cache).out, "cleared " + shown.out);
+  EXPECT_EQ(run_program({"cache"}, own_cache).out, (folder_ / "cache") + " (0 kernels, 0 B)\n");
+  const ProgramResult third = run_program({"run", scene_, "--frames", "0"}, own_cache);
+  EXPECT_TRUE(third.err_has(", 0 from the cache")) << third.err;
+}
+
+TEST_F(Run, GivesTheSameParticlesForTheSameSeed) {
+  const std::string other = folder_ / "other", unlike = folder_ / "unlike";
+  ASSERT_EQ(run_program({"run", scene_, "-o", out_}).exit_code, 0);
+  ASSERT_EQ(run_program({"run", scene_, "-o", other}).exit_code, 0);
+  ASSERT_EQ(run_program({"run", scene_, "-o", unlike, "--set", "seed=8"}).exit_code, 0);
+  EXPECT_TRUE(read_text(particles_ply_path(out_, 3)) == read_text(particles_ply_path(other, 3)));
+  EXPECT_FALSE(read_text(particles_ply_path(out_, 3)) == read_text(particles_ply_path(unlike, 3)));
+}
+
+// Snow that breaks on the floor: contact, plasticity and sorting, not only free fall.
+TEST_F(Run, GivesTheSameParticlesOnOneThread) {
+  if (!cli::find_program("taskset")) GTEST_SKIP() << "no taskset to take threads away";
+  const std::vector<std::string> fall = {"--set", "emitter.0.center=[0.5, 0.2, 0.5]", "--set",
+                                         "emitter.0.velocity=[0.5, -4, 0]", "--set", "grid.resolution=32"};
+  std::vector<std::string> all{"run", scene_, "-o", out_}, one{"run", scene_, "-o", folder_ / "one"};
+  all.insert(all.end(), fall.begin(), fall.end());
+  one.insert(one.end(), fall.begin(), fall.end());
+  ASSERT_EQ(run_program(all).exit_code, 0);
+  const ProgramResult single = run_program(one, {.prefix = {"taskset", "-c", "0"}});
+  ASSERT_EQ(single.exit_code, 0) << single.err;
+  EXPECT_TRUE(read_text(particles_ply_path(out_, 3)) == read_text(particles_ply_path(folder_ / "one", 3)));
+}
+
+TEST_F(Run, ReplacesAnEarlierRunWhenAskedTo) {
+  ASSERT_EQ(run_program({"run", scene_, "-o", out_}).exit_code, 0);
+  write_text(out_ + "/frame_0009.png.tmp.1.0", "what a killed run left");
+  const ProgramResult result = run_program({"run", scene_, "-o", out_, "--overwrite", "--frames", "1"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(read_rows(out_).size(), 2u);
+  EXPECT_EQ(count_names(out_, ".ply"), 2);
+  expect_whole_files(out_);
+}
+
+TEST_F(Run, SimulatesAShippedSceneByName) {
+  const ProgramResult result = run_program({"run", "snow_2d", "-o", out_, "--frames", "1", "--set", "output.width=160",
+                                            "--set", "output.height=120", "--set", "grid.resolution=32"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(read_rows(out_).size(), 2u);
+  expect_whole_files(out_);
+}
+
+class RealMesh : public Run, public testing::WithParamInterface<const char*> {};
+
+TEST_P(RealMesh, BecomesParticles) {
+  if (data_folder().empty()) GTEST_SKIP() << "no scanned meshes; COPPICE_DATA_DIR can name their folder";
+  const std::string mesh = fs::absolute(data_folder() + "/meshes/" + GetParam()).lexically_normal();
+  if (!fs::exists(mesh)) GTEST_SKIP() << "no " << mesh;
+  write_text(scene_, tiny_scene("shape = \"mesh\"\nmesh = \"" + mesh +
+                                "\"\nfit = 0.7\ntranslate = [0.5, 0.5, 0.5]\nmaterial = \"jelly\"\n"));
+  const ProgramResult result = run_program({"run", scene_, "-o", out_, "--frames", "1", "--set", "grid.resolution=32"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  expect_whole_files(out_);
+  const std::vector<std::vector<double>> rows = read_rows(out_);
+  ASSERT_EQ(rows.size(), 2u);
+  // An animal fills between a tenth and two thirds of the cube around it; a cell has 8 particles.
+  const double cube = 8 * std::pow(0.7 * 32, 3);
+  EXPECT_GT(rows[0][2], 0.1 * cube);
+  EXPECT_LT(rows[0][2], 0.67 * cube);
+  // The scan of the bunny has holes, spot has none: one is reported, and `strict` refuses it.
+  const ProgramResult strict = run_program({"run", scene_, "--frames", "0", "--set", "emitter.0.strict=true"});
+  if (std::string(GetParam()) == "stanford-bunny.obj") {
+    EXPECT_TRUE(result.err_has("open edges")) << result.err;
+    expect_refused(strict, 1, {scene_ + ":", "open edges"});
+  } else {
+    EXPECT_FALSE(result.err_has("open edges")) << result.err;
+    EXPECT_EQ(strict.exit_code, 0) << strict.err;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Scans, RealMesh, testing::Values("stanford-bunny.obj", "spot.obj"),
+                         [](const auto& info) { return info.index == 0 ? "Bunny" : "Spot"; });
+
+TEST(Program, ListsScenesAndTellsWhatItCanDo) {
+  const ProgramResult scenes = run_program({"list"});
+  EXPECT_EQ(scenes.exit_code, 0);
+  EXPECT_EQ(scenes.err, "");
+  EXPECT_NE(scenes.out.find("snow_3d   3-D"), std::string::npos) << scenes.out;
+  const ProgramResult info = run_program({"info"});
+  EXPECT_EQ(info.exit_code, 0);
+  EXPECT_EQ(info.err, "");
+  for (const char* name : {"version ", "CPU ", "LLVM ", "OpenGL ", "OpenVDB plugin ", "devices ", "kernel cache "}) {
+    const size_t first = ("\n" + info.out).find(std::string("\n") + name);
+    EXPECT_NE(first, std::string::npos) << name << " in\n" << info.out;
+    EXPECT_EQ(("\n" + info.out).find(std::string("\n") + name, first + 1), std::string::npos) << name << " twice";
+  }
+}
+
+}  // namespace
+}  // namespace coppice

@@ -1,0 +1,193 @@
+// What the real program does with bad input, a full disk and Ctrl-C: one clear line, the right exit code, no half file.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "apps/cli/system_info.h"
+#include "tests/apps/run_outputs.h"
+#include "tests/apps/run_program.h"
+
+namespace coppice {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BadInput : public testing::Test {
+ protected:
+  void SetUp() override { write_text(scene_, tiny_scene()); }
+
+  ProgramResult run_with(const std::vector<std::string>& more) {
+    std::vector<std::string> words{"run", scene_, "-o", out_};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words);
+  }
+  // The run is refused, and before it has made its folder.
+  void expect_untouched(const ProgramResult& result, int code, const std::vector<std::string>& parts) {
+    expect_refused(result, code, parts);
+    EXPECT_FALSE(fs::exists(out_));
+  }
+  ProgramResult run_mesh(const std::string& text) {
+    write_text(folder_ / "mesh.ply", text);
+    write_text(scene_, tiny_scene("shape = \"mesh\"\nmesh = \"mesh.ply\"\nfit = 0.3\ntranslate = [0.5, 0.5, 0.5]\n"
+                                  "material = \"snow\"\n"));
+    return run_with({});
+  }
+
+  TemporaryFolder folder_;
+  std::string scene_ = folder_ / "tiny.toml";
+  std::string out_ = folder_ / "out";
+};
+
+// A tetrahedron whose second vertex and number of faces are the test's.
+std::string tetrahedron(const std::string& second_vertex, int n_faces_promised) {
+  return "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n"
+         "element face " + std::to_string(n_faces_promised) +
+         "\nproperty list uchar int vertex_indices\nend_header\n0 0 0\n" + second_vertex +
+         "\n0 1 0\n0 0 1\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n";
+}
+
+TEST_F(BadInput, RefusesAMissingMesh) {
+  write_text(scene_, tiny_scene("shape = \"mesh\"\nmesh = \"nowhere.obj\"\nfit = 0.3\nmaterial = \"snow\"\n"));
+  expect_untouched(run_with({}), 1, {scene_ + ":14:1: ", "nowhere.obj: no such mesh file"});
+}
+
+TEST_F(BadInput, RefusesATruncatedMesh) {
+  ASSERT_EQ(run_mesh(tetrahedron("1 0 0", 4)).exit_code, 0);
+  fs::remove_all(out_);
+  expect_untouched(run_mesh(tetrahedron("1 0 0", 5)), 1, {scene_ + ":14:1: ", "mesh.ply:", "the file ends in face 4 of 5"});
+}
+
+TEST_F(BadInput, RefusesVerticesThatAreNotFinite) {
+  expect_untouched(run_mesh(tetrahedron("1 nan 0", 4)), 1, {scene_ + ":14:1: ", "mesh.ply:", "vertex 1 is not finite"});
+  expect_untouched(run_mesh(tetrahedron("inf 0 0", 4)), 1, {"vertex 1 is not finite"});
+}
+
+TEST_F(BadInput, RefusesAnEmptyScene) {
+  write_text(scene_, "");
+  expect_untouched(run_with({}), 2, {scene_ + ": the scene is empty"});
+  write_text(scene_, tiny_scene());
+  expect_untouched(run_with({"--set", "emitter.0.radius=0.001"}), 1, {scene_ + ":13:1: ", "yields no particles"});
+}
+
+TEST_F(BadInput, RefusesParticlesOutsideTheDomain) {
+  expect_untouched(run_with({"--set", "emitter.0.center=[0.5, 0.95, 0.5]"}), 1,
+                   {scene_ + ":13:1: ", "particles are outside the domain", "(0, 0, 0) to (1, 1, 1)"});
+}
+
+TEST_F(BadInput, RefusesUnknownKeysAndBadValues) {
+  write_text(scene_, tiny_scene("", "[tmie]\nframes = 2\n"));
+  expect_untouched(run_with({}), 2, {scene_ + ":18:1: unknown key 'tmie'; did you mean 'time'?"});
+  write_text(scene_, tiny_scene());
+  expect_untouched(run_with({"--set", "time.frmaes=2"}), 2, {"--set time.frmaes=2: unknown key", "'time.frames'?"});
+  expect_untouched(run_with({"--set", "time.frames=\"many\""}), 2, {"must be an integer"});
+  expect_untouched(run_with({"--set", "time.frames"}), 2, {"expected KEY.PATH=VALUE"});
+  expect_untouched(run_with({"--set", "time.cfl=nan"}), 2, {"time.cfl"});
+  expect_untouched(run_with({"--device", "gpu"}), 2, {"--device: gpu not in {auto,cpu,cuda}"});
+}
+
+TEST_F(BadInput, RefusesADeviceThatIsNotThere) {
+  const ProgramResult result = run_with({"--device", "cuda", "--frames", "1"});
+  if (result.exit_code == 0) GTEST_SKIP() << "there is a CUDA device";
+  expect_untouched(result, 1, {"device cuda: ", "--device cpu"});
+}
+
+// A stirrer whose far end would move at 1e12 m/s: within one step the jelly's deformation overflows.
+TEST_F(BadInput, StopsWhenTheMotionBlowsUp) {
+  write_text(scene_, tiny_scene("shape = \"sphere\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.2\nmaterial = \"jelly\"\n",
+                                "[[collider]]\nshape = \"box\"\ncenter = [-9e5, 0.5, 0.5]\nhalf_size = [900000.5, 0.05, 0.3]\n"
+                                "angular_velocity_rad_s = [0, 0, 1e6]\nboundary = \"stick\"\n"));
+  const ProgramResult result = run_with({});
+  expect_refused(result, 1, {"frame 1: velocities stopped being finite", "lower time.cfl", "time.max_dt_s"});
+  // The frame before it is there, with its row; the one that broke has left nothing.
+  expect_whole_files(out_);
+  EXPECT_EQ(read_rows(out_).size(), 1u);
+  EXPECT_EQ(count_names(out_, ".ply"), 1);
+}
+
+TEST_F(BadInput, RefusesAFolderWithFramesInIt) {
+  ASSERT_EQ(run_with({"--frames", "1"}).exit_code, 0);
+  const std::vector<std::string> before = names_in(out_);
+  const std::string first = read_text(particles_ply_path(out_, 0));
+  const ProgramResult result = run_with({"--set", "seed=99"});
+  expect_refused(result, 2, {out_ + ": the output folder holds ", " of an earlier run", "--overwrite replaces them"});
+  EXPECT_EQ(result.err_lines().size(), 1u) << "refused before any work: " << result.err;
+  EXPECT_EQ(names_in(out_), before);
+  EXPECT_TRUE(read_text(particles_ply_path(out_, 0)) == first);
+}
+
+TEST_F(BadInput, RefusesAnOutputFolderThatIsAFile) {
+  write_text(out_, "mine");
+  expect_refused(run_with({"--overwrite"}), 2, {out_ + ": the output folder is a file"});
+  EXPECT_EQ(read_text(out_), "mine");
+}
+
+TEST_F(BadInput, SaysWhenItsListingCannotBeWritten) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  const ProgramResult result = run_program({"list"}, {.prefix = {"sh", "-c", "exec \"$@\" >/dev/full", "sh"}});
+  expect_refused(result, 1, {"cannot write to standard output"});
+}
+
+// No file may grow above 4 KiB, which the first frame's particles do.
+TEST_F(BadInput, SaysWhichFileCouldNotGrow) {
+  ASSERT_EQ(run_with({"--frames", "0"}).exit_code, 0);  // fills the kernel cache
+  const ProgramOptions limited{.prefix = {"sh", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh"}};
+  expect_refused(run_program({"run", scene_, "-o", out_}, limited), 1, {"particles_0000.ply cannot be written: File too large"});
+  expect_whole_files(out_);
+  EXPECT_EQ(read_rows(out_).size(), 0u);
+}
+
+class FullDisk : public BadInput, public testing::WithParamInterface<int> {};
+
+// A file system of so many KiB in a namespace of the child's own, copied out before it vanishes.
+TEST_P(FullDisk, EndsTheRunAndLeavesWholeFrames) {
+  const std::string disk = folder_ / "disk";
+  fs::create_directory(disk);
+  const std::string mount = "mount -t tmpfs -o size=" + std::to_string(GetParam()) + "k none " + disk;
+  if (!cli::find_program("unshare") ||
+      run_program({}, {.prefix = {"unshare", "-rm", "sh", "-c", mount, "sh"}}).exit_code != 0) {
+    GTEST_SKIP() << "this machine lets nobody mount a small file system";
+  }
+  ASSERT_EQ(run_with({"--frames", "0"}).exit_code, 0);  // fills the kernel cache
+  const std::string script = mount + " && { \"$@\"; code=$?; cp -r " + disk + "/out " + out_ + "; exit $code; }";
+  const ProgramResult result =
+      run_program({"run", scene_, "-o", disk + "/out", "--frames", "9"}, {.prefix = {"unshare", "-rm", "sh", "-c", script, "sh"}});
+  expect_refused(result, 1, {"No space left on device", disk + "/out/"});
+  expect_whole_files(out_);
+  const auto n_rows = static_cast<int64_t>(read_rows(out_).size());
+  EXPECT_LT(n_rows, 10);
+  EXPECT_GE(count_names(out_, ".ply"), n_rows);  // a frame that has a row has its files
+  EXPECT_LE(count_names(out_, ".ply"), n_rows + 1);
+}
+
+// From a disk for half a frame to one for a few, so that every kind of file meets its end.
+INSTANTIATE_TEST_SUITE_P(OfKiB, FullDisk, testing::Values(4, 20, 36, 44, 52, 60, 68, 76, 84, 100, 140), testing::PrintToStringParamName());
+
+class Stopped : public BadInput, public testing::WithParamInterface<int> {};
+
+TEST_P(Stopped, FinishesItsFrameAndLeavesWholeFiles) {
+  bool is_sent = false;
+  ProgramOptions options;
+  options.on_stderr = [&](pid_t child, const std::string& err) {
+    if (is_sent || err.find("frame 1/") == std::string::npos) return;
+    is_sent = true;
+    ::kill(child, GetParam());
+  };
+  const ProgramResult result = run_program({"run", scene_, "-o", out_, "--frames", "100000"}, options);
+  ASSERT_TRUE(is_sent) << result.err;
+  EXPECT_EQ(result.exit_code, 130) << "signal " << result.signal << "\n" << result.err;
+  EXPECT_EQ(result.out, "");
+  const std::vector<std::vector<double>> rows = read_rows(out_);
+  ASSERT_GE(rows.size(), 2u);
+  const std::string last = std::to_string(rows.size() - 1);
+  EXPECT_EQ(result.err_lines().back(), "interrupted after frame " + last + " of 100000; frames 0 to " + last + " are in " + out_);
+  EXPECT_EQ(count_names(out_, ".ply"), static_cast<int64_t>(rows.size()));
+  if (!result.err_has("no pictures")) EXPECT_EQ(count_names(out_, ".png"), static_cast<int64_t>(rows.size()));
+  expect_whole_files(out_);
+}
+
+INSTANTIATE_TEST_SUITE_P(By, Stopped, testing::Values(SIGINT, SIGTERM),
+                         [](const auto& info) { return info.param == SIGINT ? "CtrlC" : "Termination"; });
+
+}  // namespace
+}  // namespace coppice
