@@ -23,6 +23,7 @@ namespace coppice::mpm {
 namespace {
 
 constexpr int kStepsPerBatch = 32;  // steps that are queued between two looks at the step control
+constexpr double kMostSteps = 1e9;  // per frame; more would take weeks
 
 // The kernels of one dimension under common names.
 template <int D>
@@ -302,6 +303,11 @@ void SolverOf<D>::choose_dt(double remaining_s) {
   // The steps before were rounded to float: without the tolerance, that would cost a step at the end of most frames.
   const double steps = std::ceil(remaining_s / most * (1 - 1e-6));
   const double dt = remaining_s / std::max(steps, 1.0);
+  if (!(steps < kMostSteps)) {
+    throw Error(ErrorCode::kNumeric,
+                fmt::format("frame {}: at t = {:.6g} s particles move with {:.3g} m/s and waves with {:.3g} m/s, which needs steps of {:.3g} s; lower time.cfl (now {:.3g}) or time.max_dt_s, or soften the material",
+                            frame_ + 1, time_s_, speed, sound, dt, scene_.time.cfl));
+  }
   arguments_.dt = static_cast<float>(dt);
   // Above this a particle crosses more than `cfl` cells in a step: the batch stops and dt is chosen again.
   arguments_.max_speed = static_cast<float>(reach / dt * 1.0001);

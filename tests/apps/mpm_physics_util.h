@@ -20,7 +20,7 @@ inline constexpr int kSeed = 20240;  // of every scene here, unless a test says 
 
 inline scene::SceneConfig parse_physics_scene(const std::string& text) {
   const scene::SceneConfig scene = scene::parse_scene(fmt::format("seed = {}\n{}", kSeed, text), "physics.toml");
-  fmt::print("scene seed {}, dx {:.5g} m\n", scene.seed, scene.dx_m());
+  fmt::print("scene seed {}, dx {:.4g} m\n", scene.seed, scene.dx_m());
   return scene;
 }
 

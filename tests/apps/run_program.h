@@ -102,9 +102,18 @@ inline ProgramResult run_program(const std::vector<std::string>& words, const Pr
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
+  // A test that runs in the background may ignore Ctrl-C itself; the program must not inherit that.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGINT);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child = 0;
-  const int failed = ::posix_spawnp(&child, command[0].c_str(), &actions, nullptr, detail::pointers(command).data(),
-                                    detail::pointers(environment).data());
+  const int failed = ::posix_spawnp(&child, command[0].c_str(), &actions, &attributes,
+                                    detail::pointers(command).data(), detail::pointers(environment).data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   ::close(out[1]);
   ::close(err[1]);

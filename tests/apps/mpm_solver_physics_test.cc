@@ -1,0 +1,128 @@
+// What the solver promises about itself: results without regard to threads, the order of particles, and an error when a
+// step blows up.
+//
+// Seen to fail when the code was broken: @BROKEN_SOLVER@
+#include <cstring>
+
+#include "core/error.h"
+#include "tests/apps/mpm_physics_util.h"
+
+namespace coppice::mpm {
+namespace {
+
+std::string busy_scene(int dim) {
+  const bool solid = dim == 3;
+  return fmt::format(
+      "dim = {}\n[domain]\nmax = {}\n[grid]\nresolution = {}\n[time]\nframe_dt_s = 0.03\n"
+      "[[emitter]]\nshape = \"sphere\"\ncenter = {}\nradius = 0.15\nvelocity = {}\nmaterial = \"snow\"\n"
+      "[[emitter]]\nshape = \"box\"\ncenter = {}\nhalf_size = {}\nmaterial = \"water\"\n"
+      "[[emitter]]\nshape = \"sphere\"\ncenter = {}\nradius = 0.1\nvelocity = {}\nmaterial = \"sand\"\n",
+      dim, solid ? "[1, 1, 1]" : "[1, 1]", solid ? 24 : 64, solid ? "[0.5, 0.5, 0.5]" : "[0.5, 0.5]", solid ? "[0, -4, 0]" : "[0, -4]",
+      solid ? "[0.5, 0.15, 0.5]" : "[0.5, 0.15]", solid ? "[0.3, 0.15, 0.3]" : "[0.3, 0.15]",
+      solid ? "[0.7, 0.75, 0.5]" : "[0.7, 0.75]", solid ? "[-1, -4, 0]" : "[-1, -4]");
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+void expect_same_on_any_threads(int dim) {
+  const scene::SceneConfig scene = parse_physics_scene(busy_scene(dim));
+  ParticleSnapshot first;
+  for (const int threads : {1, 4}) {
+    const std::unique_ptr<Solver> solver = wait_start(scene, threads);
+    uint64_t sorts = 0;
+    for (int frame = 0; frame < 3; ++frame) solver->wait_advance_frame(), sorts += solver->wait_stats().sorts;
+    EXPECT_GT(sorts, 1u) << "particles were sorted on the way";
+    ParticleSnapshot now = solver->wait_snapshot();
+    if (threads > 1) {
+      EXPECT_TRUE(same_bits(now.position, first.position));
+      EXPECT_TRUE(same_bits(now.velocity, first.velocity));
+      EXPECT_TRUE(same_bits(now.volume_ratio, first.volume_ratio));
+      EXPECT_TRUE(same_bits(now.material_scalar, first.material_scalar));
+      EXPECT_TRUE(same_bits(now.affine, first.affine));
+      EXPECT_TRUE(same_bits(now.deformation, first.deformation));
+    }
+    first = std::move(now);
+  }
+}
+
+TEST(MpmSolver, GivesTheSameBitsOnOneAndFourThreads) { expect_same_on_any_threads(2); }
+TEST(MpmSolver, GivesTheSameBitsOnOneAndFourThreadsInThreeDimensions) { expect_same_on_any_threads(3); }
+
+// Sorting moves particles in memory; a snapshot does not show it. Each attribute is checked by what ties it to the place a
+// particle started at: the emitter, its mass, and a step's small displacement.
+TEST(MpmSolver, KeepsTheOrderOfEmissionInSnapshots) {
+  const scene::SceneConfig scene = parse_physics_scene(busy_scene(2));
+  const std::unique_ptr<Solver> solver = wait_start(scene);
+  ParticleSnapshot before = solver->wait_snapshot();
+  const ParticleSnapshot start = before;
+  for (int frame = 0; frame < 4; ++frame) {
+    solver->wait_advance_frame();
+    ParticleSnapshot now = solver->wait_snapshot();
+    const double reach = 2 * std::max(solver->wait_stats().max_speed_m_s, 5.0) * scene.time.frame_dt_s;
+    for (size_t i = 0; i < now.position.size(); ++i) {
+      ASSERT_LE((now.position[i] - before.position[i]).norm(), reach) << "particle " << i;
+      ASSERT_EQ(now.emitter[i], start.emitter[i]);
+      ASSERT_EQ(now.material[i], start.material[i]);
+      ASSERT_EQ(now.mass[i], start.mass[i]);
+      // det F of the same particle's F; water has J instead.
+      const float* f = now.deformation.data() + 4 * i;
+      const float ratio = scene.emitters[now.emitter[i]].material == MaterialKind::kWater ? now.material_scalar[i] : f[0] * f[3] - f[1] * f[2];
+      ASSERT_NEAR(now.volume_ratio[i], ratio, 1e-5);
+    }
+    before = std::move(now);
+  }
+}
+
+void expect_blow_up(const scene::SceneConfig& scene, const char* what) {
+  const std::unique_ptr<Solver> solver = wait_start(scene);
+  try {
+    for (int frame = 0; frame < 20; ++frame) solver->wait_advance_frame();
+    ADD_FAILURE() << "20 frames without an error; speed " << solver->wait_stats().max_speed_m_s;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    fmt::print("{}\n", message);
+    EXPECT_EQ(error.code(), ErrorCode::kNumeric);
+    EXPECT_EQ(message.find(fmt::format("frame {}: ", solver->frame() + 1)), 0u);
+    EXPECT_NE(message.find(what), std::string::npos);
+    EXPECT_NE(message.find("lower time.cfl"), std::string::npos);
+  }
+}
+
+scene::SceneConfig falling_jelly(int dim, double cfl) {
+  const bool solid = dim == 3;
+  scene::SceneConfig scene = parse_physics_scene(fmt::format(
+      "dim = {}\n[domain]\nmax = {}\n[grid]\nresolution = 32\n[time]\nframe_dt_s = 0.5\nmax_dt_s = 1\n"
+      "[[emitter]]\nshape = \"sphere\"\ncenter = {}\nradius = 0.2\nvelocity = {}\nmaterial = \"jelly\"\n",
+      dim, solid ? "[1, 1, 1]" : "[1, 1]", solid ? "[0.5, 0.3, 0.5]" : "[0.5, 0.3]", solid ? "[0, -3, 0]" : "[0, -3]"));
+  scene.time.cfl = cfl;
+  return scene;
+}
+
+// A scene file cannot ask for it: cfl is at most 1 there. 50 cells a step is beyond any explicit scheme's stability. It
+// ends when speeds overflow, or would shrink the step until the frame takes longer than anybody waits.
+TEST(MpmSolver, NamesTheFrameInWhichAStepBlowsUp) {
+  for (const int dim : {2, 3}) expect_blow_up(falling_jelly(dim, 50), "frame 1: ");
+}
+
+// Above 1e15 m/s the square of a speed leaves the range in which float sums make sense.
+TEST(MpmSolver, StopsAtVelocitiesThatAreNotFinite) {
+  for (const int dim : {2, 3}) {
+    scene::SceneConfig scene = falling_jelly(dim, 1e30);  // lets any speed pass
+    scene.emitters[0].velocity = Vec3d(0, -1e16, 0);
+    expect_blow_up(scene, "stopped being finite");
+  }
+}
+
+TEST(MpmSolver, RefusesStepsThatWouldNeverReachTheFramesEnd) {
+  for (const int dim : {2, 3}) {
+    scene::SceneConfig scene = falling_jelly(dim, 0.4);
+    scene.emitters[0].velocity = Vec3d(0, -1e12, 0);
+    expect_blow_up(scene, "needs steps of");
+  }
+}
+
+}  // namespace
+}  // namespace coppice::mpm
