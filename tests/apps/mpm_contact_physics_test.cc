@@ -1,6 +1,7 @@
 // Walls and colliders: what leaves, what is held, what is carried, and Coulomb friction.
 //
-// Seen to fail when the code was broken: @BROKEN_CONTACT@
+// Seen to fail when the code was broken: a separating wall that holds, half the friction, a collider whose velocity is forgotten,
+// gravity with the wrong sign.
 #include <cmath>
 
 #include "tests/apps/mpm_physics_util.h"
@@ -13,7 +14,8 @@ std::string block_on_floor(const char* gravity, const char* floor, double fricti
   return fmt::format(
       "dim = 2\ngravity = {}\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = 0.05\n"
       "[walls]\nall = \"separate\"\ny_min = \"{}\"\nfriction = {}\n"
-      "[[emitter]]\nshape = \"box\"\ncenter = [0.3, 0.1]\nhalf_size = [0.1, 0.1]\nvelocity = [{}, 0]\nmaterial = \"jelly\"\n"
+      "[[emitter]]\nshape = \"box\"\ncenter = [0.3, 0.1]\nhalf_size = [0.1, 0.1]\nvelocity = [{}, "
+      "0]\nmaterial = \"jelly\"\n"
       "jelly = {{ youngs_modulus_Pa = 1e5 }}\n",
       gravity, floor, friction, velocity_x);
 }
@@ -23,7 +25,8 @@ std::string block_on_floor(const char* gravity, const char* floor, double fricti
 TEST(SeparatingWall, LetsMaterialLeaveFreely) {
   const std::unique_ptr<Solver> solver = wait_start(block_on_floor("[0, 5]", "separate", 0.5, 0));
   double steps = 0;
-  for (int frame = 0; frame < 6; ++frame) solver->wait_advance_frame(), steps += static_cast<double>(solver->wait_stats().steps);
+  for (int frame = 0; frame < 6; ++frame)
+    solver->wait_advance_frame(), steps += static_cast<double>(solver->wait_stats().steps);
   const double exact = 5 * 0.3, off = (mean_velocity(solver->wait_snapshot()) - Vec3d(0, exact, 0)).norm();
   fmt::print("{} steps: off by {:.2e} (bound {:.2e})\n", steps, off, 16 * steps * kRounding * exact);
   EXPECT_LE(off, 16 * steps * kRounding * exact);
@@ -46,7 +49,8 @@ void expect_held(const char* floor) {
       if (start.position[i].y() < dx) lowest = std::max(lowest, lift);
     }
   }
-  fmt::print("{}: lifted by at most {:.2e} m (bound {:.2e}), the lowest cell {:.2e} m ({:.2e})\n", floor, highest, 2 * strain * 0.2, lowest, 0.1 * dx);
+  fmt::print("{}: lifted by at most {:.2e} m (bound {:.2e}), the lowest cell {:.2e} m ({:.2e})\n", floor,
+             highest, 2 * strain * 0.2, lowest, 0.1 * dx);
   EXPECT_GT(highest, 0);
   EXPECT_LE(highest, 2 * strain * 0.2);
   EXPECT_LE(lowest, 0.1 * dx);
@@ -60,7 +64,8 @@ TEST(SlippingWall, LetsMaterialSlideWithoutFriction) {
   const std::unique_ptr<Solver> solver = wait_start(block_on_floor("[1, -9.81]", "slip", 0, 0));
   wait_advance(*solver, 8);
   const double exact = 1 * 0.4, measured = mean_velocity(solver->wait_snapshot()).x();
-  const double bound = 1e-4 * exact;  // the block quivers, and a step's rounding is relative to its fastest part
+  const double bound =
+      1e-4 * exact;  // the block quivers, and a step's rounding is relative to its fastest part
   fmt::print("{:.6f} m/s, exact {:.6f}\n", measured, exact);
   EXPECT_NEAR(measured, exact, bound);
 }
@@ -69,9 +74,11 @@ TEST(SlippingWall, LetsMaterialSlideWithoutFriction) {
 // 4 h / c = 0.08 s; what is left of a swing after 0.35 s is at most a quarter of a period of the weight.
 TEST(FrictionalWall, SlowsASlidingBlockByCoulombsLaw) {
   constexpr double kFriction = 0.3, kTime = 0.35, kSpeed = 1.5;
-  const std::unique_ptr<Solver> solver = wait_start(block_on_floor("[0, -9.81]", "separate", kFriction, kSpeed));
+  const std::unique_ptr<Solver> solver =
+      wait_start(block_on_floor("[0, -9.81]", "separate", kFriction, kSpeed));
   wait_advance(*solver, 7);
-  const double exact = kSpeed - kFriction * 9.81 * kTime, measured = mean_velocity(solver->wait_snapshot()).x();
+  const double exact = kSpeed - kFriction * 9.81 * kTime,
+               measured = mean_velocity(solver->wait_snapshot()).x();
   const double bound = kFriction * 9.81 * 0.08 / 4;
   fmt::print("{:.4f} m/s, Coulomb {:.4f} (bound {:.4f})\n", measured, exact, bound);
   EXPECT_NEAR(measured, exact, bound);
@@ -80,9 +87,11 @@ TEST(FrictionalWall, SlowsASlidingBlockByCoulombsLaw) {
 // Jelly at rest without gravity that overlaps the top of a moving box by 0.05 m.
 std::string block_on_collider(const char* boundary, const char* velocity) {
   return fmt::format(
-      "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = 0.05\n"
+      "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = "
+      "0.05\n"
       "[[emitter]]\nshape = \"box\"\ncenter = [0.5, 0.55]\nhalf_size = [0.1, 0.1]\nmaterial = \"jelly\"\n"
-      "[[collider]]\nshape = \"box\"\ncenter = [0.5, 0.4]\nhalf_size = [0.2, 0.1]\nvelocity = {}\nboundary = \"{}\"\n",
+      "[[collider]]\nshape = \"box\"\ncenter = [0.5, 0.4]\nhalf_size = [0.2, 0.1]\nvelocity = {}\nboundary = "
+      "\"{}\"\n",
       velocity, boundary);
 }
 
@@ -94,10 +103,12 @@ TEST(StickingCollider, CarriesMaterialAlong) {
     const std::unique_ptr<Solver> solver = wait_start(scene);
     const Vec3d start = mean_position(solver->wait_snapshot());
     wait_advance(*solver, 20);
-    const Vec3d moved = mean_position(solver->wait_snapshot()) - start, exact = scene.colliders[0].velocity * 1.0;
+    const Vec3d moved = mean_position(solver->wait_snapshot()) - start,
+                exact = scene.colliders[0].velocity * 1.0;
     // The slowest wave is shear: c = sqrt(E / 2 / (1 + nu) / rho) = 4.4 m/s.
     const double bound = 0.2 * 0.2 / 4.4 * 2;
-    fmt::print("moved ({:.4f}, {:.4f}) m, the box ({}, {}) m, bound {:.4f} m\n", moved.x(), moved.y(), exact.x(), exact.y(), bound);
+    fmt::print("moved ({:.4f}, {:.4f}) m, the box ({}, {}) m, bound {:.4f} m\n", moved.x(), moved.y(),
+               exact.x(), exact.y(), bound);
     EXPECT_LE((moved - exact).norm(), bound);
   }
 }
@@ -126,13 +137,18 @@ TEST(SeparatingCollider, PushesMaterialAhead) {
 TEST(StickingCollider, TurnsMaterialWithIt) {
   const std::unique_ptr<Solver> solver = wait_start(
       "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = 0.1\n"
-      "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5]\nradius = 0.25\nmaterial = \"jelly\"\njelly = { youngs_modulus_Pa = 1e5 }\n"
-      "[[collider]]\nshape = \"sphere\"\ncenter = [0.5, 0.5]\nradius = 0.12\nangular_velocity_rad_s = 2\nboundary = \"stick\"\n");
+      "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5]\nradius = 0.25\nmaterial = \"jelly\"\njelly = { "
+      "youngs_modulus_Pa = 1e5 }\n"
+      "[[collider]]\nshape = \"sphere\"\ncenter = [0.5, 0.5]\nradius = 0.12\nangular_velocity_rad_s = "
+      "2\nboundary = \"stick\"\n");
   const ParticleSnapshot start = solver->wait_snapshot();
   wait_advance(*solver, 10);
   const ParticleSnapshot s = solver->wait_snapshot();
   const Vec3d center(0.5, 0.5, 0);
-  const auto near = [&](size_t i) { const double r = (start.position[i].cast<double>() - center).norm(); return r > 0.05 && r < 0.1; };
+  const auto near = [&](size_t i) {
+    const double r = (start.position[i].cast<double>() - center).norm();
+    return r > 0.05 && r < 0.1;
+  };
   const double angle = mean_of(s, near, [&](size_t i) {
     const Vec3d from = start.position[i].cast<double>() - center, to = s.position[i].cast<double>() - center;
     return std::atan2(from.cross(to).z(), from.dot(to));

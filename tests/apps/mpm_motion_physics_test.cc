@@ -1,7 +1,7 @@
 // Free fall and the conservation of mass, momentum and angular momentum.
 //
-// Seen to fail when the code was broken: gravity with the wrong sign or applied on every node twice (free fall), APIC's
-// affine term left out (angular momentum), a tile's overlap left out of the grid's sum (mass per node, momentum).
+// Seen to fail when the code was broken: gravity with the wrong sign and snapshots in the order of memory (free fall),
+// APIC's affine term left out (all angular momentum lost), a tile's overlap left out of the grid's sum (mass, momentum).
 #include <array>
 #include <cmath>
 
@@ -19,19 +19,21 @@ void PrintTo(const FallCase& c, std::ostream* out) { *out << c.material << " in 
 
 class FreeFall : public testing::TestWithParam<FallCase> {};
 
-constexpr double kFallDt_s = 2e-3;  // 2^-k would not be; the solver divides a frame into 25 of them
+constexpr double kFallDt_s = 2e-3;  // 25 to a frame
 
-// Moduli so soft that time.max_dt_s sets the step.
+// Moduli so soft that time.max_dt_s sets the step: all steps are equal.
 std::string falling_blob(const FallCase& c) {
-  const char* parameters = std::string(c.material) == "water" ? "{ bulk_modulus_Pa = 1e3 }" : "{ youngs_modulus_Pa = 1e3 }";
+  const char* parameters =
+      std::string(c.material) == "water" ? "{ bulk_modulus_Pa = 1e3 }" : "{ youngs_modulus_Pa = 1e3 }";
   const bool solid = c.dim == 3;
   return fmt::format(
       "dim = {}\ngravity = {}\n[domain]\nmax = {}\n[grid]\nresolution = 32\n"
-      "[time]\nframe_dt_s = 0.05\nmax_dt_s = {}\n[[emitter]]\nshape = \"sphere\"\ncenter = {}\nradius = {}\nvelocity = {}\n"
+      "[time]\nframe_dt_s = 0.05\nmax_dt_s = {}\n[[emitter]]\nshape = \"sphere\"\ncenter = {}\nradius = "
+      "{}\nvelocity = {}\n"
       "material = \"{}\"\n{} = {}\n",
       c.dim, solid ? "[0.7, -9.81, 0.3]" : "[0.7, -9.81]", solid ? "[1, 1, 1]" : "[1, 1]", kFallDt_s,
-      solid ? "[0.5, 0.7, 0.5]" : "[0.5, 0.7]", solid ? 0.07 : 0.1, solid ? "[0.4, 0.5, -0.2]" : "[0.4, 0.5]", c.material,
-      c.material, parameters);
+      solid ? "[0.5, 0.7, 0.5]" : "[0.5, 0.7]", solid ? 0.07 : 0.1, solid ? "[0.4, 0.5, -0.2]" : "[0.4, 0.5]",
+      c.material, c.material, parameters);
 }
 
 // Symplectic Euler with n equal steps falls along x0 + v0 t + g t (t + dt) / 2: from the parabola by g t dt / 2, first
@@ -49,7 +51,8 @@ TEST_P(FreeFall, FollowsTheParabola) {
     steps += static_cast<double>(stats.steps);
     const double t = frame * scene.time.frame_dt_s;
     ASSERT_NEAR(stats.time_s, t, 1e-12);
-    ASSERT_NEAR(stats.dt_s, kFallDt_s, 1e-6 * kFallDt_s);  // the frame's rest after float steps, in equal parts
+    ASSERT_NEAR(stats.dt_s, kFallDt_s,
+                1e-6 * kFallDt_s);  // the frame's rest after float steps, in equal parts
     ASSERT_EQ(steps, std::round(t / kFallDt_s));
     // A step interpolates a velocity from 3^D nodes and back: 16 roundings of the speed; the gradient of the stencil's
     // rounding, 4 |v| / dx, pushes neither position nor velocity. A position near 1 m rounds once a step.
@@ -62,8 +65,10 @@ TEST_P(FreeFall, FollowsTheParabola) {
       worst_x = std::max(worst_x, (x - x0 - v0 * t - 0.5 * g * t * (t + kFallDt_s)).norm());
       worst_parabola = std::max(worst_parabola, (x - x0 - v0 * t - 0.5 * g * t * t).norm());
     }
-    fmt::print("t {:.2f}: velocity off by {:.2e} (bound {:.2e}), position {:.2e} ({:.2e}), parabola {:.3e} ({:.3e})\n", t,
-               worst_v, v_bound, worst_x, x_bound, worst_parabola, 0.5 * g.norm() * t * kFallDt_s + x_bound);
+    fmt::print(
+        "t {:.2f}: velocity off by {:.2e} (bound {:.2e}), position {:.2e} ({:.2e}), parabola {:.3e} "
+        "({:.3e})\n",
+        t, worst_v, v_bound, worst_x, x_bound, worst_parabola, 0.5 * g.norm() * t * kFallDt_s + x_bound);
     EXPECT_LE(worst_v, v_bound);
     EXPECT_LE(worst_x, x_bound);
     EXPECT_LE(worst_parabola, 0.5 * g.norm() * t * kFallDt_s + x_bound);
@@ -71,21 +76,23 @@ TEST_P(FreeFall, FollowsTheParabola) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Materials, FreeFall,
-                         testing::Values(FallCase{2, "snow"}, FallCase{2, "jelly"}, FallCase{2, "water"}, FallCase{2, "sand"},
-                                         FallCase{3, "snow"}, FallCase{3, "jelly"}, FallCase{3, "water"}, FallCase{3, "sand"}),
+                         testing::Values(FallCase{2, "snow"}, FallCase{2, "jelly"}, FallCase{2, "water"},
+                                         FallCase{2, "sand"}, FallCase{3, "snow"}, FallCase{3, "jelly"},
+                                         FallCase{3, "water"}, FallCase{3, "sand"}),
                          [](const auto& c) { return fmt::format("{}{}D", c.param.material, c.param.dim); });
 
 // Two bodies of different material that meet off their centres.
 std::string collision(int dim, const char* first, const char* second) {
   const bool solid = dim == 3;
   return fmt::format(
-      "dim = {}\ngravity = {}\n[domain]\nmin = {}\nmax = {}\n[grid]\nresolution = {}\n[time]\nframe_dt_s = 0.02\n"
+      "dim = {}\ngravity = {}\n[domain]\nmin = {}\nmax = {}\n[grid]\nresolution = {}\n[time]\nframe_dt_s = "
+      "0.02\n"
       "[[emitter]]\nshape = \"sphere\"\ncenter = {}\nradius = 0.15\nvelocity = {}\nmaterial = \"{}\"\n"
       "[[emitter]]\nshape = \"box\"\ncenter = {}\nhalf_size = {}\nvelocity = {}\nmaterial = \"{}\"\n",
-      dim, solid ? "[0, 0, 0]" : "[0, 0]", solid ? "[-1, -1, -1]" : "[-1, -1]", solid ? "[1, 1, 1]" : "[1, 1]",
-      solid ? 40 : 64, solid ? "[-0.25, 0.05, 0]" : "[-0.25, 0.05]", solid ? "[2, 0.1, 0.2]" : "[2, 0.1]", first,
-      solid ? "[0.2, -0.05, 0]" : "[0.2, -0.05]", solid ? "[0.13, 0.13, 0.13]" : "[0.13, 0.13]",
-      solid ? "[-1.5, 0, 0.1]" : "[-1.5, 0]", second);
+      dim, solid ? "[0, 0, 0]" : "[0, 0]", solid ? "[-1, -1, -1]" : "[-1, -1]",
+      solid ? "[1, 1, 1]" : "[1, 1]", solid ? 40 : 64, solid ? "[-0.25, 0.05, 0]" : "[-0.25, 0.05]",
+      solid ? "[2, 0.1, 0.2]" : "[2, 0.1]", first, solid ? "[0.2, -0.05, 0]" : "[0.2, -0.05]",
+      solid ? "[0.13, 0.13, 0.13]" : "[0.13, 0.13]", solid ? "[-1.5, 0, 0.1]" : "[-1.5, 0]", second);
 }
 
 double momentum_scale(const ParticleSnapshot& s, const FrameStats& stats) {
@@ -106,11 +113,14 @@ void expect_conserved(int dim, const char* first, const char* second, int frames
     solver->wait_advance_frame();
     const FrameStats now = solver->wait_stats();
     steps += static_cast<double>(now.steps);
-    EXPECT_EQ(now.mass_kg, start.mass_kg) << "frame " << frame;  // the same particles; the order changes no sum of them
+    EXPECT_EQ(now.mass_kg, start.mass_kg)
+        << "frame " << frame;  // the same particles; the order changes no sum of them
     const double off = (now.momentum - start.momentum).norm(), bound = steps * kRounding * scale;
     if (frame == frames) {
-      fmt::print("{} on {}, {} particles, {} steps, {} sorts in the last frame: momentum off by {:.2e} of {:.3g} kg m/s (bound {:.2e})\n",
-                 first, second, now.particles, steps, now.sorts, off, scale, bound);
+      fmt::print(
+          "{} on {}, {} particles, {} steps, {} sorts in the last frame: momentum off by {:.2e} of {:.3g} kg "
+          "m/s (bound {:.2e})\n",
+          first, second, now.particles, steps, now.sorts, off, scale, bound);
     }
     EXPECT_LE(off, bound) << "frame " << frame;
   }
@@ -141,15 +151,19 @@ TEST(Conservation, PutsTheWholeMassOnTheGrid) {
 TEST(Conservation, KeepsAngularMomentumOfATumblingSquare) {
   constexpr double kSide = 0.4;
   const scene::SceneConfig scene = parse_physics_scene(
-      "dim = 2\ngravity = [0, 0]\n[domain]\nmin = [-1, -1]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = 0.1\n"
-      "[[emitter]]\nshape = \"box\"\ncenter = [0, 0.1]\nhalf_size = [0.2, 0.1]\nvelocity = [-0.4, 0]\nmaterial = \"jelly\"\n"
-      "[[emitter]]\nshape = \"box\"\ncenter = [0, -0.1]\nhalf_size = [0.2, 0.1]\nvelocity = [0.4, 0]\nmaterial = \"jelly\"\n");
+      "dim = 2\ngravity = [0, 0]\n[domain]\nmin = [-1, -1]\nmax = [1, 1]\n[grid]\nresolution = "
+      "64\n[time]\nframe_dt_s = 0.1\n"
+      "[[emitter]]\nshape = \"box\"\ncenter = [0, 0.1]\nhalf_size = [0.2, 0.1]\nvelocity = [-0.4, "
+      "0]\nmaterial = \"jelly\"\n"
+      "[[emitter]]\nshape = \"box\"\ncenter = [0, -0.1]\nhalf_size = [0.2, 0.1]\nvelocity = [0.4, "
+      "0]\nmaterial = \"jelly\"\n");
   const std::unique_ptr<Solver> solver = wait_start(scene);
   const auto angular = [&] {
     const ParticleSnapshot s = solver->wait_snapshot();
     const Vec3d middle = mean_position(s);
     double sum = 0;  // per particle mass: all particles have the same
-    for (size_t i = 0; i < s.position.size(); ++i) sum += (s.position[i].cast<double>() - middle).cross(s.velocity[i].cast<double>()).z();
+    for (size_t i = 0; i < s.position.size(); ++i)
+      sum += (s.position[i].cast<double>() - middle).cross(s.velocity[i].cast<double>()).z();
     return sum;
   };
   const double start = angular();
@@ -161,7 +175,8 @@ TEST(Conservation, KeepsAngularMomentumOfATumblingSquare) {
     steps += static_cast<double>(solver->wait_stats().steps);
     worst = std::max(worst, std::abs(angular() - start) / start);
   }
-  fmt::print("angular momentum off by at most {:.4f} of it over {} steps (bound {:.4f})\n", worst, steps, bound);
+  fmt::print("angular momentum off by at most {:.4f} of it over {} steps (bound {:.4f})\n", worst, steps,
+             bound);
   EXPECT_LE(worst, bound);
 }
 

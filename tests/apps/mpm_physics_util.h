@@ -19,7 +19,8 @@ inline constexpr double kRounding = 0x1p-24;
 inline constexpr int kSeed = 20240;  // of every scene here, unless a test says otherwise
 
 inline scene::SceneConfig parse_physics_scene(const std::string& text) {
-  const scene::SceneConfig scene = scene::parse_scene(fmt::format("seed = {}\n{}", kSeed, text), "physics.toml");
+  const scene::SceneConfig scene =
+      scene::parse_scene(fmt::format("seed = {}\n{}", kSeed, text), "physics.toml");
   fmt::print("scene seed {}, dx {:.4g} m\n", scene.seed, scene.dx_m());
   return scene;
 }
@@ -30,7 +31,9 @@ inline std::unique_ptr<Solver> wait_start(const scene::SceneConfig& scene, int t
   solver->wait_ready();
   return solver;
 }
-inline std::unique_ptr<Solver> wait_start(const std::string& text) { return wait_start(parse_physics_scene(text)); }
+inline std::unique_ptr<Solver> wait_start(const std::string& text) {
+  return wait_start(parse_physics_scene(text));
+}
 
 inline void wait_advance(Solver& solver, int frames) {
   for (int i = 0; i < frames; ++i) solver.wait_advance_frame();
@@ -50,10 +53,12 @@ auto mean_of(const ParticleSnapshot& s, Keep keep, Value value) {
 }
 
 inline Vec3d mean_position(const ParticleSnapshot& s) {
-  return mean_of(s, [](size_t) { return true; }, [&](size_t i) -> Vec3d { return s.position[i].cast<double>(); });
+  return mean_of(
+      s, [](size_t) { return true; }, [&](size_t i) -> Vec3d { return s.position[i].cast<double>(); });
 }
 inline Vec3d mean_velocity(const ParticleSnapshot& s) {
-  return mean_of(s, [](size_t) { return true; }, [&](size_t i) -> Vec3d { return s.velocity[i].cast<double>(); });
+  return mean_of(
+      s, [](size_t) { return true; }, [&](size_t i) -> Vec3d { return s.velocity[i].cast<double>(); });
 }
 
 }  // namespace coppice::mpm

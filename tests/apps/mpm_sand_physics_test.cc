@@ -6,7 +6,8 @@
 // sin(phi) cos(psi) / (1 - sin(phi) sin(psi)), psi = 0). The slope at which it flows on is atan(sin(phi)): 18.9, 26.6 and
 // 32.7 degrees for phi = 20, 30 and 40.
 //
-// Seen to fail when the code was broken: @BROKEN_SAND@
+// Seen to fail when the code was broken: APIC's affine term left out (a steep slope does not slide), the yield cone built with tan(phi)
+// (acceleration off by 22 %), gravity with the wrong sign.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -25,18 +26,23 @@ double flow_angle_deg(double friction_deg) { return std::atan(std::sin(friction_
 // A layer of sand 2 m long on a rough floor, in axes turned with the slope.
 std::string slope(double slope_deg, double friction_deg, int cells_per_m) {
   return fmt::format(
-      "dim = 2\ngravity = [{}, {}]\n[domain]\nmin = [0, 0]\nmax = [2.5, 0.5]\n[grid]\nresolution = {}\n[time]\nframe_dt_s = 0.1\n"
-      "[walls]\nall = \"separate\"\ny_min = \"stick\"\n[[emitter]]\nshape = \"box\"\ncenter = [1, {}]\nhalf_size = [1, {}]\n"
-      "material = \"sand\"\nparticles_per_cell = 9\nsand = {{ youngs_modulus_Pa = 1e6, friction_angle_deg = {} }}\n",
-      kGravity * std::sin(slope_deg * kDegree), -kGravity * std::cos(slope_deg * kDegree), cells_per_m * 5 / 2, kLayer_m / 2,
-      kLayer_m / 2, friction_deg);
+      "dim = 2\ngravity = [{}, {}]\n[domain]\nmin = [0, 0]\nmax = [2.5, 0.5]\n[grid]\nresolution = "
+      "{}\n[time]\nframe_dt_s = 0.1\n"
+      "[walls]\nall = \"separate\"\ny_min = \"stick\"\n[[emitter]]\nshape = \"box\"\ncenter = [1, "
+      "{}]\nhalf_size = [1, {}]\n"
+      "material = \"sand\"\nparticles_per_cell = 9\nsand = {{ youngs_modulus_Pa = 1e6, friction_angle_deg = "
+      "{} }}\n",
+      kGravity * std::sin(slope_deg * kDegree), -kGravity * std::cos(slope_deg * kDegree),
+      cells_per_m * 5 / 2, kLayer_m / 2, kLayer_m / 2, friction_deg);
 }
 
 // Velocity down the slope of the upper half of the layer's middle, far from both ends, after 0.1, 0.2 ... seconds.
 std::array<double, 4> sliding_velocity(double slope_deg, double friction_deg, int cells_per_m) {
   const std::unique_ptr<Solver> solver = wait_start(slope(slope_deg, friction_deg, cells_per_m));
   const ParticleSnapshot start = solver->wait_snapshot();
-  const auto middle = [&](size_t i) { return std::abs(start.position[i].x() - 1.0F) < 0.2F && start.position[i].y() > kLayer_m / 2; };
+  const auto middle = [&](size_t i) {
+    return std::abs(start.position[i].x() - 1.0F) < 0.2F && start.position[i].y() > kLayer_m / 2;
+  };
   std::array<double, 4> velocity{};
   for (double& v : velocity) {
     solver->wait_advance_frame();
@@ -49,9 +55,11 @@ std::array<double, 4> sliding_velocity(double slope_deg, double friction_deg, in
 // Relative error of the acceleration from 0.2 to 0.4 s, after the jerk with which weight is put on at t = 0.
 double acceleration_error(double slope_deg, double friction_deg, int cells_per_m) {
   const std::array<double, 4> v = sliding_velocity(slope_deg, friction_deg, cells_per_m);
-  const double exact = kGravity * (std::sin(slope_deg * kDegree) - std::cos(slope_deg * kDegree) * std::sin(friction_deg * kDegree));
+  const double exact = kGravity * (std::sin(slope_deg * kDegree) -
+                                   std::cos(slope_deg * kDegree) * std::sin(friction_deg * kDegree));
   const double measured = (v[3] - v[1]) / 0.2;
-  fmt::print("slope {} degrees, friction {}: {:.3f} m/s^2, theory {:.3f}\n", slope_deg, friction_deg, measured, exact);
+  fmt::print("slope {} degrees, friction {}: {:.3f} m/s^2, theory {:.3f}\n", slope_deg, friction_deg,
+             measured, exact);
   return std::abs(measured / exact - 1);
 }
 
@@ -60,10 +68,13 @@ double acceleration_error(double slope_deg, double friction_deg, int cells_per_m
 // it. With 8 cells a tenth is left, too little for tan(phi) in place of sin(phi), which is 10 to 25 % slower.
 TEST(SandSlope, SlidesWithTheAccelerationOfPlaneFlow) {
   for (const double friction_deg : {20.0, 30.0}) {
-    const double coarse = acceleration_error(friction_deg + 10, friction_deg, 32), fine = acceleration_error(friction_deg + 10, friction_deg, 64);
-    const double slope = (friction_deg + 10) * kDegree, resistance = std::cos(slope) * std::sin(friction_deg * kDegree);
+    const double coarse = acceleration_error(friction_deg + 10, friction_deg, 32),
+                 fine = acceleration_error(friction_deg + 10, friction_deg, 64);
+    const double slope = (friction_deg + 10) * kDegree,
+                 resistance = std::cos(slope) * std::sin(friction_deg * kDegree);
     const double coarse_bound = resistance / (std::sin(slope) - resistance) / (32 * kLayer_m);
-    fmt::print("friction {}: off by {:.3f} (bound {:.3f}) and {:.3f} (0.1)\n", friction_deg, coarse, coarse_bound, fine);
+    fmt::print("friction {}: off by {:.3f} (bound {:.3f}) and {:.3f} (0.1)\n", friction_deg, coarse,
+               coarse_bound, fine);
     EXPECT_LE(coarse, coarse_bound);
     EXPECT_LE(fine, 0.1);
   }
@@ -75,8 +86,10 @@ TEST(SandSlope, RestsWhereItIsFlatterThanTheFlowAngle) {
     const double slope_deg = 0.7 * flow_angle_deg(friction_deg);
     const std::array<double, 4> v = sliding_velocity(slope_deg, friction_deg, 32);
     // A hundredth of the speed of a wave on the layer, and of what sliding without friction would have reached.
-    const double bound = 0.01 * std::min(std::sqrt(kGravity * kLayer_m), kGravity * std::sin(slope_deg * kDegree) * 0.4);
-    fmt::print("slope {:.1f} degrees, friction {}: {:.2e} m/s (bound {:.2e})\n", slope_deg, friction_deg, v[3], bound);
+    const double bound =
+        0.01 * std::min(std::sqrt(kGravity * kLayer_m), kGravity * std::sin(slope_deg * kDegree) * 0.4);
+    fmt::print("slope {:.1f} degrees, friction {}: {:.2e} m/s (bound {:.2e})\n", slope_deg, friction_deg,
+               v[3], bound);
     EXPECT_LE(std::abs(v[3]), bound);
   }
 }
@@ -85,9 +98,12 @@ constexpr double kColumnWidth_m = 0.4, kColumnHeight_m = 0.2;
 
 std::string column(double friction_deg) {
   return fmt::format(
-      "dim = 2\n[domain]\nmin = [0, 0]\nmax = [1.5, 0.5]\n[grid]\nresolution = 96\n[time]\nframe_dt_s = 0.25\n"
-      "[walls]\nall = \"slip\"\ny_min = \"stick\"\n[[emitter]]\nshape = \"box\"\ncenter = [{}, {}]\nhalf_size = [{}, {}]\n"
-      "material = \"sand\"\nparticles_per_cell = 9\nsand = {{ youngs_modulus_Pa = 1e6, friction_angle_deg = {} }}\n",
+      "dim = 2\n[domain]\nmin = [0, 0]\nmax = [1.5, 0.5]\n[grid]\nresolution = 96\n[time]\nframe_dt_s = "
+      "0.25\n"
+      "[walls]\nall = \"slip\"\ny_min = \"stick\"\n[[emitter]]\nshape = \"box\"\ncenter = [{}, "
+      "{}]\nhalf_size = [{}, {}]\n"
+      "material = \"sand\"\nparticles_per_cell = 9\nsand = {{ youngs_modulus_Pa = 1e6, friction_angle_deg = "
+      "{} }}\n",
       kColumnWidth_m / 2, kColumnHeight_m / 2, kColumnWidth_m / 2, kColumnHeight_m / 2, friction_deg);
 }
 
@@ -122,8 +138,8 @@ Deposit collapsed(double friction_deg) {
   wait_advance(*solver, 5);
   EXPECT_LE(solver->wait_stats().kinetic_J, 1e-4 * energy) << "it came to rest";
   const Deposit d = measure(solver->wait_snapshot(), scene.dx_m());
-  fmt::print("friction {}: slope {:.2f} degrees (flow angle {:.2f}), run-out {:.3f} heights\n", friction_deg, d.slope_deg,
-             flow_angle_deg(friction_deg), (d.front_m - kColumnWidth_m) / kColumnHeight_m);
+  fmt::print("friction {}: slope {:.2f} degrees (flow angle {:.2f}), run-out {:.3f} heights\n", friction_deg,
+             d.slope_deg, flow_angle_deg(friction_deg), (d.front_m - kColumnWidth_m) / kColumnHeight_m);
   return d;
 }
 

@@ -1,7 +1,7 @@
 // What the solver promises about itself: results without regard to threads, the order of particles, and an error when a
 // step blows up.
 //
-// Seen to fail when the code was broken: @BROKEN_SOLVER@
+// Seen to fail when the code was broken: snapshots in the order of memory, the check for finite velocities left out.
 #include <cstring>
 
 #include "core/error.h"
@@ -17,9 +17,10 @@ std::string busy_scene(int dim) {
       "[[emitter]]\nshape = \"sphere\"\ncenter = {}\nradius = 0.15\nvelocity = {}\nmaterial = \"snow\"\n"
       "[[emitter]]\nshape = \"box\"\ncenter = {}\nhalf_size = {}\nmaterial = \"water\"\n"
       "[[emitter]]\nshape = \"sphere\"\ncenter = {}\nradius = 0.1\nvelocity = {}\nmaterial = \"sand\"\n",
-      dim, solid ? "[1, 1, 1]" : "[1, 1]", solid ? 24 : 64, solid ? "[0.5, 0.5, 0.5]" : "[0.5, 0.5]", solid ? "[0, -4, 0]" : "[0, -4]",
-      solid ? "[0.5, 0.15, 0.5]" : "[0.5, 0.15]", solid ? "[0.3, 0.15, 0.3]" : "[0.3, 0.15]",
-      solid ? "[0.7, 0.75, 0.5]" : "[0.7, 0.75]", solid ? "[-1, -4, 0]" : "[-1, -4]");
+      dim, solid ? "[1, 1, 1]" : "[1, 1]", solid ? 24 : 64, solid ? "[0.5, 0.5, 0.5]" : "[0.5, 0.5]",
+      solid ? "[0, -4, 0]" : "[0, -4]", solid ? "[0.5, 0.15, 0.5]" : "[0.5, 0.15]",
+      solid ? "[0.3, 0.15, 0.3]" : "[0.3, 0.15]", solid ? "[0.7, 0.75, 0.5]" : "[0.7, 0.75]",
+      solid ? "[-1, -4, 0]" : "[-1, -4]");
 }
 
 template <class T>
@@ -69,7 +70,9 @@ TEST(MpmSolver, KeepsTheOrderOfEmissionInSnapshots) {
       ASSERT_EQ(now.mass[i], start.mass[i]);
       // det F of the same particle's F; water has J instead.
       const float* f = now.deformation.data() + 4 * i;
-      const float ratio = scene.emitters[now.emitter[i]].material == MaterialKind::kWater ? now.material_scalar[i] : f[0] * f[3] - f[1] * f[2];
+      const float ratio = scene.emitters[now.emitter[i]].material == MaterialKind::kWater
+                              ? now.material_scalar[i]
+                              : f[0] * f[3] - f[1] * f[2];
       ASSERT_NEAR(now.volume_ratio[i], ratio, 1e-5);
     }
     before = std::move(now);
@@ -96,7 +99,8 @@ scene::SceneConfig falling_jelly(int dim, double cfl) {
   scene::SceneConfig scene = parse_physics_scene(fmt::format(
       "dim = {}\n[domain]\nmax = {}\n[grid]\nresolution = 32\n[time]\nframe_dt_s = 0.5\nmax_dt_s = 1\n"
       "[[emitter]]\nshape = \"sphere\"\ncenter = {}\nradius = 0.2\nvelocity = {}\nmaterial = \"jelly\"\n",
-      dim, solid ? "[1, 1, 1]" : "[1, 1]", solid ? "[0.5, 0.3, 0.5]" : "[0.5, 0.3]", solid ? "[0, -3, 0]" : "[0, -3]"));
+      dim, solid ? "[1, 1, 1]" : "[1, 1]", solid ? "[0.5, 0.3, 0.5]" : "[0.5, 0.3]",
+      solid ? "[0, -3, 0]" : "[0, -3]"));
   scene.time.cfl = cfl;
   return scene;
 }
