@@ -15,12 +15,14 @@
 // Defines a kernel: `void name(arguments...)`, run once per item of its launch. Exactly one argument is a Cell<D>
 // (active cells of a node), a Block<D> (containers of a node) or an Item (a range); arguments that are handles or
 // structs of handles are bound to fields, all others are plain values. The generated header declares it for the host.
-#define COPPICE_KERNEL(name, ...)                                                                                \
-  static void name(__VA_ARGS__);                                                                                 \
-  extern "C" [[gnu::used]] void coppice_kernel_##name(const coppice::LaunchBlock* block, uint64_t begin, uint64_t end) { \
-    coppice::device::Runner<&name, decltype(&name)>::run(block, begin, end);                                     \
-  }                                                                                                              \
-  extern "C" [[gnu::used]] const uint32_t coppice_layout_##name = coppice::device::Runner<&name, decltype(&name)>::kArgumentLayout;\
+#define COPPICE_KERNEL(name, ...)                                                                        \
+  static void name(__VA_ARGS__);                                                                         \
+  extern "C" [[gnu::used]] void coppice_kernel_##name(const coppice::LaunchBlock* block, uint64_t begin, \
+                                                      uint64_t end) {                                    \
+    coppice::device::Runner<&name, decltype(&name)>::run(block, begin, end);                             \
+  }                                                                                                      \
+  extern "C" [[gnu::used]] const uint32_t coppice_layout_##name =                                        \
+      coppice::device::Runner<&name, decltype(&name)>::kArgumentLayout;                                  \
   [[gnu::always_inline]] static inline void name(__VA_ARGS__)
 
 namespace coppice {
@@ -29,8 +31,10 @@ namespace coppice {
 template <class T, class Reach, int D>
 COPPICE_INLINE T laplacian(const Read<T, Reach>& f, const Cell<D>& c) {
   static_assert(Reach::kRadius >= 1, "laplacian needs a handle with reach, such as Read<float, Star<1>>");
-  if constexpr (D == 1) return f(c, -1) + f(c, 1) - T(2) * f[c];
-  else if constexpr (D == 2) return f(c, -1, 0) + f(c, 1, 0) + f(c, 0, -1) + f(c, 0, 1) - T(4) * f[c];
+  if constexpr (D == 1)
+    return f(c, -1) + f(c, 1) - T(2) * f[c];
+  else if constexpr (D == 2)
+    return f(c, -1, 0) + f(c, 1, 0) + f(c, 0, -1) + f(c, 0, 1) - T(4) * f[c];
   else
     return f(c, -1, 0, 0) + f(c, 1, 0, 0) + f(c, 0, -1, 0) + f(c, 0, 1, 0) + f(c, 0, 0, -1) + f(c, 0, 0, 1) -
            T(6) * f[c];

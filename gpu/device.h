@@ -26,9 +26,9 @@ class Device : public RefCounted {
   // `threads` = 0: all cores.
   static IntrusivePtr<Device> cpu(int threads = 0);
 
-  virtual std::string_view name() const = 0;         // "cpu"
+  virtual std::string_view name() const = 0;    // "cpu"
   virtual std::string description() const = 0;  // "2 threads, znver4"
-  virtual int threads() const = 0;                   // items that run at once, for load balancing
+  virtual int threads() const = 0;              // items that run at once, for load balancing
 
   virtual IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes) = 0;
   virtual IntrusivePtr<Stream> create_stream() = 0;

@@ -50,7 +50,8 @@ struct KernelStore::State {
   jit::CodeLoader loader;
   std::chrono::steady_clock::time_point start;
 
-  void compile(const jit::SpecializeRequest& request, const Hash128& key, const AsyncValueRef<LoadedCodeRef>& result);
+  void compile(const jit::SpecializeRequest& request, const Hash128& key,
+               const AsyncValueRef<LoadedCodeRef>& result);
   void work();
 };
 
@@ -74,7 +75,8 @@ void KernelStore::State::work() {
 Hash128 specialization_key(const jit::SpecializeRequest& request) {
   Hasher hasher;
   hasher.update(request.file->bitcode).update(request.entry).update(jit::cpu_intrinsics_bitcode());
-  for (const jit::ConstantGlobal& c : request.constants) hasher.update(c.name).update(uint64_t{c.bytes.size()}).update(c.bytes);
+  for (const jit::ConstantGlobal& c : request.constants)
+    hasher.update(c.name).update(uint64_t{c.bytes.size()}).update(c.bytes);
   hasher.update(jit::host_target().cpu).update(jit::host_target().features).update(jit::llvm_version());
   return hasher.update(jit::kPipelineVersion).update(kLaunchBlockVersion).digest();
 }
@@ -116,7 +118,8 @@ AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
   {
     std::lock_guard lock(state_->mutex);
     if (auto found = state_->entries.find(key); found != state_->entries.end()) return found->second.code;
-    if (state_->compiled + state_->cached == 0 && !state_->announced) state_->start = std::chrono::steady_clock::now();
+    if (state_->compiled + state_->cached == 0 && !state_->announced)
+      state_->start = std::chrono::steady_clock::now();
     result = make_unconstructed_async_value<LoadedCodeRef>();
     state_->entries.emplace(key, State::Entry{request.id, result});
   }
@@ -151,9 +154,11 @@ void KernelStore::wait_compiled() {
     if (entry.code.is_error()) throw entry.code.error();
   }
   if (state_->compiled + state_->cached == 0) return;
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - state_->start).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - state_->start).count();
   if (state_->compiled > 0) {
-    log_info("kernels: {} compiled in {:.2f} s, {} from the cache", state_->compiled, seconds, state_->cached);
+    log_info("kernels: {} compiled in {:.2f} s, {} from the cache", state_->compiled, seconds,
+             state_->cached);
   } else {
     log_info("kernels: {} from the cache in {:.2f} s", state_->cached, seconds);
   }

@@ -27,21 +27,21 @@ inline constexpr int kLaunchArgumentBytes = 384;
 // What went wrong on the device; the first one in a launch sticks (DeviceContext::status).
 enum class DeviceStatus : uint32_t {
   kOk = 0,
-  kOutOfCells = 1,        // an allocator has no free cell: detail = allocator, argument = tree slot
-  kOutsideDomain = 2,     // a Grow or Accumulate at a coordinate no cell can ever have
-  kInactiveCell = 3,      // an Accumulate into a cell that is not active
-  kStop = 4,              // the kernel asked that later launches be skipped
+  kOutOfCells = 1,     // an allocator has no free cell: detail = allocator, argument = tree slot
+  kOutsideDomain = 2,  // a Grow or Accumulate at a coordinate no cell can ever have
+  kInactiveCell = 3,   // an Accumulate into a cell that is not active
+  kStop = 4,           // the kernel asked that later launches be skipped
 };
 
 // Shared by all launches on a device; kernels add to it, the host reads it between launches.
 struct DeviceContext {
-  uint32_t status;          // DeviceStatus, first writer wins
-  uint32_t status_tree;     // tree slot in the launch that failed
-  uint32_t status_detail;   // allocator or binding number
+  uint32_t status;         // DeviceStatus, first writer wins
+  uint32_t status_tree;    // tree slot in the launch that failed
+  uint32_t status_detail;  // allocator or binding number
   uint32_t reserved0;
   int64_t status_coord[4];  // cell coordinate that failed
   uint64_t random_seed;
-  uint64_t missed_writes;   // writes that found no cell
+  uint64_t missed_writes;  // writes that found no cell
 };
 static_assert(sizeof(DeviceContext) == 64);
 

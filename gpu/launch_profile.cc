@@ -16,10 +16,12 @@ LaunchProfile::LaunchProfile() {
 
 LaunchProfile::~LaunchProfile() {
   std::vector<std::pair<std::string, Row>> sorted(rows_.begin(), rows_.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
   for (const auto& [name, row] : sorted) {
     const double ms = std::chrono::duration<double, std::milli>(row.time).count();
-    log_info("profile: {:10.1f} ms {:9} calls {:9.1f} us each  {}", ms, row.calls, 1e3 * ms / static_cast<double>(row.calls), name);
+    log_info("profile: {:10.1f} ms {:9} calls {:9.1f} us each  {}", ms, row.calls,
+             1e3 * ms / static_cast<double>(row.calls), name);
   }
 }
 

@@ -43,7 +43,8 @@ struct Binding {
   uint32_t tree_slot(const LaunchRequest& r, TreeStorage* tree) {
     const auto found = std::find(trees.begin(), trees.end(), tree);
     if (found != trees.end()) return static_cast<uint32_t>(found - trees.begin());
-    if (trees.size() >= kMaxTreesPerKernel) refuse(r, fmt::format("it touches more than {} trees", kMaxTreesPerKernel));
+    if (trees.size() >= kMaxTreesPerKernel)
+      refuse(r, fmt::format("it touches more than {} trees", kMaxTreesPerKernel));
     trees.push_back(tree), grows.push_back(false);
     return static_cast<uint32_t>(trees.size() - 1);
   }
@@ -52,7 +53,8 @@ struct Binding {
     const std::pair key(tree, node);
     const auto found = std::find(node_keys.begin(), node_keys.end(), key);
     if (found != node_keys.end()) return static_cast<uint32_t>(found - node_keys.begin());
-    if (node_keys.size() >= device::kMaxNodesPerKernel) refuse(r, fmt::format("it touches more than {} nodes", device::kMaxNodesPerKernel));
+    if (node_keys.size() >= device::kMaxNodesPerKernel)
+      refuse(r, fmt::format("it touches more than {} nodes", device::kMaxNodesPerKernel));
     node_keys.push_back(key), nodes.push_back(tree->layout(node));
     return static_cast<uint32_t>(node_keys.size() - 1);
   }
@@ -60,33 +62,47 @@ struct Binding {
 
 std::string field_name(const HandleUse& h) {
   TreeStorage* tree = tree_of(h.id);
-  return h.id.field == kNoField ? tree->path(h.id.node) : fmt::format("'{}' on {}", tree->field(h.id.field).name, tree->path(h.id.node));
+  return h.id.field == kNoField
+             ? tree->path(h.id.node)
+             : fmt::format("'{}' on {}", tree->field(h.id.field).name, tree->path(h.id.node));
 }
 
 void check_roles(const LaunchRequest& r) {
   TreeStorage* loop_tree = r.loop.tree.get();
   const bool cells = r.place == LaunchRequest::Place::kCell, blocks = r.place == LaunchRequest::Place::kBlock;
-  if ((cells || blocks) && loop_tree == nullptr) refuse(r, "it takes a Cell or Block and loops over a node: over(node)");
-  if (r.place == LaunchRequest::Place::kItem && loop_tree != nullptr) refuse(r, "it takes an Item and loops over a range: range(n)");
+  if ((cells || blocks) && loop_tree == nullptr)
+    refuse(r, "it takes a Cell or Block and loops over a node: over(node)");
+  if (r.place == LaunchRequest::Place::kItem && loop_tree != nullptr)
+    refuse(r, "it takes an Item and loops over a range: range(n)");
   if (loop_tree != nullptr && static_cast<int>(loop_tree->dims()) != r.place_dims) {
-    refuse(r, fmt::format("it loops in {} dimensions, tree '{}' has {}", r.place_dims, loop_tree->options().name, loop_tree->dims()));
+    refuse(r, fmt::format("it loops in {} dimensions, tree '{}' has {}", r.place_dims,
+                          loop_tree->options().name, loop_tree->dims()));
   }
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     const HandleUse& h = r.handles[i];
     const bool own = h.role == Role::kWrite || h.role == Role::kUpdate;
     if (h.role == Role::kGrow || h.role == Role::kAccumulate) continue;
     const bool same_node = tree_of(h.id) == loop_tree && h.id.node == r.loop.node;
-    if (cells && own && !same_node) refuse(r, fmt::format("it writes field {}, which is not on the node looped over, {}", field_name(h), loop_tree->path(r.loop.node)));
-    if (r.place == LaunchRequest::Place::kItem && own) refuse(r, fmt::format("a range has no own cell to write in field {}; use Accumulate or Grow", field_name(h)));
+    if (cells && own && !same_node)
+      refuse(r, fmt::format("it writes field {}, which is not on the node looped over, {}", field_name(h),
+                            loop_tree->path(r.loop.node)));
+    if (r.place == LaunchRequest::Place::kItem && own)
+      refuse(r, fmt::format("a range has no own cell to write in field {}; use Accumulate or Grow",
+                            field_name(h)));
     if (blocks && own && !same_node) {
-      const bool sibling = tree_of(h.id) == loop_tree && loop_tree->node(h.id.node).parent == loop_tree->node(r.loop.node).parent;
-      if (!sibling) refuse(r, fmt::format("it writes field {}, which is neither on {} nor beside it", field_name(h), loop_tree->path(r.loop.node)));
+      const bool sibling = tree_of(h.id) == loop_tree &&
+                           loop_tree->node(h.id.node).parent == loop_tree->node(r.loop.node).parent;
+      if (!sibling)
+        refuse(r, fmt::format("it writes field {}, which is neither on {} nor beside it", field_name(h),
+                              loop_tree->path(r.loop.node)));
     }
     for (uint32_t j = 0; j < r.num_handles; ++j) {
       const HandleUse& other = r.handles[j];
       if (other.id.tree != h.id.tree || other.id.field != h.id.field || h.id.field == kNoField) continue;
-      if (h.role == Role::kRead && h.radius > 0 && (other.role == Role::kWrite || other.role == Role::kUpdate)) {
-        refuse(r, fmt::format("field {} is both written and read with a reach; use two fields", field_name(h)));
+      if (h.role == Role::kRead && h.radius > 0 &&
+          (other.role == Role::kWrite || other.role == Role::kUpdate)) {
+        refuse(r,
+               fmt::format("field {} is both written and read with a reach; use two fields", field_name(h)));
       }
     }
   }
@@ -103,9 +119,13 @@ void choose_tiles(const LaunchRequest& r, Binding& b) {
   bool blend = n.kind == NodeKind::kBitmasked && !r.active_only;
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     const HandleUse& h = r.handles[i];
-    if (h.role == Role::kWrite) blend_bytes += device::align_up(n.num_cells * h.value_bytes, 64);
-    else if (h.role != Role::kRead) blend = false;
-    if (h.role != Role::kRead || h.radius == 0 || tree_of(h.id) != &tree || h.id.node != r.loop.node || !table) continue;
+    if (h.role == Role::kWrite)
+      blend_bytes += device::align_up(n.num_cells * h.value_bytes, 64);
+    else if (h.role != Role::kRead)
+      blend = false;
+    if (h.role != Role::kRead || h.radius == 0 || tree_of(h.id) != &tree || h.id.node != r.loop.node ||
+        !table)
+      continue;
     uint64_t bytes = h.value_bytes;
     bool fits = true;
     for (int d = 0; d < 3; ++d) {
@@ -139,7 +159,9 @@ Binding bind(const LaunchRequest& r) {
     f.node = b.node_slot(r, tree, h.id.node);
     if (h.id.field != kNoField) {
       const FieldDescription& d = tree->field(h.id.field);
-      if (d.bytes != h.value_bytes) refuse(r, fmt::format("field {} has values of {} bytes, the handle's have {}", field_name(h), d.bytes, h.value_bytes));
+      if (d.bytes != h.value_bytes)
+        refuse(r, fmt::format("field {} has values of {} bytes, the handle's have {}", field_name(h), d.bytes,
+                              h.value_bytes));
       f.offset = d.offset, f.stride = d.stride, f.value_bytes = h.value_bytes;
     }
     b.fields.push_back(f);
@@ -148,7 +170,8 @@ Binding bind(const LaunchRequest& r) {
   }
   check_roles(r);
   if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b);
-  if (r.place == LaunchRequest::Place::kBlock) b.needs_neighbours = r.loop.tree->has_neighbour_table(r.loop.node);
+  if (r.place == LaunchRequest::Place::kBlock)
+    b.needs_neighbours = r.loop.tree->has_neighbour_table(r.loop.node);
   return b;
 }
 
@@ -208,14 +231,16 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
     block.count = list.count->as<uint64_t>();
   };
   // About a thousand cells per task; a task's start costs a few hundred nanoseconds.
-  launch.grain = static_cast<uint32_t>(std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
+  launch.grain = static_cast<uint32_t>(
+      std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
 }
 
 // Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
 bool finish(const Binding& b, std::string_view kernel) {
   bool again = false;
   try {
-    for (size_t t = 0; t < b.trees.size(); ++t) again |= b.trees[t]->resolve_status(b.repeatable, kernel, static_cast<uint32_t>(t));
+    for (size_t t = 0; t < b.trees.size(); ++t)
+      again |= b.trees[t]->resolve_status(b.repeatable, kernel, static_cast<uint32_t>(t));
   } catch (...) {
     for (TreeStorage* tree : b.trees) tree->settle();
     throw;
@@ -244,7 +269,9 @@ struct Program::State {
   }
 };
 
-Program::Program(IntrusivePtr<Device> device) : state_(std::make_unique<State>()) { state_->device = std::move(device); }
+Program::Program(IntrusivePtr<Device> device) : state_(std::make_unique<State>()) {
+  state_->device = std::move(device);
+}
 Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
 Device& Program::device() const { return *state_->device; }
@@ -280,7 +307,8 @@ Launch Program::prepare(const LaunchRequest& r) {
   std::memcpy(launch.block.arguments, r.arguments, r.argument_bytes);
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
   set_loop(launch, r, p);
-  const bool accumulates = std::any_of(r.handles, r.handles + r.num_handles, [](const HandleUse& h) { return h.role == Role::kAccumulate; });
+  const bool accumulates = std::any_of(r.handles, r.handles + r.num_handles,
+                                       [](const HandleUse& h) { return h.role == Role::kAccumulate; });
   if (p.may_change_topology || accumulates) {
     launch.finish = [shared](LaunchBlock&) { return finish(shared->binding, shared->name); };
   }

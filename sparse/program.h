@@ -27,7 +27,9 @@ struct Loop {
 };
 // The active cells of a node (Cell kernels) or its containers (Block kernels).
 inline Loop over(const Node& node) { return {node.tree(), node.id()}; }
-inline Loop range(int64_t begin, int64_t end) { return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end - begin) : 0}; }
+inline Loop range(int64_t begin, int64_t end) {
+  return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end - begin) : 0};
+}
 inline Loop range(int64_t end) { return range(0, end); }
 // As many items as device memory says when the launch starts.
 inline Loop range_on_device(const uint64_t* count) { return {{}, 0, 0, 0, count}; }
@@ -56,7 +58,9 @@ struct LaunchRequest {
 };
 
 template <class T>
-struct PlaceTraits { static constexpr bool kIsPlace = false; };
+struct PlaceTraits {
+  static constexpr bool kIsPlace = false;
+};
 template <int D>
 struct PlaceTraits<Cell<D>> {
   static constexpr bool kIsPlace = true;
@@ -79,11 +83,14 @@ struct PlaceTraits<Item> {
 // One argument into the request: the parameter's type decides, the argument is converted to it.
 template <class Parameter, class Argument>
 void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) {
-  static_assert(std::is_convertible_v<const Argument&, Parameter> || requires { Parameter{argument}; },
-                "a launch argument does not convert to the kernel's parameter");
+  static_assert(
+      std::is_convertible_v<const Argument&, Parameter> || requires { Parameter{argument}; },
+      "a launch argument does not convert to the kernel's parameter");
   Parameter value = [&]() -> Parameter {
-    if constexpr (std::is_convertible_v<const Argument&, Parameter>) return argument;
-    else return Parameter{argument};
+    if constexpr (std::is_convertible_v<const Argument&, Parameter>)
+      return argument;
+    else
+      return Parameter{argument};
   }();
   if constexpr (device::is_handle_argument<Parameter>) {
     device::for_each_handle(value, [&]<class H>(const H& h) {
@@ -114,7 +121,8 @@ void add_arguments(LaunchRequest& request, size_t& at, const Tuple& arguments, a
 }
 
 template <class... Parameters, class... Arguments>
-LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop& loop, const Arguments&... arguments) {
+LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
+                           const Arguments&... arguments) {
   static_assert(sizeof...(Arguments) + 1 == sizeof...(Parameters),
                 "a launch gives every kernel argument but the Cell, Block or Item, in order");
   LaunchRequest request;
@@ -137,7 +145,8 @@ class Program {
   Program(Program&&) noexcept;
 
   template <class... Parameters, class... Arguments>
-  AsyncValueRef<Chain> launch(const Kernel<void(Parameters...)>& kernel, const Loop& loop, const Arguments&... arguments) {
+  AsyncValueRef<Chain> launch(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
+                              const Arguments&... arguments) {
     return device().default_stream().launch(prepare(detail::make_request(kernel, loop, arguments...)));
   }
   // Starts compiling what such a launch needs, and does nothing else.
@@ -147,21 +156,24 @@ class Program {
   }
   // The launch itself, for those who run it inside a stream's own order.
   template <class... Parameters, class... Arguments>
-  Launch make_launch(const Kernel<void(Parameters...)>& kernel, const Loop& loop, const Arguments&... arguments) {
+  Launch make_launch(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
+                     const Arguments&... arguments) {
     return prepare(detail::make_request(kernel, loop, arguments...));
   }
   Device& device() const;
 
   // PTX of a launch's kernel, for tests and tools. Errors: kCompile.
   template <class... Parameters, class... Arguments>
-  std::string ptx(jit::PtxTarget target, const std::string& libdevice, const Kernel<void(Parameters...)>& kernel,
-                  const Loop& loop, const Arguments&... arguments) {
+  std::string ptx(jit::PtxTarget target, const std::string& libdevice,
+                  const Kernel<void(Parameters...)>& kernel, const Loop& loop,
+                  const Arguments&... arguments) {
     return ptx_of(detail::make_request(kernel, loop, arguments...), target, libdevice);
   }
 
  private:
   Launch prepare(const detail::LaunchRequest& request);
-  std::string ptx_of(const detail::LaunchRequest& request, jit::PtxTarget target, const std::string& libdevice);
+  std::string ptx_of(const detail::LaunchRequest& request, jit::PtxTarget target,
+                     const std::string& libdevice);
 
   struct State;
   std::unique_ptr<State> state_;

@@ -54,7 +54,8 @@ void TreeStorage::allocate_memory() {
   ambient_ = d.reserve(largest, largest);
   root_ = d.reserve(nodes_[0].container_bytes, nodes_[0].container_bytes);
   state_ = d.reserve(sizeof(TreeState), sizeof(TreeState));
-  device_layouts_ = d.reserve(layouts_.size() * sizeof(device::NodeLayout), layouts_.size() * sizeof(device::NodeLayout));
+  device_layouts_ =
+      d.reserve(layouts_.size() * sizeof(device::NodeLayout), layouts_.size() * sizeof(device::NodeLayout));
   counts_ = d.reserve(4096, 4096);
   std::memcpy(device_layouts_->data(), layouts_.data(), layouts_.size() * sizeof(device::NodeLayout));
   TreeState* s = state();
@@ -68,7 +69,8 @@ void TreeStorage::allocate_memory() {
     double possible = 1;
     for (uint32_t p : path_nodes(storage.node)) possible *= static_cast<double>(nodes_[p].num_cells);
     possible = std::max(2 * possible, 65536.0);
-    const double limit = static_cast<double>(std::min(kMaxAllocatorBytes, options_.max_bytes)) / static_cast<double>(n.cell_bytes);
+    const double limit = static_cast<double>(std::min(kMaxAllocatorBytes, options_.max_bytes)) /
+                         static_cast<double>(n.cell_bytes);
     storage.max_cells = 1 + static_cast<uint64_t>(std::min({possible, limit, 4294967000.0}));
     storage.cells = d.reserve(storage.max_cells * n.cell_bytes, n.cell_bytes);
     storage.free_list = d.reserve(storage.max_cells * 4, 4);
@@ -79,7 +81,8 @@ void TreeStorage::allocate_memory() {
     allocator.recycled_list = storage.recycled_list->as<uint32_t>();
     allocator.cell_bytes = n.cell_bytes;
     allocator.num_cells = 1;
-    grow_allocator(a, std::min<uint64_t>(storage.max_cells, 1 + std::max<uint64_t>(1, (64 << 10) / n.cell_bytes)));
+    grow_allocator(
+        a, std::min<uint64_t>(storage.max_cells, 1 + std::max<uint64_t>(1, (64 << 10) / n.cell_bytes)));
   }
 }
 
@@ -151,8 +154,8 @@ ElementList& TreeStorage::update_list(uint32_t node, bool with_neighbours) {
       uint64_t* count = counts_->as<uint64_t>();
       *count = 0;
       run(program_, select_live, handed_out, &state()->allocators[allocator],
-          device_layouts_->as<device::NodeLayout>() + path[pointer_level], pointer_level, scratch_keys_->as<uint64_t>(),
-          scratch_cells_->as<uint32_t>(), count);
+          device_layouts_->as<device::NodeLayout>() + path[pointer_level], pointer_level,
+          scratch_keys_->as<uint64_t>(), scratch_cells_->as<uint32_t>(), count);
       cells = *count;
       primitives::sort_by_key(scratch_keys_->as<uint64_t>(), scratch_cells_->as<uint32_t>(), cells);
       cell_list = scratch_cells_->as<uint32_t>();
@@ -161,12 +164,15 @@ ElementList& TreeStorage::update_list(uint32_t node, bool with_neighbours) {
     const uint32_t* selected = nullptr;
     if (masked && items > 0) {
       ensure<uint32_t>(d, scratch_flags_, items), ensure<uint32_t>(d, scratch_selected_, items);
-      run(program_, flag_elements, items, state(), layout, pointer_level, cell_list, fan_out, scratch_flags_->as<uint32_t>());
-      items = primitives::select_if_flag(scratch_flags_->as<uint32_t>(), scratch_selected_->as<uint32_t>(), items);
+      run(program_, flag_elements, items, state(), layout, pointer_level, cell_list, fan_out,
+          scratch_flags_->as<uint32_t>());
+      items = primitives::select_if_flag(scratch_flags_->as<uint32_t>(), scratch_selected_->as<uint32_t>(),
+                                         items);
       selected = scratch_selected_->as<uint32_t>();
     }
     ensure<Element>(d, list.elements, items), ensure<uint64_t>(d, list.count, 1);
-    run(program_, fill_elements, items, state(), layout, pointer_level, cell_list, fan_out, selected, list.elements->as<Element>());
+    run(program_, fill_elements, items, state(), layout, pointer_level, cell_list, fan_out, selected,
+        list.elements->as<Element>());
     *list.count->as<uint64_t>() = items;
     list.version = version_;
   }
@@ -174,8 +180,9 @@ ElementList& TreeStorage::update_list(uint32_t node, bool with_neighbours) {
     const uint64_t items = *list.count->as<uint64_t>();
     const uint32_t stride = dims() == 3 ? 27 : dims() == 2 ? 9 : 3;
     ensure<uint32_t>(d, list.neighbours, items * stride);
-    run(program_, fill_neighbours, items, state(), device_layouts_->as<device::NodeLayout>() + nodes_[node].parent,
-        list.elements->as<Element>(), layout, list.neighbours->as<uint32_t>());
+    run(program_, fill_neighbours, items, state(),
+        device_layouts_->as<device::NodeLayout>() + nodes_[node].parent, list.elements->as<Element>(), layout,
+        list.neighbours->as<uint32_t>());
     list.neighbour_version = version_;
   }
   return list;
@@ -184,7 +191,9 @@ ElementList& TreeStorage::update_list(uint32_t node, bool with_neighbours) {
 bool TreeStorage::resolve_status(bool repeatable, std::string_view kernel, uint32_t tree_slot) {
   DeviceContext& context = device_->context();
   const auto status = static_cast<DeviceStatus>(context.status);
-  if ((status == DeviceStatus::kOutsideDomain || status == DeviceStatus::kInactiveCell) && context.status_tree == tree_slot) throw_status(kernel);
+  if ((status == DeviceStatus::kOutsideDomain || status == DeviceStatus::kInactiveCell) &&
+      context.status_tree == tree_slot)
+    throw_status(kernel);
   // Shortages count, not the status: that names one tree, and several may be short.
   bool is_short = false;
   for (uint32_t i = 0; i < allocators_.size(); ++i) is_short |= state()->allocators[i].shortage != 0;
@@ -196,22 +205,29 @@ bool TreeStorage::resolve_status(bool repeatable, std::string_view kernel, uint3
 
 void TreeStorage::grow_short_allocators(bool repeatable, std::string_view kernel) {
   std::vector<uint32_t> shortages;
-  for (uint32_t i = 0; i < allocators_.size(); ++i) shortages.push_back(std::exchange(state()->allocators[i].shortage, 0));
+  for (uint32_t i = 0; i < allocators_.size(); ++i)
+    shortages.push_back(std::exchange(state()->allocators[i].shortage, 0));
   for (uint32_t i = 0; i < allocators_.size(); ++i) {
     const AllocatorState& a = state()->allocators[i];
     const uint64_t max_cells = allocators_[i].max_cells;
     if (shortages[i] == 0 || (repeatable && a.capacity < max_cells)) continue;
     const std::string where = path(allocators_[i].node);
-    throw Error(ErrorCode::kOutOfMemory,
-                a.capacity >= max_cells
-                    ? fmt::format("kernel {}: {} is full: {} cells of {} bytes are all it may have, and more are needed", kernel, where, max_cells - 1, a.cell_bytes)
-                    : fmt::format("kernel {}: {} ran out of its {} cells, and a kernel that also updates or accumulates cannot be repeated; activate in a launch before it", kernel, where, a.capacity - 1));
+    throw Error(
+        ErrorCode::kOutOfMemory,
+        a.capacity >= max_cells
+            ? fmt::format(
+                  "kernel {}: {} is full: {} cells of {} bytes are all it may have, and more are needed",
+                  kernel, where, max_cells - 1, a.cell_bytes)
+            : fmt::format("kernel {}: {} ran out of its {} cells, and a kernel that also updates or "
+                          "accumulates cannot be repeated; activate in a launch before it",
+                          kernel, where, a.capacity - 1));
   }
   // Doubling keeps the number of repeats logarithmic; every allocator that was short in this round grows at once.
   for (uint32_t i = 0; i < allocators_.size(); ++i) {
     const uint64_t capacity = state()->allocators[i].capacity;
     if (shortages[i] == 0) continue;
-    const uint64_t cells = std::min(allocators_[i].max_cells, std::max(2 * capacity, capacity + shortages[i]));
+    const uint64_t cells =
+        std::min(allocators_[i].max_cells, std::max(2 * capacity, capacity + shortages[i]));
     grow_allocator(i, cells);
     log_debug("{} grows to {} cells", path(allocators_[i].node), cells - 1);
   }
@@ -221,11 +237,15 @@ void TreeStorage::throw_status(std::string_view kernel) {
   DeviceContext& context = device_->context();
   const auto status = static_cast<DeviceStatus>(std::exchange(context.status, 0));
   std::string at;
-  for (uint32_t axis = 0; axis < dims(); ++axis) at += fmt::format("{}{}", axis > 0 ? ", " : "", context.status_coord[kMaxDims - dims() + axis]);
+  for (uint32_t axis = 0; axis < dims(); ++axis)
+    at += fmt::format("{}{}", axis > 0 ? ", " : "", context.status_coord[kMaxDims - dims() + axis]);
   throw Error(ErrorCode::kOutOfRange,
               status == DeviceStatus::kOutsideDomain
-                  ? fmt::format("kernel {}: coordinate ({}) is outside the domain of tree '{}'", kernel, at, options_.name)
-                  : fmt::format("kernel {}: accumulated into the inactive cell ({}) of tree '{}'; activate it in a launch before", kernel, at, options_.name));
+                  ? fmt::format("kernel {}: coordinate ({}) is outside the domain of tree '{}'", kernel, at,
+                                options_.name)
+                  : fmt::format("kernel {}: accumulated into the inactive cell ({}) of tree '{}'; activate "
+                                "it in a launch before",
+                                kernel, at, options_.name));
 }
 
 void TreeStorage::settle() {
@@ -246,7 +266,8 @@ void TreeStorage::recycle_below(uint32_t id) {
   }
   if (n.kind == NodeKind::kBitmasked) {
     ElementList& list = update_list(id, false);
-    run(program_, zero_containers, *list.count->as<uint64_t>(), list.elements->as<Element>(), n.container_bytes);
+    run(program_, zero_containers, *list.count->as<uint64_t>(), list.elements->as<Element>(),
+        n.container_bytes);
     state()->changed = 1;
     return;
   }
@@ -270,7 +291,9 @@ void TreeStorage::collect_allocator(uint32_t index) {
     uint32_t up = nodes_[allocators_[child].node].parent;
     while (up != 0 && nodes_[up].kind != NodeKind::kPointer) up = nodes_[up].parent;
     if (up != allocators_[index].node) continue;
-    run(program_, collect_children, std::min(state()->allocators[child].num_cells, state()->allocators[child].capacity) - 1, state(), index, child);
+    run(program_, collect_children,
+        std::min(state()->allocators[child].num_cells, state()->allocators[child].capacity) - 1, state(),
+        index, child);
   }
   run(program_, collect_move_free, counts[1], a);
   run(program_, collect_bookkeep, 1, a);

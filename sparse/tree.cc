@@ -14,7 +14,8 @@ namespace {
 constexpr uint32_t kNoField = ~0u;
 
 // Coordinates as kernels take them: tree axes filled in from the right.
-std::shared_ptr<std::vector<int32_t>> flatten(const std::vector<std::array<int32_t, 3>>& coords, uint32_t dims) {
+std::shared_ptr<std::vector<int32_t>> flatten(const std::vector<std::array<int32_t, 3>>& coords,
+                                              uint32_t dims) {
   auto flat = std::make_shared<std::vector<int32_t>>(3 * coords.size(), 0);
   for (size_t i = 0; i < coords.size(); ++i) {
     for (uint32_t a = 0; a < dims; ++a) (*flat)[3 * i + 3 - dims + a] = coords[i][a];
@@ -49,14 +50,16 @@ std::string Node::path() const { return tree_->path(id_); }
 AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
   auto flat = flatten(coords, tree_->dims());
-  Launch launch = tree_->program().make_launch(activate_coords, range(static_cast<int64_t>(coords.size())), topology(), flat->data());
+  Launch launch = tree_->program().make_launch(activate_coords, range(static_cast<int64_t>(coords.size())),
+                                               topology(), flat->data());
   launch.prepare = [flat](LaunchBlock&) {};  // keeps the coordinates until the launch is done
   return tree_->device().default_stream().launch(std::move(launch));
 }
 AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
   auto flat = flatten(coords, tree_->dims());
-  Launch launch = tree_->program().make_launch(deactivate_coords, range(static_cast<int64_t>(coords.size())), topology(), flat->data());
+  Launch launch = tree_->program().make_launch(deactivate_coords, range(static_cast<int64_t>(coords.size())),
+                                               topology(), flat->data());
   launch.prepare = [flat](LaunchBlock&) {};
   return tree_->device().default_stream().launch(std::move(launch));
 }
@@ -81,7 +84,8 @@ bool Node::wait_is_active(std::array<int32_t, 3> coord) const {
 uint64_t Node::wait_num_active_blocks() const {
   tree_->freeze();
   uint64_t count = 0;
-  auto done = tree_->device().default_stream().enqueue("sparse.count", [&] { count = *tree_->update_list(id_, false).count->as<uint64_t>(); });
+  auto done = tree_->device().default_stream().enqueue(
+      "sparse.count", [&] { count = *tree_->update_list(id_, false).count->as<uint64_t>(); });
   wait(done);
   if (done.is_error()) throw done.error();
   return count;

@@ -89,9 +89,15 @@ class Node {
 
   // Children; extents are cells per axis. Without axes: i, then j, then k. Errors: kInvalidArgument (extent below 1,
   // more than 3 axes in a tree, too deep, below a place that cannot have children, the tree is in use already).
-  Node dense(std::initializer_list<int32_t> extents) const { return child(device::NodeKind::kDense, {}, extents); }
-  Node bitmasked(std::initializer_list<int32_t> extents) const { return child(device::NodeKind::kBitmasked, {}, extents); }
-  Node pointer(std::initializer_list<int32_t> extents) const { return child(device::NodeKind::kPointer, {}, extents); }
+  Node dense(std::initializer_list<int32_t> extents) const {
+    return child(device::NodeKind::kDense, {}, extents);
+  }
+  Node bitmasked(std::initializer_list<int32_t> extents) const {
+    return child(device::NodeKind::kBitmasked, {}, extents);
+  }
+  Node pointer(std::initializer_list<int32_t> extents) const {
+    return child(device::NodeKind::kPointer, {}, extents);
+  }
   Node dense(std::initializer_list<Axis> axes, std::initializer_list<int32_t> extents) const {
     return child(device::NodeKind::kDense, axes, extents);
   }

@@ -24,9 +24,12 @@ uint64_t array_alignment(uint64_t bytes, uint64_t element_alignment) {
 
 const char* kind_name(NodeKind kind) {
   switch (kind) {
-    case NodeKind::kDense: return "dense";
-    case NodeKind::kBitmasked: return "bitmasked";
-    case NodeKind::kPointer: return "pointer";
+    case NodeKind::kDense:
+      return "dense";
+    case NodeKind::kBitmasked:
+      return "bitmasked";
+    case NodeKind::kPointer:
+      return "pointer";
   }
   return "?";
 }
@@ -46,32 +49,43 @@ TreeStorage::TreeStorage(IntrusivePtr<Device> device, TreeOptions options)
 }
 
 void TreeStorage::require_describing(const char* what) const {
-  if (frozen_) refuse(fmt::format("tree '{}': cannot {}: the tree is in use; describe all of it before its first launch", options_.name, what));
+  if (frozen_)
+    refuse(fmt::format("tree '{}': cannot {}: the tree is in use; describe all of it before its first launch",
+                       options_.name, what));
 }
 
-uint32_t TreeStorage::add_node(uint32_t parent, NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) {
+uint32_t TreeStorage::add_node(uint32_t parent, NodeKind kind, std::vector<Axis> axes,
+                               std::vector<int32_t> extents) {
   require_describing("add a node");
   if (axes.empty()) {
     for (size_t a = 0; a < extents.size(); ++a) axes.push_back(static_cast<Axis>(a));
   }
   const std::string what = fmt::format("{}.{}[{}]", path(parent), kind_name(kind), fmt::join(extents, ","));
-  if (extents.empty() || extents.size() > kMaxDims) refuse(fmt::format("node {}: 1 to {} extents expected", what, kMaxDims));
-  if (axes.size() != extents.size()) refuse(fmt::format("node {}: {} axes named for {} extents", what, axes.size(), extents.size()));
+  if (extents.empty() || extents.size() > kMaxDims)
+    refuse(fmt::format("node {}: 1 to {} extents expected", what, kMaxDims));
+  if (axes.size() != extents.size())
+    refuse(fmt::format("node {}: {} axes named for {} extents", what, axes.size(), extents.size()));
   for (size_t a = 0; a < axes.size(); ++a) {
     if (extents[a] < 1) refuse(fmt::format("node {}: extent {} is below 1", what, extents[a]));
-    if (std::count(axes.begin(), axes.end(), axes[a]) > 1) refuse(fmt::format("node {}: axis {} is named twice", what, "ijklmnop"[static_cast<int>(axes[a])]));
-    if (a > 0 && axes[a] < axes[a - 1]) refuse(fmt::format("node {}: axes must be named in the order i, j, k, ...", what));
+    if (std::count(axes.begin(), axes.end(), axes[a]) > 1)
+      refuse(fmt::format("node {}: axis {} is named twice", what, "ijklmnop"[static_cast<int>(axes[a])]));
+    if (a > 0 && axes[a] < axes[a - 1])
+      refuse(fmt::format("node {}: axes must be named in the order i, j, k, ...", what));
   }
   uint64_t num_cells = 1;
   for (int32_t e : extents) num_cells *= static_cast<uint64_t>(e);
-  if (num_cells >= uint64_t{1} << 32) refuse(fmt::format("node {}: {} cells, at most 2^32 - 1 in one container", what, num_cells));
-  if (path_nodes(parent).size() >= device::kMaxDepth) refuse(fmt::format("node {}: at most {} nodes on the way from the root", what, device::kMaxDepth));
+  if (num_cells >= uint64_t{1} << 32)
+    refuse(fmt::format("node {}: {} cells, at most 2^32 - 1 in one container", what, num_cells));
+  if (path_nodes(parent).size() >= device::kMaxDepth)
+    refuse(fmt::format("node {}: at most {} nodes on the way from the root", what, device::kMaxDepth));
   for (uint32_t a = parent; kind == NodeKind::kPointer; a = nodes_[a].parent) {
-    if (nodes_[a].kind == NodeKind::kBitmasked) refuse(fmt::format("node {}: a pointer node below a bitmasked one is not supported", what));
+    if (nodes_[a].kind == NodeKind::kBitmasked)
+      refuse(fmt::format("node {}: a pointer node below a bitmasked one is not supported", what));
     if (a == 0) break;
   }
   NodeDescription n;
-  n.kind = kind, n.parent = parent, n.axes = std::move(axes), n.extents = std::move(extents), n.num_cells = num_cells;
+  n.kind = kind, n.parent = parent, n.axes = std::move(axes), n.extents = std::move(extents),
+  n.num_cells = num_cells;
   const uint32_t id = static_cast<uint32_t>(nodes_.size());
   nodes_.push_back(std::move(n));
   nodes_[parent].children.push_back(id);
@@ -82,10 +96,13 @@ uint32_t TreeStorage::add_field(uint32_t node, std::string name, size_t bytes, s
   require_describing("place a field");
   if (node == 0) refuse(fmt::format("field '{}': fields are placed on nodes below the root", name));
   for (const FieldDescription& f : fields_) {
-    if (f.name == name) refuse(fmt::format("field '{}': tree '{}' has a field of this name on {}", name, options_.name, path(f.node)));
+    if (f.name == name)
+      refuse(fmt::format("field '{}': tree '{}' has a field of this name on {}", name, options_.name,
+                         path(f.node)));
   }
   if (nodes_[node].fields.size() >= device::kMaxFieldsPerNode) {
-    refuse(fmt::format("field '{}': {} has {} fields, the most a node can have", name, path(node), device::kMaxFieldsPerNode));
+    refuse(fmt::format("field '{}': {} has {} fields, the most a node can have", name, path(node),
+                       device::kMaxFieldsPerNode));
   }
   nodes_[node].fields.push_back(static_cast<uint32_t>(fields_.size()));
   fields_.push_back({std::move(name), node, bytes, alignment});
@@ -105,7 +122,8 @@ std::vector<uint32_t> TreeStorage::path_nodes(uint32_t node) const {
 
 std::string TreeStorage::path(uint32_t node) const {
   std::string text = options_.name;
-  for (uint32_t n : path_nodes(node)) text += fmt::format(".{}[{}]", kind_name(nodes_[n].kind), fmt::join(nodes_[n].extents, ","));
+  for (uint32_t n : path_nodes(node))
+    text += fmt::format(".{}[{}]", kind_name(nodes_[n].kind), fmt::join(nodes_[n].extents, ","));
   return text;
 }
 
@@ -121,7 +139,9 @@ void TreeStorage::assign_dimensions() {
     }
   }
   std::sort(axes_.begin(), axes_.end());
-  if (axes_.size() > kMaxDims) refuse(fmt::format("tree '{}': its nodes name {} axes, at most {} are possible", options_.name, axes_.size(), kMaxDims));
+  if (axes_.size() > kMaxDims)
+    refuse(fmt::format("tree '{}': its nodes name {} axes, at most {} are possible", options_.name,
+                       axes_.size(), kMaxDims));
   for (NodeDescription& n : nodes_) {
     for (size_t a = 0; a < n.axes.size(); ++a) {
       const auto at = std::find(axes_.begin(), axes_.end(), n.axes[a]) - axes_.begin();
@@ -177,7 +197,8 @@ void TreeStorage::lay_out(uint32_t id) {
     lay_out_fields(n, end, true, end);
     n.cell_offset = align_up(end, children_alignment);
     // A header's atomics need 8-byte cells at least; payloads of a cache line and more keep their lines.
-    n.cell_bytes = align_up(n.cell_offset + children_bytes, children_bytes >= 64 ? std::max<uint64_t>(64, children_alignment) : 16);
+    n.cell_bytes = align_up(n.cell_offset + children_bytes,
+                            children_bytes >= 64 ? std::max<uint64_t>(64, children_alignment) : 16);
     n.container_bytes = n.num_cells * sizeof(uint32_t);
   } else {
     uint64_t end = n.kind == NodeKind::kBitmasked ? (n.num_cells + 63) / 64 * sizeof(uint64_t) : 0;
@@ -214,7 +235,8 @@ void TreeStorage::build_layout(uint32_t id) {
       level.extent[d] = n.extent[d];
       level.span[d] = static_cast<uint32_t>(span[d]);
       span[d] *= n.extent[d];
-      if (span[d] > uint64_t{1} << 31) refuse(fmt::format("node {}: more than 2^31 coordinates on an axis", this->path(id)));
+      if (span[d] > uint64_t{1} << 31)
+        refuse(fmt::format("node {}: more than 2^31 coordinates on an axis", this->path(id)));
     }
   }
   // Levels past the node are never walked; extents of 1 keep their divisions defined.
@@ -230,12 +252,14 @@ void TreeStorage::build_layout(uint32_t id) {
   for (uint32_t a = 0; a < dims(); ++a) {
     const int d = kMaxDims - static_cast<int>(dims()) + static_cast<int>(a);
     if (options_.origin[a] % below[d] != 0) {
-      refuse(fmt::format("tree '{}': origin {} is not a multiple of {} cells of {}", options_.name, options_.origin[a], below[d], this->path(id)));
+      refuse(fmt::format("tree '{}': origin {} is not a multiple of {} cells of {}", options_.name,
+                         options_.origin[a], below[d], this->path(id)));
     }
     layout.origin[d] = static_cast<int32_t>(options_.origin[a] / below[d]);
   }
   for (uint32_t f : nodes_[id].fields) {
-    layout.arrays[layout.num_arrays++] = {fields_[f].offset, fields_[f].stride, static_cast<uint32_t>(fields_[f].bytes)};
+    layout.arrays[layout.num_arrays++] = {fields_[f].offset, fields_[f].stride,
+                                          static_cast<uint32_t>(fields_[f].bytes)};
   }
 }
 
@@ -245,7 +269,8 @@ void TreeStorage::freeze() {
   assign_dimensions();
   for (uint32_t id = 0; id < nodes_.size(); ++id) {
     if (nodes_[id].kind != NodeKind::kPointer || id == 0) continue;
-    if (allocators_.size() >= device::kMaxAllocators) refuse(fmt::format("tree '{}': at most {} pointer nodes", options_.name, device::kMaxAllocators));
+    if (allocators_.size() >= device::kMaxAllocators)
+      refuse(fmt::format("tree '{}': at most {} pointer nodes", options_.name, device::kMaxAllocators));
     nodes_[id].allocator = static_cast<uint32_t>(allocators_.size());
     allocators_.push_back({id});
   }

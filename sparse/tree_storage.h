@@ -28,7 +28,8 @@ struct NodeDescription {
   uint64_t num_cells = 1;
   uint64_t container_bytes = 0;
   uint64_t container_alignment = 8;
-  uint64_t cell_offset = 0;  // dense, bitmasked: of the child containers' cells; pointer: payload offset in a cell
+  uint64_t cell_offset =
+      0;  // dense, bitmasked: of the child containers' cells; pointer: payload offset in a cell
   uint64_t cell_bytes = 0;
   uint64_t offset_in_cell = 0;  // of this node's container in its parent's cell
 };
@@ -63,7 +64,8 @@ class TreeStorage : public RefCounted {
   std::weak_ptr<const void> life() const { return life_; }
 
   // ---- description
-  uint32_t add_node(uint32_t parent, device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents);
+  uint32_t add_node(uint32_t parent, device::NodeKind kind, std::vector<Axis> axes,
+                    std::vector<int32_t> extents);
   uint32_t add_field(uint32_t node, std::string name, size_t bytes, size_t alignment);
   void set_layout(uint32_t node, CellLayout layout);
   void freeze();  // idempotent
@@ -121,7 +123,8 @@ class TreeStorage : public RefCounted {
   std::vector<device::NodeLayout> layouts_;
   std::vector<AllocatorStorage> allocators_;
   std::vector<std::unique_ptr<ElementList>> lists_;
-  IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, scratch_keys_, scratch_cells_, scratch_flags_, scratch_selected_, counts_;
+  IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, scratch_keys_, scratch_cells_,
+      scratch_flags_, scratch_selected_, counts_;
   uint64_t version_ = 0;
 };
 

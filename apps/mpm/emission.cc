@@ -50,7 +50,8 @@ std::unique_ptr<Shape> make_mesh_shape(const scene::Emitter& e) {
     } else {
       transform_mesh(mesh, {static_cast<float>(e.scale), Mat3f::Identity(), to});
     }
-    return std::make_unique<MeshShape>(std::move(mesh), e.mesh_path.string(), e.strict ? OpenMesh::kRefuse : OpenMesh::kWarn);
+    return std::make_unique<MeshShape>(std::move(mesh), e.mesh_path.string(),
+                                       e.strict ? OpenMesh::kRefuse : OpenMesh::kWarn);
   } catch (const Error& error) {
     // The mesh's own place goes into the message; the scene's line is where the user starts looking.
     throw Error(error.code(), error.what(), where);
@@ -60,12 +61,17 @@ std::unique_ptr<Shape> make_mesh_shape(const scene::Emitter& e) {
 std::unique_ptr<Shape> make_shape(const scene::Emitter& e, int dim) {
   const Vec3f c = e.center.cast<float>();
   // A 2-D shape reaches through the plane z = 0 that is sampled.
-  const Vec3f half = dim == 3 ? e.half_size.cast<float>() : Vec3f(e.half_size.cast<float>().x(), e.half_size.cast<float>().y(), 1.0f);
+  const Vec3f half = dim == 3 ? e.half_size.cast<float>()
+                              : Vec3f(e.half_size.cast<float>().x(), e.half_size.cast<float>().y(), 1.0f);
   std::unique_ptr<Shape> shape;
   switch (e.shape) {
-    case scene::EmitterShape::kSphere: return std::make_unique<SphereShape>(c, static_cast<float>(e.radius));
-    case scene::EmitterShape::kMesh: return make_mesh_shape(e);
-    case scene::EmitterShape::kBox: shape = std::make_unique<BoxShape>(c - half, c + half); break;
+    case scene::EmitterShape::kSphere:
+      return std::make_unique<SphereShape>(c, static_cast<float>(e.radius));
+    case scene::EmitterShape::kMesh:
+      return make_mesh_shape(e);
+    case scene::EmitterShape::kBox:
+      shape = std::make_unique<BoxShape>(c - half, c + half);
+      break;
     case scene::EmitterShape::kCylinder: {
       const Vec3f axis(0, static_cast<float>(e.half_height), 0);
       shape = std::make_unique<CylinderShape>(c - axis, c + axis, static_cast<float>(e.radius));
@@ -73,10 +79,12 @@ std::unique_ptr<Shape> make_shape(const scene::Emitter& e, int dim) {
     }
   }
   if (e.rotate_deg.isZero()) return shape;
-  return std::make_unique<TurnedShape>(std::move(shape), rotation_from_euler_degrees(e.rotate_deg.cast<float>()), c);
+  return std::make_unique<TurnedShape>(std::move(shape),
+                                       rotation_from_euler_degrees(e.rotate_deg.cast<float>()), c);
 }
 
-void check_inside(const scene::SceneConfig& scene, const scene::Emitter& e, const std::vector<Vec3f>& particles) {
+void check_inside(const scene::SceneConfig& scene, const scene::Emitter& e,
+                  const std::vector<Vec3f>& particles) {
   const Vec3f low = scene.domain.min.cast<float>(), high = scene.domain.max.cast<float>();
   size_t outside = 0;
   const Vec3f* first = nullptr;
@@ -89,8 +97,10 @@ void check_inside(const scene::SceneConfig& scene, const scene::Emitter& e, cons
   }
   if (outside == 0) return;
   throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("{} of the emitter's {} particles are outside the domain, one at ({:.4g}, {:.4g}, {:.4g}); the domain is ({:.4g}, {:.4g}, {:.4g}) to ({:.4g}, {:.4g}, {:.4g})",
-                          outside, particles.size(), (*first)[0], (*first)[1], (*first)[2], low[0], low[1], low[2], high[0], high[1], high[2]),
+              fmt::format("{} of the emitter's {} particles are outside the domain, one at ({:.4g}, {:.4g}, "
+                          "{:.4g}); the domain is ({:.4g}, {:.4g}, {:.4g}) to ({:.4g}, {:.4g}, {:.4g})",
+                          outside, particles.size(), (*first)[0], (*first)[1], (*first)[2], low[0], low[1],
+                          low[2], high[0], high[1], high[2]),
               e.origin.table);
 }
 
@@ -101,11 +111,14 @@ EmittedParticles emit_particles(const scene::SceneConfig& scene) {
   for (size_t i = 0; i < scene.emitters.size(); ++i) {
     const scene::Emitter& e = scene.emitters[i];
     const std::unique_ptr<Shape> shape = make_shape(e, scene.dim);
-    const SamplingOptions options{scene.dim, static_cast<float>(scene.dx_m()), e.particles_per_cell, static_cast<uint64_t>(*e.seed)};
+    const SamplingOptions options{scene.dim, static_cast<float>(scene.dx_m()), e.particles_per_cell,
+                                  static_cast<uint64_t>(*e.seed)};
     const std::vector<Vec3f> particles = sample_particles(*shape, options);
     if (particles.empty()) {
       throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("the emitter yields no particles: it is smaller than a grid cell of {:.4g} m", scene.dx_m()), e.origin.table);
+                  fmt::format("the emitter yields no particles: it is smaller than a grid cell of {:.4g} m",
+                              scene.dx_m()),
+                  e.origin.table);
     }
     check_inside(scene, e, particles);
     all.position.insert(all.position.end(), particles.begin(), particles.end());

@@ -30,16 +30,16 @@ template <int D>
 struct Kernels;
 template <>
 struct Kernels<2> {
-  static constexpr auto &scatter = particles_to_grid_2d, &grid = update_grid_2d, &gather = grid_to_particles_2d,
-                        &begin = begin_step_2d;
+  static constexpr auto &scatter = particles_to_grid_2d, &grid = update_grid_2d,
+                        &gather = grid_to_particles_2d, &begin = begin_step_2d;
   static constexpr auto& finish = finish_step_2d;
   static constexpr auto &home = activate_home_2d, &reach = activate_reach_2d, &number = number_blocks_2d;
   static constexpr auto &keys = block_keys_2d, &density = copy_density_2d;
 };
 template <>
 struct Kernels<3> {
-  static constexpr auto &scatter = particles_to_grid_3d, &grid = update_grid_3d, &gather = grid_to_particles_3d,
-                        &begin = begin_step_3d;
+  static constexpr auto &scatter = particles_to_grid_3d, &grid = update_grid_3d,
+                        &gather = grid_to_particles_3d, &begin = begin_step_3d;
   static constexpr auto& finish = finish_step_3d;
   static constexpr auto &home = activate_home_3d, &reach = activate_reach_3d, &number = number_blocks_3d;
   static constexpr auto &keys = block_keys_3d, &density = copy_density_3d;
@@ -75,15 +75,18 @@ Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e) {
   g.density = static_cast<float>(scene::density_kg_m3(m));
   g.volume = static_cast<float>(std::pow(scene.dx_m(), D) / e.particles_per_cell);
   g.mass = g.density * g.volume;
-  g.jelly = Jelly<float, D>::from_young(static_cast<float>(e.jelly.youngs_modulus_Pa), static_cast<float>(e.jelly.poisson_ratio));
-  g.snow = Snow<float, D>::from_young(static_cast<float>(e.snow.youngs_modulus_Pa), static_cast<float>(e.snow.poisson_ratio));
+  g.jelly = Jelly<float, D>::from_young(static_cast<float>(e.jelly.youngs_modulus_Pa),
+                                        static_cast<float>(e.jelly.poisson_ratio));
+  g.snow = Snow<float, D>::from_young(static_cast<float>(e.snow.youngs_modulus_Pa),
+                                      static_cast<float>(e.snow.poisson_ratio));
   g.snow.critical_compression = static_cast<float>(e.snow.theta_c);
   g.snow.critical_stretch = static_cast<float>(e.snow.theta_s);
   g.snow.hardening = static_cast<float>(e.snow.hardening);
   g.water = Water<float, D>::from_bulk_modulus(static_cast<float>(e.water.bulk_modulus_Pa));
   g.water.gamma = static_cast<float>(e.water.gamma);
   g.water.tension = 0.0f;  // a splash falls apart instead of hanging together in strings
-  g.sand = Sand<float, D>::from_young(static_cast<float>(e.sand.youngs_modulus_Pa), static_cast<float>(e.sand.poisson_ratio),
+  g.sand = Sand<float, D>::from_young(static_cast<float>(e.sand.youngs_modulus_Pa),
+                                      static_cast<float>(e.sand.poisson_ratio),
                                       static_cast<float>(e.sand.friction_angle_deg * M_PI / 180.0));
   return g;
 }
@@ -91,10 +94,14 @@ Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e) {
 template <int D>
 float initial_scalar(const Group<D>& g) {
   switch (g.kind) {
-    case MaterialKind::kJelly: return Jelly<float, D>::kInitialScalar;
-    case MaterialKind::kSnow: return Snow<float, D>::kInitialScalar;
-    case MaterialKind::kWater: return Water<float, D>::kInitialScalar;
-    case MaterialKind::kSand: return Sand<float, D>::kInitialScalar;
+    case MaterialKind::kJelly:
+      return Jelly<float, D>::kInitialScalar;
+    case MaterialKind::kSnow:
+      return Snow<float, D>::kInitialScalar;
+    case MaterialKind::kWater:
+      return Water<float, D>::kInitialScalar;
+    case MaterialKind::kSand:
+      return Sand<float, D>::kInitialScalar;
   }
   return 0;
 }
@@ -134,7 +141,9 @@ class SolverOf final : public Solver {
   void run_batch(int steps);
   void check_finite() const;
   StepControl<D>& control() const { return *control_->as<StepControl<D>>(); }
-  float* attribute(int number) const { return arguments_.particles.base + number * arguments_.particles.stride; }
+  float* attribute(int number) const {
+    return arguments_.particles.base + number * arguments_.particles.stride;
+  }
   Vec3d origin() const { return scene_.domain.min - Vec3d::Constant(kPad * scene_.dx_m()); }
 
   IntrusivePtr<Device> device_;
@@ -226,7 +235,8 @@ void SolverOf<D>::upload(const EmittedParticles& emitted) {
   float speed2 = 0, modulus = 0;
   for (size_t e = 0; e < groups_.size(); ++e) {
     speed2 = std::max(speed2, static_cast<float>(scene_.emitters[e].velocity.squaredNorm()));
-    const double c = scene::sound_speed_m_s(scene_.materials[static_cast<size_t>(scene_.emitters[e].material_id)]);
+    const double c =
+        scene::sound_speed_m_s(scene_.materials[static_cast<size_t>(scene_.emitters[e].material_id)]);
     modulus = std::max(modulus, static_cast<float>(c * c));
   }
   control().max_speed_bits = std::bit_cast<uint32_t>(std::sqrt(speed2));
@@ -236,7 +246,9 @@ void SolverOf<D>::upload(const EmittedParticles& emitted) {
 template <int D>
 void SolverOf<D>::set_colliders() {
   if (scene_.colliders.size() > kMaxColliders) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("{} colliders; at most {} are possible", scene_.colliders.size(), kMaxColliders), scene_.origin.table);
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{} colliders; at most {} are possible", scene_.colliders.size(), kMaxColliders),
+                scene_.origin.table);
   }
   StepControl<D>& c = control();
   c.n_colliders = static_cast<uint32_t>(scene_.colliders.size());
@@ -247,8 +259,10 @@ void SolverOf<D>::set_colliders() {
     to.boundary = from.boundary;
     to.friction = static_cast<float>(from.friction);
     AngularVelocity<float, D> omega{};
-    if constexpr (D == 3) omega = small<3>(from.angular_velocity_rad_s);
-    else omega.v[0] = static_cast<float>(from.angular_velocity_rad_s.z());
+    if constexpr (D == 3)
+      omega = small<3>(from.angular_velocity_rad_s);
+    else
+      omega.v[0] = static_cast<float>(from.angular_velocity_rad_s.z());
     const SmallVec<float, D> center = small<D>(from.center - origin()), velocity = small<D>(from.velocity);
     to.sphere = {center, static_cast<float>(from.radius), velocity, omega};
     to.box = {center, small<D>(from.half_size), rotation<D>(from.rotate_deg), velocity, omega};
@@ -265,8 +279,10 @@ void SolverOf<D>::sort_particles() {
   program_.launch(K::home, range(n), grid_leaf_->topology(), from, arguments_.inv_dx);
   program_.launch(K::reach, over(*grid_leaf_), grid_leaf_->topology());
   program_.launch(K::number, over(*grid_leaf_), number_);
-  program_.launch(K::keys, range(n), number_, from, arguments_.inv_dx, arguments_.n_groups, keys_->as<uint32_t>(), order_->as<uint32_t>());
-  device_->default_stream().enqueue("mpm.sort", [this] { primitives::sort_by_key(keys_->as<uint32_t>(), order_->as<uint32_t>(), n_); });
+  program_.launch(K::keys, range(n), number_, from, arguments_.inv_dx, arguments_.n_groups,
+                  keys_->as<uint32_t>(), order_->as<uint32_t>());
+  device_->default_stream().enqueue(
+      "mpm.sort", [this] { primitives::sort_by_key(keys_->as<uint32_t>(), order_->as<uint32_t>(), n_); });
   const ParticleArrays to{sorted_->as<float>(), from.stride};
   program_.launch(reorder_particles, range(n), from, to, order_->as<uint32_t>(), A::kCount);
   n_blocks_ = grid_leaf_->wait_num_active_blocks();
@@ -297,16 +313,20 @@ void SolverOf<D>::choose_dt(double remaining_s) {
   const double sound = std::sqrt(std::bit_cast<float>(control().max_modulus_bits));
   const double reach = scene_.time.cfl * scene_.dx_m();
   // The material's own speed may grow within a batch; gravity's part of it is known.
-  const double falling = speed + scene_.gravity.norm() * kStepsPerBatch * std::min(scene_.time.max_dt_s, reach / std::max(sound, 1e-6));
+  const double falling = speed + scene_.gravity.norm() * kStepsPerBatch *
+                                     std::min(scene_.time.max_dt_s, reach / std::max(sound, 1e-6));
   const double dt_speed = reach / std::max(falling, 1e-9), dt_sound = reach / std::max(sound, 1e-9);
   const double most = std::min({dt_speed, dt_sound, scene_.time.max_dt_s});
   // The steps before were rounded to float: without the tolerance, that would cost a step at the end of most frames.
   const double steps = std::ceil(remaining_s / most * (1 - 1e-6));
   const double dt = remaining_s / std::max(steps, 1.0);
   if (!(steps < kMostSteps)) {
-    throw Error(ErrorCode::kNumeric,
-                fmt::format("frame {}: at t = {:.6g} s particles move with {:.3g} m/s and waves with {:.3g} m/s, which needs steps of {:.3g} s; lower time.cfl (now {:.3g}) or time.max_dt_s, or soften the material",
-                            frame_ + 1, time_s_, speed, sound, dt, scene_.time.cfl));
+    throw Error(
+        ErrorCode::kNumeric,
+        fmt::format(
+            "frame {}: at t = {:.6g} s particles move with {:.3g} m/s and waves with {:.3g} m/s, which needs "
+            "steps of {:.3g} s; lower time.cfl (now {:.3g}) or time.max_dt_s, or soften the material",
+            frame_ + 1, time_s_, speed, sound, dt, scene_.time.cfl));
   }
   arguments_.dt = static_cast<float>(dt);
   // Above this a particle crosses more than `cfl` cells in a step: the batch stops and dt is chosen again.
@@ -339,7 +359,8 @@ template <int D>
 void SolverOf<D>::check_finite() const {
   if (control().not_finite == 0) return;
   throw Error(ErrorCode::kNumeric,
-              fmt::format("frame {}: velocities stopped being finite at t = {:.6g} s (dt {:.3g} s); lower time.cfl (now {:.3g}) or time.max_dt_s, or soften the material",
+              fmt::format("frame {}: velocities stopped being finite at t = {:.6g} s (dt {:.3g} s); lower "
+                          "time.cfl (now {:.3g}) or time.max_dt_s, or soften the material",
                           frame_ + 1, control().time_s, stats_.dt_s, scene_.time.cfl));
 }
 
@@ -357,7 +378,8 @@ void SolverOf<D>::wait_advance_frame() {
     if (std::abs(end_s - time_s_) < 0.5 * stats_.dt_s) control().time_s = time_s_ = end_s;
   }
   ++frame_;
-  log_debug("frame {}: {} steps, dt {:.3g} s ({} bound), {} sorts", frame_, stats_.steps, stats_.dt_s, stats_.dt_from_sound ? "sound speed" : "CFL", stats_.sorts);
+  log_debug("frame {}: {} steps, dt {:.3g} s ({} bound), {} sorts", frame_, stats_.steps, stats_.dt_s,
+            stats_.dt_from_sound ? "sound speed" : "CFL", stats_.sorts);
 }
 
 template <int D>
@@ -372,9 +394,12 @@ void SolverOf<D>::wait_ready() {
   program_.compile(K::home, range(1), topology, arguments_.particles, 1.0f);
   program_.compile(K::reach, blocks, topology);
   program_.compile(K::number, blocks, number_);
-  program_.compile(K::keys, range(1), number_, arguments_.particles, 1.0f, 1u, keys_->as<uint32_t>(), order_->as<uint32_t>());
-  program_.compile(reorder_particles, range(1), arguments_.particles, arguments_.particles, order_->as<uint32_t>(), 1);
-  program_.compile(K::density, blocks, grid_, 1.0f, static_cast<float*>(nullptr), static_cast<int32_t*>(nullptr));
+  program_.compile(K::keys, range(1), number_, arguments_.particles, 1.0f, 1u, keys_->as<uint32_t>(),
+                   order_->as<uint32_t>());
+  program_.compile(reorder_particles, range(1), arguments_.particles, arguments_.particles,
+                   order_->as<uint32_t>(), 1);
+  program_.compile(K::density, blocks, grid_, 1.0f, static_cast<float*>(nullptr),
+                   static_cast<int32_t*>(nullptr));
   tree_.compile_runtime();
   device_->kernels().wait_compiled();
 }
@@ -393,7 +418,8 @@ FrameStats SolverOf<D>::wait_stats() {
       const double v = attribute(A::kVelocity + k)[i];
       s.momentum[k] += m * v;
       speed2 += v * v;
-      s.potential_J -= m * scene_.gravity[k] * (attribute(A::kPosition + k)[i] + shift[k] - scene_.domain.min[k]);
+      s.potential_J -=
+          m * scene_.gravity[k] * (attribute(A::kPosition + k)[i] + shift[k] - scene_.domain.min[k]);
     }
     s.kinetic_J += 0.5 * m * speed2;
   }
@@ -404,7 +430,8 @@ template <int D>
 ParticleSnapshot SolverOf<D>::wait_snapshot() {
   check(device_->default_stream().barrier());
   ParticleSnapshot s;
-  s.position.resize(n_), s.velocity.resize(n_), s.volume_ratio.resize(n_), s.material_scalar.resize(n_), s.material.resize(n_), s.emitter.resize(n_);
+  s.position.resize(n_), s.velocity.resize(n_), s.volume_ratio.resize(n_), s.material_scalar.resize(n_),
+      s.material.resize(n_), s.emitter.resize(n_);
   s.affine.resize(n_ * D * D), s.deformation.resize(n_ * D * D), s.mass.resize(n_);
   const Vec3f shift = origin().template cast<float>();
   for (uint64_t i = 0; i < n_; ++i) {

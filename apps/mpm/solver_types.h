@@ -18,7 +18,7 @@
 
 namespace coppice::mpm {
 
-inline constexpr int kPad = 4;           // cells between the grid's first node and the domain
+inline constexpr int kPad = 4;  // cells between the grid's first node and the domain
 inline constexpr int kMaxColliders = 16;
 template <int D>
 inline constexpr int kBlockSize = D == 3 ? 4 : 8;
@@ -40,14 +40,15 @@ struct ParticleArrays {
 // Attribute numbers of D-dimensional particles.
 template <int D>
 struct Attribute {
-  static constexpr int kPosition = 0;            // m, D of them
-  static constexpr int kVelocity = D;            // m/s, D
-  static constexpr int kAffine = 2 * D;          // 1/s, D x D, row-major: APIC's C, the velocity gradient
+  static constexpr int kPosition = 0;    // m, D of them
+  static constexpr int kVelocity = D;    // m/s, D
+  static constexpr int kAffine = 2 * D;  // 1/s, D x D, row-major: APIC's C, the velocity gradient
   static constexpr int kDeformation = kAffine + D * D;  // D x D: elastic F
   static constexpr int kScalar = kDeformation + D * D;  // the material's scalar
-  static constexpr int kStress = kScalar + 1;    // Pa: Kirchhoff stress, symmetric, D (D + 1) / 2: xx xy xz yy yz zz
+  static constexpr int kStress =
+      kScalar + 1;  // Pa: Kirchhoff stress, symmetric, D (D + 1) / 2: xx xy xz yy yz zz
   static constexpr int kGroup = kStress + D * (D + 1) / 2;  // the group's number, as a float
-  static constexpr int kId = kGroup + 1;         // place in the order of emission, the bits of a uint32
+  static constexpr int kId = kGroup + 1;  // place in the order of emission, the bits of a uint32
   static constexpr int kCount = kId + 1;
 };
 
@@ -78,12 +79,13 @@ struct ColliderState {
 // What the kernels of a batch of steps tell each other and the host. Lives in device memory.
 template <int D>
 struct StepControl {
-  std::uint32_t stop;            // 1: the remaining steps of the batch do nothing
+  std::uint32_t stop;  // 1: the remaining steps of the batch do nothing
   std::uint32_t steps_done;
-  std::uint32_t drifted;         // some particle left its margin: sort again
-  std::uint32_t too_fast;        // some particle crosses more than the CFL number allows: choose dt again
-  std::uint32_t not_finite;      // some velocity or position is not a number
-  std::uint32_t max_speed_bits;  // largest |v|, m/s, of the last step; bits of a non-negative float order like integers
+  std::uint32_t drifted;     // some particle left its margin: sort again
+  std::uint32_t too_fast;    // some particle crosses more than the CFL number allows: choose dt again
+  std::uint32_t not_finite;  // some velocity or position is not a number
+  std::uint32_t
+      max_speed_bits;  // largest |v|, m/s, of the last step; bits of a non-negative float order like integers
   std::uint32_t max_modulus_bits;  // largest wave modulus / density, m^2/s^2, of the last step
   std::uint32_t n_colliders;
   double time_s;
@@ -99,12 +101,12 @@ struct StepArguments {
   const Group<D>* groups;
   StepControl<D>* control;
   std::uint32_t n_groups;
-  float dx, inv_dx;      // m, 1/m
-  float dt;              // s
-  float max_speed;       // m/s; a faster particle sets too_fast
-  float gravity[3];      // m/s^2
-  std::int32_t cells[3];   // domain cells per axis: walls stand at nodes kPad and kPad + cells
-  BoundaryKind walls[6];   // x_min, x_max, y_min, y_max, z_min, z_max
+  float dx, inv_dx;       // m, 1/m
+  float dt;               // s
+  float max_speed;        // m/s; a faster particle sets too_fast
+  float gravity[3];       // m/s^2
+  std::int32_t cells[3];  // domain cells per axis: walls stand at nodes kPad and kPad + cells
+  BoundaryKind walls[6];  // x_min, x_max, y_min, y_max, z_min, z_max
   float wall_friction;
 };
 

@@ -84,11 +84,12 @@ void check_output_folder(const std::string& folder, bool overwrite) {
   }
   const std::vector<fs::path> outputs = list_files(folder, /*temporaries=*/false);
   if (outputs.empty() || overwrite) return;
-  throw Error(ErrorCode::kUsage,
-              fmt::format("the output folder holds {} file{} of an earlier run ({}{}); --overwrite replaces them",
-                          outputs.size(), outputs.size() > 1 ? "s" : "", outputs[0].filename().string(),
-                          outputs.size() > 1 ? ", ..." : ""),
-              {folder});
+  throw Error(
+      ErrorCode::kUsage,
+      fmt::format("the output folder holds {} file{} of an earlier run ({}{}); --overwrite replaces them",
+                  outputs.size(), outputs.size() > 1 ? "s" : "", outputs[0].filename().string(),
+                  outputs.size() > 1 ? ", ..." : ""),
+      {folder});
 }
 
 void prepare_output_folder(const std::string& folder, bool overwrite) {

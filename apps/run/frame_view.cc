@@ -11,10 +11,14 @@ namespace {
 
 render::ColorMap color_map_of(scene::Colormap map) {
   switch (map) {
-    case scene::Colormap::kViridis: return render::ColorMap::kViridis;
-    case scene::Colormap::kInferno: return render::ColorMap::kInferno;
-    case scene::Colormap::kTurbo: return render::ColorMap::kTurbo;
-    case scene::Colormap::kGray: return render::ColorMap::kGray;
+    case scene::Colormap::kViridis:
+      return render::ColorMap::kViridis;
+    case scene::Colormap::kInferno:
+      return render::ColorMap::kInferno;
+    case scene::Colormap::kTurbo:
+      return render::ColorMap::kTurbo;
+    case scene::Colormap::kGray:
+      return render::ColorMap::kGray;
   }
   return render::ColorMap::kViridis;
 }
@@ -37,20 +41,23 @@ void choose_scalar(const scene::SceneConfig& scene, FrameView& view) {
   const size_t n = view.particles.position.size();
   view.scalar.resize(n);
   for (size_t i = 0; i < n; ++i) {
-    view.scalar[i] = scene.output.color == scene::ColorBy::kSpeed ? view.particles.velocity[i].norm() : view.particles.volume_ratio[i];
+    view.scalar[i] = scene.output.color == scene::ColorBy::kSpeed ? view.particles.velocity[i].norm()
+                                                                  : view.particles.volume_ratio[i];
   }
 }
 
 void place_colliders(const scene::SceneConfig& scene, double time_s, render::RenderScene& out) {
   for (const scene::Collider& c : scene.colliders) {
     render::RenderCollider r;
-    r.shape = c.shape == scene::ColliderShape::kSphere ? render::RenderColliderShape::kSphere : render::RenderColliderShape::kBox;
+    r.shape = c.shape == scene::ColliderShape::kSphere ? render::RenderColliderShape::kSphere
+                                                       : render::RenderColliderShape::kBox;
     r.center = (c.center + time_s * c.velocity).cast<float>();
     r.radius_m = static_cast<float>(c.radius);
     r.half_size = c.half_size.cast<float>();
     const Vec3d turn = time_s * c.angular_velocity_rad_s;
     Mat3f spin = Mat3f::Identity();
-    if (turn.norm() > 0) spin = Eigen::AngleAxisd(turn.norm(), turn.normalized()).toRotationMatrix().cast<float>();
+    if (turn.norm() > 0)
+      spin = Eigen::AngleAxisd(turn.norm(), turn.normalized()).toRotationMatrix().cast<float>();
     r.world_from_local = spin * rotation_from_euler_degrees(c.rotate_deg.cast<float>());
     out.colliders.push_back(r);
   }
@@ -68,11 +75,14 @@ FrameView make_frame_view(const scene::SceneConfig& scene, mpm::ParticleSnapshot
   const int per_cell = scene.emitters.empty() ? 8 : scene.emitters[0].particles_per_cell;
   const double spacing = scene.dx_m() / std::pow(per_cell, 1.0 / scene.dim);
   r.radius_m = static_cast<float>((scene.dim == 3 ? 0.6 : 0.75) * spacing);
-  const bool scalar = scene.output.color == scene::ColorBy::kSpeed || scene.output.color == scene::ColorBy::kVolumeRatio;
+  const bool scalar =
+      scene.output.color == scene::ColorBy::kSpeed || scene.output.color == scene::ColorBy::kVolumeRatio;
   r.color_mode = scalar ? render::ColorMode::kScalar : render::ColorMode::kMaterial;
   if (scalar) choose_scalar(scene, view);
   r.color_map = color_map_of(scene.output.colormap);
-  if (scene.output.color_range) r.range = render::ScalarRange{static_cast<float>(scene.output.color_range->x()), static_cast<float>(scene.output.color_range->y())};
+  if (scene.output.color_range)
+    r.range = render::ScalarRange{static_cast<float>(scene.output.color_range->x()),
+                                  static_cast<float>(scene.output.color_range->y())};
   place_colliders(scene, time_s, r);
   const float aspect = static_cast<float>(scene.output.width) / static_cast<float>(scene.output.height);
   if (scene.dim == 2) {

@@ -17,9 +17,11 @@ namespace coppice {
 FrameWriter::FrameWriter(const scene::SceneConfig& scene, std::string folder, bool overwrite)
     : scene_(scene), folder_(std::move(folder)), pictures_(scene.output.png) {
   prepare_output_folder(folder_, overwrite);
-  log_.emplace(stats_csv_path(folder_),
-               std::vector<std::string>{"frame", "time_s", "particles", "active_blocks", "steps", "dt_s", "mass_kg", "momentum_x_kg_m_s",
-                                        "momentum_y_kg_m_s", "momentum_z_kg_m_s", "kinetic_J", "potential_J", "max_speed_m_s", "milliseconds"});
+  log_.emplace(
+      stats_csv_path(folder_),
+      std::vector<std::string>{"frame", "time_s", "particles", "active_blocks", "steps", "dt_s", "mass_kg",
+                               "momentum_x_kg_m_s", "momentum_y_kg_m_s", "momentum_z_kg_m_s", "kinetic_J",
+                               "potential_J", "max_speed_m_s", "milliseconds"});
 }
 
 void FrameWriter::write(mpm::Solver& solver, double milliseconds) {
@@ -30,9 +32,10 @@ void FrameWriter::write(mpm::Solver& solver, double milliseconds) {
   if (scene_.output.vdb && scene_.dim == 3 && frame > 0) write_volume(solver, frame);
   if (pictures_) write_picture(particles, frame, s.time_s);
   // The row comes last: a frame that has one has all its files.
-  log_->write_row(std::array<double, 14>{static_cast<double>(frame), s.time_s, static_cast<double>(s.particles), static_cast<double>(s.active_blocks),
-                                         static_cast<double>(s.steps), s.dt_s, s.mass_kg, s.momentum.x(), s.momentum.y(), s.momentum.z(),
-                                         s.kinetic_J, s.potential_J, s.max_speed_m_s, milliseconds});
+  log_->write_row(std::array<double, 14>{
+      static_cast<double>(frame), s.time_s, static_cast<double>(s.particles),
+      static_cast<double>(s.active_blocks), static_cast<double>(s.steps), s.dt_s, s.mass_kg, s.momentum.x(),
+      s.momentum.y(), s.momentum.z(), s.kinetic_J, s.potential_J, s.max_speed_m_s, milliseconds});
 }
 
 void FrameWriter::write_picture(const mpm::ParticleSnapshot& particles, int frame, double time_s) {
@@ -65,20 +68,23 @@ void FrameWriter::write_particles(const mpm::ParticleSnapshot& p, int frame) {
       {"material", PlyType::kUint8, 1, p.material.data()},
       {"emitter", PlyType::kUint8, 1, p.emitter.data()},
   }};
-  write_particles_ply(particles_ply_path(folder_, frame), attributes, static_cast<int64_t>(p.position.size()));
+  write_particles_ply(particles_ply_path(folder_, frame), attributes,
+                      static_cast<int64_t>(p.position.size()));
 }
 
 void FrameWriter::write_volume(mpm::Solver& solver, int frame) {
   if (!vdb_) vdb_.emplace();
   const mpm::DensityBlocks d = solver.wait_density();
   std::vector<Vec3i> blocks(d.origins.size() / 3);
-  for (size_t b = 0; b < blocks.size(); ++b) blocks[b] = Vec3i(d.origins[3 * b], d.origins[3 * b + 1], d.origins[3 * b + 2]);
+  for (size_t b = 0; b < blocks.size(); ++b)
+    blocks[b] = Vec3i(d.origins[3 * b], d.origins[3 * b + 1], d.origins[3 * b + 2]);
   vdb_->write(density_vdb_path(folder_, frame), {"density", d.dx, d.origin, 2, blocks, d.values});
 }
 
 void FrameWriter::finish() {
   if (!pictures_ || !scene_.output.mp4 || pictures_written_ < 2) return;
-  render::wait_and_write_movie({folder_, "frame_%04d.png", 0, 1.0 / scene_.time.frame_dt_s, "ffmpeg"}, movie_mp4_path(folder_));
+  render::wait_and_write_movie({folder_, "frame_%04d.png", 0, 1.0 / scene_.time.frame_dt_s, "ffmpeg"},
+                               movie_mp4_path(folder_));
 }
 
 }  // namespace coppice

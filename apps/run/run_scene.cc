@@ -16,15 +16,19 @@ namespace {
 
 std::string_view device_name(cli::DeviceChoice choice) {
   switch (choice) {
-    case cli::DeviceChoice::kAuto: return "auto";
-    case cli::DeviceChoice::kCpu: return "cpu";
-    case cli::DeviceChoice::kCuda: return "cuda";
+    case cli::DeviceChoice::kAuto:
+      return "auto";
+    case cli::DeviceChoice::kCpu:
+      return "cpu";
+    case cli::DeviceChoice::kCuda:
+      return "cuda";
   }
   return "auto";
 }
 
 double now_ms() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -36,8 +40,8 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   IntrusivePtr<Device> device = Device::named(device_name(options.device));
   // Mistakes in the scene come before the output folder is touched.
   std::unique_ptr<mpm::Solver> solver = mpm::Solver::create(device, scene);
-  log_info("{}: {} particles, {} cells per side, {} ({})", scene.name, solver->num_particles(), scene.grid.resolution,
-           device->name(), device->description());
+  log_info("{}: {} particles, {} cells per side, {} ({})", scene.name, solver->num_particles(),
+           scene.grid.resolution, device->name(), device->description());
   solver->wait_ready();
   if (scene.time.frames == 0) return cli::RunOutcome::kFinished;
 
@@ -52,7 +56,8 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
     const mpm::FrameStats s = solver->wait_stats();
     if (previous_dt_s == 0 || s.dt_s < 0.5 * previous_dt_s || s.dt_s > 2 * previous_dt_s) {
       progress.clear_line();
-      log_info("time step {:.3g} s from the {} bound, {} steps a frame", s.dt_s, s.dt_from_sound ? "sound speed" : "CFL", s.steps);
+      log_info("time step {:.3g} s from the {} bound, {} steps a frame", s.dt_s,
+               s.dt_from_sound ? "sound speed" : "CFL", s.steps);
       previous_dt_s = s.dt_s;
     }
     writer.write(*solver, milliseconds);
@@ -61,7 +66,8 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   progress.finish();
   writer.finish();
   if (solver->frame() < scene.time.frames) {
-    log_info("interrupted after frame {} of {}; frames 0 to {} are in {}", solver->frame(), scene.time.frames, solver->frame(), folder);
+    log_info("interrupted after frame {} of {}; frames 0 to {} are in {}", solver->frame(), scene.time.frames,
+             solver->frame(), folder);
     return cli::RunOutcome::kInterrupted;
   }
   log_info("frames 0 to {} are in {}", solver->frame(), folder);

@@ -39,7 +39,9 @@ Schema<Grid> grid_schema() {
 Schema<Time> time_schema() {
   Schema<Time> schema("How long the simulation runs, and how large its steps may be.");
   schema
-      .field("frames", &Time::frames, "how many frames to simulate and write; 0 loads the scene and compiles its kernels", {.bounds = between(0, 100000)})
+      .field("frames", &Time::frames,
+             "how many frames to simulate and write; 0 loads the scene and compiles its kernels",
+             {.bounds = between(0, 100000)})
       .field("fps", &Time::fps, "frames per simulated second",
              {.unit = "1/s", .bounds = between(0.001, 1.0e6)})
       .field("frame_dt_s", &Time::frame_dt_s, "time from frame to frame",

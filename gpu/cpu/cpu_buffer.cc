@@ -20,7 +20,8 @@ size_t page_align(size_t bytes) {
 }
 
 [[noreturn]] void out_of_memory(const char* what, size_t bytes) {
-  throw Error(ErrorCode::kOutOfMemory, fmt::format("cannot {} {} bytes of memory: {}", what, bytes, std::strerror(errno)));
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("cannot {} {} bytes of memory: {}", what, bytes, std::strerror(errno)));
 }
 
 }  // namespace
@@ -39,7 +40,8 @@ CpuBuffer::~CpuBuffer() { munmap(data_, reserved_bytes_); }
 void CpuBuffer::grow(size_t size_bytes) {
   if (size_bytes <= size_bytes_) return;
   if (size_bytes > reserved_bytes_) {
-    throw Error(ErrorCode::kOutOfRange, fmt::format("a buffer of at most {} bytes cannot grow to {}", reserved_bytes_, size_bytes));
+    throw Error(ErrorCode::kOutOfRange,
+                fmt::format("a buffer of at most {} bytes cannot grow to {}", reserved_bytes_, size_bytes));
   }
   const size_t end = page_align(size_bytes);
   if (mprotect(data_, end, PROT_READ | PROT_WRITE) != 0) out_of_memory("commit", end);
@@ -48,7 +50,8 @@ void CpuBuffer::grow(size_t size_bytes) {
 
 void CpuBuffer::release() {
   // A fresh mapping over the old one drops the pages and their contents at once.
-  if (mmap(data_, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+  if (mmap(data_, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+           0) == MAP_FAILED) {
     out_of_memory("release", reserved_bytes_);
   }
   size_bytes_ = 0;

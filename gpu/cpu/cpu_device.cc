@@ -18,17 +18,24 @@ namespace {
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(int threads)
-      : threads_(threads > 0 ? threads : tbb::info::default_concurrency()), arena_(threads_, 1), kernels_(threads_) {
-    if (threads_ > tbb::info::default_concurrency()) more_.emplace(tbb::global_control::max_allowed_parallelism, threads_);
+      : threads_(threads > 0 ? threads : tbb::info::default_concurrency()),
+        arena_(threads_, 1),
+        kernels_(threads_) {
+    if (threads_ > tbb::info::default_concurrency())
+      more_.emplace(tbb::global_control::max_allowed_parallelism, threads_);
     stream_ = make_intrusive<CpuStream>(arena_, context_, "coppice.stream");
   }
   std::string_view name() const override { return "cpu"; }
-  std::string description() const override { return fmt::format("{} threads, {}", threads_, jit::host_target().cpu); }
+  std::string description() const override {
+    return fmt::format("{} threads, {}", threads_, jit::host_target().cpu);
+  }
   int threads() const override { return threads_; }
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes) override {
     return make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes);
   }
-  IntrusivePtr<Stream> create_stream() override { return make_intrusive<CpuStream>(arena_, context_, "coppice.stream"); }
+  IntrusivePtr<Stream> create_stream() override {
+    return make_intrusive<CpuStream>(arena_, context_, "coppice.stream");
+  }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return context_; }
   KernelStore& kernels() override { return kernels_; }
@@ -49,7 +56,9 @@ IntrusivePtr<Device> Device::best() { return cpu(); }
 IntrusivePtr<Device> Device::named(std::string_view name) {
   if (name == "cpu") return cpu();
   if (name == "auto") return best();
-  if (name == "cuda") throw Error(ErrorCode::kUnavailable, "device cuda: this version of Coppice has no CUDA device; use --device cpu");
+  if (name == "cuda")
+    throw Error(ErrorCode::kUnavailable,
+                "device cuda: this version of Coppice has no CUDA device; use --device cpu");
   throw Error(ErrorCode::kUsage, fmt::format("device '{}' is not known; expected cpu, cuda or auto", name));
 }
 

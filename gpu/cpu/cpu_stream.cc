@@ -59,7 +59,8 @@ bool CpuStream::run_next(std::unique_lock<std::mutex>& lock) {
     } catch (const std::exception& error) {
       failed = Error(ErrorCode::kInternal, fmt::format("{}: {}", operation.name, error.what()));
     } catch (...) {
-      failed = Error(ErrorCode::kInternal, fmt::format("{}: an exception that is no std::exception", operation.name));
+      failed = Error(ErrorCode::kInternal,
+                     fmt::format("{}: an exception that is no std::exception", operation.name));
     }
   }
   if (failed && !skipped) {
@@ -103,8 +104,9 @@ void CpuStream::run_inline(Launch& launch) {
       if (count > 0) entry(&launch.block, 0, count);
     } else {
       arena_.execute([&] {
-        tbb::parallel_for(tbb::blocked_range<uint64_t>(0, count, launch.grain),
-                          [&](const tbb::blocked_range<uint64_t>& r) { entry(&launch.block, r.begin(), r.end()); });
+        tbb::parallel_for(
+            tbb::blocked_range<uint64_t>(0, count, launch.grain),
+            [&](const tbb::blocked_range<uint64_t>& r) { entry(&launch.block, r.begin(), r.end()); });
       });
     }
   } while (launch.finish && launch.finish(launch.block));

@@ -49,7 +49,7 @@ class CpuStream final : public Stream {
   uint64_t error_epoch_ = 0;    // operations queued in this epoch are skipped while there is an error
   uint64_t epoch_ = 0;
   bool stopping_ = false;
-  LaunchProfile profile_;  // of the stream's thread
+  LaunchProfile profile_;      // of the stream's thread
   bool* destroyed_ = nullptr;  // the worker's own flag; set by a destructor that runs on the worker
   std::thread thread_;
 };

@@ -20,7 +20,10 @@ void coppice_store_release_u32(uint32_t* a, uint32_t v) {
 }
 uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t desired) {
   uint32_t old;
-  asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;" : "=r"(old) : "l"(a), "r"(expected), "r"(desired) : "memory");
+  asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;"
+               : "=r"(old)
+               : "l"(a), "r"(expected), "r"(desired)
+               : "memory");
   return old;
 }
 uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) {

@@ -40,7 +40,8 @@ struct LoadedCode::Tracker {
 namespace {
 
 [[noreturn]] void fail(const std::string& id, llvm::Error error) {
-  throw Error(ErrorCode::kCompile, fmt::format("kernel {}: loading failed: {}", id, llvm::toString(std::move(error))));
+  throw Error(ErrorCode::kCompile,
+              fmt::format("kernel {}: loading failed: {}", id, llvm::toString(std::move(error))));
 }
 
 template <class T>
@@ -56,28 +57,33 @@ void add_library_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
     symbols[jit.mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function),
                                           llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   };
-  add("memcpy", &std::memcpy), add("memmove", &std::memmove), add("memset", &std::memset), add("memcmp", &std::memcmp);
+  add("memcpy", &std::memcpy), add("memmove", &std::memmove), add("memset", &std::memset),
+      add("memcmp", &std::memcmp);
   // What LLVM itself makes of memcmp() == 0, of sin and cos of one argument, of powers of ten and two.
   add("bcmp", &::bcmp), add("sincosf", &::sincosf), add("sincos", &::sincos);
   add("exp10f", &::exp10f), add("exp10", &::exp10);
-  add("ldexpf", static_cast<float (*)(float, int)>(&::ldexpf)), add("ldexp", static_cast<double (*)(double, int)>(&::ldexp));
-#define COPPICE_MATH1(name) \
-  add(#name "f", static_cast<float (*)(float)>(&::name##f)), add(#name, static_cast<double (*)(double)>(&::name))
+  add("ldexpf", static_cast<float (*)(float, int)>(&::ldexpf)),
+      add("ldexp", static_cast<double (*)(double, int)>(&::ldexp));
+#define COPPICE_MATH1(name)                                  \
+  add(#name "f", static_cast<float (*)(float)>(&::name##f)), \
+      add(#name, static_cast<double (*)(double)>(&::name))
   COPPICE_MATH1(sin), COPPICE_MATH1(cos), COPPICE_MATH1(tan), COPPICE_MATH1(asin), COPPICE_MATH1(acos),
       COPPICE_MATH1(atan), COPPICE_MATH1(sinh), COPPICE_MATH1(cosh), COPPICE_MATH1(tanh), COPPICE_MATH1(exp),
-      COPPICE_MATH1(exp2), COPPICE_MATH1(expm1), COPPICE_MATH1(log), COPPICE_MATH1(log2), COPPICE_MATH1(log10),
-      COPPICE_MATH1(log1p), COPPICE_MATH1(cbrt), COPPICE_MATH1(erf), COPPICE_MATH1(sqrt), COPPICE_MATH1(floor),
-      COPPICE_MATH1(ceil), COPPICE_MATH1(trunc), COPPICE_MATH1(round), COPPICE_MATH1(roundeven), COPPICE_MATH1(rint),
-      COPPICE_MATH1(nearbyint), COPPICE_MATH1(asinh), COPPICE_MATH1(acosh), COPPICE_MATH1(atanh), COPPICE_MATH1(erfc),
+      COPPICE_MATH1(exp2), COPPICE_MATH1(expm1), COPPICE_MATH1(log), COPPICE_MATH1(log2),
+      COPPICE_MATH1(log10), COPPICE_MATH1(log1p), COPPICE_MATH1(cbrt), COPPICE_MATH1(erf),
+      COPPICE_MATH1(sqrt), COPPICE_MATH1(floor), COPPICE_MATH1(ceil), COPPICE_MATH1(trunc),
+      COPPICE_MATH1(round), COPPICE_MATH1(roundeven), COPPICE_MATH1(rint), COPPICE_MATH1(nearbyint),
+      COPPICE_MATH1(asinh), COPPICE_MATH1(acosh), COPPICE_MATH1(atanh), COPPICE_MATH1(erfc),
       COPPICE_MATH1(tgamma), COPPICE_MATH1(lgamma);
 #undef COPPICE_MATH1
-#define COPPICE_MATH2(name)                                       \
+#define COPPICE_MATH2(name)                                         \
   add(#name "f", static_cast<float (*)(float, float)>(&::name##f)), \
       add(#name, static_cast<double (*)(double, double)>(&::name))
   COPPICE_MATH2(pow), COPPICE_MATH2(atan2), COPPICE_MATH2(fmod), COPPICE_MATH2(hypot), COPPICE_MATH2(fmin),
       COPPICE_MATH2(fmax), COPPICE_MATH2(copysign), COPPICE_MATH2(remainder), COPPICE_MATH2(fdim);
 #undef COPPICE_MATH2
-  add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf)), add("fma", static_cast<double (*)(double, double, double)>(&::fma));
+  add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf)),
+      add("fma", static_cast<double (*)(double, double, double)>(&::fma));
   llvm::cantFail(library.define(orc::absoluteSymbols(std::move(symbols))));
 }
 
@@ -95,7 +101,8 @@ CodeLoader::CodeLoader() : session_(std::make_shared<CodeSession>()) {
   // In place: the default would start a thread for every step of linking.
   orc::LLJITBuilder builder;
   builder.setExecutorProcessControl(
-      expect(orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<orc::InPlaceTaskDispatcher>()), "(session)"));
+      expect(orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<orc::InPlaceTaskDispatcher>()),
+             "(session)"));
   session_->jit = expect(builder.create(), "(session)");
   // ORC would print to stderr; the words belong into the Error of the kernel that failed.
   session_->jit->getExecutionSession().setErrorReporter([session = session_.get()](llvm::Error error) {
@@ -107,7 +114,8 @@ CodeLoader::CodeLoader() : session_(std::make_shared<CodeSession>()) {
 }
 CodeLoader::~CodeLoader() = default;
 
-IntrusivePtr<LoadedCode> CodeLoader::load(const std::string& object, const std::string& entry, const std::string& id) {
+IntrusivePtr<LoadedCode> CodeLoader::load(const std::string& object, const std::string& entry,
+                                          const std::string& id) {
   auto& session = session_->jit->getExecutionSession();
   const std::string name = fmt::format("{}.{}", id, session_->next.fetch_add(1));
   auto code = make_intrusive<LoadedCode>();
@@ -121,7 +129,8 @@ IntrusivePtr<LoadedCode> CodeLoader::load(const std::string& object, const std::
   auto found = session_->jit->lookup(dylib, entry);
   if (!found) {
     const std::string why = llvm::toString(found.takeError());
-    throw Error(ErrorCode::kCompile, fmt::format("kernel {}: loading failed: {}{}", id, session_->take_words(), why));
+    throw Error(ErrorCode::kCompile,
+                fmt::format("kernel {}: loading failed: {}{}", id, session_->take_words(), why));
   }
   code->entry_ = found->toPtr<KernelEntry>();
   return code;

@@ -30,19 +30,54 @@ struct MathName {
 };
 // C math calls and LLVM intrinsics that NVPTX cannot lower, and libdevice's name for each.
 constexpr MathName kMath[] = {
-    {"sinf", "__nv_sinf"}, {"cosf", "__nv_cosf"}, {"tanf", "__nv_tanf"}, {"asinf", "__nv_asinf"},
-    {"acosf", "__nv_acosf"}, {"atanf", "__nv_atanf"}, {"atan2f", "__nv_atan2f"}, {"expf", "__nv_expf"},
-    {"exp2f", "__nv_exp2f"}, {"logf", "__nv_logf"}, {"log2f", "__nv_log2f"}, {"log10f", "__nv_log10f"},
-    {"powf", "__nv_powf"}, {"sinhf", "__nv_sinhf"}, {"coshf", "__nv_coshf"}, {"tanhf", "__nv_tanhf"},
-    {"cbrtf", "__nv_cbrtf"}, {"hypotf", "__nv_hypotf"}, {"erff", "__nv_erff"}, {"fmodf", "__nv_fmodf"},
-    {"expm1f", "__nv_expm1f"}, {"log1pf", "__nv_log1pf"}, {"sin", "__nv_sin"}, {"cos", "__nv_cos"},
-    {"tan", "__nv_tan"}, {"exp", "__nv_exp"}, {"log", "__nv_log"}, {"pow", "__nv_pow"}, {"erf", "__nv_erf"},
-    {"tanh", "__nv_tanh"}, {"atan2", "__nv_atan2"}, {"cbrt", "__nv_cbrt"}, {"hypot", "__nv_hypot"},
-    {"fmod", "__nv_fmod"}, {"llvm.sin.f32", "__nv_sinf"}, {"llvm.cos.f32", "__nv_cosf"},
-    {"llvm.tan.f32", "__nv_tanf"}, {"llvm.exp.f32", "__nv_expf"}, {"llvm.exp2.f32", "__nv_exp2f"},
-    {"llvm.log.f32", "__nv_logf"}, {"llvm.log2.f32", "__nv_log2f"}, {"llvm.log10.f32", "__nv_log10f"},
-    {"llvm.pow.f32", "__nv_powf"}, {"llvm.tanh.f32", "__nv_tanhf"}, {"llvm.sin.f64", "__nv_sin"},
-    {"llvm.cos.f64", "__nv_cos"}, {"llvm.exp.f64", "__nv_exp"}, {"llvm.log.f64", "__nv_log"},
+    {"sinf", "__nv_sinf"},
+    {"cosf", "__nv_cosf"},
+    {"tanf", "__nv_tanf"},
+    {"asinf", "__nv_asinf"},
+    {"acosf", "__nv_acosf"},
+    {"atanf", "__nv_atanf"},
+    {"atan2f", "__nv_atan2f"},
+    {"expf", "__nv_expf"},
+    {"exp2f", "__nv_exp2f"},
+    {"logf", "__nv_logf"},
+    {"log2f", "__nv_log2f"},
+    {"log10f", "__nv_log10f"},
+    {"powf", "__nv_powf"},
+    {"sinhf", "__nv_sinhf"},
+    {"coshf", "__nv_coshf"},
+    {"tanhf", "__nv_tanhf"},
+    {"cbrtf", "__nv_cbrtf"},
+    {"hypotf", "__nv_hypotf"},
+    {"erff", "__nv_erff"},
+    {"fmodf", "__nv_fmodf"},
+    {"expm1f", "__nv_expm1f"},
+    {"log1pf", "__nv_log1pf"},
+    {"sin", "__nv_sin"},
+    {"cos", "__nv_cos"},
+    {"tan", "__nv_tan"},
+    {"exp", "__nv_exp"},
+    {"log", "__nv_log"},
+    {"pow", "__nv_pow"},
+    {"erf", "__nv_erf"},
+    {"tanh", "__nv_tanh"},
+    {"atan2", "__nv_atan2"},
+    {"cbrt", "__nv_cbrt"},
+    {"hypot", "__nv_hypot"},
+    {"fmod", "__nv_fmod"},
+    {"llvm.sin.f32", "__nv_sinf"},
+    {"llvm.cos.f32", "__nv_cosf"},
+    {"llvm.tan.f32", "__nv_tanf"},
+    {"llvm.exp.f32", "__nv_expf"},
+    {"llvm.exp2.f32", "__nv_exp2f"},
+    {"llvm.log.f32", "__nv_logf"},
+    {"llvm.log2.f32", "__nv_log2f"},
+    {"llvm.log10.f32", "__nv_log10f"},
+    {"llvm.pow.f32", "__nv_powf"},
+    {"llvm.tanh.f32", "__nv_tanhf"},
+    {"llvm.sin.f64", "__nv_sin"},
+    {"llvm.cos.f64", "__nv_cos"},
+    {"llvm.exp.f64", "__nv_exp"},
+    {"llvm.log.f64", "__nv_log"},
     {"llvm.pow.f64", "__nv_pow"},
 };
 
@@ -102,7 +137,8 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   count->addIncoming(host_count, start);
   count->addIncoming(device_count, read_count);
   llvm::Value* is_range = b.CreateIsNull(b.CreateLoad(pointer, member(offsetof(LaunchBlock, elements))));
-  llvm::Value* chunk = b.CreateSelect(is_range, sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x), llvm::ConstantInt::get(i64, 1));
+  llvm::Value* chunk = b.CreateSelect(is_range, sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x),
+                                      llvm::ConstantInt::get(i64, 1));
   llvm::Value* first = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), chunk);
   llvm::Value* step = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x), chunk);
   b.CreateBr(head);
@@ -122,16 +158,17 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
 std::unique_ptr<llvm::TargetMachine> nvptx_machine(const PtxTarget& target, const Diagnostics& diagnostics) {
   static constexpr int kKnown[] = {75, 80, 86, 87, 89, 90};
   if (std::find(std::begin(kKnown), std::end(kKnown), target.sm) == std::end(kKnown)) {
-    diagnostics.fail("choosing the target", fmt::format("sm_{} is not one of sm_75, 80, 86, 87, 89, 90", target.sm));
+    diagnostics.fail("choosing the target",
+                     fmt::format("sm_{} is not one of sm_75, 80, 86, 87, 89, 90", target.sm));
   }
   std::string error;
   const llvm::Target* nvptx = llvm::TargetRegistry::lookupTarget(kTriple, error);
   if (nvptx == nullptr) diagnostics.fail("choosing the target", error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
-  return std::unique_ptr<llvm::TargetMachine>(nvptx->createTargetMachine(kTriple, fmt::format("sm_{}", target.sm),
-                                                                         target.sm >= 90 ? "+ptx78" : "+ptx70", options, std::nullopt, std::nullopt,
-                                                                         llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(nvptx->createTargetMachine(
+      kTriple, fmt::format("sm_{}", target.sm), target.sm >= 90 ? "+ptx78" : "+ptx70", options, std::nullopt,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 void refuse_undefined(llvm::Module& module, const Diagnostics& diagnostics) {
@@ -144,7 +181,8 @@ void refuse_undefined(llvm::Module& module, const Diagnostics& diagnostics) {
 
 }  // namespace
 
-std::string compile_ptx(const SpecializeRequest& request, PtxTarget target, const std::string& libdevice_path) {
+std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
+                        const std::string& libdevice_path) {
   initialize_llvm();
   llvm::LLVMContext context;
   Diagnostics diagnostics(context, request.id);

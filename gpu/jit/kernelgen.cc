@@ -62,15 +62,21 @@ struct Generator {
     if (const auto* derived = llvm::dyn_cast<DIDerivedType>(type)) {
       const DIType* base = derived->getBaseType();
       switch (derived->getTag()) {
-        case llvm::dwarf::DW_TAG_pointer_type: return name_of(base) + "*";
-        case llvm::dwarf::DW_TAG_const_type: return "const " + name_of(base);
-        case llvm::dwarf::DW_TAG_reference_type: return name_of(base) + "&";
-        case llvm::dwarf::DW_TAG_restrict_type: return name_of(base);
-        case llvm::dwarf::DW_TAG_volatile_type: return "volatile " + name_of(base);
+        case llvm::dwarf::DW_TAG_pointer_type:
+          return name_of(base) + "*";
+        case llvm::dwarf::DW_TAG_const_type:
+          return "const " + name_of(base);
+        case llvm::dwarf::DW_TAG_reference_type:
+          return name_of(base) + "&";
+        case llvm::dwarf::DW_TAG_restrict_type:
+          return name_of(base);
+        case llvm::dwarf::DW_TAG_volatile_type:
+          return "volatile " + name_of(base);
         case llvm::dwarf::DW_TAG_typedef:
           declare(base);
           return name_of(base);
-        default: break;
+        default:
+          break;
       }
     }
     declare(type);
@@ -96,15 +102,18 @@ struct Generator {
   // Makes a class or enumeration known to the header: defined in the kernel file -> redeclare; in a header -> include that.
   void declare(const DIType* type) {
     const auto* record = llvm::dyn_cast_or_null<DICompositeType>(type);
-    if (record == nullptr || record->getTag() == llvm::dwarf::DW_TAG_array_type || !seen.insert(type).second) return;
+    if (record == nullptr || record->getTag() == llvm::dwarf::DW_TAG_array_type || !seen.insert(type).second)
+      return;
     for (const auto* parameter : record->getTemplateParams()) {
-      if (const auto* of_type = llvm::dyn_cast<llvm::DITemplateTypeParameter>(parameter)) name_of(of_type->getType());
+      if (const auto* of_type = llvm::dyn_cast<llvm::DITemplateTypeParameter>(parameter))
+        name_of(of_type->getType());
     }
     const std::string file = path_of(record);
     const std::string name = scope_of(record->getScope()) + record->getName().str();
     const bool is_template = record->getName().contains('<');
     if (file != kernel_file) {
-      if (file.find("sparse/device/") == std::string::npos && file.rfind("/usr/", 0) != 0) includes.insert(file);
+      if (file.find("sparse/device/") == std::string::npos && file.rfind("/usr/", 0) != 0)
+        includes.insert(file);
     } else if (is_template || !scope_of(record->getScope()).empty()) {
       refuse(record, name, "must be a plain struct at global scope");
     } else if (record->getTag() == llvm::dwarf::DW_TAG_enumeration_type) {
@@ -117,15 +126,17 @@ struct Generator {
 
  private:
   [[noreturn]] void refuse(const DICompositeType* record, const std::string& name, const char* why) const {
-    throw std::runtime_error(fmt::format("{}:{}: argument type {} {}, or be defined in a header that the host includes, too",
-                                         path_of(record), record->getLine(), name, why));
+    throw std::runtime_error(
+        fmt::format("{}:{}: argument type {} {}, or be defined in a header that the host includes, too",
+                    path_of(record), record->getLine(), name, why));
   }
 
   static std::vector<const DIDerivedType*> data_members(const DICompositeType* record) {
     std::vector<const DIDerivedType*> members;
     for (const auto* element : record->getElements()) {
       const auto* member = llvm::dyn_cast<DIDerivedType>(element);
-      if (member != nullptr && member->getTag() == llvm::dwarf::DW_TAG_member && !member->isStaticMember()) members.push_back(member);
+      if (member != nullptr && member->getTag() == llvm::dwarf::DW_TAG_member && !member->isStaticMember())
+        members.push_back(member);
     }
     return members;
   }
@@ -137,9 +148,11 @@ struct Generator {
       if (part == nullptr) continue;
       if (part->getTag() == llvm::dwarf::DW_TAG_inheritance) refuse(record, name, "must have no base class");
       if (part->isBitField()) refuse(record, name, "must have no bit-fields");
-      if (part->getTag() == llvm::dwarf::DW_TAG_member && part->getName().empty()) refuse(record, name, "must have no unnamed members");
+      if (part->getTag() == llvm::dwarf::DW_TAG_member && part->getName().empty())
+        refuse(record, name, "must have no unnamed members");
     }
-    const std::string alignment = record->getAlignInBytes() > 0 ? fmt::format("alignas({}) ", record->getAlignInBytes()) : "";
+    const std::string alignment =
+        record->getAlignInBytes() > 0 ? fmt::format("alignas({}) ", record->getAlignInBytes()) : "";
     std::string text = fmt::format("struct {}{} {{\n", alignment, name);
     for (const auto* member : data_members(record)) text += member_declaration(member);
     structs.push_back(text + "};\n");
@@ -147,7 +160,8 @@ struct Generator {
 
   void redeclare_enumeration(const DICompositeType* record, const std::string& name) {
     const bool scoped = (record->getFlags() & llvm::DINode::FlagEnumClass) != 0;
-    std::string text = fmt::format("enum {}{} : {} {{\n", scoped ? "class " : "", name, name_of(record->getBaseType()));
+    std::string text =
+        fmt::format("enum {}{} : {} {{\n", scoped ? "class " : "", name, name_of(record->getBaseType()));
     for (const auto* element : record->getElements()) {
       const auto* value = llvm::cast<llvm::DIEnumerator>(element);
       llvm::SmallString<24> number;
@@ -158,20 +172,21 @@ struct Generator {
   }
 
   void assert_layout(const DICompositeType* record, const std::string& name) {
-    assertions.push_back(fmt::format("static_assert(sizeof({0}) == {1}, \"{0} differs between clang and the host compiler\");\n",
-                                     name, record->getSizeInBits() / 8));
+    assertions.push_back(fmt::format(
+        "static_assert(sizeof({0}) == {1}, \"{0} differs between clang and the host compiler\");\n", name,
+        record->getSizeInBits() / 8));
     for (const auto* member : data_members(record)) {
       if (member->getFlags() & (llvm::DINode::FlagPrivate | llvm::DINode::FlagProtected)) continue;
       if (member->getName().empty() || member->isBitField()) continue;
-      assertions.push_back(fmt::format("static_assert(offsetof({}, {}) == {});\n", name, member->getName().str(),
-                                       member->getOffsetInBits() / 8));
+      assertions.push_back(fmt::format("static_assert(offsetof({}, {}) == {});\n", name,
+                                       member->getName().str(), member->getOffsetInBits() / 8));
     }
   }
 };
 
 struct KernelDeclaration {
   std::string name;
-  std::string arguments;  // C++ types
+  std::string arguments;     // C++ types
   bool active_only = false;  // as in coppice::Kernel
   uint32_t layout = 0;       // device::argument_layout as clang has it
 };
@@ -180,16 +195,20 @@ struct KernelDeclaration {
 bool holds_pointer(const DIType* type, int depth = 0) {
   if (type == nullptr || depth > 16) return false;
   if (const auto* derived = llvm::dyn_cast<DIDerivedType>(type)) {
-    if (derived->getTag() == llvm::dwarf::DW_TAG_pointer_type || derived->getTag() == llvm::dwarf::DW_TAG_reference_type) return true;
+    if (derived->getTag() == llvm::dwarf::DW_TAG_pointer_type ||
+        derived->getTag() == llvm::dwarf::DW_TAG_reference_type)
+      return true;
     return holds_pointer(derived->getBaseType(), depth + 1);
   }
   const auto* record = llvm::dyn_cast<DICompositeType>(type);
   if (record == nullptr || record->getFilename().ends_with("sparse/device/handles.h")) return false;
-  if (record->getTag() == llvm::dwarf::DW_TAG_array_type) return holds_pointer(record->getBaseType(), depth + 1);
+  if (record->getTag() == llvm::dwarf::DW_TAG_array_type)
+    return holds_pointer(record->getBaseType(), depth + 1);
   for (const auto* element : record->getElements()) {
     const auto* member = llvm::dyn_cast<DIDerivedType>(element);
     if (member == nullptr || member->isStaticMember()) continue;
-    if (member->getTag() != llvm::dwarf::DW_TAG_member && member->getTag() != llvm::dwarf::DW_TAG_inheritance) continue;
+    if (member->getTag() != llvm::dwarf::DW_TAG_member && member->getTag() != llvm::dwarf::DW_TAG_inheritance)
+      continue;
     if (holds_pointer(member->getBaseType(), depth + 1)) return true;
   }
   return false;
@@ -203,10 +222,13 @@ bool divides_integers(const llvm::Function& f, std::set<const llvm::Function*>& 
   if (program != nullptr && program->getFilename().contains("sparse/device/")) return false;
   for (const llvm::Instruction& i : llvm::instructions(f)) {
     const unsigned code = i.getOpcode();
-    const bool divides = code == llvm::Instruction::SDiv || code == llvm::Instruction::UDiv || code == llvm::Instruction::SRem || code == llvm::Instruction::URem;
+    const bool divides = code == llvm::Instruction::SDiv || code == llvm::Instruction::UDiv ||
+                         code == llvm::Instruction::SRem || code == llvm::Instruction::URem;
     if (divides && !llvm::isa<llvm::ConstantInt>(i.getOperand(1))) return true;
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
-    if (call != nullptr && call->getCalledFunction() != nullptr && divides_integers(*call->getCalledFunction(), visited)) return true;
+    if (call != nullptr && call->getCalledFunction() != nullptr &&
+        divides_integers(*call->getCalledFunction(), visited))
+      return true;
   }
   return false;
 }
@@ -217,7 +239,9 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, Generato
   for (const llvm::Function& f : module) {
     // Member functions of the same name, and other headers' functions, are not it.
     const llvm::DISubprogram* program = f.getSubprogram();
-    if (program == nullptr || path_of(program) != generator.kernel_file || llvm::isa_and_nonnull<DIType>(program->getScope())) continue;
+    if (program == nullptr || path_of(program) != generator.kernel_file ||
+        llvm::isa_and_nonnull<DIType>(program->getScope()))
+      continue;
     bodies.emplace(program->getName().str(), &f);
   }
   std::vector<KernelDeclaration> kernels;
@@ -236,8 +260,11 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, Generato
       active_only |= holds_pointer(types[i]);
     }
     const llvm::GlobalVariable* layout = module.getNamedGlobal("coppice_layout_" + name);
-    if (layout == nullptr || !layout->hasInitializer()) throw std::runtime_error("kernel " + name + " was not defined by COPPICE_KERNEL");
-    kernels.push_back({name, arguments, active_only, static_cast<uint32_t>(llvm::cast<llvm::ConstantInt>(layout->getInitializer())->getZExtValue())});
+    if (layout == nullptr || !layout->hasInitializer())
+      throw std::runtime_error("kernel " + name + " was not defined by COPPICE_KERNEL");
+    kernels.push_back(
+        {name, arguments, active_only,
+         static_cast<uint32_t>(llvm::cast<llvm::ConstantInt>(layout->getInitializer())->getZExtValue())});
   }
   if (kernels.empty()) throw std::runtime_error("no COPPICE_KERNEL in this file");
   return kernels;
@@ -246,7 +273,8 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, Generato
 void write_header(const std::string& path, const std::string& name, const Generator& g,
                   const std::vector<KernelDeclaration>& kernels) {
   std::ofstream out(path);
-  out << "// Kernels of " << g.kernel_file << " for the host. Generated by coppice-kernelgen; do not edit.\n#pragma once\n"
+  out << "// Kernels of " << g.kernel_file
+      << " for the host. Generated by coppice-kernelgen; do not edit.\n#pragma once\n"
       << "#include <cstddef>\n#include \"gpu/jit/bitcode.h\"\n#include \"sparse/kernel.h\"\n";
   for (const std::string& include : g.includes) out << "#include \"" << include << "\"\n";
   out << "\n";
@@ -254,10 +282,12 @@ void write_header(const std::string& path, const std::string& name, const Genera
   for (const std::string& text : g.assertions) out << text;
   out << "\nextern const coppice::KernelBitcode " << name << "_kernels;\n";
   for (const KernelDeclaration& k : kernels) {
-    out << fmt::format("inline constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}}};\n", k.arguments, k.name,
-                       name, k.name, k.active_only);
-    out << fmt::format("static_assert(coppice::device::argument_layout<{}>() == {}u, \"kernel {}: clang and the host compiler align its arguments differently\");\n",
-                       k.arguments, k.layout, k.name);
+    out << fmt::format("inline constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}}};\n",
+                       k.arguments, k.name, name, k.name, k.active_only);
+    out << fmt::format(
+        "static_assert(coppice::device::argument_layout<{}>() == {}u, \"kernel {}: clang and the host "
+        "compiler align its arguments differently\");\n",
+        k.arguments, k.layout, k.name);
   }
 }
 
@@ -267,11 +297,15 @@ void write_source(const std::string& path, const std::string& header, const std:
   out << "// Embedded bitcode of " << source_file << ". Generated by coppice-kernelgen; do not edit.\n"
       << "#include \"" << header << "\"\n\n"
       << fmt::format(
-             "asm(\".section .rodata,\\\"a\\\"\\n.balign 16\\n.local coppice_{0}_begin\\ncoppice_{0}_begin:\\n.incbin \\\"{1}\\\"\\n"
-             ".local coppice_{0}_end\\ncoppice_{0}_end:\\n.byte 0\\n.previous\\n\");\n", name, bitcode)
+             "asm(\".section .rodata,\\\"a\\\"\\n.balign 16\\n.local "
+             "coppice_{0}_begin\\ncoppice_{0}_begin:\\n.incbin \\\"{1}\\\"\\n"
+             ".local coppice_{0}_end\\ncoppice_{0}_end:\\n.byte 0\\n.previous\\n\");\n",
+             name, bitcode)
       << fmt::format("extern \"C\" const std::byte coppice_{0}_begin[], coppice_{0}_end[];\n", name)
-      << fmt::format("const coppice::KernelBitcode {0}_kernels{{\"{0}\", \"{1}\", {{coppice_{0}_begin, coppice_{0}_end}}}};\n", name,
-                     source_file);
+      << fmt::format(
+             "const coppice::KernelBitcode {0}_kernels{{\"{0}\", \"{1}\", {{coppice_{0}_begin, "
+             "coppice_{0}_end}}}};\n",
+             name, source_file);
 }
 
 int run(int argc, char** argv) {
@@ -286,7 +320,8 @@ int run(int argc, char** argv) {
   if (!module) throw std::runtime_error(std::string(argv[1]) + ": " + llvm::toString(module.takeError()));
   Generator generator;
   // The file's own name must be known before the first type is looked at.
-  for (const llvm::DICompileUnit* unit : (*module)->debug_compile_units()) generator.kernel_file = path_of(unit);
+  for (const llvm::DICompileUnit* unit : (*module)->debug_compile_units())
+    generator.kernel_file = path_of(unit);
   const auto kernels = find_kernels(**module, generator);
   write_header(argv[4], argv[3], generator, kernels);
   write_source(argv[5], argv[4], argv[3], generator.kernel_file, argv[2]);
@@ -295,9 +330,7 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  return run(argc, argv);
-} catch (const std::exception& e) {
+int main(int argc, char** argv) try { return run(argc, argv); } catch (const std::exception& e) {
   std::fprintf(stderr, "coppice-kernelgen: error: %s\n", e.what());
   return 1;
 }

@@ -36,14 +36,17 @@ void on_diagnostic(const llvm::DiagnosticInfo* info, void* errors) {
 }
 
 // A constant of a first-class type from its in-memory image; bytes past the image's end are zero.
-llvm::Constant* constant_from_bytes(llvm::Type* type, std::span<const std::byte> bytes, const llvm::DataLayout& layout) {
-  auto tail = [&](uint64_t at) { return at < bytes.size() ? bytes.subspan(at) : std::span<const std::byte>{}; };
+llvm::Constant* constant_from_bytes(llvm::Type* type, std::span<const std::byte> bytes,
+                                    const llvm::DataLayout& layout) {
+  auto tail = [&](uint64_t at) {
+    return at < bytes.size() ? bytes.subspan(at) : std::span<const std::byte>{};
+  };
   if (bytes.empty()) return llvm::Constant::getNullValue(type);
   if (auto* s = llvm::dyn_cast<llvm::StructType>(type)) {
     llvm::SmallVector<llvm::Constant*> members;
     for (unsigned i = 0; i < s->getNumElements(); ++i) {
-      members.push_back(
-          constant_from_bytes(s->getElementType(i), tail(layout.getStructLayout(s)->getElementOffset(i)), layout));
+      members.push_back(constant_from_bytes(s->getElementType(i),
+                                            tail(layout.getStructLayout(s)->getElementOffset(i)), layout));
     }
     return llvm::ConstantStruct::get(s, members);
   }
@@ -56,9 +59,11 @@ llvm::Constant* constant_from_bytes(llvm::Type* type, std::span<const std::byte>
     return llvm::ConstantArray::get(a, items);
   }
   uint64_t image = 0;
-  std::memcpy(&image, bytes.data(), std::min<size_t>({bytes.size(), sizeof image, layout.getTypeStoreSize(type)}));
+  std::memcpy(&image, bytes.data(),
+              std::min<size_t>({bytes.size(), sizeof image, layout.getTypeStoreSize(type)}));
   if (type->isIntegerTy()) return llvm::ConstantInt::get(type, image);
-  if (type->isFloatTy()) return llvm::ConstantFP::get(type, std::bit_cast<float>(static_cast<uint32_t>(image)));
+  if (type->isFloatTy())
+    return llvm::ConstantFP::get(type, std::bit_cast<float>(static_cast<uint32_t>(image)));
   if (type->isDoubleTy()) return llvm::ConstantFP::get(type, std::bit_cast<double>(image));
   return nullptr;
 }
@@ -96,19 +101,22 @@ std::unique_ptr<llvm::Module> parse_bitcode(std::span<const std::byte> bitcode, 
   return std::move(*module);
 }
 
-void link_into(llvm::Module& into, std::unique_ptr<llvm::Module> from, bool only_needed, const Diagnostics& diagnostics) {
+void link_into(llvm::Module& into, std::unique_ptr<llvm::Module> from, bool only_needed,
+               const Diagnostics& diagnostics) {
   const unsigned flags = only_needed ? llvm::Linker::Flags::LinkOnlyNeeded : llvm::Linker::Flags::None;
   from->setDataLayout(into.getDataLayout());
   from->setTargetTriple(into.getTargetTriple());
   if (llvm::Linker::linkModules(into, std::move(from), flags)) diagnostics.check("linking");
 }
 
-void bake_constants(llvm::Module& module, std::span<const ConstantGlobal> constants, const Diagnostics& diagnostics) {
+void bake_constants(llvm::Module& module, std::span<const ConstantGlobal> constants,
+                    const Diagnostics& diagnostics) {
   for (const ConstantGlobal& c : constants) {
     llvm::GlobalVariable* global = module.getNamedGlobal(llvm::StringRef(c.name.data(), c.name.size()));
     if (global == nullptr) continue;  // the kernel does not look at it
     llvm::Constant* value = constant_from_bytes(global->getValueType(), c.bytes, module.getDataLayout());
-    if (value == nullptr) diagnostics.fail("baking constants", fmt::format("{} has an unsupported type", c.name));
+    if (value == nullptr)
+      diagnostics.fail("baking constants", fmt::format("{} has an unsupported type", c.name));
     global->setInitializer(value);
     global->setConstant(true);
     global->setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -116,9 +124,15 @@ void bake_constants(llvm::Module& module, std::span<const ConstantGlobal> consta
 }
 
 void strip_target_attributes(llvm::Module& module) {
-  static constexpr const char* kNames[] = {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width",
-                                           "frame-pointer", "no-builtins", "stack-protector-buffer-size",
-                                           "probe-stack", "no-trapping-math"};
+  static constexpr const char* kNames[] = {"target-cpu",
+                                           "target-features",
+                                           "tune-cpu",
+                                           "min-legal-vector-width",
+                                           "frame-pointer",
+                                           "no-builtins",
+                                           "stack-protector-buffer-size",
+                                           "probe-stack",
+                                           "no-trapping-math"};
   for (llvm::Function& f : module) {
     for (const char* name : kNames) f.removeFnAttr(name);
     f.removeFnAttr(llvm::Attribute::UWTable);
@@ -137,7 +151,8 @@ void keep_only(llvm::Module& module, std::string_view entry) {
   for (const char* list : {"llvm.used", "llvm.compiler.used"}) {
     if (llvm::GlobalVariable* g = module.getNamedGlobal(list)) g->eraseFromParent();
   }
-  llvm::internalizeModule(module, [&](const llvm::GlobalValue& g) { return std::string_view(g.getName()) == entry; });
+  llvm::internalizeModule(module,
+                          [&](const llvm::GlobalValue& g) { return std::string_view(g.getName()) == entry; });
   llvm::ModuleAnalysisManager analyses;
   llvm::PassBuilder builder;
   builder.registerModuleAnalyses(analyses);

@@ -23,9 +23,9 @@ struct ConstantGlobal {
 };
 
 struct SpecializeRequest {
-  std::string id;                     // "file.kernel", for messages and symbol names
+  std::string id;  // "file.kernel", for messages and symbol names
   const KernelBitcode* file = nullptr;
-  std::string entry;                  // extern "C" function to keep
+  std::string entry;  // extern "C" function to keep
   std::vector<ConstantGlobal> constants;
 };
 
@@ -48,6 +48,7 @@ struct PtxTarget {
 };
 // PTX text with one kernel `file_kernel(LaunchBlock)`: a thread block per item for cell and block loops.
 // libdevice is linked when `libdevice_path` is not empty.
-std::string compile_ptx(const SpecializeRequest& request, PtxTarget target, const std::string& libdevice_path);
+std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
+                        const std::string& libdevice_path);
 
 }  // namespace coppice::jit

@@ -15,7 +15,11 @@
 namespace coppice::device {
 
 template <class T>
-inline constexpr bool is_handle = requires { typename T::Value; T::kRole; requires std::is_same_v<decltype(T::id), FieldId>; };
+inline constexpr bool is_handle = requires {
+  typename T::Value;
+  T::kRole;
+  requires std::is_same_v<decltype(T::id), FieldId>;
+};
 
 // Converts to any handle and to nothing else.
 struct HandleProbe {
@@ -24,15 +28,21 @@ struct HandleProbe {
 };
 
 template <class T, size_t... I>
-constexpr bool takes_handles(std::index_sequence<I...>) { return requires { T{(void(I), HandleProbe{})...}; }; }
+constexpr bool takes_handles(std::index_sequence<I...>) {
+  return requires { T{(void(I), HandleProbe{})...}; };
+}
 
 // How many handles an aggregate starts with; 0 when it is no handle struct.
 template <class T, size_t N = 0>
 constexpr size_t handle_count() {
-  if constexpr (is_handle<T>) return 1;
-  else if constexpr (!std::is_aggregate_v<T> || std::is_array_v<T> || N >= 12) return N;
-  else if constexpr (takes_handles<T>(std::make_index_sequence<N + 1>{})) return handle_count<T, N + 1>();
-  else return N;
+  if constexpr (is_handle<T>)
+    return 1;
+  else if constexpr (!std::is_aggregate_v<T> || std::is_array_v<T> || N >= 12)
+    return N;
+  else if constexpr (takes_handles<T>(std::make_index_sequence<N + 1>{}))
+    return handle_count<T, N + 1>();
+  else
+    return N;
 }
 template <class T>
 inline constexpr bool is_handle_argument = handle_count<T>() > 0;
@@ -50,13 +60,24 @@ inline constexpr bool is_place_argument<Item> = true;
 template <class T, class Visit>
 constexpr void for_each_handle(T& value, Visit&& visit) {
   constexpr size_t n = handle_count<std::remove_const_t<T>>();
-  if constexpr (is_handle<std::remove_const_t<T>>) { visit(value); }
-  else if constexpr (n == 1) { auto& [a] = value; visit(a); }
-  else if constexpr (n == 2) { auto& [a, b] = value; visit(a), visit(b); }
-  else if constexpr (n == 3) { auto& [a, b, c] = value; visit(a), visit(b), visit(c); }
-  else if constexpr (n == 4) { auto& [a, b, c, d] = value; visit(a), visit(b), visit(c), visit(d); }
-  else if constexpr (n == 5) { auto& [a, b, c, d, e] = value; visit(a), visit(b), visit(c), visit(d), visit(e); }
-  else if constexpr (n == 6) {
+  if constexpr (is_handle<std::remove_const_t<T>>) {
+    visit(value);
+  } else if constexpr (n == 1) {
+    auto& [a] = value;
+    visit(a);
+  } else if constexpr (n == 2) {
+    auto& [a, b] = value;
+    visit(a), visit(b);
+  } else if constexpr (n == 3) {
+    auto& [a, b, c] = value;
+    visit(a), visit(b), visit(c);
+  } else if constexpr (n == 4) {
+    auto& [a, b, c, d] = value;
+    visit(a), visit(b), visit(c), visit(d);
+  } else if constexpr (n == 5) {
+    auto& [a, b, c, d, e] = value;
+    visit(a), visit(b), visit(c), visit(d), visit(e);
+  } else if constexpr (n == 6) {
     auto& [a, b, c, d, e, f] = value;
     visit(a), visit(b), visit(c), visit(d), visit(e), visit(f);
   } else if constexpr (n == 7) {
@@ -90,9 +111,13 @@ constexpr uint32_t argument_layout() {
   size_t at = 0;
   auto mix = [&](size_t value) { hash = (hash ^ static_cast<uint32_t>(value)) * 16777619u; };
   auto add = [&]<class T>(std::type_identity<T>) {
-    if constexpr (is_place_argument<T>) return;
-    else if constexpr (is_handle_argument<T>) { mix(handle_count<T>()); }
-    else { at = align_up(at, alignof(T)), mix(at), mix(sizeof(T)), at += sizeof(T); }
+    if constexpr (is_place_argument<T>)
+      return;
+    else if constexpr (is_handle_argument<T>) {
+      mix(handle_count<T>());
+    } else {
+      at = align_up(at, alignof(T)), mix(at), mix(sizeof(T)), at += sizeof(T);
+    }
   };
   (add(std::type_identity<Args>{}), ...);
   return hash;

@@ -4,118 +4,9 @@
 // is gathered into private tiles (CPU), then whole rows are computed, vectorised, and blended by the mask; the roles
 // guarantee that cells do not disturb each other, which is what the loop metadata asserts.
 #pragma once
-#include "sparse/device/arguments.h"
+#include "sparse/device/leaf_tiles.h"
 
 namespace coppice::device {
-
-struct LeafShape {
-  int32_t ex, ey, ez;  // cells per dimension
-  int32_t hx, hy;      // 1 where the dimension exists and takes a halo
-};
-
-COPPICE_INLINE LeafShape leaf_shape() {
-  const NodeLayout& node = coppice_nodes[coppice_loop.node];
-  const LevelLayout& leaf = node.level[node.depth - 1];
-  return {static_cast<int32_t>(leaf.extent[0]), static_cast<int32_t>(leaf.extent[1]),
-          static_cast<int32_t>(leaf.extent[2]), node.dims > 2, node.dims > 1};
-}
-
-// Bytes of a tile with radius r around a leaf.
-template <class T>
-COPPICE_INLINE uint32_t tile_bytes(const LeafShape& s, int r) {
-  return static_cast<uint32_t>((s.ex + 2 * r * s.hx) * (s.ey + 2 * r * s.hy) * (s.ez + 2 * r)) * sizeof(T);
-}
-
-template <class T>
-COPPICE_INLINE void copy_values(T* to, const unsigned char* from, uint32_t stride, int n) {
-  if (stride == sizeof(T)) {
-    __builtin_memcpy(to, from, sizeof(T) * n);
-  } else {
-    for (int i = 0; i < n; ++i) to[i] = *reinterpret_cast<const T*>(from + static_cast<uint64_t>(i) * stride);
-  }
-}
-
-// Copies a leaf's values and a halo of radius R into a tile; a star leaves the tile's edges and corners alone.
-template <class T, int R, bool kStar>
-COPPICE_INLINE void fill_tile(const LaunchBlock* block, const Element& e, const uint32_t* neighbours,
-                              const FieldBinding& f, T* tile) {
-  const LeafShape s = leaf_shape();
-  for (int x = -R * s.hx; x < s.ex + R * s.hx; ++x) {
-    const int nx = x < 0 ? 0 : x >= s.ex ? 2 : 1, lx = x - (nx - 1) * s.ex;
-    for (int y = -R * s.hy; y < s.ey + R * s.hy; ++y) {
-      const int ny = y < 0 ? 0 : y >= s.ey ? 2 : 1, ly = y - (ny - 1) * s.ey;
-      if (kStar && nx != 1 && ny != 1) continue;
-      T* row = tile + ((x + R * s.hx) * (s.ey + 2 * R * s.hy) + y + R * s.hy) * (s.ez + 2 * R) + R;
-      const uint64_t first = f.offset + static_cast<uint64_t>((lx * s.ey + ly) * s.ez) * f.stride;
-      auto container = [&](int nz) {
-        const uint32_t n = (nx * 3 + ny) * 3 + nz;
-        return n == 13 ? e.container : neighbour_container(block, neighbours, coppice_loop.node, coppice_loop.tree, n);
-      };
-      copy_values(row, container(1) + first, f.stride, s.ez);
-      if (kStar && (nx != 1 || ny != 1)) continue;
-      copy_values(row - R, container(0) + first + static_cast<uint64_t>(s.ez - R) * f.stride, f.stride, R);
-      copy_values(row + s.ez, container(2) + first, f.stride, R);
-    }
-  }
-}
-
-// Per-leaf preparation of one handle: a tile for a read with reach, a private buffer for a blended write.
-template <class H>
-COPPICE_INLINE void prepare_handle(LeafContext& context, const Element& e, uint32_t binding, unsigned char*& tiles,
-                                   unsigned char*& blend_next) {
-  const FieldBinding& f = coppice_fields[binding];
-  using T = typename H::Value;
-  if constexpr (H::kRole == Role::kRead) {
-    if constexpr (H::kRadius > 0) {
-      if ((coppice_loop.tiled >> binding & 1) == 0 || !coppice_has_private_tiles()) return;
-      const LeafShape s = leaf_shape();
-      T* tile = reinterpret_cast<T*>(tiles);
-      fill_tile<T, H::kRadius, H::kStar>(context.block, e, context.neighbours, f, tile);
-      constexpr int r = H::kRadius;
-      context.read_base[binding] = reinterpret_cast<unsigned char*>(
-          tile + (r * s.hx * (s.ey + 2 * r * s.hy) + r * s.hy) * (s.ez + 2 * r) + r);
-      tiles += align_up(tile_bytes<T>(s, r), 64);
-    }
-  } else if constexpr (H::kRole == Role::kWrite) {
-    if (!blends()) return;
-    // Filled with what is there, since a kernel need not write every cell.
-    const LeafShape s = leaf_shape();
-    const int n = s.ex * s.ey * s.ez;
-    copy_values(reinterpret_cast<T*>(blend_next), e.container + f.offset, f.stride, n);
-    context.write_base[binding] = blend_next;
-    blend_next += align_up(static_cast<size_t>(n) * sizeof(T), 64);
-  }
-}
-
-// Copies a private buffer's active cells into the leaf: computed everywhere, kept where the mask says so.
-template <class H>
-COPPICE_INLINE void blend_handle(const LeafContext& context, uint32_t binding) {
-  if constexpr (H::kRole == Role::kWrite) {
-    using T = typename H::Value;
-    const LeafShape s = leaf_shape();
-    const FieldBinding& f = coppice_fields[binding];
-    const T* from = reinterpret_cast<const T*>(context.write_base[binding]);
-    const uint64_t* mask = reinterpret_cast<const uint64_t*>(context.container);
-    const int n = s.ex * s.ey * s.ez;
-    for (int word = 0; word * 64 < n; ++word) {
-      const uint64_t bits = mask[word];
-      if (bits == 0) continue;
-      const int end = n - word * 64 < 64 ? n - word * 64 : 64;
-      for (int row = 0; row < end; row += 8) {
-        const uint32_t active = static_cast<uint32_t>(bits >> row) & 255u;
-        if (active == 0) continue;
-        const int lanes = end - row < 8 ? end - row : 8;
-#pragma clang loop vectorize(assume_safety) vectorize_width(8) unroll(disable)
-        for (int lane = 0; lane < lanes; ++lane) {
-          T* to = reinterpret_cast<T*>(context.container + f.offset +
-                                       static_cast<uint64_t>(word * 64 + row + lane) * f.stride);
-          const T computed = from[word * 64 + row + lane], before = *to;
-          *to = (active & (1u << lane)) ? computed : before;
-        }
-      }
-    }
-  }
-}
 
 // Turns a launch's arguments into what the kernel's parameters are: handles from bindings, plain ones from the block.
 struct ArgumentReader {
@@ -144,12 +35,16 @@ struct ArgumentReader {
 
 template <class T, class Place>
 COPPICE_INLINE const T& choose(const T& argument, const Place& place) {
-  if constexpr (std::is_same_v<T, Place>) return place;
-  else return argument;
+  if constexpr (std::is_same_v<T, Place>)
+    return place;
+  else
+    return argument;
 }
 
 template <class... Args>
-struct LoopPlace { using Type = void; };
+struct LoopPlace {
+  using Type = void;
+};
 template <class First, class... Rest>
 struct LoopPlace<First, Rest...> {
   using Type = std::conditional_t<is_place_argument<First>, First, typename LoopPlace<Rest...>::Type>;
@@ -189,7 +84,8 @@ struct CellLoop {
         }
       }
     } else {
-      for (uint32_t i = coppice_lane(); i < static_cast<uint32_t>(s.ex * s.ey * s.ez); i += coppice_lane_count()) {
+      for (uint32_t i = coppice_lane(); i < static_cast<uint32_t>(s.ex * s.ey * s.ez);
+           i += coppice_lane_count()) {
         one_cell(pack, context, i);
       }
     }
@@ -197,7 +93,8 @@ struct CellLoop {
 
   static COPPICE_INLINE void one_cell(const Pack& pack, const LeafContext& context, uint32_t i) {
     const LeafShape s = leaf_shape();
-    const int z = static_cast<int>(i % s.ez), y = static_cast<int>(i / s.ez % s.ey), x = static_cast<int>(i / s.ez / s.ey);
+    const int z = static_cast<int>(i % s.ez), y = static_cast<int>(i / s.ez % s.ey),
+              x = static_cast<int>(i / s.ez / s.ey);
     call(pack, Place{&context, x, y, z, i});
   }
 
@@ -229,7 +126,9 @@ struct CellLoop {
     LeafContext context;
     context.block = block, context.container = e.container, context.neighbours = neighbours;
     context.origin[0] = e.origin[0], context.origin[1] = e.origin[1], context.origin[2] = e.origin[2];
-    each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { prepare_handle<H>(context, e, b, tiles, blend_next); });
+    each_handle([&]<class H>(std::type_identity<H>, uint32_t b) {
+      prepare_handle<H>(context, e, b, tiles, blend_next);
+    });
     if (kind == NodeKind::kDense || blends()) {
       rows(pack, context);
     } else {
@@ -245,7 +144,9 @@ struct CellLoop {
     const Pack pack{reader.next<Args>()...};
     const auto* elements = static_cast<const Element*>(block->elements);
     for (uint64_t i = begin; i < end; ++i) {
-      leaf(block, pack, elements[i], block->neighbours == nullptr ? nullptr : block->neighbours + neighbour_stride(coppice_loop.node) * i);
+      leaf(block, pack, elements[i],
+           block->neighbours == nullptr ? nullptr
+                                        : block->neighbours + neighbour_stride(coppice_loop.node) * i);
     }
   }
 };
@@ -258,8 +159,13 @@ COPPICE_INLINE void run_blocks(const LaunchBlock* block, uint64_t begin, uint64_
   const auto* elements = static_cast<const Element*>(block->elements);
   for (uint64_t i = begin; i < end; ++i) {
     const Element& e = elements[i];
-    const Place place{block, e.container, block->neighbours == nullptr ? nullptr : block->neighbours + neighbour_stride(coppice_loop.node) * i,
-                      {e.origin[0], e.origin[1], e.origin[2]}, i, e.cell};
+    const Place place{
+        block,
+        e.container,
+        block->neighbours == nullptr ? nullptr : block->neighbours + neighbour_stride(coppice_loop.node) * i,
+        {e.origin[0], e.origin[1], e.origin[2]},
+        i,
+        e.cell};
     std::apply([&](const Args&... args) { kKernel(choose<Args, Place>(args, place)...); }, pack);
   }
 }
@@ -268,7 +174,8 @@ template <auto kKernel, class... Args>
 COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t end) {
   ArgumentReader reader{block};
   const std::tuple<Args...> pack{reader.next<Args>()...};
-  const int64_t first = block->loop_begin + static_cast<int64_t>(begin), last = block->loop_begin + static_cast<int64_t>(end);
+  const int64_t first = block->loop_begin + static_cast<int64_t>(begin),
+                last = block->loop_begin + static_cast<int64_t>(end);
   // Items of a launch are independent by contract; LLVM still decides whether vectorising pays.
 #pragma clang loop vectorize(assume_safety)
   for (int64_t i = first + coppice_lane(); i < last; i += coppice_lane_count()) {
@@ -282,16 +189,20 @@ template <auto kKernel, class... Args>
 struct Runner<kKernel, void (*)(Args...)> {
   static constexpr int kPlaces = (0 + ... + (is_place_argument<std::remove_cvref_t<Args>> ? 1 : 0));
   static_assert(kPlaces == 1, "a kernel takes exactly one Cell, Block or Item");
-  static_assert(total_handles<std::remove_cvref_t<Args>...>() <= kMaxBindings, "a kernel has at most 24 field handles");
+  static_assert(total_handles<std::remove_cvref_t<Args>...>() <= kMaxBindings,
+                "a kernel has at most 24 field handles");
   static_assert(packed_bytes<std::remove_cvref_t<Args>...>() <= kLaunchArgumentBytes,
                 "a kernel's plain arguments take at most 384 bytes; put the rest into a buffer");
   static constexpr uint32_t kArgumentLayout = argument_layout<std::remove_cvref_t<Args>...>();
 
   static COPPICE_INLINE void run(const LaunchBlock* block, uint64_t begin, uint64_t end) {
     using Place = typename LoopPlace<std::remove_cvref_t<Args>...>::Type;
-    if constexpr (std::is_same_v<Place, Item>) run_items<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
-    else if constexpr (requires(Place p) { p.launch; }) run_blocks<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
-    else CellLoop<kKernel, std::remove_cvref_t<Args>...>::run(block, begin, end);
+    if constexpr (std::is_same_v<Place, Item>)
+      run_items<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
+    else if constexpr (requires(Place p) { p.launch; })
+      run_blocks<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
+    else
+      CellLoop<kKernel, std::remove_cvref_t<Args>...>::run(block, begin, end);
   }
 };
 
@@ -321,10 +232,19 @@ COPPICE_INLINE T Read<T, Reach>::load(const Cell<D>& cell, int dx, int dy, int d
         const T* tile = reinterpret_cast<const T*>(context.read_base[this->id.field]);
         return tile[(x * (s.ey + 2 * r * s.hy) + y) * (s.ez + 2 * r) + z];
       }
-      const int nx = x < 0 ? 0 : x >= s.ex ? 2 : 1, ny = y < 0 ? 0 : y >= s.ey ? 2 : 1, nz = z < 0 ? 0 : z >= s.ez ? 2 : 1;
+      const int nx = x < 0       ? 0
+                     : x >= s.ex ? 2
+                                 : 1,
+                ny = y < 0       ? 0
+                     : y >= s.ey ? 2
+                                 : 1,
+                nz = z < 0       ? 0
+                     : z >= s.ez ? 2
+                                 : 1;
       const uint32_t n = (nx * 3 + ny) * 3 + nz;
-      unsigned char* container = n == 13 ? context.container
-                                         : neighbour_container(context.block, context.neighbours, f.node, f.tree, n);
+      unsigned char* container =
+          n == 13 ? context.container
+                  : neighbour_container(context.block, context.neighbours, f.node, f.tree, n);
       const int lx = x - (nx - 1) * s.ex, ly = y - (ny - 1) * s.ey, lz = z - (nz - 1) * s.ez;
       return *value_at<T>(context.block, f, container, static_cast<uint32_t>((lx * s.ey + ly) * s.ez + lz));
     }

@@ -20,11 +20,20 @@ namespace coppice {
 using device::Coord;
 
 // How far from its own cell a kernel reads: along the axes only, or the whole box.
-struct Point { static constexpr int kRadius = 0; static constexpr bool kStar = true; };
+struct Point {
+  static constexpr int kRadius = 0;
+  static constexpr bool kStar = true;
+};
 template <int R>
-struct Star { static constexpr int kRadius = R; static constexpr bool kStar = true; };
+struct Star {
+  static constexpr int kRadius = R;
+  static constexpr bool kStar = true;
+};
 template <int R>
-struct Box { static constexpr int kRadius = R; static constexpr bool kStar = false; };
+struct Box {
+  static constexpr int kRadius = R;
+  static constexpr bool kStar = false;
+};
 
 enum class Role : uint32_t { kRead, kWrite, kUpdate, kAccumulate, kGrow };
 
@@ -32,7 +41,7 @@ enum class Role : uint32_t { kRead, kWrite, kUpdate, kAccumulate, kGrow };
 struct FieldId {
   void* tree = nullptr;  // TreeStorage* on the host, null on the device
   uint32_t node = 0;
-  uint32_t field = 0;    // on the device: index in coppice_fields
+  uint32_t field = 0;  // on the device: index in coppice_fields
 };
 static_assert(sizeof(FieldId) == 16);
 
@@ -90,7 +99,8 @@ namespace device {
 
 // A cell's value. Cells of a pointer node are elsewhere: the container holds their numbers.
 template <class T>
-COPPICE_INLINE T* value_at(const LaunchBlock* block, const FieldBinding& f, unsigned char* container, uint32_t index) {
+COPPICE_INLINE T* value_at(const LaunchBlock* block, const FieldBinding& f, unsigned char* container,
+                           uint32_t index) {
   const LevelLayout& last = coppice_nodes[f.node].level[coppice_nodes[f.node].depth - 1];
   if (last.kind == NodeKind::kPointer) {
     unsigned char* cells = tree_state(block, f.tree)->allocators[last.allocator].cells;
@@ -104,8 +114,10 @@ COPPICE_INLINE bool blends() { return coppice_loop.blend != 0 && coppice_has_pri
 
 template <class From>
 COPPICE_INLINE const LaunchBlock* launch_of(const From& from) {
-  if constexpr (requires { from.context; }) return from.context->block;
-  else return from.launch;
+  if constexpr (requires { from.context; })
+    return from.context->block;
+  else
+    return from.launch;
 }
 
 // Entries of a neighbour table per element: 3^dims; a tree of fewer dimensions has the middle ones of the 27 only.
@@ -115,12 +127,12 @@ COPPICE_INLINE uint32_t neighbour_stride(uint32_t node) {
 }
 
 // The container that lies `n` (0..26, the middle one is 13) from an element's, through its neighbour table.
-COPPICE_INLINE unsigned char* neighbour_container(const LaunchBlock* block, const uint32_t* neighbours, uint32_t node,
-                                                  uint32_t tree, uint32_t n) {
+COPPICE_INLINE unsigned char* neighbour_container(const LaunchBlock* block, const uint32_t* neighbours,
+                                                  uint32_t node, uint32_t tree, uint32_t n) {
   const NodeLayout& layout = coppice_nodes[node];
   const LevelLayout& parent = layout.level[layout.depth - 2];
-  return tree_state(block, tree)->allocators[parent.allocator].cells + neighbours[n - (27 - neighbour_stride(node)) / 2] * parent.cell_bytes +
-         parent.child_offset;
+  return tree_state(block, tree)->allocators[parent.allocator].cells +
+         neighbours[n - (27 - neighbour_stride(node)) / 2] * parent.cell_bytes + parent.child_offset;
 }
 
 // The container of field `f` that belongs to a block: the block's own, or its sibling in the same parent cell.
@@ -135,9 +147,12 @@ COPPICE_INLINE unsigned char* block_container(const Block<D>& block, const Field
 // A coordinate as the dimension count says it: missing leading ones are 0.
 template <int D>
 COPPICE_INLINE Coord offset_coord(const int32_t (&o)[D]) {
-  if constexpr (D == 1) return {0, 0, o[0]};
-  else if constexpr (D == 2) return {0, o[0], o[1]};
-  else return {o[0], o[1], o[2]};
+  if constexpr (D == 1)
+    return {0, 0, o[0]};
+  else if constexpr (D == 2)
+    return {0, o[0], o[1]};
+  else
+    return {o[0], o[1], o[2]};
 }
 
 }  // namespace device
@@ -167,22 +182,28 @@ struct Read : Handle<T, Role::kRead> {
   static constexpr bool kStar = Reach::kStar;
 
   template <int D>
-  COPPICE_INLINE T operator[](const Cell<D>& cell) const { return load(cell, 0, 0, 0); }
+  COPPICE_INLINE T operator[](const Cell<D>& cell) const {
+    return load(cell, 0, 0, 0);
+  }
   COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const { return load(cell, 0, 0, dx); }
   COPPICE_INLINE T operator()(const Cell<2>& cell, int dx, int dy) const { return load(cell, 0, dx, dy); }
-  COPPICE_INLINE T operator()(const Cell<3>& cell, int dx, int dy, int dz) const { return load(cell, dx, dy, dz); }
+  COPPICE_INLINE T operator()(const Cell<3>& cell, int dx, int dy, int dz) const {
+    return load(cell, dx, dy, dz);
+  }
   // Anywhere, by a tree walk. `from` is the kernel's cell, block or item.
   template <class From, int D>
   COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D]) const {
     const device::FieldBinding& f = this->binding();
     const LaunchBlock* block = device::launch_of(from);
-    const device::Place p = device::find(this->layout(), device::tree_state(block, f.tree), device::offset_coord(coord));
+    const device::Place p =
+        device::find(this->layout(), device::tree_state(block, f.tree), device::offset_coord(coord));
     return *device::value_at<T>(block, f, p.container, p.index);
   }
   // The values of a block's own container, cell 0 first (struct-of-arrays leaves; sibling leaves of the same cell too).
   template <int D>
   COPPICE_INLINE const T* data(const Block<D>& block) const {
-    return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()), 0);
+    return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()),
+                               0);
   }
   // The values of a neighbouring block, (dx, dy, dz) in -1..1; an inactive one reads as zeros.
   template <int D>
@@ -190,7 +211,8 @@ struct Read : Handle<T, Role::kRead> {
     const Coord c = device::offset_coord(d);
     const uint32_t n = ((c.x + 1) * 3 + c.y + 1) * 3 + c.z + 1;
     const device::FieldBinding& f = this->binding();
-    return device::value_at<T>(block.launch, f, device::neighbour_container(block.launch, block.neighbours, f.node, f.tree, n), 0);
+    return device::value_at<T>(
+        block.launch, f, device::neighbour_container(block.launch, block.neighbours, f.node, f.tree, n), 0);
   }
 
  private:
@@ -208,11 +230,15 @@ struct Write : Handle<T, Role::kWrite> {
   template <int D>
   COPPICE_INLINE Target operator[](const Cell<D>& cell) const {
     const device::FieldBinding& f = this->binding();
-    if (device::blends()) return {reinterpret_cast<T*>(cell.context->write_base[this->id.field]) + cell.index};
+    if (device::blends())
+      return {reinterpret_cast<T*>(cell.context->write_base[this->id.field]) + cell.index};
     return {device::value_at<T>(cell.context->block, f, cell.context->container, cell.index)};
   }
   template <int D>
-  COPPICE_INLINE T* data(const Block<D>& block) const { return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()), 0); }
+  COPPICE_INLINE T* data(const Block<D>& block) const {
+    return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()),
+                               0);
+  }
 };
 
 template <class T>
@@ -223,7 +249,10 @@ struct Update : Handle<T, Role::kUpdate> {
     return *device::value_at<T>(cell.context->block, this->binding(), cell.context->container, cell.index);
   }
   template <int D>
-  COPPICE_INLINE T* data(const Block<D>& block) const { return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()), 0); }
+  COPPICE_INLINE T* data(const Block<D>& block) const {
+    return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()),
+                               0);
+  }
 };
 
 namespace device {
@@ -232,8 +261,12 @@ COPPICE_INLINE void atomic_add(float* p, float v) { coppice_fetch_add_f32(p, v);
 COPPICE_INLINE void atomic_add(double* p, double v) { coppice_fetch_add_f64(p, v); }
 COPPICE_INLINE void atomic_add(uint32_t* p, uint32_t v) { coppice_fetch_add_u32(p, v); }
 COPPICE_INLINE void atomic_add(uint64_t* p, uint64_t v) { coppice_fetch_add_u64(p, v); }
-COPPICE_INLINE void atomic_add(int32_t* p, int32_t v) { coppice_fetch_add_u32(reinterpret_cast<uint32_t*>(p), v); }
-COPPICE_INLINE void atomic_add(int64_t* p, int64_t v) { coppice_fetch_add_u64(reinterpret_cast<uint64_t*>(p), v); }
+COPPICE_INLINE void atomic_add(int32_t* p, int32_t v) {
+  coppice_fetch_add_u32(reinterpret_cast<uint32_t*>(p), v);
+}
+COPPICE_INLINE void atomic_add(int64_t* p, int64_t v) {
+  coppice_fetch_add_u64(reinterpret_cast<uint64_t*>(p), v);
+}
 
 }  // namespace device
 
@@ -264,7 +297,8 @@ struct Grow : Handle<T, Role::kGrow> {
   COPPICE_INLINE void set(const From& from, const int32_t (&coord)[D], const T& value) const {
     const LaunchBlock* block = device::launch_of(from);
     const device::FieldBinding& f = this->binding();
-    const device::Place p = device::find_or_activate(block, this->layout(), f.tree, device::offset_coord(coord), true);
+    const device::Place p =
+        device::find_or_activate(block, this->layout(), f.tree, device::offset_coord(coord), true);
     if (p.active) *device::value_at<T>(block, f, p.container, p.index) = value;
   }
   template <class From, int D>
@@ -274,7 +308,8 @@ struct Grow : Handle<T, Role::kGrow> {
   }
   template <class From, int D>
   COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
-    device::deactivate(device::launch_of(from), this->layout(), this->binding().tree, device::offset_coord(coord));
+    device::deactivate(device::launch_of(from), this->layout(), this->binding().tree,
+                       device::offset_coord(coord));
   }
   template <class From, int D>
   COPPICE_INLINE bool is_active(const From& from, const int32_t (&coord)[D]) const {

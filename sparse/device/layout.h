@@ -24,10 +24,10 @@ inline constexpr int kMaxDepth = 6;       // nodes on the way from the root to a
 inline constexpr int kMaxAllocators = 8;  // pointer nodes in a tree
 inline constexpr int kMaxFieldsPerNode = 16;
 inline constexpr int kMaxNodesPerKernel = 12;
-inline constexpr int kMaxBindings = 24;      // field handles of a kernel
+inline constexpr int kMaxBindings = 24;             // field handles of a kernel
 inline constexpr uint32_t kTileBytes = 48 * 1024;   // private storage for all halo tiles of a kernel
 inline constexpr uint32_t kBlendBytes = 16 * 1024;  // private storage for all blended outputs
-inline constexpr uint32_t kLocked = ~0u;     // a slot whose cell is being allocated; readers take it for empty
+inline constexpr uint32_t kLocked = ~0u;  // a slot whose cell is being allocated; readers take it for empty
 inline constexpr uint32_t kAmbientCell = 0;  // the cell that inactive slots read as
 
 enum class NodeKind : uint32_t { kDense = 0, kBitmasked = 1, kPointer = 2 };
@@ -35,12 +35,12 @@ enum class NodeKind : uint32_t { kDense = 0, kBitmasked = 1, kPointer = 2 };
 // One level on the way from the root to a node. Coordinates are (x, y, z); a tree of fewer dimensions has leading ones.
 struct LevelLayout {
   NodeKind kind;
-  uint32_t allocator;        // pointer: index in TreeState::allocators
-  uint32_t extent[kMaxDims]; // cells of this node per dimension
-  uint32_t span[kMaxDims];   // coordinates of the path's last node that one cell covers
-  uint64_t cell_offset;      // dense, bitmasked: from the container to its first cell's child containers
-  uint64_t cell_bytes;       // from one cell to the next (pointer: the allocator's cell size)
-  uint64_t child_offset;     // from a cell to the next level's container
+  uint32_t allocator;         // pointer: index in TreeState::allocators
+  uint32_t extent[kMaxDims];  // cells of this node per dimension
+  uint32_t span[kMaxDims];    // coordinates of the path's last node that one cell covers
+  uint64_t cell_offset;       // dense, bitmasked: from the container to its first cell's child containers
+  uint64_t cell_bytes;        // from one cell to the next (pointer: the allocator's cell size)
+  uint64_t child_offset;      // from a cell to the next level's container
 };
 static_assert(sizeof(LevelLayout) == 56);
 
@@ -68,20 +68,20 @@ static_assert(sizeof(NodeLayout) == 48 + 56 * kMaxDepth + 16 * kMaxFieldsPerNode
 
 // Where a field handle's values are.
 struct FieldBinding {
-  uint32_t node;         // index in coppice_nodes
-  uint32_t tree;         // index in LaunchBlock::trees
-  uint64_t offset;       // from the container (pointer: the cell) to the value of cell 0
-  uint32_t stride;       // bytes from one cell's value to the next
+  uint32_t node;    // index in coppice_nodes
+  uint32_t tree;    // index in LaunchBlock::trees
+  uint64_t offset;  // from the container (pointer: the cell) to the value of cell 0
+  uint32_t stride;  // bytes from one cell's value to the next
   uint32_t value_bytes;
 };
 static_assert(sizeof(FieldBinding) == 24);
 
 // What a launch loops over.
 struct LoopLayout {
-  uint32_t node;    // index in coppice_nodes
-  uint32_t tree;    // index in LaunchBlock::trees
-  uint32_t blend;   // compute all cells of a row, keep the active ones (bitmasked leaf, own-cell writes only)
-  uint32_t tiled;   // bit i: binding i is copied with its halo into a private tile
+  uint32_t node;   // index in coppice_nodes
+  uint32_t tree;   // index in LaunchBlock::trees
+  uint32_t blend;  // compute all cells of a row, keep the active ones (bitmasked leaf, own-cell writes only)
+  uint32_t tiled;  // bit i: binding i is copied with its halo into a private tile
 };
 static_assert(sizeof(LoopLayout) == 16);
 
@@ -94,7 +94,7 @@ enum class CellState : uint32_t {
 struct CellHeader {
   int32_t coord[kMaxDims];  // (x, y, z) in cells of the pointer node
   CellState state;
-  uint32_t* slot;           // the slot that holds this cell
+  uint32_t* slot;  // the slot that holds this cell
   uint32_t reserved[2];
 };
 static_assert(sizeof(CellHeader) == 32);
@@ -106,14 +106,14 @@ struct AllocatorState {
   uint32_t* free_list;      // [capacity] cells ready for use, zeroed
   uint32_t* recycled_list;  // [capacity] cells deactivated since the last collection
   uint64_t cell_bytes;
-  uint32_t capacity;        // committed cells, the ambient one included
-  uint32_t num_cells;       // first cell never handed out; above capacity after a shortage, until collection
-  uint32_t free_size;       // entries of free_list
-  uint32_t free_used;       // entries already taken
+  uint32_t capacity;   // committed cells, the ambient one included
+  uint32_t num_cells;  // first cell never handed out; above capacity after a shortage, until collection
+  uint32_t free_size;  // entries of free_list
+  uint32_t free_used;  // entries already taken
   uint32_t recycled_size;
-  uint32_t shortage;        // allocations refused since the last growth
-  uint32_t recycle_count;   // collection's copy of recycled_size
-  uint32_t free_kept;       // collection's count of free entries that were not used
+  uint32_t shortage;       // allocations refused since the last growth
+  uint32_t recycle_count;  // collection's copy of recycled_size
+  uint32_t free_kept;      // collection's count of free entries that were not used
 };
 static_assert(sizeof(AllocatorState) == 64);
 

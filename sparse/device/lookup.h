@@ -24,15 +24,20 @@ struct Place {
 
 // Plain words that other threads may be changing.
 template <class T>
-COPPICE_INLINE T relaxed_load(const T* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+COPPICE_INLINE T relaxed_load(const T* p) {
+  return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
 template <class T>
-COPPICE_INLINE void relaxed_store(T* p, T v) { __atomic_store_n(p, v, __ATOMIC_RELAXED); }
+COPPICE_INLINE void relaxed_store(T* p, T v) {
+  __atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
 
 COPPICE_INLINE TreeState* tree_state(const LaunchBlock* block, uint32_t tree) {
   return static_cast<TreeState*>(block->trees[tree]);
 }
 
-COPPICE_INLINE void raise_status(const LaunchBlock* block, DeviceStatus status, uint32_t tree, uint32_t detail, Coord c) {
+COPPICE_INLINE void raise_status(const LaunchBlock* block, DeviceStatus status, uint32_t tree,
+                                 uint32_t detail, Coord c) {
   DeviceContext* context = block->context;
   if (coppice_compare_exchange_u32(&context->status, 0, static_cast<uint32_t>(status)) != 0) return;
   context->status_tree = tree;
@@ -41,7 +46,8 @@ COPPICE_INLINE void raise_status(const LaunchBlock* block, DeviceStatus status, 
 }
 
 COPPICE_INLINE uint32_t cell_index(const LevelLayout& l, uint32_t x, uint32_t y, uint32_t z) {
-  const uint32_t i = x / l.span[0] % l.extent[0], j = y / l.span[1] % l.extent[1], k = z / l.span[2] % l.extent[2];
+  const uint32_t i = x / l.span[0] % l.extent[0], j = y / l.span[1] % l.extent[1],
+                 k = z / l.span[2] % l.extent[2];
   return (i * l.extent[1] + j) * l.extent[2] + k;
 }
 
@@ -99,8 +105,8 @@ inline uint32_t allocate_cell(AllocatorState* a) {
 
 // The cell in a slot, allocated when the slot is empty (double-checked locking; the lock is the slot itself).
 // Returns 0 when the allocator is out of cells: the slot is empty again, so nobody waits for ever.
-inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level, uint32_t* slot,
-                              Coord cell_coord) {
+inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
+                              uint32_t* slot, Coord cell_coord) {
   TreeState* tree = tree_state(block, tree_slot);
   AllocatorState* a = &tree->allocators[level.allocator];
   for (;;) {
@@ -138,8 +144,8 @@ COPPICE_INLINE Coord cell_coord_at(const LevelLayout& level, uint32_t x, uint32_
 }
 
 // Walks down and activates every node on the way, the last one included when `last_too`.
-COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot, Coord c,
-                                      bool last_too) {
+COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
+                                      Coord c, bool last_too) {
   TreeState* tree = tree_state(block, tree_slot);
   const uint32_t x = c.x - node.origin[0], y = c.y - node.origin[1], z = c.z - node.origin[2];
   if (!(x < node.domain[0] && y < node.domain[1] && z < node.domain[2])) {
@@ -157,8 +163,9 @@ COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout
     if (last && !last_too) break;
     unsigned char* cell;
     if (level.kind == NodeKind::kPointer) {
-      const uint32_t id = activate_slot(block, tree_slot, level, reinterpret_cast<uint32_t*>(container) + index,
-                                        cell_coord_at(level, x, y, z));
+      const uint32_t id =
+          activate_slot(block, tree_slot, level, reinterpret_cast<uint32_t*>(container) + index,
+                        cell_coord_at(level, x, y, z));
       if (id == 0) return {tree->ambient, 0, false};
       cell = tree->allocators[level.allocator].cells + id * level.cell_bytes;
     } else {
@@ -183,7 +190,8 @@ COPPICE_INLINE bool is_active(const NodeLayout& node, const Place& p) {
 
 // Deactivates one cell: a pointer slot is emptied and its cell queued for collection, a bit is cleared and its values
 // zeroed. Twice is once (the exchange has one winner). Dense cells are always active.
-COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot, Coord c) {
+COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
+                               Coord c) {
   TreeState* tree = tree_state(block, tree_slot);
   const Place p = find(node, tree, c);
   if (!p.active) return;

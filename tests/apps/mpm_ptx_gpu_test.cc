@@ -14,7 +14,8 @@ class MpmPtx : public testing::Test {
  protected:
   template <class Kernel, class... Arguments>
   void add(const Kernel& kernel, Loop loop, Arguments... arguments) {
-    cases.push_back({std::string(kernel.name), [this, kernel, loop, arguments...](jit::PtxTarget target, const std::string& libdevice) {
+    cases.push_back({std::string(kernel.name),
+                     [this, kernel, loop, arguments...](jit::PtxTarget target, const std::string& libdevice) {
                        return program.ptx(target, libdevice, kernel, loop, arguments...);
                      }});
   }
@@ -26,8 +27,10 @@ class MpmPtx : public testing::Test {
 
 TEST_F(MpmPtx, EveryKernelAssembles) {
   Tree tree3(device), tree2(device);
-  Node block3 = tree3.root().pointer({128, 128, 128}), leaf3 = block3.dense({4, 4, 4}), wide3 = block3.dense({8, 8, 8});
-  Node block2 = tree2.root().pointer({128, 128}), leaf2 = block2.dense({8, 8}), wide2 = block2.dense({12, 12});
+  Node block3 = tree3.root().pointer({128, 128, 128}), leaf3 = block3.dense({4, 4, 4}),
+       wide3 = block3.dense({8, 8, 8});
+  Node block2 = tree2.root().pointer({128, 128}), leaf2 = block2.dense({8, 8}),
+       wide2 = block2.dense({12, 12});
   Field<NodeValue> grid3 = leaf3.place<NodeValue>("grid"), tiles3 = wide3.place<NodeValue>("tiles");
   Field<NodeValue> grid2 = leaf2.place<NodeValue>("grid"), tiles2 = wide2.place<NodeValue>("tiles");
   Field<uint32_t> number3 = block3.place<uint32_t>("number"), number2 = block2.place<uint32_t>("number");
@@ -40,13 +43,18 @@ TEST_F(MpmPtx, EveryKernelAssembles) {
   add(particles_to_grid_3d, over(leaf3), tiles3, a3), add(particles_to_grid_2d, over(leaf2), tiles2, a2);
   add(update_grid_3d, over(leaf3), tiles3, grid3, a3), add(update_grid_2d, over(leaf2), tiles2, grid2, a2);
   add(grid_to_particles_3d, over(leaf3), grid3, a3), add(grid_to_particles_2d, over(leaf2), grid2, a2);
-  add(activate_home_3d, range(9), leaf3.topology(), particles, 1.0f), add(activate_home_2d, range(9), leaf2.topology(), particles, 1.0f);
-  add(activate_reach_3d, over(leaf3), leaf3.topology()), add(activate_reach_2d, over(leaf2), leaf2.topology());
-  add(block_keys_3d, range(9), number3, particles, 1.0f, 1u, u32, u32), add(block_keys_2d, range(9), number2, particles, 1.0f, 1u, u32, u32);
+  add(activate_home_3d, range(9), leaf3.topology(), particles, 1.0f),
+      add(activate_home_2d, range(9), leaf2.topology(), particles, 1.0f);
+  add(activate_reach_3d, over(leaf3), leaf3.topology()),
+      add(activate_reach_2d, over(leaf2), leaf2.topology());
+  add(block_keys_3d, range(9), number3, particles, 1.0f, 1u, u32, u32),
+      add(block_keys_2d, range(9), number2, particles, 1.0f, 1u, u32, u32);
   add(reorder_particles, range(9), particles, particles, u32, 3);
-  if (ptx_check::libdevice_path().empty()) GTEST_SKIP() << "no libdevice in $CUDA_HOME/nvvm/libdevice, which the materials need";
+  if (ptx_check::libdevice_path().empty())
+    GTEST_SKIP() << "no libdevice in $CUDA_HOME/nvvm/libdevice, which the materials need";
   ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), ptx_check::libdevice_path());
-  if (ptx_check::ptxas_path().empty()) GTEST_SKIP() << "no ptxas on PATH or in $CUDA_HOME/bin: the PTX was written, but not assembled";
+  if (ptx_check::ptxas_path().empty())
+    GTEST_SKIP() << "no ptxas on PATH or in $CUDA_HOME/bin: the PTX was written, but not assembled";
 }
 
 }  // namespace

@@ -110,7 +110,8 @@ TEST_F(StreamTest, ClearingAnErrorDoesNotReviveWhatWasQueuedBefore) {
 }
 
 TEST_F(StreamTest, NamesTheOperationThatThrewAnotherException) {
-  EXPECT_EQ(error_of(stream->enqueue("apps.emit", [] { throw std::runtime_error("went wrong"); })), "apps.emit: went wrong");
+  EXPECT_EQ(error_of(stream->enqueue("apps.emit", [] { throw std::runtime_error("went wrong"); })),
+            "apps.emit: went wrong");
   stream->clear_error();
   auto odd = stream->enqueue("apps.emit", [] { throw 42; });
   EXPECT_EQ(error_of(odd), "apps.emit: an exception that is no std::exception");
@@ -153,7 +154,8 @@ TEST_F(StreamTest, MayDestroyItsDeviceFromItsOwnThread) {
 TEST_F(StreamTest, AFailedCompilationIsTheLaunchsError) {
   Launch launch;
   launch.name = "test.kernel";
-  launch.code = make_error_async_value<IntrusivePtr<jit::LoadedCode>>(Error(ErrorCode::kCompile, "kernel test.kernel: no"));
+  launch.code = make_error_async_value<IntrusivePtr<jit::LoadedCode>>(
+      Error(ErrorCode::kCompile, "kernel test.kernel: no"));
   launch.block.item_count = 1;
   bool finished = false;
   launch.finish = [&](LaunchBlock&) { return finished = true; };

@@ -6,16 +6,20 @@
 
 using namespace coppice;
 
-COPPICE_KERNEL(write_index, Item i, int* out) { out[i.index] = static_cast<int>(i.index); }
-COPPICE_KERNEL(add_one, Item i, int* out) { out[i.index] += 1; }
+COPPICE_KERNEL(write_index, Item i, int* out)
+{ out[i.index] = static_cast<int>(i.index); }
+COPPICE_KERNEL(add_one, Item i, int* out)
+{ out[i.index] += 1; }
 // sin and cos of one argument become one call of sincosf, and memcmp() == 0 one of bcmp.
-COPPICE_KERNEL(sine_and_cosine, Item i, const float* in, float* out) {
+COPPICE_KERNEL(sine_and_cosine, Item i, const float* in, float* out)
+{
   out[2 * i.index] = sinf(in[i.index]);
   out[2 * i.index + 1] = cosf(in[i.index]);
 }
-COPPICE_KERNEL(powers_of_ten, Item i, const double* in, double* out) { out[i.index] = pow(10.0, in[i.index]); }
-COPPICE_KERNEL(equal_rows, Item i, const unsigned char* a, const unsigned char* b, uint64_t n, int* out) {
-  out[i.index] = memcmp(a + n * i.index, b + n * i.index, n) == 0;
-}
+COPPICE_KERNEL(powers_of_ten, Item i, const double* in, double* out)
+{ out[i.index] = pow(10.0, in[i.index]); }
+COPPICE_KERNEL(equal_rows, Item i, const unsigned char* a, const unsigned char* b, uint64_t n, int* out)
+{ out[i.index] = memcmp(a + n * i.index, b + n * i.index, n) == 0; }
 extern "C" int coppice_test_missing_function(int);
-COPPICE_KERNEL(calls_what_nobody_defines, Item i, int* out) { out[i.index] = coppice_test_missing_function(1); }
+COPPICE_KERNEL(calls_what_nobody_defines, Item i, int* out)
+{ out[i.index] = coppice_test_missing_function(1); }

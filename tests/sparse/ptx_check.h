@@ -49,7 +49,9 @@ inline std::string ptxas_path() {
   folders.push_back(cuda_home() / "bin");
   return first_existing(folders, "ptxas");
 }
-inline std::string libdevice_path() { return first_existing({cuda_home() / "nvvm/libdevice"}, "libdevice.10.bc"); }
+inline std::string libdevice_path() {
+  return first_existing({cuda_home() / "nvvm/libdevice"}, "libdevice.10.bc");
+}
 
 // What ptxas says of one kernel.
 struct Usage {
@@ -62,7 +64,8 @@ inline Usage assemble(const std::string& ptxas, const std::string& ptx, int sm) 
   std::string folder = (std::filesystem::temp_directory_path() / "coppice_ptx_XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return {0, 0, 0, "no temporary folder"};
   std::ofstream(folder + "/kernel.ptx") << ptx;
-  const std::string command = fmt::format("'{0}' -arch=sm_{1} -v '{2}/kernel.ptx' -o '{2}/kernel.cubin' >'{2}/words' 2>&1", ptxas, sm, folder);
+  const std::string command = fmt::format(
+      "'{0}' -arch=sm_{1} -v '{2}/kernel.ptx' -o '{2}/kernel.cubin' >'{2}/words' 2>&1", ptxas, sm, folder);
   const int status = std::system(command.c_str());
   std::stringstream words;
   words << std::ifstream(folder + "/words").rdbuf();
@@ -71,24 +74,29 @@ inline Usage assemble(const std::string& ptxas, const std::string& ptx, int sm) 
   if (status != 0) usage.error = words.str();
   const std::string text = words.str();
   std::smatch match;
-  if (std::regex_search(text, match, std::regex("Used ([0-9]+) registers"))) usage.registers = std::stoi(match[1]);
-  if (std::regex_search(text, match, std::regex("([0-9]+) bytes spill stores"))) usage.spill_bytes = std::stoi(match[1]);
-  if (std::regex_search(text, match, std::regex("([0-9]+) bytes stack frame"))) usage.stack_bytes = std::stoi(match[1]);
+  if (std::regex_search(text, match, std::regex("Used ([0-9]+) registers")))
+    usage.registers = std::stoi(match[1]);
+  if (std::regex_search(text, match, std::regex("([0-9]+) bytes spill stores")))
+    usage.spill_bytes = std::stoi(match[1]);
+  if (std::regex_search(text, match, std::regex("([0-9]+) bytes stack frame")))
+    usage.stack_bytes = std::stoi(match[1]);
   return usage;
 }
 
 // Calls of what the text itself does not define would only fail when a GPU's driver links it.
 inline void expect_no_unresolved_calls(const std::string& name, const std::string& ptx) {
-  EXPECT_EQ(ptx.find(".extern .func"), std::string::npos) << name << ": " << ptx.substr(ptx.find(".extern .func"), 200);
+  EXPECT_EQ(ptx.find(".extern .func"), std::string::npos)
+      << name << ": " << ptx.substr(ptx.find(".extern .func"), 200);
   EXPECT_NE(ptx.find(".visible .entry "), std::string::npos) << name << " has no entry";
 }
 
 // Compiles all cases for all targets, checks the texts, assembles them with `ptxas` unless it is empty, and prints a
 // table of registers, spilled and stack bytes.
-inline void check_ptx_cases(const std::vector<Case>& cases, const std::string& ptxas, const std::string& libdevice) {
+inline void check_ptx_cases(const std::vector<Case>& cases, const std::string& ptxas,
+                            const std::string& libdevice) {
   static constexpr int kTargets[] = {75, 80, 90};
-  fmt::print("{:<32} {:>24} {:>24} {:>24}\n{:<32} {:>24} {:>24} {:>24}\n", "kernel", "sm_75", "sm_80", "sm_90", "", "regs spill stack",
-             "regs spill stack", "regs spill stack");
+  fmt::print("{:<32} {:>24} {:>24} {:>24}\n{:<32} {:>24} {:>24} {:>24}\n", "kernel", "sm_75", "sm_80",
+             "sm_90", "", "regs spill stack", "regs spill stack", "regs spill stack");
   for (const Case& c : cases) {
     std::string row = fmt::format("{:<32}", c.name);
     for (int sm : kTargets) {
@@ -104,7 +112,8 @@ inline void check_ptx_cases(const std::vector<Case>& cases, const std::string& p
       const Usage usage = assemble(ptxas, ptx, sm);
       EXPECT_EQ(usage.error, "") << c.name << " for sm_" << sm;
       EXPECT_EQ(usage.spill_bytes, 0) << c.name << " for sm_" << sm;
-      row += fmt::format(" {:>24}", fmt::format("{:>4} {:>5} {:>5}", usage.registers, usage.spill_bytes, usage.stack_bytes));
+      row += fmt::format(
+          " {:>24}", fmt::format("{:>4} {:>5} {:>5}", usage.registers, usage.spill_bytes, usage.stack_bytes));
     }
     fmt::print("{}\n", row);
   }

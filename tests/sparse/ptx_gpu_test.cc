@@ -94,14 +94,16 @@ TEST_F(Ptx, EveryKernelAssemblesWithoutSpills) {
   add_runtime(), add_tests();
   if (!ptx_check::libdevice_path().empty()) add_math();
   ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), ptx_check::libdevice_path());
-  if (ptx_check::ptxas_path().empty()) GTEST_SKIP() << "no ptxas on PATH or in $CUDA_HOME/bin: the PTX was written, but not assembled";
+  if (ptx_check::ptxas_path().empty())
+    GTEST_SKIP() << "no ptxas on PATH or in $CUDA_HOME/bin: the PTX was written, but not assembled";
 }
 
 TEST_F(Ptx, ActivationKeepsItsMemoryOrders) {
   add_runtime();
   for (int sm : {75, 90}) {
     const std::string activate = text_of("topology.activate_coords", sm);
-    const std::string deactivate = program.ptx({sm}, "", deactivate_coords, range(9), block2.topology(), static_cast<int32_t*>(nullptr));
+    const std::string deactivate =
+        program.ptx({sm}, "", deactivate_coords, range(9), block2.topology(), static_cast<int32_t*>(nullptr));
     EXPECT_NE(activate.find("ld.acquire.gpu.u32"), std::string::npos);
     EXPECT_NE(activate.find("st.release.gpu.u32"), std::string::npos);
     EXPECT_NE(activate.find("atom.acq_rel.gpu.cas.b32"), std::string::npos);

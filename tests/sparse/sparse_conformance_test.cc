@@ -25,10 +25,16 @@ class Conformance : public testing::Test {
     if (done.is_error()) throw done.error();
   }
   template <class Kernel, class... Arguments>
-  void run(const Kernel& kernel, const Loop& loop, const Arguments&... arguments) { finish(program.launch(kernel, loop, arguments...)); }
+  void run(const Kernel& kernel, const Loop& loop, const Arguments&... arguments) {
+    finish(program.launch(kernel, loop, arguments...));
+  }
 
-  void write1(const Field<int>& x, std::vector<int> coords, int value = 1) { run(write_at1, range(static_cast<int64_t>(coords.size())), x, coords.data(), value); }
-  void write2(const Field<int>& x, std::vector<int> coords, int value = 1) { run(write_at2, range(static_cast<int64_t>(coords.size() / 2)), x, coords.data(), value); }
+  void write1(const Field<int>& x, std::vector<int> coords, int value = 1) {
+    run(write_at1, range(static_cast<int64_t>(coords.size())), x, coords.data(), value);
+  }
+  void write2(const Field<int>& x, std::vector<int> coords, int value = 1) {
+    run(write_at2, range(static_cast<int64_t>(coords.size() / 2)), x, coords.data(), value);
+  }
   std::vector<int> read1(const Field<int>& x, std::vector<int> coords) {
     std::vector<int> out(coords.size());
     run(read_at1, range(static_cast<int64_t>(coords.size())), x, coords.data(), out.data());
@@ -83,7 +89,8 @@ TEST_F(Conformance, C04_NodesOnDifferentAxes) {
   Field<int> x = leaf.place<int>("x");
   write2(x, {1, 5, 3, 0}, 7);
   for (int i = 0; i < 4; ++i) {
-    for (int j = 0; j < 6; ++j) EXPECT_EQ(leaf.wait_is_active({i, j, 0}), (i == 1 && j == 5) || (i == 3 && j == 0)) << i << ", " << j;
+    for (int j = 0; j < 6; ++j)
+      EXPECT_EQ(leaf.wait_is_active({i, j, 0}), (i == 1 && j == 5) || (i == 3 && j == 0)) << i << ", " << j;
   }
   EXPECT_EQ(count(count2, leaf), 2u);
   EXPECT_EQ(read2(x, {1, 5, 3, 0, 1, 0}), (std::vector<int>{7, 7, 0}));
@@ -247,7 +254,8 @@ TEST_F(Conformance, C17_ReactivatedCellsAreZeroButForWhatIsWritten) {
 
 TEST_F(Conformance, C18_PingPongBetweenTwoTreesKeepsTheData) {
   Tree a_tree(device), b_tree(device);
-  Node a_leaf = a_tree.root().pointer({16}).pointer({16}).dense({4}), b_leaf = b_tree.root().pointer({64}).dense({16});
+  Node a_leaf = a_tree.root().pointer({16}).pointer({16}).dense({4}),
+       b_leaf = b_tree.root().pointer({64}).dense({16});
   Field<int> a = a_leaf.place<int>("a"), b = b_leaf.place<int>("b");
   std::vector<int> coords;
   for (int i = 0; i < 1024; i += 3) coords.push_back(i);
@@ -309,7 +317,8 @@ TEST_F(Conformance, C28_FreeListsAreCompactedWhetherMoreOrLessThanHalfWasUsed) {
     std::set<int> expected;
     for (int round = 0; round < 6; ++round) {
       std::vector<int> coords;
-      for (int i = 0; i < used; ++i) coords.push_back(4 * (i + 100 * round)), expected.insert(i + 100 * round);
+      for (int i = 0; i < used; ++i)
+        coords.push_back(4 * (i + 100 * round)), expected.insert(i + 100 * round);
       write1(x, coords, round + 1);
       ASSERT_EQ(block.wait_usage().active_cells, expected.size()) << used;
       std::vector<int> gone;
@@ -455,7 +464,8 @@ TEST_F(Conformance, C39_ChildrenBehindOtherFieldsAreListed) {
 TEST_F(Conformance, C50_LoopsOfEveryDepthAndDimension) {
   Tree one(device), two(device), three(device), k_only(device);
   Node n1 = one.root().dense({5}), n2 = two.root().pointer({2, 3}).dense({1, 2}).dense({3, 1}).dense({2, 2});
-  Node n3 = three.root().pointer({2, 2, 2}).pointer({2, 2, 2}).dense({2, 2, 2}).dense({1, 1, 1}).dense({3, 3, 3});
+  Node n3 =
+      three.root().pointer({2, 2, 2}).pointer({2, 2, 2}).dense({2, 2, 2}).dense({1, 1, 1}).dense({3, 3, 3});
   Node nk = k_only.root().pointer({Axis::k}, {9}).dense({Axis::k}, {3});
   Field<int> x1 = n1.place<int>("x"), x2 = n2.place<int>("x");
   n3.place<int>("x");
@@ -476,7 +486,8 @@ TEST_F(Conformance, C51_ExtentsThatAreNoPowersOfTwo) {
   write2(x, {0, 0, 104, 55, 34, 48, 35, 49}, 1);
   EXPECT_EQ(count(count2, leaf), 4u * 49u);
   run(set_coordinate2, over(leaf), x, 1000);
-  EXPECT_EQ(read2(x, {0, 0, 104, 55, 34, 48, 41, 55, 42, 55}), (std::vector<int>{0, 104055, 34048, 41055, 0}));
+  EXPECT_EQ(read2(x, {0, 0, 104, 55, 34, 48, 41, 55, 42, 55}),
+            (std::vector<int>{0, 104055, 34048, 41055, 0}));
 }
 
 TEST_F(Conformance, C52_LoopsOverAnIntermediateNode) {
@@ -576,7 +587,8 @@ TEST_F(Conformance, C58_TreesDestroyedAndRebuiltInManySizes) {
 
 TEST_F(Conformance, C59_OneKernelActivatesInTwoTrees) {
   Tree a_tree(device), b_tree(device);
-  Node a_leaf = a_tree.root().pointer({4096}).dense({4}), b_leaf = b_tree.root().pointer({1024}).pointer({64}).dense({1});
+  Node a_leaf = a_tree.root().pointer({4096}).dense({4}),
+       b_leaf = b_tree.root().pointer({1024}).pointer({64}).dense({1});
   Field<int> a = a_leaf.place<int>("a"), b = b_leaf.place<int>("b");
   run(grow_both1, range(16384), a, b);
   EXPECT_EQ(count(count1, a_leaf), 16384u);
@@ -609,7 +621,8 @@ TEST_F(Conformance, C61_TiledGathersEqualTreeWalks) {
     std::mt19937 random(3);
     for (int n = 0; n < 8; ++n) {
       std::vector<int> coords;
-      for (int i = 0; i < 20; ++i) coords.insert(coords.end(), {static_cast<int>(random() % 24), static_cast<int>(random() % 24)});
+      for (int i = 0; i < 20; ++i)
+        coords.insert(coords.end(), {static_cast<int>(random() % 24), static_cast<int>(random() % 24)});
       write2(x, coords, static_cast<int>(random() % 1000));
     }
     run(box_sum2, over(leaf), Gathers{x, y});
@@ -639,7 +652,8 @@ TEST_F(Conformance, C64_ReadsOutsideTheDomainGiveZeroAndWritesAreErrors) {
   auto done = program.launch(write_at1, range(1), x, outside.data(), 1);
   wait(done);
   ASSERT_TRUE(done.is_error());
-  EXPECT_STREQ(done.error().what(), "kernel conformance.write_at1: coordinate (-9) is outside the domain of tree 'grid'");
+  EXPECT_STREQ(done.error().what(),
+               "kernel conformance.write_at1: coordinate (-9) is outside the domain of tree 'grid'");
 }
 
 }  // namespace

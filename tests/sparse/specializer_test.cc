@@ -68,7 +68,8 @@ TEST(CodeLoader, UnmapsCodeWithItsLastReference) {
 
 TEST(CodeLoader, LoadedCodeOutlivesItsLoader) {
   auto loader = std::make_unique<jit::CodeLoader>();
-  auto code = loader->load(jit::compile_x86(request_for("write_index")), "coppice_kernel_write_index", "jit.write_index");
+  auto code = loader->load(jit::compile_x86(request_for("write_index")), "coppice_kernel_write_index",
+                           "jit.write_index");
   loader.reset();
   int out[4] = {9, 9, 9, 9};
   LaunchBlock block{};
@@ -83,7 +84,8 @@ TEST(CodeLoader, LoadedCodeOutlivesItsLoader) {
 TEST(CodeLoader, NamesAFunctionThatNobodyDefines) {
   jit::CodeLoader loader;
   const std::string object = jit::compile_x86(request_for("calls_what_nobody_defines"));
-  const std::string message = message_of([&] { loader.load(object, "coppice_kernel_calls_what_nobody_defines", "jit.calls"); });
+  const std::string message =
+      message_of([&] { loader.load(object, "coppice_kernel_calls_what_nobody_defines", "jit.calls"); });
   EXPECT_EQ(message.rfind("kernel jit.calls: loading failed: ", 0), 0u) << message;
   EXPECT_NE(message.find("coppice_test_missing_function"), std::string::npos) << message;
 }
@@ -96,9 +98,11 @@ TEST(CodeLoader, RefusesBytesThatAreNoObject) {
 
 TEST(Specializer, NamesAnEntryThatIsNotThere) {
   EXPECT_EQ(message_of([] { jit::compile_x86(request_for("no_such_kernel")); }),
-            "kernel jit.no_such_kernel: linking failed: no kernel coppice_kernel_no_such_kernel in " + std::string(jit_kernels.source_file));
+            "kernel jit.no_such_kernel: linking failed: no kernel coppice_kernel_no_such_kernel in " +
+                std::string(jit_kernels.source_file));
   EXPECT_EQ(message_of([] { jit::compile_ptx(request_for("no_such_kernel"), {75}, ""); }),
-            "kernel jit.no_such_kernel: linking failed: no kernel coppice_kernel_no_such_kernel in " + std::string(jit_kernels.source_file));
+            "kernel jit.no_such_kernel: linking failed: no kernel coppice_kernel_no_such_kernel in " +
+                std::string(jit_kernels.source_file));
 }
 
 TEST(Specializer, RefusesBitcodeThatIsNone) {
@@ -111,17 +115,20 @@ TEST(Specializer, RefusesBitcodeThatIsNone) {
 }
 
 TEST(Specializer, RefusesGpusThatItDoesNotKnow) {
-  EXPECT_EQ(message_of([] { jit::compile_ptx(request_for("write_index"), {52}, ""); }),
-            "kernel jit.write_index: choosing the target failed: sm_52 is not one of sm_75, 80, 86, 87, 89, 90");
+  EXPECT_EQ(
+      message_of([] { jit::compile_ptx(request_for("write_index"), {52}, ""); }),
+      "kernel jit.write_index: choosing the target failed: sm_52 is not one of sm_75, 80, 86, 87, 89, 90");
 }
 
 TEST(Specializer, SaysWhichFunctionAGpuLacks) {
   EXPECT_EQ(message_of([] { jit::compile_ptx(request_for("calls_what_nobody_defines"), {75}, ""); }),
-            "kernel jit.calls_what_nobody_defines: linking failed: coppice_test_missing_function has no GPU version");
+            "kernel jit.calls_what_nobody_defines: linking failed: coppice_test_missing_function has no GPU "
+            "version");
 }
 
 TEST(Specializer, CompilesTheSameBytesEveryTime) {
-  EXPECT_EQ(jit::compile_x86(request_for("sine_and_cosine")), jit::compile_x86(request_for("sine_and_cosine")));
+  EXPECT_EQ(jit::compile_x86(request_for("sine_and_cosine")),
+            jit::compile_x86(request_for("sine_and_cosine")));
 }
 
 TEST(Specializer, ProvidesWhatTheCompilerCallsByItself) {
@@ -162,8 +169,10 @@ class KernelStoreTest : public testing::Test {
   ~KernelStoreTest() override {
     store.reset();
     set_log_sink({});
-    if (before_.empty()) unsetenv("COPPICE_CACHE_DIR");
-    else setenv("COPPICE_CACHE_DIR", before_.c_str(), 1);
+    if (before_.empty())
+      unsetenv("COPPICE_CACHE_DIR");
+    else
+      setenv("COPPICE_CACHE_DIR", before_.c_str(), 1);
     fs::remove_all(folder);
   }
 
@@ -244,7 +253,8 @@ TEST_F(KernelStoreTest, KeysTellConstantsApart) {
   EXPECT_EQ(specialization_key(a).hex(), specialization_key(a).hex());
   EXPECT_NE(specialization_key(a).hex(), specialization_key(b).hex());
   EXPECT_NE(specialization_key(a).hex(), specialization_key(c).hex());
-  EXPECT_NE(specialization_key(request_for("add_one")).hex(), specialization_key(request_for("write_index")).hex());
+  EXPECT_NE(specialization_key(request_for("add_one")).hex(),
+            specialization_key(request_for("write_index")).hex());
 }
 
 // finish() asks for the loop again, as a tree does that has grown.

@@ -3,49 +3,57 @@
 
 using namespace coppice;
 
-COPPICE_KERNEL(activate_coords2, Topology node, Item i, const int* coords) {
-  node.activate(i, {coords[2 * i.index], coords[2 * i.index + 1]});
-}
-COPPICE_KERNEL(deactivate_coords2, Topology node, Item i, const int* coords) {
-  node.deactivate(i, {coords[2 * i.index], coords[2 * i.index + 1]});
-}
-COPPICE_KERNEL(set_coords2, Grow<int> x, Item i, const int* coords, const int* values) {
-  x.set(i, {coords[2 * i.index], coords[2 * i.index + 1]}, values[i.index]);
-}
-COPPICE_KERNEL(activate_same2, Grow<int> x, Item i, const int* coord) { x.set(i, {coord[0], coord[1]}, 1); }
-COPPICE_KERNEL(look_up2, Read<int> x, Topology leaf, Item i, const int* coords, int* values, int* active) {
+COPPICE_KERNEL(activate_coords2, Topology node, Item i, const int* coords)
+{ node.activate(i, {coords[2 * i.index], coords[2 * i.index + 1]}); }
+COPPICE_KERNEL(deactivate_coords2, Topology node, Item i, const int* coords)
+{ node.deactivate(i, {coords[2 * i.index], coords[2 * i.index + 1]}); }
+COPPICE_KERNEL(set_coords2, Grow<int> x, Item i, const int* coords, const int* values)
+{ x.set(i, {coords[2 * i.index], coords[2 * i.index + 1]}, values[i.index]); }
+COPPICE_KERNEL(activate_same2, Grow<int> x, Item i, const int* coord)
+{ x.set(i, {coord[0], coord[1]}, 1); }
+COPPICE_KERNEL(look_up2, Read<int> x, Topology leaf, Item i, const int* coords, int* values, int* active)
+{
   const int at[2] = {coords[2 * i.index], coords[2 * i.index + 1]};
   values[i.index] = x.at(i, at);
   active[i.index] = leaf.is_active(i, at);
 }
-COPPICE_KERNEL(list_origins2, Block2 block, int* origins) {
+COPPICE_KERNEL(list_origins2, Block2 block, int* origins)
+{
   origins[2 * block.number] = block.origin[1];
   origins[2 * block.number + 1] = block.origin[2];
 }
-COPPICE_KERNEL(count_visits2, Cell2 cell, int* visits, int first_i, int first_j, int extent) {
+COPPICE_KERNEL(count_visits2, Cell2 cell, int* visits, int first_i, int first_j, int extent)
+{
   const Coord c = cell.coord();
   coppice_fetch_add_u32(reinterpret_cast<uint32_t*>(visits + (c.y - first_i) * extent + c.z - first_j), 1);
 }
-COPPICE_KERNEL(grow_three2, Grow<int> a, Grow<int> b, Grow<int> c, Item i, int n) {
+COPPICE_KERNEL(grow_three2, Grow<int> a, Grow<int> b, Grow<int> c, Item i, int n)
+{
   const int y = static_cast<int>(i.index / 3 % n);
   a.set(i, {static_cast<int>(i.index * 7 % n), y}, 1);
   b.set(i, {static_cast<int>(i.index * 11 % n), y}, 2);
   c.set(i, {static_cast<int>(i.index * 15 % n), y}, 3);
 }
 // Each block's first value asks for a cell of its own in the other tree; then the block goes.
-COPPICE_KERNEL(move_blocks2, Read<int> from, Topology from_block, Grow<int> to, Block2 block) {
+COPPICE_KERNEL(move_blocks2, Read<int> from, Topology from_block, Grow<int> to, Block2 block)
+{
   const int value = from.data(block)[0];
   if (value > 0) to.set(block, {(value - 1) % 64 * 64, (value - 1) / 64 * 64}, value);
   from_block.deactivate(block, {block.origin[1] / 4, block.origin[2] / 4});
 }
-COPPICE_KERNEL(flicker2, Topology leaf, Topology block, Topology top, Item i, int salt) {
+COPPICE_KERNEL(flicker2, Topology leaf, Topology block, Topology top, Item i, int salt)
+{
   const uint32_t r = hash_u32(11, i.index, salt);
   const int x = static_cast<int>(r % 32), y = static_cast<int>(r / 32 % 32);
-  if (r >> 10 & 1) leaf.activate(i, {x, y});
-  else if (r >> 11 & 7) block.deactivate(i, {x / 2, y / 2});
-  else top.deactivate(i, {x / 8, y / 8});
+  if (r >> 10 & 1)
+    leaf.activate(i, {x, y});
+  else if (r >> 11 & 7)
+    block.deactivate(i, {x / 2, y / 2});
+  else
+    top.deactivate(i, {x / 8, y / 8});
 }
-COPPICE_KERNEL(leave_and_step_outside2, Topology block, Grow<int> other, Item i) {
+COPPICE_KERNEL(leave_and_step_outside2, Topology block, Grow<int> other, Item i)
+{
   block.deactivate(i, {static_cast<int>(i.index % 16), static_cast<int>(i.index / 16)});
   other.set(i, {0, 0}, 1);
   if (i.index == 99) other.set(i, {32, 0}, 1);

@@ -35,7 +35,11 @@ struct Modelled {
   enum class Kind { kPointerDense, kPointerPointerDense, kPointerBitmasked, kBitmaskedBitmasked };
 
   Modelled(IntrusivePtr<Device> device, Program& program, Kind kind, uint64_t max_bytes = uint64_t{1} << 40)
-      : program(program), kind(kind), tree(std::move(device), {.origin = {kFirst[0], kFirst[1]}, .max_bytes = max_bytes}), leaf(describe()), x(leaf.place<int>("x")) {}
+      : program(program),
+        kind(kind),
+        tree(std::move(device), {.origin = {kFirst[0], kFirst[1]}, .max_bytes = max_bytes}),
+        leaf(describe()),
+        x(leaf.place<int>("x")) {}
 
   // 60 coordinates per axis, in ways to divide them that are no powers of two; the lowest ones are whole cells of every
   // inner node.
@@ -61,7 +65,9 @@ struct Modelled {
   }
   bool leaf_is_masked() const { return kind == Kind::kPointerBitmasked || kind == Kind::kBitmaskedBitmasked; }
 
-  Coord2 block_of(int level, Coord2 c) const { return {(c[0] - kFirst[0]) / sizes[level][0], (c[1] - kFirst[1]) / sizes[level][1]}; }
+  Coord2 block_of(int level, Coord2 c) const {
+    return {(c[0] - kFirst[0]) / sizes[level][0], (c[1] - kFirst[1]) / sizes[level][1]};
+  }
 
   // ---- the model
   void model_activate(Coord2 c) {
@@ -80,7 +86,9 @@ struct Modelled {
     auto inside = [&](Coord2 cell) { return block_of(level, cell) == gone; };
     active[level].erase(gone);
     for (size_t l = level + 1; l < nodes.size(); ++l) {
-      std::erase_if(active[l], [&](Coord2 b) { return inside({b[0] * sizes[l][0] + kFirst[0], b[1] * sizes[l][1] + kFirst[1]}); });
+      std::erase_if(active[l], [&](Coord2 b) {
+        return inside({b[0] * sizes[l][0] + kFirst[0], b[1] * sizes[l][1] + kFirst[1]});
+      });
     }
     std::erase_if(bits, inside);
     std::erase_if(values, [&](const auto& v) { return inside(v.first); });
@@ -93,7 +101,8 @@ struct Modelled {
   // ---- the same in the tree
   void activate(const std::vector<Coord2>& coords) {
     const std::vector<int> c = flat(coords);
-    finish(program.launch(activate_coords2, range(static_cast<int64_t>(coords.size())), leaf.topology(), c.data()));
+    finish(program.launch(activate_coords2, range(static_cast<int64_t>(coords.size())), leaf.topology(),
+                          c.data()));
     for (const Coord2& at : coords) model_activate(at);
   }
   void set(const std::vector<Coord2>& coords, const std::vector<int>& to) {
@@ -106,13 +115,17 @@ struct Modelled {
     const bool is_leaf = level == static_cast<int>(nodes.size());
     for (const Coord2& at : coords) {
       // Inner nodes count in their own cells, from as many of them below zero.
-      for (int d = 0; d < 2; ++d) c.push_back(is_leaf ? at[d] : block_of(level, at)[d] + kFirst[d] / sizes[level][d]);
+      for (int d = 0; d < 2; ++d)
+        c.push_back(is_leaf ? at[d] : block_of(level, at)[d] + kFirst[d] / sizes[level][d]);
     }
     const Node& node = is_leaf ? leaf : nodes[level];
-    finish(program.launch(deactivate_coords2, range(static_cast<int64_t>(coords.size())), node.topology(), c.data()));
+    finish(program.launch(deactivate_coords2, range(static_cast<int64_t>(coords.size())), node.topology(),
+                          c.data()));
     for (const Coord2& at : coords) {
-      if (is_leaf) bits.erase(at), values.erase(at);
-      else model_deactivate(level, at);
+      if (is_leaf)
+        bits.erase(at), values.erase(at);
+      else
+        model_deactivate(level, at);
     }
   }
 
@@ -124,26 +137,32 @@ struct Modelled {
     ASSERT_EQ(n, holders.size());
     std::vector<int> origins(2 * n);
     finish(program.launch(list_origins2, over(leaf), origins.data()));
-    for (uint64_t i = 0; i < n; ++i) blocks.insert(block_of(static_cast<int>(nodes.size()) - 1, {origins[2 * i], origins[2 * i + 1]}));
+    for (uint64_t i = 0; i < n; ++i)
+      blocks.insert(block_of(static_cast<int>(nodes.size()) - 1, {origins[2 * i], origins[2 * i + 1]}));
     ASSERT_EQ(blocks, holders);
     for (size_t l = 0; l < nodes.size(); ++l) {
       if (kind == Kind::kBitmaskedBitmasked) break;
       ASSERT_EQ(nodes[l].wait_usage().active_cells, active[l].size()) << "level " << l;
     }
     std::vector<Coord2> everywhere;
-    for (int i = 0; i < kExtent * kExtent; ++i) everywhere.push_back({kFirst[0] + i / kExtent, kFirst[1] + i % kExtent});
+    for (int i = 0; i < kExtent * kExtent; ++i)
+      everywhere.push_back({kFirst[0] + i / kExtent, kFirst[1] + i % kExtent});
     const std::vector<int> c = flat(everywhere);
     std::vector<int> got(everywhere.size()), is_active(everywhere.size());
-    finish(program.launch(look_up2, range(static_cast<int64_t>(everywhere.size())), x, leaf.topology(), c.data(), got.data(), is_active.data()));
+    finish(program.launch(look_up2, range(static_cast<int64_t>(everywhere.size())), x, leaf.topology(),
+                          c.data(), got.data(), is_active.data()));
     for (size_t i = 0; i < everywhere.size(); ++i) {
       const auto value = values.find(everywhere[i]);
-      ASSERT_EQ(got[i], value == values.end() ? 0 : value->second) << everywhere[i][0] << ", " << everywhere[i][1];
-      ASSERT_EQ(is_active[i] != 0, model_is_active(everywhere[i])) << everywhere[i][0] << ", " << everywhere[i][1];
+      ASSERT_EQ(got[i], value == values.end() ? 0 : value->second)
+          << everywhere[i][0] << ", " << everywhere[i][1];
+      ASSERT_EQ(is_active[i] != 0, model_is_active(everywhere[i]))
+          << everywhere[i][0] << ", " << everywhere[i][1];
     }
     // A loop over the cells visits the active ones.
     std::vector<int> visits(everywhere.size());
     finish(program.launch(count_visits2, over(leaf), visits.data(), kFirst[0], kFirst[1], kExtent));
-    for (size_t i = 0; i < everywhere.size(); ++i) ASSERT_EQ(visits[i], model_is_active(everywhere[i]) ? 1 : 0);
+    for (size_t i = 0; i < everywhere.size(); ++i)
+      ASSERT_EQ(visits[i], model_is_active(everywhere[i]) ? 1 : 0);
   }
 
   Program& program;
@@ -180,9 +199,18 @@ TEST_P(TopologyModel, EqualsASetAndAMapUnderRandomOperations) {
     }
     const int inner = pick(static_cast<int>(m.nodes.size()));
     switch (pick(8)) {
-      case 0: case 1: m.activate(coords); break;
-      case 2: case 3: case 4: m.set(coords, to); break;
-      case 5: m.deactivate(inner, {coords.begin(), coords.begin() + std::min<size_t>(coords.size(), 12)}); break;
+      case 0:
+      case 1:
+        m.activate(coords);
+        break;
+      case 2:
+      case 3:
+      case 4:
+        m.set(coords, to);
+        break;
+      case 5:
+        m.deactivate(inner, {coords.begin(), coords.begin() + std::min<size_t>(coords.size(), 12)});
+        break;
       case 6:
         if (m.leaf_is_masked()) m.deactivate(static_cast<int>(m.nodes.size()), coords);
         break;
@@ -199,10 +227,11 @@ TEST_P(TopologyModel, EqualsASetAndAMapUnderRandomOperations) {
   }
   m.check();
 }
-INSTANTIATE_TEST_SUITE_P(Trees, TopologyModel,
-                         testing::Combine(testing::Values(Modelled::Kind::kPointerDense, Modelled::Kind::kPointerPointerDense,
-                                                          Modelled::Kind::kPointerBitmasked, Modelled::Kind::kBitmaskedBitmasked),
-                                          testing::Values(1, 2, 3)));
+INSTANTIATE_TEST_SUITE_P(
+    Trees, TopologyModel,
+    testing::Combine(testing::Values(Modelled::Kind::kPointerDense, Modelled::Kind::kPointerPointerDense,
+                                     Modelled::Kind::kPointerBitmasked, Modelled::Kind::kBitmaskedBitmasked),
+                     testing::Values(1, 2, 3)));
 
 TEST(Topology, ActivatingOneCellFromAllThreadsAllocatesOnce) {
   auto device = Device::cpu(4);
@@ -226,7 +255,8 @@ TEST(Topology, GrowsFromNothingAndLosesNoCell) {
   auto device = Device::cpu(4);
   Program program(device);
   Tree tree(device);
-  Node top = tree.root().pointer({256, 256}), leaf = top.dense({128, 128});  // 64 KiB a cell: one fits at first
+  Node top = tree.root().pointer({256, 256}),
+       leaf = top.dense({128, 128});  // 64 KiB a cell: one fits at first
   Field<int> x = leaf.place<int>("x");
   std::vector<int> coords;
   for (int i = 0; i < 3000; ++i) coords.insert(coords.end(), {i % 100 * 128 + 5, i / 100 * 128 + 9});
@@ -268,7 +298,8 @@ TEST(Topology, ARepeatedLaunchStillReadsWhatItDeactivated) {
   Program program(device);
   Tree from(device, {.name = "from"}), to(device, {.name = "to"});
   Node from_block = from.root().pointer({64, 64}), from_leaf = from_block.dense({4, 4});
-  Node to_block = to.root().pointer({64, 64}), to_leaf = to_block.dense({64, 64});  // 16 KiB a cell: four at first
+  Node to_block = to.root().pointer({64, 64}),
+       to_leaf = to_block.dense({64, 64});  // 16 KiB a cell: four at first
   Field<int> a = from_leaf.place<int>("a"), b = to_leaf.place<int>("b");
   std::vector<int> coords, to_values(1000);
   for (int i = 0; i < 1000; ++i) coords.insert(coords.end(), {i % 64 * 4, i / 64 * 4}), to_values[i] = i + 1;
@@ -286,12 +317,14 @@ TEST(Topology, ActivationAndDeactivationOfTheSameCellsAtOnceLeaveAConsistentTree
   Field<int> x = leaf.place<int>("x");
   std::mt19937 random(5);
   for (int round = 0; round < 400; ++round) {
-    finish(program.launch(flicker2, range(5000), leaf.topology(), block.topology(), top.topology(), static_cast<int>(random() % 1000)));
+    finish(program.launch(flicker2, range(5000), leaf.topology(), block.topology(), top.topology(),
+                          static_cast<int>(random() % 1000)));
     const uint64_t blocks = leaf.wait_num_active_blocks();
     ASSERT_EQ(block.wait_usage().active_cells, blocks);
     std::vector<int> coords, got(256), active(256);
     for (int i = 0; i < 256; ++i) coords.insert(coords.end(), {2 * (i % 16), 2 * (i / 16)});
-    finish(program.launch(look_up2, range(256), x, leaf.topology(), coords.data(), got.data(), active.data()));
+    finish(
+        program.launch(look_up2, range(256), x, leaf.topology(), coords.data(), got.data(), active.data()));
     ASSERT_EQ(std::count(active.begin(), active.end(), 1), static_cast<int64_t>(blocks)) << "round " << round;
     std::vector<int> origins(2 * blocks);
     finish(program.launch(list_origins2, over(leaf), origins.data()));
@@ -308,11 +341,13 @@ TEST(Topology, GoesOnAfterRunningOutOfAllowedMemory) {
   auto device = Device::cpu(4);
   Program program(device);
   Tree tree(device, {.name = "grid", .max_bytes = 1 << 20});
-  Node block = tree.root().pointer({4096, 1}), leaf = block.dense({1, 1024});  // 4 KiB and a header: 252 cells at most
+  Node block = tree.root().pointer({4096, 1}),
+       leaf = block.dense({1, 1024});  // 4 KiB and a header: 252 cells at most
   Field<int> x = leaf.place<int>("x");
   for (int round = 0; round < 20; ++round) {
     std::vector<int> coords, to;
-    for (int i = 0; i < 1000; ++i) coords.insert(coords.end(), {(i * 37 + round) % 4096, i % 1024}), to.push_back(i + 1);
+    for (int i = 0; i < 1000; ++i)
+      coords.insert(coords.end(), {(i * 37 + round) % 4096, i % 1024}), to.push_back(i + 1);
     auto done = program.launch(set_coords2, range(1000), x, coords.data(), to.data());
     wait(done);
     ASSERT_TRUE(done.is_error());
@@ -322,7 +357,8 @@ TEST(Topology, GoesOnAfterRunningOutOfAllowedMemory) {
     ASSERT_EQ(usage.active_cells, usage.capacity_cells);
     ASSERT_EQ(leaf.wait_num_active_blocks(), usage.active_cells);
     std::vector<int> got(1000), active(1000);
-    finish(program.launch(look_up2, range(1000), x, leaf.topology(), coords.data(), got.data(), active.data()));
+    finish(
+        program.launch(look_up2, range(1000), x, leaf.topology(), coords.data(), got.data(), active.data()));
     for (int i = 0; i < 1000; ++i) ASSERT_EQ(got[i], active[i] ? to[i] : 0);
     finish(tree.deactivate_all());
     finish(program.launch(set_coords2, range(100), x, coords.data(), to.data()));

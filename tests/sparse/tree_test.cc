@@ -27,7 +27,8 @@ class TreeTest : public ::testing::Test {
   }
   std::vector<int> read2(const Field<int>& field, std::vector<int> coords) {
     std::vector<int> out(coords.size() / 2);
-    finish(program.launch(read_coords2, range(static_cast<int64_t>(out.size())), field, coords.data(), out.data()));
+    finish(program.launch(read_coords2, range(static_cast<int64_t>(out.size())), field, coords.data(),
+                          out.data()));
     return out;
   }
 };
@@ -151,7 +152,8 @@ TEST_F(TreeTest, AccumulatingIntoAnInactiveCellIsAnErrorThatNamesIt) {
   wait(done);
   ASSERT_TRUE(done.is_error());
   EXPECT_STREQ(done.error().what(),
-               "kernel heat.add_coords1: accumulated into the inactive cell (0) of tree 'grid'; activate it in a launch before");
+               "kernel heat.add_coords1: accumulated into the inactive cell (0) of tree 'grid'; activate it "
+               "in a launch before");
   device->default_stream().clear_error();
 }
 
@@ -163,7 +165,8 @@ TEST_F(TreeTest, GrowingOutsideTheDomainIsAnErrorThatNamesTheCoordinate) {
   auto done = program.launch(grow_coords2, range(1), x, coords.data(), 1);
   wait(done);
   ASSERT_TRUE(done.is_error());
-  EXPECT_STREQ(done.error().what(), "kernel heat.grow_coords2: coordinate (3, 16) is outside the domain of tree 'grid'");
+  EXPECT_STREQ(done.error().what(),
+               "kernel heat.grow_coords2: coordinate (3, 16) is outside the domain of tree 'grid'");
   device->default_stream().clear_error();
   EXPECT_EQ(leaf.wait_num_active_blocks(), 0u);
 }
@@ -190,7 +193,9 @@ TEST_F(TreeTest, RolesAreCheckedWhenLaunched) {
     program.launch(diffuse, over(leaf), Heat{now, now}, 0.1f);
     FAIL();
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(), "kernel heat.diffuse: field 'now' on grid.pointer[4,4,4].dense[4,4,4] is both written and read with a reach; use two fields");
+    EXPECT_STREQ(e.what(),
+                 "kernel heat.diffuse: field 'now' on grid.pointer[4,4,4].dense[4,4,4] is both written and "
+                 "read with a reach; use two fields");
   }
 }
 
@@ -212,11 +217,15 @@ TEST_P(LaplacianTest, EqualsThePlainArray) {
 
   std::vector<float> a(n * n * n, 0.0f);
   std::vector<bool> active(n * n * n, false), block_active(n * n * n / 512, false);
-  auto at = [&](int x, int y, int z) { return x < 0 || y < 0 || z < 0 || x >= n || y >= n || z >= n ? 0.0f : a[(x * n + y) * n + z]; };
+  auto at = [&](int x, int y, int z) {
+    return x < 0 || y < 0 || z < 0 || x >= n || y >= n || z >= n ? 0.0f : a[(x * n + y) * n + z];
+  };
   auto block_of = [&](int x, int y, int z) { return ((x / 8) * (n / 8) + y / 8) * (n / 8) + z / 8; };
   for (int i = 0; i < n * n * n; ++i) {
     const int x = i / n / n, y = i / n % n, z = i % n;
-    const float d = std::sqrt(float((x - n / 2) * (x - n / 2) + (y - n / 2) * (y - n / 2) + (z - n / 2) * (z - n / 2))) - 15.0f;
+    const float d =
+        std::sqrt(float((x - n / 2) * (x - n / 2) + (y - n / 2) * (y - n / 2) + (z - n / 2) * (z - n / 2))) -
+        15.0f;
     if (std::abs(d) >= 2.0f) continue;
     a[i] = static_cast<float>(hash_u32(1, i) & 255u);
     active[i] = true, block_active[block_of(x, y, z)] = true;
@@ -224,7 +233,8 @@ TEST_P(LaplacianTest, EqualsThePlainArray) {
   for (int i = 0; i < n * n * n; ++i) {
     const int x = i / n / n, y = i / n % n, z = i % n;
     if (GetParam() == 0 ? !active[i] : !block_active[block_of(x, y, z)]) continue;
-    const float laplace = at(x - 1, y, z) + at(x + 1, y, z) + at(x, y - 1, z) + at(x, y + 1, z) + at(x, y, z - 1) + at(x, y, z + 1) - 6 * a[i];
+    const float laplace = at(x - 1, y, z) + at(x + 1, y, z) + at(x, y - 1, z) + at(x, y + 1, z) +
+                          at(x, y, z - 1) + at(x, y, z + 1) - 6 * a[i];
     expected_sum += a[i] + 0.1f * laplace;
     ++expected_count;
   }

@@ -1,0 +1,178 @@
+// Grid to particles: a block's particles take velocity and velocity gradient from the grid, move, and update their
+// deformation and stress.
+//
+// Device-clean. What limits the next time step, and whether particles must be sorted again, is found on the way.
+#pragma once
+#include "apps/mpm/particle_tile.h"
+
+namespace coppice::mpm {
+
+// Copies the velocities a block's particles can see into one tile.
+template <int D>
+COPPICE_INLINE void gather_velocities(const Read<NodeValue>& grid, const Block<D>& block, NodeValue* tile) {
+  constexpr int b = kBlockSize<D>, t = kTileSize<D>;
+  for (int ox = 0; ox < (D == 3 ? 2 : 1); ++ox) {
+    for (int oy = 0; oy < 2; ++oy) {
+      for (int oz = 0; oz < 2; ++oz) {
+        const NodeValue* from;
+        if constexpr (D == 3)
+          from = grid.neighbour_data(block, {ox, oy, oz});
+        else
+          from = grid.neighbour_data(block, {oy, oz});
+        const int ex = D == 2 ? 1 : ox ? t - b : b, ey = oy ? t - b : b, ez = oz ? t - b : b;
+        for (int i = 0; i < ex; ++i) {
+          for (int j = 0; j < ey; ++j) {
+            __builtin_memcpy(tile + tile_index<D>(i + ox * b, j + oy * b, oz * b), from + (i * b + j) * b,
+                             sizeof(NodeValue) * ez);
+          }
+        }
+      }
+    }
+  }
+}
+
+// What a block's particles found, merged into the step control once per block.
+struct BlockFindings {
+  float max_speed2 = 0.0f;   // m^2/s^2
+  float max_modulus = 0.0f;  // m^2/s^2, wave modulus / density
+  bool drifted = false;
+  bool not_finite = false;
+};
+
+// New velocity, velocity gradient and position of a segment of particles.
+template <int D>
+COPPICE_INLINE void gather_segment(const StepArguments<D>& a, std::int64_t begin, std::int64_t end,
+                                   const std::int32_t* first, const NodeValue* tile, BlockFindings& found) {
+  using A = Attribute<D>;
+  float *x[3], *v[3], *c[9];
+  COPPICE_UNROLL for (int k = 0; k < D; ++k) x[k] = attribute(a, A::kPosition + k),
+                                             v[k] = attribute(a, A::kVelocity + k);
+  COPPICE_UNROLL for (int k = 0; k < D * D; ++k) c[k] = attribute(a, A::kAffine + k);
+  const float gradient_scale = 4.0f * a.inv_dx;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const TileStencil<D> s = tile_stencil<D>(x, i, a.inv_dx, first);
+    Lanes velocity{0, 0, 0, 0}, gradient[3] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    constexpr int nx = D == 3 ? 3 : 1;
+    COPPICE_UNROLL
+    for (int ix = 0; ix < nx; ++ix) {
+      COPPICE_UNROLL
+      for (int iy = 0; iy < 3; ++iy) {
+        const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
+        const NodeValue* row = tile + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2]);
+        Lanes along{0, 0, 0, 0};
+        COPPICE_UNROLL
+        for (int iz = 0; iz < 3; ++iz) {
+          const Lanes part = (w_xy * s.w[2][iz]) * load(row + iz);
+          along += part;
+          gradient[2] += part * (static_cast<float>(iz) - s.fx[2]);
+        }
+        velocity += along;
+        gradient[1] += along * (static_cast<float>(iy) - s.fx[1]);
+        if constexpr (D == 3) gradient[0] += along * (static_cast<float>(ix) - s.fx[0]);
+      }
+    }
+    float speed2 = 0.0f;
+    bool inside = true;
+    COPPICE_UNROLL
+    for (int k = 0; k < D; ++k) {
+      const int axis = 3 - D + k;
+      const float low = (kPad + 0.01f) * a.dx, high = (static_cast<float>(kPad + a.cells[k]) - 0.01f) * a.dx;
+      const float moved = clamp_to(x[k][i] + a.dt * velocity[k], low, high);
+      x[k][i] = moved;
+      v[k][i] = velocity[k];
+      speed2 += velocity[k] * velocity[k];
+      const float base = std::floor(moved * a.inv_dx - static_cast<float>(first[axis]) - 0.5f);
+      inside = inside && base >= 0.0f && base <= static_cast<float>(kTileSize<D> - 3);
+      COPPICE_UNROLL
+      for (int r = 0; r < D; ++r) c[r * D + k][i] = gradient[axis][r] * gradient_scale;
+    }
+    found.drifted = found.drifted || !inside;
+    // A NaN fails every comparison; the clamp above hides it from positions, never from velocities.
+    found.not_finite = found.not_finite || !(speed2 < 1e30f);
+    found.max_speed2 = speed2 > found.max_speed2 ? speed2 : found.max_speed2;
+  }
+}
+
+// Deformation, plasticity and stress of a segment; one material, so the loop vectorises.
+template <int D, class Material>
+COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& material, float density,
+                                    std::int64_t begin, std::int64_t end, BlockFindings& found) {
+  using A = Attribute<D>;
+  float* c[D * D];
+  float* f[D * D];
+  float* tau[D * (D + 1) / 2];
+  COPPICE_UNROLL for (int k = 0; k < D * D; ++k) c[k] = attribute(a, A::kAffine + k),
+                                                 f[k] = attribute(a, A::kDeformation + k);
+  COPPICE_UNROLL for (int k = 0; k < D * (D + 1) / 2; ++k) tau[k] = attribute(a, A::kStress + k);
+  float* scalar = attribute(a, A::kScalar);
+  // The maximum is taken over the bits, which order like the floats as moduli are not negative: LLVM does not vectorise
+  // a float maximum without permission to ignore NaN.
+  std::int32_t largest = 0;
+#pragma clang loop vectorize(assume_safety) interleave_count(1)
+  for (std::int64_t i = begin; i < end; ++i) {
+    SmallMat<float, D> gradient{}, deformation{};
+    COPPICE_UNROLL for (int k = 0; k < D * D; ++k) gradient.m[k] = c[k][i];
+    if constexpr (Material::kUsesDeformationGradient) {
+      COPPICE_UNROLL for (int k = 0; k < D * D; ++k) deformation.m[k] = f[k][i];
+    }
+    const MaterialResponse<float, D> r = material.advance(deformation, scalar[i], gradient, a.dt);
+    if constexpr (Material::kUsesDeformationGradient) {
+      COPPICE_UNROLL for (int k = 0; k < D * D; ++k) f[k][i] = r.f.m[k];
+    }
+    if constexpr (Material::kUsesScalar) scalar[i] = r.scalar;
+    int n = 0;
+    COPPICE_UNROLL
+    for (int row = 0; row < D; ++row) {
+      COPPICE_UNROLL
+      for (int column = row; column < D; ++column) tau[n++][i] = r.tau.m[row * D + column];
+    }
+    const std::int32_t modulus_bits = __builtin_bit_cast(std::int32_t, r.wave_modulus);
+    largest = modulus_bits > largest ? modulus_bits : largest;
+  }
+  const float modulus = __builtin_bit_cast(float, largest) / density;
+  found.max_modulus = modulus > found.max_modulus ? modulus : found.max_modulus;
+}
+
+template <int D>
+COPPICE_INLINE void advance_group(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
+                                  std::int64_t end, BlockFindings& found) {
+  if (begin == end) return;
+  switch (group.kind) {
+    case MaterialKind::kJelly:
+      return advance_segment<D>(a, group.jelly, group.density, begin, end, found);
+    case MaterialKind::kSnow:
+      return advance_segment<D>(a, group.snow, group.density, begin, end, found);
+    case MaterialKind::kWater:
+      return advance_segment<D>(a, group.water, group.density, begin, end, found);
+    case MaterialKind::kSand:
+      return advance_segment<D>(a, group.sand, group.density, begin, end, found);
+  }
+}
+
+template <int D>
+COPPICE_INLINE void report(StepControl<D>* control, const BlockFindings& found, float max_speed) {
+  const float speed = std::sqrt(found.max_speed2);
+  coppice_fetch_max_u32(&control->max_speed_bits, __builtin_bit_cast(std::uint32_t, speed));
+  coppice_fetch_max_u32(&control->max_modulus_bits, __builtin_bit_cast(std::uint32_t, found.max_modulus));
+  if (found.drifted) device::relaxed_store(&control->drifted, 1u);
+  if (speed > max_speed) device::relaxed_store(&control->too_fast, 1u);
+  if (found.not_finite) device::relaxed_store(&control->not_finite, 1u);
+}
+
+template <int D>
+COPPICE_INLINE void grid_to_particles(const Read<NodeValue>& grid, const Block<D>& block,
+                                      const StepArguments<D>& a) {
+  if (a.control->stop) return;
+  const std::uint32_t* starts = a.starts + block.number * a.n_groups;
+  const std::int64_t begin = starts[0], end = starts[a.n_groups];
+  if (begin == end) return;
+  NodeValue tile[kTileNodes<D>];
+  gather_velocities<D>(grid, block, tile);
+  BlockFindings found;
+  gather_segment<D>(a, begin, end, block.origin, tile, found);
+  for (std::uint32_t g = 0; g < a.n_groups; ++g)
+    advance_group<D>(a, a.groups[g], starts[g], starts[g + 1], found);
+  report(a.control, found, a.max_speed);
+}
+
+}  // namespace coppice::mpm

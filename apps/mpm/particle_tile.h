@@ -1,0 +1,83 @@
+// What the transfers between particles and grid share: four-lane node values, a particle's stencil in its block's tile,
+// and columns of matrix attributes.
+//
+// Device-clean.
+#pragma once
+#include "apps/mpm/bspline.h"
+#include "apps/mpm/solver_types.h"
+#include "coppice/kernel.h"
+
+namespace coppice::mpm {
+
+typedef float Lanes __attribute__((ext_vector_type(4)));
+
+COPPICE_INLINE Lanes load(const NodeValue* p) { return *reinterpret_cast<const Lanes*>(p); }
+COPPICE_INLINE void store(NodeValue* p, Lanes v) { *reinterpret_cast<Lanes*>(p) = v; }
+
+template <int D>
+COPPICE_INLINE int tile_index(int i, int j, int k) {
+  constexpr int t = kTileSize<D>;
+  return D == 3 ? (i * t + j) * t + k : j * t + k;
+}
+template <int D>
+inline constexpr int kTileNodes =
+    D == 3 ? kTileSize<D>* kTileSize<D>* kTileSize<D> : kTileSize<D>* kTileSize<D>;
+template <int D>
+inline constexpr int kBlockNodes =
+    D == 3 ? kBlockSize<D>* kBlockSize<D>* kBlockSize<D> : kBlockSize<D>* kBlockSize<D>;
+
+// One particle's stencil in its block's tile. The base is clamped, so that a broken position (not a number, or flung
+// out of the margin in its last step) reads and writes inside the tile; the step's checks report it.
+template <int D>
+struct TileStencil {
+  int base[3];
+  float fx[3];
+  float w[3][3];
+};
+
+template <int D>
+COPPICE_INLINE TileStencil<D> tile_stencil(const float* const* position, std::int64_t i, float inv_dx,
+                                           const std::int32_t* first) {
+  TileStencil<D> s;
+  s.base[0] = 0, s.fx[0] = 0;
+  COPPICE_UNROLL
+  for (int a = 0; a < D; ++a) {
+    const int axis = 3 - D + a;
+    const float x = position[a][i] * inv_dx - static_cast<float>(first[axis]);
+    const float base = clamp_to(std::floor(x - 0.5f), 0.0f, static_cast<float>(kTileSize<D> - 3));
+    const float fx = x - base, left = 1.5f - fx, right = fx - 0.5f;
+    s.base[axis] = static_cast<int>(base);
+    s.fx[axis] = fx;
+    s.w[axis][0] = 0.5f * left * left;
+    s.w[axis][1] = 0.75f - (fx - 1.0f) * (fx - 1.0f);
+    s.w[axis][2] = 0.5f * right * right;
+  }
+  return s;
+}
+
+template <int D>
+COPPICE_INLINE float* attribute(const StepArguments<D>& a, int number) {
+  return a.particles.base + number * a.particles.stride;
+}
+
+// Column c of a D x D matrix attribute, as (x, y, z, 0) with the axes of a 2-D tree in (x, y).
+template <int D>
+COPPICE_INLINE Lanes matrix_column(const float* const* m, std::int64_t i, int c) {
+  if constexpr (D == 3)
+    return Lanes{m[c][i], m[3 + c][i], m[6 + c][i], 0.0f};
+  else
+    return Lanes{m[c][i], m[2 + c][i], 0.0f, 0.0f};
+}
+template <int D>
+COPPICE_INLINE Lanes stress_column(const float* const* s, std::int64_t i, int c) {
+  if constexpr (D == 3) {
+    if (c == 0) return Lanes{s[0][i], s[1][i], s[2][i], 0.0f};
+    if (c == 1) return Lanes{s[1][i], s[3][i], s[4][i], 0.0f};
+    return Lanes{s[2][i], s[4][i], s[5][i], 0.0f};
+  } else {
+    if (c == 0) return Lanes{s[0][i], s[1][i], 0.0f, 0.0f};
+    return Lanes{s[1][i], s[2][i], 0.0f, 0.0f};
+  }
+}
+
+}  // namespace coppice::mpm
