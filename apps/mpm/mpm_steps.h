@@ -125,7 +125,7 @@ COPPICE_INLINE void update_grid(const Read<NodeValue>& tiles, const Write<NodeVa
         const int n = (i * b + j) * b + k;
         const Lanes momentum = load(sum + n);
         const float mass = momentum[3];
-        if (!(mass > 0.0f)) {
+        if (!(mass > 1e-37f)) {  // below, the inverse is not finite
           store(out + n, Lanes{0, 0, 0, 0});
           continue;
         }

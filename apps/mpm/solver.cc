@@ -23,7 +23,7 @@ namespace coppice::mpm {
 namespace {
 
 constexpr int kStepsPerBatch = 32;  // steps that are queued between two looks at the step control
-constexpr double kMostSteps = 1e9;  // per frame; more would take weeks
+constexpr double kMostSteps = 1e7;  // per frame; more would take weeks
 
 // The kernels of one dimension under common names.
 template <int D>
