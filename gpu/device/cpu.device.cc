@@ -1,4 +1,5 @@
 // Device intrinsics for CPUs (x86-64 bitcode): one thread runs an item alone.
+#include "gpu/device/relaxed_atomics.h"
 #include "gpu/device_intrinsics.h"
 
 extern "C" {
@@ -14,12 +15,5 @@ uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t d
   return expected;
 }
 uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) { return __atomic_exchange_n(a, v, __ATOMIC_ACQ_REL); }
-uint32_t coppice_fetch_add_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
-uint64_t coppice_fetch_add_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
-uint64_t coppice_fetch_or_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_or(a, v, __ATOMIC_RELAXED); }
-uint64_t coppice_fetch_and_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_and(a, v, __ATOMIC_RELAXED); }
-float coppice_fetch_add_f32(float* a, float v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
-double coppice_fetch_add_f64(double* a, double v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
-uint32_t coppice_fetch_max_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_max(a, v, __ATOMIC_RELAXED); }
 void coppice_pause() { __builtin_ia32_pause(); }
 }

@@ -2,6 +2,7 @@
 //
 // LLVM 19's NVPTX back end drops orderings on read-modify-writes and aborts on acquire loads, release stores and
 // fences, so every ordered operation here is its own line of PTX.
+#include "gpu/device/relaxed_atomics.h"
 #include "gpu/device_intrinsics.h"
 
 extern "C" {
@@ -31,12 +32,5 @@ uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) {
   asm volatile("atom.acq_rel.gpu.exch.b32 %0, [%1], %2;" : "=r"(old) : "l"(a), "r"(v) : "memory");
   return old;
 }
-uint32_t coppice_fetch_add_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
-uint64_t coppice_fetch_add_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
-uint64_t coppice_fetch_or_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_or(a, v, __ATOMIC_RELAXED); }
-uint64_t coppice_fetch_and_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_and(a, v, __ATOMIC_RELAXED); }
-float coppice_fetch_add_f32(float* a, float v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
-double coppice_fetch_add_f64(double* a, double v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
-uint32_t coppice_fetch_max_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_max(a, v, __ATOMIC_RELAXED); }
 void coppice_pause() { __nvvm_nanosleep(32); }
 }
