@@ -1,7 +1,7 @@
 # coppice_tests(folder LINKS ...): tests/<folder>/*_test.cc, one executable per kind. The kind is the file's suffix:
-# x_conformance_test.cc, x_physics_test.cc, x_apps_test.cc, x_stress_test.cc, x_gpu_test.cc; any other is a unit test.
+# x_conformance_test.cc, x_physics_test.cc, x_apps_test.cc, x_stress_test.cc, x_gpu_test.cc, x_long_test.cc; any other is a unit test.
 # The kind becomes the ctest label.
-set(COPPICE_TEST_KINDS conformance physics apps stress gpu)
+set(COPPICE_TEST_KINDS conformance physics apps stress gpu long)
 function(coppice_tests folder)
   cmake_parse_arguments(ARG "" "" "LINKS;KERNELS" ${ARGN})
   file(GLOB all CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cc)
