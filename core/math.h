@@ -4,6 +4,8 @@
 // compiler's vector extensions: Eigen's over-alignment (16 bytes for Vector4f when vectorised, 4 when not) is
 // switched off here, so that clang's bitcode and the host agree on every struct. Include this before, or
 // instead of, any Eigen header.
+//
+// Device-clean: kernels include it for arguments and values of these types.
 #pragma once
 
 #if defined(EIGEN_CORE_H) && !defined(COPPICE_CORE_MATH_H)

@@ -114,7 +114,7 @@ class Node {
   // A field with one T per cell of this node; zero at first and whenever a cell is activated again.
   template <class T>
   Field<T> place(std::string name) const {
-    static_assert(std::is_trivially_copyable_v<T>, "a field's values must be trivially copyable");
+    static_assert(device::is_value<T>, "a field's values must be trivially copyable");
     return {place_bytes(std::move(name), sizeof(T), alignof(T)), tree_};
   }
 

@@ -112,8 +112,12 @@ struct Generator {
     const std::string name = scope_of(record->getScope()) + record->getName().str();
     const bool is_template = record->getName().contains('<');
     if (file != kernel_file) {
-      if (file.find("sparse/device/") == std::string::npos && file.rfind("/usr/", 0) != 0)
+      // core/math.h fixes the alignment of Eigen's types, so it is how the host must come by them.
+      if (file.find("/Eigen/") != std::string::npos) {
+        includes.insert("core/math.h");
+      } else if (file.find("sparse/device/") == std::string::npos && file.rfind("/usr/", 0) != 0) {
         includes.insert(file);
+      }
     } else if (is_template || !scope_of(record->getScope()).empty()) {
       refuse(record, name, "must be a plain struct at global scope");
     } else if (record->getTag() == llvm::dwarf::DW_TAG_enumeration_type) {

@@ -23,7 +23,7 @@ struct ArgumentReader {
     } else if constexpr (is_place_argument<T>) {
       return T{};
     } else {
-      static_assert(std::is_trivially_copyable_v<T>, "a kernel's plain arguments must be trivially copyable");
+      static_assert(is_value<T>, "a kernel's plain arguments must be trivially copyable");
       at = align_up(at, alignof(T));
       T value;
       __builtin_memcpy(&value, block->arguments + at, sizeof(T));

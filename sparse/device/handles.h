@@ -15,6 +15,22 @@
 
 #include "sparse/device/lookup.h"
 
+namespace coppice::device {
+
+// Eigen's matrices of a fixed size, known by their members so that kernels without Eigen need not include it.
+template <class T>
+concept FixedEigenMatrix = requires {
+  typename T::Scalar;
+  T::RowsAtCompileTime, T::ColsAtCompileTime;
+}
+&&(T::RowsAtCompileTime > 0) && (T::ColsAtCompileTime > 0);
+
+// What its bytes are enough to copy: Eigen's fixed-size matrices are so in all but the language's eyes.
+template <class T>
+inline constexpr bool is_value = std::is_trivially_copyable_v<T> || FixedEigenMatrix<T>;
+
+}  // namespace coppice::device
+
 namespace coppice {
 
 using device::Coord;
@@ -161,7 +177,7 @@ template <class T, Role R>
 struct Handle {
   using Value = T;
   static constexpr Role kRole = R;
-  static_assert(std::is_trivially_copyable_v<T>, "a field's values must be trivially copyable");
+  static_assert(device::is_value<T>, "a field's values must be trivially copyable");
 
   FieldId id;
 

@@ -1,0 +1,42 @@
+// Eigen's fixed-size types as kernel arguments and field values.
+#include <gtest/gtest.h>
+
+#include "core/math.h"
+#include "eigen.kernels.h"
+#include "sparse/program.h"
+
+namespace coppice {
+namespace {
+
+void finish(const AsyncValueRef<Chain>& done) {
+  wait(done);
+  if (done.is_error()) throw done.error();
+}
+
+TEST(EigenValues, AreArgumentsOfKernels) {
+  Program program(Device::cpu());
+  Mat3f rotation;
+  rotation << 0, -1, 0, 1, 0, 0, 0, 0, 1;
+  std::vector<Vec3f> points{{1, 2, 3}, {-4, 5, 6}};
+  finish(program.launch(turn_points, range(2), rotation, Vec4f(1, 2, 3, 10), points.data()));
+  EXPECT_EQ(points[0], Vec3f(8, 21, 33));
+  EXPECT_EQ(points[1], Vec3f(5, 16, 36));
+}
+
+TEST(EigenValues, AreValuesOfFields) {
+  IntrusivePtr<Device> device = Device::cpu();
+  Program program(device);
+  Tree tree(device);
+  Node leaf = tree.root().pointer({4}).dense({4});
+  Field<Vec3f> field = leaf.place<Vec3f>("v");
+  finish(program.launch(grow_vectors, range(2), field, Vec3f(0, 3, 4)));
+  finish(program.launch(normalize_cells, over(leaf), field));
+  std::vector<Vec3f> got(3, Vec3f::Ones());
+  finish(program.launch(read_vectors, range(3), field, got.data()));
+  EXPECT_NEAR((got[0] - Vec3f(0, 0.6f, 0.8f)).norm(), 0, 1e-6);
+  EXPECT_NEAR((got[1] - Vec3f(0, 0.6f, 0.8f)).norm(), 0, 1e-6);
+  EXPECT_EQ(got[2], Vec3f::Zero());
+}
+
+}  // namespace
+}  // namespace coppice
