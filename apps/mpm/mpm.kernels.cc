@@ -63,25 +63,10 @@ COPPICE_KERNEL(number_blocks_3d, Write<std::uint32_t> number, Block3 block)
 
 COPPICE_KERNEL(block_keys_2d, Read<std::uint32_t> number, Item i, ParticleArrays particles, float inv_dx,
                std::uint32_t n_groups, std::uint32_t* keys, std::uint32_t* order)
-{
-  std::int32_t c[2];
-  home_block<2>(particles, i.index, inv_dx, c);
-  const auto group =
-      static_cast<std::uint32_t>(particles.base[Attribute<2>::kGroup * particles.stride + i.index]);
-  keys[i.index] = number.at(i, {c[0] / kBlockSize<2>, c[1] / kBlockSize<2>}) * n_groups + group;
-  order[i.index] = static_cast<std::uint32_t>(i.index);
-}
+{ block_key<2>(number, i, particles, inv_dx, n_groups, keys, order); }
 COPPICE_KERNEL(block_keys_3d, Read<std::uint32_t> number, Item i, ParticleArrays particles, float inv_dx,
                std::uint32_t n_groups, std::uint32_t* keys, std::uint32_t* order)
-{
-  std::int32_t c[3];
-  home_block<3>(particles, i.index, inv_dx, c);
-  const auto group =
-      static_cast<std::uint32_t>(particles.base[Attribute<3>::kGroup * particles.stride + i.index]);
-  keys[i.index] =
-      number.at(i, {c[0] / kBlockSize<3>, c[1] / kBlockSize<3>, c[2] / kBlockSize<3>}) * n_groups + group;
-  order[i.index] = static_cast<std::uint32_t>(i.index);
-}
+{ block_key<3>(number, i, particles, inv_dx, n_groups, keys, order); }
 COPPICE_KERNEL(reorder_particles, Item i, ParticleArrays from, ParticleArrays to, const std::uint32_t* order,
                int n_attributes)
 {

@@ -24,9 +24,8 @@ FrameWriter::FrameWriter(const scene::SceneConfig& scene, std::string folder, bo
                                "potential_J", "max_speed_m_s", "milliseconds"});
 }
 
-void FrameWriter::write(mpm::Solver& solver, double milliseconds) {
+void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds) {
   const int frame = solver.frame();
-  const mpm::FrameStats s = solver.wait_stats();
   const mpm::ParticleSnapshot particles = solver.wait_snapshot();
   if (scene_.output.particles) write_particles(particles, frame);
   if (scene_.output.vdb && scene_.dim == 3 && frame > 0) write_volume(solver, frame);

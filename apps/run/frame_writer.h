@@ -17,8 +17,8 @@ class FrameWriter {
   // Prepares the folder. Errors: those of prepare_output_folder().
   FrameWriter(const scene::SceneConfig& scene, std::string folder, bool overwrite);
 
-  // `milliseconds`: what the frame took to simulate.
-  void write(mpm::Solver& solver, double milliseconds);
+  // `s`: the solver's statistics of this frame; `milliseconds`: what it took to simulate.
+  void write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds);
   // The movie, when ffmpeg is there.
   void finish();
 

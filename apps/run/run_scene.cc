@@ -46,7 +46,7 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   if (scene.time.frames == 0) return cli::RunOutcome::kFinished;
 
   FrameWriter writer(scene, folder, options.overwrite);
-  writer.write(*solver, 0.0);
+  writer.write(*solver, solver->wait_stats(), 0.0);
   Progress progress(scene.time.frames, stderr_progress_output());
   double previous_dt_s = 0;
   while (solver->frame() < scene.time.frames && !stop.load(std::memory_order_relaxed)) {
@@ -60,7 +60,7 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
                s.dt_from_sound ? "sound speed" : "CFL", s.steps);
       previous_dt_s = s.dt_s;
     }
-    writer.write(*solver, milliseconds);
+    writer.write(*solver, s, milliseconds);
     progress.update(solver->frame(), fmt::format("{} steps", s.steps));
   }
   progress.finish();
