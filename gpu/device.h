@@ -30,7 +30,8 @@ class Device : public RefCounted {
   virtual std::string description() const = 0;  // "2 threads, znver4"
   virtual int threads() const = 0;              // items that run at once, for load balancing
 
-  virtual IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes) = 0;
+  virtual IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes,
+                                       Filling filling = Filling::kPacked) = 0;
   virtual IntrusivePtr<Stream> create_stream() = 0;
   virtual Stream& default_stream() = 0;
   // Status, seed and counters that kernels of this device share.

@@ -115,31 +115,30 @@ void choose_tiles(const LaunchRequest& r, Binding& b) {
   const std::array<uint32_t, 3>& e = n.extent;
   // A pointer node's values are in its cells, not in rows of its container.
   const bool table = tree.has_neighbour_table(r.loop.node) && n.kind != NodeKind::kPointer;
-  uint64_t tile_bytes = 0, blend_bytes = 0;
+  uint64_t tile_bytes = 0, row_bytes = 0;
   bool blend = n.kind == NodeKind::kBitmasked && !r.active_only;
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     const HandleUse& h = r.handles[i];
     if (h.role == Role::kWrite)
-      blend_bytes += device::align_up(n.num_cells * h.value_bytes, 64);
+      row_bytes += device::align_up(uint64_t{e[2]} * h.value_bytes, 64);
     else if (h.role != Role::kRead)
       blend = false;
     if (h.role != Role::kRead || h.radius == 0 || tree_of(h.id) != &tree || h.id.node != r.loop.node ||
         !table)
       continue;
-    uint64_t bytes = h.value_bytes;
     bool fits = true;
-    for (int d = 0; d < 3; ++d) {
-      const bool halo = d >= 3 - static_cast<int>(tree.dims());
-      bytes *= e[d] + (halo ? 2u * static_cast<uint32_t>(h.radius) : 0u);
-      fits = fits && (!halo || e[d] >= static_cast<uint32_t>(h.radius));
-    }
-    bytes = device::align_up(bytes, 64);
+    for (int d = 3 - static_cast<int>(tree.dims()); d < 3; ++d)
+      fits = fits && e[d] >= static_cast<uint32_t>(h.radius);
+    const int32_t extent[3] = {static_cast<int32_t>(e[0]), static_cast<int32_t>(e[1]),
+                               static_cast<int32_t>(e[2])};
+    const uint64_t bytes =
+        device::tile_bytes(extent, tree.dims() > 2, tree.dims() > 1, h.radius, h.value_bytes);
     if (!fits || tile_bytes + bytes > device::kTileBytes) continue;
     tile_bytes += bytes;
     b.loop.tiled |= 1u << i;
     b.needs_neighbours = true;
   }
-  b.loop.blend = blend && blend_bytes > 0 && blend_bytes <= device::kBlendBytes;
+  b.loop.blend = blend && row_bytes > 0 && row_bytes <= device::kRowBytes;
 }
 
 Binding bind(const LaunchRequest& r) {

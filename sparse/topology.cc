@@ -52,7 +52,12 @@ void TreeStorage::allocate_memory() {
   uint64_t largest = 64;
   for (const NodeDescription& n : nodes_) largest = std::max(largest, n.container_bytes);
   ambient_ = d.reserve(largest, largest);
-  root_ = d.reserve(nodes_[0].container_bytes, nodes_[0].container_bytes);
+  // A root of dense nodes alone is written everywhere, any other where the simulation is.
+  const bool is_dense = std::all_of(nodes_.begin() + 1, nodes_.end(), [](const NodeDescription& n) {
+    return n.parent != 0 || n.kind == NodeKind::kDense;
+  });
+  root_ = d.reserve(nodes_[0].container_bytes, nodes_[0].container_bytes,
+                    is_dense ? Filling::kPacked : Filling::kScattered);
   state_ = d.reserve(sizeof(TreeState), sizeof(TreeState));
   device_layouts_ =
       d.reserve(layouts_.size() * sizeof(device::NodeLayout), layouts_.size() * sizeof(device::NodeLayout));

@@ -6,10 +6,17 @@ namespace coppice {
 
 class CpuBuffer final : public Buffer {
  public:
-  CpuBuffer(size_t reserved_bytes, size_t initial_bytes);
+  CpuBuffer(size_t reserved_bytes, size_t initial_bytes, Filling filling);
   ~CpuBuffer() override;
   void grow(size_t size_bytes) override;
   void release() override;
+
+ private:
+  void advise();
+
+  std::byte* mapped_ = nullptr;
+  size_t mapped_bytes_ = 0;
+  bool has_huge_pages_ = false;
 };
 
 }  // namespace coppice

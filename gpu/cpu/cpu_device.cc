@@ -30,8 +30,8 @@ class CpuDevice final : public Device {
     return fmt::format("{} threads, {}", threads_, jit::host_target().cpu);
   }
   int threads() const override { return threads_; }
-  IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes) override {
-    return make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes);
+  IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
+    return make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
   }
   IntrusivePtr<Stream> create_stream() override {
     return make_intrusive<CpuStream>(arena_, context_, "coppice.stream");

@@ -72,15 +72,27 @@ struct CellLoop {
   }
 
   // Dense leaf, or blended: every cell of every row.
-  static COPPICE_INLINE void rows(const Pack& pack, const LeafContext& context) {
+  static COPPICE_INLINE void rows(const Pack& pack, LeafContext& context) {
     const LeafShape s = leaf_shape();
     if (coppice_has_private_tiles()) {
+      alignas(64) unsigned char row_storage[kRowBytes];
       for (int x = 0; x < s.ex; ++x) {
         for (int y = 0; y < s.ey; ++y) {
+          const uint32_t first = static_cast<uint32_t>((x * s.ey + y) * s.ez);
+          unsigned char* rows = row_storage;
+          if (blends()) {
+            if (row_is_empty(context.container, first, s.ez)) continue;
+            each_handle([&]<class H>(std::type_identity<H>, uint32_t b) {
+              open_row<H>(context, b, first, s.ez, rows);
+            });
+          }
 #pragma clang loop vectorize(assume_safety) vectorize_width(8) unroll(disable)
           for (int z = 0; z < s.ez; ++z) {
-            call(pack, Place{&context, x, y, z, static_cast<uint32_t>((x * s.ey + y) * s.ez + z)});
+            call(pack, Place{&context, x, y, z, first + static_cast<uint32_t>(z)});
           }
+          if (!blends()) continue;
+          each_handle(
+              [&]<class H>(std::type_identity<H>, uint32_t b) { close_row<H>(context, b, first, s.ez); });
         }
       }
     } else {
@@ -119,23 +131,17 @@ struct CellLoop {
   static COPPICE_INLINE void leaf(const LaunchBlock* block, const Pack& pack, const Element& e,
                                   const uint32_t* neighbours) {
     alignas(64) unsigned char tile_storage[kTileBytes];
-    alignas(64) unsigned char blend_storage[kBlendBytes];
-    unsigned char *tiles = tile_storage, *blend_next = blend_storage;
+    unsigned char* tiles = tile_storage;
     const NodeLayout& node = coppice_nodes[coppice_loop.node];
     const NodeKind kind = node.level[node.depth - 1].kind;
     LeafContext context;
     context.block = block, context.container = e.container, context.neighbours = neighbours;
     context.origin[0] = e.origin[0], context.origin[1] = e.origin[1], context.origin[2] = e.origin[2];
-    each_handle([&]<class H>(std::type_identity<H>, uint32_t b) {
-      prepare_handle<H>(context, e, b, tiles, blend_next);
-    });
+    each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { prepare_handle<H>(context, e, b, tiles); });
     if (kind == NodeKind::kDense || blends()) {
       rows(pack, context);
     } else {
       active_cells(pack, context, kind);
-    }
-    if (blends()) {
-      each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { blend_handle<H>(context, b); });
     }
   }
 
@@ -230,7 +236,7 @@ COPPICE_INLINE T Read<T, Reach>::load(const Cell<D>& cell, int dx, int dy, int d
     if ((coppice_loop.tiled >> this->id.field & 1) != 0) {
       if (coppice_has_private_tiles()) {
         const T* tile = reinterpret_cast<const T*>(context.read_base[this->id.field]);
-        return tile[(x * (s.ey + 2 * r * s.hy) + y) * (s.ez + 2 * r) + z];
+        return tile[(x * (s.ey + 2 * r * s.hy) + y) * tile_row(s.ez, r, sizeof(T)).pitch + z];
       }
       const int nx = x < 0       ? 0
                      : x >= s.ex ? 2

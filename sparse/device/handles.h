@@ -70,7 +70,7 @@ struct LeafContext {
   const uint32_t* neighbours;
   int32_t origin[kMaxDims];
   unsigned char* read_base[kMaxBindings];   // value of local cell (0, 0, 0), tile or container
-  unsigned char* write_base[kMaxBindings];  // blended outputs: value of local cell 0 in the private buffer
+  unsigned char* write_base[kMaxBindings];  // blended outputs: where the row's buffer would have local cell 0
 };
 
 }  // namespace device

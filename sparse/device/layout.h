@@ -24,9 +24,9 @@ inline constexpr int kMaxDepth = 6;       // nodes on the way from the root to a
 inline constexpr int kMaxAllocators = 8;  // pointer nodes in a tree
 inline constexpr int kMaxFieldsPerNode = 16;
 inline constexpr int kMaxNodesPerKernel = 12;
-inline constexpr int kMaxBindings = 24;             // field handles of a kernel
-inline constexpr uint32_t kTileBytes = 48 * 1024;   // private storage for all halo tiles of a kernel
-inline constexpr uint32_t kBlendBytes = 16 * 1024;  // private storage for all blended outputs
+inline constexpr int kMaxBindings = 24;            // field handles of a kernel
+inline constexpr uint32_t kTileBytes = 48 * 1024;  // private storage for all halo tiles of a kernel
+inline constexpr uint32_t kRowBytes = 4 * 1024;    // private storage for a row of all blended outputs
 inline constexpr uint32_t kLocked = ~0u;  // a slot whose cell is being allocated; readers take it for empty
 inline constexpr uint32_t kAmbientCell = 0;  // the cell that inactive slots read as
 
@@ -75,6 +75,26 @@ struct FieldBinding {
   uint32_t value_bytes;
 };
 static_assert(sizeof(FieldBinding) == 24);
+
+// Rows of a private tile, in elements: from one to the next, and in front of a row's first cell. A short row with its
+// ends lies in one cache line, for a load that straddles two takes twice as long.
+struct TileRow {
+  int32_t pitch, lead;
+};
+constexpr TileRow tile_row(int32_t cells, int32_t radius, uint32_t value_bytes) {
+  const int32_t bytes = static_cast<int32_t>(value_bytes);
+  if (bytes > 16 || (bytes & (bytes - 1)) != 0) return {cells + 2 * radius, radius};
+  const int32_t vector = 16 / bytes, line = 64 / bytes, lead = (radius + vector - 1) / vector * vector;
+  return {(lead + cells + radius + line - 1) / line * line, lead};
+}
+// Bytes of the tile around a leaf.
+constexpr uint32_t tile_bytes(const int32_t (&extent)[kMaxDims], int32_t has_x, int32_t has_y, int32_t radius,
+                              uint32_t value_bytes) {
+  const int64_t rows =
+      static_cast<int64_t>(extent[0] + 2 * radius * has_x) * (extent[1] + 2 * radius * has_y);
+  const int64_t bytes = rows * tile_row(extent[2], radius, value_bytes).pitch * value_bytes;
+  return bytes > kTileBytes ? kTileBytes + 1 : static_cast<uint32_t>((bytes + 63) / 64 * 64);
+}
 
 // What a launch loops over.
 struct LoopLayout {

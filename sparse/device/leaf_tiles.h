@@ -1,4 +1,4 @@
-// Private storage of a leaf in a cell loop: halo tiles that stencils read, buffers that blended writes go to.
+// Private storage of a leaf in a cell loop: halo tiles that stencils read, rows that blended writes go to.
 //
 // Device-clean. Used by the cell loop (drivers.h) before and after a leaf's rows are computed.
 #pragma once
@@ -18,12 +18,6 @@ COPPICE_INLINE LeafShape leaf_shape() {
           static_cast<int32_t>(leaf.extent[2]), node.dims > 2, node.dims > 1};
 }
 
-// Bytes of a tile with radius r around a leaf.
-template <class T>
-COPPICE_INLINE uint32_t tile_bytes(const LeafShape& s, int r) {
-  return static_cast<uint32_t>((s.ex + 2 * r * s.hx) * (s.ey + 2 * r * s.hy) * (s.ez + 2 * r)) * sizeof(T);
-}
-
 template <class T>
 COPPICE_INLINE void copy_values(T* to, const unsigned char* from, uint32_t stride, int n) {
   if (stride == sizeof(T)) {
@@ -33,84 +27,119 @@ COPPICE_INLINE void copy_values(T* to, const unsigned char* from, uint32_t strid
   }
 }
 
-// Copies a leaf's values and a halo of radius R into a tile; a star leaves the tile's edges and corners alone.
+// Where a row's three sources are: the containers before, of and after it along z, at the field's values.
+struct RowSources {
+  const unsigned char *before, *own, *after;
+};
+COPPICE_INLINE RowSources row_sources(const LaunchBlock* block, const Element& e, const uint32_t* neighbours,
+                                      const FieldBinding& f, int nx, int ny) {
+  auto values = [&](int nz) {
+    const uint32_t n = static_cast<uint32_t>((nx * 3 + ny) * 3 + nz);
+    return f.offset + (n == 13
+                           ? e.container
+                           : neighbour_container(block, neighbours, coppice_loop.node, coppice_loop.tree, n));
+  };
+  return {values(0), values(1), values(2)};
+}
+
+// The part of a tile that lies in one column of neighbours: nx, ny = 0, 1 or 2 before, in or behind the leaf.
+template <class T, int R, bool kStar, int nx, int ny>
+COPPICE_INLINE void fill_column(const LaunchBlock* block, const Element& e, const uint32_t* neighbours,
+                                const FieldBinding& f, T* tile) {
+  const LeafShape s = leaf_shape();
+  if ((nx != 1 && !s.hx) || (ny != 1 && !s.hy) || (kStar && nx != 1 && ny != 1)) return;
+  const int pitch_z = tile_row(s.ez, R, sizeof(T)).pitch, pitch_y = (s.ey + 2 * R * s.hy) * pitch_z;
+  const RowSources from = row_sources(block, e, neighbours, f, nx, ny);
+  const int x0 = nx == 0 ? s.ex - R : 0, x1 = nx == 2 ? R : s.ex;
+  const int y0 = ny == 0 ? s.ey - R : 0, y1 = ny == 2 ? R : s.ey;
+  for (int x = x0; x < x1; ++x) {
+    for (int y = y0; y < y1; ++y) {
+      T* row = tile + (x + (nx - 1) * s.ex) * pitch_y + (y + (ny - 1) * s.ey) * pitch_z;
+      const uint64_t first = static_cast<uint64_t>((x * s.ey + y) * s.ez) * f.stride;
+      copy_values(row, from.own + first, f.stride, s.ez);
+      if (kStar && (nx != 1 || ny != 1)) continue;
+      copy_values(row - R, from.before + first + static_cast<uint64_t>(s.ez - R) * f.stride, f.stride, R);
+      copy_values(row + s.ez, from.after + first, f.stride, R);
+    }
+  }
+}
+
+// A leaf's values and a halo of radius R. A star leaves the tile's edges and corners alone.
 template <class T, int R, bool kStar>
 COPPICE_INLINE void fill_tile(const LaunchBlock* block, const Element& e, const uint32_t* neighbours,
                               const FieldBinding& f, T* tile) {
-  const LeafShape s = leaf_shape();
-  for (int x = -R * s.hx; x < s.ex + R * s.hx; ++x) {
-    const int nx = x < 0 ? 0 : x >= s.ex ? 2 : 1, lx = x - (nx - 1) * s.ex;
-    for (int y = -R * s.hy; y < s.ey + R * s.hy; ++y) {
-      const int ny = y < 0 ? 0 : y >= s.ey ? 2 : 1, ly = y - (ny - 1) * s.ey;
-      if (kStar && nx != 1 && ny != 1) continue;
-      T* row = tile + ((x + R * s.hx) * (s.ey + 2 * R * s.hy) + y + R * s.hy) * (s.ez + 2 * R) + R;
-      const uint64_t first = f.offset + static_cast<uint64_t>((lx * s.ey + ly) * s.ez) * f.stride;
-      auto container = [&](int nz) {
-        const uint32_t n = (nx * 3 + ny) * 3 + nz;
-        return n == 13 ? e.container
-                       : neighbour_container(block, neighbours, coppice_loop.node, coppice_loop.tree, n);
-      };
-      copy_values(row, container(1) + first, f.stride, s.ez);
-      if (kStar && (nx != 1 || ny != 1)) continue;
-      copy_values(row - R, container(0) + first + static_cast<uint64_t>(s.ez - R) * f.stride, f.stride, R);
-      copy_values(row + s.ez, container(2) + first, f.stride, R);
-    }
-  }
+  auto column = [&]<int nx, int ny>() { fill_column<T, R, kStar, nx, ny>(block, e, neighbours, f, tile); };
+  column.template operator()<0, 0>(), column.template operator()<0, 1>(), column.template operator()<0, 2>();
+  column.template operator()<1, 0>(), column.template operator()<1, 1>(), column.template operator()<1, 2>();
+  column.template operator()<2, 0>(), column.template operator()<2, 1>(), column.template operator()<2, 2>();
 }
 
-// Per-leaf preparation of one handle: a tile for a read with reach, a private buffer for a blended write.
+// Per-leaf preparation of one handle: the tile of a read with reach.
 template <class H>
 COPPICE_INLINE void prepare_handle(LeafContext& context, const Element& e, uint32_t binding,
-                                   unsigned char*& tiles, unsigned char*& blend_next) {
-  const FieldBinding& f = coppice_fields[binding];
-  using T = typename H::Value;
+                                   unsigned char*& tiles) {
   if constexpr (H::kRole == Role::kRead) {
     if constexpr (H::kRadius > 0) {
+      using T = typename H::Value;
+      constexpr int r = H::kRadius;
       if ((coppice_loop.tiled >> binding & 1) == 0 || !coppice_has_private_tiles()) return;
       const LeafShape s = leaf_shape();
-      T* tile = reinterpret_cast<T*>(tiles);
-      fill_tile<T, H::kRadius, H::kStar>(context.block, e, context.neighbours, f, tile);
-      constexpr int r = H::kRadius;
-      context.read_base[binding] = reinterpret_cast<unsigned char*>(
-          tile + (r * s.hx * (s.ey + 2 * r * s.hy) + r * s.hy) * (s.ez + 2 * r) + r);
-      tiles += align_up(tile_bytes<T>(s, r), 64);
+      const TileRow row = tile_row(s.ez, r, sizeof(T));
+      T* tile =
+          reinterpret_cast<T*>(tiles) + (r * s.hx * (s.ey + 2 * r * s.hy) + r * s.hy) * row.pitch + row.lead;
+      fill_tile<T, r, H::kStar>(context.block, e, context.neighbours, coppice_fields[binding], tile);
+      context.read_base[binding] = reinterpret_cast<unsigned char*>(tile);
+      tiles += tile_bytes({s.ex, s.ey, s.ez}, s.hx, s.hy, r, sizeof(T));
     }
-  } else if constexpr (H::kRole == Role::kWrite) {
-    if (!blends()) return;
-    // Filled with what is there, since a kernel need not write every cell.
-    const LeafShape s = leaf_shape();
-    const int n = s.ex * s.ey * s.ez;
-    copy_values(reinterpret_cast<T*>(blend_next), e.container + f.offset, f.stride, n);
-    context.write_base[binding] = blend_next;
-    blend_next += align_up(static_cast<size_t>(n) * sizeof(T), 64);
   }
 }
 
-// Copies a private buffer's active cells into the leaf: computed everywhere, kept where the mask says so.
+// Mask bits [first, first + n) of a bitmasked container, n <= 8.
+COPPICE_INLINE uint32_t mask_bits(const unsigned char* container, uint32_t first, int n) {
+  const uint64_t* mask = reinterpret_cast<const uint64_t*>(container) + first / 64;
+  uint64_t bits = mask[0] >> (first & 63);
+  if ((first & 63) + static_cast<uint32_t>(n) > 64) bits |= mask[1] << (64 - (first & 63));
+  return static_cast<uint32_t>(bits) & ((1u << n) - 1);
+}
+COPPICE_INLINE bool row_is_empty(const unsigned char* container, uint32_t first, int n) {
+  uint32_t any = 0;
+  for (int z = 0; z < n; z += 8)
+    any |= mask_bits(container, first + static_cast<uint32_t>(z), n - z < 8 ? n - z : 8);
+  return any == 0;
+}
+
+// A blended write's private row, filled with what is there, since a kernel need not write every cell. Where it does,
+// LLVM sees that the copy is dead.
 template <class H>
-COPPICE_INLINE void blend_handle(const LeafContext& context, uint32_t binding) {
+COPPICE_INLINE void open_row(LeafContext& context, uint32_t binding, uint32_t first, int n,
+                             unsigned char*& rows) {
   if constexpr (H::kRole == Role::kWrite) {
     using T = typename H::Value;
-    const LeafShape s = leaf_shape();
     const FieldBinding& f = coppice_fields[binding];
-    const T* from = reinterpret_cast<const T*>(context.write_base[binding]);
-    const uint64_t* mask = reinterpret_cast<const uint64_t*>(context.container);
-    const int n = s.ex * s.ey * s.ez;
-    for (int word = 0; word * 64 < n; ++word) {
-      const uint64_t bits = mask[word];
-      if (bits == 0) continue;
-      const int end = n - word * 64 < 64 ? n - word * 64 : 64;
-      for (int row = 0; row < end; row += 8) {
-        const uint32_t active = static_cast<uint32_t>(bits >> row) & 255u;
-        if (active == 0) continue;
-        const int lanes = end - row < 8 ? end - row : 8;
+    copy_values(reinterpret_cast<T*>(rows),
+                context.container + f.offset + static_cast<uint64_t>(first) * f.stride, f.stride, n);
+    context.write_base[binding] = rows - first * sizeof(T);
+    rows += align_up(static_cast<size_t>(n) * sizeof(T), 64);
+  }
+}
+
+// Stores a private row's active cells: computed everywhere, kept where the mask says so.
+template <class H>
+COPPICE_INLINE void close_row(const LeafContext& context, uint32_t binding, uint32_t first, int n) {
+  if constexpr (H::kRole == Role::kWrite) {
+    using T = typename H::Value;
+    const FieldBinding& f = coppice_fields[binding];
+    const T* from = reinterpret_cast<const T*>(context.write_base[binding]) + first;
+    for (int z = 0; z < n; z += 8) {
+      const int lanes = n - z < 8 ? n - z : 8;
+      const uint32_t active = mask_bits(context.container, first + static_cast<uint32_t>(z), lanes);
 #pragma clang loop vectorize(assume_safety) vectorize_width(8) unroll(disable)
-        for (int lane = 0; lane < lanes; ++lane) {
-          T* to = reinterpret_cast<T*>(context.container + f.offset +
-                                       static_cast<uint64_t>(word * 64 + row + lane) * f.stride);
-          const T computed = from[word * 64 + row + lane], before = *to;
-          *to = (active & (1u << lane)) ? computed : before;
-        }
+      for (int lane = 0; lane < lanes; ++lane) {
+        T* to =
+            reinterpret_cast<T*>(context.container + f.offset +
+                                 static_cast<uint64_t>(first + static_cast<uint32_t>(z + lane)) * f.stride);
+        const T computed = from[z + lane], before = *to;
+        *to = (active & (1u << lane)) ? computed : before;
       }
     }
   }
