@@ -77,6 +77,7 @@ Hash128 specialization_key(const jit::SpecializeRequest& request) {
   hasher.update(request.file->bitcode).update(request.entry).update(jit::cpu_intrinsics_bitcode());
   for (const jit::ConstantGlobal& c : request.constants)
     hasher.update(c.name).update(uint64_t{c.bytes.size()}).update(c.bytes);
+  hasher.update(uint32_t{request.options.step}).update(uint32_t{request.options.checks});
   hasher.update(jit::host_target().cpu).update(jit::host_target().features).update(jit::llvm_version());
   return hasher.update(jit::kPipelineVersion).update(kLaunchBlockVersion).digest();
 }
@@ -109,7 +110,9 @@ void KernelStore::State::compile(const jit::SpecializeRequest& request, const Ha
   }
 }
 
-KernelStore::KernelStore(int threads) : state_(std::make_shared<State>(threads)) {}
+KernelStore::KernelStore(int threads) : state_(std::make_shared<State>(threads)) {
+  jit::codegen_options();  // a wrong COPPICE_DEBUG is refused here, not by the first kernel
+}
 KernelStore::~KernelStore() = default;
 
 AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {

@@ -18,8 +18,8 @@ using LoadedCodeRef = IntrusivePtr<jit::LoadedCode>;
 
 class KernelStore {
  public:
-  explicit KernelStore(int threads);
-  ~KernelStore();  // waits for compilations under way
+  explicit KernelStore(int threads);  // errors: kUsage, COPPICE_DEBUG is wrong
+  ~KernelStore();                     // waits for compilations under way
 
   // The compiled kernel, sooner or later; an error (kCompile) when LLVM refuses it.
   AsyncValueRef<LoadedCodeRef> get(jit::SpecializeRequest request);

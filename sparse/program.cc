@@ -179,6 +179,7 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b) 
   s.id = kernel_id(r);
   s.file = r.file;
   s.entry = fmt::format("coppice_kernel_{}", r.name);
+  s.options = jit::codegen_options();
   s.constants = {{"coppice_nodes", std::as_bytes(std::span(b.nodes))},
                  {"coppice_fields", std::as_bytes(std::span(b.fields))},
                  {"coppice_loop", std::as_bytes(std::span(&b.loop, 1))}};

@@ -202,7 +202,7 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
   std::string name = request.id;
   std::replace(name.begin(), name.end(), '.', '_');
   add_gpu_entry(*module, request.entry, name);
-  bake_constants(*module, request.constants, diagnostics);
+  bake_constants(*module, request, diagnostics);
   keep_only(*module, name);
   map_math(*module);
   if (!libdevice_path.empty()) link_libdevice(*module, libdevice_path, diagnostics);

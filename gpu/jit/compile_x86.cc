@@ -47,7 +47,7 @@ std::string compile_x86(const SpecializeRequest& request) {
   if (module->getFunction(request.entry) == nullptr) {
     diagnostics.fail("linking", fmt::format("no kernel {} in {}", request.entry, request.file->source_file));
   }
-  bake_constants(*module, request.constants, diagnostics);
+  bake_constants(*module, request, diagnostics);
   strip_target_attributes(*module);
   keep_only(*module, request.entry);
   for (llvm::Function& f : *module) {

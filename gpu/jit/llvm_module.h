@@ -29,8 +29,8 @@ std::unique_ptr<llvm::Module> parse_bitcode(std::span<const std::byte> bitcode, 
                                             const Diagnostics& diagnostics);
 void link_into(llvm::Module& into, std::unique_ptr<llvm::Module> from, bool only_needed,
                const Diagnostics& diagnostics);
-void bake_constants(llvm::Module& module, std::span<const ConstantGlobal> constants,
-                    const Diagnostics& diagnostics);
+// The request's constants and what its options say.
+void bake_constants(llvm::Module& module, const SpecializeRequest& request, const Diagnostics& diagnostics);
 // Removes what ties bitcode to the CPU that clang was told of, and what blocks inlining across modules.
 void strip_target_attributes(llvm::Module& module);
 void keep_only(llvm::Module& module, std::string_view entry);

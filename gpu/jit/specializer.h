@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpu/jit/bitcode.h"
+#include "gpu/jit/codegen_options.h"
 
 namespace coppice::jit {
 
@@ -27,6 +28,7 @@ struct SpecializeRequest {
   const KernelBitcode* file = nullptr;
   std::string entry;  // extern "C" function to keep
   std::vector<ConstantGlobal> constants;
+  CodegenOptions options;  // `checks` is baked as the kernel's `extern const uint32_t coppice_debug_checks`
 };
 
 // The machine this process runs on, as LLVM names it: part of every cache key.
@@ -38,7 +40,7 @@ const HostTarget& host_target();
 std::string_view llvm_version();
 
 // What makes compiled code different, beyond the request: bump with every change of the pipeline.
-inline constexpr int kPipelineVersion = 3;
+inline constexpr int kPipelineVersion = 4;
 
 // An x86-64 ELF object that defines `request.entry`.
 std::string compile_x86(const SpecializeRequest& request);

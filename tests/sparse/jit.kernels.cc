@@ -20,6 +20,9 @@ COPPICE_KERNEL(powers_of_ten, Item i, const double* in, double* out)
 { out[i.index] = pow(10.0, in[i.index]); }
 COPPICE_KERNEL(equal_rows, Item i, const unsigned char* a, const unsigned char* b, uint64_t n, int* out)
 { out[i.index] = memcmp(a + n * i.index, b + n * i.index, n) == 0; }
+extern "C" const uint32_t coppice_debug_checks;
+COPPICE_KERNEL(write_checks, Item i, uint32_t* out)
+{ out[i.index] = coppice_debug_checks; }
 extern "C" int coppice_test_missing_function(int);
 COPPICE_KERNEL(calls_what_nobody_defines, Item i, int* out)
 { out[i.index] = coppice_test_missing_function(1); }

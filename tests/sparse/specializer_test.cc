@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using jit::SpecializeRequest;
 
 SpecializeRequest request_for(const std::string& kernel) {
-  return {"jit." + kernel, &jit_kernels, "coppice_kernel_" + kernel, {}};
+  return {"jit." + kernel, &jit_kernels, "coppice_kernel_" + kernel, {}, {}};
 }
 
 bool is_mapped(const void* address) {
@@ -129,6 +129,20 @@ TEST(Specializer, SaysWhichFunctionAGpuLacks) {
 TEST(Specializer, CompilesTheSameBytesEveryTime) {
   EXPECT_EQ(jit::compile_x86(request_for("sine_and_cosine")),
             jit::compile_x86(request_for("sine_and_cosine")));
+}
+
+TEST(Specializer, BakesWhetherKernelsCheckThemselves) {
+  jit::CodeLoader loader;
+  for (bool checks : {false, true}) {
+    SpecializeRequest request = request_for("write_checks");
+    request.options.checks = checks;
+    auto code = loader.load(jit::compile_x86(request), request.entry, request.id);
+    uint32_t out = 9, *argument = &out;
+    LaunchBlock block{};
+    std::memcpy(block.arguments, &argument, sizeof argument);
+    code->entry()(&block, 0, 1);
+    EXPECT_EQ(out, checks ? 1u : 0u);
+  }
 }
 
 TEST(Specializer, ProvidesWhatTheCompilerCallsByItself) {
@@ -254,6 +268,11 @@ TEST_F(KernelStoreTest, KeysTellConstantsApart) {
   EXPECT_EQ(specialization_key(a).hex(), specialization_key(a).hex());
   EXPECT_NE(specialization_key(a).hex(), specialization_key(b).hex());
   EXPECT_NE(specialization_key(a).hex(), specialization_key(c).hex());
+  SpecializeRequest step = a, checks = a;
+  step.options.step = checks.options.checks = true;
+  EXPECT_NE(specialization_key(a).hex(), specialization_key(step).hex());
+  EXPECT_NE(specialization_key(a).hex(), specialization_key(checks).hex());
+  EXPECT_NE(specialization_key(step).hex(), specialization_key(checks).hex());
   EXPECT_NE(specialization_key(request_for("add_one")).hex(),
             specialization_key(request_for("write_index")).hex());
 }

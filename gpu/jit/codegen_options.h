@@ -1,0 +1,23 @@
+// How kernels are compiled for debugging: the environment variable COPPICE_DEBUG, as a value.
+//
+// Part of every specialization's key, so that debug code and fast code never mix in the kernel cache.
+#pragma once
+#include <string_view>
+
+namespace coppice::jit {
+
+struct CodegenOptions {
+  // For stepping in a debugger: no optimisation beyond inlining the runtime, line tables kept, code shown to debuggers.
+  bool step = false;
+  // For finding wrong indices and roles: kernels see `coppice_debug_checks` as 1 instead of 0.
+  bool checks = false;
+
+  bool operator==(const CodegenOptions&) const = default;
+};
+
+// A comma list of `step` and `checks`; `1` is both, "" and `0` are none. Errors: kUsage, for any other word.
+CodegenOptions parse_codegen_options(std::string_view words);
+// COPPICE_DEBUG, read when this is first called. Errors: as above.
+const CodegenOptions& codegen_options();
+
+}  // namespace coppice::jit
