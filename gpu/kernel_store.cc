@@ -19,7 +19,9 @@ std::span<const std::byte> cpu_intrinsics_bitcode();
 
 struct KernelStore::State {
   explicit State(int threads)
-      : cache(jit::KernelCache::default_folder()), start(std::chrono::steady_clock::now()) {
+      : cache(jit::KernelCache::default_folder()),
+        loader(jit::codegen_options().step),
+        start(std::chrono::steady_clock::now()) {
     for (int i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
   }
   ~State() {
@@ -110,9 +112,7 @@ void KernelStore::State::compile(const jit::SpecializeRequest& request, const Ha
   }
 }
 
-KernelStore::KernelStore(int threads) : state_(std::make_shared<State>(threads)) {
-  jit::codegen_options();  // a wrong COPPICE_DEBUG is refused here, not by the first kernel
-}
+KernelStore::KernelStore(int threads) : state_(std::make_shared<State>(threads)) {}
 KernelStore::~KernelStore() = default;
 
 AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {

@@ -36,6 +36,7 @@ build  libopenvdb-dev          writes .vdb volumes
 build  libboost-iostreams-dev  libopenvdb-dev needs it and does not say so
 test   libgtest-dev            test framework
 test   libgmock-dev            test framework
+test   gdb                     steps through kernels
 test   python3                 checks the style rules
 bench  libbenchmark-dev        benchmark framework
 format clang-format-14         formats the sources

@@ -2,7 +2,9 @@
 #include "gpu/jit/code_loader.h"
 
 #include <fmt/format.h>
+#include <llvm/ExecutionEngine/Orc/DebugObjectManagerPlugin.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/ExecutionEngine/Orc/TargetProcess/JITLoaderGDB.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <math.h>  // not <cmath>: sincos and exp10 are no standard functions
 #include <strings.h>
@@ -11,6 +13,7 @@
 #include <cstring>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "gpu/jit/llvm_module.h"
@@ -22,6 +25,7 @@ namespace orc = llvm::orc;
 struct CodeSession {
   std::unique_ptr<orc::LLJIT> jit;
   orc::JITDylib* library = nullptr;  // absolute symbols that kernels may call
+  bool for_debugger = false;
   std::atomic<uint64_t> next{0};
   std::mutex mutex;
   std::string words;  // what ORC reported since it was last asked; guarded by mutex
@@ -87,16 +91,33 @@ void add_library_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
   llvm::cantFail(library.define(orc::absoluteSymbols(std::move(symbols))));
 }
 
+// The registration function's address is taken here, not looked up by name as LLVM's own helper does: a program with a
+// static LLVM exports no names.
+void show_to_debuggers(const std::shared_ptr<CodeSession>& session) {
+  auto& layer = static_cast<orc::ObjectLinkingLayer&>(session->jit->getObjLinkingLayer());
+  orc::ExecutionSession& execution = session->jit->getExecutionSession();
+  layer.addPlugin(std::make_unique<orc::DebugObjectManagerPlugin>(
+      execution,
+      std::make_unique<orc::EPCDebugObjectRegistrar>(
+          execution, orc::ExecutorAddr::fromPtr(&llvm_orc_registerJITLoaderGDBAllocAction)),
+      true, true));
+  session->for_debugger = true;
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::shared_ptr<CodeSession>>;  // never destroyed, as what it holds
+  const std::lock_guard lock(mutex);
+  kept.push_back(session);
+}
+
 }  // namespace
 
 LoadedCode::LoadedCode() : tracker_(std::make_unique<Tracker>()) {}
 LoadedCode::~LoadedCode() {
-  if (tracker_->code == nullptr) return;
+  if (tracker_->code == nullptr || tracker_->session->for_debugger) return;
   // Nothing can be done about a failure here, and none is possible for a library of our own session.
   llvm::consumeError(tracker_->session->jit->getExecutionSession().removeJITDylib(*tracker_->code));
 }
 
-CodeLoader::CodeLoader() : session_(std::make_shared<CodeSession>()) {
+CodeLoader::CodeLoader(bool for_debugger) : session_(std::make_shared<CodeSession>()) {
   initialize_llvm();
   // In place: the default would start a thread for every step of linking.
   orc::LLJITBuilder builder;
@@ -109,6 +130,7 @@ CodeLoader::CodeLoader() : session_(std::make_shared<CodeSession>()) {
     const std::lock_guard lock(session->mutex);
     session->words += llvm::toString(std::move(error)) + "; ";
   });
+  if (for_debugger) show_to_debuggers(session_);
   session_->library = &session_->jit->getExecutionSession().createBareJITDylib("coppice.library");
   add_library_symbols(*session_->jit, *session_->library);
 }

@@ -120,6 +120,14 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   auto* body = llvm::BasicBlock::Create(context, "body", f);
   auto* done = llvm::BasicBlock::Create(context, "done", f);
   llvm::IRBuilder<> b(start);
+  // Code without a place would drop the places of what is inlined into it.
+  if (llvm::DISubprogram* kernel = module.getFunction(entry)->getSubprogram()) {
+    f->setSubprogram(llvm::DISubprogram::getDistinct(
+        context, kernel->getScope(), name, name, kernel->getFile(), kernel->getLine(), kernel->getType(),
+        kernel->getScopeLine(), nullptr, 0, 0, llvm::DINode::FlagZero, llvm::DISubprogram::SPFlagDefinition,
+        kernel->getUnit()));
+    b.SetCurrentDebugLocation(llvm::DILocation::get(context, kernel->getLine(), 0, f->getSubprogram()));
+  }
   auto sreg = [&](llvm::Intrinsic::ID id) { return b.CreateZExt(b.CreateIntrinsic(i32, id, {}), i64); };
   auto member = [&](uint64_t offset) {
     return b.CreateConstInBoundsGEP1_64(llvm::Type::getInt8Ty(context), f->getArg(0), offset);
@@ -191,7 +199,7 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
   module->setTargetTriple(kTriple);
   module->setDataLayout(machine->createDataLayout());
   strip_target_attributes(*module);
-  llvm::StripDebugInfo(*module);  // or the text says "debug", and ptxas optimises less
+  keep_line_directives(*module);
   auto intrinsics = parse_bitcode(nvptx_intrinsics_bitcode(), context, diagnostics);
   strip_target_attributes(*intrinsics);
   llvm::StripDebugInfo(*intrinsics);

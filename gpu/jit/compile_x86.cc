@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
@@ -11,15 +12,24 @@
 namespace coppice::jit {
 namespace {
 
-std::unique_ptr<llvm::TargetMachine> host_machine(const Diagnostics& diagnostics) {
+std::unique_ptr<llvm::TargetMachine> host_machine(const CodegenOptions& options,
+                                                  const Diagnostics& diagnostics) {
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!builder) diagnostics.fail("detecting the CPU", llvm::toString(builder.takeError()));
-  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+  builder->setCodeGenOptLevel(options.step ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Aggressive);
   builder->setRelocationModel(llvm::Reloc::PIC_);
   builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Fast;
   auto machine = builder->createTargetMachine();
   if (!machine) diagnostics.fail("creating the target", llvm::toString(machine.takeError()));
   return std::move(*machine);
+}
+
+// A debugger that steps into an intrinsic shows nothing of use: it becomes part of the line that calls it.
+void inline_always(llvm::Module& intrinsics) {
+  llvm::StripDebugInfo(intrinsics);
+  for (llvm::Function& f : intrinsics) {
+    if (!f.isDeclaration()) f.addFnAttr(llvm::Attribute::AlwaysInline);
+  }
 }
 
 }  // namespace
@@ -39,11 +49,13 @@ std::string compile_x86(const SpecializeRequest& request) {
   initialize_llvm();
   llvm::LLVMContext context;
   Diagnostics diagnostics(context, request.id);
-  auto machine = host_machine(diagnostics);
+  auto machine = host_machine(request.options, diagnostics);
   auto module = parse_bitcode(request.file->bitcode, context, diagnostics);
   module->setTargetTriple(machine->getTargetTriple().str());
   module->setDataLayout(machine->createDataLayout());
-  link_into(*module, parse_bitcode(cpu_intrinsics_bitcode(), context, diagnostics), true, diagnostics);
+  auto intrinsics = parse_bitcode(cpu_intrinsics_bitcode(), context, diagnostics);
+  if (request.options.step) inline_always(*intrinsics);
+  link_into(*module, std::move(intrinsics), true, diagnostics);
   if (module->getFunction(request.entry) == nullptr) {
     diagnostics.fail("linking", fmt::format("no kernel {} in {}", request.entry, request.file->source_file));
   }
@@ -54,9 +66,13 @@ std::string compile_x86(const SpecializeRequest& request) {
     if (f.isDeclaration()) continue;
     f.addFnAttr("target-cpu", machine->getTargetCPU());
     f.addFnAttr("target-features", machine->getTargetFeatureString());
+    if (request.options.step) f.addFnAttr("frame-pointer", "all");
   }
   dump_module(request.id, "in.ll", *module);
-  optimize_o3(*module, *machine);
+  if (request.options.step)
+    simplify_for_stepping(*module, *machine);
+  else
+    optimize_o3(*module, *machine);
   std::string broken;
   llvm::raw_string_ostream broken_out(broken);
   if (llvm::verifyModule(*module, &broken_out)) diagnostics.fail("optimising", broken_out.str());

@@ -2,7 +2,6 @@
 #include "gpu/jit/llvm_module.h"
 
 #include <fmt/format.h>
-#include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DiagnosticInfo.h>
@@ -161,25 +160,6 @@ void keep_only(llvm::Module& module, std::string_view entry) {
   llvm::ModulePassManager passes;
   passes.addPass(llvm::GlobalDCEPass());
   passes.run(module, analyses);
-}
-
-void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = true;
-  tuning.SLPVectorization = true;
-  llvm::PassBuilder builder(&machine, tuning);  // registers the target's own passes too (NVVMReflect)
-  llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
-  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
 void dump_text(const std::string& id, std::string_view suffix, const std::string& text) {

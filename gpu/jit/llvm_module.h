@@ -34,7 +34,15 @@ void bake_constants(llvm::Module& module, const SpecializeRequest& request, cons
 // Removes what ties bitcode to the CPU that clang was told of, and what blocks inlining across modules.
 void strip_target_attributes(llvm::Module& module);
 void keep_only(llvm::Module& module, std::string_view entry);
+// LLVM's O3 pipeline.
 void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine);
+// No more than makes code bearable in a debugger: calls of the runtime inlined, constants folded, every line kept.
+void simplify_for_stepping(llvm::Module& module, llvm::TargetMachine& machine);
+// A `nop` on every line of the kernel file that calls what is inlined: without an instruction of its own a line cannot
+// be stopped at. To be done last.
+void give_calls_code(llvm::Module& module);
+// Reduces line tables to what becomes PTX's .loc and .file. More makes the text say "debug", and ptxas optimise less.
+void keep_line_directives(llvm::Module& module);
 // The target's device intrinsics (gpu/device/*.device.cc).
 std::span<const std::byte> cpu_intrinsics_bitcode();
 std::span<const std::byte> nvptx_intrinsics_bitcode();

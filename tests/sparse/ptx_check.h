@@ -60,12 +60,14 @@ struct Usage {
   int stack_bytes = 0;
   std::string error;  // ptxas' words when it refuses the text
 };
-inline Usage assemble(const std::string& ptxas, const std::string& ptx, int sm) {
+inline Usage assemble(const std::string& ptxas, const std::string& ptx, int sm,
+                      const std::string& flags = "") {
   std::string folder = (std::filesystem::temp_directory_path() / "coppice_ptx_XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return {0, 0, 0, "no temporary folder"};
   std::ofstream(folder + "/kernel.ptx") << ptx;
-  const std::string command = fmt::format(
-      "'{0}' -arch=sm_{1} -v '{2}/kernel.ptx' -o '{2}/kernel.cubin' >'{2}/words' 2>&1", ptxas, sm, folder);
+  const std::string command =
+      fmt::format("'{0}' -arch=sm_{1} -v {3} '{2}/kernel.ptx' -o '{2}/kernel.cubin' >'{2}/words' 2>&1", ptxas,
+                  sm, folder, flags);
   const int status = std::system(command.c_str());
   std::stringstream words;
   words << std::ifstream(folder + "/words").rdbuf();

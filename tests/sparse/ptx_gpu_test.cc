@@ -12,6 +12,17 @@
 namespace coppice {
 namespace {
 
+int line_of(const std::string& words) {
+  std::ifstream in(std::string(heat_kernels.source_file));
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line.find(words) != std::string::npos) return number;
+  }
+  ADD_FAILURE() << "'" << words << "' is not in " << heat_kernels.source_file;
+  return 0;
+}
+
 class Ptx : public testing::Test {
  protected:
   // A case of a launch, all of whose arguments are copied.
@@ -120,6 +131,29 @@ TEST_F(Ptx, CellLoopsUseNoLocalMemory) {
     const std::string text = text_of(kernel, 80);
     EXPECT_EQ(text.find(".local"), std::string::npos) << kernel;
   }
+}
+
+// Profilers and error reports name lines; more than that would make ptxas optimise less.
+TEST_F(Ptx, NamesTheLinesOfTheKernelFile) {
+  add_tests();
+  for (int sm : {75, 90}) {
+    const std::string text = text_of("heat.diffuse", sm);
+    std::smatch file;
+    ASSERT_TRUE(
+        std::regex_search(text, file, std::regex("\\.file\\s+([0-9]+) \"[^\"]*heat\\.kernels\\.cc\"")))
+        << text;
+    const int body = line_of("heat.next[cell] = heat.now[cell] + k * laplacian");
+    EXPECT_NE(text.find(fmt::format("\t.loc\t{} {} ", file[1].str(), body)), std::string::npos) << body;
+    EXPECT_NE(text.find(fmt::format(".target sm_{}\n", sm)), std::string::npos) << "the target says more";
+    EXPECT_EQ(text.find(".debug_info"), std::string::npos) << "no tables, only directives";
+    if (ptx_check::ptxas_path().empty()) continue;
+    const auto plain = ptx_check::assemble(ptx_check::ptxas_path(), text, sm, "-O3");
+    const auto lines = ptx_check::assemble(ptx_check::ptxas_path(), text, sm, "-O3 -lineinfo");
+    EXPECT_EQ(lines.error, "");
+    EXPECT_EQ(lines.registers, plain.registers);
+  }
+  if (ptx_check::ptxas_path().empty())
+    GTEST_SKIP() << "no ptxas on PATH or in $CUDA_HOME/bin: the PTX was written, but not assembled";
 }
 
 TEST_F(Ptx, MathNeedsLibdevice) {

@@ -1,0 +1,63 @@
+// The passes that kernels go through (see llvm_module.h).
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/Scalar/SCCP.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include "gpu/jit/llvm_module.h"
+
+namespace coppice::jit {
+namespace {
+
+llvm::PipelineTuningOptions vectorising() {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = true;
+  return tuning;
+}
+
+// LLVM's pass builder with all analyses registered.
+struct Pipeline {
+  Pipeline(llvm::Module& module, llvm::TargetMachine& machine)
+      : builder(&machine, vectorising()),  // registers the target's own passes too (NVVMReflect)
+        library(llvm::Triple(module.getTargetTriple())) {
+    functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(sccs);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, sccs, modules);
+  }
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder;
+  llvm::TargetLibraryInfoImpl library;
+};
+
+}  // namespace
+
+void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine) {
+  Pipeline pipeline(module, machine);
+  pipeline.builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, pipeline.modules);
+}
+
+void simplify_for_stepping(llvm::Module& module, llvm::TargetMachine& machine) {
+  Pipeline pipeline(module, machine);
+  llvm::FunctionPassManager functions;
+  functions.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+  functions.addPass(llvm::SCCPPass());  // reads the baked layout
+  functions.addPass(llvm::SimplifyCFGPass());
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::AlwaysInlinerPass());
+  passes.addPass(llvm::GlobalDCEPass());
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(functions)));
+  passes.run(module, pipeline.modules);
+  give_calls_code(module);
+}
+
+}  // namespace coppice::jit
