@@ -20,30 +20,42 @@
 
 namespace coppice {
 
-inline constexpr uint32_t kLaunchBlockVersion = 3;
+inline constexpr uint32_t kLaunchBlockVersion = 4;
 inline constexpr int kMaxTreesPerKernel = 8;
 inline constexpr int kLaunchArgumentBytes = 384;
+inline constexpr int kSinkBytes = 1024;  // a refused access of a larger value or item goes to the first one
 
-// What went wrong on the device; the first one in a launch sticks (DeviceContext::status).
+// What went wrong on the device; the first one in a launch sticks (DeviceContext::status). Those marked (checks) are
+// found only with COPPICE_DEBUG=checks.
 enum class DeviceStatus : uint32_t {
   kOk = 0,
-  kOutOfCells = 1,     // an allocator has no free cell: detail = allocator, argument = tree slot
-  kOutsideDomain = 2,  // a Grow or Accumulate at a coordinate no cell can ever have
-  kInactiveCell = 3,   // an Accumulate into a cell that is not active
-  kStop = 4,           // the kernel asked that later launches be skipped
+  kOutOfCells = 1,  // an allocator has no free cell: status_detail is the allocator
+  kOutsideDomain =
+      2,  // a Grow or Accumulate at a coordinate no cell can ever have; a Read or deactivation (checks)
+  kInactiveCell = 3,     // an Accumulate into a cell that is not active
+  kStop = 4,             // the kernel asked that later launches be skipped
+  kOutOfReach = 5,       // (checks) a Read further from its cell than it declares: coordinate and offset
+  kBlockOutOfReach = 6,  // (checks) neighbour_data() of a block that is not a neighbour: origin and offset
+  kOutOfValues = 7,      // (checks) an index past a block's values: {index, values}
+  kOutOfView = 8,  // (checks) an index past a View's items: {index, items}; status_detail is the argument
+  kNotBeside = 9,  // data() of a field that is neither on the node looped over nor beside it
+  kNoNeighbourTable = 10,  // neighbour_data() on a node that is not right below a pointer node
+  kNotContiguous = 11,     // data() of values that do not lie side by side
 };
 
 // Shared by all launches on a device; kernels add to it, the host reads it between launches.
 struct DeviceContext {
-  uint32_t status;         // DeviceStatus, first writer wins
-  uint32_t status_tree;    // tree slot in the launch that failed
-  uint32_t status_detail;  // allocator or binding number
-  uint32_t reserved0;
-  int64_t status_coord[4];  // cell coordinate that failed
+  uint32_t status;           // DeviceStatus, first writer wins
+  uint32_t status_tree;      // tree slot in the launch that failed
+  uint32_t status_detail;    // binding number, unless the status says otherwise
+  int32_t status_offset[3];  // (x, y, z) from the coordinate
+  int64_t status_coord[3];   // coordinate (x, y, z), or {index, extent}
   uint64_t random_seed;
-  uint64_t missed_writes;  // writes that found no cell
+  uint64_t missed_writes;                      // writes that found no cell
+  alignas(64) unsigned char sink[kSinkBytes];  // where a refused access reads zeros, or writes
 };
-static_assert(sizeof(DeviceContext) == 64);
+static_assert(offsetof(DeviceContext, status_coord) == 24 && offsetof(DeviceContext, sink) == 64);
+static_assert(sizeof(DeviceContext) == 64 + kSinkBytes);
 
 struct LaunchBlock {
   uint32_t version;

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "gpu/kernel_store.h"
+#include "sparse/launch_errors.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -23,7 +24,6 @@ using device::NodeLayout;
 namespace {
 
 TreeStorage* tree_of(const FieldId& id) { return static_cast<TreeStorage*>(id.tree); }
-constexpr uint32_t kNoField = ~0u;  // a Topology handle: a node without a value
 
 std::string kernel_id(const LaunchRequest& r) { return fmt::format("{}.{}", r.file->name, r.name); }
 [[noreturn]] void refuse(const LaunchRequest& r, const std::string& why) {
@@ -59,13 +59,6 @@ struct Binding {
     return static_cast<uint32_t>(node_keys.size() - 1);
   }
 };
-
-std::string field_name(const HandleUse& h) {
-  TreeStorage* tree = tree_of(h.id);
-  return h.id.field == kNoField
-             ? tree->path(h.id.node)
-             : fmt::format("'{}' on {}", tree->field(h.id.field).name, tree->path(h.id.node));
-}
 
 void check_roles(const LaunchRequest& r) {
   TreeStorage* loop_tree = r.loop.tree.get();
@@ -108,15 +101,16 @@ void check_roles(const LaunchRequest& r) {
   }
 }
 
-// Which reads get tiles and whether rows are blended: both need the private storage to suffice.
-void choose_tiles(const LaunchRequest& r, Binding& b) {
+// Which reads get tiles and whether rows are blended: both need the private storage to suffice. What blending computes
+// of inactive cells is dropped, but a check could not drop its complaints.
+void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
   TreeStorage& tree = *r.loop.tree;
   const NodeDescription& n = tree.node(r.loop.node);
   const std::array<uint32_t, 3>& e = n.extent;
   // A pointer node's values are in its cells, not in rows of its container.
   const bool table = tree.has_neighbour_table(r.loop.node) && n.kind != NodeKind::kPointer;
   uint64_t tile_bytes = 0, row_bytes = 0;
-  bool blend = n.kind == NodeKind::kBitmasked && !r.active_only;
+  bool blend = n.kind == NodeKind::kBitmasked && !r.active_only && !checks;
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     const HandleUse& h = r.handles[i];
     if (h.role == Role::kWrite)
@@ -141,7 +135,39 @@ void choose_tiles(const LaunchRequest& r, Binding& b) {
   b.loop.blend = blend && row_bytes > 0 && row_bytes <= device::kRowBytes;
 }
 
-Binding bind(const LaunchRequest& r) {
+// What of a block's values a kernel can have by pointer.
+uint32_t block_access(const LaunchRequest& r, const HandleUse& h) {
+  TreeStorage* tree = tree_of(h.id);
+  const NodeDescription& n = tree->node(h.id.node);
+  uint32_t access = 0;
+  if (tree == r.loop.tree.get() && n.parent == tree->node(r.loop.node).parent) access |= device::kBlockData;
+  if (tree->has_neighbour_table(h.id.node)) access |= device::kNeighbourData;
+  if (n.kind != NodeKind::kPointer && tree->field(h.id.field).stride == h.value_bytes)
+    access |= device::kContiguous;
+  return access;
+}
+
+FieldBinding bind_field(const LaunchRequest& r, const HandleUse& h) {
+  TreeStorage* tree = tree_of(h.id);
+  const FieldDescription& d = tree->field(h.id.field);
+  if (d.bytes != h.value_bytes)
+    refuse(r, fmt::format("field {} has values of {} bytes, the handle's have {}", field_name(h), d.bytes,
+                          h.value_bytes));
+  FieldBinding f{};
+  f.offset = d.offset, f.stride = d.stride, f.value_bytes = h.value_bytes;
+  f.num_values = static_cast<uint32_t>(tree->node(h.id.node).num_cells);
+  f.access = block_access(r, h);
+  const bool own = h.role == Role::kWrite || h.role == Role::kUpdate;
+  if (r.place == LaunchRequest::Place::kBlock && own && !(f.access & device::kContiguous))
+    refuse(r,
+           fmt::format(
+               "it writes field {} by data(), which needs values side by side, not those of a pointer node "
+               "or an array of structs",
+               field_name(h)));
+  return f;
+}
+
+Binding bind(const LaunchRequest& r, bool checks) {
   Binding b;
   if (r.loop.tree) {
     r.loop.tree->freeze();
@@ -153,33 +179,27 @@ Binding bind(const LaunchRequest& r) {
     TreeStorage* tree = tree_of(h.id);
     if (tree == nullptr) refuse(r, fmt::format("handle {} names no field", i + 1));
     tree->freeze();
-    FieldBinding f{};
+    FieldBinding f = h.id.field == kNoField ? FieldBinding{} : bind_field(r, h);
     f.tree = b.tree_slot(r, tree);
     f.node = b.node_slot(r, tree, h.id.node);
-    if (h.id.field != kNoField) {
-      const FieldDescription& d = tree->field(h.id.field);
-      if (d.bytes != h.value_bytes)
-        refuse(r, fmt::format("field {} has values of {} bytes, the handle's have {}", field_name(h), d.bytes,
-                              h.value_bytes));
-      f.offset = d.offset, f.stride = d.stride, f.value_bytes = h.value_bytes;
-    }
     b.fields.push_back(f);
     if (h.role == Role::kGrow) b.grows[f.tree] = true;
     if (h.role == Role::kAccumulate || h.role == Role::kUpdate) b.repeatable = false;
   }
   check_roles(r);
-  if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b);
+  if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b, checks);
   if (r.place == LaunchRequest::Place::kBlock)
     b.needs_neighbours = r.loop.tree->has_neighbour_table(r.loop.node);
   return b;
 }
 
-jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b) {
+jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
+                                      const jit::CodegenOptions& options) {
   jit::SpecializeRequest s;
   s.id = kernel_id(r);
   s.file = r.file;
   s.entry = fmt::format("coppice_kernel_{}", r.name);
-  s.options = jit::codegen_options();
+  s.options = options;
   s.constants = {{"coppice_nodes", std::as_bytes(std::span(b.nodes))},
                  {"coppice_fields", std::as_bytes(std::span(b.fields))},
                  {"coppice_loop", std::as_bytes(std::span(&b.loop, 1))}};
@@ -189,6 +209,8 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b) 
 // What stays the same from launch to launch of one specialization.
 struct Prepared {
   std::string name;
+  std::vector<HandleUse> handles;
+  std::string loop_path;  // of the node looped over
   Binding binding;
   std::vector<std::weak_ptr<const void>> lives;  // of the binding's trees
   AsyncValueRef<LoadedCodeRef> code;
@@ -236,11 +258,12 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
 }
 
 // Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
-bool finish(const Binding& b, std::string_view kernel) {
+bool finish(const Prepared& p, DeviceContext& context) {
+  const Binding& b = p.binding;
   bool again = false;
   try {
-    for (size_t t = 0; t < b.trees.size(); ++t)
-      again |= b.trees[t]->resolve_status(b.repeatable, kernel, static_cast<uint32_t>(t));
+    throw_kernel_error(context, p.name, p.handles, p.loop_path);
+    for (TreeStorage* tree : b.trees) again |= tree->resolve_shortage(b.repeatable, p.name);
   } catch (...) {
     for (TreeStorage* tree : b.trees) tree->settle();
     throw;
@@ -255,6 +278,7 @@ bool finish(const Binding& b, std::string_view kernel) {
 
 struct Program::State {
   IntrusivePtr<Device> device;
+  jit::CodegenOptions options;
   std::unordered_map<LaunchKey, std::shared_ptr<Prepared>, LaunchKeyHash> prepared;
   size_t prune_at = 256;
 
@@ -269,8 +293,10 @@ struct Program::State {
   }
 };
 
-Program::Program(IntrusivePtr<Device> device) : state_(std::make_unique<State>()) {
+Program::Program(IntrusivePtr<Device> device, const jit::CodegenOptions& options)
+    : state_(std::make_unique<State>()) {
   state_->device = std::move(device);
+  state_->options = options;
 }
 Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
@@ -283,8 +309,10 @@ Launch Program::prepare(const LaunchRequest& r) {
     try {
       auto p = std::make_shared<Prepared>();
       p->name = kernel_id(r);
-      p->binding = bind(r);
-      p->code = state_->device->kernels().get(specialization(r, p->binding));
+      p->handles.assign(r.handles, r.handles + r.num_handles);
+      if (r.loop.tree) p->loop_path = r.loop.tree->path(r.loop.node);
+      p->binding = bind(r, state_->options.checks);
+      p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
       p->block.version = kLaunchBlockVersion;
       p->block.size_bytes = sizeof(LaunchBlock);
       for (size_t t = 0; t < p->binding.trees.size(); ++t) {
@@ -310,14 +338,19 @@ Launch Program::prepare(const LaunchRequest& r) {
   const bool accumulates = std::any_of(r.handles, r.handles + r.num_handles,
                                        [](const HandleUse& h) { return h.role == Role::kAccumulate; });
   if (p.may_change_topology || accumulates) {
-    launch.finish = [shared](LaunchBlock&) { return finish(shared->binding, shared->name); };
+    launch.finish = [shared](LaunchBlock& block) { return finish(*shared, *block.context); };
+  } else if (state_->options.checks || r.place == LaunchRequest::Place::kBlock) {
+    launch.finish = [shared](LaunchBlock& block) {
+      throw_kernel_error(*block.context, shared->name, shared->handles, shared->loop_path);
+      return false;
+    };
   }
   return launch;
 }
 
 std::string Program::ptx_of(const LaunchRequest& r, jit::PtxTarget target, const std::string& libdevice) {
-  const Binding b = bind(r);
-  return jit::compile_ptx(specialization(r, b), target, libdevice);
+  const Binding b = bind(r, state_->options.checks);
+  return jit::compile_ptx(specialization(r, b, state_->options), target, libdevice);
 }
 
 }  // namespace coppice

@@ -41,6 +41,7 @@ struct HandleUse {
   Role role;
   int radius;
   uint32_t value_bytes;
+  bool star;  // of a reach
 };
 
 // A launch with its types gone.
@@ -95,8 +96,9 @@ void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) 
   if constexpr (device::is_handle_argument<Parameter>) {
     device::for_each_handle(value, [&]<class H>(const H& h) {
       int radius = 0;
-      if constexpr (requires { H::kRadius; }) radius = H::kRadius;
-      request.handles[request.num_handles++] = {h.id, H::kRole, radius, sizeof(typename H::Value)};
+      bool star = false;
+      if constexpr (requires { H::kRadius; }) radius = H::kRadius, star = H::kStar;
+      request.handles[request.num_handles++] = {h.id, H::kRole, radius, sizeof(typename H::Value), star};
     });
   } else {
     at = device::align_up(at, alignof(Parameter));
@@ -140,7 +142,8 @@ LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop
 
 class Program {
  public:
-  explicit Program(IntrusivePtr<Device> device);
+  // How its kernels are compiled is COPPICE_DEBUG's choice unless told here.
+  explicit Program(IntrusivePtr<Device> device, const jit::CodegenOptions& options = jit::codegen_options());
   ~Program();
   Program(Program&&) noexcept;
 

@@ -17,7 +17,6 @@ namespace coppice {
 
 using device::AllocatorState;
 using device::Element;
-using device::kMaxDims;
 using device::NodeKind;
 using device::TreeState;
 
@@ -51,6 +50,8 @@ void TreeStorage::allocate_memory() {
   Device& d = *device_;
   uint64_t largest = 64;
   for (const NodeDescription& n : nodes_) largest = std::max(largest, n.container_bytes);
+  // A refused data() reads its zeros as if they lay side by side.
+  for (const FieldDescription& f : fields_) largest = std::max(largest, f.bytes * nodes_[f.node].num_cells);
   ambient_ = d.reserve(largest, largest);
   // A root of dense nodes alone is written everywhere, any other where the simulation is.
   const bool is_dense = std::all_of(nodes_.begin() + 1, nodes_.end(), [](const NodeDescription& n) {
@@ -193,17 +194,13 @@ ElementList& TreeStorage::update_list(uint32_t node, bool with_neighbours) {
   return list;
 }
 
-bool TreeStorage::resolve_status(bool repeatable, std::string_view kernel, uint32_t tree_slot) {
-  DeviceContext& context = device_->context();
-  const auto status = static_cast<DeviceStatus>(context.status);
-  if ((status == DeviceStatus::kOutsideDomain || status == DeviceStatus::kInactiveCell) &&
-      context.status_tree == tree_slot)
-    throw_status(kernel);
+bool TreeStorage::resolve_shortage(bool repeatable, std::string_view kernel) {
   // Shortages count, not the status: that names one tree, and several may be short.
   bool is_short = false;
   for (uint32_t i = 0; i < allocators_.size(); ++i) is_short |= state()->allocators[i].shortage != 0;
   if (!is_short) return false;
-  if (status == DeviceStatus::kOutOfCells) context.status = 0;
+  DeviceContext& context = device_->context();
+  if (context.status == static_cast<uint32_t>(DeviceStatus::kOutOfCells)) context.status = 0;
   grow_short_allocators(repeatable, kernel);
   return true;
 }
@@ -236,21 +233,6 @@ void TreeStorage::grow_short_allocators(bool repeatable, std::string_view kernel
     grow_allocator(i, cells);
     log_debug("{} grows to {} cells", path(allocators_[i].node), cells - 1);
   }
-}
-
-void TreeStorage::throw_status(std::string_view kernel) {
-  DeviceContext& context = device_->context();
-  const auto status = static_cast<DeviceStatus>(std::exchange(context.status, 0));
-  std::string at;
-  for (uint32_t axis = 0; axis < dims(); ++axis)
-    at += fmt::format("{}{}", axis > 0 ? ", " : "", context.status_coord[kMaxDims - dims() + axis]);
-  throw Error(ErrorCode::kOutOfRange,
-              status == DeviceStatus::kOutsideDomain
-                  ? fmt::format("kernel {}: coordinate ({}) is outside the domain of tree '{}'", kernel, at,
-                                options_.name)
-                  : fmt::format("kernel {}: accumulated into the inactive cell ({}) of tree '{}'; activate "
-                                "it in a launch before",
-                                kernel, at, options_.name));
 }
 
 void TreeStorage::settle() {

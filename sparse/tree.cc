@@ -11,8 +11,6 @@
 namespace coppice {
 namespace {
 
-constexpr uint32_t kNoField = ~0u;
-
 // Coordinates as kernels take them: tree axes filled in from the right.
 std::shared_ptr<std::vector<int32_t>> flatten(const std::vector<std::array<int32_t, 3>>& coords,
                                               uint32_t dims) {

@@ -14,6 +14,8 @@
 
 namespace coppice {
 
+inline constexpr uint32_t kNoField = ~0u;  // of a Topology handle: a node without a value
+
 struct NodeDescription {
   device::NodeKind kind = device::NodeKind::kDense;
   uint32_t parent = 0;
@@ -86,10 +88,10 @@ class TreeStorage : public RefCounted {
   // ---- in stream order
   // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology change.
   ElementList& update_list(uint32_t node, bool with_neighbours);
-  // After a launch that could change topology. First, for every tree of the launch: what went wrong on the device. True:
-  // it ran out of cells, the allocators have grown, and the launch is to be repeated.
-  // Errors: kOutOfMemory when it may not grow further or must not be repeated, kOutOfRange for a bad coordinate.
-  bool resolve_status(bool repeatable, std::string_view kernel, uint32_t tree_slot);
+  // After a launch that could change topology. First, for every tree of the launch: did it run out of cells? True: the
+  // allocators have grown, and the launch is to be repeated.
+  // Errors: kOutOfMemory when it may not grow further or must not be repeated.
+  bool resolve_shortage(bool repeatable, std::string_view kernel);
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
   void settle();
   void recycle_below(uint32_t node);
@@ -106,7 +108,6 @@ class TreeStorage : public RefCounted {
   void allocate_memory();
   void grow_allocator(uint32_t allocator, uint64_t cells);
   void grow_short_allocators(bool repeatable, std::string_view kernel);
-  [[noreturn]] void throw_status(std::string_view kernel);
   void collect();
   void collect_allocator(uint32_t allocator);
   std::vector<uint32_t> path_nodes(uint32_t node) const;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sparse/device/handles.h"
+#include "sparse/device/view.h"
 
 namespace coppice::device {
 

@@ -13,9 +13,11 @@ struct ArgumentReader {
   const LaunchBlock* block;
   size_t at = 0;
   uint32_t binding = 0;
+  uint32_t argument = 0;
 
   template <class T>
   COPPICE_INLINE T next() {
+    ++argument;
     if constexpr (is_handle_argument<T>) {
       T value{};
       for_each_handle(value, [&](auto& h) { h.id.field = binding++; });
@@ -28,6 +30,7 @@ struct ArgumentReader {
       T value;
       __builtin_memcpy(&value, block->arguments + at, sizeof(T));
       at += sizeof(T);
+      if constexpr (is_view<T>) value.launch = block, value.argument = argument;
       return value;
     }
   }

@@ -13,7 +13,7 @@
 #pragma once
 #include <type_traits>
 
-#include "sparse/device/lookup.h"
+#include "sparse/device/checks.h"
 
 namespace coppice::device {
 
@@ -160,6 +160,42 @@ COPPICE_INLINE unsigned char* block_container(const Block<D>& block, const Field
   return block.container - own.level[own.depth - 2].child_offset + other.level[other.depth - 2].child_offset;
 }
 
+// A pointer to a block's own values; `T` is const for a Read. What cannot be had by pointer is refused by the host where
+// a role tells (Write, Update), and here for a Read, which may be used otherwise.
+template <class T, int D>
+COPPICE_INLINE Values<T> block_values(const Block<D>& block, uint32_t binding) {
+  const FieldBinding& f = coppice_fields[binding];
+  const Coord origin{block.origin[0], block.origin[1], block.origin[2]};
+  if ((f.access & (kBlockData | kContiguous)) != (kBlockData | kContiguous)) {
+    raise_at(block.launch, f.access & kBlockData ? DeviceStatus::kNotContiguous : DeviceStatus::kNotBeside,
+             binding, origin);
+    return {reinterpret_cast<T*>(tree_state(block.launch, f.tree)->ambient), block.launch, binding, origin};
+  }
+  return {value_at<T>(block.launch, f, block_container(block, f), 0), block.launch, binding, origin};
+}
+
+// The same of the block that lies `d` blocks away; of an inactive one, zeros.
+template <class T, int D>
+COPPICE_INLINE Values<T> neighbour_values(const Block<D>& block, uint32_t binding, Coord d) {
+  const FieldBinding& f = coppice_fields[binding];
+  const Coord origin{block.origin[0], block.origin[1], block.origin[2]};
+  constexpr uint32_t needed = kBlockData | kNeighbourData | kContiguous;
+  const bool beyond = debug_checks() && !reaches(1, false, d);
+  if ((f.access & needed) != needed || beyond) {
+    raise_at(block.launch,
+             !(f.access & kBlockData)       ? DeviceStatus::kNotBeside
+             : !(f.access & kContiguous)    ? DeviceStatus::kNotContiguous
+             : !(f.access & kNeighbourData) ? DeviceStatus::kNoNeighbourTable
+                                            : DeviceStatus::kBlockOutOfReach,
+             binding, origin, d);
+    return {reinterpret_cast<T*>(tree_state(block.launch, f.tree)->ambient), block.launch, binding, origin};
+  }
+  const uint32_t n = ((d.x + 1) * 3 + d.y + 1) * 3 + d.z + 1;
+  return {
+      value_at<T>(block.launch, f, neighbour_container(block.launch, block.neighbours, f.node, f.tree, n), 0),
+      block.launch, binding, origin};
+}
+
 // A coordinate as the dimension count says it: missing leading ones are 0.
 template <int D>
 COPPICE_INLINE Coord offset_coord(const int32_t (&o)[D]) {
@@ -201,37 +237,45 @@ struct Read : Handle<T, Role::kRead> {
   COPPICE_INLINE T operator[](const Cell<D>& cell) const {
     return load(cell, 0, 0, 0);
   }
-  COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const { return load(cell, 0, 0, dx); }
-  COPPICE_INLINE T operator()(const Cell<2>& cell, int dx, int dy) const { return load(cell, 0, dx, dy); }
+  COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const { return reach(cell, {0, 0, dx}); }
+  COPPICE_INLINE T operator()(const Cell<2>& cell, int dx, int dy) const { return reach(cell, {0, dx, dy}); }
   COPPICE_INLINE T operator()(const Cell<3>& cell, int dx, int dy, int dz) const {
-    return load(cell, dx, dy, dz);
+    return reach(cell, {dx, dy, dz});
   }
   // Anywhere, by a tree walk. `from` is the kernel's cell, block or item.
   template <class From, int D>
   COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D]) const {
     const device::FieldBinding& f = this->binding();
     const LaunchBlock* block = device::launch_of(from);
-    const device::Place p =
-        device::find(this->layout(), device::tree_state(block, f.tree), device::offset_coord(coord));
+    const Coord c = device::offset_coord(coord);
+    device::check_domain(block, this->id.field, c);
+    const device::Place p = device::find(this->layout(), device::tree_state(block, f.tree), c);
     return *device::value_at<T>(block, f, p.container, p.index);
   }
   // The values of a block's own container, cell 0 first (struct-of-arrays leaves; sibling leaves of the same cell too).
   template <int D>
-  COPPICE_INLINE const T* data(const Block<D>& block) const {
-    return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()),
-                               0);
+  COPPICE_INLINE Values<const T> data(const Block<D>& block) const {
+    return device::block_values<const T>(block, this->id.field);
   }
   // The values of a neighbouring block, (dx, dy, dz) in -1..1; an inactive one reads as zeros.
   template <int D>
-  COPPICE_INLINE const T* neighbour_data(const Block<D>& block, const int32_t (&d)[D]) const {
-    const Coord c = device::offset_coord(d);
-    const uint32_t n = ((c.x + 1) * 3 + c.y + 1) * 3 + c.z + 1;
-    const device::FieldBinding& f = this->binding();
-    return device::value_at<T>(
-        block.launch, f, device::neighbour_container(block.launch, block.neighbours, f.node, f.tree, n), 0);
+  COPPICE_INLINE Values<const T> neighbour_data(const Block<D>& block, const int32_t (&d)[D]) const {
+    return device::neighbour_values<const T>(block, this->id.field, device::offset_coord(d));
   }
 
  private:
+  template <int D>
+  COPPICE_INLINE T reach(const Cell<D>& cell, Coord d) const {
+    static_assert(
+        kRadius > 0,
+        "a Read without a reach reads its own cell only; declare it Read<T, Star<1>> or Read<T, Box<1>>");
+    if (device::debug_checks() && !device::reaches(kRadius, kStar, d)) {
+      device::raise_at(cell.context->block, DeviceStatus::kOutOfReach, this->id.field, cell.coord(), d);
+      const unsigned char* zeros = device::tree_state(cell.context->block, this->binding().tree)->ambient;
+      return *reinterpret_cast<const T*>(zeros);
+    }
+    return load(cell, d.x, d.y, d.z);
+  }
   template <int D>
   COPPICE_INLINE T load(const Cell<D>& cell, int dx, int dy, int dz) const;
 };
@@ -251,9 +295,8 @@ struct Write : Handle<T, Role::kWrite> {
     return {device::value_at<T>(cell.context->block, f, cell.context->container, cell.index)};
   }
   template <int D>
-  COPPICE_INLINE T* data(const Block<D>& block) const {
-    return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()),
-                               0);
+  COPPICE_INLINE Values<T> data(const Block<D>& block) const {
+    return device::block_values<T>(block, this->id.field);
   }
 };
 
@@ -265,9 +308,8 @@ struct Update : Handle<T, Role::kUpdate> {
     return *device::value_at<T>(cell.context->block, this->binding(), cell.context->container, cell.index);
   }
   template <int D>
-  COPPICE_INLINE T* data(const Block<D>& block) const {
-    return device::value_at<T>(block.launch, this->binding(), device::block_container(block, this->binding()),
-                               0);
+  COPPICE_INLINE Values<T> data(const Block<D>& block) const {
+    return device::block_values<T>(block, this->id.field);
   }
 };
 
@@ -297,7 +339,10 @@ struct Accumulate : Handle<T, Role::kAccumulate> {
     const device::Place p = device::find(this->layout(), device::tree_state(block, f.tree), c);
     if (!device::is_active(this->layout(), p)) {
       coppice_fetch_add_u64(&block->context->missed_writes, 1);
-      device::raise_status(block, DeviceStatus::kInactiveCell, f.tree, this->id.field, c);
+      device::raise_at(
+          block,
+          device::in_domain(this->layout(), c) ? DeviceStatus::kInactiveCell : DeviceStatus::kOutsideDomain,
+          this->id.field, c);
       return;
     }
     device::atomic_add(device::value_at<T>(block, f, p.container, p.index), value);
@@ -314,18 +359,19 @@ struct Grow : Handle<T, Role::kGrow> {
     const LaunchBlock* block = device::launch_of(from);
     const device::FieldBinding& f = this->binding();
     const device::Place p =
-        device::find_or_activate(block, this->layout(), f.tree, device::offset_coord(coord), true);
+        device::find_or_activate(block, this->layout(), f.tree, this->id.field, device::offset_coord(coord));
     if (p.active) *device::value_at<T>(block, f, p.container, p.index) = value;
   }
   template <class From, int D>
   COPPICE_INLINE void activate(const From& from, const int32_t (&coord)[D]) const {
-    device::find_or_activate(device::launch_of(from), this->layout(), this->binding().tree,
-                             device::offset_coord(coord), true);
+    device::find_or_activate(device::launch_of(from), this->layout(), this->binding().tree, this->id.field,
+                             device::offset_coord(coord));
   }
   template <class From, int D>
   COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
-    device::deactivate(device::launch_of(from), this->layout(), this->binding().tree,
-                       device::offset_coord(coord));
+    const Coord c = device::offset_coord(coord);
+    device::check_domain(device::launch_of(from), this->id.field, c);
+    device::deactivate(device::launch_of(from), this->layout(), this->binding().tree, c);
   }
   template <class From, int D>
   COPPICE_INLINE bool is_active(const From& from, const int32_t (&coord)[D]) const {

@@ -73,8 +73,13 @@ struct FieldBinding {
   uint64_t offset;  // from the container (pointer: the cell) to the value of cell 0
   uint32_t stride;  // bytes from one cell's value to the next
   uint32_t value_bytes;
+  uint32_t num_values;  // in a container of its node
+  uint32_t access;      // what of a block can be had by pointer: kBlockData | kNeighbourData | kContiguous
 };
-static_assert(sizeof(FieldBinding) == 24);
+static_assert(sizeof(FieldBinding) == 32);
+inline constexpr uint32_t kBlockData = 1;      // it is on the node looped over, or beside it
+inline constexpr uint32_t kNeighbourData = 2;  // ... which lies right below a pointer node
+inline constexpr uint32_t kContiguous = 4;     // a container's values lie side by side
 
 // Rows of a private tile, in elements: from one to the next, and in front of a row's first cell. A short row with its
 // ends lies in one cache line, for a load that straddles two takes twice as long.
@@ -160,4 +165,5 @@ extern "C" {
 extern const coppice::device::NodeLayout coppice_nodes[coppice::device::kMaxNodesPerKernel];
 extern const coppice::device::FieldBinding coppice_fields[coppice::device::kMaxBindings];
 extern const coppice::device::LoopLayout coppice_loop;
+extern const uint32_t coppice_debug_checks;  // 1 with COPPICE_DEBUG=checks
 }

@@ -36,13 +36,30 @@ COPPICE_INLINE TreeState* tree_state(const LaunchBlock* block, uint32_t tree) {
   return static_cast<TreeState*>(block->trees[tree]);
 }
 
+// The launch goes on; when it is done, the host makes an Error of the first status (sparse/launch_errors.h).
+struct StatusPlace {
+  int64_t coord[3];
+  Coord offset;
+};
 COPPICE_INLINE void raise_status(const LaunchBlock* block, DeviceStatus status, uint32_t tree,
-                                 uint32_t detail, Coord c) {
+                                 uint32_t detail, const StatusPlace& at) {
   DeviceContext* context = block->context;
   if (coppice_compare_exchange_u32(&context->status, 0, static_cast<uint32_t>(status)) != 0) return;
   context->status_tree = tree;
   context->status_detail = detail;
-  context->status_coord[0] = c.x, context->status_coord[1] = c.y, context->status_coord[2] = c.z;
+  COPPICE_UNROLL
+  for (int i = 0; i < 3; ++i) context->status_coord[i] = at.coord[i];
+  context->status_offset[0] = at.offset.x, context->status_offset[1] = at.offset.y,
+  context->status_offset[2] = at.offset.z;
+}
+COPPICE_INLINE void raise_status(const LaunchBlock* block, DeviceStatus status, uint32_t tree,
+                                 uint32_t detail, Coord c, Coord offset = {0, 0, 0}) {
+  raise_status(block, status, tree, detail, StatusPlace{{c.x, c.y, c.z}, offset});
+}
+
+COPPICE_INLINE bool in_domain(const NodeLayout& node, Coord c) {
+  const uint32_t x = c.x - node.origin[0], y = c.y - node.origin[1], z = c.z - node.origin[2];
+  return x < node.domain[0] && y < node.domain[1] && z < node.domain[2];
 }
 
 COPPICE_INLINE uint32_t cell_index(const LevelLayout& l, uint32_t x, uint32_t y, uint32_t z) {
@@ -143,13 +160,13 @@ COPPICE_INLINE Coord cell_coord_at(const LevelLayout& level, uint32_t x, uint32_
           static_cast<int32_t>(z / level.span[2])};
 }
 
-// Walks down and activates every node on the way, the last one included when `last_too`.
+// Walks down and activates every node on the way. `binding` is the handle's, for the status.
 COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
-                                      Coord c, bool last_too) {
+                                      uint32_t binding, Coord c) {
   TreeState* tree = tree_state(block, tree_slot);
   const uint32_t x = c.x - node.origin[0], y = c.y - node.origin[1], z = c.z - node.origin[2];
   if (!(x < node.domain[0] && y < node.domain[1] && z < node.domain[2])) {
-    raise_status(block, DeviceStatus::kOutsideDomain, tree_slot, 0, c);
+    raise_status(block, DeviceStatus::kOutsideDomain, tree_slot, binding, c);
     return {tree->ambient, 0, false};
   }
   unsigned char* container = tree->root + node.root_offset;
@@ -160,7 +177,6 @@ COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout
     const LevelLayout& level = node.level[l];
     const bool last = l + 1 == static_cast<int>(node.depth);
     index = cell_index(level, x, y, z);
-    if (last && !last_too) break;
     unsigned char* cell;
     if (level.kind == NodeKind::kPointer) {
       const uint32_t id =

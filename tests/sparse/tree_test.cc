@@ -151,9 +151,10 @@ TEST_F(TreeTest, AccumulatingIntoAnInactiveCellIsAnErrorThatNamesIt) {
   auto done = program.launch(add_coords1, range(1), x, 256);
   wait(done);
   ASSERT_TRUE(done.is_error());
-  EXPECT_STREQ(done.error().what(),
-               "kernel heat.add_coords1: accumulated into the inactive cell (0) of tree 'grid'; activate it "
-               "in a launch before");
+  EXPECT_STREQ(
+      done.error().what(),
+      "kernel heat.add_coords1: field 'x' on grid.pointer[64].dense[4]: accumulated into the inactive "
+      "cell (0); activate it in a launch before");
   device->default_stream().clear_error();
 }
 
@@ -165,8 +166,10 @@ TEST_F(TreeTest, GrowingOutsideTheDomainIsAnErrorThatNamesTheCoordinate) {
   auto done = program.launch(grow_coords2, range(1), x, coords.data(), 1);
   wait(done);
   ASSERT_TRUE(done.is_error());
-  EXPECT_STREQ(done.error().what(),
-               "kernel heat.grow_coords2: coordinate (3, 16) is outside the domain of tree 'grid'");
+  EXPECT_STREQ(
+      done.error().what(),
+      "kernel heat.grow_coords2: field 'x' on grid.pointer[4,4].dense[4,4]: coordinate (3, 16) is outside "
+      "the domain [0, 16) x [0, 16)");
   device->default_stream().clear_error();
   EXPECT_EQ(leaf.wait_num_active_blocks(), 0u);
 }

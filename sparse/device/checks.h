@@ -1,0 +1,74 @@
+// Checks of what kernels do with their handles, compiled in with COPPICE_DEBUG=checks and folded away without it.
+//
+// Device-clean. A check that fails raises a status (gpu/launch_block.h) that names field, coordinate or index, and
+// offset; the access itself is then harmless: it reads zeros, or writes where nobody reads. docs/debugging.md lists
+// them.
+#pragma once
+#include <type_traits>
+
+#include "sparse/device/lookup.h"
+
+namespace coppice::device {
+
+COPPICE_INLINE bool debug_checks() { return coppice_debug_checks != 0; }
+
+COPPICE_INLINE void raise_at(const LaunchBlock* block, DeviceStatus status, uint32_t binding, Coord c,
+                             Coord offset = {0, 0, 0}) {
+  raise_status(block, status, coppice_fields[binding].tree, binding, c, offset);
+}
+
+// Where a refused access goes: zeros that may be overwritten. Values too large for them go to `instead`.
+template <class T>
+COPPICE_INLINE T& refused(const LaunchBlock* block, T* instead) {
+  if constexpr (sizeof(T) > kSinkBytes) return *instead;
+  __builtin_memset(block->context->sink, 0, sizeof(T));
+  return *reinterpret_cast<T*>(block->context->sink);
+}
+
+// Reading outside the domain gives zeros; it is an error only to the checks.
+COPPICE_INLINE void check_domain(const LaunchBlock* block, uint32_t binding, Coord c) {
+  if (debug_checks() && !in_domain(coppice_nodes[coppice_fields[binding].node], c))
+    raise_at(block, DeviceStatus::kOutsideDomain, binding, c);
+}
+
+// Is an offset within a Star or Box of this radius?
+COPPICE_INLINE bool reaches(int radius, bool star, Coord d) {
+  const bool box =
+      d.x >= -radius && d.x <= radius && d.y >= -radius && d.y <= radius && d.z >= -radius && d.z <= radius;
+  return box && (!star || (d.x != 0) + (d.y != 0) + (d.z != 0) <= 1);
+}
+
+}  // namespace coppice::device
+
+namespace coppice {
+
+// The values of a block, cell 0 first: a pointer, which it converts to, that knows its length while it is indexed.
+template <class T>
+class Values {
+ public:
+  COPPICE_INLINE Values(T* first, const LaunchBlock* launch, uint32_t binding, device::Coord origin)
+      : first_(first), launch_(launch), binding_(binding), origin_(origin) {}
+  COPPICE_INLINE operator T*() const { return first_; }
+  COPPICE_INLINE T* operator->() const { return first_; }
+  template <class Index, class = std::enable_if_t<std::is_integral_v<Index>>>
+  COPPICE_INLINE T& operator[](Index i) const {
+    if (device::debug_checks()) {
+      const device::FieldBinding& f = coppice_fields[binding_];
+      const auto index = static_cast<int64_t>(i);
+      if (index < 0 || index >= f.num_values) {
+        device::raise_status(launch_, DeviceStatus::kOutOfValues, f.tree, binding_,
+                             device::StatusPlace{{index, f.num_values, 0}, origin_});
+        return device::refused(launch_, first_);
+      }
+    }
+    return first_[i];
+  }
+
+ private:
+  T* first_;
+  const LaunchBlock* launch_;
+  uint32_t binding_;
+  device::Coord origin_;
+};
+
+}  // namespace coppice

@@ -1,0 +1,97 @@
+// Device statuses as errors (see launch_errors.h).
+#include "sparse/launch_errors.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+
+using detail::HandleUse;
+using device::kMaxDims;
+
+namespace {
+
+TreeStorage& tree_of(const HandleUse& h) { return *static_cast<TreeStorage*>(h.id.tree); }
+
+// Components of the tree's own axes, which are the rightmost: "(3, 16)".
+template <class T>
+std::string in_axes(const T (&xyz)[kMaxDims], uint32_t dims) {
+  std::string text;
+  for (uint32_t d = kMaxDims - dims; d < kMaxDims; ++d)
+    text += fmt::format("{}{}", text.empty() ? "(" : ", ", xyz[d]);
+  return text + ")";
+}
+
+// "[0, 512) x [-8, 8)"
+std::string domain_of(const HandleUse& h) {
+  const device::NodeLayout& layout = tree_of(h).layout(h.id.node);
+  std::string text;
+  for (uint32_t d = kMaxDims - layout.dims; d < kMaxDims; ++d)
+    text += fmt::format("{}[{}, {})", text.empty() ? "" : " x ", layout.origin[d],
+                        int64_t{layout.origin[d]} + layout.domain[d]);
+  return text;
+}
+
+std::string about_handle(DeviceStatus status, const DeviceContext& c, const HandleUse& h,
+                         std::string_view loop_path) {
+  TreeStorage& tree = tree_of(h);
+  const std::string at = in_axes(c.status_coord, tree.dims());
+  const std::string offset = in_axes(c.status_offset, tree.dims());
+  switch (status) {
+    case DeviceStatus::kOutsideDomain:
+      return fmt::format("coordinate {} is outside the domain {}", at, domain_of(h));
+    case DeviceStatus::kInactiveCell:
+      return fmt::format("accumulated into the inactive cell {}; activate it in a launch before", at);
+    case DeviceStatus::kOutOfReach:
+      return fmt::format("cell {} reads at offset {}, beyond the {}<{}> that its handle declares", at, offset,
+                         h.star ? "Star" : "Box", h.radius);
+    case DeviceStatus::kBlockOutOfReach:
+      return fmt::format("neighbour_data() of the block at {} takes offsets from -1 to 1, not {}", at,
+                         offset);
+    case DeviceStatus::kOutOfValues:
+      return fmt::format("index {} is not in the block at {}, which has values [0, {})", c.status_coord[0],
+                         offset, c.status_coord[1]);
+    case DeviceStatus::kNotBeside:
+      return fmt::format("data() needs a field on the node looped over, {}, or beside it", loop_path);
+    case DeviceStatus::kNoNeighbourTable:
+      return "neighbour_data() needs a node right below a pointer node";
+    default:
+      return "data() needs values side by side, not those of a pointer node or an array of structs";
+  }
+}
+
+bool is_kernel_error(DeviceStatus status) {
+  return status != DeviceStatus::kOk && status != DeviceStatus::kOutOfCells && status != DeviceStatus::kStop;
+}
+
+}  // namespace
+
+std::string field_name(const HandleUse& h) {
+  const TreeStorage& tree = tree_of(h);
+  return h.id.field == kNoField
+             ? tree.path(h.id.node)
+             : fmt::format("'{}' on {}", tree.field(h.id.field).name, tree.path(h.id.node));
+}
+
+void throw_kernel_error(DeviceContext& context, std::string_view kernel, std::span<const HandleUse> handles,
+                        std::string_view loop_path) {
+  const auto status = static_cast<DeviceStatus>(context.status);
+  if (!is_kernel_error(status)) return;
+  if (status != DeviceStatus::kOutOfView && context.status_detail >= handles.size())
+    return;  // another stream's
+  context.status = 0;
+  if (status == DeviceStatus::kOutOfView)
+    throw Error(ErrorCode::kOutOfRange,
+                fmt::format("kernel {}: argument {}: index {} is not in the view, which has items [0, {})",
+                            kernel, context.status_detail, context.status_coord[0], context.status_coord[1]));
+  const bool wrong_use = status == DeviceStatus::kNotBeside || status == DeviceStatus::kNoNeighbourTable ||
+                         status == DeviceStatus::kNotContiguous;
+  const HandleUse& h = handles[context.status_detail];
+  throw Error(wrong_use ? ErrorCode::kInvalidArgument : ErrorCode::kOutOfRange,
+              fmt::format("kernel {}: {}{}: {}", kernel, h.id.field == kNoField ? "" : "field ",
+                          field_name(h), about_handle(status, context, h, loop_path)));
+}
+
+}  // namespace coppice

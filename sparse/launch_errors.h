@@ -1,0 +1,21 @@
+// What a kernel found wrong on the device (DeviceStatus), as an Error in the words of who wrote the kernel: which
+// kernel, which field, where, and what would have been right.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sparse/program.h"
+
+namespace coppice {
+
+// "'now' on root.pointer[64].dense[8]"; of a Topology handle, its node only.
+std::string field_name(const detail::HandleUse& handle);
+
+// Throws if a launch of `kernel` left a status of its own making, and takes the status back. What trees resolve
+// (kOutOfCells) and what is no error (kStop) stay. `loop_path` is the node looped over. Errors: kOutOfRange,
+// kInvalidArgument.
+void throw_kernel_error(DeviceContext& context, std::string_view kernel,
+                        std::span<const detail::HandleUse> handles, std::string_view loop_path);
+
+}  // namespace coppice
