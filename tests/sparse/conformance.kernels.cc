@@ -76,11 +76,15 @@ COPPICE_KERNEL(box_sum2, Gathers g, Cell2 cell)
   }
   g.y[cell] = sum;
 }
-COPPICE_KERNEL(box_sum_by_walks2, Read<int> x, Write<int> y, Cell2 cell)
+// A stencil reads zeros beyond the domain of n x n; a walk must not go there.
+COPPICE_KERNEL(box_sum_by_walks2, Read<int> x, Write<int> y, Cell2 cell, int n)
 {
   int sum = 0;
   for (int i = -2; i <= 2; ++i) {
-    for (int j = -2; j <= 2; ++j) sum += (5 * i + j) * x.at(cell, {cell.coord().y + i, cell.coord().z + j});
+    for (int j = -2; j <= 2; ++j) {
+      const int at[2] = {cell.coord().y + i, cell.coord().z + j};
+      if (at[0] >= 0 && at[0] < n && at[1] >= 0 && at[1] < n) sum += (5 * i + j) * x.at(cell, at);
+    }
   }
   y[cell] = sum;
 }

@@ -55,6 +55,18 @@ class KernelgenTest(unittest.TestCase):
         self.assertNotEqual(compiled.returncode, 0, "it compiled")
         self.assertIn(expected, compiled.stderr)
 
+    # ---- what clang refuses
+
+    def test_reading_a_neighbour_without_a_reach_is_a_compile_time_error(self):
+        source = self.folder / "snippet.kernels.cc"
+        source.write_text('#include "coppice/kernel.h"\n'
+                          "COPPICE_KERNEL(f, coppice::Read<float> x, coppice::Cell1 cell, float* out) { *out = x(cell, 1); }\n")
+        compiled = self.run_tool([CLANG, *BITCODE, "-I", SOURCE, "-isystem", EIGEN, source, "-o", self.folder / "snippet.bc"])
+        self.assertNotEqual(compiled.returncode, 0, "it compiled")
+        self.assertIn("a Read without a reach reads its own cell only; declare it Read<T, Star<1>> or Read<T, Box<1>>",
+                      compiled.stderr)
+        self.assertIn("snippet.kernels.cc:2:", compiled.stderr)
+
     # ---- what kernelgen refuses
 
     def test_refuses_a_template_of_the_kernel_file(self):
