@@ -6,23 +6,25 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "core/log.h"
+#include "gpu/jit/dump.h"
+#include "gpu/jit/object_check.h"
 
 namespace coppice {
 
-namespace jit {
-std::span<const std::byte> cpu_intrinsics_bitcode();
-}
+using Clock = std::chrono::steady_clock;
 
 struct KernelStore::State {
-  explicit State(int threads)
-      : cache(jit::KernelCache::default_folder()),
-        loader(jit::codegen_options().step),
-        start(std::chrono::steady_clock::now()) {
-    for (int i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
+  explicit State(Options o)
+      : options(std::move(o)),
+        cache(options.folder, options.max_bytes),
+        loader(jit::codegen_options().step) {
+    for (int i = 0; i < options.threads; ++i) workers.emplace_back([this] { work(); });
   }
   ~State() {
     {
@@ -37,10 +39,17 @@ struct KernelStore::State {
     std::string id;
     AsyncValueRef<LoadedCodeRef> code;
   };
+  // What happened since the last summary.
+  struct Burst {
+    int compiled = 0, cached = 0;
+    bool announced = false;
+    std::optional<Clock::time_point> start;  // of the first request
+    Clock::time_point end;                   // of the last compilation
+  };
+  const Options options;
   std::mutex mutex;
   std::unordered_map<Hash128, Entry> entries;
-  int compiled = 0, cached = 0;  // since the last summary
-  bool announced = false;
+  Burst burst;
 
   // Threads of its own, not TBB's: a stream blocks on a kernel, and with one TBB thread nobody would be left to compile.
   std::vector<std::thread> workers;
@@ -50,8 +59,9 @@ struct KernelStore::State {
   bool stopping = false;
   jit::KernelCache cache;
   jit::CodeLoader loader;
-  std::chrono::steady_clock::time_point start;
 
+  LoadedCodeRef load_cached(const jit::SpecializeRequest& request, const std::string& key);
+  LoadedCodeRef compile_anew(const jit::SpecializeRequest& request, const std::string& key);
   void compile(const jit::SpecializeRequest& request, const Hash128& key,
                const AsyncValueRef<LoadedCodeRef>& result);
   void work();
@@ -74,34 +84,44 @@ void KernelStore::State::work() {
   }
 }
 
-Hash128 specialization_key(const jit::SpecializeRequest& request) {
-  Hasher hasher;
-  hasher.update(request.file->bitcode).update(request.entry).update(jit::cpu_intrinsics_bitcode());
-  for (const jit::ConstantGlobal& c : request.constants)
-    hasher.update(c.name).update(uint64_t{c.bytes.size()}).update(c.bytes);
-  hasher.update(uint32_t{request.options.step}).update(uint32_t{request.options.checks});
-  hasher.update(jit::host_target().cpu).update(jit::host_target().features).update(jit::llvm_version());
-  return hasher.update(jit::kPipelineVersion).update(kLaunchBlockVersion).digest();
+// Null when there is no entry, or one that this program cannot take.
+LoadedCodeRef KernelStore::State::load_cached(const jit::SpecializeRequest& request, const std::string& key) {
+  if (jit::is_dumping()) return {};  // only a compilation has something to dump
+  const std::optional<std::string> object = cache.load(key);
+  if (!object) return {};
+  std::string why = jit::why_not_loadable(*object, request.entry);
+  try {
+    if (why.empty()) return loader.load(*object, request.entry, request.id);
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  log_debug("kernel {}: its entry in the cache cannot be used ({}) and is replaced", request.id, why);
+  return {};
+}
+
+LoadedCodeRef KernelStore::State::compile_anew(const jit::SpecializeRequest& request,
+                                               const std::string& key) {
+  bool is_first = false;
+  {
+    std::lock_guard lock(mutex);
+    is_first = !std::exchange(burst.announced, true);
+  }
+  if (is_first) log_info("kernels: compiling; the result is kept in {}", cache.folder().string());
+  const std::string object = jit::compile_x86(request);
+  cache.store(key, object);
+  return loader.load(object, request.entry, request.id);
 }
 
 void KernelStore::State::compile(const jit::SpecializeRequest& request, const Hash128& key,
                                  const AsyncValueRef<LoadedCodeRef>& result) {
   try {
-    std::optional<std::string> object = cache.load(key.hex());
-    const bool hit = object.has_value();
-    if (!hit) {
-      {
-        std::lock_guard lock(mutex);
-        if (!announced) log_info("kernels: compiling; the result is kept in {}", cache.folder().string());
-        announced = true;
-      }
-      object = jit::compile_x86(request);
-      cache.store(key.hex(), *object);
-    }
-    LoadedCodeRef code = loader.load(*object, request.entry, request.id);
+    LoadedCodeRef code = load_cached(request, key.hex());
+    const bool hit = static_cast<bool>(code);
+    if (!hit) code = compile_anew(request, key.hex());
     {
       std::lock_guard lock(mutex);
-      ++(hit ? cached : compiled);
+      ++(hit ? burst.cached : burst.compiled);
+      burst.end = options.now();
     }
     log_debug("kernel {}: {} ({})", request.id, hit ? "from the cache" : "compiled", key.hex());
     result.emplace(std::move(code));
@@ -112,17 +132,17 @@ void KernelStore::State::compile(const jit::SpecializeRequest& request, const Ha
   }
 }
 
-KernelStore::KernelStore(int threads) : state_(std::make_shared<State>(threads)) {}
+KernelStore::KernelStore(int threads) : KernelStore(Options{.threads = threads}) {}
+KernelStore::KernelStore(Options options) : state_(std::make_shared<State>(std::move(options))) {}
 KernelStore::~KernelStore() = default;
 
 AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
-  const Hash128 key = specialization_key(request);
+  const Hash128 key = specialization_key(request, state_->options.key);
   AsyncValueRef<LoadedCodeRef> result;
   {
     std::lock_guard lock(state_->mutex);
     if (auto found = state_->entries.find(key); found != state_->entries.end()) return found->second.code;
-    if (state_->compiled + state_->cached == 0 && !state_->announced)
-      state_->start = std::chrono::steady_clock::now();
+    if (!state_->burst.start) state_->burst.start = state_->options.now();
     result = make_unconstructed_async_value<LoadedCodeRef>();
     state_->entries.emplace(key, State::Entry{request.id, result});
   }
@@ -153,20 +173,18 @@ void KernelStore::remove(const std::string& id) {
 void KernelStore::wait_compiled() {
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [&] { return state_->queue.empty() && state_->running == 0; });
+  const State::Burst burst = std::exchange(state_->burst, {});
   for (const auto& [key, entry] : state_->entries) {
     if (entry.code.is_error()) throw entry.code.error();
   }
-  if (state_->compiled + state_->cached == 0) return;
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - state_->start).count();
-  if (state_->compiled > 0) {
-    log_info("kernels: {} compiled in {:.2f} s, {} from the cache", state_->compiled, seconds,
-             state_->cached);
+  lock.unlock();
+  if (burst.compiled + burst.cached == 0) return;
+  const double seconds = std::chrono::duration<double>(burst.end - *burst.start).count();
+  if (burst.compiled > 0) {
+    log_info("kernels: {} compiled in {:.2f} s, {} from the cache", burst.compiled, seconds, burst.cached);
   } else {
-    log_info("kernels: {} from the cache in {:.2f} s", state_->cached, seconds);
+    log_info("kernels: {} from the cache in {:.2f} s", burst.cached, seconds);
   }
-  state_->compiled = state_->cached = 0;
-  state_->announced = false;
 }
 
 jit::KernelCache& KernelStore::disk_cache() { return state_->cache; }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/error.h"
 #include "core/hash.h"
 #include "core/log.h"
 
@@ -34,6 +36,7 @@ constexpr size_t kMaxKeyDigits = 128;
 // Writing an entry takes milliseconds. Age, not a process id, tells that its writer is gone: ids repeat in
 // containers that share a home.
 constexpr time_t kTemporaryLifetime_s = 3600;
+constexpr uint64_t kMaxMib = uint64_t{1} << 20;  // a bound of 1 TiB
 
 struct EntryHeader {
   std::array<char, 8> magic = kMagic;
@@ -215,10 +218,11 @@ int write_entry(const fs::path& folder, const std::string& path, const EntryHead
   return error;
 }
 
-fs::path environment_path(const char* name) {
+std::string_view environment_text(const char* name) {
   const char* value = std::getenv(name);
-  return value == nullptr ? fs::path() : fs::path(value);
+  return value == nullptr ? std::string_view() : std::string_view(value);
 }
+fs::path environment_path(const char* name) { return environment_text(name); }
 
 }  // namespace
 
@@ -237,6 +241,18 @@ fs::path KernelCache::default_folder() {
   return (error ? fs::path("/tmp") : temporary) / fmt::format("coppice-{}", ::geteuid());
 }
 
+uint64_t KernelCache::default_max_bytes() {
+  const std::string_view text = environment_text("COPPICE_CACHE_MAX_MB");
+  if (text.empty()) return kDefaultMaxBytes;
+  uint64_t max_mib = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), max_mib);
+  if (error != std::errc() || end != text.data() + text.size() || max_mib > kMaxMib)
+    throw Error(ErrorCode::kUsage,
+                fmt::format("COPPICE_CACHE_MAX_MB must be a whole number of MiB from 0 to {}, not '{}'",
+                            kMaxMib, text));
+  return max_mib << 20;
+}
+
 std::string KernelCache::path_of(const std::string& key_hex) const {
   COPPICE_CHECK(is_key(key_hex), "a cache key is 1 to {} lower-case hexadecimal digits, not \"{}\"",
                 kMaxKeyDigits, key_hex);
@@ -246,7 +262,7 @@ std::string KernelCache::path_of(const std::string& key_hex) const {
 std::optional<std::string> KernelCache::load(const std::string& key_hex) {
   const std::string path = path_of(key_hex);
   std::string bytes;
-  const Finding finding = read_entry(path, key_hex, max_bytes_, bytes);
+  const Finding finding = max_bytes_ == 0 ? Finding::kAbsent : read_entry(path, key_hex, max_bytes_, bytes);
   if (finding == Finding::kWhole) {
     hits_.fetch_add(1, std::memory_order_relaxed);
     return bytes;

@@ -39,13 +39,16 @@ class KernelCache {
  public:
   static constexpr uint64_t kDefaultMaxBytes = uint64_t{256} << 20;
 
-  // Touches nothing: the folder is made by the first store().
+  // Touches nothing: the folder is made by the first store(). With `max_bytes` = 0 nothing is kept or found.
   explicit KernelCache(std::filesystem::path folder, uint64_t max_bytes = kDefaultMaxBytes);
 
   // $COPPICE_CACHE_DIR, else $XDG_CACHE_HOME/coppice, else $HOME/.cache/coppice, else coppice-<uid> in the
   // folder for temporary files. Absolute; empty variables count as unset, as does a relative $XDG_CACHE_HOME.
   static std::filesystem::path default_folder();
+  // $COPPICE_CACHE_MAX_MB in MiB, 0 (keep nothing) to 1048576; kDefaultMaxBytes when unset or empty. Errors: kUsage.
+  static uint64_t default_max_bytes();
   const std::filesystem::path& folder() const { return folder_; }
+  uint64_t max_bytes() const { return max_bytes_; }
 
   // `key_hex` is 1 to 128 lower-case hexadecimal digits. A hit makes the entry the most recently used one.
   std::optional<std::string> load(const std::string& key_hex);

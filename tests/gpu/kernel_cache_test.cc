@@ -11,8 +11,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "core/log.h"
 
 namespace coppice {
@@ -326,6 +328,37 @@ TEST(KernelCache, TakesItsDefaultFolderFromTheEnvironment) {
   EXPECT_EQ(KernelCache::default_folder(), fs::path("/tmp") / fmt::format("coppice-{}", geteuid()));
   const Environment relative_own("COPPICE_CACHE_DIR", "here");
   EXPECT_EQ(KernelCache::default_folder(), fs::current_path() / "here");
+}
+
+TEST(KernelCache, TakesItsBoundFromTheEnvironment) {
+  const Environment unset("COPPICE_CACHE_MAX_MB", nullptr);
+  EXPECT_EQ(KernelCache::default_max_bytes(), KernelCache::kDefaultMaxBytes);
+  for (const auto& [text, bytes] : std::vector<std::pair<const char*, uint64_t>>{
+           {"", KernelCache::kDefaultMaxBytes}, {"0", 0}, {"3", 3 << 20}, {"1048576", uint64_t{1} << 40}}) {
+    const Environment bound("COPPICE_CACHE_MAX_MB", text);
+    EXPECT_EQ(KernelCache::default_max_bytes(), bytes) << text;
+  }
+  for (const char* text : {"-1", "1.5", "64MB", " 64", "1048577", "99999999999999999999999", "many"}) {
+    const Environment bound("COPPICE_CACHE_MAX_MB", text);
+    try {
+      KernelCache::default_max_bytes();
+      ADD_FAILURE() << text;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::kUsage);
+      EXPECT_EQ(e.what(),
+                std::string("COPPICE_CACHE_MAX_MB must be a whole number of MiB from 0 to 1048576, not '") +
+                    text + "'");
+    }
+  }
+}
+
+TEST_F(KernelCacheTest, KeepsAndFindsNothingWithABoundOfZero) {
+  KernelCache roomy(folder), none(folder, 0);
+  none.store("ab", "code");
+  EXPECT_FALSE(fs::exists(folder));
+  roomy.store("ab", "code");
+  EXPECT_EQ(none.load("ab"), std::nullopt);
+  EXPECT_EQ(roomy.load("ab"), "code") << "what others keep stays";
 }
 
 TEST(KernelCacheDeathTest, TakesOnlyHexadecimalKeys) {

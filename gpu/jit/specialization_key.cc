@@ -1,0 +1,34 @@
+// Hashes specializations (see specialization_key.h).
+#include "gpu/jit/specialization_key.h"
+
+#include "gpu/launch_block.h"
+
+namespace coppice::jit {
+
+std::span<const std::byte> cpu_intrinsics_bitcode();
+
+const KeyContext& key_context() {
+  static const KeyContext context{host_target().cpu, host_target().features, std::string(llvm_version()),
+                                  kPipelineVersion,  kLaunchBlockVersion,    cpu_intrinsics_bitcode()};
+  return context;
+}
+
+Hash128 specialization_key(const SpecializeRequest& request, const KeyContext& context) {
+  Hasher hasher;
+  // Bytes count with their length, or the end of one piece could pass for the start of the next.
+  auto update_bytes = [&](std::span<const std::byte> bytes) {
+    hasher.update(uint64_t{bytes.size()}).update(bytes);
+  };
+  update_bytes(request.file->bitcode);
+  hasher.update(request.entry).update(uint64_t{request.constants.size()});
+  for (const ConstantGlobal& c : request.constants) {
+    hasher.update(c.name);
+    update_bytes(c.bytes);
+  }
+  update_bytes(context.intrinsics);
+  hasher.update(uint32_t{request.options.step}).update(uint32_t{request.options.checks});
+  hasher.update(context.cpu).update(context.features).update(context.llvm_version);
+  return hasher.update(context.pipeline_version).update(context.launch_block_version).digest();
+}
+
+}  // namespace coppice::jit

@@ -1,0 +1,28 @@
+// The name of a specialization: what decides a kernel's machine code, as a hash. It names entries of the kernel cache.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/hash.h"
+#include "gpu/jit/specializer.h"
+
+namespace coppice::jit {
+
+// What decides machine code beside the request. Another value of any member gives other keys, so that an entry made on
+// another CPU, by another LLVM or by another version of this library is not found.
+struct KeyContext {
+  std::string cpu;
+  std::string features;
+  std::string llvm_version;
+  int pipeline_version = 0;
+  uint32_t launch_block_version = 0;
+  std::span<const std::byte> intrinsics;  // bitcode that is linked into every kernel
+};
+// Of this machine and this build.
+const KeyContext& key_context();
+
+Hash128 specialization_key(const SpecializeRequest& request, const KeyContext& context = key_context());
+
+}  // namespace coppice::jit
