@@ -7,7 +7,6 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/LegacyPassManager.h>
-#include <llvm/IR/Verifier.h>
 #include <llvm/Linker/Linker.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -17,6 +16,7 @@
 
 #include "core/error.h"
 #include "gpu/jit/llvm_module.h"
+#include "gpu/jit/validate.h"
 #include "gpu/launch_block.h"
 
 namespace coppice::jit {
@@ -52,6 +52,15 @@ constexpr MathName kMath[] = {
     {"fmodf", "__nv_fmodf"},
     {"expm1f", "__nv_expm1f"},
     {"log1pf", "__nv_log1pf"},
+    {"exp10f", "__nv_exp10f"},
+    {"erfcf", "__nv_erfcf"},
+    {"asinhf", "__nv_asinhf"},
+    {"acoshf", "__nv_acoshf"},
+    {"atanhf", "__nv_atanhf"},
+    {"tgammaf", "__nv_tgammaf"},
+    {"lgammaf", "__nv_lgammaf"},
+    {"remainderf", "__nv_remainderf"},
+    {"fdimf", "__nv_fdimf"},
     {"sin", "__nv_sin"},
     {"cos", "__nv_cos"},
     {"tan", "__nv_tan"},
@@ -64,6 +73,25 @@ constexpr MathName kMath[] = {
     {"cbrt", "__nv_cbrt"},
     {"hypot", "__nv_hypot"},
     {"fmod", "__nv_fmod"},
+    {"asin", "__nv_asin"},
+    {"acos", "__nv_acos"},
+    {"atan", "__nv_atan"},
+    {"sinh", "__nv_sinh"},
+    {"cosh", "__nv_cosh"},
+    {"exp2", "__nv_exp2"},
+    {"exp10", "__nv_exp10"},
+    {"expm1", "__nv_expm1"},
+    {"log2", "__nv_log2"},
+    {"log10", "__nv_log10"},
+    {"log1p", "__nv_log1p"},
+    {"erfc", "__nv_erfc"},
+    {"asinh", "__nv_asinh"},
+    {"acosh", "__nv_acosh"},
+    {"atanh", "__nv_atanh"},
+    {"tgamma", "__nv_tgamma"},
+    {"lgamma", "__nv_lgamma"},
+    {"remainder", "__nv_remainder"},
+    {"fdim", "__nv_fdim"},
     {"llvm.sin.f32", "__nv_sinf"},
     {"llvm.cos.f32", "__nv_cosf"},
     {"llvm.tan.f32", "__nv_tanf"},
@@ -74,11 +102,30 @@ constexpr MathName kMath[] = {
     {"llvm.log10.f32", "__nv_log10f"},
     {"llvm.pow.f32", "__nv_powf"},
     {"llvm.tanh.f32", "__nv_tanhf"},
+    {"llvm.asin.f32", "__nv_asinf"},
+    {"llvm.acos.f32", "__nv_acosf"},
+    {"llvm.atan.f32", "__nv_atanf"},
+    {"llvm.sinh.f32", "__nv_sinhf"},
+    {"llvm.cosh.f32", "__nv_coshf"},
+    {"llvm.exp10.f32", "__nv_exp10f"},
+    {"llvm.powi.f32.i32", "__nv_powif"},
     {"llvm.sin.f64", "__nv_sin"},
     {"llvm.cos.f64", "__nv_cos"},
     {"llvm.exp.f64", "__nv_exp"},
     {"llvm.log.f64", "__nv_log"},
     {"llvm.pow.f64", "__nv_pow"},
+    {"llvm.tan.f64", "__nv_tan"},
+    {"llvm.tanh.f64", "__nv_tanh"},
+    {"llvm.exp2.f64", "__nv_exp2"},
+    {"llvm.exp10.f64", "__nv_exp10"},
+    {"llvm.log2.f64", "__nv_log2"},
+    {"llvm.log10.f64", "__nv_log10"},
+    {"llvm.asin.f64", "__nv_asin"},
+    {"llvm.acos.f64", "__nv_acos"},
+    {"llvm.atan.f64", "__nv_atan"},
+    {"llvm.sinh.f64", "__nv_sinh"},
+    {"llvm.cosh.f64", "__nv_cosh"},
+    {"llvm.powi.f64.i32", "__nv_powi"},
 };
 
 void map_math(llvm::Module& module) {
@@ -179,14 +226,6 @@ std::unique_ptr<llvm::TargetMachine> nvptx_machine(const PtxTarget& target, cons
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-void refuse_undefined(llvm::Module& module, const Diagnostics& diagnostics) {
-  for (const llvm::Function& f : module) {
-    if (f.isDeclaration() && !f.isIntrinsic() && !f.use_empty()) {
-      diagnostics.fail("linking", fmt::format("{} has no GPU version", f.getName().str()));
-    }
-  }
-}
-
 }  // namespace
 
 std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
@@ -215,12 +254,15 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
   map_math(*module);
   if (!libdevice_path.empty()) link_libdevice(*module, libdevice_path, diagnostics);
   keep_only(*module, name);
+  verify_module(*module, "linking", diagnostics);
+  const std::string stem = dump_stem(request, target);
+  dump_module(stem, "in.ll", *module);
   optimize_o3(*module, *machine);
   map_math(*module);  // the optimiser turns exp into exp2 and the like
-  refuse_undefined(*module, diagnostics);
-  std::string broken;
-  llvm::raw_string_ostream broken_out(broken);
-  if (llvm::verifyModule(*module, &broken_out)) diagnostics.fail("optimising", broken_out.str());
+  verify_module(*module, "optimising", diagnostics);
+  dump_module(stem, "opt.ll", *module);
+  validate_for_ptx(*module, target.sm, request.id);
+  llvm::StripDebugInfo(*module);  // or the text says "debug", and ptxas optimises less
 
   llvm::SmallString<0> ptx;
   llvm::raw_svector_ostream out(ptx);
@@ -231,7 +273,7 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
   passes.run(*module);
   diagnostics.check("code generation");
   std::string text = ptx.str().str();
-  dump_text(request.id, "ptx", text);
+  dump_text(stem, "ptx", text);
   return text;
 }
 

@@ -4,10 +4,10 @@
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
 #include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
-#include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include "gpu/jit/llvm_module.h"
+#include "gpu/jit/validate.h"
 
 namespace coppice::jit {
 namespace {
@@ -68,15 +68,17 @@ std::string compile_x86(const SpecializeRequest& request) {
     f.addFnAttr("target-features", machine->getTargetFeatureString());
     if (request.options.step) f.addFnAttr("frame-pointer", "all");
   }
-  dump_module(request.id, "in.ll", *module);
+  verify_module(*module, "linking", diagnostics);
+  const std::string stem = dump_stem(request);
+  dump_module(stem, "in.ll", *module);
   if (request.options.step)
     simplify_for_stepping(*module, *machine);
   else
     optimize_o3(*module, *machine);
-  std::string broken;
-  llvm::raw_string_ostream broken_out(broken);
-  if (llvm::verifyModule(*module, &broken_out)) diagnostics.fail("optimising", broken_out.str());
-  dump_module(request.id, "opt.ll", *module);
+  verify_module(*module, "optimising", diagnostics);
+  dump_module(stem, "opt.ll", *module);
+  validate_for_x86(*module, *machine, request.id);
+  dump_assembly(stem, *module, *machine);
 
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream out(object);

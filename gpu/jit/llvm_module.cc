@@ -7,6 +7,7 @@
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Linker/Linker.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -15,10 +16,9 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/IPO/Internalize.h>
+#include <llvm/Transforms/Utils/Cloning.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <mutex>
 
 #include "core/error.h"
@@ -69,7 +69,7 @@ llvm::Constant* constant_from_bytes(llvm::Type* type, std::span<const std::byte>
 
 }  // namespace
 
-Diagnostics::Diagnostics(llvm::LLVMContext& context, std::string id) : id_(std::move(id)) {
+Diagnostics::Diagnostics(llvm::LLVMContext& context, std::string id) : id_(std::move(id)), compiling_(id_) {
   context.setDiagnosticHandlerCallBack(on_diagnostic, &errors_);
 }
 void Diagnostics::check(std::string_view stage) const {
@@ -89,6 +89,7 @@ void initialize_llvm() {
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
+    install_fatal_error_handlers();
   });
 }
 
@@ -105,7 +106,9 @@ void link_into(llvm::Module& into, std::unique_ptr<llvm::Module> from, bool only
   const unsigned flags = only_needed ? llvm::Linker::Flags::LinkOnlyNeeded : llvm::Linker::Flags::None;
   from->setDataLayout(into.getDataLayout());
   from->setTargetTriple(into.getTargetTriple());
-  if (llvm::Linker::linkModules(into, std::move(from), flags)) diagnostics.check("linking");
+  if (!llvm::Linker::linkModules(into, std::move(from), flags)) return;
+  diagnostics.check("linking");
+  diagnostics.fail("linking", "the modules do not fit together");
 }
 
 void bake_constants(llvm::Module& module, const SpecializeRequest& request, const Diagnostics& diagnostics) {
@@ -162,18 +165,23 @@ void keep_only(llvm::Module& module, std::string_view entry) {
   passes.run(module, analyses);
 }
 
-void dump_text(const std::string& id, std::string_view suffix, const std::string& text) {
-  const char* folder = std::getenv("COPPICE_DUMP");
-  if (folder == nullptr || *folder == 0) return;
-  std::ofstream(fmt::format("{}/{}.{}", folder, id, suffix), std::ios::binary) << text;
-}
-
-void dump_module(const std::string& id, std::string_view suffix, const llvm::Module& module) {
-  if (std::getenv("COPPICE_DUMP") == nullptr) return;
+void dump_module(const std::string& stem, std::string_view suffix, const llvm::Module& module) {
+  if (!is_dumping()) return;
   std::string text;
   llvm::raw_string_ostream out(text);
   module.print(out, nullptr);
-  dump_text(id, suffix, out.str());
+  dump_text(stem, suffix, out.str());
+}
+
+void dump_assembly(const std::string& stem, const llvm::Module& module, llvm::TargetMachine& machine) {
+  if (!is_dumping()) return;
+  const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);  // code generation changes it
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream out(text);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile)) return;
+  passes.run(*copy);
+  dump_text(stem, "s", text.str());
 }
 
 }  // namespace coppice::jit

@@ -7,11 +7,14 @@
 #include <memory>
 #include <string>
 
+#include "gpu/jit/dump.h"
+#include "gpu/jit/fatal_error.h"
 #include "gpu/jit/specializer.h"
 
 namespace coppice::jit {
 
-// Collects LLVM's errors during one compilation; `check` throws what was collected.
+// Collects LLVM's errors during one compilation; `check` throws what was collected. Also tells LLVM's handler for fatal
+// errors which kernel this thread compiles.
 class Diagnostics {
  public:
   Diagnostics(llvm::LLVMContext& context, std::string id);
@@ -22,6 +25,7 @@ class Diagnostics {
  private:
   std::string id_;
   std::string errors_;
+  CompilingKernel compiling_;
 };
 
 void initialize_llvm();
@@ -46,8 +50,9 @@ void keep_line_directives(llvm::Module& module);
 // The target's device intrinsics (gpu/device/*.device.cc).
 std::span<const std::byte> cpu_intrinsics_bitcode();
 std::span<const std::byte> nvptx_intrinsics_bitcode();
-// COPPICE_DUMP=dir writes `dir/<id>.<suffix>`; nothing when the variable is unset.
-void dump_text(const std::string& id, std::string_view suffix, const std::string& text);
-void dump_module(const std::string& id, std::string_view suffix, const llvm::Module& module);
+// COPPICE_DUMP (see dump.h): nothing when the variable is unset.
+void dump_module(const std::string& stem, std::string_view suffix, const llvm::Module& module);
+// Assembly as `<stem>.s`; leaves the module as it is.
+void dump_assembly(const std::string& stem, const llvm::Module& module, llvm::TargetMachine& machine);
 
 }  // namespace coppice::jit

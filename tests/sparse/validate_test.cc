@@ -1,0 +1,158 @@
+// gpu/jit/validate.h: kernels on which LLVM 19 ends the process, or emits wrong code, are errors with a place.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "constructed.kernels.h"
+#include "core/error.h"
+#include "gpu/jit/code_loader.h"
+#include "gpu/jit/fatal_error.h"
+#include "gpu/jit/specializer.h"
+#include "refused.kernels.h"
+
+// LLVM's own way to end the process; its headers belong to gpu/jit.
+namespace llvm {
+[[noreturn]] void report_fatal_error(const char* reason, bool is_crash);
+}
+
+namespace coppice {
+namespace {
+
+jit::SpecializeRequest request_for(const std::string& kernel, const KernelBitcode& file = refused_kernels) {
+  jit::SpecializeRequest request;
+  request.id = std::string(file.name) + "." + kernel;
+  request.file = &file;
+  request.entry = "coppice_kernel_" + kernel;
+  return request;
+}
+
+std::string error_of(const jit::SpecializeRequest& request, int sm) {  // sm 0: the CPU
+  try {
+    if (sm == 0) {
+      jit::compile_x86(request);
+    } else {
+      jit::compile_ptx(request, {sm}, "");
+    }
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kCompile);
+    return e.what();
+  }
+  return "";
+}
+
+// "kernel refused.fence: fence at /any/where/refused.kernels.cc:11: <what> is not supported on sm_75; <advice>"
+void expect_refused(const std::string& kernel, const std::string& function, const std::string& what, int sm) {
+  const std::string message = error_of(request_for(kernel), sm);
+  EXPECT_EQ(message.rfind("kernel refused." + kernel + ": " + function, 0), 0u) << message;
+  const std::string target = sm == 0 ? "x86-64 (" : "sm_" + std::to_string(sm) + "; ";
+  EXPECT_NE(message.find(": " + what + " is not supported on " + target), std::string::npos) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  EXPECT_GT(message.size(), message.find("; ") + 5) << "no advice: " << message;
+}
+
+struct Case {
+  const char* kernel;
+  const char* function;  // and, where debug information survives, " at "
+  const char* what;
+};
+constexpr Case kNotOnGpus[] = {
+    {"fence", "fence at ", "a fence"},
+    {"load_acquire", "load_acquire at ", "an atomic with an order other than relaxed"},
+    {"store_release", "store_release at ", "an atomic with an order other than relaxed"},
+    {"add_in_order", "add_in_order at ", "an atomic with an order other than relaxed"},
+    {"long_double", "long_double at ", "long double"},
+    {"double_of_128_bits", "double_of_128_bits at ",
+     "a conversion between a float and an integer of more than 64 bits"},
+    {"x86_assembly", "x86_assembly at ", "assembly of another processor"},
+    {"x86_register", "add_to_itself at ", "assembly of another processor"},
+    {"wide_vectors", "wide_sqrt at ", "the intrinsic llvm.x86.avx512.sqrt.ps.512"},
+    {"arm_instruction", "arm_instruction at ", "the intrinsic llvm.aarch64.crc32b"},
+    {"per_thread", "", "the thread-local variable g_per_thread"},
+    {"recursive", "ackermann at ", "recursion"},
+    {"missing_global", "missing_global at ",
+     "the variable coppice_test_missing_global, which nobody defines,"},
+    {"array_of_any_size", "last_of at ", "stack memory of a size that only the run knows"},
+    {"computed_goto", "computed_goto at ", "a computed goto"},
+    {"clear_cache", "clear_cache at ", "the intrinsic llvm.clear_cache"},
+    {"atomic_128_bits", "atomic_128_bits at ", "an atomic of more than 64 bits"},
+    {"string_length", "string_length at ", "strlen, which has no GPU version,"},
+};
+
+TEST(Validate, RefusesWhatAGpuCannotDoAndSaysWhere) {
+  for (const Case& c : kNotOnGpus) {
+    SCOPED_TRACE(c.kernel);
+    expect_refused(c.kernel, c.function, c.what, 75);
+    expect_refused(c.kernel, c.function, c.what, 90);
+  }
+}
+
+TEST(Validate, NamesTheLineInTheKernelFile) {
+  const std::string message = error_of(request_for("fence"), 90);
+  EXPECT_NE(message.find("refused.kernels.cc:12: a fence"), std::string::npos) << message;
+}
+
+TEST(Validate, RefusesWhatTheCpuCannotDo) {
+  expect_refused("gpu_register", "gpu_register at ", "the intrinsic llvm.nvvm.read.ptx.sreg.tid.x", 0);
+  expect_refused("arm_instruction", "arm_instruction at ", "the intrinsic llvm.aarch64.crc32b", 0);
+  expect_refused("per_thread", "", "the thread-local variable g_per_thread", 0);
+}
+
+TEST(Validate, KnowsWhatThisCpuHas) {
+  const std::string message = error_of(request_for("wide_vectors"), 0);
+  const std::string& features = jit::host_target().features;
+  bool has_all = true;
+  for (const char* part : {"+avx512f", "+avx512bw", "+avx512dq", "+avx512vl", "+avx512cd"})
+    has_all &= features.find(part) != std::string::npos;
+  if (has_all) {
+    EXPECT_EQ(message, "");
+  } else {
+    EXPECT_NE(message.find("which needs +avx512f"), std::string::npos) << message;
+  }
+}
+
+TEST(Validate, RefusesGlobalsThatNobodyWouldInitialise) {
+  for (int sm : {0, 75}) {
+    const std::string message = error_of(request_for("constructed", constructed_kernels), sm);
+    EXPECT_EQ(message.rfind("kernel constructed.constructed: ", 0), 0u) << message;
+    EXPECT_NE(
+        message.find("constructed.kernels.cc: a global that is initialised or destroyed by code is not"),
+        std::string::npos)
+        << message;
+  }
+}
+
+TEST(Validate, LetsEverythingElsePass) {
+  for (const char* kernel : {"dead_code", "relaxed_atomics", "compiler_barrier", "integers_of_128_bits",
+                             "recursion_that_is_a_loop", "variadic", "bits"}) {
+    for (int sm : {0, 75, 90}) EXPECT_EQ(error_of(request_for(kernel), sm), "") << kernel << " for " << sm;
+  }
+  for (const char* kernel :
+       {"fence", "load_acquire", "long_double", "recursive", "computed_goto", "array_of_any_size"})
+    EXPECT_EQ(error_of(request_for(kernel), 0), "") << kernel;
+}
+
+TEST(FatalErrors, KnowTheInnermostKernelOfTheirThread) {
+  EXPECT_EQ(jit::compiling_kernel(), nullptr);
+  {
+    const jit::CompilingKernel outer("a.b");
+    {
+      const jit::CompilingKernel inner("c.d");
+      EXPECT_EQ(*jit::compiling_kernel(), "c.d");
+    }
+    EXPECT_EQ(*jit::compiling_kernel(), "a.b");
+  }
+  EXPECT_EQ(jit::compiling_kernel(), nullptr);
+}
+
+TEST(FatalErrorsDeathTest, NameTheKernelOnOneLine) {
+  jit::host_target();  // installs the handlers
+  const jit::CompilingKernel kernel("heat.diffuse");
+  EXPECT_DEATH(
+      llvm::report_fatal_error("Cannot select: this\nand that\n", true),
+      "^error: kernel heat.diffuse: LLVM cannot compile it and ends the program: Cannot select: this and "
+      "that\n$");
+}
+
+}  // namespace
+}  // namespace coppice
