@@ -1,0 +1,254 @@
+// gpu/kernel_store.h over its disk cache: whatever the folder holds, the kernel is right, at worst compiled again.
+#include "gpu/kernel_store.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+
+#include "core/error.h"
+#include "gpu/device.h"
+#include "gpu/jit/object_check.h"
+#include "tests/sparse/kernel_store_util.h"
+
+namespace coppice {
+namespace {
+
+namespace fs = std::filesystem;
+using jit::KernelCache;
+
+class KernelStoreCacheTest : public KernelStoreFolder {
+ protected:
+  // Puts `bytes` under the key of write_index, as another build with the same key would have, and expects that they
+  // are not run but replaced.
+  void expect_replaced(const char* what, const std::string& bytes) {
+    SCOPED_TRACE(what);
+    const std::string key = specialization_key(jit_request("write_index")).hex();
+    KernelCache(folder).store(key, bytes);
+    ASSERT_EQ(KernelCache(folder).load(key), bytes);
+    hits_of_right_kernels(options());
+    EXPECT_EQ(KernelCache(folder).load(key), object_);
+    EXPECT_EQ(warnings, 0);
+  }
+  const std::string object_ = jit::compile_x86(jit_request("write_index"));
+};
+
+TEST_F(KernelStoreCacheTest, ReplacesWholeEntriesThatAreNoObjectOfOurs) {
+  expect_replaced("no object", "no object");
+  expect_replaced("nothing", "");
+  expect_replaced("half an object", object_.substr(0, object_.size() / 2));
+  expect_replaced("the header of an object", object_.substr(0, 64));
+  expect_replaced("another kernel's object", jit::compile_x86(jit_request("add_one")));
+  std::string altered = object_;
+  altered[18] = static_cast<char>(183);  // e_machine: AArch64
+  expect_replaced("another processor's object", altered);
+  altered = object_;
+  altered[16] = 2;  // e_type: executable
+  expect_replaced("a program", altered);
+  altered = object_;
+  altered[4] = 1;  // EI_CLASS: 32 bits
+  expect_replaced("an object of 32 bits", altered);
+}
+
+TEST_F(KernelStoreCacheTest, ReplacesAnEntryThatDoesNotLink) {
+  const auto request = jit_request("sine_and_cosine");
+  const std::string key = specialization_key(request).hex(), object = jit::compile_x86(request);
+  std::string altered = object;
+  const size_t at = altered.find("sincosf");
+  ASSERT_NE(at, std::string::npos);
+  altered[at] = 'Z';
+  ASSERT_EQ(jit::why_not_loadable(altered, request.entry), "") << "only the loader can tell";
+  KernelCache(folder).store(key, altered);
+  KernelStore store(options());
+  auto code = store.get(request);
+  wait(code);
+  ASSERT_FALSE(code.is_error()) << code.error().what();
+  EXPECT_EQ(KernelCache(folder).load(key), object);
+}
+
+TEST_F(KernelStoreCacheTest, SurvivesEveryKindOfDamage) {
+  EXPECT_EQ(hits_of_right_kernels(options()), 0u);
+  EXPECT_EQ(hits_of_right_kernels(options()), 2u);
+  for (const auto& path : entries()) fs::resize_file(path, fs::file_size(path) / 2);
+  EXPECT_EQ(hits_of_right_kernels(options()), 0u) << "truncated";
+
+  EXPECT_EQ(hits_of_right_kernels(options()), 2u);
+  const auto files = entries();
+  ASSERT_EQ(files.size(), 2u);
+  fs::rename(files[0], root / "first");
+  fs::rename(files[1], files[0]);
+  fs::rename(root / "first", files[1]);
+  EXPECT_EQ(hits_of_right_kernels(options()), 0u) << "swapped";
+
+  for (size_t step = 1; step < 8; ++step) {
+    EXPECT_EQ(hits_of_right_kernels(options()), 2u);
+    for (const auto& path : entries()) {
+      std::string bytes = read_file(path);
+      bytes[bytes.size() * step / 8] ^= static_cast<char>(1 << step);
+      write_file(path, bytes);
+    }
+    EXPECT_EQ(hits_of_right_kernels(options()), 0u) << "one bit altered, " << step << "/8 of the way";
+  }
+  EXPECT_EQ(warnings, 0);
+}
+
+TEST_F(KernelStoreCacheTest, FindsNothingThatAnotherCpuOrLlvmOrVersionLeft) {
+  EXPECT_EQ(hits_of_right_kernels(options()), 0u);
+  EXPECT_EQ(hits_of_right_kernels(options()), 2u);
+  std::vector<KernelStore::Options> others(6, options());
+  const std::byte other_intrinsics[] = {std::byte{1}};
+  others[0].key.cpu += "x";
+  others[1].key.features += ",+avx999";
+  others[2].key.llvm_version = "19.1.8";
+  others[3].key.pipeline_version += 1;
+  others[4].key.launch_block_version += 1;
+  others[5].key.intrinsics = other_intrinsics;
+  size_t expected = 2;
+  for (const KernelStore::Options& other : others) {
+    EXPECT_EQ(hits_of_right_kernels(other), 0u) << expected / 2;
+    EXPECT_EQ(hits_of_right_kernels(other), 2u) << expected / 2;
+    EXPECT_EQ(entries().size(), expected += 2);
+  }
+  EXPECT_EQ(hits_of_right_kernels(options()), 2u) << "its own are still there";
+}
+
+TEST_F(KernelStoreCacheTest, KeepsWithinItsBoundAndWorksWithoutRoom) {
+  KernelStore::Options small = options();
+  small.max_bytes = object_.size() + 40 + 100;  // room for one
+  hits_of_right_kernels(small);
+  EXPECT_EQ(entries().size(), 1u);
+  EXPECT_LE(KernelCache(folder).stats().bytes, small.max_bytes);
+  small.max_bytes = 100;
+  EXPECT_EQ(hits_of_right_kernels(small), 0u);
+  fs::remove_all(folder);
+  small.max_bytes = 0;
+  EXPECT_EQ(hits_of_right_kernels(small), 0u);
+  EXPECT_FALSE(fs::exists(folder));
+  EXPECT_EQ(warnings, 0);
+}
+
+TEST_F(KernelStoreCacheTest, WorksWhereNothingCanBeWritten) {
+  write_file(root / "file", "");
+  KernelStore::Options nowhere = options();
+  nowhere.folder = root / "file" / "cache";
+  EXPECT_EQ(hits_of_right_kernels(nowhere), 0u);
+  EXPECT_EQ(warnings, 1);
+}
+
+TEST_F(KernelStoreCacheTest, RefusesABadBoundWhenTheDeviceIsMade) {
+  const Environment bound("COPPICE_CACHE_MAX_MB", "plenty");
+  try {
+    Device::cpu(1);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kUsage);
+    EXPECT_STREQ(e.what(),
+                 "COPPICE_CACHE_MAX_MB must be a whole number of MiB from 0 to 1048576, not 'plenty'");
+  }
+}
+
+// The clock stands at 0 s at the first request, at 5 s at the second, which comes while the first is compiled, and at
+// 7 s when both are.
+TEST_F(KernelStoreCacheTest, CountsTheTimeFromTheFirstRequest) {
+  std::mutex gate;
+  std::condition_variable changed;
+  bool is_compiling = false, may_go_on = false;
+  std::atomic<int> seconds = 0;
+  std::string summary;
+  set_log_sink([&](LogLevel, std::string_view line) {
+    std::unique_lock lock(gate);
+    if (line.find("compiled in") != line.npos) summary = line;
+    if (line.rfind("kernels: compiling", 0) != 0) return;
+    is_compiling = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return may_go_on; });
+  });
+  KernelStore::Options o = options();
+  o.now = [&] { return std::chrono::steady_clock::time_point(std::chrono::seconds(seconds)); };
+  KernelStore store(o);
+  store.get(jit_request("write_index"));
+  {
+    std::unique_lock lock(gate);
+    changed.wait(lock, [&] { return is_compiling; });
+  }
+  seconds = 5;
+  store.get(jit_request("add_one"));
+  {
+    const std::lock_guard lock(gate);
+    seconds = 7;
+    may_go_on = true;
+  }
+  changed.notify_all();
+  store.wait_compiled();
+  EXPECT_EQ(summary, "kernels: 2 compiled in 7.00 s, 0 from the cache");
+  seconds = 100;  // idle time belongs to nobody
+  store.get(jit_request("powers_of_ten"));
+  store.wait_compiled();
+  EXPECT_EQ(summary, "kernels: 1 compiled in 0.00 s, 0 from the cache");
+  set_log_sink({});
+}
+
+class DumpTest : public KernelStoreFolder {
+ protected:
+  std::string stem(const std::string& kernel) const {
+    return "jit." + kernel + "-" + specialization_key(jit_request(kernel)).hex().substr(0, 8);
+  }
+  std::string dumped(const std::string& name) const { return read_file(dump / name); }
+  fs::path dump = root / "made" / "for" / "it";
+};
+
+TEST_F(DumpTest, WritesCodeBeforeAndAfterOptimisingAndAssembly) {
+  const Environment variable("COPPICE_DUMP", dump.string());
+  hits_of_right_kernels(options());
+  for (const char* kernel : {"write_index", "add_one"}) {
+    const std::string entry = std::string("coppice_kernel_") + kernel;
+    EXPECT_NE(dumped(stem(kernel) + ".in.ll").find("define dso_local void @" + entry), std::string::npos);
+    EXPECT_NE(dumped(stem(kernel) + ".opt.ll").find("@" + entry), std::string::npos);
+    EXPECT_NE(dumped(stem(kernel) + ".opt.ll"), dumped(stem(kernel) + ".in.ll"));
+    EXPECT_NE(dumped(stem(kernel) + ".s").find(entry + ":"), std::string::npos);
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(dump), fs::directory_iterator()), 6);
+}
+
+TEST_F(DumpTest, WritesPtxWhereItIsMade) {
+  const Environment variable("COPPICE_DUMP", dump.string());
+  const std::string text = jit::compile_ptx(jit_request("write_index"), {80}, "");
+  jit::compile_ptx(jit_request("write_index"), {90}, "");
+  EXPECT_EQ(dumped(stem("write_index") + "-sm_80.ptx"), text);
+  EXPECT_NE(dumped(stem("write_index") + "-sm_90.ptx").find(".target sm_90"), std::string::npos);
+  EXPECT_NE(dumped(stem("write_index") + "-sm_90.in.ll"), dumped(stem("write_index") + "-sm_90.opt.ll"));
+}
+
+TEST_F(DumpTest, DumpsKernelsThatTheCacheHoldsToo) {
+  EXPECT_EQ(hits_of_right_kernels(options()), 0u);
+  const Environment variable("COPPICE_DUMP", dump.string());
+  EXPECT_EQ(hits_of_right_kernels(options()), 0u);
+  EXPECT_TRUE(fs::exists(dump / (stem("write_index") + ".s")));
+  EXPECT_TRUE(fs::exists(dump / (stem("add_one") + ".s")));
+}
+
+TEST_F(DumpTest, NamesSpecializationsOfOneKernelApart) {
+  const Environment variable("COPPICE_DUMP", dump.string());
+  jit::SpecializeRequest request = jit_request("add_one");
+  const std::byte one[4] = {std::byte{1}};
+  jit::compile_x86(request);
+  request.constants = {{"coppice_loop", one}};
+  jit::compile_x86(request);
+  EXPECT_EQ(std::distance(fs::directory_iterator(dump), fs::directory_iterator()), 6);
+}
+
+TEST_F(DumpTest, WarnsOnceWhereItCannotWriteAndTheKernelsWork) {
+  write_file(root / "file", "");
+  const Environment variable("COPPICE_DUMP", (root / "file" / "dump").string());
+  hits_of_right_kernels(options());
+  ASSERT_EQ(warnings, 1);
+  const std::lock_guard lock(mutex);
+  const auto is_ours = [&](const std::string& line) {
+    return line.rfind("COPPICE_DUMP: cannot write to " + (root / "file" / "dump").string() + ": ", 0) == 0;
+  };
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(), is_ours), 1);
+}
+
+}  // namespace
+}  // namespace coppice
