@@ -1,7 +1,8 @@
-// What a host program includes: devices, trees, programs.
+// What a host program includes: devices, trees, programs, and values back on the host.
 #pragma once
 #include "core/error.h"
 #include "core/log.h"
 #include "gpu/device.h"
 #include "sparse/program.h"
+#include "sparse/read_back.h"
 #include "sparse/tree.h"

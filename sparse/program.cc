@@ -301,6 +301,11 @@ Program::Program(IntrusivePtr<Device> device, const jit::CodegenOptions& options
 Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
 Device& Program::device() const { return *state_->device; }
+void Program::wait() const {
+  const AsyncValueRef<Chain> done = device().default_stream().barrier();
+  coppice::wait(done);
+  if (done.is_error()) throw done.error();
+}
 
 Launch Program::prepare(const LaunchRequest& r) {
   state_->prune();

@@ -164,6 +164,8 @@ class Program {
     return prepare(detail::make_request(kernel, loop, arguments...));
   }
   Device& device() const;
+  // Blocks the host until all that was launched is done. Throws the error of the first launch that failed.
+  void wait() const;
 
   // PTX of a launch's kernel, for tests and tools. Errors: kCompile.
   template <class... Parameters, class... Arguments>

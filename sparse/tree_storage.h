@@ -81,6 +81,9 @@ class TreeStorage : public RefCounted {
   std::string path(uint32_t node) const;
   uint32_t dims() const { return static_cast<uint32_t>(axes_.size()); }
   const device::NodeLayout& layout(uint32_t node) const { return layouts_[node]; }
+  const device::NodeLayout* device_layout(uint32_t node) const {
+    return device_layouts_->as<device::NodeLayout>() + node;
+  }
   device::TreeState* state() const { return state_->as<device::TreeState>(); }
   void compile_runtime();
   bool has_neighbour_table(uint32_t node) const;  // right below a pointer node

@@ -37,6 +37,12 @@ std::string path_of(const Scope* scope) {
   return file.empty() || file[0] == '/' ? file : scope->getDirectory().str() + "/" + file;
 }
 
+// The host has these without being told; coppice's own, which may be installed among them, it must include.
+bool is_system_header(const std::string& file) {
+  return (file.rfind("/usr/include/", 0) == 0 || file.rfind("/usr/lib/", 0) == 0) &&
+         file.find("/include/coppice/") == std::string::npos;
+}
+
 struct Generator {
   std::string kernel_file;              // as clang saw it
   std::set<std::string> includes;       // headers that define argument types
@@ -115,7 +121,7 @@ struct Generator {
       // core/math.h fixes the alignment of Eigen's types, so it is how the host must come by them.
       if (file.find("/Eigen/") != std::string::npos) {
         includes.insert("core/math.h");
-      } else if (file.find("sparse/device/") == std::string::npos && file.rfind("/usr/", 0) != 0) {
+      } else if (file.find("sparse/device/") == std::string::npos && !is_system_header(file)) {
         includes.insert(file);
       }
     } else if (is_template || !scope_of(record->getScope()).empty()) {
@@ -286,8 +292,9 @@ void write_header(const std::string& path, const std::string& name, const Genera
   for (const std::string& text : g.assertions) out << text;
   out << "\nextern const coppice::KernelBitcode " << name << "_kernels;\n";
   for (const KernelDeclaration& k : kernels) {
-    out << fmt::format("inline constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}}};\n",
-                       k.arguments, k.name, name, k.name, k.active_only);
+    // Not inline: files of one program may use the same name for different kernels.
+    out << fmt::format("constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}}};\n", k.arguments,
+                       k.name, name, k.name, k.active_only);
     out << fmt::format(
         "static_assert(coppice::device::argument_layout<{}>() == {}u, \"kernel {}: clang and the host "
         "compiler align its arguments differently\");\n",

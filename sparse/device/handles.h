@@ -84,6 +84,12 @@ struct Cell {
   uint32_t index;   // linear index in the leaf
 
   Coord coord() const { return {context->origin[0] + i, context->origin[1] + j, context->origin[2] + k}; }
+  // Its coordinate on one of the D axes, in the order in which a coordinate is written: {cell.coord(0), cell.coord(1)}.
+  COPPICE_INLINE int32_t coord(int axis) const {
+    const Coord c = coord();
+    const int32_t all[3]{c.x, c.y, c.z};
+    return all[3 - D + axis];
+  }
 };
 using Cell1 = Cell<1>;
 using Cell2 = Cell<2>;

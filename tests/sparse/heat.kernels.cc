@@ -1,5 +1,6 @@
 // Kernels of the sparse tests.
 #include "coppice/kernel.h"
+#include "core/math.h"
 
 using namespace coppice;
 
@@ -36,6 +37,12 @@ COPPICE_KERNEL(set_cells2, Update<int> field, Cell2 cell)
   const Coord c = cell.coord();
   field[cell] = c.y * 1000 + c.z;
 }
+COPPICE_KERNEL(store_axes1, Update<Vec3i> field, Cell1 cell)
+{ field[cell] = {cell.coord(0), 0, 0}; }
+COPPICE_KERNEL(store_axes2, Update<Vec3i> field, Cell2 cell)
+{ field[cell] = {cell.coord(0), cell.coord(1), 0}; }
+COPPICE_KERNEL(store_axes3, Update<Vec3i> field, Cell3 cell)
+{ field[cell] = {cell.coord(0), cell.coord(1), cell.coord(2)}; }
 COPPICE_KERNEL(read_coords2, Read<int> field, Item i, const int* coords, int* out)
 { out[i.index] = field.at(i, {coords[2 * i.index], coords[2 * i.index + 1]}); }
 COPPICE_KERNEL(grow_coords2, Grow<int> field, Item i, const int* coords, int value)
