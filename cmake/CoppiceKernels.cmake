@@ -1,10 +1,31 @@
-# coppice_add_kernels(target file...): compiles kernel files (x.kernels.cc) once to LLVM bitcode, embeds it in the
-# target, and generates `x.kernels.h`, which declares the kernels to the host with their argument types.
+# coppice_add_kernels(target file... [INCLUDES folder...]): compiles kernel files (x.kernels.cc) once to LLVM bitcode,
+# embeds it in the target, and generates `x.kernels.h`, which declares the kernels to the host with their argument types.
+# INCLUDES: folders whose headers the kernel files include; those beside a kernel file need no mention.
 #
 # A compile error in a kernel file is clang's own message. Bitcode is shipped nearly raw: -O1 would stamp
 # "do not unroll" on every loop (measured: up to 3.5 times slower stencils).
-find_program(COPPICE_CLANG NAMES clang++-19 HINTS /usr/lib/llvm-19/bin REQUIRED)
-find_program(COPPICE_OPT NAMES opt-19 opt HINTS /usr/lib/llvm-19/bin REQUIRED)
+#
+# Used in this project's own build and, installed, by coppiceConfig.cmake, which sets the three variables to its own files.
+set(COPPICE_KERNELGEN coppice-kernelgen)
+set(COPPICE_INCLUDE_DIR ${CMAKE_SOURCE_DIR})
+set(COPPICE_EIGEN_DIR /usr/include/eigen3)
+
+# Finds COPPICE_CLANG and COPPICE_OPT. Sets ${problem} to a line that says what is missing, or to nothing.
+function(coppice_find_kernel_compiler problem)
+  find_program(COPPICE_CLANG NAMES clang++-19 HINTS /usr/lib/llvm-19/bin)
+  find_program(COPPICE_OPT NAMES opt-19 opt HINTS /usr/lib/llvm-19/bin)
+  set(${problem} "" PARENT_SCOPE)
+  foreach(tool CLANG OPT)
+    if(NOT EXISTS "${COPPICE_${tool}}")
+      set(${problem} "kernels need clang++-19 and opt-19 (COPPICE_${tool} is ${COPPICE_${tool}}): install the Debian packages clang-19 and llvm-19-dev" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  execute_process(COMMAND ${COPPICE_CLANG} -dumpversion OUTPUT_VARIABLE version ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT version MATCHES "^19\\.")
+    set(${problem} "kernels need clang 19, and COPPICE_CLANG, ${COPPICE_CLANG}, is of version '${version}': install the Debian package clang-19" PARENT_SCOPE)
+  endif()
+endfunction()
 
 set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -disable-llvm-passes -emit-llvm -c -fno-exceptions -fno-rtti
     -fno-math-errno -ffp-contract=on -fno-stack-protector -fno-unwind-tables -fno-asynchronous-unwind-tables
@@ -13,15 +34,19 @@ set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -disable-llvm-passes -emit-l
 set(COPPICE_BITCODE_PASSES
     "function(sroa,early-cse,simplifycfg),cgscc(inline,function(sroa,early-cse,simplifycfg)),globaldce,strip-nonlinetable-debuginfo")
 
-if(COPPICE_CCACHE)
-  set(COPPICE_CLANG_COMMAND ${COPPICE_CCACHE} ${COPPICE_CLANG})
-else()
-  set(COPPICE_CLANG_COMMAND ${COPPICE_CLANG})
-endif()
-
 # Bitcode of one file; sets ${out} to the shipped .bc. EXTRA: flags of another target (device intrinsics).
+# INCLUDES: folders whose headers the file includes.
 function(coppice_bitcode out source)
-  cmake_parse_arguments(ARG "" "" "EXTRA" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "EXTRA;INCLUDES" ${ARGN})
+  set(clang ${COPPICE_CLANG})
+  if(COPPICE_CCACHE)
+    set(clang ${COPPICE_CCACHE} ${COPPICE_CLANG})
+  endif()
+  set(includes "")
+  foreach(folder IN LISTS ARG_INCLUDES)
+    get_filename_component(folder ${folder} ABSOLUTE)
+    list(APPEND includes -I${folder})
+  endforeach()
   get_filename_component(source ${source} ABSOLUTE)
   get_filename_component(name ${source} NAME_WE)
   get_filename_component(full ${source} NAME)
@@ -29,26 +54,24 @@ function(coppice_bitcode out source)
   set(shipped ${CMAKE_CURRENT_BINARY_DIR}/kernels/${full}.bc)
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/kernels)
   add_custom_command(OUTPUT ${raw} ${shipped}
-    COMMAND ${COPPICE_CLANG_COMMAND} ${COPPICE_BITCODE_FLAGS} ${ARG_EXTRA} -I${COPPICE_INCLUDE_DIR} -isystem ${COPPICE_EIGEN_DIR}
-            -MD -MF ${raw}.d -MT ${raw} ${source} -o ${raw}
+    COMMAND ${clang} ${COPPICE_BITCODE_FLAGS} ${ARG_EXTRA} -I${COPPICE_INCLUDE_DIR} -isystem ${COPPICE_EIGEN_DIR}
+            ${includes} -MD -MF ${raw}.d -MT ${raw} ${source} -o ${raw}
     COMMAND ${COPPICE_OPT} "-passes=${COPPICE_BITCODE_PASSES}" ${raw} -o ${shipped}
     DEPENDS ${source} DEPFILE ${raw}.d VERBATIM COMMENT "Bitcode ${full}")
   set(${out} ${shipped} PARENT_SCOPE)
   set(${out}_DEBUG ${raw} PARENT_SCOPE)
 endfunction()
 
-set(COPPICE_INCLUDE_DIR ${CMAKE_SOURCE_DIR})
-set(COPPICE_EIGEN_DIR /usr/include/eigen3)
-
 function(coppice_add_kernels target)
-  foreach(file IN LISTS ARGN)
+  cmake_parse_arguments(ARG "" "" "INCLUDES" ${ARGN})
+  foreach(file IN LISTS ARG_UNPARSED_ARGUMENTS)
     get_filename_component(name ${file} NAME_WE)
-    coppice_bitcode(shipped ${file})
+    coppice_bitcode(shipped ${file} INCLUDES ${ARG_INCLUDES})
     set(header ${CMAKE_CURRENT_BINARY_DIR}/kernels/${name}.kernels.h)
     set(source ${CMAKE_CURRENT_BINARY_DIR}/kernels/${name}.kernels.gen.cc)
     add_custom_command(OUTPUT ${header} ${source}
-      COMMAND coppice-kernelgen ${shipped_DEBUG} ${shipped} ${name} ${header} ${source}
-      DEPENDS ${shipped} ${shipped_DEBUG} coppice-kernelgen VERBATIM COMMENT "Kernel header ${name}.kernels.h")
+      COMMAND ${COPPICE_KERNELGEN} ${shipped_DEBUG} ${shipped} ${name} ${header} ${source}
+      DEPENDS ${shipped} ${shipped_DEBUG} ${COPPICE_KERNELGEN} VERBATIM COMMENT "Kernel header ${name}.kernels.h")
     # .incbin is invisible to the compiler's own dependency scan (and to ccache, which therefore must not see it).
     set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${shipped})
     target_sources(${target} PRIVATE ${source} ${header})

@@ -1,0 +1,53 @@
+# What `cmake --install build/release --prefix P` puts into P, wherever P is and is moved to later:
+#
+#     bin/coppice                         the program; it finds its assets and its plugin from where it lies
+#     lib/libcoppice_{core,gpu,sparse}.a  the library, and lib/coppice/libcoppice_vdb.so, the plugin that writes .vdb files
+#     include/coppice/{coppice,core,gpu,sparse}/   headers; include/coppice is what is put on the include path
+#     lib/cmake/coppice/                  find_package(coppice): the target coppice::coppice, coppice_add_kernels()
+#     libexec/coppice/coppice-kernelgen   used by coppice_add_kernels()
+#     share/coppice/{assets,examples}/, share/doc/coppice/
+#
+# Folder names are fixed, not GNUInstallDirs': the program and the CMake files find each other by them.
+include(CMakePackageConfigHelpers)
+set(COPPICE_CMAKE_DIR lib/cmake/coppice)
+
+# The one target that users link.
+add_library(coppice_library INTERFACE)
+add_library(coppice::coppice ALIAS coppice_library)
+set_target_properties(coppice_library PROPERTIES EXPORT_NAME coppice)
+target_link_libraries(coppice_library INTERFACE coppice_sparse)
+target_compile_features(coppice_library INTERFACE cxx_std_20)
+target_include_directories(coppice_library INTERFACE $<INSTALL_INTERFACE:include/coppice>)
+# Headers that count objects, and instrumented libraries, need the same of whoever uses them.
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+  target_compile_definitions(coppice_library INTERFACE COPPICE_DEBUG=1)
+endif()
+if(COPPICE_SANITIZE)
+  target_compile_options(coppice_library INTERFACE -fsanitize=${COPPICE_SANITIZE})
+  target_link_options(coppice_library INTERFACE -fsanitize=${COPPICE_SANITIZE})
+endif()
+
+foreach(name core gpu sparse)
+  set_target_properties(coppice_${name} PROPERTIES EXPORT_NAME ${name})
+endforeach()
+set_target_properties(coppice-kernelgen PROPERTIES EXPORT_NAME kernelgen)
+set_target_properties(coppice coppice-kernelgen PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)  # LLVM's folder
+install(TARGETS coppice_library coppice_sparse coppice_gpu coppice_core coppice-kernelgen EXPORT coppice
+  ARCHIVE DESTINATION lib RUNTIME DESTINATION libexec/coppice)
+install(EXPORT coppice NAMESPACE coppice:: FILE coppiceTargets.cmake DESTINATION ${COPPICE_CMAKE_DIR})
+
+configure_package_config_file(cmake/coppiceConfig.cmake.in ${CMAKE_BINARY_DIR}/cmake/coppiceConfig.cmake
+  INSTALL_DESTINATION ${COPPICE_CMAKE_DIR} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/cmake/coppiceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/cmake/coppiceConfig.cmake ${CMAKE_BINARY_DIR}/cmake/coppiceConfigVersion.cmake
+  cmake/CoppiceKernels.cmake cmake/CoppiceEmbed.cmake DESTINATION ${COPPICE_CMAKE_DIR})
+
+# LLVM's headers are none of a user's business.
+install(DIRECTORY coppice core gpu sparse DESTINATION include/coppice
+  FILES_MATCHING PATTERN "*.h" PATTERN "llvm_module.h" EXCLUDE)
+
+install(TARGETS coppice RUNTIME DESTINATION bin)
+install(DIRECTORY assets DESTINATION share/coppice)
+install(DIRECTORY examples DESTINATION share/coppice PATTERN ".clang-format" EXCLUDE)
+install(DIRECTORY docs/ DESTINATION share/doc/coppice FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/coppice)

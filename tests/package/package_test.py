@@ -1,0 +1,176 @@
+"""The installed package, as its users meet it: installs the build to a prefix, moves that, and builds projects with it
+outside of the source tree.
+
+    package_test.py <source folder> <build folder> <cmake> <prefix>       <prefix> is replaced
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE, BUILD, CMAKE, PREFIX = (pathlib.Path(a) if i != 2 else a for i, a in enumerate(sys.argv[1:5]))
+EXAMPLES = SOURCE / "examples"
+
+
+def run(command, **options):
+    return subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                          **options)
+
+
+class PackageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        holder = tempfile.TemporaryDirectory(prefix="coppice-package-")
+        cls.addClassCleanup(holder.cleanup)
+        cls.folder = pathlib.Path(holder.name)
+        cls.environment = {k: v for k, v in os.environ.items() if not k.startswith(("CMAKE_", "COPPICE_"))}
+        cls.environment["COPPICE_CACHE_DIR"] = str(cls.folder / "cache")
+        first = PREFIX.with_name(PREFIX.name + "-before-it-is-moved")
+        for old in (first, PREFIX):
+            shutil.rmtree(old, ignore_errors=True)
+        installed = run([CMAKE, "--install", BUILD, "--prefix", first])
+        assert installed.returncode == 0, installed.stdout
+        first.rename(PREFIX)
+
+    def configure(self, project, *options):
+        """Configures a folder; returns exit code and words. The build goes to <project>/build."""
+        done = run([CMAKE, "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={PREFIX}", *options],
+                   env=self.environment)
+        return done.returncode, done.stdout
+
+    def build(self, project):
+        done = run([CMAKE, "--build", project / "build"], env=self.environment)
+        return done.returncode, done.stdout
+
+    def build_and_run(self, project, name, *options):
+        """Returns what the project's program `name` prints; fails unless all goes well."""
+        for status, words in (self.configure(project, *options), self.build(project)):
+            self.assertEqual(status, 0, words)
+            self.assertNotIn("warning:", words)
+        done = run([project / "build" / name], env=self.environment, cwd=project, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout
+
+    def copy_of(self, example):
+        project = self.folder / f"{self._testMethodName}-{example}"
+        shutil.copytree(EXAMPLES / example, project)
+        return project
+
+    # ---- the package
+
+    def test_names_no_folder_of_the_build(self):
+        for file in (PREFIX / "lib" / "cmake").rglob("*.cmake"):
+            text = file.read_text()
+            for leak in (str(SOURCE), str(BUILD), "-before-it-is-moved"):
+                self.assertNotIn(leak, text, file)
+
+    def test_the_moved_program_finds_its_scenes_and_its_plugin(self):
+        program = PREFIX / "bin" / "coppice"
+        words = run([program, "info"], env=self.environment).stdout
+        self.assertIn(str(PREFIX / "share" / "coppice" / "assets"), words)
+        if (BUILD / "lib" / "libcoppice_vdb.so").exists():
+            self.assertRegex(words, r"OpenVDB plugin +found")
+            self.assertTrue((PREFIX / "lib" / "coppice" / "libcoppice_vdb.so").exists())
+        self.assertIn("snow_3d", run([program, "list"], env=self.environment).stdout)
+
+    # ---- examples
+
+    def test_the_first_example_is_short(self):
+        heat = EXAMPLES / "heat"
+        lines = lambda *names: sum(len((heat / name).read_text().splitlines()) for name in names)
+        self.assertLessEqual(lines("heat.kernels.cc", "main.cc"), 60)
+        self.assertLessEqual(lines("CMakeLists.txt"), 12)
+        self.assertEqual(sorted(p.name for p in heat.iterdir()), ["CMakeLists.txt", "heat.kernels.cc", "main.cc"])
+
+    def test_heat_converges_to_the_exact_solution(self):
+        words = self.build_and_run(self.copy_of("heat"), "heat")
+        coarse, fine = (float(e) for e in re.findall(r"error (\S+),", words))
+        ratio = float(re.search(r"ratio (\S+);", words)[1])
+        self.assertLess(fine, 1e-3, words)
+        # Second order: a quarter of the error at half the cell size; 10 % for the next order's part.
+        self.assertAlmostEqual(coarse / fine, 4, delta=0.4, msg=words)
+        self.assertAlmostEqual(coarse / fine, ratio, delta=0.02, msg=words)
+        # The tree grows with the heat: a spot of about the same width takes about 4 times the leaves.
+        leaves = [int(n) for n in re.findall(r"(\d+) of 4096 leaves", words)]
+        self.assertTrue(0 < leaves[0] < leaves[1] < 1024, words)
+
+    def test_all_other_examples_build_run_and_print_numbers(self):
+        for folder in sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir() and p.name != "heat"):
+            with self.subTest(folder):
+                self.assertRegex(self.build_and_run(self.copy_of(folder), folder), r"\d")
+
+    # ---- what a user's project may meet
+
+    def test_a_wrong_kernel_is_clangs_own_message(self):
+        project = self.copy_of("heat")
+        kernels = project / "heat.kernels.cc"
+        text = kernels.read_text()
+        kernels.write_text(text.replace("heat.now[cell] +", "heat.before[cell] +"))
+        line = next(i + 1 for i, row in enumerate(text.splitlines()) if "heat.now[cell] +" in row)
+        self.assertEqual(self.configure(project)[0], 0)
+        status, words = self.build(project)
+        self.assertNotEqual(status, 0)
+        self.assertRegex(words, rf"heat\.kernels\.cc:{line}:\d+: error: no member named 'before' in 'Heat'")
+
+    def test_without_clang_19_one_line_says_what_to_install(self):
+        expected = "kernels need clang++-19 and opt-19 (COPPICE_CLANG is missing): install the Debian packages clang-19 and llvm-19-dev"
+        project = self.copy_of("heat")
+        status, words = self.configure(project, "-DCOPPICE_CLANG=missing")
+        self.assertNotEqual(status, 0)
+        self.assertEqual(sum(expected in line for line in words.splitlines()), 1, words)
+        status, words = self.configure(project, "-DCOPPICE_CLANG=/bin/true")
+        self.assertNotEqual(status, 0)
+        self.assertIn("is of version ''", words)
+
+    def test_a_larger_project_shares_headers_and_names(self):
+        """Several kernel files with kernels of one name, in a library and a program, unoptimised, with a header elsewhere."""
+        project = self.folder / "larger"
+        (project / "common").mkdir(parents=True)
+        (project / "lib").mkdir()
+        write = lambda name, text: (project / name).write_text(text)
+        write("CMakeLists.txt", """cmake_minimum_required(VERSION 3.25)
+project(larger C CXX)
+find_package(coppice REQUIRED)
+include_directories(common)
+add_subdirectory(lib)
+add_executable(larger main.cc)
+target_link_libraries(larger PRIVATE doubling)
+coppice_add_kernels(larger main.kernels.cc INCLUDES common)
+coppice_embed_text(larger greetings hello.txt)
+""")
+        write("hello.txt", "hello")
+        write("common/amount.h", "#pragma once\nstruct Amount { float scale; int shift; };\n")
+        write("lib/CMakeLists.txt", "add_library(doubling doubling.cc)\ntarget_link_libraries(doubling PUBLIC coppice::coppice)\n"
+              "coppice_add_kernels(doubling doubling.kernels.cc)\n")
+        write("lib/doubling.kernels.cc", '#include "coppice/kernel.h"\n'
+              "COPPICE_KERNEL(apply, coppice::Update<float> x, coppice::Cell1 c) { x[c] *= 2; }\n")
+        write("lib/doubling.cc", '#include "coppice/coppice.h"\n#include "doubling.kernels.h"\n'
+              "void twice(coppice::Program& p, coppice::Node n, coppice::Field<float> x) { p.launch(apply, over(n), x); }\n")
+        write("main.kernels.cc", '#include "amount.h"\n#include "coppice/kernel.h"\n'
+              "COPPICE_KERNEL(apply, coppice::Update<float> x, coppice::Cell1 c, Amount a) { x[c] = a.scale * c.coord(0) + a.shift; }\n")
+        write("main.cc", """#include <cstdio>
+#include "coppice/coppice.h"
+#include "greetings.h"
+#include "main.kernels.h"
+void twice(coppice::Program& p, coppice::Node n, coppice::Field<float> x);
+int main() {
+  auto device = coppice::Device::cpu(2);
+  coppice::Tree tree(device);
+  coppice::Node cells = tree.root().dense({8});
+  auto x = cells.place<float>("x");
+  coppice::Program program(device);
+  program.launch(apply, over(cells), x, Amount{0.5f, 3});
+  twice(program, cells, x);
+  program.wait();
+  std::printf("%s %g\\n", coppice::embedded::greetings("hello.txt").data(), wait_read(x, {5}));
+}
+""")
+        self.assertEqual(self.build_and_run(project, "larger", "-DCMAKE_BUILD_TYPE=Debug").splitlines()[-1], "hello 11")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v"])
