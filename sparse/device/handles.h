@@ -25,9 +25,11 @@ concept FixedEigenMatrix = requires {
 }
 &&(T::RowsAtCompileTime > 0) && (T::ColsAtCompileTime > 0);
 
-// What its bytes are enough to copy: Eigen's fixed-size matrices are so in all but the language's eyes.
+// What its bytes are enough to copy: Eigen's fixed-size matrices, and plain structs of them, are so in all but the
+// language's eyes. (A struct that owns something has something to destroy.)
 template <class T>
-inline constexpr bool is_value = std::is_trivially_copyable_v<T> || FixedEigenMatrix<T>;
+inline constexpr bool is_value = std::is_trivially_copyable_v<T> || FixedEigenMatrix<T> ||
+                                 (std::is_aggregate_v<T> && std::is_trivially_destructible_v<T>);
 
 }  // namespace coppice::device
 
@@ -105,6 +107,9 @@ struct Block {
   int32_t origin[device::kMaxDims];
   uint64_t number;  // position in the coordinate-ordered list
   uint32_t cell;    // the parent pointer node's cell that holds it
+
+  // Of its first cell, on one of the D axes.
+  COPPICE_INLINE int32_t coord(int axis) const { return origin[3 - D + axis]; }
 };
 using Block1 = Block<1>;
 using Block2 = Block<2>;

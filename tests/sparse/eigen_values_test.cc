@@ -4,6 +4,7 @@
 #include "core/math.h"
 #include "eigen.kernels.h"
 #include "sparse/program.h"
+#include "sparse/read_back.h"
 
 namespace coppice {
 namespace {
@@ -37,6 +38,32 @@ TEST(EigenValues, AreValuesOfFields) {
   EXPECT_NEAR((got[1] - Vec3f(0, 0.6f, 0.8f)).norm(), 0, 1e-6);
   EXPECT_EQ(got[2], Vec3f::Zero());
 }
+
+TEST(EigenValues, MayBeMembersOfStructsThatAreArgumentsOrValues) {
+  IntrusivePtr<Device> device = Device::cpu();
+  Program program(device);
+  const std::vector<Ray> rays{{{1, 2, 3}, 4, {1, 0, 0}}, {{5, 6, 7}, 8, {0, 2, 0}}};
+  std::vector<Ray> out(2);
+  program.launch(step_rays, range(2), rays.data(), Ray{{10, 20, 30}, 40, {0, 0, 1}}, out.data());
+  program.wait();
+  EXPECT_EQ(out[0].origin, Vec3f(11, 22, 33));
+  EXPECT_EQ(out[1].number, 48);
+  EXPECT_EQ(out[1].direction, Vec3d(2, 0, 0));
+
+  Tree tree(device);
+  Field<Ray> field = tree.root().pointer({4}).dense({4}).place<Ray>("ray");
+  program.launch(grow_rays, range(2), field, rays[1]);
+  EXPECT_EQ(wait_read(field, {1}).direction, Vec3d(0, 2, 0));
+  EXPECT_EQ(wait_read(field, {1}).number, 8);
+  EXPECT_EQ(wait_read(field, {2}).number, 0);
+}
+
+// What owns memory cannot be copied as bytes.
+struct Owner {
+  std::vector<int> numbers;
+};
+static_assert(device::is_value<Ray> && device::is_value<Vec3f> && !device::is_value<Owner> &&
+              !device::is_value<std::string>);
 
 }  // namespace
 }  // namespace coppice

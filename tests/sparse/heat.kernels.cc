@@ -57,8 +57,8 @@ COPPICE_KERNEL(deactivate_odd1, Topology node, Cell1 cell)
 }
 COPPICE_KERNEL(list_blocks2, Block2 block, int* origins)
 {
-  origins[2 * block.number] = block.origin[1];
-  origins[2 * block.number + 1] = block.origin[2];
+  origins[2 * block.number] = block.coord(0);
+  origins[2 * block.number + 1] = block.coord(1);
 }
 COPPICE_KERNEL(copy_other2, Read<int> from, Write<int> to, Cell2 cell)
 { to[cell] = from[cell] + 1; }
