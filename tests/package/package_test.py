@@ -14,11 +14,21 @@ import unittest
 
 SOURCE, BUILD, CMAKE, PREFIX = (pathlib.Path(a) if i != 2 else a for i, a in enumerate(sys.argv[1:5]))
 EXAMPLES = SOURCE / "examples"
+GUIDE = SOURCE / "docs" / "first-solver.md"
 
 
 def run(command, **options):
     return subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                           **options)
+
+
+def guide_files():
+    """The files that the guide's code blocks make up, by name: each block follows a comment `<!-- file: NAME -->`, and
+    blocks of one file are its pieces, in order."""
+    files = {}
+    for name, code in re.findall(r"^<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", GUIDE.read_text(), re.M | re.S):
+        files[name] = files[name] + "\n" + code if name in files else code
+    return files
 
 
 class PackageTest(unittest.TestCase):
@@ -102,6 +112,27 @@ class PackageTest(unittest.TestCase):
         for folder in sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir() and p.name != "heat"):
             with self.subTest(folder):
                 self.assertRegex(self.build_and_run(self.copy_of(folder), folder), r"\d")
+
+    # ---- the guide
+
+    def test_every_code_block_of_the_guide_belongs_to_a_file(self):
+        text = GUIDE.read_text()
+        self.assertEqual(len(re.findall(r"^```(?:cpp|cmake|c\+\+)$", text, re.M)), len(re.findall(r"^<!-- file: .* -->$", text, re.M)))
+
+    def test_the_guides_first_program_is_the_example(self):
+        for name in ("CMakeLists.txt", "heat.kernels.cc", "main.cc"):
+            self.assertEqual(guide_files()[f"heat/{name}"], (EXAMPLES / "heat" / name).read_text(), name)
+
+    def test_the_guides_tour_prints_what_the_guide_says(self):
+        for name, code in guide_files().items():
+            if name.startswith("tour/"):
+                path = self.folder / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(code)
+        words = self.build_and_run(self.folder / "tour", "tour").splitlines()
+        expected = re.search(r"^It prints\n\n((?:    .*\n)+)", GUIDE.read_text(), re.M)[1]
+        self.assertEqual([w for w in words if not w.startswith("kernels: ")], [row[4:] for row in expected.splitlines()])
+        self.assertEqual((self.folder / "tour" / "dye.pgm").stat().st_size, len("P5\n128 128\n255\n") + 128 * 128)
 
     # ---- what a user's project may meet
 
