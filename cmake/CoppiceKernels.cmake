@@ -10,10 +10,11 @@ set(COPPICE_KERNELGEN coppice-kernelgen)
 set(COPPICE_INCLUDE_DIR ${CMAKE_SOURCE_DIR})
 set(COPPICE_EIGEN_DIR /usr/include/eigen3)
 
-# Finds COPPICE_CLANG and COPPICE_OPT. Sets ${problem} to a line that says what is missing, or to nothing.
-function(coppice_find_kernel_compiler problem)
-  find_program(COPPICE_CLANG NAMES clang++-19 HINTS /usr/lib/llvm-19/bin)
-  find_program(COPPICE_OPT NAMES opt-19 opt HINTS /usr/lib/llvm-19/bin)
+find_program(COPPICE_CLANG NAMES clang++-19 HINTS /usr/lib/llvm-19/bin)
+find_program(COPPICE_OPT NAMES opt-19 opt HINTS /usr/lib/llvm-19/bin)
+
+# Sets ${problem} to a line that says what is wrong with COPPICE_CLANG and COPPICE_OPT, or to nothing.
+function(coppice_check_kernel_compiler problem)
   set(${problem} "" PARENT_SCOPE)
   foreach(tool CLANG OPT)
     if(NOT EXISTS "${COPPICE_${tool}}")
@@ -34,14 +35,16 @@ set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -disable-llvm-passes -emit-l
 set(COPPICE_BITCODE_PASSES
     "function(sroa,early-cse,simplifycfg),cgscc(inline,function(sroa,early-cse,simplifycfg)),globaldce,strip-nonlinetable-debuginfo")
 
+if(COPPICE_CCACHE)
+  set(COPPICE_CLANG_COMMAND ${COPPICE_CCACHE} ${COPPICE_CLANG})
+else()
+  set(COPPICE_CLANG_COMMAND ${COPPICE_CLANG})
+endif()
+
 # Bitcode of one file; sets ${out} to the shipped .bc. EXTRA: flags of another target (device intrinsics).
 # INCLUDES: folders whose headers the file includes.
 function(coppice_bitcode out source)
   cmake_parse_arguments(ARG "" "" "EXTRA;INCLUDES" ${ARGN})
-  set(clang ${COPPICE_CLANG})
-  if(COPPICE_CCACHE)
-    set(clang ${COPPICE_CCACHE} ${COPPICE_CLANG})
-  endif()
   set(includes "")
   foreach(folder IN LISTS ARG_INCLUDES)
     get_filename_component(folder ${folder} ABSOLUTE)
@@ -54,7 +57,7 @@ function(coppice_bitcode out source)
   set(shipped ${CMAKE_CURRENT_BINARY_DIR}/kernels/${full}.bc)
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/kernels)
   add_custom_command(OUTPUT ${raw} ${shipped}
-    COMMAND ${clang} ${COPPICE_BITCODE_FLAGS} ${ARG_EXTRA} -I${COPPICE_INCLUDE_DIR} -isystem ${COPPICE_EIGEN_DIR}
+    COMMAND ${COPPICE_CLANG_COMMAND} ${COPPICE_BITCODE_FLAGS} ${ARG_EXTRA} -I${COPPICE_INCLUDE_DIR} -isystem ${COPPICE_EIGEN_DIR}
             ${includes} -MD -MF ${raw}.d -MT ${raw} ${source} -o ${raw}
     COMMAND ${COPPICE_OPT} "-passes=${COPPICE_BITCODE_PASSES}" ${raw} -o ${shipped}
     DEPENDS ${source} DEPFILE ${raw}.d VERBATIM COMMENT "Bitcode ${full}")

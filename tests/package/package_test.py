@@ -22,11 +22,11 @@ def run(command, **options):
                           **options)
 
 
-def guide_files():
-    """The files that the guide's code blocks make up, by name: each block follows a comment `<!-- file: NAME -->`, and
+def files_in(page):
+    """The files that a page's code blocks make up, by name: each block follows a comment `<!-- file: NAME -->`, and
     blocks of one file are its pieces, in order."""
     files = {}
-    for name, code in re.findall(r"^<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", GUIDE.read_text(), re.M | re.S):
+    for name, code in re.findall(r"^<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", page.read_text(), re.M | re.S):
         files[name] = files[name] + "\n" + code if name in files else code
     return files
 
@@ -119,12 +119,13 @@ class PackageTest(unittest.TestCase):
         text = GUIDE.read_text()
         self.assertEqual(len(re.findall(r"^```(?:cpp|cmake|c\+\+)$", text, re.M)), len(re.findall(r"^<!-- file: .* -->$", text, re.M)))
 
-    def test_the_guides_first_program_is_the_example(self):
-        for name in ("CMakeLists.txt", "heat.kernels.cc", "main.cc"):
-            self.assertEqual(guide_files()[f"heat/{name}"], (EXAMPLES / "heat" / name).read_text(), name)
+    def test_the_first_program_of_guide_and_readme_is_the_example(self):
+        for page in (GUIDE, SOURCE / "README.md"):
+            for name in ("CMakeLists.txt", "heat.kernels.cc", "main.cc"):
+                self.assertEqual(files_in(page)[f"heat/{name}"], (EXAMPLES / "heat" / name).read_text(), (page, name))
 
     def test_the_guides_tour_prints_what_the_guide_says(self):
-        for name, code in guide_files().items():
+        for name, code in files_in(GUIDE).items():
             if name.startswith("tour/"):
                 path = self.folder / name
                 path.parent.mkdir(exist_ok=True)
