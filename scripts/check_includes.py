@@ -26,7 +26,7 @@ RESTRICTED = [
     ("window and GUI", r"(GLFW/|imgui|X11/)", r"apps/viewer/", "apps/viewer/"),
     ("TBB", r"(tbb|oneapi)/", r"(gpu|apps)/", "gpu/ and apps/"),
     ("Thrust and CUB", r"(thrust|cub)/", r"gpu/", "gpu/"),
-    ("OpenVDB", r"(openvdb|nanovdb)/", r"(apps/output|sparse)/vdb/", "apps/output/vdb/"),
+    ("OpenVDB", r"(openvdb|nanovdb)/", r"((apps/output|sparse)/vdb|benchmarks/peers)/", "apps/output/vdb/ and benchmarks/peers/"),
 ]
 DEVICE_SYSTEM = {"cstdint", "cstddef", "cmath", "type_traits", "tuple", "utility", "limits", "stdint.h", "stddef.h"}
 # Besides, device code may use Eigen, and a kernel file the C math and memory functions (gpu/jit/code_loader.h).

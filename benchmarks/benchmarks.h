@@ -1,0 +1,10 @@
+// The benchmarks by name; each adds its rows to the report. docs/benchmarks.md says what a row is.
+#pragma once
+#include "benchmarks/report.h"
+
+namespace coppice::bench {
+
+void run_mpm(Report& report);     // the solver, beside Taichi's mpm3d and over the shipped scenes
+void run_lookup(Report& report);  // a stencil over a tree, beside a plain array and OpenVDB
+
+}  // namespace coppice::bench

@@ -1,0 +1,331 @@
+// The stencil benchmark: a 7-point Laplacian over a tree, beside the same over a plain array and over OpenVDB.
+//
+// One thread, floats, nanoseconds per active voxel. The two fields of the tree, the two arrays and the two grids hold the
+// same numbers, and the results are compared. The floor: the 64-byte lines that hold active voxels, read once and written
+// once at the speed of a copy of as many bytes by one thread.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+
+#include "benchmarks/benchmarks.h"
+#include "benchmarks/lookup_case.h"
+#include "benchmarks/measure.h"
+#include "benchmarks/peers/array_stencil.h"
+#include "benchmarks/peers/openvdb_stencil.h"
+#include "core/error.h"
+#include "lookup.kernels.h"
+#include "sparse/program.h"
+#include "sparse/tree.h"
+
+namespace coppice::bench {
+namespace {
+
+constexpr int kTreeSide = 512;
+
+// Active voxels, in the array's order: x slowest.
+template <class Visit>
+void for_each_voxel(const Region& region, const Visit& visit) {
+  const int32_t begin = region.first(), end = begin + region.side();
+  for (int32_t x = begin; x < end; ++x) {
+    for (int32_t y = begin; y < end; ++y) {
+      for (int32_t z = begin; z < end; ++z) {
+        if (region.contains(x, y, z)) visit(x, y, z);
+      }
+    }
+  }
+}
+
+// ---- ours
+
+class TreeStencil {
+ public:
+  // A shell's leaves are bitmasked, a full cube's dense.
+  explicit TreeStencil(const Region& region)
+      : region_(region), device_(Device::cpu(1)), program_(device_), tree_(device_, {.name = "lookup"}) {
+    const Node block = tree_.root().pointer({kTreeSide / 8, kTreeSide / 8, kTreeSide / 8});
+    leaf_ = region.outer2 != 0 ? block.bitmasked({8, 8, 8}) : block.dense({8, 8, 8});
+    now_ = leaf_->place<float>("now"), next_ = leaf_->place<float>("next");
+    const int64_t n = region.side();
+    check(program_.launch(fill_region, range(n * n * n), now_, region));
+  }
+  // Launches that follow each other, and the wait for the last.
+  void run(int launches) {
+    for (int i = 1; i < launches; ++i) program_.launch(diffuse, over(*leaf_), Heat{now_, next_}, kDiffusion);
+    check(program_.launch(diffuse, over(*leaf_), Heat{now_, next_}, kDiffusion));
+  }
+  uint64_t num_leaves() { return leaf_->wait_num_active_blocks(); }
+  // f32[side][side][side], zero where nothing is active.
+  std::vector<float> result(uint64_t& count) {
+    const auto n = static_cast<size_t>(region_.side());
+    std::vector<float> out(n * n * n);
+    count = 0;
+    check(program_.launch(copy_region, over(*leaf_), next_, region_, out.data(), &count));
+    return out;
+  }
+
+ private:
+  static void check(const AsyncValueRef<Chain>& done) {
+    wait(done);
+    if (done.is_error()) throw done.error();
+  }
+
+  Region region_;
+  IntrusivePtr<Device> device_;
+  Program program_;
+  Tree tree_;
+  std::optional<Node> leaf_;
+  Field<float> now_, next_;
+};
+
+// ---- the plain array
+
+struct FreeMemory {
+  void operator()(void* p) const { std::free(p); }
+};
+using Floats = std::unique_ptr<float, FreeMemory>;
+
+Floats zeros(size_t count) {
+  const size_t bytes = (count * sizeof(float) + 4095) / 4096 * 4096;
+  Floats floats(static_cast<float*>(std::aligned_alloc(4096, bytes)));
+  if (!floats) throw Error(ErrorCode::kOutOfMemory, fmt::format("cannot allocate {} bytes", bytes));
+  std::fill_n(floats.get(), bytes / sizeof(float), 0.0f);
+  return floats;
+}
+
+// Tight around the region, with a rim of eight so that rows start on 32-byte boundaries, and rows no multiple of 128
+// bytes long, which would make neighbouring rows compete for cache sets.
+class ArrayData {
+ public:
+  explicit ArrayData(const Region& region) : region_(region) {
+    ptrdiff_t side = region.side() + 2 * kRim;
+    if (side % 32 == 0) side += 8;
+    shape_ = {side * side, side};
+    const auto count = static_cast<size_t>(side * side * side);
+    now_ = zeros(count), next_ = zeros(count);
+    for_each_voxel(region, [&](int32_t x, int32_t y, int32_t z) {
+      const int32_t i = index(x, y, z);
+      now_.get()[i] = initial_value(x, y, z);
+      list_.push_back(i);
+      if (runs_.empty() || runs_.back().start + runs_.back().length != i)
+        runs_.push_back({i, 1});
+      else
+        ++runs_.back().length;
+    });
+  }
+  void run_cube(const ArrayStencil& s) {
+    const int32_t first = index(region_.first(), region_.first(), region_.first());
+    s.cube(now_.get(), next_.get(), first, region_.side(), shape_, kDiffusion);
+  }
+  void run_list(const ArrayStencil& s) {
+    s.list(now_.get(), next_.get(), list_.data(), list_.size(), shape_, kDiffusion);
+  }
+  void run_runs(const ArrayStencil& s) {
+    s.runs(now_.get(), next_.get(), runs_.data(), runs_.size(), shape_, kDiffusion);
+  }
+  float next(int32_t x, int32_t y, int32_t z) const { return next_.get()[index(x, y, z)]; }
+  void clear_next() {
+    for (const int32_t i : list_) next_.get()[i] = 0;
+  }
+  size_t num_voxels() const { return list_.size(); }
+  size_t num_runs() const { return runs_.size(); }
+
+ private:
+  static constexpr int kRim = 8;
+  int32_t index(int32_t x, int32_t y, int32_t z) const {
+    const int32_t first = region_.first() - kRim;
+    return static_cast<int32_t>((x - first) * shape_.sx + (y - first) * shape_.sy + (z - first));
+  }
+
+  Region region_;
+  ArrayShape shape_;
+  Floats now_, next_;
+  std::vector<int32_t> list_;
+  std::vector<Run> runs_;
+};
+
+// ---- the comparison
+
+struct Case {
+  std::string name;
+  Region region;
+  double most_of_array;  // the target
+};
+
+std::vector<Case> cases(const Options& options) {
+  const int32_t c = kTreeSide / 2;
+  if (options.tiny) return {{"cube", {c, 8, 0, 0}, 1.5}, {"shell", {c, 16, 100, 190}, 0.9}};
+  // Radius 115.2, half a thickness of 3: 1 M voxels, which fill 36 % of their leaves.
+  return {{"cube", {c, 64, 0, 0}, 1.5}, {"shell", {c, 120, 12588, 13972}, 0.9}};
+}
+
+// Bytes that any program must move: both fields' lines with active voxels, in leaves of 8^3 (a line is two rows).
+double least_bytes(const Region& region) {
+  const int32_t n = region.side();
+  std::vector<bool> seen(static_cast<size_t>(n) * n / 2 * n / 8 + 1);
+  size_t lines = 0;
+  for_each_voxel(region, [&](int32_t x, int32_t y, int32_t z) {
+    const int32_t i = x - region.first(), j = (y - region.first()) / 2, k = (z - region.first()) / 8;
+    const size_t line = (static_cast<size_t>(i) * (n / 2) + j) * (n / 8) + k;
+    if (seen[line]) return;
+    seen[line] = true;
+    ++lines;
+  });
+  return 2.0 * 64 * static_cast<double>(lines);
+}
+
+// The largest difference between our values and a peer's. Errors: kInternal when they do not compute the same.
+void compare(const std::string& peer, double difference) {
+  // Rounding of ten operations on numbers up to 1000.
+  constexpr double kTolerance = 10 * 1000 * 1.2e-7;
+  if (!(difference <= kTolerance))
+    throw Error(ErrorCode::kInternal,
+                fmt::format("lookup: our stencil and {} differ by {:.3g}, at most {:.3g} is "
+                            "rounding",
+                            peer, difference, kTolerance));
+}
+
+class Comparison {
+ public:
+  Comparison(Report& report, const Case& c) : report_(report), case_(c), tree_(c.region), array_(c.region) {
+    vdb_ = make_openvdb_stencil(c.region, vdb_absent_);
+  }
+  void run() {
+    choose_arrays();
+    const int repetitions = report_.options().tiny ? 2 : report_.options().quick ? 15 : 41;
+    std::vector<Contestant> all{{[&] { tree_.run(kCalls); }, kCalls}};
+    all.push_back({[&] { repeat([&] { run_array(*dense_); }); }, kCalls});
+    if (is_shell()) all.push_back({[&] { repeat([&] { array_.run_runs(*runs_); }); }, kCalls});
+    std::vector<double> seconds = interleaved_medians(all, repetitions);
+    // OpenVDB takes so long that it has rounds of its own, beside us again.
+    std::vector<double> vdb_seconds;
+    if (vdb_) {
+      vdb_seconds = interleaved_medians({{[&] { tree_.run(kCalls); }, kCalls},
+                                         {[&] { vdb_->run_stencil(); }},
+                                         {[&] { vdb_->run_accessor(); }}},
+                                        report_.options().tiny    ? 1
+                                        : report_.options().quick ? 5
+                                                                  : 15);
+    }
+    compare_values();
+    add_rows(seconds, vdb_seconds);
+  }
+
+ private:
+  static constexpr int kCalls = 4;
+  bool is_shell() const { return case_.region.outer2 != 0; }
+  template <class Call>
+  static void repeat(const Call& call) {
+    for (int i = 0; i < kCalls; ++i) call();
+  }
+  void run_array(const ArrayStencil& s) { is_shell() ? array_.run_list(s) : array_.run_cube(s); }
+
+  // Of what was compiled, the fastest here.
+  void choose_arrays() {
+    for (const ArrayStencil& s : array_stencils()) {
+      if (!s.is_portable) stencils_.push_back(s);
+    }
+    std::vector<Contestant> plain, runs;
+    for (const ArrayStencil& s : stencils_) {
+      plain.push_back({[this, &s] { run_array(s); }});
+      runs.push_back({[this, &s] { array_.run_runs(s); }});
+    }
+    const auto fastest = [&](const std::vector<Contestant>& all) {
+      const std::vector<double> seconds = interleaved_medians(all, 5);
+      return &stencils_[static_cast<size_t>(std::min_element(seconds.begin(), seconds.end()) -
+                                            seconds.begin())];
+    };
+    dense_ = fastest(plain);
+    if (is_shell()) runs_ = fastest(runs);
+  }
+
+  void compare_values() {
+    uint64_t count = 0;
+    const std::vector<float> ours = tree_.result(count);
+    if (count != array_.num_voxels())
+      throw Error(ErrorCode::kInternal,
+                  fmt::format("lookup: {} voxels in the tree, {} in the array", count, array_.num_voxels()));
+    const auto n = static_cast<size_t>(case_.region.side());
+    const auto first = case_.region.first();
+    const auto value = [&](int32_t x, int32_t y, int32_t z) {
+      return ours[(static_cast<size_t>(x - first) * n + static_cast<size_t>(y - first)) * n +
+                  static_cast<size_t>(z - first)];
+    };
+    const auto difference = [&](auto&& run) {
+      array_.clear_next();
+      run();
+      double largest = 0;
+      for_each_voxel(case_.region, [&](int32_t x, int32_t y, int32_t z) {
+        largest = std::max<double>(largest, std::fabs(value(x, y, z) - array_.next(x, y, z)));
+      });
+      return largest;
+    };
+    compare("the array", difference([&] { run_array(*dense_); }));
+    if (is_shell()) compare("the array's runs", difference([&] { array_.run_runs(*runs_); }));
+    if (!vdb_) return;
+    double largest = 0;
+    size_t voxels = 0;
+    vdb_->visit([&](int32_t x, int32_t y, int32_t z, float v) {
+      ++voxels;
+      largest = std::max<double>(largest, std::fabs(value(x, y, z) - v));
+    });
+    if (voxels != count)
+      throw Error(ErrorCode::kInternal,
+                  fmt::format("lookup: {} voxels in the tree, {} in OpenVDB", count, voxels));
+    compare("OpenVDB", largest);
+  }
+
+  void add_rows(const std::vector<double>& seconds, const std::vector<double>& vdb_seconds) {
+    const auto voxels = static_cast<double>(array_.num_voxels());
+    const auto ns = [&](double s) { return s * 1e9 / voxels; };
+    const double bytes = least_bytes(case_.region);
+    const double floor = ns(bytes / copy_bytes_per_s(1, static_cast<size_t>(bytes / 2)));
+    const uint64_t leaves = tree_.num_leaves();
+    const std::string what = fmt::format("{} voxels, {} leaves {:.0f} % full, 1 thread", array_.num_voxels(),
+                                         leaves, 100 * voxels / (512.0 * static_cast<double>(leaves)));
+    Row row;
+    row.name = "lookup/" + case_.name, row.unit = "ns/voxel", row.floor = floor;
+    row.ours = ns(seconds[0]), row.peer = ns(seconds[1]), row.target = ratio_at_most(case_.most_of_array);
+    row.peer_name = fmt::format("plain array{}, {}", is_shell() ? " with an index list" : "", dense_->name);
+    row.detail = what;
+    report_.add(row);
+    if (is_shell()) {
+      row.name += "_runs", row.peer = ns(seconds[2]), row.target.reset();
+      row.peer_name = fmt::format("plain array with a list of {} runs, {}", array_.num_runs(), runs_->name);
+      report_.add(row);
+    }
+    row.name = "lookup/" + case_.name + "_openvdb", row.peer.reset(), row.peer_name = vdb_absent_;
+    row.target = ratio_at_most(1.0 / 15);
+    if (vdb_) {
+      const bool stencil = vdb_seconds[1] < vdb_seconds[2];
+      row.ours = ns(vdb_seconds[0]), row.peer = ns(std::min(vdb_seconds[1], vdb_seconds[2]));
+      row.peer_name = fmt::format("OpenVDB {} ({}: {:.1f})", stencil ? "SevenPointStencil" : "ValueAccessor",
+                                  stencil ? "ValueAccessor" : "SevenPointStencil",
+                                  ns(std::max(vdb_seconds[1], vdb_seconds[2])));
+    }
+    report_.add(row);
+  }
+
+  Report& report_;
+  Case case_;
+  TreeStencil tree_;
+  ArrayData array_;
+  std::unique_ptr<OpenVdbStencil> vdb_;
+  std::string vdb_absent_;
+  std::vector<ArrayStencil> stencils_;
+  const ArrayStencil *dense_ = nullptr, *runs_ = nullptr;
+};
+
+}  // namespace
+
+void run_lookup(Report& report) {
+  for (const Case& c : cases(report.options())) {
+    report.begin("lookup, " + c.name);
+    Comparison(report, c).run();
+  }
+}
+
+}  // namespace coppice::bench

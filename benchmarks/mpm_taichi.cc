@@ -1,0 +1,199 @@
+// The solver beside Taichi's mpm3d: the same fluid, particle count, grid, time step and threads, frame by frame in turns.
+//
+// Taichi's program (peers/mpm3d_taichi.py) runs in a child process. What differs is listed in docs/benchmarks.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "apps/mpm/emission.h"
+#include "benchmarks/child.h"
+#include "benchmarks/measure.h"
+#include "benchmarks/mpm.h"
+#include "core/error.h"
+
+namespace coppice::bench {
+namespace {
+
+constexpr double kDt = 8e-5;  // s, at every grid size
+constexpr int kWallCells = 3;
+
+struct Case {
+  int grid;
+  bool sorted;  // Taichi's particles by cell at first, which the workload does not ask for
+  int steps;    // per timed frame
+  int repetitions;
+};
+
+std::vector<Case> cases(const Options& options) {
+  if (options.tiny) return {{24, false, 2, 1}};
+  if (options.quick) return {{64, false, 10, 3}, {128, false, 4, 3}};
+  return {{64, false, 25, 15}, {64, true, 25, 9}, {128, false, 25, 5}, {128, true, 25, 5}};
+}
+
+// The workload as a scene of ours. Taichi's walls stand three cells inside its unit box, ours around the domain.
+scene::SceneConfig make_scene(const Case& c) {
+  const double wall = static_cast<double>(kWallCells) / c.grid;
+  const std::string text = fmt::format(
+      "dim = 3\ngravity = [0, -9.8, 0]\n"
+      "[domain]\nmin = [{0}, {0}, {0}]\nmax = [{1}, {1}, {1}]\n"
+      "[grid]\nresolution = {2}\n"
+      "[time]\nframes = 100000\nframe_dt_s = {3}\nmax_dt_s = {4}\ncfl = 0.9\n"
+      "[walls]\nall = \"separate\"\nfriction = 0\n"
+      "[[emitter]]\nshape = \"box\"\ncenter = [0.35, 0.35, 0.35]\nhalf_size = [0.2, 0.2, 0.2]\n"
+      "particles_per_cell = 4\nmaterial = \"water\"\n"
+      "water = {{ density_kg_m3 = 1.0, bulk_modulus_Pa = 400.0, gamma = 1.0 }}\n",
+      wall, 1 - wall, c.grid - 2 * kWallCells, c.steps * kDt, kDt);
+  scene::SceneConfig scene = scene::parse_scene(text, "mpm3d.toml");
+  // Four particles per cell of 0.4^3 are more than n^3 / 4: the cube that holds just so many, around the same middle.
+  const auto wanted = static_cast<size_t>(c.grid) * c.grid * c.grid / 4;
+  std::vector<float> distance;
+  for (const Vec3f& p : mpm::emit_particles(scene).position)
+    distance.push_back((p - Vec3f::Constant(0.35f)).cwiseAbs().maxCoeff());
+  if (distance.size() <= wanted) return scene;
+  std::nth_element(distance.begin(), distance.begin() + static_cast<ptrdiff_t>(wanted), distance.end());
+  const float inside = *std::max_element(distance.begin(), distance.begin() + static_cast<ptrdiff_t>(wanted));
+  const double half = 0.5 * (static_cast<double>(inside) + distance[wanted]);
+  scene.emitters[0].half_size = Vec3d::Constant(half);
+  return scene;
+}
+
+// Reads `"key": number` out of one of the peer's lines.
+double number_of(const std::string& line, const std::string& key) {
+  const size_t at = line.find('"' + key + "\":");
+  if (at == std::string::npos)
+    throw Error(ErrorCode::kInternal,
+                fmt::format("taichi's program answered '{}', without a number for {}", line, key));
+  return std::strtod(line.c_str() + at + key.size() + 3, nullptr);
+}
+
+class Taichi {
+ public:
+  Taichi(const std::string& python, const Case& c, uint64_t particles, int threads)
+      : child_({python, COPPICE_SOURCE_DIR "/benchmarks/peers/mpm3d_taichi.py", "--grid",
+                std::to_string(c.grid), "--particles", std::to_string(particles), "--threads",
+                std::to_string(threads), "--order", c.sorted ? "sorted" : "random", "--cache",
+                COPPICE_BUILD_DIR "/../bench-peers/taichi-cache"}) {
+    read();  // what it has set up
+  }
+  double run_steps(int steps) {
+    child_.write_line(fmt::format("steps {}", steps));
+    return number_of(read(), "seconds");
+  }
+  double mean_speed() {
+    child_.write_line("state");
+    return number_of(read(), "speed");
+  }
+
+ private:
+  std::string read() {
+    if (std::optional<std::string> line = child_.read_line()) return *line;
+    child_.wait();
+    throw Error(ErrorCode::kUnavailable, "taichi's program ended: " + last_line(child_.errors()));
+  }
+  Child child_;
+};
+
+// The python that has Taichi, or why there is none: both left by scripts/bench_peers.sh.
+std::optional<std::string> find_python(std::string& absent) {
+  const std::filesystem::path folder = COPPICE_BUILD_DIR "/../bench-peers";
+  if (std::filesystem::exists(folder / "taichi.ready")) return (folder / "taichi/bin/python").string();
+  std::ifstream reason(folder / "taichi.absent");
+  std::string line;
+  absent = "taichi absent: ";
+  absent += std::getline(reason, line) && !line.empty() ? line : "not installed; ./dev bench does it";
+  return {};
+}
+
+double mean_speed(mpm::Solver& solver) {
+  const mpm::ParticleSnapshot s = solver.wait_snapshot();
+  double sum = 0;
+  for (const Vec3f& v : s.velocity) sum += v.cast<double>().norm();
+  return sum / static_cast<double>(s.velocity.size());
+}
+
+// One setup timed in turns. The peer's error becomes the reason of its absence.
+class Comparison {
+ public:
+  Comparison(const Case& c, const std::optional<std::string>& python, std::string absent)
+      : case_(c), scene_(make_scene(c)), absent_(std::move(absent)) {
+    device_ = Device::cpu();
+    solver_ = mpm::Solver::create(device_, scene_);
+    solver_->wait_ready();
+    if (!python) return;
+    try {
+      taichi_ = std::make_unique<Taichi>(*python, c, solver_->num_particles(), device_->threads());
+    } catch (const Error& error) {
+      absent_ = fmt::format("taichi absent: {}", error.what());
+    }
+  }
+
+  Row run() {
+    const uint64_t n = solver_->num_particles();
+    solver_->wait_advance_frame();
+    if (taichi_) taichi_->run_steps(case_.steps - 1);  // it took one to compile
+    std::vector<double> ours, theirs;
+    for (int r = 0; r < case_.repetitions; ++r) {
+      const Clock::time_point start = Clock::now();
+      solver_->wait_advance_frame();
+      ours.push_back(static_cast<double>(n * solver_->wait_stats().steps) / seconds_since(start));
+      if (taichi_) theirs.push_back(static_cast<double>(n) * case_.steps / taichi_->run_steps(case_.steps));
+    }
+    Row row;
+    row.name = fmt::format("mpm/taichi_{}{}", case_.grid, case_.sorted ? "_sorted" : "");
+    row.unit = "particle-steps/s";
+    row.ours = median(ours);
+    const double bytes = particle_step_bytes(scene_, *solver_);
+    row.floor = mpm_floor(bytes, n, device_->threads());
+    if (!case_.sorted) row.target = ratio_at_least(4);
+    row.detail = fmt::format("{} particles, grid {}^3, dt {}, {} threads, {} x {} steps", n, case_.grid, kDt,
+                             device_->threads(), case_.repetitions, case_.steps);
+    row.peer_name = absent_;
+    if (taichi_) {
+      row.peer = median(theirs);
+      row.peer_name = fmt::format("taichi 1.7.4, particles {} at first", case_.sorted ? "sorted" : "random");
+      check_same(row.detail);
+    }
+    return row;
+  }
+
+ private:
+  // Both fall alike, or they do not compute the same.
+  void check_same(std::string& detail) {
+    const double ours = mean_speed(*solver_), theirs = taichi_->mean_speed();
+    detail += fmt::format(", mean speed {:.4f} and {:.4f} m/s", ours, theirs);
+    if (!(std::abs(ours - theirs) <= 0.03 * theirs))
+      throw Error(ErrorCode::kInternal,
+                  fmt::format("mpm: after {} steps our particles move with {:.4f} m/s on average "
+                              "and taichi's with {:.4f}",
+                              (case_.repetitions + 1) * case_.steps, ours, theirs));
+  }
+
+  Case case_;
+  scene::SceneConfig scene_;
+  std::string absent_;
+  IntrusivePtr<Device> device_;
+  std::unique_ptr<mpm::Solver> solver_;
+  std::unique_ptr<Taichi> taichi_;
+};
+
+}  // namespace
+
+void run_mpm_beside_taichi(Report& report) {
+  std::string absent;
+  std::optional<std::string> python;
+  if (report.options().tiny)
+    absent = "taichi left out";  // its kernels take ten seconds to compile
+  else
+    python = find_python(absent);
+  for (const Case& c : cases(report.options())) {
+    if (c.sorted && !python) continue;
+    report.begin(fmt::format("mpm, grid {}^3{}", c.grid, c.sorted ? ", taichi's particles sorted" : ""));
+    report.add(Comparison(c, python, absent).run());
+  }
+}
+
+}  // namespace coppice::bench
