@@ -21,7 +21,8 @@ struct Benchmark {
   const char* name;
   void (*run)(Report&);
 };
-constexpr Benchmark kBenchmarks[] = {{"lookup", run_lookup}, {"mpm", run_mpm}};
+constexpr Benchmark kBenchmarks[] = {
+    {"mpm", run_mpm}, {"lookup", run_lookup}, {"memory", run_memory}, {"start", run_start}};
 
 std::string names() {
   std::string text;
