@@ -6,148 +6,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 
 #include "benchmarks/benchmarks.h"
-#include "benchmarks/lookup_case.h"
+#include "benchmarks/instructions.h"
+#include "benchmarks/lookup_data.h"
 #include "benchmarks/measure.h"
-#include "benchmarks/peers/array_stencil.h"
 #include "benchmarks/peers/openvdb_stencil.h"
 #include "core/error.h"
-#include "lookup.kernels.h"
-#include "sparse/program.h"
-#include "sparse/tree.h"
 
 namespace coppice::bench {
 namespace {
-
-constexpr int kTreeSide = 512;
-
-// Active voxels, in the array's order: x slowest.
-template <class Visit>
-void for_each_voxel(const Region& region, const Visit& visit) {
-  const int32_t begin = region.first(), end = begin + region.side();
-  for (int32_t x = begin; x < end; ++x) {
-    for (int32_t y = begin; y < end; ++y) {
-      for (int32_t z = begin; z < end; ++z) {
-        if (region.contains(x, y, z)) visit(x, y, z);
-      }
-    }
-  }
-}
-
-// ---- ours
-
-class TreeStencil {
- public:
-  // A shell's leaves are bitmasked, a full cube's dense.
-  explicit TreeStencil(const Region& region)
-      : region_(region), device_(Device::cpu(1)), program_(device_), tree_(device_, {.name = "lookup"}) {
-    const Node block = tree_.root().pointer({kTreeSide / 8, kTreeSide / 8, kTreeSide / 8});
-    leaf_ = region.outer2 != 0 ? block.bitmasked({8, 8, 8}) : block.dense({8, 8, 8});
-    now_ = leaf_->place<float>("now"), next_ = leaf_->place<float>("next");
-    const int64_t n = region.side();
-    check(program_.launch(fill_region, range(n * n * n), now_, region));
-  }
-  // Launches that follow each other, and the wait for the last.
-  void run(int launches) {
-    for (int i = 1; i < launches; ++i) program_.launch(diffuse, over(*leaf_), Heat{now_, next_}, kDiffusion);
-    check(program_.launch(diffuse, over(*leaf_), Heat{now_, next_}, kDiffusion));
-  }
-  uint64_t num_leaves() { return leaf_->wait_num_active_blocks(); }
-  // f32[side][side][side], zero where nothing is active.
-  std::vector<float> result(uint64_t& count) {
-    const auto n = static_cast<size_t>(region_.side());
-    std::vector<float> out(n * n * n);
-    count = 0;
-    check(program_.launch(copy_region, over(*leaf_), next_, region_, out.data(), &count));
-    return out;
-  }
-
- private:
-  static void check(const AsyncValueRef<Chain>& done) {
-    wait(done);
-    if (done.is_error()) throw done.error();
-  }
-
-  Region region_;
-  IntrusivePtr<Device> device_;
-  Program program_;
-  Tree tree_;
-  std::optional<Node> leaf_;
-  Field<float> now_, next_;
-};
-
-// ---- the plain array
-
-struct FreeMemory {
-  void operator()(void* p) const { std::free(p); }
-};
-using Floats = std::unique_ptr<float, FreeMemory>;
-
-Floats zeros(size_t count) {
-  const size_t bytes = (count * sizeof(float) + 4095) / 4096 * 4096;
-  Floats floats(static_cast<float*>(std::aligned_alloc(4096, bytes)));
-  if (!floats) throw Error(ErrorCode::kOutOfMemory, fmt::format("cannot allocate {} bytes", bytes));
-  std::fill_n(floats.get(), bytes / sizeof(float), 0.0f);
-  return floats;
-}
-
-// Tight around the region, with a rim of eight so that rows start on 32-byte boundaries, and rows no multiple of 128
-// bytes long, which would make neighbouring rows compete for cache sets.
-class ArrayData {
- public:
-  explicit ArrayData(const Region& region) : region_(region) {
-    ptrdiff_t side = region.side() + 2 * kRim;
-    if (side % 32 == 0) side += 8;
-    shape_ = {side * side, side};
-    const auto count = static_cast<size_t>(side * side * side);
-    now_ = zeros(count), next_ = zeros(count);
-    for_each_voxel(region, [&](int32_t x, int32_t y, int32_t z) {
-      const int32_t i = index(x, y, z);
-      now_.get()[i] = initial_value(x, y, z);
-      list_.push_back(i);
-      if (runs_.empty() || runs_.back().start + runs_.back().length != i)
-        runs_.push_back({i, 1});
-      else
-        ++runs_.back().length;
-    });
-  }
-  void run_cube(const ArrayStencil& s) {
-    const int32_t first = index(region_.first(), region_.first(), region_.first());
-    s.cube(now_.get(), next_.get(), first, region_.side(), shape_, kDiffusion);
-  }
-  void run_list(const ArrayStencil& s) {
-    s.list(now_.get(), next_.get(), list_.data(), list_.size(), shape_, kDiffusion);
-  }
-  void run_runs(const ArrayStencil& s) {
-    s.runs(now_.get(), next_.get(), runs_.data(), runs_.size(), shape_, kDiffusion);
-  }
-  float next(int32_t x, int32_t y, int32_t z) const { return next_.get()[index(x, y, z)]; }
-  void clear_next() {
-    for (const int32_t i : list_) next_.get()[i] = 0;
-  }
-  size_t num_voxels() const { return list_.size(); }
-  size_t num_runs() const { return runs_.size(); }
-
- private:
-  static constexpr int kRim = 8;
-  int32_t index(int32_t x, int32_t y, int32_t z) const {
-    const int32_t first = region_.first() - kRim;
-    return static_cast<int32_t>((x - first) * shape_.sx + (y - first) * shape_.sy + (z - first));
-  }
-
-  Region region_;
-  ArrayShape shape_;
-  Floats now_, next_;
-  std::vector<int32_t> list_;
-  std::vector<Run> runs_;
-};
-
-// ---- the comparison
 
 struct Case {
   std::string name;
@@ -160,6 +30,12 @@ std::vector<Case> cases(const Options& options) {
   if (options.tiny) return {{"cube", {c, 8, 0, 0}, 1.5}, {"shell", {c, 16, 100, 190}, 0.9}};
   // Radius 115.2, half a thickness of 3: 1 M voxels, which fill 36 % of their leaves.
   return {{"cube", {c, 64, 0, 0}, 1.5}, {"shell", {c, 120, 12588, 13972}, 0.9}};
+}
+
+// Small enough for valgrind, and about as full.
+Region small_region(bool is_shell) {
+  const int32_t c = kTreeSide / 2;
+  return is_shell ? Region{c, 32, 665, 1012} : Region{c, 16, 0, 0};
 }
 
 // Bytes that any program must move: both fields' lines with active voxels, in leaves of 8^3 (a line is two rows).
@@ -291,14 +167,18 @@ class Comparison {
     row.ours = ns(seconds[0]), row.peer = ns(seconds[1]), row.target = ratio_at_most(case_.most_of_array);
     row.peer_name = fmt::format("plain array{}, {}", is_shell() ? " with an index list" : "", dense_->name);
     row.detail = what;
+    const std::string shape = is_shell() ? "shell" : "cube";
+    count_instructions(row, shape, number_of(dense_));
     report_.add(row);
     if (is_shell()) {
+      count_instructions(row, "shell_runs", number_of(runs_));
       row.name += "_runs", row.peer = ns(seconds[2]), row.target.reset();
       row.peer_name = fmt::format("plain array with a list of {} runs, {}", array_.num_runs(), runs_->name);
       report_.add(row);
     }
     row.name = "lookup/" + case_.name + "_openvdb", row.peer.reset(), row.peer_name = vdb_absent_;
     row.target = ratio_at_most(1.0 / 15);
+    if (vdb_) count_instructions(row, shape + "_openvdb", 0);
     if (vdb_) {
       const bool stencil = vdb_seconds[1] < vdb_seconds[2];
       row.ours = ns(vdb_seconds[0]), row.peer = ns(std::min(vdb_seconds[1], vdb_seconds[2]));
@@ -309,8 +189,19 @@ class Comparison {
     report_.add(row);
   }
 
+  // Ours are the same in all rows of a shape; the peer's in what a valgrind can run of the chosen compiler.
+  void count_instructions(Row& row, const std::string& peer, size_t compiler) {
+    if (!report_.options().instructions) return;
+    if (!our_instructions_)
+      our_instructions_ = wait_instructions(is_shell() ? "lookup/shell/0" : "lookup/cube/0");
+    row.instructions = our_instructions_;
+    row.peer_instructions = wait_instructions(fmt::format("lookup/{}_peer/{}", peer, compiler));
+  }
+  size_t number_of(const ArrayStencil* s) const { return static_cast<size_t>(s - stencils_.data()); }
+
   Report& report_;
   Case case_;
+  std::optional<double> our_instructions_;
   TreeStencil tree_;
   ArrayData array_;
   std::unique_ptr<OpenVdbStencil> vdb_;
@@ -320,6 +211,36 @@ class Comparison {
 };
 
 }  // namespace
+
+// "shell_runs_peer", of the compiler with this number.
+double work_on_lookup(const std::string& name, size_t compiler, const WorkCounter& counter) {
+  const bool is_shell = name.starts_with("shell");
+  const Region region = small_region(is_shell);
+  constexpr int kCalls = 8;
+  ArrayData array(region);
+  const double voxels = static_cast<double>(array.num_voxels()) * kCalls;
+  if (!name.ends_with("_peer")) {
+    TreeStencil tree(region);
+    counter.count([&] { tree.run(1); }, kCalls);
+    return voxels;
+  }
+  if (name.find("openvdb") != std::string::npos) {
+    std::string absent;
+    const std::unique_ptr<OpenVdbStencil> vdb = make_openvdb_stencil(region, absent);
+    if (!vdb) throw Error(ErrorCode::kUnavailable, absent);
+    counter.count([&] { vdb->run_accessor(); }, kCalls);
+    return voxels;
+  }
+  std::vector<ArrayStencil> portable;
+  for (const ArrayStencil& s : array_stencils()) {
+    if (s.is_portable) portable.push_back(s);
+  }
+  const ArrayStencil& s = portable.at(compiler);
+  if (name == "cube_peer") counter.count([&] { array.run_cube(s); }, kCalls);
+  if (name == "shell_peer") counter.count([&] { array.run_list(s); }, kCalls);
+  if (name == "shell_runs_peer") counter.count([&] { array.run_runs(s); }, kCalls);
+  return voxels;
+}
 
 void run_lookup(Report& report) {
   for (const Case& c : cases(report.options())) {

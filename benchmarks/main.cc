@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/instructions.h"
 #include "benchmarks/measure.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
@@ -81,6 +82,10 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a peer that dies is an error message
   try {
+    if (argc == 3 && std::string_view(argv[1]) == "--work") {
+      coppice::bench::work(argv[2]);
+      return 0;
+    }
     coppice::bench::run(coppice::bench::parse(argc, argv));
     return 0;
   } catch (const coppice::Error& error) {

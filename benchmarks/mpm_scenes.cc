@@ -27,7 +27,7 @@ struct Budget {
   int warm_up, least, most;
   double seconds, longest_s;
 };
-constexpr Budget kTiny{0, 1, 1, 0, 0}, kQuick{1, 3, 25, 0.3, 1.0}, kFull{4, 9, 40, 12.0, 60.0};
+constexpr Budget kTiny{0, 1, 1, 0, 0}, kQuick{1, 3, 25, 0.3, 0.6}, kFull{4, 9, 40, 12.0, 60.0};
 
 // The stage that an operation of the solver's stream belongs to.
 std::string stage_of(std::string_view operation) {

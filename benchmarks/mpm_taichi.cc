@@ -11,6 +11,7 @@
 
 #include "apps/mpm/emission.h"
 #include "benchmarks/child.h"
+#include "benchmarks/instructions.h"
 #include "benchmarks/measure.h"
 #include "benchmarks/mpm.h"
 #include "core/error.h"
@@ -182,6 +183,15 @@ class Comparison {
 
 }  // namespace
 
+// One thread, so that nothing spins: instructions per particle-step of the same workload.
+double work_on_mpm(const std::string&, const WorkCounter& counter) {
+  constexpr int kSteps = 4, kCalls = 2;
+  const auto solver = mpm::Solver::create(Device::cpu(1), make_scene({32, false, kSteps, 1}));
+  solver->wait_ready();
+  counter.count([&] { solver->wait_advance_frame(); }, kCalls);
+  return static_cast<double>(solver->num_particles()) * kSteps * kCalls;
+}
+
 void run_mpm_beside_taichi(Report& report) {
   std::string absent;
   std::optional<std::string> python;
@@ -189,10 +199,16 @@ void run_mpm_beside_taichi(Report& report) {
     absent = "taichi left out";  // its kernels take ten seconds to compile
   else
     python = find_python(absent);
+  std::optional<double> instructions;
   for (const Case& c : cases(report.options())) {
     if (c.sorted && !python) continue;
     report.begin(fmt::format("mpm, grid {}^3{}", c.grid, c.sorted ? ", taichi's particles sorted" : ""));
-    report.add(Comparison(c, python, absent).run());
+    Row row = Comparison(c, python, absent).run();
+    if (report.options().instructions && !c.sorted) {
+      if (!instructions) instructions = wait_instructions("mpm/taichi/0");
+      row.instructions = instructions;
+    }
+    report.add(std::move(row));
   }
 }
 

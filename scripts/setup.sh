@@ -38,7 +38,8 @@ test   libgtest-dev            test framework
 test   libgmock-dev            test framework
 test   gdb                     steps through kernels
 test   python3                 checks the style rules
-bench  libbenchmark-dev        benchmark framework
+bench  python3-venv            installs Taichi, which benchmarks stand beside
+bench  valgrind                counts instructions
 format clang-format-14         formats the sources
 tidy   clang-tidy-14           static checks
 END

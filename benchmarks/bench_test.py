@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks in their smallest sizes and checks what they print, not how fast they are.
+
+    bench_test.py COPPICE_BENCH KERNEL_CACHE
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, CACHE = sys.argv[1], sys.argv[2]
+PEER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers", "mpm3d_taichi.py")
+KEYS = {"name", "ours", "peer", "unit", "ratio", "floor", "peer_name", "target", "instructions", "peer_instructions",
+        "detail"}
+ROWS = ["mpm/taichi_24", "mpm/water_2d", "lookup/cube", "lookup/cube_openvdb", "lookup/shell", "lookup/shell_runs",
+        "lookup/shell_openvdb", "memory/block", "start/warm", "start/cold"]
+
+
+def run(*words):
+    environment = dict(os.environ, COPPICE_CACHE_DIR=CACHE)
+    for name in ("COPPICE_LOG", "COPPICE_PROFILE"):
+        environment.pop(name, None)
+    return subprocess.run([PROGRAM, *words], env=environment, capture_output=True, text=True, check=False)
+
+
+class Bench(unittest.TestCase):
+    def test_all_rows_in_table_and_json(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rows.json")
+            result = run("--tiny", "--json", path)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path, encoding="utf-8") as file:
+                rows = json.load(file)
+        self.assertEqual([row["name"] for row in rows], ROWS)
+        for row in rows:
+            with self.subTest(row["name"]):
+                self.check_row(row)
+                self.assertIn("\n" + row["name"] + "  ", result.stdout)
+        self.assertIn("\nmachine: ", "\n" + result.stdout)
+
+    def check_row(self, row):
+        self.assertEqual(set(row), KEYS)
+        self.assertGreater(row["ours"], 0)
+        self.assertGreater(row["floor"], 0)
+        self.assertIsInstance(row["unit"], str)
+        if row["peer"] is None:
+            self.assertIsNone(row["ratio"])
+        else:
+            self.assertIsInstance(row["peer_name"], str)
+            self.assertAlmostEqual(row["ratio"], row["ours"] / row["peer"], delta=1e-4 * row["ratio"])
+        if row["target"] is not None:
+            self.assertRegex(row["target"], r"^(ratio|ours) [<>]= [0-9.]+$")
+        if row["name"].startswith("mpm/taichi"):
+            self.assertIn("taichi left out", row["peer_name"])
+        if row["name"] == "start/warm":
+            self.assertRegex(row["detail"], r" [1-9][0-9]* kernels from the cache, 0 compiled$")
+        if row["name"] == "start/cold":
+            self.assertRegex(row["detail"], r" [1-9][0-9]* kernels compiled$")
+
+    def test_one_benchmark_by_name(self):
+        result = run("memory", "--tiny")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("memory/block", result.stdout)
+        self.assertNotIn("lookup/", result.stdout)
+
+    def test_mistakes_are_one_line(self):
+        for words, text in ((["fluid"], "no benchmark 'fluid'"), (["--fast"], "usage: coppice-bench"),
+                            (["--work", "lookup"], "expected BENCHMARK/CASE/NUMBER")):
+            result = run(*words)
+            self.assertEqual(result.returncode, 2, words)
+            self.assertRegex(result.stderr, "^coppice-bench: error: .*" + text + ".*\n$")
+
+    def test_a_folder_that_is_not_there_is_told_before_the_work(self):
+        result = run("--tiny", "--json", "/nowhere/rows.json")
+        self.assertEqual(result.returncode, 1)
+        self.assertNotIn("bench: ", result.stderr.replace("coppice-bench: ", ""))
+
+    def test_workload_for_valgrind_tells_its_units(self):
+        for name, units in (("lookup/cube/0", 8 * 32**3), ("lookup/cube_peer/0", 8 * 32**3)):
+            result = run("--work", name)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(float(result.stdout), units)
+
+    def test_the_peers_program_is_python(self):
+        with open(PEER, encoding="utf-8") as file:
+            compile(file.read(), PEER, "exec")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
