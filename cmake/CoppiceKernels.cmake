@@ -35,6 +35,15 @@ set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -disable-llvm-passes -emit-l
 set(COPPICE_BITCODE_PASSES
     "function(sroa,early-cse,simplifycfg),cgscc(inline,function(sroa,early-cse,simplifycfg)),globaldce,strip-nonlinetable-debuginfo")
 
+# Sanitizers: clang marks the functions, so that no pass moves what they watch; the specializer's own passes instrument
+# them. Not for GPU code.
+set(COPPICE_BITCODE_SANITIZE "")
+foreach(sanitizer address thread)
+  if("${COPPICE_SANITIZE}" MATCHES "${sanitizer}")
+    list(APPEND COPPICE_BITCODE_SANITIZE -fsanitize=${sanitizer})
+  endif()
+endforeach()
+
 if(COPPICE_CCACHE)
   set(COPPICE_CLANG_COMMAND ${COPPICE_CCACHE} ${COPPICE_CLANG})
 else()
@@ -50,6 +59,10 @@ function(coppice_bitcode out source)
     get_filename_component(folder ${folder} ABSOLUTE)
     list(APPEND includes -I${folder})
   endforeach()
+  set(sanitize ${COPPICE_BITCODE_SANITIZE})
+  if(ARG_EXTRA MATCHES "nvptx64")
+    set(sanitize "")
+  endif()
   get_filename_component(source ${source} ABSOLUTE)
   get_filename_component(name ${source} NAME_WE)
   get_filename_component(full ${source} NAME)
@@ -57,7 +70,7 @@ function(coppice_bitcode out source)
   set(shipped ${CMAKE_CURRENT_BINARY_DIR}/kernels/${full}.bc)
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/kernels)
   add_custom_command(OUTPUT ${raw} ${shipped}
-    COMMAND ${COPPICE_CLANG_COMMAND} ${COPPICE_BITCODE_FLAGS} ${ARG_EXTRA} -I${COPPICE_INCLUDE_DIR} -isystem ${COPPICE_EIGEN_DIR}
+    COMMAND ${COPPICE_CLANG_COMMAND} ${COPPICE_BITCODE_FLAGS} ${sanitize} ${ARG_EXTRA} -I${COPPICE_INCLUDE_DIR} -isystem ${COPPICE_EIGEN_DIR}
             ${includes} -MD -MF ${raw}.d -MT ${raw} ${source} -o ${raw}
     COMMAND ${COPPICE_OPT} "-passes=${COPPICE_BITCODE_PASSES}" ${raw} -o ${shipped}
     DEPENDS ${source} DEPFILE ${raw}.d VERBATIM COMMENT "Bitcode ${full}")

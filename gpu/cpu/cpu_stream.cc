@@ -11,7 +11,7 @@
 namespace coppice {
 
 CpuStream::CpuStream(tbb::task_arena& arena, DeviceContext& context, std::string name)
-    : arena_(arena), context_(context), thread_([this] { work(); }) {
+    : arena_(arena), fibers_(arena.max_concurrency()), context_(context), thread_([this] { work(); }) {
   pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
 }
 
@@ -103,11 +103,14 @@ void CpuStream::run_inline(Launch& launch) {
     if (count <= launch.grain) {
       if (count > 0) entry(&launch.block, 0, count);
     } else {
+      fibers_.begin_loop();
       arena_.execute([&] {
-        tbb::parallel_for(
-            tbb::blocked_range<uint64_t>(0, count, launch.grain),
-            [&](const tbb::blocked_range<uint64_t>& r) { entry(&launch.block, r.begin(), r.end()); });
+        tbb::parallel_for(tbb::blocked_range<uint64_t>(0, count, launch.grain),
+                          [&](const tbb::blocked_range<uint64_t>& r) {
+                            fibers_.run_items([&] { entry(&launch.block, r.begin(), r.end()); });
+                          });
       });
+      fibers_.end_loop();
     }
   } while (launch.finish && launch.finish(launch.block));
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "gpu/cpu/kernel_fibers.h"
 #include "gpu/launch_profile.h"
 #include "gpu/stream.h"
 
@@ -41,6 +42,7 @@ class CpuStream final : public Stream {
   bool run_next(std::unique_lock<std::mutex>& lock);
 
   tbb::task_arena& arena_;
+  KernelFibers fibers_;
   DeviceContext& context_;
   std::mutex mutex_;
   std::condition_variable ready_;

@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "gpu/jit/llvm_module.h"
+#include "gpu/jit/sanitizer.h"
 
 namespace coppice::jit {
 
@@ -91,6 +92,26 @@ void add_library_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
   llvm::cantFail(library.define(orc::absoluteSymbols(std::move(symbols))));
 }
 
+// Instrumented kernels call the sanitizer's runtime library, which this program is linked with.
+void add_sanitizer_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
+  if (kSanitizer == Sanitizer::kThread) {
+    orc::SymbolMap symbols;  // LLVM's names for what GCC's library does in memcpy itself
+    auto add = [&](const char* name, auto* function) {
+      symbols[jit.mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function),
+                                            llvm::JITSymbolFlags::Exported};
+    };
+    add("__tsan_memcpy", &std::memcpy), add("__tsan_memmove", &std::memmove),
+        add("__tsan_memset", &std::memset);
+    llvm::cantFail(library.define(orc::absoluteSymbols(std::move(symbols))));
+  }
+  library.addGenerator(expect(orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+                                  jit.getDataLayout().getGlobalPrefix(),
+                                  [](const orc::SymbolStringPtr& name) {
+                                    return (*name).starts_with("__asan_") || (*name).starts_with("__tsan_");
+                                  }),
+                              "(session)"));
+}
+
 // The registration function's address is taken here, not looked up by name as LLVM's own helper does: a program with a
 // static LLVM exports no names.
 void show_to_debuggers(const std::shared_ptr<CodeSession>& session) {
@@ -113,6 +134,7 @@ void show_to_debuggers(const std::shared_ptr<CodeSession>& session) {
 LoadedCode::LoadedCode() : tracker_(std::make_unique<Tracker>()) {}
 LoadedCode::~LoadedCode() {
   if (tracker_->code == nullptr || tracker_->session->for_debugger) return;
+  if constexpr (kSanitizer != Sanitizer::kNone) forget_lines_of(reinterpret_cast<uintptr_t>(entry_));
   // Nothing can be done about a failure here, and none is possible for a library of our own session.
   llvm::consumeError(tracker_->session->jit->getExecutionSession().removeJITDylib(*tracker_->code));
 }
@@ -133,6 +155,7 @@ CodeLoader::CodeLoader(bool for_debugger) : session_(std::make_shared<CodeSessio
   if (for_debugger) show_to_debuggers(session_);
   session_->library = &session_->jit->getExecutionSession().createBareJITDylib("coppice.library");
   add_library_symbols(*session_->jit, *session_->library);
+  if (kSanitizer != Sanitizer::kNone) add_sanitizer_symbols(*session_->jit, *session_->library);
 }
 CodeLoader::~CodeLoader() = default;
 
@@ -155,6 +178,7 @@ IntrusivePtr<LoadedCode> CodeLoader::load(const std::string& object, const std::
                 fmt::format("kernel {}: loading failed: {}{}", id, session_->take_words(), why));
   }
   code->entry_ = found->toPtr<KernelEntry>();
+  if constexpr (kSanitizer != Sanitizer::kNone) report_lines_of(object, entry, found->getValue(), id);
   return code;
 }
 

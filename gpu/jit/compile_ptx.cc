@@ -238,6 +238,7 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
   module->setTargetTriple(kTriple);
   module->setDataLayout(machine->createDataLayout());
   strip_target_attributes(*module);
+  remove_sanitizer_attributes(*module);
   keep_line_directives(*module);
   auto intrinsics = parse_bitcode(nvptx_intrinsics_bitcode(), context, diagnostics);
   strip_target_attributes(*intrinsics);

@@ -68,6 +68,7 @@ std::string compile_x86(const SpecializeRequest& request) {
     f.addFnAttr("target-features", machine->getTargetFeatureString());
     if (request.options.step) f.addFnAttr("frame-pointer", "all");
   }
+  prepare_for_sanitizer(*module);
   verify_module(*module, "linking", diagnostics);
   const std::string stem = dump_stem(request);
   dump_module(stem, "in.ll", *module);

@@ -2,6 +2,7 @@
 #pragma once
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/PassManager.h>
 #include <llvm/Target/TargetMachine.h>
 
 #include <memory>
@@ -45,6 +46,11 @@ void simplify_for_stepping(llvm::Module& module, llvm::TargetMachine& machine);
 // A `nop` on every line of the kernel file that calls what is inlined: without an instruction of its own a line cannot
 // be stopped at. To be done last.
 void give_calls_code(llvm::Module& module);
+// In a program that was built with a sanitizer: before the pipeline, and as its end. Nothing otherwise.
+void prepare_for_sanitizer(llvm::Module& module);
+void add_sanitizer(llvm::ModulePassManager& passes);
+// For GPU code, which no sanitizer watches.
+void remove_sanitizer_attributes(llvm::Module& module);
 // Reduces line tables to what becomes PTX's .loc and .file. More makes the text say "debug", and ptxas optimise less.
 void keep_line_directives(llvm::Module& module);
 // The target's device intrinsics (gpu/device/*.device.cc).

@@ -8,21 +8,22 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include "gpu/jit/llvm_module.h"
+#include "gpu/jit/sanitizer.h"
 
 namespace coppice::jit {
 namespace {
 
-llvm::PipelineTuningOptions vectorising() {
+// ThreadSanitizer does not look at accesses of more than 16 bytes.
+llvm::PipelineTuningOptions tuned() {
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = true;
-  tuning.SLPVectorization = true;
+  tuning.LoopVectorization = tuning.SLPVectorization = kSanitizer != Sanitizer::kThread;
   return tuning;
 }
 
 // LLVM's pass builder with all analyses registered.
 struct Pipeline {
   Pipeline(llvm::Module& module, llvm::TargetMachine& machine)
-      : builder(&machine, vectorising()),  // registers the target's own passes too (NVVMReflect)
+      : builder(&machine, tuned()),  // registers the target's own passes too (NVVMReflect)
         library(llvm::Triple(module.getTargetTriple())) {
     functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
     builder.registerModuleAnalyses(modules);
@@ -43,6 +44,8 @@ struct Pipeline {
 
 void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine) {
   Pipeline pipeline(module, machine);
+  pipeline.builder.registerOptimizerLastEPCallback(
+      [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) { add_sanitizer(passes); });
   pipeline.builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, pipeline.modules);
 }
 
@@ -56,6 +59,7 @@ void simplify_for_stepping(llvm::Module& module, llvm::TargetMachine& machine) {
   passes.addPass(llvm::AlwaysInlinerPass());
   passes.addPass(llvm::GlobalDCEPass());
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(functions)));
+  add_sanitizer(passes);
   passes.run(module, pipeline.modules);
   give_calls_code(module);
 }

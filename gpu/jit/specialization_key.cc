@@ -1,6 +1,7 @@
 // Hashes specializations (see specialization_key.h).
 #include "gpu/jit/specialization_key.h"
 
+#include "gpu/jit/sanitizer.h"
 #include "gpu/launch_block.h"
 
 namespace coppice::jit {
@@ -27,6 +28,7 @@ Hash128 specialization_key(const SpecializeRequest& request, const KeyContext& c
   }
   update_bytes(context.intrinsics);
   hasher.update(uint32_t{request.options.step}).update(uint32_t{request.options.checks});
+  hasher.update(kSanitizer);
   hasher.update(context.cpu).update(context.features).update(context.llvm_version);
   return hasher.update(context.pipeline_version).update(context.launch_block_version).digest();
 }

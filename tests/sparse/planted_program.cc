@@ -1,6 +1,8 @@
 // A small program around planted.kernels.cc, for tests that watch it from outside.
 //
-//     planted_program step
+//     planted_program step | race | atomics | right | overrun | stack | copy
+//
+// All but `step` and `right` are wrong, and a sanitizer stops them.
 #include <fmt/format.h>
 
 #include <string_view>
@@ -34,12 +36,65 @@ void step(Program& program, Tree& tree) {
   fmt::print("smoothed\n");
 }
 
+constexpr int kItems = 1 << 13;
+constexpr int64_t kHalf = kItems / 2;
+
+void race(Program& program) {
+  alignas(64) uint32_t halves[2] = {};
+  alignas(64) int place = 0;
+  finish(program.launch(write_one_place, range(kItems), kHalf, &halves[0], &place));
+}
+void atomics(Program& program) {
+  alignas(64) uint32_t halves[2] = {};
+  alignas(64) float sum = 0;  // or its history is mixed with the neighbours'
+  std::vector<float> read(kItems);
+  finish(program.launch(add_and_read, range(kItems), kHalf, &halves[0], &sum, read.data()));
+}
+// Launches follow each other, whichever threads run them.
+void right(Program& program) {
+  alignas(64) float sum = 0;  // or its history is mixed with the neighbours'
+  std::vector<int> own(kItems);
+  for (int k = 0; k < 20; ++k) {
+    alignas(64) uint32_t halves[2] = {};
+    finish(program.launch(add_right, range(kItems), kHalf, &halves[0], &sum, own.data()));
+    sum += 1;
+  }
+  int count = 0;
+  for (int i = 0; i < kItems; ++i) count += own[i] == 20 * i;
+  fmt::print("{} right, sum {}\n", count, sum);
+}
+void overrun(Program& program) {
+  std::vector<int> out(10);
+  finish(program.launch(write_past_the_end, range(1), out.data(), 10));
+}
+void stack(Program& program) {
+  std::vector<int> out(10);
+  finish(program.launch(write_past_a_local_array, range(1), 9, out.data()));
+}
+void copy(Program& program) {
+  const std::vector<char> in(100);
+  std::vector<char> out(64);
+  finish(program.launch(copy_past_the_end, range(1), in.data(), out.data(), uint64_t{65}));
+}
+
 int run(std::string_view what) {
   auto device = Device::cpu(2);
   Program program(device);
   Tree tree(device);
   if (what == "step")
     step(program, tree);
+  else if (what == "race")
+    race(program);
+  else if (what == "atomics")
+    atomics(program);
+  else if (what == "right")
+    right(program);
+  else if (what == "overrun")
+    overrun(program);
+  else if (what == "stack")
+    stack(program);
+  else if (what == "copy")
+    copy(program);
   else
     return 2;
   return 0;

@@ -1,6 +1,6 @@
 // For tests that watch planted_program from outside: runs commands, and finds the lines of planted.kernels.cc.
 //
-// COPPICE_PLANTED_PROGRAM and COPPICE_PLANTED_KERNELS are paths that CMake gives.
+// COPPICE_PLANTED_PROGRAM, COPPICE_PLANTED_KERNELS and COPPICE_TSAN_SUPPRESSIONS are paths that CMake gives.
 #pragma once
 #include <fmt/format.h>
 #include <gtest/gtest.h>
