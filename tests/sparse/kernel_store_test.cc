@@ -1,6 +1,7 @@
 // gpu/kernel_store.h over its disk cache: whatever the folder holds, the kernel is right, at worst compiled again.
 #include "gpu/kernel_store.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,6 +18,32 @@ namespace {
 
 namespace fs = std::filesystem;
 using jit::KernelCache;
+
+// The symbol table's entry for a global of this name.
+Elf64_Sym* find_symbol(std::string& object, const std::string& name) {
+  auto* header = reinterpret_cast<Elf64_Ehdr*>(object.data());
+  auto* sections = reinterpret_cast<Elf64_Shdr*>(object.data() + header->e_shoff);
+  for (int i = 0; i < header->e_shnum; ++i) {
+    if (sections[i].sh_type != SHT_SYMTAB) continue;
+    const char* names = object.data() + sections[sections[i].sh_link].sh_offset;
+    auto* symbols = reinterpret_cast<Elf64_Sym*>(object.data() + sections[i].sh_offset);
+    for (size_t k = 0; k < sections[i].sh_size / sizeof(Elf64_Sym); ++k) {
+      if (name == names + symbols[k].st_name) return &symbols[k];
+    }
+  }
+  return nullptr;
+}
+// The first section that holds no code, but data.
+uint16_t data_section(const std::string& object) {
+  const auto* header = reinterpret_cast<const Elf64_Ehdr*>(object.data());
+  const auto* sections = reinterpret_cast<const Elf64_Shdr*>(object.data() + header->e_shoff);
+  for (uint16_t i = 1; i < header->e_shnum; ++i) {
+    if (sections[i].sh_type == SHT_PROGBITS && (sections[i].sh_flags & SHF_EXECINSTR) == 0 &&
+        sections[i].sh_size > 0)
+      return i;
+  }
+  return 0;
+}
 
 class KernelStoreCacheTest : public KernelStoreFolder {
  protected:
@@ -49,6 +76,24 @@ TEST_F(KernelStoreCacheTest, ReplacesWholeEntriesThatAreNoObjectOfOurs) {
   altered = object_;
   altered[4] = 1;  // EI_CLASS: 32 bits
   expect_replaced("an object of 32 bits", altered);
+}
+
+// ORC takes these, and running them would crash.
+TEST_F(KernelStoreCacheTest, ReplacesObjectsWhoseEntryIsNoCode) {
+  const std::string entry = jit_request("write_index").entry;
+  std::string altered = object_;
+  Elf64_Sym* symbol = find_symbol(altered, entry);
+  ASSERT_NE(symbol, nullptr);
+  ASSERT_NE(data_section(altered), 0);
+  symbol->st_shndx = data_section(altered);
+  symbol->st_value = symbol->st_size = 0;
+  expect_replaced("an entry in another section", altered);
+  altered = object_;
+  find_symbol(altered, entry)->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+  expect_replaced("a variable", altered);
+  altered = object_;
+  find_symbol(altered, entry)->st_value = 1 << 20;
+  expect_replaced("an entry outside of the code", altered);
 }
 
 TEST_F(KernelStoreCacheTest, ReplacesAnEntryThatDoesNotLink) {
