@@ -2,8 +2,8 @@
 //
 // Links the kernel with its target's device intrinsics, writes constants (trees' layouts, field bindings) into the
 // module, keeps one entry point, runs LLVM's O3 pipeline and emits. Thread-safe: every call has its own LLVM context.
-// Errors: coppice::Error kCompile, with the kernel's name and LLVM's words; unsupported targets are refused before
-// LLVM sees them, since its back ends abort the process on some inputs.
+// Errors: coppice::Error kCompile, with the kernel's name and LLVM's words; unsupported targets and code (validate.h)
+// are refused before LLVM's back ends see them, since those abort the process on some inputs.
 // Cost: 20 to 60 ms per kernel on one core.
 #pragma once
 #include <cstddef>
