@@ -140,7 +140,8 @@ class Comparison {
     for (int r = 0; r < case_.repetitions; ++r) {
       const Clock::time_point start = Clock::now();
       solver_->wait_advance_frame();
-      ours.push_back(static_cast<double>(n * solver_->wait_stats().steps) / seconds_since(start));
+      const double seconds = seconds_since(start);
+      ours.push_back(static_cast<double>(n * solver_->wait_stats().steps) / seconds);
       if (taichi_) theirs.push_back(static_cast<double>(n) * case_.steps / taichi_->run_steps(case_.steps));
     }
     Row row;
