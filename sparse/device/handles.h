@@ -10,6 +10,8 @@
 //   Accumulate<T>    `field.add(coord, v)`, atomic, any active cell; an inactive one is a counted miss.
 //   Grow<T>          `field.set(from, coord, v)` activates the cell and stores; `activate`, `deactivate` and
 //                    `is_active` change and test topology. Sums go through Accumulate in a later launch.
+//
+// What breaks a role only while it runs is found by COPPICE_DEBUG=checks (checks.h, docs/debugging.md).
 #pragma once
 #include <type_traits>
 

@@ -124,6 +124,18 @@ TEST_F(Run, GivesTheSameParticlesForTheSameSeed) {
   EXPECT_FALSE(read_text(particles_ply_path(out_, 3)) == read_text(particles_ply_path(unlike, 3)));
 }
 
+// The solver keeps to its roles, and checking that it does changes no number.
+TEST_F(Run, GivesTheSameParticlesUnderTheChecks) {
+  const std::string checked = folder_ / "checked";
+  ASSERT_EQ(run_program({"run", scene_, "-o", out_}, {.environment = {{"COPPICE_DEBUG", "0"}}}).exit_code, 0);
+  const ProgramResult result =
+      run_program({"run", scene_, "-o", checked}, {.environment = {{"COPPICE_DEBUG", "checks"}}});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (int64_t frame = 0; frame <= 3; ++frame)
+    EXPECT_TRUE(read_text(particles_ply_path(out_, frame)) == read_text(particles_ply_path(checked, frame)))
+        << frame;
+}
+
 // Snow that breaks on the floor: contact, plasticity and sorting, not only free fall.
 TEST_F(Run, GivesTheSameParticlesOnOneThread) {
   if (!cli::find_program("taskset")) GTEST_SKIP() << "no taskset to take threads away";

@@ -1,6 +1,7 @@
 // GPU code of the runtime's and the tests' kernels: it compiles, assembles, and keeps its memory orders.
 #include <gtest/gtest.h>
 
+#include "checks.kernels.h"
 #include "heat.kernels.h"
 #include "jit.kernels.h"
 #include "sparse/program.h"
@@ -30,7 +31,7 @@ class Ptx : public testing::Test {
   void add(const Kernel& kernel, Loop loop, Arguments... arguments) {
     cases.push_back({std::string(kernel.file->name) + "." + std::string(kernel.name),
                      [this, kernel, loop, arguments...](jit::PtxTarget target, const std::string& libdevice) {
-                       return program.ptx(target, libdevice, kernel, loop, arguments...);
+                       return (checks ? checked : program).ptx(target, libdevice, kernel, loop, arguments...);
                      }});
   }
   std::string text_of(const std::string& name, int sm) {
@@ -89,12 +90,14 @@ class Ptx : public testing::Test {
   }
 
   IntrusivePtr<Device> device = Device::cpu(1);
-  Program program{device};
+  Program program{device}, checked{device, {.checks = true}};
+  bool checks = false;  // which of the two compiles
   Tree tree3{device}, tree_masked{device}, tree2{device};
   Node leaf3 = tree3.root().pointer({64, 64, 64}).pointer({8, 8, 8}).dense({8, 8, 8});
   Field<float> now3 = leaf3.place<float>("now"), next3 = leaf3.place<float>("next");
   Node masked3 = tree_masked.root().pointer({64, 64, 64}).bitmasked({8, 8, 8});
   Field<float> now_masked = masked3.place<float>("now"), next_masked = masked3.place<float>("next");
+  Field<int> x3 = masked3.place<int>("x"), y3 = masked3.place<int>("y");
   Node block2 = tree2.root().pointer({7, 64}), leaf2 = block2.dense({5, 8});
   Field<float> now2 = leaf2.place<float>("now"), next2 = leaf2.place<float>("next");
   Field<int> x2 = leaf2.place<int>("x"), y2 = leaf2.place<int>("y");
@@ -107,6 +110,27 @@ TEST_F(Ptx, EveryKernelAssemblesWithoutSpills) {
   ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), ptx_check::libdevice_path());
   if (ptx_check::ptxas_path().empty())
     GTEST_SKIP() << "no ptxas on PATH or in $CUDA_HOME/bin: the PTX was written, but not assembled";
+}
+
+// Checks are code like any other: they cost registers, but need nothing that a GPU lacks.
+TEST_F(Ptx, KernelsAssembleWithChecks) {
+  checks = true;
+  View<int> view;
+  add(read_star3, over(masked3), StarStep{x3, y3}, 1, 0, 0);
+  add(read_star2, over(leaf2), StarStep{x2, y2}, 1, 0);
+  add(set2, range(9), x2, 1, 1);
+  add(add2, range(9), x2, 1, 1);
+  add(deactivate2, range(9), block2.topology(), 1, 1);
+  add(copy_value2, over(leaf2), x2, y2, 1, int64_t{1});
+  add(copy_neighbour2, over(leaf2), x2, y2, 1, 1);
+  add(shift_view, range(9), View<const int>(nullptr, 9), view, 1);
+  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), ptx_check::libdevice_path());
+  checks = false;
+  const std::string fast = text_of("checks.copy_value2", 80);
+  checks = true;
+  const std::string slow = text_of("checks.copy_value2", 80);
+  EXPECT_EQ(fast.find("atom."), std::string::npos) << "a check is left without checks";
+  EXPECT_NE(slow.find("atom."), std::string::npos);
 }
 
 TEST_F(Ptx, ActivationKeepsItsMemoryOrders) {
