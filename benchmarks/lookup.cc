@@ -1,6 +1,6 @@
 // The stencil benchmark: a 7-point Laplacian over a tree, beside the same over a plain array and over OpenVDB.
 //
-// One thread, floats, nanoseconds per active voxel. The two fields of the tree, the two arrays and the two grids hold the
+// One thread, floats, nanoseconds of CPU time per active voxel. The two fields of the tree, the two arrays and the two grids hold the
 // same numbers, and the results are compared. The floor: the 64-byte lines that hold active voxels, read once and written
 // once at the speed of a copy of as many bytes by one thread.
 #include <fmt/format.h>

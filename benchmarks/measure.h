@@ -17,9 +17,10 @@ inline double seconds_since(Clock::time_point start) {
 // Errors: none; of no values, 0.
 double median(std::vector<double> values);
 
-// Several programs for the same work, timed in turns so that a machine that slows down slows all of them: each once to
-// warm up, then `repetitions` rounds. Returns each one's median of seconds per call; a contestant makes `calls` calls
-// each time it runs.
+// Several single-threaded programs for the same work, timed in turns so that a machine that slows down slows all of them:
+// each once to warm up, then `repetitions` rounds. Returns each one's median of seconds per call; a contestant makes
+// `calls` calls each time it runs. Seconds are the process's CPU time: with one thread computing it is the wall clock's on
+// an idle machine, and on a busy one it leaves out the time that others had the core.
 struct Contestant {
   std::function<void()> run;
   int calls = 1;
