@@ -14,6 +14,8 @@
 #include <ostream>
 
 #include "apps/cli/assets.h"
+#include "apps/cli/environment.h"
+#include "apps/cli/json_text.h"
 #include "apps/cli/system_info.h"
 #include "apps/scene/nearest.h"
 #include "core/check.h"
@@ -34,6 +36,7 @@ struct Arguments {
   bool overwrite = false;
   bool keys = false;
   bool clear = false;
+  bool json = false;
 };
 
 struct Grammar {
@@ -46,14 +49,18 @@ struct Grammar {
   CLI::App* cache = nullptr;
 };
 
+std::string footer() {
+  std::string text = "Exit codes: 0 done, 1 failure, 2 usage, 130 interrupted.\n\nEnvironment:";
+  for (const EnvironmentVariable& variable : environment_variables())
+    text += fmt::format("\n  {:<44}{}", fmt::format("{}={}", variable.name, variable.value), variable.what);
+  return text;
+}
+
 Grammar::Grammar(Arguments& arguments) {
   app.name("coppice");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 done, 1 failure, 2 usage, 130 interrupted. COPPICE_LOG=debug|info|warning|error|off "
-      "sets "
-      "what is logged.");
+  app.footer(footer());
 
   run = app.add_subcommand("run", "simulate a scene and write its frames");
   run->add_option("SCENE", arguments.scene, "a scene file, or the name of one that `coppice list` shows")
@@ -77,6 +84,7 @@ Grammar::Grammar(Arguments& arguments) {
   list = app.add_subcommand("list", "the scenes that come with the program");
   list->add_flag("--keys", arguments.keys, "the reference of all keys of a scene file instead (Markdown)");
   info = app.add_subcommand("info", "what this machine and build can do, for bug reports");
+  info->add_flag("--json", arguments.json, "as one JSON object");
   cache = app.add_subcommand("cache", "the cache of compiled kernels: where it is and how large");
   cache->add_flag("--clear", arguments.clear, "empty it");
 }
@@ -183,9 +191,47 @@ std::string cache_text(const CacheSummary& cache) {
                      cache.entries == 1 ? "" : "s", size_text(cache.size_bytes));
 }
 
-int info_command(std::ostream& out, const CliHooks& hooks) {
+// "CUDA driver" -> "cuda_driver": names that programs can rely on.
+std::string json_key(std::string name) {
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c == ' ' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return json_string(name);
+}
+
+std::string cache_json(const CacheSummary& cache) {
+  return fmt::format(R"({{"folder": {}, "entries": {}, "bytes": {}, "max_bytes": {}}})",
+                     json_string(cache.folder.string()), cache.entries, cache.size_bytes, cache.max_bytes);
+}
+
+// Every variable, those that are not set as null.
+std::string environment_json() {
+  std::vector<std::string> members;
+  for (const EnvironmentVariable& variable : environment_variables()) {
+    const char* value = std::getenv(std::string(variable.name).c_str());
+    members.push_back(
+        fmt::format("    {}: {}", json_string(variable.name), value ? json_string(value) : "null"));
+  }
+  return fmt::format("{{\n{}\n  }}", fmt::join(members, ",\n"));
+}
+
+void print_json(std::ostream& out, const std::vector<InfoLine>& lines, const CliHooks& hooks) {
+  std::vector<std::string> members;
+  for (const InfoLine& line : lines)
+    members.push_back(json_key(line.name) + ": " + (line.is_number ? line.value : json_string(line.value)));
+  if (hooks.cache) members.push_back("\"kernel_cache\": " + cache_json(hooks.cache()));
+  members.push_back("\"environment\": " + environment_json());
+  fmt::print(out, "{{\n  {}\n}}\n", fmt::join(members, ",\n  "));
+}
+
+int info_command(const Arguments& arguments, std::ostream& out, const CliHooks& hooks) {
   std::vector<InfoLine> lines = system_info();
   if (hooks.info) std::ranges::copy(hooks.info(), std::back_inserter(lines));
+  if (arguments.json) {
+    print_json(out, lines, hooks);
+    return kExitDone;
+  }
+  std::erase_if(lines, [](const InfoLine& line) { return line.is_json_only; });
   if (hooks.cache) lines.push_back({"kernel cache", cache_text(hooks.cache())});
   print_table(out, lines);
   return kExitDone;
@@ -201,7 +247,7 @@ int dispatch(const Grammar& grammar, const Arguments& arguments, std::ostream& o
              const std::atomic<bool>& stop) {
   if (grammar.run->parsed()) return run_command(arguments, hooks, stop);
   if (grammar.list->parsed()) return list_command(arguments, out);
-  if (grammar.info->parsed()) return info_command(out, hooks);
+  if (grammar.info->parsed()) return info_command(arguments, out, hooks);
   return cache_command(arguments, out, hooks);
 }
 

@@ -34,16 +34,19 @@ struct RunOptions {
 
 enum class RunOutcome { kFinished, kInterrupted };
 
-// One line of `coppice info`.
+// One line of `coppice info`, and one member of `coppice info --json`: "CUDA driver" is there as "cuda_driver".
 struct InfoLine {
   std::string name;
   std::string value;
+  bool is_number = false;     // in JSON
+  bool is_json_only = false;  // too long for people
 };
 
 struct CacheSummary {
   std::filesystem::path folder;
   std::int64_t entries = 0;
   std::int64_t size_bytes = 0;
+  std::int64_t max_bytes = 0;
 };
 
 // What the program provides. All are called on the calling thread and may throw coppice::Error.

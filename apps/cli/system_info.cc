@@ -97,11 +97,16 @@ std::optional<fs::path> find_program(const std::string& name) {
 
 std::vector<InfoLine> system_info() {
   return {
-      {"version", COPPICE_VERSION},  {"build", COPPICE_BUILD_TYPE},
-      {"compiler", compiler_text()}, {"system", system_text()},
-      {"CPU", cpu_text()},           {"threads", fmt::format("{}", std::thread::hardware_concurrency())},
-      {"CUDA driver", cuda_text()},  {"EGL", egl_text()},
-      {"ffmpeg", ffmpeg_text()},     {"assets", assets_text()},
+      {"version", COPPICE_VERSION},
+      {"build", COPPICE_BUILD_TYPE},
+      {"compiler", compiler_text()},
+      {"system", system_text()},
+      {"CPU", cpu_text()},
+      {"threads", fmt::format("{}", std::thread::hardware_concurrency()), true},
+      {"CUDA driver", cuda_text()},
+      {"EGL", egl_text()},
+      {"ffmpeg", ffmpeg_text()},
+      {"assets", assets_text()},
   };
 }
 

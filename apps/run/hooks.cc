@@ -24,6 +24,7 @@ std::vector<InfoLine> info() {
   const VdbWriter vdb;
   return {{"LLVM", std::string(jit::llvm_version())},
           {"kernel target", jit::host_target().cpu},
+          {"kernel target features", jit::host_target().features, false, true},
           {"devices", "cpu"},
           {"OpenGL", opengl_text()},
           {"OpenVDB plugin", vdb.is_available() ? "found" : fmt::format("none ({})", vdb.why_not())}};
@@ -31,7 +32,12 @@ std::vector<InfoLine> info() {
 
 CacheSummary summary(const jit::KernelCache& cache) {
   const jit::KernelCache::Stats stats = cache.stats();
-  return {cache.folder(), static_cast<int64_t>(stats.entries), static_cast<int64_t>(stats.bytes)};
+  return {cache.folder(), static_cast<int64_t>(stats.entries), static_cast<int64_t>(stats.bytes),
+          static_cast<int64_t>(cache.max_bytes())};
+}
+
+jit::KernelCache default_cache() {
+  return jit::KernelCache(jit::KernelCache::default_folder(), jit::KernelCache::default_max_bytes());
 }
 
 }  // namespace
@@ -40,10 +46,10 @@ CliHooks make_cli_hooks() {
   return {
       .run = run_scene,
       .info = info,
-      .cache = [] { return summary(jit::KernelCache(jit::KernelCache::default_folder())); },
+      .cache = [] { return summary(default_cache()); },
       .clear_cache =
           [] {
-            jit::KernelCache cache(jit::KernelCache::default_folder());
+            jit::KernelCache cache = default_cache();
             const CacheSummary before = summary(cache);
             cache.clear();
             return before;

@@ -34,7 +34,7 @@ class Cli : public testing::Test {
       return stop.load() ? RunOutcome::kInterrupted : RunOutcome::kFinished;
     };
     hooks_.info = [] { return std::vector<InfoLine>{{"LLVM", "19.1.7"}}; };
-    hooks_.cache = [] { return CacheSummary{"/var/cache/coppice", 3, 4096}; };
+    hooks_.cache = [] { return CacheSummary{"/var/cache/coppice", 3, 4096, 1048576}; };
     hooks_.clear_cache = [this] {
       cleared_ = true;
       return CacheSummary{"/var/cache/coppice", 1, 2 * 1024 * 1024};
@@ -239,6 +239,25 @@ TEST_F(Cli, TellsWhatTheMachineCanDo) {
                                                                                      << out_;
   }
   EXPECT_NE(out_.find("kernel cache  /var/cache/coppice (3 kernels, 4.0 KiB)\n"), std::string::npos) << out_;
+}
+
+TEST_F(Cli, TellsItAsJsonToo) {
+  unsetenv("COPPICE_DUMP");
+  hooks_.info = [] {
+    return std::vector<InfoLine>{{"LLVM", "19 \"x\""}, {"kernel target features", "+avx", false, true}};
+  };
+  EXPECT_EQ(run({"info"}), kExitDone);
+  EXPECT_EQ(out_.find("+avx"), std::string::npos) << "for programs only";
+  EXPECT_EQ(run({"info", "--json"}), kExitDone);
+  EXPECT_EQ(err_, "");
+  for (const char* member : {"\n  \"llvm\": \"19 \\\"x\\\"\",", "\n  \"kernel_target_features\": \"+avx\",",
+                             "\n  \"cuda_driver\": \"",
+                             "\n  \"kernel_cache\": {\"folder\": \"/var/cache/coppice\", \"entries\": 3, "
+                             "\"bytes\": 4096, \"max_bytes\": "
+                             "1048576},",
+                             "\n    \"COPPICE_DUMP\": null,"}) {
+    EXPECT_NE(out_.find(member), std::string::npos) << member << " in\n" << out_;
+  }
 }
 
 TEST_F(Cli, ShowsAndClearsTheCache) {

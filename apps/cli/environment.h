@@ -1,0 +1,18 @@
+// The environment variables that the program honours, for `coppice --help`, `coppice info --json` and the documentation.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace coppice::cli {
+
+struct EnvironmentVariable {
+  std::string_view name;
+  std::string_view value;  // what it may hold
+  std::string_view what;
+};
+
+// In the order of docs/environment.md, which says more.
+std::span<const EnvironmentVariable> environment_variables();
+
+}  // namespace coppice::cli
