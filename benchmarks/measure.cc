@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "apps/cli/system_info.h"
+#include "benchmarks/peers/peak.h"
 #include "core/error.h"
 #include "gpu/jit/specializer.h"
 
@@ -48,27 +49,24 @@ double process_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Seconds from the first thread's start to the last one's end, each copying its share `rounds` times; per round. Threads
-// read the clock themselves: on a busy machine whoever waits for them may be late.
-double time_copy(char* to, const char* from, size_t share, int threads, int rounds) {
+// Seconds from the first thread's start to the last one's end, each doing its part. Threads read the clock themselves: on
+// a busy machine whoever waits for them may be late.
+double time_team(int threads, const std::function<void(size_t thread)>& part) {
   std::vector<std::thread> team;
   std::vector<Clock::time_point> begin(static_cast<size_t>(threads)), end(begin);
   std::barrier start(threads);
   for (size_t t = 0; t < begin.size(); ++t) {
-    team.emplace_back([&, t, at = share * t] {
+    team.emplace_back([&, t] {
       start.arrive_and_wait();
       begin[t] = Clock::now();
-      for (int round = 0; round < rounds; ++round) {
-        std::memcpy(to + at, from + at, share);
-        asm volatile("" : : "r"(to + at) : "memory");  // every round counts
-      }
+      part(t);
       end[t] = Clock::now();
     });
   }
   for (std::thread& member : team) member.join();
   const Clock::duration all =
       *std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end());
-  return std::chrono::duration<double>(all).count() / rounds;
+  return std::chrono::duration<double>(all).count();
 }
 
 }  // namespace
@@ -102,11 +100,33 @@ double copy_bytes_per_s(int threads, size_t bytes) {
   const size_t share = std::max<size_t>(bytes / static_cast<size_t>(threads) / 64 * 64, 64);
   const size_t total = share * static_cast<size_t>(threads);
   std::vector<char> from(total, 1), to(total, 2);
-  const int rounds = static_cast<int>(std::clamp<size_t>((size_t{1} << 27) / total, 1, 1000));
+  const size_t rounds = std::clamp<size_t>((size_t{1} << 27) / total, 1, 1000);
   double best = 0;
   for (int repetition = 0; repetition < 7; ++repetition) {
-    const double seconds = time_copy(to.data(), from.data(), share, threads, rounds);
-    best = std::max(best, 2.0 * static_cast<double>(total) / seconds);
+    const double seconds = time_team(threads, [&](size_t t) {
+      for (size_t round = 0; round < rounds; ++round) {
+        std::memcpy(to.data() + share * t, from.data() + share * t, share);
+        asm volatile("" : : "r"(to.data()) : "memory");  // every round counts
+      }
+    });
+    best = std::max(best, 2.0 * static_cast<double>(total * rounds) / seconds);
+  }
+  return entry->second = best;
+}
+
+double peak_flops(int threads) {
+  static std::map<int, double> measured;
+  const auto [entry, fresh] = measured.try_emplace(threads, 0.0);
+  if (!fresh) return entry->second;
+  double best = 0;
+  for (int repetition = 0; repetition < 15; ++repetition) {
+    std::vector<double> operations(static_cast<size_t>(threads));
+    std::vector<float> sinks(operations.size() * 16, 0.001f);  // a cache line each
+    const double seconds =
+        time_team(threads, [&](size_t t) { operations[t] = multiply_and_add(200'000, &sinks[16 * t]); });
+    double sum = 0;
+    for (const double n : operations) sum += n;
+    best = std::max(best, sum / seconds);
   }
   return entry->second = best;
 }

@@ -32,6 +32,9 @@ std::vector<double> interleaved_medians(const std::vector<Contestant>& contestan
 double copy_bytes_per_s(int threads, size_t bytes);
 constexpr size_t kBeyondCaches = size_t{1} << 28;
 
+// Floating-point operations per second, multiply-adds of floats on `threads` threads, the best of several.
+double peak_flops(int threads);
+
 // CPU, threads, load, date, commit.
 std::string machine_text();
 

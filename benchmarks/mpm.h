@@ -8,9 +8,10 @@ namespace coppice::bench {
 // Bytes of state that one step of one particle must read and write, the mean over a solver's particles.
 double particle_step_bytes(const scene::SceneConfig& scene, mpm::Solver& solver);
 
-// Particle-steps per second that the memory allows: a particle's bytes at the speed of a copy of all of them by as many
-// threads. A small scene fits the caches, and the copy with it.
-double mpm_floor(double step_bytes, uint64_t particles, int threads);
+// Particle-steps per second that the machine allows, the lesser of two: a particle's bytes at the speed of a copy of all
+// of them by as many threads (a small scene fits the caches, and the copy with it), and the operations of the two
+// transfers between particles and grid at the peak of that many threads.
+double mpm_floor(int dim, double step_bytes, uint64_t particles, int threads);
 
 void run_mpm_beside_taichi(Report& report);
 void run_mpm_scenes(Report& report);

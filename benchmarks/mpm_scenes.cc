@@ -1,8 +1,7 @@
 // Particle-steps per second of the shipped scenes at their default size.
 //
 // A particle-step is one particle advanced by one time step, sorting and grid included. Per scene: frames to warm up,
-// then timed frames, of which the median counts; nothing is drawn or written. The floor is what the memory allows: the
-// bytes of particle state that a step must read and write (grid, tiles and sorting left out) at the speed of a copy.
+// then timed frames, of which the median counts; nothing is drawn or written. The floor: see mpm.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -112,7 +111,7 @@ Row measure(const std::filesystem::path& file, const Budget& budget) {
   Row row;
   row.name = "mpm/" + scene.name, row.unit = "particle-steps/s";
   row.ours = median(rates);
-  row.floor = mpm_floor(bytes, particles, threads);
+  row.floor = mpm_floor(scene.dim, bytes, particles, threads);
   const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
   row.detail = fmt::format("{} particles, {} threads, {} frames {:.2f}..{:.2f} M, {:.0f} B/step; {}",
                            particles, threads, rates.size(), *low / 1e6, *high / 1e6, bytes, stages.text());
