@@ -263,7 +263,6 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
   verify_module(*module, "optimising", diagnostics);
   dump_module(stem, "opt.ll", *module);
   validate_for_ptx(*module, target.sm, request.id);
-  llvm::StripDebugInfo(*module);  // or the text says "debug", and ptxas optimises less
 
   llvm::SmallString<0> ptx;
   llvm::raw_svector_ostream out(ptx);

@@ -17,9 +17,15 @@ bool same_place(const llvm::DILocation* a, const llvm::DILocation* b) {
          a->getInlinedAt() == b->getInlinedAt();
 }
 
+std::string path_of(llvm::StringRef folder, llvm::StringRef file) {
+  return file.starts_with("/") ? file.str() : (folder + "/" + file).str();
+}
+
+// Clang splits a path into folder and file in more than one way.
 bool in_kernel_file(const llvm::DILocation* at) {
   const llvm::DICompileUnit* unit = at->getScope()->getSubprogram()->getUnit();
-  return unit != nullptr && at->getFilename() == unit->getFilename();
+  return unit != nullptr &&
+         path_of(at->getDirectory(), at->getFilename()) == path_of(unit->getDirectory(), unit->getFilename());
 }
 
 void add_nop(llvm::Instruction& before, llvm::DILocation* at) {

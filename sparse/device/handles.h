@@ -373,7 +373,7 @@ struct Grow : Handle<T, Role::kGrow> {
     const device::FieldBinding& f = this->binding();
     const device::Place p =
         device::find_or_activate(block, this->layout(), f.tree, this->id.field, device::offset_coord(coord));
-    if (p.active) *device::value_at<T>(block, f, p.container, p.index) = value;
+    if (p.active) device::store_shared(device::value_at<T>(block, f, p.container, p.index), value);
   }
   template <class From, int D>
   COPPICE_INLINE void activate(const From& from, const int32_t (&coord)[D]) const {

@@ -32,6 +32,17 @@ COPPICE_INLINE void relaxed_store(T* p, T v) {
   __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
+// For a value that several threads may write at once: whole, where it is one machine word.
+template <class T>
+COPPICE_INLINE void store_shared(T* p, const T& v) {
+  if constexpr (sizeof(T) <= 8 && sizeof(T) == alignof(T)) {
+    T copy = v;
+    __atomic_store(p, &copy, __ATOMIC_RELAXED);
+  } else {
+    *p = v;
+  }
+}
+
 COPPICE_INLINE TreeState* tree_state(const LaunchBlock* block, uint32_t tree) {
   return static_cast<TreeState*>(block->trees[tree]);
 }
