@@ -44,6 +44,14 @@ COPPICE_INLINE const T& choose(const T& argument, const Place& place) {
     return argument;
 }
 
+// Not std::apply, which is too large for the inliner at first: argument promotion would rewrite the call and drop its
+// loop's access group, and LLVM would check the pointers of every row for overlap.
+template <auto kKernel, class... Args, class Place, size_t... I>
+COPPICE_INLINE void call_kernel(const std::tuple<Args...>& pack, const Place& place,
+                                std::index_sequence<I...>) {
+  kKernel(choose<Args, Place>(std::get<I>(pack), place)...);
+}
+
 template <class... Args>
 struct LoopPlace {
   using Type = void;
@@ -71,7 +79,7 @@ struct CellLoop {
   }
 
   static COPPICE_INLINE void call(const Pack& pack, const Place& cell) {
-    std::apply([&](const Args&... args) { kKernel(choose<Args, Place>(args, cell)...); }, pack);
+    call_kernel<kKernel, Args...>(pack, cell, std::index_sequence_for<Args...>{});
   }
 
   // Dense leaf, or blended: every cell of every row.
@@ -175,7 +183,7 @@ COPPICE_INLINE void run_blocks(const LaunchBlock* block, uint64_t begin, uint64_
         {e.origin[0], e.origin[1], e.origin[2]},
         i,
         e.cell};
-    std::apply([&](const Args&... args) { kKernel(choose<Args, Place>(args, place)...); }, pack);
+    call_kernel<kKernel, Args...>(pack, place, std::index_sequence_for<Args...>{});
   }
 }
 
@@ -188,7 +196,7 @@ COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t
   // Items of a launch are independent by contract; LLVM still decides whether vectorising pays.
 #pragma clang loop vectorize(assume_safety)
   for (int64_t i = first + coppice_lane(); i < last; i += coppice_lane_count()) {
-    std::apply([&](const Args&... args) { kKernel(choose<Args, Item>(args, Item{block, i})...); }, pack);
+    call_kernel<kKernel, Args...>(pack, Item{block, i}, std::index_sequence_for<Args...>{});
   }
 }
 
