@@ -49,5 +49,11 @@ install(DIRECTORY coppice core gpu sparse DESTINATION include/coppice
 install(TARGETS coppice RUNTIME DESTINATION bin)
 install(DIRECTORY assets DESTINATION share/coppice)
 install(DIRECTORY examples DESTINATION share/coppice PATTERN ".clang-format" EXCLUDE)
-install(DIRECTORY docs/ DESTINATION share/doc/coppice FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
-install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/coppice)
+# The pages lie to each other as in the sources, and what they link to beside them is linked to.
+install(DIRECTORY docs DESTINATION share/doc/coppice FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(FILES README.md CONTRIBUTING.md LICENSE CHANGELOG.md DESTINATION share/doc/coppice)
+foreach(folder assets examples)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/links)
+  file(CREATE_LINK ../../coppice/${folder} ${CMAKE_BINARY_DIR}/links/${folder} SYMBOLIC)
+  install(FILES ${CMAKE_BINARY_DIR}/links/${folder} DESTINATION share/doc/coppice)
+endforeach()
