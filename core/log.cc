@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 
@@ -17,8 +18,13 @@ void write_to_stderr(LogLevel level, std::string_view line) {
   std::fwrite(text.data(), 1, text.size(), stderr);  // one call, so that lines of other processes stay apart
 }
 
+LogLevel level_of_environment() {
+  const char* name = std::getenv("COPPICE_LOG");
+  return parse_log_level(name != nullptr ? name : "").value_or(LogLevel::kInfo);
+}
+
 struct Log {
-  std::atomic<LogLevel> level{LogLevel::kInfo};
+  std::atomic<LogLevel> level{level_of_environment()};
   std::mutex mutex;
   LogSink sink;
 };

@@ -21,7 +21,7 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 const char* name_of(LogLevel level);
 std::optional<LogLevel> parse_log_level(std::string_view name);
 
-void set_log_level(LogLevel level);  // kInfo at first; kOff silences everything
+void set_log_level(LogLevel level);  // COPPICE_LOG's at first, else kInfo; kOff silences everything
 LogLevel log_level();
 
 using LogSink = std::function<void(LogLevel level, std::string_view line)>;

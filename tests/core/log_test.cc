@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +30,25 @@ void log_one_of_each() {
   log_info("i {}", 2);
   log_warning("w {}", 3);
   log_error("e {}", 4);
+}
+
+// In a process of its own each: the environment is read once, when a log is first used.
+TEST(LogDeathTest, TheFirstLevelIsThatOfTheEnvironment) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto speak = [] {
+    log_debug("a detail");
+    log_warning("a warning");
+    std::_Exit(0);
+  };
+  setenv("COPPICE_LOG", "debug", 1);
+  EXPECT_EXIT(speak(), testing::ExitedWithCode(0), "^a detail\nwarning: a warning\n$");
+  setenv("COPPICE_LOG", "off", 1);
+  EXPECT_EXIT(speak(), testing::ExitedWithCode(0), "^$");
+  for (const char* otherwise : {"", "loud"}) {
+    setenv("COPPICE_LOG", otherwise, 1);
+    EXPECT_EXIT(speak(), testing::ExitedWithCode(0), "^warning: a warning\n$");
+  }
+  unsetenv("COPPICE_LOG");
 }
 
 TEST_F(Log, PassesLinesAtOrAboveTheLevel) {
