@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 
 #include "core/error.h"
@@ -59,6 +60,20 @@ struct Binding {
     return static_cast<uint32_t>(node_keys.size() - 1);
   }
 };
+
+// A launch that runs out of cells is repeated, and sums must not be added twice.
+void check_growth(const LaunchRequest& r) {
+  for (const HandleUse& grow : std::span(r.handles, r.num_handles)) {
+    if (grow.role != Role::kGrow || grow.id.field == kNoField) continue;
+    for (const HandleUse& sum : std::span(r.handles, r.num_handles)) {
+      if (sum.role == Role::kAccumulate && sum.id.tree == grow.id.tree)
+        refuse(r, fmt::format(
+                      "it grows {} and accumulates into {}: it could not be repeated when cells run out; use "
+                      "two launches",
+                      field_name(grow), field_name(sum)));
+    }
+  }
+}
 
 void check_roles(const LaunchRequest& r) {
   TreeStorage* loop_tree = r.loop.tree.get();
@@ -187,6 +202,7 @@ Binding bind(const LaunchRequest& r, bool checks) {
     if (h.role == Role::kAccumulate || h.role == Role::kUpdate) b.repeatable = false;
   }
   check_roles(r);
+  check_growth(r);
   if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b, checks);
   if (r.place == LaunchRequest::Place::kBlock)
     b.needs_neighbours = r.loop.tree->has_neighbour_table(r.loop.node);

@@ -81,12 +81,16 @@ struct PlaceTraits<Item> {
   static constexpr int kDims = 0;
 };
 
+// As in a call; a struct of one handle is made from its field, too. No other struct is made from its first member.
+template <class Parameter, class Argument>
+concept LaunchArgument = std::is_convertible_v<const Argument&, Parameter> ||
+    (device::is_handle_argument<Parameter>&& requires(const Argument& argument) { Parameter{argument}; });
+
 // One argument into the request: the parameter's type decides, the argument is converted to it.
 template <class Parameter, class Argument>
 void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) {
-  static_assert(
-      std::is_convertible_v<const Argument&, Parameter> || requires { Parameter{argument}; },
-      "a launch argument does not convert to the kernel's parameter");
+  static_assert(LaunchArgument<Parameter, Argument>,
+                "a launch argument does not convert to the kernel's parameter");
   Parameter value = [&]() -> Parameter {
     if constexpr (std::is_convertible_v<const Argument&, Parameter>)
       return argument;

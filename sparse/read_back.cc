@@ -10,8 +10,17 @@
 
 namespace coppice::detail {
 
-uint64_t count_box(const TreeRef& tree, const HostCoord& begin, const HostCoord& end) {
+void check_count(const TreeRef& tree, const GivenCoord& coord) {
   tree->freeze();  // a tree has its dimensions from then on
+  if (coord.count == 0 || coord.count == tree->dims()) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("{} coordinate{} given, tree '{}' has {} dimension{}", coord.count,
+                          coord.count == 1 ? "" : "s", tree->options().name, tree->dims(),
+                          tree->dims() == 1 ? "" : "s"));
+}
+
+uint64_t count_box(const TreeRef& tree, const HostCoord& begin, const HostCoord& end) {
+  tree->freeze();
   uint64_t count = 1;
   for (uint32_t axis = 0; axis < tree->dims(); ++axis) {
     if (end[axis] < begin[axis]) {

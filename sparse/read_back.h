@@ -5,6 +5,7 @@
 // A snapshot in stream order: it shows what the launches before it did, and blocks the host until these are done.
 #pragma once
 #include <array>
+#include <concepts>
 #include <vector>
 
 #include "sparse/tree.h"
@@ -15,6 +16,19 @@ namespace detail {
 
 using HostCoord = std::array<int32_t, 3>;  // tree axes, in axis order; those that the tree lacks are ignored
 
+// As the caller wrote it: {x, y}, or a whole array, which fits every tree.
+struct GivenCoord {
+  HostCoord at{};
+  uint32_t count = 0;  // 0: not known
+
+  template <std::integral... Axes>
+  requires(sizeof...(Axes) >= 1 && sizeof...(Axes) <= 3) GivenCoord(Axes... axes)
+      : at{static_cast<int32_t>(axes)...}, count(sizeof...(Axes)) {}
+  GivenCoord(const HostCoord& coord) : at(coord) {}
+};
+
+// Errors: kInvalidArgument when they are not as many as the tree has dimensions.
+void check_count(const TreeRef& tree, const GivenCoord& coord);
 // Cells from `begin` up to, not including, `end`. Errors: kInvalidArgument when an extent is negative.
 uint64_t count_box(const TreeRef& tree, const HostCoord& begin, const HostCoord& end);
 void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& begin, const HostCoord& end,
@@ -25,18 +39,22 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
 // The values of the cells from `begin` up to, not including, `end`, the last axis fastest. Inactive cells, and those
 // outside the tree, give zeros and stay as they are. Throws the error of an earlier launch, if one failed.
 template <class T>
-std::vector<T> wait_read(const Field<T>& field, const detail::HostCoord& begin,
-                         const detail::HostCoord& end) {
+std::vector<T> wait_read(const Field<T>& field, const detail::GivenCoord& begin,
+                         const detail::GivenCoord& end) {
   static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no array of its values; use unsigned char");
-  std::vector<T> values(detail::count_box(field.tree, begin, end));
-  detail::wait_read_bytes(field.tree, field.id, begin, end, values.data());
+  detail::check_count(field.tree, begin);
+  detail::check_count(field.tree, end);
+  std::vector<T> values(detail::count_box(field.tree, begin.at, end.at));
+  detail::wait_read_bytes(field.tree, field.id, begin.at, end.at, values.data());
   return values;
 }
 // One value.
 template <class T>
-T wait_read(const Field<T>& field, const detail::HostCoord& coord) {
+T wait_read(const Field<T>& field, const detail::GivenCoord& coord) {
+  detail::check_count(field.tree, coord);
+  const auto& [x, y, z] = coord.at;
   T value;
-  detail::wait_read_bytes(field.tree, field.id, coord, {coord[0] + 1, coord[1] + 1, coord[2] + 1}, &value);
+  detail::wait_read_bytes(field.tree, field.id, coord.at, {x + 1, y + 1, z + 1}, &value);
   return value;
 }
 

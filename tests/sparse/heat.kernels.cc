@@ -49,6 +49,8 @@ COPPICE_KERNEL(grow_coords2, Grow<int> field, Item i, const int* coords, int val
 { field.set(i, {coords[2 * i.index], coords[2 * i.index + 1]}, value); }
 COPPICE_KERNEL(add_coords1, Accumulate<int> field, Item i, int n)
 { field.add(i, {static_cast<int>(i.index % n)}, 1); }
+COPPICE_KERNEL(grow_and_add1, Grow<int> field, Accumulate<int> sum, Item i)
+{ field.set(i, {static_cast<int>(i.index)}, 1), sum.add(i, {0}, 1); }
 COPPICE_KERNEL(activate_coords1, Topology node, Item i, int n)
 { node.activate(i, {static_cast<int>(i.index % n)}); }
 COPPICE_KERNEL(deactivate_odd1, Topology node, Cell1 cell)

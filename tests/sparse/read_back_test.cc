@@ -68,6 +68,28 @@ TEST_F(ReadBack, ACellKnowsItsCoordinateByAxisInEveryDimension) {
   EXPECT_EQ(wait_read(x3, {-3, 20, 107}), Vec3i(-3, 20, 107));
 }
 
+TEST_F(ReadBack, AsManyCoordinatesAreGivenAsTheTreeHasDimensions) {
+  Tree tree(device, {.name = "wave"}), line(device, {.name = "line"});
+  const Field<int> x = tree.root().dense({4, 4}).place<int>("x"), y = line.root().dense({4}).place<int>("y");
+  const auto refused = [](const auto& read) -> std::string {
+    try {
+      read();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      return error.what();
+    }
+    return "read";
+  };
+  const std::string three = "3 coordinates given, tree 'wave' has 2 dimensions";
+  EXPECT_EQ(refused([&] { wait_read(x, {1, 2, 3}); }), three);
+  EXPECT_EQ(refused([&] { wait_read(x, {1, 2, 3}, {4, 4}); }), three);
+  EXPECT_EQ(refused([&] { wait_read(x, {1, 2}, {4, 4, 4}); }), three);
+  EXPECT_EQ(refused([&] { wait_read(x, {1}); }), "1 coordinate given, tree 'wave' has 2 dimensions");
+  EXPECT_EQ(refused([&] { wait_read(y, {1, 2}); }), "2 coordinates given, tree 'line' has 1 dimension");
+  EXPECT_EQ(refused([&] { wait_read(x, {1, 2}), wait_read(y, {1}); }), "read");
+  EXPECT_EQ(refused([&] { wait_read(x, HostCoord{1, 2, 0}); }), "read") << "a whole array fits every tree";
+}
+
 TEST_F(ReadBack, AnEmptyBoxIsEmptyAndANegativeOneIsAnError) {
   Tree tree(device, {.name = "plane"});
   Field<int> x = tree.root().dense({4, 4}).place<int>("x");

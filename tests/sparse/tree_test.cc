@@ -11,6 +11,7 @@
 #include "heat.kernels.h"
 #include "sparse/device/random.h"
 #include "sparse/program.h"
+#include "sparse/read_back.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -157,6 +158,40 @@ TEST_F(TreeTest, AccumulatingIntoAnInactiveCellIsAnErrorThatNamesIt) {
       "cell (0); activate it in a launch before");
   device->default_stream().clear_error();
 }
+
+TEST_F(TreeTest, ALaunchThatGrowsATreeAndAccumulatesIntoItIsRefused) {
+  Tree tree(device, {.name = "grid"}), other(device, {.name = "sums"});
+  Node leaf = tree.root().pointer({64}).dense({4});
+  const Field<int> x = leaf.place<int>("x"), y = leaf.place<int>("y");
+  const Field<int> sum = other.root().dense({1}).place<int>("sum");
+  try {
+    program.launch(grow_and_add1, range(1), x, y);
+    FAIL() << "launched";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
+    EXPECT_STREQ(
+        e.what(),
+        "kernel heat.grow_and_add1: it grows 'x' on grid.pointer[64].dense[4] and accumulates into 'y' on "
+        "grid.pointer[64].dense[4]: it could not be repeated when cells run out; use two launches");
+  }
+  finish(program.launch(grow_and_add1, range(1), x, sum));  // a sum elsewhere, while cells suffice
+  EXPECT_EQ(wait_read(sum, {0}), 1);
+}
+
+// Exactly what a launch's arguments may become: as in a call, but for structs of one handle.
+struct PlainPair {
+  float density;
+  int kind;
+};
+struct OneHandle {
+  Read<float> value;
+};
+static_assert(detail::LaunchArgument<float, double>);
+static_assert(detail::LaunchArgument<PlainPair, PlainPair>);
+static_assert(!detail::LaunchArgument<PlainPair, float>, "PlainPair{0.2f, 0} was not asked for");
+static_assert(detail::LaunchArgument<OneHandle, Field<float>>);
+static_assert(!detail::LaunchArgument<OneHandle, Field<double>>);
+static_assert(!detail::LaunchArgument<Read<float>, Field<double>>);
 
 TEST_F(TreeTest, GrowingOutsideTheDomainIsAnErrorThatNamesTheCoordinate) {
   Tree tree(device, {.name = "grid"});
