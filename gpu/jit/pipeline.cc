@@ -44,8 +44,10 @@ struct Pipeline {
 
 void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine) {
   Pipeline pipeline(module, machine);
-  pipeline.builder.registerOptimizerLastEPCallback(
-      [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) { add_sanitizer(passes); });
+  if (machine.getTargetTriple().isX86()) {  // GPUs have no such library
+    pipeline.builder.registerOptimizerLastEPCallback(
+        [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) { add_sanitizer(passes); });
+  }
   pipeline.builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, pipeline.modules);
 }
 

@@ -100,7 +100,8 @@ TEST_F(KernelStoreCacheTest, ReplacesAnEntryThatDoesNotLink) {
   const auto request = jit_request("sine_and_cosine");
   const std::string key = specialization_key(request).hex(), object = jit::compile_x86(request);
   std::string altered = object;
-  const size_t at = altered.find("sincosf");
+  size_t at = altered.find("sincosf");
+  if (at == std::string::npos) at = altered.find("sinf");  // ThreadSanitizer keeps the two calls apart
   ASSERT_NE(at, std::string::npos);
   altered[at] = 'Z';
   ASSERT_EQ(jit::why_not_loadable(altered, request.entry), "") << "only the loader can tell";
