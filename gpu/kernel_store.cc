@@ -21,9 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 struct KernelStore::State {
   explicit State(Options o)
-      : options(std::move(o)),
-        cache(options.folder, options.max_bytes),
-        loader(jit::codegen_options().step) {
+      : options(std::move(o)), cache(options.folder, options.max_bytes), loader(jit::codegen_options().step) {
     for (int i = 0; i < options.threads; ++i) workers.emplace_back([this] { work(); });
   }
   ~State() {
