@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "core/error.h"
+#include "core/extents.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -14,8 +15,6 @@ using device::kMaxDims;
 using device::NodeKind;
 
 namespace {
-
-uint64_t align_up(uint64_t n, uint64_t alignment) { return (n + alignment - 1) / alignment * alignment; }
 
 // Arrays of a cache line and more start on a line of their own, so that rows are aligned for vector loads.
 uint64_t array_alignment(uint64_t bytes, uint64_t element_alignment) {
@@ -157,13 +156,13 @@ void TreeStorage::lay_out_fields(NodeDescription& n, uint64_t first, bool single
   if (n.layout == CellLayout::kArrayOfStructs || single_cell) {
     uint64_t stride = 0, alignment = 1;
     for (uint32_t f : n.fields) {
-      stride = align_up(stride, fields_[f].alignment);
+      stride = round_up(stride, fields_[f].alignment);
       fields_[f].offset = stride;
       stride += fields_[f].bytes;
       alignment = std::max(alignment, fields_[f].alignment);
     }
-    stride = align_up(stride, alignment);
-    at = align_up(at, array_alignment(stride * cells, alignment));
+    stride = round_up(stride, alignment);
+    at = round_up(at, array_alignment(stride * cells, alignment));
     for (uint32_t f : n.fields) {
       fields_[f].offset += at;
       fields_[f].stride = static_cast<uint32_t>(stride);
@@ -171,7 +170,7 @@ void TreeStorage::lay_out_fields(NodeDescription& n, uint64_t first, bool single
     at += stride * cells;
   } else {
     for (uint32_t f : n.fields) {
-      at = align_up(at, array_alignment(fields_[f].bytes * cells, fields_[f].alignment));
+      at = round_up(at, array_alignment(fields_[f].bytes * cells, fields_[f].alignment));
       fields_[f].offset = at;
       fields_[f].stride = static_cast<uint32_t>(fields_[f].bytes);
       at += fields_[f].bytes * cells;
@@ -186,31 +185,31 @@ void TreeStorage::lay_out(uint32_t id) {
   NodeDescription& n = nodes_[id];
   uint64_t children_bytes = 0, children_alignment = 1;
   for (uint32_t child : n.children) {
-    children_bytes = align_up(children_bytes, nodes_[child].container_alignment);
+    children_bytes = round_up(children_bytes, nodes_[child].container_alignment);
     nodes_[child].offset_in_cell = children_bytes;
     children_bytes += nodes_[child].container_bytes;
     children_alignment = std::max(children_alignment, nodes_[child].container_alignment);
   }
-  children_bytes = align_up(children_bytes, children_alignment);
+  children_bytes = round_up(children_bytes, children_alignment);
   if (n.kind == NodeKind::kPointer) {
     uint64_t end = sizeof(device::CellHeader);
     lay_out_fields(n, end, true, end);
-    n.cell_offset = align_up(end, children_alignment);
+    n.cell_offset = round_up(end, children_alignment);
     // A header's atomics need 8-byte cells at least; payloads of a cache line and more keep their lines.
-    n.cell_bytes = align_up(n.cell_offset + children_bytes,
+    n.cell_bytes = round_up(n.cell_offset + children_bytes,
                             children_bytes >= 64 ? std::max<uint64_t>(64, children_alignment) : 16);
     n.container_bytes = n.num_cells * sizeof(uint32_t);
   } else {
     uint64_t end = n.kind == NodeKind::kBitmasked ? (n.num_cells + 63) / 64 * sizeof(uint64_t) : 0;
     lay_out_fields(n, end, false, end);
-    n.cell_offset = children_bytes > 0 ? align_up(end, children_alignment) : end;
+    n.cell_offset = children_bytes > 0 ? round_up(end, children_alignment) : end;
     n.cell_bytes = children_bytes;
     n.container_bytes = n.cell_offset + children_bytes * n.num_cells;
   }
   uint64_t alignment = std::max<uint64_t>(8, n.kind == NodeKind::kPointer ? 8 : children_alignment);
   for (uint32_t f : n.fields) alignment = std::max(alignment, fields_[f].alignment);
   n.container_alignment = n.container_bytes >= 64 ? std::max<uint64_t>(64, alignment) : alignment;
-  n.container_bytes = align_up(std::max<uint64_t>(n.container_bytes, 8), n.container_alignment);
+  n.container_bytes = round_up(std::max<uint64_t>(n.container_bytes, 8), n.container_alignment);
 }
 
 // The constant description that kernels get: the way from the root to the node.

@@ -10,16 +10,16 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/extents.h"
 
 namespace coppice {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
 
-size_t align_up(size_t bytes, size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 size_t page_align(size_t bytes) {
   static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return align_up(bytes, page);
+  return round_up(bytes, page);
 }
 
 [[noreturn]] void out_of_memory(const char* what, size_t bytes) {
@@ -32,7 +32,7 @@ size_t page_align(size_t bytes) {
 CpuBuffer::CpuBuffer(size_t reserved_bytes, size_t initial_bytes, Filling filling) {
   reserved_bytes_ = page_align(std::max<size_t>({reserved_bytes, initial_bytes, 1}));
   has_huge_pages_ = filling == Filling::kPacked && reserved_bytes_ >= 2 * kHugePage;
-  if (has_huge_pages_) reserved_bytes_ = align_up(reserved_bytes_, kHugePage);
+  if (has_huge_pages_) reserved_bytes_ = round_up(reserved_bytes_, kHugePage);
   // One huge page more than is used, so that the range can start at a multiple of one.
   mapped_bytes_ = reserved_bytes_ + (has_huge_pages_ ? kHugePage : 0);
   // NORESERVE and no access: the range costs address space only.
@@ -41,7 +41,7 @@ CpuBuffer::CpuBuffer(size_t reserved_bytes, size_t initial_bytes, Filling fillin
   mapped_ = static_cast<std::byte*>(range);
   data_ = mapped_;
   if (has_huge_pages_)
-    data_ += align_up(reinterpret_cast<size_t>(mapped_), kHugePage) - reinterpret_cast<size_t>(mapped_);
+    data_ += round_up(reinterpret_cast<size_t>(mapped_), kHugePage) - reinterpret_cast<size_t>(mapped_);
   advise();
   if (initial_bytes > 0) grow(initial_bytes);
 }
@@ -61,7 +61,7 @@ void CpuBuffer::grow(size_t size_bytes) {
   }
   // Whole huge pages as soon as one would be half full; before that small ones, since many buffers stay small.
   const bool huge = has_huge_pages_ && size_bytes > kHugePage / 2;
-  const size_t end = huge ? align_up(size_bytes, kHugePage) : page_align(size_bytes);
+  const size_t end = huge ? round_up(size_bytes, kHugePage) : page_align(size_bytes);
   if (mprotect(data_, end, PROT_READ | PROT_WRITE) != 0) out_of_memory("commit", end);
   size_bytes_ = size_bytes;
 }

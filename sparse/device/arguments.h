@@ -92,8 +92,6 @@ constexpr void for_each_handle(T& value, Visit&& visit) {
   }
 }
 
-constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) / alignment * alignment; }
-
 // Bytes that the plain arguments among Args take in LaunchBlock::arguments, the first `Count` of them.
 template <class... Args>
 constexpr size_t packed_bytes() {

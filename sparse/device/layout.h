@@ -81,6 +81,9 @@ inline constexpr uint32_t kBlockData = 1;      // it is on the node looped over,
 inline constexpr uint32_t kNeighbourData = 2;  // ... which lies right below a pointer node
 inline constexpr uint32_t kContiguous = 4;     // a container's values lie side by side
 
+// Smallest multiple of `alignment` that is at least n.
+constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) / alignment * alignment; }
+
 // Rows of a private tile, in elements: from one to the next, and in front of a row's first cell. A short row with its
 // ends lies in one cache line, for a load that straddles two takes twice as long.
 struct TileRow {
@@ -89,8 +92,8 @@ struct TileRow {
 constexpr TileRow tile_row(int32_t cells, int32_t radius, uint32_t value_bytes) {
   const int32_t bytes = static_cast<int32_t>(value_bytes);
   if (bytes > 16 || (bytes & (bytes - 1)) != 0) return {cells + 2 * radius, radius};
-  const int32_t vector = 16 / bytes, line = 64 / bytes, lead = (radius + vector - 1) / vector * vector;
-  return {(lead + cells + radius + line - 1) / line * line, lead};
+  const int32_t vector = 16 / bytes, line = 64 / bytes, lead = static_cast<int32_t>(align_up(radius, vector));
+  return {static_cast<int32_t>(align_up(lead + cells + radius, line)), lead};
 }
 // Bytes of the tile around a leaf.
 constexpr uint32_t tile_bytes(const int32_t (&extent)[kMaxDims], int32_t has_x, int32_t has_y, int32_t radius,
@@ -98,7 +101,7 @@ constexpr uint32_t tile_bytes(const int32_t (&extent)[kMaxDims], int32_t has_x, 
   const int64_t rows =
       static_cast<int64_t>(extent[0] + 2 * radius * has_x) * (extent[1] + 2 * radius * has_y);
   const int64_t bytes = rows * tile_row(extent[2], radius, value_bytes).pitch * value_bytes;
-  return bytes > kTileBytes ? kTileBytes + 1 : static_cast<uint32_t>((bytes + 63) / 64 * 64);
+  return bytes > kTileBytes ? kTileBytes + 1 : static_cast<uint32_t>(align_up(bytes, 64));
 }
 
 // What a launch loops over.
