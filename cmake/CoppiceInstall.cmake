@@ -1,8 +1,8 @@
 # What `cmake --install build/release --prefix P` puts into P, wherever P is and is moved to later:
 #
 #     bin/coppice                         the program; it finds its assets and its plugin from where it lies
-#     lib/libcoppice_{core,gpu,sparse}.a  the library, and lib/coppice/libcoppice_vdb.so, the plugin that writes .vdb files
-#     include/coppice/{coppice,core,gpu,sparse}/   headers; include/coppice is what is put on the include path
+#     lib/libcoppice_{core,gpu,executor,sparse}.a  the library, and lib/coppice/libcoppice_vdb.so, the plugin that writes .vdb files
+#     include/coppice/{coppice,core,gpu,executor,sparse}/   headers; include/coppice is what is put on the include path
 #     lib/cmake/coppice/                  find_package(coppice): the target coppice::coppice, coppice_add_kernels()
 #     libexec/coppice/coppice-kernelgen   used by coppice_add_kernels()
 #     share/coppice/{assets,examples}/, share/doc/coppice/
@@ -27,12 +27,12 @@ if(COPPICE_SANITIZE)
   target_link_options(coppice_library INTERFACE -fsanitize=${COPPICE_SANITIZE})
 endif()
 
-foreach(name core gpu sparse)
+foreach(name core gpu executor sparse)
   set_target_properties(coppice_${name} PROPERTIES EXPORT_NAME ${name})
 endforeach()
 set_target_properties(coppice-kernelgen PROPERTIES EXPORT_NAME kernelgen)
 set_target_properties(coppice coppice-kernelgen PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)  # LLVM's folder
-install(TARGETS coppice_library coppice_sparse coppice_gpu coppice_core coppice-kernelgen EXPORT coppice
+install(TARGETS coppice_library coppice_sparse coppice_executor coppice_gpu coppice_core coppice-kernelgen EXPORT coppice
   ARCHIVE DESTINATION lib RUNTIME DESTINATION libexec/coppice)
 install(EXPORT coppice NAMESPACE coppice:: FILE coppiceTargets.cmake DESTINATION ${COPPICE_CMAKE_DIR})
 
@@ -43,7 +43,7 @@ install(FILES ${CMAKE_BINARY_DIR}/cmake/coppiceConfig.cmake ${CMAKE_BINARY_DIR}/
   cmake/CoppiceKernels.cmake cmake/CoppiceEmbed.cmake DESTINATION ${COPPICE_CMAKE_DIR})
 
 # LLVM's headers are none of a user's business.
-install(DIRECTORY coppice core gpu sparse DESTINATION include/coppice
+install(DIRECTORY coppice core gpu executor sparse DESTINATION include/coppice
   FILES_MATCHING PATTERN "*.h" PATTERN "llvm_module.h" EXCLUDE)
 
 install(TARGETS coppice RUNTIME DESTINATION bin)

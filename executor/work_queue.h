@@ -1,0 +1,50 @@
+// Where the executor's work runs: compute threads (oneTBB) for what computes, other threads for what blocks.
+//
+//   auto queue = WorkQueue::create({.threads = 4});
+//   queue->add(source, priority, [] { ... });       // soon, on a compute thread
+//   queue->add_blocking([] { read a file });        // on a thread that may block
+//   queue->wait_idle();                             // host only
+//   queue->shutdown(WorkQueue::Shutdown::kDrain);   // also what the destructor does
+//
+// Fairness: tasks belong to sources (a running function is one). A free thread takes the next source in turn, and of it
+// the task with the highest priority, the latest first among equals. No thread of the queue may call wait(): it is a
+// failed check there. Thread-safe. Nothing here throws; a task must not either.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "core/intrusive_ptr.h"
+#include "executor/task.h"
+
+namespace coppice::executor {
+
+class WorkQueue : public RefCounted {
+ public:
+  struct Options {
+    int threads = 0;            // compute threads; 0: all cores
+    int blocking_threads = 64;  // at most, started when needed
+  };
+  enum class Shutdown { kDrain, kDrop };  // run what is queued, or destroy it unrun
+  using Clock = std::chrono::steady_clock;
+
+  static IntrusivePtr<WorkQueue> create(const Options& options);
+  static IntrusivePtr<WorkQueue> create() { return create(Options{}); }
+  ~WorkQueue() override = default;
+
+  // False, with the task destroyed unrun, after shutdown() began (except from tasks that are being drained).
+  virtual bool add(uint64_t source, uint32_t priority, Task task) = 0;
+  virtual bool add_blocking(Task task) = 0;
+  // At `when` or soon after, as add() with its own source. For deadlines; a dropped or never reached task is destroyed.
+  virtual bool add_at(Clock::time_point when, Task task) = 0;
+
+  virtual int threads() const = 0;
+  // Whether the calling thread is running a task of any queue.
+  static bool is_worker_thread();
+  // Blocks until nothing is queued or running (timers aside). Not from a worker thread.
+  virtual void wait_idle() = 0;
+  // Blocks until no thread runs a task of this queue any more. Once; not from a worker thread.
+  virtual void shutdown(Shutdown how) = 0;
+};
+
+}  // namespace coppice::executor
