@@ -25,6 +25,7 @@
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <typeindex>
 #include <typeinfo>
 #include <utility>
 
@@ -97,8 +98,11 @@ class AsyncValue final : public RefCountedBase<AsyncValue> {
   // indirect value that has not been forwarded as none.
   template <class T>
   bool is_type() const {
+    return is_payload(typeid(T));
+  }
+  bool is_payload(const std::type_index& payload) const {
     const AsyncValueType* type = resolved()->type_;
-    return type->payload != nullptr ? *type->payload == typeid(T) : is_error();
+    return type->payload != nullptr ? payload == *type->payload : is_error();
   }
   // Whether the caller's reference is the only one, to this value and to all that it was forwarded to.
   bool is_unique() const;

@@ -8,6 +8,7 @@
 
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "core/intrusive_ptr.h"
 
@@ -47,8 +48,15 @@ class Error : public std::exception {
   ErrorCode code() const noexcept;
   const std::string& message() const noexcept;
   const InputLocation& location() const noexcept;
-  // "file:line:column: message", without the parts that are not known.
+  // The operations that an asynchronous error has come through, the one where it arose first.
+  const std::vector<std::string>& path() const noexcept;
+  // "file:line:column: message [step -> step]", without the parts that are not known.
   const char* what() const noexcept override;
+
+  // The same error, one step further. A long path keeps its beginning and its last step.
+  Error with_step(std::string step) const;
+  // The same error with a place, unless it has one.
+  Error with_location(InputLocation location) const;
 
  private:
   friend class AsyncValue;

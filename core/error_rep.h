@@ -9,11 +9,12 @@
 namespace coppice {
 
 struct Error::Rep final : RefCountedBase<Error::Rep> {
-  Rep(ErrorCode code, std::string message, InputLocation location);
+  Rep(ErrorCode code, std::string message, InputLocation location, std::vector<std::string> path);
 
   const ErrorCode code;
   const std::string message;
   const InputLocation location;
+  const std::vector<std::string> path;
   const std::string what;
 };
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "apps/scene/nearest.h"
+#include "core/nearest_name.h"
 #include "core/error.h"
 
 namespace coppice::cli {
@@ -65,7 +65,7 @@ fs::path resolve_scene(const std::string& typed) {
     if (typed == names.back() || typed == file.filename().string()) return file;
   }
   const std::string stem = fs::path(typed).stem().string();
-  const auto near = scene::nearest_name(stem, names);
+  const auto near = nearest_name(stem, names);
   const std::string hint = near            ? fmt::format("did you mean '{}'?", *near)
                            : names.empty() ? "no scenes are installed; give the path of a file"
                                            : fmt::format("the scenes are {}", fmt::join(names, ", "));

@@ -17,7 +17,7 @@
 #include "apps/cli/environment.h"
 #include "apps/cli/json_text.h"
 #include "apps/cli/system_info.h"
-#include "apps/scene/nearest.h"
+#include "core/nearest_name.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -121,7 +121,7 @@ std::string usage_message(const Grammar& grammar, const std::vector<std::string>
   const char* what = is_flag ? "unknown flag" : chosen.empty() ? "unknown command" : "unexpected argument";
   // "--frame=10": the flag is what stands before the value.
   const std::string name = typed.substr(0, is_flag ? typed.find('=') : std::string::npos);
-  const auto near = scene::nearest_name(name, known_words(grammar, name));
+  const auto near = nearest_name(name, known_words(grammar, name));
   return near ? fmt::format("{} '{}'; did you mean '{}'?", what, name, *near)
               : fmt::format("{} '{}'; try coppice{} --help", what, name,
                             chosen.empty() ? "" : " " + chosen.front()->get_name());

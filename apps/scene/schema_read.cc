@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "apps/scene/document_impl.h"
-#include "apps/scene/nearest.h"
+#include "core/nearest_name.h"
 #include "apps/scene/schema.h"
 #include "apps/scene/schema_text.h"
 

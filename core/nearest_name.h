@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace coppice::scene {
+namespace coppice {
 
 // Cost: O(a.size() * b.size()).
 std::size_t edit_distance(std::string_view a, std::string_view b);
@@ -19,4 +19,4 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // four, 2 for five to seven, ...). The earlier name wins a tie.
 std::optional<std::string> nearest_name(std::string_view typed, std::span<const std::string> names);
 
-}  // namespace coppice::scene
+}  // namespace coppice

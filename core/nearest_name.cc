@@ -1,12 +1,12 @@
 // Finds the known name that a mistyped one was probably meant to be: Damerau-Levenshtein over three rows.
-#include "apps/scene/nearest.h"
+#include "core/nearest_name.h"
 
 #include <algorithm>
 #include <cctype>
 #include <numeric>
 #include <vector>
 
-namespace coppice::scene {
+namespace coppice {
 namespace {
 
 bool same_letter(char a, char b) {
@@ -47,4 +47,4 @@ std::optional<std::string> nearest_name(std::string_view typed, std::span<const 
   return *best;
 }
 
-}  // namespace coppice::scene
+}  // namespace coppice

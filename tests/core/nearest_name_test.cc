@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "apps/scene/nearest.h"
+#include "core/nearest_name.h"
 
-namespace coppice::scene {
+namespace coppice {
 namespace {
 
 TEST(Nearest, CountsEachKindOfEditOnce) {
@@ -38,4 +38,4 @@ TEST(Nearest, FindsNothingAmongStrangers) {
 }
 
 }  // namespace
-}  // namespace coppice::scene
+}  // namespace coppice

@@ -1,0 +1,93 @@
+// The operations that every registry has.
+#include "executor/builtin_operations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <concepts>
+#include <type_traits>
+
+#include "core/error.h"
+#include "executor/control_flow.h"
+
+namespace coppice::executor {
+namespace {
+
+// Two's complement, as the hardware does it: overflow of signed integers is undefined in C++.
+template <class T, class F>
+T wrap(T a, T b, F f) {
+  if constexpr (std::integral<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(f(static_cast<U>(a), static_cast<U>(b)));
+  } else {
+    return f(a, b);
+  }
+}
+
+template <class T>
+T divide(T a, T b) {
+  if constexpr (std::integral<T>) {
+    if (b == 0) throw Error(ErrorCode::kNumeric, fmt::format("{} divided by zero", a));
+    if (b == -1) return wrap(T{0}, a, std::minus<>());
+  }
+  return a / b;
+}
+
+template <class T>
+void add_arithmetic(Registry& registry, const char* type) {
+  const auto name = [&](const char* operation) { return fmt::format("{}.{}", operation, type); };
+  registry.add(name("constant"), [](Constant<T> value) { return value.get(); });
+  registry.add(name("add"), [](T a, T b) { return wrap(a, b, std::plus<>()); });
+  registry.add(name("sub"), [](T a, T b) { return wrap(a, b, std::minus<>()); });
+  registry.add(name("mul"), [](T a, T b) { return wrap(a, b, std::multiplies<>()); });
+  registry.add(name("div"), &divide<T>);
+  registry.add(name("min"), [](T a, T b) { return std::min(a, b); });
+  registry.add(name("max"), [](T a, T b) { return std::max(a, b); });
+  registry.add(name("less"), [](T a, T b) { return a < b; });
+  registry.add(name("equal"), [](T a, T b) { return a == b; });
+}
+
+std::vector<std::string> types_of_join(const OperationUse& use, const char* type) {
+  for (size_t i = 0; i < use.argument_types.size(); ++i) {
+    if (use.argument_types[i] != type) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("argument {} must be {}, and is {}", i + 1, type, use.argument_types[i]));
+    }
+  }
+  return {type};
+}
+
+// Needs only that its arguments are enqueued: on one stream the latest event stands for all.
+void join_events(OperationCall& call, RemainingArguments events, RemainingResults results) {
+  (void)call;
+  std::vector<RCReference<AsyncValue>> values;
+  for (size_t i = 0; i < events.size(); ++i) values.emplace_back(events[i]);
+  results[0] = when_all(std::span<const RCReference<AsyncValue>>(values)).release_rc_reference().release();
+}
+
+void join_chains(RemainingArguments, RemainingResults results) {
+  results[0] = make_available_async_value<Chain>().release_rc_reference().release();
+}
+
+}  // namespace
+
+void add_builtin_operations(Registry& registry) {
+  add_arithmetic<int32_t>(registry, "i32");
+  add_arithmetic<int64_t>(registry, "i64");
+  add_arithmetic<float>(registry, "f32");
+  add_arithmetic<double>(registry, "f64");
+  registry.add("constant.bool", [](Constant<bool> value) { return value.get(); });
+  registry.add("constant.string", [](Constant<std::string_view> value) { return std::string(value.get()); });
+  registry.add("not", [](bool a) { return !a; });
+  registry.add("and", [](bool a, bool b) { return a && b; });
+  registry.add("or", [](bool a, bool b) { return a || b; });
+  registry.add("chain.new", [] { return Chain(); });
+  registry.add("chain.join", &join_chains, {}, [](const OperationUse& use) { return types_of_join(use, "chain"); });
+  // An available value, so that what is behind it starts at once.
+  registry.add("stream.start", [](const Chain&) { return StreamEvent{make_available_async_value<Chain>()}; });
+  // The event's own async value: those who need it available wait for the device, without blocking.
+  registry.add("stream.done", [](After event) { return event.done(); });
+  add_control_flow_operations(registry);
+}
+
+}  // namespace coppice::executor

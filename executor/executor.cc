@@ -1,0 +1,68 @@
+// execute(), and the host and request behind it.
+#include "executor/executor.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "executor/frame.h"
+
+namespace coppice::executor {
+
+IntrusivePtr<Request> Host::start_request(IntrusivePtr<Stream> stream) {
+  // Relaxed: only that the numbers differ counts.
+  return make_intrusive<Request>(IntrusivePtr<Host>(this), std::move(stream),
+                                 next_source_.fetch_add(1, std::memory_order_relaxed));
+}
+
+Request::Request(IntrusivePtr<Host> host, IntrusivePtr<Stream> stream, uint64_t source)
+    : host_(std::move(host)), stream_(std::move(stream)), source_(source) {}
+Request::~Request() = default;
+
+void Request::cancel_at(WorkQueue::Clock::time_point when) {
+  COPPICE_CHECK(queue() != nullptr, "cancel_at() needs a queue");
+  queue()->add_at(when, Task([weak = WeakIntrusivePtr<Request>(IntrusivePtr<Request>(this))] {
+                    if (const auto self = weak.lock()) self->cancel();
+                  }));
+}
+
+std::string Request::describe_waiting() const {
+  std::string text;
+  const std::lock_guard lock(mutex_);
+  for (const Frame* frame = suspended_; frame != nullptr; frame = frame->next_frame_)
+    frame->describe_waiting(text);
+  return text;
+}
+
+void execute(const LoadedFunction& function, std::span<AsyncValue* const> arguments,
+             std::span<AsyncValue*> results, Request& request) {
+  const IntrusivePtr<Frame> frame = Frame::create(function, request);
+  frame->start(arguments);
+  frame->take_results(results);
+}
+
+std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& function,
+                                             std::span<const RCReference<AsyncValue>> arguments,
+                                             Request& request) {
+  if (arguments.size() != function.argument_types.size()) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("@{} takes {} arguments, not {}", function.name,
+                                                         function.argument_types.size(), arguments.size()));
+  }
+  std::vector<AsyncValue*> given, results(function.returns.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    AsyncValue* const value = arguments[i].get();
+    // What an unresolved untyped value will be is found out by the operations that use it.
+    const bool is_open = value != nullptr && value->is_indirect() && !value->is_available();
+    if (value == nullptr ||
+        (!is_open && !function.module->registry().is_type(*value, function.argument_types[i]))) {
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("argument {} of @{} must be {}", i + 1,
+                                                           function.name, function.argument_types[i]));
+    }
+    given.push_back(value);
+  }
+  execute(function, given, results, request);
+  std::vector<RCReference<AsyncValue>> owned;
+  for (AsyncValue* const result : results) owned.push_back(RCReference<AsyncValue>::reclaim(result));
+  return owned;
+}
+
+}  // namespace coppice::executor

@@ -1,0 +1,50 @@
+// Executing a loaded function: what is ready runs, values die at their last use.
+//
+//   auto results = execute(module->function("main"), {a, b}, *request);   // returns at once
+//   wait(*results[0]);                                                    // at the program's edge only
+//
+// An operation starts when its arguments have what it needs of them (registry.h, Needs), on the thread that made the
+// last of them so, unless its Run says otherwise. Nothing blocks. execute() returns when everything that could run on
+// this thread has run: results that are there by then are the values themselves, the others indirect values that are
+// forwarded when they come. A function whose operations all complete at once runs without an atomic read-modify-write
+// per operation, and without any allocation but its frame and its values, both from pools.
+//
+// Errors: an operation with an error among its arguments is skipped; its results are the first such error, with the
+// operation's name added to the error's path. Others are not concerned. Order: on one thread depth first, the longest
+// remaining path first.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "executor/loader.h"
+#include "executor/must_run.h"
+
+namespace coppice::executor {
+
+// Arguments are +0, results +1. Errors: kInvalidArgument for the wrong number or type of arguments.
+std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& function,
+                                             std::span<const RCReference<AsyncValue>> arguments,
+                                             Request& request);
+inline std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& function,
+                                                    std::initializer_list<RCReference<AsyncValue>> arguments,
+                                                    Request& request) {
+  return execute(function, std::span(arguments.begin(), arguments.size()), request);
+}
+
+// The same unchecked, for operations that call functions: results are owned by the caller.
+void execute(const LoadedFunction& function, std::span<AsyncValue* const> arguments,
+             std::span<AsyncValue*> results, Request& request);
+
+// Runs `work` where the request's other work runs: at once on a thread of the queue (or without a queue), else by the
+// queue. For continuations, which must not compute on the thread that completes a value. `work` keeps the request alive.
+template <class F>
+void resume(Request& request, F work) {
+  WorkQueue* const queue = request.queue();
+  if (queue == nullptr || WorkQueue::is_worker_thread()) {
+    work();
+  } else {
+    queue->add(request.source(), ~0u, Task(MustRun(request, std::move(work))));
+  }
+}
+
+}  // namespace coppice::executor

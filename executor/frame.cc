@@ -1,0 +1,371 @@
+// How a frame runs: operations that are ready, values that become so, and the hand-over to other threads.
+#include "executor/frame.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+
+#include "core/block_pool.h"
+#include "core/error.h"
+#include "executor/value_list.h"
+
+namespace coppice::executor {
+
+using coppice::detail::RefAccess;
+
+namespace {
+
+void drop(AsyncValue* value, uint32_t n = 1) { RefAccess::drop_strong(value, n); }
+
+// Turns the caller's one reference into n.
+void hold(AsyncValue* value, uint32_t n) {
+  coppice::detail::RefCount& count = RefAccess::count(value);
+  if (n == 0) {
+    drop(value);
+  } else if (count.is_unique()) {
+    count.set_unique_to(n);  // nobody else knows the value: a store
+  } else if (n > 1) {
+    count.add_strong(n - 1);
+  }
+}
+
+}  // namespace
+
+size_t Frame::bytes(const LoadedFunction& f) {
+  static_assert(sizeof(Frame) % alignof(std::atomic<AsyncValue*>) == 0);
+  return sizeof(Frame) + f.registers.size() * sizeof(std::atomic<AsyncValue*>) +
+         f.operations.size() * (sizeof(std::atomic<uint32_t>) + sizeof(uint32_t));
+}
+
+IntrusivePtr<Frame> Frame::create(const LoadedFunction& f, Request& request) {
+  auto* memory = static_cast<std::byte*>(allocate_block(bytes(f)));
+  auto* frame = new (memory) Frame(f, request);
+  RefAccess::count(frame).start();
+  memory += sizeof(Frame);
+  frame->registers_ = reinterpret_cast<std::atomic<AsyncValue*>*>(memory);
+  memory += f.registers.size() * sizeof(std::atomic<AsyncValue*>);
+  frame->waits_ = reinterpret_cast<std::atomic<uint32_t>*>(memory);
+  frame->next_ = reinterpret_cast<uint32_t*>(memory + f.operations.size() * sizeof(std::atomic<uint32_t>));
+  for (size_t r = 0; r < f.registers.size(); ++r)
+    new (&frame->registers_[r]) std::atomic<AsyncValue*>(nullptr);
+  for (size_t op = 0; op < f.operations.size(); ++op)
+    new (&frame->waits_[op]) std::atomic<uint32_t>(f.operations[op].waits);
+  return IntrusivePtr<Frame>::reclaim(frame);
+}
+
+void Frame::destroy(Frame* frame) {
+  const LoadedFunction& function = frame->function_;
+  const size_t size = bytes(function);
+  const bool shared = frame->shared_;
+  Request& request = frame->request_;
+  std::destroy_at(frame);
+  free_block(frame, size);
+  if (!shared) return;
+  RefAccess::drop_strong(function.module);
+  RefAccess::drop_strong(&request);
+}
+
+Frame::~Frame() {
+  if (!shared_) return;
+  const std::lock_guard lock(request_.mutex_);
+  (previous_ != nullptr ? previous_->next_frame_ : request_.suspended_) = next_frame_;
+  if (next_frame_ != nullptr) next_frame_->previous_ = previous_;
+}
+
+void Frame::share() {
+  if (shared_) return;
+  shared_ = true;
+  RefAccess::count(&request_).add_strong();
+  RefAccess::count(function_.module).add_strong();
+  const std::lock_guard lock(request_.mutex_);
+  next_frame_ = request_.suspended_;
+  if (next_frame_ != nullptr) next_frame_->previous_ = this;
+  request_.suspended_ = this;
+}
+
+void Frame::start(std::span<AsyncValue* const> arguments) {
+  ReadyOperations ready;
+  for (uint32_t i = 0; i < arguments.size(); ++i) set_argument(ready, i, arguments[i]);
+  for (const uint32_t op : function_.without_waits) push(ready, op);
+  drain(ready);
+  start_non_strict();
+}
+
+// What still waits although it needs nothing: it gets indirect values for what is missing.
+void Frame::start_non_strict() {
+  for (const uint32_t op : function_.non_strict) {
+    if (!claim(op)) continue;
+    for (const uint32_t r : function_.arguments_of(function_.operations[op])) materialize(r);
+    ReadyOperations ready;
+    run(ready, op);
+    drain(ready);
+  }
+}
+
+void Frame::take_results(std::span<AsyncValue*> results) {
+  for (size_t i = 0; i < results.size(); ++i) results[i] = materialize(function_.returns[i]);
+}
+
+// A register's value, an indirect one if there is none yet.
+AsyncValue* Frame::materialize(uint32_t r) {
+  // Acquire: another thread may have made the value.
+  AsyncValue* value = registers_[r].load(std::memory_order_acquire);
+  if (value != nullptr) return value;
+  AsyncValue* indirect = make_indirect_async_value().release();
+  const uint32_t uses = function_.registers[r].use_count;
+  RefAccess::count(indirect).set_unique_to(uses);
+  share();  // its producer has not run yet, so it runs later
+  // Release: its counts, for the producer that finds it here.
+  if (registers_[r].compare_exchange_strong(value, indirect, std::memory_order_acq_rel)) return indirect;
+  drop(indirect, uses);
+  return value;
+}
+
+// +0: the caller keeps it alive while we start, the uses of the function's own keep it alive later.
+void Frame::set_argument(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
+  const uint32_t uses = function_.registers[r].use_count - 1;
+  if (uses == 0) return;
+  RefAccess::count(value).add_strong(uses);
+  registers_[r].store(value, std::memory_order_relaxed);
+  publish(ready, r, value);
+}
+
+// Stores a result. The reference for storing goes back in the same store of the count when no other thread can see the
+// register before we are done with the value.
+void Frame::set(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
+  const uint32_t uses = function_.registers[r].use_count;
+  if (!shared_) {
+    if (AsyncValue* indirect = registers_[r].load(std::memory_order_relaxed))
+      return forward(ready, r, indirect, value);
+    hold(value, uses - 1);
+    if (uses == 1) return;
+    registers_[r].store(value, std::memory_order_relaxed);
+    publish(ready, r, value);
+    return;
+  }
+  AsyncValue* indirect = registers_[r].load(std::memory_order_acquire);
+  if (indirect == nullptr) {
+    hold(value, uses);
+    // Release: counts and contents, for whoever takes the register's value to a caller or to an operation.
+    if (registers_[r].compare_exchange_strong(indirect, value, std::memory_order_acq_rel)) {
+      publish(ready, r, value);
+      drop(value);
+      return;
+    }
+    if (uses > 1) drop(value, uses - 1);
+  }
+  forward(ready, r, indirect, value);
+}
+
+void Frame::forward(ReadyOperations& ready, uint32_t r, AsyncValue* indirect, AsyncValue* value) {
+  indirect->forward_to(RCReference<AsyncValue>::reclaim(value));
+  publish(ready, r, indirect);
+  drop(indirect);
+}
+
+// Tells the users of a register that it is set, and arranges for them to be told when it is available. After the call
+// to and_then() the value may be gone.
+void Frame::publish(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
+  const std::span<const RegisterUser> users = function_.users_of(function_.registers[r]);
+  if (value->is_available()) {
+    for (const RegisterUser& user : users) arrive(ready, user.operation);
+    return;
+  }
+  // An indirect value says nothing about the stream: its producer may not even have run.
+  const bool is_enqueued = !value->is_indirect();
+  bool others_wait = false;
+  for (const RegisterUser& user : users) {
+    if (user.needs == Needs::kNothing || (user.needs == Needs::kEnqueued && is_enqueued)) {
+      arrive(ready, user.operation);
+    } else {
+      others_wait = true;
+    }
+  }
+  if (!others_wait) return;
+  share();
+  value->and_then([frame = IntrusivePtr<Frame>(this), r, is_enqueued]() mutable {
+    Request& request = frame->request_;
+    resume(request, [frame = std::move(frame), r, is_enqueued] { frame->continue_with(r, is_enqueued); });
+  });
+}
+
+void Frame::continue_with(uint32_t r, bool was_enqueued) {
+  ReadyOperations ready;
+  for (const RegisterUser& user : function_.users_of(function_.registers[r])) {
+    if (user.needs == Needs::kAvailable || (user.needs == Needs::kEnqueued && !was_enqueued))
+      arrive(ready, user.operation);
+  }
+  drain(ready);
+}
+
+void Frame::arrive(ReadyOperations& ready, uint32_t op) {
+  std::atomic<uint32_t>& waits = waits_[op];
+  uint32_t left = waits.load(shared_ ? std::memory_order_acquire : std::memory_order_relaxed);
+  if (!shared_) {
+    if (left == 0) return;  // a non-strict one, which has started without this register
+    waits.store(left - 1, std::memory_order_relaxed);
+    if (left == 1) push(ready, op);
+    return;
+  }
+  // Acquire and release: whoever starts the operation sees all registers that others have set.
+  while (left != 0) {
+    if (!waits.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel, std::memory_order_acquire))
+      continue;
+    if (left == 1) push(ready, op);
+    return;
+  }
+}
+
+// The right to start a non-strict operation whatever it waits for.
+bool Frame::claim(uint32_t op) {
+  if (!shared_) {
+    if (waits_[op].load(std::memory_order_relaxed) == 0) return false;
+    waits_[op].store(0, std::memory_order_relaxed);
+    return true;
+  }
+  return waits_[op].exchange(0, std::memory_order_acq_rel) != 0;
+}
+
+void Frame::push(ReadyOperations& ready, uint32_t op) {
+  uint32_t& top = function_.operations[op].where == Run::kCompute ? ready.compute : ready.here;
+  next_[op] = top;
+  top = op;
+}
+
+// Cheap operations at once, since they may set others free; then one of the expensive ones here, the others elsewhere.
+void Frame::drain(ReadyOperations& ready) {
+  while (true) {
+    while (ready.here != kNoOperation) {
+      const uint32_t op = ready.here;
+      ready.here = next_[op];
+      if (function_.operations[op].where == Run::kBlocking && request_.queue() != nullptr) {
+        dispatch(op, Run::kBlocking);
+      } else {
+        run(ready, op);
+      }
+    }
+    if (ready.compute == kNoOperation) return;
+    const uint32_t op = ready.compute;
+    ready.compute = next_[op];
+    if (request_.queue() != nullptr) {
+      for (; ready.compute != kNoOperation; ready.compute = next_[ready.compute])
+        dispatch(ready.compute, Run::kCompute);
+    }
+    run(ready, op);
+  }
+}
+
+void Frame::dispatch(uint32_t op, Run where) {
+  share();
+  WorkQueue& queue = *request_.queue();
+  Task task(MustRun(request_, [frame = IntrusivePtr<Frame>(this), op] {
+    ReadyOperations ready;
+    frame->run(ready, op);
+    frame->drain(ready);
+  }));
+  if (where == Run::kBlocking) {
+    queue.add_blocking(std::move(task));
+  } else {
+    queue.add(request_.source(), function_.operations[op].priority, std::move(task));
+  }
+}
+
+void Frame::run(ReadyOperations& ready, uint32_t index) {
+  const LoadedOperation& op = function_.operations[index];
+  ValueList slots(op.num_results);
+  const std::span<AsyncValue*> results = slots.span();
+  if (request_.is_cancelled()) {
+    fail(results, Error(ErrorCode::kCancelled, "cancelled"));
+  } else if (AsyncValue* argument = op.non_strict ? nullptr : first_error(op)) {
+    fail(results, skipped(op, *argument));
+  } else {
+    run_function(op, results);
+  }
+  const std::span<const uint32_t> registers = function_.results_of(op);
+  for (size_t i = 0; i < results.size(); ++i) set(ready, registers[i], results[i]);
+  // Relaxed: nothing has changed these registers since the operation became ready.
+  for (const uint32_t r : function_.arguments_of(op)) drop(registers_[r].load(std::memory_order_relaxed));
+}
+
+AsyncValue* Frame::first_error(const LoadedOperation& op) const {
+  for (const uint32_t r : function_.arguments_of(op)) {
+    AsyncValue* value = registers_[r].load(std::memory_order_relaxed);
+    if (value->is_error()) return value;
+  }
+  return nullptr;
+}
+
+void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*> results) {
+  OperationCall call(request_, registers_, function_.arguments_of(op), function_.attributes_of(op), results);
+  try {
+    op.run(op.function, call);
+  } catch (...) {
+    const Error error = coppice::detail::current_exception_as_error();
+    fail(results, located(error, op).with_step(function_.describe(op)));
+    return;
+  }
+  for (AsyncValue* const result : results) {
+    if (result == nullptr) {
+      fail(results, located(Error(ErrorCode::kInternal, "the operation left a result unset"), op)
+                        .with_step(function_.describe(op)));
+      return;
+    }
+  }
+}
+
+Error Frame::located(const Error& error, const LoadedOperation& op) const {
+  const std::string& file = function_.module->source().file;
+  if (file.empty() || op.position.line == 0) return error;
+  return error.with_location(
+      {file, static_cast<int>(op.position.line), static_cast<int>(op.position.column)});
+}
+
+// The error of a skipped operation: its argument's, with the producer as the path's beginning when that was asynchronous
+// and could not say so itself.
+Error Frame::skipped(const LoadedOperation& op, AsyncValue& argument) const {
+  Error error = argument.error();
+  if (error.code() == ErrorCode::kCancelled) return error;
+  if (error.path().empty()) {
+    for (const uint32_t r : function_.arguments_of(op)) {
+      const uint32_t producer = function_.registers[r].producer;
+      if (registers_[r].load(std::memory_order_relaxed) != &argument || producer == kNoOperation) continue;
+      const LoadedOperation& from = function_.operations[producer];
+      error = located(error, from).with_step(function_.describe(from));
+      break;
+    }
+  }
+  return error.with_step(function_.describe(op));
+}
+
+// One error value for all results that are not set.
+void Frame::fail(std::span<AsyncValue*> results, Error error) {
+  const auto missing = static_cast<uint32_t>(std::count(results.begin(), results.end(), nullptr));
+  if (missing == 0) return;
+  AsyncValue* value = make_error_async_value(std::move(error)).release();
+  RefAccess::count(value).set_unique_to(missing);
+  std::replace(results.begin(), results.end(), static_cast<AsyncValue*>(nullptr), value);
+}
+
+void Frame::describe_waiting(std::string& text) const {
+  for (uint32_t op = 0; op < function_.operations.size(); ++op) {
+    if (waits_[op].load(std::memory_order_acquire) == 0) continue;
+    const LoadedOperation& o = function_.operations[op];
+    text += fmt::format("{}{} waits for", function_.describe(o),
+                        o.position.line > 0 ? fmt::format(" (line {})", o.position.line) : "");
+    const char* separator = " ";
+    for (const uint32_t r : function_.arguments_of(o)) {
+      const AsyncValue* value = registers_[r].load(std::memory_order_acquire);
+      if (value != nullptr && value->is_available()) continue;
+      const uint32_t producer = function_.registers[r].producer;
+      text += fmt::format(
+          "{}%{} ({}{})", separator, function_.register_names[r],
+          producer == kNoOperation ? "an argument" : function_.operations[producer].info->name,
+          producer != kNoOperation && value != nullptr && !value->is_indirect() ? ", which has started" : "");
+      separator = ", ";
+    }
+    text += '\n';
+  }
+}
+
+}  // namespace coppice::executor

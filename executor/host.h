@@ -1,0 +1,85 @@
+// Host and Request: what executing functions share, and what one run of a function carries with it.
+//
+//   auto host = make_intrusive<Host>(WorkQueue::create());
+//   auto request = host->start_request();
+//   auto results = execute(module->function("main"), arguments, *request);       // executor.h
+//   request->cancel();                            // what has not started yet becomes kCancelled
+//
+// Thread-safe.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <typeindex>
+#include <unordered_map>
+
+#include "executor/work_queue.h"
+#include "gpu/stream.h"
+
+namespace coppice::executor {
+
+class Frame;
+class Request;
+
+class Host final : public RefCounted {
+ public:
+  // Without a queue everything runs on the thread that calls execute() or completes a value: for tests and tools, and
+  // as deterministic as these calls are.
+  explicit Host(IntrusivePtr<WorkQueue> queue = nullptr) : queue_(std::move(queue)) {}
+
+  WorkQueue* queue() const { return queue_.get(); }
+  // `stream` is where the operations of this request that use a device put their work.
+  IntrusivePtr<Request> start_request(IntrusivePtr<Stream> stream = nullptr);
+  // One T for all operations of this host, made when it is first asked for.
+  template <class T>
+  T& shared() {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<void>& object = shared_[typeid(T)];
+    if (!object) object = std::make_shared<T>();
+    return *static_cast<T*>(object.get());
+  }
+
+ private:
+  const IntrusivePtr<WorkQueue> queue_;
+  std::mutex mutex_;
+  std::unordered_map<std::type_index, std::shared_ptr<void>> shared_;
+  std::atomic<uint64_t> next_source_{1};
+};
+
+class Request final : public RefCounted {
+ public:
+  Request(IntrusivePtr<Host> host, IntrusivePtr<Stream> stream, uint64_t source);
+  ~Request() override;
+
+  Host& host() const { return *host_; }
+  WorkQueue* queue() const { return host_->queue(); }
+  // Null unless the request was started with one.
+  Stream* stream() const { return stream_.get(); }
+  uint64_t source() const { return source_; }  // of tasks, for the queue's fairness
+
+  // Operations that have not started are skipped, with the error kCancelled. Those that run are not interrupted.
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  // cancel() at that time. Needs a queue.
+  void cancel_at(WorkQueue::Clock::time_point when);
+  // Relaxed: cancelling orders nothing; an operation may just have started.
+  bool is_cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+  // Which operations of this request wait for what, a line each; empty when all has run. For a run that does not come to
+  // its end: call it when the queue is idle, for it looks at frames without stopping them.
+  std::string describe_waiting() const;
+
+ private:
+  friend class Frame;
+
+  const IntrusivePtr<Host> host_;
+  const IntrusivePtr<Stream> stream_;
+  const uint64_t source_;
+  std::atomic<bool> cancelled_{false};
+  mutable std::mutex mutex_;
+  Frame* suspended_ =
+      nullptr;  // frames that returned before all of their operations had run; guarded by mutex_
+};
+
+}  // namespace coppice::executor

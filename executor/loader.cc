@@ -1,0 +1,343 @@
+// Binding a module to its operations: signatures and types checked, registers and users laid out.
+#include "executor/loader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.h"
+
+namespace coppice::executor {
+namespace {
+
+// One function on its way from Function to LoadedFunction.
+class FunctionLoader {
+ public:
+  FunctionLoader(const Module& module, const Function& from, LoadedFunction& to, const Registry& registry,
+                 const std::vector<std::unique_ptr<LoadedFunction>>& functions)
+      : module_(module), from_(from), to_(to), registry_(registry), functions_(functions) {}
+
+  void run() {
+    for (const auto* types : {&from_.argument_types, &from_.result_types}) {
+      for (const std::string& type : *types) {
+        if (!registry_.has_type(type)) fail(from_.position, fmt::format("unknown type {}", type));
+      }
+    }
+    bind_operations();
+    order_operations();
+    infer_types();
+    lay_out_users();
+    set_priorities();
+  }
+
+ private:
+  [[noreturn]] void fail(const Position& at, std::string message) const {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("@{}: {}", from_.name, message),
+                {module_.file.empty() ? "module" : module_.file, static_cast<int>(at.line),
+                 static_cast<int>(at.column)});
+  }
+
+  void bind_operations();
+  void bind_attributes(const Operation& op, LoadedOperation& to);
+  void check_attribute(const Operation& op, size_t i, AttributeKind kind) const;
+  void order_operations();
+  [[noreturn]] void report_ring(const std::vector<uint32_t>& missing) const;
+  void infer_types();
+  void check_arguments(const Operation& op, const OperationInfo& info) const;
+  void lay_out_users();
+  void set_priorities();
+
+  const Module& module_;
+  const Function& from_;
+  LoadedFunction& to_;
+  const Registry& registry_;
+  const std::vector<std::unique_ptr<LoadedFunction>>& functions_;
+  std::vector<uint32_t> order_;  // operations, each behind those that produce its arguments
+};
+
+const char* describe(AttributeKind kind) {
+  switch (kind) {
+    case AttributeKind::kBool:
+      return "true or false";
+    case AttributeKind::kInt32:
+      return "a 32-bit integer";
+    case AttributeKind::kInt64:
+      return "an integer";
+    case AttributeKind::kReal:
+      return "a real number (with a point)";
+    case AttributeKind::kString:
+      return "a string";
+    case AttributeKind::kFunction:
+      return "an @function";
+  }
+  return "?";
+}
+
+bool fits(const Attribute& value, AttributeKind kind) {
+  switch (kind) {
+    case AttributeKind::kBool:
+      return std::holds_alternative<bool>(value);
+    case AttributeKind::kInt32: {
+      const auto* integer = std::get_if<int64_t>(&value);
+      return integer != nullptr && *integer == static_cast<int32_t>(*integer);
+    }
+    case AttributeKind::kInt64:
+      return std::holds_alternative<int64_t>(value);
+    case AttributeKind::kReal:
+      return std::holds_alternative<double>(value);
+    case AttributeKind::kString:
+      return std::holds_alternative<std::string>(value);
+    case AttributeKind::kFunction:
+      return std::holds_alternative<FunctionRef>(value);
+  }
+  return false;
+}
+
+void FunctionLoader::bind_operations() {
+  to_.name = from_.name;
+  to_.argument_types = from_.argument_types, to_.result_types = from_.result_types;
+  to_.returns = from_.returns;
+  for (const Register& r : from_.registers) {
+    to_.registers.push_back({r.use_count, 0, 0, kNoOperation});
+    to_.register_names.push_back(r.name);
+  }
+  for (const Operation& op : from_.operations) {
+    const OperationInfo* info = registry_.find(op.name);
+    if (info == nullptr) {
+      const std::string nearest = registry_.nearest(op.name);
+      fail(op.position, fmt::format("unknown operation {}{}", op.name,
+                                    nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
+    }
+    LoadedOperation to{.run = info->run,
+                       .function = info->function.get(),
+                       .first_argument = static_cast<uint32_t>(to_.argument_registers.size()),
+                       .num_arguments = static_cast<uint32_t>(op.arguments.size()),
+                       .first_result = static_cast<uint32_t>(to_.result_registers.size()),
+                       .num_results = static_cast<uint32_t>(op.results.size()),
+                       .where = info->traits.run,
+                       .non_strict = info->traits.non_strict,
+                       .info = info,
+                       .position = op.position};
+    to_.argument_registers.insert(to_.argument_registers.end(), op.arguments.begin(), op.arguments.end());
+    to_.result_registers.insert(to_.result_registers.end(), op.results.begin(), op.results.end());
+    for (const uint32_t r : op.results)
+      to_.registers[r].producer = static_cast<uint32_t>(to_.operations.size());
+    bind_attributes(op, to);
+    to_.operations.push_back(to);
+  }
+}
+
+void FunctionLoader::bind_attributes(const Operation& op, LoadedOperation& to) {
+  const OperationInfo& info = *to.info;
+  const size_t fixed = info.attributes.size(), given = op.attributes.size();
+  if (given < fixed || (given > fixed && !info.more_attributes)) {
+    fail(op.position,
+         fmt::format("{} takes {}{} attribute{}, not {}", op.name, info.more_attributes ? "at least " : "",
+                     fixed, fixed == 1 ? "" : "s", given));
+  }
+  to.first_attribute = static_cast<uint32_t>(to_.attributes.size());
+  to.num_attributes = static_cast<uint32_t>(given);
+  for (size_t i = 0; i < given; ++i) {
+    if (i < fixed) check_attribute(op, i, info.attributes[i]);
+    const LoadedFunction* function = nullptr;
+    if (const auto* ref = std::get_if<FunctionRef>(&op.attributes[i])) {
+      // check(module) has found it.
+      const auto at = std::find_if(module_.functions.begin(), module_.functions.end(),
+                                   [&](const Function& f) { return f.name == ref->name; });
+      function = functions_[static_cast<size_t>(at - module_.functions.begin())].get();
+    }
+    to_.attributes.push_back({&op.attributes[i], function});
+  }
+}
+
+void FunctionLoader::check_attribute(const Operation& op, size_t i, AttributeKind kind) const {
+  if (fits(op.attributes[i], kind)) return;
+  fail(op.position, fmt::format("attribute {} of {} must be {}", i + 1, op.name, describe(kind)));
+}
+
+// Kahn's algorithm. What is left over waits for itself.
+void FunctionLoader::order_operations() {
+  std::vector<uint32_t> missing(to_.operations.size(), 0);
+  for (const Register& r : from_.registers) {
+    const bool is_argument =
+        to_.registers[static_cast<size_t>(&r - from_.registers.data())].producer == kNoOperation;
+    for (const uint32_t user : r.used_by) missing[user] += is_argument ? 0 : 1;
+  }
+  for (uint32_t op = 0; op < missing.size(); ++op) {
+    if (missing[op] == 0) order_.push_back(op);
+  }
+  for (size_t done = 0; done < order_.size(); ++done) {
+    for (const uint32_t r : from_.operations[order_[done]].results) {
+      for (const uint32_t user : from_.registers[r].used_by) {
+        if (--missing[user] == 0) order_.push_back(user);
+      }
+    }
+  }
+  if (order_.size() < missing.size()) report_ring(missing);
+}
+
+void FunctionLoader::report_ring(const std::vector<uint32_t>& missing) const {
+  // From an operation that waits, walk to a producer that waits, until one comes again: from there on it is a ring.
+  std::vector<uint32_t> way;
+  auto op = static_cast<uint32_t>(
+      std::find_if(missing.begin(), missing.end(), [](uint32_t n) { return n > 0; }) - missing.begin());
+  while (std::find(way.begin(), way.end(), op) == way.end()) {
+    way.push_back(op);
+    for (const uint32_t r : from_.operations[op].arguments) {
+      const uint32_t producer = to_.registers[r].producer;
+      if (producer != kNoOperation && missing[producer] > 0) {
+        op = producer;
+        break;
+      }
+    }
+  }
+  way.erase(way.begin(), std::find(way.begin(), way.end(), op));
+  std::vector<std::string> steps;
+  for (const uint32_t at : way)
+    steps.push_back(
+        fmt::format("{} (line {})", from_.operations[at].name, from_.operations[at].position.line));
+  steps.push_back(steps.front());
+  fail(from_.operations[op].position,
+       fmt::format("operations wait for each other: {}", fmt::join(steps, " needs ")));
+}
+
+void FunctionLoader::infer_types() {
+  to_.register_types.resize(to_.registers.size());
+  for (size_t i = 0; i < from_.argument_types.size(); ++i) to_.register_types[i] = from_.argument_types[i];
+  for (const uint32_t index : order_) {
+    const Operation& op = from_.operations[index];
+    const OperationInfo& info = *to_.operations[index].info;
+    check_arguments(op, info);
+    std::vector<std::string> types = info.result_types;
+    if (info.infer) {
+      std::vector<std::string> argument_types;
+      for (const uint32_t r : op.arguments) argument_types.push_back(to_.register_types[r]);
+      try {
+        types = info.infer({argument_types, to_.attributes_of(to_.operations[index]), op.results.size()});
+      } catch (const Error& error) {
+        fail(op.position, fmt::format("{}: {}", op.name, error.message()));
+      }
+    }
+    if (types.size() != op.results.size()) {
+      fail(op.position, fmt::format("{} has {} result{}, not {}", op.name, types.size(),
+                                    types.size() == 1 ? "" : "s", op.results.size()));
+    }
+    for (size_t i = 0; i < types.size(); ++i) to_.register_types[op.results[i]] = types[i];
+  }
+  for (size_t i = 0; i < from_.returns.size(); ++i) {
+    const std::string& type = to_.register_types[from_.returns[i]];
+    if (type != from_.result_types[i]) {
+      fail(from_.return_position,
+           fmt::format("returns %{}: {} as result {}, which is {}", from_.registers[from_.returns[i]].name,
+                       type, i + 1, from_.result_types[i]));
+    }
+  }
+}
+
+void FunctionLoader::check_arguments(const Operation& op, const OperationInfo& info) const {
+  const size_t fixed = info.argument_types.size(), given = op.arguments.size();
+  if (given < fixed || (given > fixed && !info.more_arguments)) {
+    fail(op.position,
+         fmt::format("{} takes {}{} argument{}, not {}", op.name, info.more_arguments ? "at least " : "",
+                     fixed, fixed == 1 ? "" : "s", given));
+  }
+  for (size_t i = 0; i < fixed; ++i) {
+    const std::string& type = to_.register_types[op.arguments[i]];
+    if (type != info.argument_types[i] && info.argument_types[i] != "any") {
+      fail(op.position, fmt::format("argument {} of {} must be {}, and %{} is {}", i + 1, op.name,
+                                    info.argument_types[i], from_.registers[op.arguments[i]].name, type));
+    }
+  }
+}
+
+// What the operation needs of a register that it has as several arguments is the most that one of them needs.
+Needs needs_of(const LoadedFunction& f, const LoadedOperation& op, uint32_t r) {
+  Needs needs = Needs::kNothing;
+  const std::span<const uint32_t> arguments = f.arguments_of(op);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] != r) continue;
+    const Needs here = op.non_strict               ? Needs::kNothing
+                       : i < op.info->needs.size() ? op.info->needs[i]
+                                                   : Needs::kAvailable;
+    needs = std::min(needs, here);  // kAvailable is the least enumerator
+  }
+  return needs;
+}
+
+void FunctionLoader::lay_out_users() {
+  for (size_t r = 0; r < to_.registers.size(); ++r) {
+    LoadedRegister& to = to_.registers[r];
+    to.first_user = static_cast<uint32_t>(to_.users.size());
+    for (const uint32_t user : from_.registers[r].used_by) {
+      to_.users.push_back({user, needs_of(to_, to_.operations[user], static_cast<uint32_t>(r))});
+      ++to_.operations[user].waits;
+    }
+    to.num_users = static_cast<uint32_t>(to_.users.size()) - to.first_user;
+  }
+  for (auto op = static_cast<uint32_t>(to_.operations.size()); op-- > 0;) {
+    if (to_.operations[op].waits == 0) to_.without_waits.push_back(op);
+  }
+  for (const uint32_t op : order_) {
+    if (to_.operations[op].non_strict) to_.non_strict.push_back(op);
+  }
+}
+
+void FunctionLoader::set_priorities() {
+  for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
+    LoadedOperation& op = to_.operations[*at];
+    uint32_t behind = 0;
+    for (const uint32_t r : to_.results_of(op)) {
+      for (const RegisterUser& user : to_.users_of(to_.registers[r]))
+        behind = std::max(behind, to_.operations[user.operation].priority);
+    }
+    const uint32_t cost = op.info->traits.cost;
+    op.priority = behind > std::numeric_limits<uint32_t>::max() - cost ? behind : behind + cost;
+  }
+  // The list of ready operations is a stack: the one on the critical path is pushed last; among equals, the first.
+  for (const LoadedRegister& r : to_.registers) {
+    std::sort(to_.users.begin() + r.first_user, to_.users.begin() + r.first_user + r.num_users,
+              [&](const RegisterUser& a, const RegisterUser& b) {
+                const uint32_t pa = to_.operations[a.operation].priority,
+                               pb = to_.operations[b.operation].priority;
+                return pa != pb ? pa < pb : a.operation > b.operation;
+              });
+  }
+}
+
+}  // namespace
+
+std::string LoadedFunction::describe(const LoadedOperation& o) const {
+  return fmt::format("@{} {}", name, o.info->name);
+}
+
+IntrusivePtr<LoadedModule> LoadedModule::load(Module module, const Registry& registry) {
+  check(module);
+  auto loaded = make_intrusive<LoadedModule>(std::move(module), registry);
+  for (size_t i = 0; i < loaded->source_.functions.size(); ++i)
+    loaded->functions_.push_back(std::make_unique<LoadedFunction>());
+  // Signatures first: functions call each other.
+  for (size_t i = 0; i < loaded->functions_.size(); ++i) {
+    LoadedFunction& to = *loaded->functions_[i];
+    to.module = loaded.get();
+    to.argument_types = loaded->source_.functions[i].argument_types;
+    to.result_types = loaded->source_.functions[i].result_types;
+    to.name = loaded->source_.functions[i].name;
+  }
+  for (size_t i = 0; i < loaded->functions_.size(); ++i)
+    FunctionLoader(loaded->source_, loaded->source_.functions[i], *loaded->functions_[i], registry,
+                   loaded->functions_)
+        .run();
+  return loaded;
+}
+
+const LoadedFunction& LoadedModule::function(std::string_view name) const {
+  for (const auto& function : functions_) {
+    if (function->name == name) return *function;
+  }
+  throw Error(ErrorCode::kNotFound, fmt::format("{} has no function @{}",
+                                                source_.file.empty() ? "the module" : source_.file, name));
+}
+
+}  // namespace coppice::executor

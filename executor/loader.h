@@ -1,0 +1,103 @@
+// Loading: a module bound to a registry's operations, checked, and laid out for execution.
+//
+//   auto module = LoadedModule::load(parse(text, "step.graph"), registry);
+//   const LoadedFunction& main = module->function("main");
+//
+// Immutable once loaded: any number of threads and requests execute one loaded module at once, and running a function
+// again builds nothing. A module lives as long as anybody refers to it or a function of it is still running.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executor/registry.h"
+
+namespace coppice::executor {
+
+class LoadedModule;
+
+inline constexpr uint32_t kNoOperation = ~0u;
+
+// An operation that reads a register, and when it can start as far as this register goes.
+struct RegisterUser {
+  uint32_t operation;
+  Needs needs;
+};
+
+struct LoadedRegister {
+  uint32_t use_count;  // as Register::use_count
+  uint32_t first_user, num_users;
+  uint32_t producer;  // an operation, or kNoOperation for an argument
+};
+
+struct LoadedOperation {
+  void (*run)(const void* function, OperationCall& call);
+  const void* function;
+  uint32_t first_argument, num_arguments;  // in argument_registers
+  uint32_t first_result, num_results;      // in result_registers
+  uint32_t first_attribute, num_attributes;
+  uint32_t waits;  // registers that must have what it needs before it starts
+  // Cost of the longest way from here to the end of the function, itself included: the critical path goes first.
+  uint32_t priority;
+  Run where;
+  bool non_strict;
+  const OperationInfo* info;
+  Position position;
+};
+
+class LoadedFunction {
+ public:
+  std::string name;  // without the '@'
+  std::vector<std::string> argument_types, result_types;
+  const LoadedModule* module = nullptr;
+
+  std::vector<LoadedOperation> operations;
+  std::vector<LoadedRegister> registers;  // arguments first
+  std::vector<std::string> register_names, register_types;
+  std::vector<uint32_t> argument_registers, result_registers;
+  std::vector<BoundAttribute> attributes;
+  std::vector<RegisterUser> users;  // of a register: the one to start first comes last
+  std::vector<uint32_t> returns;
+  std::vector<uint32_t> without_waits;  // operations that can start at once, last first
+  std::vector<uint32_t> non_strict;     // operations, each behind those that produce its arguments
+
+  std::span<const RegisterUser> users_of(const LoadedRegister& r) const {
+    return {users.data() + r.first_user, r.num_users};
+  }
+  std::span<const uint32_t> arguments_of(const LoadedOperation& o) const {
+    return {argument_registers.data() + o.first_argument, o.num_arguments};
+  }
+  std::span<const uint32_t> results_of(const LoadedOperation& o) const {
+    return {result_registers.data() + o.first_result, o.num_results};
+  }
+  std::span<const BoundAttribute> attributes_of(const LoadedOperation& o) const {
+    return {attributes.data() + o.first_attribute, o.num_attributes};
+  }
+  // "@main add.i32", as it stands in the paths of errors.
+  std::string describe(const LoadedOperation& o) const;
+};
+
+class LoadedModule final : public RefCounted {
+ public:
+  // Errors: kInvalidArgument with the place in the module's text: an unknown operation (and the nearest known), numbers
+  // and types of arguments, results and attributes, an unknown type, operations that wait for each other in a ring.
+  // `registry` outlives the module.
+  static IntrusivePtr<LoadedModule> load(Module module, const Registry& registry);
+
+  // Errors: kNotFound.
+  const LoadedFunction& function(std::string_view name) const;
+  const std::vector<std::unique_ptr<LoadedFunction>>& functions() const { return functions_; }
+  const Module& source() const { return source_; }
+  const Registry& registry() const { return registry_; }
+
+ private:
+  friend IntrusivePtr<LoadedModule> coppice::make_intrusive<LoadedModule>(Module&&, const Registry&);
+  LoadedModule(Module module, const Registry& registry) : source_(std::move(module)), registry_(registry) {}
+
+  const Module source_;
+  const Registry& registry_;
+  std::vector<std::unique_ptr<LoadedFunction>> functions_;
+};
+
+}  // namespace coppice::executor

@@ -1,0 +1,70 @@
+// The registry's tables.
+#include "executor/registry.h"
+
+#include "core/check.h"
+#include "core/nearest_name.h"
+
+namespace coppice::executor {
+Registry::Registry() {
+  add_type<Chain>("chain");
+  add_type<bool>("bool");
+  add_type<int32_t>("i32");
+  add_type<int64_t>("i64");
+  add_type<float>("f32");
+  add_type<double>("f64");
+  add_type<std::string>("string");
+  add_type<AnyValue>("any");
+}
+
+void Registry::add_type(std::type_index type, std::string_view name) {
+  COPPICE_CHECK(!has_type(name), "the type name {} is taken", name);
+  COPPICE_CHECK(type_names_.emplace(type, name).second, "the type of {} has another name already", name);
+}
+
+bool Registry::has_type(std::string_view name) const {
+  if (name == "event") return true;
+  for (const auto& [type, known] : type_names_) {
+    if (known == name) return true;
+  }
+  return false;
+}
+
+std::string_view Registry::type_name(std::type_index type) const {
+  const auto found = type_names_.find(type);
+  COPPICE_CHECK(found != type_names_.end(),
+                "{} has no type name: add_type() before the operations that use it", type.name());
+  return found->second;
+}
+
+bool Registry::is_type(const AsyncValue& value, std::string_view name) const {
+  if (name == "event") return value.is_payload(typeid(Chain));
+  for (const auto& [type, known] : type_names_) {
+    if (known == name) return value.is_payload(type);
+  }
+  return false;
+}
+
+void Registry::add(OperationInfo info) {
+  COPPICE_CHECK(operations_.find(info.name) == operations_.end(), "the operation {} is registered already",
+                info.name);
+  COPPICE_CHECK(!(info.more_results && !info.infer), "{}: remaining results need their types inferred",
+                info.name);
+  if (info.traits.non_strict) {
+    for (Needs& needs : info.needs) needs = Needs::kNothing;
+  }
+  auto owned = std::make_unique<const OperationInfo>(std::move(info));
+  operations_.emplace(owned->name, std::move(owned));
+}
+
+const OperationInfo* Registry::find(std::string_view name) const {
+  const auto found = operations_.find(name);
+  return found == operations_.end() ? nullptr : found->second.get();
+}
+
+std::string Registry::nearest(std::string_view name) const {
+  std::vector<std::string> names;
+  for (const auto& [known, info] : operations_) names.push_back(known);
+  return nearest_name(name, names).value_or("");
+}
+
+}  // namespace coppice::executor

@@ -1,0 +1,98 @@
+// The operations and value types that functions can name.
+//
+//   Registry registry;
+//   add_builtin_operations(registry);                       // builtin_operations.h, control_flow.h
+//   registry.add_type<Mesh>("mesh");
+//   registry.add("mesh.area", [](const Mesh& m) { return m.area(); }, {.cost = 20});
+//
+// What a C++ function may look like stands in operation.h; its arguments, results and attributes are read off its type.
+// Registering is for one thread at a time; afterwards a registry is read from any.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <typeindex>
+#include <unordered_map>
+#include <vector>
+
+#include "executor/operation.h"
+
+namespace coppice::executor {
+
+// On which thread an operation runs.
+enum class Run : uint8_t {
+  kInline,    // the one that makes it ready: for what takes less than a microsecond, or only starts something
+  kCompute,   // any compute thread, when several are ready at once
+  kBlocking,  // a thread that may block: files, devices, other processes
+};
+
+// When an operation has what it needs of an argument.
+enum class Needs : uint8_t {
+  kAvailable,  // its value or error
+  kEnqueued,   // its event is on the stream (After)
+  kNothing,    // a non-strict operation: an async value, whatever its state
+};
+
+enum class AttributeKind : uint8_t { kBool, kInt32, kInt64, kReal, kString, kFunction };
+
+struct OperationTraits {
+  Run run = Run::kInline;
+  // Starts before its arguments are available, and when some are errors. For operations on async values themselves.
+  bool non_strict = false;
+  uint32_t cost = 1;  // relative; the executor prefers the longest way to the end of the function
+};
+
+// Types and numbers that a use of a variadic operation must have: throws Error, or returns the results' types.
+struct OperationUse {
+  const std::vector<std::string>& argument_types;
+  std::span<const BoundAttribute> attributes;
+  size_t num_results;
+};
+using InferTypes = std::function<std::vector<std::string>(const OperationUse&)>;
+
+struct OperationInfo {
+  std::string name;
+  OperationTraits traits;
+  void (*run)(const void* function, OperationCall& call);  // may throw
+  std::shared_ptr<const void> function;
+  std::vector<std::string> argument_types, result_types;  // of the fixed ones
+  std::vector<AttributeKind> attributes;
+  std::vector<Needs> needs;  // per fixed argument
+  bool more_arguments = false, more_results = false, more_attributes = false;
+  InferTypes infer;  // of what is not fixed
+};
+
+class Registry {
+ public:
+  Registry();
+
+  // Names a payload type. Chain ("chain"), bool, int32_t ("i32"), int64_t, float ("f32"), double and std::string are there.
+  template <class T>
+  void add_type(std::string_view name) {
+    add_type(typeid(T), name);
+  }
+  // A failed check: a name that is taken, or an argument or result whose type has no name.
+  template <class F>
+  void add(std::string_view name, F function, OperationTraits traits = {}, InferTypes infer = nullptr);
+
+  const OperationInfo* find(std::string_view name) const;
+  // The registered name that is nearest to a misspelt one, or empty.
+  std::string nearest(std::string_view name) const;
+  bool has_type(std::string_view name) const;
+  std::string_view type_name(std::type_index type) const;  // failed check when there is none
+  // Of a value that came from outside: whether it is, or may turn out to be, of the type with that name.
+  bool is_type(const AsyncValue& value, std::string_view name) const;
+
+ private:
+  void add_type(std::type_index type, std::string_view name);
+  void add(OperationInfo info);
+
+  std::unordered_map<std::type_index, std::string> type_names_;
+  std::map<std::string, std::unique_ptr<const OperationInfo>, std::less<>> operations_;
+};
+
+}  // namespace coppice::executor
+
+#include "executor/registry_inl.h"

@@ -1,0 +1,205 @@
+// Templates of executor/registry.h: a C++ function's type read as an operation's signature. Include that header instead.
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "executor/registry.h"
+
+namespace coppice::executor {
+namespace detail {
+
+template <class T>
+struct FunctionType : FunctionType<decltype(&T::operator())> {};
+template <class R, class... P>
+struct FunctionType<R (*)(P...)> {
+  using Return = R;
+  using Parameters = std::tuple<P...>;
+};
+template <class C, class R, class... P>
+struct FunctionType<R (C::*)(P...) const> : FunctionType<R (*)(P...)> {};
+
+// Where the next parameter of each kind is found.
+struct Cursor {
+  size_t argument = 0, result = 0, attribute = 0;
+};
+
+// One parameter's kind: what it adds to the signature, and how it is fetched for a call. The primary template is a
+// plain value of an argument.
+template <class P>
+struct Parameter {
+  using T = std::remove_cvref_t<P>;
+  static constexpr Needs kNeeds = Needs::kAvailable;
+  static void describe(OperationInfo& info, const Registry& registry) {
+    info.argument_types.emplace_back(registry.type_name(typeid(T)));
+    info.needs.push_back(kNeeds);
+  }
+  static T& get(OperationCall& call, Cursor& at) { return call.argument(at.argument++)->template get<T>(); }
+};
+template <class T>
+struct Parameter<Argument<T>> {
+  static void describe(OperationInfo& info, const Registry& registry) {
+    Parameter<T>::describe(info, registry);
+  }
+  static Argument<T> get(OperationCall& call, Cursor& at) {
+    return Argument<T>(call.argument(at.argument++));
+  }
+};
+template <>
+struct Parameter<After> {
+  static void describe(OperationInfo& info, const Registry&) {
+    info.argument_types.emplace_back("event");
+    info.needs.push_back(Needs::kEnqueued);
+  }
+  static After get(OperationCall& call, Cursor& at) { return After(call.argument(at.argument++)); }
+};
+template <class T>
+struct Parameter<Result<T>> {
+  static void describe(OperationInfo& info, const Registry& registry) {
+    info.result_types.emplace_back(registry.type_name(typeid(T)));
+  }
+  static Result<T> get(OperationCall& call, Cursor& at) { return Result<T>(&call.results()[at.result++]); }
+};
+template <class T>
+struct Parameter<Constant<T>> {
+  using Stored = std::conditional_t<
+      std::is_same_v<T, bool>, bool,
+      std::conditional_t<std::is_integral_v<T>, int64_t,
+                         std::conditional_t<std::is_floating_point_v<T>, double, std::string>>>;
+  static_assert(std::is_same_v<T, bool> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t> ||
+                    std::is_floating_point_v<T> || std::is_same_v<T, std::string_view>,
+                "no attribute has this type");
+  static constexpr AttributeKind kKind = std::is_same_v<T, bool>       ? AttributeKind::kBool
+                                         : std::is_same_v<T, int32_t>  ? AttributeKind::kInt32
+                                         : std::is_same_v<T, int64_t>  ? AttributeKind::kInt64
+                                         : std::is_floating_point_v<T> ? AttributeKind::kReal
+                                                                       : AttributeKind::kString;
+  static void describe(OperationInfo& info, const Registry&) { info.attributes.push_back(kKind); }
+  // The loader has checked that the value fits.
+  static Constant<T> get(OperationCall& call, Cursor& at) {
+    return Constant<T>(static_cast<T>(std::get<Stored>(*call.attribute(at.attribute++).value)));
+  }
+};
+template <>
+struct Parameter<Constant<LoadedFunction>> {
+  static void describe(OperationInfo& info, const Registry&) {
+    info.attributes.push_back(AttributeKind::kFunction);
+  }
+  static Constant<LoadedFunction> get(OperationCall& call, Cursor& at) {
+    return Constant<LoadedFunction>(call.attribute(at.attribute++).function);
+  }
+};
+template <>
+struct Parameter<RemainingArguments> {
+  static void describe(OperationInfo& info, const Registry&) { info.more_arguments = true; }
+  static RemainingArguments get(OperationCall& call, Cursor& at) { return {call, at.argument}; }
+};
+template <>
+struct Parameter<RemainingResults> {
+  static void describe(OperationInfo& info, const Registry&) { info.more_results = true; }
+  static RemainingResults get(OperationCall& call, Cursor& at) { return call.results().subspan(at.result); }
+};
+template <>
+struct Parameter<RemainingAttributes> {
+  static void describe(OperationInfo& info, const Registry&) { info.more_attributes = true; }
+  static RemainingAttributes get(OperationCall& call, Cursor& at) {
+    return call.attributes().subspan(at.attribute);
+  }
+};
+template <>
+struct Parameter<Request&> {
+  static void describe(OperationInfo&, const Registry&) {}
+  static Request& get(OperationCall& call, Cursor&) { return call.request(); }
+};
+template <>
+struct Parameter<OperationCall&> {
+  static void describe(OperationInfo&, const Registry&) {}
+  static OperationCall& get(OperationCall& call, Cursor&) { return call; }
+};
+
+// What a function returns, as results.
+template <class R>
+struct Returned {
+  static void describe(OperationInfo& info, const Registry& registry) {
+    info.result_types.emplace_back(registry.type_name(typeid(R)));
+  }
+  static void store(OperationCall& call, Cursor& at, R&& value) {
+    call.results()[at.result++] =
+        make_available_async_value<R>(std::move(value)).release_rc_reference().release();
+  }
+};
+template <class T>
+struct Returned<AsyncValueRef<T>> {
+  static void describe(OperationInfo& info, const Registry& registry) {
+    info.result_types.emplace_back(registry.type_name(typeid(T)));
+  }
+  static void store(OperationCall& call, Cursor& at, AsyncValueRef<T>&& value) {
+    call.results()[at.result++] = value.release_rc_reference().release();
+  }
+};
+template <>
+struct Returned<StreamEvent> {
+  static void describe(OperationInfo& info, const Registry&) { info.result_types.emplace_back("event"); }
+  static void store(OperationCall& call, Cursor& at, StreamEvent&& event) {
+    call.results()[at.result++] = event.done.release_rc_reference().release();
+  }
+};
+template <class... R>
+struct Returned<std::tuple<R...>> {
+  static void describe(OperationInfo& info, const Registry& registry) {
+    (Returned<R>::describe(info, registry), ...);
+  }
+  static void store(OperationCall& call, Cursor& at, std::tuple<R...>&& values) {
+    std::apply([&](R&... value) { (Returned<R>::store(call, at, std::move(value)), ...); }, values);
+  }
+};
+template <>
+struct Returned<void> {
+  static void describe(OperationInfo&, const Registry&) {}
+};
+
+template <class R>
+inline constexpr size_t kNumReturned = 1;
+template <>
+inline constexpr size_t kNumReturned<void> = 0;
+template <class... R>
+inline constexpr size_t kNumReturned<std::tuple<R...>> = sizeof...(R);
+
+template <class F, class R, class... P>
+void run_function(const F& function, OperationCall& call, std::type_identity<std::tuple<P...>>) {
+  // Results that are returned come first, so that Result parameters start behind them. Braces: left to right.
+  Cursor at{.result = kNumReturned<R>};
+  std::tuple<decltype(Parameter<P>::get(call, at))...> parameters{Parameter<P>::get(call, at)...};
+  if constexpr (std::is_void_v<R>) {
+    std::apply(function, std::move(parameters));
+  } else {
+    R value = std::apply(function, std::move(parameters));
+    Cursor first;
+    Returned<R>::store(call, first, std::move(value));
+  }
+}
+
+template <class R, class... P>
+void describe_function(OperationInfo& info, const Registry& registry, std::type_identity<std::tuple<P...>>) {
+  Returned<R>::describe(info, registry);
+  (Parameter<P>::describe(info, registry), ...);
+}
+
+}  // namespace detail
+
+template <class F>
+void Registry::add(std::string_view name, F function, OperationTraits traits, InferTypes infer) {
+  using Type = detail::FunctionType<F>;
+  using Parameters = std::type_identity<typename Type::Parameters>;
+  OperationInfo info{.name = std::string(name), .traits = traits};
+  detail::describe_function<typename Type::Return>(info, *this, Parameters());
+  info.infer = std::move(infer);
+  info.function = std::make_shared<const F>(std::move(function));
+  info.run = [](const void* f, OperationCall& call) {
+    detail::run_function<F, typename Type::Return>(*static_cast<const F*>(f), call, Parameters());
+  };
+  add(std::move(info));
+}
+
+}  // namespace coppice::executor
