@@ -60,8 +60,21 @@ class RefCount {
   // that the former owners did, and may write without a lock.
   bool is_unique() const { return strong_of(word_.load(std::memory_order_acquire)) == 1; }
 
+  // Whether the caller's strong reference is the only one of either kind: nobody else can reach the word.
+  bool is_exclusive() const { return word_.load(std::memory_order_acquire) == kUnique; }
+
   // Plain store (relaxed): no other thread knows the object yet; publishing the pointer is what orders it.
-  void start() { word_.store(kUnique, std::memory_order_relaxed); }
+  void start(uint32_t strong = 1) {
+    COPPICE_DCHECK(strong > 0);
+    word_.store(kWeak + strong, std::memory_order_relaxed);
+  }
+
+  // Makes the only reference `strong` references by a plain store. The caller has seen is_exclusive(), or
+  // is_unique() of an object that is never referenced weakly: a weak pointer could be locked meanwhile.
+  void set_unique_to(uint32_t strong) {
+    COPPICE_DCHECK(load() == kUnique, "set_unique_to() is for the only reference");
+    start(strong);
+  }
 
   // Relaxed: the caller owns a reference already, so the object cannot die, and handing the new one to
   // another thread is what orders the object's contents.
@@ -88,18 +101,20 @@ class RefCount {
     return false;
   }
 
-  DropResult drop_strong() {
-    // Only reference of either kind: nobody else can reach the word any more, so no RMW is needed. The
+  // `n` references of the caller's at once.
+  DropResult drop_strong(uint32_t n = 1) {
+    COPPICE_DCHECK(n > 0);
+    // Only references of either kind: nobody else can reach the word any more, so no RMW is needed. The
     // acquire makes the other owners' last uses (released by their fetch_sub) happen before the destruction.
-    if (word_.load(std::memory_order_acquire) == kUnique) {
+    if (word_.load(std::memory_order_acquire) == kWeak + n) {
       clear();
       return DropResult::kDestroy;
     }
     // Release: our uses come before the destruction, whoever does it. Acquire: if that is us, theirs come
     // before ours.
-    const uint64_t old = word_.fetch_sub(kStrong, std::memory_order_acq_rel);
-    COPPICE_DCHECK(strong_of(old) > 0, "a strong reference dropped once too often");
-    if (strong_of(old) > 1) return DropResult::kStillReferenced;
+    const uint64_t old = word_.fetch_sub(n * kStrong, std::memory_order_acq_rel);
+    COPPICE_DCHECK(strong_of(old) >= n, "a strong reference dropped once too often");
+    if (strong_of(old) > n) return DropResult::kStillReferenced;
     if (weak_of(old) > 1) return DropResult::kReleaseResources;
     clear();  // just the strong pointers' own share is left, and no pointer that could make another
     return DropResult::kDestroy;
@@ -190,9 +205,9 @@ struct RefAccess {
     return const_cast<Self*>(static_cast<const Self*>(target));
   }
   template <class T>
-  static void drop_strong(const T* target) {
+  static void drop_strong(const T* target, uint32_t n = 1) {
     using Self = typename T::RefCountedSelf;
-    switch (count(target).drop_strong()) {
+    switch (count(target).drop_strong(n)) {
       case DropResult::kStillReferenced:
         return;
       case DropResult::kDestroy:

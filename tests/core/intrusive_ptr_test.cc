@@ -442,6 +442,57 @@ TEST(IntrusivePtr, DestroyHookDecidesWhereTheMemoryGoes) {
   delete raw;
 }
 
+// The counts as the executor uses them: several references by one store, several dropped by one subtraction.
+TEST(RefCount, StartsWithAsManyReferencesAsAsked) {
+  Events events;
+  auto* node = new PlainBase(&events);
+  detail::RefAccess::count(node).start(3);
+  EXPECT_EQ(detail::RefCount::strong_of(detail::RefAccess::count(node).load()), 3u);
+  EXPECT_EQ(detail::RefCount::weak_of(detail::RefAccess::count(node).load()), 1u);
+  detail::RefAccess::drop_strong(node, 2);
+  EXPECT_TRUE(detail::RefAccess::count(node).is_exclusive());
+  EXPECT_EQ(events.destroyed, 0);
+  detail::RefAccess::drop_strong(node);
+  EXPECT_EQ(events.destroyed, 1);
+}
+
+// Seen to fail with set_unique_to() adding to the reference instead of replacing it.
+TEST(RefCount, OneReferenceBecomesSeveral) {
+  Events events;
+  auto p = make_intrusive<PlainBase>(&events);
+  detail::RefAccess::count(p.get()).set_unique_to(4);
+  EXPECT_EQ(p.use_count(), 4u);
+  EXPECT_FALSE(p.unique());
+  detail::RefAccess::drop_strong(p.release(), 4);  // all at once, without a subtraction
+  EXPECT_EQ(events.destroyed, 1);
+  EXPECT_EQ(events.released, 0);
+}
+
+// Seen to fail with `> 1` instead of `> n` after the subtraction.
+TEST(RefCount, DropsSeveralReferencesWithOthersLeftBehind) {
+  Events events;
+  auto p = make_intrusive<PlainBase>(&events);
+  detail::RefAccess::count(p.get()).add_strong(4);
+  WeakIntrusivePtr<PlainBase> weak(p);
+  EXPECT_FALSE(detail::RefAccess::count(p.get()).is_exclusive());
+  detail::RefAccess::drop_strong(p.get(), 2);
+  EXPECT_EQ(p.use_count(), 3u);
+  detail::RefAccess::drop_strong(p.release(), 3);
+  EXPECT_TRUE(weak.expired());
+  EXPECT_EQ(events.released, 1);
+  EXPECT_EQ(events.destroyed, 0);
+  weak.reset();
+  EXPECT_EQ(events.destroyed, 1);
+}
+
+TEST(RefCount, AWeakPointerMakesAReferenceUniqueButNotExclusive) {
+  auto p = make_intrusive<PlainBase>();
+  EXPECT_TRUE(detail::RefAccess::count(p.get()).is_exclusive());
+  WeakIntrusivePtr<PlainBase> weak(p);
+  EXPECT_TRUE(p.unique());
+  EXPECT_FALSE(detail::RefAccess::count(p.get()).is_exclusive());
+}
+
 #ifdef COPPICE_DEBUG
 using IntrusivePtrDeathTest = testing::Test;
 TEST(IntrusivePtrDeathTest, DebugBuildsCatchBrokenOwnership) {
@@ -480,6 +531,9 @@ TEST(IntrusivePtrDeathTest, DebugBuildsRefuseCountsThatOverflow) {
   EXPECT_EQ(detail::RefCount::weak_of(count.load()), 1u);
   EXPECT_DEATH(count.add_strong(), "too many strong references");
   EXPECT_DEATH((void)count.try_add_strong(), "too many strong references");
+  EXPECT_DEATH(count.set_unique_to(2), "only reference");
+  count.start(2);
+  EXPECT_DEATH((void)count.drop_strong(3), "dropped once too often");
 }
 #endif
 
