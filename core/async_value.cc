@@ -99,8 +99,10 @@ constinit std::atomic<int64_t> live_values{0};
 int64_t live_async_values() { return live_values.load(std::memory_order_relaxed); }
 void detail::count_live_async_values(int delta) { live_values.fetch_add(delta, std::memory_order_relaxed); }
 
-AsyncValue* detail::allocate_bare_async_value(const AsyncValueType* type) { return new AsyncValue(type); }
-void detail::deallocate_bare_async_value(AsyncValue* value) { delete value; }
+AsyncValue* detail::allocate_bare_async_value(const AsyncValueType* type) {
+  return new_in_block<AsyncValue>(type);
+}
+void detail::deallocate_bare_async_value(AsyncValue* value) { delete_in_block(value); }
 constinit const AsyncValueType detail::kUntypedIndirectType = {nullptr, nullptr, &deallocate_bare_async_value,
                                                                /*is_indirect=*/true, false};
 constinit const AsyncValueType detail::kUntypedErrorType = {nullptr, nullptr, &deallocate_bare_async_value,

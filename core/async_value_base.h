@@ -29,6 +29,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "core/block_pool.h"
 #include "core/error.h"
 #include "core/intrusive_ptr.h"
 
@@ -232,12 +233,13 @@ void AsyncValue::and_then(F&& waiter) {
   struct Node : detail::Waiter {
     Node(AsyncValue* source, F&& f) : Waiter{nullptr, source, &run_node}, function(std::forward<F>(f)) {}
     static void run_node(detail::Waiter* self, AsyncValue* source) noexcept {
-      const std::unique_ptr<Node> node(static_cast<Node*>(self));
+      auto* const node = static_cast<Node*>(self);
       call(node->function, source);
+      delete_in_block(node);  // after the call: noexcept, so there is no other way out
     }
     Function function;
   };
-  auto* node = new Node(this, std::forward<F>(waiter));
+  auto* node = new_in_block<Node>(this, std::forward<F>(waiter));
   if (!push(node)) node->run(node, this);  // became available meanwhile
 }
 

@@ -26,7 +26,7 @@ struct HeapAsyncValue {
     if constexpr (kIsOverAligned) {
       memory = ::operator new (kSize, std::align_val_t{kAlignment});
     } else {
-      memory = ::operator new(kSize);
+      memory = allocate_block(kSize);
     }
     return new (static_cast<std::byte*>(memory) + kPadding) AsyncValue(&kType);
   }
@@ -36,7 +36,7 @@ struct HeapAsyncValue {
     if constexpr (kIsOverAligned) {
       ::operator delete (memory, kSize, std::align_val_t{kAlignment});
     } else {
-      ::operator delete(memory, kSize);
+      free_block(memory, kSize);
     }
   }
   static void destroy_payload(void* payload) { std::destroy_at(std::launder(static_cast<T*>(payload))); }
