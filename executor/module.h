@@ -1,8 +1,9 @@
 // Modules: functions as static data-flow graphs, before they are bound to C++ operations. Plain data.
 //
 // A function has registers, each set once: its arguments are registers 0 .. n-1, every other one is the result of
-// exactly one operation. An operation runs when its argument registers have values; nothing else orders operations, so
-// that their order here (and in the text) is free. `return` is no operation.
+// exactly one operation, and they are numbered in the order in which operations set them. An operation runs when its
+// argument registers have values; nothing else orders operations, so that their order here (and in the text) is
+// free. `return` is no operation.
 //
 //   text (text.h)  --parse-->  Module  --load (loader.h)-->  LoadedModule, which is executed
 //                  <--print--          --encode, decode (binary.h)-->  file
@@ -44,7 +45,7 @@ struct Operation {
   std::string name;  // of a registered operation, "add.i32"
   std::vector<Attribute> attributes;
   std::vector<uint32_t> arguments, results;  // registers
-  Position position;
+  Position position;                         // of the name
   bool operator==(const Operation&) const = default;
 };
 
@@ -53,8 +54,8 @@ struct Function {
   std::vector<std::string> argument_types, result_types;  // names of registered types, "i32"
   std::vector<Register> registers;                        // arguments first
   std::vector<Operation> operations;
-  std::vector<uint32_t> returns;  // registers
-  Position position, return_position;
+  std::vector<uint32_t> returns;       // registers
+  Position position, return_position;  // of the name, of `return`
   bool operator==(const Function&) const = default;
 };
 
@@ -64,12 +65,13 @@ struct Module {
   bool operator==(const Module&) const = default;
 };
 
-// Fills in use_count and used_by of every register.
+// Fills in use_count and used_by of every register. All indices of registers must exist.
 void count_uses(Function& function);
 
-// Checks all that needs no registry: register indices, every register set exactly once, distinct function and register
-// names of the form [A-Za-z0-9_.]+, attributes that name functions of the module, numbers of arguments and results of
-// the signature, use counts and used-by records. Errors: kInvalidArgument with the place.
+// Checks all that needs no registry: register indices, every register set exactly once and in order, names
+// (names.h), distinct ones of functions and registers, attributes that name functions of the module, numbers of
+// arguments and results of the signature, use counts and used-by records. Linear time. Errors: kInvalidArgument
+// with the place.
 void check(const Module& module);
 
 }  // namespace coppice::executor
