@@ -57,14 +57,6 @@ std::vector<std::string> types_of_join(const OperationUse& use, const char* type
   return {type};
 }
 
-// Needs only that its arguments are enqueued: on one stream the latest event stands for all.
-void join_events(OperationCall& call, RemainingArguments events, RemainingResults results) {
-  (void)call;
-  std::vector<RCReference<AsyncValue>> values;
-  for (size_t i = 0; i < events.size(); ++i) values.emplace_back(events[i]);
-  results[0] = when_all(std::span<const RCReference<AsyncValue>>(values)).release_rc_reference().release();
-}
-
 void join_chains(RemainingArguments, RemainingResults results) {
   results[0] = make_available_async_value<Chain>().release_rc_reference().release();
 }
@@ -87,6 +79,7 @@ void add_builtin_operations(Registry& registry) {
   registry.add("stream.start", [](const Chain&) { return StreamEvent{make_available_async_value<Chain>()}; });
   // The event's own async value: those who need it available wait for the device, without blocking.
   registry.add("stream.done", [](After event) { return event.done(); });
+  registry.add("stream.join", [](After a, After b) { return StreamEvent{when_all(a.done(), b.done())}; });
   add_control_flow_operations(registry);
 }
 

@@ -6,7 +6,7 @@
 //   chain.new () -> chain               chain.join (a, b, ...) -> chain, when all are there
 //   stream.start (chain) -> event       what follows on the request's stream starts when the chain is there
 //   stream.done (event) -> chain        available when the stream has come that far: how the host consumes an event
-//   stream.join (a, b, ...) -> event    behind all of them in the stream's order
+//   stream.join (a, b) -> event         behind both in the stream's order
 #pragma once
 #include "executor/registry.h"
 

@@ -85,6 +85,9 @@ class LoadedModule final : public RefCounted {
   // `registry` outlives the module.
   static IntrusivePtr<LoadedModule> load(Module module, const Registry& registry);
 
+  // For load() only.
+  LoadedModule(Module module, const Registry& registry) : source_(std::move(module)), registry_(registry) {}
+
   // Errors: kNotFound.
   const LoadedFunction& function(std::string_view name) const;
   const std::vector<std::unique_ptr<LoadedFunction>>& functions() const { return functions_; }
@@ -92,9 +95,6 @@ class LoadedModule final : public RefCounted {
   const Registry& registry() const { return registry_; }
 
  private:
-  friend IntrusivePtr<LoadedModule> coppice::make_intrusive<LoadedModule>(Module&&, const Registry&);
-  LoadedModule(Module module, const Registry& registry) : source_(std::move(module)), registry_(registry) {}
-
   const Module source_;
   const Registry& registry_;
   std::vector<std::unique_ptr<LoadedFunction>> functions_;
