@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/error_rep.h"
+#include "core/worker_thread.h"
 
 namespace coppice {
 
@@ -239,6 +240,8 @@ void AsyncValue::destroy(AsyncValue* self) {
 }
 
 void wait(AsyncValue& value) {
+  // Even for a value that is available: whether one is depends on timing, and the mistake does not.
+  COPPICE_CHECK(!is_worker_thread(), "wait() on a worker thread would block work that it waits for");
   if (value.is_available()) return;
   const RCReference<AsyncValue> keep(&value);
   if (auto* queue = CompletionQueue::current()) {

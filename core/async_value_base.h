@@ -244,7 +244,8 @@ void AsyncValue::and_then(F&& waiter) {
 }
 
 // Blocks the calling host thread until the value is available; the only function here that blocks. Called
-// from inside a waiter it first runs what is waiting in line on this thread.
+// from inside a waiter it first runs what is waiting in line on this thread. Not on a worker thread of a work
+// queue (core/worker_thread.h): a failed check, available or not.
 void wait(AsyncValue& value);
 
 }  // namespace coppice

@@ -1,14 +1,12 @@
 // The cpu device: oneTBB for loops, virtual memory for buffers, LLVM ORC for kernels.
 #include <fmt/format.h>
-#include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/task_arena.h>
-
-#include <optional>
 
 #include "core/error.h"
 #include "gpu/cpu/cpu_buffer.h"
 #include "gpu/cpu/cpu_stream.h"
+#include "gpu/cpu/worker_limit.h"
 #include "gpu/device.h"
 #include "gpu/kernel_store.h"
 
@@ -19,10 +17,9 @@ class CpuDevice final : public Device {
  public:
   explicit CpuDevice(int threads)
       : threads_(threads > 0 ? threads : tbb::info::default_concurrency()),
+        workers_(threads_ - 1),
         arena_(threads_, 1),
         kernels_(threads_) {
-    if (threads_ > tbb::info::default_concurrency())
-      more_.emplace(tbb::global_control::max_allowed_parallelism, threads_);
     stream_ = make_intrusive<CpuStream>(arena_, context_, "coppice.stream");
   }
   std::string_view name() const override { return "cpu"; }
@@ -43,7 +40,7 @@ class CpuDevice final : public Device {
  private:
   int threads_;
   DeviceContext context_{};
-  std::optional<tbb::global_control> more_;  // oneTBB starts no more workers than cores unless told to
+  WorkerClaim workers_;    // oneTBB starts no more of them than cores unless told to
   tbb::task_arena arena_;  // one slot is kept for the stream's own thread, which takes part in every loop
   KernelStore kernels_;
   IntrusivePtr<CpuStream> stream_;  // last: its thread uses all of the above

@@ -1,0 +1,48 @@
+// The queue as its users hold it: a reference to a core that may outlive it for a while (see work_queue_core.h).
+#include "executor/work_queue.h"
+
+#include "core/worker_thread.h"
+#include "executor/work_queue_core.h"
+
+namespace coppice::executor {
+namespace {
+
+class ConcurrentWorkQueue final : public WorkQueue {
+ public:
+  explicit ConcurrentWorkQueue(const Options& options) : core_(std::make_unique<WorkQueueCore>(options)) {}
+  ~ConcurrentWorkQueue() override {
+    if (!core_->is_open()) return;
+    if (coppice::is_worker_thread()) {
+      core_.release()->abandon();
+    } else {
+      core_->shutdown(Shutdown::kDrain);
+    }
+  }
+
+  bool add(uint64_t source, uint32_t priority, Task task) override {
+    return core_->add(source, priority, std::move(task));
+  }
+  bool add_blocking(Task task) override { return core_->add_blocking(std::move(task)); }
+  bool add_at(Clock::time_point when, Task task) override { return core_->add_at(when, std::move(task)); }
+  int threads() const override { return core_->threads(); }
+  void wait_idle() override {
+    COPPICE_CHECK(!is_worker_thread(), "wait_idle() on a worker thread would wait for itself");
+    core_->wait_idle();
+  }
+  void shutdown(Shutdown how) override {
+    COPPICE_CHECK(!is_worker_thread(), "shutdown() on a worker thread would wait for itself");
+    core_->shutdown(how);
+  }
+
+ private:
+  std::unique_ptr<WorkQueueCore> core_;
+};
+
+}  // namespace
+
+IntrusivePtr<WorkQueue> WorkQueue::create(const Options& options) {
+  return make_intrusive<ConcurrentWorkQueue>(options);
+}
+bool WorkQueue::is_worker_thread() { return coppice::is_worker_thread(); }
+
+}  // namespace coppice::executor

@@ -1,0 +1,143 @@
+// Compute tasks, and how a queue ends (see work_queue_core.h).
+#include "executor/work_queue_core.h"
+
+#include <tbb/info.h>
+
+#include <algorithm>
+
+#include "core/worker_thread.h"
+
+namespace coppice::executor {
+namespace {
+// After so many a job joins the arena's line again: oneTBB moves a worker between arenas only between jobs.
+constexpr int kTasksPerJob = 32;
+}  // namespace
+
+WorkQueueCore::WorkQueueCore(const WorkQueue::Options& options)
+    : threads_(options.threads > 0 ? options.threads : tbb::info::default_concurrency()),
+      most_blocking_threads_(std::max(options.blocking_threads, 1)),
+      workers_(threads_),
+      arena_(threads_, 0) {}
+
+bool WorkQueueCore::accepts() const {
+  return state_ == State::kOpen || (state_ == State::kDraining && WorkerThreadScope::current_queue() == this);
+}
+
+bool WorkQueueCore::is_open() {
+  const std::lock_guard lock(mutex_);
+  return state_ == State::kOpen;
+}
+
+bool WorkQueueCore::add(uint64_t source, uint32_t priority, Task task) {
+  Lock lock(mutex_);
+  if (!accepts()) return false;  // the lock ends before the task does
+  push_ready(source, priority, std::move(task), std::move(lock));
+  return true;
+}
+
+void WorkQueueCore::push_ready(uint64_t source, uint32_t priority, Task task, Lock lock) {
+  ready_.push(source, priority, std::move(task));
+  ++unfinished_;
+  if (jobs_ == threads_) return;
+  ++jobs_, ++members_;
+  lock.unlock();  // the job counted above keeps this alive
+  enqueue_job();
+}
+
+void WorkQueueCore::enqueue_job() {
+  arena_.enqueue([this] { run_job(); });
+}
+
+void WorkQueueCore::run_job() {
+  Lock lock(mutex_);
+  for (int n = 0; n < kTasksPerJob && !ready_.empty(); ++n) run(ready_.pop(), lock);
+  if (ready_.empty()) {
+    --jobs_;
+    leave(std::move(lock));
+    return;
+  }
+  lock.unlock();
+  enqueue_job();
+}
+
+void WorkQueueCore::run(Task task, Lock& lock) {
+  lock.unlock();
+  {
+    const WorkerThreadScope scope(this);
+    task();
+  }
+  lock.lock();
+  finish(1);
+}
+
+void WorkQueueCore::finish(size_t tasks) {
+  unfinished_ -= tasks;
+  if (unfinished_ > 0) return;
+  idle_.notify_all();
+  if (is_abandoned_) close();
+}
+
+void WorkQueueCore::close() {
+  state_ = State::kClosed;
+  blocking_added_.notify_all();
+  timers_changed_.notify_all();
+}
+
+void WorkQueueCore::leave(Lock lock) {
+  if (--members_ > 0) return;
+  const bool is_last = is_abandoned_ && state_ == State::kClosed;
+  idle_.notify_all();
+  lock.unlock();
+  if (is_last) delete this;
+}
+
+void WorkQueueCore::wait_idle() {
+  Lock lock(mutex_);
+  idle_.wait(lock, [&] { return unfinished_ == 0; });
+}
+
+void WorkQueueCore::shutdown(WorkQueue::Shutdown how) {
+  ReadyTasks ready;
+  std::deque<Task> blocking;
+  std::vector<Timer> timers;
+  Lock lock(mutex_);
+  COPPICE_CHECK(state_ == State::kOpen, "a work queue is shut down once");
+  state_ = State::kDraining;
+  std::swap(timers, timers_);
+  if (how == WorkQueue::Shutdown::kDrop) {
+    state_ = State::kClosed;
+    std::swap(ready, ready_);
+    std::swap(blocking, blocking_);
+  }
+  const size_t dropped = ready.size() + blocking.size();
+  lock.unlock();
+  ready = {}, blocking.clear(), timers.clear();
+  lock.lock();
+  finish(dropped);
+  idle_.wait(lock, [&] { return unfinished_ == 0; });
+  close();
+  // Threads leave before they are joined, jobs before they are nothing but oneTBB's.
+  idle_.wait(lock, [&] { return members_ == 0; });
+  lock.unlock();
+  for (std::thread& thread : blocking_threads_) thread.join();
+  if (timer_thread_.joinable()) timer_thread_.join();
+}
+
+void WorkQueueCore::abandon() {
+  std::vector<Timer> timers;
+  Lock lock(mutex_);
+  COPPICE_CHECK(state_ == State::kOpen);
+  state_ = State::kDraining;
+  is_abandoned_ = true;
+  std::swap(timers, timers_);
+  for (std::thread& thread : blocking_threads_) thread.detach();
+  if (timer_thread_.joinable()) timer_thread_.detach();
+  ++members_;  // the caller
+  lock.unlock();
+  timers.clear();
+  lock.lock();
+  finish(0);
+  leave(std::move(lock));
+}
+
+}  // namespace coppice::executor

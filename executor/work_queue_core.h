@@ -1,0 +1,95 @@
+// What a WorkQueue and its threads share. Internal to the queue.
+//
+//   add()           -> ready_ (ready_tasks.h) -> jobs of the arena, at most one per compute thread, each of which runs
+//                                                what is next until nothing is, or until it is another arena's turn
+//   add_blocking()  -> blocking_, a FIFO      -> threads of our own
+//   add_at()        -> timers_, a heap        -> one thread, which moves what is due to ready_
+//
+//   kOpen --shutdown(kDrain)--> kDraining --nothing unfinished--> kClosed
+//     |----shutdown(kDrop)------------------------------------------^
+//
+// One mutex guards everything; no task is run, destroyed, or moved to the arena under it. The core goes when its queue
+// does and no job or thread is left, which are counted: shutdown() waits for that. A queue that is destroyed on a worker
+// thread cannot wait; its core drains by itself, and the last thread that leaves it deletes it.
+#pragma once
+#include <tbb/task_arena.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "executor/ready_tasks.h"
+#include "executor/work_queue.h"
+#include "gpu/cpu/worker_limit.h"
+
+namespace coppice::executor {
+
+class WorkQueueCore {
+ public:
+  explicit WorkQueueCore(const WorkQueue::Options& options);
+
+  bool add(uint64_t source, uint32_t priority, Task task);
+  bool add_blocking(Task task);
+  bool add_at(WorkQueue::Clock::time_point when, Task task);
+  int threads() const { return threads_; }
+  bool is_open();
+  void wait_idle();
+  void shutdown(WorkQueue::Shutdown how);
+  // Drains, then deletes this, without blocking the caller.
+  void abandon();
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  enum class State { kOpen, kDraining, kClosed };
+  struct Timer {
+    WorkQueue::Clock::time_point when;
+    uint64_t number;
+    Task task;
+  };
+
+  bool accepts() const;  // a task of the calling thread
+  void run(Task task, Lock& lock);
+  void finish(size_t tasks);
+  void close();
+  // The caller, counted in members_, touches nothing of this afterwards.
+  void leave(Lock lock);
+
+  void push_ready(uint64_t source, uint32_t priority, Task task, Lock lock);
+  void enqueue_job();
+  void run_job();
+
+  bool ensure_blocking_thread();
+  void work_blocking(int index);
+  bool ensure_timer_thread();
+  void work_timers();
+  bool start_thread(std::thread& thread, void (*body)(WorkQueueCore*, int), int index);
+  static bool is_due_later(const Timer& a, const Timer& b);
+
+  const int threads_, most_blocking_threads_;
+  WorkerClaim workers_;
+  tbb::task_arena arena_;
+
+  std::mutex mutex_;
+  State state_ = State::kOpen;
+  bool is_abandoned_ = false;
+  size_t unfinished_ = 0;  // tasks that are queued or running
+  int members_ = 0;        // jobs_, and threads that were started and have not ended
+  std::condition_variable idle_;
+
+  ReadyTasks ready_;
+  int jobs_ = 0;  // in the arena, waiting or running
+
+  std::deque<Task> blocking_;
+  size_t idle_blocking_threads_ = 0;
+  std::vector<std::thread> blocking_threads_;
+  std::condition_variable blocking_added_;
+
+  std::vector<Timer> timers_;  // a heap, the next one first
+  uint64_t next_timer_ = 0;
+  std::thread timer_thread_;
+  std::condition_variable timers_changed_;
+};
+
+}  // namespace coppice::executor

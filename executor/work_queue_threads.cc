@@ -1,0 +1,102 @@
+// The threads of a queue's own: for tasks that block, and for timers (see work_queue_core.h).
+#include <pthread.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "core/log.h"
+#include "executor/work_queue_core.h"
+
+namespace coppice::executor {
+namespace {
+// Each timer is a source of its own, so that those due together run in order: counted down from here.
+constexpr uint64_t kLastTimerSource = ~uint64_t{0};
+}  // namespace
+
+bool WorkQueueCore::start_thread(std::thread& thread, void (*body)(WorkQueueCore*, int), int index) {
+  try {
+    thread = std::thread(body, this, index);
+  } catch (const std::system_error& error) {
+    log_warning("work queue: cannot start a thread: {}", error.what());
+    return false;
+  }
+  ++members_;
+  if (is_abandoned_) thread.detach();
+  return true;
+}
+
+bool WorkQueueCore::add_blocking(Task task) {
+  const Lock lock(mutex_);
+  if (!accepts() || !ensure_blocking_thread()) return false;
+  blocking_.push_back(std::move(task));
+  ++unfinished_;
+  blocking_added_.notify_one();
+  return true;
+}
+
+// One for one task more than there are, as long as there may be more threads; false: there is none at all.
+bool WorkQueueCore::ensure_blocking_thread() {
+  const int started = static_cast<int>(blocking_threads_.size());
+  if (blocking_.size() < idle_blocking_threads_ || started == most_blocking_threads_) return true;
+  std::thread thread;
+  if (!start_thread(
+          thread, [](WorkQueueCore* core, int index) { core->work_blocking(index); }, started))
+    return started > 0;
+  blocking_threads_.push_back(std::move(thread));
+  return true;
+}
+
+void WorkQueueCore::work_blocking(int) {
+  pthread_setname_np(pthread_self(), "coppice.block");
+  Lock lock(mutex_);
+  for (;;) {
+    ++idle_blocking_threads_;
+    blocking_added_.wait(lock, [&] { return state_ == State::kClosed || !blocking_.empty(); });
+    --idle_blocking_threads_;
+    if (blocking_.empty()) break;
+    Task task = std::move(blocking_.front());
+    blocking_.pop_front();
+    run(std::move(task), lock);
+  }
+  leave(std::move(lock));
+}
+
+bool WorkQueueCore::is_due_later(const Timer& a, const Timer& b) {
+  return a.when != b.when ? a.when > b.when : a.number > b.number;
+}
+
+bool WorkQueueCore::add_at(WorkQueue::Clock::time_point when, Task task) {
+  const Lock lock(mutex_);
+  if (state_ != State::kOpen || !ensure_timer_thread()) return false;
+  timers_.push_back({when, next_timer_++, std::move(task)});
+  std::push_heap(timers_.begin(), timers_.end(), is_due_later);
+  timers_changed_.notify_one();
+  return true;
+}
+
+bool WorkQueueCore::ensure_timer_thread() {
+  return timer_thread_.joinable() ||
+         start_thread(
+             timer_thread_, [](WorkQueueCore* core, int) { core->work_timers(); }, 0);
+}
+
+void WorkQueueCore::work_timers() {
+  pthread_setname_np(pthread_self(), "coppice.timer");
+  Lock lock(mutex_);
+  while (state_ != State::kClosed) {
+    if (timers_.empty()) {
+      timers_changed_.wait(lock);
+    } else if (const auto when = timers_.front().when; when > WorkQueue::Clock::now()) {
+      timers_changed_.wait_until(lock, when);
+    } else {
+      std::pop_heap(timers_.begin(), timers_.end(), is_due_later);
+      Timer due = std::move(timers_.back());
+      timers_.pop_back();
+      push_ready(kLastTimerSource - due.number, 0, std::move(due.task), std::move(lock));
+      lock = Lock(mutex_);
+    }
+  }
+  leave(std::move(lock));
+}
+
+}  // namespace coppice::executor

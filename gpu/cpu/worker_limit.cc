@@ -1,0 +1,43 @@
+// The process's one tbb::global_control of the number of threads (see worker_limit.h).
+#include "gpu/cpu/worker_limit.h"
+
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+
+#include <mutex>
+#include <optional>
+
+namespace coppice {
+namespace {
+
+struct Limit {
+  std::mutex mutex;
+  int claimed = 0;
+  int in_force = 0;
+  std::optional<tbb::global_control> control;
+};
+
+// A global because what it sets is one, of oneTBB. Never destroyed: the last claim may end on any thread, at any time.
+Limit& limit() {
+  static Limit& it = *new Limit;
+  return it;
+}
+
+void claim(int workers) {
+  Limit& it = limit();
+  const std::lock_guard lock(it.mutex);
+  it.claimed += workers;
+  // oneTBB counts a thread that is no worker, too. Never below what oneTBB does by itself: others use it as well.
+  const int wanted = it.claimed + 1 > tbb::info::default_concurrency() ? it.claimed + 1 : 0;
+  if (wanted == it.in_force) return;
+  it.control.reset();
+  if (wanted > 0) it.control.emplace(tbb::global_control::max_allowed_parallelism, wanted);
+  it.in_force = wanted;
+}
+
+}  // namespace
+
+WorkerClaim::WorkerClaim(int workers) : workers_(workers) { claim(workers); }
+WorkerClaim::~WorkerClaim() { claim(-workers_); }
+
+}  // namespace coppice
