@@ -74,7 +74,8 @@ void add_builtin_operations(Registry& registry) {
   registry.add("and", [](bool a, bool b) { return a && b; });
   registry.add("or", [](bool a, bool b) { return a || b; });
   registry.add("chain.new", [] { return Chain(); });
-  registry.add("chain.join", &join_chains, {}, [](const OperationUse& use) { return types_of_join(use, "chain"); });
+  registry.add("chain.join", &join_chains, {},
+               [](const OperationUse& use) { return types_of_join(use, "chain"); });
   // An available value, so that what is behind it starts at once.
   registry.add("stream.start", [](const Chain&) { return StreamEvent{make_available_async_value<Chain>()}; });
   // The event's own async value: those who need it available wait for the device, without blocking.

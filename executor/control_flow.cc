@@ -13,7 +13,8 @@
 namespace coppice::executor {
 namespace {
 
-void call(Constant<LoadedFunction> function, RemainingArguments arguments, RemainingResults results, Request& request) {
+void call(Constant<LoadedFunction> function, RemainingArguments arguments, RemainingResults results,
+          Request& request) {
   ValueList values(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) values[i] = arguments[i];
   execute(function.get(), values.span(), results, request);
@@ -94,9 +95,10 @@ const LoadedFunction* choose_by_index(AsyncValue& index, RemainingAttributes fun
 }
 
 // Blocks [begin, end) of equal size as tasks of the queue, the last one here.
-AsyncValueRef<Chain> parallel_for(int32_t begin, int32_t end, Constant<LoadedFunction> body, Constant<int32_t> block,
-                                  RemainingArguments arguments, Request& request) {
-  if (block < 1) throw Error(ErrorCode::kInvalidArgument, fmt::format("blocks of {} iterations", block.get()));
+AsyncValueRef<Chain> parallel_for(int32_t begin, int32_t end, Constant<LoadedFunction> body,
+                                  Constant<int32_t> block, RemainingArguments arguments, Request& request) {
+  if (block < 1)
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("blocks of {} iterations", block.get()));
   const int64_t n = end > begin ? (int64_t{end} - begin + block - 1) / block : 0;
   CountDown done(n);
   std::vector<RCReference<AsyncValue>> shared;
@@ -104,7 +106,8 @@ AsyncValueRef<Chain> parallel_for(int32_t begin, int32_t end, Constant<LoadedFun
   auto run_block = [done, shared = std::move(shared), body = &body.get(),
                     module = IntrusivePtr<const LoadedModule>(body.get().module),
                     owner = IntrusivePtr<Request>(&request)](int32_t first, int32_t last) mutable {
-    const auto from = make_available_async_value<int32_t>(first), to = make_available_async_value<int32_t>(last);
+    const auto from = make_available_async_value<int32_t>(first),
+               to = make_available_async_value<int32_t>(last);
     ValueList values(shared.size() + 2), results(1);
     values[0] = from.get_async_value(), values[1] = to.get_async_value();
     for (size_t i = 0; i < shared.size(); ++i) values[i + 2] = shared[i].get();
@@ -124,9 +127,9 @@ AsyncValueRef<Chain> parallel_for(int32_t begin, int32_t end, Constant<LoadedFun
     if (request.queue() == nullptr || i + 1 == n) {
       run_block(first, last);
     } else {
-      request.queue()->add(request.source(), 0, Task(MustRun(request, [run_block, first, last]() mutable {
-                             run_block(first, last);
-                           })));
+      request.queue()->add(
+          request.source(), 0,
+          Task(MustRun(request, [run_block, first, last]() mutable { run_block(first, last); })));
     }
   }
   return done.chain();
@@ -150,7 +153,8 @@ std::vector<std::string> types_of_branch(const OperationUse& use) {
   return first.result_types;
 }
 std::vector<std::string> types_of_if(const OperationUse& use) {
-  if (use.attributes.size() != 2) throw Error(ErrorCode::kInvalidArgument, "takes two functions: @then, @else");
+  if (use.attributes.size() != 2)
+    throw Error(ErrorCode::kInvalidArgument, "takes two functions: @then, @else");
   check_selector(use, "bool");
   return types_of_branch(use);
 }
@@ -176,8 +180,9 @@ const LoadedFunction& function_attribute(const OperationUse& use, size_t i) {
 void check_types(const char* what, const LoadedFunction& f, const std::vector<std::string>& declared,
                  const std::vector<std::string>& used) {
   if (declared == used) return;
-  throw Error(ErrorCode::kInvalidArgument, fmt::format("@{} has the {}s ({}), and ({}) are wanted here", f.name, what,
-                                                       fmt::join(declared, ", "), fmt::join(used, ", ")));
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("@{} has the {}s ({}), and ({}) are wanted here", f.name, what,
+                          fmt::join(declared, ", "), fmt::join(used, ", ")));
 }
 
 void check_selector(const OperationUse& use, std::string_view type) {

@@ -13,9 +13,14 @@ namespace {
 class Loop final : public RefCountedBase<Loop> {
  public:
   // `first` decides whether there is an iteration: a count (i32) or a condition (bool).
-  Loop(bool is_while, const LoadedFunction& body, uint32_t window, AsyncValue* first, RemainingArguments carried,
-       Request& request)
-      : is_while_(is_while), body_(body), module_(body.module), window_(window), request_(&request), decider_(first) {
+  Loop(bool is_while, const LoadedFunction& body, uint32_t window, AsyncValue* first,
+       RemainingArguments carried, Request& request)
+      : is_while_(is_while),
+        body_(body),
+        module_(body.module),
+        window_(window),
+        request_(&request),
+        decider_(first) {
     for (size_t i = 0; i < carried.size(); ++i) values_.emplace_back(carried[i]);
   }
 
@@ -89,7 +94,7 @@ class Loop final : public RefCountedBase<Loop> {
   const bool is_while_;
   const LoadedFunction& body_;
   const IntrusivePtr<const LoadedModule> module_;  // keeps the body
-  const uint32_t window_;                          // iterations that may start before the values carried are available
+  const uint32_t window_;  // iterations that may start before the values carried are available
   const IntrusivePtr<Request> request_;
   RCReference<AsyncValue> decider_, pending_;
   std::vector<RCReference<AsyncValue>> values_, results_;
@@ -98,20 +103,23 @@ class Loop final : public RefCountedBase<Loop> {
 };
 
 template <bool kIsWhile>
-void loop(Argument<AnyValue> first, Constant<LoadedFunction> body, RemainingAttributes options, RemainingArguments carried,
-          RemainingResults results, Request& request) {
+void loop(Argument<AnyValue> first, Constant<LoadedFunction> body, RemainingAttributes options,
+          RemainingArguments carried, RemainingResults results, Request& request) {
   const uint32_t window = options.empty() ? 1 : static_cast<uint32_t>(std::get<int64_t>(*options[0].value));
   make_intrusive<Loop>(kIsWhile, body.get(), window, first.value(), carried, request)->start(results);
 }
 
 std::vector<std::string> carried_types(const OperationUse& use) {
-  const bool has_window = use.attributes.size() == 2 && std::holds_alternative<int64_t>(*use.attributes[1].value);
+  const bool has_window =
+      use.attributes.size() == 2 && std::holds_alternative<int64_t>(*use.attributes[1].value);
   if (use.attributes.size() > 2 || (use.attributes.size() == 2 && !has_window))
-    throw Error(ErrorCode::kInvalidArgument, "takes @body and, if wanted, a number of iterations that run ahead");
+    throw Error(ErrorCode::kInvalidArgument,
+                "takes @body and, if wanted, a number of iterations that run ahead");
   if (has_window) {
     const int64_t window = std::get<int64_t>(*use.attributes[1].value);
     if (window < 1 || window > 1'000'000)
-      throw Error(ErrorCode::kInvalidArgument, fmt::format("{} iterations ahead; 1 to 1000000 are possible", window));
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("{} iterations ahead; 1 to 1000000 are possible", window));
   }
   return {use.argument_types.begin() + 1, use.argument_types.end()};
 }

@@ -14,7 +14,8 @@ template <class F>
 class MustRun {
  public:
   MustRun(Request& request, F f) : request_(&request), f_(std::move(f)) {}
-  MustRun(MustRun&& other) noexcept : request_(std::exchange(other.request_, nullptr)), f_(std::move(other.f_)) {}
+  MustRun(MustRun&& other) noexcept
+      : request_(std::exchange(other.request_, nullptr)), f_(std::move(other.f_)) {}
   ~MustRun() {
     if (request_ == nullptr) return;
     request_->cancel();

@@ -1,9 +1,9 @@
 // Nearest names: the distance's four edits, and when no name is near enough.
+#include "core/nearest_name.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
-
-#include "core/nearest_name.h"
 
 namespace coppice {
 namespace {

@@ -74,7 +74,7 @@ func @main(%x: i32) -> (i32, i32) {
   const auto results = p.run("main", {i32(2)});
   ASSERT_TRUE(results[0]->is_error());
   EXPECT_STREQ(results[0]->error().what(),
-               "test.graph:3:3: failed [@inner fail.i32 -> @inner add.i32 -> @main mul.i32]");
+               "test.graph:3:10: failed [@inner fail.i32 -> @inner add.i32 -> @main mul.i32]");
   EXPECT_EQ(results[1]->get<int32_t>(), 4);
 }
 

@@ -64,10 +64,11 @@ class Notes {
 // fail.i32 (a)           an error at once        note.i32 "name" (a) -> a, notes name and value when it runs
 // refs.i32 (a) -> i32    the number of references to a while the operation runs
 inline void add_test_operations(Registry& registry) {
-  registry.add("async_add.i32", [](Argument<int32_t> a, Argument<int32_t> b, Result<int32_t> sum, Request& request) {
-    request.host().shared<Later>().add(
-        [a = a.value_ref(), b = b.value_ref(), sum = sum.allocate()] { sum.emplace(a.get() + b.get()); });
-  });
+  registry.add(
+      "async_add.i32", [](Argument<int32_t> a, Argument<int32_t> b, Result<int32_t> sum, Request& request) {
+        request.host().shared<Later>().add(
+            [a = a.value_ref(), b = b.value_ref(), sum = sum.allocate()] { sum.emplace(a.get() + b.get()); });
+      });
   registry.add("async_fail.i32", [](Argument<int32_t>, Result<int32_t> result, Request& request) {
     request.host().shared<Later>().add(
         [result = result.allocate()] { result.set_error(Error(ErrorCode::kNumeric, "failed later")); });
