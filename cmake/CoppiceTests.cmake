@@ -27,6 +27,9 @@ function(coppice_tests folder)
     if(NOT kind STREQUAL "unit")
       set(timeout 900)
     endif()
+    if(COPPICE_SANITIZE)  # 5 to 20 times slower
+      math(EXPR timeout "${timeout} * 5")
+    endif()
     gtest_discover_tests(${target} TEST_PREFIX "${folder}." DISCOVERY_TIMEOUT 60
       PROPERTIES LABELS ${kind} TIMEOUT ${timeout} ENVIRONMENT "${COPPICE_TEST_ENVIRONMENT}")
   endforeach()
