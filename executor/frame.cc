@@ -122,56 +122,40 @@ AsyncValue* Frame::materialize(uint32_t r) {
   return value;
 }
 
-// +0: the caller keeps it alive while we start, the uses of the function's own keep it alive later.
-void Frame::set_argument(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
-  const uint32_t uses = function_.registers[r].use_count - 1;
-  if (uses == 0) return;
-  RefAccess::count(value).add_strong(uses);
-  registers_[r].store(value, std::memory_order_relaxed);
-  publish(ready, r, value);
+inline void Frame::push(ReadyOperations& ready, uint32_t op) {
+  uint32_t& top = function_.operations[op].where == Run::kCompute ? ready.compute : ready.here;
+  next_[op] = top;
+  top = op;
 }
 
-// Stores a result. The reference for storing goes back in the same store of the count when no other thread can see the
-// register before we are done with the value.
-void Frame::set(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
-  const uint32_t uses = function_.registers[r].use_count;
-  if (!shared_) {
-    if (AsyncValue* indirect = registers_[r].load(std::memory_order_relaxed))
-      return forward(ready, r, indirect, value);
-    hold(value, uses - 1);
-    if (uses == 1) return;
-    registers_[r].store(value, std::memory_order_relaxed);
-    publish(ready, r, value);
+inline void Frame::arrive(ReadyOperations& ready, uint32_t op) {
+  std::atomic<uint32_t>& waits = waits_[op];
+  if (!shared_) [[likely]] {
+    const uint32_t left = waits.load(std::memory_order_relaxed);
+    if (left == 0) return;  // a non-strict one, which has started without this register
+    waits.store(left - 1, std::memory_order_relaxed);
+    if (left == 1) push(ready, op);
     return;
   }
-  AsyncValue* indirect = registers_[r].load(std::memory_order_acquire);
-  if (indirect == nullptr) {
-    hold(value, uses);
-    // Release: counts and contents, for whoever takes the register's value to a caller or to an operation.
-    if (registers_[r].compare_exchange_strong(indirect, value, std::memory_order_acq_rel)) {
-      publish(ready, r, value);
-      drop(value);
-      return;
-    }
-    if (uses > 1) drop(value, uses - 1);
+  // Acquire and release: whoever starts the operation sees all registers that others have set.
+  uint32_t left = waits.load(std::memory_order_acquire);
+  while (left != 0) {
+    if (!waits.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel, std::memory_order_acquire))
+      continue;
+    if (left == 1) push(ready, op);
+    return;
   }
-  forward(ready, r, indirect, value);
-}
-
-void Frame::forward(ReadyOperations& ready, uint32_t r, AsyncValue* indirect, AsyncValue* value) {
-  indirect->forward_to(RCReference<AsyncValue>::reclaim(value));
-  publish(ready, r, indirect);
-  drop(indirect);
 }
 
 // Tells the users of a register that it is set, and arranges for them to be told when it is available. After the call
 // to and_then() the value may be gone.
-void Frame::publish(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
+inline void Frame::publish(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
+  if (!value->is_available()) return publish_pending(ready, r, value);
+  for (const RegisterUser& user : function_.users_of(function_.registers[r])) arrive(ready, user.operation);
+}
+
+void Frame::publish_pending(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
   const std::span<const RegisterUser> users = function_.users_of(function_.registers[r]);
-  if (value->is_available()) {
-    for (const RegisterUser& user : users) arrive(ready, user.operation);
-    return;
-  }
   // An indirect value says nothing about the stream: its producer may not even have run.
   const bool is_enqueued = !value->is_indirect();
   bool others_wait = false;
@@ -190,6 +174,52 @@ void Frame::publish(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
   });
 }
 
+// Stores a result. The reference for storing goes back in the same store of the count when no other thread can see the
+// register before we are done with the value.
+inline void Frame::set(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
+  const uint32_t uses = function_.registers[r].use_count;
+  if (!shared_) [[likely]] {
+    if (AsyncValue* indirect = registers_[r].load(std::memory_order_relaxed))
+      return forward(ready, r, indirect, value);
+    hold(value, uses - 1);
+    if (uses == 1) return;
+    registers_[r].store(value, std::memory_order_relaxed);
+    publish(ready, r, value);
+    return;
+  }
+  set_shared(ready, r, value, uses);
+}
+
+void Frame::set_shared(ReadyOperations& ready, uint32_t r, AsyncValue* value, uint32_t uses) {
+  AsyncValue* indirect = registers_[r].load(std::memory_order_acquire);
+  if (indirect == nullptr) {
+    hold(value, uses);
+    // Release: counts and contents, for whoever takes the register's value to a caller or to an operation.
+    if (registers_[r].compare_exchange_strong(indirect, value, std::memory_order_acq_rel)) {
+      publish(ready, r, value);
+      drop(value);
+      return;
+    }
+    if (uses > 1) drop(value, uses - 1);
+  }
+  forward(ready, r, indirect, value);
+}
+
+// +0: the caller keeps it alive while we start, the uses of the function's own keep it alive later.
+void Frame::set_argument(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
+  const uint32_t uses = function_.registers[r].use_count - 1;
+  if (uses == 0) return;
+  RefAccess::count(value).add_strong(uses);
+  registers_[r].store(value, std::memory_order_relaxed);
+  publish(ready, r, value);
+}
+
+void Frame::forward(ReadyOperations& ready, uint32_t r, AsyncValue* indirect, AsyncValue* value) {
+  indirect->forward_to(RCReference<AsyncValue>::reclaim(value));
+  publish(ready, r, indirect);
+  drop(indirect);
+}
+
 void Frame::continue_with(uint32_t r, bool was_enqueued) {
   ReadyOperations ready;
   for (const RegisterUser& user : function_.users_of(function_.registers[r])) {
@@ -197,24 +227,6 @@ void Frame::continue_with(uint32_t r, bool was_enqueued) {
       arrive(ready, user.operation);
   }
   drain(ready);
-}
-
-void Frame::arrive(ReadyOperations& ready, uint32_t op) {
-  std::atomic<uint32_t>& waits = waits_[op];
-  uint32_t left = waits.load(shared_ ? std::memory_order_acquire : std::memory_order_relaxed);
-  if (!shared_) {
-    if (left == 0) return;  // a non-strict one, which has started without this register
-    waits.store(left - 1, std::memory_order_relaxed);
-    if (left == 1) push(ready, op);
-    return;
-  }
-  // Acquire and release: whoever starts the operation sees all registers that others have set.
-  while (left != 0) {
-    if (!waits.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel, std::memory_order_acquire))
-      continue;
-    if (left == 1) push(ready, op);
-    return;
-  }
 }
 
 // The right to start a non-strict operation whatever it waits for.
@@ -225,12 +237,6 @@ bool Frame::claim(uint32_t op) {
     return true;
   }
   return waits_[op].exchange(0, std::memory_order_acq_rel) != 0;
-}
-
-void Frame::push(ReadyOperations& ready, uint32_t op) {
-  uint32_t& top = function_.operations[op].where == Run::kCompute ? ready.compute : ready.here;
-  next_[op] = top;
-  top = op;
 }
 
 // Cheap operations at once, since they may set others free; then one of the expensive ones here, the others elsewhere.
@@ -271,24 +277,7 @@ void Frame::dispatch(uint32_t op, Run where) {
   }
 }
 
-void Frame::run(ReadyOperations& ready, uint32_t index) {
-  const LoadedOperation& op = function_.operations[index];
-  ValueList slots(op.num_results);
-  const std::span<AsyncValue*> results = slots.span();
-  if (request_.is_cancelled()) {
-    fail(results, Error(ErrorCode::kCancelled, "cancelled"));
-  } else if (AsyncValue* argument = op.non_strict ? nullptr : first_error(op)) {
-    fail(results, skipped(op, *argument));
-  } else {
-    run_function(op, results);
-  }
-  const std::span<const uint32_t> registers = function_.results_of(op);
-  for (size_t i = 0; i < results.size(); ++i) set(ready, registers[i], results[i]);
-  // Relaxed: nothing has changed these registers since the operation became ready.
-  for (const uint32_t r : function_.arguments_of(op)) drop(registers_[r].load(std::memory_order_relaxed));
-}
-
-AsyncValue* Frame::first_error(const LoadedOperation& op) const {
+inline AsyncValue* Frame::first_error(const LoadedOperation& op) const {
   for (const uint32_t r : function_.arguments_of(op)) {
     AsyncValue* value = registers_[r].load(std::memory_order_relaxed);
     if (value->is_error()) return value;
@@ -296,7 +285,7 @@ AsyncValue* Frame::first_error(const LoadedOperation& op) const {
   return nullptr;
 }
 
-void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*> results) {
+inline void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*> results) {
   OperationCall call(request_, registers_, function_.arguments_of(op), function_.attributes_of(op), results);
   try {
     op.run(op.function, call);
@@ -312,6 +301,22 @@ void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*> resul
       return;
     }
   }
+}
+
+void Frame::run(ReadyOperations& ready, uint32_t index) {
+  const LoadedOperation& op = function_.operations[index];
+  ValueList slots(op.num_results);
+  const std::span<AsyncValue*> results = slots.span();
+  AsyncValue* const failed = op.non_strict ? nullptr : first_error(op);
+  if (failed == nullptr && !request_.is_cancelled()) [[likely]] {
+    run_function(op, results);
+  } else {
+    fail(results, failed == nullptr ? Error(ErrorCode::kCancelled, "cancelled") : skipped(op, *failed));
+  }
+  const std::span<const uint32_t> registers = function_.results_of(op);
+  for (size_t i = 0; i < results.size(); ++i) set(ready, registers[i], results[i]);
+  // Relaxed: nothing has changed these registers since the operation became ready.
+  for (const uint32_t r : function_.arguments_of(op)) drop(registers_[r].load(std::memory_order_relaxed));
 }
 
 Error Frame::located(const Error& error, const LoadedOperation& op) const {

@@ -49,7 +49,9 @@ class Frame final : public RefCountedBase<Frame> {
   void set(ReadyOperations& ready, uint32_t r, AsyncValue* value);
   void set_argument(ReadyOperations& ready, uint32_t r, AsyncValue* value);
   void forward(ReadyOperations& ready, uint32_t r, AsyncValue* indirect, AsyncValue* value);
+  void set_shared(ReadyOperations& ready, uint32_t r, AsyncValue* value, uint32_t uses);
   void publish(ReadyOperations& ready, uint32_t r, AsyncValue* value);
+  void publish_pending(ReadyOperations& ready, uint32_t r, AsyncValue* value);
   void arrive(ReadyOperations& ready, uint32_t op);
   void push(ReadyOperations& ready, uint32_t op);
   bool claim(uint32_t op);

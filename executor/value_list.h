@@ -1,8 +1,6 @@
 // A short array of async values on the stack: arguments or results of one operation. Not owning.
 #pragma once
-#include <algorithm>
 #include <span>
-#include <vector>
 
 #include "core/async_value_base.h"
 
@@ -11,23 +9,21 @@ namespace coppice::executor {
 // Null at first. Up to eight without an allocation.
 class ValueList {
  public:
-  explicit ValueList(size_t n) : n_(n) {
-    if (n <= kInline) {
-      std::fill_n(inline_, n, nullptr);
-    } else {
-      more_.assign(n, nullptr);
-    }
-  }
+  explicit ValueList(size_t n) : n_(n), values_(n <= kInline ? inline_ : new AsyncValue*[n]()) {}
   ValueList(const ValueList&) = delete;
   ValueList& operator=(const ValueList&) = delete;
-  std::span<AsyncValue*> span() { return {n_ <= kInline ? inline_ : more_.data(), n_}; }
-  AsyncValue*& operator[](size_t i) { return span()[i]; }
+  ~ValueList() {
+    if (n_ > kInline) delete[] values_;
+  }
+  std::span<AsyncValue*> span() { return {values_, n_}; }
+  AsyncValue*& operator[](size_t i) { return values_[i]; }
 
  private:
   static constexpr size_t kInline = 8;
   size_t n_;
-  AsyncValue* inline_[kInline];
-  std::vector<AsyncValue*> more_;
+  AsyncValue** values_;
+  // All of them cleared: a constant number of stores, where n of them would be a call.
+  AsyncValue* inline_[kInline] = {};
 };
 
 }  // namespace coppice::executor
