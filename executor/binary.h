@@ -1,12 +1,25 @@
 // The compact form of modules: what a build step writes and a program loads without parsing.
 //
-//   offset 0   magic "CPEX", u32 version, u64 size of the payload in bytes, u64 XXH3 of the payload
-//         24   payload: string table, then functions; all numbers LEB128, references to strings by index.
-//              Per register its use count and used-by records, per operation its position in the text.
+//   offset 0   magic "CPEX", u32 version, u64 size of the payload in bytes, u64 XXH3 of the payload; little-endian
+//         24   payload; all numbers LEB128, a list is its length and its items:
+//              strings    of at most 32 bytes, each once, in the order of their first use
+//              file       (string)
+//              functions  name, argument types, result types (strings), registers, operations, returns (registers),
+//                         position, position of `return`
+//                register    name, use count, used by (operations)
+//                operation   name, attributes, arguments (registers), number of results, position
+//                attribute   byte 0 false, 1 true, 2 integer (zigzag), 3 real (8 bytes), 4 string, 5 @name (string)
+//                position    line, column
+//              A string is 2 * its index in `strings`, or, when it is longer, 2 * its size + 1 and its bytes here: so
+//              that no few bytes of a file make a long string many times.
+//
+// Which registers an operation sets follows from their numbering (module.h). Each module has exactly one encoding, and
+// decode() takes no other.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "executor/module.h"
@@ -14,11 +27,14 @@
 namespace coppice::executor {
 
 inline constexpr uint32_t kBinaryVersion = 1;
+inline constexpr size_t kBinaryHeaderBytes = 24;
 
+// Errors: those of check(module).
 std::vector<std::byte> encode(const Module& module);
 
-// decode(encode(m)) == m. Errors: kDataLoss for what is truncated, altered, of another version or no module at all;
-// never reads beyond `bytes`, never allocates more than a small multiple of their number. `name` is for messages.
+// decode(encode(m)) == m, reals bit for bit; check() accepts the result. Errors: kDataLoss for what is truncated,
+// altered, of another version or no module at all. Linear time; never reads beyond `bytes`, never allocates more than
+// a small multiple of their number (at most about 100). `name` is for messages.
 Module decode(std::span<const std::byte> bytes, std::string_view name);
 
 }  // namespace coppice::executor
