@@ -36,6 +36,7 @@ build  libopenvdb-dev          writes .vdb volumes
 build  libboost-iostreams-dev  libopenvdb-dev needs it and does not say so
 test   libgtest-dev            test framework
 test   libgmock-dev            test framework
+test   libclang-rt-19-dev      fuzzes the readers of functions
 test   gdb                     steps through kernels
 test   python3                 checks the style rules
 bench  python3-venv            installs Taichi, which benchmarks stand beside
