@@ -8,13 +8,19 @@
 //   if (half.is_error()) throw half.error();
 //   use(half.get());
 //
-// A map() or flat_map() function may throw: the result is then that error (anything but coppice::Error
-// becomes kInternal). The function is skipped when its source is an error; the result is the same error.
+// The function of a map(), try_map() or flat_map() may throw: the result is then that error (anything but
+// coppice::Error becomes kInternal). It is skipped when its source is an error; the result is the same error.
+//
+// Each of the three takes an executor too: anything callable with a move-only function object of no arguments,
+// which it runs once, when and where it likes. An executor passed as an lvalue must live until the source is
+// available. It must not throw. When it drops its task, the result is an error kCancelled.
+//
 // Order of continuations, threads and ownership: core/async_value_base.h.
 #pragma once
 
 #include <concepts>
 #include <span>
+#include <variant>
 
 #include "core/async_value_base.h"
 
@@ -88,11 +94,24 @@ class AsyncValueMethods {
   // The async value of f(T&); f returns what is put in place, movable or not.
   template <class F>
   auto map(F&& f) const;
+  template <class Executor, class F>
+  auto map(Executor&& executor, F&& f) const;
+  // The same for an f(T&) that tells of errors without throwing: it returns a std::variant<U, Error>.
+  template <class F>
+  auto try_map(F&& f) const;
+  template <class Executor, class F>
+  auto try_map(Executor&& executor, F&& f) const;
   // f(T&) returns an AsyncValueRef<U>; so does this, without the nesting.
   template <class F>
   auto flat_map(F&& f) const;
+  template <class Executor, class F>
+  auto flat_map(Executor&& executor, F&& f) const;
 
  private:
+  template <class Rule, class F>
+  auto chain(F&& f) const;
+  template <class Rule, class Executor, class F>
+  auto chain_on(Executor&& executor, F&& f) const;
   AsyncValue& value() const { return static_cast<const Self*>(this)->value(); }
 };
 
@@ -168,6 +187,12 @@ AsyncValueRef<Chain> when_all(std::span<const AsyncValueRef<T>> values);
 // The same for values of different types.
 template <class... T>
 AsyncValueRef<Chain> when_all(const AsyncValueRef<T>&... values);
+
+// f(), once, when all are available, values or errors: at once, or on the thread that completes the last.
+template <class F>
+void run_when_ready(std::span<const RCReference<AsyncValue>> values, F&& f) {
+  when_all(values).and_then(std::forward<F>(f));
+}
 
 }  // namespace coppice
 

@@ -77,43 +77,134 @@ void AsyncValueMethods<T, Self>::and_then(F&& f) const {
   }
 }
 
-template <class T, class Self>
-template <class F>
-auto AsyncValueMethods<T, Self>::map(F&& f) const {
-  using U = std::invoke_result_t<F&, T&>;
-  static_assert(!std::is_reference_v<U> && !std::is_void_v<U>,
-                "map's function returns a value; Chain{} for none");
-  auto result = make_unconstructed_async_value<U>();
-  and_then([result, f = std::forward<F>(f)](AsyncValuePtr<T> source) mutable {
-    if (source.is_error()) return result.set_error(source.error());
-    try {
-      result.value().template construct_with<U>([&]() -> U { return f(source.get()); });
-    } catch (...) {
-      return result.set_error(current_exception_as_error());
-    }
+// What f(source) becomes: each rule names the result's type, makes the result and fulfils it; exceptions are
+// the caller's.
+struct MapRule {
+  template <class U>
+  static AsyncValueRef<U> make_result() {
+    static_assert(!std::is_reference_v<U> && !std::is_void_v<U>,
+                  "map's function returns a value; Chain{} for none");
+    return make_unconstructed_async_value<U>();
+  }
+  template <class U, class F, class T>
+  static void fulfil(AsyncValueRef<U>& result, F& f, T& source) {
+    result.value().template construct_with<U>([&]() -> U { return f(source); });
     result.set_concrete();
-  });
+  }
+};
+struct TryMapRule {
+  template <class V>
+  static auto make_result() {
+    static_assert(std::variant_size_v<V> == 2 && std::is_same_v<std::variant_alternative_t<1, V>, Error>,
+                  "try_map's function returns a std::variant<U, Error>");
+    return make_unconstructed_async_value<std::variant_alternative_t<0, V>>();
+  }
+  template <class U, class F, class T>
+  static void fulfil(AsyncValueRef<U>& result, F& f, T& source) {
+    std::variant<U, Error> outcome = f(source);
+    if (outcome.index() == 1) return result.set_error(std::get<1>(std::move(outcome)));
+    result.construct(std::get<0>(std::move(outcome)));
+    result.set_concrete();
+  }
+};
+struct FlatMapRule {
+  template <class Result>
+  static Result make_result() {
+    static_assert(kIsAsyncValueRef<Result>, "flat_map's function returns an AsyncValueRef");
+    return make_indirect_async_value<typename Result::element_type>();
+  }
+  template <class U, class F, class T>
+  static void fulfil(AsyncValueRef<U>& result, F& f, T& source) {
+    result.forward_to(f(source));
+  }
+};
+
+// `result` becomes what Rule makes of f(source), or the error of either.
+template <class Rule, class U, class F, class T>
+void follow(AsyncValueRef<U>& result, F& f, AsyncValuePtr<T> source) {
+  if (source.is_error()) return result.set_error(source.error());
+  try {
+    Rule::fulfil(result, f, source.get());
+  } catch (...) {
+    result.set_error(current_exception_as_error());
+  }
+}
+
+// What an executor gets to run. Dropped before that, it leaves an error instead of a result that never comes.
+template <class Rule, class U, class F, class T>
+struct FollowTask {
+  AsyncValueRef<U> result;
+  F f;
+  AsyncValueRef<T> source;
+
+  FollowTask(AsyncValueRef<U> result, F f, AsyncValueRef<T> source)
+      : result(std::move(result)), f(std::move(f)), source(std::move(source)) {}
+  FollowTask(FollowTask&&) = default;
+  FollowTask& operator=(FollowTask&&) = delete;
+  ~FollowTask() {
+    if (result) result.set_error(Error(ErrorCode::kCancelled, "a task was dropped before it ran"));
+  }
+  void operator()() {
+    AsyncValueRef<U> mine = std::move(result);
+    follow<Rule>(mine, f, source.as_ptr());
+  }
+};
+
+template <class T, class Self>
+template <class Rule, class F>
+auto AsyncValueMethods<T, Self>::chain(F&& f) const {
+  auto result = Rule::template make_result<std::invoke_result_t<F&, T&>>();
+  and_then(
+      [result, f = std::forward<F>(f)](AsyncValuePtr<T> source) mutable { follow<Rule>(result, f, source); });
+  return result;
+}
+template <class T, class Self>
+template <class Rule, class Executor, class F>
+auto AsyncValueMethods<T, Self>::chain_on(Executor&& executor, F&& f) const {
+  auto result = Rule::template make_result<std::invoke_result_t<F&, T&>>();
+  using U = typename decltype(result)::element_type;
+  struct Hand {
+    AsyncValueRef<U> result;
+    Executor executor;  // a reference when an lvalue was passed
+    std::decay_t<F> f;
+    void operator()(AsyncValuePtr<T> source) {
+      if (source.is_error()) return result.set_error(source.error());
+      executor(FollowTask<Rule, U, std::decay_t<F>, T>(std::move(result), std::move(f), source.copy_ref()));
+    }
+  };
+  and_then(Hand{result, std::forward<Executor>(executor), std::forward<F>(f)});
   return result;
 }
 
 template <class T, class Self>
 template <class F>
+auto AsyncValueMethods<T, Self>::map(F&& f) const {
+  return chain<MapRule>(std::forward<F>(f));
+}
+template <class T, class Self>
+template <class Executor, class F>
+auto AsyncValueMethods<T, Self>::map(Executor&& executor, F&& f) const {
+  return chain_on<MapRule>(std::forward<Executor>(executor), std::forward<F>(f));
+}
+template <class T, class Self>
+template <class F>
+auto AsyncValueMethods<T, Self>::try_map(F&& f) const {
+  return chain<TryMapRule>(std::forward<F>(f));
+}
+template <class T, class Self>
+template <class Executor, class F>
+auto AsyncValueMethods<T, Self>::try_map(Executor&& executor, F&& f) const {
+  return chain_on<TryMapRule>(std::forward<Executor>(executor), std::forward<F>(f));
+}
+template <class T, class Self>
+template <class F>
 auto AsyncValueMethods<T, Self>::flat_map(F&& f) const {
-  using Result = std::invoke_result_t<F&, T&>;
-  static_assert(kIsAsyncValueRef<Result>, "flat_map's function returns an AsyncValueRef");
-  auto result =
-      Result(own_new(allocate_bare_async_value(&kTypedIndirectType<typename Result::element_type>)));
-  and_then([result, f = std::forward<F>(f)](AsyncValuePtr<T> source) mutable {
-    if (source.is_error()) return result.set_error(source.error());
-    Result inner;
-    try {
-      inner = f(source.get());
-    } catch (...) {
-      return result.set_error(current_exception_as_error());
-    }
-    result.forward_to(std::move(inner));
-  });
-  return result;
+  return chain<FlatMapRule>(std::forward<F>(f));
+}
+template <class T, class Self>
+template <class Executor, class F>
+auto AsyncValueMethods<T, Self>::flat_map(Executor&& executor, F&& f) const {
+  return chain_on<FlatMapRule>(std::forward<Executor>(executor), std::forward<F>(f));
 }
 
 }  // namespace detail
