@@ -96,7 +96,7 @@ void Frame::start(std::span<AsyncValue* const> arguments) {
 void Frame::start_non_strict() {
   for (const uint32_t op : function_.non_strict) {
     if (!claim(op)) continue;
-    for (const uint32_t r : function_.arguments_of(function_.operations[op])) materialize(r);
+    for (const uint32_t r : function_.operations[op].arguments) materialize(r);
     ReadyOperations ready;
     run(ready, op);
     drain(ready);
@@ -151,11 +151,11 @@ inline void Frame::arrive(ReadyOperations& ready, uint32_t op) {
 // to and_then() the value may be gone.
 inline void Frame::publish(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
   if (!value->is_available()) return publish_pending(ready, r, value);
-  for (const RegisterUser& user : function_.users_of(function_.registers[r])) arrive(ready, user.operation);
+  for (const RegisterUser& user : function_.registers[r].users) arrive(ready, user.operation);
 }
 
 void Frame::publish_pending(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
-  const std::span<const RegisterUser> users = function_.users_of(function_.registers[r]);
+  const std::span<const RegisterUser> users = function_.registers[r].users;
   // An indirect value says nothing about the stream: its producer may not even have run.
   const bool is_enqueued = !value->is_indirect();
   bool others_wait = false;
@@ -222,7 +222,7 @@ void Frame::forward(ReadyOperations& ready, uint32_t r, AsyncValue* indirect, As
 
 void Frame::continue_with(uint32_t r, bool was_enqueued) {
   ReadyOperations ready;
-  for (const RegisterUser& user : function_.users_of(function_.registers[r])) {
+  for (const RegisterUser& user : function_.registers[r].users) {
     if (user.needs == Needs::kAvailable || (user.needs == Needs::kEnqueued && !was_enqueued))
       arrive(ready, user.operation);
   }
@@ -278,7 +278,7 @@ void Frame::dispatch(uint32_t op, Run where) {
 }
 
 inline AsyncValue* Frame::first_error(const LoadedOperation& op) const {
-  for (const uint32_t r : function_.arguments_of(op)) {
+  for (const uint32_t r : op.arguments) {
     AsyncValue* value = registers_[r].load(std::memory_order_relaxed);
     if (value->is_error()) return value;
   }
@@ -286,7 +286,7 @@ inline AsyncValue* Frame::first_error(const LoadedOperation& op) const {
 }
 
 inline void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*> results) {
-  OperationCall call(request_, registers_, function_.arguments_of(op), function_.attributes_of(op), results);
+  OperationCall call(request_, registers_, op, results);
   try {
     op.run(op.function, call);
   } catch (...) {
@@ -305,7 +305,7 @@ inline void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*
 
 void Frame::run(ReadyOperations& ready, uint32_t index) {
   const LoadedOperation& op = function_.operations[index];
-  ValueList slots(op.num_results);
+  ValueList slots(op.results.size());
   const std::span<AsyncValue*> results = slots.span();
   AsyncValue* const failed = op.non_strict ? nullptr : first_error(op);
   if (failed == nullptr && !request_.is_cancelled()) [[likely]] {
@@ -313,10 +313,10 @@ void Frame::run(ReadyOperations& ready, uint32_t index) {
   } else {
     fail(results, failed == nullptr ? Error(ErrorCode::kCancelled, "cancelled") : skipped(op, *failed));
   }
-  const std::span<const uint32_t> registers = function_.results_of(op);
+  const std::span<const uint32_t> registers = op.results;
   for (size_t i = 0; i < results.size(); ++i) set(ready, registers[i], results[i]);
   // Relaxed: nothing has changed these registers since the operation became ready.
-  for (const uint32_t r : function_.arguments_of(op)) drop(registers_[r].load(std::memory_order_relaxed));
+  for (const uint32_t r : op.arguments) drop(registers_[r].load(std::memory_order_relaxed));
 }
 
 Error Frame::located(const Error& error, const LoadedOperation& op) const {
@@ -332,7 +332,7 @@ Error Frame::skipped(const LoadedOperation& op, AsyncValue& argument) const {
   Error error = argument.error();
   if (error.code() == ErrorCode::kCancelled) return error;
   if (error.path().empty()) {
-    for (const uint32_t r : function_.arguments_of(op)) {
+    for (const uint32_t r : op.arguments) {
       const uint32_t producer = function_.registers[r].producer;
       if (registers_[r].load(std::memory_order_relaxed) != &argument || producer == kNoOperation) continue;
       const LoadedOperation& from = function_.operations[producer];
@@ -359,7 +359,7 @@ void Frame::describe_waiting(std::string& text) const {
     text += fmt::format("{}{} waits for", function_.describe(o),
                         o.position.line > 0 ? fmt::format(" (line {})", o.position.line) : "");
     const char* separator = " ";
-    for (const uint32_t r : function_.arguments_of(o)) {
+    for (const uint32_t r : o.arguments) {
       const AsyncValue* value = registers_[r].load(std::memory_order_acquire);
       if (value != nullptr && value->is_available()) continue;
       const uint32_t producer = function_.registers[r].producer;

@@ -10,7 +10,6 @@
 #include "core/error.h"
 
 namespace coppice::executor {
-namespace {
 
 // One function on its way from Function to LoadedFunction.
 class FunctionLoader {
@@ -57,6 +56,8 @@ class FunctionLoader {
   std::vector<uint32_t> order_;  // operations, each behind those that produce its arguments
 };
 
+namespace {
+
 const char* describe(AttributeKind kind) {
   switch (kind) {
     case AttributeKind::kBool:
@@ -95,14 +96,19 @@ bool fits(const Attribute& value, AttributeKind kind) {
   return false;
 }
 
+}  // namespace
+
 void FunctionLoader::bind_operations() {
   to_.name = from_.name;
   to_.argument_types = from_.argument_types, to_.result_types = from_.result_types;
   to_.returns = from_.returns;
   for (const Register& r : from_.registers) {
-    to_.registers.push_back({r.use_count, 0, 0, kNoOperation});
+    to_.registers.push_back({r.use_count, kNoOperation, {}});
     to_.register_names.push_back(r.name);
   }
+  size_t num_attributes = 0;
+  for (const Operation& op : from_.operations) num_attributes += op.attributes.size();
+  to_.attributes_.reserve(num_attributes);
   for (const Operation& op : from_.operations) {
     const OperationInfo* info = registry_.find(op.name);
     if (info == nullptr) {
@@ -110,18 +116,11 @@ void FunctionLoader::bind_operations() {
       fail(op.position, fmt::format("unknown operation {}{}", op.name,
                                     nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
     }
-    LoadedOperation to{.run = info->run,
-                       .function = info->function.get(),
-                       .first_argument = static_cast<uint32_t>(to_.argument_registers.size()),
-                       .num_arguments = static_cast<uint32_t>(op.arguments.size()),
-                       .first_result = static_cast<uint32_t>(to_.result_registers.size()),
-                       .num_results = static_cast<uint32_t>(op.results.size()),
-                       .where = info->traits.run,
-                       .non_strict = info->traits.non_strict,
-                       .info = info,
-                       .position = op.position};
-    to_.argument_registers.insert(to_.argument_registers.end(), op.arguments.begin(), op.arguments.end());
-    to_.result_registers.insert(to_.result_registers.end(), op.results.begin(), op.results.end());
+    LoadedOperation to{};
+    to.arguments = op.arguments, to.results = op.results;
+    to.run = info->run, to.function = info->function.get();
+    to.where = info->traits.run, to.non_strict = info->traits.non_strict;
+    to.info = info, to.position = op.position;
     for (const uint32_t r : op.results)
       to_.registers[r].producer = static_cast<uint32_t>(to_.operations.size());
     bind_attributes(op, to);
@@ -137,8 +136,7 @@ void FunctionLoader::bind_attributes(const Operation& op, LoadedOperation& to) {
          fmt::format("{} takes {}{} attribute{}, not {}", op.name, info.more_attributes ? "at least " : "",
                      fixed, fixed == 1 ? "" : "s", given));
   }
-  to.first_attribute = static_cast<uint32_t>(to_.attributes.size());
-  to.num_attributes = static_cast<uint32_t>(given);
+  const size_t first = to_.attributes_.size();
   for (size_t i = 0; i < given; ++i) {
     if (i < fixed) check_attribute(op, i, info.attributes[i]);
     const LoadedFunction* function = nullptr;
@@ -148,8 +146,10 @@ void FunctionLoader::bind_attributes(const Operation& op, LoadedOperation& to) {
                                    [&](const Function& f) { return f.name == ref->name; });
       function = functions_[static_cast<size_t>(at - module_.functions.begin())].get();
     }
-    to_.attributes.push_back({&op.attributes[i], function});
+    to_.attributes_.push_back({&op.attributes[i], function});
   }
+  // The vector was reserved for all.
+  to.attributes = std::span(to_.attributes_).subspan(first);
 }
 
 void FunctionLoader::check_attribute(const Operation& op, size_t i, AttributeKind kind) const {
@@ -215,7 +215,7 @@ void FunctionLoader::infer_types() {
       std::vector<std::string> argument_types;
       for (const uint32_t r : op.arguments) argument_types.push_back(to_.register_types[r]);
       try {
-        types = info.infer({argument_types, to_.attributes_of(to_.operations[index]), op.results.size()});
+        types = info.infer({argument_types, to_.operations[index].attributes, op.results.size()});
       } catch (const Error& error) {
         fail(op.position, fmt::format("{}: {}", op.name, error.message()));
       }
@@ -252,12 +252,13 @@ void FunctionLoader::check_arguments(const Operation& op, const OperationInfo& i
   }
 }
 
+namespace {
+
 // What the operation needs of a register that it has as several arguments is the most that one of them needs.
-Needs needs_of(const LoadedFunction& f, const LoadedOperation& op, uint32_t r) {
+Needs needs_of(const LoadedOperation& op, uint32_t r) {
   Needs needs = Needs::kNothing;
-  const std::span<const uint32_t> arguments = f.arguments_of(op);
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] != r) continue;
+  for (size_t i = 0; i < op.arguments.size(); ++i) {
+    if (op.arguments[i] != r) continue;
     const Needs here = op.non_strict               ? Needs::kNothing
                        : i < op.info->needs.size() ? op.info->needs[i]
                                                    : Needs::kAvailable;
@@ -266,15 +267,19 @@ Needs needs_of(const LoadedFunction& f, const LoadedOperation& op, uint32_t r) {
   return needs;
 }
 
+}  // namespace
+
 void FunctionLoader::lay_out_users() {
-  for (size_t r = 0; r < to_.registers.size(); ++r) {
-    LoadedRegister& to = to_.registers[r];
-    to.first_user = static_cast<uint32_t>(to_.users.size());
+  size_t num_users = 0;
+  for (const Register& r : from_.registers) num_users += r.used_by.size();
+  to_.users_.reserve(num_users);
+  for (uint32_t r = 0; r < to_.registers.size(); ++r) {
+    const size_t first = to_.users_.size();
     for (const uint32_t user : from_.registers[r].used_by) {
-      to_.users.push_back({user, needs_of(to_, to_.operations[user], static_cast<uint32_t>(r))});
+      to_.users_.push_back({user, needs_of(to_.operations[user], r)});
       ++to_.operations[user].waits;
     }
-    to.num_users = static_cast<uint32_t>(to_.users.size()) - to.first_user;
+    to_.registers[r].users = std::span(to_.users_).subspan(first);
   }
   for (auto op = static_cast<uint32_t>(to_.operations.size()); op-- > 0;) {
     if (to_.operations[op].waits == 0) to_.without_waits.push_back(op);
@@ -288,25 +293,22 @@ void FunctionLoader::set_priorities() {
   for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
     LoadedOperation& op = to_.operations[*at];
     uint32_t behind = 0;
-    for (const uint32_t r : to_.results_of(op)) {
-      for (const RegisterUser& user : to_.users_of(to_.registers[r]))
+    for (const uint32_t r : op.results) {
+      for (const RegisterUser& user : to_.registers[r].users)
         behind = std::max(behind, to_.operations[user.operation].priority);
     }
     const uint32_t cost = op.info->traits.cost;
     op.priority = behind > std::numeric_limits<uint32_t>::max() - cost ? behind : behind + cost;
   }
   // The list of ready operations is a stack: the one on the critical path is pushed last; among equals, the first.
-  for (const LoadedRegister& r : to_.registers) {
-    std::sort(to_.users.begin() + r.first_user, to_.users.begin() + r.first_user + r.num_users,
-              [&](const RegisterUser& a, const RegisterUser& b) {
-                const uint32_t pa = to_.operations[a.operation].priority,
-                               pb = to_.operations[b.operation].priority;
-                return pa != pb ? pa < pb : a.operation > b.operation;
-              });
+  for (size_t first = 0, r = 0; r < to_.registers.size(); first += to_.registers[r++].users.size()) {
+    const auto users = std::span(to_.users_).subspan(first, to_.registers[r].users.size());
+    std::sort(users.begin(), users.end(), [&](const RegisterUser& a, const RegisterUser& b) {
+      const uint32_t pa = to_.operations[a.operation].priority, pb = to_.operations[b.operation].priority;
+      return pa != pb ? pa < pb : a.operation > b.operation;
+    });
   }
 }
-
-}  // namespace
 
 std::string LoadedFunction::describe(const LoadedOperation& o) const {
   return fmt::format("@{} {}", name, o.info->name);

@@ -26,17 +26,14 @@ struct RegisterUser {
 };
 
 struct LoadedRegister {
-  uint32_t use_count;  // as Register::use_count
-  uint32_t first_user, num_users;
-  uint32_t producer;  // an operation, or kNoOperation for an argument
+  uint32_t use_count;                   // as Register::use_count
+  uint32_t producer;                    // an operation, or kNoOperation for an argument
+  std::span<const RegisterUser> users;  // the one to start first comes last
 };
 
-struct LoadedOperation {
+struct LoadedOperation : OperationRegisters {
   void (*run)(const void* function, OperationCall& call);
   const void* function;
-  uint32_t first_argument, num_arguments;  // in argument_registers
-  uint32_t first_result, num_results;      // in result_registers
-  uint32_t first_attribute, num_attributes;
   uint32_t waits;  // registers that must have what it needs before it starts
   // Cost of the longest way from here to the end of the function, itself included: the critical path goes first.
   uint32_t priority;
@@ -55,27 +52,21 @@ class LoadedFunction {
   std::vector<LoadedOperation> operations;
   std::vector<LoadedRegister> registers;  // arguments first
   std::vector<std::string> register_names, register_types;
-  std::vector<uint32_t> argument_registers, result_registers;
-  std::vector<BoundAttribute> attributes;
-  std::vector<RegisterUser> users;  // of a register: the one to start first comes last
   std::vector<uint32_t> returns;
   std::vector<uint32_t> without_waits;  // operations that can start at once, last first
   std::vector<uint32_t> non_strict;     // operations, each behind those that produce its arguments
 
-  std::span<const RegisterUser> users_of(const LoadedRegister& r) const {
-    return {users.data() + r.first_user, r.num_users};
-  }
-  std::span<const uint32_t> arguments_of(const LoadedOperation& o) const {
-    return {argument_registers.data() + o.first_argument, o.num_arguments};
-  }
-  std::span<const uint32_t> results_of(const LoadedOperation& o) const {
-    return {result_registers.data() + o.first_result, o.num_results};
-  }
-  std::span<const BoundAttribute> attributes_of(const LoadedOperation& o) const {
-    return {attributes.data() + o.first_attribute, o.num_attributes};
-  }
+  LoadedFunction() = default;
+  LoadedFunction(const LoadedFunction&) = delete;  // operations and registers point into it
+  LoadedFunction& operator=(const LoadedFunction&) = delete;
+
   // "@main add.i32", as it stands in the paths of errors.
   std::string describe(const LoadedOperation& o) const;
+
+ private:
+  friend class FunctionLoader;
+  std::vector<BoundAttribute> attributes_;  // of all operations, as the users of all registers
+  std::vector<RegisterUser> users_;
 };
 
 class LoadedModule final : public RefCounted {

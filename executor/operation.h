@@ -30,7 +30,6 @@
 namespace coppice::executor {
 
 class LoadedFunction;
-struct LoadedOperation;
 
 // An attribute with its function found.
 struct BoundAttribute {
@@ -38,32 +37,34 @@ struct BoundAttribute {
   const LoadedFunction* function;  // of a FunctionRef, else null
 };
 
+// Where an operation's values are: registers of its function.
+struct OperationRegisters {
+  std::span<const uint32_t> arguments, results;
+  std::span<const BoundAttribute> attributes;
+};
+
 // One run of an operation.
 class OperationCall {
  public:
   OperationCall(Request& request, const std::atomic<AsyncValue*>* registers,
-                std::span<const uint32_t> arguments, std::span<const BoundAttribute> attributes,
-                std::span<AsyncValue*> results)
-      : request_(request),
-        registers_(registers),
-        arguments_(arguments),
-        attributes_(attributes),
-        results_(results) {}
+                const OperationRegisters& operation, std::span<AsyncValue*> results)
+      : request_(request), registers_(registers), operation_(operation), results_(results) {}
 
   Request& request() const { return request_; }
-  size_t num_arguments() const { return arguments_.size(); }
+  size_t num_arguments() const { return operation_.arguments.size(); }
   // Relaxed: that the operation runs has ordered it already.
-  AsyncValue* argument(size_t i) const { return registers_[arguments_[i]].load(std::memory_order_relaxed); }
-  const BoundAttribute& attribute(size_t i) const { return attributes_[i]; }
-  std::span<const BoundAttribute> attributes() const { return attributes_; }
+  AsyncValue* argument(size_t i) const {
+    return registers_[operation_.arguments[i]].load(std::memory_order_relaxed);
+  }
+  const BoundAttribute& attribute(size_t i) const { return operation_.attributes[i]; }
+  std::span<const BoundAttribute> attributes() const { return operation_.attributes; }
   // Null until set; each is a reference that passes to the executor.
   std::span<AsyncValue*> results() const { return results_; }
 
  private:
   Request& request_;
   const std::atomic<AsyncValue*>* registers_;
-  std::span<const uint32_t> arguments_;
-  std::span<const BoundAttribute> attributes_;
+  const OperationRegisters& operation_;
   std::span<AsyncValue*> results_;
 };
 
