@@ -99,7 +99,8 @@ Function Parser::function() {
   Function function;
   function.position = token_.position;
   function.name = expect(Kind::kFunction, "the function's name, as @name").name();
-  registers_ = {};  // clear() would take time for the buckets of the largest function, every time
+  // A new table, since clear(), which `= {}` means, takes time for all buckets of the largest function, every time.
+  registers_ = decltype(registers_)();
   register_uses_.clear();
   signature(function);
   while (operation(function)) {
