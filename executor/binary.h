@@ -8,10 +8,10 @@
 //                         position, position of `return`
 //                register    name, use count, used by (operations)
 //                operation   name, attributes, arguments (registers), number of results, position
-//                attribute   byte 0 false, 1 true, 2 integer (zigzag), 3 real (8 bytes), 4 string, 5 @name (string)
+//                attribute   byte 0 false, 1 true, 2 integer (zigzag), 3 real (8 bytes), 4 string, 5 @name
 //                position    line, column
-//              A string is 2 * its index in `strings`, or, when it is longer, 2 * its size + 1 and its bytes here: so
-//              that no few bytes of a file make a long string many times.
+//              A string is 2 * its index in `strings`, or, when it is longer than those, 2 * its size + 1 and its
+//              bytes here: so that no few bytes of a file make a long string many times.
 //
 // Which registers an operation sets follows from their numbering (module.h). Each module has exactly one encoding, and
 // decode() takes no other.

@@ -1,7 +1,7 @@
 // parse(): a recursive-descent parser without recursion, since nothing in the text form nests.
 //
-// Registers may be used before they are set, so that uses are collected by name and resolved at the function's end, and
-// references to functions at the module's. Linear in the size of the text.
+// Registers may be used before they are set, so that uses are collected by name and resolved at the function's end,
+// and references to functions at the module's. Linear in the size of the text.
 #include <fmt/format.h>
 
 #include <bit>

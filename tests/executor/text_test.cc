@@ -228,6 +228,8 @@ constexpr Refused kRefused[] = {
      "f.cpx:1:17: unknown escape: expected one of \\\" \\\\ \\' \\? \\a \\b \\f \\n \\r \\t \\v, \\ooo or "
      "\\xhh"},
     {"func @f() { op \"\\x1ff\" }", "f.cpx:1:17: this escape is no byte: expected at most \\377 or \\xff"},
+    {"func @f() { op \"\\x100000041\" }",
+     "f.cpx:1:17: this escape is no byte: expected at most \\377 or \\xff"},
     {"func @f() { op \"\\400\" }", "f.cpx:1:17: this escape is no byte: expected at most \\377 or \\xff"},
     {"func @f() { op 9223372036854775808",
      "f.cpx:1:16: '9223372036854775808' does not fit into a signed integer of 64 bits"},
