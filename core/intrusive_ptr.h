@@ -85,7 +85,7 @@ class IntrusivePtr {
   static T* from(const IntrusivePtr<U, N>& other, U* target) noexcept {
     return other ? static_cast<T*>(target) : NullType::singleton();
   }
-  uint64_t word() const noexcept { return detail::RefAccess::count(target_).load(); }
+  int64_t word() const noexcept { return detail::RefAccess::count(target_).load(); }
   void retain() noexcept {
     if (target_ != NullType::singleton()) detail::RefAccess::count(target_).add_strong();
   }
@@ -154,7 +154,7 @@ class WeakIntrusivePtr {
   static T* from(const WeakIntrusivePtr<U, N>& other) noexcept {
     return other ? static_cast<T*>(other.target_) : NullType::singleton();
   }
-  uint64_t word() const noexcept { return detail::RefAccess::count(target_).load(); }
+  int64_t word() const noexcept { return detail::RefAccess::count(target_).load(); }
   void retain() noexcept {
     if constexpr (requires { T::kAllowsWeakReferences; })
       static_assert(T::kAllowsWeakReferences, "objects of this class may not be referenced weakly");

@@ -5,10 +5,12 @@
 //   may hide
 //                          `void release_resources()` and `static void destroy(Self*)` (default: delete).
 //
-// The word:   63       62 ........ 32  31 ......... 0
-//             zero     weak            strong
+// The word:   63 .......... 30  29 ......... 0
+//             strong - 1        weak
 //             weak = number of weak pointers + 1 while strong > 0 (the share that all strong pointers hold
 //             together)
+// Strong is biased so that the last drop makes the word negative: a subtraction and the sign it leaves behind,
+// with constants that fit the instructions, are all that dropping a shared reference takes.
 //
 // Life:   new (0,0) -> make_intrusive (1,1) -> ... -> last strong dropped
 //           no weak pointer: destroy()
@@ -44,17 +46,19 @@ enum class DropResult { kStillReferenced, kReleaseResources, kDestroy };
 
 class RefCount {
  public:
-  static constexpr uint64_t kStrong = 1;
-  static constexpr uint64_t kWeak = uint64_t{1} << 32;
-  static constexpr uint64_t kUnique = kStrong | kWeak;
+  static constexpr int64_t kStrong = int64_t{1} << 30;
+  static constexpr int64_t kWeak = 1;
+  static constexpr int64_t kNone = -kStrong;  // 0 and 0: a new object, or one about to be destroyed
+  static constexpr int64_t kUnique = kWeak;   // 1 and 1
+  static constexpr int64_t kLastWeak = kNone + kWeak;
   static constexpr uint32_t kMaxStrong = 0xFFFFFFFFu;
-  static constexpr uint32_t kMaxWeak = 0x7FFFFFFFu;
+  static constexpr uint32_t kMaxWeak = 0x3FFFFFFFu;
 
-  static uint32_t strong_of(uint64_t word) { return static_cast<uint32_t>(word); }
-  static uint32_t weak_of(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
+  static uint32_t strong_of(int64_t word) { return static_cast<uint32_t>((word >> 30) + 1); }
+  static uint32_t weak_of(int64_t word) { return static_cast<uint32_t>(word & (kStrong - 1)); }
 
   // Relaxed: a snapshot that orders nothing.
-  uint64_t load() const { return word_.load(std::memory_order_relaxed); }
+  int64_t load() const { return word_.load(std::memory_order_relaxed); }
 
   // Acquire: pairs with the release of every dropped reference, so whoever sees "only mine" also sees all
   // that the former owners did, and may write without a lock.
@@ -66,7 +70,7 @@ class RefCount {
   // Plain store (relaxed): no other thread knows the object yet; publishing the pointer is what orders it.
   void start(uint32_t strong = 1) {
     COPPICE_DCHECK(strong > 0);
-    word_.store(kWeak + strong, std::memory_order_relaxed);
+    word_.store(word_of(strong), std::memory_order_relaxed);
   }
 
   // Makes the only reference `strong` references by a plain store. The caller has seen is_exclusive(), or
@@ -79,12 +83,12 @@ class RefCount {
   // Relaxed: the caller owns a reference already, so the object cannot die, and handing the new one to
   // another thread is what orders the object's contents.
   void add_strong(uint32_t n = 1) {
-    [[maybe_unused]] const uint64_t old = word_.fetch_add(n * kStrong, std::memory_order_relaxed);
+    [[maybe_unused]] const int64_t old = word_.fetch_add(n * kStrong, std::memory_order_relaxed);
     COPPICE_DCHECK(strong_of(old) > 0, "an object cannot be brought back: its last strong reference is gone");
     COPPICE_DCHECK(strong_of(old) <= kMaxStrong - n, "too many strong references");
   }
   void add_weak() {
-    [[maybe_unused]] const uint64_t old = word_.fetch_add(kWeak, std::memory_order_relaxed);
+    [[maybe_unused]] const int64_t old = word_.fetch_add(kWeak, std::memory_order_relaxed);
     COPPICE_DCHECK(weak_of(old) > 0,
                    "a weak reference to an object that is not reference-counted, or is gone");
     COPPICE_DCHECK(weak_of(old) < kMaxWeak, "too many weak references");
@@ -93,8 +97,8 @@ class RefCount {
   // Relaxed on success as add_strong is; what counts is that 0 -> 1 cannot happen, which the one word
   // guarantees.
   bool try_add_strong() {
-    uint64_t word = word_.load(std::memory_order_relaxed);
-    while (strong_of(word) != 0) {
+    int64_t word = word_.load(std::memory_order_relaxed);
+    while (word >= 0) {
       COPPICE_DCHECK(strong_of(word) < kMaxStrong, "too many strong references");
       if (word_.compare_exchange_weak(word, word + kStrong, std::memory_order_relaxed)) return true;
     }
@@ -106,37 +110,41 @@ class RefCount {
     COPPICE_DCHECK(n > 0);
     // Only references of either kind: nobody else can reach the word any more, so no RMW is needed. The
     // acquire makes the other owners' last uses (released by their fetch_sub) happen before the destruction.
-    if (word_.load(std::memory_order_acquire) == kWeak + n) {
+    if (word_.load(std::memory_order_acquire) == word_of(n)) {
       clear();
       return DropResult::kDestroy;
     }
     // Release: our uses come before the destruction, whoever does it. Acquire: if that is us, theirs come
     // before ours.
-    const uint64_t old = word_.fetch_sub(n * kStrong, std::memory_order_acq_rel);
+    const int64_t old = word_.fetch_sub(n * kStrong, std::memory_order_acq_rel);
     COPPICE_DCHECK(strong_of(old) >= n, "a strong reference dropped once too often");
-    if (strong_of(old) > n) return DropResult::kStillReferenced;
-    if (weak_of(old) > 1) return DropResult::kReleaseResources;
-    clear();  // just the strong pointers' own share is left, and no pointer that could make another
+    if (old - n * kStrong >= 0) return DropResult::kStillReferenced;
+    // No pointer can make another now, so the weak ones only get fewer; read again (acquire: for the uses of
+    // those that went), since asking for the old word would cost each drop an exchange.
+    if (word_.load(std::memory_order_acquire) != kLastWeak) return DropResult::kReleaseResources;
+    clear();  // just the strong pointers' own share is left
     return DropResult::kDestroy;
   }
 
   // Orders as in drop_strong.
   DropResult drop_weak() {
-    if (word_.load(std::memory_order_acquire) != kWeak) {
-      const uint64_t old = word_.fetch_sub(kWeak, std::memory_order_acq_rel);
+    if (word_.load(std::memory_order_acquire) != kLastWeak) {
+      const int64_t old = word_.fetch_sub(kWeak, std::memory_order_acq_rel);
       COPPICE_DCHECK(weak_of(old) > 0, "a weak reference dropped once too often");
-      if (old != kWeak) return DropResult::kStillReferenced;
+      if (old != kLastWeak) return DropResult::kStillReferenced;
     }
     clear();
     return DropResult::kDestroy;
   }
 
  private:
+  static int64_t word_of(uint32_t strong) { return (int64_t{strong} - 1) * kStrong + kWeak; }
   void clear() {
-    if constexpr (kCountsLiveObjects) word_.store(0, std::memory_order_relaxed);  // the destructor checks it
+    if constexpr (kCountsLiveObjects)
+      word_.store(kNone, std::memory_order_relaxed);  // the destructor checks it
   }
 
-  std::atomic<uint64_t> word_{0};
+  std::atomic<int64_t> word_{kNone};
 };
 static_assert(sizeof(RefCount) == 8);
 
@@ -154,7 +162,7 @@ class RefCountedBase {
   RefCountedBase(const RefCountedBase&) : RefCountedBase() {}
   RefCountedBase& operator=(const RefCountedBase&) { return *this; }  // NOLINT: counts belong to the place
   ~RefCountedBase() {
-    COPPICE_DCHECK(ref_count_.load() == 0, "destroyed with references to it");
+    COPPICE_DCHECK(ref_count_.load() == detail::RefCount::kNone, "destroyed with references to it");
     count_live(-1);
   }
 
