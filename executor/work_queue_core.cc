@@ -1,6 +1,7 @@
 // Compute tasks, and how a queue ends (see work_queue_core.h).
 #include "executor/work_queue_core.h"
 
+#include <fmt/format.h>
 #include <tbb/info.h>
 
 #include <algorithm>
@@ -17,7 +18,12 @@ WorkQueueCore::WorkQueueCore(const WorkQueue::Options& options)
     : threads_(options.threads > 0 ? options.threads : tbb::info::default_concurrency()),
       most_blocking_threads_(std::max(options.blocking_threads, 1)),
       workers_(threads_),
-      arena_(threads_, 0) {}
+      arena_(threads_, 0) {
+  for (int i = 0; i < threads_; ++i) {
+    rows_.emplace_back(fmt::format("compute {}", i));
+    free_rows_.push_back(threads_ - 1 - i);
+  }
+}
 
 bool WorkQueueCore::accepts() const {
   return state_ == State::kOpen || (state_ == State::kDraining && WorkerThreadScope::current_queue() == this);
@@ -50,7 +56,13 @@ void WorkQueueCore::enqueue_job() {
 
 void WorkQueueCore::run_job() {
   Lock lock(mutex_);
-  for (int n = 0; n < kTasksPerJob && !ready_.empty(); ++n) run(ready_.pop(), lock);
+  const int row = free_rows_.back();
+  free_rows_.pop_back();
+  {
+    const TraceRowScope scope(rows_[row]);
+    for (int n = 0; n < kTasksPerJob && !ready_.empty(); ++n) run(ready_.pop(), lock);
+  }
+  free_rows_.push_back(row);
   if (ready_.empty()) {
     --jobs_;
     leave(std::move(lock));

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/trace.h"
 #include "executor/ready_tasks.h"
 #include "executor/work_queue.h"
 #include "gpu/cpu/worker_limit.h"
@@ -80,6 +81,9 @@ class WorkQueueCore {
 
   ReadyTasks ready_;
   int jobs_ = 0;  // in the arena, waiting or running
+  // "compute 0".. A running job has one: oneTBB's workers come and go, and its slots may be more than threads_.
+  std::vector<TraceRow> rows_;
+  std::vector<int> free_rows_;
 
   std::deque<Task> blocking_;
   size_t idle_blocking_threads_ = 0;

@@ -1,4 +1,5 @@
 // The threads of a queue's own: for tasks that block, and for timers (see work_queue_core.h).
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -46,7 +47,8 @@ bool WorkQueueCore::ensure_blocking_thread() {
   return true;
 }
 
-void WorkQueueCore::work_blocking(int) {
+void WorkQueueCore::work_blocking(int index) {
+  name_this_thread_row(fmt::format("blocking {}", index));
   pthread_setname_np(pthread_self(), "coppice.block");
   Lock lock(mutex_);
   for (;;) {

@@ -8,10 +8,15 @@
 
 #include <cstring>
 
+#include "core/trace.h"
+
 namespace coppice {
 
 CpuStream::CpuStream(tbb::task_arena& arena, DeviceContext& context, std::string name)
-    : arena_(arena), fibers_(arena.max_concurrency()), context_(context), thread_([this] { work(); }) {
+    : arena_(arena),
+      fibers_(arena.max_concurrency()),
+      context_(context),
+      thread_([this, name] { work(name); }) {
   pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
 }
 
@@ -52,6 +57,7 @@ bool CpuStream::run_next(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   if (!skipped) {
     const LaunchProfile::Timer timer(profile_, operation.name);
+    const TraceScope trace(operation.name);
     try {
       operation.run();
     } catch (const Error& error) {
@@ -79,7 +85,8 @@ bool CpuStream::run_next(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-void CpuStream::work() {
+void CpuStream::work(std::string name) {
+  name_this_thread_row(std::move(name));
   std::unique_lock lock(mutex_);
   for (;;) {
     ready_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
@@ -92,6 +99,11 @@ void CpuStream::work() {
 }
 
 void CpuStream::run_inline(Launch& launch) {
+  const TraceScope trace(launch.name);
+  run(launch);
+}
+
+void CpuStream::run(Launch& launch) {
   launch.block.context = &context_;
   if (launch.skip_on_status && __atomic_load_n(&context_.status, __ATOMIC_ACQUIRE) != 0) return;
   wait(launch.code);
@@ -117,7 +129,7 @@ void CpuStream::run_inline(Launch& launch) {
 
 AsyncValueRef<Chain> CpuStream::launch(Launch launch) {
   const std::string_view name = launch.name;
-  return push(name, [this, launch = std::move(launch)]() mutable { run_inline(launch); });
+  return push(name, [this, launch = std::move(launch)]() mutable { run(launch); });
 }
 
 AsyncValueRef<Chain> CpuStream::enqueue(std::string_view name, std::function<void()> function) {

@@ -37,7 +37,8 @@ class CpuStream final : public Stream {
     uint64_t epoch;  // how many times errors had been cleared when it was queued
   };
   AsyncValueRef<Chain> push(std::string_view name, std::function<void()> run);
-  void work();
+  void run(Launch& launch);
+  void work(std::string name);
   // The front of the queue; `lock` holds mutex_ before and, unless the operation destroyed this stream (false), after.
   bool run_next(std::unique_lock<std::mutex>& lock);
 

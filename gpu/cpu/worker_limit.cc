@@ -4,8 +4,9 @@
 #include <tbb/global_control.h>
 #include <tbb/info.h>
 
+#include <memory>
 #include <mutex>
-#include <optional>
+#include <utility>
 
 namespace coppice {
 namespace {
@@ -14,7 +15,7 @@ struct Limit {
   std::mutex mutex;
   int claimed = 0;
   int in_force = 0;
-  std::optional<tbb::global_control> control;
+  std::unique_ptr<tbb::global_control> control;
 };
 
 // A global because what it sets is one, of oneTBB. Never destroyed: the last claim may end on any thread, at any time.
@@ -30,8 +31,11 @@ void claim(int workers) {
   // oneTBB counts a thread that is no worker, too. Never below what oneTBB does by itself: others use it as well.
   const int wanted = it.claimed + 1 > tbb::info::default_concurrency() ? it.claimed + 1 : 0;
   if (wanted == it.in_force) return;
-  it.control.reset();
-  if (wanted > 0) it.control.emplace(tbb::global_control::max_allowed_parallelism, wanted);
+  // The new one is there before the old one goes: in between there would be no more workers than cores.
+  std::unique_ptr<tbb::global_control> control;
+  if (wanted > 0)
+    control = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, wanted);
+  it.control = std::move(control);
   it.in_force = wanted;
 }
 

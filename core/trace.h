@@ -1,0 +1,98 @@
+// A record of which thread or stream did what when, as a Chrome trace for ui.perfetto.dev and chrome://tracing.
+//
+//   Trace::start("run.json");
+//   name_this_thread_row("main");
+//   { const TraceScope scope("load the scene"); ... }    // an event in the calling thread's row
+//   const TraceRow row("copy engine");                   // a row that is no thread
+//   trace_event(row, "upload", begin, end);
+//   Trace::stop();                                       // writes the file
+//
+// Off, an event costs one relaxed load. On, two clock reads and a copy of the name into a buffer of the thread's own,
+// whose mutex nobody else takes before stop(). All buffers together are bounded: when they are full, later events are
+// dropped, counted, and reported in the file and the log. Thread-safe; threads may end, and rows be destroyed, at any
+// time. Names are copied, any bytes: what is no UTF-8 is replaced, and what exceeds 1000 bytes cut.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace coppice {
+
+class Trace {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr size_t kMostBytes = size_t{256} << 20;
+
+  // One recording at a time in a process. Errors: kUsage when one is under way; kIo when `path` cannot be written, which
+  // is tried here and not first after the run.
+  static void start(std::string path, size_t most_bytes = kMostBytes);
+  // Writes the file, whole or not at all; nothing when no recording is under way. Events that have not ended are not in
+  // it. Errors: kIo; the recording is over all the same, and lost.
+  static void stop();
+  // Relaxed: whether an event at the very start is recorded does not matter.
+  static bool is_on() { return is_on_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class TraceRecorder;
+  static inline constinit std::atomic<bool> is_on_{false};
+};
+
+// A row of the picture. Names need not be distinct: rows are.
+class TraceRow {
+ public:
+  explicit TraceRow(std::string name);
+  TraceRow(TraceRow&& other) noexcept;
+  TraceRow& operator=(TraceRow&&) = delete;
+  ~TraceRow();
+
+ private:
+  friend class TraceRowScope;
+  friend void trace_event(const TraceRow&, std::string_view, Trace::Clock::time_point,
+                          Trace::Clock::time_point);
+  uint32_t id_;  // 0: moved from
+};
+
+// The row of a thread's own is "thread N" until it is named.
+void name_this_thread_row(std::string name);
+
+// Until the scope ends, the calling thread's events go to `row`: for workers that serve several masters.
+class TraceRowScope {
+ public:
+  explicit TraceRowScope(const TraceRow& row);
+  ~TraceRowScope();
+  TraceRowScope(const TraceRowScope&) = delete;
+  TraceRowScope& operator=(const TraceRowScope&) = delete;
+
+ private:
+  uint32_t outer_;
+};
+
+void trace_event(const TraceRow& row, std::string_view name, Trace::Clock::time_point begin,
+                 Trace::Clock::time_point end);
+
+namespace detail {
+void record_trace_scope(std::string_view name, Trace::Clock::time_point begin) noexcept;
+}
+
+// An event from here to the end of the scope. `name` outlives it.
+class TraceScope {
+ public:
+  explicit TraceScope(std::string_view name) : name_(name) {
+    if (Trace::is_on()) begin_ = Trace::Clock::now();
+  }
+  ~TraceScope() {
+    if (begin_ != Trace::Clock::time_point()) detail::record_trace_scope(name_, begin_);
+  }
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+
+ private:
+  std::string_view name_;
+  Trace::Clock::time_point begin_{};
+};
+
+}  // namespace coppice

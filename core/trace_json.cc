@@ -1,0 +1,84 @@
+// Writing traces (see trace_json.h).
+#include "core/trace_json.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "core/atomic_file.h"
+
+namespace coppice::detail {
+namespace {
+
+// Bytes of the UTF-8 character that `text` begins with; 0: it begins with none (overlong, surrogate, cut off, too large).
+size_t utf8_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
+  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  if (first < 0xC2) return 0;
+  if (first < 0xE0) return follows(1) ? 2 : 0;
+  if (first < 0xF0) {
+    if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) >= 0xA0)) return 0;
+    return follows(1) && follows(2) ? 3 : 0;
+  }
+  if (first > 0xF4 || (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) >= 0x90)) return 0;
+  return follows(1) && follows(2) && follows(3) ? 4 : 0;
+}
+
+// Microseconds with the nanoseconds behind the point: doubles would round a long run's.
+std::string microseconds(int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+
+std::string metadata(int process, uint32_t row, std::string_view what, std::string_view arguments) {
+  return fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{{{}}}}})", process, row, what,
+                     arguments);
+}
+
+}  // namespace
+
+std::string json_string(std::string_view text) {
+  std::string json = "\"";
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    const char first = text.front();
+    if (length == 0) {
+      json += "\\ufffd";
+    } else if (first == '"' || first == '\\') {
+      json += {'\\', first};
+    } else if (static_cast<uint8_t>(first) < 0x20) {
+      json += fmt::format("\\u{:04x}", static_cast<unsigned>(first));
+    } else {
+      json += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return json += '"';
+}
+
+void write_trace_file(const std::string& path, const std::vector<TraceFileRow>& rows,
+                      std::vector<TraceFileEvent> events, uint64_t dropped) {
+  std::stable_sort(events.begin(), events.end(), [](const TraceFileEvent& a, const TraceFileEvent& b) {
+    return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
+  });
+  const int process = getpid();
+  AtomicFile file(path);
+  file.write("[\n" + metadata(process, 0, "process_name", R"("name":"coppice")"));
+  for (const TraceFileRow& row : rows) {
+    file.write(",\n" + metadata(process, row.id, "thread_name", R"("name":)" + json_string(row.name)));
+    file.write(",\n" +
+               metadata(process, row.id, "thread_sort_index", fmt::format(R"("sort_index":{})", row.id)));
+  }
+  for (const TraceFileEvent& event : events)
+    file.write(
+        fmt::format(",\n"
+                    R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{}}})",
+                    process, event.row, microseconds(event.begin_ns),
+                    microseconds(event.end_ns - event.begin_ns), json_string(event.name)));
+  if (dropped > 0)
+    file.write(",\n" + metadata(process, 0, "dropped_events", fmt::format(R"("count":{})", dropped)));
+  file.write("\n]\n");
+  file.commit();
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,261 @@
+// core/trace.h: what is recorded, and that its file is JSON, by reading it back with python's reader.
+#include "core/trace.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "core/log.h"
+
+namespace coppice {
+namespace {
+
+// One line per event, "row | name | nested" when it lies inside one that began earlier, as python reads the file.
+constexpr const char* kReader = R"(
+import json, sys
+records = json.load(open(sys.argv[1], encoding='utf-8'))
+rows = {r['tid']: r['args']['name'] for r in records if r['ph'] == 'M' and r['name'] == 'thread_name'}
+end = {}
+for r in records:
+    assert r['pid'] > 0, r
+    if r['ph'] == 'M':
+        if r['name'] == 'dropped_events': print('dropped', r['args']['count'])
+        continue
+    assert r['ph'] == 'X' and r['ts'] >= 0 and r['dur'] >= 0, r
+    inside = r['ts'] + r['dur'] <= end.get(r['tid'], -1)
+    end[r['tid']] = max(end.get(r['tid'], 0), r['ts'] + r['dur'])
+    print(ascii(rows[r['tid']])[1:-1], '|', ascii(r['name'])[1:-1], '| nested' if inside else '|')
+)";
+
+class TraceTest : public ::testing::Test {
+ protected:
+  TraceTest() {
+    char folder[] = "/tmp/coppice_trace_XXXXXX";
+    folder_ = mkdtemp(folder);
+  }
+  ~TraceTest() override {
+    Trace::stop();
+    std::filesystem::remove_all(folder_);
+  }
+  std::string path(const std::string& name = "trace.json") const { return folder_ + "/" + name; }
+
+  std::vector<std::string> lines_of(const std::string& file) const {
+    std::ofstream(path("reader.py")) << kReader;
+    FILE* const reader = popen(("python3 -I -S " + path("reader.py") + " " + file + " 2>&1").c_str(), "r");
+    std::string text;
+    for (int c; (c = std::fgetc(reader)) != EOF;) text += static_cast<char>(c);
+    EXPECT_EQ(pclose(reader), 0) << text;
+    std::vector<std::string> lines;
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = text.find('\n', at);
+      lines.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return lines;
+  }
+  std::vector<std::string> stop_and_read() {
+    Trace::stop();
+    return lines_of(path());
+  }
+
+  std::string folder_;
+};
+using Lines = std::vector<std::string>;
+
+TEST_F(TraceTest, RecordsNothingWhenOff) {
+  { const TraceScope scope("before"); }
+  Trace::start(path());
+  EXPECT_TRUE(Trace::is_on());
+  const Lines lines = stop_and_read();
+  EXPECT_FALSE(Trace::is_on());
+  { const TraceScope scope("after"); }
+  EXPECT_EQ(lines, Lines{});
+}
+
+TEST_F(TraceTest, NestsScopesInTheRowOfTheirThread) {
+  name_this_thread_row("main");
+  Trace::start(path());
+  {
+    const TraceScope outer("outer");
+    const TraceScope inner("inner");
+  }
+  std::thread([] {
+    name_this_thread_row("worker 0");
+    const TraceScope scope("work");
+  }).join();
+  EXPECT_EQ(stop_and_read(), (Lines{"main | outer |", "main | inner | nested", "worker 0 | work |"}));
+}
+
+TEST_F(TraceTest, HasRowsThatAreNoThreads) {
+  name_this_thread_row("main");
+  Trace::start(path());
+  const auto begin = Trace::Clock::now();
+  {
+    const TraceRow gone("stream 0");
+    trace_event(gone, "copy", begin, begin + std::chrono::microseconds(3));
+    const TraceRowScope as(gone);
+    const TraceScope scope("borrowed");
+  }
+  const TraceRow unused("unused");
+  { const TraceScope scope("own again"); }
+  const Lines lines = stop_and_read();
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0], "stream 0 | copy |");
+  EXPECT_TRUE(lines[1].starts_with("stream 0 | borrowed")) << lines[1];
+  EXPECT_EQ(lines[2], "main | own again |");
+}
+
+TEST_F(TraceTest, WritesTimesInMicrosecondsFromItsStart) {
+  const TraceRow row("row");
+  Trace::start(path());
+  const auto begin = Trace::Clock::now();
+  trace_event(row, "e", begin, begin + std::chrono::nanoseconds(2'345'006));
+  Trace::stop();
+  std::ifstream file(path());
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_NE(text.find("\"dur\":2345.006"), std::string::npos) << text;
+}
+
+TEST_F(TraceTest, EscapesNamesOfAnyBytes) {
+  Trace::start(path());
+  const TraceRow row("a \"row\"\n");
+  const auto now = Trace::Clock::now();
+  for (const char* name : {"quote \" backslash \\", "tab\t bell\a", "\xC3\xBC \xE2\x82\xAC \xF0\x9F\x8C\xB2",
+                           "bad \xC3( \xFF \xC0\x80 \xED\xA0\x80 \xF5\x80\x80\x80 \xE2\x82"})
+    trace_event(row, name, now, now);
+  trace_event(row, std::string_view("nul\0 in it", 10), now, now);
+  trace_event(row, std::string(5000, 'x'), now, now);
+  const std::string in = "a \"row\"\\n | ", end = " |", bad = "\\ufffd";
+  const Lines lines = stop_and_read();
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(lines[0], in + "quote \" backslash \\\\" + end);
+  EXPECT_TRUE(lines[1].starts_with(in + "tab\\t bell\\x07 |")) << lines[1];
+  EXPECT_TRUE(lines[2].starts_with(in + "\\xfc \\u20ac \\U0001f332 |")) << lines[2];
+  const std::string bad2 = bad + bad, bad3 = bad2 + bad;
+  EXPECT_TRUE(lines[3].starts_with(in + "bad " + bad + "( " + bad + " " + bad2 + " " + bad3 + " " + bad3 +
+                                   bad + " " + bad2 + " |"))
+      << lines[3];
+  EXPECT_TRUE(lines[4].starts_with(in + "nul\\x00 in it |")) << lines[4];
+  EXPECT_TRUE(lines[5].starts_with(in + std::string(1000, 'x') + " |")) << lines[5].size();
+}
+
+TEST_F(TraceTest, KeepsTheEventsOfThreadsThatEnded) {
+  Trace::start(path());
+  for (int t = 0; t < 4; ++t)
+    std::thread([t] {
+      name_this_thread_row("short " + std::to_string(t));
+      for (int i = 0; i < 10; ++i) const TraceScope scope("e");
+    }).join();
+  EXPECT_EQ(stop_and_read().size(), 40u);
+}
+
+// Of a thread that records in the destructor of a thread-local that is older than the trace's own.
+struct LateEvent {
+  ~LateEvent() {
+    const TraceScope scope("late");
+    name_this_thread_row("late");
+  }
+};
+TEST_F(TraceTest, IgnoresEventsOfAThreadThatIsEnding) {
+  Trace::start(path());
+  std::thread([] {
+    thread_local LateEvent late;
+    (void)&late;
+    name_this_thread_row("ends");
+    const TraceScope scope("in time");
+  }).join();
+  EXPECT_EQ(stop_and_read(), Lines{"ends | in time |"});
+}
+
+TEST_F(TraceTest, DropsAndCountsWhatDoesNotFit) {
+  std::string warning;
+  set_log_sink([&](LogLevel, std::string_view line) { warning = line; });
+  const TraceRow row("row");
+  Trace::start(path(), 64 << 10);
+  const auto now = Trace::Clock::now();
+  // 24 bytes and a name of 8: 2048 fill the buffer.
+  for (int i = 0; i < 3000; ++i) trace_event(row, "12345678", now, now);
+  const Lines lines = stop_and_read();
+  set_log_sink({});
+  ASSERT_EQ(lines.size(), 2049u);
+  EXPECT_EQ(lines.back(), "dropped 952");
+  EXPECT_EQ(warning, path() + ": 952 events did not fit and are missing");
+}
+
+TEST_F(TraceTest, RecordsOneFileAfterAnother) {
+  name_this_thread_row("main");
+  Trace::start(path("a"));
+  auto across = std::make_unique<TraceScope>("began in the first");
+  { const TraceScope scope("first"); }
+  Trace::stop();
+  Trace::start(path("b"));
+  across.reset();
+  { const TraceScope scope("second"); }
+  Trace::stop();
+  EXPECT_EQ(lines_of(path("a")), Lines{"main | first |"});
+  EXPECT_EQ(lines_of(path("b")), Lines{"main | second |"});
+}
+
+TEST_F(TraceTest, SaysWhyItCannotRecord) {
+  try {
+    Trace::start(path("no such folder/trace.json"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kIo);
+  }
+  EXPECT_FALSE(Trace::is_on());
+  Trace::start(path());
+  try {
+    Trace::start(path("other"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_EQ(error.message(), path("other") + ": a trace is being recorded already, for " + path());
+  }
+}
+
+TEST_F(TraceTest, ReportsAFileThatCannotBeWrittenAtItsEnd) {
+  Trace::start(path("folder.json"));
+  std::filesystem::create_directory(path("folder.json"));  // in the way of the file
+  EXPECT_THROW(Trace::stop(), Error);
+  EXPECT_FALSE(Trace::is_on());
+  Trace::stop();                                                                  // nothing more to do
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);  // no temporary is left
+}
+
+TEST_F(TraceTest, RecordsManyThreadsWhileItStartsAndStops) {
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      const TraceRow row("row " + std::to_string(t));
+      while (!is_over) {
+        const TraceScope scope("scope");
+        const TraceRowScope as(row);
+        const TraceScope other("other");
+        std::thread([] { const TraceScope brief("brief"); }).join();
+      }
+    });
+  for (int i = 0; i < 20; ++i) {
+    Trace::start(path());
+    std::thread([] { const TraceScope scope("at least this"); }).join();
+    Trace::stop();
+    if (i == 0) {
+      EXPECT_GE(lines_of(path()).size(), 1u);
+    }
+  }
+  is_over = true;
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace coppice
