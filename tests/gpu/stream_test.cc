@@ -3,12 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "core/trace.h"
 #include "gpu/device.h"
 #include "gpu/jit/code_loader.h"
 
@@ -162,6 +168,23 @@ TEST_F(StreamTest, AFailedCompilationIsTheLaunchsError) {
   auto done = stream->launch(std::move(launch));
   EXPECT_EQ(error_of(done), "kernel test.kernel: no");
   EXPECT_FALSE(finished);
+}
+
+TEST(Stream, ItsOperationsAreEventsOfATraceInARowOfItsOwn) {
+  char folder[] = "/tmp/coppice_stream_XXXXXX";
+  const std::string path = std::string(mkdtemp(folder)) + "/trace.json";
+  Trace::start(path);
+  {
+    auto device = Device::cpu(1);
+    wait(device->default_stream().enqueue("traced operation", [] {}));
+    wait(device->default_stream().barrier());  // the event ends after its operation
+  }
+  Trace::stop();
+  std::ifstream file(path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::filesystem::remove_all(folder);
+  for (const char* part : {"\"coppice.stream\"", "\"traced operation\""})
+    EXPECT_NE(text.find(part), std::string::npos) << part << text;
 }
 
 }  // namespace
