@@ -35,12 +35,13 @@ inline std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& functi
 void execute(const LoadedFunction& function, std::span<AsyncValue* const> arguments,
              std::span<AsyncValue*> results, Request& request);
 
-// Runs `work` where the request's other work runs: at once on a thread of the queue (or without a queue), else by the
-// queue. For continuations, which must not compute on the thread that completes a value. `work` keeps the request alive.
+// Runs `work` where the request's other work runs: at once on a compute thread of its queue (or without a queue), else
+// by the queue: continuations must not compute on whatever thread completes a value, be it one for blocking tasks or one
+// of another queue. `work` keeps the request alive.
 template <class F>
 void resume(Request& request, F work) {
   WorkQueue* const queue = request.queue();
-  if (queue == nullptr || WorkQueue::is_worker_thread()) {
+  if (queue == nullptr || queue->is_compute_thread()) {
     work();
   } else {
     queue->add(request.source(), ~0u, Task(MustRun(request, std::move(work))));

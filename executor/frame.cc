@@ -30,6 +30,12 @@ void hold(AsyncValue* value, uint32_t n) {
   }
 }
 
+// Whether nobody will complete a value of which the caller has one reference: who would, holds another.
+bool is_abandoned(AsyncValue& value) {
+  // In this order: a producer drops its reference after it has completed the value.
+  return !value.is_available() && RefAccess::count(&value).is_unique() && !value.is_available();
+}
+
 }  // namespace
 
 size_t Frame::bytes(const LoadedFunction& f) {
@@ -239,7 +245,8 @@ bool Frame::claim(uint32_t op) {
   return waits_[op].exchange(0, std::memory_order_acq_rel) != 0;
 }
 
-// Cheap operations at once, since they may set others free; then one of the expensive ones here, the others elsewhere.
+// Cheap operations at once, since they may set others free; then one of the expensive ones here, the others elsewhere:
+// all of them when this is a thread for blocking tasks, or of another queue.
 void Frame::drain(ReadyOperations& ready) {
   while (true) {
     while (ready.here != kNoOperation) {
@@ -253,12 +260,14 @@ void Frame::drain(ReadyOperations& ready) {
     }
     if (ready.compute == kNoOperation) return;
     const uint32_t op = ready.compute;
-    ready.compute = next_[op];
-    if (request_.queue() != nullptr) {
+    const WorkQueue* const queue = request_.queue();
+    const bool runs_here = queue == nullptr || queue->is_compute_thread() || !WorkQueue::is_worker_thread();
+    if (runs_here) ready.compute = next_[op];
+    if (queue != nullptr) {
       for (; ready.compute != kNoOperation; ready.compute = next_[ready.compute])
         dispatch(ready.compute, Run::kCompute);
     }
-    run(ready, op);
+    if (runs_here) run(ready, op);
   }
 }
 
@@ -299,6 +308,10 @@ inline void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*
       fail(results, located(Error(ErrorCode::kInternal, "the operation left a result unset"), op)
                         .with_step(function_.describe(op)));
       return;
+    }
+    if (is_abandoned(*result)) {
+      result->set_error(located(Error(ErrorCode::kInternal, "the operation dropped a result unset"), op)
+                            .with_step(function_.describe(op)));
     }
   }
 }

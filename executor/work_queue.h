@@ -48,6 +48,8 @@ class WorkQueue : public RefCounted {
   virtual int threads() const = 0;
   // Whether the calling thread is running a task of any queue.
   static bool is_worker_thread();
+  // Whether the calling thread is running a compute task of this queue.
+  virtual bool is_compute_thread() const = 0;
   // Blocks until nothing is queued or running (timers that are not due aside). Not from a worker thread.
   virtual void wait_idle() = 0;
   // Blocks until no thread runs a task of this queue any more, and its threads have ended. Once; not from a worker

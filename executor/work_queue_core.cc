@@ -26,8 +26,11 @@ WorkQueueCore::WorkQueueCore(const WorkQueue::Options& options)
 }
 
 bool WorkQueueCore::accepts() const {
-  return state_ == State::kOpen || (state_ == State::kDraining && WorkerThreadScope::current_queue() == this);
+  if (state_ != State::kDraining) return state_ == State::kOpen;
+  return is_compute_thread() || WorkerThreadScope::current_queue() == &blocking_;
 }
+
+bool WorkQueueCore::is_compute_thread() const { return WorkerThreadScope::current_queue() == this; }
 
 bool WorkQueueCore::is_open() {
   const std::lock_guard lock(mutex_);
@@ -72,10 +75,11 @@ void WorkQueueCore::run_job() {
   enqueue_job();
 }
 
-void WorkQueueCore::run(Task task, Lock& lock) {
+void WorkQueueCore::run(Task task, Lock& lock, bool may_block) {
   lock.unlock();
   {
-    const WorkerThreadScope scope(this);
+    // Two tags, one for each kind of thread.
+    const WorkerThreadScope scope(may_block ? static_cast<const void*>(&blocking_) : this);
     task();
   }
   lock.lock();

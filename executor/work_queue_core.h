@@ -35,6 +35,7 @@ class WorkQueueCore {
   bool add_blocking(Task task);
   bool add_at(WorkQueue::Clock::time_point when, Task task);
   int threads() const { return threads_; }
+  bool is_compute_thread() const;
   bool is_open();
   void wait_idle();
   void shutdown(WorkQueue::Shutdown how);
@@ -51,7 +52,7 @@ class WorkQueueCore {
   };
 
   bool accepts() const;  // a task of the calling thread
-  void run(Task task, Lock& lock);
+  void run(Task task, Lock& lock, bool may_block = false);
   void finish(size_t tasks);
   void close();
   // The caller, counted in members_, touches nothing of this afterwards.

@@ -58,7 +58,7 @@ void WorkQueueCore::work_blocking(int index) {
     if (blocking_.empty()) break;
     Task task = std::move(blocking_.front());
     blocking_.pop_front();
-    run(std::move(task), lock);
+    run(std::move(task), lock, /*may_block=*/true);
   }
   leave(std::move(lock));
 }
