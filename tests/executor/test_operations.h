@@ -86,10 +86,12 @@ inline void add_test_operations(Registry& registry) {
 
 // A module loaded with all operations, and a host without threads to run it on.
 struct Program {
-  explicit Program(std::string_view text, IntrusivePtr<WorkQueue> queue = nullptr)
+  explicit Program(std::string_view text, IntrusivePtr<WorkQueue> queue = nullptr,
+                   void (*add_more)(Registry&) = nullptr)
       : host(make_intrusive<Host>(std::move(queue))), request(host->start_request()) {
     add_builtin_operations(registry);
     add_test_operations(registry);
+    if (add_more != nullptr) add_more(registry);
     module = LoadedModule::load(parse(text, "test.graph"), registry);
   }
   std::vector<RCReference<AsyncValue>> run(std::string_view function,
