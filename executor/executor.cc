@@ -44,8 +44,9 @@ std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& function,
                                              std::span<const RCReference<AsyncValue>> arguments,
                                              Request& request) {
   if (arguments.size() != function.argument_types.size()) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("@{} takes {} arguments, not {}", function.name,
-                                                         function.argument_types.size(), arguments.size()));
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("@{} takes {} argument{}, not {}", function.name, function.argument_types.size(),
+                            function.argument_types.size() == 1 ? "" : "s", arguments.size()));
   }
   std::vector<AsyncValue*> given, results(function.returns.size());
   for (size_t i = 0; i < arguments.size(); ++i) {

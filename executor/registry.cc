@@ -3,6 +3,7 @@
 
 #include "core/check.h"
 #include "core/nearest_name.h"
+#include "executor/names.h"
 
 namespace coppice::executor {
 Registry::Registry() {
@@ -45,6 +46,7 @@ bool Registry::is_type(const AsyncValue& value, std::string_view name) const {
 }
 
 void Registry::add(OperationInfo info) {
+  COPPICE_CHECK(is_operation_name(info.name), "{} is no name for an operation", info.name);
   COPPICE_CHECK(operations_.find(info.name) == operations_.end(), "the operation {} is registered already",
                 info.name);
   COPPICE_CHECK(!(info.more_results && !info.infer), "{}: remaining results need their types inferred",

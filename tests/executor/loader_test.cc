@@ -1,0 +1,144 @@
+// What the loader refuses, and how it lays out what it takes.
+#include "executor/loader.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/executor/test_operations.h"
+
+namespace coppice::executor {
+namespace {
+
+const Registry& registry() {
+  static const Registry& all = *[] {
+    auto* r = new Registry;
+    add_builtin_operations(*r);
+    add_test_operations(*r);
+    return r;
+  }();
+  return all;
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    LoadedModule::load(parse(text, "m.graph"), registry());
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Loader, SaysWhatIsWrongAndWhere) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"func @f(%x: i32) -> i32 { %y = ad.i32 (%x, %x) return %y }",
+       "m.graph:1:32: @f: unknown operation ad.i32; did you mean add.i32?"},
+      {"func @f(%x: i32) -> i32 { %y = quite_another (%x) return %y }",
+       "m.graph:1:32: @f: unknown operation quite_another"},
+      {"func @f(%x: int) { return }", "m.graph:1:6: @f: unknown type int"},
+      {"func @f(%x: i32) -> i32 { %y = add.i32 (%x) return %y }",
+       "m.graph:1:32: @f: add.i32 takes 2 arguments, not 1"},
+      {"func @f(%x: i32) -> i32 { %y = add.i32 (%x, %x, %x) return %y }",
+       "m.graph:1:32: @f: add.i32 takes 2 arguments, not 3"},
+      {"func @f(%x: f32) -> i32 { %y = add.i32 (%x, %x) return %y }",
+       "m.graph:1:32: @f: argument 1 of add.i32 must be i32, and %x is f32"},
+      {"func @f(%x: i32) -> f32 { %y = add.i32 (%x, %x) return %y }",
+       "m.graph:1:49: @f: returns %y: i32 as result 1, which is f32"},
+      {"func @f(%x: i32) -> i32 { %y, %z = add.i32 (%x, %x) return %y }",
+       "m.graph:1:36: @f: add.i32 has 1 result, not 2"},
+      {"func @f() -> i32 { %y = constant.i32 return %y }",
+       "m.graph:1:25: @f: constant.i32 takes 1 attribute, not 0"},
+      {"func @f() -> i32 { %y = constant.i32 1.5 return %y }",
+       "m.graph:1:25: @f: attribute 1 of constant.i32 must be a 32-bit integer"},
+      {"func @f() -> i32 { %y = constant.i32 3000000000 return %y }",
+       "m.graph:1:25: @f: attribute 1 of constant.i32 must be a 32-bit integer"},
+      {"func @f() -> f32 { %y = constant.f32 1 return %y }",
+       "m.graph:1:25: @f: attribute 1 of constant.f32 must be a real number (with a point)"},
+      {"func @g(%x: f32) { return } func @f(%x: i32) { call @g (%x) return }",
+       "m.graph:1:48: @f: call: @g has the arguments (f32), and (i32) are wanted here"},
+      {"func @g(%x: i32) -> i32 { return %x } func @f(%x: i32) -> i32 { %y = if @g, @g (%x, %x) return %y }",
+       "m.graph:1:70: @f: if: the first argument must be bool, and is i32"},
+      {"func @g(%x: i32) { return } func @f(%n: i32, %x: i32) -> i32 { %y = repeat @g (%n, %x) return %y }",
+       "m.graph:1:69: @f: repeat: @g has the results (), and (i32) are wanted here"},
+      {"func @g(%x: i32) -> i32 { return %x } func @f(%x: i32) -> i32 { %y = repeat @g, 0 (%x, %x) return %y "
+       "}",
+       "m.graph:1:70: @f: repeat: 0 iterations ahead; 1 to 1000000 are possible"},
+  };
+  for (const auto& [text, message] : cases) EXPECT_EQ(refusal(text), message) << text;
+}
+
+TEST(Loader, NamesTheOperationsOfARing) {
+  EXPECT_EQ(refusal(R"(
+func @f(%x: i32) -> i32 {
+  %before = add.i32 (%x, %x)
+  %a = add.i32 (%c, %before)
+  %b = sub.i32 (%a, %a)
+  %c = mul.i32 (%b, %x)
+  %behind = add.i32 (%c, %c)
+  return %behind
+})"),
+            "m.graph:4:8: @f: operations wait for each other: add.i32 (line 4) needs mul.i32 (line 6) needs "
+            "sub.i32 "
+            "(line 5) needs add.i32 (line 4)");
+}
+
+TEST(Loader, LetsAFunctionCallItself) {
+  Program p(R"(
+func @count_down(%n: i32) -> i32 {
+  %one = constant.i32 1
+  %less = sub.i32 (%n, %one)
+  %zero = constant.i32 0
+  %more = less.i32 (%zero, %less)
+  %r = if @count_down, @same (%more, %less)
+  return %r
+}
+func @same(%x: i32) -> i32 { return %x })");
+  EXPECT_EQ(p.run("count_down", {i32(50)})[0]->get<int32_t>(), 0);
+}
+
+TEST(Loader, PutsTheLongestWayFirst) {
+  Program p(R"(
+func @f(%x: i32) -> (i32, i32) {
+  %short = note.i32 "short" (%x)
+  %a = note.i32 "long 1" (%x)
+  %b = note.i32 "long 2" (%a)
+  %c = note.i32 "long 3" (%b)
+  return %short, %c
+})");
+  p.run("f", {i32(1)});
+  EXPECT_EQ(p.notes(), (std::vector<std::string>{"long 1 1", "long 2 1", "long 3 1", "short 1"}));
+}
+
+TEST(Loader, KnowsFunctionsByName) {
+  Program p("func @f(%x: i32) -> i32 { return %x }");
+  EXPECT_EQ(p.module->function("f").register_types, std::vector<std::string>{"i32"});
+  EXPECT_THROW(p.module->function("g"), Error);
+}
+
+TEST(Executor, RefusesArgumentsOfAnotherNumberOrType) {
+  Program p("func @f(%x: i32) -> i32 { return %x }");
+  const auto message = [&](std::initializer_list<RCReference<AsyncValue>> arguments) -> std::string {
+    try {
+      p.run("f", arguments);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(message({}), "@f takes 1 argument, not 0");
+  EXPECT_EQ(message({make_available_async_value<float>(1.0f)}), "argument 1 of @f must be i32");
+  EXPECT_EQ(message({nullptr}), "argument 1 of @f must be i32");
+  EXPECT_EQ(message({make_error_async_value(Error(ErrorCode::kIo, "lost"))}), "accepted");
+}
+
+TEST(RegistryDeath, RefusesNamesAndTypesThatAreNotThere) {
+  Registry r;
+  r.add("x", [](int32_t a) { return a; });
+  EXPECT_DEATH(r.add("x", [](int32_t a) { return a; }), "the operation x is registered already");
+  EXPECT_DEATH(r.add("1x", [](int32_t a) { return a; }), "1x is no name for an operation");
+  struct Unknown {};
+  EXPECT_DEATH(r.add("y", [](const Unknown&) {}), "has no type name: add_type");
+  EXPECT_DEATH(r.add_type<Unknown>("i32"), "the type name i32 is taken");
+}
+
+}  // namespace
+}  // namespace coppice::executor
