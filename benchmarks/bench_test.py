@@ -16,6 +16,11 @@ KEYS = {"name", "ours", "peer", "unit", "ratio", "floor", "peer_name", "target",
         "detail"}
 ROWS = ["mpm/taichi_24", "mpm/water_2d", "lookup/cube", "lookup/cube_openvdb", "lookup/shell", "lookup/shell_runs",
         "lookup/shell_openvdb", "memory/block", "start/warm", "start/cold"]
+ROWS += ["executor/" + name for name in (
+    "make_destroy", "and_then_ready", "and_then_emplace", "map_ready", "fan_out_1", "fan_out_16", "fan_out_256",
+    "chain_1", "chain_16", "chain_256", "chain_1000000", "count_down_8", "count_down_32", "ref_copy_drop",
+    "ref_copy_drop_boost", "ref_make_destroy", "ref_make_destroy_boost", "ref_array", "ref_array_boost",
+    "ref_weak_lock")]
 
 
 def run(*words):
@@ -78,7 +83,8 @@ class Bench(unittest.TestCase):
         self.assertNotIn("bench: ", result.stderr.replace("coppice-bench: ", ""))
 
     def test_workload_for_valgrind_tells_its_units(self):
-        for name, units in (("lookup/cube/0", 8 * 32**3), ("lookup/cube_peer/0", 8 * 32**3)):
+        for name, units in (("lookup/cube/0", 8 * 32**3), ("lookup/cube_peer/0", 8 * 32**3),
+                            ("executor/fan_out_16/0", 8 * 100 * 16)):
             result = run("--work", name)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(float(result.stdout), units)

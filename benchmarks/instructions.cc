@@ -49,6 +49,8 @@ void work(const std::string& name) {
     units = work_on_lookup(which, std::strtoul(name.c_str() + last + 1, nullptr, 10), counter);
   else if (benchmark == "mpm")
     units = work_on_mpm(which, counter);
+  else if (benchmark == "executor")
+    units = work_on_executor(which, std::strtoul(name.c_str() + last + 1, nullptr, 10), counter);
   else
     throw Error(ErrorCode::kUsage, fmt::format("--work {}: no such benchmark", name));
   fmt::print("{}\n", units);

@@ -41,6 +41,7 @@ test   gdb                     steps through kernels
 test   python3                 checks the style rules
 bench  python3-venv            installs Taichi, which benchmarks stand beside
 bench  valgrind                counts instructions
+bench  libboost-dev            intrusive_ptr, which reference counts stand beside
 format clang-format-14         formats the sources
 tidy   clang-tidy-14           static checks
 END
