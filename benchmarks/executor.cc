@@ -1,4 +1,5 @@
-// The executor benchmark: what asynchronous values and reference counts cost, beside the standard library's and Boost's.
+// The executor benchmark: what async values, reference counts and functions cost, beside the standard library's, Boost's
+// and oneTBB's.
 //
 // One thread, nanoseconds of CPU time for one operation, medians of repetitions that alternate with the peer's. The floor
 // is the same work written by hand for that one purpose: the atomic operations that it cannot do without, on memory from
@@ -49,7 +50,7 @@ void run_group(Report& report, const std::string& group, const std::vector<Micro
 double work_on_executor(const std::string& name, size_t which, const WorkCounter& counter) {
   become_multithreaded();
   constexpr int kTimes = 8;
-  for (const auto& cases : {async_value_cases(), ref_count_cases()}) {
+  for (const auto& cases : {async_value_cases(), ref_count_cases(), graph_cases()}) {
     for (const MicroCase& c : cases) {
       const MicroCase::Run& run = which == 0 ? c.ours : c.peer;
       if (c.name != name || !run) continue;
@@ -65,6 +66,7 @@ void run_executor(Report& report) {
   become_multithreaded();
   run_group(report, "async values", async_value_cases());
   run_group(report, "reference counts", ref_count_cases());
+  run_group(report, "functions", graph_cases());
 }
 
 }  // namespace coppice::bench

@@ -30,5 +30,6 @@ void keep(const T& value) {
 
 std::vector<MicroCase> async_value_cases();
 std::vector<MicroCase> ref_count_cases();
+std::vector<MicroCase> graph_cases();
 
 }  // namespace coppice::bench

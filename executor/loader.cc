@@ -44,6 +44,7 @@ class FunctionLoader {
   void order_operations();
   [[noreturn]] void report_ring(const std::vector<uint32_t>& missing) const;
   void infer_types();
+  std::vector<std::string> infer(const Operation& op, const LoadedOperation& loaded) const;
   void check_arguments(const Operation& op, const OperationInfo& info) const;
   void lay_out_users();
   void set_priorities();
@@ -210,16 +211,9 @@ void FunctionLoader::infer_types() {
     const Operation& op = from_.operations[index];
     const OperationInfo& info = *to_.operations[index].info;
     check_arguments(op, info);
-    std::vector<std::string> types = info.result_types;
-    if (info.infer) {
-      std::vector<std::string> argument_types;
-      for (const uint32_t r : op.arguments) argument_types.push_back(to_.register_types[r]);
-      try {
-        types = info.infer({argument_types, to_.operations[index].attributes, op.results.size()});
-      } catch (const Error& error) {
-        fail(op.position, fmt::format("{}: {}", op.name, error.message()));
-      }
-    }
+    std::vector<std::string> inferred;
+    if (info.infer) inferred = infer(op, to_.operations[index]);
+    const std::vector<std::string>& types = info.infer ? inferred : info.result_types;
     if (types.size() != op.results.size()) {
       fail(op.position, fmt::format("{} has {} result{}, not {}", op.name, types.size(),
                                     types.size() == 1 ? "" : "s", op.results.size()));
@@ -233,6 +227,16 @@ void FunctionLoader::infer_types() {
            fmt::format("returns %{}: {} as result {}, which is {}", from_.registers[from_.returns[i]].name,
                        type, i + 1, from_.result_types[i]));
     }
+  }
+}
+
+std::vector<std::string> FunctionLoader::infer(const Operation& op, const LoadedOperation& loaded) const {
+  std::vector<std::string> argument_types;
+  for (const uint32_t r : op.arguments) argument_types.push_back(to_.register_types[r]);
+  try {
+    return loaded.info->infer({argument_types, loaded.attributes, op.results.size()});
+  } catch (const Error& error) {
+    fail(op.position, fmt::format("{}: {}", op.name, error.message()));
   }
 }
 

@@ -1,6 +1,8 @@
 // The registry's tables.
 #include "executor/registry.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 #include "core/nearest_name.h"
 #include "executor/names.h"
@@ -55,7 +57,8 @@ void Registry::add(OperationInfo info) {
     for (Needs& needs : info.needs) needs = Needs::kNothing;
   }
   auto owned = std::make_unique<const OperationInfo>(std::move(info));
-  operations_.emplace(owned->name, std::move(owned));
+  const std::string_view name = owned->name;
+  operations_.emplace(name, std::move(owned));
 }
 
 const OperationInfo* Registry::find(std::string_view name) const {
@@ -65,7 +68,8 @@ const OperationInfo* Registry::find(std::string_view name) const {
 
 std::string Registry::nearest(std::string_view name) const {
   std::vector<std::string> names;
-  for (const auto& [known, info] : operations_) names.push_back(known);
+  for (const auto& [known, info] : operations_) names.emplace_back(known);
+  std::sort(names.begin(), names.end());  // the first of equals is taken
   return nearest_name(name, names).value_or("");
 }
 

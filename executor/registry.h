@@ -9,7 +9,6 @@
 // Registering is for one thread at a time; afterwards a registry is read from any.
 #pragma once
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -90,7 +89,8 @@ class Registry {
   void add(OperationInfo info);
 
   std::unordered_map<std::type_index, std::string> type_names_;
-  std::map<std::string, std::unique_ptr<const OperationInfo>, std::less<>> operations_;
+  std::unordered_map<std::string_view, std::unique_ptr<const OperationInfo>>
+      operations_;  // by their own names
 };
 
 }  // namespace coppice::executor

@@ -1,0 +1,278 @@
+// Functions of cheap operations, beside oneTBB's flow graph and a loop over function pointers.
+//
+// All three add small integers: ours as async values of type i32 that are made and dropped, oneTBB's nodes into an array
+// of plain integers, the floor's loop the same in the order of the operations.
+#include <fmt/format.h>
+#include <oneapi/tbb/flow_graph.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <memory>
+#include <random>
+
+#include "benchmarks/executor_cases.h"
+#include "executor/builtin_operations.h"
+#include "executor/executor.h"
+
+namespace coppice::bench {
+namespace {
+
+namespace ex = coppice::executor;
+namespace flow = oneapi::tbb::flow;
+
+// arguments[i]: what node i adds up, 1 or 2 earlier nodes; none: it starts. Every node is needed.
+using Shape = std::vector<std::vector<uint32_t>>;
+
+Shape chain(uint32_t n) {
+  Shape shape(n);
+  for (uint32_t i = 1; i < n; ++i) shape[i] = {i - 1};
+  return shape;
+}
+// A source, n - 1 users of it.
+Shape fan_out(uint32_t n) {
+  Shape shape(n);
+  for (uint32_t i = 1; i < n; ++i) shape[i] = {0};
+  return shape;
+}
+Shape random_shape(uint32_t n) {
+  std::mt19937 random(7);
+  Shape shape(n);
+  for (uint32_t i = 1; i < n; ++i) {
+    for (uint32_t k = 0; k <= random() % 2; ++k) shape[i].push_back(random() % i);
+  }
+  return shape;
+}
+
+ex::Module module_of(const Shape& shape, const std::string& operation = "add.i32") {
+  ex::Function f{.name = "main", .argument_types = {"i32"}, .result_types = {"i32"}};
+  f.registers.push_back({.name = "x"});
+  for (uint32_t i = 0; i < shape.size(); ++i) {
+    f.registers.push_back({.name = fmt::format("v{}", i)});
+    const uint32_t a = shape[i].empty() ? 0 : shape[i].front() + 1,
+                   b = shape[i].empty() ? 0 : shape[i].back() + 1;
+    f.operations.push_back({.name = operation, .arguments = {a, b}, .results = {i + 1}});
+  }
+  f.returns = {static_cast<uint32_t>(shape.size())};
+  ex::count_uses(f);
+  ex::Module module;
+  module.functions.push_back(std::move(f));
+  return module;
+}
+
+const ex::Registry& registry() {
+  static const ex::Registry& all = *[] {
+    auto* r = new ex::Registry;
+    ex::add_builtin_operations(*r);
+    // Dispatched to any thread when several are ready.
+    r->add("add_compute.i32", [](int32_t a, int32_t b) { return a + b; }, {.run = ex::Run::kCompute});
+    return r;
+  }();
+  return all;
+}
+
+// A loaded module and what it takes to execute it; without a queue everything happens on the calling thread.
+struct Loaded {
+  explicit Loaded(ex::Module module, IntrusivePtr<ex::WorkQueue> queue = nullptr)
+      : module(ex::LoadedModule::load(std::move(module), registry())),
+        request(make_intrusive<ex::Host>(std::move(queue))->start_request()) {}
+  // One result of type i32.
+  int32_t run(std::initializer_list<AsyncValue*> arguments) const {
+    AsyncValue* result = nullptr;
+    ex::execute(*module->functions().front(), std::span(arguments.begin(), arguments.size()), {&result, 1},
+                *request);
+    const auto owned = RCReference<AsyncValue>::reclaim(result);
+    wait(*owned);
+    return owned->get<int32_t>();
+  }
+  IntrusivePtr<ex::LoadedModule> module;
+  IntrusivePtr<ex::Request> request;
+};
+
+// The same graph of oneTBB's nodes.
+struct FlowGraph {
+  explicit FlowGraph(const Shape& shape, int threads = 1) : arena(threads), values(shape.size()) {
+    arena.execute([&] {
+      graph = std::make_unique<flow::graph>();
+      for (uint32_t i = 0; i < shape.size(); ++i) {
+        const uint32_t a = shape[i].empty() ? 0 : shape[i].front(),
+                       b = shape[i].empty() ? 0 : shape[i].back();
+        nodes.push_back(std::make_unique<flow::continue_node<flow::continue_msg>>(
+            *graph, [this, i, a, b](const flow::continue_msg& m) {
+              values[i] = values[a] + values[b];
+              return m;
+            }));
+        if (shape[i].empty()) starts.push_back(i);
+        for (const uint32_t from : shape[i]) flow::make_edge(*nodes[from], *nodes[i]);
+      }
+    });
+  }
+  void run() {
+    arena.execute([&] {
+      for (const uint32_t i : starts) nodes[i]->try_put(flow::continue_msg());
+      graph->wait_for_all();
+    });
+    keep(values.back());
+  }
+  oneapi::tbb::task_arena arena;
+  std::vector<int32_t> values;
+  std::unique_ptr<flow::graph> graph;
+  std::vector<std::unique_ptr<flow::continue_node<flow::continue_msg>>> nodes;
+  std::vector<uint32_t> starts;
+};
+
+// What calls cost that nothing schedules.
+struct HandNode {
+  int32_t (*add)(int32_t, int32_t);
+  uint32_t a, b;
+};
+std::vector<HandNode> hand_nodes(const Shape& shape) {
+  std::vector<HandNode> nodes;
+  for (const auto& arguments : shape) {
+    nodes.push_back({[](int32_t a, int32_t b) { return a + b; }, arguments.empty() ? 0 : arguments.front(),
+                     arguments.empty() ? 0 : arguments.back()});
+  }
+  return nodes;
+}
+
+MicroCase graph_case(const std::string& name, const Shape& shape) {
+  MicroCase c;
+  c.name = name, c.units = static_cast<int>(shape.size()), c.n = 20;
+  c.detail = fmt::format("{} additions; floor: a loop over function pointers", shape.size());
+  auto hand = std::make_shared<std::vector<HandNode>>(hand_nodes(shape));
+  c.floor = [hand](int n) {
+    std::vector<int32_t> values(hand->size() + 1);
+    for (int k = 0; k < n; ++k) {
+      for (size_t i = 0; i < hand->size(); ++i)
+        values[i] = (*hand)[i].add(values[(*hand)[i].a], values[(*hand)[i].b]);
+      keep(values);
+    }
+  };
+  return c;
+}
+
+AsyncValueRef<int32_t> zero() { return make_available_async_value<int32_t>(0); }
+
+std::function<void(int)> run_loaded(const Shape& shape) {
+  auto ours = std::make_shared<Loaded>(module_of(shape));
+  return [ours, x = zero()](int n) {
+    for (int k = 0; k < n; ++k) keep(ours->run({x.get_async_value()}));
+  };
+}
+std::function<void(int)> run_built(const Shape& shape, int threads) {
+  auto peer = std::make_shared<FlowGraph>(shape, threads);
+  return [peer](int n) {
+    for (int k = 0; k < n; ++k) peer->run();
+  };
+}
+void build_and_run_flow_graphs(const Shape& shape, int n) {
+  for (int k = 0; k < n; ++k) FlowGraph(shape).run();
+}
+
+// What was loaded or built before is run again.
+MicroCase run_case(const std::string& name, const Shape& shape) {
+  MicroCase c = graph_case("graph_" + name + "/run", shape);
+  c.target = ours_at_most(40);
+  c.peer_name = "oneTBB flow graph, built before";
+  c.ours = run_loaded(shape);
+  c.peer = run_built(shape, 1);
+  return c;
+}
+// As oneTBB's published numbers are taken: a graph is built for every run. Ours never is.
+MicroCase per_run_case(const std::string& name, const Shape& shape) {
+  MicroCase c = graph_case("graph_" + name + "/per_run", shape);
+  c.n = 3;
+  c.target = ratio_at_most(0.2);
+  c.peer_name = "oneTBB flow graph, built, run and freed each time";
+  c.ours = run_loaded(shape);
+  c.peer = [shape](int n) { build_and_run_flow_graphs(shape, n); };
+  return c;
+}
+// What a user of each pays who has a graph to run once; ours is checked and typed on the way.
+MicroCase build_case(const std::string& name, const Shape& shape) {
+  MicroCase c = graph_case("graph_" + name + "/build_run", shape);
+  c.n = 3;
+  c.peer_name = "oneTBB flow graph, built, run and freed";
+  c.ours = [shape](int n) {
+    const auto x = zero();
+    for (int k = 0; k < n; ++k) keep(Loaded(module_of(shape)).run({x.get_async_value()}));
+  };
+  c.peer = [shape](int n) { build_and_run_flow_graphs(shape, n); };
+  return c;
+}
+// Two threads that share the work, each operation a task: the price of handing over what is too cheap for it.
+MicroCase two_threads_case(const Shape& shape) {
+  MicroCase c = graph_case("graph_random/2_threads", shape);
+  c.peer_name = "oneTBB flow graph, built before, 2 threads";
+  auto ours =
+      std::make_shared<Loaded>(module_of(shape, "add_compute.i32"), ex::WorkQueue::create({.threads = 2}));
+  c.ours = [ours, x = zero()](int n) {
+    for (int k = 0; k < n; ++k) keep(ours->run({x.get_async_value()}));
+  };
+  c.peer = run_built(shape, 2);
+  return c;
+}
+
+// One operation that runs a function of one addition 1000 times, or 1000 that call it.
+ex::Module calls(bool repeat) {
+  ex::Function f{.name = "main", .argument_types = {"i32", "i32"}, .result_types = {"i32"}};
+  f.registers = {{.name = "n"}, {.name = "x"}};
+  if (repeat) {
+    f.registers.push_back({.name = "y"});
+    f.operations.push_back(
+        {.name = "repeat", .attributes = {ex::FunctionRef{"body"}}, .arguments = {0, 1}, .results = {2}});
+  } else {
+    for (uint32_t i = 0; i < 1000; ++i) {
+      f.registers.push_back({.name = fmt::format("y{}", i)});
+      f.operations.push_back({.name = "call",
+                              .attributes = {ex::FunctionRef{"body"}},
+                              .arguments = {i + 1},
+                              .results = {i + 2}});
+    }
+  }
+  f.returns = {static_cast<uint32_t>(f.registers.size() - 1)};
+  ex::Function body{.name = "body", .argument_types = {"i32"}, .result_types = {"i32"}};
+  body.registers = {{.name = "x"}, {.name = "y"}};
+  body.operations = {{.name = "add.i32", .arguments = {0, 0}, .results = {1}}};
+  body.returns = {1};
+  ex::Module module;
+  module.functions = {std::move(f), std::move(body)};
+  for (ex::Function& function : module.functions) ex::count_uses(function);
+  return module;
+}
+
+MicroCase calls_case(bool repeat) {
+  static constexpr int kTimes = 1000;
+  MicroCase c;
+  c.name = repeat ? "repeat_iteration" : "call", c.units = kTimes, c.n = 20;
+  c.detail = "of a function of one addition; floor: a call of the addition through a pointer";
+  auto ours = std::make_shared<Loaded>(calls(repeat));
+  c.ours = [ours](int n) {
+    const auto count = make_available_async_value<int32_t>(int32_t{kTimes});
+    const auto x = make_available_async_value<int32_t>(1);
+    for (int k = 0; k < n; ++k) keep(ours->run({count.get_async_value(), x.get_async_value()}));
+  };
+  c.floor = [](int n) {
+    int32_t (*volatile add)(int32_t, int32_t) = [](int32_t a, int32_t b) { return a + b; };
+    uint32_t x = 1;
+    for (int k = 0; k < n * kTimes; ++k) x = static_cast<uint32_t>(add(static_cast<int32_t>(x >> 1), 1));
+    keep(x);
+  };
+  return c;
+}
+
+}  // namespace
+
+std::vector<MicroCase> graph_cases() {
+  std::vector<MicroCase> cases;
+  for (const auto& [name, shape] : {std::pair("chain", chain(1000)), std::pair("fan_out", fan_out(1000)),
+                                    std::pair("random", random_shape(1000))}) {
+    cases.push_back(run_case(name, shape));
+    cases.push_back(per_run_case(name, shape));
+    cases.push_back(build_case(name, shape));
+  }
+  cases.push_back(two_threads_case(random_shape(1000)));
+  cases.push_back(calls_case(false));
+  cases.push_back(calls_case(true));
+  return cases;
+}
+
+}  // namespace coppice::bench
