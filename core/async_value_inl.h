@@ -77,8 +77,16 @@ void AsyncValueMethods<T, Self>::and_then(F&& f) const {
   }
 }
 
+// A reference more to a value that only the caller knows of yet, by a plain store.
+template <class U>
+AsyncValueRef<U> copy_of_unshared(const AsyncValueRef<U>& result) {
+  AsyncValue* const value = result.get_async_value();
+  RefAccess::count(value).set_unique_to(2);
+  return AsyncValueRef<U>(RCReference<AsyncValue>::reclaim(value));
+}
+
 // What f(source) becomes: each rule names the result's type, makes the result and fulfils it; exceptions are
-// the caller's.
+// the caller's. kIsShared: others than the caller know of the result.
 struct MapRule {
   template <class U>
   static AsyncValueRef<U> make_result() {
@@ -86,10 +94,14 @@ struct MapRule {
                   "map's function returns a value; Chain{} for none");
     return make_unconstructed_async_value<U>();
   }
-  template <class U, class F, class T>
+  template <bool kIsShared, class U, class F, class T>
   static void fulfil(AsyncValueRef<U>& result, F& f, T& source) {
-    result.value().template construct_with<U>([&]() -> U { return f(source); });
-    result.set_concrete();
+    const auto make = [&]() -> U { return f(source); };
+    if constexpr (kIsShared) {
+      result.emplace_with(make);
+    } else {
+      result.value().template emplace_unshared_with<U>(make);
+    }
   }
 };
 struct TryMapRule {
@@ -99,12 +111,11 @@ struct TryMapRule {
                   "try_map's function returns a std::variant<U, Error>");
     return make_unconstructed_async_value<std::variant_alternative_t<0, V>>();
   }
-  template <class U, class F, class T>
+  template <bool kIsShared, class U, class F, class T>
   static void fulfil(AsyncValueRef<U>& result, F& f, T& source) {
     std::variant<U, Error> outcome = f(source);
     if (outcome.index() == 1) return result.set_error(std::get<1>(std::move(outcome)));
-    result.construct(std::get<0>(std::move(outcome)));
-    result.set_concrete();
+    result.emplace(std::get<0>(std::move(outcome)));
   }
 };
 struct FlatMapRule {
@@ -113,18 +124,18 @@ struct FlatMapRule {
     static_assert(kIsAsyncValueRef<Result>, "flat_map's function returns an AsyncValueRef");
     return make_indirect_async_value<typename Result::element_type>();
   }
-  template <class U, class F, class T>
+  template <bool kIsShared, class U, class F, class T>
   static void fulfil(AsyncValueRef<U>& result, F& f, T& source) {
     result.forward_to(f(source));
   }
 };
 
 // `result` becomes what Rule makes of f(source), or the error of either.
-template <class Rule, class U, class F, class T>
+template <class Rule, bool kIsShared, class U, class F, class T>
 void follow(AsyncValueRef<U>& result, F& f, AsyncValuePtr<T> source) {
   if (source.is_error()) return result.set_error(source.error());
   try {
-    Rule::fulfil(result, f, source.get());
+    Rule::template fulfil<kIsShared>(result, f, source.get());
   } catch (...) {
     result.set_error(current_exception_as_error());
   }
@@ -146,7 +157,7 @@ struct FollowTask {
   }
   void operator()() {
     AsyncValueRef<U> mine = std::move(result);
-    follow<Rule>(mine, f, source.as_ptr());
+    follow<Rule, true>(mine, f, source.as_ptr());
   }
 };
 
@@ -154,8 +165,13 @@ template <class T, class Self>
 template <class Rule, class F>
 auto AsyncValueMethods<T, Self>::chain(F&& f) const {
   auto result = Rule::template make_result<std::invoke_result_t<F&, T&>>();
-  and_then(
-      [result, f = std::forward<F>(f)](AsyncValuePtr<T> source) mutable { follow<Rule>(result, f, source); });
+  if (is_available()) {
+    follow<Rule, false>(result, f, AsyncValuePtr<T>(&value()));
+    return result;
+  }
+  and_then([result = copy_of_unshared(result), f = std::forward<F>(f)](AsyncValuePtr<T> source) mutable {
+    follow<Rule, true>(result, f, source);
+  });
   return result;
 }
 template <class T, class Self>
@@ -172,7 +188,7 @@ auto AsyncValueMethods<T, Self>::chain_on(Executor&& executor, F&& f) const {
       executor(FollowTask<Rule, U, std::decay_t<F>, T>(std::move(result), std::move(f), source.copy_ref()));
     }
   };
-  and_then(Hand{result, std::forward<Executor>(executor), std::forward<F>(f)});
+  and_then(Hand{copy_of_unshared(result), std::forward<Executor>(executor), std::forward<F>(f)});
   return result;
 }
 
@@ -218,7 +234,7 @@ AsyncValueRef<T> make_constructed_async_value(Args&&... args) {
 template <class T, class... Args>
 AsyncValueRef<T> make_available_async_value(Args&&... args) {
   auto result = make_unconstructed_async_value<T>();
-  result.emplace(std::forward<Args>(args)...);
+  result.value().template emplace_unshared_with<T>([&]() -> T { return T(std::forward<Args>(args)...); });
   return result;
 }
 template <class T>
