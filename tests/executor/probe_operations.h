@@ -134,8 +134,9 @@ inline void add_i32_probes(Registry& registry) {
 }
 
 // tracked.new 1, tracked.emplace 1    returned by value; made in place        tracked.see "name" (t)   notes that it runs
-// tracked.later (t) -> chain          holds t until Later runs                tracked.pass (t) -> t    the same value
-// buffer.new 1, buffer.release (b)    the memory goes when the operation runs
+// tracked.pass (t) -> t               the same value                          tracked.next (t)         one with the next id
+// tracked.later (t) -> chain          holds t until Later runs
+// buffer.new 1, buffer.release (b)    the memory goes when the operation runs       release_after (b, a)   ... once a is there
 inline void add_life_probes(Registry& registry) {
   registry.add_type<Tracked>("tracked");
   registry.add_type<Buffer>("buffer");
@@ -147,6 +148,9 @@ inline void add_life_probes(Registry& registry) {
   });
   registry.add("tracked.see", [](Constant<std::string_view> name, const Tracked& t, Request& request) {
     request.host().shared<Notes>().add(fmt::format("{} sees {}", name.get(), t.id()));
+  });
+  registry.add("tracked.next", [](const Tracked& t, Result<Tracked> result, Request& request) {
+    result.emplace(request.host().shared<Notes>(), t.id() + 1);
   });
   registry.add("tracked.pass", [](Argument<Tracked> t, Result<Tracked> same) { same.set(t); });
   registry.add("tracked.later", [](Argument<Tracked> t, Result<Chain> done, Request& request) {
@@ -164,6 +168,7 @@ inline void add_life_probes(Registry& registry) {
     buffer.memory.reset();
     notes.add("released");
   });
+  registry.add("release_after", [](Buffer& buffer, int32_t) { buffer.memory.reset(); });
 }
 
 inline void add_probe_operations(Registry& registry) {
