@@ -26,10 +26,9 @@ struct AttributeText {
 };
 
 // As it stands in the text, without its arguments: "repeat @body, 32".
-std::string text_of(const LoadedFunction& f, const LoadedOperation& op) {
+std::string text_of(const LoadedOperation& op) {
   std::vector<std::string> attributes;
-  for (const BoundAttribute& a : f.attributes_of(op))
-    attributes.push_back(std::visit(AttributeText(), *a.value));
+  for (const BoundAttribute& a : op.attributes) attributes.push_back(std::visit(AttributeText(), *a.value));
   return attributes.empty() ? op.info->name
                             : fmt::format("{} {}", op.info->name, fmt::join(attributes, ", "));
 }
@@ -74,7 +73,7 @@ std::string number_and_name(const LoadedFunction& f, uint32_t op) {
 Row register_row(const LoadedFunction& f, uint32_t r) {
   const LoadedRegister& at = f.registers[r];
   std::vector<uint32_t> operations;
-  for (const RegisterUser& user : f.users_of(at)) operations.push_back(user.operation);
+  for (const RegisterUser& user : at.users) operations.push_back(user.operation);
   std::sort(operations.begin(), operations.end());
   std::vector<std::string> users;
   for (const uint32_t op : operations) users.push_back(number_and_name(f, op));
@@ -103,10 +102,10 @@ std::string waits_of(const LoadedFunction& f, uint32_t index) {
   if (op.non_strict) return "nothing: it takes values that are to come";
   std::vector<std::string> waits;
   std::vector<uint32_t> seen;
-  for (const uint32_t r : f.arguments_of(op)) {
+  for (const uint32_t r : op.arguments) {
     if (std::find(seen.begin(), seen.end(), r) != seen.end()) continue;
     seen.push_back(r);
-    const auto users = f.users_of(f.registers[r]);
+    const auto users = f.registers[r].users;
     const auto user =
         std::find_if(users.begin(), users.end(), [&](const RegisterUser& u) { return u.operation == index; });
     const char* how = user->needs == Needs::kEnqueued  ? " on the stream"
@@ -120,7 +119,7 @@ std::string waits_of(const LoadedFunction& f, uint32_t index) {
 Row operation_row(const LoadedFunction& f, uint32_t index) {
   const LoadedOperation& op = f.operations[index];
   return {fmt::format("{}", index + 1),
-          text_of(f, op),
+          text_of(op),
           op.position.line > 0 ? fmt::format("{}", op.position.line) : "-",
           place(op.where),
           fmt::format("{}", op.priority),
@@ -164,13 +163,13 @@ void append_function(std::string& out, const LoadedFunction& f, const Ids& ids) 
   out += fmt::format("  subgraph {} {{\n    label={};\n", ids.cluster(), quoted('@' + f.name));
   line(ids.entry(), " [label=\"arguments\", shape=ellipse]");
   for (uint32_t op = 0; op < f.operations.size(); ++op)
-    line(ids.operation(op), " [label=", quoted(text_of(f, f.operations[op])), style(f.operations[op]), "]");
+    line(ids.operation(op), " [label=", quoted(text_of(f.operations[op])), style(f.operations[op]), "]");
   line(ids.exit(), " [label=\"return\", shape=ellipse]");
   const auto edge = [&](uint32_t r, const std::string& to) {
     line(ids.producer(f.registers[r]), " -> ", to, " [label=", quoted(typed(f, r)), "]");
   };
   for (uint32_t op = 0; op < f.operations.size(); ++op) {
-    for (const uint32_t r : f.arguments_of(f.operations[op])) edge(r, ids.operation(op));
+    for (const uint32_t r : f.operations[op].arguments) edge(r, ids.operation(op));
   }
   for (const uint32_t r : f.returns) edge(r, ids.exit());
   out += "  }\n";
@@ -180,7 +179,7 @@ void append_function(std::string& out, const LoadedFunction& f, const Ids& ids) 
 void append_calls(std::string& out, const LoadedFunction& f, const Ids& ids,
                   const std::vector<const LoadedFunction*>& drawn) {
   for (uint32_t op = 0; op < f.operations.size(); ++op) {
-    for (const BoundAttribute& a : f.attributes_of(f.operations[op])) {
+    for (const BoundAttribute& a : f.operations[op].attributes) {
       const auto called = std::find(drawn.begin(), drawn.end(), a.function);
       if (a.function == nullptr || called == drawn.end()) continue;
       const Ids to{static_cast<size_t>(called - drawn.begin())};

@@ -245,14 +245,15 @@ bool Frame::claim(uint32_t op) {
   return waits_[op].exchange(0, std::memory_order_acq_rel) != 0;
 }
 
-// Cheap operations at once, since they may set others free; then one of the expensive ones here, the others elsewhere:
-// all of them when this is a thread for blocking tasks, or of another queue.
+// Cheap operations at once, since they may set others free; then one of the expensive ones here, and of the others as
+// many elsewhere as the queue is short of: all when this is a thread for blocking tasks, or of another queue.
 void Frame::drain(ReadyOperations& ready) {
+  WorkQueue* const queue = request_.queue();
   while (true) {
     while (ready.here != kNoOperation) {
       const uint32_t op = ready.here;
       ready.here = next_[op];
-      if (function_.operations[op].where == Run::kBlocking && request_.queue() != nullptr) {
+      if (function_.operations[op].where == Run::kBlocking && queue != nullptr) {
         dispatch(op, Run::kBlocking);
       } else {
         run(ready, op);
@@ -260,14 +261,18 @@ void Frame::drain(ReadyOperations& ready) {
     }
     if (ready.compute == kNoOperation) return;
     const uint32_t op = ready.compute;
-    const WorkQueue* const queue = request_.queue();
+    ready.compute = next_[op];
     const bool runs_here = queue == nullptr || queue->is_compute_thread() || !WorkQueue::is_worker_thread();
-    if (runs_here) ready.compute = next_[op];
-    if (queue != nullptr) {
-      for (; ready.compute != kNoOperation; ready.compute = next_[ready.compute])
-        dispatch(ready.compute, Run::kCompute);
+    while (ready.compute != kNoOperation && queue != nullptr && (!runs_here || queue->is_short_of_work())) {
+      const uint32_t other = ready.compute;
+      ready.compute = next_[other];
+      dispatch(other, Run::kCompute);
     }
-    if (runs_here) run(ready, op);
+    if (runs_here) {
+      run(ready, op);
+    } else {
+      dispatch(op, Run::kCompute);
+    }
   }
 }
 

@@ -25,6 +25,7 @@ class ConcurrentWorkQueue final : public WorkQueue {
   bool add_blocking(Task task) override { return core_->add_blocking(std::move(task)); }
   bool add_at(Clock::time_point when, Task task) override { return core_->add_at(when, std::move(task)); }
   int threads() const override { return core_->threads(); }
+  bool is_short_of_work() const override { return core_->is_short_of_work(); }
   bool is_compute_thread() const override { return core_->is_compute_thread(); }
   void wait_idle() override {
     COPPICE_CHECK(!is_worker_thread(), "wait_idle() on a worker thread would wait for itself");

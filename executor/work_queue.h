@@ -48,6 +48,9 @@ class WorkQueue : public RefCounted {
   virtual int threads() const = 0;
   // Whether the calling thread is running a task of any queue.
   static bool is_worker_thread();
+  // Whether compute threads may soon find nothing to do. A hint, without a lock: whoever has cheap tasks to give keeps
+  // them for itself while this is false.
+  virtual bool is_short_of_work() const = 0;
   // Whether the calling thread is running a compute task of this queue.
   virtual bool is_compute_thread() const = 0;
   // Blocks until nothing is queued or running (timers that are not due aside). Not from a worker thread.

@@ -46,6 +46,7 @@ bool WorkQueueCore::add(uint64_t source, uint32_t priority, Task task) {
 
 void WorkQueueCore::push_ready(uint64_t source, uint32_t priority, Task task, Lock lock) {
   ready_.push(source, priority, std::move(task));
+  num_ready_.store(ready_.size(), std::memory_order_relaxed);
   ++unfinished_;
   if (jobs_ == threads_) return;
   ++jobs_, ++members_;
@@ -63,7 +64,11 @@ void WorkQueueCore::run_job() {
   free_rows_.pop_back();
   {
     const TraceRowScope scope(rows_[row]);
-    for (int n = 0; n < kTasksPerJob && !ready_.empty(); ++n) run(ready_.pop(), lock);
+    for (int n = 0; n < kTasksPerJob && !ready_.empty(); ++n) {
+      Task task = ready_.pop();
+      num_ready_.store(ready_.size(), std::memory_order_relaxed);
+      run(std::move(task), lock);
+    }
   }
   free_rows_.push_back(row);
   if (ready_.empty()) {
@@ -123,6 +128,7 @@ void WorkQueueCore::shutdown(WorkQueue::Shutdown how) {
   if (how == WorkQueue::Shutdown::kDrop) {
     state_ = State::kClosed;
     std::swap(ready, ready_);
+    num_ready_.store(0, std::memory_order_relaxed);
     std::swap(blocking, blocking_);
   }
   const size_t dropped = ready.size() + blocking.size();

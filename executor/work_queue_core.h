@@ -14,6 +14,7 @@
 #pragma once
 #include <tbb/task_arena.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -36,6 +37,10 @@ class WorkQueueCore {
   bool add_at(WorkQueue::Clock::time_point when, Task task);
   int threads() const { return threads_; }
   bool is_compute_thread() const;
+  // Two a thread: one that runs when the present one ends, and one more while it is replaced.
+  bool is_short_of_work() const {
+    return num_ready_.load(std::memory_order_relaxed) < 2 * static_cast<size_t>(threads_);
+  }
   bool is_open();
   void wait_idle();
   void shutdown(WorkQueue::Shutdown how);
@@ -81,7 +86,8 @@ class WorkQueueCore {
   std::condition_variable idle_;
 
   ReadyTasks ready_;
-  int jobs_ = 0;  // in the arena, waiting or running
+  std::atomic<size_t> num_ready_{0};  // relaxed, written under the mutex: a hint for those who do not take it
+  int jobs_ = 0;                      // in the arena, waiting or running
   // "compute 0".. A running job has one: oneTBB's workers come and go, and its slots may be more than threads_.
   std::vector<TraceRow> rows_;
   std::vector<int> free_rows_;
