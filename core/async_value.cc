@@ -188,7 +188,7 @@ void AsyncValue::set_error(Error error) {
   COPPICE_CHECK(!is_available(word), "an async value is completed once");
   uint64_t kept = word & kPayloadBit;
   if (kept != 0 && !type_->keep_payload_on_error) {
-    type_->destroy_payload(payload());
+    if (type_->destroy_payload != nullptr) type_->destroy_payload(payload());
     kept = 0;
   }
   complete(reinterpret_cast<uint64_t>(error.rep_.release()) | kept | bits_of(State::kError));
@@ -225,13 +225,20 @@ AsyncValue::~AsyncValue() { count_live(-1); }
 void AsyncValue::destroy(AsyncValue* self) {
   // Acquire is not needed: dropping the last reference has acquired all that the others did.
   const uint64_t word = self->word_.load(std::memory_order_relaxed);
+  if (word == (kPayloadBit | bits_of(State::kConcrete)))
+      [[likely]] {  // a value of its own, nothing behind it
+    if (self->type_->destroy_payload != nullptr) self->type_->destroy_payload(self->payload());
+    self->type_->deallocate(self);
+    return;
+  }
   if (!is_available(word) && pointer_of<detail::Waiter>(word) != nullptr) {
     self->revive();
     self->set_error(Error(ErrorCode::kCancelled, "an asynchronous value was dropped before it had a value"));
     detail::RefAccess::drop_strong(self);  // comes back here, with nothing waiting
     return;
   }
-  if ((word & kPayloadBit) != 0) self->type_->destroy_payload(self->payload());
+  if ((word & kPayloadBit) != 0 && self->type_->destroy_payload != nullptr)
+    self->type_->destroy_payload(self->payload());
   if (state_of(word) == State::kError)
     IntrusivePtr<const Error::Rep>::reclaim(pointer_of<const Error::Rep>(word)).reset();
   AsyncValue* target = state_of(word) == State::kConcrete ? pointer_of<AsyncValue>(word) : nullptr;

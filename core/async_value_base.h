@@ -47,8 +47,8 @@ inline constexpr bool kKeepPayloadOnError = false;
 struct AsyncValueType {
   const std::type_info*
       payload;  // null: untyped (an error or an indirect value that may turn out to be anything)
-  void (*destroy_payload)(void* payload);
-  void (*deallocate)(AsyncValue*);  // runs the header's destructor and frees the memory
+  void (*destroy_payload)(void* payload);  // null: nothing to do
+  void (*deallocate)(AsyncValue*);         // runs the header's destructor and frees the memory
   bool is_indirect;
   bool keep_payload_on_error;
 };

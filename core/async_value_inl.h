@@ -39,12 +39,13 @@ struct HeapAsyncValue {
       free_block(memory, kSize);
     }
   }
-  static void destroy_payload(void* payload) { std::destroy_at(std::launder(static_cast<T*>(payload))); }
+  static void run_destructor(void* payload) { std::destroy_at(std::launder(static_cast<T*>(payload))); }
+  static constexpr auto destroy_payload = std::is_trivially_destructible_v<T> ? nullptr : &run_destructor;
 
   static const AsyncValueType kType;
 };
 template <class T>
-inline constexpr AsyncValueType HeapAsyncValue<T>::kType = {&typeid(T), &destroy_payload, &deallocate,
+inline constexpr AsyncValueType HeapAsyncValue<T>::kType = {&typeid(T), destroy_payload, &deallocate,
                                                             /*is_indirect=*/false, kKeepPayloadOnError<T>};
 
 // A header without payload: indirect values and untyped errors.

@@ -28,7 +28,7 @@ class ScopedAsyncValue {
  private:
   using Heap = detail::HeapAsyncValue<T>;
   static constexpr size_t kPadding = Heap::kPadding;
-  static constexpr AsyncValueType kType = {&typeid(T), &Heap::destroy_payload,
+  static constexpr AsyncValueType kType = {&typeid(T), Heap::destroy_payload,
                                            [](AsyncValue* value) { std::destroy_at(value); },
                                            /*is_indirect=*/false, kKeepPayloadOnError<T>};
 

@@ -304,20 +304,28 @@ inline void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*
   try {
     op.run(op.function, call);
   } catch (...) {
-    const Error error = coppice::detail::current_exception_as_error();
-    fail(results, located(error, op).with_step(function_.describe(op)));
+    fail_with_exception(op, results);
     return;
   }
+  for (const AsyncValue* const result : results) {
+    if (result == nullptr || !result->is_available()) return check_results(op, results);
+  }
+}
+
+[[gnu::cold]] void Frame::fail_with_exception(const LoadedOperation& op,
+                                              std::span<AsyncValue*> results) const {
+  const Error error = coppice::detail::current_exception_as_error();
+  fail(results, located(error, op).with_step(function_.describe(op)));
+}
+
+// What an operation owes: every result, or somebody who will set it.
+void Frame::check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const {
+  const auto error = [&](const char* message) {
+    return located(Error(ErrorCode::kInternal, message), op).with_step(function_.describe(op));
+  };
   for (AsyncValue* const result : results) {
-    if (result == nullptr) {
-      fail(results, located(Error(ErrorCode::kInternal, "the operation left a result unset"), op)
-                        .with_step(function_.describe(op)));
-      return;
-    }
-    if (is_abandoned(*result)) {
-      result->set_error(located(Error(ErrorCode::kInternal, "the operation dropped a result unset"), op)
-                            .with_step(function_.describe(op)));
-    }
+    if (result == nullptr) return fail(results, error("the operation left a result unset"));
+    if (is_abandoned(*result)) result->set_error(error("the operation dropped a result unset"));
   }
 }
 

@@ -62,6 +62,8 @@ class Frame final : public RefCountedBase<Frame> {
   void dispatch(uint32_t op, Run where);
   void run(ReadyOperations& ready, uint32_t op);
   void run_function(const LoadedOperation& op, std::span<AsyncValue*> results);
+  void fail_with_exception(const LoadedOperation& op, std::span<AsyncValue*> results) const;
+  void check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const;
   AsyncValue* first_error(const LoadedOperation& op) const;
   Error skipped(const LoadedOperation& op, AsyncValue& argument) const;
   Error located(const Error& error, const LoadedOperation& op) const;
