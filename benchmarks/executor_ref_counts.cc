@@ -17,6 +17,11 @@ namespace {
 struct Ours final : RefCountedBase<Ours> {
   int64_t payload = 1;
 };
+// As Boost's: without weak references.
+struct OursStrong final : RefCountedBase<OursStrong> {
+  static constexpr bool kAllowsWeakReferences = false;
+  int64_t payload = 1;
+};
 struct Standard {
   int64_t payload = 1;
 };
@@ -31,6 +36,7 @@ struct Boost : boost::intrusive_ref_counter<Boost, boost::thread_safe_counter> {
 #endif
 
 auto make_ours() { return make_intrusive<Ours>(); }
+auto make_strong() { return make_intrusive<OursStrong>(); }
 auto make_standard() { return std::make_shared<Standard>(); }
 
 template <class Make>
@@ -87,7 +93,7 @@ void floor_of_allocation(int n) {
 
 struct Program {
   std::string name, what;
-  MicroCase::Run ours, standard, boost, floor;
+  MicroCase::Run ours, standard, strong, boost, floor;  // strong: ours as it stands beside Boost's
   int units = 1;
   int n = 20'000;
 };
@@ -97,18 +103,21 @@ std::vector<Program> programs() {
                             "floor: two atomic additions",
                             [](int n) { copy_and_drop(&make_ours, n); },
                             [](int n) { copy_and_drop(&make_standard, n); },
+                            [](int n) { copy_and_drop(&make_strong, n); },
                             {},
                             &floor_of_two_updates},
                            {"ref_make_destroy",
                             "floor: new and delete",
                             [](int n) { make_and_destroy(&make_ours, n); },
                             [](int n) { make_and_destroy(&make_standard, n); },
+                            [](int n) { make_and_destroy(&make_strong, n); },
                             {},
                             &floor_of_allocation},
                            {"ref_array",
                             "4096 pointers assigned and reset; floor: two atomic additions",
                             [](int n) { assign_and_reset(&make_ours, n); },
                             [](int n) { assign_and_reset(&make_standard, n); },
+                            [](int n) { assign_and_reset(&make_strong, n); },
                             {},
                             [](int n) { floor_of_two_updates(n * kElements); },
                             kElements,
@@ -117,6 +126,7 @@ std::vector<Program> programs() {
                             "floor: two atomic additions",
                             [](int n) { lock_and_drop<WeakIntrusivePtr<Ours>>(make_ours(), n); },
                             [](int n) { lock_and_drop<std::weak_ptr<Standard>>(make_standard(), n); },
+                            {},
                             {},
                             &floor_of_two_updates}};
 #ifdef COPPICE_HAS_BOOST
@@ -141,7 +151,7 @@ std::vector<MicroCase> ref_count_cases() {
     c.target = ratio_at_most(1);
     cases.push_back(c);
     if (p.name == "ref_weak_lock") continue;  // Boost's has no weak pointer
-    c.name += "_boost", c.peer = p.boost;
+    c.name += "_boost", c.ours = p.strong, c.peer = p.boost;
     c.peer_name = p.boost ? "boost::intrusive_ptr" : "no Boost (libboost-dev)";
     cases.push_back(c);
   }

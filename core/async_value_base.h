@@ -82,6 +82,7 @@ class AsyncValue final : public RefCountedBase<AsyncValue> {
 
   static constexpr size_t kPayloadOffset = 24;
   static constexpr bool kAllowsWeakReferences = false;  // a dying value is lent to its waiters once more
+  static constexpr bool kIsMostlyUnique = true;
 
   // `type` outlives the value. For allocators: make_* of core/async_value.h is what others call.
   explicit AsyncValue(const AsyncValueType* type) : type_(type) { count_live(1); }

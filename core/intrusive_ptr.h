@@ -156,8 +156,7 @@ class WeakIntrusivePtr {
   }
   int64_t word() const noexcept { return detail::RefAccess::count(target_).load(); }
   void retain() noexcept {
-    if constexpr (requires { T::kAllowsWeakReferences; })
-      static_assert(T::kAllowsWeakReferences, "objects of this class may not be referenced weakly");
+    static_assert(T::kAllowsWeakReferences, "objects of this class may not be referenced weakly");
     if (*this) detail::RefAccess::count(target_).add_weak();
   }
 

@@ -27,6 +27,9 @@ struct ReadyOperations {
 
 class Frame final : public RefCountedBase<Frame> {
  public:
+  static constexpr bool kAllowsWeakReferences = false;
+  static constexpr bool kIsMostlyUnique = true;
+
   // The caller has the only reference. `request` and the function's module outlive the call that made it, and are kept
   // alive from share() on.
   static IntrusivePtr<Frame> create(const LoadedFunction& function, Request& request);

@@ -533,7 +533,7 @@ TEST(IntrusivePtrDeathTest, DebugBuildsRefuseCountsThatOverflow) {
   EXPECT_DEATH((void)count.try_add_strong(), "too many strong references");
   EXPECT_DEATH(count.set_unique_to(2), "only reference");
   count.start(2);
-  EXPECT_DEATH((void)count.drop_strong(3), "dropped once too often");
+  EXPECT_DEATH((void)(count.drop_strong<true, true>(3)), "dropped once too often");
 }
 #endif
 
