@@ -385,9 +385,12 @@ void Frame::describe_waiting(std::string& text) const {
     text += fmt::format("{}{} waits for", function_.describe(o),
                         o.position.line > 0 ? fmt::format(" (line {})", o.position.line) : "");
     const char* separator = " ";
-    for (const uint32_t r : o.arguments) {
+    const std::span<const uint32_t> arguments = o.arguments;
+    for (auto at = arguments.begin(); at != arguments.end(); ++at) {
+      const uint32_t r = *at;
       const AsyncValue* value = registers_[r].load(std::memory_order_acquire);
       if (value != nullptr && value->is_available()) continue;
+      if (std::find(arguments.begin(), at, r) != at) continue;  // named already
       const uint32_t producer = function_.registers[r].producer;
       text += fmt::format(
           "{}%{} ({}{})", separator, function_.register_names[r],
