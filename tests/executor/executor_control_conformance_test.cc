@@ -1,0 +1,324 @@
+// The executor's conformance list: control flow (57), uniqueness and strictness (58), errors and leaks (59), and what
+// the list does not name: graphs that cannot progress, rings, memory.
+#include <gtest/gtest.h>
+
+#include "core/live_objects.h"
+#include "tests/executor/probe_operations.h"
+
+namespace coppice::executor {
+namespace {
+
+using NoteList = std::vector<std::string>;
+
+RCReference<AsyncValue> boolean(bool value) { return make_available_async_value<bool>(value); }
+
+std::string load_error(std::string_view text) {
+  Registry registry;
+  add_builtin_operations(registry);
+  add_test_operations(registry);
+  try {
+    LoadedModule::load(parse(text, "test.graph"), registry);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "no error";
+}
+
+constexpr const char* kBranches = R"(
+func @plus(%x: i32) -> i32 { %one = constant.i32 1 %y = add.i32 (%x, %one) return %y }
+func @minus(%x: i32) -> i32 { %one = constant.i32 1 %y = sub.i32 (%x, %one) return %y }
+func @twice(%x: i32) -> i32 { %y = add.i32 (%x, %x) return %y }
+func @if(%c: bool, %x: i32) -> i32 { %y = if @plus, @minus (%c, %x) return %y }
+func @case(%i: i32, %x: i32) -> i32 { %y = case @plus, @minus, @twice (%i, %x) return %y }
+)";
+
+TEST(ExecutorConformance, N57_IfAndCaseRunTheFunctionThatIsChosen) {
+  ProbedProgram p(kBranches);
+  EXPECT_EQ(p.run("if", {boolean(true), i32(10)})[0]->get<int32_t>(), 11);
+  EXPECT_EQ(p.run("if", {boolean(false), i32(10)})[0]->get<int32_t>(), 9);
+  for (const int32_t i : {0, 1, 2})
+    EXPECT_EQ(p.run("case", {i32(i), i32(10)})[0]->get<int32_t>(), (std::array{11, 9, 20}[i]));
+  for (const int32_t i : {-1, 3}) {
+    const auto result = p.run("case", {i32(i), i32(10)})[0];
+    EXPECT_EQ(result->error().code(), ErrorCode::kOutOfRange);
+    EXPECT_EQ(result->error().message(), fmt::format("case {} of 3 functions", i));
+  }
+}
+
+TEST(ExecutorConformance, N57_ABranchWaitsForItsConditionOnly) {
+  ProbedProgram p(kBranches);
+  const auto condition = make_unconstructed_async_value<bool>();
+  const auto x = make_unconstructed_async_value<int32_t>();
+  const auto known = p.run("if", {boolean(true), x})[0], unknown = p.run("if", {condition, i32(1)})[0];
+  EXPECT_FALSE(known->is_available() || unknown->is_available());
+  x.emplace(5);
+  EXPECT_EQ(known->get<int32_t>(), 6);
+  condition.emplace(false);
+  EXPECT_EQ(unknown->get<int32_t>(), 0);
+  const auto index = make_unconstructed_async_value<int32_t>();
+  const auto late = p.run("case", {index, i32(1)})[0];
+  index.emplace(7);
+  EXPECT_EQ(late->error().message(), "case 7 of 3 functions");
+}
+
+TEST(ExecutorConformance, N57_AnErrorInAConditionBecomesEveryResult) {
+  ProbedProgram p(kBranches);
+  const auto wrong = make_error_async_value(Error(ErrorCode::kIo, "unread"));
+  EXPECT_EQ(p.run("if", {wrong, i32(1)})[0]->error().message(), "unread");
+  const auto later = make_unconstructed_async_value<bool>();
+  const auto result = p.run("if", {later, i32(1)})[0];
+  later.set_error(Error(ErrorCode::kIo, "unread, later"));
+  EXPECT_EQ(result->error().message(), "unread, later");
+}
+
+constexpr const char* kLoops = R"(
+func @add_one(%x: i32) -> i32 { %one = constant.i32 1 %y = add.i32 (%x, %one) return %y }
+func @add_later(%x: i32) -> i32 { %one = constant.i32 1 %y = async_add.i32 (%x, %one) return %y }
+func @sync(%n: i32, %x: i32) -> i32 { %y = repeat @add_one (%n, %x) return %y }
+func @async(%n: i32, %x: i32) -> i32 { %y = repeat @add_later (%n, %x) return %y }
+func @ahead(%n: i32, %x: i32) -> i32 { %y = repeat @add_later, 8 (%n, %x) return %y }
+func @until(%x: i32, %limit: i32, %start: i32) -> (i32, i32, i32, bool) {
+  %y = async_add.i32 (%x, %start)
+  %more = less.i32 (%y, %limit)
+  return %y, %limit, %start, %more
+}
+func @while(%c: bool, %x: i32, %limit: i32) -> i32 { %y, %l, %s = while @until (%c, %x, %limit, %x) return %y }
+)";
+
+TEST(ExecutorConformance, N57_ARepeatOfAThousandWithAnAsynchronousBody) {
+  ProbedProgram p(kLoops);
+  EXPECT_EQ(p.run("sync", {i32(1000), i32(5)})[0]->get<int32_t>(), 1005);
+  for (const char* loop : {"async", "ahead"}) {
+    const auto result = p.run(loop, {i32(1000), i32(5)})[0];
+    EXPECT_TRUE(result->is_indirect() && !result->is_available());
+    p.later().run_all();
+    EXPECT_EQ(result->get<int32_t>(), 1005) << loop;
+  }
+  const auto count = make_unconstructed_async_value<int32_t>();
+  const auto result = p.run("sync", {count, i32(5)})[0];
+  count.emplace(3);
+  EXPECT_EQ(result->get<int32_t>(), 8);
+}
+
+TEST(ExecutorConformance, N57_AWhileEndsWhenItsConditionSaysSo) {
+  ProbedProgram p(kLoops);
+  const auto result = p.run("while", {boolean(true), i32(3), i32(100)})[0];
+  p.later().run_all();
+  EXPECT_EQ(result->get<int32_t>(), 102);
+  EXPECT_EQ(p.run("while", {boolean(false), i32(3), i32(100)})[0]->get<int32_t>(), 3) << "not once";
+}
+
+TEST(ExecutorConformance, N57_CancellingInTheFirstIterationEndsALoop) {
+  ProbedProgram p(R"(
+func @body(%x: i32) -> i32 { %a = note.i32 "body" (%x) %b = cancel (%a) return %b }
+func @main(%n: i32, %x: i32) -> i32 { %y = repeat @body (%n, %x) return %y }
+)");
+  const auto result = p.run("main", {i32(1000), i32(1)})[0];
+  EXPECT_EQ(p.notes(), NoteList{"body 1"});
+  EXPECT_EQ(result->error().code(), ErrorCode::kCancelled);
+}
+
+// The fourth iteration fails; its condition depends on what failed, so that the loop ends there.
+TEST(ExecutorConformance, N57_AnErrorInAWhileBecomesAllItsResultsHoweverFarItRunsAhead) {
+  for (const char* ahead : {"", ", 4"}) {
+    for (const char* add : {"add.i32", "async_add.i32"}) {
+      ProbedProgram p(fmt::format(R"(
+func @body(%n: i32, %x: i32) -> (i32, i32, bool) {{
+  %a = note.i32 "body" (%n)
+  %minus = constant.i32 -1
+  %m = {} (%a, %minus)
+  %ok = div.i32 (%x, %m)
+  %more = less.i32 (%ok, %x)
+  return %m, %x, %more
+}}
+func @main(%c: bool, %n: i32, %x: i32) -> (i32, i32) {{
+  %m, %y = while @body{} (%c, %n, %x)
+  return %m, %y
+}})",
+                                  add, ahead));
+      const auto results = p.run("main", {boolean(true), i32(5), i32(100)});
+      p.later().run_all();
+      EXPECT_EQ(p.notes(), (NoteList{"body 5", "body 4", "body 3", "body 2"}))
+          << "100 / 1 is not less than 100";
+      EXPECT_EQ(results[0]->get<int32_t>(), 1);
+      const auto failed = p.run("main", {boolean(true), i32(3), i32(-100)});
+      p.later().run_all();
+      EXPECT_EQ(p.notes(), NoteList{"body 3"}) << "-50 is not less than -100";
+      EXPECT_EQ(failed[0]->get<int32_t>(), 2);
+      const auto all = p.run("main", {boolean(true), i32(1), i32(100)});
+      p.later().run_all();
+      EXPECT_EQ(p.notes(), NoteList{"body 1"});
+      for (const auto& result : all) EXPECT_EQ(result->error().message(), "100 divided by zero");
+    }
+  }
+}
+
+TEST(ExecutorConformance, N57_AnUnusedIndirectResultOfALoopLivesUntilItIsForwarded) {
+  const LeakCheck check;
+  {
+    ProbedProgram p(R"(
+func @body(%x: i32) -> i32 { %y = async_add.i32 (%x, %x) %z = async_add.i32 (%y, %y) return %z }
+func @main(%n: i32, %x: i32) { %unused = repeat @body (%n, %x) return }
+)");
+    p.run("main", {i32(10), i32(1)});
+    int deferred = 0;
+    while (p.later().run_one()) ++deferred;
+    EXPECT_EQ(deferred, 20);
+  }
+  EXPECT_EQ(check.report(), "");
+}
+
+TEST(ExecutorConformance, N58_AValueIsUniqueForItsLastUserOnly) {
+  ProbedProgram p(R"(
+func @main(%x: i32) -> (bool, bool, bool) {
+  %a = add.i32 (%x, %x)
+  %last = probe.is_unique.i32 (%a)
+  %b = add.i32 (%x, %x)
+  %first = probe.is_unique.i32 (%b)
+  %second = note.i32 "later" (%b)
+  %argument = probe.is_unique.i32 (%x)
+  return %last, %first, %argument
+})");
+  const auto results = p.run("main", {i32(1)});
+  EXPECT_TRUE(results[0]->get<bool>());
+  EXPECT_FALSE(results[1]->get<bool>()) << "another operation has it still to come";
+  EXPECT_FALSE(results[2]->get<bool>()) << "the caller's";
+}
+
+// Not asked for: that the last user of a value which it had to await finds it unique. A value that is being completed is
+// held by its completion until all that waited for it has run.
+TEST(ExecutorConformance, N58_UniquenessLooksThroughIndirectValues) {
+  ProbedProgram p(R"(
+func @late(%x: i32) -> i32 { %a = async_copy.i32 (%x) %b = add.i32 (%a, %a) return %b }
+func @shared(%x: i32) -> (bool, i32) { %a = call @late (%x) %u = probe.is_unique.i32 (%a) return %u, %a }
+func @keep(%x: i32) -> (i32, i32) { %a = async_copy.i32 (%x) %b = note.i32 "kept" (%a) return %b, %b }
+func @target(%x: i32) -> (bool, i32) { %a, %b = call @keep (%x) %u = probe.is_unique.i32 (%a) return %u, %b }
+)");
+  const auto shared = p.run("shared", {i32(1)}), target = p.run("target", {i32(1)});
+  const auto late = p.run("late", {i32(1)})[0];
+  p.later().run_all();
+  EXPECT_TRUE(late->is_unique());
+  EXPECT_FALSE(shared[0]->get<bool>());
+  EXPECT_FALSE(target[0]->get<bool>());
+  // Two indirect values of one target: each is referenced once, the target twice.
+  const auto value = i32(7);
+  const auto a = make_indirect_async_value(), b = make_indirect_async_value();
+  a->forward_to(value);
+  EXPECT_FALSE(a->is_unique());
+  b->forward_to(value);
+  EXPECT_EQ(a.use_count(), 1u);
+  EXPECT_FALSE(a->is_unique() || b->is_unique());
+}
+
+TEST(ExecutorConformance, N58_AFunctionRunsWithArgumentsThatAreNotThereYet) {
+  ProbedProgram p("func @main(%x: i32, %y: i32) -> i32 { %z = add.i32 (%x, %y) return %z }");
+  const auto x = make_unconstructed_async_value<int32_t>();
+  const auto y = make_indirect_async_value();
+  const auto z = p.run("main", {x, y})[0];
+  x.emplace(1);
+  EXPECT_FALSE(z->is_available());
+  y->forward_to(i32(2));
+  EXPECT_EQ(z->get<int32_t>(), 3);
+}
+
+TEST(ExecutorConformance, N58_AStrictOperationWithAnErrorStillAwaitsItsOtherArgument) {
+  ProbedProgram p(R"(
+func @main(%bad: i32, %x: i32) -> i32 {
+  %late = async_copy.i32 (%x)
+  %y = probe.add.i32 "ran" (%bad, %late)
+  return %y
+})");
+  const auto y = p.run("main", {make_error_async_value(Error(ErrorCode::kIo, "unread")), i32(1)})[0];
+  EXPECT_FALSE(y->is_available());
+  p.later().run_all();
+  EXPECT_EQ(p.notes(), NoteList()) << "it did not run";
+  EXPECT_EQ(y->error().message(), "unread");
+}
+
+TEST(ExecutorConformance, N59_ALeakOfOneIntIsReported) {
+  if (!kCountsLiveObjects) GTEST_SKIP() << "nothing is counted without COPPICE_DEBUG";
+  const LeakCheck check;
+  AsyncValue* leaked = nullptr;
+  {
+    ProbedProgram p("func @main(%x: i32) -> i32 { %y = add.i32 (%x, %x) return %y }");
+    leaked = p.run("main", {i32(1)})[0].release();
+  }
+  EXPECT_EQ(check.report(), "1 async value, 1 block");
+  RCReference<AsyncValue>::reclaim(leaked).reset();
+  EXPECT_EQ(check.report(), "");
+}
+
+// The list's cap of 1 KiB is a property of its allocator; here an operation's lack of memory is an error value.
+TEST(ExecutorConformance, N59_AFailedAllocationIsAnErrorValue) {
+  struct OutOfMemory {
+    static void add(Registry& registry) {
+      registry.add("allocate", [](int32_t) -> int32_t { throw std::bad_alloc(); });
+    }
+  };
+  Program p("func @main(%x: i32) -> i32 { %y = allocate (%x) return %y }", nullptr, &OutOfMemory::add);
+  EXPECT_EQ(p.run("main", {i32(1)})[0]->error().code(), ErrorCode::kOutOfMemory);
+}
+
+TEST(ExecutorConformance, N59_AnUnknownOperationIsRefusedAtLoad) {
+  EXPECT_EQ(load_error("func @main(%x: i32) {\n  %y = addd.i32 (%x, %x)\n  return\n}"),
+            "test.graph:2:8: @main: unknown operation addd.i32; did you mean add.i32?");
+}
+
+TEST(ExecutorConformance, N59_AnErrorNamesThePlaceOfTheOperationThatFailed) {
+  ProbedProgram p(
+      "func @f(%x: i32) -> i32 {\n\n    %y = fail_with.i32 3 (%x)\n  return %y\n}\n"
+      "func @main(%x: i32) -> i32 {\n  %y = call @f (%x)\n  %z = add.i32 (%y, %y)\n  return %z\n}");
+  const Error error = p.run("main", {i32(1)})[0]->error();
+  EXPECT_STREQ(error.what(), "test.graph:3:10: failure 3 [@f fail_with.i32 -> @main add.i32]");
+  EXPECT_EQ(error.location().file, "test.graph");
+  EXPECT_EQ(error.location().line, 3);
+  EXPECT_EQ(error.location().column, 10);
+}
+
+TEST(ExecutorConformance, AResultThatItsOperationForgetsIsAnErrorAndNoHang) {
+  const LeakCheck check;
+  {
+    ProbedProgram p("func @main() -> i32 {\n  %x = dropped.i32\n  %y = add.i32 (%x, %x)\n  return %y\n}");
+    const auto y = p.run("main")[0];
+    ASSERT_TRUE(y->is_available());
+    EXPECT_STREQ(y->error().what(),
+                 "test.graph:2:8: the operation dropped a result unset [@main dropped.i32 -> @main add.i32]");
+  }
+  EXPECT_EQ(check.report(), "");
+}
+
+TEST(ExecutorConformance, AGraphThatCannotProgressSaysWhatWaitsForWhat) {
+  ProbedProgram p(R"(
+func @main(%given: i32) -> i32 {
+  %x = never.i32
+  %y = add.i32 (%x, %given)
+  %z = call @inner (%y)
+  return %z
+}
+func @inner(%y: i32) -> i32 {
+  %w = mul.i32 (%y, %y)
+  return %w
+})");
+  const auto result = p.run("main", {make_unconstructed_async_value<int32_t>()})[0];
+  const std::string waiting = p.request->describe_waiting();
+  EXPECT_NE(waiting.find(
+                "@main add.i32 (line 4) waits for %x (never.i32, which has started), %given (an argument)\n"),
+            std::string::npos)
+      << waiting;
+  EXPECT_NE(waiting.find("@inner mul.i32 (line 9) waits for %y (an argument)\n"), std::string::npos)
+      << waiting;
+  // Let it end, and nothing waits any more.
+  for (auto& value : p.host->shared<Kept>().take()) value->emplace<int32_t>(1);
+}
+
+TEST(ExecutorConformance, OperationsThatNeedEachOtherAreRefusedAtLoad) {
+  EXPECT_EQ(
+      load_error(
+          "func @main(%x: i32) -> i32 {\n  %y = add.i32 (%z, %x)\n  %z = mul.i32 (%y, %x)\n  return %z\n}"),
+      "test.graph:2:8: @main: operations wait for each other: add.i32 (line 2) needs mul.i32 (line 3) needs "
+      "add.i32 (line 2)");
+}
+
+}  // namespace
+}  // namespace coppice::executor
