@@ -1,0 +1,90 @@
+// What executing allocates: nothing per operation. A program of its own, since it replaces operator new to count.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "core/block_pool.h"
+#include "executor/builtin_operations.h"
+#include "executor/executor.h"
+#include "executor/text.h"
+
+namespace {
+std::atomic<int64_t> allocations{0};
+}  // namespace
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void* operator new(size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* const memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#endif
+
+namespace coppice::executor {
+namespace {
+
+class ExecutorMemory : public testing::Test {
+ protected:
+  ExecutorMemory() { add_builtin_operations(registry_); }
+  void SetUp() override {
+    if (!kCachesBlocks) GTEST_SKIP() << "builds with sanitizers keep no blocks";
+  }
+  // Allocations of a run of @main, when runs before it have filled the pool.
+  int64_t count(const std::string& text, int32_t x) {
+    const auto module = LoadedModule::load(parse(text, "test.graph"), registry_);
+    const LoadedFunction& main = module->function("main");
+    const auto request = make_intrusive<Host>()->start_request();
+    const RCReference<AsyncValue> argument = make_available_async_value<int32_t>(x);
+    int64_t before = 0;
+    for (int run = 0; run < 3; ++run) {
+      before = allocations.load();
+      const auto results = execute(main, {argument}, *request);
+      EXPECT_TRUE(results.at(0)->is_concrete());
+    }
+    return allocations.load() - before;
+  }
+  static std::string chain(int n) {
+    std::string text = "func @main(%x0: i32) -> i32 {\n";
+    for (int i = 0; i < n; ++i) text += fmt::format("  %x{} = add.i32 (%x{}, %x{})\n", i + 1, i, i);
+    return text + fmt::format("  return %x{}\n}}\n", n);
+  }
+  static std::string fan_out(int n) {
+    std::string text = "func @main(%x: i32) -> i32 {\n  %y = add.i32 (%x, %x)\n";
+    for (int i = 0; i < n; ++i) text += fmt::format("  %z{} = mul.i32 (%y, %x)\n", i);
+    return text + "  return %y\n}\n";
+  }
+  static std::string calls(int n) {
+    std::string text =
+        "func @f(%x: i32) -> i32 { %y = add.i32 (%x, %x) return %y }\nfunc @main(%x0: i32) -> i32 {\n";
+    for (int i = 0; i < n; ++i) text += fmt::format("  %x{} = call @f (%x{})\n", i + 1, i);
+    return text + fmt::format("  return %x{}\n}}\n", n);
+  }
+
+  Registry registry_;
+};
+
+// Both frames are larger than the pool's blocks: one allocation each.
+TEST_F(ExecutorMemory, AReadyChainAllocatesNothingPerOperation) {
+  EXPECT_EQ(count(chain(10'000), 1), count(chain(100), 1));
+  EXPECT_LE(count(chain(10), 1), 3) << "the lists of results that execute() returns and works with";
+}
+
+TEST_F(ExecutorMemory, AFanOutAllocatesNothingPerOperation) {
+  EXPECT_EQ(count(fan_out(10'000), 1), count(fan_out(100), 1));
+}
+
+TEST_F(ExecutorMemory, ACallAllocatesNothing) { EXPECT_EQ(count(calls(1000), 1), count(calls(100), 1)); }
+
+TEST_F(ExecutorMemory, AnIterationAllocatesNothing) {
+  const std::string text = R"(
+func @f(%x: i32, %y: i32) -> (i32, i32) { %z = add.i32 (%x, %y) return %y, %z }
+func @main(%n: i32) -> i32 { %a, %b = repeat @f (%n, %n, %n) return %a }
+)";
+  EXPECT_EQ(count(text, 1000), count(text, 10));
+}
+
+}  // namespace
+}  // namespace coppice::executor
