@@ -36,6 +36,9 @@ DEVICE_PUBLIC = {"coppice/kernel.h"}
 # Folders and files that must be device-clean, so that a lost marker is noticed.
 DEVICE_REQUIRED = re.compile(r"sparse/device/.*\.h$|gpu/(launch_block|device_intrinsics)\.h$")
 
+# Trees and launches work without the executor; these files make them its operations.
+OPERATIONS = re.compile(r"sparse/operations\.(h|cc)$")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -97,6 +100,8 @@ def check_quoted(tree, path, target):
     source = tree.generated.get(target, target)
     if source not in tree.lines and target not in tree.generated:
         return f'no file "{target}" (paths start at the repository\'s root)'
+    if path.startswith("sparse/") and source.startswith("executor/") and not OPERATIONS.match(path):
+        return f'"{target}": of sparse/, only sparse/operations.h and its source include executor/'
     if source.startswith("tests/") and not path.startswith("tests/"):
         return f'"{target}" belongs to the tests'
     own, other = layer_of(path), layer_of(source)

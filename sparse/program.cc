@@ -182,7 +182,7 @@ FieldBinding bind_field(const LaunchRequest& r, const HandleUse& h) {
   return f;
 }
 
-Binding bind(const LaunchRequest& r, bool checks) {
+Binding make_binding(const LaunchRequest& r, bool checks) {
   Binding b;
   if (r.loop.tree) {
     r.loop.tree->freeze();
@@ -223,7 +223,7 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
 }
 
 // What stays the same from launch to launch of one specialization.
-struct Prepared {
+struct Prepared final : public RefCounted {
   std::string name;
   std::vector<HandleUse> handles;
   std::string loop_path;  // of the node looped over
@@ -295,7 +295,7 @@ bool finish(const Prepared& p, DeviceContext& context) {
 struct Program::State {
   IntrusivePtr<Device> device;
   jit::CodegenOptions options;
-  std::unordered_map<LaunchKey, std::shared_ptr<Prepared>, LaunchKeyHash> prepared;
+  std::unordered_map<LaunchKey, IntrusivePtr<Prepared>, LaunchKeyHash> prepared;
   size_t prune_at = 256;
 
   // Launches of trees that are gone can never come again; without this, whoever rebuilds trees would pile them up.
@@ -328,11 +328,11 @@ Launch Program::prepare(const LaunchRequest& r) {
   auto [entry, fresh] = state_->prepared.try_emplace(key_of(r));
   if (fresh) {
     try {
-      auto p = std::make_shared<Prepared>();
+      auto p = make_intrusive<Prepared>();
       p->name = kernel_id(r);
       p->handles.assign(r.handles, r.handles + r.num_handles);
       if (r.loop.tree) p->loop_path = r.loop.tree->path(r.loop.node);
-      p->binding = bind(r, state_->options.checks);
+      p->binding = make_binding(r, state_->options.checks);
       p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
       p->block.version = kLaunchBlockVersion;
       p->block.size_bytes = sizeof(LaunchBlock);
@@ -347,13 +347,15 @@ Launch Program::prepare(const LaunchRequest& r) {
       throw;
     }
   }
-  const std::shared_ptr<Prepared> shared = entry->second;
+  const IntrusivePtr<Prepared> shared = entry->second;
   const Prepared& p = *shared;
   Launch launch;
   launch.name = p.name;
   launch.code = p.code;
   launch.block = p.block;
   std::memcpy(launch.block.arguments, r.arguments, r.argument_bytes);
+  launch.keep_alive.reserve(1 + p.binding.trees.size());
+  launch.keep_alive.emplace_back(shared);  // of its name, too
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
   set_loop(launch, r, p);
   const bool accumulates = std::any_of(r.handles, r.handles + r.num_handles,
@@ -370,7 +372,7 @@ Launch Program::prepare(const LaunchRequest& r) {
 }
 
 std::string Program::ptx_of(const LaunchRequest& r, jit::PtxTarget target, const std::string& libdevice) {
-  const Binding b = bind(r, state_->options.checks);
+  const Binding b = make_binding(r, state_->options.checks);
   return jit::compile_ptx(specialization(r, b, state_->options), target, libdevice);
 }
 

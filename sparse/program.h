@@ -3,6 +3,8 @@
 //     Program program(device);
 //     program.launch(diffuse, over(leaf), Heat{now, next}, 0.1f);       // AsyncValueRef<Chain>
 //     program.launch(advect, range(n_particles), Particles{...}, dt);
+//     BoundLaunch step = program.bind(diffuse, over(leaf), Heat{now, next}, 0.1f);
+//     for (int i = 0; i < n; ++i) step.launch();                        // prepared once
 //
 // A kernel is specialized once for the trees behind its handles and what it loops over, and kept. The types of a
 // launch's arguments are checked at compile time; roles against trees when launched: an Error kInvalidArgument says
@@ -144,6 +146,22 @@ LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop
 
 }  // namespace detail
 
+// A launch that has been prepared: its kernel, loop, handles and arguments as they were when it was bound. Giving it to
+// the stream again costs a queue entry. Keeps its trees and device, not what its arguments point to. Copies share it.
+class BoundLaunch {
+ public:
+  BoundLaunch(IntrusivePtr<Device> device, Launch launch)
+      : device_(std::move(device)), launch_(make_intrusive<SharedLaunch>(std::move(launch))) {}
+  AsyncValueRef<Chain> launch() const { return stream().launch(launch_); }
+  std::string_view name() const { return launch_->launch.name; }  // "file.kernel"
+  Device& device() const { return *device_; }
+  Stream& stream() const { return device_->default_stream(); }
+
+ private:
+  IntrusivePtr<Device> device_;
+  IntrusivePtr<const SharedLaunch> launch_;
+};
+
 class Program {
  public:
   // How its kernels are compiled is COPPICE_DEBUG's choice unless told here.
@@ -155,6 +173,13 @@ class Program {
   AsyncValueRef<Chain> launch(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                               const Arguments&... arguments) {
     return device().default_stream().launch(prepare(detail::make_request(kernel, loop, arguments...)));
+  }
+  // The launch as a value, for those who give it many times.
+  template <class... Parameters, class... Arguments>
+  BoundLaunch bind(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
+                   const Arguments&... arguments) {
+    return BoundLaunch(IntrusivePtr<Device>(&device()),
+                       prepare(detail::make_request(kernel, loop, arguments...)));
   }
   // Starts compiling what such a launch needs, and does nothing else.
   template <class... Parameters, class... Arguments>

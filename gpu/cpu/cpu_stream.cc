@@ -7,10 +7,23 @@
 #include <tbb/parallel_for.h>
 
 #include <cstring>
+#include <utility>
 
 #include "core/trace.h"
 
 namespace coppice {
+namespace {
+
+thread_local bool t_has_row_name = false;  // the stream's own thread, and workers that have been here
+
+// oneTBB's threads have no names. The lock is taken once per thread.
+void name_worker_row() {
+  if (!Trace::is_on() || t_has_row_name) return;
+  t_has_row_name = true;
+  name_this_thread_row(fmt::format("worker {}", tbb::this_task_arena::current_thread_index()));
+}
+
+}  // namespace
 
 CpuStream::CpuStream(tbb::task_arena& arena, DeviceContext& context, std::string name)
     : arena_(arena),
@@ -36,11 +49,12 @@ CpuStream::~CpuStream() {
   thread_.join();
 }
 
-AsyncValueRef<Chain> CpuStream::push(std::string_view name, std::function<void()> run) {
+AsyncValueRef<Chain> CpuStream::push(std::string_view name, std::function<void()> function,
+                                     IntrusivePtr<const SharedLaunch> launch) {
   auto done = make_unconstructed_async_value<Chain>();
   {
     std::lock_guard lock(mutex_);
-    queue_.push_back({name, std::move(run), done, epoch_});
+    queue_.push_back({name, std::move(function), std::move(launch), done, epoch_});
   }
   ready_.notify_one();
   return done;
@@ -59,7 +73,7 @@ bool CpuStream::run_next(std::unique_lock<std::mutex>& lock) {
     const LaunchProfile::Timer timer(profile_, operation.name);
     const TraceScope trace(operation.name);
     try {
-      operation.run();
+      run(operation);
     } catch (const Error& error) {
       failed = error;
     } catch (const std::exception& error) {
@@ -74,7 +88,9 @@ bool CpuStream::run_next(std::unique_lock<std::mutex>& lock) {
     error_ = failed, error_epoch_ = operation.epoch;
     lock.unlock();
   }
-  operation.run = nullptr;  // drops what it holds before its completion is known; perhaps this stream, too
+  // Drops what it holds before its completion is known; perhaps this stream, too.
+  operation.function = nullptr;
+  operation.shared_launch.reset();
   if (failed) {
     operation.done.set_error(*failed);
   } else {
@@ -87,6 +103,7 @@ bool CpuStream::run_next(std::unique_lock<std::mutex>& lock) {
 
 void CpuStream::work(std::string name) {
   name_this_thread_row(std::move(name));
+  t_has_row_name = true;
   std::unique_lock lock(mutex_);
   for (;;) {
     ready_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
@@ -98,38 +115,54 @@ void CpuStream::work(std::string name) {
   }
 }
 
-void CpuStream::run_inline(Launch& launch) {
-  const TraceScope trace(launch.name);
-  run(launch);
+void CpuStream::run(const Operation& operation) {
+  if (!operation.shared_launch) {
+    operation.function();
+    return;
+  }
+  const Launch& launch = operation.shared_launch->launch;
+  LaunchBlock block = launch.block;
+  run(launch, block);
 }
 
-void CpuStream::run(Launch& launch) {
-  launch.block.context = &context_;
+void CpuStream::run_inline(Launch& launch) {
+  const TraceScope trace(launch.name);
+  run(launch, launch.block);
+}
+
+void CpuStream::run(const Launch& launch, LaunchBlock& block) {
+  block.context = &context_;
   if (launch.skip_on_status && __atomic_load_n(&context_.status, __ATOMIC_ACQUIRE) != 0) return;
   wait(launch.code);
   if (launch.code.is_error()) throw launch.code.error();
-  if (launch.prepare) launch.prepare(launch.block);
-  const uint64_t count = launch.block.count != nullptr ? *launch.block.count : launch.block.item_count;
+  if (launch.prepare) launch.prepare(block);
+  const uint64_t count = block.count != nullptr ? *block.count : block.item_count;
   const KernelEntry entry = launch.code.get()->entry();
   do {
     if (count <= launch.grain) {
-      if (count > 0) entry(&launch.block, 0, count);
+      if (count > 0) entry(&block, 0, count);
     } else {
       fibers_.begin_loop();
       arena_.execute([&] {
         tbb::parallel_for(tbb::blocked_range<uint64_t>(0, count, launch.grain),
                           [&](const tbb::blocked_range<uint64_t>& r) {
-                            fibers_.run_items([&] { entry(&launch.block, r.begin(), r.end()); });
+                            name_worker_row();
+                            const TraceScope trace(launch.name);
+                            fibers_.run_items([&] { entry(&block, r.begin(), r.end()); });
                           });
       });
       fibers_.end_loop();
     }
-  } while (launch.finish && launch.finish(launch.block));
+  } while (launch.finish && launch.finish(block));
 }
 
 AsyncValueRef<Chain> CpuStream::launch(Launch launch) {
   const std::string_view name = launch.name;
-  return push(name, [this, launch = std::move(launch)]() mutable { run(launch); });
+  return push(name, [this, launch = std::move(launch)]() mutable { run(launch, launch.block); });
+}
+AsyncValueRef<Chain> CpuStream::launch(IntrusivePtr<const SharedLaunch> launch) {
+  const std::string_view name = launch->launch.name;
+  return push(name, nullptr, std::move(launch));
 }
 
 AsyncValueRef<Chain> CpuStream::enqueue(std::string_view name, std::function<void()> function) {

@@ -22,6 +22,7 @@ class CpuStream final : public Stream {
   ~CpuStream() override;
 
   AsyncValueRef<Chain> launch(Launch launch) override;
+  AsyncValueRef<Chain> launch(IntrusivePtr<const SharedLaunch> launch) override;
   AsyncValueRef<Chain> enqueue(std::string_view name, std::function<void()> function) override;
   AsyncValueRef<Chain> copy(void* to, const void* from, size_t bytes) override;
   AsyncValueRef<Chain> fill(void* to, int byte, size_t bytes) override;
@@ -32,12 +33,15 @@ class CpuStream final : public Stream {
  private:
   struct Operation {
     std::string_view name;
-    std::function<void()> run;
+    std::function<void()> function;  // empty: the launch is run
+    IntrusivePtr<const SharedLaunch> shared_launch;
     AsyncValueRef<Chain> done;
     uint64_t epoch;  // how many times errors had been cleared when it was queued
   };
-  AsyncValueRef<Chain> push(std::string_view name, std::function<void()> run);
-  void run(Launch& launch);
+  AsyncValueRef<Chain> push(std::string_view name, std::function<void()> function,
+                            IntrusivePtr<const SharedLaunch> launch = nullptr);
+  void run(const Operation& operation);
+  void run(const Launch& launch, LaunchBlock& block);
   void work(std::string name);
   // The front of the queue; `lock` holds mutex_ before and, unless the operation destroyed this stream (false), after.
   bool run_next(std::unique_lock<std::mutex>& lock);

@@ -50,6 +50,15 @@ class IncludeRule(unittest.TestCase):
         self.expect({"sparse/a.cc": '#include "step.kernels.h"\n'}, 'sparse/a.cc:1: sparse/ may not include')
         self.expect({"tests/core/a_test.cc": '#include "gpu/device.h"\n'}, 'tests/core/a_test.cc:1: core/ may not include')
 
+    def test_refuses_the_executor_in_sparse_but_for_its_operations(self):
+        executor = {"executor/registry.h": "// Operations.\n#pragma once\n"}
+        include = '#include "executor/registry.h"\n'
+        self.expect({**executor, "sparse/tree.cc": f'#include "sparse/tree.h"\n{include}'}, "sparse/tree.cc:2: ")
+        self.expect({**executor, "sparse/a.h": f"#pragma once\n{include}"}, "sparse/a.h:2: ")
+        operations = {"sparse/operations.h": f"#pragma once\n{include}", "sparse/operations.cc": f'#include "sparse/operations.h"\n{include}',
+                      "tests/sparse/a_test.cc": include}
+        self.assertEqual(check({**executor, **operations}), [])
+
     def test_refuses_libraries_outside_their_folders(self):
         for path, header in [("gpu/device.cc", "llvm/IR/Module.h"), ("gpu/jit/a.h", "llvm/IR/Module.h"), ("sparse/a.cc", "cuda.h"),
                              ("gpu/a.cc", "cuda_runtime.h"), ("apps/cli/a.cc", "EGL/egl.h"), ("apps/render/a.cc", "GLFW/glfw3.h"),

@@ -1,0 +1,415 @@
+// The sparse operations as functions run them: on the request's stream, without the host.
+#include "sparse/operations.h"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <numeric>
+
+#include "core/error.h"
+#include "executor/builtin_operations.h"
+#include "executor/executor.h"
+#include "executor/text.h"
+#include "heat.kernels.h"
+#include "jit.kernels.h"
+#include "sparse/read_back.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+namespace {
+
+using Value = RCReference<AsyncValue>;
+
+template <class T>
+Value value(T given) {
+  return make_available_async_value<T>(std::move(given));
+}
+
+class Operations : public testing::Test {
+ protected:
+  Operations() {
+    executor::add_builtin_operations(registry);
+    add_sparse_operations(registry);
+  }
+  // One function, @main; its first argument is a chain.
+  std::vector<Value> run(std::string_view text, std::vector<Value> arguments) {
+    module = executor::LoadedModule::load(executor::parse(text, "test.graph"), registry);
+    arguments.insert(arguments.begin(), value(Chain()));
+    return execute(module->function("main"), arguments, *request);
+  }
+  // The message of the first error among the results, when all have come; "": there is none.
+  std::string outcome(const std::vector<Value>& results) {
+    for (const Value& result : results) wait(*result);
+    for (const Value& result : results) {
+      if (result->is_error()) return result->error().message();
+    }
+    return "";
+  }
+  template <class T>
+  IntrusivePtr<Buffer> buffer(const std::vector<T>& items) {
+    auto made = device->reserve(items.size() * sizeof(T), items.size() * sizeof(T));
+    std::copy(items.begin(), items.end(), made->template as<T>());
+    return made;
+  }
+  template <class T>
+  std::vector<T> read(const IntrusivePtr<Buffer>& from, size_t n) {
+    return {from->template as<T>(), from->template as<T>() + n};
+  }
+  IntrusivePtr<executor::Request> request_on(Stream& stream) {
+    return host->start_request(IntrusivePtr<Stream>(&stream));
+  }
+
+  IntrusivePtr<Device> device = Device::cpu();
+  Program program{device};
+  executor::Registry registry;
+  IntrusivePtr<executor::Host> host = make_intrusive<executor::Host>();
+  IntrusivePtr<executor::Request> request = request_on(device->default_stream());
+  IntrusivePtr<executor::LoadedModule> module;
+};
+
+constexpr std::string_view kTwoLaunches = R"(
+func @main(%start: chain, %a: launch, %b: launch) -> chain {
+  %e0 = stream.start (%start)
+  %e1 = sparse.launch (%e0, %a)
+  %e2 = sparse.launch (%e1, %b)
+  %done = stream.done (%e2)
+  return %done
+})";
+
+TEST_F(Operations, LaunchesAreAllQueuedBeforeTheDeviceHasRunTheFirst) {
+  const auto numbers = buffer<int>({9, 9, 9});
+  std::latch release(1);
+  device->default_stream().enqueue("parked", [&] { release.wait(); });
+  const auto results = run(kTwoLaunches, {value(program.bind(write_index, range(3), numbers->as<int>())),
+                                          value(program.bind(add_one, range(3), numbers->as<int>()))});
+  EXPECT_EQ(request->describe_waiting(), "") << "an operation waited for the device";
+  EXPECT_FALSE(results[0]->is_available());
+  EXPECT_FALSE(results[0]->is_indirect()) << "the event itself, not one that the host completes";
+  release.count_down();
+  EXPECT_EQ(outcome(results), "");
+  EXPECT_EQ(read<int>(numbers, 3), (std::vector{1, 2, 3}));
+}
+
+TEST_F(Operations, ABoundLaunchRunsOftenAndOutlivesItsProgram) {
+  const auto numbers = buffer<int>({0, 0});
+  auto bound = [&] { return Program(device).bind(add_one, range(2), numbers->as<int>()); }();
+  EXPECT_EQ(bound.name(), "jit.add_one");
+  for (int i = 0; i < 100; ++i) bound.launch();
+  wait(bound.launch());
+  EXPECT_EQ(read<int>(numbers, 2), (std::vector{101, 101}));
+}
+
+TEST_F(Operations, ABoundLaunchThatRunsOutOfCellsGrowsTheTreeAndRunsAgain) {
+  Tree tree(device);
+  Node leaf = tree.root().pointer({64, 64}).dense({16, 16});
+  Field<int> x = leaf.place<int>("x");
+  std::vector<int> coords;
+  for (int i = 0; i < 1024; ++i) coords.insert(coords.end(), {i / 32 * 16, i % 32 * 16});
+  const BoundLaunch grow = program.bind(grow_coords2, range(1024), x, coords.data(), 5);
+  for (int round = 0; round < 2; ++round) {
+    wait(grow.launch());
+    EXPECT_EQ(leaf.wait_num_active_blocks(), 1024u);
+    EXPECT_EQ(wait_read(x, {16, 16}), 5);
+    wait(tree.deactivate_all());
+  }
+}
+
+TEST_F(Operations, TheErrorOfALaunchArrivesInItsEventAndSkipsWhatFollows) {
+  Tree tree(device, {.name = "grid"});
+  Field<int> x = tree.root().pointer({8}).dense({4}).place<int>("x");
+  const auto numbers = buffer<int>({0});
+  const auto results = run(kTwoLaunches, {value(program.bind(add_coords1, range(3), x, 32)),
+                                          value(program.bind(add_one, range(1), numbers->as<int>()))});
+  EXPECT_NE(outcome(results).find("kernel heat.add_coords1: "), std::string::npos) << outcome(results);
+  EXPECT_EQ(read<int>(numbers, 1), (std::vector{0}));
+  device->default_stream().clear_error();
+}
+
+TEST_F(Operations, ARequestWithoutAStreamIsRefused) {
+  request = host->start_request();
+  const auto numbers = buffer<int>({0});
+  const auto bound = program.bind(add_one, range(1), numbers->as<int>());
+  const auto results = run(kTwoLaunches, {value(bound), value(bound)});
+  ASSERT_TRUE(results[0]->is_error());
+  const Error error = results[0]->error();
+  EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error.message(), "the request was started without a stream; give one to start_request()");
+  EXPECT_EQ(error.location().line, 4);
+  EXPECT_EQ(error.path().front(), "@main sparse.launch");
+}
+
+TEST_F(Operations, WhatBelongsToAnotherStreamIsRefused) {
+  const auto other = device->create_stream();
+  request = request_on(*other);
+  const auto numbers = buffer<int>({0});
+  const auto bound = program.bind(add_one, range(1), numbers->as<int>());
+  EXPECT_EQ(
+      outcome(run(kTwoLaunches, {value(bound), value(bound)})),
+      "launch jit.add_one belongs to the default stream of its device (cpu), and the request has another");
+  Tree tree(device, {.name = "grid"});
+  constexpr std::string_view kCollect = R"(
+func @main(%start: chain, %tree: tree) -> chain {
+  %e0 = stream.start (%start)
+  %e1 = sparse.collect (%e0, %tree)
+  %done = stream.done (%e1)
+  return %done
+})";
+  EXPECT_EQ(outcome(run(kCollect, {value(tree)})),
+            "tree 'grid' belongs to the default stream of its device (cpu), and the request has another");
+  wait(other->barrier());
+  EXPECT_EQ(read<int>(numbers, 1), (std::vector{0}));
+}
+
+TEST_F(Operations, CountsListsAndDeactivates) {
+  Tree tree(device);
+  Node leaf = tree.root().pointer({16, 16}).dense({4, 4});
+  Field<int> x = leaf.place<int>("x");
+  std::vector<int> coords{5, 6, 20, 20, 21, 21};
+  const auto results =
+      run(R"(
+func @main(%start: chain, %root: node, %leaf: node, %grow: launch, %set: launch) -> (i64, i64, chain) {
+  %e0 = stream.start (%start)
+  %e1 = sparse.launch (%e0, %grow)
+  %e2 = sparse.update_list true (%e1, %leaf)
+  %e3, %before = sparse.count_blocks (%e2, %leaf)
+  %e4 = sparse.launch (%e3, %set)
+  %e5 = sparse.deactivate_all (%e4, %root)
+  %e6, %after = sparse.count_blocks (%e5, %leaf)
+  %e7 = sparse.launch (%e6, %grow)
+  %done = stream.done (%e7)
+  return %before, %after, %done
+})",
+          {value(tree.root()), value(leaf), value(program.bind(grow_coords2, range(3), x, coords.data(), 9)),
+           value(program.bind(set_cells2, over(leaf), x))});
+  ASSERT_EQ(outcome(results), "");
+  EXPECT_EQ(results[0]->get<int64_t>(), 2);
+  EXPECT_EQ(results[1]->get<int64_t>(), 0);
+  EXPECT_EQ(wait_read(x, {5, 6}), 9);
+  EXPECT_EQ(wait_read(x, {4, 4}), 0) << "cells that were recycled are zero again";
+}
+
+TEST_F(Operations, UpdateListBuildsTheNeighbourTableWhenAskedTo) {
+  Tree tree(device);
+  Node leaf = tree.root().pointer({16, 16}).dense({4, 4});
+  leaf.place<int>("x");
+  wait(leaf.activate({{4, 4, 0}, {8, 4, 0}}));
+  uint64_t list_version = 0, neighbour_version = 0;
+  for (const char* with_neighbours : {"false", "true"}) {
+    const auto results = run(std::string(R"(
+func @main(%start: chain, %leaf: node) -> chain {
+  %e0 = stream.start (%start)
+  %e1 = sparse.update_list )") + with_neighbours +
+                                 R"( (%e0, %leaf)
+  %done = stream.done (%e1)
+  return %done
+})",
+                             {value(leaf)});
+    ASSERT_EQ(outcome(results), "");
+    wait(device->default_stream().enqueue("look", [&] {
+      const ElementList& list = leaf.storage().update_list(leaf.id(), false);
+      list_version = list.version, neighbour_version = list.neighbour_version;
+    }));
+    EXPECT_EQ(neighbour_version == list_version, with_neighbours == std::string("true"));
+  }
+}
+
+TEST_F(Operations, CollectRecyclesWhatWasDeactivated) {
+  Tree tree(device);
+  Node block = tree.root().pointer({16, 16}), leaf = block.dense({4, 4});
+  leaf.place<int>("x");
+  wait(leaf.activate({{4, 4, 0}, {8, 4, 0}}));
+  ASSERT_EQ(leaf.wait_num_active_blocks(), 2u);
+  device->default_stream().enqueue("drop", [&] { tree.storage().recycle_below(0); });
+  const auto recycled = [&] {
+    uint32_t size = 0;
+    wait(device->default_stream().enqueue(
+        "look", [&] { size = tree.storage().state()->allocators[0].recycled_size; }));
+    return size;
+  };
+  ASSERT_EQ(recycled(), 2u);
+  const auto results = run(R"(
+func @main(%start: chain, %tree: tree) -> chain {
+  %e0 = stream.start (%start)
+  %e1 = sparse.collect (%e0, %tree)
+  %done = stream.done (%e1)
+  return %done
+})",
+                           {value(tree)});
+  ASSERT_EQ(outcome(results), "");
+  EXPECT_EQ(recycled(), 0u);
+  EXPECT_EQ(leaf.wait_num_active_blocks(), 0u);
+}
+
+constexpr std::string_view kCopyAndFill = R"(
+func @main(%start: chain, %to: buffer, %from: buffer, %at: i64, %bytes: i64) -> (chain, chain) {
+  %zero = constant.i64 0
+  %e0 = stream.start (%start)
+  %e1 = buffer.fill 255 (%e0, %to, %zero, %bytes)
+  %e2 = buffer.copy (%e1, %to, %at, %from, %zero, %bytes)
+  %filled = stream.done (%e1)
+  %copied = stream.done (%e2)
+  return %filled, %copied
+})";
+
+TEST_F(Operations, CopiesAndFillsBuffers) {
+  const auto to = buffer<uint32_t>({1, 2, 3}), from = buffer<uint32_t>({7, 8});
+  EXPECT_EQ(outcome(run(kCopyAndFill, {value(to), value(from), value<int64_t>(4), value<int64_t>(8)})), "");
+  EXPECT_EQ(read<uint32_t>(to, 3), (std::vector<uint32_t>{~0u, 7, 8}));
+}
+
+TEST_F(Operations, NothingIsCopiedOrFilledBeyondABuffersEnd) {
+  const auto to = buffer<uint32_t>({1, 2, 3}), from = buffer<uint32_t>({7, 8});
+  const auto failure = [&](int64_t at, int64_t bytes) {
+    const auto results =
+        run(kCopyAndFill, {value(to), value(from), value<int64_t>(at), value<int64_t>(bytes)});
+    const std::string message = outcome(results);
+    EXPECT_EQ(results[1]->error().code(), ErrorCode::kOutOfRange);
+    device->default_stream().clear_error();
+    return message;
+  };
+  EXPECT_EQ(failure(8, 8), "buffer.copy: 8 bytes from byte 8 on, of a buffer of 12 bytes");
+  EXPECT_EQ(failure(-4, 4), "buffer.copy: 4 bytes from byte -4 on, of a buffer of 12 bytes");
+  EXPECT_EQ(failure(0, 12), "buffer.copy: 12 bytes from byte 0 on, of a buffer of 8 bytes");
+  EXPECT_EQ(failure(0, -1), "buffer.fill: -1 bytes from byte 0 on, of a buffer of 12 bytes");
+  EXPECT_EQ(failure(INT64_MAX, INT64_MAX),
+            "buffer.fill: 9223372036854775807 bytes from byte 0 on, of a buffer of 12 bytes");
+}
+
+TEST_F(Operations, ABufferMayGrowInStreamOrderBeforeItIsUsed) {
+  const auto to = device->reserve(1 << 20, 4), from = buffer<uint32_t>({7, 8});
+  std::latch release(1);
+  device->default_stream().enqueue("grow", [&] {
+    release.wait();
+    to->grow(12);
+  });
+  const auto results = run(kCopyAndFill, {value(to), value(from), value<int64_t>(4), value<int64_t>(8)});
+  release.count_down();
+  EXPECT_EQ(outcome(results), "");
+  EXPECT_EQ(read<uint32_t>(to, 3), (std::vector<uint32_t>{~0u, 7, 8}));
+}
+
+TEST_F(Operations, SortsKeysWithTheirValues) {
+  const auto keys = buffer<uint32_t>({3, 1, 2, 1}), order = buffer<uint32_t>({0, 1, 2, 3});
+  const auto wide = buffer<uint64_t>({uint64_t{1} << 40, 5}), wide_order = buffer<uint32_t>({0, 1});
+  const auto results =
+      run(R"(
+func @main(%start: chain, %keys: buffer, %order: buffer, %n: i64, %wide: buffer, %wide_order: buffer, %m: i64) -> chain {
+  %e0 = stream.start (%start)
+  %e1 = primitives.sort_by_key.u32 (%e0, %keys, %order, %n)
+  %e2 = primitives.sort_by_key.u64 (%e1, %wide, %wide_order, %m)
+  %done = stream.done (%e2)
+  return %done
+})",
+          {value(keys), value(order), value<int64_t>(4), value(wide), value(wide_order), value<int64_t>(2)});
+  ASSERT_EQ(outcome(results), "");
+  EXPECT_EQ(read<uint32_t>(keys, 4), (std::vector<uint32_t>{1, 1, 2, 3}));
+  EXPECT_EQ(read<uint32_t>(order, 4), (std::vector<uint32_t>{1, 3, 2, 0}));
+  EXPECT_EQ(read<uint64_t>(wide, 2), (std::vector<uint64_t>{5, uint64_t{1} << 40}));
+  EXPECT_EQ(read<uint32_t>(wide_order, 2), (std::vector<uint32_t>{1, 0}));
+}
+
+TEST_F(Operations, SumsAndMaximaAreValuesOfTheHost) {
+  const auto results = run(R"(
+func @main(%start: chain, %f: buffer, %d: buffer, %u: buffer, %w: buffer, %n: i64)
+    -> (f64, f64, i64, i64, f32, f64, i64, i64) {
+  %e0 = stream.start (%start)
+  %e1, %a = primitives.sum.f32 (%e0, %f, %n)
+  %e2, %b = primitives.sum.f64 (%e1, %d, %n)
+  %e3, %c = primitives.sum.u32 (%e2, %u, %n)
+  %e4, %g = primitives.sum.u64 (%e3, %w, %n)
+  %e5, %h = primitives.max.f32 (%e4, %f, %n)
+  %e6, %i = primitives.max.f64 (%e5, %d, %n)
+  %e7, %j = primitives.max.u32 (%e6, %u, %n)
+  %e8, %k = primitives.max.u64 (%e7, %w, %n)
+  return %a, %b, %c, %g, %h, %i, %j, %k
+})",
+                           {value(buffer<float>({1.5f, -3.0f})), value(buffer<double>({0.25, 4.0})),
+                            value(buffer<uint32_t>({~0u, 2})),
+                            value(buffer<uint64_t>({uint64_t{1} << 40, 3})), value<int64_t>(2)});
+  ASSERT_EQ(outcome(results), "");
+  EXPECT_EQ(results[0]->get<double>(), -1.5);
+  EXPECT_EQ(results[1]->get<double>(), 4.25);
+  EXPECT_EQ(results[2]->get<int64_t>(), (int64_t{1} << 32) + 1);
+  EXPECT_EQ(results[3]->get<int64_t>(), (int64_t{1} << 40) + 3);
+  EXPECT_EQ(results[4]->get<float>(), 1.5f);
+  EXPECT_EQ(results[5]->get<double>(), 4.0);
+  EXPECT_EQ(results[6]->get<int64_t>(), 0xffffffff);
+  EXPECT_EQ(results[7]->get<int64_t>(), int64_t{1} << 40);
+}
+
+TEST_F(Operations, ScansSelectsEncodesRunsAndFindsBins) {
+  const auto keys = buffer<uint32_t>({0, 0, 2, 2, 2});
+  const auto scanned = buffer<uint32_t>(std::vector<uint32_t>(5)),
+             indices = buffer<uint32_t>(std::vector<uint32_t>(5)),
+             unique = buffer<uint32_t>(std::vector<uint32_t>(5)),
+             counts = buffer<uint32_t>(std::vector<uint32_t>(5)),
+             starts = buffer<uint32_t>(std::vector<uint32_t>(4));
+  const auto results = run(R"(
+func @main(%start: chain, %keys: buffer, %n: i64, %scanned: buffer, %indices: buffer, %unique: buffer, %counts: buffer,
+           %starts: buffer, %n_bins: i64) -> (i64, i64, i64, chain) {
+  %e0 = stream.start (%start)
+  %e1, %total = primitives.exclusive_scan (%e0, %keys, %scanned, %n)
+  %e2, %selected = primitives.select_if_flag (%e1, %keys, %indices, %n)
+  %e3, %runs = primitives.run_length_encode (%e2, %keys, %unique, %counts, %n)
+  %e4 = primitives.bin_starts (%e3, %keys, %n, %starts, %n_bins)
+  %done = stream.done (%e4)
+  return %total, %selected, %runs, %done
+})",
+                           {value(keys), value<int64_t>(5), value(scanned), value(indices), value(unique),
+                            value(counts), value(starts), value<int64_t>(3)});
+  ASSERT_EQ(outcome(results), "");
+  EXPECT_EQ(results[0]->get<int64_t>(), 6);
+  EXPECT_EQ(results[1]->get<int64_t>(), 3);
+  EXPECT_EQ(results[2]->get<int64_t>(), 2);
+  EXPECT_EQ(read<uint32_t>(scanned, 5), (std::vector<uint32_t>{0, 0, 0, 2, 4}));
+  EXPECT_EQ(read<uint32_t>(indices, 3), (std::vector<uint32_t>{2, 3, 4}));
+  EXPECT_EQ(read<uint32_t>(unique, 2), (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(read<uint32_t>(counts, 2), (std::vector<uint32_t>{2, 3}));
+  EXPECT_EQ(read<uint32_t>(starts, 4), (std::vector<uint32_t>{0, 2, 2, 5}));
+}
+
+TEST_F(Operations, APrimitiveThatABufferHasNoRoomForIsRefused) {
+  constexpr std::string_view kBins = R"(
+func @main(%start: chain, %keys: buffer, %n: i64, %starts: buffer, %n_bins: i64) -> chain {
+  %e0 = stream.start (%start)
+  %e1 = primitives.bin_starts (%e0, %keys, %n, %starts, %n_bins)
+  %done = stream.done (%e1)
+  return %done
+})";
+  const auto keys = buffer<uint32_t>({0, 1}), starts = buffer<uint32_t>({7, 7, 7});
+  const auto failure = [&](int64_t n, int64_t n_bins) {
+    const auto results = run(kBins, {value(keys), value<int64_t>(n), value(starts), value<int64_t>(n_bins)});
+    const std::string message = outcome(results);
+    device->default_stream().clear_error();
+    return message;
+  };
+  EXPECT_EQ(failure(3, 2), "primitives.bin_starts: 3 items of 4 bytes, of a buffer of 8 bytes");
+  EXPECT_EQ(failure(2, 3), "primitives.bin_starts: 4 items of 4 bytes, of a buffer of 12 bytes");
+  EXPECT_EQ(failure(-1, 2), "primitives.bin_starts: -1 items of 4 bytes, of a buffer of 8 bytes");
+  EXPECT_EQ(failure(2, INT64_MAX),
+            "primitives.bin_starts: 9223372036854775807 items of 4 bytes, of a buffer of 12 bytes");
+  EXPECT_EQ(failure(2, 2), "");
+}
+
+TEST_F(Operations, TheHostTakesUpAnEventOnlyThroughStreamDone) {
+  registry.add("sum_on_host.i64", [](const Chain&, int64_t a) { return a + 1; });
+  const auto numbers = buffer<uint32_t>({4, 5});
+  std::latch release(1);
+  device->default_stream().enqueue("parked", [&] { release.wait(); });
+  const auto results = run(R"(
+func @main(%start: chain, %in: buffer, %n: i64) -> i64 {
+  %e0 = stream.start (%start)
+  %e1, %sum = primitives.sum.u32 (%e0, %in, %n)
+  %done = stream.done (%e1)
+  %more = sum_on_host.i64 (%done, %sum)
+  return %more
+})",
+                           {value(numbers), value<int64_t>(2)});
+  EXPECT_NE(request->describe_waiting().find("sum_on_host.i64"), std::string::npos);
+  release.count_down();
+  EXPECT_EQ(outcome(results), "");
+  EXPECT_EQ(results[0]->get<int64_t>(), 10);
+}
+
+}  // namespace
+}  // namespace coppice
