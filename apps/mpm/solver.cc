@@ -4,17 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "apps/geometry/mesh.h"
 #include "apps/mpm/emission.h"
 #include "apps/mpm/solver_types.h"
+#include "apps/mpm/step_graph.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/trace.h"
+#include "executor/executor.h"
 #include "gpu/kernel_store.h"
-#include "gpu/primitives.h"
 #include "mpm.kernels.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
@@ -22,7 +26,8 @@
 namespace coppice::mpm {
 namespace {
 
-constexpr int kStepsPerBatch = 32;  // steps that are queued between two looks at the step control
+// Steps that are queued between two looks at the step control; as many as @mpm.batch runs ahead.
+constexpr int kStepsPerBatch = 32;
 constexpr double kMostSteps = 1e7;  // per frame; more would take weeks
 
 // The kernels of one dimension under common names.
@@ -48,6 +53,20 @@ struct Kernels<3> {
 void check(const AsyncValueRef<Chain>& done) {
   wait(done);
   if (done.is_error()) throw done.error();
+}
+
+// Arguments and results of the solver's functions.
+using Value = RCReference<AsyncValue>;
+template <class T>
+Value value(T given) {
+  return make_available_async_value<T>(std::move(given));
+}
+
+// Without the way through the solver's functions: how much of it the error has taken depends on how far ahead the host
+// was, and step.graph is nothing that the user wrote.
+Error for_users(const Error& error) {
+  const bool is_ours = error.location().file == solver_functions().source().file;
+  return Error(error.code(), error.message(), is_ours ? InputLocation{} : error.location());
 }
 
 template <int D>
@@ -113,7 +132,11 @@ class SolverOf final : public Solver {
 
  public:
   SolverOf(IntrusivePtr<Device> device, const scene::SceneConfig& scene)
-      : device_(std::move(device)), scene_(scene), program_(device_), tree_(device_, {.name = "mpm.grid"}) {
+      : device_(std::move(device)),
+        request_(start_request(*device_)),
+        scene_(scene),
+        program_(device_),
+        tree_(device_, {.name = "mpm.grid"}) {
     set_geometry();
     make_tree();
     upload(emit_particles(scene_));
@@ -137,8 +160,20 @@ class SolverOf final : public Solver {
   void sort_particles();
   void count_segments();
   void choose_dt(double remaining_s);
-  void enqueue_step();
   void run_batch(int steps);
+  // Without a queue: the functions' operations take no time but to put work on the stream, and whoever waits for the
+  // device does so here. Another thread could only make them slower.
+  static IntrusivePtr<executor::Request> start_request(Device& device) {
+    return make_intrusive<executor::Host>()->start_request(IntrusivePtr<Stream>(&device.default_stream()));
+  }
+  std::vector<Value> wait_run(std::string_view function, std::span<const Value> arguments);
+  // Of the functions of these names. Binding starts compiling what is launched.
+  std::array<Value, 7> batch_arguments(int steps);
+  std::array<Value, 11> sort_arguments();
+  template <class... Parameters, class... Arguments>
+  Value bound(const Kernel<void(Parameters...)>& kernel, const Loop& loop, const Arguments&... arguments) {
+    return value(program_.bind(kernel, loop, arguments...));
+  }
   void check_finite() const;
   StepControl<D>& control() const { return *control_->as<StepControl<D>>(); }
   float* attribute(int number) const {
@@ -147,6 +182,7 @@ class SolverOf final : public Solver {
   Vec3d origin() const { return scene_.domain.min - Vec3d::Constant(kPad * scene_.dx_m()); }
 
   IntrusivePtr<Device> device_;
+  IntrusivePtr<executor::Request> request_;
   scene::SceneConfig scene_;
   Program program_;
   Tree tree_;
@@ -270,24 +306,41 @@ void SolverOf<D>::set_colliders() {
   }
 }
 
-// Rebuilds the grid around the particles and sorts them by (block, emitter).
+template <int D>
+std::vector<Value> SolverOf<D>::wait_run(std::string_view function, std::span<const Value> arguments) {
+  std::vector<Value> results = executor::execute(solver_functions().function(function), arguments, *request_);
+  for (const Value& result : results) {
+    wait(*result);
+    if (result->is_error()) throw for_users(result->error());
+  }
+  return results;
+}
+
+template <int D>
+std::array<Value, 11> SolverOf<D>::sort_arguments() {
+  const auto n = static_cast<int64_t>(n_);
+  const Loop blocks = over(*grid_leaf_);
+  const auto topology = grid_leaf_->topology();
+  const ParticleArrays from = arguments_.particles, to{sorted_->as<float>(), from.stride};
+  return {value(Chain()),
+          value(tree_.root()),
+          value(*grid_leaf_),
+          bound(K::home, range(n), topology, from, arguments_.inv_dx),
+          bound(K::reach, blocks, topology),
+          bound(K::number, blocks, number_),
+          bound(K::keys, range(n), number_, from, arguments_.inv_dx, arguments_.n_groups,
+                keys_->as<uint32_t>(), order_->as<uint32_t>()),
+          value(keys_),
+          value(order_),
+          value(n),
+          bound(reorder_particles, range(n), from, to, order_->as<uint32_t>(), A::kCount)};
+}
+
 template <int D>
 void SolverOf<D>::sort_particles() {
-  const auto n = static_cast<int64_t>(n_);
-  const ParticleArrays from = arguments_.particles;
-  tree_.deactivate_all();
-  program_.launch(K::home, range(n), grid_leaf_->topology(), from, arguments_.inv_dx);
-  program_.launch(K::reach, over(*grid_leaf_), grid_leaf_->topology());
-  program_.launch(K::number, over(*grid_leaf_), number_);
-  program_.launch(K::keys, range(n), number_, from, arguments_.inv_dx, arguments_.n_groups,
-                  keys_->as<uint32_t>(), order_->as<uint32_t>());
-  device_->default_stream().enqueue(
-      "mpm.sort", [this] { primitives::sort_by_key(keys_->as<uint32_t>(), order_->as<uint32_t>(), n_); });
-  const ParticleArrays to{sorted_->as<float>(), from.stride};
-  program_.launch(reorder_particles, range(n), from, to, order_->as<uint32_t>(), A::kCount);
-  n_blocks_ = grid_leaf_->wait_num_active_blocks();
+  n_blocks_ = static_cast<uint64_t>(wait_run("mpm.sort", sort_arguments())[1]->template get<int64_t>());
   std::swap(particles_, sorted_);
-  arguments_.particles = to;
+  arguments_.particles.base = particles_->as<float>();
   count_segments();
   control().drifted = 0;
   ++stats_.sorts;
@@ -300,9 +353,8 @@ void SolverOf<D>::count_segments() {
   const size_t bytes = (bins + 1) * sizeof(uint32_t);
   if (!starts_ || starts_->size_bytes() < bytes) starts_ = device_->reserve(2 * bytes, 2 * bytes);
   arguments_.starts = starts_->as<uint32_t>();
-  check(device_->default_stream().enqueue("mpm.segments", [this, bins] {
-    primitives::bin_starts(keys_->as<uint32_t>(), n_, starts_->as<uint32_t>(), bins);
-  }));
+  wait_run("mpm.segments", std::array{value(Chain()), value(keys_), value(static_cast<int64_t>(n_)),
+                                      value(starts_), value(static_cast<int64_t>(bins))});
 }
 
 // The largest step that neither a particle nor a sound wave crosses more than `cfl` cells in, and the frame's rest in
@@ -336,21 +388,22 @@ void SolverOf<D>::choose_dt(double remaining_s) {
 }
 
 template <int D>
-void SolverOf<D>::enqueue_step() {
+std::array<Value, 7> SolverOf<D>::batch_arguments(int steps) {
   const Loop blocks = over(*grid_leaf_);
-  program_.launch(K::begin, range(1), arguments_);
-  program_.launch(K::scatter, blocks, tiles_, arguments_);
-  program_.launch(K::grid, blocks, tiles_, grid_, arguments_);
-  program_.launch(K::gather, blocks, grid_, arguments_);
-  program_.launch(K::finish, range(1), arguments_);
+  return {value(Chain()),
+          value<int32_t>(steps),
+          bound(K::begin, range(1), arguments_),
+          bound(K::scatter, blocks, tiles_, arguments_),
+          bound(K::grid, blocks, tiles_, grid_, arguments_),
+          bound(K::gather, blocks, grid_, arguments_),
+          bound(K::finish, range(1), arguments_)};
 }
 
 template <int D>
 void SolverOf<D>::run_batch(int steps) {
   StepControl<D>& c = control();
   c.stop = 0, c.steps_done = 0, c.too_fast = 0;
-  for (int i = 0; i < steps; ++i) enqueue_step();
-  check(device_->default_stream().barrier());
+  wait_run("mpm.batch", batch_arguments(steps));
   stats_.steps += c.steps_done;
   time_s_ = c.time_s;
 }
@@ -366,6 +419,7 @@ void SolverOf<D>::check_finite() const {
 
 template <int D>
 void SolverOf<D>::wait_advance_frame() {
+  const TraceScope trace("solver.frame");
   stats_.steps = stats_.sorts = 0;
   const double end_s = (frame_ + 1) * scene_.time.frame_dt_s;
   while (end_s - time_s_ > 1e-9 * scene_.time.frame_dt_s) {
@@ -384,21 +438,10 @@ void SolverOf<D>::wait_advance_frame() {
 
 template <int D>
 void SolverOf<D>::wait_ready() {
-  const Loop blocks = over(*grid_leaf_);
-  const auto topology = grid_leaf_->topology();
-  program_.compile(K::begin, range(1), arguments_);
-  program_.compile(K::finish, range(1), arguments_);
-  program_.compile(K::scatter, blocks, tiles_, arguments_);
-  program_.compile(K::grid, blocks, tiles_, grid_, arguments_);
-  program_.compile(K::gather, blocks, grid_, arguments_);
-  program_.compile(K::home, range(1), topology, arguments_.particles, 1.0f);
-  program_.compile(K::reach, blocks, topology);
-  program_.compile(K::number, blocks, number_);
-  program_.compile(K::keys, range(1), number_, arguments_.particles, 1.0f, 1u, keys_->as<uint32_t>(),
-                   order_->as<uint32_t>());
-  program_.compile(reorder_particles, range(1), arguments_.particles, arguments_.particles,
-                   order_->as<uint32_t>(), 1);
-  program_.compile(K::density, blocks, grid_, 1.0f, static_cast<float*>(nullptr),
+  const TraceScope trace("solver.compile");
+  sort_arguments();
+  batch_arguments(1);
+  program_.compile(K::density, over(*grid_leaf_), grid_, 1.0f, static_cast<float*>(nullptr),
                    static_cast<int32_t*>(nullptr));
   tree_.compile_runtime();
   device_->kernels().wait_compiled();
