@@ -1,0 +1,96 @@
+// What becomes of a frame's operations that fail, are skipped, or never get what they wait for.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "executor/frame.h"
+
+namespace coppice::executor {
+
+using coppice::detail::RefAccess;
+
+namespace {
+
+// Whether nobody will complete a value of which the caller has one reference: who would, holds another.
+bool is_abandoned(AsyncValue& value) {
+  // In this order: a producer drops its reference after it has completed the value.
+  return !value.is_available() && RefAccess::count(&value).is_unique() && !value.is_available();
+}
+
+}  // namespace
+
+void Frame::fail_with_exception(const LoadedOperation& op, std::span<AsyncValue*> results) const {
+  const Error error = coppice::detail::current_exception_as_error();
+  fail(results, located(error, op).with_step(function_.describe(op)));
+}
+
+// What an operation owes: every result, or somebody who will set it.
+void Frame::check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const {
+  const auto error = [&](const char* message) {
+    return located(Error(ErrorCode::kInternal, message), op).with_step(function_.describe(op));
+  };
+  for (AsyncValue* const result : results) {
+    if (result == nullptr) return fail(results, error("the operation left a result unset"));
+    if (is_abandoned(*result)) result->set_error(error("the operation dropped a result unset"));
+  }
+}
+
+Error Frame::located(const Error& error, const LoadedOperation& op) const {
+  const std::string& file = function_.module->source().file;
+  if (file.empty() || op.position.line == 0) return error;
+  return error.with_location(
+      {file, static_cast<int>(op.position.line), static_cast<int>(op.position.column)});
+}
+
+// The error of a skipped operation: its argument's, with the producer as the path's beginning when that was asynchronous
+// and could not say so itself.
+Error Frame::skipped(const LoadedOperation& op, AsyncValue& argument) const {
+  Error error = argument.error();
+  if (error.code() == ErrorCode::kCancelled) return error;
+  if (error.path().empty()) {
+    for (const uint32_t r : op.arguments) {
+      const uint32_t producer = function_.registers[r].producer;
+      if (registers_[r].load(std::memory_order_relaxed) != &argument || producer == kNoOperation) continue;
+      const LoadedOperation& from = function_.operations[producer];
+      error = located(error, from).with_step(function_.describe(from));
+      break;
+    }
+  }
+  return error.with_step(function_.describe(op));
+}
+
+// One error value for all results that are not set.
+void Frame::fail(std::span<AsyncValue*> results, Error error) {
+  const auto missing = static_cast<uint32_t>(std::count(results.begin(), results.end(), nullptr));
+  if (missing == 0) return;
+  AsyncValue* value = make_error_async_value(std::move(error)).release();
+  RefAccess::count(value).set_unique_to(missing);
+  std::replace(results.begin(), results.end(), static_cast<AsyncValue*>(nullptr), value);
+}
+
+void Frame::describe_waiting(std::string& text) const {
+  for (uint32_t op = 0; op < function_.operations.size(); ++op) {
+    if (waits_[op].load(std::memory_order_acquire) == 0) continue;
+    const LoadedOperation& o = function_.operations[op];
+    text += fmt::format("{}{} waits for", function_.describe(o),
+                        o.position.line > 0 ? fmt::format(" (line {})", o.position.line) : "");
+    const char* separator = " ";
+    const std::span<const uint32_t> arguments = o.arguments;
+    for (auto at = arguments.begin(); at != arguments.end(); ++at) {
+      const uint32_t r = *at;
+      const AsyncValue* value = registers_[r].load(std::memory_order_acquire);
+      if (value != nullptr && value->is_available()) continue;
+      if (std::find(arguments.begin(), at, r) != at) continue;  // named already
+      const uint32_t producer = function_.registers[r].producer;
+      text += fmt::format(
+          "{}%{} ({}{})", separator, function_.register_names[r],
+          producer == kNoOperation ? "an argument" : function_.operations[producer].info->name,
+          producer != kNoOperation && value != nullptr && !value->is_indirect() ? ", which has started" : "");
+      separator = ", ";
+    }
+    text += '\n';
+  }
+}
+
+}  // namespace coppice::executor
