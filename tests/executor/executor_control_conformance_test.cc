@@ -312,6 +312,26 @@ func @inner(%y: i32) -> i32 {
   for (auto& value : p.host->shared<Kept>().take()) value->emplace<int32_t>(1);
 }
 
+TEST(ExecutorConformance, RecursionWithoutAnEndIsAnError) {
+  ProbedProgram p(R"(
+func @for_ever(%x: i32) -> i32 { %y = call @other (%x) return %y }
+func @other(%x: i32) -> i32 { %y = call @for_ever (%x) return %y }
+func @zero(%x: i32) -> i32 { return %x }
+func @count_down(%x: i32) -> i32 {
+  %zero = constant.i32 0
+  %minus = constant.i32 -1
+  %left = less.i32 (%zero, %x)
+  %y = add.i32 (%x, %minus)
+  %z = if @count_down, @zero (%left, %y)
+  return %z
+})");
+  const auto result = p.run("for_ever", {i32(1)})[0];
+  EXPECT_EQ(result->error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(result->error().message(), "@for_ever: more than 500 functions call each other");
+  EXPECT_EQ(p.run("count_down", {i32(400)})[0]->get<int32_t>(), -1);
+  EXPECT_TRUE(p.run("count_down", {i32(1000)})[0]->is_error());
+}
+
 TEST(ExecutorConformance, OperationsThatNeedEachOtherAreRefusedAtLoad) {
   EXPECT_EQ(
       load_error(
