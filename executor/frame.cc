@@ -8,6 +8,7 @@
 
 #include "core/block_pool.h"
 #include "core/error.h"
+#include "core/trace.h"
 #include "executor/value_list.h"
 
 namespace coppice::executor {
@@ -295,6 +296,7 @@ inline AsyncValue* Frame::first_error(const LoadedOperation& op) const {
 
 inline void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*> results) {
   OperationCall call(request_, registers_, op, results);
+  const TraceScope trace(op.info->name);  // of what the operation does here, not of what it sets off
   try {
     op.run(op.function, call);
   } catch (...) {

@@ -14,14 +14,22 @@
 namespace coppice {
 namespace {
 
-thread_local bool t_has_row_name = false;  // the stream's own thread, and workers that have been here
+thread_local bool t_is_stream_thread = false;
 
-// oneTBB's threads have no names. The lock is taken once per thread.
-void name_worker_row() {
-  if (!Trace::is_on() || t_has_row_name) return;
-  t_has_row_name = true;
-  name_this_thread_row(fmt::format("worker {}", tbb::this_task_arena::current_thread_index()));
-}
+// A worker's part in a loop, as an event in its row; the stream's own row has the whole launch.
+class WorkerTrace {
+ public:
+  explicit WorkerTrace(std::string_view name) {
+    if (!Trace::is_on() || t_is_stream_thread) return;
+    thread_local bool has_row_name = false;  // oneTBB gives its threads none
+    if (!std::exchange(has_row_name, true))
+      name_this_thread_row(fmt::format("worker {}", tbb::this_task_arena::current_thread_index()));
+    scope_.emplace(name);
+  }
+
+ private:
+  std::optional<TraceScope> scope_;
+};
 
 }  // namespace
 
@@ -103,7 +111,7 @@ bool CpuStream::run_next(std::unique_lock<std::mutex>& lock) {
 
 void CpuStream::work(std::string name) {
   name_this_thread_row(std::move(name));
-  t_has_row_name = true;
+  t_is_stream_thread = true;
   std::unique_lock lock(mutex_);
   for (;;) {
     ready_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
@@ -146,8 +154,7 @@ void CpuStream::run(const Launch& launch, LaunchBlock& block) {
       arena_.execute([&] {
         tbb::parallel_for(tbb::blocked_range<uint64_t>(0, count, launch.grain),
                           [&](const tbb::blocked_range<uint64_t>& r) {
-                            name_worker_row();
-                            const TraceScope trace(launch.name);
+                            const WorkerTrace trace(launch.name);
                             fibers_.run_items([&] { entry(&block, r.begin(), r.end()); });
                           });
       });
