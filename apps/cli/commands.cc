@@ -12,15 +12,18 @@
 #include <map>
 #include <optional>
 #include <ostream>
+#include <utility>
 
 #include "apps/cli/assets.h"
 #include "apps/cli/environment.h"
 #include "apps/cli/json_text.h"
 #include "apps/cli/system_info.h"
-#include "core/nearest_name.h"
+#include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/nearest_name.h"
+#include "core/trace.h"
 
 namespace coppice::cli {
 namespace {
@@ -34,6 +37,9 @@ struct Arguments {
   std::vector<std::string> assignments;
   DeviceChoice device = DeviceChoice::kAuto;
   bool overwrite = false;
+  bool explain = false;
+  std::string dot_file;
+  std::string trace_file;
   bool keys = false;
   bool clear = false;
   bool json = false;
@@ -80,6 +86,14 @@ Grammar::Grammar(Arguments& arguments) {
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
 
   run->add_flag("--overwrite", arguments.overwrite, "replace frames that are already in the folder");
+  run->add_flag("--explain", arguments.explain,
+                "print the functions that the scene would run on the device, and run nothing");
+  run->add_option("--dot", arguments.dot_file,
+                  "write a drawing of these functions for Graphviz (-: to the terminal), and run nothing")
+      ->type_name("FILE");
+  run->add_option("--trace", arguments.trace_file,
+                  "write what every thread and stream did when, for ui.perfetto.dev or chrome://tracing")
+      ->type_name("FILE");
 
   list = app.add_subcommand("list", "the scenes that come with the program");
   list->add_flag("--keys", arguments.keys, "the reference of all keys of a scene file instead (Markdown)");
@@ -138,7 +152,62 @@ void apply_log_level() {
   set_log_level(*level);
 }
 
-int run_command(const Arguments& arguments, const CliHooks& hooks, const std::atomic<bool>& stop) {
+constexpr const char* kExplainLegend =
+    "uses: references that a value has when it is set, one for being set and one per use; it dies at the "
+    "last.\n"
+    "waits for: what an operation must have before it starts; \"on the stream\", an event that is queued, "
+    "not over.\n"
+    "priority: the longest way from the operation to the function's end; among ready ones the highest starts "
+    "first.\n"
+    "runs: inline, on the thread that made it ready; compute and blocking, on threads of their own.\n";
+
+void describe_functions(const Arguments& arguments, const scene::SceneConfig& scene, const CliHooks& hooks,
+                        std::ostream& out) {
+  COPPICE_CHECK(static_cast<bool>(hooks.functions), "the program gave no way to describe its functions");
+  const bool draws_here = arguments.dot_file == "-";
+  if (arguments.explain && draws_here)
+    throw Error(ErrorCode::kUsage, "--explain and --dot - cannot share the terminal; give --dot a file");
+  const FunctionsText functions = hooks.functions();
+  if (arguments.explain) {
+    fmt::print(
+        out,
+        "{} runs these functions on the device. They put work on its stream and return at once.\n\n{}\n{}",
+        scene.name, kExplainLegend, functions.tables);
+  }
+  if (draws_here) {
+    out << functions.graph;
+  } else if (!arguments.dot_file.empty()) {
+    AtomicFile file(arguments.dot_file);
+    file.write(functions.graph);
+    file.commit();
+  }
+}
+
+// The trace of a run, when `file` names one. A run that fails leaves its trace, too: it may tell why.
+class Recording {
+ public:
+  explicit Recording(const std::string& file) : is_on_(!file.empty()) {
+    if (!is_on_) return;
+    Trace::start(file);
+    name_this_thread_row("main");
+  }
+  ~Recording() {
+    try {
+      finish();
+    } catch (const Error& error) {
+      log_warning("no trace: {}", error.what());  // the run's own error is the one that is reported
+    }
+  }
+  void finish() {
+    if (std::exchange(is_on_, false)) Trace::stop();
+  }
+
+ private:
+  bool is_on_;
+};
+
+int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& hooks,
+                const std::atomic<bool>& stop) {
   COPPICE_CHECK(static_cast<bool>(hooks.run), "the program gave no way to run a scene");
   std::vector<scene::SceneOverride> overrides;
   for (const std::string& assignment : arguments.assignments) {
@@ -154,7 +223,16 @@ int run_command(const Arguments& arguments, const CliHooks& hooks, const std::at
                                                           : fs::path(arguments.output_folder);
   options.device = arguments.device;
   options.overwrite = arguments.overwrite;
-  return hooks.run(options, stop) == RunOutcome::kFinished ? kExitDone : kExitInterrupted;
+  if (arguments.explain || !arguments.dot_file.empty()) {
+    if (!arguments.trace_file.empty())
+      throw Error(ErrorCode::kUsage, "--trace records a run, and --explain and --dot run nothing");
+    describe_functions(arguments, options.scene, hooks, out);
+    return kExitDone;
+  }
+  Recording recording(arguments.trace_file);
+  const RunOutcome outcome = hooks.run(options, stop);
+  recording.finish();
+  return outcome == RunOutcome::kFinished ? kExitDone : kExitInterrupted;
 }
 
 void print_table(std::ostream& out, const std::vector<InfoLine>& lines) {
@@ -245,7 +323,7 @@ int cache_command(const Arguments& arguments, std::ostream& out, const CliHooks&
 
 int dispatch(const Grammar& grammar, const Arguments& arguments, std::ostream& out, const CliHooks& hooks,
              const std::atomic<bool>& stop) {
-  if (grammar.run->parsed()) return run_command(arguments, hooks, stop);
+  if (grammar.run->parsed()) return run_command(arguments, out, hooks, stop);
   if (grammar.list->parsed()) return list_command(arguments, out);
   if (grammar.info->parsed()) return info_command(arguments, out, hooks);
   return cache_command(arguments, out, hooks);

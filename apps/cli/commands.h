@@ -49,10 +49,17 @@ struct CacheSummary {
   std::int64_t max_bytes = 0;
 };
 
+// What a scene does on the device, as functions over values that may come later.
+struct FunctionsText {
+  std::string tables;  // for people
+  std::string graph;   // in Graphviz' DOT language
+};
+
 // What the program provides. All are called on the calling thread and may throw coppice::Error.
 struct CliHooks {
   // Polls `stop` after each frame; when it is set, returns kInterrupted with every file whole.
   std::function<RunOutcome(const RunOptions& options, const std::atomic<bool>& stop)> run;
+  std::function<FunctionsText()> functions;
   std::function<std::vector<InfoLine>()>
       info;  // lines that need the program's libraries: LLVM, OpenGL, OpenVDB
   std::function<CacheSummary()> cache;

@@ -11,6 +11,7 @@
 #include "apps/run/frame_view.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/trace.h"
 
 namespace coppice {
 
@@ -25,6 +26,7 @@ FrameWriter::FrameWriter(const scene::SceneConfig& scene, std::string folder, bo
 }
 
 void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds) {
+  const TraceScope trace("frame.write");
   const int frame = solver.frame();
   const mpm::ParticleSnapshot particles = solver.wait_snapshot();
   if (scene_.output.particles) write_particles(particles, frame);

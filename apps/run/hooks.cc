@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include "apps/cli/commands.h"
+#include "apps/mpm/step_graph.h"
 #include "apps/output/vdb_writer.h"
 #include "apps/render/renderer.h"
 #include "apps/run/run_scene.h"
 #include "core/error.h"
+#include "executor/describe.h"
 #include "gpu/jit/kernel_cache.h"
 #include "gpu/jit/specializer.h"
 
@@ -45,6 +47,11 @@ jit::KernelCache default_cache() {
 CliHooks make_cli_hooks() {
   return {
       .run = run_scene,
+      .functions =
+          [] {
+            const executor::LoadedModule& module = mpm::solver_functions();
+            return FunctionsText{executor::explain(module), executor::dot(module)};
+          },
       .info = info,
       .cache = [] { return summary(default_cache()); },
       .clear_cache =

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 #include "apps/cli/system_info.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/trace.h"
 #include "tests/apps/scene_test_util.h"
 
 namespace coppice::cli {
@@ -33,6 +35,7 @@ class Cli : public testing::Test {
       if (run_error_) throw *run_error_;
       return stop.load() ? RunOutcome::kInterrupted : RunOutcome::kFinished;
     };
+    hooks_.functions = [] { return FunctionsText{"@step(%e: event)\n", "digraph step {}\n"}; };
     hooks_.info = [] { return std::vector<InfoLine>{{"LLVM", "19.1.7"}}; };
     hooks_.cache = [] { return CacheSummary{"/var/cache/coppice", 3, 4096, 1048576}; };
     hooks_.clear_cache = [this] {
@@ -57,6 +60,11 @@ class Cli : public testing::Test {
     out_ = out.str();
     err_ = err.str();
     return code;
+  }
+
+  std::string read(const std::string& name) {
+    std::ifstream file(folder_ / name);
+    return std::string(std::istreambuf_iterator<char>(file), {});
   }
 
   fs::path write_scene(const std::string& name, const std::string& text) {
@@ -109,6 +117,63 @@ TEST_F(Cli, RunsASceneFile) {
   EXPECT_EQ(run({"run", file.string()}), kExitDone);
   EXPECT_EQ(seen_->scene.name, "mine");
   EXPECT_EQ(seen_->output_folder, "out/mine");
+}
+
+TEST_F(Cli, ExplainPrintsTheFunctionsAndRunsNothing) {
+  EXPECT_EQ(run({"run", "snow_3d", "--explain"}), kExitDone);
+  EXPECT_EQ(err_, "");
+  EXPECT_TRUE(out_.starts_with("snow_3d runs these functions on the device.")) << out_;
+  EXPECT_TRUE(out_.ends_with("\n\n@step(%e: event)\n")) << out_;
+  EXPECT_FALSE(seen_);
+  EXPECT_EQ(run({"run", "snwo_3d", "--explain"}), kExitUsage) << "the scene is looked at all the same";
+}
+
+TEST_F(Cli, DotWritesTheGraphAndRunsNothing) {
+  EXPECT_EQ(run({"run", "snow_3d", "--dot", (folder_ / "step.dot").string()}), kExitDone);
+  EXPECT_EQ(out_, "");
+  EXPECT_EQ(read("step.dot"), "digraph step {}\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--dot", "-"}), kExitDone);
+  EXPECT_EQ(out_, "digraph step {}\n");
+  EXPECT_FALSE(seen_);
+  EXPECT_EQ(run({"run", "snow_3d", "--dot", (folder_ / "none" / "step.dot").string()}), kExitFailure);
+  EXPECT_NE(err_.find("none/step.dot"), std::string::npos) << err_;
+}
+
+TEST_F(Cli, ExplainAndDotGoTogetherUnlessBothWantTheTerminal) {
+  EXPECT_EQ(run({"run", "snow_3d", "--explain", "--dot", (folder_ / "step.dot").string()}), kExitDone);
+  EXPECT_TRUE(out_.ends_with("@step(%e: event)\n")) << out_;
+  EXPECT_EQ(read("step.dot"), "digraph step {}\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--explain", "--dot", "-"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: --explain and --dot - cannot share the terminal; give --dot a file\n");
+  EXPECT_EQ(out_, "");
+}
+
+TEST_F(Cli, TraceRecordsTheRunHoweverItEnds) {
+  hooks_.run = [this](const RunOptions&, const std::atomic<bool>&) {
+    const TraceScope scope("the run");
+    if (run_error_) throw *run_error_;
+    return RunOutcome::kFinished;
+  };
+  EXPECT_EQ(run({"run", "snow_3d", "--trace", (folder_ / "done.json").string()}), kExitDone);
+  EXPECT_EQ(err_, "");
+  run_error_ = Error(ErrorCode::kNumeric, "it blew up");
+  EXPECT_EQ(run({"run", "snow_3d", "--trace", (folder_ / "failed.json").string()}), kExitFailure);
+  EXPECT_EQ(err_, "coppice: error: it blew up\n");
+  for (const char* name : {"done.json", "failed.json"}) {
+    EXPECT_NE(read(name).find("\"main\""), std::string::npos) << read(name);
+    EXPECT_NE(read(name).find("\"the run\""), std::string::npos) << read(name);
+  }
+  EXPECT_FALSE(Trace::is_on());
+}
+
+TEST_F(Cli, ATraceIsOfARun) {
+  const std::string file = (folder_ / "trace.json").string();
+  EXPECT_EQ(run({"run", "snow_3d", "--trace", file, "--explain"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: --trace records a run, and --explain and --dot run nothing\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--trace", file, "--dot", "-"}), kExitUsage);
+  EXPECT_FALSE(fs::exists(file));
+  EXPECT_EQ(run({"run", "snow_3d", "--trace", (folder_ / "none" / "trace.json").string()}), kExitFailure);
+  EXPECT_FALSE(seen_) << "a trace that cannot be written is known before the run";
 }
 
 TEST_F(Cli, SuggestsTheNearestScene) {

@@ -151,6 +151,39 @@ TEST_F(Run, GivesTheSameParticlesOnOneThread) {
   EXPECT_TRUE(read_text(particles_ply_path(out_, 3)) == read_text(particles_ply_path(folder_ / "one", 3)));
 }
 
+TEST_F(Run, ExplainsAndDrawsItsFunctionsWithoutRunningThem) {
+  const ProgramResult tables = run_program({"run", scene_, "-o", out_, "--explain"});
+  EXPECT_EQ(tables.exit_code, 0) << tables.err;
+  EXPECT_EQ(tables.err, "");
+  for (const char* part : {"tiny runs these functions", "@mpm.step(%e: event, %begin: launch", "@mpm.batch(",
+                           "repeat @mpm.step, 32", "%scattered"})
+    EXPECT_NE(tables.out.find(part), std::string::npos) << part << " in\n" << tables.out;
+  const ProgramResult graph = run_program({"run", scene_, "-o", out_, "--dot", "-"});
+  EXPECT_EQ(graph.exit_code, 0) << graph.err;
+  EXPECT_TRUE(graph.out.starts_with("digraph ") && graph.out.ends_with("}\n")) << graph.out;
+  EXPECT_NE(graph.out.find("label=\"repeat @mpm.step, 32\""), std::string::npos);
+  EXPECT_FALSE(fs::exists(out_));
+  if (!cli::find_program("dot")) return;
+  const std::string dot = folder_ / "step.dot", svg = folder_ / "step.svg";
+  EXPECT_EQ(run_program({"run", scene_, "--dot", dot}).exit_code, 0);
+  ASSERT_EQ(std::system(("dot -Tsvg '" + dot + "' > '" + svg + "'").c_str()), 0);
+  EXPECT_NE(read_text(svg).find("sparse.launch"), std::string::npos);
+}
+
+TEST_F(Run, TracesThreadsAndStreams) {
+  const std::string trace = folder_ / "trace.json";
+  const ProgramResult result = run_program({"run", scene_, "-o", out_, "--trace", trace});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string text = read_text(trace);
+  // Rows, what the host does, what operations do, and what the stream does.
+  for (const char* name : {"main", "coppice.stream", "solver.frame", "frame.write", "repeat", "sparse.launch",
+                           "primitives.sort_by_key.u32", "mpm.particles_to_grid_3d", "mpm.finish_step_3d"})
+    EXPECT_NE(text.find("\"" + std::string(name) + "\""), std::string::npos) << name;
+  const std::string untraced = folder_ / "untraced";
+  ASSERT_EQ(run_program({"run", scene_, "-o", untraced}).exit_code, 0);
+  EXPECT_TRUE(read_text(particles_ply_path(out_, 3)) == read_text(particles_ply_path(untraced, 3)));
+}
+
 TEST_F(Run, ReplacesAnEarlierRunWhenAskedTo) {
   ASSERT_EQ(run_program({"run", scene_, "-o", out_}).exit_code, 0);
   write_text(out_ + "/frame_0009.png.tmp.1.0", "what a killed run left");
