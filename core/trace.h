@@ -81,8 +81,8 @@ void record_trace_scope(std::string_view name, Trace::Clock::time_point begin) n
 // An event from here to the end of the scope. `name` outlives it.
 class TraceScope {
  public:
-  explicit TraceScope(std::string_view name) : name_(name) {
-    if (Trace::is_on()) begin_ = Trace::Clock::now();
+  explicit TraceScope(std::string_view name, bool records = Trace::is_on()) : name_(name) {
+    if (records) begin_ = Trace::Clock::now();
   }
   ~TraceScope() {
     if (begin_ != Trace::Clock::time_point()) detail::record_trace_scope(name_, begin_);

@@ -16,20 +16,14 @@ namespace {
 
 thread_local bool t_is_stream_thread = false;
 
-// A worker's part in a loop, as an event in its row; the stream's own row has the whole launch.
-class WorkerTrace {
- public:
-  explicit WorkerTrace(std::string_view name) {
-    if (!Trace::is_on() || t_is_stream_thread) return;
-    thread_local bool has_row_name = false;  // oneTBB gives its threads none
-    if (!std::exchange(has_row_name, true))
-      name_this_thread_row(fmt::format("worker {}", tbb::this_task_arena::current_thread_index()));
-    scope_.emplace(name);
-  }
-
- private:
-  std::optional<TraceScope> scope_;
-};
+// Whether a worker's part in a loop is an event in its row; the stream's own row has the whole launch.
+bool records_worker() {
+  if (!Trace::is_on() || t_is_stream_thread) return false;
+  thread_local bool has_row_name = false;  // oneTBB gives its threads none
+  if (!std::exchange(has_row_name, true))
+    name_this_thread_row(fmt::format("worker {}", tbb::this_task_arena::current_thread_index()));
+  return true;
+}
 
 }  // namespace
 
@@ -154,7 +148,7 @@ void CpuStream::run(const Launch& launch, LaunchBlock& block) {
       arena_.execute([&] {
         tbb::parallel_for(tbb::blocked_range<uint64_t>(0, count, launch.grain),
                           [&](const tbb::blocked_range<uint64_t>& r) {
-                            const WorkerTrace trace(launch.name);
+                            const TraceScope trace(launch.name, records_worker());
                             fibers_.run_items([&] { entry(&block, r.begin(), r.end()); });
                           });
       });
