@@ -99,7 +99,6 @@ const char* place(Run where) {
 // What the operation waits for. Each register once, as the executor counts them.
 std::string waits_of(const LoadedFunction& f, uint32_t index) {
   const LoadedOperation& op = f.operations[index];
-  if (op.non_strict) return "nothing: it takes values that are to come";
   std::vector<std::string> waits;
   std::vector<uint32_t> seen;
   for (const uint32_t r : op.arguments) {
@@ -108,18 +107,25 @@ std::string waits_of(const LoadedFunction& f, uint32_t index) {
     const auto users = f.registers[r].users;
     const auto user =
         std::find_if(users.begin(), users.end(), [&](const RegisterUser& u) { return u.operation == index; });
-    const char* how = user->needs == Needs::kEnqueued  ? " on the stream"
-                      : user->needs == Needs::kNothing ? " whenever"
-                                                       : "";
+    const char* how = user->needs == Needs::kEnqueued ? " on the stream" : "";
     waits.push_back(fmt::format("%{}{}", f.register_names[r], how));
   }
-  return waits.empty() ? "nothing" : fmt::format("{}", fmt::join(waits, ", "));
+  if (waits.empty()) return "nothing";
+  return fmt::format(fmt::runtime(op.non_strict ? "nothing; takes {} as they come" : "{}"),
+                     fmt::join(waits, ", "));
+}
+
+// "%a, %b = name attributes".
+std::string with_results(const LoadedFunction& f, const LoadedOperation& op) {
+  std::vector<std::string> results;
+  for (const uint32_t r : op.results) results.push_back('%' + f.register_names[r]);
+  return results.empty() ? text_of(op) : fmt::format("{} = {}", fmt::join(results, ", "), text_of(op));
 }
 
 Row operation_row(const LoadedFunction& f, uint32_t index) {
   const LoadedOperation& op = f.operations[index];
   return {fmt::format("{}", index + 1),
-          text_of(op),
+          with_results(f, op),
           op.position.line > 0 ? fmt::format("{}", op.position.line) : "-",
           place(op.where),
           fmt::format("{}", op.priority),

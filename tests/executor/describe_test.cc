@@ -42,8 +42,8 @@ TEST(Explain, TellsOfEveryRegisterAndOperation) {
   %x        i32   the caller  3     1 add.i32
   %y        i32   1 add.i32   2     return
 
-     operation  line  runs    priority  waits for
-  1  add.i32    3     inline  1         %x
+     operation     line  runs    priority  waits for
+  1  %y = add.i32  3     inline  1         %x
 
 
 @main(%n: i32, %e: event) -> (i32, i32)
@@ -57,12 +57,12 @@ TEST(Explain, TellsOfEveryRegisterAndOperation) {
   %twice    i32    4 repeat       3     return
   %unused   i32    5 call         1     nobody
 
-     operation                          line  runs     priority  waits for
-  1  note.i32 "a \"note\"\n\\ of {it}"  7     inline   9         %n
-  2  stream.done                        8     inline   9         %e on the stream
-  3  after.i32                          9     compute  8         %done, %noted
-  4  repeat @double, 4                  10    inline   1         nothing: it takes values that are to come
-  5  call @double                       11    inline   1         nothing: it takes values that are to come
+     operation                                   line  runs     priority  waits for
+  1  %noted = note.i32 "a \"note\"\n\\ of {it}"  7     inline   9         %n
+  2  %done = stream.done                         8     inline   9         %e on the stream
+  3  %ready = after.i32                          9     compute  8         %done, %noted
+  4  %twice = repeat @double, 4                  10    inline   1         nothing; takes %n, %ready as they come
+  5  %unused = call @double                      11    inline   1         nothing; takes %n as they come
 )");
 }
 
