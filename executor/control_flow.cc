@@ -21,13 +21,17 @@ void call(Constant<LoadedFunction> function, RemainingArguments arguments, Remai
 }
 
 // A choice among functions whose selector has not come yet.
-class Branch final : public RefCountedBase<Branch> {
+class Branch final : public RefCountedBase<Branch>, private Suspended {
  public:
   using Choose = const LoadedFunction* (*)(AsyncValue& selector, RemainingAttributes functions);
 
   Branch(Choose choose, RemainingAttributes functions, AsyncValue* selector, RemainingArguments arguments,
          RemainingResults results, Request& request)
-      : choose_(choose), functions_(functions), selector_(selector), request_(&request) {
+      : Suspended(&describe_waiting),
+        choose_(choose),
+        functions_(functions),
+        selector_(selector),
+        request_(&request) {
     module_ = IntrusivePtr<const LoadedModule>(functions[0].function->module);
     for (size_t i = 0; i < arguments.size(); ++i) arguments_.emplace_back(arguments[i]);
     for (AsyncValue*& result : results) {
@@ -36,6 +40,7 @@ class Branch final : public RefCountedBase<Branch> {
     }
   }
   void start() {
+    request_->add(*this);
     selector_->and_then([self = IntrusivePtr<Branch>(this)]() mutable {
       Request& request = *self->request_;
       resume(request, [self = std::move(self)] { self->run(); });
@@ -52,7 +57,13 @@ class Branch final : public RefCountedBase<Branch> {
   }
 
  private:
+  static void describe_waiting(const Suspended& self, std::string& text) {
+    const auto& branch = static_cast<const Branch&>(self);
+    text += fmt::format("a choice between @{} and {} more waits for its condition\n",
+                        branch.functions_[0].function->name, branch.functions_.size() - 1);
+  }
   void run() {
+    request_->remove(*this);
     ValueList arguments(arguments_.size()), results(results_.size());
     for (size_t i = 0; i < arguments_.size(); ++i) arguments[i] = arguments_[i].get();
     try {

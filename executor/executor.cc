@@ -25,11 +25,23 @@ void Request::cancel_at(WorkQueue::Clock::time_point when) {
                   }));
 }
 
+void Request::add(Suspended& suspended) {
+  const std::lock_guard lock(mutex_);
+  suspended.previous = nullptr;
+  suspended.next = suspended_;
+  if (suspended_ != nullptr) suspended_->previous = &suspended;
+  suspended_ = &suspended;
+}
+void Request::remove(Suspended& suspended) {
+  const std::lock_guard lock(mutex_);
+  (suspended.previous != nullptr ? suspended.previous->next : suspended_) = suspended.next;
+  if (suspended.next != nullptr) suspended.next->previous = suspended.previous;
+}
+
 std::string Request::describe_waiting() const {
   std::string text;
   const std::lock_guard lock(mutex_);
-  for (const Frame* frame = suspended_; frame != nullptr; frame = frame->next_frame_)
-    frame->describe_waiting(text);
+  for (const Suspended* s = suspended_; s != nullptr; s = s->next) s->describe(*s, text);
   return text;
 }
 

@@ -68,10 +68,7 @@ void Frame::destroy(Frame* frame) {
 }
 
 Frame::~Frame() {
-  if (!shared_) return;
-  const std::lock_guard lock(request_.mutex_);
-  (previous_ != nullptr ? previous_->next_frame_ : request_.suspended_) = next_frame_;
-  if (next_frame_ != nullptr) next_frame_->previous_ = previous_;
+  if (shared_) request_.remove(*this);
 }
 
 void Frame::share() {
@@ -79,10 +76,7 @@ void Frame::share() {
   shared_ = true;
   RefAccess::count(&request_).add_strong();
   RefAccess::count(function_.module).add_strong();
-  const std::lock_guard lock(request_.mutex_);
-  next_frame_ = request_.suspended_;
-  if (next_frame_ != nullptr) next_frame_->previous_ = this;
-  request_.suspended_ = this;
+  request_.add(*this);
 }
 
 void Frame::start(std::span<AsyncValue* const> arguments) {

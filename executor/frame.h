@@ -25,7 +25,7 @@ struct ReadyOperations {
   uint32_t compute = kNoOperation;  // kCompute
 };
 
-class Frame final : public RefCountedBase<Frame> {
+class Frame final : public RefCountedBase<Frame>, private Suspended {
  public:
   static constexpr bool kAllowsWeakReferences = false;
   static constexpr bool kIsMostlyUnique = true;
@@ -37,15 +37,13 @@ class Frame final : public RefCountedBase<Frame> {
 
   void start(std::span<AsyncValue* const> arguments);
   void take_results(std::span<AsyncValue*> results);
-  // Lines of operations that have not started and what they wait for.
-  void describe_waiting(std::string& text) const;
 
  private:
   friend class RefCountedBase<Frame>;
   friend struct coppice::detail::RefAccess;
-  friend class Request;
 
-  Frame(const LoadedFunction& function, Request& request) : function_(function), request_(request) {}
+  Frame(const LoadedFunction& function, Request& request)
+      : Suspended(&describe_waiting), function_(function), request_(request) {}
   static void destroy(Frame* frame);
   static size_t bytes(const LoadedFunction& function);
 
@@ -69,6 +67,9 @@ class Frame final : public RefCountedBase<Frame> {
   void check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const;
   AsyncValue* first_error(const LoadedOperation& op) const;
   Error skipped(const LoadedOperation& op, AsyncValue& argument) const;
+  // Lines of operations that have not started and what they wait for.
+  static void describe_waiting(const Suspended& self, std::string& text);
+  void describe_waiting(std::string& text) const;
   Error located(const Error& error, const LoadedOperation& op) const;
   static void fail(std::span<AsyncValue*> results, Error error);
   void continue_with(uint32_t r, bool was_enqueued);
@@ -76,8 +77,7 @@ class Frame final : public RefCountedBase<Frame> {
 
   const LoadedFunction& function_;
   Request& request_;
-  bool shared_ = false;                                // changed once, before another thread knows the frame
-  Frame *previous_ = nullptr, *next_frame_ = nullptr;  // in Request::suspended_, guarded by its mutex
+  bool shared_ = false;  // changed once, before another thread knows the frame
   std::atomic<AsyncValue*>* registers_ = nullptr;
   std::atomic<uint32_t>* waits_ = nullptr;
   uint32_t* next_ = nullptr;

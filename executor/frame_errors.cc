@@ -69,6 +69,9 @@ void Frame::fail(std::span<AsyncValue*> results, Error error) {
   std::replace(results.begin(), results.end(), static_cast<AsyncValue*>(nullptr), value);
 }
 
+void Frame::describe_waiting(const Suspended& self, std::string& text) {
+  static_cast<const Frame&>(self).describe_waiting(text);
+}
 void Frame::describe_waiting(std::string& text) const {
   for (uint32_t op = 0; op < function_.operations.size(); ++op) {
     if (waits_[op].load(std::memory_order_acquire) == 0) continue;

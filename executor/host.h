@@ -20,8 +20,15 @@
 
 namespace coppice::executor {
 
-class Frame;
 class Request;
+
+// What a request has begun and not ended: a function with operations that wait, a loop or branch that does. A base, in a
+// list of the request's.
+struct Suspended {
+  explicit Suspended(void (*describe)(const Suspended&, std::string&)) : describe(describe) {}
+  void (*const describe)(const Suspended& self, std::string& text);  // adds a line for each thing that waits
+  Suspended *previous = nullptr, *next = nullptr;                    // guarded by the request's mutex
+};
 
 class Host final : public RefCounted {
  public:
@@ -67,19 +74,20 @@ class Request final : public RefCounted {
   bool is_cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
   // Which operations of this request wait for what, a line each; empty when all has run. For a run that does not come to
-  // its end: call it when the queue is idle, for it looks at frames without stopping them.
+  // its end: call it when the queue is idle, for it looks at what waits without stopping it.
   std::string describe_waiting() const;
 
- private:
-  friend class Frame;
+  // For the executor and the operations that run functions.
+  void add(Suspended& suspended);
+  void remove(Suspended& suspended);
 
+ private:
   const IntrusivePtr<Host> host_;
   const IntrusivePtr<Stream> stream_;
   const uint64_t source_;
   std::atomic<bool> cancelled_{false};
   mutable std::mutex mutex_;
-  Frame* suspended_ =
-      nullptr;  // frames that returned before all of their operations had run; guarded by mutex_
+  Suspended* suspended_ = nullptr;  // guarded by mutex_
 };
 
 }  // namespace coppice::executor

@@ -285,7 +285,7 @@ void FunctionLoader::lay_out_users() {
     }
     to_.registers[r].users = std::span(to_.users_).subspan(first);
   }
-  for (auto op = static_cast<uint32_t>(to_.operations.size()); op-- > 0;) {
+  for (uint32_t op = 0; op < to_.operations.size(); ++op) {
     if (to_.operations[op].waits == 0) to_.without_waits.push_back(op);
   }
   for (const uint32_t op : order_) {
@@ -305,11 +305,15 @@ void FunctionLoader::set_priorities() {
     op.priority = behind > std::numeric_limits<uint32_t>::max() - cost ? behind : behind + cost;
   }
   // The list of ready operations is a stack: the one on the critical path is pushed last; among equals, the first.
+  const auto comes_later = [&](uint32_t a, uint32_t b) {
+    const uint32_t pa = to_.operations[a].priority, pb = to_.operations[b].priority;
+    return pa != pb ? pa < pb : a > b;
+  };
+  std::sort(to_.without_waits.begin(), to_.without_waits.end(), comes_later);
   for (size_t first = 0, r = 0; r < to_.registers.size(); first += to_.registers[r++].users.size()) {
     const auto users = std::span(to_.users_).subspan(first, to_.registers[r].users.size());
     std::sort(users.begin(), users.end(), [&](const RegisterUser& a, const RegisterUser& b) {
-      const uint32_t pa = to_.operations[a.operation].priority, pb = to_.operations[b.operation].priority;
-      return pa != pb ? pa < pb : a.operation > b.operation;
+      return comes_later(a.operation, b.operation);
     });
   }
 }

@@ -53,8 +53,9 @@ class LoadedFunction {
   std::vector<LoadedRegister> registers;  // arguments first
   std::vector<std::string> register_names, register_types;
   std::vector<uint32_t> returns;
-  std::vector<uint32_t> without_waits;  // operations that can start at once, last first
-  std::vector<uint32_t> non_strict;     // operations, each behind those that produce its arguments
+  std::vector<uint32_t>
+      without_waits;                 // operations that can start at once; the one to start first comes last
+  std::vector<uint32_t> non_strict;  // operations, each behind those that produce its arguments
 
   LoadedFunction() = default;
   LoadedFunction(const LoadedFunction&) = delete;  // operations and registers point into it

@@ -10,12 +10,13 @@ namespace coppice::executor {
 namespace {
 
 // A loop under way. It runs on whatever thread resumes it, on one at a time.
-class Loop final : public RefCountedBase<Loop> {
+class Loop final : public RefCountedBase<Loop>, private Suspended {
  public:
   // `first` decides whether there is an iteration: a count (i32) or a condition (bool).
   Loop(bool is_while, const LoadedFunction& body, uint32_t window, AsyncValue* first,
        RemainingArguments carried, Request& request)
-      : is_while_(is_while),
+      : Suspended(&describe_waiting),
+        is_while_(is_while),
         body_(body),
         module_(body.module),
         window_(window),
@@ -79,7 +80,15 @@ class Loop final : public RefCountedBase<Loop> {
     if (is_while_) decider_ = RCReference<AsyncValue>::reclaim(results[values_.size()]);
     ++iteration_, ++ahead_;
   }
+  static void describe_waiting(const Suspended& self, std::string& text) {
+    const auto& loop = static_cast<const Loop&>(self);
+    const char* const what = !loop.decider_->is_available() ? (loop.is_while_ ? "its condition" : "its count")
+                                                            : "the values that it carries";
+    text += fmt::format("{} @{} waits for {} after {} iterations\n", loop.is_while_ ? "while" : "repeat",
+                        loop.body_.name, what, loop.iteration_);
+  }
   void suspend() {
+    request_->add(*this);
     const RCReference<AsyncValue> pending = std::move(pending_);
     pending->and_then([self = IntrusivePtr<Loop>(this)]() mutable {
       Request& request = *self->request_;
@@ -87,6 +96,7 @@ class Loop final : public RefCountedBase<Loop> {
     });
   }
   void run() {
+    request_->remove(*this);
     if (!advance()) return suspend();
     for (size_t i = 0; i < results_.size(); ++i) results_[i]->forward_to(std::move(values_[i]));
   }

@@ -18,6 +18,8 @@
 //
 // Ownership: arguments are +0: they live until the function returns; who needs one longer takes a value_ref(). Results
 // are +1: the reference that is set or returned passes to the executor.
+// Work on a queue that must complete a result is a MustRun (must_run.h): a queue that drops its tasks would leave the
+// result's users waiting.
 #pragma once
 #include <span>
 #include <string>

@@ -78,5 +78,30 @@ func @main(%x: i32) -> (i32, i32) {
   EXPECT_EQ(results[1]->get<int32_t>(), 4);
 }
 
+TEST(Executor, SaysWhichBranchesAndLoopsWait) {
+  Program p(R"(
+func @same(%x: i32) -> i32 { return %x }
+func @more(%x: i32) -> (i32, bool) { %b = less.i32 (%x, %x) return %x, %b }
+func @main(%n: i32, %c: bool, %x: i32) -> (i32, i32, i32) {
+  %a = if @same, @same (%c, %x)
+  %b = repeat @same (%n, %x)
+  %d = while @more (%c, %x)
+  return %a, %b, %d
+})");
+  const auto n = make_unconstructed_async_value<int32_t>();
+  const auto c = make_unconstructed_async_value<bool>();
+  const auto results = p.run("main", {n, c, i32(1)});
+  const std::string waiting = p.request->describe_waiting();
+  EXPECT_NE(waiting.find("a choice between @same and 1 more waits for its condition\n"), std::string::npos)
+      << waiting;
+  EXPECT_NE(waiting.find("repeat @same waits for its count after 0 iterations\n"), std::string::npos)
+      << waiting;
+  EXPECT_NE(waiting.find("while @more waits for its condition after 0 iterations\n"), std::string::npos)
+      << waiting;
+  n.emplace(2), c.emplace(true);
+  EXPECT_EQ(p.request->describe_waiting(), "");
+  EXPECT_EQ(results[2]->get<int32_t>(), 1);
+}
+
 }  // namespace
 }  // namespace coppice::executor
