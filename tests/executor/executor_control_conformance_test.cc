@@ -300,7 +300,8 @@ func @inner(%y: i32) -> i32 {
   %w = mul.i32 (%y, %y)
   return %w
 })");
-  const auto result = p.run("main", {make_unconstructed_async_value<int32_t>()})[0];
+  const auto given = make_unconstructed_async_value<int32_t>();
+  const auto result = p.run("main", {given})[0];
   const std::string waiting = p.request->describe_waiting();
   EXPECT_NE(waiting.find(
                 "@main add.i32 (line 4) waits for %x (never.i32, which has started), %given (an argument)\n"),
@@ -310,6 +311,8 @@ func @inner(%y: i32) -> i32 {
       << waiting;
   // Let it end, and nothing waits any more.
   for (auto& value : p.host->shared<Kept>().take()) value->emplace<int32_t>(1);
+  given.emplace(2);
+  EXPECT_EQ(result->get<int32_t>(), 9);
 }
 
 TEST(ExecutorConformance, RecursionWithoutAnEndIsAnError) {
