@@ -3,13 +3,12 @@
 // All three add small integers: ours as async values of type i32 that are made and dropped, oneTBB's nodes into an array
 // of plain integers, the floor's loop the same in the order of the operations.
 #include <fmt/format.h>
-#include <oneapi/tbb/flow_graph.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <memory>
 #include <random>
 
 #include "benchmarks/executor_cases.h"
+#include "benchmarks/peers/tbb_flow_graph.h"
 #include "executor/builtin_operations.h"
 #include "executor/executor.h"
 
@@ -17,10 +16,7 @@ namespace coppice::bench {
 namespace {
 
 namespace ex = coppice::executor;
-namespace flow = oneapi::tbb::flow;
-
-// arguments[i]: what node i adds up, 1 or 2 earlier nodes; none: it starts. Every node is needed.
-using Shape = std::vector<std::vector<uint32_t>>;
+using Shape = GraphShape;
 
 Shape chain(uint32_t n) {
   Shape shape(n);
@@ -85,38 +81,6 @@ struct Loaded {
   }
   IntrusivePtr<ex::LoadedModule> module;
   IntrusivePtr<ex::Request> request;
-};
-
-// The same graph of oneTBB's nodes.
-struct FlowGraph {
-  explicit FlowGraph(const Shape& shape, int threads = 1) : arena(threads), values(shape.size()) {
-    arena.execute([&] {
-      graph = std::make_unique<flow::graph>();
-      for (uint32_t i = 0; i < shape.size(); ++i) {
-        const uint32_t a = shape[i].empty() ? 0 : shape[i].front(),
-                       b = shape[i].empty() ? 0 : shape[i].back();
-        nodes.push_back(std::make_unique<flow::continue_node<flow::continue_msg>>(
-            *graph, [this, i, a, b](const flow::continue_msg& m) {
-              values[i] = values[a] + values[b];
-              return m;
-            }));
-        if (shape[i].empty()) starts.push_back(i);
-        for (const uint32_t from : shape[i]) flow::make_edge(*nodes[from], *nodes[i]);
-      }
-    });
-  }
-  void run() {
-    arena.execute([&] {
-      for (const uint32_t i : starts) nodes[i]->try_put(flow::continue_msg());
-      graph->wait_for_all();
-    });
-    keep(values.back());
-  }
-  oneapi::tbb::task_arena arena;
-  std::vector<int32_t> values;
-  std::unique_ptr<flow::graph> graph;
-  std::vector<std::unique_ptr<flow::continue_node<flow::continue_msg>>> nodes;
-  std::vector<uint32_t> starts;
 };
 
 // What calls cost that nothing schedules.

@@ -24,7 +24,7 @@ RESTRICTED = [
     ("CUDA", r"(cuda|cublas|cufft|curand|cusparse|cupti|nvrtc|nvJitLink|nvml)\w*(\.h|/)", r"gpu/cuda/", "gpu/cuda/"),
     ("OpenGL", r"(EGL|GL|GLES\d?|KHR)/", r"apps/(render|viewer)/", "apps/render/ and apps/viewer/"),
     ("window and GUI", r"(GLFW/|imgui|X11/)", r"apps/viewer/", "apps/viewer/"),
-    ("TBB", r"(tbb|oneapi)/", r"(gpu|executor|apps)/", "gpu/, executor/ and apps/"),
+    ("TBB", r"(tbb|oneapi)/", r"(gpu|executor|apps|benchmarks/peers)/", "gpu/, executor/, apps/ and benchmarks/peers/"),
     ("Thrust and CUB", r"(thrust|cub)/", r"gpu/", "gpu/"),
     ("OpenVDB", r"(openvdb|nanovdb)/", r"((apps/output|sparse)/vdb|benchmarks/peers)/", "apps/output/vdb/ and benchmarks/peers/"),
 ]
