@@ -49,10 +49,11 @@ class Host final : public RefCounted {
   }
 
  private:
-  const IntrusivePtr<WorkQueue> queue_;
   std::mutex mutex_;
   std::unordered_map<std::type_index, std::shared_ptr<void>> shared_;
   std::atomic<uint64_t> next_source_{1};
+  // Last, so that it goes first when it is the host's alone: its tasks may use what is shared until they have ended.
+  const IntrusivePtr<WorkQueue> queue_;
 };
 
 class Request final : public RefCounted {
