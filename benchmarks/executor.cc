@@ -24,7 +24,7 @@ void become_multithreaded() {
 
 void run_group(Report& report, const std::string& group, const std::vector<MicroCase>& cases) {
   report.begin("executor, " + group);
-  const int repetitions = report.options().tiny ? 1 : report.options().quick ? 15 : 51;
+  const int repetitions = report.options().tiny ? 1 : report.options().quick ? 5 : 51;
   for (const MicroCase& c : cases) {
     const int n = report.options().tiny ? 1 : c.n;
     std::vector<Contestant> all{{[&] { c.ours(n); }, n}, {[&] { c.floor(n); }, n}};
