@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "core/nearest_name.h"
 #include "core/error.h"
+#include "core/nearest_name.h"
 
 namespace coppice::cli {
 namespace {

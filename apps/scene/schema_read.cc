@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "apps/scene/document_impl.h"
-#include "core/nearest_name.h"
 #include "apps/scene/schema.h"
 #include "apps/scene/schema_text.h"
+#include "core/nearest_name.h"
 
 namespace coppice::scene {
 namespace {
