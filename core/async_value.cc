@@ -95,6 +95,10 @@ constinit thread_local CompletionQueue* CompletionQueue::current_ = nullptr;
 namespace {
 // A global only so that a leak test is one line; release builds never touch it.
 constinit std::atomic<int64_t> live_values{0};
+
+void destroy_payload(const AsyncValueType& type, void* payload) {
+  if (type.destroy_payload != nullptr) type.destroy_payload(payload);
+}
 }  // namespace
 
 int64_t live_async_values() { return live_values.load(std::memory_order_relaxed); }
@@ -188,7 +192,7 @@ void AsyncValue::set_error(Error error) {
   COPPICE_CHECK(!is_available(word), "an async value is completed once");
   uint64_t kept = word & kPayloadBit;
   if (kept != 0 && !type_->keep_payload_on_error) {
-    if (type_->destroy_payload != nullptr) type_->destroy_payload(payload());
+    destroy_payload(*type_, payload());
     kept = 0;
   }
   complete(reinterpret_cast<uint64_t>(error.rep_.release()) | kept | bits_of(State::kError));
@@ -227,7 +231,7 @@ void AsyncValue::destroy(AsyncValue* self) {
   const uint64_t word = self->word_.load(std::memory_order_relaxed);
   if (word == (kPayloadBit | bits_of(State::kConcrete)))
       [[likely]] {  // a value of its own, nothing behind it
-    if (self->type_->destroy_payload != nullptr) self->type_->destroy_payload(self->payload());
+    destroy_payload(*self->type_, self->payload());
     self->type_->deallocate(self);
     return;
   }
@@ -237,8 +241,7 @@ void AsyncValue::destroy(AsyncValue* self) {
     detail::RefAccess::drop_strong(self);  // comes back here, with nothing waiting
     return;
   }
-  if ((word & kPayloadBit) != 0 && self->type_->destroy_payload != nullptr)
-    self->type_->destroy_payload(self->payload());
+  if ((word & kPayloadBit) != 0) destroy_payload(*self->type_, self->payload());
   if (state_of(word) == State::kError)
     IntrusivePtr<const Error::Rep>::reclaim(pointer_of<const Error::Rep>(word)).reset();
   AsyncValue* target = state_of(word) == State::kConcrete ? pointer_of<AsyncValue>(word) : nullptr;

@@ -47,14 +47,14 @@ void add_arithmetic(Registry& registry, const char* type) {
   registry.add(name("equal"), [](T a, T b) { return a == b; });
 }
 
-std::vector<std::string> types_of_join(const OperationUse& use, const char* type) {
+std::vector<std::string> types_of_join(const OperationUse& use) {
   for (size_t i = 0; i < use.argument_types.size(); ++i) {
-    if (use.argument_types[i] != type) {
+    if (use.argument_types[i] != "chain") {
       throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("argument {} must be {}, and is {}", i + 1, type, use.argument_types[i]));
+                  fmt::format("argument {} must be chain, and is {}", i + 1, use.argument_types[i]));
     }
   }
-  return {type};
+  return {"chain"};
 }
 
 void join_chains(RemainingArguments, RemainingResults results) {
@@ -74,8 +74,7 @@ void add_builtin_operations(Registry& registry) {
   registry.add("and", [](bool a, bool b) { return a && b; });
   registry.add("or", [](bool a, bool b) { return a || b; });
   registry.add("chain.new", [] { return Chain(); });
-  registry.add("chain.join", &join_chains, {},
-               [](const OperationUse& use) { return types_of_join(use, "chain"); });
+  registry.add("chain.join", &join_chains, {}, &types_of_join);
   // An available value, so that what is behind it starts at once.
   registry.add("stream.start", [](const Chain&) { return StreamEvent{make_available_async_value<Chain>()}; });
   // The event's own async value: those who need it available wait for the device, without blocking.

@@ -1,28 +1,16 @@
 // core/async_value.h under threads; meant for ThreadSanitizer.
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "core/async_value.h"
 #include "core/count_down.h"
+#include "tests/core/on_threads.h"
 
 namespace coppice {
 namespace {
-
-template <class Body>
-void on_threads(int n, const Body& body) {
-  std::barrier start(n);
-  std::vector<std::thread> threads;
-  for (int t = 0; t < n; ++t)
-    threads.emplace_back([&, t] {
-      start.arrive_and_wait();
-      body(t);
-    });
-  for (auto& thread : threads) thread.join();
-}
 
 // Two threads register until they see the value available, one completes in the midst of that. Seen to fail
 // under TSan: continuations lost, in some of ten repetitions, with complete() a load and a store instead of

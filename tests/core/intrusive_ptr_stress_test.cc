@@ -1,11 +1,11 @@
 // core/intrusive_ptr.h under threads; meant for ThreadSanitizer.
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <thread>
 #include <vector>
 
 #include "core/intrusive_ptr.h"
+#include "tests/core/on_threads.h"
 
 namespace coppice {
 namespace {
@@ -27,19 +27,6 @@ struct Target final : RefCountedBase<Target> {
   int written[3] = {};
   int expected = 0;
 };
-
-// Runs body(thread) on each thread, all starting together.
-template <class Body>
-void on_threads(int n, const Body& body) {
-  std::barrier start(n);
-  std::vector<std::thread> threads;
-  for (int t = 0; t < n; ++t)
-    threads.emplace_back([&, t] {
-      start.arrive_and_wait();
-      body(t);
-    });
-  for (auto& thread : threads) thread.join();
-}
 
 // Seen to fail under TSan with the decrement relaxed, and with the unique fast path's load relaxed.
 TEST(IntrusivePtrStress, LastDropSeesWhatAllOwnersWrote) {

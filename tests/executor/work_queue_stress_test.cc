@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <barrier>
 #include <chrono>
 #include <functional>
 #include <latch>
@@ -13,23 +12,12 @@
 
 #include "core/async_value.h"
 #include "executor/work_queue.h"
+#include "tests/core/on_threads.h"
 
 namespace coppice::executor {
 namespace {
 
 using Shutdown = WorkQueue::Shutdown;
-
-template <class Body>
-void on_threads(int n, const Body& body) {
-  std::barrier start(n);
-  std::vector<std::thread> threads;
-  for (int t = 0; t < n; ++t)
-    threads.emplace_back([&, t] {
-      start.arrive_and_wait();
-      body(t);
-    });
-  for (auto& thread : threads) thread.join();
-}
 
 // Callables that say what became of each of them.
 struct Fates {
