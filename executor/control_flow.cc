@@ -30,15 +30,11 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
       : Suspended(&describe_waiting),
         choose_(choose),
         functions_(functions),
+        module_(functions[0].function->module),
         selector_(selector),
-        request_(&request) {
-    module_ = IntrusivePtr<const LoadedModule>(functions[0].function->module);
-    for (size_t i = 0; i < arguments.size(); ++i) arguments_.emplace_back(arguments[i]);
-    for (AsyncValue*& result : results) {
-      results_.push_back(make_indirect_async_value());
-      result = RCReference<AsyncValue>(results_.back()).release();
-    }
-  }
+        request_(&request),
+        arguments_(references_to(arguments)),
+        results_(make_pending(results)) {}
   void start() {
     request_->add(*this);
     selector_->and_then([self = IntrusivePtr<Branch>(this)]() mutable {
@@ -77,10 +73,10 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
 
   const Choose choose_;
   const RemainingAttributes functions_;
-  IntrusivePtr<const LoadedModule> module_;
+  const IntrusivePtr<const LoadedModule> module_;  // keeps the functions
   const RCReference<AsyncValue> selector_;
   const IntrusivePtr<Request> request_;
-  std::vector<RCReference<AsyncValue>> arguments_, results_;
+  const std::vector<RCReference<AsyncValue>> arguments_, results_;
 };
 
 template <Branch::Choose kChoose>
@@ -112,9 +108,7 @@ AsyncValueRef<Chain> parallel_for(int32_t begin, int32_t end, Constant<LoadedFun
     throw Error(ErrorCode::kInvalidArgument, fmt::format("blocks of {} iterations", block.get()));
   const int64_t n = end > begin ? (int64_t{end} - begin + block - 1) / block : 0;
   CountDown done(n);
-  std::vector<RCReference<AsyncValue>> shared;
-  for (size_t i = 0; i < arguments.size(); ++i) shared.emplace_back(arguments[i]);
-  auto run_block = [done, shared = std::move(shared), body = &body.get(),
+  auto run_block = [done, shared = references_to(arguments), body = &body.get(),
                     module = IntrusivePtr<const LoadedModule>(body.get().module),
                     owner = IntrusivePtr<Request>(&request)](int32_t first, int32_t last) mutable {
     const auto from = make_available_async_value<int32_t>(first),
@@ -200,6 +194,21 @@ void check_selector(const OperationUse& use, std::string_view type) {
   if (use.argument_types[0] == type) return;
   throw Error(ErrorCode::kInvalidArgument,
               fmt::format("the first argument must be {}, and is {}", type, use.argument_types[0]));
+}
+
+std::vector<RCReference<AsyncValue>> references_to(const RemainingArguments& arguments) {
+  std::vector<RCReference<AsyncValue>> references;
+  for (size_t i = 0; i < arguments.size(); ++i) references.emplace_back(arguments[i]);
+  return references;
+}
+
+std::vector<RCReference<AsyncValue>> make_pending(RemainingResults results) {
+  std::vector<RCReference<AsyncValue>> pending;
+  for (AsyncValue*& result : results) {
+    pending.push_back(make_indirect_async_value());
+    result = RCReference<AsyncValue>(pending.back()).release();
+  }
+  return pending;
 }
 
 void add_control_flow_operations(Registry& registry) {

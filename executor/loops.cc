@@ -21,9 +21,8 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
         module_(body.module),
         window_(window),
         request_(&request),
-        decider_(first) {
-    for (size_t i = 0; i < carried.size(); ++i) values_.emplace_back(carried[i]);
-  }
+        decider_(first),
+        values_(references_to(carried)) {}
 
   void start(RemainingResults results) {
     if (advance()) {
@@ -31,10 +30,7 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
       return;
     }
     // Only now: another thread may finish the loop from here on.
-    for (AsyncValue*& result : results) {
-      results_.push_back(make_indirect_async_value());
-      result = RCReference<AsyncValue>(results_.back()).release();
-    }
+    results_ = make_pending(results);
     suspend();
   }
 

@@ -45,30 +45,12 @@
 #include "core/async_value.h"
 #include "core/count_down.h"
 #include "core/scoped_async_value.h"
+#include "tests/core/counted.h"
 
 namespace coppice {
 namespace {
 
 using State = AsyncValue::State;
-
-Error some_error(const char* text = "no snow today") { return Error(ErrorCode::kNumeric, text); }
-
-// Counts what exists of it, in the test that made it.
-struct Counted {
-  explicit Counted(int* alive) : alive(alive) { ++*alive; }
-  Counted(const Counted& other) : Counted(other.alive) {}
-  ~Counted() { --*alive; }
-  int* alive;
-};
-struct CountedKept : Counted {
-  using Counted::Counted;
-};
-}  // namespace
-
-template <>
-inline constexpr bool kKeepPayloadOnError<CountedKept> = true;
-
-namespace {
 
 class AsyncValueConformance : public testing::Test {
  protected:

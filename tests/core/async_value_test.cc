@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/scoped_async_value.h"
+#include "tests/core/counted.h"
 
 namespace coppice {
 namespace {
@@ -18,29 +19,11 @@ class AsyncValueTest : public testing::Test {
   const int64_t live_before = live_async_values();
 };
 
-Error some_error(const char* text = "no snow today") { return Error(ErrorCode::kNumeric, text); }
-
-struct Counted {
-  explicit Counted(int* alive) : alive(alive) { ++*alive; }
-  Counted(const Counted& other) : Counted(other.alive) {}
-  ~Counted() { --*alive; }
-  int* alive;
-};
-struct CountedKept : Counted {
-  using Counted::Counted;
-};
 struct Immovable {
   explicit Immovable(int value) : value(value) {}
   Immovable(Immovable&&) = delete;
   int value;
 };
-}  // namespace
-
-template <>
-inline constexpr bool kKeepPayloadOnError<CountedKept> = true;
-
-namespace {
-
 TEST_F(AsyncValueTest, HeaderIs24BytesAndCountsItsValues) {
   static_assert(sizeof(AsyncValue) == 24);
   static_assert(!std::is_polymorphic_v<AsyncValue>);
