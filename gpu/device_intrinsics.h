@@ -10,6 +10,19 @@ extern "C" {
 uint32_t coppice_lane();
 uint32_t coppice_lane_count();
 void coppice_block_barrier();
+// The thread block's fast memory, Launch::shared_bytes of it; null on a CPU, where an item has its thread's stack.
+void* coppice_shared_memory();
+
+// Warps; a CPU thread is a warp of one. Threads of a warp run independently of each other: nothing may depend on when
+// they meet. `mask` names the lanes that take part, its caller among them, and all of these must make the same call.
+uint32_t coppice_warp_lane();  // 0 to 31
+// Lanes that run this call together: the caller and any others. Call it right before what takes its mask, in one
+// straight line of code.
+uint32_t coppice_active_mask();
+uint32_t coppice_match_any_u64(uint32_t mask, uint64_t value);  // lanes of the mask that gave this value
+uint32_t coppice_ballot(uint32_t mask, bool predicate);         // lanes of the mask that said yes
+uint32_t coppice_shuffle_u32(uint32_t mask, uint32_t value, uint32_t lane);  // what that lane gave
+void coppice_warp_barrier(uint32_t mask);
 // True where an item's halo is copied to a private tile first; a GPU reads through its L1 instead.
 bool coppice_has_private_tiles();
 
@@ -17,8 +30,9 @@ bool coppice_has_private_tiles();
 uint32_t coppice_load_acquire_u32(const uint32_t* address);
 void coppice_store_release_u32(uint32_t* address, uint32_t value);
 uint32_t coppice_compare_exchange_u32(uint32_t* address, uint32_t expected,
-                                      uint32_t desired);            // acq_rel; the old value
-uint32_t coppice_exchange_u32(uint32_t* address, uint32_t value);   // acq_rel
+                                      uint32_t desired);           // acq_rel; the old value
+uint32_t coppice_exchange_u32(uint32_t* address, uint32_t value);  // acq_rel
+void coppice_fence();  // acq_rel, between all threads of the device
 uint32_t coppice_fetch_add_u32(uint32_t* address, uint32_t value);  // relaxed
 uint64_t coppice_fetch_add_u64(uint64_t* address, uint64_t value);  // relaxed
 uint64_t coppice_fetch_or_u64(uint64_t* address, uint64_t value);   // relaxed

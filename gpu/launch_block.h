@@ -4,14 +4,14 @@
 // kLaunchBlockVersion with every change, since compiled kernels outlive a program in the on-disk cache.
 //
 //     offset  bytes
-//       0       8   version, bytes in use
+//       0       8   version, flags (kTeamItems)
 //       8       8   DeviceContext*     status, seed, messages
 //      16       8   count              u64*, number of loop items, read on the device; null: item_count
 //      24       8   elements           loop list (Element*), null for a range loop
 //      32       8   neighbours         u32[count][3^D] cell numbers around each element, or null
 //      40       8   loop begin         i64, first item of a range loop
 //      48       8   item_count         number of loop items where the host knows it
-//      56       8   reserved
+//      56       8   number             of this launch among the stream's, for random numbers
 //      64      64   trees[8]           run-time state of every tree the kernel touches
 //     128     384   arguments          plain arguments, packed in order
 #pragma once
@@ -20,10 +20,11 @@
 
 namespace coppice {
 
-inline constexpr uint32_t kLaunchBlockVersion = 4;
+inline constexpr uint32_t kLaunchBlockVersion = 5;
 inline constexpr int kMaxTreesPerKernel = 8;
 inline constexpr int kLaunchArgumentBytes = 384;
-inline constexpr int kSinkBytes = 1024;  // a refused access of a larger value or item goes to the first one
+inline constexpr uint32_t kTeamItems = 1;  // a flag: an item of a range is shared by the threads of a block
+inline constexpr int kSinkBytes = 1024;    // a refused access of a larger value or item goes to the first one
 
 // What went wrong on the device; the first one in a launch sticks (DeviceContext::status). Those marked (checks) are
 // found only with COPPICE_DEBUG=checks.
@@ -41,6 +42,9 @@ enum class DeviceStatus : uint32_t {
   kNotBeside = 9,  // data() of a field that is neither on the node looped over nor beside it
   kNoNeighbourTable = 10,  // neighbour_data() on a node that is not right below a pointer node
   kNotContiguous = 11,     // data() of values that do not lie side by side
+  kListFull = 12,          // an append to, or a write past the end of, a dynamic node: {index, extent}
+  kOutOfList = 13,         // (checks) a read of a dynamic node's element that is not there: {index, length}
+  kAssertion = 14,         // (checks) an assertion failed: its text is a message
 };
 
 // Shared by all launches on a device; kernels add to it, the host reads it between launches.
@@ -59,14 +63,14 @@ static_assert(sizeof(DeviceContext) == 64 + kSinkBytes);
 
 struct LaunchBlock {
   uint32_t version;
-  uint32_t size_bytes;
+  uint32_t flags;
   DeviceContext* context;
   const uint64_t* count;
   const void* elements;
   const uint32_t* neighbours;
   int64_t loop_begin;
   uint64_t item_count;
-  uint64_t reserved;
+  uint64_t number;
   void* trees[kMaxTreesPerKernel];
   alignas(16) unsigned char arguments[kLaunchArgumentBytes];
 };

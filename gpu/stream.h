@@ -22,7 +22,8 @@ struct Launch {
   std::string_view name;  // "file.kernel", for profilers, logs and errors; must outlive the launch
   AsyncValueRef<IntrusivePtr<jit::LoadedCode>> code;  // the stream waits for the compiler
   LaunchBlock block;
-  uint32_t grain = 1;  // items that one task takes at least
+  uint32_t grain = 1;         // items that one task takes at least
+  uint32_t shared_bytes = 0;  // fast memory of a thread block (coppice_shared_memory()), where there is such
   // Runs before the launch in stream order (fills in lists that depend on earlier launches); may throw Error.
   std::function<void(LaunchBlock&)> prepare;
   // Runs after the loop in stream order; true runs the loop again (an activation that ran out of cells and has grown).

@@ -335,7 +335,6 @@ Launch Program::prepare(const LaunchRequest& r) {
       p->binding = make_binding(r, state_->options.checks);
       p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
       p->block.version = kLaunchBlockVersion;
-      p->block.size_bytes = sizeof(LaunchBlock);
       for (size_t t = 0; t < p->binding.trees.size(); ++t) {
         p->block.trees[t] = p->binding.trees[t]->state();
         p->lives.push_back(p->binding.trees[t]->life());

@@ -6,6 +6,13 @@ extern "C" {
 uint32_t coppice_lane() { return 0; }
 uint32_t coppice_lane_count() { return 1; }
 void coppice_block_barrier() {}
+void* coppice_shared_memory() { return nullptr; }
+uint32_t coppice_warp_lane() { return 0; }
+uint32_t coppice_active_mask() { return 1; }
+uint32_t coppice_match_any_u64(uint32_t, uint64_t) { return 1; }
+uint32_t coppice_ballot(uint32_t, bool predicate) { return predicate ? 1 : 0; }
+uint32_t coppice_shuffle_u32(uint32_t, uint32_t value, uint32_t) { return value; }
+void coppice_warp_barrier(uint32_t) {}
 bool coppice_has_private_tiles() { return true; }
 
 uint32_t coppice_load_acquire_u32(const uint32_t* a) { return __atomic_load_n(a, __ATOMIC_ACQUIRE); }
@@ -15,5 +22,6 @@ uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t d
   return expected;
 }
 uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) { return __atomic_exchange_n(a, v, __ATOMIC_ACQ_REL); }
+void coppice_fence() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 void coppice_pause() { __builtin_ia32_pause(); }
 }

@@ -5,10 +5,33 @@
 #include "gpu/device/relaxed_atomics.h"
 #include "gpu/device_intrinsics.h"
 
+// As much as the launch asks for.
+extern __attribute__((address_space(3), aligned(16))) unsigned char coppice_dynamic_shared[];
+
 extern "C" {
 uint32_t coppice_lane() { return __nvvm_read_ptx_sreg_tid_x(); }
 uint32_t coppice_lane_count() { return __nvvm_read_ptx_sreg_ntid_x(); }
 void coppice_block_barrier() { __syncthreads(); }
+void* coppice_shared_memory() { return (void*)coppice_dynamic_shared; }
+uint32_t coppice_warp_lane() {
+  uint32_t lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+uint32_t coppice_active_mask() {
+  uint32_t mask;
+  asm volatile("activemask.b32 %0;" : "=r"(mask));
+  return mask;
+}
+uint32_t coppice_match_any_u64(uint32_t mask, uint64_t value) {
+  return static_cast<uint32_t>(__nvvm_match_any_sync_i64(mask, static_cast<long long>(value)));
+}
+uint32_t coppice_ballot(uint32_t mask, bool predicate) { return __nvvm_vote_ballot_sync(mask, predicate); }
+uint32_t coppice_shuffle_u32(uint32_t mask, uint32_t value, uint32_t lane) {
+  return static_cast<uint32_t>(
+      __nvvm_shfl_sync_idx_i32(mask, static_cast<int>(value), static_cast<int>(lane), 31));
+}
+void coppice_warp_barrier(uint32_t mask) { __nvvm_bar_warp_sync(mask); }
 bool coppice_has_private_tiles() { return false; }
 
 uint32_t coppice_load_acquire_u32(const uint32_t* a) {
@@ -32,5 +55,6 @@ uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) {
   asm volatile("atom.acq_rel.gpu.exch.b32 %0, [%1], %2;" : "=r"(old) : "l"(a), "r"(v) : "memory");
   return old;
 }
+void coppice_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 void coppice_pause() { __nvvm_nanosleep(32); }
 }

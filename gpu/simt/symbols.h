@@ -1,0 +1,52 @@
+// What code compiled for the emulated GPU calls: the device intrinsics (gpu/device_intrinsics.h) and, for every access
+// to memory that may be shared, the thread's view of it. Called on a thread of a running Machine only.
+//
+// Device-clean: gpu/device/simt.device.cc is compiled against it to bitcode, gpu/simt/symbols.cc defines it.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+uint32_t coppice_simt_lane();
+uint32_t coppice_simt_lane_count();
+void coppice_simt_block_barrier();
+void* coppice_simt_shared_memory();
+
+uint32_t coppice_simt_warp_lane();
+uint32_t coppice_simt_active_mask();
+uint32_t coppice_simt_match_any_u64(uint32_t mask, uint64_t value);
+uint32_t coppice_simt_ballot(uint32_t mask, bool predicate);
+uint32_t coppice_simt_shuffle_u32(uint32_t mask, uint32_t value, uint32_t lane);
+void coppice_simt_warp_barrier(uint32_t mask);
+
+uint32_t coppice_simt_load_acquire_u32(const uint32_t* address);
+void coppice_simt_store_release_u32(uint32_t* address, uint32_t value);
+uint32_t coppice_simt_compare_exchange_u32(uint32_t* address, uint32_t expected,
+                                           uint32_t desired);           // acq_rel
+uint32_t coppice_simt_exchange_u32(uint32_t* address, uint32_t value);  // acq_rel
+void coppice_simt_fence();                                              // acq_rel
+void coppice_simt_pause();
+
+// A plain (weak) access of `bytes` at `address`: `to` and `from` are the thread's own.
+void coppice_simt_load(const void* address, void* to, uint32_t bytes);
+void coppice_simt_store(void* address, const void* from, uint32_t bytes);
+void coppice_simt_copy(void* to, const void* from, size_t bytes);  // memcpy, memmove
+void coppice_simt_fill(void* to, int byte, size_t bytes);          // memset
+// Comes right before every atomic instruction of LLVM's, all of which are relaxed on a GPU: a place where others may
+// run, after which memory holds what this thread wrote there.
+void coppice_simt_atomic(const void* address, uint32_t bytes);
+}
+
+#ifdef COPPICE_SIMT_HOST
+#include <span>
+namespace coppice::simt {
+
+struct Symbol {
+  const char* name;
+  void* function;
+};
+// Of all the above, for the code loader.
+std::span<const Symbol> symbols();
+
+}  // namespace coppice::simt
+#endif
