@@ -53,6 +53,12 @@ std::string about_handle(DeviceStatus status, const DeviceContext& c, const Hand
     case DeviceStatus::kOutOfValues:
       return fmt::format("index {} is not in the block at {}, which has values [0, {})", c.status_coord[0],
                          offset, c.status_coord[1]);
+    case DeviceStatus::kListFull:
+      return fmt::format("the list at {} is to hold element {}; {} elements are all it may have", offset,
+                         c.status_coord[0], c.status_coord[1]);
+    case DeviceStatus::kOutOfList:
+      return fmt::format("index {} is not in the list at {}, which has elements [0, {})", c.status_coord[0],
+                         offset, c.status_coord[1]);
     case DeviceStatus::kNotBeside:
       return fmt::format("data() needs a field on the node looped over, {}, or beside it", loop_path);
     case DeviceStatus::kNoNeighbourTable:

@@ -37,7 +37,8 @@ struct Binding {
   std::vector<FieldBinding> fields;
   LoopLayout loop{};
   std::vector<TreeStorage*> trees;
-  std::vector<bool> grows;  // by tree: topology can change
+  std::vector<bool> grows;    // by tree: topology can change
+  std::vector<bool> appends;  // by tree: lists can get longer
   bool needs_neighbours = false;
   bool repeatable = true;
 
@@ -46,7 +47,7 @@ struct Binding {
     if (found != trees.end()) return static_cast<uint32_t>(found - trees.begin());
     if (trees.size() >= kMaxTreesPerKernel)
       refuse(r, fmt::format("it touches more than {} trees", kMaxTreesPerKernel));
-    trees.push_back(tree), grows.push_back(false);
+    trees.push_back(tree), grows.push_back(false), appends.push_back(false);
     return static_cast<uint32_t>(trees.size() - 1);
   }
   std::vector<std::pair<TreeStorage*, uint32_t>> node_keys;
@@ -64,7 +65,8 @@ struct Binding {
 // A launch that runs out of cells is repeated, and sums must not be added twice.
 void check_growth(const LaunchRequest& r) {
   for (const HandleUse& grow : std::span(r.handles, r.num_handles)) {
-    if (grow.role != Role::kGrow || grow.id.field == kNoField) continue;
+    const bool grows = (grow.role == Role::kGrow && grow.id.field != kNoField) || grow.role == Role::kAppend;
+    if (!grows) continue;
     for (const HandleUse& sum : std::span(r.handles, r.num_handles)) {
       if (sum.role == Role::kAccumulate && sum.id.tree == grow.id.tree)
         refuse(r, fmt::format(
@@ -73,6 +75,15 @@ void check_growth(const LaunchRequest& r) {
                       field_name(grow), field_name(sum)));
     }
   }
+}
+
+// Lists are appended to and read; other roles mean one value per cell.
+void check_list_role(const LaunchRequest& r, const HandleUse& h) {
+  const bool is_list = tree_of(h.id)->node(h.id.node).kind == NodeKind::kDynamic;
+  if (h.role == Role::kAppend && !is_list)
+    refuse(r, fmt::format("it appends to field {}, which is not on a dynamic node", field_name(h)));
+  if (is_list && h.id.field != kNoField && (h.role == Role::kGrow || h.role == Role::kAccumulate))
+    refuse(r, fmt::format("field {} has lists of values; use Append, or Read", field_name(h)));
 }
 
 void check_roles(const LaunchRequest& r) {
@@ -89,7 +100,8 @@ void check_roles(const LaunchRequest& r) {
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     const HandleUse& h = r.handles[i];
     const bool own = h.role == Role::kWrite || h.role == Role::kUpdate;
-    if (h.role == Role::kGrow || h.role == Role::kAccumulate) continue;
+    check_list_role(r, h);
+    if (h.role == Role::kGrow || h.role == Role::kAccumulate || h.role == Role::kAppend) continue;
     const bool same_node = tree_of(h.id) == loop_tree && h.id.node == r.loop.node;
     if (cells && own && !same_node)
       refuse(r, fmt::format("it writes field {}, which is not on the node looped over, {}", field_name(h),
@@ -198,7 +210,8 @@ Binding make_binding(const LaunchRequest& r, bool checks) {
     f.tree = b.tree_slot(r, tree);
     f.node = b.node_slot(r, tree, h.id.node);
     b.fields.push_back(f);
-    if (h.role == Role::kGrow) b.grows[f.tree] = true;
+    if (h.role == Role::kGrow || h.role == Role::kAppend) b.grows[f.tree] = true;
+    if (h.role == Role::kAppend) b.appends[f.tree] = true;
     if (h.role == Role::kAccumulate || h.role == Role::kUpdate) b.repeatable = false;
   }
   check_roles(r);
@@ -271,6 +284,19 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   // About a thousand cells per task; a task's start costs a few hundred nanoseconds.
   launch.grain = static_cast<uint32_t>(
       std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
+}
+
+// Runs of a launch that appends are told apart by the trees' epochs.
+void begin_appends(Launch& launch, const Binding& b) {
+  std::vector<TreeStorage*> trees;
+  for (size_t t = 0; t < b.trees.size(); ++t) {
+    if (b.appends[t]) trees.push_back(b.trees[t]);
+  }
+  if (trees.empty()) return;
+  launch.prepare = [trees, set_loop = std::move(launch.prepare)](LaunchBlock& block) {
+    if (set_loop) set_loop(block);
+    for (TreeStorage* tree : trees) tree->begin_append();
+  };
 }
 
 // Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
@@ -357,6 +383,7 @@ Launch Program::prepare(const LaunchRequest& r) {
   launch.keep_alive.emplace_back(shared);  // of its name, too
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
   set_loop(launch, r, p);
+  begin_appends(launch, p.binding);
   const bool accumulates = std::any_of(r.handles, r.handles + r.num_handles,
                                        [](const HandleUse& h) { return h.role == Role::kAccumulate; });
   if (p.may_change_topology || accumulates) {

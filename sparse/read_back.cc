@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "runtime_lists.kernels.h"
 #include "runtime_read_back.kernels.h"
 #include "sparse/program.h"
 #include "sparse/tree_storage.h"
@@ -49,6 +50,21 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
                              tree->device_layout(field.node), box, static_cast<unsigned char*>(values));
   wait(done);
   if (done.is_error()) throw done.error();
+}
+
+std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord) {
+  const uint64_t length = Node(tree, field.node).wait_length(coord);
+  const FieldDescription& d = tree->field(field.field);
+  std::vector<std::byte> values(length * d.bytes);
+  CoppiceElements from{{0, 0, 0}, d.stride, d.offset, d.bytes};
+  const uint32_t dims = tree->dims();
+  for (uint32_t axis = 0; axis < dims; ++axis) from.coord[3 - dims + axis] = coord[axis];
+  const AsyncValueRef<Chain> done = tree->program().launch(
+      read_elements, range(static_cast<int64_t>(length)), tree->state(), tree->device_layout(field.node),
+      from, reinterpret_cast<unsigned char*>(values.data()));
+  wait(done);
+  if (done.is_error()) throw done.error();
+  return values;
 }
 
 }  // namespace coppice::detail

@@ -6,6 +6,8 @@
 #pragma once
 #include <array>
 #include <concepts>
+#include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include "sparse/tree.h"
@@ -31,6 +33,8 @@ struct GivenCoord {
 void check_count(const TreeRef& tree, const GivenCoord& coord);
 // Cells from `begin` up to, not including, `end`. Errors: kInvalidArgument when an extent is negative.
 uint64_t count_box(const TreeRef& tree, const HostCoord& begin, const HostCoord& end);
+// Values of the list at `coord`, all of them.
+std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord);
 void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& begin, const HostCoord& end,
                      void* values);
 
@@ -56,6 +60,17 @@ T wait_read(const Field<T>& field, const detail::GivenCoord& coord) {
   T value;
   detail::wait_read_bytes(field.tree, field.id, coord.at, {x + 1, y + 1, z + 1}, &value);
   return value;
+}
+
+// The elements of the list at `coord` of a field on a dynamic node; none where there is no list. Errors: kInvalidArgument
+// on another node.
+template <class T>
+std::vector<T> wait_read_list(const Field<T>& field, const detail::GivenCoord& coord) {
+  detail::check_count(field.tree, coord);
+  const std::vector<std::byte> bytes = detail::wait_list_bytes(field.tree, field.id, coord.at);
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(static_cast<void*>(values.data()), bytes.data(), bytes.size());
+  return values;
 }
 
 }  // namespace coppice

@@ -1,4 +1,4 @@
-// A tree's memory in use: growth, loop lists, neighbour tables and collection (see tree_storage.h). All in stream order.
+// A tree's memory: what it reserves, how it grows, and what it takes (see tree_storage.h). All in stream order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "gpu/kernel_store.h"
-#include "gpu/primitives.h"
+#include "runtime_collection.kernels.h"
 #include "sparse/program.h"
 #include "sparse/tree_storage.h"
 #include "topology.kernels.h"
@@ -24,25 +24,6 @@ namespace {
 
 // The most address space one allocator reserves; cells beyond it are a shortage that cannot be grown away.
 constexpr uint64_t kMaxAllocatorBytes = uint64_t{1} << 37;
-
-template <class T>
-void ensure(Device& device, IntrusivePtr<Buffer>& buffer, uint64_t items) {
-  const uint64_t bytes = std::max<uint64_t>(items * sizeof(T), 64);
-  if (!buffer || buffer->reserved_bytes() < bytes) {
-    buffer = device.reserve(std::max<uint64_t>(bytes * 2, 4096), bytes);
-  } else if (buffer->size_bytes() < bytes) {
-    buffer->grow(bytes);
-  }
-}
-
-// Runs one of the runtime's kernels now, over `count` items.
-template <class... Args, class... Given>
-void run(Program& program, const Kernel<void(Args...)>& kernel, uint64_t count, const Given&... args) {
-  Launch launch = program.make_launch(kernel, range(static_cast<int64_t>(count)), args...);
-  launch.grain = 256;
-  launch.skip_on_status = false;
-  program.device().default_stream().run_inline(launch);
-}
 
 }  // namespace
 
@@ -60,6 +41,9 @@ void TreeStorage::allocate_memory() {
   root_ = d.reserve(nodes_[0].container_bytes, nodes_[0].container_bytes,
                     is_dense ? Filling::kPacked : Filling::kScattered);
   state_ = d.reserve(sizeof(TreeState), sizeof(TreeState));
+  const size_t below_bytes = below_.size() * sizeof(uint32_t);
+  device_below_ = d.reserve(below_bytes, below_bytes);
+  if (below_bytes > 0) std::memcpy(device_below_->data(), below_.data(), below_bytes);
   device_layouts_ =
       d.reserve(layouts_.size() * sizeof(device::NodeLayout), layouts_.size() * sizeof(device::NodeLayout));
   counts_ = d.reserve(4096, 4096);
@@ -67,13 +51,21 @@ void TreeStorage::allocate_memory() {
   TreeState* s = state();
   s->root = root_->as<unsigned char>();
   s->ambient = ambient_->as<unsigned char>();
+  s->layouts = device_layouts_->as<device::NodeLayout>();
+  s->below = device_below_->as<uint32_t>();
+  s->append_epoch = 1;  // that of untouched lists is 0
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     AllocatorStorage& storage = allocators_[a];
     const NodeDescription& n = nodes_[storage.node];
     // As many cells as there are coordinates, as often as a launch may deactivate and activate them anew before they are
     // collected, and as the limits allow; one more for the ambient cell. Only address space is spent here.
     double possible = 1;
-    for (uint32_t p : path_nodes(storage.node)) possible *= static_cast<double>(nodes_[p].num_cells);
+    for (uint32_t p : path_nodes(storage.node)) {
+      possible *=
+          nodes_[p].kind == NodeKind::kDynamic
+              ? static_cast<double>(nodes_[p].max_length) / static_cast<double>(nodes_[p].num_cells) + 1
+              : static_cast<double>(nodes_[p].num_cells);
+    }
     possible = std::max(2 * possible, 65536.0);
     const double limit = static_cast<double>(std::min(kMaxAllocatorBytes, options_.max_bytes)) /
                          static_cast<double>(n.cell_bytes);
@@ -100,6 +92,12 @@ void TreeStorage::grow_allocator(uint32_t a, uint64_t cells) {
   state()->allocators[a].capacity = static_cast<uint32_t>(cells);
 }
 
+uint64_t TreeStorage::committed_bytes() const {
+  uint64_t bytes = 0;
+  for (const AllocatorStorage& a : allocators_) bytes += a.cells->size_bytes();
+  return bytes;
+}
+
 uint64_t TreeStorage::live_cells(uint32_t node) const {
   const AllocatorState& a = state()->allocators[nodes_[node].allocator];
   const uint64_t handed_out = std::min(a.num_cells, a.capacity) - 1;
@@ -107,7 +105,7 @@ uint64_t TreeStorage::live_cells(uint32_t node) const {
 }
 
 NodeUsage TreeStorage::usage(uint32_t node) const {
-  if (nodes_[node].kind != NodeKind::kPointer || node == 0) return {};
+  if (nodes_[node].kind != NodeKind::kPointer && nodes_[node].kind != NodeKind::kDynamic) return {};
   const AllocatorStorage& s = allocators_[nodes_[node].allocator];
   return {live_cells(node), state()->allocators[nodes_[node].allocator].capacity - 1,
           s.cells->size_bytes() + s.free_list->size_bytes() + s.recycled_list->size_bytes()};
@@ -120,78 +118,17 @@ void TreeStorage::compile_runtime() {
   uint64_t* counts = nullptr;
   AllocatorState* a = nullptr;
   Element* elements = nullptr;
-  program_.compile(select_live, range(1), a, layout, 0, counts, words, counts);
+  program_.compile(select_live, range(1), state(), CoppiceSelection{}, static_cast<void*>(nullptr), words,
+                   counts);
   program_.compile(flag_elements, range(1), state(), layout, 0, words, uint64_t{1}, words);
   program_.compile(fill_elements, range(1), state(), layout, 0, words, uint64_t{1}, words, elements);
   program_.compile(fill_neighbours, range(1), state(), layout, elements, layout, words);
   program_.compile(recycle_all_cells, range(1), state(), 0u);
+  program_.compile(collect_below, range(1), state(), 0u, layout);
   program_.compile(collect_begin, range(1), a, counts);
-  program_.compile(collect_mark, range(1), a);
-  program_.compile(collect_children, range(1), state(), 0u, 0u);
   program_.compile(collect_move_free, range(1), a);
   program_.compile(collect_bookkeep, range(1), a);
   program_.compile(collect_refill, range(1), a);
-}
-
-ElementList& TreeStorage::update_list(uint32_t node, bool with_neighbours) {
-  if (!lists_[node]) lists_[node] = std::make_unique<ElementList>();
-  ElementList& list = *lists_[node];
-  Device& d = *device_;
-  const device::NodeLayout* layout = device_layouts_->as<device::NodeLayout>() + node;
-  if (list.version != version_) {
-    const std::vector<uint32_t> path = path_nodes(node);
-    int pointer_level = -1;
-    uint64_t fan_out = 1;
-    bool masked = false;
-    for (size_t l = 0; l + 1 < path.size(); ++l) {
-      const NodeDescription& n = nodes_[path[l]];
-      if (n.kind == NodeKind::kPointer) {
-        pointer_level = static_cast<int>(l), fan_out = 1, masked = false;
-      } else {
-        fan_out *= n.num_cells, masked |= n.kind == NodeKind::kBitmasked;
-      }
-    }
-    uint64_t cells = 1;
-    const uint32_t* cell_list = nullptr;
-    if (pointer_level >= 0) {
-      const uint32_t allocator = nodes_[path[pointer_level]].allocator;
-      const uint64_t handed_out = state()->allocators[allocator].num_cells - 1;
-      ensure<uint64_t>(d, scratch_keys_, handed_out), ensure<uint32_t>(d, scratch_cells_, handed_out);
-      uint64_t* count = counts_->as<uint64_t>();
-      *count = 0;
-      run(program_, select_live, handed_out, &state()->allocators[allocator],
-          device_layouts_->as<device::NodeLayout>() + path[pointer_level], pointer_level,
-          scratch_keys_->as<uint64_t>(), scratch_cells_->as<uint32_t>(), count);
-      cells = *count;
-      primitives::sort_by_key(scratch_keys_->as<uint64_t>(), scratch_cells_->as<uint32_t>(), cells);
-      cell_list = scratch_cells_->as<uint32_t>();
-    }
-    uint64_t items = cells * fan_out;
-    const uint32_t* selected = nullptr;
-    if (masked && items > 0) {
-      ensure<uint32_t>(d, scratch_flags_, items), ensure<uint32_t>(d, scratch_selected_, items);
-      run(program_, flag_elements, items, state(), layout, pointer_level, cell_list, fan_out,
-          scratch_flags_->as<uint32_t>());
-      items = primitives::select_if_flag(scratch_flags_->as<uint32_t>(), scratch_selected_->as<uint32_t>(),
-                                         items);
-      selected = scratch_selected_->as<uint32_t>();
-    }
-    ensure<Element>(d, list.elements, items), ensure<uint64_t>(d, list.count, 1);
-    run(program_, fill_elements, items, state(), layout, pointer_level, cell_list, fan_out, selected,
-        list.elements->as<Element>());
-    *list.count->as<uint64_t>() = items;
-    list.version = version_;
-  }
-  if (with_neighbours && has_neighbour_table(node) && list.neighbour_version != version_) {
-    const uint64_t items = *list.count->as<uint64_t>();
-    const uint32_t stride = dims() == 3 ? 27 : dims() == 2 ? 9 : 3;
-    ensure<uint32_t>(d, list.neighbours, items * stride);
-    run(program_, fill_neighbours, items, state(),
-        device_layouts_->as<device::NodeLayout>() + nodes_[node].parent, list.elements->as<Element>(), layout,
-        list.neighbours->as<uint32_t>());
-    list.neighbour_version = version_;
-  }
-  return list;
 }
 
 bool TreeStorage::resolve_shortage(bool repeatable, std::string_view kernel) {
@@ -201,25 +138,28 @@ bool TreeStorage::resolve_shortage(bool repeatable, std::string_view kernel) {
   if (!is_short) return false;
   DeviceContext& context = device_->context();
   if (context.status == static_cast<uint32_t>(DeviceStatus::kOutOfCells)) context.status = 0;
+  revert_appends();
   grow_short_allocators(repeatable, kernel);
   return true;
 }
 
 void TreeStorage::grow_short_allocators(bool repeatable, std::string_view kernel) {
+  const uint64_t left = options_.max_bytes - std::min(options_.max_bytes, committed_bytes());
   std::vector<uint32_t> shortages;
   for (uint32_t i = 0; i < allocators_.size(); ++i)
     shortages.push_back(std::exchange(state()->allocators[i].shortage, 0));
   for (uint32_t i = 0; i < allocators_.size(); ++i) {
     const AllocatorState& a = state()->allocators[i];
-    const uint64_t max_cells = allocators_[i].max_cells;
+    const uint64_t max_cells = std::min(allocators_[i].max_cells, a.capacity + left / a.cell_bytes);
     if (shortages[i] == 0 || (repeatable && a.capacity < max_cells)) continue;
     const std::string where = path(allocators_[i].node);
     throw Error(
         ErrorCode::kOutOfMemory,
         a.capacity >= max_cells
             ? fmt::format(
-                  "kernel {}: {} is full: {} cells of {} bytes are all it may have, and more are needed",
-                  kernel, where, max_cells - 1, a.cell_bytes)
+                  "kernel {}: {} is full: {} cells of {} bytes are all it may have, and at least {} more "
+                  "are needed",
+                  kernel, where, max_cells - 1, a.cell_bytes, shortages[i])
             : fmt::format("kernel {}: {} ran out of its {} cells, and a kernel that also updates or "
                           "accumulates cannot be repeated; activate in a launch before it",
                           kernel, where, a.capacity - 1));
@@ -229,62 +169,11 @@ void TreeStorage::grow_short_allocators(bool repeatable, std::string_view kernel
     const uint64_t capacity = state()->allocators[i].capacity;
     if (shortages[i] == 0) continue;
     const uint64_t cells =
-        std::min(allocators_[i].max_cells, std::max(2 * capacity, capacity + shortages[i]));
+        std::min({allocators_[i].max_cells, capacity + left / state()->allocators[i].cell_bytes,
+                  std::max(2 * capacity, capacity + shortages[i])});
     grow_allocator(i, cells);
     log_debug("{} grows to {} cells", path(allocators_[i].node), cells - 1);
   }
-}
-
-void TreeStorage::settle() {
-  // A launch that failed may have left shortages that nobody is to grow for.
-  for (uint32_t i = 0; i < allocators_.size(); ++i) state()->allocators[i].shortage = 0;
-  if (state()->changed == 0) return;
-  collect();
-  ++version_;
-  state()->changed = 0;
-}
-
-void TreeStorage::recycle_below(uint32_t id) {
-  const NodeDescription& n = nodes_[id];
-  if (n.kind == NodeKind::kPointer && id != 0) {
-    run(program_, recycle_all_cells, state()->allocators[n.allocator].num_cells - 1, state(), n.allocator);
-    state()->changed = 1;
-    return;  // what is below goes with the cells
-  }
-  if (n.kind == NodeKind::kBitmasked) {
-    ElementList& list = update_list(id, false);
-    run(program_, zero_containers, *list.count->as<uint64_t>(), list.elements->as<Element>(),
-        n.container_bytes);
-    state()->changed = 1;
-    return;
-  }
-  for (uint32_t child : n.children) recycle_below(child);
-}
-
-void TreeStorage::collect() {
-  // Root to leaves: nodes were added parents first, so allocators are in that order already.
-  for (uint32_t a = 0; a < allocators_.size(); ++a) {
-    if (state()->allocators[a].recycled_size > 0) collect_allocator(a);
-  }
-}
-
-void TreeStorage::collect_allocator(uint32_t index) {
-  AllocatorState* a = &state()->allocators[index];
-  uint64_t* counts = counts_->as<uint64_t>() + 8;
-  run(program_, collect_begin, 1, a, counts);
-  run(program_, collect_mark, counts[0], a);
-  for (uint32_t child = index + 1; child < allocators_.size(); ++child) {
-    // The nearest pointer ancestor is the one whose cells hold this child's slots.
-    uint32_t up = nodes_[allocators_[child].node].parent;
-    while (up != 0 && nodes_[up].kind != NodeKind::kPointer) up = nodes_[up].parent;
-    if (up != allocators_[index].node) continue;
-    run(program_, collect_children,
-        std::min(state()->allocators[child].num_cells, state()->allocators[child].capacity) - 1, state(),
-        index, child);
-  }
-  run(program_, collect_move_free, counts[1], a);
-  run(program_, collect_bookkeep, 1, a);
-  run(program_, collect_refill, counts[0], a);
 }
 
 }  // namespace coppice

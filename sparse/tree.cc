@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "runtime_lists.kernels.h"
 #include "sparse/program.h"
 #include "sparse/tree_storage.h"
 #include "topology.kernels.h"
@@ -38,6 +39,9 @@ Node Node::child(device::NodeKind kind, std::vector<Axis> axes, std::vector<int3
 Node Node::layout(CellLayout layout) const {
   tree_->set_layout(id_, layout);
   return *this;
+}
+Node Node::lists(std::optional<Axis> axis, int32_t max_length, int32_t chunk_cells) const {
+  return Node(tree_, tree_->add_lists(id_, axis, max_length, chunk_cells));
 }
 FieldId Node::place_bytes(std::string name, size_t bytes, size_t alignment) const {
   return {tree_.get(), id_, tree_->add_field(id_, std::move(name), bytes, alignment)};
@@ -77,6 +81,19 @@ bool Node::wait_is_active(std::array<int32_t, 3> coord) const {
   wait(done);
   if (done.is_error()) throw done.error();
   return active != 0;
+}
+
+uint64_t Node::wait_length(std::array<int32_t, 3> coord) const {
+  tree_->freeze();
+  if (tree_->node(id_).kind != device::NodeKind::kDynamic)
+    throw Error(ErrorCode::kInvalidArgument, path() + " has no lists: wait_length() is for dynamic nodes");
+  auto flat = flatten({coord}, tree_->dims());
+  uint64_t length = 0;
+  auto done = tree_->program().launch(list_length_at, range(1), tree_->state(), tree_->device_layout(id_),
+                                      flat->data(), &length);
+  wait(done);
+  if (done.is_error()) throw done.error();
+  return length;
 }
 
 uint64_t Node::wait_num_active_blocks() const {

@@ -1,4 +1,4 @@
-// Trees of nodes, described at run time: dense, bitmasked and pointer nodes in 1 to 3 dimensions, with fields.
+// Trees of nodes, described at run time: dense, bitmasked, pointer and dynamic nodes in 1 to 3 dimensions, with fields.
 //
 //     Tree tree(device);
 //     Node leaf = tree.root().pointer({64, 64, 64}).dense({8, 8, 8});
@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -62,8 +63,8 @@ struct Field {
 
 // What a node's memory is spent on.
 struct NodeUsage {
-  uint64_t active_cells = 0;    // pointer nodes: live cells
-  uint64_t capacity_cells = 0;  // pointer nodes: committed cells
+  uint64_t active_cells = 0;    // pointer nodes: live cells; dynamic nodes: chunks
+  uint64_t capacity_cells = 0;  // the same: committed ones
   uint64_t bytes = 0;           // committed for its cells and their lists
 };
 
@@ -107,6 +108,15 @@ class Node {
   Node pointer(std::initializer_list<Axis> axes, std::initializer_list<int32_t> extents) const {
     return child(device::NodeKind::kPointer, axes, extents);
   }
+  // Lists, one per cell of this node, that grow where a kernel appends (Append, list_handles.h): at most `max_length`
+  // elements in chunks of `chunk_cells`, a power of two. A list is named by its cell's coordinate; its own axis, when
+  // named, must be none that a node above has. Fields are all that can be placed on it. Errors: as above.
+  Node dynamic(int32_t max_length, int32_t chunk_cells = 64) const {
+    return lists({}, max_length, chunk_cells);
+  }
+  Node dynamic(Axis axis, int32_t max_length, int32_t chunk_cells = 64) const {
+    return lists(axis, max_length, chunk_cells);
+  }
   // How the node's own fields lie in memory; struct of arrays unless said otherwise (array of structs took twice as
   // long in stencils).
   Node layout(CellLayout layout) const;
@@ -124,6 +134,8 @@ class Node {
   AsyncValueRef<Chain> deactivate_all() const;
   // Blocks the host until the stream has answered.
   bool wait_is_active(std::array<int32_t, 3> coord) const;
+  // Of the list at a coordinate of a dynamic node; 0 where there is none. Errors: kInvalidArgument on another node.
+  uint64_t wait_length(std::array<int32_t, 3> coord) const;
   uint64_t wait_num_active_blocks() const;  // containers of this node that a loop over it visits
   NodeUsage wait_usage() const;
 
@@ -136,6 +148,7 @@ class Node {
   const TreeRef& tree() const { return tree_; }
 
  private:
+  Node lists(std::optional<Axis> axis, int32_t max_length, int32_t chunk_cells) const;
   Node child(device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) const;
   FieldId place_bytes(std::string name, size_t bytes, size_t alignment) const;
 

@@ -29,6 +29,8 @@ const char* kind_name(NodeKind kind) {
       return "bitmasked";
     case NodeKind::kPointer:
       return "pointer";
+    case NodeKind::kDynamic:
+      return "dynamic";
   }
   return "?";
 }
@@ -75,20 +77,47 @@ uint32_t TreeStorage::add_node(uint32_t parent, NodeKind kind, std::vector<Axis>
   for (int32_t e : extents) num_cells *= static_cast<uint64_t>(e);
   if (num_cells >= uint64_t{1} << 32)
     refuse(fmt::format("node {}: {} cells, at most 2^32 - 1 in one container", what, num_cells));
-  if (path_nodes(parent).size() >= device::kMaxDepth)
-    refuse(fmt::format("node {}: at most {} nodes on the way from the root", what, device::kMaxDepth));
-  for (uint32_t a = parent; kind == NodeKind::kPointer; a = nodes_[a].parent) {
-    if (nodes_[a].kind == NodeKind::kBitmasked)
-      refuse(fmt::format("node {}: a pointer node below a bitmasked one is not supported", what));
-    if (a == 0) break;
-  }
+  require_place_below(parent, what);
   NodeDescription n;
   n.kind = kind, n.parent = parent, n.axes = std::move(axes), n.extents = std::move(extents),
   n.num_cells = num_cells;
-  const uint32_t id = static_cast<uint32_t>(nodes_.size());
+  return attach(std::move(n));
+}
+
+void TreeStorage::require_place_below(uint32_t parent, const std::string& what) const {
+  if (nodes_[parent].kind == NodeKind::kDynamic)
+    refuse(fmt::format("node {}: a dynamic node has fields but no nodes below it", what));
+  if (path_nodes(parent).size() >= device::kMaxDepth)
+    refuse(fmt::format("node {}: at most {} nodes on the way from the root", what, device::kMaxDepth));
+}
+
+uint32_t TreeStorage::attach(NodeDescription n) {
+  const uint32_t id = static_cast<uint32_t>(nodes_.size()), parent = n.parent;
   nodes_.push_back(std::move(n));
   nodes_[parent].children.push_back(id);
   return id;
+}
+
+uint32_t TreeStorage::add_lists(uint32_t parent, std::optional<Axis> axis, int32_t max_length,
+                                int32_t chunk_cells) {
+  require_describing("add a node");
+  const std::string what = fmt::format("{}.dynamic[{}]", path(parent), max_length);
+  if (max_length < 1 || max_length > 1 << 30)
+    refuse(fmt::format("node {}: a list's largest length is between 1 and 2^30", what));
+  if (chunk_cells < 1 || (chunk_cells & (chunk_cells - 1)) != 0)
+    refuse(fmt::format("node {}: chunks of {} elements; a power of two expected", what, chunk_cells));
+  require_place_below(parent, what);
+  std::vector<Axis> taken;
+  for (uint32_t a : path_nodes(parent))
+    taken.insert(taken.end(), nodes_[a].axes.begin(), nodes_[a].axes.end());
+  auto is_taken = [&](Axis a) { return std::count(taken.begin(), taken.end(), a) > 0; };
+  if (axis && is_taken(*axis))
+    refuse(fmt::format("node {}: axis {} is divided above it; a dynamic node needs an axis of its own", what,
+                       "ijklmnop"[static_cast<int>(*axis)]));
+  NodeDescription n;
+  n.kind = NodeKind::kDynamic, n.parent = parent, n.extents = {max_length};
+  n.num_cells = static_cast<uint64_t>(chunk_cells), n.max_length = static_cast<uint32_t>(max_length);
+  return attach(std::move(n));
 }
 
 uint32_t TreeStorage::add_field(uint32_t node, std::string name, size_t bytes, size_t alignment) {
@@ -191,6 +220,13 @@ void TreeStorage::lay_out(uint32_t id) {
     children_alignment = std::max(children_alignment, nodes_[child].container_alignment);
   }
   children_bytes = round_up(children_bytes, children_alignment);
+  if (n.kind == NodeKind::kDynamic) {
+    lay_out_fields(n, device::kChunkHeaderBytes, false, n.cell_offset);
+    n.cell_bytes = round_up(n.cell_offset, 64);
+    n.container_bytes = sizeof(device::ListHeader);
+    n.container_alignment = alignof(device::ListHeader);
+    return;
+  }
   if (n.kind == NodeKind::kPointer) {
     uint64_t end = sizeof(device::CellHeader);
     lay_out_fields(n, end, true, end);
@@ -219,6 +255,7 @@ void TreeStorage::build_layout(uint32_t id) {
   const std::vector<uint32_t> path = path_nodes(id);
   layout.depth = static_cast<uint32_t>(path.size());
   layout.dims = dims();
+  layout.id = id;
   layout.root_offset = path.empty() ? 0 : nodes_[path[0]].offset_in_cell;
   std::array<uint64_t, kMaxDims> span{1, 1, 1};
   for (size_t l = path.size(); l-- > 0;) {
@@ -228,6 +265,8 @@ void TreeStorage::build_layout(uint32_t id) {
     level.allocator = n.allocator;
     level.cell_offset = n.cell_offset;
     level.cell_bytes = n.cell_bytes;
+    level.chunk_cells = n.kind == NodeKind::kDynamic ? static_cast<uint32_t>(n.num_cells) : 0;
+    level.max_length = n.max_length;
     const uint64_t base = n.kind == NodeKind::kPointer ? n.cell_offset : 0;
     level.child_offset = l + 1 < path.size() ? base + nodes_[path[l + 1]].offset_in_cell : 0;
     for (int d = 0; d < kMaxDims; ++d) {
@@ -262,20 +301,44 @@ void TreeStorage::build_layout(uint32_t id) {
   }
 }
 
+// Nodes whose containers lie in a cell of `id`, without leaving it through a slot.
+void TreeStorage::find_below(uint32_t id, std::vector<uint32_t>& below) const {
+  for (uint32_t child : nodes_[id].children) {
+    below.push_back(child);
+    const NodeKind kind = nodes_[child].kind;
+    if (kind == NodeKind::kDense || kind == NodeKind::kBitmasked) find_below(child, below);
+  }
+}
+
+void TreeStorage::build_below() {
+  for (uint32_t id = 1; id < nodes_.size(); ++id) {
+    std::vector<uint32_t> below;
+    find_below(id, below);
+    const bool has_slots = std::any_of(below.begin(), below.end(), [&](uint32_t n) {
+      return nodes_[n].kind == NodeKind::kPointer || nodes_[n].kind == NodeKind::kDynamic;
+    });
+    if (!has_slots) continue;
+    layouts_[id].below = {static_cast<uint32_t>(below_.size()), static_cast<uint32_t>(below.size())};
+    below_.insert(below_.end(), below.begin(), below.end());
+  }
+}
+
 void TreeStorage::freeze() {
   if (frozen_) return;
   if (nodes_[0].children.empty()) refuse(fmt::format("tree '{}' has no nodes", options_.name));
   assign_dimensions();
   for (uint32_t id = 0; id < nodes_.size(); ++id) {
-    if (nodes_[id].kind != NodeKind::kPointer || id == 0) continue;
+    if (nodes_[id].kind != NodeKind::kPointer && nodes_[id].kind != NodeKind::kDynamic) continue;
     if (allocators_.size() >= device::kMaxAllocators)
-      refuse(fmt::format("tree '{}': at most {} pointer nodes", options_.name, device::kMaxAllocators));
+      refuse(fmt::format("tree '{}': at most {} pointer and dynamic nodes", options_.name,
+                         device::kMaxAllocators));
     nodes_[id].allocator = static_cast<uint32_t>(allocators_.size());
     allocators_.push_back({id});
   }
   lay_out(0);
   layouts_.resize(nodes_.size());
   for (uint32_t id = 1; id < nodes_.size(); ++id) build_layout(id);
+  build_below();
   lists_.resize(nodes_.size());
   allocate_memory();
   frozen_ = true;

@@ -3,6 +3,7 @@
 // Phases: describe (add_node, add_field) -> freeze -> use. In use, everything that touches memory runs in stream order
 // (functions marked so) and therefore on one thread at a time.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,11 +28,12 @@ struct NodeDescription {
   std::vector<uint32_t> fields;
   // Fixed by freeze():
   uint32_t allocator = 0;
-  uint64_t num_cells = 1;
+  uint64_t num_cells = 1;   // of a container; dynamic: of a chunk
+  uint32_t max_length = 0;  // dynamic: of a list
   uint64_t container_bytes = 0;
   uint64_t container_alignment = 8;
   uint64_t cell_offset =
-      0;  // dense, bitmasked: of the child containers' cells; pointer: payload offset in a cell
+      0;  // dense, bitmasked: of the child containers' cells; pointer, dynamic: where a cell's fields end
   uint64_t cell_bytes = 0;
   uint64_t offset_in_cell = 0;  // of this node's container in its parent's cell
 };
@@ -47,7 +49,7 @@ struct FieldDescription {
 // The list that a loop over a node runs through; valid while the topology's version is the tree's.
 struct ElementList {
   IntrusivePtr<Buffer> elements, neighbours, count;  // Element[n], u32[n][3^D], u64
-  uint64_t version = ~uint64_t{0};
+  uint64_t version = ~uint64_t{0};                   // of a dynamic node: the lists' version
   uint64_t neighbour_version = ~uint64_t{0};
 };
 
@@ -68,6 +70,8 @@ class TreeStorage : public RefCounted {
   // ---- description
   uint32_t add_node(uint32_t parent, device::NodeKind kind, std::vector<Axis> axes,
                     std::vector<int32_t> extents);
+  // A dynamic node; `axis` must be none that an ancestor has.
+  uint32_t add_lists(uint32_t parent, std::optional<Axis> axis, int32_t max_length, int32_t chunk_cells);
   uint32_t add_field(uint32_t node, std::string name, size_t bytes, size_t alignment);
   void set_layout(uint32_t node, CellLayout layout);
   void freeze();  // idempotent
@@ -79,7 +83,8 @@ class TreeStorage : public RefCounted {
   const NodeDescription& node(uint32_t id) const { return nodes_[id]; }
   const FieldDescription& field(uint32_t id) const { return fields_[id]; }
   std::string path(uint32_t node) const;
-  uint32_t dims() const { return static_cast<uint32_t>(axes_.size()); }
+  // Of its coordinates; a tree of one list has one, with a single coordinate.
+  uint32_t dims() const { return std::max<uint32_t>(1, static_cast<uint32_t>(axes_.size())); }
   const device::NodeLayout& layout(uint32_t node) const { return layouts_[node]; }
   const device::NodeLayout* device_layout(uint32_t node) const {
     return device_layouts_->as<device::NodeLayout>() + node;
@@ -95,6 +100,8 @@ class TreeStorage : public RefCounted {
   // allocators have grown, and the launch is to be repeated.
   // Errors: kOutOfMemory when it may not grow further or must not be repeated.
   bool resolve_shortage(bool repeatable, std::string_view kernel);
+  // Before every run of a launch that may append.
+  void begin_append() { ++state()->append_epoch; }
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
   void settle();
   void recycle_below(uint32_t node);
@@ -104,15 +111,29 @@ class TreeStorage : public RefCounted {
 
  private:
   void require_describing(const char* what) const;
+  void require_place_below(uint32_t parent, const std::string& what) const;
+  uint32_t attach(NodeDescription n);
   void assign_dimensions();
   void lay_out(uint32_t node);
   void lay_out_fields(NodeDescription& n, uint64_t first, bool single_cell, uint64_t& end);
   void build_layout(uint32_t node);
+  void find_below(uint32_t node, std::vector<uint32_t>& below) const;
+  void build_below();
   void allocate_memory();
   void grow_allocator(uint32_t allocator, uint64_t cells);
   void grow_short_allocators(bool repeatable, std::string_view kernel);
+  uint64_t committed_bytes() const;  // of all allocators' cells
   void collect();
   void collect_allocator(uint32_t allocator);
+  void recycle_all(uint32_t node);
+  uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;
+  uint64_t select_cells(uint32_t node, const std::vector<uint32_t>& path, size_t level);
+  void make_list(uint32_t node, ElementList& list);
+  void make_neighbours(uint32_t node, ElementList& list);
+  using ListKernel =
+      Kernel<void(Item, device::TreeState*, const device::NodeLayout*, const device::Element*)>;
+  void run_over_lists(const ListKernel& kernel, uint32_t node, const ElementList* parents);
+  void revert_appends();
   std::vector<uint32_t> path_nodes(uint32_t node) const;
 
   IntrusivePtr<Device> device_;
@@ -125,11 +146,14 @@ class TreeStorage : public RefCounted {
   std::vector<FieldDescription> fields_;
   std::vector<Axis> axes_;  // of the tree, in axis order
   std::vector<device::NodeLayout> layouts_;
+  std::vector<uint32_t> below_;  // ids, by NodeLayout::below
   std::vector<AllocatorStorage> allocators_;
   std::vector<std::unique_ptr<ElementList>> lists_;
-  IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, scratch_keys_, scratch_cells_,
+  ElementList reverted_;  // containers whose lists a failed run may have changed
+  IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, device_below_, scratch_keys_, scratch_cells_,
       scratch_flags_, scratch_selected_, counts_;
   uint64_t version_ = 0;
+  uint64_t lists_version_ = 0;  // of dynamic nodes' lengths
 };
 
 }  // namespace coppice

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sparse/device/handles.h"
+#include "sparse/device/list_handles.h"
 #include "sparse/device/view.h"
 
 namespace coppice::device {

@@ -6,7 +6,7 @@
 #pragma once
 #include <type_traits>
 
-#include "sparse/device/lookup.h"
+#include "sparse/device/activation.h"
 
 namespace coppice::device {
 

@@ -10,12 +10,13 @@
 //   Accumulate<T>    `field.add(coord, v)`, atomic, any active cell; an inactive one is a counted miss.
 //   Grow<T>          `field.set(from, coord, v)` activates the cell and stores; `activate`, `deactivate` and
 //                    `is_active` change and test topology. Sums go through Accumulate in a later launch.
+//   Append<T>        on a dynamic node (list_handles.h): `field.append(from, coord, v)`, `set`, `length`, `deactivate`.
 //
 // What breaks a role only while it runs is found by COPPICE_DEBUG=checks (checks.h, docs/debugging.md).
 #pragma once
 #include <type_traits>
 
-#include "sparse/device/checks.h"
+#include "sparse/device/lists.h"
 
 namespace coppice::device {
 
@@ -55,7 +56,7 @@ struct Box {
   static constexpr bool kStar = false;
 };
 
-enum class Role : uint32_t { kRead, kWrite, kUpdate, kAccumulate, kGrow };
+enum class Role : uint32_t { kRead, kWrite, kUpdate, kAccumulate, kGrow, kAppend };
 
 // What a handle holds: on the host the field it names, on the device the number of its binding.
 struct FieldId {
@@ -131,6 +132,10 @@ template <class T>
 COPPICE_INLINE T* value_at(const LaunchBlock* block, const FieldBinding& f, unsigned char* container,
                            uint32_t index) {
   const LevelLayout& last = coppice_nodes[f.node].level[coppice_nodes[f.node].depth - 1];
+  if (last.kind == NodeKind::kDynamic) {  // the first element of a list
+    const TreeState* tree = tree_state(block, f.tree);
+    return element_at<T>(last, f, find_chunk(last, tree, reinterpret_cast<ListHeader*>(container), 0), 0);
+  }
   if (last.kind == NodeKind::kPointer) {
     unsigned char* cells = tree_state(block, f.tree)->allocators[last.allocator].cells;
     return reinterpret_cast<T*>(cells + slot_cell(container, index) * last.cell_bytes + f.offset);
@@ -264,6 +269,15 @@ struct Read : Handle<T, Role::kRead> {
     device::check_domain(block, this->id.field, c);
     const device::Place p = device::find(this->layout(), device::tree_state(block, f.tree), c);
     return *device::value_at<T>(block, f, p.container, p.index);
+  }
+  // Element `index` of the list at `coord` of a dynamic node (without an index: the first); zero where there is none.
+  template <class From, int D>
+  COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D], int64_t index) const {
+    return device::element<T>(device::launch_of(from), this->id.field, device::offset_coord(coord), index);
+  }
+  template <class From, int D>
+  COPPICE_INLINE uint32_t length(const From& from, const int32_t (&coord)[D]) const {
+    return device::length_at(device::launch_of(from), this->id.field, device::offset_coord(coord));
   }
   // The values of a block's own container, cell 0 first (struct-of-arrays leaves; sibling leaves of the same cell too).
   template <int D>

@@ -11,17 +11,26 @@
 //      32..payload    0..32       padding to the payload's alignment (at most 64)
 //      payload        ...         fields placed on the pointer node, then the containers of its children
 //
+// A chunk of a dynamic node's lists, in its allocator's address range:
+//
+//       0             32          CellHeader: coordinate of the list, state, the slot before it, its place in the list
+//      32              4          slot of the next chunk
+//      36             12          padding
+//      48..payload    0..16       padding to the payload's alignment (at most 64)
+//      payload        ...         values of chunk_cells elements
+//
 // A container: [slots u32 x n] for pointer, [mask u64 x ceil(n/64)][values] for bitmasked, [values] for dense,
-// where values are one array per field (struct of arrays) or one struct per cell, then the child containers of each cell.
+// [ListHeader] for dynamic, where values are one array per field (struct of arrays) or one struct per cell, then the
+// child containers of each cell.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace coppice::device {
 
-inline constexpr int kMaxDims = 3;        // dimensions that a loop or lookup can have
-inline constexpr int kMaxDepth = 6;       // nodes on the way from the root to a leaf
-inline constexpr int kMaxAllocators = 8;  // pointer nodes in a tree
+inline constexpr int kMaxDims = 3;         // dimensions that a loop or lookup can have
+inline constexpr int kMaxDepth = 6;        // nodes on the way from the root to a leaf
+inline constexpr int kMaxAllocators = 16;  // pointer and dynamic nodes in a tree
 inline constexpr int kMaxFieldsPerNode = 16;
 inline constexpr int kMaxNodesPerKernel = 12;
 inline constexpr int kMaxBindings = 24;            // field handles of a kernel
@@ -30,19 +39,21 @@ inline constexpr uint32_t kRowBytes = 4 * 1024;    // private storage for a row 
 inline constexpr uint32_t kLocked = ~0u;  // a slot whose cell is being allocated; readers take it for empty
 inline constexpr uint32_t kAmbientCell = 0;  // the cell that inactive slots read as
 
-enum class NodeKind : uint32_t { kDense = 0, kBitmasked = 1, kPointer = 2 };
+enum class NodeKind : uint32_t { kDense = 0, kBitmasked = 1, kPointer = 2, kDynamic = 3 };
 
 // One level on the way from the root to a node. Coordinates are (x, y, z); a tree of fewer dimensions has leading ones.
 struct LevelLayout {
   NodeKind kind;
-  uint32_t allocator;         // pointer: index in TreeState::allocators
+  uint32_t allocator;         // pointer, dynamic: index in TreeState::allocators
   uint32_t extent[kMaxDims];  // cells of this node per dimension
   uint32_t span[kMaxDims];    // coordinates of the path's last node that one cell covers
   uint64_t cell_offset;       // dense, bitmasked: from the container to its first cell's child containers
-  uint64_t cell_bytes;        // from one cell to the next (pointer: the allocator's cell size)
+  uint64_t cell_bytes;        // from one cell to the next (pointer, dynamic: the allocator's cell size)
   uint64_t child_offset;      // from a cell to the next level's container
+  uint32_t chunk_cells;       // dynamic: elements of a chunk, a power of two
+  uint32_t max_length;        // dynamic: of a list
 };
-static_assert(sizeof(LevelLayout) == 56);
+static_assert(sizeof(LevelLayout) == 64);
 
 // One field's values (or, for an array-of-structs node, all fields of a cell) in a container of the node.
 struct ValueArray {
@@ -52,6 +63,12 @@ struct ValueArray {
 };
 static_assert(sizeof(ValueArray) == 16);
 
+// Nodes with containers of their own in a node's cells, down to and with pointer and dynamic nodes; a range of
+// TreeState::below. None, unless there is a pointer or dynamic node among them: then a cell's bytes are all there is.
+struct NodesBelow {
+  uint32_t first, count;
+};
+
 // The way from the root to a node; the last level is the node itself.
 struct NodeLayout {
   uint32_t depth;             // levels in use
@@ -60,11 +77,12 @@ struct NodeLayout {
   uint32_t domain[kMaxDims];  // coordinates per dimension
   uint64_t root_offset;       // from the root cell to the first level's container
   uint32_t num_arrays;        // value arrays of the node's own fields
-  uint32_t reserved;
+  uint32_t id;                // of the node in its tree
+  NodesBelow below;
   LevelLayout level[kMaxDepth];
   ValueArray arrays[kMaxFieldsPerNode];
 };
-static_assert(sizeof(NodeLayout) == 48 + 56 * kMaxDepth + 16 * kMaxFieldsPerNode);
+static_assert(sizeof(NodeLayout) == 56 + 64 * kMaxDepth + 16 * kMaxFieldsPerNode);
 
 // Where a field handle's values are.
 struct FieldBinding {
@@ -114,20 +132,33 @@ struct LoopLayout {
 static_assert(sizeof(LoopLayout) == 16);
 
 enum class CellState : uint32_t {
-  kFree = 0,      // never handed out, or collected
-  kLive = 1,      // from activation on
-  kRecycled = 2,  // collection under way: its children are being recycled too
+  kFree = 0,  // never handed out, or collected
+  kLive = 1,  // from activation until collection
 };
 
 struct CellHeader {
   int32_t coord[kMaxDims];  // (x, y, z) in cells of the pointer node
   CellState state;
-  uint32_t* slot;  // the slot that holds this cell
-  uint32_t reserved[2];
+  uint32_t* slot;    // the slot that holds this cell
+  uint32_t ordinal;  // a chunk's place in its list
+  uint32_t count;    // a chunk's elements, as of the last time a loop's list was made
 };
 static_assert(sizeof(CellHeader) == 32);
+inline constexpr uint64_t kNextChunk = sizeof(CellHeader);  // the slot of the chunk after this one
+inline constexpr uint64_t kChunkHeaderBytes = kNextChunk + 16;
 
-// One pointer node's recycling allocator (NodeManager). Address ranges are reserved once and committed in chunks, so a
+// A dynamic node's container: one list. Its length is the smaller of the elements asked for and those that linked
+// chunks hold, so that whatever is counted can be read. Chunks are linked in order.
+struct ListHeader {
+  uint64_t asked;  // elements asked for, and in the upper half the TreeState::append_epoch that asked last
+  uint32_t committed;  // elements before that epoch: what a launch that cannot finish goes back to
+  uint32_t linked;     // chunks
+  uint32_t first;      // slot of the first chunk
+  uint32_t last;       // a late chunk, to begin a walk at; 0: none yet
+};
+static_assert(sizeof(ListHeader) == 24);
+
+// One pointer or dynamic node's recycling allocator (NodeManager). Address ranges are reserved once and committed in chunks, so a
 // cell's address is cells + index * cell_bytes for ever. All counts are in cells.
 struct AllocatorState {
   unsigned char* cells;
@@ -146,18 +177,22 @@ struct AllocatorState {
 static_assert(sizeof(AllocatorState) == 64);
 
 struct TreeState {
-  unsigned char* root;     // the root cell
-  unsigned char* ambient;  // zeros, as large as the largest container; never written
-  uint32_t changed;        // set by whatever changes the topology
-  uint32_t reserved[11];
+  unsigned char* root;        // the root cell
+  unsigned char* ambient;     // zeros, as large as the largest container; never written
+  const NodeLayout* layouts;  // [nodes]
+  const uint32_t* below;      // nodes that lie below others (NodeLayout::below)
+  uint32_t changed;           // set by whatever changes the topology
+  uint32_t lists_changed;     // set by whatever changes a list's length
+  uint32_t append_epoch;      // counts the runs of launches that can append
+  uint32_t reserved[5];
   AllocatorState allocators[kMaxAllocators];
 };
 static_assert(sizeof(TreeState) == 64 + 64 * kMaxAllocators);
 
-// An entry of a loop list: one container of the node that is looped over.
+// An entry of a loop list: one container of the node that is looped over; of a dynamic node, one chunk.
 struct Element {
-  unsigned char* container;
-  int32_t origin[kMaxDims];  // coordinate of the container's first cell
+  unsigned char* container;  // a chunk: its cell, header included
+  int32_t origin[kMaxDims];  // coordinate of the container's first cell; of the list
   uint32_t cell;             // the parent pointer node's cell that holds it, 0 if the root does
 };
 static_assert(sizeof(Element) == 24);

@@ -1,4 +1,4 @@
-// The sparse runtime's own kernels: activation by coordinate, loop lists, neighbour tables and collection.
+// The sparse runtime's own kernels: activation by coordinate, loop lists and neighbour tables.
 //
 // These run over any tree: they take its layouts as data instead of being specialized for them, so that one
 // compilation serves all trees. Counts that the next kernel loops over are left in device memory.
@@ -45,16 +45,65 @@ static uint64_t coordinate_key(const NodeLayout* node, int level, const int32_t*
   return key;
 }
 
-// Item i is allocator cell i + 1 (cell 0 is the ambient one).
-COPPICE_KERNEL(select_live, Item i, const AllocatorState* a, const NodeLayout* node, int level,
-               uint64_t* keys, uint32_t* cells, uint64_t* count)
+// How to pick the cells of a pointer node, or the chunks of a dynamic one.
+struct CoppiceSelection {
+  const AllocatorState* allocator;
+  const NodeLayout* node;
+  uint32_t level;       // of the node on the way
+  uint32_t num_cells;   // ever handed out, the ambient one included
+  uint32_t max_chunks;  // dynamic: of a list, else 1
+  uint32_t batch;       // cells that one item looks at
+  uint32_t key_bytes;   // 4 or 8
+  uint32_t masked;      // there are bits above the node: a cell may be out of reach
+};
+static bool is_selected(const TreeState* tree, const CoppiceSelection& s, uint32_t cell) {
+  const CellHeader* header = header_of(s.allocator, cell);
+  if (header->state != CellState::kLive) return false;
+  if (s.masked == 0) return true;
+  const NodeLayout& node = *s.node;
+  const LevelLayout& level = node.level[s.level];
+  Coord c{node.origin[0] + header->coord[0] * static_cast<int32_t>(level.span[0]),
+          node.origin[1] + header->coord[1] * static_cast<int32_t>(level.span[1]),
+          node.origin[2] + header->coord[2] * static_cast<int32_t>(level.span[2])};
+  return find(node, tree, c).active;
+}
+// Item i is a batch of cells, from i * batch + 1 on (cell 0 is the ambient one). `count` is raised once per batch; the
+// sort that follows puts the cells in order.
+COPPICE_KERNEL(select_live, Item i, const TreeState* tree, CoppiceSelection s, void* keys, uint32_t* cells,
+               uint64_t* count)
 {
-  const uint32_t cell = static_cast<uint32_t>(i.index) + 1;
-  const CellHeader* header = header_of(a, cell);
-  if (header->state != CellState::kLive) return;
-  const uint64_t at = coppice_fetch_add_u64(count, 1);
-  keys[at] = coordinate_key(node, level, header->coord);
-  cells[at] = cell;
+  const uint64_t first = static_cast<uint64_t>(i.index) * s.batch + 1;
+  const uint64_t end = first + s.batch < s.num_cells ? first + s.batch : s.num_cells;
+  uint64_t n = 0;
+  for (uint64_t cell = first; cell < end; ++cell) n += is_selected(tree, s, static_cast<uint32_t>(cell));
+  if (n == 0) return;
+  uint64_t at = coppice_fetch_add_u64(count, n);
+  for (uint64_t cell = first; cell < end; ++cell) {
+    if (!is_selected(tree, s, static_cast<uint32_t>(cell))) continue;
+    const CellHeader* header = header_of(s.allocator, static_cast<uint32_t>(cell));
+    const uint64_t key =
+        coordinate_key(s.node, static_cast<int>(s.level), header->coord) * s.max_chunks + header->ordinal;
+    if (s.key_bytes == 4)
+      static_cast<uint32_t*>(keys)[at] = static_cast<uint32_t>(key);
+    else
+      static_cast<uint64_t*>(keys)[at] = key;
+    cells[at++] = static_cast<uint32_t>(cell);
+  }
+}
+
+// Chunks as elements, each with what it holds of its list.
+COPPICE_KERNEL(fill_chunks, Item i, const TreeState* tree, const NodeLayout* node, const uint32_t* cells,
+               Element* elements)
+{
+  const LevelLayout& level = node->level[node->depth - 1];
+  const uint32_t cell = cells[i.index];
+  auto* chunk = header_of(&tree->allocators[level.allocator], cell);
+  const Coord c{node->origin[0] + chunk->coord[0], node->origin[1] + chunk->coord[1],
+                node->origin[2] + chunk->coord[2]};
+  const int64_t length = list_length(level, list_at(find(*node, tree, c)));
+  const int64_t rest = length - static_cast<int64_t>(chunk->ordinal) * level.chunk_cells;
+  chunk->count = static_cast<uint32_t>(rest < 0 ? 0 : rest < level.chunk_cells ? rest : level.chunk_cells);
+  elements[i.index] = {reinterpret_cast<unsigned char*>(chunk), {c.x, c.y, c.z}, cell};
 }
 
 // From a cell (or the root) to one container below it, across dense and bitmasked levels. `sub` counts these in order.
@@ -132,67 +181,4 @@ COPPICE_KERNEL(fill_neighbours, Item i, const TreeState* tree, const NodeLayout*
       }
     }
   }
-}
-
-// ---- deactivation of everything below a node
-
-COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator)
-{
-  AllocatorState* a = &tree->allocators[allocator];
-  const uint32_t cell = static_cast<uint32_t>(i.index) + 1;
-  const CellHeader* header = header_of(a, cell);
-  if (header->state != CellState::kLive || coppice_compare_exchange_u32(header->slot, cell, 0) != cell)
-    return;
-  a->recycled_list[coppice_fetch_add_u32(&a->recycled_size, 1)] = cell;
-}
-COPPICE_KERNEL(zero_containers, Item i, const Element* elements, uint64_t container_bytes)
-{ zero_bytes(elements[i.index].container, container_bytes); }
-
-// ---- collection (three stages per allocator, root to leaves; stage 0 is preceded by marking and by the children)
-
-// counts: [0] recycled, [1] free entries to move, [2] cells ever handed out
-COPPICE_KERNEL(collect_begin, Item, AllocatorState* a, uint64_t* counts)
-{
-  if (a->free_used > a->free_size) a->free_used = a->free_size;
-  if (a->num_cells > a->capacity) a->num_cells = a->capacity;
-  a->recycle_count = a->recycled_size;
-  a->free_kept = a->free_size - a->free_used;
-  counts[0] = a->recycle_count;
-  // Kept entries sit at the end of the list. Where they overlap their new place, only as many as were used move.
-  counts[1] = a->free_kept < a->free_used ? a->free_kept : a->free_used;
-  counts[2] = a->num_cells - 1;
-}
-COPPICE_KERNEL(collect_mark, Item i, const AllocatorState* a)
-{ header_of(a, a->recycled_list[i.index])->state = CellState::kRecycled; }
-// A recycled cell's children go with it. Item i is the child allocator's cell i + 1.
-COPPICE_KERNEL(collect_children, Item i, TreeState* tree, uint32_t parent, uint32_t child)
-{
-  AllocatorState* a = &tree->allocators[child];
-  const AllocatorState* p = &tree->allocators[parent];
-  const uint32_t cell = static_cast<uint32_t>(i.index) + 1;
-  const CellHeader* header = header_of(a, cell);
-  if (header->state != CellState::kLive) return;
-  const uint64_t parent_cell =
-      static_cast<uint64_t>(reinterpret_cast<unsigned char*>(header->slot) - p->cells) / p->cell_bytes;
-  if (header_of(p, static_cast<uint32_t>(parent_cell))->state != CellState::kRecycled) return;
-  // Another number in the slot: this cell was deactivated, and its successor answers for itself.
-  if (coppice_compare_exchange_u32(header->slot, cell, 0) != cell) return;
-  a->recycled_list[coppice_fetch_add_u32(&a->recycled_size, 1)] = cell;
-}
-// Stage 0: moves the unused tail of the free list to its head.
-COPPICE_KERNEL(collect_move_free, Item i, AllocatorState* a)
-{ a->free_list[i.index] = a->free_list[a->free_size - 1 - static_cast<uint32_t>(i.index)]; }
-// Stage 1: serial bookkeeping.
-COPPICE_KERNEL(collect_bookkeep, Item, AllocatorState* a)
-{
-  a->free_size = a->free_kept + a->recycle_count;
-  a->free_used = 0;
-  a->recycled_size = 0;
-}
-// Stage 2: recycled cells become free ones, zeroed.
-COPPICE_KERNEL(collect_refill, Item i, AllocatorState* a)
-{
-  const uint32_t cell = a->recycled_list[i.index];
-  a->free_list[a->free_kept + static_cast<uint32_t>(i.index)] = cell;
-  zero_bytes(a->cells + cell * a->cell_bytes, a->cell_bytes);
 }

@@ -1,0 +1,235 @@
+// Activation and deactivation by compiled kernels, from any thread at any time.
+//
+// Device-clean. A pointer slot is its own lock: 0 is empty, kLocked is being filled, anything else is a cell. Threads of
+// a warp that want the same slot elect one of them to try; the election saves work and nothing depends on it, since the
+// slot's compare-and-swap decides. All counters of a warp's winners are raised by one atomic for all of them.
+#pragma once
+#include "sparse/device/lookup.h"
+
+namespace coppice::device {
+
+// Raises a counter by one for each of the threads that come here together, with one atomic; each gets its own old value.
+inline uint32_t warp_fetch_increment(uint32_t* counter) {
+  const uint32_t here = coppice_active_mask();
+  const uint32_t same = coppice_match_any_u64(here, reinterpret_cast<uint64_t>(counter));
+  const uint32_t leader = static_cast<uint32_t>(__builtin_ctz(same)), lane = coppice_warp_lane();
+  uint32_t first = 0;
+  if (lane == leader) first = coppice_fetch_add_u32(counter, static_cast<uint32_t>(__builtin_popcount(same)));
+  first = coppice_shuffle_u32(same, first, leader);
+  return first + static_cast<uint32_t>(__builtin_popcount(same & ((1u << lane) - 1)));
+}
+
+// A zeroed cell, or 0 when the allocator is out of committed cells (then the shortage is counted).
+inline uint32_t allocate_cell(AllocatorState* a) {
+  if (relaxed_load(&a->free_used) < a->free_size) {
+    const uint32_t taken = warp_fetch_increment(&a->free_used);
+    if (taken < a->free_size) return a->free_list[taken];
+  }
+  // Counted down again on failure, so that the count cannot wrap however long a launch keeps asking.
+  if (relaxed_load(&a->num_cells) < a->capacity) {
+    const uint32_t fresh = warp_fetch_increment(&a->num_cells);
+    if (fresh < a->capacity) return fresh;
+    coppice_fetch_add_u32(&a->num_cells, ~0u);
+  }
+  coppice_fetch_add_u32(&a->shortage, 1);
+  return 0;
+}
+
+// What a new cell is to know of itself.
+struct CellPlace {
+  Coord coord;       // in cells of its node; of a chunk's list
+  uint32_t ordinal;  // of a chunk
+};
+
+// Allocates for a slot that this thread has locked, and publishes. A failure empties the slot, so that nobody waits for
+// ever.
+inline uint32_t fill_slot(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
+                          uint32_t* slot, const CellPlace& place) {
+  TreeState* tree = tree_state(block, tree_slot);
+  AllocatorState* a = &tree->allocators[level.allocator];
+  const uint32_t cell = allocate_cell(a);
+  if (cell == 0) {
+    raise_status(block, DeviceStatus::kOutOfCells, tree_slot, level.allocator, place.coord);
+  } else {
+    auto* header = reinterpret_cast<CellHeader*>(a->cells + cell * level.cell_bytes);
+    header->coord[0] = place.coord.x, header->coord[1] = place.coord.y, header->coord[2] = place.coord.z;
+    header->slot = slot;
+    header->ordinal = place.ordinal;
+    header->state = CellState::kLive;
+    relaxed_store(level.kind == NodeKind::kDynamic ? &tree->lists_changed : &tree->changed, 1u);
+  }
+  coppice_store_release_u32(slot, cell);  // publishes the header; the payload was zero before the launch
+  return cell;
+}
+
+// The cell in a slot, allocated when the slot is empty (double-checked locking). Returns 0 when the allocator is out of
+// cells.
+inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
+                              uint32_t* slot, const CellPlace& place) {
+  for (;;) {
+    const uint32_t now = coppice_load_acquire_u32(slot);
+    if (now != 0 && now != kLocked) return now;
+    if (now == 0) {
+      const uint32_t here = coppice_active_mask();
+      const uint32_t same = coppice_match_any_u64(here, reinterpret_cast<uint64_t>(slot));
+      const bool is_elected = coppice_warp_lane() == static_cast<uint32_t>(__builtin_ctz(same));
+      if (is_elected && coppice_compare_exchange_u32(slot, 0, kLocked) == 0)
+        return fill_slot(block, tree_slot, level, slot, place);
+    }
+    // Whoever was to fill the slot may have failed, and others after it: nobody waits for what cannot come.
+    if (relaxed_load(&block->context->status) == static_cast<uint32_t>(DeviceStatus::kOutOfCells)) return 0;
+    coppice_pause();
+  }
+}
+
+COPPICE_INLINE void activate_bit(TreeState* tree, unsigned char* container, uint32_t index) {
+  if (mask_bit(container, index)) return;
+  coppice_fetch_or_u64(reinterpret_cast<uint64_t*>(container) + (index >> 6), 1ull << (index & 63));
+  relaxed_store(&tree->changed, 1u);
+}
+
+COPPICE_INLINE Coord cell_coord_at(const LevelLayout& level, uint32_t x, uint32_t y, uint32_t z) {
+  return {static_cast<int32_t>(x / level.span[0]), static_cast<int32_t>(y / level.span[1]),
+          static_cast<int32_t>(z / level.span[2])};
+}
+
+// Walks down and activates every node on the way; a dynamic node's list is there as soon as its ancestors are.
+// `binding` is the handle's, for the status.
+COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
+                                      uint32_t binding, Coord c) {
+  TreeState* tree = tree_state(block, tree_slot);
+  const uint32_t x = c.x - node.origin[0], y = c.y - node.origin[1], z = c.z - node.origin[2];
+  if (!(x < node.domain[0] && y < node.domain[1] && z < node.domain[2])) {
+    raise_status(block, DeviceStatus::kOutsideDomain, tree_slot, binding, c);
+    return {tree->ambient, 0, false};
+  }
+  unsigned char* container = tree->root + node.root_offset;
+  uint32_t index = 0;
+  COPPICE_UNROLL
+  for (int l = 0; l < kMaxDepth; ++l) {
+    if (l >= static_cast<int>(node.depth)) break;
+    const LevelLayout& level = node.level[l];
+    const bool last = l + 1 == static_cast<int>(node.depth);
+    index = cell_index(level, x, y, z);
+    if (level.kind == NodeKind::kDynamic) break;
+    unsigned char* cell;
+    if (level.kind == NodeKind::kPointer) {
+      const uint32_t id =
+          activate_slot(block, tree_slot, level, reinterpret_cast<uint32_t*>(container) + index,
+                        {cell_coord_at(level, x, y, z), 0});
+      if (id == 0) return {tree->ambient, 0, false};
+      cell = tree->allocators[level.allocator].cells + id * level.cell_bytes;
+    } else {
+      if (level.kind == NodeKind::kBitmasked) activate_bit(tree, container, index);
+      cell = container + level.cell_offset + index * level.cell_bytes;
+    }
+    if (last) break;
+    container = cell + level.child_offset;
+  }
+  return {container, index, true};
+}
+
+// ---- deactivation
+
+COPPICE_INLINE void zero_bytes(unsigned char* p, uint64_t n) { __builtin_memset(p, 0, n); }
+
+// Empties a slot and queues its cell for collection. Twice is once: the exchange has one winner.
+COPPICE_INLINE bool recycle_slot(AllocatorState* a, uint32_t* slot) {
+  // A locked slot is being activated elsewhere; it counts as not active yet, and its lock must not be broken.
+  const uint32_t cell = coppice_load_acquire_u32(slot);
+  if (cell == 0 || cell == kLocked || coppice_compare_exchange_u32(slot, cell, 0) != cell) return false;
+  a->recycled_list[warp_fetch_increment(&a->recycled_size)] = cell;
+  return true;
+}
+
+// Empties a list. Chunks behind the first go with it when it is collected.
+COPPICE_INLINE void clear_list(TreeState* tree, const LevelLayout& level, ListHeader* list) {
+  if (relaxed_load(&list->asked) << 32 == 0 && relaxed_load(&list->first) == 0) return;
+  recycle_slot(&tree->allocators[level.allocator], &list->first);
+  relaxed_store(&list->last, 0u);
+  relaxed_store(&list->linked, 0u);
+  relaxed_store(&list->committed, 0u);
+  relaxed_store(&list->asked, uint64_t{tree->append_epoch} << 32);
+  relaxed_store(&tree->lists_changed, 1u);
+}
+
+COPPICE_INLINE uint64_t num_cells_of(const LevelLayout& l) {
+  return static_cast<uint64_t>(l.extent[0]) * l.extent[1] * l.extent[2];
+}
+
+// Everything in one container of a node that lies below a cell which goes: cells are recycled, lists emptied, values
+// and masks zeroed. Slots are never zeroed as bytes: others may be locking them.
+inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned char* container,
+                            bool zero_values) {
+  const LevelLayout& level = node.level[node.depth - 1];
+  if (level.kind == NodeKind::kPointer) {
+    AllocatorState* a = &tree->allocators[level.allocator];
+    const uint64_t slots = num_cells_of(level);
+    for (uint64_t s = 0; s < slots; ++s) recycle_slot(a, reinterpret_cast<uint32_t*>(container) + s);
+  } else if (level.kind == NodeKind::kDynamic) {
+    clear_list(tree, level, reinterpret_cast<ListHeader*>(container));
+  } else if (zero_values) {
+    zero_bytes(container, level.cell_offset);
+  }
+}
+
+// Does the same to all that lies below `cell`, a cell of the node `depth` levels below the root.
+inline void clear_below(TreeState* tree, const NodesBelow& nodes, uint32_t depth, unsigned char* cell,
+                        bool zero_values) {
+  for (uint32_t n = 0; n < nodes.count; ++n) {
+    const NodeLayout& node = tree->layouts[tree->below[nodes.first + n]];
+    uint64_t containers = 1;
+    for (uint32_t l = depth; l + 1 < node.depth; ++l) containers *= num_cells_of(node.level[l]);
+    for (uint64_t i = 0; i < containers; ++i) {
+      unsigned char* at = cell + node.level[depth - 1].child_offset;
+      uint64_t rest = i;
+      for (uint32_t l = node.depth - 1; l-- > depth;) {
+        const LevelLayout& level = node.level[l];
+        at += level.cell_offset + rest % num_cells_of(level) * level.cell_bytes + level.child_offset;
+        rest /= num_cells_of(level);
+      }
+      clear_container(tree, node, at, zero_values);
+    }
+  }
+}
+
+// Clears a bit and zeroes what the cell holds: inactive cells hold zeros, so that no reader needs to test the bit.
+COPPICE_INLINE void deactivate_bit(TreeState* tree, const NodeLayout& node, const Place& p) {
+  if (!mask_bit(p.container, p.index)) return;
+  const uint64_t bit = 1ull << (p.index & 63);
+  auto* word = reinterpret_cast<uint64_t*>(p.container) + (p.index >> 6);
+  if ((coppice_fetch_and_u64(word, ~bit) & bit) == 0) return;
+  COPPICE_UNROLL
+  for (int i = 0; i < kMaxFieldsPerNode; ++i) {
+    if (i >= static_cast<int>(node.num_arrays)) break;
+    const ValueArray& array = node.arrays[i];
+    zero_bytes(p.container + array.offset + p.index * static_cast<uint64_t>(array.stride), array.bytes);
+  }
+  const LevelLayout& last = node.level[node.depth - 1];
+  unsigned char* cell = p.container + last.cell_offset + p.index * last.cell_bytes;
+  if (node.below.count > 0)
+    clear_below(tree, node.below, node.depth, cell, true);
+  else
+    zero_bytes(cell, last.cell_bytes);
+  relaxed_store(&tree->changed, 1u);
+}
+
+// Deactivates one cell: a pointer slot is emptied and its cell queued for collection, a bit is cleared and its values
+// zeroed, a list is emptied. Dense cells are always active.
+COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
+                               Coord c) {
+  TreeState* tree = tree_state(block, tree_slot);
+  const Place p = find(node, tree, c);
+  if (!p.active) return;
+  const LevelLayout& last = node.level[node.depth - 1];
+  if (last.kind == NodeKind::kPointer) {
+    auto* slot = reinterpret_cast<uint32_t*>(p.container) + p.index;
+    if (recycle_slot(&tree->allocators[last.allocator], slot)) relaxed_store(&tree->changed, 1u);
+  } else if (last.kind == NodeKind::kBitmasked) {
+    deactivate_bit(tree, node, p);
+  } else if (last.kind == NodeKind::kDynamic) {
+    clear_list(tree, last, list_at(p));
+  }
+}
+
+}  // namespace coppice::device

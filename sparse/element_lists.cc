@@ -1,0 +1,140 @@
+// The lists that loops run through (see tree_storage.h): made anew when the topology has changed since, and only then.
+//
+// A list is a select over the cells of the nearest pointer node above (or over the chunks of a dynamic node) and a sort
+// by coordinate; containers further down follow from their cell. In stream order.
+#include <vector>
+
+#include "core/error.h"
+#include "gpu/primitives.h"
+#include "sparse/runtime_launch.h"
+#include "sparse/tree_storage.h"
+#include "topology.kernels.h"
+
+namespace coppice {
+
+using device::Element;
+using device::NodeKind;
+
+namespace {
+
+// Cells that one item of the selection looks at: one atomic for all of them.
+constexpr uint32_t kSelectionBatch = 64;
+
+uint32_t max_chunks(const NodeDescription& n) {
+  return n.kind == NodeKind::kDynamic ? static_cast<uint32_t>((n.max_length + n.num_cells - 1) / n.num_cells)
+                                      : 1;
+}
+
+}  // namespace
+
+// How many values coordinate keys of a node can have, which tells how wide they need to be. Saturates.
+uint64_t TreeStorage::key_space(const std::vector<uint32_t>& path, size_t levels) const {
+  unsigned __int128 space = 1;
+  for (size_t l = 0; l < levels; ++l) {
+    const NodeDescription& n = nodes_[path[l]];
+    space *= n.kind == NodeKind::kDynamic ? max_chunks(n) : n.num_cells;
+    if (space >> 64 != 0) return ~uint64_t{0};
+  }
+  return static_cast<uint64_t>(space);
+}
+
+// Leaves the live cells of the node at `level` of the path in scratch_cells_, in order of their coordinates; returns how
+// many there are. `node` is what the list is for.
+uint64_t TreeStorage::select_cells(uint32_t node, const std::vector<uint32_t>& path, size_t level) {
+  const NodeDescription& n = nodes_[path[level]];
+  const device::AllocatorState& a = state()->allocators[n.allocator];
+  const uint32_t num_cells = std::min(a.num_cells, a.capacity);
+  const uint64_t space = key_space(path, level + 1);
+  if (space == ~uint64_t{0})
+    throw Error(ErrorCode::kInvalidArgument,
+                this->path(node) + ": a loop over it would need keys of more than 64 bits");
+  const bool narrow = space <= uint64_t{1} << 32;
+  bool masked = false;
+  for (size_t l = 0; l < level; ++l) masked |= nodes_[path[l]].kind == NodeKind::kBitmasked;
+  ensure_items<uint64_t>(*device_, scratch_keys_, num_cells);
+  ensure_items<uint32_t>(*device_, scratch_cells_, num_cells);
+  uint64_t* count = counts_->as<uint64_t>();
+  *count = 0;
+  const CoppiceSelection selection{&a,
+                                   device_layout(path[level]),
+                                   static_cast<uint32_t>(level),
+                                   num_cells,
+                                   max_chunks(n),
+                                   kSelectionBatch,
+                                   narrow ? 4u : 8u,
+                                   masked};
+  run_now(program_, select_live, (num_cells - 1 + kSelectionBatch - 1) / kSelectionBatch, state(), selection,
+          scratch_keys_->as<void>(), scratch_cells_->as<uint32_t>(), count);
+  if (narrow)
+    primitives::sort_by_key(scratch_keys_->as<uint32_t>(), scratch_cells_->as<uint32_t>(), *count);
+  else
+    primitives::sort_by_key(scratch_keys_->as<uint64_t>(), scratch_cells_->as<uint32_t>(), *count);
+  return *count;
+}
+
+void TreeStorage::make_list(uint32_t node, ElementList& list) {
+  const std::vector<uint32_t> path = path_nodes(node);
+  const bool is_dynamic = nodes_[node].kind == NodeKind::kDynamic;
+  int pointer_level = is_dynamic ? static_cast<int>(path.size()) - 1 : -1;
+  uint64_t fan_out = 1;
+  bool masked = false;
+  for (size_t l = 0; l + 1 < path.size() && !is_dynamic; ++l) {
+    const NodeDescription& n = nodes_[path[l]];
+    if (n.kind == NodeKind::kPointer) {
+      pointer_level = static_cast<int>(l), fan_out = 1, masked = false;
+    } else {
+      fan_out *= n.num_cells, masked |= n.kind == NodeKind::kBitmasked;
+    }
+  }
+  uint64_t cells = 1;
+  const uint32_t* cell_list = nullptr;
+  if (pointer_level >= 0) {
+    cells = select_cells(node, path, static_cast<size_t>(pointer_level));
+    cell_list = scratch_cells_->as<uint32_t>();
+  }
+  uint64_t items = cells * fan_out;
+  const uint32_t* selected = nullptr;
+  if (masked && items > 0) {
+    ensure_items<uint32_t>(*device_, scratch_flags_, items);
+    ensure_items<uint32_t>(*device_, scratch_selected_, items);
+    run_now(program_, flag_elements, items, state(), device_layout(node), pointer_level, cell_list, fan_out,
+            scratch_flags_->as<uint32_t>());
+    items =
+        primitives::select_if_flag(scratch_flags_->as<uint32_t>(), scratch_selected_->as<uint32_t>(), items);
+    selected = scratch_selected_->as<uint32_t>();
+  }
+  ensure_items<Element>(*device_, list.elements, items);
+  ensure_items<uint64_t>(*device_, list.count, 1);
+  if (is_dynamic)
+    run_now(program_, fill_chunks, items, state(), device_layout(node), cell_list,
+            list.elements->as<Element>());
+  else
+    run_now(program_, fill_elements, items, state(), device_layout(node), pointer_level, cell_list, fan_out,
+            selected, list.elements->as<Element>());
+  *list.count->as<uint64_t>() = items;
+}
+
+void TreeStorage::make_neighbours(uint32_t node, ElementList& list) {
+  const uint64_t items = *list.count->as<uint64_t>();
+  const uint32_t stride = dims() == 3 ? 27 : dims() == 2 ? 9 : 3;
+  ensure_items<uint32_t>(*device_, list.neighbours, items * stride);
+  run_now(program_, fill_neighbours, items, state(), device_layout(nodes_[node].parent),
+          list.elements->as<Element>(), device_layout(node), list.neighbours->as<uint32_t>());
+}
+
+ElementList& TreeStorage::update_list(uint32_t node, bool with_neighbours) {
+  if (!lists_[node]) lists_[node] = std::make_unique<ElementList>();
+  ElementList& list = *lists_[node];
+  const uint64_t version = nodes_[node].kind == NodeKind::kDynamic ? version_ + lists_version_ : version_;
+  if (list.version != version) {
+    make_list(node, list);
+    list.version = version;
+  }
+  if (with_neighbours && has_neighbour_table(node) && list.neighbour_version != version_) {
+    make_neighbours(node, list);
+    list.neighbour_version = version_;
+  }
+  return list;
+}
+
+}  // namespace coppice

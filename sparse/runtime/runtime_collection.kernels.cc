@@ -1,0 +1,73 @@
+// Collection: what was deactivated becomes free memory again, allocator by allocator from the root to the leaves.
+//
+// Every stage is a kernel of its own. Before the three stages (0: what is left of the free list moves to its head; 1:
+// serial bookkeeping; 2: recycled cells are zeroed and become free ones) an allocator's recycled cells recycle what lies
+// below them, in allocators whose turn comes later.
+#include "coppice/kernel.h"
+
+using namespace coppice;
+using namespace coppice::device;
+
+static unsigned char* cell_at(const AllocatorState* a, uint64_t cell) {
+  return a->cells + cell * a->cell_bytes;
+}
+
+// Item i is the allocator's cell i + 1.
+COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator)
+{
+  AllocatorState* a = &tree->allocators[allocator];
+  const auto cell = static_cast<uint32_t>(i.index) + 1;
+  const auto* header = reinterpret_cast<const CellHeader*>(cell_at(a, cell));
+  if (header->state != CellState::kLive || coppice_compare_exchange_u32(header->slot, cell, 0) != cell)
+    return;
+  a->recycled_list[warp_fetch_increment(&a->recycled_size)] = cell;
+}
+COPPICE_KERNEL(zero_containers, Item i, const Element* elements, uint64_t container_bytes)
+{ zero_bytes(elements[i.index].container, container_bytes); }
+
+// The chunks behind a recycled one. Item i is recycled cell i, of those that were there at first.
+COPPICE_KERNEL(collect_chain, Item i, AllocatorState* a)
+{
+  unsigned char* chunk = cell_at(a, a->recycled_list[i.index]);
+  for (;;) {
+    auto* next = reinterpret_cast<uint32_t*>(chunk + kNextChunk);
+    const uint32_t cell = *next;
+    if (cell == 0 || !recycle_slot(a, next)) return;
+    chunk = cell_at(a, cell);
+  }
+}
+// A recycled cell's children go with it.
+COPPICE_KERNEL(collect_below, Item i, TreeState* tree, uint32_t allocator, const NodeLayout* node)
+{
+  const AllocatorState* a = &tree->allocators[allocator];
+  clear_below(tree, node->below, node->depth, cell_at(a, a->recycled_list[i.index]), false);
+}
+
+// counts: [0] recycled, [1] free entries to move
+COPPICE_KERNEL(collect_begin, Item, AllocatorState* a, uint64_t* counts)
+{
+  if (a->free_used > a->free_size) a->free_used = a->free_size;
+  if (a->num_cells > a->capacity) a->num_cells = a->capacity;
+  a->recycle_count = a->recycled_size;
+  a->free_kept = a->free_size - a->free_used;
+  counts[0] = a->recycle_count;
+  // Kept entries sit at the end of the list. Where they overlap their new place, only as many as were used move.
+  counts[1] = a->free_kept < a->free_used ? a->free_kept : a->free_used;
+}
+// Stage 0: moves the unused tail of the free list to its head.
+COPPICE_KERNEL(collect_move_free, Item i, AllocatorState* a)
+{ a->free_list[i.index] = a->free_list[a->free_size - 1 - static_cast<uint32_t>(i.index)]; }
+// Stage 1: serial bookkeeping.
+COPPICE_KERNEL(collect_bookkeep, Item, AllocatorState* a)
+{
+  a->free_size = a->free_kept + a->recycle_count;
+  a->free_used = 0;
+  a->recycled_size = 0;
+}
+// Stage 2: recycled cells become free ones, zeroed.
+COPPICE_KERNEL(collect_refill, Item i, AllocatorState* a)
+{
+  const uint32_t cell = a->recycled_list[i.index];
+  a->free_list[a->free_kept + static_cast<uint32_t>(i.index)] = cell;
+  zero_bytes(cell_at(a, cell), a->cell_bytes);
+}

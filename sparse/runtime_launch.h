@@ -1,0 +1,29 @@
+// How TreeStorage's own files run the runtime's kernels: now, in stream order, over a number of items.
+#pragma once
+#include <algorithm>
+
+#include "gpu/device.h"
+#include "sparse/program.h"
+
+namespace coppice {
+
+template <class... Args, class... Given>
+void run_now(Program& program, const Kernel<void(Args...)>& kernel, uint64_t count, const Given&... args) {
+  Launch launch = program.make_launch(kernel, range(static_cast<int64_t>(count)), args...);
+  launch.grain = 256;
+  launch.skip_on_status = false;
+  program.device().default_stream().run_inline(launch);
+}
+
+// A buffer of at least so many items; grows in place where it can.
+template <class T>
+void ensure_items(Device& device, IntrusivePtr<Buffer>& buffer, uint64_t items) {
+  const uint64_t bytes = std::max<uint64_t>(items * sizeof(T), 64);
+  if (!buffer || buffer->reserved_bytes() < bytes) {
+    buffer = device.reserve(std::max<uint64_t>(bytes * 2, 4096), bytes);
+  } else if (buffer->size_bytes() < bytes) {
+    buffer->grow(bytes);
+  }
+}
+
+}  // namespace coppice
