@@ -143,36 +143,44 @@ bool TreeStorage::resolve_shortage(bool repeatable, std::string_view kernel) {
   return true;
 }
 
-void TreeStorage::grow_short_allocators(bool repeatable, std::string_view kernel) {
+uint64_t TreeStorage::largest_capacity(uint32_t allocator) const {
+  const AllocatorState& a = state()->allocators[allocator];
   const uint64_t left = options_.max_bytes - std::min(options_.max_bytes, committed_bytes());
-  std::vector<uint32_t> shortages;
-  for (uint32_t i = 0; i < allocators_.size(); ++i)
-    shortages.push_back(std::exchange(state()->allocators[i].shortage, 0));
-  for (uint32_t i = 0; i < allocators_.size(); ++i) {
-    const AllocatorState& a = state()->allocators[i];
-    const uint64_t max_cells = std::min(allocators_[i].max_cells, a.capacity + left / a.cell_bytes);
-    if (shortages[i] == 0 || (repeatable && a.capacity < max_cells)) continue;
-    const std::string where = path(allocators_[i].node);
+  return std::min(allocators_[allocator].max_cells, a.capacity + left / a.cell_bytes);
+}
+
+// Makes room for `needed` cells at least, and for twice as many as there were where that is allowed.
+void TreeStorage::grow_to(uint32_t allocator, uint64_t needed, std::string_view who) {
+  const AllocatorState& a = state()->allocators[allocator];
+  const uint64_t largest = largest_capacity(allocator);
+  if (needed > largest) {
     throw Error(
         ErrorCode::kOutOfMemory,
-        a.capacity >= max_cells
-            ? fmt::format(
-                  "kernel {}: {} is full: {} cells of {} bytes are all it may have, and at least {} more "
-                  "are needed",
-                  kernel, where, max_cells - 1, a.cell_bytes, shortages[i])
-            : fmt::format("kernel {}: {} ran out of its {} cells, and a kernel that also updates or "
-                          "accumulates cannot be repeated; activate in a launch before it",
-                          kernel, where, a.capacity - 1));
+        fmt::format("{}: {} is full: {} cells of {} bytes are all it may have, and at least {} more "
+                    "are needed",
+                    who, path(allocators_[allocator].node), largest - 1, a.cell_bytes, needed - a.capacity));
   }
-  // Doubling keeps the number of repeats logarithmic; every allocator that was short in this round grows at once.
+  const uint64_t cells = std::min(largest, std::max(needed, 2 * uint64_t{a.capacity}));
+  grow_allocator(allocator, cells);
+  log_debug("{} grows to {} cells", path(allocators_[allocator].node), cells - 1);
+}
+
+void TreeStorage::grow_short_allocators(bool repeatable, std::string_view kernel) {
   for (uint32_t i = 0; i < allocators_.size(); ++i) {
-    const uint64_t capacity = state()->allocators[i].capacity;
-    if (shortages[i] == 0) continue;
-    const uint64_t cells =
-        std::min({allocators_[i].max_cells, capacity + left / state()->allocators[i].cell_bytes,
-                  std::max(2 * capacity, capacity + shortages[i])});
-    grow_allocator(i, cells);
-    log_debug("{} grows to {} cells", path(allocators_[i].node), cells - 1);
+    const uint64_t shortage = state()->allocators[i].shortage, capacity = state()->allocators[i].capacity;
+    state()->allocators[i].shortage = 0;
+    if (shortage == 0) continue;
+    if (!repeatable && largest_capacity(i) > capacity) {
+      throw Error(ErrorCode::kOutOfMemory,
+                  fmt::format("kernel {}: {} ran out of its {} cells, and a kernel that also updates or "
+                              "accumulates cannot be repeated; activate in a launch before it",
+                              kernel, path(allocators_[i].node), capacity - 1));
+    }
+    // Threads that want one cell are all counted, so the shortage may be far more than what is missing; growing by a
+    // factor keeps the number of repeats logarithmic. Every allocator that was short in this round grows at once.
+    uint64_t wanted = std::clamp(capacity + shortage, 2 * capacity, 8 * capacity);
+    wanted = std::min(wanted, std::max(largest_capacity(i), capacity + 1));
+    grow_to(i, wanted, fmt::format("kernel {}", kernel));
   }
 }
 

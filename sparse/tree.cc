@@ -52,10 +52,14 @@ std::string Node::path() const { return tree_->path(id_); }
 AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
   auto flat = flatten(coords, tree_->dims());
-  Launch launch = tree_->program().make_launch(activate_coords, range(static_cast<int64_t>(coords.size())),
-                                               topology(), flat->data());
-  launch.prepare = [flat](LaunchBlock&) {};  // keeps the coordinates until the launch is done
-  return tree_->device().default_stream().launch(std::move(launch));
+  return tree_->device().default_stream().enqueue("sparse.activate", [tree = tree_, id = id_, flat] {
+    tree->activate_bulk(id, flat->data(), flat->size() / 3);
+  });
+}
+AsyncValueRef<Chain> Node::activate(const int32_t* coords, uint64_t n) const {
+  tree_->freeze();
+  return tree_->device().default_stream().enqueue(
+      "sparse.activate", [tree = tree_, id = id_, coords, n] { tree->activate_bulk(id, coords, n); });
 }
 AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();

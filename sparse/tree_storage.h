@@ -13,6 +13,8 @@
 #include "sparse/program.h"
 #include "sparse/tree.h"
 
+struct CoppiceBulkLevel;  // runtime_activation.kernels.cc
+
 namespace coppice {
 
 inline constexpr uint32_t kNoField = ~0u;  // of a Topology handle: a node without a value
@@ -105,6 +107,10 @@ class TreeStorage : public RefCounted {
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
   void settle();
   void recycle_below(uint32_t node);
+  // Activates the cells at `n` coordinates of a node, i32[n][3], missing leading axes 0. Coordinates may repeat; cells
+  // get their numbers in coordinate order, so that nothing depends on threads. Errors: kOutOfRange when a coordinate is
+  // outside the domain, kOutOfMemory; then nothing has been activated, or only nodes above.
+  void activate_bulk(uint32_t node, const int32_t* coords, uint64_t n);
   uint64_t version() const { return version_; }
   uint64_t live_cells(uint32_t node) const;
   NodeUsage usage(uint32_t node) const;
@@ -121,8 +127,11 @@ class TreeStorage : public RefCounted {
   void build_below();
   void allocate_memory();
   void grow_allocator(uint32_t allocator, uint64_t cells);
+  uint64_t largest_capacity(uint32_t allocator) const;  // that its own and the tree's limits allow
+  void grow_to(uint32_t allocator, uint64_t needed, std::string_view who);
   void grow_short_allocators(bool repeatable, std::string_view kernel);
   uint64_t committed_bytes() const;  // of all allocators' cells
+  void activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t allocator);
   void collect();
   void collect_allocator(uint32_t allocator);
   void recycle_all(uint32_t node);

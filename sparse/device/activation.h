@@ -41,6 +41,16 @@ struct CellPlace {
   uint32_t ordinal;  // of a chunk
 };
 
+// What a cell knows of itself, before its slot shows it. The payload was zero before the launch.
+COPPICE_INLINE void write_header(const AllocatorState* a, uint32_t cell, uint32_t* slot,
+                                 const CellPlace& place) {
+  auto* header = reinterpret_cast<CellHeader*>(a->cells + cell * a->cell_bytes);
+  header->coord[0] = place.coord.x, header->coord[1] = place.coord.y, header->coord[2] = place.coord.z;
+  header->slot = slot;
+  header->ordinal = place.ordinal;
+  header->state = CellState::kLive;
+}
+
 // Allocates for a slot that this thread has locked, and publishes. A failure empties the slot, so that nobody waits for
 // ever.
 inline uint32_t fill_slot(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
@@ -51,14 +61,10 @@ inline uint32_t fill_slot(const LaunchBlock* block, uint32_t tree_slot, const Le
   if (cell == 0) {
     raise_status(block, DeviceStatus::kOutOfCells, tree_slot, level.allocator, place.coord);
   } else {
-    auto* header = reinterpret_cast<CellHeader*>(a->cells + cell * level.cell_bytes);
-    header->coord[0] = place.coord.x, header->coord[1] = place.coord.y, header->coord[2] = place.coord.z;
-    header->slot = slot;
-    header->ordinal = place.ordinal;
-    header->state = CellState::kLive;
+    write_header(a, cell, slot, place);
     relaxed_store(level.kind == NodeKind::kDynamic ? &tree->lists_changed : &tree->changed, 1u);
   }
-  coppice_store_release_u32(slot, cell);  // publishes the header; the payload was zero before the launch
+  coppice_store_release_u32(slot, cell);
   return cell;
 }
 

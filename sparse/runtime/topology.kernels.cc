@@ -1,4 +1,4 @@
-// The sparse runtime's own kernels: activation by coordinate, loop lists and neighbour tables.
+// The sparse runtime's own kernels: single cells by coordinate, loop lists and neighbour tables.
 //
 // These run over any tree: they take its layouts as data instead of being specialized for them, so that one
 // compilation serves all trees. Counts that the next kernel loops over are left in device memory.
@@ -7,11 +7,6 @@
 using namespace coppice;
 using namespace coppice::device;
 
-COPPICE_KERNEL(activate_coords, Topology node, Item i, const int32_t* coords)
-{
-  const int32_t* c = coords + 3 * i.index;
-  node.activate(i, {c[0], c[1], c[2]});
-}
 COPPICE_KERNEL(deactivate_coords, Topology node, Item i, const int32_t* coords)
 {
   const int32_t* c = coords + 3 * i.index;

@@ -4,6 +4,10 @@
 #include "checks.kernels.h"
 #include "heat.kernels.h"
 #include "jit.kernels.h"
+#include "lists.kernels.h"
+#include "runtime_activation.kernels.h"
+#include "runtime_collection.kernels.h"
+#include "runtime_lists.kernels.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
 #include "tests/sparse/ptx_check.h"
@@ -51,18 +55,27 @@ class Ptx : public testing::Test {
     int32_t* coords = nullptr;
     uint32_t* u32 = nullptr;
     uint64_t* u64 = nullptr;
-    add(activate_coords, range(9), leaf3.topology(), coords);
     add(deactivate_coords, range(9), leaf3.topology(), coords);
     add(test_coords, range(9), leaf3.topology(), coords, u32);
-    add(select_live, range(9), allocator, node, 1, u64, u32, u64);
+    auto* state = const_cast<device::TreeState*>(tree);
+    const CoppiceBulkLevel level{};
+    add(select_live, range(9), tree, CoppiceSelection{}, static_cast<void*>(u64), u32, u64);
+    add(fill_chunks, range(9), tree, node, u32, to);
+    add(bulk_keys, range(9), node, 1u, coords, u64, u32, u64);
+    add(bulk_flag_empty, range(9), level, u32);
+    add(bulk_fill, range(9), level, u32);
+    add(bulk_bits, range(9), level);
+    add(list_length_at, range(1), tree, node, coords, u64);
+    add(clear_lists, range(9), state, node, elements);
+    add(revert_lists, range(9), state, node, elements);
+    add(collect_chain, range(9), allocator);
+    add(collect_below, range(9), state, 1u, node);
     add(flag_elements, range(9), tree, node, 1, u32, uint64_t{1}, u32);
     add(fill_elements, range(9), tree, node, 1, u32, uint64_t{1}, u32, to);
     add(fill_neighbours, range(9), tree, node, elements, node, u32);
-    add(recycle_all_cells, range(9), const_cast<device::TreeState*>(tree), 1u);
+    add(recycle_all_cells, range(9), state, 1u);
     add(zero_containers, range(9), elements, uint64_t{64});
     add(collect_begin, range(1), allocator, u64);
-    add(collect_mark, range(9), allocator);
-    add(collect_children, range(9), const_cast<device::TreeState*>(tree), 0u, 1u);
     add(collect_move_free, range(9), allocator);
     add(collect_bookkeep, range(1), allocator);
     add(collect_refill, range(9), allocator);
@@ -74,6 +87,8 @@ class Ptx : public testing::Test {
     add(diffuse, over(masked3), Heat{now_masked, next_masked}, 0.1f);
     add(diffuse2, over(leaf2), Heat{now2, next2}, 0.1f);
     add(grow_shell, range(9), now3, shell, 9);
+    add(append_items, range(9), numbers, 3, static_cast<uint32_t*>(nullptr));
+    add(append_and_read, range(9), numbers, static_cast<uint32_t*>(nullptr));
     add(sum_cells, over(leaf3), now3, static_cast<double*>(nullptr), static_cast<uint64_t*>(nullptr));
     add(set_cells2, over(leaf2), x2);
     add(read_coords2, range(9), x2, i32, i32);
@@ -101,6 +116,9 @@ class Ptx : public testing::Test {
   Node block2 = tree2.root().pointer({7, 64}), leaf2 = block2.dense({5, 8});
   Field<float> now2 = leaf2.place<float>("now"), next2 = leaf2.place<float>("next");
   Field<int> x2 = leaf2.place<int>("x"), y2 = leaf2.place<int>("y");
+  Tree tree_lists{device};
+  Node lists = tree_lists.root().pointer({64}).dynamic(1 << 20, 64);
+  Field<int> numbers = lists.place<int>("numbers");
   std::vector<ptx_check::Case> cases;
 };
 
@@ -134,15 +152,25 @@ TEST_F(Ptx, KernelsAssembleWithChecks) {
 }
 
 TEST_F(Ptx, ActivationKeepsItsMemoryOrders) {
-  add_runtime();
+  add_tests();
   for (int sm : {75, 90}) {
-    const std::string activate = text_of("topology.activate_coords", sm);
+    const std::string activate = text_of("lists.append_items", sm);
     const std::string deactivate =
         program.ptx({sm}, "", deactivate_coords, range(9), block2.topology(), static_cast<int32_t*>(nullptr));
     EXPECT_NE(activate.find("ld.acquire.gpu.u32"), std::string::npos);
     EXPECT_NE(activate.find("st.release.gpu.u32"), std::string::npos);
     EXPECT_NE(activate.find("atom.acq_rel.gpu.cas.b32"), std::string::npos);
     EXPECT_NE(activate.find("nanosleep"), std::string::npos);
+    EXPECT_NE(activate.find("fence.acq_rel.gpu"), std::string::npos) << "before a linked chunk is counted";
+    // An election's mask is taken right where it is used: nothing that can diverge lies between.
+    const std::regex election(
+        R"(activemask\.b32\s+%r\d+;(\s*//[^\n]*|\s*\.loc[^\n]*|\s*mov[^\n]*|\s*cvta?[^\n]*|\s)*match\.any\.sync\.b64)");
+    const auto elections =
+        std::distance(std::sregex_iterator(activate.begin(), activate.end(), election), {});
+    EXPECT_GE(elections, 4);
+    size_t masks = 0;
+    for (size_t at = 0; (at = activate.find("activemask", at)) != std::string::npos; ++at) ++masks;
+    EXPECT_EQ(static_cast<size_t>(elections), masks) << activate;
     EXPECT_NE(deactivate.find("atom.acq_rel.gpu.cas.b32"), std::string::npos);
     EXPECT_EQ(deactivate.find("st.release"), std::string::npos) << "a deactivation stores no slot";
   }

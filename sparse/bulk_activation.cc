@@ -1,0 +1,83 @@
+// Activation of many cells at once (see tree_storage.h): sort, unique, one allocation per level. In stream order.
+//
+// Needs no locks, gives cells their numbers in coordinate order, and grows before it allocates instead of being repeated:
+// what the particles of a step ask for, and what is wanted where results must not depend on threads.
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "gpu/primitives.h"
+#include "runtime_activation.kernels.h"
+#include "sparse/runtime_launch.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+
+using device::AllocatorState;
+using device::NodeKind;
+
+namespace {
+
+constexpr uint64_t kBatch = uint64_t{1} << 28;  // coordinates sorted at a time; indices have 32 bits
+
+[[noreturn]] void refuse_outside(const std::string& path, const device::NodeLayout& node, uint64_t outside) {
+  std::string domain;
+  for (uint32_t d = device::kMaxDims - node.dims; d < device::kMaxDims; ++d)
+    domain += fmt::format("{}[{}, {})", domain.empty() ? "" : " x ", node.origin[d],
+                          int64_t{node.origin[d]} + node.domain[d]);
+  throw Error(ErrorCode::kOutOfRange,
+              fmt::format("activation of {}: {} of the coordinates are outside the domain {}", path, outside,
+                          domain));
+}
+
+}  // namespace
+
+// Cells for all empty slots that keys of this level name, in order of the keys.
+void TreeStorage::activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t index) {
+  run_now(program_, bulk_flag_empty, n, level, scratch_flags_->as<uint32_t>());
+  uint32_t* selected = scratch_selected_->as<uint32_t>();
+  const uint64_t wanted = primitives::select_if_flag(scratch_flags_->as<uint32_t>(), selected, n);
+  if (wanted == 0) return;
+  AllocatorState& a = state()->allocators[index];
+  const uint64_t left = a.free_size - a.free_used;
+  const uint64_t fresh = wanted > left ? wanted - left : 0;
+  if (a.num_cells + fresh > a.capacity) grow_to(index, a.num_cells + fresh, "activation");
+  run_now(program_, bulk_fill, wanted, level, static_cast<const uint32_t*>(selected));
+  a.free_used += static_cast<uint32_t>(wanted - fresh);
+  a.num_cells += static_cast<uint32_t>(fresh);
+  state()->changed = 1;
+}
+
+void TreeStorage::activate_bulk(uint32_t node, const int32_t* coords, uint64_t n) {
+  for (; n > kBatch; n -= kBatch, coords += 3 * kBatch) activate_bulk(node, coords, kBatch);
+  if (n == 0) return;
+  std::vector<uint32_t> path = path_nodes(node);
+  uint32_t last = static_cast<uint32_t>(path.size());  // levels down to the last that can be inactive
+  while (last > 0 && nodes_[path[last - 1]].kind != NodeKind::kPointer &&
+         nodes_[path[last - 1]].kind != NodeKind::kBitmasked)
+    --last;
+  if (last == 0) return;  // all of it is active for ever
+  if (key_space(path, last) == ~uint64_t{0})
+    throw Error(ErrorCode::kInvalidArgument, this->path(node) + ": its keys would need more than 64 bits");
+  ensure_items<uint64_t>(*device_, scratch_keys_, n), ensure_items<uint32_t>(*device_, scratch_cells_, n);
+  ensure_items<uint32_t>(*device_, scratch_flags_, n), ensure_items<uint32_t>(*device_, scratch_selected_, n);
+  uint64_t* keys = scratch_keys_->as<uint64_t>();
+  uint32_t* order = scratch_cells_->as<uint32_t>();
+  uint64_t* outside = counts_->as<uint64_t>();
+  *outside = 0;
+  run_now(program_, bulk_keys, n, device_layout(node), last - 1, coords, keys, order, outside);
+  if (*outside > 0) refuse_outside(this->path(node), layouts_[node], *outside);
+  primitives::sort_by_key(keys, order, n);
+  for (uint32_t l = 0; l < last; ++l) {
+    const NodeDescription& d = nodes_[path[l]];
+    uint64_t per_cell = 1;
+    for (uint32_t k = l + 1; k < last; ++k) per_cell *= nodes_[path[k]].num_cells;
+    const CoppiceBulkLevel level{
+        state(), device_layout(node), device_layout(path[l]), l, 0, per_cell, keys, order, coords};
+    if (d.kind == NodeKind::kPointer) activate_slots(level, n, d.allocator);
+    if (d.kind == NodeKind::kBitmasked) run_now(program_, bulk_bits, n, level);
+  }
+  settle();
+}
+
+}  // namespace coppice
