@@ -20,6 +20,7 @@ build  llvm-19-dev             specializes kernels at run time
 build  libzstd-dev             llvm-19-dev needs it and does not say so
 build  zlib1g-dev              llvm-19-dev needs it and does not say so
 build  libtbb-dev              threads of the cpu device
+build  libboost-context-dev    fibers of the emulated GPU
 build  libthrust-dev           sort, scan, reduce and select
 build  libeigen3-dev           vectors and matrices
 build  libfmt-dev              text formatting

@@ -38,15 +38,20 @@ void coppice_simt_atomic(const void* address, uint32_t bytes);
 }
 
 #ifdef COPPICE_SIMT_HOST
-#include <span>
 namespace coppice::simt {
 
 struct Symbol {
   const char* name;
   void* function;
 };
+struct SymbolTable {
+  const Symbol* first;
+  size_t count;
+  const Symbol* begin() const { return first; }
+  const Symbol* end() const { return first + count; }
+};
 // Of all the above, for the code loader.
-std::span<const Symbol> symbols();
+SymbolTable symbols();
 
 }  // namespace coppice::simt
 #endif

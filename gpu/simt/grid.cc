@@ -1,0 +1,202 @@
+#include "gpu/simt/grid.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "core/check.h"
+#include "gpu/simt/report.h"
+
+namespace coppice::simt {
+namespace {
+
+constexpr std::align_val_t kSharedAlignment{128};
+constexpr int kPoison = 0xA5;               // fresh shared memory: nobody may rely on zeros
+constexpr uint32_t kAccessesPerPoint = 64;  // plain loads and stores, on average
+constexpr uint32_t kWarpLanes = 32;
+
+thread_local Grid* current_grid = nullptr;
+
+}  // namespace
+
+void AlignedDelete::operator()(unsigned char* bytes) const { ::operator delete[](bytes, kSharedAlignment); }
+
+Thread::Thread(Grid& its_grid, Block& its_block, uint32_t its_number, uint32_t its_lane)
+    : grid(its_grid),
+      block(its_block),
+      number(its_number),
+      lane(its_lane),
+      fiber([](void* self) -> Fiber& { return static_cast<Thread*>(self)->grid.run_thread(); }, this) {}
+
+Grid::Grid(const Options& options) : options_(options) {
+  const auto multiprocessors = static_cast<uint32_t>(options.multiprocessors);
+  places_.resize(size_t{multiprocessors} * static_cast<uint32_t>(options.blocks_per_multiprocessor));
+  for (uint32_t i = 0; i < places_.size(); ++i) places_[i].multiprocessor = i % multiprocessors;
+  views_.resize(multiprocessors);
+}
+
+Grid& Grid::current() {
+  COPPICE_DCHECK(current_grid != nullptr);
+  return *current_grid;
+}
+
+std::string Grid::run(const Launch& launch, uint32_t shared_bytes) {
+  prepare(launch, shared_bytes);
+  if (launch.blocks == 0) return {};
+  Grid* const outer = std::exchange(current_grid, this);
+  Fiber host;
+  host_ = &host;
+  running_ = &thread(scheduler_.next(Scheduler::kNobody));
+  host.switch_to(running_->fiber);
+  current_grid = outer;
+  for (View& view : views_) view.end();
+  if (!error_.empty()) {
+    for (Block& place : places_) {
+      for (auto& t : place.threads) t->fiber.reset();
+    }
+  }
+  return std::exchange(error_, {});
+}
+
+void Grid::prepare(const Launch& launch, uint32_t shared_bytes) {
+  launch_ = launch;
+  shared_bytes_ = shared_bytes;
+  random_ = Random(options_.seed ^ Random(launch.number).next());
+  scheduler_.begin(random_.next(),
+                   static_cast<uint32_t>(places_.size()) * static_cast<uint32_t>(options_.threads_per_block));
+  for (View& view : views_) view.begin(random_.next(), options_.weak_views);
+  split_one_in_ = random_.below(3) * 4;
+  patience_ = 16u << (3 * random_.below(3));
+  until_access_point_ = 1 + random_.below(2 * kAccessesPerPoint);
+  idle_steps_ = 0;
+  watched_ = nullptr;
+  next_block_ = blocks_alive_ = 0;
+  for (Block& place : places_) {
+    place.shared.reset(static_cast<unsigned char*>(::operator new[](shared_bytes, kSharedAlignment)));
+    if (next_block_ < launch.blocks) begin_block(place);
+  }
+}
+
+void Grid::begin_block(Block& place) {
+  const auto threads = static_cast<uint32_t>(options_.threads_per_block);
+  const auto first = static_cast<uint32_t>(&place - places_.data()) * threads;
+  while (place.threads.size() < threads) {
+    const auto lane = static_cast<uint32_t>(place.threads.size());
+    place.threads.push_back(std::make_unique<Thread>(*this, place, first + lane, lane));
+  }
+  place.number = next_block_++;
+  place.warps.assign(threads / kWarpLanes, {});
+  place.alive = threads;
+  place.at_barrier = 0;
+  std::memset(place.shared.get(), kPoison, shared_bytes_);
+  for (auto& t : place.threads) {
+    t->wait = Wait::kNothing;
+    scheduler_.add_new(t->number);
+  }
+  ++blocks_alive_;
+}
+
+Fiber& Grid::run_thread() {
+  const uint64_t step = launch_.blocks * launch_.chunk;
+  for (uint64_t item = running_->block.number * launch_.chunk; item < launch_.count; item += step) {
+    launch_.entry(launch_.block, item, std::min(item + launch_.chunk, launch_.count));
+  }
+  note_progress();
+  made_progress();
+  if (const Thread* waiting = who_waits_for_it()) give_up(describe_end(*this, *waiting));
+  Block& block = running_->block;
+  leave_ready(Wait::kEnded, nullptr);
+  if (--block.alive == 0) {
+    --blocks_alive_;
+    if (next_block_ < launch_.blocks) begin_block(block);
+    if (blocks_alive_ == 0) return *host_;
+  }
+  const uint32_t next = scheduler_.next(running_->number);
+  if (next == Scheduler::kNobody) give_up(describe_deadlock(*this));
+  running_ = &thread(next);
+  return running_->fiber;
+}
+
+Thread& Grid::thread(uint32_t number) const {
+  const auto threads = static_cast<uint32_t>(options_.threads_per_block);
+  return *places_[number / threads].threads[number % threads];
+}
+
+void* Grid::shared_memory() const { return shared_bytes_ == 0 ? nullptr : running_->block.shared.get(); }
+
+bool Grid::is_private(const void* address) const {
+  const auto* const shared = running_->block.shared.get();
+  return running_->fiber.has_on_stack(address) ||
+         reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(shared) < shared_bytes_;
+}
+
+void Grid::watch(const void* address, uint32_t bytes) {
+  watched_ = address;
+  watched_bytes_ = std::min<uint32_t>(bytes, sizeof watched_value_);
+  std::memcpy(watched_value_, address, watched_bytes_);
+}
+
+// Nobody else has run since the atomic instruction.
+void Grid::note_progress() {
+  if (watched_ == nullptr) return;
+  if (std::memcmp(watched_, watched_value_, watched_bytes_) != 0) made_progress();
+  watched_ = nullptr;
+}
+
+void Grid::point() {
+  note_progress();
+  step();
+  hand_over(scheduler_.next(running_->number));
+}
+
+void Grid::access_point() {
+  note_progress();
+  if (--until_access_point_ != 0) return;
+  until_access_point_ = 1 + random_.below(2 * kAccessesPerPoint);
+  point();
+}
+
+void Grid::pause() {
+  note_progress();
+  if (++idle_steps_ > options_.max_idle_steps) give_up(describe_no_progress(*this));
+  step();
+  hand_over(scheduler_.next_after_pause(running_->number));
+}
+
+// A step of the running thread: those of its warp that it left behind in active_mask() may go on in a while.
+void Grid::step() {
+  Warp& its = warp();
+  if (its.at_active_mask != 0 && --its.patience == 0) release_active_lanes();
+}
+
+void Grid::hand_over(uint32_t next) {
+  if (next == Scheduler::kNobody) give_up(describe_deadlock(*this));
+  if (next == running_->number) return;
+  Thread& from = *std::exchange(running_, &thread(next));
+  from.fiber.switch_to(running_->fiber);
+}
+
+void Grid::leave_ready(Wait what, const void* site) {
+  running_->wait = what;
+  running_->site = site;
+  scheduler_.remove(running_->number);
+  if (warp().at_active_mask != 0 && scheduler_.ready_lanes(running_->number / kWarpLanes) == 0) {
+    release_active_lanes();
+  }
+}
+
+void Grid::wake(Thread& t) {
+  t.wait = Wait::kNothing;
+  scheduler_.add(t.number);
+}
+
+// Never returns, and its caller's frame is left as it is: `why` was moved from.
+void Grid::give_up(std::string why) {
+  error_.swap(why);
+  running_->fiber.switch_to(*host_);
+  COPPICE_CHECK(false, "a thread of a launch that was given up goes on");
+  __builtin_unreachable();
+}
+
+}  // namespace coppice::simt

@@ -1,0 +1,162 @@
+// The thread blocks of a launch that are resident on the emulated GPU: their threads, and what these wait for.
+//
+// Everything runs in the OS thread that called run(), on fibers that switch to each other: a thread goes on until
+// it waits or a scheduling point hands over. Members from `running` on are called on a thread of the grid (symbols.cc).
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/launch_block.h"
+#include "gpu/simt/fiber.h"
+#include "gpu/simt/machine.h"
+#include "gpu/simt/scheduler.h"
+#include "gpu/simt/views.h"
+
+namespace coppice::simt {
+
+enum class Wait : uint8_t {
+  kNothing,  // runs or is ready to
+  kActiveMask,
+  kMatchAny,
+  kBallot,
+  kShuffle,
+  kWarpBarrier,
+  kBlockBarrier,
+  kEnded,
+};
+
+// What a lane brought to a warp operation.
+struct WarpCall {
+  uint32_t mask = 0;
+  uint64_t value = 0;
+  uint32_t source_lane = 0;
+};
+
+class Grid;
+struct Block;
+
+struct Thread {
+  Thread(Grid& its_grid, Block& its_block, uint32_t its_number, uint32_t its_lane);
+
+  Grid& grid;
+  Block& block;
+  uint32_t number;  // among all threads of the grid: the scheduler's
+  uint32_t lane;    // in the block
+  Wait wait = Wait::kEnded;
+  const void* site = nullptr;  // where it waits: the return address of the call
+  WarpCall call;
+  uint32_t result = 0;
+  Fiber fiber;
+};
+
+struct Warp {
+  uint32_t at_active_mask = 0;  // lanes that wait there
+  uint32_t patience = 0;        // steps of the other lanes until some of these go on
+};
+
+struct AlignedDelete {
+  void operator()(unsigned char* bytes) const;
+};
+
+// A place for a resident block, and the block that is there.
+struct Block {
+  uint64_t number = 0;
+  uint32_t multiprocessor = 0;
+  std::vector<std::unique_ptr<Thread>> threads;  // made when the place is first used
+  std::vector<Warp> warps;
+  std::unique_ptr<unsigned char[], AlignedDelete> shared;
+  uint32_t alive = 0;  // threads that have not ended
+  uint32_t at_barrier = 0;
+};
+
+struct Launch {
+  std::string_view kernel;
+  const LaunchBlock* block = nullptr;
+  KernelEntry entry = nullptr;
+  uint64_t count = 0;
+  uint64_t number = 0;  // of the machine's launches, from 1
+  uint64_t chunk = 1;   // items that a block takes at a time
+  uint64_t blocks = 0;
+};
+
+class Grid {
+ public:
+  explicit Grid(const Options& options);
+
+  // Empty, or why the launch was given up.
+  std::string run(const Launch& launch, uint32_t shared_bytes);
+  const Options& options() const { return options_; }
+  const Launch& launch() const { return launch_; }
+  const std::vector<Block>& places() const { return places_; }
+
+  static Grid& current();
+
+  uint64_t blocks_left() const { return launch_.blocks - next_block_; }
+
+  Thread& running() const { return *running_; }
+  View& view() { return views_[running_->block.multiprocessor]; }
+  void* shared_memory() const;
+  bool is_private(const void* address) const;  // on the thread's stack or in the block's shared memory
+
+  void point();         // others may run
+  void access_point();  // others may run, but seldom do
+  void pause();
+  void made_progress() { idle_steps_ = 0; }
+  // An atomic instruction follows: whether it changed anything is seen at the thread's next call.
+  void watch(const void* address, uint32_t bytes);
+
+  uint32_t active_mask(const void* site);
+  uint32_t meet(Wait operation, const WarpCall& call, const void* site);
+  void block_barrier(const void* site);
+
+ private:
+  friend struct Thread;
+
+  Thread& thread(uint32_t number) const;
+  Thread& lane_of_warp(uint32_t warp_lane) const;  // the running thread's warp
+  Warp& warp() const;
+  // Lanes of the running thread's warp that are so.
+  template <class IsSo>
+  uint32_t lanes_that(IsSo&& is_so) const;
+
+  void prepare(const Launch& launch, uint32_t shared_bytes);
+  void begin_block(Block& place);
+  Fiber& run_thread();                     // to its end; who goes on then
+  const Thread* who_waits_for_it() const;  // of its block, for a warp operation or barrier
+
+  void leave_ready(Wait what, const void* site);
+  void wake(Thread& t);
+  void hand_over(uint32_t next);
+  void step();
+  void release_active_lanes();
+  std::string find_misuse(Wait operation, const WarpCall& call) const;
+  std::string find_barrier_misuse(const void* site) const;
+  void give_up_if(Wait operation, const void* site, std::string misuse);
+  void finish(Wait operation, uint32_t mask);
+  void note_progress();
+  [[noreturn]] void give_up(std::string why);
+
+  const Options options_;
+  Launch launch_;
+  std::vector<Block> places_;
+  std::vector<View> views_;  // of each multiprocessor
+  Scheduler scheduler_;
+  Random random_;
+  Fiber* host_ = nullptr;
+  Thread* running_ = nullptr;
+  uint64_t next_block_ = 0;
+  uint64_t blocks_alive_ = 0;
+  uint32_t shared_bytes_ = 0;
+  uint32_t until_access_point_ = 0;
+  uint32_t split_one_in_ = 0;  // groups that active_mask() returns in parts; 0: none
+  uint32_t patience_ = 0;      // on average
+  uint64_t idle_steps_ = 0;
+  const void* watched_ = nullptr;
+  uint32_t watched_bytes_ = 0;
+  unsigned char watched_value_[16];
+  std::string error_;
+};
+
+}  // namespace coppice::simt
