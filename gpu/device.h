@@ -1,4 +1,4 @@
-// A device: memory, streams, and the kernels compiled for it. One interface, several devices (cpu, and later cuda, simt).
+// A device: memory, streams, and the kernels compiled for it. One interface, several devices (cpu, simt, and later cuda).
 //
 // Thread-safe. Devices are shared: whoever holds buffers, streams or programs keeps the device alive.
 #pragma once
@@ -14,6 +14,9 @@
 namespace coppice {
 
 class KernelStore;
+namespace simt {
+struct Options;
+}
 
 class Device : public RefCounted {
  public:
@@ -21,10 +24,15 @@ class Device : public RefCounted {
 
   // CUDA when a driver answers and this build has the device, else the CPU.
   static IntrusivePtr<Device> best();
-  // "cpu", "cuda" or "auto". Errors: kUnavailable with the reason, kUsage for another name.
+  // "cpu", "cuda", "simt" (with the seed that COPPICE_SIMT_SEED says) or "auto". Errors: kUnavailable with the reason,
+  // kUsage for another name or a wrong seed.
   static IntrusivePtr<Device> named(std::string_view name);
   // `threads` = 0: all cores.
   static IntrusivePtr<Device> cpu(int threads = 0);
+  // An emulated GPU (gpu/simt/machine.h): slow, and the same from run to run. For finding races and wrong barriers. Every
+  // stream has a machine of its own.
+  static IntrusivePtr<Device> simt();
+  static IntrusivePtr<Device> simt(const coppice::simt::Options& options);
 
   virtual std::string_view name() const = 0;    // "cpu"
   virtual std::string description() const = 0;  // "2 threads, znver4"
@@ -37,6 +45,8 @@ class Device : public RefCounted {
   // Status, seed and counters that kernels of this device share.
   virtual DeviceContext& context() = 0;
   virtual KernelStore& kernels() = 0;
+  // How kernels are compiled for this device where `asked` is wanted.
+  virtual jit::CodegenOptions codegen(jit::CodegenOptions asked) const { return asked; }
 };
 
 }  // namespace coppice

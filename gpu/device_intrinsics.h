@@ -1,7 +1,7 @@
 // The few operations whose machine code differs between devices: one declaration here, one definition per target.
 //
-// Device-clean. Definitions: gpu/device/cpu.device.cc (x86) and gpu/device/nvptx.device.cc (PTX); the specializer
-// links the one that belongs to its target, so another device supplies its own file and nothing else changes.
+// Device-clean. Definitions: gpu/device/cpu.device.cc (x86), nvptx.device.cc (PTX) and simt.device.cc (the emulated
+// GPU); the specializer links the one that belongs to its target.
 #pragma once
 #include <stdint.h>  // not <cstdint>: the NVPTX compile has no C++ library
 

@@ -11,7 +11,7 @@
 //      32       8   neighbours         u32[count][3^D] cell numbers around each element, or null
 //      40       8   loop begin         i64, first item of a range loop
 //      48       8   item_count         number of loop items where the host knows it
-//      56       8   number             of this launch among the stream's, for random numbers
+//      56       8   number             of this launch among the stream's, for random numbers; the runtime's own do not count
 //      64      64   trees[8]           run-time state of every tree the kernel touches
 //     128     384   arguments          plain arguments, packed in order
 #pragma once

@@ -338,7 +338,7 @@ struct Program::State {
 Program::Program(IntrusivePtr<Device> device, const jit::CodegenOptions& options)
     : state_(std::make_unique<State>()) {
   state_->device = std::move(device);
-  state_->options = options;
+  state_->options = state_->device->codegen(options);
 }
 Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;

@@ -3,9 +3,11 @@
 #include <tbb/info.h>
 #include <tbb/task_arena.h>
 
-#include "core/error.h"
+#include <memory>
+
 #include "gpu/cpu/cpu_buffer.h"
 #include "gpu/cpu/cpu_stream.h"
+#include "gpu/cpu/tbb_loop_runner.h"
 #include "gpu/cpu/worker_limit.h"
 #include "gpu/device.h"
 #include "gpu/kernel_store.h"
@@ -20,7 +22,7 @@ class CpuDevice final : public Device {
         workers_(threads_ - 1),
         arena_(threads_, 1),
         kernels_(threads_) {
-    stream_ = make_intrusive<CpuStream>(arena_, context_, "coppice.stream");
+    stream_ = new_stream();
   }
   std::string_view name() const override { return "cpu"; }
   std::string description() const override {
@@ -30,14 +32,16 @@ class CpuDevice final : public Device {
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
     return make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
   }
-  IntrusivePtr<Stream> create_stream() override {
-    return make_intrusive<CpuStream>(arena_, context_, "coppice.stream");
-  }
+  IntrusivePtr<Stream> create_stream() override { return new_stream(); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return context_; }
   KernelStore& kernels() override { return kernels_; }
 
  private:
+  IntrusivePtr<CpuStream> new_stream() {
+    return make_intrusive<CpuStream>(std::make_unique<TbbLoopRunner>(arena_), context_, "coppice.stream");
+  }
+
   int threads_;
   DeviceContext context_{};
   WorkerClaim workers_;    // oneTBB starts no more of them than cores unless told to
@@ -49,14 +53,5 @@ class CpuDevice final : public Device {
 }  // namespace
 
 IntrusivePtr<Device> Device::cpu(int threads) { return make_intrusive<CpuDevice>(threads); }
-IntrusivePtr<Device> Device::best() { return cpu(); }
-IntrusivePtr<Device> Device::named(std::string_view name) {
-  if (name == "cpu") return cpu();
-  if (name == "auto") return best();
-  if (name == "cuda")
-    throw Error(ErrorCode::kUnavailable,
-                "device cuda: this version of Coppice has no CUDA device; use --device cpu");
-  throw Error(ErrorCode::kUsage, fmt::format("device '{}' is not known; expected cpu, cuda or auto", name));
-}
 
 }  // namespace coppice

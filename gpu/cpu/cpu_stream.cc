@@ -1,10 +1,8 @@
-// Streams of the cpu device (see cpu_stream.h).
+// Streams of the cpu device and of the emulated GPU (see cpu_stream.h).
 #include "gpu/cpu/cpu_stream.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
 
 #include <cstring>
 #include <utility>
@@ -12,26 +10,9 @@
 #include "core/trace.h"
 
 namespace coppice {
-namespace {
 
-thread_local bool t_is_stream_thread = false;
-
-// Whether a worker's part in a loop is an event in its row; the stream's own row has the whole launch.
-bool records_worker() {
-  if (!Trace::is_on() || t_is_stream_thread) return false;
-  thread_local bool has_row_name = false;  // oneTBB gives its threads none
-  if (!std::exchange(has_row_name, true))
-    name_this_thread_row(fmt::format("worker {}", tbb::this_task_arena::current_thread_index()));
-  return true;
-}
-
-}  // namespace
-
-CpuStream::CpuStream(tbb::task_arena& arena, DeviceContext& context, std::string name)
-    : arena_(arena),
-      fibers_(arena.max_concurrency()),
-      context_(context),
-      thread_([this, name] { work(name); }) {
+CpuStream::CpuStream(std::unique_ptr<LoopRunner> runner, DeviceContext& context, std::string name)
+    : runner_(std::move(runner)), context_(context), thread_([this, name] { work(name); }) {
   pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
 }
 
@@ -105,7 +86,6 @@ bool CpuStream::run_next(std::unique_lock<std::mutex>& lock) {
 
 void CpuStream::work(std::string name) {
   name_this_thread_row(std::move(name));
-  t_is_stream_thread = true;
   std::unique_lock lock(mutex_);
   for (;;) {
     ready_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
@@ -135,25 +115,14 @@ void CpuStream::run_inline(Launch& launch) {
 void CpuStream::run(const Launch& launch, LaunchBlock& block) {
   block.context = &context_;
   if (launch.skip_on_status && __atomic_load_n(&context_.status, __ATOMIC_ACQUIRE) != 0) return;
+  if (launch.skip_on_status) block.number = launches_++;
   wait(launch.code);
   if (launch.code.is_error()) throw launch.code.error();
   if (launch.prepare) launch.prepare(block);
   const uint64_t count = block.count != nullptr ? *block.count : block.item_count;
   const KernelEntry entry = launch.code.get()->entry();
   do {
-    if (count <= launch.grain) {
-      if (count > 0) entry(&block, 0, count);
-    } else {
-      fibers_.begin_loop();
-      arena_.execute([&] {
-        tbb::parallel_for(tbb::blocked_range<uint64_t>(0, count, launch.grain),
-                          [&](const tbb::blocked_range<uint64_t>& r) {
-                            const TraceScope trace(launch.name, records_worker());
-                            fibers_.run_items([&] { entry(&block, r.begin(), r.end()); });
-                          });
-      });
-      fibers_.end_loop();
-    }
+    if (count > 0) runner_->run(launch, block, entry, count);
   } while (launch.finish && launch.finish(block));
 }
 
@@ -167,8 +136,7 @@ AsyncValueRef<Chain> CpuStream::launch(IntrusivePtr<const SharedLaunch> launch) 
 }
 
 AsyncValueRef<Chain> CpuStream::enqueue(std::string_view name, std::function<void()> function) {
-  // Inside the arena, so that parallel algorithms called from here use the device's threads.
-  return push(name, [this, function = std::move(function)] { arena_.execute(function); });
+  return push(name, [this, function = std::move(function)] { runner_->run_function(function); });
 }
 AsyncValueRef<Chain> CpuStream::copy(void* to, const void* from, size_t bytes) {
   return push("copy", [=] { std::memcpy(to, from, bytes); });

@@ -1,14 +1,14 @@
-// Streams of the cpu device: one thread per stream takes operations in order and runs launches on the device's arena.
+// Streams whose queue is the host's: one thread per stream takes operations in order. How it runs the loop of a launch
+// is the device's choice (loop_runner.h).
 #pragma once
-#include <tbb/task_arena.h>
-
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
 
-#include "gpu/cpu/kernel_fibers.h"
+#include "gpu/cpu/loop_runner.h"
 #include "gpu/launch_profile.h"
 #include "gpu/stream.h"
 
@@ -16,8 +16,8 @@ namespace coppice {
 
 class CpuStream final : public Stream {
  public:
-  // `arena` and `context` belong to the device, which outlives its streams' threads.
-  CpuStream(tbb::task_arena& arena, DeviceContext& context, std::string name);
+  // `context`, and what `runner` refers to, belong to the device, which outlives its streams' threads.
+  CpuStream(std::unique_ptr<LoopRunner> runner, DeviceContext& context, std::string name);
   // Finishes what is queued. May run on the stream's own thread: an operation can hold the last reference to a device.
   ~CpuStream() override;
 
@@ -46,9 +46,9 @@ class CpuStream final : public Stream {
   // The front of the queue; `lock` holds mutex_ before and, unless the operation destroyed this stream (false), after.
   bool run_next(std::unique_lock<std::mutex>& lock);
 
-  tbb::task_arena& arena_;
-  KernelFibers fibers_;
+  const std::unique_ptr<LoopRunner> runner_;
   DeviceContext& context_;
+  uint64_t launches_ = 0;  // that were not skipped, nor the runtime's own; of the stream's thread
   std::mutex mutex_;
   std::condition_variable ready_;
   std::deque<Operation> queue_;

@@ -18,6 +18,8 @@
 #include "core/error.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/sanitizer.h"
+#define COPPICE_SIMT_HOST
+#include "gpu/simt/symbols.h"
 
 namespace coppice::jit {
 
@@ -89,6 +91,11 @@ void add_library_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
 #undef COPPICE_MATH2
   add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf)),
       add("fma", static_cast<double (*)(double, double, double)>(&::fma));
+  for (const simt::Symbol& symbol : simt::symbols()) {
+    symbols[jit.mangleAndIntern(symbol.name)] = {
+        orc::ExecutorAddr::fromPtr(symbol.function),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  }
   llvm::cantFail(library.define(orc::absoluteSymbols(std::move(symbols))));
 }
 

@@ -12,7 +12,7 @@ namespace coppice::jit {
 
 CodegenOptions parse_codegen_options(std::string_view words) {
   if (words.empty() || words == "0") return {};
-  if (words == "1") return {true, true};
+  if (words == "1") return {.step = true, .checks = true};
   CodegenOptions options;
   for (size_t at = 0; at <= words.size();) {
     const size_t end = std::min(words.find(',', at), words.size());

@@ -1,4 +1,4 @@
-// How kernels are compiled for debugging: the environment variable COPPICE_DEBUG, as a value.
+// How kernels are compiled: what the environment variable COPPICE_DEBUG asks for, and what the device needs.
 //
 // Part of every specialization's key, so that debug code and fast code never mix in the kernel cache.
 #pragma once
@@ -11,6 +11,8 @@ struct CodegenOptions {
   bool step = false;
   // For finding wrong indices and roles: kernels see `coppice_debug_checks` as 1 instead of 0.
   bool checks = false;
+  // For the emulated GPU (gpu/simt/machine.h): its device intrinsics, and memory accesses that go through its views.
+  bool simt = false;
 
   bool operator==(const CodegenOptions&) const = default;
 };

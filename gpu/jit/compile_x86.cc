@@ -1,4 +1,4 @@
-// The x86-64 back end: a specialized kernel as an ELF object in memory.
+// The x86-64 back end: a specialized kernel as an ELF object in memory, for the cpu device or the emulated GPU.
 #include <fmt/format.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
@@ -53,7 +53,10 @@ std::string compile_x86(const SpecializeRequest& request) {
   auto module = parse_bitcode(request.file->bitcode, context, diagnostics);
   module->setTargetTriple(machine->getTargetTriple().str());
   module->setDataLayout(machine->createDataLayout());
-  auto intrinsics = parse_bitcode(cpu_intrinsics_bitcode(), context, diagnostics);
+  const bool simt = request.options.simt;
+  if (simt) replace_memcmp(*module);
+  auto intrinsics =
+      parse_bitcode(simt ? simt_intrinsics_bitcode() : cpu_intrinsics_bitcode(), context, diagnostics);
   if (request.options.step) inline_always(*intrinsics);
   link_into(*module, std::move(intrinsics), true, diagnostics);
   if (module->getFunction(request.entry) == nullptr) {
@@ -68,17 +71,27 @@ std::string compile_x86(const SpecializeRequest& request) {
     f.addFnAttr("target-features", machine->getTargetFeatureString());
     if (request.options.step) f.addFnAttr("frame-pointer", "all");
   }
-  prepare_for_sanitizer(*module);
+  // Sanitizers do not watch emulated threads: these run in turns on one thread, change stacks, and what races there is
+  // found by the emulation's views of memory instead.
+  if (simt)
+    remove_sanitizer_attributes(*module);
+  else
+    prepare_for_sanitizer(*module);
   verify_module(*module, "linking", diagnostics);
   const std::string stem = dump_stem(request);
   dump_module(stem, "in.ll", *module);
   if (request.options.step)
     simplify_for_stepping(*module, *machine);
   else
-    optimize_o3(*module, *machine);
+    optimize_o3(*module, *machine, simt ? Vectors::kNever : Vectors::kAsTuned);
   verify_module(*module, "optimising", diagnostics);
   dump_module(stem, "opt.ll", *module);
-  validate_for_x86(*module, *machine, request.id);
+  validate_for_x86(*module, *machine, request.id, simt);
+  if (simt) {
+    instrument_for_simt(*module, request.entry, diagnostics);
+    verify_module(*module, "instrumenting", diagnostics);
+    dump_module(stem, "views.ll", *module);
+  }
   dump_assembly(stem, *module, *machine);
 
   llvm::SmallVector<char, 0> object;

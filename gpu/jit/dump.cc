@@ -40,7 +40,9 @@ fs::path dump_folder() {
 std::string dump_stem(const SpecializeRequest& request) {
   std::string id = request.id;
   std::replace(id.begin(), id.end(), '/', '_');
-  return is_dumping() ? fmt::format("{}-{}", id, specialization_key(request).hex().substr(0, 8)) : id;
+  if (!is_dumping()) return id;
+  return fmt::format("{}-{}{}", id, specialization_key(request).hex().substr(0, 8),
+                     request.options.simt ? "-simt" : "");
 }
 
 std::string dump_stem(const SpecializeRequest& request, PtxTarget target) {

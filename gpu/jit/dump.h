@@ -3,6 +3,7 @@
 //     <id>-<key>.in.ll     LLVM IR of a kernel for the CPU, linked and with its constants, before optimising
 //     <id>-<key>.opt.ll    after optimising
 //     <id>-<key>.s         x86-64 assembly
+//     <id>-<key>-simt.*    the same three for the emulated GPU, and .views.ll: what .opt.ll becomes
 //     <id>-<key>-sm_90.*   .in.ll, .opt.ll and .ptx of the same kernel for a GPU
 //
 // <key> is the first 8 digits of the specialization's key. The folder is made. One that cannot be written gives one

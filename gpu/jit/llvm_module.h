@@ -39,8 +39,10 @@ void bake_constants(llvm::Module& module, const SpecializeRequest& request, cons
 // Removes what ties bitcode to the CPU that clang was told of, and what blocks inlining across modules.
 void strip_target_attributes(llvm::Module& module);
 void keep_only(llvm::Module& module, std::string_view entry);
+// Whether loops and straight code may become vector code: where it pays, or nowhere, whatever pragmas say.
+enum class Vectors { kAsTuned, kNever };
 // LLVM's O3 pipeline.
-void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine);
+void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine, Vectors vectors = Vectors::kAsTuned);
 // No more than makes code bearable in a debugger: calls of the runtime inlined, constants folded, every line kept.
 void simplify_for_stepping(llvm::Module& module, llvm::TargetMachine& machine);
 // A `nop` on every line of the kernel file that calls what is inlined: without an instruction of its own a line cannot
@@ -51,10 +53,17 @@ void prepare_for_sanitizer(llvm::Module& module);
 void add_sanitizer(llvm::ModulePassManager& passes);
 // For GPU code, which no sanitizer watches.
 void remove_sanitizer_attributes(llvm::Module& module);
+// Takes pragmas off loops.
+void drop_loop_hints(llvm::Module& module);
+// For the emulated GPU: before linking its intrinsics, and after optimising (see simt_passes.cc). Errors: kCompile for an
+// access to memory that cannot be instrumented.
+void replace_memcmp(llvm::Module& module);
+void instrument_for_simt(llvm::Module& module, std::string_view entry, const Diagnostics& diagnostics);
 // Reduces line tables to what becomes PTX's .loc and .file. More makes the text say "debug", and ptxas optimise less.
 void keep_line_directives(llvm::Module& module);
 // The target's device intrinsics (gpu/device/*.device.cc).
 std::span<const std::byte> cpu_intrinsics_bitcode();
+std::span<const std::byte> simt_intrinsics_bitcode();
 std::span<const std::byte> nvptx_intrinsics_bitcode();
 // COPPICE_DUMP (see dump.h): nothing when the variable is unset.
 void dump_module(const std::string& stem, std::string_view suffix, const llvm::Module& module);

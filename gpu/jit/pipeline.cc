@@ -14,16 +14,17 @@ namespace coppice::jit {
 namespace {
 
 // ThreadSanitizer does not look at accesses of more than 16 bytes.
-llvm::PipelineTuningOptions tuned() {
+llvm::PipelineTuningOptions tuned(Vectors vectors) {
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = kSanitizer != Sanitizer::kThread;
+  tuning.LoopVectorization = tuning.SLPVectorization =
+      vectors == Vectors::kAsTuned && kSanitizer != Sanitizer::kThread;
   return tuning;
 }
 
 // LLVM's pass builder with all analyses registered.
 struct Pipeline {
-  Pipeline(llvm::Module& module, llvm::TargetMachine& machine)
-      : builder(&machine, tuned()),  // registers the target's own passes too (NVVMReflect)
+  Pipeline(llvm::Module& module, llvm::TargetMachine& machine, Vectors vectors = Vectors::kAsTuned)
+      : builder(&machine, tuned(vectors)),  // registers the target's own passes too (NVVMReflect)
         library(llvm::Triple(module.getTargetTriple())) {
     functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
     builder.registerModuleAnalyses(modules);
@@ -42,8 +43,18 @@ struct Pipeline {
 
 }  // namespace
 
-void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine) {
-  Pipeline pipeline(module, machine);
+void drop_loop_hints(llvm::Module& module) {
+  for (llvm::Function& f : module) {
+    for (llvm::BasicBlock& block : f) {
+      if (llvm::Instruction* end = block.getTerminator())
+        end->setMetadata(llvm::LLVMContext::MD_loop, nullptr);
+    }
+  }
+}
+
+void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine, Vectors vectors) {
+  if (vectors == Vectors::kNever) drop_loop_hints(module);
+  Pipeline pipeline(module, machine, vectors);
   if (machine.getTargetTriple().isX86()) {  // GPUs have no such library
     pipeline.builder.registerOptimizerLastEPCallback(
         [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) { add_sanitizer(passes); });

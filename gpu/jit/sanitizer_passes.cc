@@ -49,16 +49,6 @@ void expand_float_atomics(llvm::Module& module) {
   for (llvm::AtomicRMWInst* rmw : found) expand_float_atomic(*rmw);
 }
 
-// "Vectorise this loop" would make accesses of 32 bytes, which ThreadSanitizer does not look at.
-void drop_loop_hints(llvm::Module& module) {
-  for (llvm::Function& f : module) {
-    for (llvm::BasicBlock& block : f) {
-      if (llvm::Instruction* end = block.getTerminator())
-        end->setMetadata(llvm::LLVMContext::MD_loop, nullptr);
-    }
-  }
-}
-
 }  // namespace
 
 void prepare_for_sanitizer(llvm::Module& module) {
@@ -68,6 +58,7 @@ void prepare_for_sanitizer(llvm::Module& module) {
       f.addFnAttr("frame-pointer", "all");  // the runtime libraries walk the stack by it
   }
   if (kSanitizer == Sanitizer::kThread) {
+    // "Vectorise this loop" would make accesses of 32 bytes, which ThreadSanitizer does not look at.
     drop_loop_hints(module);
     expand_float_atomics(module);
   }

@@ -7,10 +7,12 @@
 namespace coppice::jit {
 
 std::span<const std::byte> cpu_intrinsics_bitcode();
+std::span<const std::byte> simt_intrinsics_bitcode();
 
 const KeyContext& key_context() {
-  static const KeyContext context{host_target().cpu, host_target().features, std::string(llvm_version()),
-                                  kPipelineVersion,  kLaunchBlockVersion,    cpu_intrinsics_bitcode()};
+  static const KeyContext context{
+      host_target().cpu,   host_target().features,   std::string(llvm_version()), kPipelineVersion,
+      kLaunchBlockVersion, cpu_intrinsics_bitcode(), simt_intrinsics_bitcode()};
   return context;
 }
 
@@ -26,8 +28,9 @@ Hash128 specialization_key(const SpecializeRequest& request, const KeyContext& c
     hasher.update(c.name);
     update_bytes(c.bytes);
   }
-  update_bytes(context.intrinsics);
-  hasher.update(uint32_t{request.options.step}).update(uint32_t{request.options.checks});
+  const CodegenOptions& options = request.options;
+  update_bytes(options.simt ? context.simt_intrinsics : context.intrinsics);
+  hasher.update(uint32_t{options.step}).update(uint32_t{options.checks}).update(uint32_t{options.simt});
   hasher.update(kSanitizer);
   hasher.update(context.cpu).update(context.features).update(context.llvm_version);
   return hasher.update(context.pipeline_version).update(context.launch_block_version).digest();

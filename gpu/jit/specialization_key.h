@@ -18,7 +18,8 @@ struct KeyContext {
   std::string llvm_version;
   int pipeline_version = 0;
   uint32_t launch_block_version = 0;
-  std::span<const std::byte> intrinsics;  // bitcode that is linked into every kernel
+  std::span<const std::byte> intrinsics;       // bitcode that is linked into every kernel
+  std::span<const std::byte> simt_intrinsics;  // the same, for the emulated GPU
 };
 // Of this machine and this build.
 const KeyContext& key_context();

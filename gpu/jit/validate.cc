@@ -59,10 +59,11 @@ class Validator {
     refuse_recursion();
   }
 
-  void check_function_for_x86(const llvm::Function& function, const llvm::TargetMachine& machine) {
+  void check_function_for_x86(const llvm::Function& function, const llvm::TargetMachine& machine, bool simt) {
     if (function.hasGC()) refuse(function, "garbage collection", "remove it");
     for (const llvm::Instruction& i : llvm::instructions(function)) {
       check_types(i, false);
+      if (simt) check_atomic(i);
       if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) check_x86_call(*call, machine);
     }
   }
@@ -289,10 +290,12 @@ void verify_module(const llvm::Module& module, const char* stage, const Diagnost
   if (llvm::verifyModule(module, &out, &has_broken_debug_info)) diagnostics.fail(stage, out.str());
 }
 
-void validate_for_x86(llvm::Module& module, const llvm::TargetMachine& machine, const std::string& id) {
-  Validator validator(module, id, fmt::format("x86-64 ({})", machine.getTargetCPU().str()));
+void validate_for_x86(llvm::Module& module, const llvm::TargetMachine& machine, const std::string& id,
+                      bool simt) {
+  Validator validator(module, id,
+                      simt ? "the emulated GPU" : fmt::format("x86-64 ({})", machine.getTargetCPU().str()));
   validator.check_globals(false);
-  for (const llvm::Function& function : module) validator.check_function_for_x86(function, machine);
+  for (const llvm::Function& function : module) validator.check_function_for_x86(function, machine, simt);
 }
 
 void validate_for_ptx(llvm::Module& module, int sm, const std::string& id) {

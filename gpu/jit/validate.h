@@ -19,7 +19,9 @@ void verify_module(const llvm::Module& module, const char* stage, const Diagnost
 
 // Call after optimising, so that what was optimised away does not count, and while debug information is there.
 // Errors: kCompile, "kernel file.name: <function> at file:line: <what> is not supported on <target>; <what to do>".
-void validate_for_x86(llvm::Module& module, const llvm::TargetMachine& machine, const std::string& id);
+// With `simt`, code for the emulated GPU: an order of atomics that GPUs lack is refused there, too.
+void validate_for_x86(llvm::Module& module, const llvm::TargetMachine& machine, const std::string& id,
+                      bool simt);
 void validate_for_ptx(llvm::Module& module, int sm, const std::string& id);
 
 }  // namespace coppice::jit

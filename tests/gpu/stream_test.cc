@@ -1,4 +1,4 @@
-// gpu/stream.h on the cpu device: order, errors and what they skip, copies, and the life of queued work.
+// gpu/stream.h on every device: order, errors and what they skip, copies, and the life of queued work.
 #include "gpu/stream.h"
 
 #include <gtest/gtest.h>
@@ -33,9 +33,12 @@ class Gate {
   std::promise<void> opened_;
 };
 
-class StreamTest : public testing::Test {
+class StreamTest : public testing::TestWithParam<const char*> {
  protected:
-  IntrusivePtr<Device> device = Device::cpu(2);
+  static IntrusivePtr<Device> make_device() {
+    return std::string(GetParam()) == "cpu" ? Device::cpu(2) : Device::named(GetParam());
+  }
+  IntrusivePtr<Device> device = make_device();
   IntrusivePtr<Stream> stream = device->create_stream();
 
   static std::string error_of(const AsyncValueRef<Chain>& done) {
@@ -44,7 +47,7 @@ class StreamTest : public testing::Test {
   }
 };
 
-TEST_F(StreamTest, RunsOperationsInTheOrderTheyWereGiven) {
+TEST_P(StreamTest, RunsOperationsInTheOrderTheyWereGiven) {
   constexpr int kCount = 20000;
   std::vector<int> order;
   for (int i = 0; i < kCount; ++i) stream->enqueue("append", [&order, i] { order.push_back(i); });
@@ -54,7 +57,7 @@ TEST_F(StreamTest, RunsOperationsInTheOrderTheyWereGiven) {
   EXPECT_EQ(order, expected);
 }
 
-TEST_F(StreamTest, IsNotAvailableBeforeItsOperationIsDone) {
+TEST_P(StreamTest, IsNotAvailableBeforeItsOperationIsDone) {
   Gate gate;
   auto held = stream->enqueue("gate", gate.closed());
   auto after = stream->barrier();
@@ -65,7 +68,7 @@ TEST_F(StreamTest, IsNotAvailableBeforeItsOperationIsDone) {
   EXPECT_TRUE(held.value().is_available());
 }
 
-TEST_F(StreamTest, CopiesAndFillsInOrder) {
+TEST_P(StreamTest, CopiesAndFillsInOrder) {
   std::vector<unsigned char> a(1000, 1), b(1000, 2);
   stream->fill(a.data(), 7, 500);
   stream->copy(b.data(), a.data(), 1000);
@@ -77,7 +80,7 @@ TEST_F(StreamTest, CopiesAndFillsInOrder) {
   EXPECT_EQ(a[999], 9);
 }
 
-TEST_F(StreamTest, SkipsWhatIsBehindAFailureUntilTheErrorIsCleared) {
+TEST_P(StreamTest, SkipsWhatIsBehindAFailureUntilTheErrorIsCleared) {
   Gate gate;
   stream->enqueue("gate", gate.closed());
   int runs = 0;
@@ -96,7 +99,7 @@ TEST_F(StreamTest, SkipsWhatIsBehindAFailureUntilTheErrorIsCleared) {
 }
 
 // Whether an operation is skipped depends on when it was queued, not on how fast the stream is.
-TEST_F(StreamTest, ClearingAnErrorDoesNotReviveWhatWasQueuedBefore) {
+TEST_P(StreamTest, ClearingAnErrorDoesNotReviveWhatWasQueuedBefore) {
   for (int round = 0; round < 200; ++round) {
     Gate gate;
     int skipped_runs = 0, later_runs = 0;
@@ -115,7 +118,7 @@ TEST_F(StreamTest, ClearingAnErrorDoesNotReviveWhatWasQueuedBefore) {
   }
 }
 
-TEST_F(StreamTest, NamesTheOperationThatThrewAnotherException) {
+TEST_P(StreamTest, NamesTheOperationThatThrewAnotherException) {
   EXPECT_EQ(error_of(stream->enqueue("apps.emit", [] { throw std::runtime_error("went wrong"); })),
             "apps.emit: went wrong");
   stream->clear_error();
@@ -124,7 +127,7 @@ TEST_F(StreamTest, NamesTheOperationThatThrewAnotherException) {
   EXPECT_EQ(odd.error().code(), ErrorCode::kInternal);
 }
 
-TEST_F(StreamTest, FinishesQueuedWorkWhenDestroyed) {
+TEST_P(StreamTest, FinishesQueuedWorkWhenDestroyed) {
   int runs = 0;
   Gate gate;
   stream->enqueue("gate", gate.closed());
@@ -135,7 +138,7 @@ TEST_F(StreamTest, FinishesQueuedWorkWhenDestroyed) {
 }
 
 // An operation may own the last reference to the device whose stream runs it.
-TEST_F(StreamTest, MayDestroyItsDeviceFromItsOwnThread) {
+TEST_P(StreamTest, MayDestroyItsDeviceFromItsOwnThread) {
   Gate gate;
   std::promise<void> destroyed;
   struct Signal {
@@ -145,7 +148,7 @@ TEST_F(StreamTest, MayDestroyItsDeviceFromItsOwnThread) {
   auto signal = std::make_shared<Signal>(&destroyed);
   int runs = 0;
   {
-    IntrusivePtr<Device> own = Device::cpu(2);
+    IntrusivePtr<Device> own = make_device();
     Stream& queue = own->default_stream();
     queue.enqueue("gate", gate.closed());
     queue.enqueue("owner", [own] {});
@@ -157,7 +160,7 @@ TEST_F(StreamTest, MayDestroyItsDeviceFromItsOwnThread) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST_F(StreamTest, AFailedCompilationIsTheLaunchsError) {
+TEST_P(StreamTest, AFailedCompilationIsTheLaunchsError) {
   Launch launch;
   launch.name = "test.kernel";
   launch.code = make_error_async_value<IntrusivePtr<jit::LoadedCode>>(
@@ -169,6 +172,9 @@ TEST_F(StreamTest, AFailedCompilationIsTheLaunchsError) {
   EXPECT_EQ(error_of(done), "kernel test.kernel: no");
   EXPECT_FALSE(finished);
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, StreamTest, testing::Values("cpu", "simt"),
+                         [](const auto& info) { return std::string(info.param); });
 
 TEST(Stream, ItsOperationsAreEventsOfATraceInARowOfItsOwn) {
   char folder[] = "/tmp/coppice_stream_XXXXXX";

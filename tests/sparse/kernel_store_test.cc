@@ -159,6 +159,32 @@ TEST_F(KernelStoreCacheTest, FindsNothingThatAnotherCpuOrLlvmOrVersionLeft) {
   EXPECT_EQ(hits_of_right_kernels(options()), 2u) << "its own are still there";
 }
 
+// Seen to fail, by running code of the emulated GPU outside of it, when the key did not have the option.
+TEST_F(KernelStoreCacheTest, KeepsCodeForTheEmulatedGpuApart) {
+  auto emulated = jit_request("write_index");
+  emulated.options.simt = true;
+  {
+    KernelStore store(options());
+    auto code = store.get(emulated);
+    wait(code);
+    ASSERT_FALSE(code.is_error()) << code.error().what();
+  }
+  EXPECT_EQ(hits_of_right_kernels(options()), 0u);
+  EXPECT_EQ(entries().size(), 3u);
+  KernelStore store(options());
+  auto code = store.get(emulated), plain = store.get(jit_request("write_index"));
+  wait(code), wait(plain);
+  EXPECT_EQ(store.disk_cache().stats().hits, 2u);
+  EXPECT_NE(code.get()->entry(), plain.get()->entry());
+
+  // Its intrinsics are of its code alone.
+  KernelStore::Options other = options();
+  const std::byte other_intrinsics[] = {std::byte{1}};
+  other.key.simt_intrinsics = other_intrinsics;
+  EXPECT_EQ(hits_of_right_kernels(other), 2u);
+  EXPECT_NE(jit::specialization_key(emulated, other.key), jit::specialization_key(emulated));
+}
+
 TEST_F(KernelStoreCacheTest, KeepsWithinItsBoundAndWorksWithoutRoom) {
   KernelStore::Options small = options();
   small.max_bytes = object_.size() + 40 + 100;  // room for one

@@ -1,0 +1,44 @@
+// Loops on oneTBB (see tbb_loop_runner.h).
+#include "gpu/cpu/tbb_loop_runner.h"
+
+#include <fmt/format.h>
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+
+#include <thread>
+#include <utility>
+
+#include "core/trace.h"
+
+namespace coppice {
+namespace {
+
+// Whether a worker's part in a loop is an event in its row; the stream's own row has the whole launch.
+bool records_worker(std::thread::id stream) {
+  if (!Trace::is_on() || std::this_thread::get_id() == stream) return false;
+  thread_local bool has_row_name = false;  // oneTBB gives its threads none
+  if (!std::exchange(has_row_name, true))
+    name_this_thread_row(fmt::format("worker {}", tbb::this_task_arena::current_thread_index()));
+  return true;
+}
+
+}  // namespace
+
+void TbbLoopRunner::run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) {
+  if (count <= launch.grain) return entry(&block, 0, count);
+  const std::thread::id stream = std::this_thread::get_id();
+  fibers_.begin_loop();
+  arena_.execute([&] {
+    tbb::parallel_for(tbb::blocked_range<uint64_t>(0, count, launch.grain),
+                      [&](const tbb::blocked_range<uint64_t>& r) {
+                        const TraceScope trace(launch.name, records_worker(stream));
+                        fibers_.run_items([&] { entry(&block, r.begin(), r.end()); });
+                      });
+  });
+  fibers_.end_loop();
+}
+
+// Inside the arena, so that parallel algorithms called from there use the device's threads.
+void TbbLoopRunner::run_function(const std::function<void()>& function) { arena_.execute(function); }
+
+}  // namespace coppice

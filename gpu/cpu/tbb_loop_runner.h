@@ -1,0 +1,22 @@
+// Loops on oneTBB: tasks of at least Launch::grain items on the device's arena.
+#pragma once
+#include <tbb/task_arena.h>
+
+#include "gpu/cpu/kernel_fibers.h"
+#include "gpu/cpu/loop_runner.h"
+
+namespace coppice {
+
+class TbbLoopRunner final : public LoopRunner {
+ public:
+  // `arena` belongs to the device, which outlives its streams' threads.
+  explicit TbbLoopRunner(tbb::task_arena& arena) : arena_(arena), fibers_(arena.max_concurrency()) {}
+  void run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) override;
+  void run_function(const std::function<void()>& function) override;
+
+ private:
+  tbb::task_arena& arena_;
+  KernelFibers fibers_;
+};
+
+}  // namespace coppice

@@ -1,0 +1,44 @@
+// Devices by name (see device.h).
+#include "gpu/device.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <system_error>
+
+#include "core/error.h"
+#include "gpu/simt/machine.h"
+
+namespace coppice {
+namespace {
+
+simt::Options options_from_environment() {
+  simt::Options options;
+  const char* text = std::getenv("COPPICE_SIMT_SEED");
+  if (text == nullptr) return options;
+  const std::string_view digits = text;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), options.seed);
+  if (error != std::errc() || end != digits.end())
+    throw Error(ErrorCode::kUsage,
+                fmt::format("COPPICE_SIMT_SEED: '{}' is not a seed; expected a number from 0 to {}", digits,
+                            UINT64_MAX));
+  return options;
+}
+
+}  // namespace
+
+IntrusivePtr<Device> Device::best() { return cpu(); }
+IntrusivePtr<Device> Device::simt() { return simt(coppice::simt::Options{}); }
+IntrusivePtr<Device> Device::named(std::string_view name) {
+  if (name == "cpu") return cpu();
+  if (name == "auto") return best();
+  if (name == "simt") return simt(options_from_environment());
+  if (name == "cuda")
+    throw Error(ErrorCode::kUnavailable,
+                "device cuda: this version of Coppice has no CUDA device; use --device cpu");
+  throw Error(ErrorCode::kUsage,
+              fmt::format("device '{}' is not known; expected cpu, cuda, simt or auto", name));
+}
+
+}  // namespace coppice
