@@ -78,12 +78,14 @@ Grammar::Grammar(Arguments& arguments) {
   run->add_option("--set", arguments.assignments, "change a key of the scene; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  const std::map<std::string, DeviceChoice> devices{
-      {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
+  const std::map<std::string, DeviceChoice> devices{{"auto", DeviceChoice::kAuto},
+                                                    {"cpu", DeviceChoice::kCpu},
+                                                    {"cuda", DeviceChoice::kCuda},
+                                                    {"simt", DeviceChoice::kSimt}};
   run->add_option_function<std::string>(
          "--device", [&arguments, devices](const std::string& name) { arguments.device = devices.at(name); },
-         "where it runs: auto takes the GPU when there is one")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+         "where it runs: auto takes the GPU when there is one; simt emulates one, for tests: it is slow")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda", "simt"}));
 
   run->add_flag("--overwrite", arguments.overwrite, "replace frames that are already in the folder");
   run->add_flag("--explain", arguments.explain,

@@ -22,7 +22,7 @@ constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitInterrupted = 130;
 
-enum class DeviceChoice { kAuto, kCpu, kCuda };
+enum class DeviceChoice { kAuto, kCpu, kCuda, kSimt };
 
 // `coppice run`: the scene already holds --frames and --set.
 struct RunOptions {

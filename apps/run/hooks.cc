@@ -27,7 +27,7 @@ std::vector<InfoLine> info() {
   return {{"LLVM", std::string(jit::llvm_version())},
           {"kernel target", jit::host_target().cpu},
           {"kernel target features", jit::host_target().features, false, true},
-          {"devices", "cpu"},
+          {"devices", "cpu, simt"},
           {"OpenGL", opengl_text()},
           {"OpenVDB plugin", vdb.is_available() ? "found" : fmt::format("none ({})", vdb.why_not())}};
 }

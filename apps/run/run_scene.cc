@@ -22,6 +22,8 @@ std::string_view device_name(cli::DeviceChoice choice) {
       return "cpu";
     case cli::DeviceChoice::kCuda:
       return "cuda";
+    case cli::DeviceChoice::kSimt:
+      return "simt";
   }
   return "auto";
 }

@@ -234,7 +234,7 @@ TEST_F(Cli, RefusesBadValuesOfFlags) {
   EXPECT_EQ(run({"run", "snow_3d", "--frames", "many"}), kExitUsage);
   EXPECT_EQ(err_, "coppice: error: Could not convert: --frames = many\n");
   EXPECT_EQ(run({"run", "snow_3d", "--device", "gpu"}), kExitUsage);
-  EXPECT_EQ(err_, "coppice: error: --device: gpu not in {auto,cpu,cuda}\n");
+  EXPECT_EQ(err_, "coppice: error: --device: gpu not in {auto,cpu,cuda,simt}\n");
   EXPECT_EQ(run({"run", "snow_3d", "--frames"}), kExitUsage);
   EXPECT_EQ(err_.substr(0, 24), "coppice: error: --frames");
   EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1);

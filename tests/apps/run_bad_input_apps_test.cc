@@ -89,7 +89,7 @@ TEST_F(BadInput, RefusesUnknownKeysAndBadValues) {
   expect_untouched(run_with({"--set", "time.frames=\"many\""}), 2, {"must be an integer"});
   expect_untouched(run_with({"--set", "time.frames"}), 2, {"expected KEY.PATH=VALUE"});
   expect_untouched(run_with({"--set", "time.cfl=nan"}), 2, {"time.cfl"});
-  expect_untouched(run_with({"--device", "gpu"}), 2, {"--device: gpu not in {auto,cpu,cuda}"});
+  expect_untouched(run_with({"--device", "gpu"}), 2, {"--device: gpu not in {auto,cpu,cuda,simt}"});
 }
 
 TEST_F(BadInput, RefusesADeviceThatIsNotThere) {

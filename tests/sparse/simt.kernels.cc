@@ -11,15 +11,18 @@ struct Counter {
   uint64_t value;
 };
 // What is written under the lock must be seen by who takes it next: that is what a release is for.
-COPPICE_KERNEL(count_under_lock, Item i, Counter* counter, int releases)
+constexpr int kPlainStore = 0, kRelaxedStore = 1;
+COPPICE_KERNEL(count_under_lock, Item i, Counter* counter, int opened_by)
 {
   (void)i;
   while (coppice_compare_exchange_u32(&counter->lock, 0, 1) != 0) coppice_pause();
   counter->value += 1;
-  if (releases != 0)
-    coppice_store_release_u32(&counter->lock, 0);
-  else
+  if (opened_by == kPlainStore)
     *const_cast<volatile uint32_t*>(&counter->lock) = 0;
+  else if (opened_by == kRelaxedStore)
+    __atomic_store_n(&counter->lock, 0, __ATOMIC_RELAXED);
+  else
+    coppice_store_release_u32(&counter->lock, 0);
 }
 COPPICE_KERNEL(wait_in_a_branch, Item i, uint32_t* out)
 {
@@ -55,7 +58,7 @@ struct Odd {
 struct Wide {
   float values[40];
 };
-using Float8 = float __attribute__((ext_vector_type(8), aligned(4)));
+typedef float Float8 __attribute__((ext_vector_type(8), aligned(4)));
 // Loads and stores of every kind that kernels have.
 COPPICE_KERNEL(copy_all, Item i, const Odd* odd, Odd* odd_to, const Wide* wide, Wide* wide_to,
                const bool* flags, bool* flags_to, const float* floats, float* floats_to,
