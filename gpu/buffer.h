@@ -27,6 +27,11 @@ class Buffer : public RefCounted {
   // Makes at least `size_bytes` usable; contents stay, new bytes are zero. Never shrinks.
   // Errors: kOutOfRange beyond the reservation, kOutOfMemory when the machine has no more.
   virtual void grow(size_t size_bytes) = 0;
+  // Makes a part of it read as zero again and returns its whole pages to the system; it stays usable.
+  // Errors: kOutOfRange when it does not lie in what is committed.
+  virtual void discard(size_t offset_bytes, size_t bytes) = 0;
+  // Returns what lies behind the first `size_bytes` to the system; growing again gives zeros. Never grows.
+  virtual void shrink(size_t size_bytes) = 0;
   // Returns all memory to the system; afterwards size_bytes() is 0 and growing starts again from zeros.
   virtual void release() = 0;
 

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "runtime_lists.kernels.h"
+#include "sparse/memory_report.h"
 #include "sparse/program.h"
 #include "sparse/tree_storage.h"
 #include "topology.kernels.h"
@@ -32,6 +33,19 @@ Node Tree::root() const { return Node(storage_, 0); }
 void Tree::freeze() { storage_->freeze(); }
 void Tree::compile_runtime() { storage_->compile_runtime(); }
 AsyncValueRef<Chain> Tree::deactivate_all() { return root().deactivate_all(); }
+AsyncValueRef<Chain> Tree::trim() {
+  storage_->freeze();
+  return storage_->device().default_stream().enqueue("sparse.trim", [tree = storage_] { tree->trim(); });
+}
+MemoryReport Tree::wait_memory_report() const {
+  storage_->freeze();
+  MemoryReport report;
+  auto done = storage_->device().default_stream().enqueue("sparse.memory_report",
+                                                          [&] { report = storage_->memory_report(); });
+  wait(done);
+  if (done.is_error()) throw done.error();
+  return report;
+}
 
 Node Node::child(device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) const {
   return Node(tree_, tree_->add_node(id_, kind, std::move(axes), std::move(extents)));
@@ -113,7 +127,8 @@ uint64_t Node::wait_num_active_blocks() const {
 NodeUsage Node::wait_usage() const {
   tree_->freeze();
   NodeUsage usage;
-  auto done = tree_->device().default_stream().enqueue("sparse.usage", [&] { usage = tree_->usage(id_); });
+  auto done =
+      tree_->device().default_stream().enqueue("sparse.usage", [&] { usage = tree_->full_usage(id_); });
   wait(done);
   if (done.is_error()) throw done.error();
   return usage;

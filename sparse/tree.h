@@ -63,10 +63,17 @@ struct Field {
 
 // What a node's memory is spent on.
 struct NodeUsage {
-  uint64_t active_cells = 0;    // pointer nodes: live cells; dynamic nodes: chunks
-  uint64_t capacity_cells = 0;  // the same: committed ones
-  uint64_t bytes = 0;           // committed for its cells and their lists
+  uint64_t active_cells = 0;    // of dynamic nodes: chunks
+  uint64_t capacity_cells = 0;  // that committed memory has room for
+  uint64_t bytes = 0;           // committed; the sum of the three below
+  uint64_t existing_cells = 0;  // of containers whose ancestors are active; pointer nodes: their active cells
+  // Pointer nodes: of all their cells, with what is below. Others: their containers, which lie in the cells of the
+  // nearest pointer node above, or in the root.
+  uint64_t cell_bytes = 0;
+  uint64_t list_bytes = 0;          // pointer nodes: of free and of recycled cells
+  uint64_t element_list_bytes = 0;  // of its loop list and neighbour table
 };
+struct MemoryReport;  // sparse/memory_report.h
 
 class Tree {
  public:
@@ -78,6 +85,12 @@ class Tree {
   void compile_runtime();
   // Deactivates every cell and keeps the memory; in stream order.
   AsyncValueRef<Chain> deactivate_all();
+  // Returns memory that no active cell needs to the system, in stream order: free cells at the end of an allocator's
+  // range with its capacity, whole pages inside other free cells, loop lists (the next loop makes its own again). Cost:
+  // a pass over the free lists on the host, with a bit of scratch per cell that was ever in use.
+  AsyncValueRef<Chain> trim();
+  // Blocks the host until the stream has answered.
+  MemoryReport wait_memory_report() const;
   TreeStorage& storage() const { return *storage_; }
 
  private:
@@ -140,7 +153,7 @@ class Node {
   // Of the list at a coordinate of a dynamic node; 0 where there is none. Errors: kInvalidArgument on another node.
   uint64_t wait_length(std::array<int32_t, 3> coord) const;
   uint64_t wait_num_active_blocks() const;  // containers of this node that a loop over it visits
-  NodeUsage wait_usage() const;
+  NodeUsage wait_usage() const;             // of a bitmasked node by a pass over its masks
 
   // Names the node in a kernel's Topology argument, for activation without a value.
   Field<unsigned char> topology() const;

@@ -113,7 +113,12 @@ class TreeStorage : public RefCounted {
   void activate_bulk(uint32_t node, const int32_t* coords, uint64_t n);
   uint64_t version() const { return version_; }
   uint64_t live_cells(uint32_t node) const;
+  // Of a pointer node: active_cells, capacity_cells, and the bytes of cells and lists.
   NodeUsage usage(uint32_t node) const;
+  // All of it, of any node (memory_report.cc).
+  NodeUsage full_usage(uint32_t node);
+  MemoryReport memory_report();
+  void trim();  // trim.cc
 
  private:
   void require_describing(const char* what) const;
@@ -129,6 +134,9 @@ class TreeStorage : public RefCounted {
   void grow_allocator(uint32_t allocator, uint64_t cells);
   uint64_t largest_capacity(uint32_t allocator) const;  // that its own and the tree's limits allow
   void grow_to(uint32_t allocator, uint64_t needed, std::string_view who);
+  void trim_allocator(uint32_t allocator);
+  uint64_t count_containers(uint32_t node, bool committed);
+  uint64_t count_active(uint32_t node);
   void grow_short_allocators(bool repeatable, std::string_view kernel);
   uint64_t committed_bytes() const;  // of all allocators' cells
   void activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t allocator);

@@ -17,10 +17,12 @@ namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
 
-size_t page_align(size_t bytes) {
+size_t page_bytes() {
   static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return round_up(bytes, page);
+  return page;
 }
+size_t page_align(size_t bytes) { return round_up(bytes, page_bytes()); }
+size_t page_floor(size_t bytes) { return bytes / page_bytes() * page_bytes(); }
 
 [[noreturn]] void out_of_memory(const char* what, size_t bytes) {
   throw Error(ErrorCode::kOutOfMemory,
@@ -63,6 +65,31 @@ void CpuBuffer::grow(size_t size_bytes) {
   const bool huge = has_huge_pages_ && size_bytes > kHugePage / 2;
   const size_t end = huge ? round_up(size_bytes, kHugePage) : page_align(size_bytes);
   if (mprotect(data_, end, PROT_READ | PROT_WRITE) != 0) out_of_memory("commit", end);
+  size_bytes_ = size_bytes;
+}
+
+void CpuBuffer::discard(size_t offset_bytes, size_t bytes) {
+  if (offset_bytes > size_bytes_ || bytes > size_bytes_ - offset_bytes) {
+    throw Error(ErrorCode::kOutOfRange, fmt::format("a buffer of {} bytes has no {} bytes from {} on",
+                                                    size_bytes_, bytes, offset_bytes));
+  }
+  const size_t end = offset_bytes + bytes, first = page_align(offset_bytes), last = page_floor(end);
+  // Locked pages are not returned; they read as zero nevertheless.
+  if (first >= last || madvise(data_ + first, last - first, MADV_DONTNEED) != 0) {
+    std::memset(data_ + offset_bytes, 0, bytes);
+    return;
+  }
+  std::memset(data_ + offset_bytes, 0, first - offset_bytes);
+  std::memset(data_ + last, 0, end - last);
+}
+
+void CpuBuffer::shrink(size_t size_bytes) {
+  if (size_bytes >= size_bytes_) return;
+  discard(size_bytes, size_bytes_ - size_bytes);
+  // All that grow() may have made accessible.
+  const size_t kept = page_align(size_bytes),
+               end = has_huge_pages_ ? round_up(size_bytes_, kHugePage) : page_align(size_bytes_);
+  if (mprotect(data_ + kept, end - kept, PROT_NONE) != 0) out_of_memory("give back", end - kept);
   size_bytes_ = size_bytes;
 }
 

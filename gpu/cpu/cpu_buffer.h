@@ -9,6 +9,8 @@ class CpuBuffer final : public Buffer {
   CpuBuffer(size_t reserved_bytes, size_t initial_bytes, Filling filling);
   ~CpuBuffer() override;
   void grow(size_t size_bytes) override;
+  void discard(size_t offset_bytes, size_t bytes) override;
+  void shrink(size_t size_bytes) override;
   void release() override;
 
  private:

@@ -2,9 +2,11 @@
 #include "gpu/buffer.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "core/error.h"
 #include "gpu/device.h"
@@ -16,6 +18,12 @@ class BufferTest : public testing::Test {
  protected:
   IntrusivePtr<Device> device = Device::cpu(1);
 
+  static size_t resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    size_t total = 0, resident = 0;
+    file >> total >> resident;
+    return resident * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  }
   static bool all_zero(const std::byte* from, const std::byte* to) {
     return std::all_of(from, to, [](std::byte b) { return b == std::byte{0}; });
   }
@@ -72,6 +80,54 @@ TEST_F(BufferTest, StartsAgainFromZerosAfterRelease) {
   EXPECT_TRUE(all_zero(address, address + (1 << 20)));
 }
 
+TEST_F(BufferTest, DiscardedPartsReadZeroAndTheRestStays) {
+  for (size_t reserved : {size_t{1} << 20, size_t{1} << 23}) {  // small pages, huge pages
+    auto buffer = device->reserve(reserved, 1 << 20);
+    std::byte* const data = buffer->data();
+    // Within a page, across one border, whole pages, pages with ends, nothing.
+    const std::pair<size_t, size_t> parts[] = {{10, 100},       {4000, 200}, {8192, 8192},
+                                               {20001, 300000}, {500000, 0}, {(1 << 20) - 5000, 5000}};
+    for (const auto& [offset, bytes] : parts) {
+      std::memset(data, 0x5a, 1 << 20);
+      buffer->discard(offset, bytes);
+      const auto kept = [](std::byte b) { return b == std::byte{0x5a}; };
+      ASSERT_TRUE(std::all_of(data, data + offset, kept)) << offset;
+      ASSERT_TRUE(all_zero(data + offset, data + offset + bytes)) << offset;
+      ASSERT_TRUE(std::all_of(data + offset + bytes, data + (1 << 20), kept)) << offset;
+    }
+    try {
+      buffer->discard((1 << 20) - 10, 11);
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::kOutOfRange);
+      EXPECT_STREQ(e.what(), "a buffer of 1048576 bytes has no 11 bytes from 1048566 on");
+    }
+  }
+}
+
+TEST_F(BufferTest, DiscardReturnsPagesToTheSystem) {
+  constexpr size_t kBytes = size_t{64} << 20;
+  auto buffer = device->reserve(kBytes, kBytes);
+  std::memset(buffer->data(), 1, kBytes);
+  const size_t full = resident_bytes();
+  buffer->discard(100, kBytes - 200);
+  EXPECT_LT(resident_bytes() + kBytes / 2, full);
+}
+
+TEST_F(BufferTest, ShrunkBuffersGrowAgainWithZeros) {
+  for (size_t reserved : {size_t{1} << 20, size_t{1} << 24}) {
+    auto buffer = device->reserve(reserved, 1 << 20);
+    std::memset(buffer->data(), 1, 1 << 20);
+    buffer->shrink(5000);
+    EXPECT_EQ(buffer->size_bytes(), 5000u);
+    buffer->shrink(6000);
+    EXPECT_EQ(buffer->size_bytes(), 5000u) << "shrinking never grows";
+    buffer->grow(1 << 20);
+    EXPECT_FALSE(all_zero(buffer->data() + 4999, buffer->data() + 5000));
+    EXPECT_TRUE(all_zero(buffer->data() + 5000, buffer->data() + (1 << 20)));
+  }
+}
+
 TEST_F(BufferTest, SaysWhatItCannotReserve) {
   try {
     device->reserve(size_t{1} << 62, 0);
@@ -87,6 +143,9 @@ TEST_F(BufferDeathTest, TouchingWhatIsNotCommittedFaults) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   auto buffer = device->reserve(1 << 20, 4096);
   EXPECT_DEATH(*reinterpret_cast<volatile char*>(buffer->data() + 8192) = 1, "");
+  auto shrunk = device->reserve(1 << 20, 1 << 20);
+  shrunk->shrink(4096);
+  EXPECT_DEATH(*reinterpret_cast<volatile char*>(shrunk->data() + 8192) = 1, "");
 }
 
 }  // namespace

@@ -1,0 +1,32 @@
+// What a tree's memory is spent on, node by node.
+//
+//     std::puts(tree.wait_memory_report().text().c_str());
+//
+// Bytes are those committed: address space that was only reserved is not counted, pages never touched are.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "sparse/tree.h"
+
+namespace coppice {
+
+struct MemoryReport {
+  struct Row {
+    std::string path;
+    device::NodeKind kind;
+    NodeUsage usage;
+  };
+  std::vector<Row> nodes;  // parents first
+  uint64_t root_bytes = 0;
+  uint64_t ambient_bytes = 0;      // the zeros that inactive cells read as
+  uint64_t bookkeeping_bytes = 0;  // allocator states, layouts, counts
+  uint64_t scratch_bytes = 0;      // for making loop lists
+
+  // Everything once: what lies in a pointer node's cells or in the root is counted there.
+  uint64_t total_bytes() const;
+  // A table of the nodes with a line for each of the rest, then the total.
+  std::string text() const;
+};
+
+}  // namespace coppice

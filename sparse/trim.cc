@@ -1,0 +1,51 @@
+// Returning memory that no active cell needs to the system (Tree::trim). In stream order, on the host.
+//
+// Cells whose numbers are in a free list are zero and stay so: a page of theirs that is dropped reads as zero. Behind the
+// last cell in use everything is given back, and the allocator hands those cells out again as if for the first time.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+
+using device::AllocatorState;
+
+void TreeStorage::trim() {
+  settle();
+  for (uint32_t a = 0; a < allocators_.size(); ++a) trim_allocator(a);
+  // Nobody keeps a list between two launches; each asks for its own at its turn.
+  for (std::unique_ptr<ElementList>& list : lists_) list.reset();
+  scratch_keys_.reset(), scratch_cells_.reset(), scratch_flags_.reset(), scratch_selected_.reset();
+}
+
+void TreeStorage::trim_allocator(uint32_t index) {
+  AllocatorStorage& storage = allocators_[index];
+  AllocatorState& a = state()->allocators[index];
+  const uint32_t handed_out = std::min(a.num_cells, a.capacity), used = std::min(a.free_used, a.free_size);
+  std::vector<bool> is_free(handed_out);
+  for (uint32_t i = used; i < a.free_size; ++i) is_free[a.free_list[i]] = true;
+  uint32_t end = handed_out;  // cell 0 is never free
+  while (is_free[end - 1]) --end;
+  for (uint32_t first = 1; first < end;) {
+    uint32_t last = first;
+    while (is_free[last]) ++last;  // ends at end - 1, which is in use
+    if (last > first) storage.cells->discard(first * a.cell_bytes, (last - first) * a.cell_bytes);
+    first = last + 1;
+  }
+  uint32_t kept = 0;
+  for (uint32_t i = used; i < a.free_size; ++i) {
+    if (a.free_list[i] < end) a.free_list[kept++] = a.free_list[i];
+  }
+  a.free_size = kept, a.free_used = 0, a.num_cells = end;
+  // No less than a new tree has (allocate_memory), since a launch that cannot be repeated needs some room.
+  const uint64_t least = 1 + std::max<uint64_t>(1, (64 << 10) / a.cell_bytes);
+  a.capacity = static_cast<uint32_t>(std::min<uint64_t>(a.capacity, std::max<uint64_t>(end, least)));
+  storage.cells->discard(end * a.cell_bytes, (a.capacity - end) * a.cell_bytes);
+  storage.cells->shrink(a.capacity * a.cell_bytes);
+  storage.free_list->shrink(a.capacity * sizeof(uint32_t));
+  storage.recycled_list->shrink(a.capacity * sizeof(uint32_t));
+}
+
+}  // namespace coppice
