@@ -1,6 +1,6 @@
 // A tree's memory: what the report says of it, what trim() returns, and what is left of a tree that is gone.
 //
-// Breaks that were seen to fail here: trimming that keeps given-back cells in the free list, that leaves the pages of
+// Breaks that were seen to fail here: trimming that keeps given-back cells in the free list (a crash), that leaves the pages of
 // free cells alone, and a report that counts a pointer node's leaves twice.
 #include <gtest/gtest.h>
 #include <unistd.h>
