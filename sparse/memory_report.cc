@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 #include "topology_tools.kernels.h"
 
@@ -15,10 +16,6 @@ using device::NodeKind;
 namespace {
 
 uint64_t size_of(const IntrusivePtr<Buffer>& buffer) { return buffer ? buffer->size_bytes() : 0; }
-
-const char* kind_name(NodeKind kind) {
-  return kind == NodeKind::kPointer ? "pointer" : kind == NodeKind::kBitmasked ? "bitmasked" : "dense";
-}
 
 std::string per_cell(uint64_t bytes, uint64_t cells) {
   return cells == 0 ? "-" : fmt::format("{:.1f}", static_cast<double>(bytes) / static_cast<double>(cells));
@@ -48,14 +45,7 @@ uint64_t TreeStorage::count_active(uint32_t node) {
   const IntrusivePtr<Buffer> total = device_->reserve(sizeof(uint64_t), sizeof(uint64_t));
   const CoppiceContainers containers{state(), device_layout(node), list.elements->as<device::Element>(),
                                      nullptr, words};
-  // Not the tree's program, which may be in use by the thread that describes launches.
-  Program program(device_);
-  Launch launch =
-      program.make_launch(::count_active, range(static_cast<int64_t>(*list.count->as<uint64_t>() * words)),
-                          containers, total->as<uint64_t>());
-  launch.grain = 256;
-  launch.skip_on_status = false;
-  device_->default_stream().run_inline(launch);
+  run_now(program_, ::count_active, *list.count->as<uint64_t>() * words, containers, total->as<uint64_t>());
   return *total->as<uint64_t>();
 }
 
@@ -65,7 +55,7 @@ NodeUsage TreeStorage::full_usage(uint32_t node) {
   if (node == 0) {
     u.active_cells = u.existing_cells = u.capacity_cells = 1;
     u.cell_bytes = root_->size_bytes();
-  } else if (n.kind == NodeKind::kPointer) {
+  } else if (n.kind == NodeKind::kPointer || n.kind == NodeKind::kDynamic) {
     const AllocatorStorage& s = allocators_[n.allocator];
     u.active_cells = u.existing_cells = live_cells(node);
     u.capacity_cells = state()->allocators[n.allocator].capacity - 1;
@@ -92,7 +82,8 @@ MemoryReport TreeStorage::memory_report() {
     report.nodes.push_back({path(id), nodes_[id].kind, full_usage(id)});
   report.root_bytes = root_->size_bytes();
   report.ambient_bytes = ambient_->size_bytes();
-  report.bookkeeping_bytes = size_of(state_) + size_of(device_layouts_) + size_of(counts_);
+  report.bookkeeping_bytes =
+      size_of(state_) + size_of(device_layouts_) + size_of(device_below_) + size_of(counts_);
   report.scratch_bytes =
       size_of(scratch_keys_) + size_of(scratch_cells_) + size_of(scratch_flags_) + size_of(scratch_selected_);
   return report;
@@ -102,7 +93,7 @@ uint64_t MemoryReport::total_bytes() const {
   uint64_t total = root_bytes + ambient_bytes + bookkeeping_bytes + scratch_bytes;
   for (const Row& row : nodes) {
     total += row.usage.list_bytes + row.usage.element_list_bytes;
-    if (row.kind == NodeKind::kPointer) total += row.usage.cell_bytes;
+    if (row.kind == NodeKind::kPointer || row.kind == NodeKind::kDynamic) total += row.usage.cell_bytes;
   }
   return total;
 }
@@ -114,9 +105,9 @@ std::string MemoryReport::text() const {
                                  "active cells", "capacity", "bytes", "bytes per active");
   for (const Row& row : nodes) {
     const NodeUsage& u = row.usage;
-    text +=
-        fmt::format("{:<{}}  {:<9}  {:>14}  {:>14}  {:>16}  {:>16}\n", row.path, width, kind_name(row.kind),
-                    u.active_cells, u.capacity_cells, u.bytes, per_cell(u.bytes, u.active_cells));
+    text += fmt::format("{:<{}}  {:<9}  {:>14}  {:>14}  {:>16}  {:>16}\n", row.path, width,
+                        node_kind_name(row.kind), u.active_cells, u.capacity_cells, u.bytes,
+                        per_cell(u.bytes, u.active_cells));
   }
   uint64_t lists = 0;
   for (const Row& row : nodes) lists += row.usage.list_bytes + row.usage.element_list_bytes;

@@ -8,11 +8,17 @@
 namespace coppice {
 
 template <class... Args, class... Given>
-void run_now(Program& program, const Kernel<void(Args...)>& kernel, uint64_t count, const Given&... args) {
+void run_now_by(uint32_t grain, Program& program, const Kernel<void(Args...)>& kernel, uint64_t count,
+                const Given&... args) {
   Launch launch = program.make_launch(kernel, range(static_cast<int64_t>(count)), args...);
-  launch.grain = 256;
+  launch.grain = grain;
   launch.skip_on_status = false;
   program.device().default_stream().run_inline(launch);
+}
+
+template <class... Args, class... Given>
+void run_now(Program& program, const Kernel<void(Args...)>& kernel, uint64_t count, const Given&... args) {
+  run_now_by(256, program, kernel, count, args...);
 }
 
 // A buffer of at least so many items; grows in place where it can.

@@ -118,17 +118,17 @@ void TreeStorage::compile_runtime() {
   uint64_t* counts = nullptr;
   AllocatorState* a = nullptr;
   Element* elements = nullptr;
-  program_.compile(select_live, range(1), state(), CoppiceSelection{}, static_cast<void*>(nullptr), words,
-                   counts);
-  program_.compile(flag_elements, range(1), state(), layout, 0, words, uint64_t{1}, words);
-  program_.compile(fill_elements, range(1), state(), layout, 0, words, uint64_t{1}, words, elements);
-  program_.compile(fill_neighbours, range(1), state(), layout, elements, layout, words);
-  program_.compile(recycle_all_cells, range(1), state(), 0u);
-  program_.compile(collect_below, range(1), state(), 0u, layout);
-  program_.compile(collect_begin, range(1), a, counts);
-  program_.compile(collect_move_free, range(1), a);
-  program_.compile(collect_bookkeep, range(1), a);
-  program_.compile(collect_refill, range(1), a);
+  host_program_.compile(select_live, range(1), state(), CoppiceSelection{}, static_cast<void*>(nullptr),
+                        words, counts);
+  host_program_.compile(flag_elements, range(1), state(), layout, 0, words, uint64_t{1}, words);
+  host_program_.compile(fill_elements, range(1), state(), layout, 0, words, uint64_t{1}, words, elements);
+  host_program_.compile(fill_neighbours, range(1), state(), layout, elements, layout, words);
+  host_program_.compile(recycle_all_cells, range(1), state(), 0u);
+  host_program_.compile(collect_below, range(1), state(), 0u, layout);
+  host_program_.compile(collect_begin, range(1), a, counts);
+  host_program_.compile(collect_move_free, range(1), a);
+  host_program_.compile(collect_bookkeep, range(1), a);
+  host_program_.compile(collect_refill, range(1), a);
 }
 
 bool TreeStorage::resolve_shortage(bool repeatable, std::string_view kernel) {

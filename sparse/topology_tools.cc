@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "sparse/program.h"
+#include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 #include "topology_tools.kernels.h"
 
@@ -68,21 +69,15 @@ Containers containers_of(TreeStorage& tree, uint32_t node, bool with_masks = tru
 
 Field<unsigned char> topology_of(const TreeRef& tree, uint32_t node) { return Node(tree, node).topology(); }
 
-// Runs a kernel over `count` items now. The stream's thread has a program of its own, since the tree's may be in use by
-// the thread that describes launches; the device has the code ready.
+// Items are whole leaves here.
 template <class... Args, class... Given>
-void run(Program& program, const Kernel<void(Args...)>& kernel, int64_t count, const Given&... given) {
-  Launch launch = program.make_launch(kernel, range(count), given...);
-  launch.grain = 4;
-  launch.skip_on_status = false;
-  program.device().default_stream().run_inline(launch);
+void run(Program& program, const Kernel<void(Args...)>& kernel, uint64_t count, const Given&... given) {
+  run_now_by(4, program, kernel, count, given...);
 }
 
 AsyncValueRef<Chain> enqueue(const TreeRef& tree, const char* name, std::function<void(Program&)> work) {
-  return tree->device().default_stream().enqueue(name, [tree, work = std::move(work)] {
-    Program program{IntrusivePtr<Device>(&tree->device())};
-    work(program);
-  });
+  return tree->device().default_stream().enqueue(
+      name, [tree, work = std::move(work)] { work(tree->stream_program()); });
 }
 
 void check_morphology(const Node& node, Neighbourhood neighbourhood, int steps, const char* tool) {

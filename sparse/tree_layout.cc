@@ -21,7 +21,16 @@ uint64_t array_alignment(uint64_t bytes, uint64_t element_alignment) {
   return bytes >= 64 ? std::max<uint64_t>(64, element_alignment) : std::max<uint64_t>(element_alignment, 1);
 }
 
-const char* kind_name(NodeKind kind) {
+uint64_t next_serial() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::kInvalidArgument, message); }
+
+}  // namespace
+
+const char* node_kind_name(NodeKind kind) {
   switch (kind) {
     case NodeKind::kDense:
       return "dense";
@@ -35,17 +44,12 @@ const char* kind_name(NodeKind kind) {
   return "?";
 }
 
-uint64_t next_serial() {
-  static std::atomic<uint64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
-}
-
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::kInvalidArgument, message); }
-
-}  // namespace
-
 TreeStorage::TreeStorage(IntrusivePtr<Device> device, TreeOptions options)
-    : device_(device), options_(std::move(options)), program_(std::move(device)), serial_(next_serial()) {
+    : device_(device),
+      options_(std::move(options)),
+      host_program_(device_),
+      program_(device_),
+      serial_(next_serial()) {
   nodes_.emplace_back();  // the root: one dense cell
 }
 
@@ -61,7 +65,8 @@ uint32_t TreeStorage::add_node(uint32_t parent, NodeKind kind, std::vector<Axis>
   if (axes.empty()) {
     for (size_t a = 0; a < extents.size(); ++a) axes.push_back(static_cast<Axis>(a));
   }
-  const std::string what = fmt::format("{}.{}[{}]", path(parent), kind_name(kind), fmt::join(extents, ","));
+  const std::string what =
+      fmt::format("{}.{}[{}]", path(parent), node_kind_name(kind), fmt::join(extents, ","));
   if (extents.empty() || extents.size() > kMaxDims)
     refuse(fmt::format("node {}: 1 to {} extents expected", what, kMaxDims));
   if (axes.size() != extents.size())
@@ -151,7 +156,7 @@ std::vector<uint32_t> TreeStorage::path_nodes(uint32_t node) const {
 std::string TreeStorage::path(uint32_t node) const {
   std::string text = options_.name;
   for (uint32_t n : path_nodes(node))
-    text += fmt::format(".{}[{}]", kind_name(nodes_[n].kind), fmt::join(nodes_[n].extents, ","));
+    text += fmt::format(".{}[{}]", node_kind_name(nodes_[n].kind), fmt::join(nodes_[n].extents, ","));
   return text;
 }
 

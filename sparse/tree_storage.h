@@ -19,6 +19,8 @@ namespace coppice {
 
 inline constexpr uint32_t kNoField = ~0u;  // of a Topology handle: a node without a value
 
+const char* node_kind_name(device::NodeKind kind);  // "pointer"
+
 struct NodeDescription {
   device::NodeKind kind = device::NodeKind::kDense;
   uint32_t parent = 0;
@@ -81,7 +83,9 @@ class TreeStorage : public RefCounted {
 
   const TreeOptions& options() const { return options_; }
   Device& device() const { return *device_; }
-  Program& program() { return program_; }  // of the runtime's own kernels
+  // Of the runtime's own kernels, for the thread that gives launches.
+  Program& program() { return host_program_; }
+  Program& stream_program() { return program_; }  // for what runs in stream order
   const NodeDescription& node(uint32_t id) const { return nodes_[id]; }
   const FieldDescription& field(uint32_t id) const { return fields_[id]; }
   std::string path(uint32_t node) const;
@@ -155,7 +159,7 @@ class TreeStorage : public RefCounted {
 
   IntrusivePtr<Device> device_;
   TreeOptions options_;
-  Program program_;
+  Program host_program_, program_;
   const uint64_t serial_;
   const std::shared_ptr<const void> life_ = std::make_shared<char>();
   bool frozen_ = false;
