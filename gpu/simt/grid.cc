@@ -15,6 +15,8 @@ constexpr std::align_val_t kSharedAlignment{128};
 constexpr int kPoison = 0xA5;               // fresh shared memory: nobody may rely on zeros
 constexpr uint32_t kAccessesPerPoint = 64;  // plain loads and stores, on average
 constexpr uint32_t kWarpLanes = 32;
+// A loop that waits without a pause looks like work; it is given up later.
+constexpr uint64_t kStepsPerIdleStep = 64;
 
 thread_local Grid* current_grid = nullptr;
 
@@ -69,7 +71,8 @@ void Grid::prepare(const Launch& launch, uint32_t shared_bytes) {
   split_one_in_ = random_.below(3) * 4;
   patience_ = 16u << (3 * random_.below(3));
   until_access_point_ = 1 + random_.below(2 * kAccessesPerPoint);
-  idle_steps_ = 0;
+  steps_ = idle_steps_ = 0;
+  not_paused_ = 0;
   watched_ = nullptr;
   next_block_ = blocks_alive_ = 0;
   for (Block& place : places_) {
@@ -91,7 +94,9 @@ void Grid::begin_block(Block& place) {
   place.at_barrier = 0;
   std::memset(place.shared.get(), kPoison, shared_bytes_);
   for (auto& t : place.threads) {
-    t->wait = Wait::kNothing;
+    set_wait(*t, Wait::kNothing);
+    t->pause_round = pause_round_ - 1;
+    ++not_paused_;
     scheduler_.add_new(t->number);
   }
   ++blocks_alive_;
@@ -154,20 +159,34 @@ void Grid::access_point() {
   note_progress();
   if (--until_access_point_ != 0) return;
   until_access_point_ = 1 + random_.below(2 * kAccessesPerPoint);
-  point();
+  step(kAccessesPerPoint);
+  hand_over(scheduler_.next(running_->number));
 }
 
+// Steps are idle when every thread that could run paused and did nothing else: one that reads for long while others
+// wait for it is no reason to give up.
 void Grid::pause() {
   note_progress();
-  if (++idle_steps_ > options_.max_idle_steps) give_up(describe_no_progress(*this));
+  if (running_->pause_round != pause_round_) {
+    running_->pause_round = pause_round_;
+    if (--not_paused_ == 0) {
+      idle_steps_ += not_paused_ = scheduler_.ready_count();
+      ++pause_round_;
+    }
+  }
+  if (idle_steps_ > options_.max_idle_steps) give_up(describe_no_progress(*this));
   step();
   hand_over(scheduler_.next_after_pause(running_->number));
 }
 
-// A step of the running thread: those of its warp that it left behind in active_mask() may go on in a while.
-void Grid::step() {
+// Those of the thread's warp that it left behind in active_mask() may go on in a while.
+void Grid::step(uint32_t count) {
+  steps_ += count;
+  if (steps_ > options_.max_idle_steps * kStepsPerIdleStep) give_up(describe_no_progress(*this));
   Warp& its = warp();
-  if (its.at_active_mask != 0 && --its.patience == 0) release_active_lanes();
+  if (its.at[static_cast<size_t>(Wait::kActiveMask)] == 0) return;
+  its.patience -= std::min(its.patience, count);
+  if (its.patience == 0) release_active_lanes();
 }
 
 void Grid::hand_over(uint32_t next) {
@@ -178,17 +197,29 @@ void Grid::hand_over(uint32_t next) {
 }
 
 void Grid::leave_ready(Wait what, const void* site) {
-  running_->wait = what;
+  set_wait(*running_, what);
   running_->site = site;
+  if (running_->pause_round != pause_round_) --not_paused_;
   scheduler_.remove(running_->number);
-  if (warp().at_active_mask != 0 && scheduler_.ready_lanes(running_->number / kWarpLanes) == 0) {
+  const Warp& its = warp();
+  if (its.at[static_cast<size_t>(Wait::kActiveMask)] != 0 &&
+      its.at[static_cast<size_t>(Wait::kNothing)] == 0) {
     release_active_lanes();
   }
 }
 
 void Grid::wake(Thread& t) {
-  t.wait = Wait::kNothing;
+  set_wait(t, Wait::kNothing);
+  if (t.pause_round != pause_round_) ++not_paused_;
   scheduler_.add(t.number);
+}
+
+void Grid::set_wait(Thread& t, Wait what) {
+  Warp& its = t.block.warps[t.lane / kWarpLanes];
+  const uint32_t bit = 1u << t.lane % kWarpLanes;
+  its.at[static_cast<size_t>(t.wait)] &= ~bit;
+  its.at[static_cast<size_t>(what)] |= bit;
+  t.wait = what;
 }
 
 // Never returns, and its caller's frame is left as it is: `why` was moved from.

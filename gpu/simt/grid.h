@@ -3,6 +3,7 @@
 // Everything runs in the OS thread that called run(), on fibers that switch to each other: a thread goes on until
 // it waits or a scheduling point hands over. Members from `running` on are called on a thread of the grid (symbols.cc).
 #pragma once
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,7 +28,9 @@ enum class Wait : uint8_t {
   kEnded,
 };
 
-// What a lane brought to a warp operation.
+inline constexpr size_t kWaits = 8;
+
+// What a lane brings to a warp operation.
 struct WarpCall {
   uint32_t mask = 0;
   uint64_t value = 0;
@@ -45,15 +48,19 @@ struct Thread {
   uint32_t number;  // among all threads of the grid: the scheduler's
   uint32_t lane;    // in the block
   Wait wait = Wait::kEnded;
+  uint32_t pause_round = 0;    // the last one in which it paused: see Grid::pause()
   const void* site = nullptr;  // where it waits: the return address of the call
-  WarpCall call;
-  uint32_t result = 0;
   Fiber fiber;
 };
 
+// By warp lane.
 struct Warp {
-  uint32_t at_active_mask = 0;  // lanes that wait there
-  uint32_t patience = 0;        // steps of the other lanes until some of these go on
+  std::array<uint32_t, kWaits> at{};  // lanes that wait for each
+  uint32_t patience = 0;              // steps of the other lanes until some in active_mask() go on
+  std::array<WarpCall, 32> calls;     // of those that wait for a warp operation
+  std::array<uint32_t, 32> results;
+
+  uint32_t lanes_with(uint64_t value, uint32_t among) const;
 };
 
 struct AlignedDelete {
@@ -103,7 +110,7 @@ class Grid {
   void point();         // others may run
   void access_point();  // others may run, but seldom do
   void pause();
-  void made_progress() { idle_steps_ = 0; }
+  void made_progress() { idle_steps_ = steps_ = 0; }
   // An atomic instruction follows: whether it changed anything is seen at the thread's next call.
   void watch(const void* address, uint32_t bytes);
 
@@ -117,9 +124,8 @@ class Grid {
   Thread& thread(uint32_t number) const;
   Thread& lane_of_warp(uint32_t warp_lane) const;  // the running thread's warp
   Warp& warp() const;
-  // Lanes of the running thread's warp that are so.
-  template <class IsSo>
-  uint32_t lanes_that(IsSo&& is_so) const;
+  uint32_t warp_lane() const { return running_->lane % 32; }
+  void set_wait(Thread& t, Wait what);
 
   void prepare(const Launch& launch, uint32_t shared_bytes);
   void begin_block(Block& place);
@@ -129,12 +135,14 @@ class Grid {
   void leave_ready(Wait what, const void* site);
   void wake(Thread& t);
   void hand_over(uint32_t next);
-  void step();
+  void step(uint32_t count = 1);
   void release_active_lanes();
   std::string find_misuse(Wait operation, const WarpCall& call) const;
   std::string find_barrier_misuse(const void* site) const;
   void give_up_if(Wait operation, const void* site, std::string misuse);
   void finish(Wait operation, uint32_t mask);
+  void wake_lanes(uint32_t lanes);
+  bool is_complete(Wait operation, uint32_t mask) const;
   void note_progress();
   [[noreturn]] void give_up(std::string why);
 
@@ -152,7 +160,10 @@ class Grid {
   uint32_t until_access_point_ = 0;
   uint32_t split_one_in_ = 0;  // groups that active_mask() returns in parts; 0: none
   uint32_t patience_ = 0;      // on average
-  uint64_t idle_steps_ = 0;
+  uint64_t steps_ = 0;         // since there was progress
+  uint64_t idle_steps_ = 0;    // the pauses among them, where nobody did anything else in between
+  uint32_t pause_round_ = 0;
+  uint32_t not_paused_ = 0;  // ready threads that have not paused in this round
   const void* watched_ = nullptr;
   uint32_t watched_bytes_ = 0;
   unsigned char watched_value_[16];

@@ -9,107 +9,128 @@
 #include "gpu/simt/report.h"
 
 namespace coppice::simt {
+namespace {
+
+constexpr auto kAtActiveMask = static_cast<size_t>(Wait::kActiveMask);
+
+uint32_t first_of(uint32_t lanes) { return static_cast<uint32_t>(std::countr_zero(lanes)); }
+
+}  // namespace
 
 Thread& Grid::lane_of_warp(uint32_t warp_lane) const {
   return *running_->block.threads[running_->lane / 32 * 32 + warp_lane];
 }
 
-Warp& Grid::warp() const { return running_->block.warps[running_->lane / 32]; }
-
-template <class IsSo>
-uint32_t Grid::lanes_that(IsSo&& is_so) const {
+uint32_t Warp::lanes_with(uint64_t value, uint32_t among) const {
   uint32_t lanes = 0;
-  for (uint32_t i = 0; i < 32; ++i) lanes |= uint32_t{is_so(lane_of_warp(i))} << i;
-  return lanes;
+  for (uint32_t i = 0; i < 32; ++i) lanes |= uint32_t{calls[i].value == value} << i;
+  return lanes & among;
 }
+
+Warp& Grid::warp() const { return running_->block.warps[running_->lane / 32]; }
 
 uint32_t Grid::active_mask(const void* site) {
   note_progress();
   Warp& its = warp();
-  if (its.at_active_mask == 0) its.patience = 1 + random_.below(2 * patience_);
-  its.at_active_mask |= 1u << running_->lane % 32;
+  if (its.at[kAtActiveMask] == 0) its.patience = 1 + random_.below(2 * patience_);
   leave_ready(Wait::kActiveMask, site);
   hand_over(scheduler_.next(running_->number));
-  return running_->result;
+  return warp().results[warp_lane()];
 }
 
 // Hardware says no more than that a mask holds its caller and lanes that run together with it: most times all that
 // came to one place, sometimes a part of them.
 void Grid::release_active_lanes() {
   Warp& its = warp();
-  uint32_t nth = random_.below(static_cast<uint32_t>(std::popcount(its.at_active_mask)));
-  uint32_t chosen = its.at_active_mask;
-  while (nth-- > 0) chosen &= chosen - 1;
-  const Thread& one = lane_of_warp(static_cast<uint32_t>(std::countr_zero(chosen)));
-  uint32_t group =
-      lanes_that([&](const Thread& t) { return t.wait == Wait::kActiveMask && t.site == one.site; });
+  uint32_t rest = its.at[kAtActiveMask];
+  for (uint32_t skip = random_.below(static_cast<uint32_t>(std::popcount(rest))); skip > 0; --skip)
+    rest &= rest - 1;
+  const uint32_t one = first_of(rest);
+  uint32_t group = 0;
+  for (uint32_t lanes = its.at[kAtActiveMask]; lanes != 0; lanes &= lanes - 1) {
+    if (lane_of_warp(first_of(lanes)).site == lane_of_warp(one).site) group |= lanes & -lanes;
+  }
   if (split_one_in_ != 0 && random_.one_in(split_one_in_)) {
     const uint32_t others = random_.one_in(2) ? 0 : static_cast<uint32_t>(random_.next());
-    group &= others | 1u << one.lane % 32;
+    group &= others | 1u << one;
   }
-  its.at_active_mask &= ~group;
+  for (uint32_t lanes = group; lanes != 0; lanes &= lanes - 1) its.results[first_of(lanes)] = group;
   its.patience = 1 + random_.below(2 * patience_);
-  for (uint32_t i = 0; i < 32; ++i) {
-    if ((group >> i & 1) == 0) continue;
-    lane_of_warp(i).result = group;
-    wake(lane_of_warp(i));
-  }
+  wake_lanes(group);
+}
+
+void Grid::wake_lanes(uint32_t lanes) {
+  for (; lanes != 0; lanes &= lanes - 1) wake(lane_of_warp(first_of(lanes)));
 }
 
 uint32_t Grid::meet(Wait operation, const WarpCall& call, const void* site) {
   note_progress();
   give_up_if(operation, site, find_misuse(operation, call));
-  running_->call = call;
+  warp().calls[warp_lane()] = call;
   leave_ready(operation, site);
-  const uint32_t here =
-      lanes_that([&](const Thread& t) { return t.wait == operation && t.call.mask == call.mask; });
-  if ((call.mask & ~here) == 0) finish(operation, call.mask);
+  if (is_complete(operation, call.mask)) finish(operation, call.mask);
   hand_over(scheduler_.next(running_->number));
-  return running_->result;
+  return warp().results[warp_lane()];
 }
 
 // Lanes that wait for each other in different calls would do so for ever.
 std::string Grid::find_misuse(Wait operation, const WarpCall& call) const {
-  const uint32_t self = running_->lane % 32;
-  if ((call.mask >> self & 1) == 0) return fmt::format("its mask {:#010x} lacks its caller", call.mask);
+  const Warp& its = warp();
+  if ((call.mask >> warp_lane() & 1) == 0)
+    return fmt::format("its mask {:#010x} lacks its caller", call.mask);
   if (operation == Wait::kShuffle && (call.source_lane > 31 || (call.mask >> call.source_lane & 1) == 0)) {
     return fmt::format("it reads from lane {}, which its mask {:#010x} lacks", call.source_lane, call.mask);
   }
-  const uint32_t ended = call.mask & lanes_that([](const Thread& t) { return t.wait == Wait::kEnded; });
+  const uint32_t ended = call.mask & its.at[static_cast<size_t>(Wait::kEnded)];
   if (ended != 0)
     return fmt::format("its mask {:#010x} names {}, ended before", call.mask, lanes_text(ended));
-  for (uint32_t i = 0; i < 32; ++i) {
-    const Thread& other = lane_of_warp(i);
-    if ((call.mask >> i & 1) == 0 || !is_warp_call(other.wait) || (other.call.mask >> self & 1) == 0)
-      continue;
-    if (other.wait == operation && other.call.mask == call.mask) continue;
-    return fmt::format("with mask {:#010x} it waits for lane {}, which waits for it at {}", call.mask, i,
-                       place_text(*this, other));
+  for (size_t wait = 0; wait < kWaits; ++wait) {
+    if (!is_warp_call(static_cast<Wait>(wait))) continue;
+    for (uint32_t lanes = its.at[wait] & call.mask; lanes != 0; lanes &= lanes - 1) {
+      const uint32_t other = first_of(lanes);
+      const uint32_t mask = its.calls[other].mask;
+      if ((mask >> warp_lane() & 1) == 0) continue;
+      if (wait == static_cast<size_t>(operation) && mask == call.mask) continue;
+      return fmt::format("with mask {:#010x} it waits for lane {}, which waits for it at {}", call.mask,
+                         other, place_text(*this, lane_of_warp(other)));
+    }
   }
   return {};
 }
 
+bool Grid::is_complete(Wait operation, uint32_t mask) const {
+  const Warp& its = warp();
+  if ((mask & ~its.at[static_cast<size_t>(operation)]) != 0) return false;
+  for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
+    if (its.calls[first_of(lanes)].mask != mask) return false;
+  }
+  return true;
+}
+
 void Grid::finish(Wait operation, uint32_t mask) {
-  for (uint32_t i = 0; i < 32; ++i) {
-    if ((mask >> i & 1) == 0) continue;
-    Thread& t = lane_of_warp(i);
+  Warp& its = warp();
+  uint32_t yes = 0;
+  for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
+    if (its.calls[first_of(lanes)].value != 0) yes |= lanes & -lanes;
+  }
+  for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
+    const uint32_t lane = first_of(lanes);
+    const WarpCall& call = its.calls[lane];
     switch (operation) {
       case Wait::kMatchAny:
-        t.result = mask & lanes_that([&](const Thread& other) { return other.call.value == t.call.value; });
+        its.results[lane] = its.lanes_with(call.value, mask);
         break;
       case Wait::kBallot:
-        t.result = mask & lanes_that([](const Thread& other) { return other.call.value != 0; });
+        its.results[lane] = yes;
         break;
       case Wait::kShuffle:
-        t.result = static_cast<uint32_t>(lane_of_warp(t.call.source_lane).call.value);
+        its.results[lane] = static_cast<uint32_t>(its.calls[call.source_lane].value);
         break;
       default:
         break;
     }
   }
-  for (uint32_t i = 0; i < 32; ++i) {
-    if ((mask >> i & 1) != 0) wake(lane_of_warp(i));
-  }
+  wake_lanes(mask);
 }
 
 std::string Grid::find_barrier_misuse(const void* site) const {
@@ -141,8 +162,8 @@ const Thread* Grid::who_waits_for_it() const {
   const Thread& self = *running_;
   for (const auto& t : self.block.threads) {
     if (t->wait == Wait::kBlockBarrier) return t.get();
-    const bool same_warp = t->lane / 32 == self.lane / 32;
-    if (same_warp && is_warp_call(t->wait) && (t->call.mask >> self.lane % 32 & 1) != 0) return t.get();
+    if (t->lane / 32 != self.lane / 32 || !is_warp_call(t->wait)) continue;
+    if ((warp().calls[t->lane % 32].mask >> warp_lane() & 1) != 0) return t.get();
   }
   return nullptr;
 }

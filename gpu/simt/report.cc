@@ -82,7 +82,8 @@ std::string lanes_text(uint32_t lanes) {
 
 std::string place_text(const Grid& grid, const Thread& t) {
   const std::string site = site_text(grid, t.site);
-  return is_warp_call(t.wait) ? fmt::format("{} (mask {:#010x}, {})", name_of(t.wait), t.call.mask, site)
+  return is_warp_call(t.wait) ? fmt::format("{} (mask {:#010x}, {})", name_of(t.wait),
+                                            t.block.warps[t.lane / 32].calls[t.lane % 32].mask, site)
                               : fmt::format("{} ({})", name_of(t.wait), site);
 }
 

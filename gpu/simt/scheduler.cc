@@ -15,8 +15,8 @@ void Scheduler::begin(uint64_t seed, uint32_t threads) {
   position_.assign(threads, kNobody);
   warps_.assign(threads / 32, 0);
   priority_.assign(threads, 0);
+  heap_.clear();
   lowest_ = 0;
-  highest_is_known_ = false;
 }
 
 void Scheduler::add_new(uint32_t thread) {
@@ -29,7 +29,7 @@ void Scheduler::add(uint32_t thread) {
   position_[thread] = ready_count();
   ready_.push_back(thread);
   warps_[thread / 32] |= 1u << thread % 32;
-  highest_is_known_ = false;
+  if (mode_ == Mode::kPriorities) give_priority(thread, priority_[thread]);
 }
 
 void Scheduler::remove(uint32_t thread) {
@@ -40,7 +40,6 @@ void Scheduler::remove(uint32_t thread) {
   ready_.pop_back();
   position_[thread] = kNobody;
   warps_[thread / 32] &= ~(1u << thread % 32);
-  highest_is_known_ = false;
 }
 
 uint32_t Scheduler::next(uint32_t current) {
@@ -63,8 +62,7 @@ uint32_t Scheduler::next_after_pause(uint32_t current) {
     case Mode::kRunOn:
       return any();
     case Mode::kPriorities:  // else it would wait for those below it for ever
-      priority_[current] = --lowest_;
-      highest_is_known_ = false;
+      give_priority(current, --lowest_);
       break;
     default:
       break;
@@ -74,21 +72,26 @@ uint32_t Scheduler::next_after_pause(uint32_t current) {
 
 uint32_t Scheduler::by_priority(uint32_t current) {
   if (random_.one_in(rarity_ * 4)) change_priorities(current);
-  if (!highest_is_known_) {
-    current = *std::max_element(ready_.begin(), ready_.end(),
-                                [&](uint32_t a, uint32_t b) { return priority_[a] < priority_[b]; });
-    highest_is_known_ = true;
+  for (;;) {
+    const auto [priority, thread] = heap_.front();
+    if (is_ready(thread) && priority_[thread] == priority) return thread;
+    std::pop_heap(heap_.begin(), heap_.end());
+    heap_.pop_back();
   }
-  return current;
 }
 
 void Scheduler::change_priorities(uint32_t current) {
-  if (current != kNobody && random_.one_in(2)) {
-    priority_[current] = --lowest_;
+  if (current != kNobody && is_ready(current) && random_.one_in(2)) {
+    give_priority(current, --lowest_);
   } else {
-    priority_[any()] = static_cast<int64_t>(random_.next() >> 2);
+    give_priority(any(), static_cast<int64_t>(random_.next() >> 2));
   }
-  highest_is_known_ = false;
+}
+
+void Scheduler::give_priority(uint32_t thread, int64_t priority) {
+  priority_[thread] = priority;
+  heap_.emplace_back(priority, thread);
+  std::push_heap(heap_.begin(), heap_.end());
 }
 
 // The next lane of the same warp; after the last one, mostly the next warp.

@@ -5,6 +5,7 @@
 // al. 2010); a step per lane in turn, as if warps ran in lockstep. Threads are numbers, 32 of a warp in a row.
 #pragma once
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "gpu/simt/random.h"
@@ -24,7 +25,6 @@ class Scheduler {
   void add(uint32_t thread);
   void remove(uint32_t thread);
   uint32_t ready_count() const { return static_cast<uint32_t>(ready_.size()); }
-  uint32_t ready_lanes(uint32_t warp) const { return warps_[warp]; }
 
   // Who runs after `current` (kNobody at first), which may be ready or not; kNobody when nobody is ready.
   uint32_t next(uint32_t current);
@@ -37,6 +37,7 @@ class Scheduler {
   uint32_t by_priority(uint32_t current);
   uint32_t in_turn(uint32_t current);
   void change_priorities(uint32_t current);
+  void give_priority(uint32_t thread, int64_t priority);
 
   Random random_;
   Mode mode_ = Mode::kUniform;
@@ -44,9 +45,11 @@ class Scheduler {
   std::vector<uint32_t> ready_;     // in no order
   std::vector<uint32_t> position_;  // in ready_, of each thread
   std::vector<uint32_t> warps_;     // ready lanes of each
-  std::vector<int64_t> priority_;   // of each thread
+  // Only where priorities count: each thread's, and a heap of (priority, thread) that has every ready one's, besides
+  // some that no longer hold.
+  std::vector<int64_t> priority_;
+  std::vector<std::pair<int64_t, uint32_t>> heap_;
   int64_t lowest_ = 0;
-  bool highest_is_known_ = false;  // it is who runs
 };
 
 }  // namespace coppice::simt
