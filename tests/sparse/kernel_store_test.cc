@@ -159,7 +159,7 @@ TEST_F(KernelStoreCacheTest, FindsNothingThatAnotherCpuOrLlvmOrVersionLeft) {
   EXPECT_EQ(hits_of_right_kernels(options()), 2u) << "its own are still there";
 }
 
-// Seen to fail, by running code of the emulated GPU outside of it, when the key did not have the option.
+// Seen to crash, since code of the emulated GPU ran outside of it, when the key did not have the option.
 TEST_F(KernelStoreCacheTest, KeepsCodeForTheEmulatedGpuApart) {
   auto emulated = jit_request("write_index");
   emulated.options.simt = true;

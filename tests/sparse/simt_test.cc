@@ -217,13 +217,13 @@ std::string counted(uint64_t seed, OpenedBy opened_by) {
 }
 const std::string kAll = std::to_string(kTakers);
 
-// The next three were seen to fail when the emulation's stores went to memory at once (weak_views = false), and when
-// loads and stores of kernels were not instrumented; the first one also when release() wrote nothing back.
+// Seen to fail when a release store did not write back what was stored before it.
 TEST(Simt, ALockThatReleasesCountsAll) {
   for (uint64_t seed = 1; seed <= 15; ++seed)
     ASSERT_EQ(counted(seed, OpenedBy::kRelease), kAll) << "seed " << seed;
 }
-// A relaxed store where a release is due is right on any x86.
+// A relaxed store where a release is due is right on any x86. This and the next were seen to fail with weak_views = false,
+// and when loads and stores of kernels were not instrumented.
 TEST(Simt, AMissingReleaseLosesCountsWithSomeSeed) {
   int losses = 0;
   for (uint64_t seed = 1; seed <= 15; ++seed) {
