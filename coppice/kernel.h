@@ -10,6 +10,7 @@
 //     }
 #pragma once
 #include "sparse/device/drivers.h"
+#include "sparse/device/messages.h"
 #include "sparse/device/random.h"
 
 // Defines a kernel: `void name(arguments...)`, run once per item of its launch. Exactly one argument is a Cell<D>

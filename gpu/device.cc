@@ -1,4 +1,4 @@
-// Devices by name (see device.h).
+// Devices by name, and what is the same for all (see device.h).
 #include "gpu/device.h"
 
 #include <fmt/format.h>
@@ -6,8 +6,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 
 #include "core/error.h"
+#include "gpu/messages.h"
 #include "gpu/simt/machine.h"
 
 namespace coppice {
@@ -39,6 +41,14 @@ IntrusivePtr<Device> Device::named(std::string_view name) {
                 "device cuda: this version of Coppice has no CUDA device; use --device cpu");
   throw Error(ErrorCode::kUsage,
               fmt::format("device '{}' is not known; expected cpu, cuda, simt or auto", name));
+}
+
+void Device::set_message_handler(std::function<void(std::string_view)> handler) {
+  if (MessageLog* log = context().message_log) log->set_handler(std::move(handler));
+}
+
+void Device::set_seed(uint64_t seed) {
+  default_stream().enqueue("set_seed", [to = &context().random_seed, seed] { *to = seed; });
 }
 
 }  // namespace coppice

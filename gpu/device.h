@@ -2,6 +2,7 @@
 //
 // Thread-safe. Devices are shared: whoever holds buffers, streams or programs keeps the device alive.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,13 @@ namespace simt {
 struct Options;
 }
 
+struct CpuOptions {
+  int threads = 0;  // 0: all cores
+  // Results have the same bits from run to run, whatever `threads` is: launches whose result depends on the order of
+  // their items (Launch::ordered) run on one thread, in order. docs/architecture.md says what that covers.
+  bool deterministic = false;
+};
+
 class Device : public RefCounted {
  public:
   ~Device() override = default;
@@ -27,8 +35,8 @@ class Device : public RefCounted {
   // "cpu", "cuda", "simt" (with the seed that COPPICE_SIMT_SEED says) or "auto". Errors: kUnavailable with the reason,
   // kUsage for another name or a wrong seed.
   static IntrusivePtr<Device> named(std::string_view name);
-  // `threads` = 0: all cores.
-  static IntrusivePtr<Device> cpu(int threads = 0);
+  static IntrusivePtr<Device> cpu(const CpuOptions& options);
+  static IntrusivePtr<Device> cpu(int threads = 0) { return cpu(CpuOptions{.threads = threads}); }
   // An emulated GPU (gpu/simt/machine.h): slow, and the same from run to run. For finding races and wrong barriers. Every
   // stream has a machine of its own.
   static IntrusivePtr<Device> simt();
@@ -47,6 +55,12 @@ class Device : public RefCounted {
   virtual KernelStore& kernels() = 0;
   // How kernels are compiled for this device where `asked` is wanted.
   virtual jit::CodegenOptions codegen(jit::CodegenOptions asked) const { return asked; }
+
+  // Who gets what kernels print (sparse/device/messages.h), line by line, on a stream's thread when a launch has ended;
+  // the handler must neither throw nor wait for the device. Empty: stdout.
+  void set_message_handler(std::function<void(std::string_view)> handler);
+  // The seed of kernels' Random, in the default stream's order; 0 at first.
+  void set_seed(uint64_t seed);
 };
 
 }  // namespace coppice

@@ -31,6 +31,8 @@ struct Launch {
   std::vector<IntrusivePtr<RefCounted>> keep_alive;  // what the kernel uses; let go when the launch is done
   // Skipped (successfully) when the device status is not kOk at its turn.
   bool skip_on_status = true;
+  // Its result depends on the order of its items: a device in deterministic mode keeps it.
+  bool ordered = false;
 };
 
 // A launch to be given more than once: immutable, and kept by whoever holds it. A run works on a copy of its block.

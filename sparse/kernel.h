@@ -19,7 +19,7 @@ struct Kernel<void(Args...)> {
   const KernelBitcode* file;
   std::string_view name;
   // Never runs for an inactive cell, which others do whose results are then dropped: some plain argument is or holds a
-  // pointer, or it divides integers.
+  // pointer, or it divides integers or prints.
   bool active_only;
 };
 

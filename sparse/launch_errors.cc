@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "gpu/messages.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -85,9 +86,13 @@ void throw_kernel_error(DeviceContext& context, std::string_view kernel, std::sp
                         std::string_view loop_path) {
   const auto status = static_cast<DeviceStatus>(context.status);
   if (!is_kernel_error(status)) return;
-  if (status != DeviceStatus::kOutOfView && context.status_detail >= handles.size())
+  if (status != DeviceStatus::kOutOfView && status != DeviceStatus::kAssertion &&
+      context.status_detail >= handles.size())
     return;  // another stream's
   context.status = 0;
+  if (status == DeviceStatus::kAssertion)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("kernel {}: assertion failed: {}", kernel, format_assertion(context.assertion)));
   if (status == DeviceStatus::kOutOfView)
     throw Error(ErrorCode::kOutOfRange,
                 fmt::format("kernel {}: argument {}: index {} is not in the view, which has items [0, {})",

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "gpu/kernel_store.h"
+#include "gpu/messages.h"
 #include "sparse/launch_errors.h"
 #include "sparse/tree_storage.h"
 
@@ -125,6 +126,20 @@ void check_roles(const LaunchRequest& r) {
                fmt::format("field {} is both written and read with a reach; use two fields", field_name(h)));
       }
     }
+  }
+}
+
+// Whether the result depends on the order of the items. Of a Grow it does: the last of several values set stays, and
+// is_active() tells what earlier items activated. Of an Append it is the order of the elements.
+bool depends_on_order(const HandleUse& h) {
+  switch (h.role) {
+    case Role::kGrow:
+    case Role::kAppend:
+      return true;
+    case Role::kAccumulate:
+      return !h.exact;
+    default:
+      return false;
   }
 }
 
@@ -300,7 +315,8 @@ void begin_appends(Launch& launch, const Binding& b) {
 }
 
 // Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
-bool finish(const Prepared& p, DeviceContext& context) {
+bool finish(const Prepared& p, const LaunchBlock& block) {
+  DeviceContext& context = *block.context;
   const Binding& b = p.binding;
   bool again = false;
   try {
@@ -312,6 +328,8 @@ bool finish(const Prepared& p, DeviceContext& context) {
   }
   if (!again) {
     for (TreeStorage* tree : b.trees) tree->settle();
+  } else if (context.message_log != nullptr) {
+    context.message_log->forget(block);  // it prints all that again
   }
   return again;
 }
@@ -384,10 +402,11 @@ Launch Program::prepare(const LaunchRequest& r) {
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
   set_loop(launch, r, p);
   begin_appends(launch, p.binding);
+  launch.ordered = std::any_of(r.handles, r.handles + r.num_handles, depends_on_order);
   const bool accumulates = std::any_of(r.handles, r.handles + r.num_handles,
                                        [](const HandleUse& h) { return h.role == Role::kAccumulate; });
   if (p.may_change_topology || accumulates) {
-    launch.finish = [shared](LaunchBlock& block) { return finish(*shared, *block.context); };
+    launch.finish = [shared](LaunchBlock& block) { return finish(*shared, block); };
   } else if (state_->options.checks || r.place == LaunchRequest::Place::kBlock) {
     launch.finish = [shared](LaunchBlock& block) {
       throw_kernel_error(*block.context, shared->name, shared->handles, shared->loop_path);

@@ -43,7 +43,8 @@ struct HandleUse {
   Role role;
   int radius;
   uint32_t value_bytes;
-  bool star;  // of a reach
+  bool star;   // of a reach
+  bool exact;  // sums of its values do not depend on their order
 };
 
 // A launch with its types gone.
@@ -104,7 +105,8 @@ void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) 
       int radius = 0;
       bool star = false;
       if constexpr (requires { H::kRadius; }) radius = H::kRadius, star = H::kStar;
-      request.handles[request.num_handles++] = {h.id, H::kRole, radius, sizeof(typename H::Value), star};
+      request.handles[request.num_handles++] = {
+          h.id, H::kRole, radius, sizeof(typename H::Value), star, std::is_integral_v<typename H::Value>};
     });
   } else {
     at = device::align_up(at, alignof(Parameter));

@@ -36,6 +36,8 @@ struct Arguments {
   std::optional<int> frames;
   std::vector<std::string> assignments;
   DeviceChoice device = DeviceChoice::kAuto;
+  int threads = 0;
+  bool deterministic = false;
   bool overwrite = false;
   bool explain = false;
   std::string dot_file;
@@ -87,6 +89,11 @@ Grammar::Grammar(Arguments& arguments) {
          "where it runs: auto takes the GPU when there is one; simt emulates one, for tests: it is slow")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "simt"}));
 
+  run->add_option("--threads", arguments.threads, "how many threads of the CPU it uses (default: all cores)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  run->add_flag("--deterministic", arguments.deterministic,
+                "the same files from run to run, whatever the number of threads; on the CPU");
   run->add_flag("--overwrite", arguments.overwrite, "replace frames that are already in the folder");
   run->add_flag("--explain", arguments.explain,
                 "print the functions that the scene would run on the device, and run nothing");
@@ -224,6 +231,8 @@ int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& h
   options.output_folder = arguments.output_folder.empty() ? fs::path("out") / options.scene.file.stem()
                                                           : fs::path(arguments.output_folder);
   options.device = arguments.device;
+  options.threads = arguments.threads;
+  options.deterministic = arguments.deterministic;
   options.overwrite = arguments.overwrite;
   if (arguments.explain || !arguments.dot_file.empty()) {
     if (!arguments.trace_file.empty())

@@ -29,6 +29,9 @@ struct RunOptions {
   scene::SceneConfig scene;
   std::filesystem::path output_folder;  // "out/<scene name>" unless -o names one; may not exist yet
   DeviceChoice device = DeviceChoice::kAuto;
+  int threads = 0;  // of the cpu device; 0: all cores
+  bool deterministic =
+      false;  // the same files from run to run, whatever the number of threads; on the cpu device
   bool overwrite = false;  // frames that are in output_folder may be replaced
 };
 

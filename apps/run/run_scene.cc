@@ -9,6 +9,7 @@
 #include "apps/output/output_folder.h"
 #include "apps/output/progress.h"
 #include "apps/run/frame_writer.h"
+#include "core/error.h"
 #include "core/log.h"
 
 namespace coppice {
@@ -28,6 +29,13 @@ std::string_view device_name(cli::DeviceChoice choice) {
   return "auto";
 }
 
+IntrusivePtr<Device> make_device(const cli::RunOptions& options) {
+  if (options.threads == 0 && !options.deterministic) return Device::named(device_name(options.device));
+  if (options.device == cli::DeviceChoice::kCuda)
+    throw Error(ErrorCode::kUsage, "--threads and --deterministic are for the cpu device; use --device cpu");
+  return Device::cpu({.threads = options.threads, .deterministic = options.deterministic});
+}
+
 double now_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
@@ -39,7 +47,7 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   const scene::SceneConfig& scene = options.scene;
   const std::string folder = options.output_folder.string();
   if (scene.time.frames > 0) check_output_folder(folder, options.overwrite);
-  IntrusivePtr<Device> device = Device::named(device_name(options.device));
+  IntrusivePtr<Device> device = make_device(options);
   // Mistakes in the scene come before the output folder is touched.
   std::unique_ptr<mpm::Solver> solver = mpm::Solver::create(device, scene);
   log_info("{}: {} particles, {} cells per side, {} ({})", scene.name, solver->num_particles(),

@@ -11,14 +11,16 @@
 #include "gpu/cpu/worker_limit.h"
 #include "gpu/device.h"
 #include "gpu/kernel_store.h"
+#include "gpu/messages.h"
 
 namespace coppice {
 namespace {
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(int threads)
-      : threads_(threads > 0 ? threads : tbb::info::default_concurrency()),
+  explicit CpuDevice(const CpuOptions& options)
+      : threads_(options.threads > 0 ? options.threads : tbb::info::default_concurrency()),
+        deterministic_(options.deterministic),
         workers_(threads_ - 1),
         arena_(threads_, 1),
         kernels_(threads_) {
@@ -26,7 +28,8 @@ class CpuDevice final : public Device {
   }
   std::string_view name() const override { return "cpu"; }
   std::string description() const override {
-    return fmt::format("{} threads, {}", threads_, jit::host_target().cpu);
+    return fmt::format("{} threads, {}{}", threads_, jit::host_target().cpu,
+                       deterministic_ ? ", deterministic" : "");
   }
   int threads() const override { return threads_; }
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
@@ -39,11 +42,14 @@ class CpuDevice final : public Device {
 
  private:
   IntrusivePtr<CpuStream> new_stream() {
-    return make_intrusive<CpuStream>(std::make_unique<TbbLoopRunner>(arena_), context_, "coppice.stream");
+    return make_intrusive<CpuStream>(std::make_unique<TbbLoopRunner>(arena_, deterministic_), context_,
+                                     "coppice.stream");
   }
 
   int threads_;
+  bool deterministic_;
   DeviceContext context_{};
+  MessageLog messages_{context_};
   WorkerClaim workers_;    // oneTBB starts no more of them than cores unless told to
   tbb::task_arena arena_;  // one slot is kept for the stream's own thread, which takes part in every loop
   KernelStore kernels_;
@@ -52,6 +58,6 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
-IntrusivePtr<Device> Device::cpu(int threads) { return make_intrusive<CpuDevice>(threads); }
+IntrusivePtr<Device> Device::cpu(const CpuOptions& options) { return make_intrusive<CpuDevice>(options); }
 
 }  // namespace coppice

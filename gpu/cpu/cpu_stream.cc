@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/trace.h"
+#include "gpu/messages.h"
 
 namespace coppice {
 
@@ -65,6 +66,7 @@ bool CpuStream::run_next(std::unique_lock<std::mutex>& lock) {
       failed = Error(ErrorCode::kInternal,
                      fmt::format("{}: an exception that is no std::exception", operation.name));
     }
+    read_messages(context_);  // not sooner: a launch that is repeated forgets what it printed
   }
   if (failed && !skipped) {
     lock.lock();

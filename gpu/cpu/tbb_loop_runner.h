@@ -10,12 +10,14 @@ namespace coppice {
 class TbbLoopRunner final : public LoopRunner {
  public:
   // `arena` belongs to the device, which outlives its streams' threads.
-  explicit TbbLoopRunner(tbb::task_arena& arena) : arena_(arena), fibers_(arena.max_concurrency()) {}
+  TbbLoopRunner(tbb::task_arena& arena, bool deterministic)
+      : arena_(arena), deterministic_(deterministic), fibers_(arena.max_concurrency()) {}
   void run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) override;
   void run_function(const std::function<void()>& function) override;
 
  private:
   tbb::task_arena& arena_;
+  const bool deterministic_;  // launches whose result depends on the order of their items run on one thread
   KernelFibers fibers_;
 };
 

@@ -224,11 +224,14 @@ bool holds_pointer(const DIType* type, int depth = 0) {
   return false;
 }
 
-// Dividing integers is the one computation that traps on the zeros of inactive cells. Divisors that are constants in the
-// source are constants here; the handles' own code divides by extents only.
-bool divides_integers(const llvm::Function& f, std::set<const llvm::Function*>& visited) {
+// Does it print, or trap on the zeros of inactive cells? Dividing integers is the one computation that does. Divisors that
+// are constants in the source are constants here; the handles' own code divides by extents only.
+bool needs_active_cells(const llvm::Function& f, std::set<const llvm::Function*>& visited) {
   if (!visited.insert(&f).second) return false;
   const llvm::DISubprogram* program = f.getSubprogram();
+  if (program != nullptr && program->getName().starts_with("print<") &&
+      program->getFilename().ends_with("sparse/device/messages.h"))
+    return true;
   if (program != nullptr && program->getFilename().contains("sparse/device/")) return false;
   for (const llvm::Instruction& i : llvm::instructions(f)) {
     const unsigned code = i.getOpcode();
@@ -237,7 +240,7 @@ bool divides_integers(const llvm::Function& f, std::set<const llvm::Function*>& 
     if (divides && !llvm::isa<llvm::ConstantInt>(i.getOperand(1))) return true;
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
     if (call != nullptr && call->getCalledFunction() != nullptr &&
-        divides_integers(*call->getCalledFunction(), visited))
+        needs_active_cells(*call->getCalledFunction(), visited))
       return true;
   }
   return false;
@@ -264,7 +267,7 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, Generato
     std::string arguments;
     const auto types = found->second->getSubprogram()->getType()->getTypeArray();
     std::set<const llvm::Function*> visited;
-    bool active_only = divides_integers(*found->second, visited);
+    bool active_only = needs_active_cells(*found->second, visited);
     for (unsigned i = 1; i < types.size(); ++i) {
       arguments += (i > 1 ? ", " : "") + generator.name_of(types[i]);
       active_only |= holds_pointer(types[i]);

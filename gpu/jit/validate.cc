@@ -207,7 +207,19 @@ class Validator {
       refuse(i, "an atomic of more than 64 bits", "use several, or a lock");
   }
 
+  // What people try first, and what there is instead.
+  void check_printing(const llvm::CallBase& call) const {
+    const llvm::Function* callee = call.getCalledFunction();
+    if (callee == nullptr || !callee->isDeclaration()) return;
+    const llvm::StringRef name = callee->getName();
+    for (const char* printing : {"printf", "fprintf", "puts", "putchar", "__printf_chk", "__fprintf_chk"}) {
+      if (name == printing) refuse(call, name.str(), "use print(cell, \"x is {}\", x)");
+    }
+    if (name == "__assert_fail") refuse(call, "assert", "use COPPICE_ASSERT(cell, condition)");
+  }
+
   void check_x86_call(const llvm::CallBase& call, const llvm::TargetMachine& machine) const {
+    check_printing(call);
     const llvm::Function* callee = call.getCalledFunction();
     if (callee == nullptr || !callee->isIntrinsic()) return;
     const std::string name = callee->getName().str();
@@ -242,6 +254,7 @@ class Validator {
 
   void check_ptx_call(const llvm::CallBase& call, int sm) const {
     if (call.isInlineAsm()) return check_ptx_assembly(call);
+    check_printing(call);
     const llvm::Function* callee = call.getCalledFunction();
     if (callee == nullptr) return;
     const std::string name = callee->getName().str();

@@ -8,6 +8,7 @@
 #include "gpu/cpu/cpu_stream.h"
 #include "gpu/device.h"
 #include "gpu/kernel_store.h"
+#include "gpu/messages.h"
 #include "gpu/simt/machine.h"
 
 namespace coppice {
@@ -56,6 +57,7 @@ class SimtDevice final : public Device {
 
   const simt::Options options_;
   DeviceContext context_{};
+  MessageLog messages_{context_};
   KernelStore kernels_;
   const IntrusivePtr<CpuStream> stream_;  // last: its thread uses all of the above
 };

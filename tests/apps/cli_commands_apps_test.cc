@@ -91,12 +91,15 @@ TEST_F(Cli, RunsASceneByName) {
   EXPECT_EQ(seen_->scene.name, "snow_3d");
   EXPECT_EQ(seen_->output_folder, "out/snow_3d");
   EXPECT_EQ(seen_->device, DeviceChoice::kAuto);
+  EXPECT_EQ(seen_->threads, 0);
+  EXPECT_FALSE(seen_->deterministic);
   EXPECT_FALSE(seen_->overwrite);
 }
 
 TEST_F(Cli, PassesEveryFlagOn) {
   EXPECT_EQ(run({"run", "-o", "here", "--frames", "7", "--set", "time.cfl=0.2", "--set", "grid.resolution=32",
-                 "--set", "gravity=[0, -1]", "--device", "cpu", "--overwrite", "water_2d.toml"}),
+                 "--set", "gravity=[0, -1]", "--device", "cpu", "--overwrite", "--threads", "3",
+                 "--deterministic", "water_2d.toml"}),
             kExitDone);
   EXPECT_EQ(err_, "");
   ASSERT_TRUE(seen_);
@@ -107,6 +110,8 @@ TEST_F(Cli, PassesEveryFlagOn) {
   EXPECT_EQ(seen_->scene.gravity, Vec3d(0, -1, 0));
   EXPECT_EQ(seen_->output_folder, "here");
   EXPECT_EQ(seen_->device, DeviceChoice::kCpu);
+  EXPECT_EQ(seen_->threads, 3);
+  EXPECT_TRUE(seen_->deterministic);
   EXPECT_TRUE(seen_->overwrite);
 }
 

@@ -5,6 +5,7 @@
 #include "heat.kernels.h"
 #include "jit.kernels.h"
 #include "lists.kernels.h"
+#include "messages.kernels.h"
 #include "runtime_activation.kernels.h"
 #include "runtime_collection.kernels.h"
 #include "runtime_lists.kernels.h"
@@ -149,6 +150,20 @@ TEST_F(Ptx, KernelsAssembleWithChecks) {
   const std::string slow = text_of("checks.copy_value2", 80);
   EXPECT_EQ(fast.find("atom."), std::string::npos) << "a check is left without checks";
   EXPECT_NE(slow.find("atom."), std::string::npos);
+}
+
+// A text is copied from where PTX has it; a reader on the host must find a record's length stored last.
+TEST_F(Ptx, PrintingAssembles) {
+  add(say_all_types, range(9)), add(say_index, range(9), 2), add(say_cell, over(leaf2), x2, y2);
+  add(say_block, over(leaf2)), add(assert_with_words, range(9), 2), add(assert_cell, over(leaf2), x2);
+  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), "");
+  EXPECT_NE(text_of("messages.say_index", 80).find("st.release.gpu.u32"), std::string::npos);
+  EXPECT_EQ(text_of("messages.say_index", 80).find(".local"), std::string::npos);
+  EXPECT_EQ(text_of("messages.assert_with_words", 80).find("atom."), std::string::npos)
+      << "an assertion is left without checks";
+  checks = true;
+  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), "");
+  EXPECT_NE(text_of("messages.assert_with_words", 80).find("atom."), std::string::npos);
 }
 
 TEST_F(Ptx, ActivationKeepsItsMemoryOrders) {

@@ -122,3 +122,9 @@ COPPICE_KERNEL(variadic, Item i, int* out)
 { out[i.index] = sum(out[0], 1, 2, 3); }
 COPPICE_KERNEL(bits, Item i, unsigned* out)
 { out[i.index] = static_cast<unsigned>(__builtin_popcount(out[i.index]) + __builtin_clz(out[i.index] | 1)); }
+extern "C" int printf(const char*, ...);
+extern "C" int puts(const char*);
+COPPICE_KERNEL(uses_printf, Item i)
+{ printf("%d\n", static_cast<int>(i.index)); }
+COPPICE_KERNEL(uses_puts, Item)
+{ puts("here"); }

@@ -1,0 +1,42 @@
+// A record of what a kernel prints: written by the device (sparse/device/messages.h), read by the host (gpu/messages.cc).
+//
+// Device-clean. Everything is copied into the record: on a GPU the address of a literal means nothing to the host.
+//
+//     offset  bytes
+//       0       4   bytes           of the whole record, a multiple of 8; stored last (release), 0 while it is written
+//       4       4   dims            of the place: 0 an item, else the dimensions of a cell's or block's coordinate
+//       8       4   text_bytes      of the format text
+//      12       4   num_arguments
+//      16      24   place           {item index} or {x, y, z}
+//      40       8   launch          launch_id() of its LaunchBlock
+//      48           the text, padded to 8, then the arguments: each a tag (u64: kind, for strings their bytes << 8) and
+//                   its value in 8 bytes, or a string's characters padded to 8
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/launch_block.h"
+
+namespace coppice {
+
+enum class MessageValue : uint32_t { kBool, kChar, kInt, kUnsigned, kFloat, kDouble, kString };
+
+struct MessageHeader {
+  uint32_t bytes;
+  int32_t dims;
+  uint32_t text_bytes;
+  uint32_t num_arguments;
+  int64_t place[3];
+  uint64_t launch;
+};
+static_assert(sizeof(MessageHeader) == 48 && offsetof(MessageHeader, place) == 16);
+
+// Tells launches apart that are under way at the same time: two streams' with the same number have different trees. (Not
+// the block's address: on a GPU the block is a parameter of the kernel, and would be copied to every thread's stack.)
+inline uint64_t launch_id(const LaunchBlock& block) {
+  return block.number ^ reinterpret_cast<uint64_t>(block.trees[0]);
+}
+
+constexpr size_t padded_to_8(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+}  // namespace coppice

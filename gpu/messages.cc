@@ -1,0 +1,196 @@
+// Formatting and handing over what kernels print (see messages.h).
+#include "gpu/messages.h"
+
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace coppice {
+namespace {
+
+using FormatArguments = fmt::dynamic_format_arg_store<fmt::format_context>;
+
+template <class T>
+T read_as(const unsigned char* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// Walks a record's arguments.
+class Arguments {
+ public:
+  explicit Arguments(const unsigned char* record)
+      : at_(record + sizeof(MessageHeader) + padded_to_8(read_as<MessageHeader>(record).text_bytes)) {}
+
+  std::string_view next_string() {
+    const size_t bytes = read_as<uint64_t>(at_) >> 8;
+    const std::string_view text(reinterpret_cast<const char*>(at_ + 8), bytes);
+    at_ += 8 + padded_to_8(bytes);
+    return text;
+  }
+  int64_t next_int() {
+    at_ += 16;
+    return read_as<int64_t>(at_ - 8);
+  }
+  void next(FormatArguments& to) {
+    const auto kind = static_cast<MessageValue>(read_as<uint64_t>(at_) & 0xff);
+    if (kind == MessageValue::kString) return to.push_back(std::string(next_string()));
+    const unsigned char* value = at_ + 8;
+    at_ += 16;
+    switch (kind) {
+      case MessageValue::kBool:
+        return to.push_back(read_as<uint64_t>(value) != 0);
+      case MessageValue::kChar:
+        return to.push_back(read_as<char>(value));
+      case MessageValue::kInt:
+        return to.push_back(read_as<int64_t>(value));
+      case MessageValue::kFloat:
+        return to.push_back(read_as<float>(value));
+      case MessageValue::kDouble:
+        return to.push_back(read_as<double>(value));
+      default:
+        return to.push_back(read_as<uint64_t>(value));
+    }
+  }
+
+ private:
+  const unsigned char* at_;
+};
+
+std::string_view text_of(const unsigned char* record) {
+  return {reinterpret_cast<const char*>(record + sizeof(MessageHeader)),
+          read_as<MessageHeader>(record).text_bytes};
+}
+
+std::string format_rest(const unsigned char* record, Arguments arguments, uint32_t count) {
+  FormatArguments values;
+  for (uint32_t i = 0; i < count; ++i) arguments.next(values);
+  const std::string_view text = text_of(record);
+  try {
+    return fmt::vformat(text, values);
+  } catch (const fmt::format_error& error) {
+    return fmt::format("print(\"{}\"): {}", text, error.what());
+  }
+}
+
+// "item 7" or "cell (3, 4)"
+std::string place_of(const MessageHeader& h) {
+  if (h.dims == 0) return fmt::format("item {}", h.place[0]);
+  std::string text = "cell (";
+  for (int axis = 0; axis < h.dims; ++axis) text += fmt::format("{}{}", axis > 0 ? ", " : "", h.place[axis]);
+  return text + ")";
+}
+
+void write_line(std::string_view line) {
+  const std::string whole = fmt::format("{}\n", line);
+  std::fwrite(whole.data(), 1, whole.size(), stdout);
+}
+
+void hand_over(const MessageHandler& handler, std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  for (;;) {
+    const size_t end = text.find('\n');
+    handler(text.substr(0, end));
+    if (end == text.npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::string format_message(const unsigned char* record) {
+  return format_rest(record, Arguments(record), read_as<MessageHeader>(record).num_arguments);
+}
+
+std::string format_assertion(const unsigned char* record) {
+  const auto header = read_as<MessageHeader>(record);
+  Arguments arguments(record);
+  const std::string_view condition = arguments.next_string(), file = arguments.next_string();
+  const int64_t line = arguments.next_int();
+  const std::string message = format_rest(record, arguments, header.num_arguments - 3);
+  return fmt::format("{} ({}:{}){}{}, {}", condition, file, line, message.empty() ? "" : ": ", message,
+                     place_of(header));
+}
+
+// calloc: pages that nothing is printed to are never touched.
+MessageLog::MessageLog(DeviceContext& context)
+    : context_(context),
+      buffer_(static_cast<unsigned char*>(std::calloc(kCapacity, 1)), &std::free),
+      handler_(write_line) {
+  if (!buffer_) throw std::bad_alloc();
+  context.messages = buffer_.get();
+  context.message_capacity = kCapacity;
+  context.message_end = ~uint64_t{0};
+  context.message_log = this;
+}
+
+void MessageLog::set_handler(MessageHandler handler) {
+  std::lock_guard lock(mutex_);
+  handler_ = handler ? std::move(handler) : write_line;
+}
+
+void MessageLog::collect() {
+  uint64_t at = begin_;
+  while (at + sizeof(MessageHeader) <= kCapacity) {
+    unsigned char* record = buffer_.get() + at;
+    const uint32_t bytes = __atomic_load_n(reinterpret_cast<uint32_t*>(record), __ATOMIC_ACQUIRE);
+    if (bytes == 0) break;  // the end, or one that another launch is writing
+    waiting_.push_back({read_as<MessageHeader>(record), format_message(record)});
+    std::memset(record, 0, bytes);
+    at += bytes;
+  }
+  begin_ = at;
+  // Room is given back when nobody has any in use; a launch that reserves some meanwhile makes the exchange fail.
+  uint64_t used = __atomic_load_n(&context_.message_used, __ATOMIC_ACQUIRE);
+  const bool full = used > kCapacity;
+  if (full) {
+    uint64_t* end = &context_.message_end;
+    if (__atomic_load_n(end, __ATOMIC_ACQUIRE) != at) return;
+    __atomic_store_n(end, ~uint64_t{0}, __ATOMIC_RELAXED);
+  }
+  while (used == at || full) {
+    if (__atomic_compare_exchange_n(&context_.message_used, &used, 0, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+      begin_ = 0;
+      return;
+    }
+  }
+}
+
+void MessageLog::read() {
+  std::vector<Message> messages;
+  uint64_t dropped;
+  MessageHandler handler;
+  {
+    std::lock_guard lock(mutex_);
+    collect();
+    messages.swap(waiting_);
+    dropped = __atomic_exchange_n(&context_.message_dropped, 0, __ATOMIC_RELAXED);
+    handler = handler_;
+  }
+  std::stable_sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) {
+    return std::lexicographical_compare(a.header.place, a.header.place + 3, b.header.place,
+                                        b.header.place + 3);
+  });
+  for (const Message& message : messages) hand_over(handler, message.text);
+  if (dropped > 0)
+    handler(fmt::format("{} messages of kernels were dropped: those of a launch have room for {} bytes",
+                        dropped, kCapacity));
+  std::fflush(stdout);
+}
+
+void MessageLog::forget(const LaunchBlock& launch) {
+  if (__atomic_load_n(&context_.message_used, __ATOMIC_RELAXED) == 0) return;
+  std::lock_guard lock(mutex_);
+  collect();
+  std::erase_if(waiting_, [&](const Message& message) { return message.header.launch == launch_id(launch); });
+  __atomic_store_n(&context_.message_dropped, 0, __ATOMIC_RELAXED);
+}
+
+}  // namespace coppice

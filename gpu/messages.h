@@ -1,0 +1,60 @@
+// The host's reader of what a device's kernels print (gpu/message_record.h; written by sparse/device/messages.h).
+//
+// A stream reads when a launch has ended: what is being written by another stream's launch is left for that one's end.
+// Thread-safe.
+#pragma once
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/launch_block.h"
+#include "gpu/message_record.h"
+
+namespace coppice {
+
+// Gets one line at a time, without its end, on a stream's thread; must neither throw nor wait for the device.
+using MessageHandler = std::function<void(std::string_view)>;
+
+class MessageLog {
+ public:
+  static constexpr size_t kCapacity = size_t{1} << 20;
+
+  // Gives the context a buffer and itself as the reader; both live as long as the device.
+  explicit MessageLog(DeviceContext& context);
+  void set_handler(MessageHandler handler);
+  // Hands over what launches printed, ordered by item and, of one item, by time; of dropped messages their number.
+  void read();
+  // Forgets what this launch printed, because it is repeated.
+  void forget(const LaunchBlock& launch);
+
+ private:
+  struct Message {
+    MessageHeader header;
+    std::string text;
+  };
+  void collect();  // finished records to waiting_; frees their room
+
+  DeviceContext& context_;
+  std::unique_ptr<unsigned char[], void (*)(void*)> buffer_;
+  std::mutex mutex_;
+  uint64_t begin_ = 0;            // records before it have been collected
+  std::vector<Message> waiting_;  // in the order of the buffer
+  MessageHandler handler_;
+};
+
+// Reads a device's messages when there are any; one load when there are none.
+inline void read_messages(DeviceContext& context) {
+  if (__atomic_load_n(&context.message_used, __ATOMIC_RELAXED) != 0 && context.message_log != nullptr)
+    context.message_log->read();
+}
+
+// A record's text. A wrong format gives the text and what is wrong with it.
+std::string format_message(const unsigned char* record);
+
+// What failed where: "i < n (heat.kernels.cc:31), item 7", or "i < n (heat.kernels.cc:31): the message, cell (3, 4)".
+std::string format_assertion(const unsigned char* record);
+
+}  // namespace coppice
