@@ -40,5 +40,7 @@ uint64_t coppice_fetch_and_u64(uint64_t* address, uint64_t value);  // relaxed
 float coppice_fetch_add_f32(float* address, float value);           // relaxed
 double coppice_fetch_add_f64(double* address, double value);        // relaxed
 uint32_t coppice_fetch_max_u32(uint32_t* address, uint32_t value);  // relaxed
-void coppice_pause();                                               // in a spin loop
+// In a loop that waits for another thread; `turn` counts its rounds. A CPU's thread soon lets others run: the one that it
+// waits for may not be running at all.
+void coppice_pause(uint32_t turn);
 }

@@ -1,7 +1,8 @@
 // The lists that loops run through (see tree_storage.h): made anew when the topology has changed since, and only then.
 //
-// A list is a select over the cells of the nearest pointer node above (or over the chunks of a dynamic node) and a sort
-// by coordinate; containers further down follow from their cell. In stream order.
+// A list goes through the slots of the nearest pointer node above, container by container, which are in order already. Where
+// these are many and few of them hold something (and for chunks of dynamic nodes) it is a select over the allocator's
+// cells and a sort by coordinate. Containers further down follow from their cell. In stream order.
 #include <vector>
 
 #include "core/error.h"
@@ -19,6 +20,9 @@ namespace {
 
 // Cells that one item of the selection looks at: one atomic for all of them.
 constexpr uint32_t kSelectionBatch = 64;
+// Slots that one item looks at, and how many slots per live cell are still quicker to look through than a sort.
+constexpr uint32_t kSlotBatch = 1024;
+constexpr uint64_t kSlotsPerCell = 32, kFewSlots = 1 << 16;
 
 uint32_t max_chunks(const NodeDescription& n) {
   return n.kind == NodeKind::kDynamic ? static_cast<uint32_t>((n.max_length + n.num_cells - 1) / n.num_cells)
@@ -72,6 +76,33 @@ uint64_t TreeStorage::select_cells(uint32_t node, const std::vector<uint32_t>& p
   return *count;
 }
 
+// The live cells of a pointer node by a walk over all of its slots, which are in order already: in scratch_cells_, or as
+// the elements of `node` where that lies right below. False: there are too many slots for that.
+bool TreeStorage::select_by_slots(uint32_t node, const std::vector<uint32_t>& path, size_t level,
+                                  ElementList* list, uint64_t& count) {
+  const uint32_t pointer = path[level];
+  const ElementList& above = update_list(pointer, false);
+  const uint64_t containers = *above.count->as<uint64_t>(), slots = nodes_[pointer].num_cells;
+  if (containers * slots > std::max(kFewSlots, kSlotsPerCell * live_cells(pointer))) return false;
+  const auto parts = static_cast<uint32_t>((slots + kSlotBatch - 1) / kSlotBatch);
+  const CoppiceSlots all{above.elements->as<Element>(), slots, kSlotBatch, parts};
+  const uint64_t items = containers * parts;
+  ensure_items<uint32_t>(*device_, scratch_flags_, items);
+  uint32_t* starts = scratch_flags_->as<uint32_t>();
+  run_now_by(1, program_, count_slots, items, all, starts);
+  count = primitives::exclusive_scan(starts, starts, items);
+  const uint32_t* begins = starts;
+  if (list != nullptr) {
+    ensure_items<Element>(*device_, list->elements, count);
+    run_now_by(1, program_, write_elements, items, static_cast<const device::TreeState*>(state()), all,
+               begins, device_layout(pointer), device_layout(node), list->elements->as<Element>());
+  } else {
+    ensure_items<uint32_t>(*device_, scratch_cells_, count);
+    run_now_by(1, program_, write_slots, items, all, begins, scratch_cells_->as<uint32_t>());
+  }
+  return true;
+}
+
 void TreeStorage::make_list(uint32_t node, ElementList& list) {
   const std::vector<uint32_t> path = path_nodes(node);
   const bool is_dynamic = nodes_[node].kind == NodeKind::kDynamic;
@@ -89,7 +120,16 @@ void TreeStorage::make_list(uint32_t node, ElementList& list) {
   uint64_t cells = 1;
   const uint32_t* cell_list = nullptr;
   if (pointer_level >= 0) {
-    cells = select_cells(node, path, static_cast<size_t>(pointer_level));
+    const auto level = static_cast<size_t>(pointer_level);
+    const bool is_below = level + 2 == path.size();
+    const bool by_slots =
+        !is_dynamic && select_by_slots(node, path, level, is_below ? &list : nullptr, cells);
+    if (by_slots && is_below) {
+      ensure_items<uint64_t>(*device_, list.count, 1);
+      *list.count->as<uint64_t>() = cells;
+      return;
+    }
+    if (!by_slots) cells = select_cells(node, path, level);
     cell_list = scratch_cells_->as<uint32_t>();
   }
   uint64_t items = cells * fan_out;

@@ -149,6 +149,8 @@ class TreeStorage : public RefCounted {
   void recycle_all(uint32_t node);
   uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;
   uint64_t select_cells(uint32_t node, const std::vector<uint32_t>& path, size_t level);
+  bool select_by_slots(uint32_t node, const std::vector<uint32_t>& path, size_t level, ElementList* list,
+                       uint64_t& count);
   void make_list(uint32_t node, ElementList& list);
   void make_neighbours(uint32_t node, ElementList& list);
   using ListKernel =

@@ -3,6 +3,7 @@
 #include "gpu/device_intrinsics.h"
 
 extern "C" {
+int sched_yield(void);  // the C library's, which the code loader gives to kernels
 uint32_t coppice_lane() { return 0; }
 uint32_t coppice_lane_count() { return 1; }
 void coppice_block_barrier() {}
@@ -23,5 +24,10 @@ uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t d
 }
 uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) { return __atomic_exchange_n(a, v, __ATOMIC_ACQ_REL); }
 void coppice_fence() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
-void coppice_pause() { __builtin_ia32_pause(); }
+void coppice_pause(uint32_t turn) {
+  if (turn < 64)
+    __builtin_ia32_pause();
+  else
+    sched_yield();
+}
 }

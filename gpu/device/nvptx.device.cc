@@ -56,5 +56,5 @@ uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) {
   return old;
 }
 void coppice_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
-void coppice_pause() { __nvvm_nanosleep(32); }
+void coppice_pause(uint32_t) { __nvvm_nanosleep(32); }
 }

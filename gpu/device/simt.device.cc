@@ -26,7 +26,7 @@ uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t d
 }
 uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) { return coppice_simt_exchange_u32(a, v); }
 void coppice_fence() { coppice_simt_fence(); }
-void coppice_pause() { coppice_simt_pause(); }
+void coppice_pause(uint32_t) { coppice_simt_pause(); }
 
 // Stands for memcmp and bcmp, which would read past the thread's view (gpu/jit/simt_passes.cc).
 int coppice_view_memcmp(const void* a, const void* b, size_t bytes) {

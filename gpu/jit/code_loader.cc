@@ -7,6 +7,7 @@
 #include <llvm/ExecutionEngine/Orc/TargetProcess/JITLoaderGDB.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <math.h>  // not <cmath>: sincos and exp10 are no standard functions
+#include <sched.h>
 #include <strings.h>
 
 #include <atomic>
@@ -64,6 +65,7 @@ void add_library_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
     symbols[jit.mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function),
                                           llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   };
+  add("sched_yield", &::sched_yield);  // of coppice_pause()
   add("memcpy", &std::memcpy), add("memmove", &std::memmove), add("memset", &std::memset),
       add("memcmp", &std::memcmp);
   // What LLVM itself makes of memcmp() == 0, of sin and cos of one argument, of powers of ten and two.

@@ -72,7 +72,7 @@ inline uint32_t fill_slot(const LaunchBlock* block, uint32_t tree_slot, const Le
 // cells.
 inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
                               uint32_t* slot, const CellPlace& place) {
-  for (;;) {
+  for (uint32_t turn = 0;; ++turn) {
     const uint32_t now = coppice_load_acquire_u32(slot);
     if (now != 0 && now != kLocked) return now;
     if (now == 0) {
@@ -84,7 +84,7 @@ inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, cons
     }
     // Whoever was to fill the slot may have failed, and others after it: nobody waits for what cannot come.
     if (relaxed_load(&block->context->status) == static_cast<uint32_t>(DeviceStatus::kOutOfCells)) return 0;
-    coppice_pause();
+    coppice_pause(turn);
   }
 }
 

@@ -86,6 +86,66 @@ COPPICE_KERNEL(select_live, Item i, const TreeState* tree, CoppiceSelection s, v
   }
 }
 
+// ---- the same where slots are few enough to look at all of them: containers are in order, and slots in containers are
+
+// Slots of one container that one item looks at: item i is part i % parts of container i / parts.
+struct CoppiceSlots {
+  const Element* containers;  // of the pointer node, in order
+  uint64_t slots;             // in a container
+  uint32_t batch, parts;
+  COPPICE_INLINE const uint32_t* begin(uint64_t i) const {
+    return reinterpret_cast<const uint32_t*>(containers[i / parts].container) + first(i);
+  }
+  COPPICE_INLINE uint64_t first(uint64_t i) const { return i % parts * batch; }
+  COPPICE_INLINE uint32_t count(uint64_t i) const {
+    const uint64_t rest = slots - first(i);
+    return rest < batch ? static_cast<uint32_t>(rest) : batch;
+  }
+};
+COPPICE_KERNEL(count_slots, Item i, CoppiceSlots s, uint32_t* counts)
+{
+  const auto item = static_cast<uint64_t>(i.index);
+  const uint32_t* slot = s.begin(item);
+  uint32_t live = 0;
+  for (uint32_t k = 0; k < s.count(item); ++k) live += slot[k] != 0;
+  counts[item] = live;
+}
+COPPICE_KERNEL(write_slots, Item i, CoppiceSlots s, const uint32_t* starts, uint32_t* cells)
+{
+  const auto item = static_cast<uint64_t>(i.index);
+  const uint32_t* slot = s.begin(item);
+  uint32_t* out = cells + starts[item];
+  for (uint32_t k = 0; k < s.count(item); ++k) {
+    if (slot[k] != 0) *out++ = slot[k];
+  }
+}
+// The elements of `node` right below the pointer node `above`: a cell's header need not be read to know where it is.
+COPPICE_KERNEL(write_elements, Item i, const TreeState* tree, CoppiceSlots s, const uint32_t* starts,
+               const NodeLayout* above, const NodeLayout* node, Element* elements)
+{
+  const auto item = static_cast<uint64_t>(i.index);
+  const uint32_t* slot = s.begin(item);
+  const LevelLayout& level = node->level[node->depth - 2];
+  const unsigned char* cells = tree->allocators[level.allocator].cells + level.child_offset;
+  const Element& container = s.containers[item / s.parts];
+  Element* out = elements + starts[item];
+  for (uint32_t k = 0; k < s.count(item); ++k) {
+    if (slot[k] == 0) continue;
+    const auto index = static_cast<uint32_t>(s.first(item)) + k;
+    const uint32_t at[kMaxDims] = {index / level.extent[2] / level.extent[1],
+                                   index / level.extent[2] % level.extent[1], index % level.extent[2]};
+    out->container = const_cast<unsigned char*>(cells) + slot[k] * level.cell_bytes;
+    for (int d = 0; d < kMaxDims; ++d) {
+      const uint32_t cell = static_cast<uint32_t>(container.origin[d] - above->origin[d]) + at[d];
+      out->origin[d] = node->origin[d] + static_cast<int32_t>(cell * level.span[d]);
+    }
+    out->cell = slot[k];
+    ++out;
+  }
+}
+
+// ---- dynamic nodes
+
 // Chunks as elements, each with what it holds of its list.
 COPPICE_KERNEL(fill_chunks, Item i, const TreeState* tree, const NodeLayout* node, const uint32_t* cells,
                Element* elements)

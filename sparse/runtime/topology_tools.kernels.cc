@@ -49,8 +49,7 @@ static Coord global_coord(const Element& e, Coord c) {
 
 // Cells 64 w to 64 w + 63 of a container that are active now.
 static uint64_t active_word(const LevelLayout& l, const unsigned char* container, uint32_t w) {
-  if (l.kind == NodeKind::kBitmasked)
-    return relaxed_load(reinterpret_cast<const uint64_t*>(container) + w);
+  if (l.kind == NodeKind::kBitmasked) return relaxed_load(reinterpret_cast<const uint64_t*>(container) + w);
   const uint32_t first = w * 64, n = cells_of(l) - first < 64 ? cells_of(l) - first : 64;
   if (l.kind == NodeKind::kDense) return n == 64 ? ~0ull : (1ull << n) - 1;
   uint64_t bits = 0;
@@ -152,7 +151,8 @@ COPPICE_KERNEL(find_leaving, Item i, CoppiceContainers c, CoppiceBox box, const 
   const int64_t cells = static_cast<int64_t>(box.size[0]) * box.size[1] * box.size[2];
   uint64_t leaving = 0;
   for (uint64_t bits = active_word(l, e.container, word); bits != 0; bits &= bits - 1) {
-    const Coord at = global_coord(e, local_coord(l, word * 64 + static_cast<uint32_t>(__builtin_ctzll(bits))));
+    const Coord at =
+        global_coord(e, local_coord(l, word * 64 + static_cast<uint32_t>(__builtin_ctzll(bits))));
     bool stays = false;
     for (int64_t k = 0; k < cells && !stays; ++k) {
       const int32_t x = static_cast<int32_t>(k / box.size[2] / box.size[1]),

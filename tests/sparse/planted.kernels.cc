@@ -27,7 +27,7 @@ COPPICE_KERNEL(smooth, Smooth s, Cell3 cell)
 COPPICE_INLINE void meet(const Item& i, int64_t half, uint32_t* halves) {
   coppice_fetch_add_u32(halves + (i.index < half), 1);
   for (int k = 0; k < 1 << 26 && __atomic_load_n(halves + (i.index >= half), __ATOMIC_RELAXED) == 0; ++k)
-    coppice_pause();
+    coppice_pause(0);
 }
 // Every item writes where all others do.
 COPPICE_KERNEL(write_one_place, Item i, int64_t half, uint32_t* halves, int* place)

@@ -15,7 +15,8 @@ constexpr int kPlainStore = 0, kRelaxedStore = 1;
 COPPICE_KERNEL(count_under_lock, Item i, Counter* counter, int opened_by)
 {
   (void)i;
-  while (coppice_compare_exchange_u32(&counter->lock, 0, 1) != 0) coppice_pause();
+  for (uint32_t turn = 0; coppice_compare_exchange_u32(&counter->lock, 0, 1) != 0; ++turn)
+    coppice_pause(turn);
   counter->value += 1;
   if (opened_by == kPlainStore)
     *const_cast<volatile uint32_t*>(&counter->lock) = 0;
