@@ -154,6 +154,7 @@ class Node {
   uint64_t wait_length(std::array<int32_t, 3> coord) const;
   uint64_t wait_num_active_blocks() const;  // containers of this node that a loop over it visits
   NodeUsage wait_usage() const;             // of a bitmasked node by a pass over its masks
+  uint64_t wait_num_active_cells() const { return wait_usage().active_cells; }
 
   // Names the node in a kernel's Topology argument, for activation without a value.
   Field<unsigned char> topology() const;

@@ -62,7 +62,7 @@ TEST_F(MemoryTest, UsageIsWhatTheLayoutSays) {
   const uint64_t leaf_bytes = (64 + 70 * 4 + 63) / 64 * 64, inner_bytes = 3 * 8;
   const uint64_t cell_bytes =
       (64 + leaf_bytes + inner_bytes + 63) / 64 * 64;  // a header in a line of its own
-  const NodeUsage b = block.wait_usage(), l = leaf.wait_usage(), d = inner.wait_usage();
+  const NodeUsage l = leaf.wait_usage(), d = inner.wait_usage(), b = block.wait_usage();
   EXPECT_EQ(b.active_cells, 3u);
   EXPECT_EQ(b.existing_cells, 3u);
   EXPECT_EQ(b.cell_bytes, (b.capacity_cells + 1) * cell_bytes) << "the ambient cell is one of them";
