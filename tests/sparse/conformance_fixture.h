@@ -1,0 +1,60 @@
+// What the conformance tests share: a device and a program, and the few kernels that nearly all of them launch.
+//
+// The number in a test's name (C05) is the entry in the list of what other sparse-grid systems' test suites check
+// (docs/sparse.md, "Conformance"); a B is what they do not.
+#pragma once
+#include <numeric>
+#include <vector>
+
+#include "conformance.kernels.h"
+#include "sparse/tree.h"
+#include "tests/sparse/test_devices.h"
+
+namespace coppice {
+
+class Conformance : public DeviceTest {
+ protected:
+  void write1(const Field<int>& x, std::vector<int> coords, int value = 1) {
+    run(write_at1, range(static_cast<int64_t>(coords.size())), x, coords.data(), value);
+  }
+  void write2(const Field<int>& x, std::vector<int> coords, int value = 1) {
+    run(write_at2, range(static_cast<int64_t>(coords.size() / 2)), x, coords.data(), value);
+  }
+  std::vector<int> read1(const Field<int>& x, std::vector<int> coords) {
+    std::vector<int> out(coords.size());
+    run(read_at1, range(static_cast<int64_t>(coords.size())), x, coords.data(), out.data());
+    return out;
+  }
+  std::vector<int> read2(const Field<int>& x, std::vector<int> coords) {
+    std::vector<int> out(coords.size() / 2);
+    run(read_at2, range(static_cast<int64_t>(out.size())), x, coords.data(), out.data());
+    return out;
+  }
+  void deactivate1(const Node& node, std::vector<int> coords) {
+    run(deactivate_at1, range(static_cast<int64_t>(coords.size())), node.topology(), coords.data());
+  }
+  template <class Kernel>
+  uint64_t count(const Kernel& kernel, const Node& node) {
+    uint64_t n = 0;
+    run(kernel, over(node), &n);
+    return n;
+  }
+  uint64_t sum(const Node& node, const Field<int>& x) {
+    uint64_t s = 0;
+    run(sum1, over(node), x, &s);
+    return s;
+  }
+  static std::vector<int> iota(int n) {
+    std::vector<int> out(n);
+    std::iota(out.begin(), out.end(), 0);
+    return out;
+  }
+  // All coordinates of n x n, row by row.
+  static std::vector<int> square(int n) {
+    std::vector<int> out;
+    for (int i = 0; i < n * n; ++i) out.insert(out.end(), {i / n, i % n});
+    return out;
+  }
+};
+
+}  // namespace coppice

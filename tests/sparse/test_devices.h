@@ -1,0 +1,70 @@
+// The devices that a test runs on: cpu always, simt (an emulated GPU) and cuda where they can be had.
+//
+//     class Heat : public DeviceTest {};                  // a TEST_P(Heat, ...) has `device` and program()
+//     INSTANTIATE_TEST_SUITE_P(Sparse, Heat, testing::ValuesIn(test_devices()), device_test_name);
+//
+// A device that cannot be had is skipped with its own reason.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "gpu/device.h"
+#include "sparse/program.h"
+
+namespace coppice {
+
+inline std::vector<std::string> test_devices() { return {"cpu", "simt", "cuda"}; }
+inline std::string device_test_name(const testing::TestParamInfo<std::string>& info) { return info.param; }
+
+// Null where there is no such device; then `reason` says why. The cpu runs 4 threads, whatever the machine has.
+inline IntrusivePtr<Device> test_device(const std::string& name, std::string& reason) {
+  if (name == "cpu") return Device::cpu(4);
+  try {
+    return Device::named(name);
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::kUnavailable && e.code() != ErrorCode::kUsage) throw;
+    reason = e.what();
+    return {};
+  }
+}
+
+// Work that an emulated GPU would take too long for, cut to about a thousandth, but to no less than a few warps.
+inline int scaled_for(const std::string& device_name, int n) {
+  return device_name == "simt" ? std::max(n / 1000, std::min(n, 256)) : n;
+}
+
+inline void finish(const AsyncValueRef<Chain>& done) {
+  wait(done);
+  if (done.is_error()) throw done.error();
+}
+
+class DeviceTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::string reason;
+    device = test_device(GetParam(), reason);
+    if (!device) GTEST_SKIP() << reason;
+    program_.emplace(device);
+  }
+  void TearDown() override { program_.reset(); }
+
+  Program& program() { return *program_; }
+  int scaled(int n) const { return scaled_for(GetParam(), n); }
+  template <class Kernel, class... Arguments>
+  void run(const Kernel& kernel, const Loop& loop, const Arguments&... arguments) {
+    finish(program().launch(kernel, loop, arguments...));
+  }
+
+  IntrusivePtr<Device> device;
+
+ private:
+  std::optional<Program> program_;
+};
+
+}  // namespace coppice
