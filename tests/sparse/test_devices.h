@@ -22,21 +22,21 @@ namespace coppice {
 inline std::vector<std::string> test_devices() { return {"cpu", "simt", "cuda"}; }
 inline std::string device_test_name(const testing::TestParamInfo<std::string>& info) { return info.param; }
 
-// Null where there is no such device; then `reason` says why. The cpu runs 4 threads, whatever the machine has.
-inline IntrusivePtr<Device> test_device(const std::string& name, std::string& reason) {
+// An emulated GPU takes a thousand times as long.
+inline bool is_emulated_device(const std::string& name) { return name == "simt"; }
+
+// Null where there is no such device; then `reason` says why. The cpu runs 4 threads, whatever the machine has. `seed`
+// chooses the order in which an emulated GPU runs its threads.
+inline IntrusivePtr<Device> test_device(const std::string& name, std::string& reason, uint64_t seed = 1) {
   if (name == "cpu") return Device::cpu(4);
   try {
+    if (is_emulated_device(name)) setenv("COPPICE_SIMT_SEED", std::to_string(seed).c_str(), 1);
     return Device::named(name);
   } catch (const Error& e) {
     if (e.code() != ErrorCode::kUnavailable && e.code() != ErrorCode::kUsage) throw;
     reason = e.what();
     return {};
   }
-}
-
-// Work that an emulated GPU would take too long for, cut to about a thousandth, but to no less than a few warps.
-inline int scaled_for(const std::string& device_name, int n) {
-  return device_name == "simt" ? std::max(n / 1000, std::min(n, 256)) : n;
 }
 
 inline void finish(const AsyncValueRef<Chain>& done) {
@@ -55,7 +55,9 @@ class DeviceTest : public testing::TestWithParam<std::string> {
   void TearDown() override { program_.reset(); }
 
   Program& program() { return *program_; }
-  int scaled(int n) const { return scaled_for(GetParam(), n); }
+  bool is_emulated() const { return is_emulated_device(GetParam()); }
+  // Work that an emulated GPU would take too long for, cut to about a thousandth, but to no less than a few warps.
+  int scaled(int n) const { return is_emulated() ? std::max(n / 1000, std::min(n, 256)) : n; }
   template <class Kernel, class... Arguments>
   void run(const Kernel& kernel, const Loop& loop, const Arguments&... arguments) {
     finish(program().launch(kernel, loop, arguments...));

@@ -9,6 +9,39 @@ COPPICE_KERNEL(deactivate_coords2, Topology node, Item i, const int* coords)
 { node.deactivate(i, {coords[2 * i.index], coords[2 * i.index + 1]}); }
 COPPICE_KERNEL(set_coords2, Grow<int> x, Item i, const int* coords, const int* values)
 { x.set(i, {coords[2 * i.index], coords[2 * i.index + 1]}, values[i.index]); }
+// A batch of the model test; four numbers per operation: what, where (in cells of its node), and a value.
+COPPICE_KERNEL(apply_batch2, Grow<int> x, Topology leaf, Topology inner0, Topology inner1, Item i,
+               const int* operations, int levels)
+{
+  const int* o = operations + 4 * i.index;
+  if (o[0] == 0)
+    leaf.activate(i, {o[1], o[2]});
+  else if (o[0] == 1)
+    x.set(i, {o[1], o[2]}, o[3]);
+  else if (o[0] == 2)
+    inner0.deactivate(i, {o[1], o[2]});
+  else if (o[0] == 3 && levels == 2)
+    inner1.deactivate(i, {o[1], o[2]});
+  else
+    leaf.deactivate(i, {o[1], o[2]});
+}
+// Cycles of memory_cycles.h: 16 of the 96 x 96 coordinates come, and then go with what holds them.
+static void cycle_place(int64_t item, int cycle, int (&at)[2]) {
+  const uint32_t r = hash_u32(13, item % 16, cycle);
+  at[0] = static_cast<int>(r % 96), at[1] = static_cast<int>(r / 96 % 96);
+}
+COPPICE_KERNEL(fill_cycle2, Grow<int> x, Item i, int cycle)
+{
+  int at[2];
+  cycle_place(i.index, cycle, at);
+  x.set(i, at, cycle);
+}
+COPPICE_KERNEL(clear_cycle2, Topology node, Item i, int cycle, int cells)
+{
+  int at[2];
+  cycle_place(i.index, cycle, at);
+  node.deactivate(i, {at[0] / cells, at[1] / cells});
+}
 COPPICE_KERNEL(activate_same2, Grow<int> x, Item i, const int* coord)
 { x.set(i, {coord[0], coord[1]}, 1); }
 COPPICE_KERNEL(look_up2, Read<int> x, Topology leaf, Item i, const int* coords, int* values, int* active)

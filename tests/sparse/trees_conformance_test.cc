@@ -1,5 +1,6 @@
 // Several trees: added late, destroyed, rebuilt, used by one kernel.
 #include "tests/sparse/conformance_fixture.h"
+#include "tests/sparse/resident_memory.h"
 
 namespace coppice {
 namespace {
@@ -55,6 +56,23 @@ TEST_P(Conformance, C60_ADestroyedTreeReturnsItsMemory) {
   wait(device->default_stream().barrier());
   // The program keeps up to 256 launches prepared, those of dead trees among them.
   EXPECT_LE(live_ref_counted_objects() - before, 256 + 20);
+}
+
+// 16,384 cells of 4 KiB, written all over.
+TEST_P(Conformance, C60_ADestroyedTreesCellsGoBackToTheSystem) {
+  const int cells = is_emulated() ? 256 : 16384;
+  const uint64_t bytes = uint64_t{4096} * static_cast<uint64_t>(cells);
+  const uint64_t before = resident_bytes();
+  {
+    Tree tree(device);
+    Node leaf = tree.root().pointer({cells}).dense({1024});
+    Field<int> x = leaf.place<int>("x");
+    run(write_every1, range(cells), x, 1024, 1);
+    ASSERT_GE(resident_bytes(), before + bytes) << "nothing to give back";
+  }
+  wait(device->default_stream().barrier());
+  program().wait();
+  EXPECT_LT(resident_bytes(), before + bytes / 2);
 }
 
 }  // namespace

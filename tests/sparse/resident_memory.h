@@ -1,0 +1,16 @@
+// How much memory the process has in use, as the system counts it.
+#pragma once
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+
+namespace coppice {
+
+inline uint64_t resident_bytes() {
+  uint64_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace coppice
