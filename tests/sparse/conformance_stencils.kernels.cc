@@ -78,7 +78,7 @@ struct ThreeInputs {
 COPPICE_KERNEL(three_inputs2, ThreeInputs f, Cell2 cell)
 {
   f.y[cell] = f.a(cell, -1, 1) + 3 * f.a(cell, 1, 1) + 5 * f.b(cell, 2, 0) + 7 * f.b(cell, 0, -2) +
-      11 * f.c(cell, -1, 0) + 13 * f.c(cell, 0, 1);
+              11 * f.c(cell, -1, 0) + 13 * f.c(cell, 0, 1);
 }
 COPPICE_KERNEL(three_inputs_by_walks2, Read<int> a, Read<int> b, Read<int> c, Write<int> y, Cell2 cell,
                const int* domain)
@@ -89,7 +89,7 @@ COPPICE_KERNEL(three_inputs_by_walks2, Read<int> a, Read<int> b, Read<int> c, Wr
     return inside ? x.at(cell, to) : 0;
   };
   y[cell] = at(a, -1, 1) + 3 * at(a, 1, 1) + 5 * at(b, 2, 0) + 7 * at(b, 0, -2) + 11 * at(c, -1, 0) +
-      13 * at(c, 0, 1);
+            13 * at(c, 0, 1);
 }
 
 struct Reaching {
@@ -99,8 +99,9 @@ struct Reaching {
 // Offsets that are computed, in the ways that bounds are usually inferred from; all within the reach that is declared.
 COPPICE_KERNEL(computed_offsets2, Reaching f, Cell2 cell, int one)
 {
-  f.y[cell] = f.x(cell, one + 1, -one) + 3 * f.x(cell, one * 4, one - 4) + 5 * f.x(cell, one << 2, -(one << 1)) +
-      7 * f.x(cell, -4, cell.coord(1) % 5) + 11 * f.x(cell, cell.coord(0) / 64 - 4, 0);
+  f.y[cell] = f.x(cell, one + 1, -one) + 3 * f.x(cell, one * 4, one - 4) +
+              5 * f.x(cell, one << 2, -(one << 1)) + 7 * f.x(cell, -4, cell.coord(1) % 5) +
+              11 * f.x(cell, cell.coord(0) / 64 - 4, 0);
 }
 COPPICE_KERNEL(computed_offsets_by_walks2, Read<int> x, Write<int> y, Cell2 cell, int n)
 {
