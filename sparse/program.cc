@@ -87,13 +87,32 @@ void check_list_role(const LaunchRequest& r, const HandleUse& h) {
     refuse(r, fmt::format("field {} has lists of values; use Append, or Read", field_name(h)));
 }
 
+// What is looped over is what the kernel's place is of.
+void check_loop(const LaunchRequest& r) {
+  using Place = LaunchRequest::Place;
+  TreeStorage* tree = r.loop.tree.get();
+  if (r.place == Place::kItem || r.place == Place::kTeam) {
+    if (tree == nullptr) return;
+    refuse(r, fmt::format("it takes {} and loops over a range: range(n)",
+                          r.place == Place::kItem ? "an Item" : "a Team"));
+  }
+  const bool entries = r.place == Place::kEntry;
+  const bool lists = tree != nullptr && tree->node(r.loop.node).kind == NodeKind::kDynamic;
+  if (entries && !lists)
+    refuse(r, fmt::format("it takes an Entry and loops over a dynamic node: over(lists){}",
+                          tree == nullptr ? "" : fmt::format("; {} is none", tree->path(r.loop.node))));
+  if (tree == nullptr) refuse(r, "it takes a Cell or Block and loops over a node: over(node)");
+  if (lists && !entries)
+    refuse(r, fmt::format(
+                  "it takes a Cell or Block, and {} is a dynamic node, which is looped over with an Entry",
+                  tree->path(r.loop.node)));
+}
+
 void check_roles(const LaunchRequest& r) {
   TreeStorage* loop_tree = r.loop.tree.get();
-  const bool cells = r.place == LaunchRequest::Place::kCell, blocks = r.place == LaunchRequest::Place::kBlock;
-  if ((cells || blocks) && loop_tree == nullptr)
-    refuse(r, "it takes a Cell or Block and loops over a node: over(node)");
-  if (r.place == LaunchRequest::Place::kItem && loop_tree != nullptr)
-    refuse(r, "it takes an Item and loops over a range: range(n)");
+  using Place = LaunchRequest::Place;
+  const bool cells = r.place == Place::kCell, blocks = r.place == Place::kBlock;
+  check_loop(r);
   if (loop_tree != nullptr && static_cast<int>(loop_tree->dims()) != r.place_dims) {
     refuse(r, fmt::format("it loops in {} dimensions, tree '{}' has {}", r.place_dims,
                           loop_tree->options().name, loop_tree->dims()));
@@ -104,10 +123,10 @@ void check_roles(const LaunchRequest& r) {
     check_list_role(r, h);
     if (h.role == Role::kGrow || h.role == Role::kAccumulate || h.role == Role::kAppend) continue;
     const bool same_node = tree_of(h.id) == loop_tree && h.id.node == r.loop.node;
-    if (cells && own && !same_node)
+    if ((cells || r.place == Place::kEntry) && own && !same_node)
       refuse(r, fmt::format("it writes field {}, which is not on the node looped over, {}", field_name(h),
                             loop_tree->path(r.loop.node)));
-    if (r.place == LaunchRequest::Place::kItem && own)
+    if ((r.place == Place::kItem || r.place == Place::kTeam) && own)
       refuse(r, fmt::format("a range has no own cell to write in field {}; use Accumulate or Grow",
                             field_name(h)));
     if (blocks && own && !same_node) {
@@ -284,7 +303,7 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
     launch.block.loop_begin = r.loop.begin;
     launch.block.item_count = r.loop.count;
     launch.block.count = r.loop.device_count;
-    launch.grain = 1024;
+    launch.grain = r.place == LaunchRequest::Place::kTeam ? 8 : 1024;
     return;
   }
   TreeStorage* tree = r.loop.tree.get();
@@ -379,6 +398,7 @@ Launch Program::prepare(const LaunchRequest& r) {
       p->binding = make_binding(r, state_->options.checks);
       p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
       p->block.version = kLaunchBlockVersion;
+      p->block.flags = r.place == LaunchRequest::Place::kTeam ? kTeamItems : 0;
       for (size_t t = 0; t < p->binding.trees.size(); ++t) {
         p->block.trees[t] = p->binding.trees[t]->state();
         p->lives.push_back(p->binding.trees[t]->life());

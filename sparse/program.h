@@ -27,7 +27,8 @@ struct Loop {
   uint64_t count = 0;
   const uint64_t* device_count = nullptr;
 };
-// The active cells of a node (Cell kernels) or its containers (Block kernels).
+// The active cells of a node (Cell kernels), its containers (Block kernels) or, of a dynamic node, the elements of its
+// lists (Entry kernels).
 inline Loop over(const Node& node) { return {node.tree(), node.id()}; }
 inline Loop range(int64_t begin, int64_t end) {
   return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end - begin) : 0};
@@ -52,7 +53,7 @@ struct LaunchRequest {
   const KernelBitcode* file;
   std::string_view name;
   bool active_only;
-  enum class Place { kCell, kBlock, kItem } place;
+  enum class Place { kCell, kBlock, kEntry, kItem, kTeam } place;
   int place_dims;
   Loop loop;
   uint32_t num_handles = 0;
@@ -77,10 +78,22 @@ struct PlaceTraits<Block<D>> {
   static constexpr auto kPlace = LaunchRequest::Place::kBlock;
   static constexpr int kDims = D;
 };
+template <int D>
+struct PlaceTraits<Entry<D>> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kPlace = LaunchRequest::Place::kEntry;
+  static constexpr int kDims = D;
+};
 template <>
 struct PlaceTraits<Item> {
   static constexpr bool kIsPlace = true;
   static constexpr auto kPlace = LaunchRequest::Place::kItem;
+  static constexpr int kDims = 0;
+};
+template <>
+struct PlaceTraits<Team> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kPlace = LaunchRequest::Place::kTeam;
   static constexpr int kDims = 0;
 };
 
@@ -115,7 +128,7 @@ void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) 
   }
 }
 
-// Walks the parameters; the loop supplies the Cell, Block or Item, the caller all others in order.
+// Walks the parameters; the loop supplies the place, the caller all others in order.
 template <class First, class... Rest, class Tuple>
 void add_arguments(LaunchRequest& request, size_t& at, const Tuple& arguments, auto index) {
   if constexpr (PlaceTraits<First>::kIsPlace) {
@@ -134,7 +147,7 @@ template <class... Parameters, class... Arguments>
 LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                            const Arguments&... arguments) {
   static_assert(sizeof...(Arguments) + 1 == sizeof...(Parameters),
-                "a launch gives every kernel argument but the Cell, Block or Item, in order");
+                "a launch gives every kernel argument but the Cell, Block, Entry, Item or Team, in order");
   LaunchRequest request;
   request.file = kernel.file, request.name = kernel.name, request.active_only = kernel.active_only;
   request.loop = loop;

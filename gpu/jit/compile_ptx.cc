@@ -147,8 +147,8 @@ void link_libdevice(llvm::Module& module, const std::string& path, const Diagnos
   module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", 0u);
 }
 
-// `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of a loop over a node, and
-// as many items at a time as it has threads of a range.
+// `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of a loop over a node or of a
+// range whose items are teams', and as many items at a time as it has threads of any other range.
 void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   auto* i64 = llvm::Type::getInt64Ty(context);
@@ -192,7 +192,9 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   count->addIncoming(host_count, start);
   count->addIncoming(device_count, read_count);
   llvm::Value* is_range = b.CreateIsNull(b.CreateLoad(pointer, member(offsetof(LaunchBlock, elements))));
-  llvm::Value* chunk = b.CreateSelect(is_range, sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x),
+  llvm::Value* flags = b.CreateLoad(i32, member(offsetof(LaunchBlock, flags)));
+  llvm::Value* by_thread = b.CreateAnd(is_range, b.CreateIsNull(b.CreateAnd(flags, kTeamItems)));
+  llvm::Value* chunk = b.CreateSelect(by_thread, sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x),
                                       llvm::ConstantInt::get(i64, 1));
   llvm::Value* first = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), chunk);
   llvm::Value* step = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x), chunk);

@@ -201,7 +201,7 @@ struct KernelDeclaration {
   uint32_t layout = 0;       // device::argument_layout as clang has it
 };
 
-// Handles name fields, not memory; every other pointer may be written through.
+// Handles name fields and places are the loop's own; every other pointer may be written through.
 bool holds_pointer(const DIType* type, int depth = 0) {
   if (type == nullptr || depth > 16) return false;
   if (const auto* derived = llvm::dyn_cast<DIDerivedType>(type)) {
@@ -211,7 +211,9 @@ bool holds_pointer(const DIType* type, int depth = 0) {
     return holds_pointer(derived->getBaseType(), depth + 1);
   }
   const auto* record = llvm::dyn_cast<DICompositeType>(type);
-  if (record == nullptr || record->getFilename().ends_with("sparse/device/handles.h")) return false;
+  if (record == nullptr || record->getFilename().ends_with("sparse/device/handles.h") ||
+      record->getFilename().ends_with("sparse/device/places.h"))
+    return false;
   if (record->getTag() == llvm::dwarf::DW_TAG_array_type)
     return holds_pointer(record->getBaseType(), depth + 1);
   for (const auto* element : record->getElements()) {

@@ -4,6 +4,7 @@
 // a warp that want the same slot elect one of them to try; the election saves work and nothing depends on it, since the
 // slot's compare-and-swap decides. All counters of a warp's winners are raised by one atomic for all of them.
 #pragma once
+#include "sparse/device/lanes.h"
 #include "sparse/device/lookup.h"
 
 namespace coppice::device {
@@ -164,24 +165,25 @@ COPPICE_INLINE uint64_t num_cells_of(const LevelLayout& l) {
 }
 
 // Everything in one container of a node that lies below a cell which goes: cells are recycled, lists emptied, values
-// and masks zeroed. Slots are never zeroed as bytes: others may be locking them.
+// and masks zeroed. Slots are never zeroed as bytes: others may be locking them. `by`: those who share the slots.
 inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned char* container,
-                            bool zero_values) {
+                            bool zero_values, Lanes by) {
   const LevelLayout& level = node.level[node.depth - 1];
   if (level.kind == NodeKind::kPointer) {
     AllocatorState* a = &tree->allocators[level.allocator];
     const uint64_t slots = num_cells_of(level);
-    for (uint64_t s = 0; s < slots; ++s) recycle_slot(a, reinterpret_cast<uint32_t*>(container) + s);
+    for (uint64_t s = by.lane; s < slots; s += by.count)
+      recycle_slot(a, reinterpret_cast<uint32_t*>(container) + s);
   } else if (level.kind == NodeKind::kDynamic) {
-    clear_list(tree, level, reinterpret_cast<ListHeader*>(container));
+    if (by.lane == 0) clear_list(tree, level, reinterpret_cast<ListHeader*>(container));
   } else if (zero_values) {
-    zero_bytes(container, level.cell_offset);
+    zero_bytes_by(by, container, level.cell_offset);
   }
 }
 
 // Does the same to all that lies below `cell`, a cell of the node `depth` levels below the root.
 inline void clear_below(TreeState* tree, const NodesBelow& nodes, uint32_t depth, unsigned char* cell,
-                        bool zero_values) {
+                        bool zero_values, Lanes by = kAlone) {
   for (uint32_t n = 0; n < nodes.count; ++n) {
     const NodeLayout& node = tree->layouts[tree->below[nodes.first + n]];
     uint64_t containers = 1;
@@ -194,7 +196,7 @@ inline void clear_below(TreeState* tree, const NodesBelow& nodes, uint32_t depth
         at += level.cell_offset + rest % num_cells_of(level) * level.cell_bytes + level.child_offset;
         rest /= num_cells_of(level);
       }
-      clear_container(tree, node, at, zero_values);
+      clear_container(tree, node, at, zero_values, by);
     }
   }
 }

@@ -49,13 +49,17 @@ template <class T>
 inline constexpr bool is_handle_argument = handle_count<T>() > 0;
 
 template <class T>
-inline constexpr bool is_place_argument = false;  // Cell, Block, Item: given by the loop, not by the caller
+inline constexpr bool is_place_argument = false;  // Cell, Block...: given by the loop, not by the caller
 template <int D>
 inline constexpr bool is_place_argument<Cell<D>> = true;
 template <int D>
 inline constexpr bool is_place_argument<Block<D>> = true;
+template <int D>
+inline constexpr bool is_place_argument<Entry<D>> = true;
 template <>
 inline constexpr bool is_place_argument<Item> = true;
+template <>
+inline constexpr bool is_place_argument<Team> = true;
 
 // Calls visit(handle) for every handle of an argument, in order.
 template <class T, class Visit>

@@ -1,4 +1,5 @@
-// The loops around a kernel: over the cells of a leaf with halo tiles and masks, over blocks, over a range.
+// The loops around a kernel: over the cells of a leaf with halo tiles and masks, over blocks, over the elements of
+// lists, over a range.
 //
 // Device-clean, instantiated in a kernel file by COPPICE_KERNEL. An item of a cell loop is one leaf container: its halo
 // is gathered into private tiles (CPU), then whole rows are computed, vectorised, and blended by the mask; the roles
@@ -187,6 +188,27 @@ COPPICE_INLINE void run_blocks(const LaunchBlock* block, uint64_t begin, uint64_
   }
 }
 
+// An item is a chunk of a list: one thread runs its elements, vectorised; on a GPU the lanes of a block share them.
+template <auto kKernel, class... Args>
+COPPICE_INLINE void run_entries(const LaunchBlock* block, uint64_t begin, uint64_t end) {
+  using Place = typename LoopPlace<Args...>::Type;
+  ArgumentReader reader{block};
+  const std::tuple<Args...> pack{reader.next<Args>()...};
+  const NodeLayout& node = coppice_nodes[coppice_loop.node];
+  const uint32_t chunk_cells = node.level[node.depth - 1].chunk_cells;
+  const auto* elements = static_cast<const Element*>(block->elements);
+  for (uint64_t i = begin; i < end; ++i) {
+    const Element& e = elements[i];
+    const auto* chunk = reinterpret_cast<const CellHeader*>(e.container);
+    const uint32_t first = chunk->ordinal * chunk_cells, count = chunk->count;
+#pragma clang loop vectorize(assume_safety) vectorize_width(8) unroll(disable)
+    for (uint32_t slot = coppice_lane(); slot < count; slot += coppice_lane_count()) {
+      const Place place{block, e.container, {e.origin[0], e.origin[1], e.origin[2]}, slot, first + slot};
+      call_kernel<kKernel, Args...>(pack, place, std::index_sequence_for<Args...>{});
+    }
+  }
+}
+
 template <auto kKernel, class... Args>
 COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t end) {
   ArgumentReader reader{block};
@@ -200,12 +222,27 @@ COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t
   }
 }
 
+template <auto kKernel, class... Args>
+COPPICE_INLINE void run_teams(const LaunchBlock* block, uint64_t begin, uint64_t end) {
+  ArgumentReader reader{block};
+  const std::tuple<Args...> pack{reader.next<Args>()...};
+  for (uint64_t i = begin; i < end; ++i) {
+    call_kernel<kKernel, Args...>(pack, Team{block, block->loop_begin + static_cast<int64_t>(i)},
+                                  std::index_sequence_for<Args...>{});
+  }
+}
+
+template <class T>
+inline constexpr bool is_entry = false;
+template <int D>
+inline constexpr bool is_entry<Entry<D>> = true;
+
 template <auto kKernel, class Signature>
 struct Runner;
 template <auto kKernel, class... Args>
 struct Runner<kKernel, void (*)(Args...)> {
   static constexpr int kPlaces = (0 + ... + (is_place_argument<std::remove_cvref_t<Args>> ? 1 : 0));
-  static_assert(kPlaces == 1, "a kernel takes exactly one Cell, Block or Item");
+  static_assert(kPlaces == 1, "a kernel takes exactly one Cell, Block, Entry, Item or Team");
   static_assert(total_handles<std::remove_cvref_t<Args>...>() <= kMaxBindings,
                 "a kernel has at most 24 field handles");
   static_assert(packed_bytes<std::remove_cvref_t<Args>...>() <= kLaunchArgumentBytes,
@@ -216,6 +253,10 @@ struct Runner<kKernel, void (*)(Args...)> {
     using Place = typename LoopPlace<std::remove_cvref_t<Args>...>::Type;
     if constexpr (std::is_same_v<Place, Item>)
       run_items<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
+    else if constexpr (std::is_same_v<Place, Team>)
+      run_teams<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
+    else if constexpr (is_entry<Place>)
+      run_entries<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
     else if constexpr (requires(Place p) { p.launch; })
       run_blocks<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
     else

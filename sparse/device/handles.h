@@ -3,9 +3,9 @@
 // Device-clean, and the same types on the host, where a handle is made from a field (sparse/field.h). The role is the
 // contract: it licenses vectorisation (handles do not alias), halo tiles (reach) and activation (only Grow activates).
 //
-//   Read<T, Reach>   reads; `field[cell]` its own cell, `field(cell, dx, dy, dz)` within the reach, `field.at(coord)`
-//                    anywhere. Inactive cells read as zero and stay inactive.
-//   Write<T>         `field[cell] = v`, own cell only. Write-only: inactive cells are never written.
+//   Read<T, Reach>   reads; `field[cell]` its own cell or element, `field(cell, dx, dy, dz)` within the reach,
+//                    `field.at(coord)` anywhere. Inactive cells read as zero and stay inactive.
+//   Write<T>         `field[cell] = v`, own cell or element only. Write-only: inactive cells are never written.
 //   Update<T>        `field[cell]` is a reference to the own cell's value (in-place change).
 //   Accumulate<T>    `field.add(coord, v)`, atomic, any active cell; an inactive one is a counted miss.
 //   Grow<T>          `field.set(from, coord, v)` activates the cell and stores; `activate`, `deactivate` and
@@ -16,7 +16,7 @@
 #pragma once
 #include <type_traits>
 
-#include "sparse/device/lists.h"
+#include "sparse/device/places.h"
 
 namespace coppice::device {
 
@@ -37,8 +37,6 @@ inline constexpr bool is_value = std::is_trivially_copyable_v<T> || FixedEigenMa
 }  // namespace coppice::device
 
 namespace coppice {
-
-using device::Coord;
 
 // How far from its own cell a kernel reads: along the axes only, or the whole box.
 struct Point {
@@ -65,65 +63,6 @@ struct FieldId {
   uint32_t field = 0;  // on the device: index in coppice_fields
 };
 static_assert(sizeof(FieldId) == 16);
-
-namespace device {
-
-// A loop item of a cell kernel: which leaf, where its values and halo are. Built by the driver (drivers.h).
-struct LeafContext {
-  const LaunchBlock* block;
-  unsigned char* container;
-  const uint32_t* neighbours;
-  int32_t origin[kMaxDims];
-  unsigned char* read_base[kMaxBindings];   // value of local cell (0, 0, 0), tile or container
-  unsigned char* write_base[kMaxBindings];  // blended outputs: where the row's buffer would have local cell 0
-};
-
-}  // namespace device
-
-// One active cell of the node a launch loops over. D dimensions; opaque but for its coordinate.
-template <int D>
-struct Cell {
-  static constexpr int kDims = D;
-  const device::LeafContext* context;
-  int32_t i, j, k;  // local coordinate, leading ones 0
-  uint32_t index;   // linear index in the leaf
-
-  Coord coord() const { return {context->origin[0] + i, context->origin[1] + j, context->origin[2] + k}; }
-  // Its coordinate on one of the D axes, in the order in which a coordinate is written: {cell.coord(0), cell.coord(1)}.
-  COPPICE_INLINE int32_t coord(int axis) const {
-    const Coord c = coord();
-    const int32_t all[3]{c.x, c.y, c.z};
-    return all[3 - D + axis];
-  }
-};
-using Cell1 = Cell<1>;
-using Cell2 = Cell<2>;
-using Cell3 = Cell<3>;
-
-// One container of the node a launch loops over ("over the blocks of a node").
-template <int D>
-struct Block {
-  static constexpr int kDims = D;
-  const LaunchBlock* launch;
-  unsigned char* container;
-  const uint32_t* neighbours;  // cell numbers of the 3^D surrounding containers, or null
-  int32_t origin[device::kMaxDims];
-  uint64_t number;  // position in the coordinate-ordered list
-  uint32_t cell;    // the parent pointer node's cell that holds it
-
-  // Of its first cell, on one of the D axes.
-  COPPICE_INLINE int32_t coord(int axis) const { return origin[3 - D + axis]; }
-};
-using Block1 = Block<1>;
-using Block2 = Block<2>;
-using Block3 = Block<3>;
-
-// One item of a range launch.
-struct Item {
-  const LaunchBlock* launch;
-  int64_t index;
-  operator int64_t() const { return index; }
-};
 
 namespace device {
 
@@ -214,6 +153,26 @@ COPPICE_INLINE Values<T> neighbour_values(const Block<D>& block, uint32_t bindin
       block.launch, binding, origin};
 }
 
+// An element of the node looped over.
+template <class T, int D>
+COPPICE_INLINE T* value_of(const Entry<D>& entry, const FieldBinding& f) {
+  return reinterpret_cast<T*>(entry.chunk + f.offset + entry.slot * static_cast<uint64_t>(f.stride));
+}
+
+// What a field has for an element: on the node looped over its value; on another dynamic node the element of the same
+// index of the list at the same coordinate, zero where it has none; on any other the value at that coordinate.
+template <class T, int D>
+COPPICE_INLINE T load_for(const Entry<D>& entry, uint32_t binding) {
+  const FieldBinding& f = coppice_fields[binding];
+  if (f.node == coppice_loop.node) return *value_of<T>(entry, f);
+  const NodeLayout& node = coppice_nodes[f.node];
+  const Coord list{entry.origin[0], entry.origin[1], entry.origin[2]};
+  if (node.level[node.depth - 1].kind == NodeKind::kDynamic)
+    return element<T>(entry.launch, binding, list, entry.index);
+  const Place p = find(node, tree_state(entry.launch, f.tree), list);
+  return *value_at<T>(entry.launch, f, p.container, p.index);
+}
+
 // A coordinate as the dimension count says it: missing leading ones are 0.
 template <int D>
 COPPICE_INLINE Coord offset_coord(const int32_t (&o)[D]) {
@@ -254,6 +213,10 @@ struct Read : Handle<T, Role::kRead> {
   template <int D>
   COPPICE_INLINE T operator[](const Cell<D>& cell) const {
     return load(cell, 0, 0, 0);
+  }
+  template <int D>
+  COPPICE_INLINE T operator[](const Entry<D>& entry) const {
+    return device::load_for<T>(entry, this->id.field);
   }
   COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const { return reach(cell, {0, 0, dx}); }
   COPPICE_INLINE T operator()(const Cell<2>& cell, int dx, int dy) const { return reach(cell, {0, dx, dy}); }
@@ -322,6 +285,10 @@ struct Write : Handle<T, Role::kWrite> {
     return {device::value_at<T>(cell.context->block, f, cell.context->container, cell.index)};
   }
   template <int D>
+  COPPICE_INLINE Target operator[](const Entry<D>& entry) const {
+    return {device::value_of<T>(entry, this->binding())};
+  }
+  template <int D>
   COPPICE_INLINE Values<T> data(const Block<D>& block) const {
     return device::block_values<T>(block, this->id.field);
   }
@@ -333,6 +300,10 @@ struct Update : Handle<T, Role::kUpdate> {
   template <int D>
   COPPICE_INLINE T& operator[](const Cell<D>& cell) const {
     return *device::value_at<T>(cell.context->block, this->binding(), cell.context->container, cell.index);
+  }
+  template <int D>
+  COPPICE_INLINE T& operator[](const Entry<D>& entry) const {
+    return *device::value_of<T>(entry, this->binding());
   }
   template <int D>
   COPPICE_INLINE Values<T> data(const Block<D>& block) const {

@@ -8,6 +8,7 @@
 using namespace coppice;
 using namespace coppice::device;
 
+static Lanes lanes_of(const Team& team) { return {team.lane(), team.lanes()}; }
 static unsigned char* cell_at(const AllocatorState* a, uint64_t cell) {
   return a->cells + cell * a->cell_bytes;
 }
@@ -22,8 +23,8 @@ COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator)
     return;
   a->recycled_list[warp_fetch_increment(&a->recycled_size)] = cell;
 }
-COPPICE_KERNEL(zero_containers, Item i, const Element* elements, uint64_t container_bytes)
-{ zero_bytes(elements[i.index].container, container_bytes); }
+COPPICE_KERNEL(zero_containers, Team team, const Element* elements, uint64_t container_bytes)
+{ zero_bytes_by(lanes_of(team), elements[team.index].container, container_bytes); }
 
 // The chunks behind a recycled one. Item i is recycled cell i, of those that were there at first.
 COPPICE_KERNEL(collect_chain, Item i, AllocatorState* a)
@@ -36,11 +37,12 @@ COPPICE_KERNEL(collect_chain, Item i, AllocatorState* a)
     chunk = cell_at(a, cell);
   }
 }
-// A recycled cell's children go with it.
-COPPICE_KERNEL(collect_below, Item i, TreeState* tree, uint32_t allocator, const NodeLayout* node)
+// A recycled cell's children go with it. A thread block per cell shares the slots.
+COPPICE_KERNEL(collect_below, Team team, TreeState* tree, uint32_t allocator, const NodeLayout* node)
 {
   const AllocatorState* a = &tree->allocators[allocator];
-  clear_below(tree, node->below, node->depth, cell_at(a, a->recycled_list[i.index]), false);
+  unsigned char* cell = cell_at(a, a->recycled_list[team.index]);
+  clear_below(tree, node->below, node->depth, cell, false, lanes_of(team));
 }
 
 // counts: [0] recycled, [1] free entries to move
@@ -64,10 +66,10 @@ COPPICE_KERNEL(collect_bookkeep, Item, AllocatorState* a)
   a->free_used = 0;
   a->recycled_size = 0;
 }
-// Stage 2: recycled cells become free ones, zeroed.
-COPPICE_KERNEL(collect_refill, Item i, AllocatorState* a)
+// Stage 2: recycled cells become free ones, zeroed by a thread block each.
+COPPICE_KERNEL(collect_refill, Team team, AllocatorState* a)
 {
-  const uint32_t cell = a->recycled_list[i.index];
-  a->free_list[a->free_kept + static_cast<uint32_t>(i.index)] = cell;
-  zero_bytes(cell_at(a, cell), a->cell_bytes);
+  const uint32_t cell = a->recycled_list[team.index];
+  if (team.lane() == 0) a->free_list[a->free_kept + static_cast<uint32_t>(team.index)] = cell;
+  zero_bytes_by(lanes_of(team), cell_at(a, cell), a->cell_bytes);
 }

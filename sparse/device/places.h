@@ -1,0 +1,99 @@
+// Places: what a kernel is run for, one argument of it, given by the loop. Cell, Block, Entry, Item and Team.
+//
+// Device-clean. What they share: `coord(axis)` or `index`, and that handles take them as where they are used from.
+#pragma once
+#include "sparse/device/lists.h"
+
+namespace coppice {
+
+using device::Coord;
+
+namespace device {
+
+// A loop item of a cell kernel: which leaf, where its values and halo are. Built by the driver (drivers.h).
+struct LeafContext {
+  const LaunchBlock* block;
+  unsigned char* container;
+  const uint32_t* neighbours;
+  int32_t origin[kMaxDims];
+  unsigned char* read_base[kMaxBindings];   // tiles: the value, or sum, of local cell (0, 0, 0)
+  unsigned char* write_base[kMaxBindings];  // blended outputs: where the row's buffer would have local cell 0
+  unsigned char*
+      added_base[kMaxBindings];  // tiles of sums: of local cell (0, 0, 0), whether it has been added to
+};
+
+}  // namespace device
+
+// One active cell of the node a launch loops over. D dimensions; opaque but for its coordinate.
+template <int D>
+struct Cell {
+  static constexpr int kDims = D;
+  const device::LeafContext* context;
+  int32_t i, j, k;  // local coordinate, leading ones 0
+  uint32_t index;   // linear index in the leaf
+
+  Coord coord() const { return {context->origin[0] + i, context->origin[1] + j, context->origin[2] + k}; }
+  // Its coordinate on one of the D axes, in the order in which a coordinate is written: {cell.coord(0), cell.coord(1)}.
+  COPPICE_INLINE int32_t coord(int axis) const {
+    const Coord c = coord();
+    const int32_t all[3]{c.x, c.y, c.z};
+    return all[3 - D + axis];
+  }
+};
+using Cell1 = Cell<1>;
+using Cell2 = Cell<2>;
+using Cell3 = Cell<3>;
+
+// One container of the node a launch loops over ("over the blocks of a node").
+template <int D>
+struct Block {
+  static constexpr int kDims = D;
+  const LaunchBlock* launch;
+  unsigned char* container;
+  const uint32_t* neighbours;  // cell numbers of the 3^D surrounding containers, or null
+  int32_t origin[device::kMaxDims];
+  uint64_t number;  // position in the coordinate-ordered list
+  uint32_t cell;    // the parent pointer node's cell that holds it
+
+  // Of its first cell, on one of the D axes.
+  COPPICE_INLINE int32_t coord(int axis) const { return origin[3 - D + axis]; }
+};
+using Block1 = Block<1>;
+using Block2 = Block<2>;
+using Block3 = Block<3>;
+
+// One item of a range launch.
+struct Item {
+  const LaunchBlock* launch;
+  int64_t index;
+  operator int64_t() const { return index; }
+};
+
+// One element of a list of the dynamic node a launch loops over: those that the lists had when the launch began.
+template <int D>
+struct Entry {
+  static constexpr int kDims = D;
+  const LaunchBlock* launch;
+  unsigned char* chunk;
+  int32_t origin[device::kMaxDims];  // of its list
+  uint32_t slot;                     // its place in the chunk
+  uint32_t index;                    // its place in the list
+
+  // Of its list, on one of the D axes.
+  COPPICE_INLINE int32_t coord(int axis) const { return origin[3 - D + axis]; }
+};
+using Entry1 = Entry<1>;
+using Entry2 = Entry<2>;
+using Entry3 = Entry<3>;
+
+// One item of a range launch that all threads of a thread block share; on a CPU one thread has it for itself. What the
+// threads write is seen by the others after a barrier, to which all of them must come.
+struct Team {
+  const LaunchBlock* launch;
+  int64_t index;
+  COPPICE_INLINE uint32_t lane() const { return coppice_lane(); }  // [0, lanes())
+  COPPICE_INLINE uint32_t lanes() const { return coppice_lane_count(); }
+  COPPICE_INLINE void barrier() const { coppice_block_barrier(); }
+};
+
+}  // namespace coppice

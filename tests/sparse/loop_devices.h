@@ -1,0 +1,50 @@
+// The devices that tests of loops run on: one thread, several, and an emulated GPU where there is one.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "core/error.h"
+#include "gpu/device.h"
+#include "sparse/program.h"
+
+namespace coppice {
+
+class LoopTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string name = GetParam();
+    try {
+      device = name == "cpu1" ? Device::cpu(1) : name == "cpu4" ? Device::cpu(4) : Device::named(name);
+    } catch (const Error& e) {
+      GTEST_SKIP() << e.what();
+    }
+    program = std::make_unique<Program>(device);
+  }
+  template <class Kernel, class... Arguments>
+  void run(const Kernel& kernel, const Loop& loop, const Arguments&... arguments) {
+    auto done = program->launch(kernel, loop, arguments...);
+    wait(done);
+    if (done.is_error()) throw done.error();
+  }
+  // The words of the error that a launch gives, or "".
+  template <class Kernel, class... Arguments>
+  std::string refusal(const Kernel& kernel, const Loop& loop, const Arguments&... arguments) {
+    try {
+      run(kernel, loop, arguments...);
+    } catch (const Error& e) {
+      device->default_stream().clear_error();
+      return e.what();
+    }
+    return "";
+  }
+  bool emulated() const { return GetParam() == std::string("simt"); }
+
+  IntrusivePtr<Device> device;
+  std::unique_ptr<Program> program;
+};
+
+inline std::string loop_device_name(const testing::TestParamInfo<const char*>& info) { return info.param; }
+
+}  // namespace coppice

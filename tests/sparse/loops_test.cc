@@ -1,0 +1,226 @@
+// Loops over the elements of lists, and over items that the threads of a block share.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "loops.kernels.h"
+#include "runtime_collection.kernels.h"
+#include "sparse/device/lanes.h"
+#include "sparse/read_back.h"
+#include "sparse/tree.h"
+#include "tests/sparse/loop_devices.h"
+
+namespace coppice {
+namespace {
+
+class Entries : public LoopTest {
+ protected:
+  // Lists at some of the coordinates below `extent`, of lengths around those of whole chunks.
+  void make_lists(std::array<int, 3> extent, int chunk) {
+    std::mt19937 random(7);
+    const int lengths[] = {0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk, 2 * chunk + 3};
+    for (int x = 0; x < extent[0]; ++x) {
+      for (int y = 0; y < extent[1]; ++y) {
+        for (int z = 0; z < extent[2]; ++z) {
+          if (random() % 3 == 0) continue;
+          coords.insert(coords.end(), {x, y, z});
+          length.push_back(lengths[random() % std::size(lengths)]);
+        }
+      }
+    }
+    total = static_cast<uint64_t>(std::accumulate(length.begin(), length.end(), 0));
+  }
+  Loop lists() const { return range(static_cast<int64_t>(length.size())); }
+
+  // Fills, loops, and compares every list with what the loop was to make of it.
+  template <class Fill, class Visit>
+  void check(Node node, std::array<int, 3> extent, int chunk, const Fill& fill, const Visit& visit) {
+    SCOPED_TRACE(node.path());
+    coords.clear(), length.clear();
+    make_lists(extent, chunk);
+    Field<int> x = node.place<int>("x");
+    run(fill, lists(), x, coords.data(), length.data());
+    CoppiceVisits visits{};
+    run(visit, over(node), x, &visits);
+    EXPECT_EQ(visits.entries, total);
+    EXPECT_EQ(visits.misplaced, 0u);
+    const int dims = extent[2] > 1 ? 3 : extent[1] > 1 ? 2 : 1;
+    for (size_t l = 0; l < length.size(); ++l) {
+      const int* c = &coords[3 * l];
+      const std::vector<int> values = dims == 3   ? wait_read_list(x, {c[0], c[1], c[2]})
+                                      : dims == 2 ? wait_read_list(x, {c[0], c[1]})
+                                                  : wait_read_list(x, c[0]);
+      ASSERT_EQ(static_cast<int>(values.size()), length[l]);
+      for (int k = 0; k < length[l]; ++k)
+        ASSERT_EQ(-values[k] - 1, (((c[0] * 16 + c[1]) * 16 + c[2]) << 12) + k) << l;
+    }
+  }
+
+  std::vector<int> coords, length;
+  uint64_t total = 0;
+};
+
+// Conformance 54. Seen to fail when a chunk's count was its capacity, and when `index` forgot the chunk's ordinal.
+TEST_P(Entries, EveryElementIsVisitedOnceAndKnowsItsPlace) {
+  for (int chunk : {1, 4, 64}) {
+    Tree dense(device), pointers(device), deep(device), masked(device), odd(device);
+    check(dense.root().dense({9}).dynamic(1000, chunk), {9, 1, 1}, chunk, fill_lists1, visit1);
+    check(pointers.root().pointer({3, 5}).dynamic(1000, chunk), {3, 5, 1}, chunk, fill_lists2, visit2);
+    check(deep.root().pointer({2, 3, 2}).pointer({2, 1, 2}).dynamic(1000, chunk), {4, 3, 4}, chunk,
+          fill_lists3, visit3);
+    check(masked.root().pointer({3}).bitmasked({5}).dynamic(1000, chunk), {15, 1, 1}, chunk, fill_lists1,
+          visit1);
+    check(odd.root().pointer({2, 1}).dense({3, 7}).dynamic(1000, chunk), {6, 7, 1}, chunk, fill_lists2,
+          visit2);
+  }
+}
+
+// Seen to fail when elements were taken to lie value_bytes apart instead of the field's stride.
+TEST_P(Entries, FieldsOfAnElementLieApartOrTogether) {
+  for (CellLayout layout : {CellLayout::kStructOfArrays, CellLayout::kArrayOfStructs}) {
+    Tree tree(device);
+    Node node = tree.root().pointer({8}).dynamic(1000, 8).layout(layout);
+    Field<int> x = node.place<int>("x");
+    Field<int8_t> visits = node.place<int8_t>("visits");
+    Field<double> half = node.place<double>("half");
+    make_lists({8, 1, 1}, 8);
+    run(fill_lists1, lists(), x, coords.data(), length.data());
+    for (int round = 0; round < 3; ++round) run(halve_entries, over(node), x, half, visits);
+    for (size_t l = 0; l < length.size(); ++l) {
+      const std::vector<int> from = wait_read_list(x, coords[3 * l]);
+      const std::vector<double> to = wait_read_list(half, coords[3 * l]);
+      ASSERT_EQ(to.size(), from.size());
+      for (size_t k = 0; k < to.size(); ++k) ASSERT_EQ(to[k], 0.5 * from[k]);
+      EXPECT_EQ(wait_read_list(visits, coords[3 * l]), std::vector<int8_t>(from.size(), 3));
+    }
+    coords.clear(), length.clear();
+  }
+}
+
+// Seen to fail when a field of another list was read as the element at the same place of a chunk.
+TEST_P(Entries, AnElementReadsItsCellAndTheListBeside) {
+  Tree tree(device);
+  Node cells = tree.root().pointer({2}).dense({4});
+  Node node = cells.dynamic(1000, 4), beside = cells.dynamic(1000, 16);
+  Field<int> of_cell = cells.place<int>("cell"), x = node.place<int>("x"), sum = node.place<int>("sum"),
+             other = beside.place<int>("other");
+  coords = {1, 0, 0, 3, 0, 0}, length = {9, 2};
+  run(fill_lists1, lists(), x, coords.data(), length.data());
+  length = {3, 7};
+  run(fill_lists1, lists(), other, coords.data(), length.data());
+  run(set_cells1, over(cells), of_cell);
+  run(gather_for_entries, over(node), x, of_cell, other, sum);
+  for (int at : {1, 3}) {
+    std::vector<int> expected;
+    const std::vector<int> own = wait_read_list(x, at), second = wait_read_list(other, at);
+    for (size_t k = 0; k < own.size(); ++k)
+      expected.push_back(own[k] + 1000 * (at + 1) + 1000000 * (k < second.size() ? second[k] : 0));
+    EXPECT_EQ(wait_read_list(sum, at), expected);
+  }
+}
+
+// Seen to fail when a list of elements was kept although only lengths had changed.
+TEST_P(Entries, ALoopRunsOverWhatTheListsHoldByThen) {
+  Tree tree(device);
+  Node node = tree.root().dense({4}).dynamic(1000, 4);
+  Field<int> x = node.place<int>("x");
+  coords = {0, 0, 0, 2, 0, 0}, length = {5, 9};
+  auto count = [&] {
+    CoppiceVisits visits{};
+    run(visit1, over(node), x, &visits);
+    return visits.entries;
+  };
+  EXPECT_EQ(count(), 0u);
+  run(fill_lists1, lists(), x, coords.data(), length.data());
+  EXPECT_EQ(count(), 14u);
+  run(fill_lists1, lists(), x, coords.data(), length.data());
+  EXPECT_EQ(count(), 28u);
+  run(clear_one_list, range(1), x, 2);
+  EXPECT_EQ(count(), 10u);
+}
+
+// Each check was seen to be missed when its condition was left out.
+TEST_P(Entries, LoopsThatDoNotFitAreRefusedInOneLine) {
+  Tree tree(device), elsewhere(device, {.name = "elsewhere"});
+  Node cells = tree.root().dense({4}), node = cells.dynamic(100, 4), beside = cells.dynamic(100, 4);
+  Field<int> of_cell = cells.place<int>("cell"), x = node.place<int>("x"), y = beside.place<int>("y"),
+             z = elsewhere.root().dense({4}).dynamic(100, 4).place<int>("z");
+  CoppiceVisits visits{};
+  uint64_t n = 0;
+  EXPECT_EQ(refusal(visit1, over(cells), x, &visits),
+            "kernel loops.visit1: it takes an Entry and loops over a dynamic node: over(lists); "
+            "tree.dense[4] is none");
+  EXPECT_EQ(refusal(visit1, range(3), x, &visits),
+            "kernel loops.visit1: it takes an Entry and loops over a dynamic node: over(lists)");
+  EXPECT_EQ(
+      refusal(set_cells1, over(node), x),
+      "kernel loops.set_cells1: it takes a Cell or Block, and tree.dense[4].dynamic[100] is a dynamic node, "
+      "which is looped over with an Entry");
+  EXPECT_EQ(refusal(count_blocks1, over(node), x, &n),
+            "kernel loops.count_blocks1: it takes a Cell or Block, and tree.dense[4].dynamic[100] is a "
+            "dynamic node, "
+            "which is looped over with an Entry");
+  EXPECT_EQ(refusal(visit1, over(node), y, &visits),
+            "kernel loops.visit1: it writes field 'y' on tree.dense[4].dynamic[100], which is not on the "
+            "node looped "
+            "over, tree.dense[4].dynamic[100]");
+  EXPECT_EQ(
+      refusal(visit1, over(node), z, &visits),
+      "kernel loops.visit1: it writes field 'z' on elsewhere.dense[4].dynamic[100], which is not on the node "
+      "looped over, tree.dense[4].dynamic[100]");
+  EXPECT_EQ(refusal(visit2, over(node), x, &visits),
+            "kernel loops.visit2: it loops in 2 dimensions, tree 'tree' has 1");
+  EXPECT_EQ(refusal(pass_along, over(node), nullptr, nullptr),
+            "kernel loops.pass_along: it takes a Team and loops over a range: range(n)");
+}
+
+class Teams : public LoopTest {};
+
+// Seen to fail when the lanes' share of the numbers began at 0 for each of them.
+TEST_P(Teams, TheLanesOfATeamShareAnItem) {
+  const int n = 1000, rows = 40;
+  std::vector<int> numbers(n * rows);
+  std::iota(numbers.begin(), numbers.end(), 1);
+  std::vector<uint64_t> sums(rows);
+  std::vector<uint32_t> lanes(rows);
+  run(sum_rows, range(3, rows), n, numbers.data(), sums.data(), lanes.data());
+  for (int row = 0; row < rows; ++row) {
+    const auto first = static_cast<uint64_t>(row) * n;
+    EXPECT_EQ(sums[row], row < 3 ? 0u : n * first + n * (n + 1) / 2) << row;
+    EXPECT_EQ(lanes[row], row < 3 ? 0u : lanes[rows - 1]) << row;
+  }
+  if (!emulated())
+    EXPECT_EQ(lanes[rows - 1], 1u);
+  else
+    EXPECT_GT(lanes[rows - 1], 1u);
+}
+
+TEST_P(Teams, ABarrierMakesWritesSeenByTheOthers) {
+  std::vector<uint32_t> room(20 * 1024);
+  uint32_t wrong = 0;
+  run(pass_along, range(20), room.data(), &wrong);
+  EXPECT_EQ(wrong, 0u);
+}
+
+// Seen to fail when the tail's bytes were taken to begin at the last multiple of 4 of the address.
+TEST(Lanes, ZeroExactlyTheBytesTheyAreGiven) {
+  alignas(8) unsigned char room[96];
+  for (uint32_t count : {1u, 2u, 3u, 32u, 64u}) {
+    for (uint64_t first = 8; first < 16; ++first) {
+      for (uint64_t n = 0; n <= 70; ++n) {
+        std::fill(std::begin(room), std::end(room), 0xee);
+        for (uint32_t lane = 0; lane < count; ++lane) device::zero_bytes_by({lane, count}, room + first, n);
+        for (uint64_t at = 0; at < sizeof room; ++at)
+          ASSERT_EQ(room[at], at >= first && at < first + n ? 0 : 0xee) << count << " " << first << " " << n;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Entries, testing::Values("cpu1", "cpu4", "simt"), loop_device_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Teams, testing::Values("cpu1", "cpu4", "simt"), loop_device_name);
+
+}  // namespace
+}  // namespace coppice
