@@ -46,8 +46,8 @@ std::string about_handle(DeviceStatus status, const DeviceContext& c, const Hand
     case DeviceStatus::kInactiveCell:
       return fmt::format("accumulated into the inactive cell {}; activate it in a launch before", at);
     case DeviceStatus::kOutOfReach:
-      return fmt::format("cell {} reads at offset {}, beyond the {}<{}> that its handle declares", at, offset,
-                         h.star ? "Star" : "Box", h.radius);
+      return fmt::format("cell {} {} at offset {}, beyond the {}<{}> that its handle declares", at,
+                         h.role == Role::kRead ? "reads" : "adds", offset, h.star ? "Star" : "Box", h.radius);
     case DeviceStatus::kBlockOutOfReach:
       return fmt::format("neighbour_data() of the block at {} takes offsets from -1 to 1, not {}", at,
                          offset);

@@ -41,6 +41,7 @@ struct Binding {
   std::vector<bool> grows;    // by tree: topology can change
   std::vector<bool> appends;  // by tree: lists can get longer
   bool needs_neighbours = false;
+  uint32_t shared_bytes = 0;  // of all tiles
   bool repeatable = true;
 
   uint32_t tree_slot(const LaunchRequest& r, TreeStorage* tree) {
@@ -162,7 +163,7 @@ bool depends_on_order(const HandleUse& h) {
   }
 }
 
-// Which reads get tiles and whether rows are blended: both need the private storage to suffice. What blending computes
+// Which handles get tiles and whether rows are blended: both need the storage to suffice. What blending computes
 // of inactive cells is dropped, but a check could not drop its complaints.
 void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
   TreeStorage& tree = *r.loop.tree;
@@ -170,7 +171,7 @@ void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
   const std::array<uint32_t, 3>& e = n.extent;
   // A pointer node's values are in its cells, not in rows of its container.
   const bool table = tree.has_neighbour_table(r.loop.node) && n.kind != NodeKind::kPointer;
-  uint64_t tile_bytes = 0, row_bytes = 0;
+  uint64_t row_bytes = 0;
   bool blend = n.kind == NodeKind::kBitmasked && !r.active_only && !checks;
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     const HandleUse& h = r.handles[i];
@@ -178,19 +179,19 @@ void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
       row_bytes += device::align_up(uint64_t{e[2]} * h.value_bytes, 64);
     else if (h.role != Role::kRead)
       blend = false;
-    if (h.role != Role::kRead || h.radius == 0 || tree_of(h.id) != &tree || h.id.node != r.loop.node ||
-        !table)
-      continue;
+    if (h.radius == 0 || tree_of(h.id) != &tree || h.id.node != r.loop.node || !table) continue;
     bool fits = true;
     for (int d = 3 - static_cast<int>(tree.dims()); d < 3; ++d)
       fits = fits && e[d] >= static_cast<uint32_t>(h.radius);
     const int32_t extent[3] = {static_cast<int32_t>(e[0]), static_cast<int32_t>(e[1]),
                                static_cast<int32_t>(e[2])};
-    const uint64_t bytes =
-        device::tile_bytes(extent, tree.dims() > 2, tree.dims() > 1, h.radius, h.value_bytes);
-    if (!fits || tile_bytes + bytes > device::kTileBytes) continue;
-    tile_bytes += bytes;
-    b.loop.tiled |= 1u << i;
+    if (!fits) continue;
+    const auto bytes_of = h.role == Role::kRead ? device::tile_bytes : device::sum_tile_bytes;
+    const uint32_t bytes = bytes_of(extent, tree.dims() > 2, tree.dims() > 1, h.radius, h.value_bytes);
+    const bool tiled = b.shared_bytes + bytes <= device::kTileBytes;
+    if (!tiled && h.role != Role::kRead) continue;
+    if (tiled) b.shared_bytes += bytes;
+    (tiled ? b.loop.tiled : b.loop.tabled) |= 1u << i;
     b.needs_neighbours = true;
   }
   b.loop.blend = blend && row_bytes > 0 && row_bytes <= device::kRowBytes;
@@ -416,6 +417,7 @@ Launch Program::prepare(const LaunchRequest& r) {
   launch.name = p.name;
   launch.code = p.code;
   launch.block = p.block;
+  launch.shared_bytes = p.binding.shared_bytes;
   std::memcpy(launch.block.arguments, r.arguments, r.argument_bytes);
   launch.keep_alive.reserve(1 + p.binding.trees.size());
   launch.keep_alive.emplace_back(shared);  // of its name, too

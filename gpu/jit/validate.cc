@@ -120,7 +120,9 @@ class Validator {
       refuse_module(what, hint);
     };
     if (global.isThreadLocal()) refuse_use("the thread-local variable " + name, "pass it as an argument");
-    if (is_gpu && global.isDeclaration() && !global.use_empty() && !global.getName().starts_with("llvm."))
+    constexpr unsigned kShared = 3;  // sized by the launch
+    if (is_gpu && global.isDeclaration() && global.getAddressSpace() != kShared && !global.use_empty() &&
+        !global.getName().starts_with("llvm."))
       refuse_use("the variable " + name + ", which nobody defines,", "define it in the kernel file");
   }
 

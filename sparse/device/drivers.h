@@ -2,10 +2,10 @@
 // lists, over a range.
 //
 // Device-clean, instantiated in a kernel file by COPPICE_KERNEL. An item of a cell loop is one leaf container: its halo
-// is gathered into private tiles (CPU), then whole rows are computed, vectorised, and blended by the mask; the roles
+// is gathered into tiles, then whole rows are computed (on a GPU: cells), vectorised, and blended by the mask; the roles
 // guarantee that cells do not disturb each other, which is what the loop metadata asserts.
 #pragma once
-#include "sparse/device/leaf_tiles.h"
+#include "sparse/device/tiles.h"
 
 namespace coppice::device {
 
@@ -79,8 +79,35 @@ struct CellLoop {
     (one(std::type_identity<Args>{}), ...);
   }
 
+  // Sums of a row's cells go to the same places of a tile.
+  template <class T>
+  static constexpr bool scatters() {
+    bool found = false;
+    if constexpr (is_handle_argument<T>) {
+      T value{};
+      for_each_handle(value, [&]<class H>(H&) { found = found || is_scatter<H>; });
+    }
+    return found;
+  }
+  static constexpr bool kScatters = (false || ... || scatters<Args>());
+
   static COPPICE_INLINE void call(const Pack& pack, const Place& cell) {
     call_kernel<kKernel, Args...>(pack, cell, std::index_sequence_for<Args...>{});
+  }
+
+  static COPPICE_INLINE void row(const Pack& pack, const LeafContext& context, int x, int y) {
+    const LeafShape s = leaf_shape();
+    const uint32_t first = static_cast<uint32_t>((x * s.ey + y) * s.ez);
+    if constexpr (kScatters) {
+      for (int z = 0; z < s.ez; ++z) {
+        call(pack, Place{&context, x, y, z, first + static_cast<uint32_t>(z)});
+      }
+    } else {
+#pragma clang loop vectorize(assume_safety) vectorize_width(8) unroll(disable)
+      for (int z = 0; z < s.ez; ++z) {
+        call(pack, Place{&context, x, y, z, first + static_cast<uint32_t>(z)});
+      }
+    }
   }
 
   // Dense leaf, or blended: every cell of every row.
@@ -98,10 +125,7 @@ struct CellLoop {
               open_row<H>(context, b, first, s.ez, rows);
             });
           }
-#pragma clang loop vectorize(assume_safety) vectorize_width(8) unroll(disable)
-          for (int z = 0; z < s.ez; ++z) {
-            call(pack, Place{&context, x, y, z, first + static_cast<uint32_t>(z)});
-          }
+          row(pack, context, x, y);
           if (!blends()) continue;
           each_handle(
               [&]<class H>(std::type_identity<H>, uint32_t b) { close_row<H>(context, b, first, s.ez); });
@@ -143,17 +167,25 @@ struct CellLoop {
   static COPPICE_INLINE void leaf(const LaunchBlock* block, const Pack& pack, const Element& e,
                                   const uint32_t* neighbours) {
     alignas(64) unsigned char tile_storage[kTileBytes];
-    unsigned char* tiles = tile_storage;
+    unsigned char* tiles =
+        coppice_has_private_tiles() ? tile_storage : static_cast<unsigned char*>(coppice_shared_memory());
     const NodeLayout& node = coppice_nodes[coppice_loop.node];
     const NodeKind kind = node.level[node.depth - 1].kind;
     LeafContext context;
     context.block = block, context.container = e.container, context.neighbours = neighbours;
     context.origin[0] = e.origin[0], context.origin[1] = e.origin[1], context.origin[2] = e.origin[2];
-    each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { prepare_handle<H>(context, e, b, tiles); });
+    each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { open_tile<H>(context, e, b, tiles); });
+    if (coppice_loop.tiled != 0) coppice_block_barrier();
     if (kind == NodeKind::kDense || blends()) {
       rows(pack, context);
     } else {
       active_cells(pack, context, kind);
+    }
+    if (coppice_loop.tiled == 0) return;
+    coppice_block_barrier();  // before tiles are read back, or those of the next leaf are filled
+    if constexpr (kScatters) {
+      each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { close_sums<H>(context, b); });
+      coppice_block_barrier();
     }
   }
 
@@ -265,54 +297,3 @@ struct Runner<kKernel, void (*)(Args...)> {
 };
 
 }  // namespace coppice::device
-
-namespace coppice {
-
-// A neighbour's value lies in the tile; without tiles (GPU) it is fetched from the neighbouring leaf, and where the
-// field lives in another node than the loop's, by a walk.
-template <class T, class Reach>
-template <int D>
-COPPICE_INLINE T Read<T, Reach>::load(const Cell<D>& cell, int dx, int dy, int dz) const {
-  using namespace device;
-  const FieldBinding& f = this->binding();
-  const LeafContext& context = *cell.context;
-  const int x = cell.i + dx, y = cell.j + dy, z = cell.k + dz;
-  if (f.node != coppice_loop.node) {
-    const Place p = find(this->layout(), tree_state(context.block, f.tree),
-                         {context.origin[0] + x, context.origin[1] + y, context.origin[2] + z});
-    return *value_at<T>(context.block, f, p.container, p.index);
-  }
-  const LeafShape s = leaf_shape();
-  if constexpr (kRadius > 0) {
-    constexpr int r = kRadius;
-    if ((coppice_loop.tiled >> this->id.field & 1) != 0) {
-      if (coppice_has_private_tiles()) {
-        const T* tile = reinterpret_cast<const T*>(context.read_base[this->id.field]);
-        return tile[(x * (s.ey + 2 * r * s.hy) + y) * tile_row(s.ez, r, sizeof(T)).pitch + z];
-      }
-      const int nx = x < 0       ? 0
-                     : x >= s.ex ? 2
-                                 : 1,
-                ny = y < 0       ? 0
-                     : y >= s.ey ? 2
-                                 : 1,
-                nz = z < 0       ? 0
-                     : z >= s.ez ? 2
-                                 : 1;
-      const uint32_t n = (nx * 3 + ny) * 3 + nz;
-      unsigned char* container =
-          n == 13 ? context.container
-                  : neighbour_container(context.block, context.neighbours, f.node, f.tree, n);
-      const int lx = x - (nx - 1) * s.ex, ly = y - (ny - 1) * s.ey, lz = z - (nz - 1) * s.ez;
-      return *value_at<T>(context.block, f, container, static_cast<uint32_t>((lx * s.ey + ly) * s.ez + lz));
-    }
-    if (dx != 0 || dy != 0 || dz != 0) {
-      const Place p = find(this->layout(), tree_state(context.block, f.tree),
-                           {context.origin[0] + x, context.origin[1] + y, context.origin[2] + z});
-      return *value_at<T>(context.block, f, p.container, p.index);
-    }
-  }
-  return *value_at<T>(context.block, f, context.container, cell.index);
-}
-
-}  // namespace coppice

@@ -7,7 +7,8 @@
 //                    `field.at(coord)` anywhere. Inactive cells read as zero and stay inactive.
 //   Write<T>         `field[cell] = v`, own cell or element only. Write-only: inactive cells are never written.
 //   Update<T>        `field[cell]` is a reference to the own cell's value (in-place change).
-//   Accumulate<T>    `field.add(coord, v)`, atomic, any active cell; an inactive one is a counted miss.
+//   Accumulate<T>    `field.add(from, coord, v)`, atomic, any active cell; an inactive one is a counted miss.
+//   Accumulate<T, Reach>  `field.add(cell, offset, v)`, the same to cells within the reach, with fewer atomics.
 //   Grow<T>          `field.set(from, coord, v)` activates the cell and stores; `activate`, `deactivate` and
 //                    `is_active` change and test topology. Sums go through Accumulate in a later launch.
 //   Append<T>        on a dynamic node (list_handles.h): `field.append(from, coord, v)`, `set`, `length`, `deactivate`.
@@ -326,25 +327,24 @@ COPPICE_INLINE void atomic_add(int64_t* p, int64_t v) {
 
 }  // namespace device
 
-template <class T>
+template <class T, class Reach = Point>
 struct Accumulate : Handle<T, Role::kAccumulate> {
   using Handle<T, Role::kAccumulate>::Handle;
   template <class From, int D>
-  COPPICE_INLINE void add(const From& from, const int32_t (&coord)[D], T value) const {
-    const device::FieldBinding& f = this->binding();
-    const LaunchBlock* block = device::launch_of(from);
-    const Coord c = device::offset_coord(coord);
-    const device::Place p = device::find(this->layout(), device::tree_state(block, f.tree), c);
-    if (!device::is_active(this->layout(), p)) {
-      coppice_fetch_add_u64(&block->context->missed_writes, 1);
-      device::raise_at(
-          block,
-          device::in_domain(this->layout(), c) ? DeviceStatus::kInactiveCell : DeviceStatus::kOutsideDomain,
-          this->id.field, c);
-      return;
-    }
-    device::atomic_add(device::value_at<T>(block, f, p.container, p.index), value);
-  }
+  COPPICE_INLINE void add(const From& from, const int32_t (&coord)[D], T value) const;
+};
+
+// Sums of a leaf's cells meet in a tile first and go to the tree once per leaf.
+template <class T, class Reach>
+requires(Reach::kRadius > 0) struct Accumulate<T, Reach> : Handle<T, Role::kAccumulate> {
+  using Handle<T, Role::kAccumulate>::Handle;
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                    (std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8)),
+                "an Accumulate with a reach adds float, double, or integers of 32 or 64 bits");
+  static constexpr int kRadius = Reach::kRadius;
+  static constexpr bool kStar = Reach::kStar;
+  template <int D>
+  COPPICE_INLINE void add(const Cell<D>& cell, const int32_t (&offset)[D], T value) const;
 };
 
 // Everything Grow does is the same when done twice, so a launch that ran out of cells can be repeated after growth.

@@ -34,7 +34,7 @@ inline constexpr int kMaxAllocators = 16;  // pointer and dynamic nodes in a tre
 inline constexpr int kMaxFieldsPerNode = 16;
 inline constexpr int kMaxNodesPerKernel = 12;
 inline constexpr int kMaxBindings = 24;            // field handles of a kernel
-inline constexpr uint32_t kTileBytes = 48 * 1024;  // private storage for all halo tiles of a kernel
+inline constexpr uint32_t kTileBytes = 48 * 1024;  // private or shared storage for all tiles of a kernel
 inline constexpr uint32_t kRowBytes = 4 * 1024;    // private storage for a row of all blended outputs
 inline constexpr uint32_t kLocked = ~0u;  // a slot whose cell is being allocated; readers take it for empty
 inline constexpr uint32_t kAmbientCell = 0;  // the cell that inactive slots read as
@@ -102,7 +102,7 @@ inline constexpr uint32_t kContiguous = 4;     // a container's values lie side 
 // Smallest multiple of `alignment` that is at least n.
 constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) / alignment * alignment; }
 
-// Rows of a private tile, in elements: from one to the next, and in front of a row's first cell. A short row with its
+// Rows of a tile, in elements: from one to the next, and in front of a row's first cell. A short row with its
 // ends lies in one cache line, for a load that straddles two takes twice as long.
 struct TileRow {
   int32_t pitch, lead;
@@ -122,14 +122,23 @@ constexpr uint32_t tile_bytes(const int32_t (&extent)[kMaxDims], int32_t has_x, 
   return bytes > kTileBytes ? kTileBytes + 1 : static_cast<uint32_t>(align_up(bytes, 64));
 }
 
+// Bytes of the tile around a leaf that sums go to: the sums, then a byte each that says whether there is one.
+constexpr uint32_t sum_tile_bytes(const int32_t (&extent)[kMaxDims], int32_t has_x, int32_t has_y,
+                                  int32_t radius, uint32_t value_bytes) {
+  const uint32_t sums = tile_bytes(extent, has_x, has_y, radius, value_bytes);
+  return sums + static_cast<uint32_t>(align_up(sums / value_bytes, 64));
+}
+
 // What a launch loops over.
 struct LoopLayout {
   uint32_t node;   // index in coppice_nodes
   uint32_t tree;   // index in LaunchBlock::trees
   uint32_t blend;  // compute all cells of a row, keep the active ones (bitmasked leaf, own-cell writes only)
-  uint32_t tiled;  // bit i: binding i is copied with its halo into a private tile
+  uint32_t
+      tiled;  // bit i: binding i has a tile: a copy of its values and their halo, or the sums added to them
+  uint32_t tabled;  // bit i: binding i has none, but its neighbours are found through the neighbour table
 };
-static_assert(sizeof(LoopLayout) == 16);
+static_assert(sizeof(LoopLayout) == 20);
 
 enum class CellState : uint32_t {
   kFree = 0,  // never handed out, or collected

@@ -1,6 +1,7 @@
-// Private storage of a leaf in a cell loop: halo tiles that stencils read, rows that blended writes go to.
+// Storage of a leaf in a cell loop on a CPU: how halo tiles are filled, and rows that blended writes go to.
 //
-// Device-clean. Used by the cell loop (drivers.h) before and after a leaf's rows are computed.
+// Device-clean. Used by the cell loop (drivers.h) before and after a leaf's rows are computed. tiles.h has what tiles of
+// all devices share.
 #pragma once
 #include "sparse/device/arguments.h"
 
@@ -72,26 +73,6 @@ COPPICE_INLINE void fill_tile(const LaunchBlock* block, const Element& e, const 
   column.template operator()<0, 0>(), column.template operator()<0, 1>(), column.template operator()<0, 2>();
   column.template operator()<1, 0>(), column.template operator()<1, 1>(), column.template operator()<1, 2>();
   column.template operator()<2, 0>(), column.template operator()<2, 1>(), column.template operator()<2, 2>();
-}
-
-// Per-leaf preparation of one handle: the tile of a read with reach.
-template <class H>
-COPPICE_INLINE void prepare_handle(LeafContext& context, const Element& e, uint32_t binding,
-                                   unsigned char*& tiles) {
-  if constexpr (H::kRole == Role::kRead) {
-    if constexpr (H::kRadius > 0) {
-      using T = typename H::Value;
-      constexpr int r = H::kRadius;
-      if ((coppice_loop.tiled >> binding & 1) == 0 || !coppice_has_private_tiles()) return;
-      const LeafShape s = leaf_shape();
-      const TileRow row = tile_row(s.ez, r, sizeof(T));
-      T* tile =
-          reinterpret_cast<T*>(tiles) + (r * s.hx * (s.ey + 2 * r * s.hy) + r * s.hy) * row.pitch + row.lead;
-      fill_tile<T, r, H::kStar>(context.block, e, context.neighbours, coppice_fields[binding], tile);
-      context.read_base[binding] = reinterpret_cast<unsigned char*>(tile);
-      tiles += tile_bytes({s.ex, s.ey, s.ez}, s.hx, s.hy, r, sizeof(T));
-    }
-  }
 }
 
 // Mask bits [first, first + n) of a bitmasked container, n <= 8.

@@ -62,7 +62,7 @@ class Entries : public LoopTest {
   uint64_t total = 0;
 };
 
-// Conformance 54. Seen to fail when a chunk's count was its capacity, and when `index` forgot the chunk's ordinal.
+// Conformance 54.
 TEST_P(Entries, EveryElementIsVisitedOnceAndKnowsItsPlace) {
   for (int chunk : {1, 4, 64}) {
     Tree dense(device), pointers(device), deep(device), masked(device), odd(device);
@@ -77,7 +77,6 @@ TEST_P(Entries, EveryElementIsVisitedOnceAndKnowsItsPlace) {
   }
 }
 
-// Seen to fail when elements were taken to lie value_bytes apart instead of the field's stride.
 TEST_P(Entries, FieldsOfAnElementLieApartOrTogether) {
   for (CellLayout layout : {CellLayout::kStructOfArrays, CellLayout::kArrayOfStructs}) {
     Tree tree(device);
@@ -99,7 +98,6 @@ TEST_P(Entries, FieldsOfAnElementLieApartOrTogether) {
   }
 }
 
-// Seen to fail when a field of another list was read as the element at the same place of a chunk.
 TEST_P(Entries, AnElementReadsItsCellAndTheListBeside) {
   Tree tree(device);
   Node cells = tree.root().pointer({2}).dense({4});
@@ -121,7 +119,6 @@ TEST_P(Entries, AnElementReadsItsCellAndTheListBeside) {
   }
 }
 
-// Seen to fail when a list of elements was kept although only lengths had changed.
 TEST_P(Entries, ALoopRunsOverWhatTheListsHoldByThen) {
   Tree tree(device);
   Node node = tree.root().dense({4}).dynamic(1000, 4);
@@ -141,7 +138,6 @@ TEST_P(Entries, ALoopRunsOverWhatTheListsHoldByThen) {
   EXPECT_EQ(count(), 10u);
 }
 
-// Each check was seen to be missed when its condition was left out.
 TEST_P(Entries, LoopsThatDoNotFitAreRefusedInOneLine) {
   Tree tree(device), elsewhere(device, {.name = "elsewhere"});
   Node cells = tree.root().dense({4}), node = cells.dynamic(100, 4), beside = cells.dynamic(100, 4);
@@ -178,7 +174,6 @@ TEST_P(Entries, LoopsThatDoNotFitAreRefusedInOneLine) {
 
 class Teams : public LoopTest {};
 
-// Seen to fail when the lanes' share of the numbers began at 0 for each of them.
 TEST_P(Teams, TheLanesOfATeamShareAnItem) {
   const int n = 1000, rows = 40;
   std::vector<int> numbers(n * rows);
@@ -204,7 +199,6 @@ TEST_P(Teams, ABarrierMakesWritesSeenByTheOthers) {
   EXPECT_EQ(wrong, 0u);
 }
 
-// Seen to fail when the tail's bytes were taken to begin at the last multiple of 4 of the address.
 TEST(Lanes, ZeroExactlyTheBytesTheyAreGiven) {
   alignas(8) unsigned char room[96];
   for (uint32_t count : {1u, 2u, 3u, 32u, 64u}) {

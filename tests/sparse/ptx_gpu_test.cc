@@ -6,12 +6,14 @@
 #include "jit.kernels.h"
 #include "lists.kernels.h"
 #include "messages.kernels.h"
+#include "loops.kernels.h"
 #include "runtime_activation.kernels.h"
 #include "runtime_collection.kernels.h"
 #include "runtime_lists.kernels.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
 #include "tests/sparse/ptx_check.h"
+#include "tiles.kernels.h"
 #include "topology.kernels.h"
 #include "topology_model.kernels.h"
 
@@ -97,6 +99,12 @@ class Ptx : public testing::Test {
     add(copy_other2, over(leaf2), x2, y2);
     add(look_up2, range(9), x2, leaf2.topology(), i32, i32, i32);
     add(move_blocks2, over(leaf2), x2, block2.topology(), y2);
+    add(visit1, over(lists), items, static_cast<CoppiceVisits*>(nullptr));
+    add(sum_rows, range(9), 9, i32, static_cast<uint64_t*>(nullptr), static_cast<uint32_t*>(nullptr));
+    add(pass_along, range(9), static_cast<uint32_t*>(nullptr), static_cast<uint32_t*>(nullptr));
+    add(scatter2, over(leaf2), x2, y2, x2);
+    add(scatter3, over(masked3), x3, y3, x3);
+    add(gather_and_scatter2, over(leaf2), x2, y2, y2, x2);
     add(flicker2, range(9), leaf2.topology(), block2.topology(), block2.topology(), 3);
   }
   void add_math() {
@@ -117,6 +125,9 @@ class Ptx : public testing::Test {
   Node block2 = tree2.root().pointer({7, 64}), leaf2 = block2.dense({5, 8});
   Field<float> now2 = leaf2.place<float>("now"), next2 = leaf2.place<float>("next");
   Field<int> x2 = leaf2.place<int>("x"), y2 = leaf2.place<int>("y");
+  Tree tree1{device};
+  Node lists = tree1.root().pointer({8}).dynamic(1000, 64);
+  Field<int> items = lists.place<int>("items");
   Tree tree_lists{device};
   Node lists = tree_lists.root().pointer({64}).dynamic(1 << 20, 64);
   Field<int> numbers = lists.place<int>("numbers");
@@ -191,13 +202,40 @@ TEST_F(Ptx, ActivationKeepsItsMemoryOrders) {
   }
 }
 
-// Tiles and blend buffers are a CPU's; on a GPU they would be tens of kilobytes of local memory per thread.
+// Blend buffers are a CPU's; on a GPU they would be kilobytes of local memory per thread.
 TEST_F(Ptx, CellLoopsUseNoLocalMemory) {
   add_tests();
-  for (const char* kernel : {"heat.diffuse", "heat.diffuse2", "heat.copy_other2"}) {
+  for (const char* kernel : {"heat.diffuse", "heat.diffuse2", "heat.copy_other2", "tiles.scatter2"}) {
     const std::string text = text_of(kernel, 80);
     EXPECT_EQ(text.find(".local"), std::string::npos) << kernel;
   }
+}
+
+// Tiles are in shared memory, and known to be: generic loads would be slower.
+TEST_F(Ptx, TilesAreInSharedMemory) {
+  add_tests();
+  auto count = [](const std::string& text, const std::string& words) {
+    int n = 0;
+    for (size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1)) ++n;
+    return n;
+  };
+  for (int sm : {75, 90}) {
+    const std::string gather = text_of("heat.diffuse", sm), scatter = text_of("tiles.scatter2", sm),
+                      plain = text_of("heat.copy_other2", sm);
+    EXPECT_GE(count(gather, "ld.shared.f32"), 7);
+    EXPECT_GE(count(gather, "st.shared.f32"), 1);
+    EXPECT_EQ(count(gather, "bar.sync"), 2) << "before the cells, and before the next leaf";
+    EXPECT_GE(count(scatter, "atom.shared.add.u32"), 1);
+    EXPECT_EQ(count(scatter, "bar.sync"), 3);
+    EXPECT_EQ(count(plain, "shared"), 0);
+  }
+}
+
+TEST_F(Ptx, ATeamsItemBelongsToAThreadBlock) {
+  add_tests();
+  const std::string team = text_of("loops.pass_along", 80);
+  EXPECT_NE(team.find("bar.sync"), std::string::npos);
+  EXPECT_NE(team.find("ld.param.u32"), std::string::npos) << "of LaunchBlock::flags";
 }
 
 // Profilers and error reports name lines; more than that would make ptxas optimise less.
