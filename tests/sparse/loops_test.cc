@@ -62,7 +62,7 @@ class Entries : public LoopTest {
   uint64_t total = 0;
 };
 
-// Conformance 54.
+// Conformance 54. Seen to fail when a chunk's count was its capacity, and when `index` forgot the chunk's ordinal.
 TEST_P(Entries, EveryElementIsVisitedOnceAndKnowsItsPlace) {
   for (int chunk : {1, 4, 64}) {
     Tree dense(device), pointers(device), deep(device), masked(device), odd(device);
@@ -77,6 +77,7 @@ TEST_P(Entries, EveryElementIsVisitedOnceAndKnowsItsPlace) {
   }
 }
 
+// Seen to fail when elements were taken to lie value_bytes apart instead of the field's stride.
 TEST_P(Entries, FieldsOfAnElementLieApartOrTogether) {
   for (CellLayout layout : {CellLayout::kStructOfArrays, CellLayout::kArrayOfStructs}) {
     Tree tree(device);
@@ -98,6 +99,7 @@ TEST_P(Entries, FieldsOfAnElementLieApartOrTogether) {
   }
 }
 
+// Seen to fail when the other list was read by its coordinate alone.
 TEST_P(Entries, AnElementReadsItsCellAndTheListBeside) {
   Tree tree(device);
   Node cells = tree.root().pointer({2}).dense({4});
@@ -199,6 +201,7 @@ TEST_P(Teams, ABarrierMakesWritesSeenByTheOthers) {
   EXPECT_EQ(wrong, 0u);
 }
 
+// Seen to fail when the tail's bytes were taken to begin at the last multiple of 4 of the length.
 TEST(Lanes, ZeroExactlyTheBytesTheyAreGiven) {
   alignas(8) unsigned char room[96];
   for (uint32_t count : {1u, 2u, 3u, 32u, 64u}) {

@@ -123,12 +123,14 @@ class Tiles : public LoopTest {
   }
 };
 
+// Seen to fail, on the emulated GPU, without the barrier in front of the cells.
 TEST_P(Tiles, GatherAsWalksDo) {
   check_gather(1, number1, gather1);
   check_gather(2, number2, gather2);
   check_gather(3, number3, gather3);
 }
 
+// Seen to fail when the second tile began where the first did.
 TEST_P(Tiles, SeveralFieldsWithSeveralReachesHaveTilesOfTheirOwn) {
   for (const Shape& shape : shapes(3)) {
     Tree tree(device);
@@ -144,7 +146,7 @@ TEST_P(Tiles, SeveralFieldsWithSeveralReachesHaveTilesOfTheirOwn) {
   }
 }
 
-// 18 * 18 * 32 doubles are more than a tile can have.
+// 18 * 18 * 32 doubles are more than a tile can have. Seen to fail when the table was read in the order z, y, x.
 TEST_P(Tiles, WhatIsLargerThanATileGoesThroughTheNeighbourTable) {
   Tree tree(device);
   Node leaf = tree.root().pointer({2, 2, 2}).dense({16, 16, 16});
@@ -171,6 +173,7 @@ TEST_P(Tiles, AFieldBesideTheNodeLoopedOverIsReadAndAddedToByWalks) {
   EXPECT_EQ(wait_read(tiled, {0, 0}, {12, 12}), wait_read(plain, {0, 0}, {12, 12}));
 }
 
+// Seen to fail when sums outside of the leaf were dropped, and when a tile was not zeroed between leaves.
 TEST_P(Tiles, ScatterAsAtomicsDo) {
   check_scatter<int>(1, mark1, scatter1);
   check_scatter<int>(2, mark2, scatter2);
@@ -200,6 +203,7 @@ TEST_P(Tiles, GatherAndScatterInOneLoop) {
   }
 }
 
+// Seen to fail when a cell's sum decided whether it had been added to.
 TEST_P(Tiles, SumsThatFindNoCellAreAnError) {
   for (bool masked : {false, true}) {
     Tree tree(device);
@@ -227,6 +231,7 @@ TEST_P(Tiles, SumsThatFindNoCellAreAnError) {
   }
 }
 
+// Seen to fail when the reach was not looked at, so that the sum went to where the star has no tile.
 TEST_P(Tiles, ASumBeyondTheReachArrivesOrIsReportedByTheChecks) {
   Tree tree(device);
   Node leaf = tree.root().pointer({2, 2}).dense({4, 4});
