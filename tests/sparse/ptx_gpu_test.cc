@@ -99,7 +99,7 @@ class Ptx : public testing::Test {
     add(copy_other2, over(leaf2), x2, y2);
     add(look_up2, range(9), x2, leaf2.topology(), i32, i32, i32);
     add(move_blocks2, over(leaf2), x2, block2.topology(), y2);
-    add(visit1, over(lists), items, static_cast<CoppiceVisits*>(nullptr));
+    add(visit1, over(lists), numbers, static_cast<CoppiceVisits*>(nullptr));
     add(sum_rows, range(9), 9, i32, static_cast<uint64_t*>(nullptr), static_cast<uint32_t*>(nullptr));
     add(pass_along, range(9), static_cast<uint32_t*>(nullptr), static_cast<uint32_t*>(nullptr));
     add(scatter2, over(leaf2), x2, y2, x2);
@@ -125,9 +125,6 @@ class Ptx : public testing::Test {
   Node block2 = tree2.root().pointer({7, 64}), leaf2 = block2.dense({5, 8});
   Field<float> now2 = leaf2.place<float>("now"), next2 = leaf2.place<float>("next");
   Field<int> x2 = leaf2.place<int>("x"), y2 = leaf2.place<int>("y");
-  Tree tree1{device};
-  Node lists = tree1.root().pointer({8}).dynamic(1000, 64);
-  Field<int> items = lists.place<int>("items");
   Tree tree_lists{device};
   Node lists = tree_lists.root().pointer({64}).dynamic(1 << 20, 64);
   Field<int> numbers = lists.place<int>("numbers");
