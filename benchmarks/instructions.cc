@@ -47,6 +47,8 @@ void work(const std::string& name) {
   double units = 0;
   if (benchmark == "lookup")
     units = work_on_lookup(which, std::strtoul(name.c_str() + last + 1, nullptr, 10), counter);
+  else if (benchmark == "sparse")
+    units = work_on_sparse(which, counter);
   else if (benchmark == "mpm")
     units = work_on_mpm(which, counter);
   else if (benchmark == "executor")

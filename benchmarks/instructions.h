@@ -25,6 +25,7 @@ std::optional<double> wait_instructions(const std::string& name);
 
 // The workloads; each returns its units of work.
 double work_on_lookup(const std::string& name, size_t compiler, const WorkCounter& counter);
+double work_on_sparse(const std::string& name, const WorkCounter& counter);
 double work_on_mpm(const std::string& name, const WorkCounter& counter);
 double work_on_executor(const std::string& name, size_t which, const WorkCounter& counter);
 

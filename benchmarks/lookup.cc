@@ -27,30 +27,14 @@ struct Case {
 
 std::vector<Case> cases(const Options& options) {
   const int32_t c = kTreeSide / 2;
-  if (options.tiny) return {{"cube", {c, 8, 0, 0}, 1.5}, {"shell", {c, 16, 100, 190}, 0.9}};
-  // Radius 115.2, half a thickness of 3: 1 M voxels, which fill 36 % of their leaves.
-  return {{"cube", {c, 64, 0, 0}, 1.5}, {"shell", {c, 120, 12588, 13972}, 0.9}};
+  if (options.tiny) return {{"cube", {c, 8, 0, 0}, 1.5}, {"shell", kTinyShell, 0.9}};
+  return {{"cube", {c, 64, 0, 0}, 1.5}, {"shell", kShell, 0.9}};
 }
 
 // Small enough for valgrind, and about as full.
 Region small_region(bool is_shell) {
   const int32_t c = kTreeSide / 2;
   return is_shell ? Region{c, 32, 665, 1012} : Region{c, 16, 0, 0};
-}
-
-// Bytes that any program must move: both fields' lines with active voxels, in leaves of 8^3 (a line is two rows).
-double least_bytes(const Region& region) {
-  const int32_t n = region.side();
-  std::vector<bool> seen(static_cast<size_t>(n) * n / 2 * n / 8 + 1);
-  size_t lines = 0;
-  for_each_voxel(region, [&](int32_t x, int32_t y, int32_t z) {
-    const int32_t i = x - region.first(), j = (y - region.first()) / 2, k = (z - region.first()) / 8;
-    const size_t line = (static_cast<size_t>(i) * (n / 2) + j) * (n / 8) + k;
-    if (seen[line]) return;
-    seen[line] = true;
-    ++lines;
-  });
-  return 2.0 * 64 * static_cast<double>(lines);
 }
 
 // The largest difference between our values and a peer's. Errors: kInternal when they do not compute the same.

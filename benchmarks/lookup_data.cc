@@ -29,8 +29,22 @@ Floats zeros(size_t count) {
 
 }  // namespace
 
-TreeStencil::TreeStencil(const Region& region)
-    : region_(region), device_(Device::cpu(1)), program_(device_), tree_(device_, {.name = "lookup"}) {
+double least_bytes(const Region& region) {
+  const int32_t n = region.side();
+  std::vector<bool> seen(static_cast<size_t>(n) * n / 2 * n / 8 + 1);
+  size_t lines = 0;
+  for_each_voxel(region, [&](int32_t x, int32_t y, int32_t z) {
+    const int32_t i = x - region.first(), j = (y - region.first()) / 2, k = (z - region.first()) / 8;
+    const size_t line = (static_cast<size_t>(i) * (n / 2) + j) * (n / 8) + k;
+    if (seen[line]) return;
+    seen[line] = true;
+    ++lines;
+  });
+  return 2.0 * 64 * static_cast<double>(lines);
+}
+
+TreeStencil::TreeStencil(const Region& region, IntrusivePtr<Device> device)
+    : region_(region), device_(std::move(device)), program_(device_), tree_(device_, {.name = "lookup"}) {
   const Node block = tree_.root().pointer({kTreeSide / 8, kTreeSide / 8, kTreeSide / 8});
   leaf_ = region.outer2 != 0 ? block.bitmasked({8, 8, 8}) : block.dense({8, 8, 8});
   now_ = leaf_->place<float>("now"), next_ = leaf_->place<float>("next");

@@ -16,6 +16,10 @@ namespace coppice::bench {
 
 constexpr int kTreeSide = 512;
 
+// Radius 115.2, half a thickness of 3: 1 M voxels, which fill 36 % of their leaves.
+constexpr Region kShell{kTreeSide / 2, 120, 12588, 13972};
+constexpr Region kTinyShell{kTreeSide / 2, 16, 100, 190};
+
 // Active voxels, in the array's order: x slowest.
 template <class Visit>
 void for_each_voxel(const Region& region, const Visit& visit) {
@@ -29,10 +33,13 @@ void for_each_voxel(const Region& region, const Visit& visit) {
   }
 }
 
+// Bytes that any program must move: the lines with active voxels of two fields, in leaves of 8^3 (a line is two rows).
+double least_bytes(const Region& region);
+
 class TreeStencil {
  public:
   // A shell's leaves are bitmasked, a full cube's dense.
-  explicit TreeStencil(const Region& region);
+  explicit TreeStencil(const Region& region, IntrusivePtr<Device> device = Device::cpu(1));
   // Launches that follow each other, and the wait for the last.
   void run(int launches);
   uint64_t num_leaves() { return leaf_->wait_num_active_blocks(); }

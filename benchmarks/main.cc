@@ -22,11 +22,9 @@ struct Benchmark {
   const char* name;
   void (*run)(Report&);
 };
-constexpr Benchmark kBenchmarks[] = {{"mpm", run_mpm},
-                                     {"lookup", run_lookup},
-                                     {"memory", run_memory},
-                                     {"start", run_start},
-                                     {"executor", run_executor}};
+constexpr Benchmark kBenchmarks[] = {{"mpm", run_mpm},       {"lookup", run_lookup},
+                                     {"sparse", run_sparse}, {"memory", run_memory},
+                                     {"start", run_start},   {"executor", run_executor}};
 
 std::string names() {
   std::string text;

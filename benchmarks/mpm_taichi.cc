@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "apps/mpm/emission.h"
-#include "benchmarks/child.h"
 #include "benchmarks/instructions.h"
 #include "benchmarks/measure.h"
 #include "benchmarks/mpm.h"
+#include "benchmarks/taichi.h"
 #include "core/error.h"
 
 namespace coppice::bench {
@@ -62,53 +60,6 @@ scene::SceneConfig make_scene(const Case& c) {
   return scene;
 }
 
-// Reads `"key": number` out of one of the peer's lines.
-double number_of(const std::string& line, const std::string& key) {
-  const size_t at = line.find('"' + key + "\":");
-  if (at == std::string::npos)
-    throw Error(ErrorCode::kInternal,
-                fmt::format("taichi's program answered '{}', without a number for {}", line, key));
-  return std::strtod(line.c_str() + at + key.size() + 3, nullptr);
-}
-
-class Taichi {
- public:
-  Taichi(const std::string& python, const Case& c, uint64_t particles, int threads)
-      : child_({python, COPPICE_SOURCE_DIR "/benchmarks/peers/mpm3d_taichi.py", "--grid",
-                std::to_string(c.grid), "--particles", std::to_string(particles), "--threads",
-                std::to_string(threads), "--order", c.sorted ? "sorted" : "random", "--cache",
-                COPPICE_BUILD_DIR "/../bench-peers/taichi-cache"}) {
-    read();  // what it has set up
-  }
-  double run_steps(int steps) {
-    child_.write_line(fmt::format("steps {}", steps));
-    return number_of(read(), "seconds");
-  }
-  double mean_speed() {
-    child_.write_line("state");
-    return number_of(read(), "speed");
-  }
-
- private:
-  std::string read() {
-    if (std::optional<std::string> line = child_.read_line()) return *line;
-    child_.wait();
-    throw Error(ErrorCode::kUnavailable, "taichi's program ended: " + last_line(child_.errors()));
-  }
-  Child child_;
-};
-
-// The python that has Taichi, or why there is none: both left by scripts/bench_peers.sh.
-std::optional<std::string> find_python(std::string& absent) {
-  const std::filesystem::path folder = COPPICE_BUILD_DIR "/../bench-peers";
-  if (std::filesystem::exists(folder / "taichi.ready")) return (folder / "taichi/bin/python").string();
-  std::ifstream reason(folder / "taichi.absent");
-  std::string line;
-  absent = "taichi absent: ";
-  absent += std::getline(reason, line) && !line.empty() ? line : "not installed; ./dev bench does it";
-  return {};
-}
-
 double mean_speed(mpm::Solver& solver) {
   const mpm::ParticleSnapshot s = solver.wait_snapshot();
   double sum = 0;
@@ -126,7 +77,11 @@ class Comparison {
     solver_->wait_ready();
     if (!python) return;
     try {
-      taichi_ = std::make_unique<Taichi>(*python, c, solver_->num_particles(), device_->threads());
+      taichi_ = std::make_unique<Taichi>(
+          *python, "mpm3d_taichi.py",
+          std::vector<std::string>{
+              "--grid", std::to_string(c.grid), "--particles", std::to_string(solver_->num_particles()),
+              "--threads", std::to_string(device_->threads()), "--order", c.sorted ? "sorted" : "random"});
     } catch (const Error& error) {
       absent_ = fmt::format("taichi absent: {}", error.what());
     }
@@ -167,7 +122,8 @@ class Comparison {
   // A peer that dies is absent from then on.
   void time_taichi(int steps, std::vector<double>& rates) {
     try {
-      rates.push_back(static_cast<double>(solver_->num_particles()) * steps / taichi_->run_steps(steps));
+      rates.push_back(static_cast<double>(solver_->num_particles()) * steps /
+                      taichi_->ask_number(fmt::format("steps {}", steps), "seconds"));
     } catch (const Error& error) {
       absent_ = fmt::format("taichi absent: {}", error.what());
       taichi_.reset();
@@ -175,7 +131,7 @@ class Comparison {
   }
   // Both fall alike, or they do not compute the same.
   void check_same(std::string& detail) {
-    const double ours = mean_speed(*solver_), theirs = taichi_->mean_speed();
+    const double ours = mean_speed(*solver_), theirs = taichi_->ask_number("state", "speed");
     detail += fmt::format(", mean speed {:.4f} and {:.4f} m/s", ours, theirs);
     if (!(std::abs(ours - theirs) <= 0.03 * theirs))
       throw Error(ErrorCode::kInternal,
@@ -209,7 +165,7 @@ void run_mpm_beside_taichi(Report& report) {
   if (report.options().tiny)
     absent = "taichi left out";  // its kernels take ten seconds to compile
   else
-    python = find_python(absent);
+    python = find_taichi_python(absent);
   std::optional<double> instructions;
   for (const Case& c : cases(report.options())) {
     if (c.sorted && !python) continue;

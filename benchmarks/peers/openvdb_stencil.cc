@@ -50,6 +50,36 @@ class Stencil final : public OpenVdbStencil {
     });
   }
 
+  void run_raw_voxels() override {
+    for_each_leaf([](const Around& a, uint8_t mask, int x, int y, float* out) {
+      const Row row = a.row(x, y);
+      for (; mask != 0; mask &= mask - 1) {
+        const int z = __builtin_ctz(mask);
+        const float m = row.own[z];
+        out[z] = m + kDiffusion * (row.x0[z] + row.x1[z] + row.y0[z] + row.y1[z] +
+                                   (z > 0 ? row.own[z - 1] : row.before) +
+                                   (z < 7 ? row.own[z + 1] : row.after) - 6.0f * m);
+      }
+    });
+  }
+
+  void run_raw_rows() override {
+    for_each_leaf([](const Around& a, uint8_t mask, int x, int y, float* out) {
+      const Row row = a.row(x, y);
+      float ends[10], result[8];
+      ends[0] = row.before, ends[9] = row.after;
+      for (int z = 0; z < 8; ++z) ends[z + 1] = row.own[z];
+      for (int z = 0; z < 8; ++z) {
+        const float m = ends[z + 1];
+        result[z] = m + kDiffusion * (row.x0[z] + row.x1[z] + row.y0[z] + row.y1[z] + ends[z] + ends[z + 2] -
+                                      6.0f * m);
+      }
+      for (int z = 0; z < 8; ++z) out[z] = mask >> z & 1 ? result[z] : out[z];
+    });
+  }
+
+  size_t memory_bytes() const override { return now_->memUsage() + next_->memUsage(); }
+
   void visit(const std::function<void(int32_t, int32_t, int32_t, float)>& visit) const override {
     for (auto voxel = next_->cbeginValueOn(); voxel; ++voxel) {
       // Where a whole tile has one value, OpenVDB could keep it as such; set voxel by voxel it does not.
@@ -59,6 +89,50 @@ class Stencil final : public OpenVdbStencil {
   }
 
  private:
+  // A row of eight voxels and the rows beside it.
+  struct Row {
+    const float *own, *x0, *x1, *y0, *y1;
+    float before, after;
+  };
+  // A leaf's buffer and those of its six neighbours.
+  struct Around {
+    const float *own, *x0, *x1, *y0, *y1, *z0, *z1;
+    Row row(int x, int y) const {
+      const int n = x * 64 + y * 8;
+      return {own + n,
+              x > 0 ? own + n - 64 : x0 + 7 * 64 + y * 8,
+              x < 7 ? own + n + 64 : x1 + y * 8,
+              y > 0 ? own + n - 8 : y0 + x * 64 + 7 * 8,
+              y < 7 ? own + n + 8 : y1 + x * 64,
+              z0[n + 7],
+              z1[n]};
+    }
+  };
+
+  // Calls back with every row that has an active voxel: the mask of its eight, and where the results go.
+  template <class Compute>
+  void for_each_leaf(const Compute& compute) {
+    static const float zeros[512] = {};
+    const auto now = now_->getConstUnsafeAccessor();
+    for (size_t i = 0; i < leaves_->leafCount(); ++i) {
+      auto& leaf = leaves_->leaf(i);
+      const auto buffer = [&](int x, int y, int z) {
+        const auto* other = now.probeConstLeaf(leaf.origin().offsetBy(8 * x, 8 * y, 8 * z));
+        return other != nullptr ? other->buffer().data() : zeros;
+      };
+      const Around around{buffer(0, 0, 0), buffer(-1, 0, 0), buffer(1, 0, 0), buffer(0, -1, 0),
+                          buffer(0, 1, 0), buffer(0, 0, -1), buffer(0, 0, 1)};
+      float* out = leaf.buffer().data();
+      for (int x = 0; x < 8; ++x) {
+        const uint64_t word = leaf.valueMask().template getWord<uint64_t>(x);
+        for (int y = 0; word != 0 && y < 8; ++y) {
+          const auto mask = static_cast<uint8_t>(word >> (8 * y));
+          if (mask != 0) compute(around, mask, x, y, out + x * 64 + y * 8);
+        }
+      }
+    }
+  }
+
   template <class Compute>
   void for_each(const Compute& compute) {
     for (size_t i = 0; i < leaves_->leafCount(); ++i) {

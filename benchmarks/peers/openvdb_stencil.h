@@ -16,6 +16,11 @@ class OpenVdbStencil {
   // Both compute all active voxels of the second grid from the first.
   virtual void run_stencil() = 0;   // openvdb::math::SevenPointStencil
   virtual void run_accessor() = 0;  // ValueAccessor, seven reads
+  // Over the leaves' buffers, with the neighbouring leaves looked up once per leaf: active voxels one by one, or whole rows
+  // of eight of which the active voxels are kept.
+  virtual void run_raw_voxels() = 0;
+  virtual void run_raw_rows() = 0;
+  virtual size_t memory_bytes() const = 0;  // both grids, as OpenVDB counts
   // Calls back with every active voxel of the second grid.
   virtual void visit(
       const std::function<void(int32_t x, int32_t y, int32_t z, float value)>& visit) const = 0;

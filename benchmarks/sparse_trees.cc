@@ -1,0 +1,100 @@
+// The trees of the sparse benchmark (see sparse_trees.h).
+#include "benchmarks/sparse_trees.h"
+
+#include <numeric>
+
+#include "benchmarks/measure.h"
+#include "benchmarks/sparse_case.h"
+#include "sparse.kernels.h"
+#include "sparse/read_back.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice::bench {
+namespace {
+
+double sum_of(const Field<float>& field, int32_t side) {
+  const std::vector<float> values = wait_read(field, {0, 0}, {side, side});
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+}  // namespace
+
+void wait_done(const AsyncValueRef<Chain>& done) {
+  wait(done);
+  if (done.is_error()) throw done.error();
+}
+
+FillTree::FillTree(IntrusivePtr<Device> device, int32_t blocks)
+    : device_(std::move(device)), blocks_(blocks), program_(device_), tree_(device_, {.name = "fill"}) {
+  block_ = tree_.root().pointer({blocks, blocks});
+  leaf_ = block_->dense({kLeafSide, kLeafSide});
+  a_ = leaf_->place<float>("a");
+}
+
+void FillTree::wait_fill() {
+  const int32_t side = blocks_ * kLeafSide;
+  wait_done(program_.launch(fill_square, range(static_cast<int64_t>(num_cells())), a_, side));
+}
+void FillTree::wait_activate() {
+  wait_done(program_.launch(activate_square, range(static_cast<int64_t>(num_blocks())), block_->topology(),
+                            blocks_));
+}
+void FillTree::wait_clear() { wait_done(block_->deactivate_all()); }
+
+void FillTree::wait_touch() {
+  wait_done(block_->wait_is_active({0, 0, 0}) ? block_->deactivate({{0, 0, 0}})
+                                              : block_->activate({{0, 0, 0}}));
+}
+
+double FillTree::wait_list_s() {
+  double seconds = 0;
+  wait_done(device_->default_stream().enqueue("bench.list", [&] {
+    const Clock::time_point start = Clock::now();
+    tree_.storage().update_list(leaf_->id(), false);
+    seconds = seconds_since(start);
+  }));
+  return seconds;
+}
+
+uint64_t FillTree::wait_active_blocks() const { return block_->wait_usage().active_cells; }
+double FillTree::wait_sum() const { return sum_of(a_, blocks_ * kLeafSide); }
+
+OccupiedTree::OccupiedTree(IntrusivePtr<Device> device, int32_t side, bool whole_leaves)
+    : device_(std::move(device)),
+      side_(side),
+      whole_leaves_(whole_leaves),
+      program_(device_),
+      tree_(device_, {.name = "occupied"}) {
+  const Node block = tree_.root().pointer({side / kLeafSide, side / kLeafSide});
+  leaf_ = whole_leaves ? block.dense({kLeafSide, kLeafSide}) : block.bitmasked({kLeafSide, kLeafSide});
+  a_ = leaf_->place<float>("a"), b_ = leaf_->place<float>("b");
+  wait_done(
+      program_.launch(fill_occupied, range(int64_t{side} * side), a_, side, whole_leaves ? kLeafSide : 1));
+  for (int32_t x = 0; x < side; ++x) {
+    for (int32_t y = 0; y < side; ++y) active_ += is_active(x, y);
+  }
+}
+
+bool OccupiedTree::is_active(int32_t x, int32_t y) const {
+  const int32_t unit = whole_leaves_ ? kLeafSide : 1;
+  return is_occupied(x / unit, y / unit);
+}
+
+void OccupiedTree::wait_scale() {
+  wait_done(program_.launch(scale_and_shift, over(*leaf_), Scaling{a_, b_}));
+}
+double OccupiedTree::wait_sum() const { return sum_of(b_, side_); }
+
+double OccupiedTree::least_bytes() const {
+  size_t lines = 0;  // of a leaf's 8 x 8 values: two rows each
+  for (int32_t x = 0; x < side_; x += 2) {
+    for (int32_t y = 0; y < side_; y += kLeafSide) {
+      bool any = false;
+      for (int32_t k = 0; k < 2 * kLeafSide; ++k) any |= is_active(x + k / kLeafSide, y + k % kLeafSide);
+      lines += any;
+    }
+  }
+  return 2.0 * 64 * static_cast<double>(lines);
+}
+
+}  // namespace coppice::bench

@@ -1,0 +1,60 @@
+// The trees of the sparse benchmark, and what is timed on them.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "sparse/program.h"
+#include "sparse/tree.h"
+
+namespace coppice::bench {
+
+// Blocks the host until it is done. Throws its error.
+void wait_done(const AsyncValueRef<Chain>& done);
+
+// (8 * blocks)^2 floats as pointer(blocks^2).dense(8^2), empty at first.
+class FillTree {
+ public:
+  FillTree(IntrusivePtr<Device> device, int32_t blocks);
+  void wait_fill();      // writes every cell, row by row, whatever is active
+  void wait_activate();  // every block, without a value
+  void wait_clear();     // deactivates every block, collection included
+  void wait_touch();     // reverses the state of one block, so that lists are out of date
+  double wait_list_s();  // brings the loop list up to date; seconds
+  uint64_t wait_active_blocks() const;
+  double wait_sum() const;
+  uint64_t num_blocks() const { return uint64_t(blocks_) * static_cast<uint64_t>(blocks_); }
+  uint64_t num_cells() const { return num_blocks() * 64; }
+
+ private:
+  IntrusivePtr<Device> device_;
+  int32_t blocks_;
+  Program program_;
+  Tree tree_;
+  std::optional<Node> block_, leaf_;
+  Field<float> a_;
+};
+
+// side^2 cells of two floats of which a tenth is active: single cells of bitmasked leaves, or whole dense leaves.
+class OccupiedTree {
+ public:
+  OccupiedTree(IntrusivePtr<Device> device, int32_t side, bool whole_leaves);
+  void wait_scale();  // b = 2 a + 1, a loop over the active cells
+  double wait_sum() const;
+  uint64_t num_active() const { return active_; }
+  // Bytes of the 64-byte lines that hold active cells of both fields.
+  double least_bytes() const;
+
+ private:
+  bool is_active(int32_t x, int32_t y) const;
+
+  IntrusivePtr<Device> device_;
+  int32_t side_;
+  bool whole_leaves_;
+  uint64_t active_ = 0;
+  Program program_;
+  Tree tree_;
+  std::optional<Node> leaf_;
+  Field<float> a_, b_;
+};
+
+}  // namespace coppice::bench
