@@ -5,18 +5,19 @@
 using namespace coppice;
 using namespace coppice::bench;
 
-// Item i is cell i of side^2, row by row; whoever writes a cell activates it.
-COPPICE_KERNEL(fill_square, Grow<float> a, Item i, int32_t side)
+// Item i is cell i of a square, row by row; whoever writes a cell activates it. Taichi's loop knows that its side is a
+// power of two as well.
+COPPICE_KERNEL(fill_square, Grow<float> a, Item i, int32_t log2_side)
 {
   const int32_t at = static_cast<int32_t>(i.index);
-  a.set(i, {at / side, at % side}, 2.0f);
+  a.set(i, {at >> log2_side, at & ((1 << log2_side) - 1)}, 2.0f);
 }
 
-// Item i is block i of side^2.
-COPPICE_KERNEL(activate_square, Topology block, Item i, int32_t side)
+// Item i is block i of a square.
+COPPICE_KERNEL(activate_square, Topology block, Item i, int32_t log2_side)
 {
   const int32_t at = static_cast<int32_t>(i.index);
-  block.activate(i, {at / side, at % side});
+  block.activate(i, {at >> log2_side, at & ((1 << log2_side) - 1)});
 }
 
 // Cells of side^2, where `unit`^2 of them are active together.

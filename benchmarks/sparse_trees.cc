@@ -1,6 +1,7 @@
 // The trees of the sparse benchmark (see sparse_trees.h).
 #include "benchmarks/sparse_trees.h"
 
+#include <bit>
 #include <numeric>
 
 #include "benchmarks/measure.h"
@@ -32,12 +33,12 @@ FillTree::FillTree(IntrusivePtr<Device> device, int32_t blocks)
 }
 
 void FillTree::wait_fill() {
-  const int32_t side = blocks_ * kLeafSide;
-  wait_done(program_.launch(fill_square, range(static_cast<int64_t>(num_cells())), a_, side));
+  wait_done(program_.launch(fill_square, range(static_cast<int64_t>(num_cells())), a_,
+                            std::countr_zero(static_cast<uint32_t>(blocks_ * kLeafSide))));
 }
 void FillTree::wait_activate() {
   wait_done(program_.launch(activate_square, range(static_cast<int64_t>(num_blocks())), block_->topology(),
-                            blocks_));
+                            std::countr_zero(static_cast<uint32_t>(blocks_))));
 }
 void FillTree::wait_clear() { wait_done(block_->deactivate_all()); }
 
