@@ -11,11 +11,17 @@ import tempfile
 import unittest
 
 PROGRAM, CACHE = sys.argv[1], sys.argv[2]
-PEER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers", "mpm3d_taichi.py")
+PEERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers")
 KEYS = {"name", "ours", "peer", "unit", "ratio", "floor", "peer_name", "target", "instructions", "peer_instructions",
         "detail"}
 ROWS = ["mpm/taichi_24", "mpm/water_2d", "lookup/cube", "lookup/cube_openvdb", "lookup/shell", "lookup/shell_runs",
-        "lookup/shell_openvdb", "memory/block", "start/warm", "start/cold"]
+        "lookup/shell_openvdb"]
+ROWS += ["sparse/" + name for name in (
+    "bytes_fill", "fill_active", "fill_empty", "fill_clear_gc", "fill_clear_gc_block", "activate_clear_gc",
+    "activate_clear_gc_block", "list", "struct_for", "bytes_struct_for", "struct_for_leaves",
+    "bytes_struct_for_leaves", "append_one", "append_many", "laplacian", "laplacian_raw", "laplacian_openvdb",
+    "bytes_laplacian")]
+ROWS += ["memory/block", "start/warm", "start/cold"]
 ROWS += ["executor/" + name for name in (
     "make_destroy", "and_then_ready", "and_then_emplace", "map_ready", "fan_out_1", "fan_out_16", "fan_out_256",
     "chain_1", "chain_16", "chain_256", "chain_1000000", "count_down_8", "count_down_32", "ref_copy_drop",
@@ -59,7 +65,7 @@ class Bench(unittest.TestCase):
             self.assertAlmostEqual(row["ratio"], row["ours"] / row["peer"], delta=1e-4 * row["ratio"])
         if row["target"] is not None:
             self.assertRegex(row["target"], r"^(ratio|ours) [<>]= [0-9.]+$")
-        if row["name"].startswith("mpm/taichi"):
+        if row["name"].startswith("mpm/taichi") or row["name"] in ("sparse/fill_empty", "sparse/laplacian"):
             self.assertIn("taichi left out", row["peer_name"])
         if row["name"] == "start/warm":
             self.assertRegex(row["detail"], r" [1-9][0-9]* kernels from the cache, 0 compiled$")
@@ -86,14 +92,16 @@ class Bench(unittest.TestCase):
 
     def test_workload_for_valgrind_tells_its_units(self):
         for name, units in (("lookup/cube/0", 8 * 32**3), ("lookup/cube_peer/0", 8 * 32**3),
-                            ("executor/fan_out_16/0", 8 * 100 * 16)):
+                            ("executor/fan_out_16/0", 8 * 100 * 16), ("sparse/activate_clear_gc/0", 4 * 128**2)):
             result = run("--work", name)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(float(result.stdout), units)
 
-    def test_the_peers_program_is_python(self):
-        with open(PEER, encoding="utf-8") as file:
-            compile(file.read(), PEER, "exec")
+    def test_the_peers_programs_are_python(self):
+        for name in ("mpm3d_taichi.py", "sparse_taichi.py"):
+            path = os.path.join(PEERS, name)
+            with open(path, encoding="utf-8") as file:
+                compile(file.read(), path, "exec")
 
 
 if __name__ == "__main__":

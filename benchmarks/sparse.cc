@@ -24,13 +24,14 @@ namespace {
 struct Sizes {
   int32_t blocks;  // per axis of the tree that is filled
   int32_t side;    // cells per axis of the grid of which a tenth is active
+  int64_t items;   // appended
   Region shell;
   int repetitions;
 };
 
 Sizes sizes(const Options& options) {
-  if (options.tiny) return {16, 80, kTinyShell, 2};
-  return {512, 3200, kShell, options.quick ? 3 : 15};
+  if (options.tiny) return {16, 80, 1 << 12, kTinyShell, 2};
+  return {512, 3200, 1 << 20, kShell, options.quick ? 3 : 15};
 }
 
 // What a block of the filled tree needs besides its values: a header and a slot.
@@ -50,7 +51,8 @@ class Peer {
       taichi_ = std::make_unique<Taichi>(
           *python, "sparse_taichi.py",
           std::vector<std::string>{"--serve", "--threads", std::to_string(threads), "--blocks",
-                                   std::to_string(s.blocks), "--side", std::to_string(s.side), "--shell",
+                                   std::to_string(s.blocks), "--side", std::to_string(s.side), "--items",
+                                   std::to_string(s.items), "--shell",
                                    fmt::format("{},{},{}", s.shell.half, s.shell.inner2, s.shell.outer2)});
     });
   }
@@ -131,6 +133,7 @@ class SparseRows {
   void run() {
     run_fill();
     for (const bool whole_leaves : {false, true}) run_struct_for(whole_leaves);
+    for (const bool many : {false, true}) run_append(many);
     run_laplacian();
   }
 
@@ -238,6 +241,24 @@ class SparseRows {
     add_bytes(name, bytes, active, 2 * sizeof(float), taichi_, what);
   }
 
+  void run_append(bool many) {
+    const std::string name = many ? "append_many" : "append_one";
+    report_.begin("sparse, " + name);
+    // Fewer into one list: in Taichi an append walks through all chunks of its list.
+    AppendTree tree(device_, many ? sizes_.items : sizes_.items / 8, many);
+    const auto run = [&] {
+      tree.wait_clear();
+      return timed([&] { tree.wait_append(); });
+    };
+    const Times t = time_in_turns(run, taichi_, name, sizes_.repetitions);
+    compare(name, "sum", tree.wait_sum(), taichi_.ask("check " + name, "sum"));
+    const auto items = static_cast<double>(tree.num_items());
+    Row row = make_row(name, "ns/append", 1e9 / items, t, floor_s(items * sizeof(int32_t), threads()));
+    row.detail = fmt::format("{} integers into {} list{}, {} threads", tree.num_items(), tree.num_lists(),
+                             many ? "s" : "", threads());
+    report_.add(row);
+  }
+
   void run_laplacian() {
     report_.begin("sparse, laplacian on a shell");
     const Region& shell = sizes_.shell;
@@ -332,6 +353,13 @@ double work_on_sparse(const std::string& name, const WorkCounter& counter) {
     OccupiedTree tree(device, 800, name == "struct_for_leaves");
     counter.count([&] { tree.wait_scale(); }, kCalls);
     return static_cast<double>(tree.num_active()) * kCalls;
+  }
+  if (name.starts_with("append")) {
+    AppendTree tree(device, 1 << 16, name == "append_many");
+    const auto call = [&] { tree.wait_clear(), tree.wait_append(); };
+    call();
+    counter.count(call, kCalls);
+    return static_cast<double>(tree.num_items()) * kCalls;
   }
   FillTree tree(device, 128);
   const double blocks = static_cast<double>(tree.num_blocks()) * kCalls;

@@ -8,11 +8,11 @@
 
 namespace coppice::bench {
 
-constexpr int32_t kLeafSide = 8;         // cells per axis of every leaf
-constexpr uint32_t kOneIn = 10;          // of the cells (or of the leaves) is active
-constexpr int32_t kListLength = 128;     // appended to each of many lists
-constexpr int32_t kAppendChunk = 1024;   // elements per chunk of a long list
-constexpr int32_t kShortListChunk = 32;  // ... of a short one
+constexpr int32_t kLeafSide = 8;          // cells per axis of every leaf
+constexpr uint32_t kOneIn = 10;           // of the cells (or of the leaves) is active
+constexpr int32_t kListLength = 128;      // of each of many lists
+constexpr int32_t kLongListChunk = 1024;  // elements per chunk of the one long list
+constexpr int32_t kShortListChunk = 32;   // ... of a short one
 
 // Is a cell, or a leaf, active? One in ten by a hash, so that no two neighbours know of each other.
 COPPICE_INLINE bool is_occupied(int32_t x, int32_t y) {

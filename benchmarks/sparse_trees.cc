@@ -98,4 +98,25 @@ double OccupiedTree::least_bytes() const {
   return 2.0 * 64 * static_cast<double>(lines);
 }
 
+AppendTree::AppendTree(IntrusivePtr<Device> device, int64_t items, bool many)
+    : device_(std::move(device)),
+      items_(items),
+      lists_(many ? static_cast<int32_t>(items / kListLength) : 1),
+      program_(device_),
+      tree_(device_, {.name = "append"}) {
+  list_ = tree_.root().dense({lists_}).dynamic(static_cast<int32_t>(items / lists_),
+                                               many ? kShortListChunk : kLongListChunk);
+  x_ = list_->place<int32_t>("x");
+}
+void AppendTree::wait_append() { wait_done(program_.launch(append_items, range(items_), x_, lists_)); }
+void AppendTree::wait_clear() { wait_done(list_->deactivate_all()); }
+
+double AppendTree::wait_sum() const {
+  double sum = 0;
+  for (int32_t at = 0; at < lists_; ++at) {
+    for (const int32_t v : wait_read_list(x_, at)) sum += v;
+  }
+  return sum;
+}
+
 }  // namespace coppice::bench

@@ -57,4 +57,24 @@ class OccupiedTree {
   Field<float> a_, b_;
 };
 
+// `items` integers in one list, or in as many as it takes when each holds 128.
+class AppendTree {
+ public:
+  AppendTree(IntrusivePtr<Device> device, int64_t items, bool many);
+  void wait_append();  // all items, in parallel
+  void wait_clear();
+  double wait_sum() const;  // of all elements of all lists
+  int64_t num_items() const { return items_; }
+  int32_t num_lists() const { return lists_; }
+
+ private:
+  IntrusivePtr<Device> device_;
+  int64_t items_;
+  int32_t lists_;
+  Program program_;
+  Tree tree_;
+  std::optional<Node> list_;
+  Field<int32_t> x_;
+};
+
 }  // namespace coppice::bench

@@ -29,4 +29,7 @@ for grid in 64 128; do
   output=$("$folder/taichi/bin/python" benchmarks/peers/mpm3d_taichi.py --grid "$grid" --frames 0 \
     --cache "$folder/taichi-cache" 2>&1) || absent "$output"
 done
+echo "bench: taichi compiles the kernels of the sparse benchmark, once" >&2
+output=$("$folder/taichi/bin/python" benchmarks/peers/sparse_taichi.py --quick --threads 1 \
+  --cache "$folder/taichi-cache" 2>&1) || absent "$output"
 echo "$version" >"$folder/taichi.ready"

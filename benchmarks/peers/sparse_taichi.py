@@ -28,6 +28,7 @@ def parse():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--blocks", type=int, default=512, help="per axis of the tree that is filled")
     parser.add_argument("--side", type=int, default=3200, help="cells per axis of the grid of which a tenth is active")
+    parser.add_argument("--items", type=int, default=1 << 20, help="integers to append to many lists; an eighth of them to one")
     parser.add_argument("--shell", default="120,12588,13972",
                         help="half the side of its box, and the squares between which squared radii lie")
     parser.add_argument("--quick", action="store_true", help="three runs of each instead of fifteen")
@@ -180,6 +181,39 @@ class Occupied:
         return {"active": self.count(), "sum": self.total()}
 
 
+class Append:
+    """`items` integers, appended in parallel to one list or to lists that hold 128 each."""
+
+    def __init__(self, ti, items, many):
+        x = ti.field(ti.i32)
+        lists = items // 128 if many else 1
+        self.list = ti.root.dense(ti.i, lists).dynamic(ti.j, items // lists, chunk_size=32 if many else 1024)
+        self.list.place(x)
+        self.items = items
+
+        @ti.kernel
+        def append():
+            for i in range(items):
+                x[i & (lists - 1)].append(i)
+
+        @ti.kernel
+        def total() -> ti.f64:
+            s = ti.f64(0.0)
+            for i, j in x:
+                s += ti.cast(x[i, j], ti.f64)
+            return s
+
+        self.append, self.total = append, total
+
+    def clear(self):
+        self.list.deactivate_all()
+
+    def check(self):
+        self.clear()
+        self.append()
+        return {"active": self.items, "sum": self.total()}
+
+
 class Shell:
     """Two floats per voxel of a sphere's shell, pointer(64^3).bitmasked(8^3), and a 7-point Laplacian over them."""
 
@@ -243,13 +277,16 @@ class Rows:
         self.ti, self.args, self.trees = ti, args, {}
 
     NAMES = ["fill_active", "fill_empty", "fill_clear_gc", "activate_clear_gc", "list", "struct_for",
-             "struct_for_leaves", "laplacian", "laplacian_in_tiles"]
+             "struct_for_leaves", "append_one", "append_many", "laplacian", "laplacian_in_tiles"]
 
     def tree(self, name):
         if name.startswith("laplacian"):
             return self._tree("shell", lambda: Shell(self.ti, *map(int, self.args.shell.split(","))))
         if name.startswith("struct_for"):
             return self._tree(name, lambda: Occupied(self.ti, self.args.side, name == "struct_for_leaves"))
+        if name.startswith("append"):
+            return self._tree(name, lambda: Append(
+                self.ti, self.args.items // (1 if name == "append_many" else 8), name == "append_many"))
         return self._tree("fill", lambda: Fill(self.ti, self.args.blocks))
 
     def _tree(self, key, make):
@@ -271,6 +308,8 @@ class Rows:
             return Workload(t.add, t.fill)
         if name.startswith("struct_for"):
             return Workload(t.scale, None, t.voxels, "ns/cell", 1e9)
+        if name.startswith("append"):
+            return Workload(t.append, t.clear, t.items, "ns/append", 1e9)
         step = t.step_in_tiles if name == "laplacian_in_tiles" else t.step
         return Workload(step, None, t.voxels, "ns/voxel", 1e9, one_thread=True)
 
