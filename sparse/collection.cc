@@ -23,7 +23,10 @@ void TreeStorage::settle() {
 void TreeStorage::recycle_all(uint32_t node) {
   const uint32_t allocator = nodes_[node].allocator;
   const AllocatorState& a = state()->allocators[allocator];
-  run_now(program_, recycle_all_cells, std::min(a.num_cells, a.capacity) - 1, state(), allocator);
+  constexpr uint32_t kBatch = 64;
+  const uint32_t num_cells = std::min(a.num_cells, a.capacity);
+  run_now_by(16, program_, recycle_all_cells, (num_cells + kBatch - 2) / kBatch, state(), allocator,
+             num_cells, kBatch);
 }
 
 // Over all lists of a dynamic node, whether they hold something or not; `parents` are the containers above it, null

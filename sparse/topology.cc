@@ -123,7 +123,7 @@ void TreeStorage::compile_runtime() {
   host_program_.compile(flag_elements, range(1), state(), layout, 0, words, uint64_t{1}, words);
   host_program_.compile(fill_elements, range(1), state(), layout, 0, words, uint64_t{1}, words, elements);
   host_program_.compile(fill_neighbours, range(1), state(), layout, elements, layout, words);
-  host_program_.compile(recycle_all_cells, range(1), state(), 0u);
+  host_program_.compile(recycle_all_cells, range(1), state(), 0u, 1u, 1u);
   host_program_.compile(collect_below, range(1), state(), 0u, layout);
   host_program_.compile(collect_begin, range(1), a, counts);
   host_program_.compile(collect_move_free, range(1), a);

@@ -136,6 +136,39 @@ COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout
   return {container, index, true};
 }
 
+// Where the last activating walks of a thread ended, so that the next one to the same container is none. Kept for as long
+// as a thread's turn at a range of items: items are independent, so a write to a cell that somebody deactivates meanwhile
+// is a write that came first. What the thread itself deactivates must be forgotten.
+struct WalkMemo {
+  static constexpr uint32_t kBindings = 4;  // the first ones of a kernel
+  struct Last {
+    uint32_t x, y, z;
+    unsigned char* container;  // null: none yet
+  };
+  Last last[kBindings];
+};
+
+COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
+                                      uint32_t binding, Coord c, WalkMemo* memo) {
+  const LevelLayout& leaf = node.level[node.depth - 1];
+  const bool remembers = memo != nullptr && binding < WalkMemo::kBindings && node.depth > 1 &&
+                         node.level[node.depth - 2].kind == NodeKind::kPointer &&
+                         leaf.kind != NodeKind::kPointer && coppice_has_private_tiles();
+  if (!remembers || !in_domain(node, c)) return find_or_activate(block, node, tree_slot, binding, c);
+  const LevelLayout& above = node.level[node.depth - 2];
+  const uint32_t x = c.x - node.origin[0], y = c.y - node.origin[1], z = c.z - node.origin[2];
+  const uint32_t bx = x / above.span[0], by = y / above.span[1], bz = z / above.span[2];
+  WalkMemo::Last& last = memo->last[binding];
+  if (last.container != nullptr && last.x == bx && last.y == by && last.z == bz) {
+    const uint32_t index = cell_index(leaf, x, y, z);
+    if (leaf.kind == NodeKind::kBitmasked) activate_bit(tree_state(block, tree_slot), last.container, index);
+    return {last.container, index, true};
+  }
+  const Place p = find_or_activate(block, node, tree_slot, binding, c);
+  if (p.active) last = {bx, by, bz, p.container};
+  return p;
+}
+
 // ---- deactivation
 
 COPPICE_INLINE void zero_bytes(unsigned char* p, uint64_t n) { __builtin_memset(p, 0, n); }

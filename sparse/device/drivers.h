@@ -247,10 +247,11 @@ COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t
   const std::tuple<Args...> pack{reader.next<Args>()...};
   const int64_t first = block->loop_begin + static_cast<int64_t>(begin),
                 last = block->loop_begin + static_cast<int64_t>(end);
+  WalkMemo walks{};
   // Items of a launch are independent by contract; LLVM still decides whether vectorising pays.
 #pragma clang loop vectorize(assume_safety)
   for (int64_t i = first + coppice_lane(); i < last; i += coppice_lane_count()) {
-    call_kernel<kKernel, Args...>(pack, Item{block, i}, std::index_sequence_for<Args...>{});
+    call_kernel<kKernel, Args...>(pack, Item{block, i, &walks}, std::index_sequence_for<Args...>{});
   }
 }
 

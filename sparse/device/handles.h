@@ -93,6 +93,13 @@ COPPICE_INLINE const LaunchBlock* launch_of(const From& from) {
   else
     return from.launch;
 }
+template <class From>
+COPPICE_INLINE WalkMemo* walks_of(const From& from) {
+  if constexpr (requires { from.walks; })
+    return from.walks;
+  else
+    return nullptr;
+}
 
 // Entries of a neighbour table per element: 3^dims; a tree of fewer dimensions has the middle ones of the 27 only.
 COPPICE_INLINE uint32_t neighbour_stride(uint32_t node) {
@@ -356,19 +363,20 @@ struct Grow : Handle<T, Role::kGrow> {
   COPPICE_INLINE void set(const From& from, const int32_t (&coord)[D], const T& value) const {
     const LaunchBlock* block = device::launch_of(from);
     const device::FieldBinding& f = this->binding();
-    const device::Place p =
-        device::find_or_activate(block, this->layout(), f.tree, this->id.field, device::offset_coord(coord));
+    const device::Place p = device::find_or_activate(block, this->layout(), f.tree, this->id.field,
+                                                     device::offset_coord(coord), device::walks_of(from));
     if (p.active) device::store_shared(device::value_at<T>(block, f, p.container, p.index), value);
   }
   template <class From, int D>
   COPPICE_INLINE void activate(const From& from, const int32_t (&coord)[D]) const {
     device::find_or_activate(device::launch_of(from), this->layout(), this->binding().tree, this->id.field,
-                             device::offset_coord(coord));
+                             device::offset_coord(coord), device::walks_of(from));
   }
   template <class From, int D>
   COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
     const Coord c = device::offset_coord(coord);
     device::check_domain(device::launch_of(from), this->id.field, c);
+    if (device::walks_of(from) != nullptr) *device::walks_of(from) = {};
     device::deactivate(device::launch_of(from), this->layout(), this->binding().tree, c);
   }
   template <class From, int D>

@@ -66,6 +66,7 @@ using Block3 = Block<3>;
 struct Item {
   const LaunchBlock* launch;
   int64_t index;
+  device::WalkMemo* walks = nullptr;  // its thread's
   operator int64_t() const { return index; }
 };
 

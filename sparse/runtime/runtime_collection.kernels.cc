@@ -13,15 +13,27 @@ static unsigned char* cell_at(const AllocatorState* a, uint64_t cell) {
   return a->cells + cell * a->cell_bytes;
 }
 
-// Item i is the allocator's cell i + 1.
-COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator)
+// Item i is `batch` of the allocator's cells, from i * batch + 1 on, at most 64. Nothing else runs meanwhile, so slots are
+// emptied by plain stores; the list's size is raised once per item.
+COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator, uint32_t num_cells,
+               uint32_t batch)
 {
   AllocatorState* a = &tree->allocators[allocator];
-  const auto cell = static_cast<uint32_t>(i.index) + 1;
-  const auto* header = reinterpret_cast<const CellHeader*>(cell_at(a, cell));
-  if (header->state != CellState::kLive || coppice_compare_exchange_u32(header->slot, cell, 0) != cell)
-    return;
-  a->recycled_list[warp_fetch_increment(&a->recycled_size)] = cell;
+  const uint64_t first = static_cast<uint64_t>(i.index) * batch + 1;
+  const uint64_t end = first + batch < num_cells ? first + batch : num_cells;
+  uint64_t recycled = 0;
+  for (uint64_t cell = first; cell < end; ++cell) {
+    const auto* header = reinterpret_cast<const CellHeader*>(cell_at(a, cell));
+    // Another number in the slot: this cell was deactivated before, and waits for its collection.
+    if (header->state != CellState::kLive || *header->slot != cell) continue;
+    *header->slot = 0;
+    recycled |= uint64_t{1} << (cell - first);
+  }
+  if (recycled == 0) return;
+  uint32_t at =
+      coppice_fetch_add_u32(&a->recycled_size, static_cast<uint32_t>(__builtin_popcountll(recycled)));
+  for (; recycled != 0; recycled &= recycled - 1)
+    a->recycled_list[at++] = static_cast<uint32_t>(first) + static_cast<uint32_t>(__builtin_ctzll(recycled));
 }
 COPPICE_KERNEL(zero_containers, Team team, const Element* elements, uint64_t container_bytes)
 { zero_bytes_by(lanes_of(team), elements[team.index].container, container_bytes); }
