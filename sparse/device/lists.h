@@ -48,6 +48,7 @@ inline unsigned char* find_or_link_chunk(const LaunchBlock* block, uint32_t tree
   const uint32_t wanted = index / level.chunk_cells;
   uint32_t cell = coppice_load_acquire_u32(&list->last), at = 0;
   if (cell != 0) at = chunk_ordinal(cells + cell * level.cell_bytes);
+  const bool goes_on = cell == 0 || at <= wanted;
   uint32_t* slot = &list->first;
   if (cell == 0 || at > wanted)
     at = 0;
@@ -63,10 +64,14 @@ inline unsigned char* find_or_link_chunk(const LaunchBlock* block, uint32_t tree
       // Counted only where the link can be seen: a reader trusts the count.
       coppice_fence();
       coppice_fetch_max_u32(&list->linked, at + 1);
-      relaxed_store(&list->last, cell);
     }
     unsigned char* chunk = cells + cell * level.cell_bytes;
-    if (at == wanted) return chunk;
+    if (at == wanted) {
+      // Whoever went on from the latest chunk leaves a later one, also where another thread, or a run before, had linked
+      // it: otherwise each append of a repeated launch walks the whole list.
+      if (goes_on) coppice_store_release_u32(&list->last, cell);
+      return chunk;
+    }
     slot = reinterpret_cast<uint32_t*>(chunk + kNextChunk);
   }
 }

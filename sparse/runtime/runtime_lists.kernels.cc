@@ -56,7 +56,8 @@ COPPICE_KERNEL(clear_lists, Item i, TreeState* tree, const NodeLayout* node, con
   if (list != nullptr) clear_list(tree, node->level[node->depth - 1], list);
 }
 
-// Takes a list back to what it was before the run that failed. Its chunks stay, with zeros behind the end.
+// Takes a list back to what it was before the run that failed. Its chunks stay, with zeros behind the end; walks begin at
+// the end again.
 COPPICE_KERNEL(revert_lists, Item i, TreeState* tree, const NodeLayout* node, const Element* parents)
 {
   ListHeader* list = list_number(tree, node, parents, static_cast<uint64_t>(i.index));
@@ -66,8 +67,10 @@ COPPICE_KERNEL(revert_lists, Item i, TreeState* tree, const NodeLayout* node, co
   list->asked = list->asked >> 32 << 32 | kept;
   unsigned char* cells = tree->allocators[level.allocator].cells;
   uint64_t first = 0;
+  list->last = list->first;
   for (uint32_t cell = list->first; cell != 0; first += level.chunk_cells) {
     unsigned char* chunk = cells + cell * level.cell_bytes;
+    if (first < kept) list->last = cell;
     for (uint32_t a = 0; a < node->num_arrays; ++a) {
       const ValueArray& array = node->arrays[a];
       for (uint64_t k = 0; k < level.chunk_cells; ++k) {

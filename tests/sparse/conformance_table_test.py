@@ -3,15 +3,15 @@
 
 usage: conformance_table_test.py SOURCE_DIR
 
-A row is `| number | behaviour | tests |`. Tests are `Suite.Case`, where Case may be cut off with `*`; a row of a behaviour
-that has no test says `open: why` instead. Every case whose name starts with a number (C05_, B1_) is in its number's row.
+A row is `| number | behaviour | tests |`. Tests are `Suite.Case`, where Case may be cut off with `*`. Every case
+whose name starts with a number (C05_, B1_) is in its number's row.
 Seen to fail when a row is taken out, when a test is renamed, and when a test is added without its row.
 """
 import pathlib
 import re
 import sys
 
-NUMBERS = [str(n) for n in range(1, 68)] + [f"B{n}" for n in range(1, 6)]
+NUMBERS = [str(n) for n in range(1, 68)] + [f"B{n}" for n in range(1, 7)]
 
 
 def rows_of(page):
@@ -42,8 +42,8 @@ def errors(source):
             yield f"no row {number}"
     for number, text in rows.items():
         named = re.findall(r"`(\w+\.\w+\*?)`", text)
-        if not named and not re.match(r"open: \S", text):
-            yield f"row {number} names neither a test nor why it has none"
+        if not named:
+            yield f"row {number} names no test"
         for name in named:
             if name not in cases and not (name.endswith("*") and any(c.startswith(name[:-1]) for c in cases)):
                 yield f"row {number}: there is no test {name}"

@@ -87,7 +87,7 @@ TEST_P(Conformance, C08_ThreadsActivateDistinctLeaves) {
 }
 
 TEST_P(Conformance, C09_ManyThreadsPerLeafGiveExactSums) {
-  const int n = scaled(512 * 512), wrap = std::min(512, n / 2);
+  const int n = scaled(512 * 512), wrap = std::min(512, n / 16 * 8);
   Tree tree(device);
   Node block = tree.root().pointer({64}), leaf = block.dense({8});
   Field<int> x = leaf.place<int>("x");

@@ -115,7 +115,7 @@ TEST_P(TopologyRaces, ActivationAndDeactivationOfTheSameCellsAtOnceLeaveAConsist
 TEST_P(TopologyRaces, GoesOnAfterRunningOutOfAllowedMemory) {
   Tree tree(device, {.name = "grid", .max_bytes = 1 << 20});
   Node block = tree.root().pointer({4096, 1}),
-       leaf = block.dense({1, 1024});  // 4 KiB and a header: 252 cells at most
+       leaf = block.dense({1, 1024});  // 4 KiB and a header: 251 cells at most
   Field<int> x = leaf.place<int>("x");
   for (int round = 0; round < 20; ++round) {
     std::vector<int> coords, to;

@@ -21,7 +21,8 @@ TEST_P(Conformance, C57_TreesAddedAfterKernelsRanLeaveOldDataIntact) {
 }
 
 TEST_P(Conformance, C58_TreesDestroyedAndRebuiltInManySizes) {
-  for (int size = 1; size <= 1 << 20; size *= 4) {
+  const int largest = is_emulated() ? 1 << 12 : 1 << 20;
+  for (int size = 1; size <= largest; size *= 4) {
     for (int round = 0; round < 3; ++round) {
       Tree tree(device);
       Node leaf = tree.root().pointer({size}).dense({3});
@@ -58,9 +59,9 @@ TEST_P(Conformance, C60_ADestroyedTreeReturnsItsMemory) {
   EXPECT_LE(live_ref_counted_objects() - before, 256 + 20);
 }
 
-// 16,384 cells of 4 KiB, written all over.
+// Cells of 4 KiB, written all over.
 TEST_P(Conformance, C60_ADestroyedTreesCellsGoBackToTheSystem) {
-  const int cells = is_emulated() ? 256 : 16384;
+  const int cells = is_emulated() ? 4096 : 16384;
   const uint64_t bytes = uint64_t{4096} * static_cast<uint64_t>(cells);
   const uint64_t before = resident_bytes();
   {
