@@ -18,7 +18,7 @@
 #include "sparse/device/random.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
-#include "tests/sparse/test_devices.h"
+#include "tests/sparse/model_runs.h"
 #include "topology_model.kernels.h"
 
 namespace coppice {
@@ -33,10 +33,11 @@ enum class ModelKind {
   kPointerPointer,     // values in the cells of a pointer node
   kMixedPointerBits,   // rows by pointer, columns by bits
   kMixedPointerDense,  // columns, then rows, then both
+  kBitmaskedPointerDense,
 };
 inline constexpr const char* kModelKindNames[] = {
     "PointerDense",   "PointerPointerDense", "PointerBitmasked",  "BitmaskedBitmasked",
-    "PointerPointer", "MixedPointerBits",    "MixedPointerDense",
+    "PointerPointer", "MixedPointerBits",    "MixedPointerDense", "BitmaskedPointerDense",
 };
 
 class ModelledTree {
@@ -132,6 +133,10 @@ class ModelledTree {
         inner_ = {root.pointer({Axis::j}, {12})}, sizes_ = {{60, 5}, {4, 5}};
         inner_.push_back(inner_[0].pointer({Axis::i}, {15}));
         return inner_[1].dense({4, 5});
+      case ModelKind::kBitmaskedPointerDense:
+        inner_ = {root.bitmasked({3, 5})}, sizes_ = {{20, 12}, {5, 3}};
+        inner_.push_back(inner_[0].pointer({4, 4}));
+        return inner_[1].dense({5, 3});
     }
     throw std::logic_error("kind");
   }
@@ -233,51 +238,7 @@ class ModelledTree {
   std::map<Coord2, int> values_;
 };
 
-// How much is run in all; CI runs the first tenth of the seeds, the long test the others.
-struct ModelRuns {
-  int seeds, operations_of_each;
-};
-inline ModelRuns model_runs(const std::string& device) {
-  if (is_emulated_device(device)) return {1000, 1000};
-#ifdef __SANITIZE_THREAD__
-  return {100, 10'000};
-#else
-  return {100, 100'000};
-#endif
-}
-
-class TopologyModel : public testing::TestWithParam<std::tuple<std::string, ModelKind>> {
- protected:
-  // On an emulated GPU a seed is also its scheduler's: another interleaving of the same threads.
-  void run_seeds(int first, int last) {
-    const auto& [name, kind] = GetParam();
-    for (int seed = first; seed < last; ++seed) {
-      SCOPED_TRACE(testing::Message() << "seed " << seed);
-      std::string reason;
-      const auto device = test_device(name, reason, static_cast<uint64_t>(seed));
-      if (!device) GTEST_SKIP() << reason;
-      Program program(device);
-      ASSERT_NO_FATAL_FAILURE(run_seed(device, program, kind, seed, model_runs(name).operations_of_each));
-    }
-  }
-
- private:
-  static void run_seed(const IntrusivePtr<Device>& device, Program& program, ModelKind kind, int seed,
-                       int operations) {
-    ModelledTree m(device, program, kind);
-    std::mt19937 random(static_cast<unsigned>(seed));
-    for (int step = 0, done = 0; done < operations; ++step) {
-      const int n = std::min<int>(operations - done, random() % 4 == 0 ? 3000 : 1 + random() % 200);
-      m.run_batch(random, n);
-      if (random() % 32 == 0) m.deactivate_all();
-      done += n;
-      if (random() % 4 != 0) continue;
-      SCOPED_TRACE(testing::Message() << "step " << step);
-      ASSERT_NO_FATAL_FAILURE(m.check());
-    }
-    m.check();
-  }
-};
+using TopologyModel = ModelTest<ModelledTree, ModelKind>;
 
 inline std::string model_test_name(const testing::TestParamInfo<TopologyModel::ParamType>& info) {
   return std::string(kModelKindNames[static_cast<int>(std::get<1>(info.param))]) + "_" +
