@@ -164,6 +164,7 @@ void MessageLog::collect() {
 }
 
 void MessageLog::read() {
+  std::lock_guard one_at_a_time(handing_over_);
   std::vector<Message> messages;
   uint64_t dropped;
   MessageHandler handler;

@@ -15,7 +15,8 @@
 
 namespace coppice {
 
-// Gets one line at a time, without its end, on a stream's thread; must neither throw nor wait for the device.
+// Gets one line at a time, of all streams, without its end, on a stream's thread; must neither throw nor wait for the
+// device.
 using MessageHandler = std::function<void(std::string_view)>;
 
 class MessageLog {
@@ -39,6 +40,7 @@ class MessageLog {
 
   DeviceContext& context_;
   std::unique_ptr<unsigned char[], void (*)(void*)> buffer_;
+  std::mutex handing_over_;  // locked before mutex_, which is free while the handler runs
   std::mutex mutex_;
   uint64_t begin_ = 0;            // records before it have been collected
   std::vector<Message> waiting_;  // in the order of the buffer

@@ -124,7 +124,7 @@ COPPICE_INLINE uint32_t append(const LaunchBlock* block, uint32_t binding, Coord
   }
   unsigned char* chunk = find_or_link_chunk(block, f.tree, level, p.list, index, p.coord);
   if (chunk == nullptr) return kNoIndex;
-  *element_at<T>(level, f, chunk, index) = value;
+  store_shared(element_at<T>(level, f, chunk, index), value);  // others may read what is counted
   return index;
 }
 
@@ -176,7 +176,7 @@ COPPICE_INLINE T element(const LaunchBlock* block, uint32_t binding, Coord c, in
     return T{};
   }
   const auto at = static_cast<uint32_t>(index);
-  return *element_at<T>(level, f, find_chunk(level, tree, list_at(p), at), at);
+  return load_shared(element_at<T>(level, f, find_chunk(level, tree, list_at(p), at), at));
 }
 
 }  // namespace coppice::device

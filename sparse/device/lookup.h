@@ -32,14 +32,26 @@ COPPICE_INLINE void relaxed_store(T* p, T v) {
   __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
-// For a value that several threads may write at once: whole, where it is one machine word.
+// For a value that several threads may write, or one may write while others read: whole, where it is one machine word.
+template <class T>
+inline constexpr bool is_one_word = sizeof(T) <= 8 && sizeof(T) == alignof(T) && __is_trivially_copyable(T);
 template <class T>
 COPPICE_INLINE void store_shared(T* p, const T& v) {
-  if constexpr (sizeof(T) <= 8 && sizeof(T) == alignof(T)) {
+  if constexpr (is_one_word<T>) {
     T copy = v;
     __atomic_store(p, &copy, __ATOMIC_RELAXED);
   } else {
     *p = v;
+  }
+}
+template <class T>
+COPPICE_INLINE T load_shared(const T* p) {
+  if constexpr (is_one_word<T>) {
+    T copy;
+    __atomic_load(p, &copy, __ATOMIC_RELAXED);
+    return copy;
+  } else {
+    return *p;
   }
 }
 
