@@ -50,8 +50,8 @@ void simplify_for_stepping(llvm::Module& module, llvm::TargetMachine& machine);
 void give_calls_code(llvm::Module& module);
 // In a program that was built with a sanitizer: before the pipeline, and as its end. Nothing otherwise.
 void prepare_for_sanitizer(llvm::Module& module);
-void add_sanitizer(llvm::ModulePassManager& passes);
-// For GPU code, which no sanitizer watches.
+void add_sanitizer(llvm::ModulePassManager& passes, const llvm::Module& module);
+// For GPU code, emulated or not, which no sanitizer watches.
 void remove_sanitizer_attributes(llvm::Module& module);
 // Takes pragmas off loops.
 void drop_loop_hints(llvm::Module& module);

@@ -57,7 +57,7 @@ void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine, Vectors vec
   Pipeline pipeline(module, machine, vectors);
   if (machine.getTargetTriple().isX86()) {  // GPUs have no such library
     pipeline.builder.registerOptimizerLastEPCallback(
-        [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) { add_sanitizer(passes); });
+        [&](llvm::ModulePassManager& passes, llvm::OptimizationLevel) { add_sanitizer(passes, module); });
   }
   pipeline.builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, pipeline.modules);
 }
@@ -72,7 +72,7 @@ void simplify_for_stepping(llvm::Module& module, llvm::TargetMachine& machine) {
   passes.addPass(llvm::AlwaysInlinerPass());
   passes.addPass(llvm::GlobalDCEPass());
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(functions)));
-  add_sanitizer(passes);
+  add_sanitizer(passes, module);
   passes.run(module, pipeline.modules);
   give_calls_code(module);
 }

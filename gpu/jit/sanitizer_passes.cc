@@ -49,6 +49,11 @@ void expand_float_atomics(llvm::Module& module) {
   for (llvm::AtomicRMWInst* rmw : found) expand_float_atomic(*rmw);
 }
 
+bool is_marked(const llvm::Function& f) {
+  return f.hasFnAttribute(llvm::Attribute::SanitizeAddress) ||
+         f.hasFnAttribute(llvm::Attribute::SanitizeThread);
+}
+
 }  // namespace
 
 void prepare_for_sanitizer(llvm::Module& module) {
@@ -68,7 +73,9 @@ void prepare_for_sanitizer(llvm::Module& module) {
   for (llvm::GlobalVariable& g : module.globals()) g.setSanitizerMetadata(unwatched);
 }
 
-void add_sanitizer(llvm::ModulePassManager& passes) {
+void add_sanitizer(llvm::ModulePassManager& passes, const llvm::Module& module) {
+  // The passes leave calls in functions that are not marked, too.
+  if (!llvm::any_of(module, is_marked)) return;
   if (kSanitizer == Sanitizer::kAddress) {
     llvm::AddressSanitizerOptions options;
     options.UseAfterScope = true;
