@@ -51,7 +51,7 @@ COPPICE_KERNEL(halve_entries, Read<int> x, Write<double> half, Update<int8_t> vi
 // What the cell that has the list holds, and the other list's element of the same index.
 COPPICE_KERNEL(gather_for_entries, Read<int> own, Read<int> of_cell, Read<int> other, Write<int> sum,
                Entry1 e)
-{ sum[e] = own[e] + 1000 * of_cell[e] + 1000000 * other[e]; }
+{ sum[e] = own[e] + 1000 * of_cell[e] + 100 * other[e]; }
 COPPICE_KERNEL(set_cells1, Write<int> x, Cell1 c)
 { x[c] = c.coord(0) + 1; }
 COPPICE_KERNEL(clear_one_list, Append<int> list, Item i, int at)

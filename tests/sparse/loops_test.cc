@@ -116,7 +116,7 @@ TEST_P(Entries, AnElementReadsItsCellAndTheListBeside) {
     std::vector<int> expected;
     const std::vector<int> own = wait_read_list(x, at), second = wait_read_list(other, at);
     for (size_t k = 0; k < own.size(); ++k)
-      expected.push_back(own[k] + 1000 * (at + 1) + 1000000 * (k < second.size() ? second[k] : 0));
+      expected.push_back(own[k] + 1000 * (at + 1) + 100 * (k < second.size() ? second[k] : 0));
     EXPECT_EQ(wait_read_list(sum, at), expected);
   }
 }
