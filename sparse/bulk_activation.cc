@@ -4,10 +4,12 @@
 // what the particles of a step ask for, and what is wanted where results must not depend on threads.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
-#include "core/log.h"
 #include "gpu/primitives.h"
 #include "runtime_activation.kernels.h"
+#include "sparse/launch_errors.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
@@ -20,16 +22,6 @@ namespace {
 
 constexpr uint64_t kBatch = uint64_t{1} << 28;  // coordinates sorted at a time; indices have 32 bits
 
-[[noreturn]] void refuse_outside(const std::string& path, const device::NodeLayout& node, uint64_t outside) {
-  std::string domain;
-  for (uint32_t d = device::kMaxDims - node.dims; d < device::kMaxDims; ++d)
-    domain += fmt::format("{}[{}, {})", domain.empty() ? "" : " x ", node.origin[d],
-                          int64_t{node.origin[d]} + node.domain[d]);
-  throw Error(ErrorCode::kOutOfRange,
-              fmt::format("activation of {}: {} of the coordinates are outside the domain {}", path, outside,
-                          domain));
-}
-
 }  // namespace
 
 // Cells for all empty slots that keys of this level name, in order of the keys.
@@ -39,6 +31,8 @@ void TreeStorage::activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint
   const uint64_t wanted = primitives::select_if_flag(scratch_flags_->as<uint32_t>(), selected, n);
   if (wanted == 0) return;
   AllocatorState& a = state()->allocators[index];
+  // Threads of a launch that asked at once may have counted past the end of the free list.
+  a.free_used = std::min(a.free_used, a.free_size);
   const uint64_t left = a.free_size - a.free_used;
   const uint64_t fresh = wanted > left ? wanted - left : 0;
   if (a.num_cells + fresh > a.capacity) grow_to(index, a.num_cells + fresh, "activation");
@@ -66,7 +60,10 @@ void TreeStorage::activate_bulk(uint32_t node, const int32_t* coords, uint64_t n
   uint64_t* outside = counts_->as<uint64_t>();
   *outside = 0;
   run_now(program_, bulk_keys, n, device_layout(node), last - 1, coords, keys, order, outside);
-  if (*outside > 0) refuse_outside(this->path(node), layouts_[node], *outside);
+  if (*outside > 0)
+    throw Error(ErrorCode::kOutOfRange,
+                fmt::format("activation of {}: {} of the coordinates are outside the domain {}",
+                            this->path(node), *outside, domain_text(layouts_[node])));
   primitives::sort_by_key(keys, order, n);
   for (uint32_t l = 0; l < last; ++l) {
     const NodeDescription& d = nodes_[path[l]];

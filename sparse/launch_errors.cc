@@ -25,16 +25,6 @@ std::string in_axes(const T (&xyz)[kMaxDims], uint32_t dims) {
   return text + ")";
 }
 
-// "[0, 512) x [-8, 8)"
-std::string domain_of(const HandleUse& h) {
-  const device::NodeLayout& layout = tree_of(h).layout(h.id.node);
-  std::string text;
-  for (uint32_t d = kMaxDims - layout.dims; d < kMaxDims; ++d)
-    text += fmt::format("{}[{}, {})", text.empty() ? "" : " x ", layout.origin[d],
-                        int64_t{layout.origin[d]} + layout.domain[d]);
-  return text;
-}
-
 std::string about_handle(DeviceStatus status, const DeviceContext& c, const HandleUse& h,
                          std::string_view loop_path) {
   TreeStorage& tree = tree_of(h);
@@ -42,7 +32,8 @@ std::string about_handle(DeviceStatus status, const DeviceContext& c, const Hand
   const std::string offset = in_axes(c.status_offset, tree.dims());
   switch (status) {
     case DeviceStatus::kOutsideDomain:
-      return fmt::format("coordinate {} is outside the domain {}", at, domain_of(h));
+      return fmt::format("coordinate {} is outside the domain {}", at,
+                         domain_text(tree_of(h).layout(h.id.node)));
     case DeviceStatus::kInactiveCell:
       return fmt::format("accumulated into the inactive cell {}; activate it in a launch before", at);
     case DeviceStatus::kOutOfReach:
@@ -74,6 +65,14 @@ bool is_kernel_error(DeviceStatus status) {
 }
 
 }  // namespace
+
+std::string domain_text(const device::NodeLayout& layout) {
+  std::string text;
+  for (uint32_t d = kMaxDims - layout.dims; d < kMaxDims; ++d)
+    text += fmt::format("{}[{}, {})", text.empty() ? "" : " x ", layout.origin[d],
+                        int64_t{layout.origin[d]} + layout.domain[d]);
+  return text;
+}
 
 std::string field_name(const HandleUse& h) {
   const TreeStorage& tree = tree_of(h);

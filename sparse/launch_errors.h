@@ -9,6 +9,8 @@
 
 namespace coppice {
 
+// The coordinates that cells of a node can have: "[0, 512) x [-8, 8)".
+std::string domain_text(const device::NodeLayout& layout);
 // "'now' on root.pointer[64].dense[8]"; of a Topology handle, its node only.
 std::string field_name(const detail::HandleUse& handle);
 

@@ -9,6 +9,7 @@
 #include "sparse/program.h"
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
+#include "sparse/tree_storage.h"
 
 namespace coppice {
 namespace {
@@ -60,6 +61,23 @@ TEST(BulkActivation, UsesCollectedCellsFirst) {
     finish(block.deactivate_all());
   }
   EXPECT_EQ(block.wait_usage().active_cells, 0u);
+}
+
+// As threads of one launch leave it that asked for the last free cell together. Seen to fail without the bound in
+// activate_slots().
+TEST(BulkActivation, AFreeListThatWasCountedPastItsEndIsUsedUp) {
+  Tree tree(Device::cpu(2));
+  Node block = tree.root().pointer({64}), leaf = block.dense({8});
+  leaf.place<int>("x");
+  finish(block.activate({{1, 0, 0}, {2, 0, 0}}));
+  finish(block.deactivate_all());
+  finish(block.activate({{3, 0, 0}, {4, 0, 0}}));
+  device::AllocatorState& allocator = tree.storage().state()->allocators[0];
+  ASSERT_EQ(allocator.free_used, allocator.free_size);
+  allocator.free_used += 3;
+  finish(block.activate({{5, 0, 0}}));
+  EXPECT_EQ(block.wait_usage().active_cells, 3u);
+  EXPECT_TRUE(block.wait_is_active({5, 0, 0}));
 }
 
 TEST(BulkActivation, CoordinatesOutsideTheDomainActivateNothing) {
