@@ -9,13 +9,20 @@
 
 namespace coppice::device {
 
-// Raises a counter by one for each of the threads that come here together, with one atomic; each gets its own old value.
-inline uint32_t warp_fetch_increment(uint32_t* counter) {
+COPPICE_INLINE uint32_t fetch_add(uint32_t* counter, uint32_t n) { return coppice_fetch_add_u32(counter, n); }
+COPPICE_INLINE uint32_t fetch_add(uint64_t* counter, uint32_t n) {
+  return static_cast<uint32_t>(coppice_fetch_add_u64(counter, n));
+}
+
+// Raises a counter by one for each of the threads that come here together, with one atomic; each gets its own old value,
+// of a wider counter the lower half.
+template <class Counter>
+inline uint32_t warp_fetch_increment(Counter* counter) {
   const uint32_t here = coppice_active_mask();
   const uint32_t same = coppice_match_any_u64(here, reinterpret_cast<uint64_t>(counter));
   const uint32_t leader = static_cast<uint32_t>(__builtin_ctz(same)), lane = coppice_warp_lane();
   uint32_t first = 0;
-  if (lane == leader) first = coppice_fetch_add_u32(counter, static_cast<uint32_t>(__builtin_popcount(same)));
+  if (lane == leader) first = fetch_add(counter, static_cast<uint32_t>(__builtin_popcount(same)));
   first = coppice_shuffle_u32(same, first, leader);
   return first + static_cast<uint32_t>(__builtin_popcount(same & ((1u << lane) - 1)));
 }

@@ -27,19 +27,6 @@ COPPICE_INLINE uint32_t touch_list(TreeState* tree, ListHeader* list) {
   return static_cast<uint32_t>(relaxed_load(&list->asked));
 }
 
-// warp_fetch_increment of the elements asked for.
-inline uint32_t ask_for_element(ListHeader* list) {
-  const uint32_t here = coppice_active_mask();
-  const uint32_t same = coppice_match_any_u64(here, reinterpret_cast<uint64_t>(list));
-  const uint32_t leader = static_cast<uint32_t>(__builtin_ctz(same)), lane = coppice_warp_lane();
-  uint32_t first = 0;
-  if (lane == leader)
-    first = static_cast<uint32_t>(
-        coppice_fetch_add_u64(&list->asked, static_cast<uint64_t>(__builtin_popcount(same))));
-  first = coppice_shuffle_u32(same, first, leader);
-  return first + static_cast<uint32_t>(__builtin_popcount(same & ((1u << lane) - 1)));
-}
-
 // The chunk cell that holds element `index`, with all before it linked. Null when the allocator is out of cells.
 inline unsigned char* find_or_link_chunk(const LaunchBlock* block, uint32_t tree_slot,
                                          const LevelLayout& level, ListHeader* list, uint32_t index,
@@ -114,7 +101,7 @@ COPPICE_INLINE uint32_t append(const LaunchBlock* block, uint32_t binding, Coord
   if (p.list == nullptr) return kNoIndex;
   uint32_t index = touch_list(p.tree, p.list);
   if (index < level.max_length) {
-    index = ask_for_element(p.list);
+    index = warp_fetch_increment(&p.list->asked);
     // Counted down again, so that the count cannot wrap however long a launch keeps asking.
     if (index >= level.max_length) coppice_fetch_add_u64(&p.list->asked, ~uint64_t{0});
   }
