@@ -12,16 +12,16 @@
 #include <utility>
 
 #include "core/log.h"
+#include "gpu/jit/code_loader.h"
 #include "gpu/jit/dump.h"
-#include "gpu/jit/object_check.h"
 
 namespace coppice {
 
 using Clock = std::chrono::steady_clock;
 
 struct KernelStore::State {
-  explicit State(Options o)
-      : options(std::move(o)), cache(options.folder, options.max_bytes), loader(jit::codegen_options().step) {
+  explicit State(Options o) : options(std::move(o)), cache(options.folder, options.max_bytes) {
+    if (!options.backend) options.backend = jit::host_backend();
     for (int i = 0; i < options.threads; ++i) workers.emplace_back([this] { work(); });
   }
   ~State() {
@@ -44,7 +44,7 @@ struct KernelStore::State {
     std::optional<Clock::time_point> start;  // of the first request
     Clock::time_point end;                   // of the last compilation
   };
-  const Options options;
+  Options options;  // as given; constant from the constructor on
   std::mutex mutex;
   std::unordered_map<Hash128, Entry> entries;
   Burst burst;
@@ -56,7 +56,6 @@ struct KernelStore::State {
   int running = 0;
   bool stopping = false;
   jit::KernelCache cache;
-  jit::CodeLoader loader;
 
   LoadedCodeRef load_cached(const jit::SpecializeRequest& request, const std::string& key);
   LoadedCodeRef compile_anew(const jit::SpecializeRequest& request, const std::string& key);
@@ -85,11 +84,11 @@ void KernelStore::State::work() {
 // Null when there is no entry, or one that this program cannot take.
 LoadedCodeRef KernelStore::State::load_cached(const jit::SpecializeRequest& request, const std::string& key) {
   if (jit::is_dumping()) return {};  // only a compilation has something to dump
-  const std::optional<std::string> object = cache.load(key);
-  if (!object) return {};
-  std::string why = jit::why_not_loadable(*object, request.entry);
+  const std::optional<std::string> image = cache.load(key);
+  if (!image) return {};
+  std::string why = options.backend->why_not_loadable(*image, request);
   try {
-    if (why.empty()) return loader.load(*object, request.entry, request.id);
+    if (why.empty()) return options.backend->load(*image, request);
   } catch (const Error& error) {
     why = error.what();
   }
@@ -105,9 +104,9 @@ LoadedCodeRef KernelStore::State::compile_anew(const jit::SpecializeRequest& req
     is_first = !std::exchange(burst.announced, true);
   }
   if (is_first) log_info("kernels: compiling; the result is kept in {}", cache.folder().string());
-  const std::string object = jit::compile_x86(request);
-  cache.store(key, object);
-  return loader.load(object, request.entry, request.id);
+  const std::string image = options.backend->compile(request);
+  cache.store(key, image);
+  return options.backend->load(image, request);
 }
 
 void KernelStore::State::compile(const jit::SpecializeRequest& request, const Hash128& key,

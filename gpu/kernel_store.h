@@ -14,7 +14,7 @@
 
 #include "core/async_value.h"
 #include "core/hash.h"
-#include "gpu/jit/code_loader.h"
+#include "gpu/jit/code_backend.h"
 #include "gpu/jit/kernel_cache.h"
 #include "gpu/jit/specialization_key.h"
 #include "gpu/jit/specializer.h"
@@ -31,6 +31,7 @@ class KernelStore {
     std::filesystem::path folder = jit::KernelCache::default_folder();
     uint64_t max_bytes = jit::KernelCache::default_max_bytes();
     jit::KeyContext key = jit::key_context();
+    std::shared_ptr<jit::CodeBackend> backend;  // null: of this machine's processor
     std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
   };
 

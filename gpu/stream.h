@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/async_value.h"
-#include "gpu/jit/code_loader.h"
+#include "gpu/jit/loaded_code.h"
 #include "gpu/launch_block.h"
 
 namespace coppice {
@@ -59,6 +59,10 @@ class Stream : public RefCounted {
   virtual void clear_error() = 0;
   // Runs a launch at once. Only from inside the stream's own order: an enqueued function, prepare or finish.
   virtual void run_inline(Launch& launch) = 0;
+  // Copies at once, after everything before it in the stream: device to host, host to device or within the device, as the
+  // addresses say. When it returns, host memory holds what was read, or may be used for something else. Only from inside
+  // the stream's own order. Cost where device memory is not the host's: a reading waits for the device, some 10 us.
+  virtual void wait_copy_inline(void* to, const void* from, size_t bytes) = 0;
 };
 
 }  // namespace coppice

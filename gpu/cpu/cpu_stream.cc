@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/trace.h"
+#include "gpu/jit/code_loader.h"
 #include "gpu/messages.h"
 
 namespace coppice {
@@ -122,7 +123,7 @@ void CpuStream::run(const Launch& launch, LaunchBlock& block) {
   if (launch.code.is_error()) throw launch.code.error();
   if (launch.prepare) launch.prepare(block);
   const uint64_t count = block.count != nullptr ? *block.count : block.item_count;
-  const KernelEntry entry = launch.code.get()->entry();
+  const KernelEntry entry = jit::host_entry(*launch.code.get());
   do {
     if (count > 0) runner_->run(launch, block, entry, count);
   } while (launch.finish && launch.finish(block));
@@ -149,6 +150,7 @@ AsyncValueRef<Chain> CpuStream::fill(void* to, int byte, size_t bytes) {
 AsyncValueRef<Chain> CpuStream::barrier() {
   return push("barrier", [] {});
 }
+void CpuStream::wait_copy_inline(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
 void CpuStream::clear_error() {
   std::lock_guard lock(mutex_);
   ++epoch_;

@@ -29,6 +29,7 @@ class CpuStream final : public Stream {
   AsyncValueRef<Chain> barrier() override;
   void clear_error() override;
   void run_inline(Launch& launch) override;
+  void wait_copy_inline(void* to, const void* from, size_t bytes) override;
 
  private:
   struct Operation {

@@ -18,6 +18,7 @@
 
 #include "core/error.h"
 #include "gpu/jit/llvm_module.h"
+#include "gpu/jit/object_check.h"
 #include "gpu/jit/sanitizer.h"
 #define COPPICE_SIMT_HOST
 #include "gpu/simt/symbols.h"
@@ -40,7 +41,7 @@ struct CodeSession {
   }
 };
 
-struct LoadedCode::Tracker {
+struct HostCode::Tracker {
   std::shared_ptr<CodeSession> session;
   orc::JITDylib* code = nullptr;
 };
@@ -140,8 +141,8 @@ void show_to_debuggers(const std::shared_ptr<CodeSession>& session) {
 
 }  // namespace
 
-LoadedCode::LoadedCode() : tracker_(std::make_unique<Tracker>()) {}
-LoadedCode::~LoadedCode() {
+HostCode::HostCode() : tracker_(std::make_unique<Tracker>()) {}
+HostCode::~HostCode() {
   if (tracker_->code == nullptr || tracker_->session->for_debugger) return;
   if constexpr (kSanitizer != Sanitizer::kNone) forget_lines_of(reinterpret_cast<uintptr_t>(entry_));
   // Nothing can be done about a failure here, and none is possible for a library of our own session.
@@ -168,11 +169,11 @@ CodeLoader::CodeLoader(bool for_debugger) : session_(std::make_shared<CodeSessio
 }
 CodeLoader::~CodeLoader() = default;
 
-IntrusivePtr<LoadedCode> CodeLoader::load(const std::string& object, const std::string& entry,
-                                          const std::string& id) {
+IntrusivePtr<HostCode> CodeLoader::load(const std::string& object, const std::string& entry,
+                                        const std::string& id) {
   auto& session = session_->jit->getExecutionSession();
   const std::string name = fmt::format("{}.{}", id, session_->next.fetch_add(1));
-  auto code = make_intrusive<LoadedCode>();
+  auto code = make_intrusive<HostCode>();
   orc::JITDylib& dylib = session.createBareJITDylib(name);
   code->tracker_->session = session_;
   code->tracker_->code = &dylib;
@@ -190,5 +191,25 @@ IntrusivePtr<LoadedCode> CodeLoader::load(const std::string& object, const std::
   if constexpr (kSanitizer != Sanitizer::kNone) report_lines_of(object, entry, found->getValue(), id);
   return code;
 }
+
+namespace {
+
+class HostBackend final : public CodeBackend {
+ public:
+  std::string compile(const SpecializeRequest& request) override { return compile_x86(request); }
+  std::string why_not_loadable(const std::string& image, const SpecializeRequest& request) override {
+    return jit::why_not_loadable(image, request.entry);
+  }
+  IntrusivePtr<LoadedCode> load(const std::string& image, const SpecializeRequest& request) override {
+    return loader_.load(image, request.entry, request.id);
+  }
+
+ private:
+  CodeLoader loader_{codegen_options().step};
+};
+
+}  // namespace
+
+std::unique_ptr<CodeBackend> host_backend() { return std::make_unique<HostBackend>(); }
 
 }  // namespace coppice::jit

@@ -1,22 +1,22 @@
 // Loads compiled objects into the process and removes them again.
 //
-// Thread-safe. A LoadedCode keeps its machine code mapped; dropping the last reference unmaps it, so a hot reload can
-// replace a kernel while older launches still run the old one.
+// Thread-safe. A HostCode keeps its machine code mapped; dropping the last reference unmaps it.
 #pragma once
 #include <memory>
 #include <string>
 
 #include "core/intrusive_ptr.h"
+#include "gpu/jit/code_backend.h"
 #include "gpu/launch_block.h"
 
 namespace coppice::jit {
 
 struct CodeSession;
 
-class LoadedCode : public RefCounted {
+class HostCode final : public LoadedCode {
  public:
-  LoadedCode();
-  ~LoadedCode() override;
+  HostCode();
+  ~HostCode() override;
   KernelEntry entry() const { return entry_; }
 
  private:
@@ -34,10 +34,15 @@ class CodeLoader {
   ~CodeLoader();
   // Maps an ELF object and finds `entry` in it. Errors: kCompile when the object does not link (it may call only the
   // C math library and memory functions).
-  IntrusivePtr<LoadedCode> load(const std::string& object, const std::string& entry, const std::string& id);
+  IntrusivePtr<HostCode> load(const std::string& object, const std::string& entry, const std::string& id);
 
  private:
   std::shared_ptr<CodeSession> session_;
 };
+
+// x86-64 objects, of this machine; with CodegenOptions::simt for the emulated GPU.
+std::unique_ptr<CodeBackend> host_backend();
+// Of code that such a back end loaded.
+inline KernelEntry host_entry(const LoadedCode& code) { return static_cast<const HostCode&>(code).entry(); }
 
 }  // namespace coppice::jit

@@ -11,8 +11,8 @@ std::span<const std::byte> simt_intrinsics_bitcode();
 
 const KeyContext& key_context() {
   static const KeyContext context{
-      host_target().cpu,   host_target().features,   std::string(llvm_version()), kPipelineVersion,
-      kLaunchBlockVersion, cpu_intrinsics_bitcode(), simt_intrinsics_bitcode()};
+      host_target().cpu, host_target().features, std::string(llvm_version()), "",
+      kPipelineVersion,  kLaunchBlockVersion,    cpu_intrinsics_bitcode(),    simt_intrinsics_bitcode()};
   return context;
 }
 
@@ -33,6 +33,7 @@ Hash128 specialization_key(const SpecializeRequest& request, const KeyContext& c
   hasher.update(uint32_t{options.step}).update(uint32_t{options.checks}).update(uint32_t{options.simt});
   hasher.update(kSanitizer);
   hasher.update(context.cpu).update(context.features).update(context.llvm_version);
+  hasher.update(context.target);
   return hasher.update(context.pipeline_version).update(context.launch_block_version).digest();
 }
 

@@ -16,6 +16,7 @@ struct KeyContext {
   std::string cpu;
   std::string features;
   std::string llvm_version;
+  std::string target;  // of PTX: "sm_90"; empty: this processor
   int pipeline_version = 0;
   uint32_t launch_block_version = 0;
   std::span<const std::byte> intrinsics;       // bitcode that is linked into every kernel

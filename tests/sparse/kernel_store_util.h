@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/log.h"
+#include "gpu/jit/code_loader.h"
 #include "gpu/kernel_store.h"
 #include "jit.kernels.h"
 
@@ -87,8 +88,8 @@ class KernelStoreFolder : public testing::Test {
     EXPECT_FALSE(index.is_error()) << index.error().what();
     EXPECT_FALSE(add.is_error()) << add.error().what();
     if (index.is_error() || add.is_error()) return 0;
-    EXPECT_EQ(run_ints(index.get()->entry(), {7, 7, 7, 7}), (std::vector<int>{0, 1, 2, 7}));
-    EXPECT_EQ(run_ints(add.get()->entry(), {4, 5, 6, 7}), (std::vector<int>{5, 6, 7, 7}));
+    EXPECT_EQ(run_ints(jit::host_entry(*index.get()), {7, 7, 7, 7}), (std::vector<int>{0, 1, 2, 7}));
+    EXPECT_EQ(run_ints(jit::host_entry(*add.get()), {4, 5, 6, 7}), (std::vector<int>{5, 6, 7, 7}));
     return store.disk_cache().stats().hits;
   }
   std::vector<std::filesystem::path> entries() const {

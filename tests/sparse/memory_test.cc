@@ -3,10 +3,8 @@
 // Breaks that were seen to fail here: trimming that keeps given-back cells in the free list (a crash), that leaves the pages of
 // free cells alone, and a report that counts a pointer node's leaves twice.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <numeric>
 #include <random>
 
@@ -16,6 +14,7 @@
 #include "sparse/program.h"
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
+#include "tests/sparse/resident_memory.h"
 #include "topology_tools_model.kernels.h"
 
 namespace coppice {
@@ -24,13 +23,6 @@ namespace {
 void finish(const AsyncValueRef<Chain>& done) {
   wait(done);
   if (done.is_error()) throw done.error();
-}
-
-size_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  size_t total = 0, resident = 0;
-  file >> total >> resident;
-  return resident * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 class MemoryTest : public ::testing::Test {

@@ -7,6 +7,13 @@
 
 namespace coppice {
 
+// Sanitizers keep what was freed, and a shadow of it.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kFreedMemoryStays = true;
+#else
+inline constexpr bool kFreedMemoryStays = false;
+#endif
+
 inline uint64_t resident_bytes() {
   uint64_t pages = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;

@@ -242,12 +242,12 @@ TEST_F(KernelStoreTest, LoadsARemovedKernelAgain) {
   auto code = store->get(request_for("write_index"));
   wait(code);
   LoadedCodeRef old = code.get();
-  const void* entry = reinterpret_cast<const void*>(old->entry());
+  const void* entry = reinterpret_cast<const void*>(jit::host_entry(*old));
   store->remove("jit.write_index");
   auto again = store->get(request_for("write_index"));
   EXPECT_FALSE(code == again);
   wait(again);
-  EXPECT_NE(reinterpret_cast<const void*>(again.get()->entry()), entry);
+  EXPECT_NE(reinterpret_cast<const void*>(jit::host_entry(*again.get())), entry);
   store->wait_compiled();  // the compiling thread holds the value for a moment longer than its consumers wait
   code.reset();
   EXPECT_TRUE(is_mapped(entry)) << "a launch may still hold it";
