@@ -178,7 +178,21 @@ COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout
 
 // ---- deactivation
 
-COPPICE_INLINE void zero_bytes(unsigned char* p, uint64_t n) { __builtin_memset(p, 0, n); }
+template <class Word>
+COPPICE_INLINE void zero_words(unsigned char* p, uint64_t n) {
+  for (uint64_t i = 0; i < n; i += sizeof(Word)) relaxed_store(reinterpret_cast<Word*>(p + i), Word{0});
+}
+// By atomic stores: a cell may be deactivated while one above it is, and then two threads zero the same bytes, one of
+// which may still look at masks among them.
+COPPICE_INLINE void zero_bytes(unsigned char* p, uint64_t n) {
+  const uint64_t unaligned = reinterpret_cast<uint64_t>(p) | n;
+  if (unaligned % 8 == 0)
+    zero_words<uint64_t>(p, n);
+  else if (unaligned % 4 == 0)
+    zero_words<uint32_t>(p, n);
+  else
+    zero_words<unsigned char>(p, n);
+}
 
 // Empties a slot and queues its cell for collection. Twice is once: the exchange has one winner.
 COPPICE_INLINE bool recycle_slot(AllocatorState* a, uint32_t* slot) {
@@ -217,7 +231,7 @@ inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned ch
   } else if (level.kind == NodeKind::kDynamic) {
     if (by.lane == 0) clear_list(tree, level, reinterpret_cast<ListHeader*>(container));
   } else if (zero_values) {
-    zero_bytes_by(by, container, level.cell_offset);
+    zero_bytes(container, level.cell_offset);  // nobody shares the work: a recycled cell's bytes go as a whole
   }
 }
 
