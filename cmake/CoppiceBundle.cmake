@@ -1,0 +1,99 @@
+# The portable bundle: one .tar.xz that runs on x86-64 Linux with glibc 2.36 or newer and nothing else.
+#
+#     cmake --build build/release --target bundle      -> build/release/coppice-<version>-linux-x86_64.tar.xz
+#
+#     bin/<name>            links to libexec/launcher, which starts libexec/<name>
+#     libexec/              the program and the tests that run on any device
+#     lib/coppice/          libcoppice.so (with LLVM inside) and the libraries it needs; runtime/: g++'s, where the system has none
+#     share/coppice/assets  scenes
+#     share/doc/coppice/    README.md, CHANGELOG.md, LICENSE, licenses of what is carried
+#     dev                   `./dev gpu`
+#
+# Nothing is compiled anew: what the build made is linked once more, against LLVM's archives.
+set(COPPICE_BUNDLE_TESTS gpu_unit sparse_unit sparse_conformance sparse_stress)
+set(COPPICE_BUNDLE_NAME coppice-${PROJECT_VERSION}-linux-x86_64)
+
+function(coppice_bundle_program name)
+  cmake_parse_arguments(ARG "" "" "OF;LINKS" ${ARGN})
+  add_executable(bundle_${name} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${ARG_OF}>)
+  set_target_properties(bundle_${name} PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE CXX
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bundle/programs BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib/coppice")
+  target_link_libraries(bundle_${name} PRIVATE ${ARG_LINKS} coppice_bundle_library ${CMAKE_DL_LIBS} Threads::Threads)
+  set_property(GLOBAL APPEND PROPERTY COPPICE_BUNDLE_PROGRAMS bundle_${name})
+endfunction()
+
+# Everything but apps, in one library: four test programs with LLVM in each of them would be 160 MB.
+llvm_map_components_to_libnames(static_llvm orcjit x86codegen x86asmparser x86desc x86info nvptxcodegen nvptxdesc nvptxinfo
+  passes bitreader linker ipo target)
+set(coppice_archives "")
+foreach(name sparse executor gpu core)
+  list(APPEND coppice_archives $<TARGET_FILE:coppice_${name}>)
+endforeach()
+file(WRITE ${CMAKE_BINARY_DIR}/bundle/empty.cc "")
+add_library(coppice_bundle_library SHARED EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/bundle/empty.cc)
+add_dependencies(coppice_bundle_library coppice_sparse coppice_executor coppice_gpu coppice_core)
+set_target_properties(coppice_bundle_library PROPERTIES OUTPUT_NAME coppice LINK_DEPENDS "${coppice_archives}"
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bundle/library BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN")
+target_link_libraries(coppice_bundle_library PRIVATE
+  -Wl,--whole-archive ${coppice_archives} -Wl,--no-whole-archive -Wl,--as-needed ${static_llvm}
+  TBB::tbb Boost::context fmt::fmt ${CMAKE_DL_LIBS} Threads::Threads)
+# LLVM stays to itself: a driver of the system's may bring its own. Loader paths must hold for what is carried, too.
+file(GLOB llvm_archives RELATIVE ${LLVM_LIBRARY_DIR} ${LLVM_LIBRARY_DIR}/libLLVM*.a)
+string(JOIN ":" llvm_archives ${llvm_archives})
+# Not by mold 1.10, whose memory grows without bound over so long a list.
+target_link_options(coppice_bundle_library PRIVATE -fuse-ld=bfd -Wl,--exclude-libs,${llvm_archives} -Wl,--gc-sections)
+
+add_executable(coppice_launcher EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/apps/launcher/launcher.c)
+set_target_properties(coppice_launcher PROPERTIES OUTPUT_NAME launcher C_STANDARD 11
+  RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bundle)
+target_link_libraries(coppice_launcher PRIVATE ${CMAKE_DL_LIBS})
+
+find_package(PNG REQUIRED)
+coppice_bundle_program(coppice OF coppice LINKS $<TARGET_FILE:coppice_apps> TBB::tbb PNG::PNG fmt::fmt)
+add_dependencies(bundle_coppice coppice_apps)
+if(COPPICE_BUILD_TESTS)
+  foreach(kind IN LISTS COPPICE_BUNDLE_TESTS)
+    coppice_bundle_program(${kind}_tests OF ${kind}_tests LINKS fmt::fmt GTest::gtest GTest::gtest_main)
+  endforeach()
+endif()
+get_property(programs GLOBAL PROPERTY COPPICE_BUNDLE_PROGRAMS)
+foreach(target coppice_bundle_library ${programs})
+  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags -s)
+endforeach()
+
+# ---- what goes where: `cmake --install --component bundle` puts it there, cpack packs it
+set(in_bundle COMPONENT bundle EXCLUDE_FROM_ALL)
+install(TARGETS coppice_launcher ${programs} RUNTIME DESTINATION libexec ${in_bundle})
+install(TARGETS coppice_bundle_library LIBRARY DESTINATION lib/coppice ${in_bundle})
+if(TARGET coppice_vdb)
+  install(TARGETS coppice_vdb LIBRARY DESTINATION lib/coppice ${in_bundle} OPTIONAL)
+endif()
+install(DIRECTORY assets DESTINATION share/coppice ${in_bundle})
+install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/coppice ${in_bundle})
+install(PROGRAMS scripts/bundle_dev.sh RENAME dev DESTINATION . ${in_bundle})
+set(bundle_files "$<TARGET_FILE:coppice_bundle_library>")
+foreach(program IN LISTS programs)
+  list(APPEND bundle_files "$<TARGET_FILE:${program}>")
+endforeach()
+string(REPLACE bundle_ "" bundle_names "${programs}")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/bundle_install.cmake.in ${CMAKE_BINARY_DIR}/bundle/install.cmake.in @ONLY)
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/bundle/install.cmake INPUT ${CMAKE_BINARY_DIR}/bundle/install.cmake.in)
+install(SCRIPT ${CMAKE_BINARY_DIR}/bundle/install.cmake ${in_bundle})
+
+# CPack packs a folder that is installed first: its own way to install would build `all` from inside of a build.
+set(stage ${CMAKE_BINARY_DIR}/bundle/stage/${COPPICE_BUNDLE_NAME})
+set(CPACK_GENERATOR TXZ)
+set(CPACK_PACKAGE_FILE_NAME ${COPPICE_BUNDLE_NAME})
+set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR})
+set(CPACK_INSTALL_CMAKE_PROJECTS "")
+set(CPACK_INSTALLED_DIRECTORIES "${stage};/")
+set(CPACK_THREADS 0)
+include(CPack)
+add_custom_target(bundle
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${stage}
+  COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR} --component bundle --prefix ${stage}
+  COMMAND ${CMAKE_CPACK_COMMAND} --config ${CMAKE_BINARY_DIR}/CPackConfig.cmake
+  DEPENDS coppice_launcher coppice_bundle_library ${programs} USES_TERMINAL VERBATIM)
+if(TARGET coppice_vdb)
+  add_dependencies(bundle coppice_vdb)
+endif()

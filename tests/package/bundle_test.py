@@ -1,0 +1,100 @@
+"""The portable bundle, as its users meet it: unpacked, and run where there is nothing but glibc.
+
+    bundle_test.py <build folder> <cmake>
+
+Breaks that were seen to fail here: a library that the bundle lacks (libtbb left out), a C++ runtime that is not found
+(the launcher's folder misnamed), programs whose loader paths name the build folder.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD, CMAKE = pathlib.Path(sys.argv[1]), sys.argv[2]
+MAX_BYTES = 60_000_000
+GLIBC = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1")
+
+
+def run(command, **options):
+    return subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                          **options)
+
+
+def may_make_roots():
+    """Whether this process may mount and change its root: as root, unless a container forbids it."""
+    return os.geteuid() == 0 and run(["unshare", "--mount", "true"]).returncode == 0
+
+
+class BundleTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        built = run([CMAKE, "--build", BUILD, "--target", "bundle"])
+        assert built.returncode == 0, built.stdout
+        cls.archive, = BUILD.glob("coppice-*-linux-x86_64.tar.xz")
+        holder = tempfile.TemporaryDirectory(prefix="coppice-bundle-")
+        cls.addClassCleanup(holder.cleanup)
+        cls.root = pathlib.Path(holder.name)
+        unpacked = run(["tar", "-C", cls.root, "-xf", cls.archive])
+        assert unpacked.returncode == 0, unpacked.stdout
+        cls.bundle, = cls.root.iterdir()
+        (cls.root / "lib64").mkdir(), (cls.root / "tmp").mkdir(), (cls.root / "proc").mkdir()
+        shutil.copy("/lib64/ld-linux-x86-64.so.2", cls.root / "lib64")
+        libraries = cls.root / "lib" / "x86_64-linux-gnu"
+        libraries.mkdir(parents=True)
+        for name in GLIBC:
+            shutil.copy(pathlib.Path("/lib/x86_64-linux-gnu") / name, libraries)
+
+    def in_bare_root(self, *command):
+        """Runs a program of the bundle where only glibc and /proc are."""
+        if not may_make_roots():
+            self.skipTest("needs to be root, and to be allowed to mount: it runs the bundle in a root file system of its own")
+        # A mount namespace of its own: what is mounted goes with the process.
+        script = 'mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" "$@"'
+        inside = pathlib.Path("/") / self.bundle.name
+        return run(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", self.root, inside / command[0],
+                    *command[1:]], env={"HOME": "/tmp"}, timeout=300)
+
+    def test_is_small_enough(self):
+        self.assertLessEqual(self.archive.stat().st_size, MAX_BYTES)
+
+    def test_carries_all_it_needs_but_glibc(self):
+        for program in (self.bundle / "libexec").iterdir():
+            needed = re.findall(r"NEEDED.*\[(.*)\]", run(["readelf", "-d", program]).stdout)
+            for name in needed:
+                is_carried = any((self.bundle / "lib" / "coppice" / folder / name).exists() for folder in (".", "runtime"))
+                self.assertTrue(is_carried or name in GLIBC or name.startswith("ld-linux"), f"{program.name} needs {name}")
+
+    def test_needs_no_newer_glibc_than_it_says(self):
+        for file in [*(self.bundle / "libexec").iterdir(), *(self.bundle / "lib" / "coppice").glob("**/*.so*")]:
+            versions = re.findall(r"GLIBC_2\.(\d+)", run(["readelf", "--version-info", file]).stdout)
+            self.assertLessEqual(max(map(int, versions), default=0), 36, file.name)
+
+    def test_names_no_folder_of_the_machine_it_was_built_on(self):
+        for file in [*(self.bundle / "libexec").iterdir(), *(self.bundle / "lib" / "coppice").glob("**/*.so*")]:
+            for path in re.findall(r"(?:RPATH|RUNPATH).*\[(.*)\]", run(["readelf", "-d", file]).stdout):
+                self.assertTrue(all(part.startswith("$ORIGIN") for part in path.split(":")), f"{file.name}: {path}")
+
+    def test_says_what_it_is_where_there_is_nothing_else(self):
+        done = self.in_bare_root("bin/coppice", "info")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(f"/{self.bundle.name}/share/coppice/assets", done.stdout)
+
+    def test_runs_a_scene_where_there_is_nothing_else(self):
+        done = self.in_bare_root("bin/coppice", "run", "snow_2d", "--frames", "1", "--set", "grid.resolution=48",
+                                 "--set", "output.png=false", "-o", "/tmp/frames")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertTrue((self.root / "tmp" / "frames" / "particles_0001.ply").exists(), done.stdout)
+
+    def test_runs_tests_of_every_kind_where_there_is_nothing_else(self):
+        for program, cases in (("gpu_unit_tests", "SimtMachine*"), ("sparse_conformance_tests", "*C01*:*C05*")):
+            done = self.in_bare_root(f"bin/{program}", f"--gtest_filter={cases}")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertRegex(done.stdout, r"\[  PASSED  \] [1-9]")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v"])
