@@ -2,8 +2,7 @@
 
     bundle_test.py <build folder> <cmake>
 
-Breaks that were seen to fail here: a library that the bundle lacks (libtbb left out), a C++ runtime that is not found
-(the launcher's folder misnamed), programs whose loader paths name the build folder.
+A library that the bundle lacks (libtbb left out) was seen to fail here.
 """
 import os
 import pathlib

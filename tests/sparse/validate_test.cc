@@ -11,11 +11,6 @@
 #include "gpu/jit/specializer.h"
 #include "refused.kernels.h"
 
-// LLVM's own way to end the process; its headers belong to gpu/jit.
-namespace llvm {
-[[noreturn]] void report_fatal_error(const char* reason, bool is_crash);
-}
-
 namespace coppice {
 namespace {
 
@@ -143,15 +138,6 @@ TEST(FatalErrors, KnowTheInnermostKernelOfTheirThread) {
     EXPECT_EQ(*jit::compiling_kernel(), "a.b");
   }
   EXPECT_EQ(jit::compiling_kernel(), nullptr);
-}
-
-TEST(FatalErrorsDeathTest, NameTheKernelOnOneLine) {
-  jit::host_target();  // installs the handlers
-  const jit::CompilingKernel kernel("heat.diffuse");
-  EXPECT_DEATH(
-      llvm::report_fatal_error("Cannot select: this\nand that\n", true),
-      "^error: kernel heat.diffuse: LLVM cannot compile it and ends the program: Cannot select: this and "
-      "that\n$");
 }
 
 }  // namespace
