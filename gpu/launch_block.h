@@ -4,7 +4,7 @@
 // kLaunchBlockVersion with every change, since compiled kernels outlive a program in the on-disk cache.
 //
 //     offset  bytes
-//       0       8   version, flags (kTeamItems)
+//       0       8   version, flags (kThreadItems)
 //       8       8   DeviceContext*     status, seed, messages
 //      16       8   count              u64*, number of loop items, read on the device; null: item_count
 //      24       8   elements           loop list (Element*), null for a range loop
@@ -20,11 +20,12 @@
 
 namespace coppice {
 
-inline constexpr uint32_t kLaunchBlockVersion = 5;
+inline constexpr uint32_t kLaunchBlockVersion = 6;
 inline constexpr int kMaxTreesPerKernel = 8;
 inline constexpr int kLaunchArgumentBytes = 384;
-inline constexpr uint32_t kTeamItems = 1;  // a flag: an item of a range is shared by the threads of a block
-inline constexpr int kSinkBytes = 1024;    // a refused access of a larger value or item goes to the first one
+// A flag: on a GPU every thread has items of its own. Without it an item is shared by the threads of a block.
+inline constexpr uint32_t kThreadItems = 1;
+inline constexpr int kSinkBytes = 1024;  // a refused access of a larger value or item goes to the first one
 inline constexpr int kMaxMessageBytes = 1024;  // of a record of print() (gpu/message_record.h)
 inline constexpr int kMaxAssertionBytes =
     1536;  // of an assertion's, which holds its condition and file besides

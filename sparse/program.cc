@@ -399,7 +399,10 @@ Launch Program::prepare(const LaunchRequest& r) {
       p->binding = make_binding(r, state_->options.checks);
       p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
       p->block.version = kLaunchBlockVersion;
-      p->block.flags = r.place == LaunchRequest::Place::kTeam ? kTeamItems : 0;
+      // Blocks, too: a kernel over them says what happens once for each.
+      const bool by_thread =
+          r.place == LaunchRequest::Place::kItem || r.place == LaunchRequest::Place::kBlock;
+      p->block.flags = by_thread ? kThreadItems : 0;
       for (size_t t = 0; t < p->binding.trees.size(); ++t) {
         p->block.trees[t] = p->binding.trees[t]->state();
         p->lives.push_back(p->binding.trees[t]->life());

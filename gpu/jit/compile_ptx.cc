@@ -147,8 +147,8 @@ void link_libdevice(llvm::Module& module, const std::string& path, const Diagnos
   module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", 0u);
 }
 
-// `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of a loop over a node or of a
-// range whose items are teams', and as many items at a time as it has threads of any other range.
+// `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of the loop, or with
+// kThreadItems as many items at a time as it has threads.
 void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   auto* i64 = llvm::Type::getInt64Ty(context);
@@ -191,9 +191,8 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   llvm::PHINode* count = b.CreatePHI(i64, 2);
   count->addIncoming(host_count, start);
   count->addIncoming(device_count, read_count);
-  llvm::Value* is_range = b.CreateIsNull(b.CreateLoad(pointer, member(offsetof(LaunchBlock, elements))));
   llvm::Value* flags = b.CreateLoad(i32, member(offsetof(LaunchBlock, flags)));
-  llvm::Value* by_thread = b.CreateAnd(is_range, b.CreateIsNull(b.CreateAnd(flags, kTeamItems)));
+  llvm::Value* by_thread = b.CreateIsNotNull(b.CreateAnd(flags, kThreadItems));
   llvm::Value* chunk = b.CreateSelect(by_thread, sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x),
                                       llvm::ConstantInt::get(i64, 1));
   llvm::Value* first = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), chunk);

@@ -45,8 +45,8 @@ Machine::~Machine() = default;
 void Machine::run(std::string_view kernel, const LaunchBlock& block, KernelEntry entry, uint64_t count,
                   uint32_t shared_bytes) {
   const Options& options = state_->grid.options();
-  const bool item_per_block = block.elements != nullptr || (block.flags & kTeamItems) != 0;
-  const uint64_t chunk = item_per_block ? 1 : static_cast<uint64_t>(options.threads_per_block);
+  const bool by_thread = (block.flags & kThreadItems) != 0;
+  const uint64_t chunk = by_thread ? static_cast<uint64_t>(options.threads_per_block) : 1;
   const uint64_t blocks = std::min(options.max_blocks, count / chunk + (count % chunk != 0 ? 1 : 0));
   const std::string error =
       state_->grid.run({kernel, &block, entry, count, ++state_->launches, chunk, blocks}, shared_bytes);

@@ -32,7 +32,7 @@ class Machine {
   explicit Machine(const Options& options);
   ~Machine();
 
-  // Runs `entry` over `count` items; returns when every thread has. `block.flags` and `block.elements` say how items
+  // Runs `entry` over `count` items; returns when every thread has. `block.flags` says how items
   // are given out: one per thread block, or one per thread. Errors: kInternal, in one line that names kernel, seed,
   // launch, block, warp and lanes: a deadlock and where each lane waits, a warp operation whose mask lacks its caller or
   // names a lane that has ended, a block barrier that threads have left or reach in different places.

@@ -207,7 +207,7 @@ COPPICE_INLINE void run_blocks(const LaunchBlock* block, uint64_t begin, uint64_
   ArgumentReader reader{block};
   const std::tuple<Args...> pack{reader.next<Args>()...};
   const auto* elements = static_cast<const Element*>(block->elements);
-  for (uint64_t i = begin; i < end; ++i) {
+  for (uint64_t i = begin + coppice_lane(); i < end; i += coppice_lane_count()) {
     const Element& e = elements[i];
     const Place place{
         block,

@@ -44,7 +44,7 @@ using Cell1 = Cell<1>;
 using Cell2 = Cell<2>;
 using Cell3 = Cell<3>;
 
-// One container of the node a launch loops over ("over the blocks of a node").
+// One container of the node a launch loops over ("over the blocks of a node"). On a GPU it is one thread's, as an Item is.
 template <int D>
 struct Block {
   static constexpr int kDims = D;

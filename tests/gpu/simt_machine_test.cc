@@ -15,7 +15,7 @@ namespace {
 
 // A kernel's data: what a test keeps, by address.
 template <class T>
-LaunchBlock block_with(T& data, uint32_t flags = 0) {
+LaunchBlock block_with(T& data, uint32_t flags = kThreadItems) {
   LaunchBlock block{};
   block.flags = flags;
   block.trees[0] = &data;
@@ -60,7 +60,7 @@ void count_team_items(const LaunchBlock* block, uint64_t begin, uint64_t end) {
 TEST(SimtMachine, SharesATeamsItemAmongTheThreadsOfABlock) {
   std::vector<uint32_t> items(100);
   Machine(Options{.threads_per_block = 96, .max_blocks = 7})
-      .run("team", block_with(items, kTeamItems), count_team_items, 100, 0);
+      .run("team", block_with(items, 0), count_team_items, 100, 0);
   EXPECT_EQ(items, std::vector<uint32_t>(100, 96));
 }
 
@@ -122,7 +122,7 @@ int count_lost_messages(KernelEntry kernel, int seeds, bool weak_views = true) {
   Machine machine(Options{.threads_per_block = 32, .blocks_per_multiprocessor = 1, .weak_views = weak_views});
   for (int launch = 0; launch < seeds; ++launch) {
     Message message;
-    machine.run("message", block_with(message, kTeamItems), kernel, 2, 0);
+    machine.run("message", block_with(message, 0), kernel, 2, 0);
     lost += message.seen == 1;
     received += message.seen == 2;
   }
@@ -227,7 +227,7 @@ TEST(SimtMachine, GivesEachBlockItsOwnPoisonedSharedMemory) {
   Shared data;
   Machine machine(Options{.max_blocks = 5});
   for (int launch = 0; launch < 4; ++launch) {
-    machine.run("shared", block_with(data, kTeamItems), sum_in_shared_memory, 9, 256);
+    machine.run("shared", block_with(data, 0), sum_in_shared_memory, 9, 256);
   }
   EXPECT_EQ(data.fresh_zeros, 0u);
   EXPECT_EQ(data.wrong_sums, 0u);

@@ -27,7 +27,6 @@ std::string error_of(KernelEntry kernel, uint64_t blocks = 1) {
   Machine machine(
       Options{.seed = 7, .multiprocessors = 1, .blocks_per_multiprocessor = 1, .max_idle_steps = 20'000});
   LaunchBlock block{};
-  block.flags = kTeamItems;
   word = 0;
   std::string message;
   testing::internal::CaptureStderr();

@@ -79,3 +79,9 @@ COPPICE_KERNEL(copy_all, Item i, const Odd* odd, Odd* odd_to, const Wide* wide, 
 }
 COPPICE_KERNEL(note_number, Item i, uint64_t* numbers, int at)
 { numbers[at] = i.launch->number; }
+// Not idempotent: what a block's kernel says happens once.
+COPPICE_KERNEL(count_block2, Update<int> x, Accumulate<int> sum, Block2 block, int cells)
+{
+  for (int i = 0; i < cells; ++i) x.data(block)[i] += 1;
+  sum.add(block, {0, 0}, 1);
+}

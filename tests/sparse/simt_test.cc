@@ -2,6 +2,7 @@
 // faults that only a GPU would show are found, named and replayed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <set>
@@ -31,6 +32,23 @@ std::string error_of(const AsyncValueRef<Chain>& done) {
 }
 
 // ---- the same as on the cpu device
+
+TEST(Simt, ABlocksKernelIsRunOnceForEachBlock) {
+  const IntrusivePtr<Device> device = Device::simt();
+  Program program(device);
+  Tree tree(device), totals(device);
+  Node leaf = tree.root().pointer({8, 8}).dense({4, 4});
+  Field<int> x = leaf.place<int>("x"), sum = totals.root().dense({1, 1}).place<int>("sum");
+  std::vector<std::array<int32_t, 3>> coords;
+  for (int i = 0; i < 20; ++i) coords.push_back({4 * (i % 7), 4 * (i / 7), 0});
+  finish(leaf.activate(coords));
+  finish(program.launch(count_block2, over(leaf), x, sum, 16));
+  finish(program.launch(count_block2, over(leaf), x, sum, 16));
+  EXPECT_EQ(wait_read(sum, {0, 0}), 40);
+  const std::vector<int> values = wait_read(x, {0, 0}, {32, 32});
+  EXPECT_EQ(std::count(values.begin(), values.end(), 2), 20 * 16);
+  EXPECT_EQ(std::count(values.begin(), values.end(), 0), 32 * 32 - 20 * 16);
+}
 
 // A shell of leaves, some steps of heat on it, and what is found by lookups and sums.
 std::vector<float> heat_on(const IntrusivePtr<Device>& device) {
