@@ -6,12 +6,12 @@
 #include <memory>
 
 #include "gpu/cpu/cpu_buffer.h"
-#include "gpu/cpu/cpu_stream.h"
 #include "gpu/cpu/tbb_loop_runner.h"
 #include "gpu/cpu/worker_limit.h"
 #include "gpu/device.h"
 #include "gpu/kernel_store.h"
 #include "gpu/messages.h"
+#include "gpu/stream_queue.h"
 
 namespace coppice {
 namespace {
@@ -41,9 +41,9 @@ class CpuDevice final : public Device {
   KernelStore& kernels() override { return kernels_; }
 
  private:
-  IntrusivePtr<CpuStream> new_stream() {
-    return make_intrusive<CpuStream>(std::make_unique<TbbLoopRunner>(arena_, deterministic_), context_,
-                                     "coppice.stream");
+  IntrusivePtr<StreamQueue> new_stream() {
+    return make_intrusive<StreamQueue>(std::make_unique<TbbLoopRunner>(arena_, deterministic_), context_,
+                                       "coppice.stream");
   }
 
   int threads_;
@@ -53,7 +53,7 @@ class CpuDevice final : public Device {
   WorkerClaim workers_;    // oneTBB starts no more of them than cores unless told to
   tbb::task_arena arena_;  // one slot is kept for the stream's own thread, which takes part in every loop
   KernelStore kernels_;
-  IntrusivePtr<CpuStream> stream_;  // last: its thread uses all of the above
+  IntrusivePtr<StreamQueue> stream_;  // last: its thread uses all of the above
 };
 
 }  // namespace

@@ -1,20 +1,24 @@
-// How a stream's thread runs the loop of a launch: the only thing in which the streams of the cpu device and those of the
-// emulated GPU differ.
+// Streams that run their operations at once, in the host's memory: those of the cpu device and of the emulated GPU. How
+// the loop of a launch is run is the only thing in which they differ.
 #pragma once
-#include <functional>
-
-#include "gpu/stream.h"
+#include "gpu/stream_executor.h"
 
 namespace coppice {
 
-// One stream's; used by the stream's thread alone.
-class LoopRunner {
+class LoopRunner : public StreamExecutor {
  public:
-  virtual ~LoopRunner() = default;
   // Items [0, count), count > 0; may throw Error.
   virtual void run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) = 0;
-  // A host function in stream order.
-  virtual void run_function(const std::function<void()>& function) = 0;
+
+  void run_loop(const Launch& launch, const LaunchBlock& block) final;
+  void copy(void* to, const void* from, size_t bytes) final;
+  void fill(void* to, int byte, size_t bytes) final;
+  void wait_copy(void* to, const void* from, size_t bytes) final;
+  void wait_begun() final {}
+  bool has_status(const DeviceContext& context) final;
+  // Reads what kernels printed; not sooner: a launch that is repeated forgets it.
+  bool mark_end(std::string_view name, DeviceContext& context, Kept& let_go) final;
+  bool reach_oldest_mark(bool wait, Kept& let_go) final;
 };
 
 }  // namespace coppice

@@ -5,11 +5,12 @@
 #include <memory>
 
 #include "gpu/cpu/cpu_buffer.h"
-#include "gpu/cpu/cpu_stream.h"
+#include "gpu/cpu/loop_runner.h"
 #include "gpu/device.h"
 #include "gpu/kernel_store.h"
 #include "gpu/messages.h"
 #include "gpu/simt/machine.h"
+#include "gpu/stream_queue.h"
 
 namespace coppice {
 namespace {
@@ -51,15 +52,15 @@ class SimtDevice final : public Device {
   }
 
  private:
-  IntrusivePtr<CpuStream> new_stream() {
-    return make_intrusive<CpuStream>(std::make_unique<SimtLoopRunner>(options_), context_, "coppice.simt");
+  IntrusivePtr<StreamQueue> new_stream() {
+    return make_intrusive<StreamQueue>(std::make_unique<SimtLoopRunner>(options_), context_, "coppice.simt");
   }
 
   const simt::Options options_;
   DeviceContext context_{};
   MessageLog messages_{context_};
   KernelStore kernels_;
-  const IntrusivePtr<CpuStream> stream_;  // last: its thread uses all of the above
+  const IntrusivePtr<StreamQueue> stream_;  // last: its thread uses all of the above
 };
 
 }  // namespace

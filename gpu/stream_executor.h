@@ -1,0 +1,41 @@
+// What a stream does with its operations when their turn comes: the only thing in which the streams of devices differ.
+// The queue before it is stream_queue.h.
+#pragma once
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "gpu/stream.h"
+
+namespace coppice {
+
+// One stream's; used by the stream's thread alone. Work that a call begins may still be under way when the call returns;
+// what is begun later runs after it, and it says itself what it uses (kept until its mark is reached). All of these may
+// throw Error.
+class StreamExecutor {
+ public:
+  // What operations used, to be let go by the queue: the last reference to the stream itself may be among it.
+  using Kept = std::vector<IntrusivePtr<RefCounted>>;
+
+  virtual ~StreamExecutor() = default;
+  // The compiled code is there.
+  virtual void run_loop(const Launch& launch, const LaunchBlock& block) = 0;
+  virtual void run_function(const std::function<void()>& function) = 0;
+  virtual void copy(void* to, const void* from, size_t bytes) = 0;
+  virtual void fill(void* to, int byte, size_t bytes) = 0;
+  // Returns when `to` or `from`, whichever is the host's, may be used.
+  virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
+  // Returns when everything begun is done.
+  virtual void wait_begun() = 0;
+  // Whether kernels have left a status.
+  virtual bool has_status(const DeviceContext& context) = 0;
+
+  // The operation `name`, or its part until it failed, has been begun. True: the end of what is under way is marked.
+  // False, and when it throws: nothing of it is, and what it used is in `let_go`.
+  virtual bool mark_end(std::string_view name, DeviceContext& context, Kept& let_go) = 0;
+  // Whether the oldest mark is reached; waits for that if told to. Then, and when it throws what went wrong before the
+  // mark, the mark is forgotten, and what was used up to it is in `let_go`.
+  virtual bool reach_oldest_mark(bool wait, Kept& let_go) = 0;
+};
+
+}  // namespace coppice

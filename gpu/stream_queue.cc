@@ -1,0 +1,243 @@
+// The queue of a stream (see stream_queue.h).
+#include "gpu/stream_queue.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <chrono>
+#include <utility>
+
+#include "core/check.h"
+#include "core/trace.h"
+
+namespace coppice {
+namespace {
+
+constexpr size_t kMostPending = 512;  // each keeps an event, and what it uses
+// Polling: first without a pause, then with one, which costs a long operation next to nothing.
+constexpr int kEagerPolls = 200;
+constexpr std::chrono::microseconds kPollPause{20};
+
+}  // namespace
+
+StreamQueue::StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext& context, std::string name)
+    : executor_(std::move(executor)), context_(context), thread_([this, name] { work(name); }) {
+  pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
+}
+
+StreamQueue::~StreamQueue() {
+  Lock lock(mutex_);
+  stopping_ = true;
+  if (std::this_thread::get_id() == thread_.get_id()) {
+    // A thread cannot join itself: it does here what is left to do, and touches nothing of this object afterwards.
+    bool* const destroyed = destroyed_;
+    COPPICE_CHECK(destroyed != nullptr, "an operation's own function destroyed its stream");
+    while (has_work()) step(lock);
+    *destroyed = true;
+    thread_.detach();
+    return;
+  }
+  lock.unlock();
+  ready_.notify_one();
+  thread_.join();
+}
+
+AsyncValueRef<Chain> StreamQueue::push(Operation operation) {
+  auto done = make_unconstructed_async_value<Chain>();
+  operation.done = done;
+  {
+    std::lock_guard lock(mutex_);
+    operation.epoch = epoch_;
+    queue_.push_back(std::move(operation));
+  }
+  ready_.notify_one();
+  return done;
+}
+
+void StreamQueue::work(std::string name) {
+  name_this_thread_row(std::move(name));
+  Lock lock(mutex_);
+  for (;;) {
+    ready_.wait(lock, [&] { return stopping_ || has_work(); });
+    if (!has_work()) return;
+    if (!step(lock)) {
+      lock.release();  // the mutex is gone
+      return;
+    }
+  }
+}
+
+// Not while its code is being compiled: that may take long, and what is pending ends meanwhile.
+bool StreamQueue::can_begin() const {
+  if (queue_.empty()) return false;
+  if (pending_.empty()) return true;
+  const Operation& next = queue_.front();
+  return !next.waits && pending_.size() < kMostPending && (!next.code || next.code.is_available());
+}
+
+bool StreamQueue::step(Lock& lock) {
+  if (!can_begin()) return wait_oldest(lock);
+  if (!begin_next(lock)) return false;
+  if (pending_.empty() || !reach_oldest(lock, false)) return true;
+  Operation oldest = std::move(pending_.front());
+  pending_.pop_front();
+  return end(lock, std::move(oldest));
+}
+
+bool StreamQueue::begin_next(Lock& lock) {
+  Operation operation = std::move(queue_.front());
+  queue_.pop_front();
+  std::optional<Error>& failed = operation.failed;
+  if (error_ && error_epoch_ == operation.epoch) failed = error_;
+  const bool skipped = failed.has_value();
+  lock.unlock();
+  if (!skipped) {
+    const LaunchProfile::Timer timer(profile_, operation.name);
+    const TraceScope trace(operation.name);
+    try {
+      run(operation);
+    } catch (const Error& error) {
+      failed = error;
+    } catch (const std::exception& error) {
+      failed = Error(ErrorCode::kInternal, fmt::format("{}: {}", operation.name, error.what()));
+    } catch (...) {
+      failed = Error(ErrorCode::kInternal,
+                     fmt::format("{}: an exception that is no std::exception", operation.name));
+    }
+    try {
+      operation.marked = executor_->mark_end(operation.name, context_, operation.used);
+    } catch (const Error& error) {
+      if (!failed) failed = error;
+    }
+  }
+  lock.lock();
+  if (failed && !skipped) set_error(*failed, operation.epoch);
+  if (!operation.marked && pending_.empty()) return end(lock, std::move(operation));
+  pending_.push_back(std::move(operation));
+  return true;
+}
+
+void StreamQueue::set_error(const Error& error, uint64_t epoch) { error_ = error, error_epoch_ = epoch; }
+
+// Whether the oldest of those begun may end; an error of its work is then its own.
+bool StreamQueue::reach_oldest(Lock& lock, bool wait) {
+  Operation& oldest = pending_.front();
+  if (!oldest.marked) return true;
+  lock.unlock();
+  std::optional<Error> error;
+  bool reached = true;
+  try {
+    reached = executor_->reach_oldest_mark(wait, oldest.used);
+  } catch (const Error& e) {
+    error = e;
+  }
+  lock.lock();
+  if (error && !oldest.failed) {
+    oldest.failed = error;
+    set_error(*error, oldest.epoch);
+  }
+  return reached;
+}
+
+bool StreamQueue::wait_oldest(Lock& lock) {
+  for (int polls = 0;; ++polls) {
+    const bool has_more = !queue_.empty();  // which cannot be begun before this is done
+    if (reach_oldest(lock, has_more)) break;
+    if (can_begin()) return true;
+    if (polls >= kEagerPolls) {
+      ready_.wait_for(lock, kPollPause);
+    } else {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    }
+  }
+  Operation oldest = std::move(pending_.front());
+  pending_.pop_front();
+  return end(lock, std::move(oldest));
+}
+
+bool StreamQueue::end(Lock& lock, Operation operation) {
+  bool destroyed = false;
+  destroyed_ = &destroyed;
+  lock.unlock();
+  // Drops what it holds before its completion is known; perhaps this stream, too.
+  operation.function = nullptr;
+  operation.shared_launch.reset();
+  operation.code.reset();
+  operation.used.clear();
+  if (operation.failed) {
+    operation.done.set_error(*operation.failed);
+  } else {
+    operation.done.emplace();
+  }
+  operation.done.reset();
+  if (destroyed) return false;
+  destroyed_ = nullptr;
+  lock.lock();
+  return true;
+}
+
+void StreamQueue::run(const Operation& operation) {
+  if (!operation.shared_launch) {
+    operation.function();
+    return;
+  }
+  const Launch& launch = operation.shared_launch->launch;
+  LaunchBlock block = launch.block;
+  run(launch, block);
+}
+
+void StreamQueue::run_inline(Launch& launch) {
+  const TraceScope trace(launch.name);
+  run(launch, launch.block);
+}
+
+void StreamQueue::run(const Launch& launch, LaunchBlock& block) {
+  block.context = &context_;
+  if (launch.skip_on_status && executor_->has_status(context_)) return;
+  if (launch.skip_on_status) block.number = launches_++;
+  wait(launch.code);
+  if (launch.code.is_error()) throw launch.code.error();
+  if (launch.prepare) launch.prepare(block);
+  do {
+    executor_->run_loop(launch, block);
+    if (!launch.finish) return;
+    executor_->wait_begun();
+  } while (launch.finish(block));
+}
+
+AsyncValueRef<Chain> StreamQueue::launch(Launch launch) {
+  Operation operation{.name = launch.name, .code = launch.code};
+  operation.function = [this, launch = std::move(launch)]() mutable { run(launch, launch.block); };
+  return push(std::move(operation));
+}
+AsyncValueRef<Chain> StreamQueue::launch(IntrusivePtr<const SharedLaunch> launch) {
+  Operation operation{.name = launch->launch.name, .code = launch->launch.code};
+  operation.shared_launch = std::move(launch);
+  return push(std::move(operation));
+}
+
+AsyncValueRef<Chain> StreamQueue::enqueue(std::string_view name, std::function<void()> function) {
+  return push({.name = name,
+               .function = [this, function = std::move(function)] { executor_->run_function(function); },
+               .waits = true});
+}
+AsyncValueRef<Chain> StreamQueue::copy(void* to, const void* from, size_t bytes) {
+  return push({.name = "copy", .function = [=, this] { executor_->copy(to, from, bytes); }});
+}
+AsyncValueRef<Chain> StreamQueue::fill(void* to, int byte, size_t bytes) {
+  return push({.name = "fill", .function = [=, this] { executor_->fill(to, byte, bytes); }});
+}
+AsyncValueRef<Chain> StreamQueue::barrier() {
+  return push({.name = "barrier", .function = [] {}});
+}
+void StreamQueue::wait_copy_inline(void* to, const void* from, size_t bytes) {
+  executor_->wait_copy(to, from, bytes);
+}
+void StreamQueue::clear_error() {
+  std::lock_guard lock(mutex_);
+  ++epoch_;
+}
+
+}  // namespace coppice

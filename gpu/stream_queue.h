@@ -1,0 +1,87 @@
+// The queue of a stream: one thread per stream takes operations in order, and an executor (stream_executor.h) does them.
+//
+// An operation's work may be under way when its turn is over (a GPU's): its async value becomes available when the
+// executor's mark behind it is reached, values in the order of the operations. The stream's own thread looks for that
+// whenever it has nothing to begin, and not a second thread that waits for the device: continuations, what an operation
+// held and, with it, perhaps the stream itself are then let go by one thread, as on a CPU. It polls, so that what is
+// queued meanwhile is begun at once and the device does not run dry.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "gpu/launch_profile.h"
+#include "gpu/stream_executor.h"
+
+namespace coppice {
+
+class StreamQueue final : public Stream {
+ public:
+  // `context` (an address of the device's), and what `executor` refers to, live until the stream's thread ends.
+  StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext& context, std::string name);
+  // Finishes what is queued. May run on the stream's own thread: an operation can hold the last reference to a device.
+  ~StreamQueue() override;
+
+  AsyncValueRef<Chain> launch(Launch launch) override;
+  AsyncValueRef<Chain> launch(IntrusivePtr<const SharedLaunch> launch) override;
+  AsyncValueRef<Chain> enqueue(std::string_view name, std::function<void()> function) override;
+  AsyncValueRef<Chain> copy(void* to, const void* from, size_t bytes) override;
+  AsyncValueRef<Chain> fill(void* to, int byte, size_t bytes) override;
+  AsyncValueRef<Chain> barrier() override;
+  void clear_error() override;
+  void run_inline(Launch& launch) override;
+  void wait_copy_inline(void* to, const void* from, size_t bytes) override;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  struct Operation {
+    std::string_view name;
+    std::function<void()> function;  // empty: the launch is run
+    IntrusivePtr<const SharedLaunch> shared_launch;
+    AsyncValueRef<Chain> done;
+    AsyncValueRef<IntrusivePtr<jit::LoadedCode>> code;  // of a launch
+    bool waits = false;  // is begun when everything before it is done: the host looks at what that did
+    uint64_t epoch = 0;  // how many times errors had been cleared when it was queued
+    // Once begun:
+    bool marked = false;
+    std::optional<Error> failed;
+    StreamExecutor::Kept used;
+  };
+  AsyncValueRef<Chain> push(Operation operation);
+  void run(const Operation& operation);
+  void run(const Launch& launch, LaunchBlock& block);
+  void work(std::string name);
+  bool can_begin() const;
+  bool has_work() const { return !queue_.empty() || !pending_.empty(); }
+  // Begins the next operation or ends the oldest of those begun. Like the three below: `lock` holds mutex_ before and,
+  // unless what was let go destroyed this stream (false), after.
+  bool step(Lock& lock);
+  bool begin_next(Lock& lock);
+  // Leaves without having ended it when there is something to begin.
+  bool wait_oldest(Lock& lock);
+  bool end(Lock& lock, Operation operation);
+  bool reach_oldest(Lock& lock, bool wait);
+  void set_error(const Error& error, uint64_t epoch);  // with mutex_ held
+
+  const std::unique_ptr<StreamExecutor> executor_;
+  DeviceContext& context_;
+  uint64_t launches_ = 0;  // that were not skipped, nor the runtime's own; of the stream's thread
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::deque<Operation> queue_;
+  std::optional<Error> error_;  // guarded by mutex_, as the rest is
+  uint64_t error_epoch_ = 0;    // operations queued in this epoch are skipped while there is an error
+  uint64_t epoch_ = 0;
+  bool stopping_ = false;
+  std::deque<Operation> pending_;  // begun and not ended; of the stream's thread, as what follows
+  LaunchProfile profile_;
+  bool* destroyed_ =
+      nullptr;  // set by a destructor that runs on the worker; null but where an operation is let go
+  std::thread thread_;
+};
+
+}  // namespace coppice
