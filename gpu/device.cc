@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/log.h"
+#include "gpu/cuda/cuda_device.h"
 #include "gpu/messages.h"
 #include "gpu/simt/machine.h"
 
@@ -30,25 +32,35 @@ simt::Options options_from_environment() {
 
 }  // namespace
 
-IntrusivePtr<Device> Device::best() { return cpu(); }
+// Why there is no GPU is worth a line only to who asked for one.
+IntrusivePtr<Device> Device::best() {
+  try {
+    return cuda::make_device(cuda::load_driver());
+  } catch (const Error& error) {
+    log_debug("device auto: cpu, because {}", error.what());
+  }
+  return cpu();
+}
 IntrusivePtr<Device> Device::simt() { return simt(coppice::simt::Options{}); }
 IntrusivePtr<Device> Device::named(std::string_view name) {
   if (name == "cpu") return cpu();
   if (name == "auto") return best();
   if (name == "simt") return simt(options_from_environment());
-  if (name == "cuda")
-    throw Error(ErrorCode::kUnavailable,
-                "device cuda: this version of Coppice has no CUDA device; use --device cpu");
+  if (name == "cuda") return cuda::make_device(cuda::load_driver());
   throw Error(ErrorCode::kUsage,
               fmt::format("device '{}' is not known; expected cpu, cuda, simt or auto", name));
 }
 
 void Device::set_message_handler(std::function<void(std::string_view)> handler) {
-  if (MessageLog* log = context().message_log) log->set_handler(std::move(handler));
+  if (MessageLog* log = message_log()) log->set_handler(std::move(handler));
 }
+MessageLog* Device::message_log() { return context().message_log; }
 
 void Device::set_seed(uint64_t seed) {
-  default_stream().enqueue("set_seed", [to = &context().random_seed, seed] { *to = seed; });
+  Stream& stream = default_stream();
+  stream.enqueue("set_seed", [&stream, to = &context().random_seed, seed] {
+    stream.wait_copy_inline(to, &seed, sizeof seed);
+  });
 }
 
 }  // namespace coppice

@@ -1,4 +1,4 @@
-// A device: memory, streams, and the kernels compiled for it. One interface, several devices (cpu, simt, and later cuda).
+// A device: memory, streams, and the kernels compiled for it. One interface, several devices: cpu, simt, cuda.
 //
 // Thread-safe. Devices are shared: whoever holds buffers, streams or programs keeps the device alive.
 #pragma once
@@ -15,6 +15,7 @@
 namespace coppice {
 
 class KernelStore;
+class MessageLog;
 namespace simt {
 struct Options;
 }
@@ -30,7 +31,7 @@ class Device : public RefCounted {
  public:
   ~Device() override = default;
 
-  // CUDA when a driver answers and this build has the device, else the CPU.
+  // CUDA when a driver answers and there is a GPU, else the CPU.
   static IntrusivePtr<Device> best();
   // "cpu", "cuda", "simt" (with the seed that COPPICE_SIMT_SEED says) or "auto". Errors: kUnavailable with the reason,
   // kUsage for another name or a wrong seed.
@@ -50,7 +51,8 @@ class Device : public RefCounted {
                                        Filling filling = Filling::kPacked) = 0;
   virtual IntrusivePtr<Stream> create_stream() = 0;
   virtual Stream& default_stream() = 0;
-  // Status, seed and counters that kernels of this device share.
+  // Status, seed and counters that kernels of this device share: device memory, which the host may look at by the address
+  // only where the device's memory is its own; else by Stream::wait_copy_inline.
   virtual DeviceContext& context() = 0;
   virtual KernelStore& kernels() = 0;
   // How kernels are compiled for this device where `asked` is wanted.
@@ -61,6 +63,10 @@ class Device : public RefCounted {
   void set_message_handler(std::function<void(std::string_view)> handler);
   // The seed of kernels' Random, in the default stream's order; 0 at first.
   void set_seed(uint64_t seed);
+
+ protected:
+  // Null where nobody reads what kernels print.
+  virtual MessageLog* message_log();
 };
 
 }  // namespace coppice

@@ -1,0 +1,118 @@
+// One GPU (see context.h).
+#include "gpu/cuda/context.h"
+
+#include <fmt/format.h>
+
+namespace coppice::cuda {
+
+ContextHandle Context::switch_to(ContextHandle handle) {
+  ContextHandle current = nullptr;
+  check(driver_.ctx_get_current(&current), "cuCtxGetCurrent");
+  if (current != handle) check(driver_.ctx_set_current(handle), "cuCtxSetCurrent");
+  return current;
+}
+void Context::make_current() { switch_to(handle_); }
+
+Context::Scope::Scope(Context& context) : context_(context), outer_(context.switch_to(context.handle_)) {}
+Context::Scope::~Scope() {
+  if (outer_ != context_.handle_) context_.driver_.ctx_set_current(outer_);
+}
+
+Context::Context(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {
+  check(driver_.device_get(&device_, ordinal), "cuDeviceGet");
+  read_properties();
+  check(driver_.device_primary_ctx_retain(&handle_, device_), "cuDevicePrimaryCtxRetain");
+  try {
+    const Scope scope(*this);
+    allocation_.location = {LocationType::kDevice, ordinal_};
+    check(driver_.mem_get_allocation_granularity(&properties_.granule_bytes, &allocation_,
+                                                 Granularity::kMinimum),
+          "cuMemGetAllocationGranularity");
+    check(driver_.stream_create(&fill_stream_, kStreamNonBlocking), "cuStreamCreate");
+  } catch (...) {
+    driver_.device_primary_ctx_release(device_);
+    throw;
+  }
+}
+
+// Nothing can be done about what fails here.
+Context::~Context() {
+  try {
+    const Scope scope(*this);
+    driver_.stream_destroy(fill_stream_);
+  } catch (const Error&) {
+  }
+  driver_.device_primary_ctx_release(device_);
+}
+
+int Context::attribute(DeviceAttribute which) {
+  int value = 0;
+  check(driver_.device_get_attribute(&value, which, device_), "cuDeviceGetAttribute");
+  return value;
+}
+
+void Context::read_properties() {
+  char name[256] = "";
+  check(driver_.device_get_name(name, sizeof name - 1, device_), "cuDeviceGetName");
+  properties_.name = name;
+  check(driver_.driver_get_version(&properties_.driver_version), "cuDriverGetVersion");
+  check(driver_.device_total_mem(&properties_.memory_bytes, device_), "cuDeviceTotalMem");
+  properties_.sm = 10 * attribute(DeviceAttribute::kComputeCapabilityMajor) +
+                   attribute(DeviceAttribute::kComputeCapabilityMinor);
+  properties_.multiprocessors = attribute(DeviceAttribute::kMultiprocessorCount);
+  properties_.max_shared_bytes = attribute(DeviceAttribute::kMaxSharedMemoryPerBlockOptin);
+  if (properties_.sm < 75)
+    throw Error(ErrorCode::kUnavailable,
+                fmt::format("device cuda: {} has compute capability {}.{}; 7.5 or newer is needed", name,
+                            properties_.sm / 10, properties_.sm % 10));
+  if (attribute(DeviceAttribute::kVirtualMemoryManagementSupported) == 0)
+    throw Error(ErrorCode::kUnavailable,
+                fmt::format("device cuda: the driver of {} has no virtual memory management", name));
+}
+
+Error Context::lost_or(Result result, Error error) {
+  if (!is_fatal(result)) return error;
+  const std::lock_guard lock(mutex_);
+  if (!lost_) lost_ = std::move(error);
+  is_lost_.store(true, std::memory_order_release);
+  return *lost_;
+}
+
+void Context::check(Result result, std::string_view call) {
+  if (result != Result::kSuccess) throw lost_or(result, driver_error(driver_, result, call));
+}
+
+void Context::throw_if_lost() const {
+  if (!is_lost()) return;
+  const std::lock_guard lock(mutex_);
+  throw *lost_;
+}
+
+void Context::wait_idle() {
+  if (!is_lost()) check(driver_.ctx_synchronize(), "cuCtxSynchronize");
+}
+
+void Context::wait_fill(DeviceAddress to, unsigned char byte, size_t bytes) {
+  if (bytes == 0) return;
+  check(driver_.memset_d8_async(to, byte, bytes, fill_stream_), "cuMemsetD8Async");
+  check(driver_.stream_synchronize(fill_stream_), "cuStreamSynchronize");
+}
+
+void Context::add_range(DeviceAddress at, size_t bytes) {
+  const std::lock_guard lock(ranges_mutex_);
+  ranges_[at] = bytes;
+}
+void Context::remove_range(DeviceAddress at) {
+  const std::lock_guard lock(ranges_mutex_);
+  ranges_.erase(at);
+}
+bool Context::is_device_memory(const void* address) const {
+  const auto at = reinterpret_cast<DeviceAddress>(address);
+  const std::shared_lock lock(ranges_mutex_);
+  auto behind = ranges_.upper_bound(at);
+  if (behind == ranges_.begin()) return false;
+  --behind;
+  return at - behind->first < behind->second;
+}
+
+}  // namespace coppice::cuda

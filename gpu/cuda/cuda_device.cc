@@ -1,0 +1,90 @@
+// The cuda device: driver API for streams, virtual memory management for buffers, LLVM's NVPTX for kernels.
+#include "gpu/cuda/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "gpu/cuda/context.h"
+#include "gpu/cuda/cuda_buffer.h"
+#include "gpu/cuda/cuda_code.h"
+#include "gpu/cuda/cuda_executor.h"
+#include "gpu/kernel_store.h"
+#include "gpu/stream_queue.h"
+
+namespace coppice::cuda {
+namespace {
+
+KernelStore::Options store_options(const IntrusivePtr<Context>& context, const std::string& libdevice_path) {
+  KernelStore::Options options;
+  options.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.key.target = fmt::format("sm_{}", ptx_target(context->properties().sm));
+  options.backend = ptx_backend(context, libdevice_path);
+  return options;
+}
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(const Driver& driver, const DeviceOptions& options)
+      : exact_errors_(options.exact_errors),
+        context_(make_intrusive<Context>(driver, options.ordinal)),
+        device_context_(make_intrusive<CudaBuffer>(context_, sizeof(DeviceContext), sizeof(DeviceContext))),
+        kernels_(store_options(context_, options.libdevice_path)),
+        stream_(new_stream()) {}
+  std::string_view name() const override { return "cuda"; }
+  std::string description() const override {
+    const Properties& p = context_->properties();
+    return fmt::format("{}, compute capability {}.{}, {} multiprocessors, {:.1f} GiB, driver of CUDA {}",
+                       p.name, p.sm / 10, p.sm % 10, p.multiprocessors,
+                       static_cast<double>(p.memory_bytes) / double(size_t{1} << 30),
+                       version_text(p.driver_version));
+  }
+  int threads() const override {
+    constexpr int kThreadsPerMultiprocessor = 1024;  // resident at once: 1024 to 2048
+    return context_->properties().multiprocessors * kThreadsPerMultiprocessor;
+  }
+  IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling) override {
+    return make_intrusive<CudaBuffer>(context_, reserved_bytes, initial_bytes);
+  }
+  IntrusivePtr<Stream> create_stream() override { return new_stream(); }
+  Stream& default_stream() override { return *stream_; }
+  DeviceContext& context() override { return *device_context_->as<DeviceContext>(); }
+  KernelStore& kernels() override { return kernels_; }
+
+ private:
+  MessageLog* message_log() override { return nullptr; }
+  IntrusivePtr<StreamQueue> new_stream() {
+    return make_intrusive<StreamQueue>(
+        std::make_unique<CudaExecutor>(context_, device_context_, exact_errors_), context(), "coppice.cuda");
+  }
+
+  const bool exact_errors_;
+  const IntrusivePtr<Context> context_;
+  const IntrusivePtr<CudaBuffer> device_context_;
+  KernelStore kernels_;
+  const IntrusivePtr<StreamQueue> stream_;  // last: its thread uses all of the above
+};
+
+}  // namespace
+
+int device_count(const Driver& driver) {
+  int count = 0;
+  const Result result = driver.device_get_count(&count);
+  if (result == Result::kNoDevice) return 0;
+  if (result != Result::kSuccess) throw driver_error(driver, result, "cuDeviceGetCount");
+  return count;
+}
+
+IntrusivePtr<Device> make_device(const Driver& driver, const DeviceOptions& options) {
+  if (device_count(driver) <= options.ordinal)
+    throw Error(ErrorCode::kUnavailable,
+                options.ordinal == 0 ? "device cuda: the NVIDIA driver shows no GPU"
+                                     : fmt::format("device cuda: there is no GPU {}", options.ordinal));
+  return make_intrusive<CudaDevice>(driver, options);
+}
+
+}  // namespace coppice::cuda

@@ -1,0 +1,22 @@
+// The cuda device: one NVIDIA GPU through its driver.
+#pragma once
+#include "gpu/cuda/driver.h"
+#include "gpu/device.h"
+
+namespace coppice::cuda {
+
+struct DeviceOptions {
+  int ordinal = 0;
+  // Every launch is waited for, so that an illegal access names its kernel. As COPPICE_DEBUG=checks says by default.
+  bool exact_errors = jit::codegen_options().checks;
+  // Bitcode of NVIDIA's math library; empty: kernels that call math functions are refused by the driver.
+  std::string libdevice_path;
+};
+
+// `driver` is initialized (initialize()) and outlives the device. Errors: kUnavailable with the reason.
+IntrusivePtr<Device> make_device(const Driver& driver, const DeviceOptions& options = {});
+
+// How many GPUs the driver shows, 0 where it says that there are none. Errors: kUnavailable.
+int device_count(const Driver& driver);
+
+}  // namespace coppice::cuda

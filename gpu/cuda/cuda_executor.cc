@@ -1,0 +1,264 @@
+// Issues a stream's operations to a CUstream (see cuda_executor.h).
+#include "gpu/cuda/cuda_executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/extents.h"
+#include "gpu/cuda/cuda_code.h"
+
+namespace coppice::cuda {
+namespace {
+
+DeviceAddress address_of(const void* pointer) { return reinterpret_cast<DeviceAddress>(pointer); }
+
+// A thread block per item, or a thread: what the entry of compiled kernels does (gpu/jit/compile_ptx.cc).
+uint64_t blocks_for(const LaunchBlock& block) {
+  const bool item_per_thread = block.elements == nullptr && (block.flags & kTeamItems) == 0;
+  return item_per_thread ? div_up(block.item_count, uint64_t{kBlockThreads}) : block.item_count;
+}
+
+}  // namespace
+
+CudaExecutor::CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<Buffer> device_context,
+                           bool exact_errors)
+    : context_(std::move(context)),
+      device_context_(std::move(device_context)),
+      exact_errors_(exact_errors),
+      staging_(context_) {
+  context_->throw_if_lost();
+  const Context::Scope scope(*context_);
+  context_->check(context_->driver().stream_create(&stream_, kStreamNonBlocking), "cuStreamCreate");
+}
+
+// What fails here has failed before, or nothing can be done about it.
+CudaExecutor::~CudaExecutor() {
+  const Driver& driver = context_->driver();
+  try {
+    const Context::Scope scope(*context_);
+    driver.stream_synchronize(stream_);
+    for (const Mark& mark : marks_) driver.event_destroy(mark.event);
+    for (const EventHandle event : free_events_) driver.event_destroy(event);
+    driver.stream_destroy(stream_);
+  } catch (const Error&) {
+    // They went with the context.
+  }
+}
+
+void CudaExecutor::begin() {
+  context_->throw_if_lost();
+  context_->make_current();
+}
+
+// What runs on the device fails at a call behind it, and the driver does not say which it was.
+Error CudaExecutor::at_fault(Result result, std::string_view call) {
+  if (!is_fatal(result)) return driver_error(context_->driver(), result, call);
+  std::string names = marks_.empty() ? names_ : marks_.front().names;
+  if (exact_errors_ && !names_.empty()) names = names_;
+  if (names.empty()) names = call;
+  Error error = driver_error(context_->driver(), result, names);
+  if (!exact_errors_)
+    error = Error(
+        error.code(),
+        fmt::format("{}, noticed there; COPPICE_DEBUG=checks names the kernel at fault", error.message()));
+  return context_->lost_or(result, error);
+}
+
+void CudaExecutor::check(Result result, std::string_view call) {
+  if (result != Result::kSuccess) throw at_fault(result, call);
+}
+
+void CudaExecutor::run_loop(const Launch& launch, const LaunchBlock& block) {
+  begin();
+  const bool is_counted_here = block.count == nullptr;
+  if (is_counted_here && block.item_count == 0) return;
+  auto& code = static_cast<CudaCode&>(*launch.code.get());
+  // As many blocks as run at once: each takes items until there are no more, however many there turn out to be.
+  unsigned blocks = code.max_blocks(launch.shared_bytes);
+  if (is_counted_here) blocks = static_cast<unsigned>(std::min<uint64_t>(blocks, blocks_for(block)));
+  void* parameters[] = {const_cast<LaunchBlock*>(&block)};  // copied by the call
+  used_.emplace_back(launch.code.get());
+  used_.insert(used_.end(), launch.keep_alive.begin(), launch.keep_alive.end());
+  names_ = fmt::format("kernel {}", launch.name);
+  is_issued_ = true;
+  check(context_->driver().launch_kernel(code.function(), blocks, 1, 1, kBlockThreads, 1, 1,
+                                         launch.shared_bytes, stream_, parameters, nullptr),
+        fmt::format("launching kernel {}", launch.name));
+  if (launch.finish) context_->note_status_change();
+  if (exact_errors_) wait_begun();
+}
+
+// Runs when everything before it is done (the queue sees to that), since it may look at what copies brought.
+void CudaExecutor::run_function(const std::function<void()>& function) {
+  begin();
+  context_->note_status_change();
+  function();
+}
+
+void CudaExecutor::issue_copy(void* to, const void* from, size_t bytes) {
+  is_issued_ = true;
+  check(context_->driver().memcpy_async(address_of(to), address_of(from), bytes, stream_), "cuMemcpyAsync");
+}
+
+std::byte* CudaExecutor::take_staging(size_t bytes) {
+  if (std::byte* const piece = staging_.take(bytes)) return piece;
+  wait_begun();
+  return staging_.take(bytes);
+}
+
+// What earlier copies bring to the host comes first.
+void CudaExecutor::host_memory_is_used() {
+  if (!deliveries_.empty()) wait_begun();
+}
+
+void CudaExecutor::copy_to_device(void* to, const void* from, size_t bytes, bool is_free_at_return) {
+  host_memory_is_used();
+  if (bytes <= Staging::kMostBytes) {
+    std::byte* const piece = take_staging(bytes);
+    std::memcpy(piece, from, bytes);
+    return issue_copy(to, piece, bytes);
+  }
+  issue_copy(to, from, bytes);
+  if (is_free_at_return) wait_begun();
+}
+
+void CudaExecutor::copy_to_host(void* to, const void* from, size_t bytes) {
+  if (bytes <= Staging::kMostBytes) {
+    std::byte* const piece = take_staging(bytes);
+    issue_copy(piece, from, bytes);
+    deliveries_.push_back({next_mark_, to, piece, bytes});
+    return;
+  }
+  host_memory_is_used();
+  issue_copy(to, from, bytes);
+  deliveries_.push_back({next_mark_, to, nullptr, bytes});
+}
+
+void CudaExecutor::copy(void* to, const void* from, size_t bytes) {
+  begin();
+  if (bytes == 0) return;
+  const bool to_device = context_->is_device_memory(to), from_device = context_->is_device_memory(from);
+  if (to_device && from_device) return issue_copy(to, from, bytes);
+  if (to_device) return copy_to_device(to, from, bytes, false);
+  if (from_device) return copy_to_host(to, from, bytes);
+  wait_begun();
+  std::memcpy(to, from, bytes);
+}
+
+void CudaExecutor::wait_copy(void* to, const void* from, size_t bytes) {
+  begin();
+  if (bytes == 0) return;
+  const bool to_device = context_->is_device_memory(to), from_device = context_->is_device_memory(from);
+  if (to_device && from_device) return issue_copy(to, from, bytes);
+  if (to_device) return copy_to_device(to, from, bytes, true);
+  if (from_device) copy_to_host(to, from, bytes);
+  wait_begun();
+  if (!from_device) std::memcpy(to, from, bytes);
+}
+
+void CudaExecutor::fill(void* to, int byte, size_t bytes) {
+  begin();
+  if (bytes == 0) return;
+  if (!context_->is_device_memory(to)) {
+    wait_begun();
+    std::memset(to, byte, bytes);
+    return;
+  }
+  is_issued_ = true;
+  check(context_->driver().memset_d8_async(address_of(to), static_cast<unsigned char>(byte), bytes, stream_),
+        "cuMemsetD8Async");
+}
+
+void CudaExecutor::deliver(uint64_t mark) {
+  for (; !deliveries_.empty() && deliveries_.front().mark <= mark; deliveries_.pop_front()) {
+    const Delivery& d = deliveries_.front();
+    if (d.from != nullptr) std::memcpy(d.to, d.from, d.bytes);
+  }
+}
+
+void CudaExecutor::wait_begun() {
+  begin();
+  if (!is_issued_ && marks_.empty()) return;
+  check(context_->driver().stream_synchronize(stream_), "cuStreamSynchronize");
+  is_issued_ = false;
+  deliver(next_mark_);
+  staging_.give_back(staging_.position());
+}
+
+bool CudaExecutor::has_status(const DeviceContext& context) {
+  const uint64_t changes = context_->status_changes();
+  if (status_none_at_ == changes) return false;
+  uint32_t status = 0;
+  wait_copy(&status, &context.status, sizeof status);
+  if (status == 0) status_none_at_ = changes;
+  return status != 0;
+}
+
+bool CudaExecutor::mark_end(std::string_view name, DeviceContext&, Kept& let_go) {
+  const std::string names = names_.empty() ? std::string(name) : names_;
+  Kept used = std::exchange(used_, {});
+  const bool was_issued = std::exchange(is_issued_, false);
+  EventHandle event = nullptr;
+  try {
+    begin();
+    if (was_issued) {
+      if (free_events_.empty()) {
+        check(context_->driver().event_create(&event, kEventDisableTiming), "cuEventCreate");
+        free_events_.push_back(event);
+      }
+      event = free_events_.back();
+      check(context_->driver().event_record(event, stream_), "cuEventRecord");
+      free_events_.pop_back();
+    }
+  } catch (...) {
+    // Without a mark, its end is waited for.
+    if (was_issued && !context_->is_lost()) context_->driver().stream_synchronize(stream_);
+    deliver(next_mark_);
+    let_go = std::move(used);
+    names_.clear();
+    throw;
+  }
+  names_.clear();
+  if (!was_issued) {
+    let_go = std::move(used);
+    return false;
+  }
+  marks_.push_back({event, names, staging_.position(), next_mark_++, std::move(used)});
+  return true;
+}
+
+void CudaExecutor::forget_oldest_mark(Kept& let_go) {
+  Mark& mark = marks_.front();
+  free_events_.push_back(mark.event);
+  let_go = std::move(mark.used);
+  marks_.pop_front();
+}
+
+bool CudaExecutor::reach_oldest_mark(bool wait, Kept& let_go) {
+  const Driver& driver = context_->driver();
+  const uint64_t number = marks_.front().number;
+  try {
+    begin();
+    const EventHandle event = marks_.front().event;
+    const Result result = wait ? driver.event_synchronize(event) : driver.event_query(event);
+    if (result == Result::kNotReady) return false;
+    if (result != Result::kSuccess) {
+      const Error error = at_fault(result, wait ? "cuEventSynchronize" : "cuEventQuery");
+      if (!is_fatal(result)) driver.stream_synchronize(stream_);  // what it used is let go now
+      throw error;
+    }
+  } catch (...) {
+    while (!deliveries_.empty() && deliveries_.front().mark <= number) deliveries_.pop_front();
+    forget_oldest_mark(let_go);
+    throw;
+  }
+  deliver(number);
+  staging_.give_back(marks_.front().staged);
+  forget_oldest_mark(let_go);
+  return true;
+}
+
+}  // namespace coppice::cuda

@@ -1,0 +1,76 @@
+// How a stream of the cuda device does its operations: it issues them to a CUstream.
+//
+// Marks are events. Copies between device and host pass through pinned memory where they are small: to the device, the
+// caller's memory is free at once; to the host, the bytes arrive when the copy's mark is reached, or at the next wait.
+#pragma once
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "gpu/buffer.h"
+#include "gpu/cuda/context.h"
+#include "gpu/cuda/staging.h"
+#include "gpu/stream_executor.h"
+
+namespace coppice::cuda {
+
+class CudaExecutor final : public StreamExecutor {
+ public:
+  // `device_context` holds the DeviceContext. With `exact_errors` every launch is waited for, so that a fault is its
+  // own. Errors: kUnavailable, kOutOfMemory.
+  CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<Buffer> device_context, bool exact_errors);
+  ~CudaExecutor() override;
+
+  void run_loop(const Launch& launch, const LaunchBlock& block) override;
+  void run_function(const std::function<void()>& function) override;
+  void copy(void* to, const void* from, size_t bytes) override;
+  void fill(void* to, int byte, size_t bytes) override;
+  void wait_copy(void* to, const void* from, size_t bytes) override;
+  void wait_begun() override;
+  bool has_status(const DeviceContext& context) override;
+  bool mark_end(std::string_view name, DeviceContext& context, Kept& let_go) override;
+  bool reach_oldest_mark(bool wait, Kept& let_go) override;
+
+ private:
+  struct Mark {
+    EventHandle event;
+    std::string names;  // of what was launched since the one before, for errors
+    uint64_t staged;    // what is given back when it is reached
+    uint64_t number;
+    Kept used;
+  };
+  // Bytes that came from the device and belong to the host's `to`. From null: they come by themselves.
+  struct Delivery {
+    uint64_t mark;
+    void* to;
+    const std::byte* from;
+    size_t bytes;
+  };
+  void begin();
+  void check(Result result, std::string_view call);
+  void issue_copy(void* to, const void* from, size_t bytes);
+  void copy_to_device(void* to, const void* from, size_t bytes, bool is_free_at_return);
+  void copy_to_host(void* to, const void* from, size_t bytes);
+  std::byte* take_staging(size_t bytes);
+  void deliver(uint64_t mark);
+  void host_memory_is_used();
+  Error at_fault(Result result, std::string_view call);
+  void forget_oldest_mark(Kept& let_go);
+
+  const IntrusivePtr<Context> context_;
+  const IntrusivePtr<Buffer> device_context_;
+  const bool exact_errors_;
+  StreamHandle stream_ = nullptr;
+  Staging staging_;
+  std::deque<Mark> marks_;
+  std::deque<Delivery> deliveries_;
+  std::vector<EventHandle> free_events_;
+  uint64_t next_mark_ = 0;
+  // Since the last mark.
+  bool is_issued_ = false;
+  std::string names_;
+  Kept used_;
+  uint64_t status_none_at_ = 0;  // Context::status_changes() when there was none
+};
+
+}  // namespace coppice::cuda
