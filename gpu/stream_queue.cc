@@ -141,9 +141,9 @@ bool StreamQueue::reach_oldest(Lock& lock, bool wait) {
 
 bool StreamQueue::wait_oldest(Lock& lock) {
   for (int polls = 0;; ++polls) {
-    const bool has_more = !queue_.empty();  // which cannot be begun before this is done
-    if (reach_oldest(lock, has_more)) break;
     if (can_begin()) return true;
+    const bool must_wait = !queue_.empty();  // what is queued cannot be begun before this is done
+    if (reach_oldest(lock, must_wait)) break;
     if (polls >= kEagerPolls) {
       ready_.wait_for(lock, kPollPause);
     } else {

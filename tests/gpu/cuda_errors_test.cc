@@ -1,0 +1,165 @@
+// What the cuda device makes of every answer of the driver, at every function it calls, on the fake driver.
+//
+// One clear error each; after it the device works on, or is lost and says so; nothing is left and nothing is used that
+// has gone. Breaks that were seen to fail here are named at the cases.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "gpu/cuda/staging.h"
+#include "tests/gpu/fake_cuda.h"
+
+namespace coppice::fake {
+namespace {
+
+// All of CUresult but success.
+const std::vector<uint32_t> kResults = {
+    1,   2,   3,   4,   5,   6,   7,   8,   34,  36,  46,  100, 101, 102, 200, 201, 202, 205, 206, 207,
+    208, 209, 210, 211, 212, 213, 214, 215, 216, 217, 218, 219, 220, 221, 222, 223, 224, 225, 226, 300,
+    301, 302, 303, 304, 400, 401, 402, 500, 600, 700, 701, 702, 703, 704, 705, 708, 709, 710, 711, 712,
+    713, 714, 715, 716, 717, 718, 719, 720, 721, 800, 801, 802, 803, 804, 805, 806, 807, 808, 809, 810,
+    811, 900, 901, 902, 903, 904, 905, 906, 907, 908, 909, 910, 911, 912, 913, 914, 915, 916, 999, 1234};
+
+void throw_error_of(const AsyncValueRef<Chain>& done) {
+  wait(done);
+  if (done.is_error()) throw done.error();
+}
+
+// Uses everything the device can do.
+void use(const cuda::Driver& driver, Device& device) {
+  constexpr size_t kLarge = cuda::Staging::kMostBytes + 100;
+  auto buffer = device.reserve(size_t{8} << 20, 1000);
+  buffer->grow(size_t{2} << 20);
+  std::vector<unsigned char> host(kLarge, 1), back(kLarge, 0);
+  unsigned char* const bytes = buffer->as<unsigned char>();
+  auto stream = device.create_stream();
+  // What goes before the stream's work is done is waited for.
+  struct End {
+    Stream& stream;
+    ~End() { wait(stream.barrier()); }
+  } end{*stream};
+  Launch launch = launch_of(driver, "test.kernel", 1000);
+  launch.shared_bytes = 64 << 10;
+  launch.finish = [&](LaunchBlock&) {
+    uint32_t status = 1;
+    stream->wait_copy_inline(&status, &device.context().status, sizeof status);
+    return status != 0;
+  };
+  stream->launch(launch);
+  stream->copy(bytes, host.data(), kLarge);
+  stream->copy(bytes, host.data(), 100);
+  stream->fill(bytes + kLarge, 2, 100);
+  stream->copy(back.data(), bytes, kLarge);
+  stream->copy(back.data(), bytes, 100);
+  throw_error_of(stream->launch(launch));
+  throw_error_of(stream->enqueue("inline", [&] {
+    stream->run_inline(launch);
+    stream->wait_copy_inline(bytes, host.data(), 100);
+    stream->wait_copy_inline(bytes + 100, bytes, 100);
+  }));
+  throw_error_of(stream->barrier());
+  if (back != host) throw std::logic_error("the copies went wrong");
+  buffer->discard(0, 1000);
+  buffer->shrink(1000);
+  buffer->release();
+}
+
+class CudaErrors : public testing::TestWithParam<const char*> {};
+
+// The error, or one of kInternal without a message.
+Error error_from(const std::function<void()>& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorCode::kInternal, "");
+}
+
+// What an answer may be ignored of: things are let go all the same, or it says something for a message only.
+bool may_be_ignored(const std::string& function, Result result) {
+  for (const char* name : {"cuStreamDestroy_v2", "cuEventDestroy_v2", "cuMemAddressFree", "cuMemRelease",
+                           "cuMemUnmap", "cuMemFreeHost", "cuModuleUnload", "cuDevicePrimaryCtxRelease_v2"}) {
+    if (function == name) return true;
+  }
+  return function == "cuEventQuery" && result == Result::kNotReady;
+}
+
+void expect_clear(const Error& error, Result result, const std::string& function) {
+  const std::string text = error.what();
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  if (function == "cuModuleLoadDataEx" || function == "cuModuleGetFunction") {
+    EXPECT_NE(text.find("kernel test.kernel"), std::string::npos) << text;
+    return;
+  }
+  EXPECT_EQ(text.find("device cuda: "), 0u) << text;
+  const auto number = static_cast<uint32_t>(result);
+  const std::string words =
+      number < 1000 ? fmt::format("(CUDA_ERROR_{})", number) : fmt::format("error {}", number);
+  EXPECT_NE(text.find(words), std::string::npos) << text;
+  if (cuda::is_fatal(result)) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable) << text;
+  }
+  if (result == Result::kOutOfMemory) {
+    EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory) << text;
+  }
+}
+
+// The nth call of `function` answers `result`. False when it was not called so often.
+bool try_failure(const std::string& function, Result result, int nth, uint64_t seed) {
+  SCOPED_TRACE(
+      fmt::format("{} answers {} at call {}, seed {}", function, static_cast<uint32_t>(result), nth, seed));
+  FakeDriver driver({.seed = seed});
+  driver.fail(function, result, nth);
+  IntrusivePtr<Device> device;
+  Error error = error_from([&] {
+    device = cuda::make_device(driver.table(), {.exact_errors = false});
+    use(driver.table(), *device);
+  });
+  const bool has_failed = driver.has_failed();
+  const bool is_error = !error.message().empty();
+  if (has_failed && is_error) expect_clear(error, result, function);
+  EXPECT_EQ(is_error, has_failed && !may_be_ignored(function, result)) << error.what();
+  if (device) {
+    device->default_stream().clear_error();
+    const Error again = error_from([&] { use(driver.table(), *device); });
+    if (has_failed && cuda::is_fatal(result)) {
+      EXPECT_EQ(again.code(), ErrorCode::kUnavailable) << again.what();
+    } else {
+      EXPECT_EQ(again.message(), "");
+    }
+  }
+  device.reset();
+  EXPECT_EQ(driver.report(), "");
+  return has_failed;
+}
+
+TEST_P(CudaErrors, EachAnswerIsOneClearErrorAndLeavesNothing) {
+  int failures = 0;
+  for (const uint32_t result : kResults)
+    failures += try_failure(GetParam(), static_cast<Result>(result), 1, result);
+  // Not called by anything yet: for streams that wait for each other, and for measurements; or only in messages.
+  const std::string unused[] = {
+      "cuStreamWaitEvent", "cuEventElapsedTime", "cuMemGetInfo_v2", "cuFuncGetAttribute", "cuInit",
+      "cuGetErrorName",    "cuGetErrorString"};
+  if (std::find(std::begin(unused), std::end(unused), GetParam()) == std::end(unused)) {
+    EXPECT_GT(failures, 0);
+  }
+}
+
+TEST_P(CudaErrors, AtEveryCall) {
+  for (const Result result : {Result::kInvalidValue, Result::kOutOfMemory, Result::kIllegalAddress}) {
+    for (int nth = 1; nth < 60 && try_failure(GetParam(), result, nth, static_cast<uint64_t>(nth)); ++nth)
+      continue;
+  }
+}
+
+#define COPPICE_NAME(member, symbol, parameters) #symbol,
+INSTANTIATE_TEST_SUITE_P(Driver, CudaErrors, testing::Values(COPPICE_CUDA_FUNCTIONS(COPPICE_NAME) "cuInit"),
+                         [](const auto& info) { return fmt::format("{}_{}", info.index, info.param); });
+#undef COPPICE_NAME
+
+}  // namespace
+}  // namespace coppice::fake
