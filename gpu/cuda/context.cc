@@ -18,6 +18,14 @@ Context::Scope::~Scope() {
   if (outer_ != context_.handle_) context_.driver_.ctx_set_current(outer_);
 }
 
+Context::FreeingScope::FreeingScope(Context& context) : context_(context) {
+  const Driver& driver = context.driver_;
+  driver.ctx_get_current(&outer_);
+  // Once more: a call may tell of what another one did wrong.
+  if (driver.ctx_set_current(context.handle_) != Result::kSuccess) driver.ctx_set_current(context.handle_);
+}
+Context::FreeingScope::~FreeingScope() { context_.driver_.ctx_set_current(outer_); }
+
 Context::Context(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {
   check(driver_.device_get(&device_, ordinal), "cuDeviceGet");
   read_properties();
@@ -37,10 +45,10 @@ Context::Context(const Driver& driver, int ordinal) : driver_(driver), ordinal_(
 
 // Nothing can be done about what fails here.
 Context::~Context() {
-  try {
-    const Scope scope(*this);
+  {
+    const FreeingScope scope(*this);
+    driver_.stream_synchronize(fill_stream_);
     driver_.stream_destroy(fill_stream_);
-  } catch (const Error&) {
   }
   driver_.device_primary_ctx_release(device_);
 }

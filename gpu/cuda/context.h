@@ -51,6 +51,18 @@ class Context final : public RefCounted {
     const ContextHandle outer_;
   };
 
+  // The same where something is freed: never throws. What the driver does not free then goes with the context.
+  class FreeingScope {
+   public:
+    explicit FreeingScope(Context& context);
+    ~FreeingScope();
+    FreeingScope(const FreeingScope&) = delete;
+    FreeingScope& operator=(const FreeingScope&) = delete;
+
+   private:
+    Context& context_;
+    ContextHandle outer_ = nullptr;
+  };
   // The same for good: for threads of our own.
   void make_current();
 

@@ -36,19 +36,10 @@ CudaBuffer::CudaBuffer(IntrusivePtr<Context> context, size_t reserved_bytes, siz
 }
 
 CudaBuffer::~CudaBuffer() {
-  try {
-    const Context::Scope scope(*context_);
-    context_->wait_idle();
-  } catch (const Error&) {
-    // Lost: there is nobody to wait for. What follows gives back what the driver still takes.
-  }
-  try {
-    const Context::Scope scope(*context_);
-    while (!chunks_.empty()) unmap_last_chunk();
-    free_range();
-  } catch (const Error&) {
-    // No context, no memory of it.
-  }
+  const Context::FreeingScope scope(*context_);
+  context_->driver().ctx_synchronize();  // a lost device answers at once
+  while (!chunks_.empty()) unmap_last_chunk();
+  free_range();
 }
 
 void CudaBuffer::free_range() {
@@ -83,6 +74,7 @@ void CudaBuffer::add_chunk(size_t bytes) {
     chunks_.push_back({memory, bytes});
     mapped_bytes_ += bytes;
   } catch (...) {
+    driver.ctx_synchronize();  // the fill may be under way
     if (mapped) driver.mem_unmap(at, bytes);
     driver.mem_release(memory);
     throw;

@@ -65,12 +65,8 @@ CudaCode::CudaCode(IntrusivePtr<Context> context, const std::string& ptx, const 
 }
 
 CudaCode::~CudaCode() {
-  try {
-    const Context::Scope scope(*context_);
-    context_->driver().module_unload(module_);
-  } catch (const Error&) {
-    // No context, no module in it.
-  }
+  const Context::FreeingScope scope(*context_);
+  context_->driver().module_unload(module_);
 }
 
 unsigned CudaCode::find_max_blocks(uint32_t shared_bytes) {

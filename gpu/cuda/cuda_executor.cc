@@ -34,18 +34,13 @@ CudaExecutor::CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<Buffer> d
   context_->check(context_->driver().stream_create(&stream_, kStreamNonBlocking), "cuStreamCreate");
 }
 
-// What fails here has failed before, or nothing can be done about it.
 CudaExecutor::~CudaExecutor() {
   const Driver& driver = context_->driver();
-  try {
-    const Context::Scope scope(*context_);
-    driver.stream_synchronize(stream_);
-    for (const Mark& mark : marks_) driver.event_destroy(mark.event);
-    for (const EventHandle event : free_events_) driver.event_destroy(event);
-    driver.stream_destroy(stream_);
-  } catch (const Error&) {
-    // They went with the context.
-  }
+  const Context::FreeingScope scope(*context_);
+  driver.stream_synchronize(stream_);
+  for (const Mark& mark : marks_) driver.event_destroy(mark.event);
+  for (const EventHandle event : free_events_) driver.event_destroy(event);
+  driver.stream_destroy(stream_);
 }
 
 void CudaExecutor::begin() {

@@ -7,12 +7,8 @@ namespace coppice::cuda {
 
 Staging::~Staging() {
   if (memory_ == nullptr) return;
-  try {
-    const Context::Scope scope(*context_);
-    context_->driver().mem_free_host(memory_);
-  } catch (const Error&) {
-    // It went with the context.
-  }
+  const Context::FreeingScope scope(*context_);
+  context_->driver().mem_free_host(memory_);
 }
 
 std::byte* Staging::take(size_t bytes) {

@@ -284,9 +284,10 @@ struct FakeDriver::Functions {
   }
   static Result device_primary_ctx_retain(cuda::ContextHandle* context, cuda::DeviceId) {
     return self().call("cuDevicePrimaryCtxRetain", kPlain, [=] {
+      if (self().lost_ != Result::kSuccess) return self().lost_;
       ++self().retained_;
       *context = reinterpret_cast<cuda::ContextHandle>(kContext);
-      return self().lost_;
+      return Result::kSuccess;
     });
   }
   static Result device_primary_ctx_release(cuda::DeviceId) {
