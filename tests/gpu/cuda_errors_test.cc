@@ -170,6 +170,64 @@ TEST_P(CudaErrors, AtEveryCall) {
   }
 }
 
+// Break: at_fault() that names the call alone.
+TEST(CudaFaults, NameTheKernelWhereEveryLaunchIsWaitedFor) {
+  for (uint64_t seed = 1; seed < 6; ++seed) {
+    FakeCuda fake({.seed = seed}, {.exact_errors = true});
+    fake.driver.fault_in("test_bad", Result::kIllegalAddress);
+    Stream& stream = fake.device->default_stream();
+    const cuda::Driver& driver = fake.driver.table();
+    const auto before = stream.launch(launch_of(driver, "test.good"));
+    const auto bad = stream.launch(launch_of(driver, "test.bad"));
+    const auto behind = stream.launch(launch_of(driver, "test.good"));
+    EXPECT_EQ(error_of(before), "");
+    EXPECT_EQ(error_of(bad), "device cuda: kernel test.bad: answer 700 (CUDA_ERROR_700)");
+    EXPECT_EQ(bad.error().code(), ErrorCode::kUnavailable);
+    EXPECT_EQ(error_of(behind), error_of(bad));
+  }
+}
+
+TEST(CudaFaults, LoseTheDeviceForAllItsStreamsAndBuffersWithTheFirstError) {
+  for (uint64_t seed = 1; seed < 6; ++seed) {
+    FakeCuda fake({.seed = seed}, {.exact_errors = false});
+    fake.driver.fault_in("test_bad", Result::kLaunchFailed);
+    auto buffer = fake.device->reserve(size_t{1} << 20, 1000);
+    auto other = fake.device->create_stream();
+    Stream& stream = fake.device->default_stream();
+    EXPECT_EQ(error_of(other->fill(buffer->data(), 1, 10)), "");
+    stream.fill(buffer->data(), 1, 10);
+    const std::string error = error_of(stream.launch(launch_of(fake.driver.table(), "test.bad")));
+    EXPECT_EQ(error.find("device cuda: "), 0u) << error;
+    EXPECT_NE(
+        error.find(
+            "answer 719 (CUDA_ERROR_719), noticed there; COPPICE_DEBUG=checks names the kernel at fault"),
+        std::string::npos)
+        << error;
+    stream.clear_error();
+    EXPECT_EQ(error_of(stream.barrier()), error) << "there is nothing to go on with";
+    EXPECT_EQ(error_of(stream.enqueue("host", [] {})), error);
+    EXPECT_EQ(error_of(other->fill(buffer->data(), 1, 10)), error);
+    for (const auto& attempt : std::vector<std::function<void()>>{
+             [&] { buffer->grow(500000); }, [&] { buffer->discard(0, 10); }, [&] { buffer->shrink(10); },
+             [&] { fake.device->reserve(10, 10); }, [&] { fake.device->create_stream(); }})
+      EXPECT_EQ(error_from(attempt).what(), error);
+    buffer->release();
+  }
+}
+
+// A program may save what it has on the host, leave, and start again with a new device.
+TEST(CudaFaults, ANewDeviceWorksWhenTheLostOneIsGone) {
+  FakeDriver driver;
+  driver.fault_in("test_bad", Result::kIllegalAddress);
+  auto device = cuda::make_device(driver.table());
+  EXPECT_NE(error_of(device->default_stream().launch(launch_of(driver.table(), "test.bad"))), "");
+  device.reset();
+  device = cuda::make_device(driver.table());
+  EXPECT_EQ(error_of(device->default_stream().launch(launch_of(driver.table(), "test.good"))), "");
+  device.reset();
+  EXPECT_EQ(driver.report(), "");
+}
+
 #define COPPICE_NAME(member, symbol, parameters) #symbol,
 INSTANTIATE_TEST_SUITE_P(Driver, CudaErrors,
                          testing::Values(COPPICE_CUDA_FUNCTIONS(COPPICE_NAME) "cuDeviceGet"),

@@ -208,13 +208,17 @@ TEST_P(CudaStreamTest, LaterAndLargerCopiesToTheSameMemoryWin) {
 // Break: finish() before the loop is done.
 TEST_P(CudaStreamTest, RepeatsALaunchWhileItsFinishSaysSo) {
   auto* const counter = buffer->as<uint64_t>();
-  fake.driver.set_kernel(
-      "test_count", [](const LaunchBlock& block, const KernelLaunch&) { ++*argument<uint64_t*>(block); });
+  uint64_t runs = 0;
+  fake.driver.set_kernel("test_count", [&](const LaunchBlock& block, const KernelLaunch&) {
+    ++*argument<uint64_t*>(block);
+    ++runs;
+  });
   Launch count = launch("test.count");
   set_argument(count.block, counter);
   std::vector<uint64_t> seen;
   count.prepare = [&](LaunchBlock& block) { block.item_count = 3; };
   count.finish = [&](LaunchBlock&) {
+    EXPECT_EQ(runs, seen.size() + 1);
     uint64_t now = 0;
     stream->wait_copy_inline(&now, counter, sizeof now);
     seen.push_back(now);

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -15,8 +16,9 @@
 
 #include "core/error.h"
 #include "core/trace.h"
+#include "gpu/cuda/cuda_device.h"
 #include "gpu/device.h"
-#include "gpu/jit/code_loader.h"
+#include "tests/gpu/fake_driver.h"
 
 namespace coppice {
 namespace {
@@ -35,9 +37,13 @@ class Gate {
 
 class StreamTest : public testing::TestWithParam<const char*> {
  protected:
-  static IntrusivePtr<Device> make_device() {
+  IntrusivePtr<Device> make_device() const {
+    if (driver) return cuda::make_device(driver->table());
     return std::string(GetParam()) == "cpu" ? Device::cpu(2) : Device::named(GetParam());
   }
+  // For the cuda device's own tests see cuda_stream_test.cc.
+  const std::unique_ptr<fake::FakeDriver> driver =
+      std::string(GetParam()) == "cuda_on_fake" ? std::make_unique<fake::FakeDriver>() : nullptr;
   IntrusivePtr<Device> device = make_device();
   IntrusivePtr<Stream> stream = device->create_stream();
 
@@ -173,7 +179,7 @@ TEST_P(StreamTest, AFailedCompilationIsTheLaunchsError) {
   EXPECT_FALSE(finished);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, StreamTest, testing::Values("cpu", "simt"),
+INSTANTIATE_TEST_SUITE_P(Devices, StreamTest, testing::Values("cpu", "simt", "cuda_on_fake"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Stream, ItsOperationsAreEventsOfATraceInARowOfItsOwn) {
