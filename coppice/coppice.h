@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "gpu/device.h"
+#include "gpu/host_access.h"
 #include "sparse/program.h"
 #include "sparse/read_back.h"
 #include "sparse/tree.h"

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "gpu/cuda/cuda_device.h"
+#include "gpu/host_access.h"
 #include "gpu/messages.h"
 #include "gpu/simt/machine.h"
 
@@ -54,13 +55,11 @@ IntrusivePtr<Device> Device::named(std::string_view name) {
 void Device::set_message_handler(std::function<void(std::string_view)> handler) {
   if (MessageLog* log = message_log()) log->set_handler(std::move(handler));
 }
-MessageLog* Device::message_log() { return context().message_log; }
 
 void Device::set_seed(uint64_t seed) {
   Stream& stream = default_stream();
-  stream.enqueue("set_seed", [&stream, to = &context().random_seed, seed] {
-    stream.wait_copy_inline(to, &seed, sizeof seed);
-  });
+  stream.enqueue("set_seed",
+                 [&stream, to = &context().random_seed, seed] { write_inline(stream, to, seed); });
 }
 
 }  // namespace coppice

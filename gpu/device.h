@@ -49,11 +49,16 @@ class Device : public RefCounted {
 
   virtual IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes,
                                        Filling filling = Filling::kPacked) = 0;
+  // Copies at once, in no stream's order, between memory that nothing queued uses (a new buffer, say): device to host,
+  // host to device or within the device, as the addresses say.
+  virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
   virtual IntrusivePtr<Stream> create_stream() = 0;
   virtual Stream& default_stream() = 0;
-  // Status, seed and counters that kernels of this device share: device memory, which the host may look at by the address
-  // only where the device's memory is its own; else by Stream::wait_copy_inline.
+  // Status, seed and counters that kernels of this device share: a place in device memory, to name and to copy from
+  // (gpu/host_access.h), not for the host to read.
   virtual DeviceContext& context() = 0;
+  // What kernels print; null where nobody reads it.
+  virtual MessageLog* message_log() { return nullptr; }
   virtual KernelStore& kernels() = 0;
   // How kernels are compiled for this device where `asked` is wanted.
   virtual jit::CodegenOptions codegen(jit::CodegenOptions asked) const { return asked; }
@@ -63,10 +68,6 @@ class Device : public RefCounted {
   void set_message_handler(std::function<void(std::string_view)> handler);
   // The seed of kernels' Random, in the default stream's order; 0 at first.
   void set_seed(uint64_t seed);
-
- protected:
-  // Null where nobody reads what kernels print.
-  virtual MessageLog* message_log();
 };
 
 }  // namespace coppice

@@ -20,6 +20,8 @@
 
 namespace coppice {
 
+struct MessageArea;
+
 inline constexpr uint32_t kLaunchBlockVersion = 6;
 inline constexpr int kMaxTreesPerKernel = 8;
 inline constexpr int kLaunchArgumentBytes = 384;
@@ -29,8 +31,6 @@ inline constexpr int kSinkBytes = 1024;  // a refused access of a larger value o
 inline constexpr int kMaxMessageBytes = 1024;  // of a record of print() (gpu/message_record.h)
 inline constexpr int kMaxAssertionBytes =
     1536;  // of an assertion's, which holds its condition and file besides
-
-class MessageLog;
 
 // What went wrong on the device; the first one in a launch sticks (DeviceContext::status). Those marked (checks) are
 // found only with COPPICE_DEBUG=checks.
@@ -64,14 +64,7 @@ struct DeviceContext {
   uint64_t missed_writes;                      // writes that found no cell
   alignas(64) unsigned char sink[kSinkBytes];  // where a refused access reads zeros, or writes
 
-  // What kernels print: records (gpu/message_record.h) one behind the other, from 0 to message_used, of which those
-  // that found no room are only counted.
-  unsigned char* messages;    // [message_capacity], zero where no record is
-  uint64_t message_capacity;  // 0 where nobody reads messages
-  uint64_t message_used;      // may exceed the capacity
-  uint64_t message_end;       // where the first record that found no room would have been
-  uint64_t message_dropped;
-  MessageLog* message_log;  // the host's reader, or null
+  MessageArea* messages;  // what kernels print (gpu/message_record.h)
   alignas(64) unsigned char assertion
       [kMaxAssertionBytes];  // the record of the one that set the status kAssertion
 };

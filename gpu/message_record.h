@@ -19,6 +19,18 @@
 
 namespace coppice {
 
+// Where kernels print to, in memory that host and device both reach: records one behind the other, from 0 to `used`, of
+// which those that found no room are only counted.
+struct MessageArea {
+  static constexpr uint64_t kCapacity = (uint64_t{1} << 20) - 64;
+
+  uint64_t used;  // may exceed the capacity
+  uint64_t end;   // where the first record that found no room would have been; before that ~0
+  uint64_t dropped;
+  alignas(64) unsigned char records[kCapacity];  // zero where none is
+};
+static_assert(sizeof(MessageArea) == 1 << 20);
+
 enum class MessageValue : uint32_t { kBool, kChar, kInt, kUnsigned, kFloat, kDouble, kString };
 
 struct MessageHeader {

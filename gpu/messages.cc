@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 namespace coppice {
 namespace {
@@ -118,17 +116,7 @@ std::string format_assertion(const unsigned char* record) {
                      place_of(header));
 }
 
-// calloc: pages that nothing is printed to are never touched.
-MessageLog::MessageLog(DeviceContext& context)
-    : context_(context),
-      buffer_(static_cast<unsigned char*>(std::calloc(kCapacity, 1)), &std::free),
-      handler_(write_line) {
-  if (!buffer_) throw std::bad_alloc();
-  context.messages = buffer_.get();
-  context.message_capacity = kCapacity;
-  context.message_end = ~uint64_t{0};
-  context.message_log = this;
-}
+MessageLog::MessageLog(MessageArea& area) : area_(area), handler_(write_line) { area.end = ~uint64_t{0}; }
 
 void MessageLog::set_handler(MessageHandler handler) {
   std::lock_guard lock(mutex_);
@@ -137,8 +125,8 @@ void MessageLog::set_handler(MessageHandler handler) {
 
 void MessageLog::collect() {
   uint64_t at = begin_;
-  while (at + sizeof(MessageHeader) <= kCapacity) {
-    unsigned char* record = buffer_.get() + at;
+  while (at + sizeof(MessageHeader) <= MessageArea::kCapacity) {
+    unsigned char* record = area_.records + at;
     const uint32_t bytes = __atomic_load_n(reinterpret_cast<uint32_t*>(record), __ATOMIC_ACQUIRE);
     if (bytes == 0) break;  // the end, or one that another launch is writing
     waiting_.push_back({read_as<MessageHeader>(record), format_message(record)});
@@ -147,16 +135,15 @@ void MessageLog::collect() {
   }
   begin_ = at;
   // Room is given back when nobody has any in use; a launch that reserves some meanwhile makes the exchange fail.
-  uint64_t used = __atomic_load_n(&context_.message_used, __ATOMIC_ACQUIRE);
-  const bool full = used > kCapacity;
+  uint64_t used = __atomic_load_n(&area_.used, __ATOMIC_ACQUIRE);
+  const bool full = used > MessageArea::kCapacity;
   if (full) {
-    uint64_t* end = &context_.message_end;
+    uint64_t* end = &area_.end;
     if (__atomic_load_n(end, __ATOMIC_ACQUIRE) != at) return;
     __atomic_store_n(end, ~uint64_t{0}, __ATOMIC_RELAXED);
   }
   while (used == at || full) {
-    if (__atomic_compare_exchange_n(&context_.message_used, &used, 0, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE)) {
+    if (__atomic_compare_exchange_n(&area_.used, &used, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       begin_ = 0;
       return;
     }
@@ -172,7 +159,7 @@ void MessageLog::read() {
     std::lock_guard lock(mutex_);
     collect();
     messages.swap(waiting_);
-    dropped = __atomic_exchange_n(&context_.message_dropped, 0, __ATOMIC_RELAXED);
+    dropped = __atomic_exchange_n(&area_.dropped, 0, __ATOMIC_RELAXED);
     handler = handler_;
   }
   std::stable_sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) {
@@ -182,16 +169,16 @@ void MessageLog::read() {
   for (const Message& message : messages) hand_over(handler, message.text);
   if (dropped > 0)
     handler(fmt::format("{} messages of kernels were dropped: those of a launch have room for {} bytes",
-                        dropped, kCapacity));
+                        dropped, MessageArea::kCapacity));
   std::fflush(stdout);
 }
 
 void MessageLog::forget(const LaunchBlock& launch) {
-  if (__atomic_load_n(&context_.message_used, __ATOMIC_RELAXED) == 0) return;
+  if (is_empty()) return;
   std::lock_guard lock(mutex_);
   collect();
   std::erase_if(waiting_, [&](const Message& message) { return message.header.launch == launch_id(launch); });
-  __atomic_store_n(&context_.message_dropped, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&area_.dropped, 0, __ATOMIC_RELAXED);
 }
 
 }  // namespace coppice

@@ -4,7 +4,6 @@
 // Thread-safe.
 #pragma once
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -21,13 +20,12 @@ using MessageHandler = std::function<void(std::string_view)>;
 
 class MessageLog {
  public:
-  static constexpr size_t kCapacity = size_t{1} << 20;
-
-  // Gives the context a buffer and itself as the reader; both live as long as the device.
-  explicit MessageLog(DeviceContext& context);
+  // Reads the area, as the host reaches it, and prepares it: zeros until now.
+  explicit MessageLog(MessageArea& area);
   void set_handler(MessageHandler handler);
   // Hands over what launches printed, ordered by item and, of one item, by time; of dropped messages their number.
   void read();
+  bool is_empty() const { return __atomic_load_n(&area_.used, __ATOMIC_RELAXED) == 0; }
   // Forgets what this launch printed, because it is repeated.
   void forget(const LaunchBlock& launch);
 
@@ -38,8 +36,7 @@ class MessageLog {
   };
   void collect();  // finished records to waiting_; frees their room
 
-  DeviceContext& context_;
-  std::unique_ptr<unsigned char[], void (*)(void*)> buffer_;
+  MessageArea& area_;
   std::mutex handing_over_;  // locked before mutex_, which is free while the handler runs
   std::mutex mutex_;
   uint64_t begin_ = 0;            // records before it have been collected
@@ -48,9 +45,8 @@ class MessageLog {
 };
 
 // Reads a device's messages when there are any; one load when there are none.
-inline void read_messages(DeviceContext& context) {
-  if (__atomic_load_n(&context.message_used, __ATOMIC_RELAXED) != 0 && context.message_log != nullptr)
-    context.message_log->read();
+inline void read_messages(MessageLog& log) {
+  if (!log.is_empty()) log.read();
 }
 
 // A record's text. A wrong format gives the text and what is wrong with it.

@@ -63,6 +63,10 @@ class Stream : public RefCounted {
   // addresses say. When it returns, host memory holds what was read, or may be used for something else. Only from inside
   // the stream's own order. Cost where device memory is not the host's: a reading waits for the device, some 10 us.
   virtual void wait_copy_inline(void* to, const void* from, size_t bytes) = 0;
+  // Where this process finds what lies at a device address, for the stand-ins of device code that run on the host
+  // (gpu/stream_primitives.h) and for nobody else: itself on the cpu, another place on the emulated GPU, null where there
+  // is none. Only from inside the stream's own order.
+  virtual void* host_address(const void* address) const = 0;
 };
 
 }  // namespace coppice

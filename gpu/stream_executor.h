@@ -25,6 +25,8 @@ class StreamExecutor {
   virtual void fill(void* to, int byte, size_t bytes) = 0;
   // Returns when `to` or `from`, whichever is the host's, may be used.
   virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
+  // Stream::host_address().
+  virtual void* host_address(const void* address) const { return const_cast<void*>(address); }
   // Returns when everything begun is done.
   virtual void wait_begun() = 0;
   // Whether kernels have left a status.

@@ -35,6 +35,7 @@ class StreamQueue final : public Stream {
   void clear_error() override;
   void run_inline(Launch& launch) override;
   void wait_copy_inline(void* to, const void* from, size_t bytes) override;
+  void* host_address(const void* address) const override { return executor_->host_address(address); }
 
  private:
   using Lock = std::unique_lock<std::mutex>;

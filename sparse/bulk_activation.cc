@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "gpu/primitives.h"
+#include "gpu/stream_primitives.h"
 #include "runtime_activation.kernels.h"
 #include "sparse/launch_errors.h"
 #include "sparse/runtime_launch.h"
@@ -28,18 +28,19 @@ constexpr uint64_t kBatch = uint64_t{1} << 28;  // coordinates sorted at a time;
 void TreeStorage::activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t index) {
   run_now(program_, bulk_flag_empty, n, level, scratch_flags_->as<uint32_t>());
   uint32_t* selected = scratch_selected_->as<uint32_t>();
-  const uint64_t wanted = primitives::select_if_flag(scratch_flags_->as<uint32_t>(), selected, n);
+  const uint64_t wanted = primitives::select_if_flag(stream(), scratch_flags_->as<uint32_t>(), selected, n);
   if (wanted == 0) return;
-  AllocatorState& a = state()->allocators[index];
+  AllocatorState* const in_memory = &state()->allocators[index];
+  AllocatorState a = wait_read_inline(stream(), in_memory);
   // Threads of a launch that asked at once may have counted past the end of the free list.
-  a.free_used = std::min(a.free_used, a.free_size);
+  if (a.free_used > a.free_size) write_inline(stream(), &in_memory->free_used, a.free_used = a.free_size);
   const uint64_t left = a.free_size - a.free_used;
   const uint64_t fresh = wanted > left ? wanted - left : 0;
-  if (a.num_cells + fresh > a.capacity) grow_to(index, a.num_cells + fresh, "activation");
+  if (a.num_cells + fresh > a.capacity) grow_to(a, index, a.num_cells + fresh, "activation");
   run_now(program_, bulk_fill, wanted, level, static_cast<const uint32_t*>(selected));
-  a.free_used += static_cast<uint32_t>(wanted - fresh);
-  a.num_cells += static_cast<uint32_t>(fresh);
-  state()->changed = 1;
+  write_inline(stream(), &in_memory->free_used, a.free_used + static_cast<uint32_t>(wanted - fresh));
+  write_inline(stream(), &in_memory->num_cells, a.num_cells + static_cast<uint32_t>(fresh));
+  write_inline(stream(), &state()->changed, 1);
 }
 
 void TreeStorage::activate_bulk(uint32_t node, const int32_t* coords, uint64_t n) {
@@ -57,14 +58,14 @@ void TreeStorage::activate_bulk(uint32_t node, const int32_t* coords, uint64_t n
   ensure_items<uint32_t>(*device_, scratch_flags_, n), ensure_items<uint32_t>(*device_, scratch_selected_, n);
   uint64_t* keys = scratch_keys_->as<uint64_t>();
   uint32_t* order = scratch_cells_->as<uint32_t>();
-  uint64_t* outside = counts_->as<uint64_t>();
-  *outside = 0;
-  run_now(program_, bulk_keys, n, device_layout(node), last - 1, coords, keys, order, outside);
-  if (*outside > 0)
+  uint64_t* count = counts_->as<uint64_t>();
+  write_inline(stream(), count, 0);
+  run_now(program_, bulk_keys, n, device_layout(node), last - 1, coords, keys, order, count);
+  if (const uint64_t outside = wait_read_inline(stream(), count); outside > 0)
     throw Error(ErrorCode::kOutOfRange,
                 fmt::format("activation of {}: {} of the coordinates are outside the domain {}",
-                            this->path(node), *outside, domain_text(layouts_[node])));
-  primitives::sort_by_key(keys, order, n);
+                            this->path(node), outside, domain_text(layouts_[node])));
+  primitives::sort_by_key(stream(), keys, order, n);
   for (uint32_t l = 0; l < last; ++l) {
     const NodeDescription& d = nodes_[path[l]];
     uint64_t per_cell = 1;

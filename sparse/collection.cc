@@ -9,20 +9,24 @@ namespace coppice {
 using device::AllocatorState;
 using device::Element;
 using device::NodeKind;
+using device::TreeState;
 
-void TreeStorage::settle() {
+void TreeStorage::settle(const TreeState& now) {
   // A launch that failed may have left shortages that nobody is to grow for.
-  for (uint32_t i = 0; i < allocators_.size(); ++i) state()->allocators[i].shortage = 0;
-  if (state()->changed == 0 && state()->lists_changed == 0) return;
-  collect();
-  version_ += state()->changed != 0;
+  for (uint32_t i = 0; i < allocators_.size(); ++i) {
+    if (now.allocators[i].shortage != 0) write_inline(stream(), &state()->allocators[i].shortage, 0);
+  }
+  if (now.changed == 0 && now.lists_changed == 0) return;
+  collect(now);
+  version_ += now.changed != 0;
   ++lists_version_;
-  state()->changed = state()->lists_changed = 0;
+  write_inline(stream(), &state()->changed, 0);
+  write_inline(stream(), &state()->lists_changed, 0);
 }
 
 void TreeStorage::recycle_all(uint32_t node) {
   const uint32_t allocator = nodes_[node].allocator;
-  const AllocatorState& a = state()->allocators[allocator];
+  const AllocatorState a = wait_read_inline(stream(), &state()->allocators[allocator]);
   constexpr uint32_t kBatch = 64;
   const uint32_t num_cells = std::min(a.num_cells, a.capacity);
   run_now_by(16, program_, recycle_all_cells, (num_cells + kBatch - 2) / kBatch, state(), allocator,
@@ -35,7 +39,7 @@ void TreeStorage::run_over_lists(const ListKernel& kernel, uint32_t id, const El
   uint64_t lists = 1;
   const Element* elements = nullptr;
   if (parents != nullptr) {
-    lists = *parents->count->as<uint64_t>() * nodes_[nodes_[id].parent].num_cells;
+    lists = parents->items * nodes_[nodes_[id].parent].num_cells;
     elements = parents->elements->as<Element>();
   }
   run_now(program_, kernel, lists, state(), device_layout(id), elements);
@@ -43,7 +47,7 @@ void TreeStorage::run_over_lists(const ListKernel& kernel, uint32_t id, const El
 
 void TreeStorage::recycle_below(uint32_t id) {
   const NodeDescription& n = nodes_[id];
-  state()->changed = 1;
+  write_inline(stream(), &state()->changed, 1);
   if (id != 0 && n.kind == NodeKind::kPointer) {
     recycle_all(id);
     return;  // what is below goes with the cells
@@ -56,29 +60,31 @@ void TreeStorage::recycle_below(uint32_t id) {
   for (uint32_t child : n.children) recycle_below(child);
   if (n.kind == NodeKind::kBitmasked) {
     ElementList& list = update_list(id, false);
-    run_now(program_, zero_containers, *list.count->as<uint64_t>(), list.elements->as<Element>(),
-            n.container_bytes);
+    run_now(program_, zero_containers, list.items, list.elements->as<Element>(), n.container_bytes);
   }
 }
 
-void TreeStorage::collect() {
+void TreeStorage::collect(TreeState now) {
   // Root to leaves: nodes were added parents first, so allocators are in that order already.
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
-    if (state()->allocators[a].recycled_size > 0) collect_allocator(a);
+    if (now.allocators[a].recycled_size == 0) continue;
+    collect_allocator(a, now.allocators[a].recycled_size);
+    if (a + 1 < allocators_.size()) now = wait_read_state();  // it may have recycled cells below
   }
 }
 
-void TreeStorage::collect_allocator(uint32_t index) {
+void TreeStorage::collect_allocator(uint32_t index, uint32_t recycled) {
   AllocatorState* a = &state()->allocators[index];
   const uint32_t node = allocators_[index].node;
-  if (nodes_[node].kind == NodeKind::kDynamic) run_now(program_, collect_chain, a->recycled_size, a);
+  if (nodes_[node].kind == NodeKind::kDynamic) run_now(program_, collect_chain, recycled, a);
   if (layouts_[node].below.count > 0)
-    run_now(program_, collect_below, a->recycled_size, state(), index, device_layout(node));
+    run_now(program_, collect_below, recycled, state(), index, device_layout(node));
   uint64_t* counts = counts_->as<uint64_t>() + 8;
   run_now(program_, collect_begin, 1, a, counts);
-  run_now(program_, collect_move_free, counts[1], a);
+  const std::vector<uint64_t> found = wait_read_inline(stream(), counts, 2);
+  run_now(program_, collect_move_free, found[1], a);
   run_now(program_, collect_bookkeep, 1, a);
-  run_now(program_, collect_refill, counts[0], a);
+  run_now(program_, collect_refill, found[0], a);
 }
 
 void TreeStorage::revert_appends() {
@@ -89,7 +95,7 @@ void TreeStorage::revert_appends() {
     if (parent != 0) make_list(parent, reverted_);
     run_over_lists(revert_lists, id, parent == 0 ? nullptr : &reverted_);
   }
-  ++state()->append_epoch;
+  begin_append();
 }
 
 }  // namespace coppice

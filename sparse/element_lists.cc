@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "gpu/primitives.h"
+#include "gpu/stream_primitives.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 #include "topology.kernels.h"
@@ -46,7 +46,8 @@ uint64_t TreeStorage::key_space(const std::vector<uint32_t>& path, size_t levels
 // many there are. `node` is what the list is for.
 uint64_t TreeStorage::select_cells(uint32_t node, const std::vector<uint32_t>& path, size_t level) {
   const NodeDescription& n = nodes_[path[level]];
-  const device::AllocatorState& a = state()->allocators[n.allocator];
+  const device::AllocatorState* allocator = &state()->allocators[n.allocator];
+  const device::AllocatorState a = wait_read_inline(stream(), allocator);
   const uint32_t num_cells = std::min(a.num_cells, a.capacity);
   const uint64_t space = key_space(path, level + 1);
   if (space == ~uint64_t{0})
@@ -58,8 +59,8 @@ uint64_t TreeStorage::select_cells(uint32_t node, const std::vector<uint32_t>& p
   ensure_items<uint64_t>(*device_, scratch_keys_, num_cells);
   ensure_items<uint32_t>(*device_, scratch_cells_, num_cells);
   uint64_t* count = counts_->as<uint64_t>();
-  *count = 0;
-  const CoppiceSelection selection{&a,
+  write_inline(stream(), count, 0);
+  const CoppiceSelection selection{allocator,
                                    device_layout(path[level]),
                                    static_cast<uint32_t>(level),
                                    num_cells,
@@ -69,11 +70,12 @@ uint64_t TreeStorage::select_cells(uint32_t node, const std::vector<uint32_t>& p
                                    masked};
   run_now(program_, select_live, (num_cells - 1 + kSelectionBatch - 1) / kSelectionBatch, state(), selection,
           scratch_keys_->as<void>(), scratch_cells_->as<uint32_t>(), count);
+  const uint64_t cells = wait_read_inline(stream(), count);
   if (narrow)
-    primitives::sort_by_key(scratch_keys_->as<uint32_t>(), scratch_cells_->as<uint32_t>(), *count);
+    primitives::sort_by_key(stream(), scratch_keys_->as<uint32_t>(), scratch_cells_->as<uint32_t>(), cells);
   else
-    primitives::sort_by_key(scratch_keys_->as<uint64_t>(), scratch_cells_->as<uint32_t>(), *count);
-  return *count;
+    primitives::sort_by_key(stream(), scratch_keys_->as<uint64_t>(), scratch_cells_->as<uint32_t>(), cells);
+  return cells;
 }
 
 // The live cells of a pointer node by a walk over all of its slots, which are in order already: in scratch_cells_, or as
@@ -82,15 +84,16 @@ bool TreeStorage::select_by_slots(uint32_t node, const std::vector<uint32_t>& pa
                                   ElementList* list, uint64_t& count) {
   const uint32_t pointer = path[level];
   const ElementList& above = update_list(pointer, false);
-  const uint64_t containers = *above.count->as<uint64_t>(), slots = nodes_[pointer].num_cells;
-  if (containers * slots > std::max(kFewSlots, kSlotsPerCell * live_cells(pointer))) return false;
+  const uint64_t containers = above.items, slots = nodes_[pointer].num_cells;
+  if (containers * slots > std::max(kFewSlots, kSlotsPerCell * live_cells(wait_read_state(), pointer)))
+    return false;
   const auto parts = static_cast<uint32_t>((slots + kSlotBatch - 1) / kSlotBatch);
   const CoppiceSlots all{above.elements->as<Element>(), slots, kSlotBatch, parts};
   const uint64_t items = containers * parts;
   ensure_items<uint32_t>(*device_, scratch_flags_, items);
   uint32_t* starts = scratch_flags_->as<uint32_t>();
   run_now_by(1, program_, count_slots, items, all, starts);
-  count = primitives::exclusive_scan(starts, starts, items);
+  count = primitives::exclusive_scan(stream(), starts, starts, items);
   const uint32_t* begins = starts;
   if (list != nullptr) {
     ensure_items<Element>(*device_, list->elements, count);
@@ -124,11 +127,7 @@ void TreeStorage::make_list(uint32_t node, ElementList& list) {
     const bool is_below = level + 2 == path.size();
     const bool by_slots =
         !is_dynamic && select_by_slots(node, path, level, is_below ? &list : nullptr, cells);
-    if (by_slots && is_below) {
-      ensure_items<uint64_t>(*device_, list.count, 1);
-      *list.count->as<uint64_t>() = cells;
-      return;
-    }
+    if (by_slots && is_below) return set_items(list, cells);
     if (!by_slots) cells = select_cells(node, path, level);
     cell_list = scratch_cells_->as<uint32_t>();
   }
@@ -139,23 +138,28 @@ void TreeStorage::make_list(uint32_t node, ElementList& list) {
     ensure_items<uint32_t>(*device_, scratch_selected_, items);
     run_now(program_, flag_elements, items, state(), device_layout(node), pointer_level, cell_list, fan_out,
             scratch_flags_->as<uint32_t>());
-    items =
-        primitives::select_if_flag(scratch_flags_->as<uint32_t>(), scratch_selected_->as<uint32_t>(), items);
+    items = primitives::select_if_flag(stream(), scratch_flags_->as<uint32_t>(),
+                                       scratch_selected_->as<uint32_t>(), items);
     selected = scratch_selected_->as<uint32_t>();
   }
   ensure_items<Element>(*device_, list.elements, items);
-  ensure_items<uint64_t>(*device_, list.count, 1);
   if (is_dynamic)
     run_now(program_, fill_chunks, items, state(), device_layout(node), cell_list,
             list.elements->as<Element>());
   else
     run_now(program_, fill_elements, items, state(), device_layout(node), pointer_level, cell_list, fan_out,
             selected, list.elements->as<Element>());
-  *list.count->as<uint64_t>() = items;
+  set_items(list, items);
+}
+
+void TreeStorage::set_items(ElementList& list, uint64_t items) {
+  ensure_items<uint64_t>(*device_, list.count, 1);
+  write_inline(stream(), list.count->as<uint64_t>(), items);
+  list.items = items;
 }
 
 void TreeStorage::make_neighbours(uint32_t node, ElementList& list) {
-  const uint64_t items = *list.count->as<uint64_t>();
+  const uint64_t items = list.items;
   const uint32_t stride = dims() == 3 ? 27 : dims() == 2 ? 9 : 3;
   ensure_items<uint32_t>(*device_, list.neighbours, items * stride);
   run_now(program_, fill_neighbours, items, state(), device_layout(nodes_[node].parent),

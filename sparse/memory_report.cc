@@ -24,16 +24,15 @@ std::string per_cell(uint64_t bytes, uint64_t cells) {
 }  // namespace
 
 // Containers of a dense or bitmasked node: those there is memory for, or those whose ancestors are all active.
-uint64_t TreeStorage::count_containers(uint32_t node, bool committed) {
+uint64_t TreeStorage::count_containers(const device::TreeState& now, uint32_t node, bool committed) {
   uint64_t fan_out = 1;
   for (uint32_t n = nodes_[node].parent; n != 0; n = nodes_[n].parent) {
     if (nodes_[n].kind == NodeKind::kPointer) {
-      const uint64_t capacity = state()->allocators[nodes_[n].allocator].capacity - 1;
-      return fan_out * (committed ? capacity : live_cells(n));
+      const uint64_t capacity = now.allocators[nodes_[n].allocator].capacity - 1;
+      return fan_out * (committed ? capacity : live_cells(now, n));
     }
     // Which of them are active only a list tells.
-    if (nodes_[n].kind == NodeKind::kBitmasked && !committed)
-      return *update_list(node, false).count->as<uint64_t>();
+    if (nodes_[n].kind == NodeKind::kBitmasked && !committed) return update_list(node, false).items;
     fan_out *= nodes_[n].num_cells;
   }
   return fan_out;
@@ -45,25 +44,26 @@ uint64_t TreeStorage::count_active(uint32_t node) {
   const IntrusivePtr<Buffer> total = device_->reserve(sizeof(uint64_t), sizeof(uint64_t));
   const CoppiceContainers containers{state(), device_layout(node), list.elements->as<device::Element>(),
                                      nullptr, words};
-  run_now(program_, ::count_active, *list.count->as<uint64_t>() * words, containers, total->as<uint64_t>());
-  return *total->as<uint64_t>();
+  run_now(program_, ::count_active, list.items * words, containers, total->as<uint64_t>());
+  return wait_read_inline(stream(), total->as<uint64_t>());
 }
 
 NodeUsage TreeStorage::full_usage(uint32_t node) {
   const NodeDescription& n = nodes_[node];
+  const device::TreeState now = wait_read_state();
   NodeUsage u;
   if (node == 0) {
     u.active_cells = u.existing_cells = u.capacity_cells = 1;
     u.cell_bytes = root_->size_bytes();
   } else if (n.kind == NodeKind::kPointer || n.kind == NodeKind::kDynamic) {
     const AllocatorStorage& s = allocators_[n.allocator];
-    u.active_cells = u.existing_cells = live_cells(node);
-    u.capacity_cells = state()->allocators[n.allocator].capacity - 1;
+    u.active_cells = u.existing_cells = live_cells(now, node);
+    u.capacity_cells = now.allocators[n.allocator].capacity - 1;
     u.cell_bytes = s.cells->size_bytes();
     u.list_bytes = s.free_list->size_bytes() + s.recycled_list->size_bytes();
   } else {
-    const uint64_t committed = count_containers(node, true);
-    u.existing_cells = count_containers(node, false) * n.num_cells;
+    const uint64_t committed = count_containers(now, node, true);
+    u.existing_cells = count_containers(now, node, false) * n.num_cells;
     u.active_cells = n.kind == NodeKind::kBitmasked ? count_active(node) : u.existing_cells;
     u.capacity_cells = committed * n.num_cells;
     u.cell_bytes = committed * n.container_bytes;

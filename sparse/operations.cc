@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/error.h"
-#include "gpu/primitives.h"
+#include "gpu/stream_primitives.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -85,7 +85,7 @@ EventAnd<int64_t> count_blocks(After, const Node& node, Request& request) {
   Stream& stream = stream_of(request, node.storage());
   node.storage().freeze();
   return compute(stream, "sparse.count_blocks", [tree = node.tree(), id = node.id()] {
-    return static_cast<int64_t>(*tree->update_list(id, false).count->as<uint64_t>());
+    return static_cast<int64_t>(tree->update_list(id, false).items);
   });
 }
 
@@ -139,9 +139,10 @@ template <class Key>
 void add_sort(Registry& registry, const char* name) {
   registry.add(name,
                [name](After, const BufferRef& keys, const BufferRef& values, int64_t n, Request& request) {
-                 return StreamEvent{stream_of(request).enqueue(name, [name, keys, values, n] {
-                   primitives::sort_by_key(items<Key>(name, keys, n), items<uint32_t>(name, values, n),
-                                           static_cast<size_t>(n));
+                 Stream& stream = stream_of(request);
+                 return StreamEvent{stream.enqueue(name, [&stream, name, keys, values, n] {
+                   primitives::sort_by_key(stream, items<Key>(name, keys, n),
+                                           items<uint32_t>(name, values, n), static_cast<size_t>(n));
                  })};
                });
 }
@@ -150,15 +151,17 @@ void add_sort(Registry& registry, const char* name) {
 template <class T, class In, class F>
 void add_reduction(Registry& registry, const char* name, F f) {
   registry.add(name, [name, f](After, const BufferRef& in, int64_t n, Request& request) {
-    return compute(stream_of(request), name, [=] {
-      return static_cast<T>(f(static_cast<const In*>(items<In>(name, in, n)), static_cast<size_t>(n)));
+    Stream& stream = stream_of(request);
+    return compute(stream, name, [=, &stream] {
+      return static_cast<T>(
+          f(stream, static_cast<const In*>(items<In>(name, in, n)), static_cast<size_t>(n)));
     });
   });
 }
 
 void add_reductions(Registry& registry) {
-  constexpr auto sum = [](const auto* in, size_t n) { return primitives::sum(in, n); };
-  constexpr auto max = [](const auto* in, size_t n) { return primitives::max(in, n); };
+  constexpr auto sum = [](Stream& s, const auto* in, size_t n) { return primitives::sum(s, in, n); };
+  constexpr auto max = [](Stream& s, const auto* in, size_t n) { return primitives::max(s, in, n); };
   add_reduction<double, float>(registry, "primitives.sum.f32", sum);
   add_reduction<double, double>(registry, "primitives.sum.f64", sum);
   add_reduction<int64_t, uint32_t>(registry, "primitives.sum.u32", sum);
@@ -172,37 +175,42 @@ void add_reductions(Registry& registry) {
 EventAnd<int64_t> exclusive_scan(After, const BufferRef& in, const BufferRef& out, int64_t n,
                                  Request& request) {
   constexpr const char* kName = "primitives.exclusive_scan";
-  return compute(stream_of(request), kName, [=] {
+  Stream& stream = stream_of(request);
+  return compute(stream, kName, [=, &stream] {
     return static_cast<int64_t>(primitives::exclusive_scan(
-        items<uint32_t>(kName, in, n), items<uint32_t>(kName, out, n), static_cast<size_t>(n)));
+        stream, items<uint32_t>(kName, in, n), items<uint32_t>(kName, out, n), static_cast<size_t>(n)));
   });
 }
 
 EventAnd<int64_t> select_if_flag(After, const BufferRef& flags, const BufferRef& indices, int64_t n,
                                  Request& request) {
   constexpr const char* kName = "primitives.select_if_flag";
-  return compute(stream_of(request), kName, [=] {
-    return static_cast<int64_t>(primitives::select_if_flag(
-        items<uint32_t>(kName, flags, n), items<uint32_t>(kName, indices, n), static_cast<size_t>(n)));
+  Stream& stream = stream_of(request);
+  return compute(stream, kName, [=, &stream] {
+    return static_cast<int64_t>(primitives::select_if_flag(stream, items<uint32_t>(kName, flags, n),
+                                                           items<uint32_t>(kName, indices, n),
+                                                           static_cast<size_t>(n)));
   });
 }
 
 EventAnd<int64_t> run_length_encode(After, const BufferRef& keys, const BufferRef& unique,
                                     const BufferRef& counts, int64_t n, Request& request) {
   constexpr const char* kName = "primitives.run_length_encode";
-  return compute(stream_of(request), kName, [=] {
-    return static_cast<int64_t>(
-        primitives::run_length_encode(items<uint32_t>(kName, keys, n), items<uint32_t>(kName, unique, n),
-                                      items<uint32_t>(kName, counts, n), static_cast<size_t>(n)));
+  Stream& stream = stream_of(request);
+  return compute(stream, kName, [=, &stream] {
+    return static_cast<int64_t>(primitives::run_length_encode(
+        stream, items<uint32_t>(kName, keys, n), items<uint32_t>(kName, unique, n),
+        items<uint32_t>(kName, counts, n), static_cast<size_t>(n)));
   });
 }
 
 StreamEvent bin_starts(After, const BufferRef& keys, int64_t n, const BufferRef& starts, int64_t n_bins,
                        Request& request) {
   constexpr const char* kName = "primitives.bin_starts";
-  return {stream_of(request).enqueue(kName, [=] {
+  Stream& stream = stream_of(request);
+  return {stream.enqueue(kName, [=, &stream] {
     items<uint32_t>(kName, starts, n_bins);  // negative: not even a number of items
-    primitives::bin_starts(items<uint32_t>(kName, keys, n), static_cast<size_t>(n),
+    primitives::bin_starts(stream, items<uint32_t>(kName, keys, n), static_cast<size_t>(n),
                            items<uint32_t>(kName, starts, n_bins + 1), static_cast<size_t>(n_bins));
   })};
 }

@@ -22,6 +22,7 @@ using device::FieldBinding;
 using device::LoopLayout;
 using device::NodeKind;
 using device::NodeLayout;
+using device::TreeState;
 
 namespace {
 
@@ -315,6 +316,7 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
     block.elements = list.elements->data();
     block.neighbours = neighbours ? list.neighbours->as<uint32_t>() : nullptr;
     block.count = list.count->as<uint64_t>();
+    block.item_count = list.items;
   };
   // About a thousand cells per task; a task's start costs a few hundred nanoseconds.
   launch.grain = static_cast<uint32_t>(
@@ -335,21 +337,24 @@ void begin_appends(Launch& launch, const Binding& b) {
 }
 
 // Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
-bool finish(const Prepared& p, const LaunchBlock& block) {
-  DeviceContext& context = *block.context;
+bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   const Binding& b = p.binding;
+  TreeState now[kMaxTreesPerKernel];
   bool again = false;
   try {
-    throw_kernel_error(context, p.name, p.handles, p.loop_path);
-    for (TreeStorage* tree : b.trees) again |= tree->resolve_shortage(b.repeatable, p.name);
+    throw_kernel_error(device, p.name, p.handles, p.loop_path);
+    for (size_t t = 0; t < b.trees.size(); ++t) {
+      now[t] = b.trees[t]->wait_read_state();
+      again |= b.trees[t]->resolve_shortage(now[t], b.repeatable, p.name);
+    }
   } catch (...) {
     for (TreeStorage* tree : b.trees) tree->settle();
     throw;
   }
   if (!again) {
-    for (TreeStorage* tree : b.trees) tree->settle();
-  } else if (context.message_log != nullptr) {
-    context.message_log->forget(block);  // it prints all that again
+    for (size_t t = 0; t < b.trees.size(); ++t) b.trees[t]->settle(now[t]);
+  } else if (device.message_log() != nullptr) {
+    device.message_log()->forget(block);  // it prints all that again
   }
   return again;
 }
@@ -430,11 +435,12 @@ Launch Program::prepare(const LaunchRequest& r) {
   launch.ordered = std::any_of(r.handles, r.handles + r.num_handles, depends_on_order);
   const bool accumulates = std::any_of(r.handles, r.handles + r.num_handles,
                                        [](const HandleUse& h) { return h.role == Role::kAccumulate; });
+  Device* const device = state_->device.get();  // outlives what its stream is given
   if (p.may_change_topology || accumulates) {
-    launch.finish = [shared](LaunchBlock& block) { return finish(*shared, block); };
+    launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };
   } else if (state_->options.checks || r.place == LaunchRequest::Place::kBlock) {
-    launch.finish = [shared](LaunchBlock& block) {
-      throw_kernel_error(*block.context, shared->name, shared->handles, shared->loop_path);
+    launch.finish = [shared, device](LaunchBlock&) {
+      throw_kernel_error(*device, shared->name, shared->handles, shared->loop_path);
       return false;
     };
   }

@@ -3,13 +3,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "runtime_lists.kernels.h"
 #include "runtime_read_back.kernels.h"
-#include "sparse/program.h"
+#include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice::detail {
+namespace {
+
+constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
+
+}  // namespace
 
 void check_count(const TreeRef& tree, const GivenCoord& coord) {
   tree->freeze();  // a tree has its dimensions from then on
@@ -39,17 +46,25 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
   const uint64_t cells = count_box(tree, begin, end);
   if (cells == 0) return;
   const FieldDescription& d = tree->field(field.field);
-  CoppiceFieldBox box{{0, 0, 0}, {1, 1, 1}, d.offset, d.stride, static_cast<uint32_t>(d.bytes)};
+  CoppiceFieldBox box{{0, 0, 0}, {1, 1, 1}, 0, d.offset, d.stride, static_cast<uint32_t>(d.bytes)};
   const uint32_t dims = tree->dims();
   for (uint32_t axis = 0; axis < dims; ++axis) {
     box.begin[3 - dims + axis] = begin[axis];
     box.size[3 - dims + axis] = end[axis] - begin[axis];
   }
-  const AsyncValueRef<Chain> done =
-      tree->program().launch(read_box, range(static_cast<int64_t>(cells)), tree->state(),
-                             tree->device_layout(field.node), box, static_cast<unsigned char*>(values));
-  wait(done);
-  if (done.is_error()) throw done.error();
+  // Piece by piece: what is on its way to the host takes little memory and stays in the processor's cache.
+  const uint64_t piece = std::min(cells, std::max<uint64_t>(1, kPieceBytes / d.bytes));
+  wait_in_order(tree->stream(), "sparse.read", [&] {
+    const IntrusivePtr<Buffer> read = tree->device().reserve(piece * d.bytes, piece * d.bytes);
+    for (uint64_t first = 0; first < cells; first += piece) {
+      const uint64_t n = std::min(piece, cells - first);
+      box.first = static_cast<int64_t>(first);
+      run_now_by(1024, tree->stream_program(), read_box, n, tree->state(), tree->device_layout(field.node),
+                 box, read->as<unsigned char>());
+      tree->stream().wait_copy_inline(static_cast<std::byte*>(values) + first * d.bytes, read->data(),
+                                      n * d.bytes);
+    }
+  });
 }
 
 std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord) {
@@ -59,11 +74,13 @@ std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field
   CoppiceElements from{{0, 0, 0}, d.stride, d.offset, d.bytes};
   const uint32_t dims = tree->dims();
   for (uint32_t axis = 0; axis < dims; ++axis) from.coord[3 - dims + axis] = coord[axis];
-  const AsyncValueRef<Chain> done = tree->program().launch(
-      read_elements, range(static_cast<int64_t>(length)), tree->state(), tree->device_layout(field.node),
-      from, reinterpret_cast<unsigned char*>(values.data()));
-  wait(done);
-  if (done.is_error()) throw done.error();
+  if (values.empty()) return values;
+  wait_in_order(tree->stream(), "sparse.read_list", [&] {
+    const IntrusivePtr<Buffer> read = tree->device().reserve(values.size(), values.size());
+    run_now(tree->stream_program(), read_elements, length, tree->state(), tree->device_layout(field.node),
+            from, read->as<unsigned char>());
+    tree->stream().wait_copy_inline(values.data(), read->data(), values.size());
+  });
   return values;
 }
 

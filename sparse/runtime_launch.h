@@ -1,6 +1,8 @@
 // How TreeStorage's own files run the runtime's kernels: now, in stream order, over a number of items.
 #pragma once
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "gpu/device.h"
 #include "sparse/program.h"
@@ -19,6 +21,14 @@ void run_now_by(uint32_t grain, Program& program, const Kernel<void(Args...)>& k
 template <class... Args, class... Given>
 void run_now(Program& program, const Kernel<void(Args...)>& kernel, uint64_t count, const Given&... args) {
   run_now_by(256, program, kernel, count, args...);
+}
+
+// Runs a function in a stream's own order and blocks the host until it has. Throws its error, or that of what was before.
+template <class F>
+void wait_in_order(Stream& stream, std::string_view name, F&& function) {
+  const AsyncValueRef<Chain> done = stream.enqueue(name, std::forward<F>(function));
+  wait(done);
+  if (done.is_error()) throw done.error();
 }
 
 // A buffer of at least so many items; grows in place where it can.

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "core/error.h"
@@ -43,17 +42,17 @@ void TreeStorage::allocate_memory() {
   state_ = d.reserve(sizeof(TreeState), sizeof(TreeState));
   const size_t below_bytes = below_.size() * sizeof(uint32_t);
   device_below_ = d.reserve(below_bytes, below_bytes);
-  if (below_bytes > 0) std::memcpy(device_below_->data(), below_.data(), below_bytes);
+  if (below_bytes > 0) d.wait_copy(device_below_->data(), below_.data(), below_bytes);
   device_layouts_ =
       d.reserve(layouts_.size() * sizeof(device::NodeLayout), layouts_.size() * sizeof(device::NodeLayout));
   counts_ = d.reserve(4096, 4096);
-  std::memcpy(device_layouts_->data(), layouts_.data(), layouts_.size() * sizeof(device::NodeLayout));
-  TreeState* s = state();
-  s->root = root_->as<unsigned char>();
-  s->ambient = ambient_->as<unsigned char>();
-  s->layouts = device_layouts_->as<device::NodeLayout>();
-  s->below = device_below_->as<uint32_t>();
-  s->append_epoch = 1;  // that of untouched lists is 0
+  d.wait_copy(device_layouts_->data(), layouts_.data(), layouts_.size() * sizeof(device::NodeLayout));
+  TreeState s{};
+  s.root = root_->as<unsigned char>();
+  s.ambient = ambient_->as<unsigned char>();
+  s.layouts = device_layouts_->as<device::NodeLayout>();
+  s.below = device_below_->as<uint32_t>();
+  s.append_epoch = append_epoch_;
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     AllocatorStorage& storage = allocators_[a];
     const NodeDescription& n = nodes_[storage.node];
@@ -73,23 +72,25 @@ void TreeStorage::allocate_memory() {
     storage.cells = d.reserve(storage.max_cells * n.cell_bytes, n.cell_bytes);
     storage.free_list = d.reserve(storage.max_cells * 4, 4);
     storage.recycled_list = d.reserve(storage.max_cells * 4, 4);
-    AllocatorState& allocator = s->allocators[a];
+    AllocatorState& allocator = s.allocators[a];
     allocator.cells = storage.cells->as<unsigned char>();
     allocator.free_list = storage.free_list->as<uint32_t>();
     allocator.recycled_list = storage.recycled_list->as<uint32_t>();
     allocator.cell_bytes = n.cell_bytes;
     allocator.num_cells = 1;
-    grow_allocator(
-        a, std::min<uint64_t>(storage.max_cells, 1 + std::max<uint64_t>(1, (64 << 10) / n.cell_bytes)));
+    const uint64_t cells =
+        std::min<uint64_t>(storage.max_cells, 1 + std::max<uint64_t>(1, (64 << 10) / n.cell_bytes));
+    grow_memory(a, cells);
+    allocator.capacity = static_cast<uint32_t>(cells);
   }
+  d.wait_copy(state(), &s, sizeof s);
 }
 
-void TreeStorage::grow_allocator(uint32_t a, uint64_t cells) {
+void TreeStorage::grow_memory(uint32_t a, uint64_t cells) {
   AllocatorStorage& storage = allocators_[a];
   storage.cells->grow(cells * nodes_[storage.node].cell_bytes);
   storage.free_list->grow(cells * 4);
   storage.recycled_list->grow(cells * 4);
-  state()->allocators[a].capacity = static_cast<uint32_t>(cells);
 }
 
 uint64_t TreeStorage::committed_bytes() const {
@@ -98,17 +99,10 @@ uint64_t TreeStorage::committed_bytes() const {
   return bytes;
 }
 
-uint64_t TreeStorage::live_cells(uint32_t node) const {
-  const AllocatorState& a = state()->allocators[nodes_[node].allocator];
+uint64_t TreeStorage::live_cells(const TreeState& now, uint32_t node) const {
+  const AllocatorState& a = now.allocators[nodes_[node].allocator];
   const uint64_t handed_out = std::min(a.num_cells, a.capacity) - 1;
   return handed_out - (a.free_size - std::min(a.free_used, a.free_size)) - a.recycled_size;
-}
-
-NodeUsage TreeStorage::usage(uint32_t node) const {
-  if (nodes_[node].kind != NodeKind::kPointer && nodes_[node].kind != NodeKind::kDynamic) return {};
-  const AllocatorStorage& s = allocators_[nodes_[node].allocator];
-  return {live_cells(node), state()->allocators[nodes_[node].allocator].capacity - 1,
-          s.cells->size_bytes() + s.free_list->size_bytes() + s.recycled_list->size_bytes()};
 }
 
 void TreeStorage::compile_runtime() {
@@ -131,28 +125,28 @@ void TreeStorage::compile_runtime() {
   host_program_.compile(collect_refill, range(1), a);
 }
 
-bool TreeStorage::resolve_shortage(bool repeatable, std::string_view kernel) {
+bool TreeStorage::resolve_shortage(const TreeState& now, bool repeatable, std::string_view kernel) {
   // Shortages count, not the status: that names one tree, and several may be short.
   bool is_short = false;
-  for (uint32_t i = 0; i < allocators_.size(); ++i) is_short |= state()->allocators[i].shortage != 0;
+  for (uint32_t i = 0; i < allocators_.size(); ++i) is_short |= now.allocators[i].shortage != 0;
   if (!is_short) return false;
-  DeviceContext& context = device_->context();
-  if (context.status == static_cast<uint32_t>(DeviceStatus::kOutOfCells)) context.status = 0;
+  uint32_t* const status = &device_->context().status;
+  if (wait_read_inline(stream(), status) == static_cast<uint32_t>(DeviceStatus::kOutOfCells))
+    write_inline(stream(), status, 0);
   revert_appends();
-  grow_short_allocators(repeatable, kernel);
+  grow_short_allocators(now, repeatable, kernel);
   return true;
 }
 
-uint64_t TreeStorage::largest_capacity(uint32_t allocator) const {
-  const AllocatorState& a = state()->allocators[allocator];
+uint64_t TreeStorage::largest_capacity(const AllocatorState& a, uint32_t allocator) const {
   const uint64_t left = options_.max_bytes - std::min(options_.max_bytes, committed_bytes());
   return std::min(allocators_[allocator].max_cells, a.capacity + left / a.cell_bytes);
 }
 
 // Makes room for `needed` cells at least, and for twice as many as there were where that is allowed.
-void TreeStorage::grow_to(uint32_t allocator, uint64_t needed, std::string_view who) {
-  const AllocatorState& a = state()->allocators[allocator];
-  const uint64_t largest = largest_capacity(allocator);
+void TreeStorage::grow_to(const AllocatorState& a, uint32_t allocator, uint64_t needed,
+                          std::string_view who) {
+  const uint64_t largest = largest_capacity(a, allocator);
   if (needed > largest) {
     throw Error(
         ErrorCode::kOutOfMemory,
@@ -161,16 +155,18 @@ void TreeStorage::grow_to(uint32_t allocator, uint64_t needed, std::string_view 
                     who, path(allocators_[allocator].node), largest - 1, a.cell_bytes, needed - a.capacity));
   }
   const uint64_t cells = std::min(largest, std::max(needed, 2 * uint64_t{a.capacity}));
-  grow_allocator(allocator, cells);
+  grow_memory(allocator, cells);
+  write_inline(stream(), &state()->allocators[allocator].capacity, static_cast<uint32_t>(cells));
   log_debug("{} grows to {} cells", path(allocators_[allocator].node), cells - 1);
 }
 
-void TreeStorage::grow_short_allocators(bool repeatable, std::string_view kernel) {
+void TreeStorage::grow_short_allocators(const TreeState& now, bool repeatable, std::string_view kernel) {
   for (uint32_t i = 0; i < allocators_.size(); ++i) {
-    const uint64_t shortage = state()->allocators[i].shortage, capacity = state()->allocators[i].capacity;
-    state()->allocators[i].shortage = 0;
+    const AllocatorState& a = now.allocators[i];
+    const uint64_t shortage = a.shortage, capacity = a.capacity;
     if (shortage == 0) continue;
-    if (!repeatable && largest_capacity(i) > capacity) {
+    write_inline(stream(), &state()->allocators[i].shortage, 0);
+    if (!repeatable && largest_capacity(a, i) > capacity) {
       throw Error(ErrorCode::kOutOfMemory,
                   fmt::format("kernel {}: {} ran out of its {} cells, and a kernel that also updates or "
                               "accumulates cannot be repeated; activate in a launch before it",
@@ -179,8 +175,8 @@ void TreeStorage::grow_short_allocators(bool repeatable, std::string_view kernel
     // Threads that want one cell are all counted, so the shortage may be far more than what is missing; growing by a
     // factor keeps the number of repeats logarithmic. Every allocator that was short in this round grows at once.
     uint64_t wanted = std::clamp(capacity + shortage, 2 * capacity, 8 * capacity);
-    wanted = std::min(wanted, std::max(largest_capacity(i), capacity + 1));
-    grow_to(i, wanted, fmt::format("kernel {}", kernel));
+    wanted = std::min(wanted, std::max(largest_capacity(a, i), capacity + 1));
+    grow_to(a, i, wanted, fmt::format("kernel {}", kernel));
   }
 }
 

@@ -55,7 +55,7 @@ struct Containers {
 Containers containers_of(TreeStorage& tree, uint32_t node, bool with_masks = true) {
   Containers c;
   const ElementList& list = tree.update_list(node, false);
-  c.count = *list.count->as<uint64_t>();
+  c.count = list.items;
   c.elements = list.elements;
   const uint32_t words = static_cast<uint32_t>((tree.node(node).num_cells + 63) / 64);
   if (with_masks) {
@@ -76,8 +76,7 @@ void run(Program& program, const Kernel<void(Args...)>& kernel, uint64_t count, 
 }
 
 AsyncValueRef<Chain> enqueue(const TreeRef& tree, const char* name, std::function<void(Program&)> work) {
-  return tree->device().default_stream().enqueue(
-      name, [tree, work = std::move(work)] { work(tree->stream_program()); });
+  return tree->stream().enqueue(name, [tree, work = std::move(work)] { work(tree->stream_program()); });
 }
 
 void check_morphology(const Node& node, Neighbourhood neighbourhood, int steps, const char* tool) {
@@ -137,7 +136,7 @@ void check_prune_fields(const Node& node, const std::vector<FieldId>& fields, do
 uint64_t run_prune(Program& program, TreeStorage& tree, uint32_t node, uint32_t pointer, double tolerance,
                    const std::vector<FieldId>& fields) {
   const device::AllocatorState* a = &tree.state()->allocators[tree.node(pointer).allocator];
-  const int64_t cells = static_cast<int64_t>(a->num_cells) - 1;
+  const int64_t cells = static_cast<int64_t>(wait_read_inline(tree.stream(), &a->num_cells)) - 1;
   const size_t kept_bytes = (static_cast<size_t>(cells) / 64 + 1) * sizeof(uint64_t);
   // The count lies before the bits.
   const IntrusivePtr<Buffer> scratch = tree.device().reserve(8 + kept_bytes, 8 + kept_bytes);
@@ -151,7 +150,7 @@ uint64_t run_prune(Program& program, TreeStorage& tree, uint32_t node, uint32_t 
   }
   run(program, drop_unkept, cells, topology_of(TreeRef(IntrusivePtr<RefCounted>(&tree)), pointer), a,
       tree.device_layout(pointer), kept, dropped);
-  return *dropped;
+  return wait_read_inline(tree.stream(), dropped);
 }
 
 AsyncValueRef<uint64_t> start_prune(const Node& node, double tolerance, std::vector<FieldId> fields) {

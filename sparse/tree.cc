@@ -1,12 +1,10 @@
 // Tree and Node handles (see tree.h): description, and host-side activation in stream order.
 #include "sparse/tree.h"
 
-#include <memory>
-
 #include "core/error.h"
 #include "runtime_lists.kernels.h"
 #include "sparse/memory_report.h"
-#include "sparse/program.h"
+#include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 #include "topology.kernels.h"
 
@@ -14,13 +12,34 @@ namespace coppice {
 namespace {
 
 // Coordinates as kernels take them: tree axes filled in from the right.
-std::shared_ptr<std::vector<int32_t>> flatten(const std::vector<std::array<int32_t, 3>>& coords,
-                                              uint32_t dims) {
-  auto flat = std::make_shared<std::vector<int32_t>>(3 * coords.size(), 0);
+std::vector<int32_t> flatten(const std::vector<std::array<int32_t, 3>>& coords, uint32_t dims) {
+  std::vector<int32_t> flat(3 * coords.size(), 0);
   for (size_t i = 0; i < coords.size(); ++i) {
-    for (uint32_t a = 0; a < dims; ++a) (*flat)[3 * i + 3 - dims + a] = coords[i][a];
+    for (uint32_t a = 0; a < dims; ++a) flat[3 * i + 3 - dims + a] = coords[i][a];
   }
   return flat;
+}
+
+// What the host asks of one coordinate, in device memory.
+struct Question {
+  std::array<int32_t, 3> coord;
+  uint32_t is_active;
+  uint64_t length;
+};
+
+// A kernel's answer, in stream order: ask(question), whose address is the device's.
+template <class Ask>
+Question wait_answer(TreeStorage& tree, std::array<int32_t, 3> coord, Ask ask) {
+  const std::vector<int32_t> flat = flatten({coord}, tree.dims());
+  Question question{{flat[0], flat[1], flat[2]}, 0, 0};
+  wait_in_order(tree.stream(), "sparse.ask", [&] {
+    const IntrusivePtr<Buffer> buffer = tree.device().reserve(sizeof question, sizeof question);
+    auto* const asked = buffer->as<Question>();
+    write_inline(tree.stream(), asked, question);
+    ask(asked);
+    question = wait_read_inline(tree.stream(), asked);
+  });
+  return question;
 }
 
 }  // namespace
@@ -35,15 +54,12 @@ void Tree::compile_runtime() { storage_->compile_runtime(); }
 AsyncValueRef<Chain> Tree::deactivate_all() { return root().deactivate_all(); }
 AsyncValueRef<Chain> Tree::trim() {
   storage_->freeze();
-  return storage_->device().default_stream().enqueue("sparse.trim", [tree = storage_] { tree->trim(); });
+  return storage_->stream().enqueue("sparse.trim", [tree = storage_] { tree->trim(); });
 }
 MemoryReport Tree::wait_memory_report() const {
   storage_->freeze();
   MemoryReport report;
-  auto done = storage_->device().default_stream().enqueue("sparse.memory_report",
-                                                          [&] { report = storage_->memory_report(); });
-  wait(done);
-  if (done.is_error()) throw done.error();
+  wait_in_order(storage_->stream(), "sparse.memory_report", [&] { report = storage_->memory_report(); });
   return report;
 }
 
@@ -65,27 +81,27 @@ std::string Node::path() const { return tree_->path(id_); }
 
 AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
-  auto flat = flatten(coords, tree_->dims());
-  return tree_->device().default_stream().enqueue("sparse.activate", [tree = tree_, id = id_, flat] {
-    tree->activate_bulk(id, flat->data(), flat->size() / 3);
+  auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->dims()));
+  return tree_->stream().enqueue("sparse.activate", [tree = tree_, id = id_, flat, n = coords.size()] {
+    tree->activate_bulk(id, flat->as<int32_t>(), n);
   });
 }
 AsyncValueRef<Chain> Node::activate(const int32_t* coords, uint64_t n) const {
   tree_->freeze();
-  return tree_->device().default_stream().enqueue(
-      "sparse.activate", [tree = tree_, id = id_, coords, n] { tree->activate_bulk(id, coords, n); });
+  return tree_->stream().enqueue("sparse.activate",
+                                 [tree = tree_, id = id_, coords, n] { tree->activate_bulk(id, coords, n); });
 }
 AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
-  auto flat = flatten(coords, tree_->dims());
+  auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->dims()));
   Launch launch = tree_->program().make_launch(deactivate_coords, range(static_cast<int64_t>(coords.size())),
-                                               topology(), flat->data());
-  launch.prepare = [flat](LaunchBlock&) {};
-  return tree_->device().default_stream().launch(std::move(launch));
+                                               topology(), flat->as<int32_t>());
+  launch.keep_alive.emplace_back(flat);
+  return tree_->stream().launch(std::move(launch));
 }
 AsyncValueRef<Chain> Node::deactivate_all() const {
   tree_->freeze();
-  return tree_->device().default_stream().enqueue("sparse.deactivate_all", [tree = tree_, id = id_] {
+  return tree_->stream().enqueue("sparse.deactivate_all", [tree = tree_, id = id_] {
     tree->recycle_below(id);
     tree->settle();
   });
@@ -93,44 +109,34 @@ AsyncValueRef<Chain> Node::deactivate_all() const {
 
 bool Node::wait_is_active(std::array<int32_t, 3> coord) const {
   tree_->freeze();
-  auto flat = flatten({coord}, tree_->dims());
-  uint32_t active = 0;
-  auto done = tree_->program().launch(test_coords, range(1), topology(), flat->data(), &active);
-  wait(done);
-  if (done.is_error()) throw done.error();
-  return active != 0;
+  const auto ask = [&](Question* q) {
+    run_now(tree_->stream_program(), test_coords, 1, topology(), q->coord.data(), &q->is_active);
+  };
+  return wait_answer(*tree_, coord, ask).is_active != 0;
 }
 
 uint64_t Node::wait_length(std::array<int32_t, 3> coord) const {
   tree_->freeze();
   if (tree_->node(id_).kind != device::NodeKind::kDynamic)
     throw Error(ErrorCode::kInvalidArgument, path() + " has no lists: wait_length() is for dynamic nodes");
-  auto flat = flatten({coord}, tree_->dims());
-  uint64_t length = 0;
-  auto done = tree_->program().launch(list_length_at, range(1), tree_->state(), tree_->device_layout(id_),
-                                      flat->data(), &length);
-  wait(done);
-  if (done.is_error()) throw done.error();
-  return length;
+  const auto ask = [&](Question* q) {
+    run_now(tree_->stream_program(), list_length_at, 1, tree_->state(), tree_->device_layout(id_),
+            q->coord.data(), &q->length);
+  };
+  return wait_answer(*tree_, coord, ask).length;
 }
 
 uint64_t Node::wait_num_active_blocks() const {
   tree_->freeze();
   uint64_t count = 0;
-  auto done = tree_->device().default_stream().enqueue(
-      "sparse.count", [&] { count = *tree_->update_list(id_, false).count->as<uint64_t>(); });
-  wait(done);
-  if (done.is_error()) throw done.error();
+  wait_in_order(tree_->stream(), "sparse.count", [&] { count = tree_->update_list(id_, false).items; });
   return count;
 }
 
 NodeUsage Node::wait_usage() const {
   tree_->freeze();
   NodeUsage usage;
-  auto done =
-      tree_->device().default_stream().enqueue("sparse.usage", [&] { usage = tree_->full_usage(id_); });
-  wait(done);
-  if (done.is_error()) throw done.error();
+  wait_in_order(tree_->stream(), "sparse.usage", [&] { usage = tree_->full_usage(id_); });
   return usage;
 }
 

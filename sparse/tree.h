@@ -144,7 +144,7 @@ class Node {
   // In stream order; coordinates in tree axes. Errors arrive with the async value (kOutOfRange outside the domain).
   // Activation sorts, and allocates once: cells are numbered in coordinate order whatever the number of threads.
   AsyncValueRef<Chain> activate(std::vector<std::array<int32_t, 3>> coords) const;
-  // From memory of the device, i32[n][3], missing leading axes 0, which must stay until then.
+  // From memory of the device (a Buffer's), i32[n][3], missing leading axes 0, which must stay until then.
   AsyncValueRef<Chain> activate(const int32_t* coords, uint64_t n) const;
   AsyncValueRef<Chain> deactivate(std::vector<std::array<int32_t, 3>> coords) const;
   AsyncValueRef<Chain> deactivate_all() const;

@@ -1,7 +1,8 @@
 // What stands behind Tree, Node and Field: the description, the fixed layout, the memory, lists and collection.
 //
 // Phases: describe (add_node, add_field) -> freeze -> use. In use, everything that touches memory runs in stream order
-// (functions marked so) and therefore on one thread at a time.
+// (functions marked so) and therefore on one thread at a time. Memory is the device's: the host reads its state once per
+// decision (read_state()) and writes single fields.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -9,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/device.h"
+#include "gpu/host_access.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
 
@@ -53,6 +54,7 @@ struct FieldDescription {
 // The list that a loop over a node runs through; valid while the topology's version is the tree's.
 struct ElementList {
   IntrusivePtr<Buffer> elements, neighbours, count;  // Element[n], u32[n][3^D], u64
+  uint64_t items = 0;                                // the same count, for the host
   uint64_t version = ~uint64_t{0};                   // of a dynamic node: the lists' version
   uint64_t neighbour_version = ~uint64_t{0};
 };
@@ -95,31 +97,33 @@ class TreeStorage : public RefCounted {
   const device::NodeLayout* device_layout(uint32_t node) const {
     return device_layouts_->as<device::NodeLayout>() + node;
   }
-  device::TreeState* state() const { return state_->as<device::TreeState>(); }
+  device::TreeState* state() const { return state_->as<device::TreeState>(); }  // an address of the device
   void compile_runtime();
   bool has_neighbour_table(uint32_t node) const;  // right below a pointer node
 
   // ---- in stream order
+  Stream& stream() const { return device_->default_stream(); }
+  device::TreeState wait_read_state() const { return wait_read_inline(stream(), state()); }
   // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology change.
   ElementList& update_list(uint32_t node, bool with_neighbours);
   // After a launch that could change topology. First, for every tree of the launch: did it run out of cells? True: the
   // allocators have grown, and the launch is to be repeated.
   // Errors: kOutOfMemory when it may not grow further or must not be repeated.
-  bool resolve_shortage(bool repeatable, std::string_view kernel);
+  // `now` is the state then.
+  bool resolve_shortage(const device::TreeState& now, bool repeatable, std::string_view kernel);
   // Before every run of a launch that may append.
-  void begin_append() { ++state()->append_epoch; }
+  void begin_append() { write_inline(stream(), &state()->append_epoch, ++append_epoch_); }
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
-  void settle();
+  void settle(const device::TreeState& now);
+  void settle() { settle(wait_read_state()); }
   void recycle_below(uint32_t node);
   // Activates the cells at `n` coordinates of a node, i32[n][3], missing leading axes 0. Coordinates may repeat; cells
   // get their numbers in coordinate order, so that nothing depends on threads. Errors: kOutOfRange when a coordinate is
   // outside the domain, kOutOfMemory; then nothing has been activated, or only nodes above.
   void activate_bulk(uint32_t node, const int32_t* coords, uint64_t n);
   uint64_t version() const { return version_; }
-  uint64_t live_cells(uint32_t node) const;
-  // Of a pointer node: active_cells, capacity_cells, and the bytes of cells and lists.
-  NodeUsage usage(uint32_t node) const;
-  // All of it, of any node (memory_report.cc).
+  uint64_t live_cells(const device::TreeState& now, uint32_t node) const;
+  // Of any node (memory_report.cc).
   NodeUsage full_usage(uint32_t node);
   MemoryReport memory_report();
   void trim();  // trim.cc
@@ -135,23 +139,25 @@ class TreeStorage : public RefCounted {
   void find_below(uint32_t node, std::vector<uint32_t>& below) const;
   void build_below();
   void allocate_memory();
-  void grow_allocator(uint32_t allocator, uint64_t cells);
-  uint64_t largest_capacity(uint32_t allocator) const;  // that its own and the tree's limits allow
-  void grow_to(uint32_t allocator, uint64_t needed, std::string_view who);
-  void trim_allocator(uint32_t allocator);
-  uint64_t count_containers(uint32_t node, bool committed);
+  void grow_memory(uint32_t allocator, uint64_t cells);  // the state's capacity is the caller's to write
+  // That its own and the tree's limits allow.
+  uint64_t largest_capacity(const device::AllocatorState& a, uint32_t allocator) const;
+  void grow_to(const device::AllocatorState& now, uint32_t allocator, uint64_t needed, std::string_view who);
+  void trim_allocator(device::AllocatorState now, uint32_t allocator);
+  uint64_t count_containers(const device::TreeState& now, uint32_t node, bool committed);
   uint64_t count_active(uint32_t node);
-  void grow_short_allocators(bool repeatable, std::string_view kernel);
+  void grow_short_allocators(const device::TreeState& now, bool repeatable, std::string_view kernel);
   uint64_t committed_bytes() const;  // of all allocators' cells
   void activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t allocator);
-  void collect();
-  void collect_allocator(uint32_t allocator);
+  void collect(device::TreeState now);
+  void collect_allocator(uint32_t allocator, uint32_t recycled);
   void recycle_all(uint32_t node);
   uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;
   uint64_t select_cells(uint32_t node, const std::vector<uint32_t>& path, size_t level);
   bool select_by_slots(uint32_t node, const std::vector<uint32_t>& path, size_t level, ElementList* list,
                        uint64_t& count);
   void make_list(uint32_t node, ElementList& list);
+  void set_items(ElementList& list, uint64_t items);
   void make_neighbours(uint32_t node, ElementList& list);
   using ListKernel =
       Kernel<void(Item, device::TreeState*, const device::NodeLayout*, const device::Element*)>;
@@ -177,6 +183,7 @@ class TreeStorage : public RefCounted {
       scratch_flags_, scratch_selected_, counts_;
   uint64_t version_ = 0;
   uint64_t lists_version_ = 0;  // of dynamic nodes' lengths
+  uint32_t append_epoch_ = 1;   // the state's; that of untouched lists is 0
 };
 
 }  // namespace coppice

@@ -3,7 +3,6 @@
 // Cells whose numbers are in a free list are zero and stay so: a page of theirs that is dropped reads as zero. Behind the
 // last cell in use everything is given back, and the allocator hands those cells out again as if for the first time.
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "sparse/tree_storage.h"
@@ -14,18 +13,19 @@ using device::AllocatorState;
 
 void TreeStorage::trim() {
   settle();
-  for (uint32_t a = 0; a < allocators_.size(); ++a) trim_allocator(a);
+  const device::TreeState now = wait_read_state();
+  for (uint32_t a = 0; a < allocators_.size(); ++a) trim_allocator(now.allocators[a], a);
   // Nobody keeps a list between two launches; each asks for its own at its turn.
   for (std::unique_ptr<ElementList>& list : lists_) list.reset();
   scratch_keys_.reset(), scratch_cells_.reset(), scratch_flags_.reset(), scratch_selected_.reset();
 }
 
-void TreeStorage::trim_allocator(uint32_t index) {
+void TreeStorage::trim_allocator(AllocatorState a, uint32_t index) {
   AllocatorStorage& storage = allocators_[index];
-  AllocatorState& a = state()->allocators[index];
   const uint32_t handed_out = std::min(a.num_cells, a.capacity), used = std::min(a.free_used, a.free_size);
+  std::vector<uint32_t> free_cells = wait_read_inline(stream(), a.free_list + used, a.free_size - used);
   std::vector<bool> is_free(handed_out);
-  for (uint32_t i = used; i < a.free_size; ++i) is_free[a.free_list[i]] = true;
+  for (const uint32_t cell : free_cells) is_free[cell] = true;
   uint32_t end = handed_out;  // cell 0 is never free
   while (is_free[end - 1]) --end;
   for (uint32_t first = 1; first < end;) {
@@ -34,14 +34,14 @@ void TreeStorage::trim_allocator(uint32_t index) {
     if (last > first) storage.cells->discard(first * a.cell_bytes, (last - first) * a.cell_bytes);
     first = last + 1;
   }
-  uint32_t kept = 0;
-  for (uint32_t i = used; i < a.free_size; ++i) {
-    if (a.free_list[i] < end) a.free_list[kept++] = a.free_list[i];
-  }
-  a.free_size = kept, a.free_used = 0, a.num_cells = end;
+  std::erase_if(free_cells, [end](uint32_t cell) { return cell >= end; });
+  if (!free_cells.empty())
+    stream().wait_copy_inline(a.free_list, free_cells.data(), free_cells.size() * sizeof(uint32_t));
+  a.free_size = static_cast<uint32_t>(free_cells.size()), a.free_used = 0, a.num_cells = end;
   // No less than a new tree has (allocate_memory), since a launch that cannot be repeated needs some room.
   const uint64_t least = 1 + std::max<uint64_t>(1, (64 << 10) / a.cell_bytes);
   a.capacity = static_cast<uint32_t>(std::min<uint64_t>(a.capacity, std::max<uint64_t>(end, least)));
+  write_inline(stream(), &state()->allocators[index], a);
   storage.cells->discard(end * a.cell_bytes, (a.capacity - end) * a.cell_bytes);
   storage.cells->shrink(a.capacity * a.cell_bytes);
   storage.free_list->shrink(a.capacity * sizeof(uint32_t));

@@ -7,8 +7,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <numeric>
 #include <span>
+#include <vector>
 
 #include "apps/geometry/mesh.h"
 #include "apps/mpm/emission.h"
@@ -18,6 +19,7 @@
 #include "core/log.h"
 #include "core/trace.h"
 #include "executor/executor.h"
+#include "gpu/host_access.h"
 #include "gpu/kernel_store.h"
 #include "mpm.kernels.h"
 #include "sparse/program.h"
@@ -29,6 +31,8 @@ namespace {
 // Steps that are queued between two looks at the step control; as many as @mpm.batch runs ahead.
 constexpr int kStepsPerBatch = 32;
 constexpr double kMostSteps = 1e7;  // per frame; more would take weeks
+// Whose attributes are on the host at a time: what is read of them then is in the processor's cache.
+constexpr uint64_t kRowParticles = uint64_t{1} << 14;
 
 // The kernels of one dimension under common names.
 template <int D>
@@ -175,10 +179,17 @@ class SolverOf final : public Solver {
     return value(program_.bind(kernel, loop, arguments...));
   }
   void check_finite() const;
-  StepControl<D>& control() const { return *control_->as<StepControl<D>>(); }
+  // In device memory.
   float* attribute(int number) const {
     return arguments_.particles.base + number * arguments_.particles.stride;
   }
+  // While nothing is queued: all particles' value(i) of an attribute.
+  template <class F>
+  void upload_attribute(int number, F&& value);
+  // While nothing is queued: visit(rows, i) for every particle, in order, with attribute a of it at rows[a][i]; only those
+  // that are asked for.
+  template <class F>
+  void for_each_particle(std::span<const int> attributes, F&& visit) const;
   Vec3d origin() const { return scene_.domain.min - Vec3d::Constant(kPad * scene_.dx_m()); }
 
   IntrusivePtr<Device> device_;
@@ -191,7 +202,9 @@ class SolverOf final : public Solver {
   Field<uint32_t> number_;
   uint64_t n_ = 0, n_blocks_ = 0;
   std::vector<Group<D>> groups_;
-  IntrusivePtr<Buffer> particles_, sorted_, keys_, order_, starts_, group_table_, control_;
+  IntrusivePtr<Buffer> particles_, sorted_, keys_, order_, starts_, group_table_, control_, density_,
+      origins_;
+  StepControl<D> host_control_{};  // what control_ holds, but for what is written there before the next batch
   StepArguments<D> arguments_{};
   bool sorted_once_ = false;
   int frame_ = 0;
@@ -251,23 +264,21 @@ void SolverOf<D>::upload(const EmittedParticles& emitted) {
   order_ = device_->reserve(n_ * 4, n_ * 4);
   arguments_.particles = {particles_->as<float>(), stride};
   arguments_.n_groups = static_cast<uint32_t>(groups_.size());
-  group_table_ = device_->reserve(groups_.size() * sizeof(Group<D>), groups_.size() * sizeof(Group<D>));
-  std::memcpy(group_table_->data(), groups_.data(), groups_.size() * sizeof(Group<D>));
+  group_table_ = wait_device_copy(*device_, groups_);
   arguments_.groups = group_table_->as<Group<D>>();
   control_ = device_->reserve(sizeof(StepControl<D>), sizeof(StepControl<D>));
   arguments_.control = control_->as<StepControl<D>>();
   const Vec3f shift = origin().template cast<float>();
-  for (uint64_t i = 0; i < n_; ++i) {
-    const size_t e = emitted.emitter[i];
-    for (int k = 0; k < D; ++k) {
-      attribute(A::kPosition + k)[i] = emitted.position[i][k] - shift[k];
-      attribute(A::kVelocity + k)[i] = static_cast<float>(scene_.emitters[e].velocity[k]);
-      attribute(A::kDeformation + k * D + k)[i] = 1.0f;
-    }
-    attribute(A::kScalar)[i] = initial_scalar(groups_[e]);
-    attribute(A::kGroup)[i] = static_cast<float>(e);
-    attribute(A::kId)[i] = std::bit_cast<float>(static_cast<uint32_t>(i));
+  const std::vector<uint8_t>& emitter = emitted.emitter;
+  for (int k = 0; k < D; ++k) {
+    upload_attribute(A::kPosition + k, [&](uint64_t i) { return emitted.position[i][k] - shift[k]; });
+    upload_attribute(A::kVelocity + k,
+                     [&](uint64_t i) { return static_cast<float>(scene_.emitters[emitter[i]].velocity[k]); });
+    upload_attribute(A::kDeformation + k * D + k, [](uint64_t) { return 1.0f; });
   }
+  upload_attribute(A::kScalar, [&](uint64_t i) { return initial_scalar(groups_[emitter[i]]); });
+  upload_attribute(A::kGroup, [&](uint64_t i) { return static_cast<float>(emitter[i]); });
+  upload_attribute(A::kId, [](uint64_t i) { return std::bit_cast<float>(static_cast<uint32_t>(i)); });
   float speed2 = 0, modulus = 0;
   for (size_t e = 0; e < groups_.size(); ++e) {
     speed2 = std::max(speed2, static_cast<float>(scene_.emitters[e].velocity.squaredNorm()));
@@ -275,8 +286,35 @@ void SolverOf<D>::upload(const EmittedParticles& emitted) {
         scene::sound_speed_m_s(scene_.materials[static_cast<size_t>(scene_.emitters[e].material_id)]);
     modulus = std::max(modulus, static_cast<float>(c * c));
   }
-  control().max_speed_bits = std::bit_cast<uint32_t>(std::sqrt(speed2));
-  control().max_modulus_bits = std::bit_cast<uint32_t>(modulus);
+  host_control_.max_speed_bits = std::bit_cast<uint32_t>(std::sqrt(speed2));
+  host_control_.max_modulus_bits = std::bit_cast<uint32_t>(modulus);
+}
+
+template <int D>
+template <class F>
+void SolverOf<D>::upload_attribute(int number, F&& value) {
+  std::vector<float> row(std::min(n_, kRowParticles));
+  for (uint64_t first = 0; first < n_; first += kRowParticles) {
+    const uint64_t n = std::min(n_ - first, kRowParticles);
+    for (uint64_t i = 0; i < n; ++i) row[i] = value(first + i);
+    device_->wait_copy(attribute(number) + first, row.data(), n * sizeof(float));
+  }
+}
+
+template <int D>
+template <class F>
+void SolverOf<D>::for_each_particle(std::span<const int> attributes, F&& visit) const {
+  const uint64_t room = std::min(n_, kRowParticles);
+  std::vector<float> values(attributes.size() * room);
+  std::array<const float*, A::kCount> rows{};
+  for (size_t a = 0; a < attributes.size(); ++a)
+    rows[static_cast<size_t>(attributes[a])] = values.data() + a * room;
+  for (uint64_t first = 0; first < n_; first += kRowParticles) {
+    const uint64_t n = std::min(n_ - first, kRowParticles);
+    for (size_t a = 0; a < attributes.size(); ++a)
+      device_->wait_copy(values.data() + a * room, attribute(attributes[a]) + first, n * sizeof(float));
+    for (uint64_t i = 0; i < n; ++i) visit(rows, i);
+  }
 }
 
 template <int D>
@@ -286,7 +324,7 @@ void SolverOf<D>::set_colliders() {
                 fmt::format("{} colliders; at most {} are possible", scene_.colliders.size(), kMaxColliders),
                 scene_.origin.table);
   }
-  StepControl<D>& c = control();
+  StepControl<D>& c = host_control_;
   c.n_colliders = static_cast<uint32_t>(scene_.colliders.size());
   for (size_t i = 0; i < scene_.colliders.size(); ++i) {
     const scene::Collider& from = scene_.colliders[i];
@@ -342,7 +380,7 @@ void SolverOf<D>::sort_particles() {
   std::swap(particles_, sorted_);
   arguments_.particles.base = particles_->as<float>();
   count_segments();
-  control().drifted = 0;
+  host_control_.drifted = 0;
   ++stats_.sorts;
   sorted_once_ = true;
 }
@@ -361,8 +399,8 @@ void SolverOf<D>::count_segments() {
 // equal steps.
 template <int D>
 void SolverOf<D>::choose_dt(double remaining_s) {
-  const double speed = std::bit_cast<float>(control().max_speed_bits);
-  const double sound = std::sqrt(std::bit_cast<float>(control().max_modulus_bits));
+  const double speed = std::bit_cast<float>(host_control_.max_speed_bits);
+  const double sound = std::sqrt(std::bit_cast<float>(host_control_.max_modulus_bits));
   const double reach = scene_.time.cfl * scene_.dx_m();
   // The material's own speed may grow within a batch; gravity's part of it is known.
   const double falling = speed + scene_.gravity.norm() * kStepsPerBatch *
@@ -401,20 +439,22 @@ std::array<Value, 7> SolverOf<D>::batch_arguments(int steps) {
 
 template <int D>
 void SolverOf<D>::run_batch(int steps) {
-  StepControl<D>& c = control();
+  StepControl<D>& c = host_control_;
   c.stop = 0, c.steps_done = 0, c.too_fast = 0;
+  device_->wait_copy(control_->data(), &c, sizeof c);
   wait_run("mpm.batch", batch_arguments(steps));
+  device_->wait_copy(&c, control_->data(), sizeof c);
   stats_.steps += c.steps_done;
   time_s_ = c.time_s;
 }
 
 template <int D>
 void SolverOf<D>::check_finite() const {
-  if (control().not_finite == 0) return;
+  if (host_control_.not_finite == 0) return;
   throw Error(ErrorCode::kNumeric,
               fmt::format("frame {}: velocities stopped being finite at t = {:.6g} s (dt {:.3g} s); lower "
                           "time.cfl (now {:.3g}) or time.max_dt_s, or soften the material",
-                          frame_ + 1, control().time_s, stats_.dt_s, scene_.time.cfl));
+                          frame_ + 1, host_control_.time_s, stats_.dt_s, scene_.time.cfl));
 }
 
 template <int D>
@@ -423,13 +463,13 @@ void SolverOf<D>::wait_advance_frame() {
   stats_.steps = stats_.sorts = 0;
   const double end_s = (frame_ + 1) * scene_.time.frame_dt_s;
   while (end_s - time_s_ > 1e-9 * scene_.time.frame_dt_s) {
-    if (!sorted_once_ || control().drifted != 0) sort_particles();
+    if (!sorted_once_ || host_control_.drifted != 0) sort_particles();
     choose_dt(end_s - time_s_);
     const double steps = std::round((end_s - time_s_) / stats_.dt_s);
     run_batch(static_cast<int>(std::min<double>(steps, kStepsPerBatch)));
     check_finite();
     // The float dt of the steps adds up to the frame's end but for rounding; the next frame starts from the exact time.
-    if (std::abs(end_s - time_s_) < 0.5 * stats_.dt_s) control().time_s = time_s_ = end_s;
+    if (std::abs(end_s - time_s_) < 0.5 * stats_.dt_s) host_control_.time_s = time_s_ = end_s;
   }
   ++frame_;
   log_debug("frame {}: {} steps, dt {:.3g} s ({} bound), {} sorts", frame_, stats_.steps, stats_.dt_s,
@@ -451,21 +491,22 @@ template <int D>
 FrameStats SolverOf<D>::wait_stats() {
   FrameStats s = stats_;
   s.time_s = time_s_, s.particles = n_, s.active_blocks = n_blocks_;
-  s.max_speed_m_s = std::bit_cast<float>(control().max_speed_bits);
+  s.max_speed_m_s = std::bit_cast<float>(host_control_.max_speed_bits);
   const Vec3d shift = origin();
-  for (uint64_t i = 0; i < n_; ++i) {
-    const double m = groups_[static_cast<size_t>(attribute(A::kGroup)[i])].mass;
+  std::vector<int> needed{A::kGroup};
+  for (int k = 0; k < D; ++k) needed.insert(needed.end(), {A::kPosition + k, A::kVelocity + k});
+  for_each_particle(needed, [&](const auto& rows, uint64_t i) {
+    const double m = groups_[static_cast<size_t>(rows[A::kGroup][i])].mass;
     s.mass_kg += m;
     double speed2 = 0;
     for (int k = 0; k < D; ++k) {
-      const double v = attribute(A::kVelocity + k)[i];
+      const double v = rows[A::kVelocity + k][i];
       s.momentum[k] += m * v;
       speed2 += v * v;
-      s.potential_J -=
-          m * scene_.gravity[k] * (attribute(A::kPosition + k)[i] + shift[k] - scene_.domain.min[k]);
+      s.potential_J -= m * scene_.gravity[k] * (rows[A::kPosition + k][i] + shift[k] - scene_.domain.min[k]);
     }
     s.kinetic_J += 0.5 * m * speed2;
-  }
+  });
   return s;
 }
 
@@ -477,25 +518,27 @@ ParticleSnapshot SolverOf<D>::wait_snapshot() {
       s.material.resize(n_), s.emitter.resize(n_);
   s.affine.resize(n_ * D * D), s.deformation.resize(n_ * D * D), s.mass.resize(n_);
   const Vec3f shift = origin().template cast<float>();
-  for (uint64_t i = 0; i < n_; ++i) {
-    const size_t id = std::bit_cast<uint32_t>(attribute(A::kId)[i]);
+  std::array<int, A::kCount> all;
+  std::iota(all.begin(), all.end(), 0);
+  for_each_particle(all, [&](const auto& rows, uint64_t i) {
+    const size_t id = std::bit_cast<uint32_t>(rows[A::kId][i]);
     s.position[id] = s.velocity[id] = Vec3f::Zero();
     SmallMat<float, D> f{};
     for (int k = 0; k < D; ++k) {
-      s.position[id][k] = attribute(A::kPosition + k)[i] + shift[k];
-      s.velocity[id][k] = attribute(A::kVelocity + k)[i];
+      s.position[id][k] = rows[A::kPosition + k][i] + shift[k];
+      s.velocity[id][k] = rows[A::kVelocity + k][i];
     }
     for (int k = 0; k < D * D; ++k) {
-      f.m[k] = s.deformation[id * D * D + static_cast<size_t>(k)] = attribute(A::kDeformation + k)[i];
-      s.affine[id * D * D + static_cast<size_t>(k)] = attribute(A::kAffine + k)[i];
+      f.m[k] = s.deformation[id * D * D + static_cast<size_t>(k)] = rows[A::kDeformation + k][i];
+      s.affine[id * D * D + static_cast<size_t>(k)] = rows[A::kAffine + k][i];
     }
-    const auto e = static_cast<size_t>(attribute(A::kGroup)[i]);
+    const auto e = static_cast<size_t>(rows[A::kGroup][i]);
     s.emitter[id] = static_cast<uint8_t>(e);
     s.mass[id] = groups_[e].mass;
     s.material[id] = static_cast<uint8_t>(scene_.emitters[e].material_id);
-    s.material_scalar[id] = attribute(A::kScalar)[i];
+    s.material_scalar[id] = rows[A::kScalar][i];
     s.volume_ratio[id] = groups_[e].kind == MaterialKind::kWater ? s.material_scalar[id] : determinant(f);
-  }
+  });
   return s;
 }
 
@@ -510,7 +553,16 @@ DensityBlocks SolverOf<D>::wait_density() {
   d.values.resize(n_blocks_ * nodes);
   d.origins.resize(n_blocks_ * 3);
   const auto per_cell = static_cast<float>(1.0 / std::pow(scene_.dx_m(), D));
-  check(program_.launch(K::density, over(*grid_leaf_), grid_, per_cell, d.values.data(), d.origins.data()));
+  const size_t value_bytes = d.values.size() * sizeof(float),
+               origin_bytes = d.origins.size() * sizeof(int32_t);
+  if (!density_ || density_->size_bytes() < value_bytes) {
+    density_ = device_->reserve(2 * value_bytes, 2 * value_bytes);
+    origins_ = device_->reserve(2 * origin_bytes, 2 * origin_bytes);
+  }
+  check(program_.launch(K::density, over(*grid_leaf_), grid_, per_cell, density_->as<float>(),
+                        origins_->as<int32_t>()));
+  device_->wait_copy(d.values.data(), density_->data(), value_bytes);
+  device_->wait_copy(d.origins.data(), origins_->data(), origin_bytes);
   return d;
 }
 

@@ -90,9 +90,10 @@ double standing_wave_error(const IntrusivePtr<Device>& device, int n) {
                     std::cos(std::sqrt(5.0) * kPi * step * dt));
     return u;
   };
-  const std::vector<float> before = exact(-1), start = exact(0), end = exact(steps);
-  program.launch(load, range(n * n), domain.old, View(before), n);
-  program.launch(load, range(n * n), domain.now, View(start), n);
+  const std::vector<float> end = exact(steps);
+  const auto before = wait_device_copy(*device, exact(-1)), start = wait_device_copy(*device, exact(0));
+  program.launch(load, range(n * n), domain.old, *before, n);
+  program.launch(load, range(n * n), domain.now, *start, n);
   const double energy_before = wait_energy(device, program, domain);
   for (int i = 0; i < steps; ++i) step(program, domain, {});
   const std::vector<float> u = wait_cells(domain);

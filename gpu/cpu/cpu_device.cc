@@ -3,6 +3,7 @@
 #include <tbb/info.h>
 #include <tbb/task_arena.h>
 
+#include <cstring>
 #include <memory>
 
 #include "gpu/cpu/cpu_buffer.h"
@@ -24,6 +25,7 @@ class CpuDevice final : public Device {
         workers_(threads_ - 1),
         arena_(threads_, 1),
         kernels_(threads_) {
+    context_.messages = messages_area_->as<MessageArea>();
     stream_ = new_stream();
   }
   std::string_view name() const override { return "cpu"; }
@@ -35,21 +37,25 @@ class CpuDevice final : public Device {
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
     return make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
   }
+  void wait_copy(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   IntrusivePtr<Stream> create_stream() override { return new_stream(); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return context_; }
+  MessageLog* message_log() override { return &messages_; }
   KernelStore& kernels() override { return kernels_; }
 
  private:
   IntrusivePtr<StreamQueue> new_stream() {
-    return make_intrusive<StreamQueue>(std::make_unique<TbbLoopRunner>(arena_, deterministic_), context_,
-                                       "coppice.stream");
+    return make_intrusive<StreamQueue>(std::make_unique<TbbLoopRunner>(arena_, deterministic_, messages_),
+                                       context_, "coppice.stream");
   }
 
   int threads_;
   bool deterministic_;
   DeviceContext context_{};
-  MessageLog messages_{context_};
+  IntrusivePtr<Buffer> messages_area_ =
+      make_intrusive<CpuBuffer>(sizeof(MessageArea), sizeof(MessageArea), Filling::kScattered);
+  MessageLog messages_{*messages_area_->as<MessageArea>()};
   WorkerClaim workers_;    // oneTBB starts no more of them than cores unless told to
   tbb::task_arena arena_;  // one slot is kept for the stream's own thread, which takes part in every loop
   KernelStore kernels_;

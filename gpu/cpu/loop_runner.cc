@@ -10,20 +10,23 @@
 namespace coppice {
 
 void LoopRunner::run_loop(const Launch& launch, const LaunchBlock& block) {
-  const uint64_t count = block.count != nullptr ? *block.count : block.item_count;
+  const uint64_t count =
+      block.count != nullptr ? *static_cast<const uint64_t*>(host_address(block.count)) : block.item_count;
   if (count > 0) run(launch, block, jit::host_entry(*launch.code.get()), count);
 }
 
-void LoopRunner::copy(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
-void LoopRunner::fill(void* to, int byte, size_t bytes) { std::memset(to, byte, bytes); }
-void LoopRunner::wait_copy(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
-
-bool LoopRunner::has_status(const DeviceContext& context) {
-  return __atomic_load_n(&context.status, __ATOMIC_ACQUIRE) != 0;
+void LoopRunner::fill(void* to, int byte, size_t bytes) { std::memset(host_address(to), byte, bytes); }
+void LoopRunner::wait_copy(void* to, const void* from, size_t bytes) {
+  std::memcpy(host_address(to), host_address(from), bytes);
 }
 
-bool LoopRunner::mark_end(std::string_view, DeviceContext& context, Kept&) {
-  read_messages(context);
+bool LoopRunner::has_status(const DeviceContext& context) {
+  const auto& here = *static_cast<const DeviceContext*>(host_address(&context));
+  return __atomic_load_n(&here.status, __ATOMIC_ACQUIRE) != 0;
+}
+
+bool LoopRunner::mark_end(std::string_view, DeviceContext&, Kept&) {
+  read_messages(log_);
   return false;
 }
 bool LoopRunner::reach_oldest_mark(bool, Kept&) {

@@ -5,13 +5,16 @@
 
 namespace coppice {
 
+class MessageLog;
+
 class LoopRunner : public StreamExecutor {
  public:
+  explicit LoopRunner(MessageLog& log) : log_(log) {}  // the device's
   // Items [0, count), count > 0; may throw Error.
   virtual void run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) = 0;
 
   void run_loop(const Launch& launch, const LaunchBlock& block) final;
-  void copy(void* to, const void* from, size_t bytes) final;
+  void copy(void* to, const void* from, size_t bytes) final { wait_copy(to, from, bytes); }
   void fill(void* to, int byte, size_t bytes) final;
   void wait_copy(void* to, const void* from, size_t bytes) final;
   void wait_begun() final {}
@@ -19,6 +22,9 @@ class LoopRunner : public StreamExecutor {
   // Reads what kernels printed; not sooner: a launch that is repeated forgets it.
   bool mark_end(std::string_view name, DeviceContext& context, Kept& let_go) final;
   bool reach_oldest_mark(bool wait, Kept& let_go) final;
+
+ private:
+  MessageLog& log_;
 };
 
 }  // namespace coppice

@@ -9,9 +9,9 @@ namespace coppice {
 
 class TbbLoopRunner final : public LoopRunner {
  public:
-  // `arena` belongs to the device, which outlives its streams' threads.
-  TbbLoopRunner(tbb::task_arena& arena, bool deterministic)
-      : arena_(arena), deterministic_(deterministic), fibers_(arena.max_concurrency()) {}
+  // `arena` and `log` belong to the device, which outlives its streams' threads.
+  TbbLoopRunner(tbb::task_arena& arena, bool deterministic, MessageLog& log)
+      : LoopRunner(log), arena_(arena), deterministic_(deterministic), fibers_(arena.max_concurrency()) {}
   void run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) override;
   void run_function(const std::function<void()>& function) override;
 

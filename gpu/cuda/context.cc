@@ -36,7 +36,7 @@ Context::Context(const Driver& driver, int ordinal) : driver_(driver), ordinal_(
     check(driver_.mem_get_allocation_granularity(&properties_.granule_bytes, &allocation_,
                                                  Granularity::kMinimum),
           "cuMemGetAllocationGranularity");
-    check(driver_.stream_create(&fill_stream_, kStreamNonBlocking), "cuStreamCreate");
+    check(driver_.stream_create(&side_stream_, kStreamNonBlocking), "cuStreamCreate");
   } catch (...) {
     driver_.device_primary_ctx_release(device_);
     throw;
@@ -47,8 +47,8 @@ Context::Context(const Driver& driver, int ordinal) : driver_(driver), ordinal_(
 Context::~Context() {
   {
     const FreeingScope scope(*this);
-    driver_.stream_synchronize(fill_stream_);
-    driver_.stream_destroy(fill_stream_);
+    driver_.stream_synchronize(side_stream_);
+    driver_.stream_destroy(side_stream_);
   }
   driver_.device_primary_ctx_release(device_);
 }
@@ -102,8 +102,14 @@ void Context::wait_idle() {
 
 void Context::wait_fill(DeviceAddress to, unsigned char byte, size_t bytes) {
   if (bytes == 0) return;
-  check(driver_.memset_d8_async(to, byte, bytes, fill_stream_), "cuMemsetD8Async");
-  check(driver_.stream_synchronize(fill_stream_), "cuStreamSynchronize");
+  check(driver_.memset_d8_async(to, byte, bytes, side_stream_), "cuMemsetD8Async");
+  check(driver_.stream_synchronize(side_stream_), "cuStreamSynchronize");
+}
+
+void Context::wait_copy(DeviceAddress to, DeviceAddress from, size_t bytes) {
+  if (bytes == 0) return;
+  check(driver_.memcpy_async(to, from, bytes, side_stream_), "cuMemcpyAsync");
+  check(driver_.stream_synchronize(side_stream_), "cuStreamSynchronize");
 }
 
 void Context::add_range(DeviceAddress at, size_t bytes) {

@@ -75,8 +75,9 @@ class Context final : public RefCounted {
 
   // Returns when the device has done everything that was issued, of all streams. Needs a Scope. A lost device is done.
   void wait_idle();
-  // Fills at once, beside the streams: for memory that no issued work knows yet.
+  // Fill and copy at once, beside the streams: for memory that no issued work knows yet. Need a Scope.
   void wait_fill(DeviceAddress to, unsigned char byte, size_t bytes);
+  void wait_copy(DeviceAddress to, DeviceAddress from, size_t bytes);
 
   // How often kernels, or the host, may have changed DeviceContext::status: a stream looks at it again when this changed.
   uint64_t status_changes() const { return status_changes_.load(std::memory_order_relaxed); }
@@ -98,7 +99,7 @@ class Context final : public RefCounted {
   ContextHandle handle_ = nullptr;
   Properties properties_;
   AllocationProperties allocation_;
-  StreamHandle fill_stream_ = nullptr;
+  StreamHandle side_stream_ = nullptr;
 
   std::atomic<uint64_t> status_changes_{0};
   std::atomic<bool> is_lost_{false};

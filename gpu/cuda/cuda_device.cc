@@ -13,6 +13,7 @@
 #include "gpu/cuda/cuda_buffer.h"
 #include "gpu/cuda/cuda_code.h"
 #include "gpu/cuda/cuda_executor.h"
+#include "gpu/cuda/message_memory.h"
 #include "gpu/kernel_store.h"
 #include "gpu/stream_queue.h"
 
@@ -33,8 +34,12 @@ class CudaDevice final : public Device {
       : exact_errors_(options.exact_errors),
         context_(make_intrusive<Context>(driver, options.ordinal)),
         device_context_(make_intrusive<CudaBuffer>(context_, sizeof(DeviceContext), sizeof(DeviceContext))),
+        messages_(context_),
         kernels_(store_options(context_, options.libdevice_path)),
-        stream_(new_stream()) {}
+        stream_(new_stream()) {
+    MessageArea* const area = messages_.area();
+    wait_copy(&context().messages, &area, sizeof area);
+  }
   std::string_view name() const override { return "cuda"; }
   std::string description() const override {
     const Properties& p = context_->properties();
@@ -50,21 +55,28 @@ class CudaDevice final : public Device {
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling) override {
     return make_intrusive<CudaBuffer>(context_, reserved_bytes, initial_bytes);
   }
+  void wait_copy(void* to, const void* from, size_t bytes) override {
+    context_->throw_if_lost();
+    const Context::Scope scope(*context_);
+    context_->wait_copy(reinterpret_cast<DeviceAddress>(to), reinterpret_cast<DeviceAddress>(from), bytes);
+  }
   IntrusivePtr<Stream> create_stream() override { return new_stream(); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return *device_context_->as<DeviceContext>(); }
+  MessageLog* message_log() override { return &messages_.log(); }
   KernelStore& kernels() override { return kernels_; }
 
  private:
-  MessageLog* message_log() override { return nullptr; }
   IntrusivePtr<StreamQueue> new_stream() {
     return make_intrusive<StreamQueue>(
-        std::make_unique<CudaExecutor>(context_, device_context_, exact_errors_), context(), "coppice.cuda");
+        std::make_unique<CudaExecutor>(context_, device_context_, messages_.log(), exact_errors_), context(),
+        "coppice.cuda");
   }
 
   const bool exact_errors_;
   const IntrusivePtr<Context> context_;
   const IntrusivePtr<CudaBuffer> device_context_;
+  MessageMemory messages_;
   KernelStore kernels_;
   const IntrusivePtr<StreamQueue> stream_;  // last: its thread uses all of the above
 };

@@ -17,16 +17,17 @@ DeviceAddress address_of(const void* pointer) { return reinterpret_cast<DeviceAd
 
 // A thread block per item, or a thread: what the entry of compiled kernels does (gpu/jit/compile_ptx.cc).
 uint64_t blocks_for(const LaunchBlock& block) {
-  const bool item_per_thread = block.elements == nullptr && (block.flags & kTeamItems) == 0;
+  const bool item_per_thread = (block.flags & kThreadItems) != 0;
   return item_per_thread ? div_up(block.item_count, uint64_t{kBlockThreads}) : block.item_count;
 }
 
 }  // namespace
 
 CudaExecutor::CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<Buffer> device_context,
-                           bool exact_errors)
+                           MessageLog& log, bool exact_errors)
     : context_(std::move(context)),
       device_context_(std::move(device_context)),
+      log_(log),
       exact_errors_(exact_errors),
       staging_(context_) {
   context_->throw_if_lost();
@@ -219,6 +220,7 @@ bool CudaExecutor::mark_end(std::string_view name, DeviceContext&, Kept& let_go)
   names_.clear();
   if (!was_issued) {
     let_go = std::move(used);
+    read_messages(log_);
     return false;
   }
   marks_.push_back({event, names, staging_.position(), next_mark_++, std::move(used)});
@@ -251,6 +253,7 @@ bool CudaExecutor::reach_oldest_mark(bool wait, Kept& let_go) {
     throw;
   }
   deliver(number);
+  read_messages(log_);  // not sooner: a launch that is repeated forgets what it printed
   staging_.give_back(marks_.front().staged);
   forget_oldest_mark(let_go);
   return true;

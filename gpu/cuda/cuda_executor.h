@@ -10,15 +10,17 @@
 #include "gpu/buffer.h"
 #include "gpu/cuda/context.h"
 #include "gpu/cuda/staging.h"
+#include "gpu/messages.h"
 #include "gpu/stream_executor.h"
 
 namespace coppice::cuda {
 
 class CudaExecutor final : public StreamExecutor {
  public:
-  // `device_context` holds the DeviceContext. With `exact_errors` every launch is waited for, so that a fault is its
-  // own. Errors: kUnavailable, kOutOfMemory.
-  CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<Buffer> device_context, bool exact_errors);
+  // `device_context` holds the DeviceContext, `log` (the device's) gets what kernels print. With `exact_errors` every
+  // launch is waited for, so that a fault is its own. Errors: kUnavailable, kOutOfMemory.
+  CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<Buffer> device_context, MessageLog& log,
+               bool exact_errors);
   ~CudaExecutor() override;
 
   void run_loop(const Launch& launch, const LaunchBlock& block) override;
@@ -26,6 +28,7 @@ class CudaExecutor final : public StreamExecutor {
   void copy(void* to, const void* from, size_t bytes) override;
   void fill(void* to, int byte, size_t bytes) override;
   void wait_copy(void* to, const void* from, size_t bytes) override;
+  void* host_address(const void*) const override { return nullptr; }
   void wait_begun() override;
   bool has_status(const DeviceContext& context) override;
   bool mark_end(std::string_view name, DeviceContext& context, Kept& let_go) override;
@@ -59,6 +62,7 @@ class CudaExecutor final : public StreamExecutor {
 
   const IntrusivePtr<Context> context_;
   const IntrusivePtr<Buffer> device_context_;
+  MessageLog& log_;
   const bool exact_errors_;
   StreamHandle stream_ = nullptr;
   Staging staging_;

@@ -31,7 +31,7 @@ class Instrumenter {
     store_ = declare("coppice_simt_store", {pointer_, pointer_, u32_});
     copy_ = declare("coppice_simt_copy", {pointer_, pointer_, size_});
     fill_ = declare("coppice_simt_fill", {pointer_, u32_, size_});
-    atomic_ = declare("coppice_simt_atomic", {pointer_, u32_});
+    atomic_ = declare("coppice_simt_atomic", {pointer_, u32_}, pointer_);
   }
 
   void run(llvm::Function& function) {
@@ -43,10 +43,29 @@ class Instrumenter {
     if (slot_ != nullptr) slot_->setOperand(0, llvm::ConstantInt::get(size_, slot_bytes_));
   }
 
+  // The entry names the code's constants: pointers to them may come to be read through a view.
+  void show_constants(llvm::Function& entry) {
+    auto* const row = llvm::StructType::get(pointer_, size_);
+    llvm::SmallVector<llvm::Constant*> rows;
+    for (llvm::GlobalVariable& global : module_.globals()) {
+      if (!global.isConstant()) continue;
+      llvm::Constant* bytes = llvm::ConstantInt::get(size_, bytes_of(global.getValueType()));
+      rows.push_back(llvm::ConstantStruct::get(row, {&global, bytes}));
+    }
+    if (rows.empty()) return;
+    auto* const type = llvm::ArrayType::get(row, rows.size());
+    auto* const table = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::PrivateLinkage,
+                                                 llvm::ConstantArray::get(type, rows), "coppice_constants");
+    llvm::IRBuilder<> builder(&*entry.getEntryBlock().getFirstInsertionPt());
+    builder.CreateCall(declare("coppice_simt_constants", {pointer_, size_}),
+                       {table, llvm::ConstantInt::get(size_, rows.size())});
+  }
+
  private:
-  llvm::FunctionCallee declare(const char* name, llvm::ArrayRef<llvm::Type*> parameters) {
-    llvm::FunctionCallee callee =
-        module_.getOrInsertFunction(name, llvm::FunctionType::get(none_, parameters, false));
+  llvm::FunctionCallee declare(const char* name, llvm::ArrayRef<llvm::Type*> parameters,
+                               llvm::Type* result = nullptr) {
+    llvm::FunctionCallee callee = module_.getOrInsertFunction(
+        name, llvm::FunctionType::get(result == nullptr ? none_ : result, parameters, false));
     auto* function = llvm::cast<llvm::Function>(callee.getCallee());
     function->setDoesNotThrow();
     function->setConvergent();  // a switch to other threads: not to be moved or made twice
@@ -89,24 +108,24 @@ class Instrumenter {
 
   void visit(llvm::Instruction& i) {
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i)) {
-      if (load->isAtomic()) return announce(i, load->getPointerOperand(), load->getType());
+      if (load->isAtomic()) return announce(i, load->getPointerOperandIndex(), load->getType());
       return visit_load(*load);
     }
     if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) {
       if (store->isAtomic())
-        return announce(i, store->getPointerOperand(), store->getValueOperand()->getType());
+        return announce(i, store->getPointerOperandIndex(), store->getValueOperand()->getType());
       return visit_store(*store);
     }
     if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&i))
-      return announce(i, update->getPointerOperand(), update->getType());
+      return announce(i, update->getPointerOperandIndex(), update->getType());
     if (auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i))
-      return announce(i, swap->getPointerOperand(), swap->getNewValOperand()->getType());
+      return announce(i, swap->getPointerOperandIndex(), swap->getNewValOperand()->getType());
     if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) visit_call(*call);
   }
 
-  void announce(llvm::Instruction& i, llvm::Value* pointer, llvm::Type* type) {
+  void announce(llvm::Instruction& i, unsigned pointer, llvm::Type* type) {
     llvm::IRBuilder<> builder(&i);
-    builder.CreateCall(atomic_, {pointer, u32(bytes_of(type))});
+    i.setOperand(pointer, builder.CreateCall(atomic_, {i.getOperand(pointer), u32(bytes_of(type))}));
   }
 
   void visit_load(llvm::LoadInst& load) {
@@ -219,6 +238,7 @@ void instrument_for_simt(llvm::Module& module, std::string_view entry, const Dia
   for (llvm::Function& f : module) {
     if (!f.isDeclaration()) instrumenter.run(f);
   }
+  instrumenter.show_constants(*module.getFunction(entry));
 }
 
 }  // namespace coppice::jit

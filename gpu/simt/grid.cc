@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "gpu/simt/report.h"
+#include "gpu/simt/symbols.h"
 
 namespace coppice::simt {
 namespace {
@@ -74,6 +75,7 @@ void Grid::prepare(const Launch& launch, uint32_t shared_bytes) {
   steps_ = idle_steps_ = 0;
   not_paused_ = 0;
   watched_ = nullptr;
+  set_constants(nullptr, 0);
   next_block_ = blocks_alive_ = 0;
   for (Block& place : places_) {
     place.shared.reset(static_cast<unsigned char*>(::operator new[](shared_bytes, kSharedAlignment)));
@@ -134,6 +136,21 @@ bool Grid::is_private(const void* address) const {
   const auto* const shared = running_->block.shared.get();
   return running_->fiber.has_on_stack(address) ||
          reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(shared) < shared_bytes_;
+}
+
+bool Grid::is_constant(const void* address, size_t bytes) const {
+  const auto lies_in = [&](const void* first, size_t size) {
+    const uintptr_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(first);
+    return offset <= size && bytes <= size - offset;
+  };
+  if (lies_in(launch_.block, sizeof(LaunchBlock))) return true;
+  return std::any_of(constants_, constants_ + num_constants_,
+                     [&](const CoppiceSimtConstant& c) { return lies_in(c.address, c.bytes); });
+}
+
+void Grid::check_constant(const void* address, size_t bytes, Access access, const void* site) {
+  if (access == Access::kLoad && is_constant(address, bytes)) return;
+  give_up(describe_access(*this, address, bytes, access, site));
 }
 
 void Grid::watch(const void* address, uint32_t bytes) {

@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "gpu/launch_block.h"
+#include "gpu/simt/address.h"
 #include "gpu/simt/fiber.h"
 #include "gpu/simt/machine.h"
 #include "gpu/simt/scheduler.h"
 #include "gpu/simt/views.h"
+
+struct CoppiceSimtConstant;  // symbols.h
 
 namespace coppice::simt {
 
@@ -29,6 +32,8 @@ enum class Wait : uint8_t {
 };
 
 inline constexpr size_t kWaits = 8;
+
+enum class Access : uint8_t { kLoad, kStore, kAtomic };
 
 // What a lane brings to a warp operation.
 struct WarpCall {
@@ -106,6 +111,16 @@ class Grid {
   View& view() { return views_[running_->block.multiprocessor]; }
   void* shared_memory() const;
   bool is_private(const void* address) const;  // on the thread's stack or in the block's shared memory
+  // Where the host finds what the running thread names by `address`, which is not private. Gives the launch up when a
+  // GPU could not reach it: memory of the host, but for the launch block and the constants of the kernel's code.
+  template <class T>
+  T* reach(T* address, size_t bytes, Access access, const void* site) {
+    if (!is_device_address(address) && options_.own_memory) check_constant(address, bytes, access, site);
+    return host_address(address);
+  }
+  void set_constants(const CoppiceSimtConstant* all, uint64_t count) {
+    constants_ = all, num_constants_ = count;
+  }
 
   void point();         // others may run
   void access_point();  // others may run, but seldom do
@@ -144,6 +159,8 @@ class Grid {
   void wake_lanes(uint32_t lanes);
   bool is_complete(Wait operation, uint32_t mask) const;
   void note_progress();
+  bool is_constant(const void* address, size_t bytes) const;
+  void check_constant(const void* address, size_t bytes, Access access, const void* site);
   [[noreturn]] void give_up(std::string why);
 
   const Options options_;
@@ -164,6 +181,8 @@ class Grid {
   uint64_t idle_steps_ = 0;    // the pauses among them, where nobody did anything else in between
   uint32_t pause_round_ = 0;
   uint32_t not_paused_ = 0;  // ready threads that have not paused in this round
+  const CoppiceSimtConstant* constants_ = nullptr;
+  uint64_t num_constants_ = 0;
   const void* watched_ = nullptr;
   uint32_t watched_bytes_ = 0;
   unsigned char watched_value_[16];

@@ -23,6 +23,8 @@ struct Options {
   int blocks_per_multiprocessor = 2;  // resident at once; others wait for one of these to end
   uint64_t max_blocks = 64;           // of a grid; items beyond are taken in turns, as the PTX entry does
   bool weak_views = true;             // false: every access goes to memory at once
+  bool own_memory =
+      false;  // kernels may use addresses of the device alone (address.h); a device says so itself
   uint64_t max_idle_steps =
       1'000'000;  // turns without progress (pauses, waiting) after which a launch is given up
 };
@@ -35,7 +37,8 @@ class Machine {
   // Runs `entry` over `count` items; returns when every thread has. `block.flags` says how items
   // are given out: one per thread block, or one per thread. Errors: kInternal, in one line that names kernel, seed,
   // launch, block, warp and lanes: a deadlock and where each lane waits, a warp operation whose mask lacks its caller or
-  // names a lane that has ended, a block barrier that threads have left or reach in different places.
+  // names a lane that has ended, a block barrier that threads have left or reach in different places, an access to memory
+  // of the host.
   void run(std::string_view kernel, const LaunchBlock& block, KernelEntry entry, uint64_t count,
            uint32_t shared_bytes);
 

@@ -92,6 +92,14 @@ std::string describe_call(const Grid& grid, Wait operation, const void* site, co
                      site_text(grid, site), what);
 }
 
+std::string describe_access(const Grid& grid, const void* address, size_t bytes, Access access,
+                            const void* site) {
+  constexpr std::string_view kWhat[] = {"a load", "a store", "an atomic"};
+  return fmt::format("{}{} touches host memory at {}: {} of {} bytes at {}; kernels get memory of the device",
+                     start_text(grid), thread_text(grid.running()), address,
+                     kWhat[static_cast<size_t>(access)], bytes, site_text(grid, site));
+}
+
 std::string describe_end(const Grid& grid, const Thread& waiting) {
   return fmt::format("{}{} ends, but {} waits for it at {}", start_text(grid), thread_text(grid.running()),
                      thread_text(waiting), place_text(grid, waiting));

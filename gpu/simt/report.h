@@ -16,6 +16,9 @@ std::string place_text(const Grid& grid, const Thread& thread);  // "ballot (mas
 
 // What is wrong with the running thread's call.
 std::string describe_call(const Grid& grid, Wait operation, const void* site, const std::string& what);
+// The running thread's access to what is not the device's.
+std::string describe_access(const Grid& grid, const void* address, size_t bytes, Access access,
+                            const void* site);
 // The running thread ends while `waiting` waits for it.
 std::string describe_end(const Grid& grid, const Thread& waiting);
 std::string describe_deadlock(const Grid& grid);

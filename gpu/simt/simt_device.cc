@@ -1,15 +1,16 @@
-// The simt device: the host's memory, and an emulated GPU for the loops of its launches.
+// The simt device: an emulated GPU for the loops of its launches, with memory that the host cannot touch (address.h).
 #include <fmt/format.h>
 #include <tbb/info.h>
 
+#include <cstring>
 #include <memory>
 
-#include "gpu/cpu/cpu_buffer.h"
 #include "gpu/cpu/loop_runner.h"
 #include "gpu/device.h"
 #include "gpu/kernel_store.h"
 #include "gpu/messages.h"
 #include "gpu/simt/machine.h"
+#include "gpu/simt/simt_buffer.h"
 #include "gpu/stream_queue.h"
 
 namespace coppice {
@@ -17,9 +18,12 @@ namespace {
 
 class SimtLoopRunner final : public LoopRunner {
  public:
-  explicit SimtLoopRunner(const simt::Options& options) : machine_(options) {}
+  SimtLoopRunner(const simt::Options& options, MessageLog& log) : LoopRunner(log), machine_(options) {}
   void run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) override {
     machine_.run(launch.name, block, entry, count, launch.shared_bytes);
+  }
+  void* host_address(const void* address) const override {
+    return const_cast<void*>(simt::host_address(address));
   }
   void run_function(const std::function<void()>& function) override { function(); }
 
@@ -30,7 +34,11 @@ class SimtLoopRunner final : public LoopRunner {
 class SimtDevice final : public Device {
  public:
   explicit SimtDevice(const simt::Options& options)
-      : options_(options), kernels_(tbb::info::default_concurrency()), stream_(new_stream()) {}
+      : options_(with_own_memory(options)),
+        kernels_(tbb::info::default_concurrency()),
+        stream_(new_stream()) {
+    simt::host_address(&context())->messages = messages_area_->as<MessageArea>();
+  }
   std::string_view name() const override { return "simt"; }
   std::string description() const override {
     return fmt::format("{} threads per block, {} multiprocessors, seed {}", options_.threads_per_block,
@@ -40,11 +48,15 @@ class SimtDevice final : public Device {
     return options_.threads_per_block * options_.blocks_per_multiprocessor * options_.multiprocessors;
   }
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
-    return make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
+    return make_intrusive<simt::SimtBuffer>(reserved_bytes, initial_bytes, filling);
+  }
+  void wait_copy(void* to, const void* from, size_t bytes) override {
+    std::memcpy(simt::host_address(to), simt::host_address(from), bytes);
   }
   IntrusivePtr<Stream> create_stream() override { return new_stream(); }
   Stream& default_stream() override { return *stream_; }
-  DeviceContext& context() override { return context_; }
+  DeviceContext& context() override { return *context_->as<DeviceContext>(); }
+  MessageLog* message_log() override { return &messages_; }
   KernelStore& kernels() override { return kernels_; }
   jit::CodegenOptions codegen(jit::CodegenOptions asked) const override {
     asked.simt = true;
@@ -52,13 +64,22 @@ class SimtDevice final : public Device {
   }
 
  private:
+  static simt::Options with_own_memory(simt::Options options) {
+    options.own_memory = true;
+    return options;
+  }
+  static IntrusivePtr<Buffer> memory(size_t bytes) {
+    return make_intrusive<simt::SimtBuffer>(bytes, bytes, Filling::kScattered);
+  }
   IntrusivePtr<StreamQueue> new_stream() {
-    return make_intrusive<StreamQueue>(std::make_unique<SimtLoopRunner>(options_), context_, "coppice.simt");
+    return make_intrusive<StreamQueue>(std::make_unique<SimtLoopRunner>(options_, messages_), context(),
+                                       "coppice.simt");
   }
 
   const simt::Options options_;
-  DeviceContext context_{};
-  MessageLog messages_{context_};
+  const IntrusivePtr<Buffer> context_ = memory(sizeof(DeviceContext));
+  const IntrusivePtr<Buffer> messages_area_ = memory(sizeof(MessageArea));
+  MessageLog messages_{*simt::host_address(messages_area_->as<MessageArea>())};
   KernelStore kernels_;
   const IntrusivePtr<StreamQueue> stream_;  // last: its thread uses all of the above
 };

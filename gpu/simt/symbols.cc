@@ -9,6 +9,7 @@
 
 namespace {
 
+using coppice::simt::Access;
 using coppice::simt::Grid;
 using coppice::simt::View;
 using coppice::simt::Wait;
@@ -16,31 +17,33 @@ using coppice::simt::Wait;
 constexpr size_t kPiece = 64;  // of a copy or fill
 
 // An acquire and release access: what this thread's multiprocessor stored goes first, what it may see of old
-// values goes with it.
-View& ordered(Grid& grid, const void* address) {
+// values goes with it. Returns where to access.
+template <class T>
+T* ordered(Grid& grid, T* address, const void* site) {
+  T* const at = grid.reach(address, 4, Access::kAtomic, site);
   grid.point();
   View& view = grid.view();
   view.release();
-  view.settle(address, 4);
+  view.settle(at, 4);
   view.acquire();
-  return view;
+  return at;
 }
 
-void load(Grid& grid, const void* address, void* to, size_t bytes) {
+void load(Grid& grid, const void* address, void* to, size_t bytes, const void* site) {
   if (grid.is_private(address)) {
     std::memcpy(to, address, bytes);
   } else {
-    grid.view().load(address, to, bytes);
+    grid.view().load(grid.reach(address, bytes, Access::kLoad, site), to, bytes);
   }
 }
 
-void store(Grid& grid, void* address, const void* from, size_t bytes) {
+void store(Grid& grid, void* address, const void* from, size_t bytes, const void* site) {
   bool changed;
   if (grid.is_private(address)) {
     changed = std::memcmp(address, from, bytes) != 0;
     std::memcpy(address, from, bytes);
   } else {
-    changed = grid.view().store(address, from, bytes);
+    changed = grid.view().store(grid.reach(address, bytes, Access::kStore, site), from, bytes);
   }
   if (changed) grid.made_progress();
 }
@@ -78,35 +81,37 @@ void coppice_simt_warp_barrier(uint32_t mask) {
 
 uint32_t coppice_simt_load_acquire_u32(const uint32_t* address) {
   Grid& grid = Grid::current();
+  const uint32_t* at = grid.reach(address, 4, Access::kAtomic, __builtin_return_address(0));
   grid.point();
-  grid.view().settle(address, 4);
-  const uint32_t value = __atomic_load_n(address, __ATOMIC_ACQUIRE);
+  grid.view().settle(at, 4);
+  const uint32_t value = __atomic_load_n(at, __ATOMIC_ACQUIRE);
   grid.view().acquire();
   return value;
 }
 
 void coppice_simt_store_release_u32(uint32_t* address, uint32_t value) {
   Grid& grid = Grid::current();
+  uint32_t* const at = grid.reach(address, 4, Access::kAtomic, __builtin_return_address(0));
   grid.point();
   grid.view().release();
-  grid.view().settle(address, 4);
-  if (__atomic_exchange_n(address, value, __ATOMIC_RELEASE) != value) grid.made_progress();
+  grid.view().settle(at, 4);
+  if (__atomic_exchange_n(at, value, __ATOMIC_RELEASE) != value) grid.made_progress();
 }
 
 uint32_t coppice_simt_compare_exchange_u32(uint32_t* address, uint32_t expected, uint32_t desired) {
   Grid& grid = Grid::current();
-  ordered(grid, address);
+  uint32_t* const at = ordered(grid, address, __builtin_return_address(0));
   const uint32_t wanted = expected;
   const bool stored =
-      __atomic_compare_exchange_n(address, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+      __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   if (stored && desired != wanted) grid.made_progress();
   return expected;
 }
 
 uint32_t coppice_simt_exchange_u32(uint32_t* address, uint32_t value) {
   Grid& grid = Grid::current();
-  ordered(grid, address);
-  const uint32_t old = __atomic_exchange_n(address, value, __ATOMIC_ACQ_REL);
+  uint32_t* const at = ordered(grid, address, __builtin_return_address(0));
+  const uint32_t old = __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL);
   if (old != value) grid.made_progress();
   return old;
 }
@@ -123,13 +128,13 @@ void coppice_simt_pause() { Grid::current().pause(); }
 void coppice_simt_load(const void* address, void* to, uint32_t bytes) {
   Grid& grid = Grid::current();
   grid.access_point();
-  load(grid, address, to, bytes);
+  load(grid, address, to, bytes, __builtin_return_address(0));
 }
 
 void coppice_simt_store(void* address, const void* from, uint32_t bytes) {
   Grid& grid = Grid::current();
   grid.access_point();
-  store(grid, address, from, bytes);
+  store(grid, address, from, bytes, __builtin_return_address(0));
 }
 
 void coppice_simt_copy(void* to, const void* from, size_t bytes) {
@@ -141,8 +146,8 @@ void coppice_simt_copy(void* to, const void* from, size_t bytes) {
     const size_t n = std::min(bytes - done, kPiece);
     const size_t at = backward ? bytes - done - n : done;
     grid.access_point();
-    load(grid, static_cast<const unsigned char*>(from) + at, piece, n);
-    store(grid, static_cast<unsigned char*>(to) + at, piece, n);
+    load(grid, static_cast<const unsigned char*>(from) + at, piece, n, __builtin_return_address(0));
+    store(grid, static_cast<unsigned char*>(to) + at, piece, n, __builtin_return_address(0));
     done += n;
   }
 }
@@ -153,15 +158,24 @@ void coppice_simt_fill(void* to, int byte, size_t bytes) {
   std::memset(piece, byte, sizeof piece);
   for (size_t done = 0; done < bytes; done += kPiece) {
     grid.access_point();
-    store(grid, static_cast<unsigned char*>(to) + done, piece, std::min(bytes - done, kPiece));
+    store(grid, static_cast<unsigned char*>(to) + done, piece, std::min(bytes - done, kPiece),
+          __builtin_return_address(0));
   }
 }
 
-void coppice_simt_atomic(const void* address, uint32_t bytes) {
+void* coppice_simt_atomic(const void* address, uint32_t bytes) {
   Grid& grid = Grid::current();
+  const bool is_private = grid.is_private(address);
+  const void* at =
+      is_private ? address : grid.reach(address, bytes, Access::kAtomic, __builtin_return_address(0));
   grid.point();
-  if (!grid.is_private(address)) grid.view().settle(address, bytes);
-  grid.watch(address, bytes);
+  if (!is_private) grid.view().settle(at, bytes);
+  grid.watch(at, bytes);
+  return const_cast<void*>(at);
+}
+
+void coppice_simt_constants(const CoppiceSimtConstant* all, uint64_t count) {
+  Grid::current().set_constants(all, count);
 }
 
 }  // extern "C"
@@ -193,6 +207,7 @@ SymbolTable symbols() {
       COPPICE_SYMBOL(coppice_simt_copy),
       COPPICE_SYMBOL(coppice_simt_fill),
       COPPICE_SYMBOL(coppice_simt_atomic),
+      COPPICE_SYMBOL(coppice_simt_constants),
   };
 #undef COPPICE_SYMBOL
   return {kAll, std::size(kAll)};

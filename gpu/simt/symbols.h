@@ -33,8 +33,14 @@ void coppice_simt_store(void* address, const void* from, uint32_t bytes);
 void coppice_simt_copy(void* to, const void* from, size_t bytes);  // memcpy, memmove
 void coppice_simt_fill(void* to, int byte, size_t bytes);          // memset
 // Comes right before every atomic instruction of LLVM's, all of which are relaxed on a GPU: a place where others may
-// run, after which memory holds what this thread wrote there.
-void coppice_simt_atomic(const void* address, uint32_t bytes);
+// run, after which memory holds what this thread wrote there. Returns where the instruction is to find it (address.h).
+void* coppice_simt_atomic(const void* address, uint32_t bytes);
+// Comes first in a kernel's entry: the constants that its code came with.
+struct CoppiceSimtConstant {
+  const void* address;
+  uint64_t bytes;
+};
+void coppice_simt_constants(const struct CoppiceSimtConstant* all, uint64_t count);
 }
 
 #ifdef COPPICE_SIMT_HOST

@@ -85,13 +85,13 @@ COPPICE_INLINE void write_record(unsigned char* to, uint32_t bytes, const From& 
 
 // Where a record of so many bytes goes; null when there is no room, which is counted.
 inline unsigned char* reserve_record(DeviceContext* context, uint32_t bytes) {
-  const uint64_t at = coppice_fetch_add_u64(&context->message_used, bytes);
+  MessageArea* const area = context->messages;
+  const uint64_t at = coppice_fetch_add_u64(&area->used, bytes);
   // Acquires: the host zeroed the room before it gave it back, maybe while this launch runs.
-  coppice_load_acquire_u32(reinterpret_cast<const uint32_t*>(&context->message_used));
-  const uint64_t capacity = context->message_capacity;
-  if (at + bytes <= capacity) return context->messages + at;
-  if (at <= capacity) relaxed_store(&context->message_end, at);
-  coppice_fetch_add_u64(&context->message_dropped, 1);
+  coppice_load_acquire_u32(reinterpret_cast<const uint32_t*>(&area->used));
+  if (at + bytes <= MessageArea::kCapacity) return area->records + at;
+  if (at <= MessageArea::kCapacity) relaxed_store(&area->end, at);
+  coppice_fetch_add_u64(&area->dropped, 1);
   return nullptr;
 }
 

@@ -238,10 +238,11 @@ TEST_P(CudaStreamTest, SizesItsGridByItemsAndByWhatRunsAtOnce) {
     return launches.back().blocks;
   };
   constexpr unsigned kMost = 4 * 16;
-  EXPECT_EQ(blocks_of([](LaunchBlock& b) { b.item_count = 1; }), 1u);
-  EXPECT_EQ(blocks_of([](LaunchBlock& b) { b.item_count = 129; }), 2u);
-  EXPECT_EQ(blocks_of([](LaunchBlock& b) { b.item_count = 1'000'000'000'000; }), kMost);
-  EXPECT_EQ(blocks_of([](LaunchBlock& b) { b.item_count = 5, b.flags = kTeamItems; }), 5u);
+  EXPECT_EQ(blocks_of([](LaunchBlock& b) { b.item_count = 1, b.flags = kThreadItems; }), 1u);
+  EXPECT_EQ(blocks_of([](LaunchBlock& b) { b.item_count = 129, b.flags = kThreadItems; }), 2u);
+  EXPECT_EQ(blocks_of([](LaunchBlock& b) { b.item_count = 1'000'000'000'000, b.flags = kThreadItems; }),
+            kMost);
+  EXPECT_EQ(blocks_of([](LaunchBlock& b) { b.item_count = 5; }), 5u);
   EXPECT_EQ(blocks_of([&](LaunchBlock& b) { b.item_count = 7, b.elements = bytes; }), 7u);
   EXPECT_EQ(blocks_of([&](LaunchBlock& b) { b.count = buffer->as<uint64_t>(), b.elements = bytes; }), kMost);
   const size_t before = fake.driver.launches().size();

@@ -10,14 +10,10 @@
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
 #include "sparse/tree_storage.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 namespace {
-
-void finish(const AsyncValueRef<Chain>& done) {
-  wait(done);
-  if (done.is_error()) throw done.error();
-}
 
 std::string error_of(const AsyncValueRef<Chain>& done) {
   wait(done);
@@ -122,7 +118,7 @@ TEST(PointerBelowBitmasked, ClearingABitRecyclesWhatLiesBelow) {
   std::vector<int> coords;
   for (int i = 0; i < 256; i += 8) coords.push_back(i);
   for (int round = 0; round < 50; ++round) {
-    finish(program.launch(write_at1, range(32), x, coords.data(), round + 1));
+    run_on(program, write_at1, range(32), x, coords, round + 1);
     EXPECT_EQ(block.wait_usage().active_cells, 32u);
     EXPECT_EQ(leaf.wait_num_active_blocks(), 32u);
     finish(group.deactivate({{1, 0, 0}, {3, 0, 0}}));

@@ -111,7 +111,7 @@ TEST_P(Conformance, C25_RebuildingCellsOfParticlesLeaksNothing) {
     program().launch(enter_cells2, range(particles), cells.topology(), step, n);
     program().launch(count_in_cells2, range(particles), in_cell, step, n);
     uint64_t total = 0;
-    run(sum2, over(cells), in_cell, &total);
+    run(sum2, over(cells), in_cell, inout(total));
     ASSERT_EQ(total, static_cast<uint64_t>(particles)) << "substep " << step;
     if (step == n) bytes = block.wait_usage().bytes, blocks = block.wait_usage().capacity_cells;
   }

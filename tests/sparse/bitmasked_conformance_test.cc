@@ -54,7 +54,7 @@ TEST_P(Conformance, C36_FullyActiveNodesOfTenByTen) {
   Field<int> x = leaf.place<int>("x");
   write2(x, square(100));
   std::vector<uint32_t> visits(10000);
-  run(mark_visits2, over(leaf), visits.data(), 100);
+  run(mark_visits2, over(leaf), visits, 100);
   EXPECT_EQ(visits, std::vector<uint32_t>(10000, 1));
 }
 
@@ -74,13 +74,15 @@ TEST_P(Conformance, C38_ChangesBetweenLoopsAreSeen) {
   Tree tree(device);
   Node leaf = tree.root().bitmasked({8}).bitmasked({8});
   Field<int> x = leaf.place<int>("x");
-  std::vector<uint64_t> counts(20);
+  const IntrusivePtr<Buffer> counts = wait_device_copy(*device, std::vector<uint64_t>(20));
   for (int i = 0; i < 20; ++i) {
     run(write_every1, range(i + 1), x, 3, 1);
-    program().launch(count1, over(leaf), &counts[i]);
+    program().launch(count1, over(leaf), counts->as<uint64_t>() + i);
   }
   wait(device->default_stream().barrier());
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(counts[i], static_cast<uint64_t>(i + 1));
+  std::vector<uint64_t> counted(20);
+  device->wait_copy(counted.data(), counts->data(), counts->size_bytes());
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(counted[i], static_cast<uint64_t>(i + 1));
 }
 
 TEST_P(Conformance, C39_ChildrenBehindOtherFieldsAreListed) {

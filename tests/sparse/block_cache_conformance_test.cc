@@ -61,7 +61,7 @@ TEST_P(Conformance, C61_GathersEqualScattersInOneTwoAndThreeDimensions) {
   run(box_sum3, over(n3), Gather3{x3, gather3});
   run(box_scatter3, over(n3), x3, scatter3, 12);
   uint64_t different = 0;
-  run(compare3, over(n3), gather3, scatter3, &different);
+  run(compare3, over(n3), gather3, scatter3, inout(different));
   EXPECT_EQ(different, 0u);
   EXPECT_EQ(n3.wait_num_active_blocks(), 27u);
 }
@@ -92,10 +92,10 @@ TEST_P(Conformance, C62_SeveralInputsWithTilesOrWithoutEqualWalks) {
     EXPECT_EQ(leaf.wait_num_active_blocks(), 15u);
     const int domain[4] = {-2 * side, n - 2 * side, -4 * side, 0};
     run(three_inputs2, over(leaf), ThreeInputs{a, b, c, y});
-    run(three_inputs_by_walks2, over(leaf), a, b, c, z, domain);
+    run(three_inputs_by_walks2, over(leaf), a, b, c, z, inout(domain));
     uint64_t sum_y = 0, different = 0;
-    run(sum2, over(leaf), y, &sum_y);
-    run(compare2, over(leaf), y, z, &different);
+    run(sum2, over(leaf), y, inout(sum_y));
+    run(compare2, over(leaf), y, z, inout(different));
     EXPECT_EQ(different, 0u);
     EXPECT_GT(sum_y, 0u);
   }

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 namespace {
@@ -28,22 +29,21 @@ class Checks : public testing::Test {
 
   // The message of the error that a launch ends with, "" if it ends well; the stream is ready for more.
   template <class... Arguments>
-  std::string run(Program& program, const Arguments&... arguments) {
-    auto done = program.launch(arguments...);
-    wait(done);
+  std::string run(Program& program, Arguments&&... arguments) {
+    auto done = launch_and_wait(program, std::forward<Arguments>(arguments)...);
     device->default_stream().clear_error();
-    EXPECT_EQ(device->context().status, 0u) << "a status was left to the next launch";
+    EXPECT_EQ(status_of(*device), 0u) << "a status was left to the next launch";
     if (!done.is_error()) return "";
     code = done.error().code();
     return done.error().what();
   }
   template <class... Arguments>
-  std::string check(const Arguments&... arguments) {
-    return run(checked, arguments...);
+  std::string check(Arguments&&... arguments) {
+    return run(checked, std::forward<Arguments>(arguments)...);
   }
   int read(const Field<int>& x, int row, int column) {
     int out = 0;
-    EXPECT_EQ(check(walk2, range(1), x, row, column, &out), "");
+    EXPECT_EQ(check(walk2, range(1), x, row, column, inout(out)), "");
     return out - 1;
   }
   void write(const Field<int>& x, int row, int column) {
@@ -119,14 +119,14 @@ TEST_F(Checks, InactiveCellsDoNotComplain) {
 TEST_F(Checks, AWalkOutsideTheDomainNamesCoordinateAndDomain) {
   int out = 0;
   const std::string before = "kernel checks.walk2: field 'now' on grid.pointer[4,4].dense[4,4]: coordinate ";
-  EXPECT_EQ(check(walk2, range(1), now, -1, 3, &out),
+  EXPECT_EQ(check(walk2, range(1), now, -1, 3, inout(out)),
             before + "(-1, 3) is outside the domain [0, 16) x [0, 16)");
   EXPECT_EQ(out, 1) << "it reads as zero";
-  EXPECT_EQ(check(walk2, range(1), now, 15, 16, &out),
+  EXPECT_EQ(check(walk2, range(1), now, 15, 16, inout(out)),
             before + "(15, 16) is outside the domain [0, 16) x [0, 16)");
-  EXPECT_EQ(check(walk2, range(1), now, 15, 15, &out), "");
+  EXPECT_EQ(check(walk2, range(1), now, 15, 15, inout(out)), "");
   out = 0;
-  EXPECT_EQ(run(release, walk2, range(1), now, -1, 3, &out), "");
+  EXPECT_EQ(run(release, walk2, range(1), now, -1, 3, inout(out)), "");
   EXPECT_EQ(out, 1);
 }
 
@@ -151,7 +151,7 @@ TEST_F(Checks, DeactivatingOutsideTheDomainIsAnErrorAndAskingIsNone) {
             "kernel checks.deactivate2: grid.pointer[4,4]: coordinate (0, 4) is outside the domain [0, 4) x "
             "[0, 4)");
   EXPECT_EQ(run(release, deactivate2, range(1), block.topology(), 0, 4), "");
-  EXPECT_EQ(check(is_active2, range(1), block.topology(), 0, 4, &active), "");
+  EXPECT_EQ(check(is_active2, range(1), block.topology(), 0, 4, inout(active)), "");
   EXPECT_EQ(active, 0);
 }
 
@@ -258,25 +258,27 @@ TEST_F(Checks, DataNeedsValuesSideBySideWithAndWithoutChecks) {
 TEST_F(Checks, AnIndexPastAViewNamesArgumentAndSize) {
   const std::vector<int> from{1, 2, 3, 4};
   std::vector<int> to(8, 9);
-  const View few(to.data(), 4);
-  EXPECT_EQ(check(shift_view, range(4), View(from), View(to), 4), "");
+  const InOut<int> few{to.data(), 4};
+  EXPECT_EQ(check(shift_view, range(4), from, to, 4), "");
   EXPECT_EQ(to, (std::vector<int>{9, 9, 9, 9, 1, 2, 3, 4}));
-  EXPECT_EQ(check(shift_view, range(4), View(from), few, 1),
+  EXPECT_EQ(check(shift_view, range(4), from, few, 1),
             "kernel checks.shift_view: argument 3: index 4 is not in the view, which has items [0, 4)");
   EXPECT_EQ(to, (std::vector<int>{9, 1, 2, 3, 1, 2, 3, 4})) << "the write past the end was dropped";
-  EXPECT_EQ(check(shift_view, range(1), View(from), few, -1),
+  EXPECT_EQ(check(shift_view, range(1), from, few, -1),
             "kernel checks.shift_view: argument 3: index -1 is not in the view, which has items [0, 4)");
-  EXPECT_EQ(check(shift_view, range(5), View(from), View(to), 0),
+  EXPECT_EQ(check(shift_view, range(5), from, to, 0),
             "kernel checks.shift_view: argument 1: index 4 is not in the view, which has items [0, 4)");
   EXPECT_EQ(to, (std::vector<int>{1, 2, 3, 4, 0, 2, 3, 4})) << "the read past the end gave zero";
-  EXPECT_EQ(run(release, shift_view, range(4), View(from), few, 0), "");
+  EXPECT_EQ(run(release, shift_view, range(4), from, few, 0), "");
 }
 
 TEST_F(Checks, ABufferIsAViewOfAllOfIt) {
   const IntrusivePtr<Buffer> buffer = device->reserve(1 << 20, 64);
   const auto items = static_cast<int64_t>(buffer->size_bytes() / sizeof(double));
   EXPECT_EQ(check(fill_view, range(items), 3, *buffer), "");
-  EXPECT_EQ(buffer->as<double>()[items - 1], 3.0);
+  double last = 0;
+  device->wait_copy(&last, buffer->as<double>() + items - 1, sizeof last);
+  EXPECT_EQ(last, 3.0);
   EXPECT_EQ(check(fill_view, range(items, items + 1), 3, *buffer),
             "kernel checks.fill_view: argument 2: index " + std::to_string(items) +
                 " is not in the view, which has items [0, " + std::to_string(items) + ")");
@@ -286,7 +288,7 @@ TEST_F(Checks, AnErrorSkipsWhatWasQueuedBehindItAndNothingElse) {
   write(now, 4, 8);
   int out = 0;
   auto bad = checked.launch(read_star2, over(leaf), StarStep{now, next}, 5, 5);
-  auto behind = checked.launch(walk2, range(1), now, 4, 8, &out);
+  auto behind = launch_and_wait(checked, walk2, range(1), now, 4, 8, inout(out));
   wait(behind);
   ASSERT_TRUE(behind.is_error());
   EXPECT_STREQ(behind.error().what(), bad.error().what());

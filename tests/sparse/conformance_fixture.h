@@ -17,44 +17,44 @@ namespace coppice {
 class Conformance : public DeviceTest {
  protected:
   void write1(const Field<int>& x, std::vector<int> coords, int value = 1) {
-    run(write_at1, range(static_cast<int64_t>(coords.size())), x, coords.data(), value);
+    run(write_at1, range(static_cast<int64_t>(coords.size())), x, coords, value);
   }
   void write2(const Field<int>& x, std::vector<int> coords, int value = 1) {
-    run(write_at2, range(static_cast<int64_t>(coords.size() / 2)), x, coords.data(), value);
+    run(write_at2, range(static_cast<int64_t>(coords.size() / 2)), x, coords, value);
   }
   std::vector<int> read1(const Field<int>& x, std::vector<int> coords) {
     std::vector<int> out(coords.size());
-    run(read_at1, range(static_cast<int64_t>(coords.size())), x, coords.data(), out.data());
+    run(read_at1, range(static_cast<int64_t>(coords.size())), x, coords, out);
     return out;
   }
   std::vector<int> read2(const Field<int>& x, std::vector<int> coords) {
     std::vector<int> out(coords.size() / 2);
-    run(read_at2, range(static_cast<int64_t>(out.size())), x, coords.data(), out.data());
+    run(read_at2, range(static_cast<int64_t>(out.size())), x, coords, out);
     return out;
   }
   std::vector<int> active2(const Node& node, std::vector<int> coords) {
     std::vector<int> out(coords.size() / 2);
-    run(test_active2, range(static_cast<int64_t>(out.size())), node.topology(), coords.data(), out.data());
+    run(test_active2, range(static_cast<int64_t>(out.size())), node.topology(), coords, out);
     return out;
   }
   void deactivate1(const Node& node, std::vector<int> coords) {
-    run(deactivate_at1, range(static_cast<int64_t>(coords.size())), node.topology(), coords.data());
+    run(deactivate_at1, range(static_cast<int64_t>(coords.size())), node.topology(), coords);
   }
   template <class Kernel>
   uint64_t count(const Kernel& kernel, const Node& node) {
     uint64_t n = 0;
-    run(kernel, over(node), &n);
+    run(kernel, over(node), inout(n));
     return n;
   }
   uint64_t sum(const Node& node, const Field<int>& x) {
     uint64_t s = 0;
-    run(sum1, over(node), x, &s);
+    run(sum1, over(node), x, inout(s));
     return s;
   }
   // Where the blocks of a leaf of four cells lie, by number.
   std::map<int, uint64_t> addresses4(const Node& leaf) {
     std::vector<uint64_t> listed(2 * leaf.wait_num_active_blocks());
-    run(list_addresses1, over(leaf), listed.data());
+    run(list_addresses1, over(leaf), listed);
     std::map<int, uint64_t> out;
     for (size_t i = 0; i < listed.size(); i += 2) out[static_cast<int>(listed[i]) / 4] = listed[i + 1];
     return out;

@@ -19,8 +19,7 @@ TEST_P(Conformance, C64_ReadsOutsideTheDomainGiveZeroAndWritesAreErrors) {
     device->default_stream().clear_error();
   }
   std::vector<int> outside{-9};
-  auto done = program().launch(write_at1, range(1), x, outside.data(), 1);
-  wait(done);
+  auto done = launch_and_wait(program(), write_at1, range(1), x, outside, 1);
   ASSERT_TRUE(done.is_error());
   EXPECT_STREQ(
       done.error().what(),

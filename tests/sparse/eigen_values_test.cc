@@ -5,21 +5,17 @@
 #include "eigen.kernels.h"
 #include "sparse/program.h"
 #include "sparse/read_back.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 namespace {
-
-void finish(const AsyncValueRef<Chain>& done) {
-  wait(done);
-  if (done.is_error()) throw done.error();
-}
 
 TEST(EigenValues, AreArgumentsOfKernels) {
   Program program(Device::cpu());
   Mat3f rotation;
   rotation << 0, -1, 0, 1, 0, 0, 0, 0, 1;
   std::vector<Vec3f> points{{1, 2, 3}, {-4, 5, 6}};
-  finish(program.launch(turn_points, range(2), rotation, Vec4f(1, 2, 3, 10), points.data()));
+  run_on(program, turn_points, range(2), rotation, Vec4f(1, 2, 3, 10), points);
   EXPECT_EQ(points[0], Vec3f(8, 21, 33));
   EXPECT_EQ(points[1], Vec3f(5, 16, 36));
 }
@@ -33,7 +29,7 @@ TEST(EigenValues, AreValuesOfFields) {
   finish(program.launch(grow_vectors, range(2), field, Vec3f(0, 3, 4)));
   finish(program.launch(normalize_cells, over(leaf), field));
   std::vector<Vec3f> got(3, Vec3f::Ones());
-  finish(program.launch(read_vectors, range(3), field, got.data()));
+  run_on(program, read_vectors, range(3), field, got);
   EXPECT_NEAR((got[0] - Vec3f(0, 0.6f, 0.8f)).norm(), 0, 1e-6);
   EXPECT_NEAR((got[1] - Vec3f(0, 0.6f, 0.8f)).norm(), 0, 1e-6);
   EXPECT_EQ(got[2], Vec3f::Zero());

@@ -13,6 +13,7 @@
 #include "gpu/kernel_store.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 
@@ -24,17 +25,16 @@ inline std::vector<int> values_of_kept_kernels(const IntrusivePtr<Device>& devic
   const std::vector<int> all{0, 1, 17, 18, 64, 127}, fresh{65}, gone{4}, bit{1}, again{18};
   std::vector<int> got_x(all.size()), got_y(all.size());
   uint64_t counts[2] = {};
-  program.launch(write_at1, range(6), x, all.data(), 7);
-  program.launch(write_at1, range(6), y, all.data(), 9);
-  program.launch(activate_at1, range(1), masked.topology(), fresh.data());
-  program.launch(deactivate_at1, range(1), block.topology(), gone.data());  // 17, 18
-  program.launch(deactivate_at1, range(1), masked.topology(), bit.data());
-  program.launch(write_at1, range(1), y, again.data(), 11);
-  program.launch(read_at1, range(6), x, all.data(), got_x.data());
-  program.launch(read_at1, range(6), y, all.data(), got_y.data());
-  program.launch(count1, over(plain), &counts[0]);
-  program.launch(count1, over(masked), &counts[1]);
-  program.wait();
+  run_on(program, write_at1, range(6), x, all, 7);
+  run_on(program, write_at1, range(6), y, all, 9);
+  run_on(program, activate_at1, range(1), masked.topology(), fresh);
+  run_on(program, deactivate_at1, range(1), block.topology(), gone);  // 17, 18
+  run_on(program, deactivate_at1, range(1), masked.topology(), bit);
+  run_on(program, write_at1, range(1), y, again, 11);
+  run_on(program, read_at1, range(6), x, all, got_x);
+  run_on(program, read_at1, range(6), y, all, got_y);
+  run_on(program, count1, over(plain), inout(counts[0]));
+  run_on(program, count1, over(masked), inout(counts[1]));
   std::vector<int> out = got_x;
   out.insert(out.end(), got_y.begin(), got_y.end());
   for (const uint64_t n : counts) out.push_back(static_cast<int>(n));

@@ -45,8 +45,7 @@ class KernelsOnDisk : public testing::TestWithParam<std::string> {
       Field<int> x = leaf.place<int>("x");
       program.launch(write_every1, range(16), x, n, 3);
       uint64_t sum = 0;
-      program.launch(sum1, over(leaf), x, &sum);
-      program.wait();
+      run_on(program, sum1, over(leaf), x, inout(sum));
       EXPECT_EQ(sum, 48u);
     };
   }

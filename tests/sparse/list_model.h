@@ -19,6 +19,7 @@
 #include "sparse/program.h"
 #include "sparse/tree.h"
 #include "tests/sparse/model_runs.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 
@@ -55,8 +56,8 @@ class ModelledLists {
     }
     const size_t operations = packed.size() / 5;
     std::vector<uint32_t> index(operations);
-    finish(program_.launch(apply_list_batch2, range(static_cast<int64_t>(operations)), x_, outer_.topology(),
-                           packed.data(), index.data()));
+    run_on(program_, apply_list_batch2, range(static_cast<int64_t>(operations)), x_, outer_.topology(),
+           packed, index);
     model(packed, index);
   }
   void deactivate_all() {
@@ -130,8 +131,8 @@ class ModelledLists {
   void check_lengths() {
     std::vector<uint32_t> lengths(kRows * kColumns);
     std::vector<uint8_t> active(lengths.size());
-    finish(program_.launch(list_lengths2, range(kRows * kColumns), x_, lists_.topology(), kColumns,
-                           lengths.data(), active.data()));
+    run_on(program_, list_lengths2, range(kRows * kColumns), x_, lists_.topology(), kColumns, lengths,
+           active);
     uint64_t chunks = 0;
     for (int i = 0; i < kRows * kColumns; ++i) {
       const auto found = elements_.find({i / kColumns, i % kColumns});
@@ -155,10 +156,8 @@ class ModelledLists {
     }
     std::vector<int> walked(expected.size(), -1), looped(expected.size(), -1);
     std::vector<uint32_t> visits(expected.size());
-    finish(program_.launch(read_elements2, range(static_cast<int64_t>(expected.size())), x_, places.data(),
-                           walked.data()));
-    finish(program_.launch(copy_entries2, over(lists_), x_, kColumns, first.data(), looped.data(),
-                           visits.data()));
+    run_on(program_, read_elements2, range(static_cast<int64_t>(expected.size())), x_, places, walked);
+    run_on(program_, copy_entries2, over(lists_), x_, kColumns, first, looped, visits);
     ASSERT_EQ(walked, expected);
     ASSERT_EQ(looped, expected);
     ASSERT_EQ(visits, std::vector<uint32_t>(expected.size(), 1));

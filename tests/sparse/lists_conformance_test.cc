@@ -22,7 +22,7 @@ TEST_P(Conformance, C10_WhoeverFindsACellFindsItsHeader) {
     Tree tree(device);
     Field<int> x = tree.root().pointer({64}).dense({1}).place<int>("x");
     uint32_t wrong = 0;
-    run(activate_and_check_headers1, range(256), x, 64, &wrong);
+    run(activate_and_check_headers1, range(256), x, 64, inout(wrong));
     EXPECT_EQ(wrong, 0u);
   }
 }
@@ -37,21 +37,21 @@ TEST_P(Conformance, C21_AClearedListIsEmptyAndIsAppendedToAgain) {
     std::vector<uint32_t> index(200), lengths(8);
     const std::vector<int> some{1, 6}, other{2};
     for (int round = 0; round < 3; ++round) {
-      run(append_items, range(200), x, 8, index.data());
-      run(clear_list_at, range(2), x, some.data());
-      run(clear_by_topology1, range(1), lists.topology(), other.data());
+      run(append_items, range(200), x, 8, index);
+      run(clear_list_at, range(2), x, some);
+      run(clear_by_topology1, range(1), lists.topology(), other);
       finish(lists.deactivate({{5, 0, 0}}));
-      run(lengths1, range(8), x, lengths.data());
+      run(lengths1, range(8), x, lengths);
       EXPECT_EQ(lengths, (std::vector<uint32_t>{25, 0, 0, 25, 25, 0, 0, 25}));
       EXPECT_EQ(lists.wait_usage().active_cells, 4u * 7u);
-      run(append_items, range(40), x, 8, index.data());
-      run(lengths1, range(8), x, lengths.data());
+      run(append_items, range(40), x, 8, index);
+      run(lengths1, range(8), x, lengths);
       EXPECT_EQ(lengths, (std::vector<uint32_t>{30, 5, 5, 30, 30, 5, 5, 30}));
       std::vector<int> values = wait_read_list(x, 6);
       std::sort(values.begin(), values.end());
       EXPECT_EQ(values, (std::vector<int>{6, 14, 22, 30, 38}));
       finish(round == 1 ? lists.deactivate_all() : tree.deactivate_all());
-      run(lengths1, range(8), x, lengths.data());
+      run(lengths1, range(8), x, lengths);
       EXPECT_EQ(total(lengths), 0u);
       EXPECT_EQ(lists.wait_usage().active_cells, 0u);
     }
@@ -67,7 +67,7 @@ TEST_P(Conformance, C23_AppendingAndClearingAgainAndAgainNeedsTwoChunks) {
   std::vector<uint32_t> index(n);
   for (int round = 0; round < 100; ++round) {
     finish(tree.deactivate_all());
-    run(append_items, range(n), x, 1, index.data());
+    run(append_items, range(n), x, 1, index);
     ASSERT_EQ(lists.wait_length({0, 0, 0}), static_cast<uint64_t>(n)) << "round " << round;
   }
   EXPECT_EQ(lists.wait_usage().active_cells, 1u);
@@ -86,7 +86,7 @@ TEST_P(Conformance, C25_ListsOfParticlesRebuiltAgainAndAgainLeakNothing) {
   for (int step = 0; step < substeps; ++step) {
     tree.deactivate_all();
     run(enter_lists2, range(particles), x, step, n);
-    run(mark_entries2, over(lists), x, marks.data());
+    run(mark_entries2, over(lists), x, marks);
     if (step == n) after_all_orbits = bytes();
   }
   EXPECT_EQ(bytes(), after_all_orbits);
@@ -100,7 +100,7 @@ TEST_P(Conformance, C40_AWriteByIndexExtendsTheLength) {
   Field<int> x = lists.place<int>("x");
   for (const int to : {0, 3, 4, 9, 100, 999}) {
     const std::vector<int> at{to}, value{to + 1};
-    run(set_elements, range(1), x, 3, at.data(), value.data());
+    run(set_elements, range(1), x, 3, at, value);
     EXPECT_EQ(lists.wait_length({3, 0, 0}), static_cast<uint64_t>(to) + 1);
   }
   EXPECT_EQ(lists.wait_length({0, 0, 0}), 0u);
@@ -115,10 +115,10 @@ TEST_P(Conformance, C41_HolesBetweenWritesByIndexAreZero) {
   std::vector<uint32_t> index(40);
   for (int round = 0; round < 2; ++round) {
     const std::vector<int> at{9, 2}, to{90, 20};
-    run(set_elements, range(2), x, 3, at.data(), to.data());
+    run(set_elements, range(2), x, 3, at, to);
     EXPECT_EQ(wait_read_list(x, 3), (std::vector<int>{0, 0, 20, 0, 0, 0, 0, 0, 0, 90}));
     finish(tree.deactivate_all());
-    run(append_items, range(40), x, 1, index.data());
+    run(append_items, range(40), x, 1, index);
     finish(tree.deactivate_all());
   }
 }
@@ -130,7 +130,7 @@ TEST_P(Conformance, C42_ParallelAppendsKeepEveryValueOnce) {
   Field<int> x = lists.place<int>("x");
   const int n = is_emulated() ? 1000 : 20000;
   std::vector<uint32_t> index(n);
-  run(append_items, range(n), x, 7, index.data());
+  run(append_items, range(n), x, 7, index);
   for (int at = 0; at < 7; ++at) {
     const std::vector<int> values = wait_read_list(x, at);
     std::vector<bool> seen(n);
@@ -154,8 +154,8 @@ TEST_P(Conformance, C43_LengthsAreExactAfterParallelAppends) {
   for (int round = 1; round <= 3; ++round) {
     for (const int used : {1, 5, 32}) {
       finish(tree.deactivate_all());
-      for (int times = 0; times < round; ++times) run(append_items, range(n), x, used, index.data());
-      run(lengths1, range(32), x, lengths.data());
+      for (int times = 0; times < round; ++times) run(append_items, range(n), x, used, index);
+      run(lengths1, range(32), x, lengths);
       for (int at = 0; at < 32; ++at) {
         const int expected = at < used ? round * ((n - at + used - 1) / used) : 0;
         ASSERT_EQ(lengths[at], static_cast<uint32_t>(expected)) << at << " of " << used;
@@ -182,12 +182,12 @@ TEST_P(Conformance, C45_AnEmptyListHasNoLengthAndIsNotActivatedByAsking) {
   Node block = tree.root().pointer({4}), lists = block.dense({2}).dynamic(100, 4);
   Field<int> x = lists.place<int>("x");
   std::vector<uint32_t> lengths(8, 9);
-  run(lengths1, range(8), x, lengths.data());
+  run(lengths1, range(8), x, lengths);
   EXPECT_EQ(lengths, std::vector<uint32_t>(8, 0));
   EXPECT_EQ(lists.wait_length({5, 0, 0}), 0u);
   EXPECT_FALSE(lists.wait_is_active({5, 0, 0}));
   int first = 9;
-  run(read_first1, range(1), x, 5, &first);
+  run(read_first1, range(1), x, 5, inout(first));
   EXPECT_EQ(first, 0);
   EXPECT_EQ(block.wait_usage().active_cells, 0u);
   EXPECT_EQ(lists.wait_usage().active_cells, 0u);
@@ -198,11 +198,11 @@ TEST_P(Conformance, C46_AWriteBelowTheLengthKeepsIt) {
   Node lists = tree.root().dense({4}).dynamic(100, 4);
   Field<int> x = lists.place<int>("x");
   const std::vector<int> late{10}, early{3}, one{1}, two{2};
-  run(set_elements, range(1), x, 2, late.data(), one.data());
-  run(set_elements, range(1), x, 2, early.data(), two.data());
+  run(set_elements, range(1), x, 2, late, one);
+  run(set_elements, range(1), x, 2, early, two);
   EXPECT_EQ(wait_read_list(x, 2), (std::vector<int>{0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1}));
   std::vector<uint32_t> index(3);
-  run(append_items, range(2, 3), x, 3, index.data());
+  run(append_items, range(2, 3), x, 3, index);
   EXPECT_EQ(index[2], 11u) << "an append goes behind what was written";
 }
 
@@ -222,7 +222,7 @@ TEST_P(Conformance, C47_ElementsAreOfAnyType) {
   const auto check = [&]<class T>(const auto& append, const std::vector<T>& values) {
     Tree tree(device);
     Field<T> x = tree.root().dense({1}).dynamic(100, 4).template place<T>("x");
-    for (int i = 0; i < n; ++i) run(append, range(i, i + 1), x, values.data());
+    for (int i = 0; i < n; ++i) run(append, range(i, i + 1), x, values);
     const std::vector<T> got = wait_read_list(x, 0);
     ASSERT_EQ(got.size(), values.size());
     for (int i = 0; i < n; ++i) EXPECT_EQ(std::memcmp(&got[i], &values[i], sizeof(T)), 0) << i;
@@ -243,9 +243,9 @@ TEST_P(Conformance, C47_ElementsAreOfAnyType) {
     Field<uint8_t> first = lists.place<uint8_t>("first");
     Field<Nested> x = lists.place<Nested>("x");
     Field<uint64_t> y = lists.place<uint64_t>("y");
-    run(append_u8, range(n), first, bytes.data());
+    run(append_u8, range(n), first, bytes);
     uint32_t misaligned = 0;
-    run(count_misaligned, over(lists), x, y, &misaligned);
+    run(count_misaligned, over(lists), x, y, inout(misaligned));
     EXPECT_EQ(misaligned, 0u);
   }
 }
@@ -272,7 +272,7 @@ TEST_P(Conformance, C48_WritesThatAreNoAppendsActivateNothing) {
   }
   expect_empty();
   std::vector<uint32_t> index(6);
-  run(append_items, range(6), x, 1, index.data());
+  run(append_items, range(6), x, 1, index);
   run(write_entries1, over(lists), x, 5);
   run(add_to_entries1, over(lists), x, 2);
   EXPECT_EQ(wait_read_list(x, 0), std::vector<int>(6, 7));
@@ -288,17 +288,17 @@ TEST_P(Conformance, C49_ListsBelowOneAndTwoLevels) {
     Node lists2 = sparse ? two.root().pointer({Axis::i}, {3}).pointer({Axis::j}, {4}).dynamic(100, 4)
                          : two.root().dense({Axis::i}, {3}).dense({Axis::j}, {4}).dynamic(Axis::k, 100, 4);
     Field<int> x1 = lists1.place<int>("x"), x2 = lists2.place<int>("x");
-    run(append_items, range(60), x1, 4, index.data());
+    run(append_items, range(60), x1, 4, index);
     for (int at = 0; at < 4; ++at) EXPECT_EQ(lists1.wait_length({at, 0, 0}), 15u);
     const std::vector<int> third{3};
-    run(clear_list_at, range(1), x1, third.data());
+    run(clear_list_at, range(1), x1, third);
     EXPECT_EQ(lists1.wait_length({3, 0, 0}), 0u);
     EXPECT_EQ(lists1.wait_length({2, 0, 0}), 15u);
     run(append_items2, range(60), x2, 3, 4);
-    run(lengths2, range(12), x2, 4, lengths.data());
+    run(lengths2, range(12), x2, 4, lengths);
     EXPECT_EQ(lengths, std::vector<uint32_t>(12, 5));
     run(clear_list2, range(4, 8), x2, 4);  // row 1
-    run(lengths2, range(12), x2, 4, lengths.data());
+    run(lengths2, range(12), x2, 4, lengths);
     EXPECT_EQ(lengths, (std::vector<uint32_t>{5, 5, 5, 5, 0, 0, 0, 0, 5, 5, 5, 5}));
     EXPECT_EQ(lists2.wait_usage().active_cells, 16u);
   }
@@ -313,7 +313,7 @@ TEST_P(Conformance, C54_ALoopOverListsVisitsWhatTheyHold) {
     run(append_each1, range(16), x, 20);
     std::vector<uint32_t> visits(16 * 64);
     uint32_t wrong = 0;
-    run(mark_places1, over(lists), x, visits.data(), &wrong);
+    run(mark_places1, over(lists), x, visits, inout(wrong));
     for (int at = 0; at < 16; ++at) {
       for (int k = 0; k < 64; ++k) ASSERT_EQ(visits[64 * at + k], k < 20 * each ? 1u : 0u) << at << ", " << k;
     }
@@ -329,11 +329,10 @@ TEST_P(Conformance, C65_IndicesOutsideOfAListAreNamedByTheChecks) {
   Field<int> x = lists.place<int>("x");
   std::vector<uint32_t> index(6), length(8);
   std::vector<int> values(8, -1);
-  run(append_items, range(6), x, 1, index.data());
+  run(append_items, range(6), x, 1, index);
   const auto read = [&](Program& program, int64_t first, int64_t last, int at) -> std::string {
     // The kernel reads element i into values[i].
-    auto done = program.launch(read_list_at, range(first, last), x, at, length.data(), values.data());
-    wait(done);
+    auto done = launch_and_wait(program, read_list_at, range(first, last), x, at, length, values);
     device->default_stream().clear_error();
     return done.is_error() ? done.error().what() : "";
   };
@@ -347,8 +346,7 @@ TEST_P(Conformance, C65_IndicesOutsideOfAListAreNamedByTheChecks) {
   EXPECT_EQ(lists.wait_length({0, 0, 0}), 6u);
   // Writes are checked always: a list ends at its largest length.
   const std::vector<int> at{100}, value{1};
-  auto done = plain.launch(set_elements, range(1), x, 1, at.data(), value.data());
-  wait(done);
+  auto done = launch_and_wait(plain, set_elements, range(1), x, 1, at, value);
   ASSERT_TRUE(done.is_error());
   EXPECT_STREQ(done.error().what(),
                "kernel lists.set_elements: field 'x' on grid.pointer[4].dynamic[100]: the list at (1) is to "

@@ -10,6 +10,7 @@
 #include "sparse/program.h"
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 namespace {
@@ -19,10 +20,8 @@ class Lists : public testing::Test {
   IntrusivePtr<Device> device = Device::cpu(4);
   Program program{device};
   template <class Kernel, class... Arguments>
-  void run(const Kernel& kernel, const Loop& loop, const Arguments&... arguments) {
-    auto done = program.launch(kernel, loop, arguments...);
-    wait(done);
-    if (done.is_error()) throw done.error();
+  void run(const Kernel& kernel, const Loop& loop, Arguments&&... arguments) {
+    run_on(program, kernel, loop, std::forward<Arguments>(arguments)...);
   }
 };
 
@@ -31,8 +30,8 @@ TEST_F(Lists, AppendsThatRunOutOfMemoryAreRepeatedFromWhereTheyBegan) {
   Node lists = tree.root().dense({64}).dynamic(1 << 20, 64);
   Field<int> x = lists.place<int>("x");
   std::vector<uint32_t> index(300000);
-  run(append_items, range(1000), x, 64, index.data());
-  run(append_items, range(300000), x, 64, index.data());  // needs growth several times
+  run(append_items, range(1000), x, 64, index);
+  run(append_items, range(300000), x, 64, index);  // needs growth several times
   uint64_t sum = 0;
   for (int at = 0; at < 64; ++at) {
     const std::vector<int> values = wait_read_list(x, at);
@@ -48,7 +47,7 @@ TEST_F(Lists, AFullListIsAnErrorThatNamesItAndKeepsWhatFits) {
   Field<int> x = lists.place<int>("x");
   std::vector<uint32_t> index(1000);
   try {
-    run(append_items, range(1000), x, 4, index.data());
+    run(append_items, range(1000), x, 4, index);
     FAIL() << "no error";
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("'x' on tree.dense[4].dynamic[100]"), std::string::npos) << e.what();
@@ -64,17 +63,17 @@ TEST_F(Lists, AFailedAppendLeavesTheTreeAsItWasBeforeTheLaunch) {
   Node lists = tree.root().dense({4}).dynamic(1 << 20, 64);
   Field<int> x = lists.place<int>("x");
   std::vector<uint32_t> index(1000000);
-  run(append_items, range(1000), x, 4, index.data());
+  run(append_items, range(1000), x, 4, index);
   const std::vector<int> before = wait_read_list(x, 2);
   try {
-    run(append_items, range(1000000), x, 4, index.data());
+    run(append_items, range(1000000), x, 4, index);
     FAIL() << "no error";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::kOutOfMemory) << e.what();
   }
   device->default_stream().clear_error();
   EXPECT_EQ(wait_read_list(x, 2), before);
-  run(append_items, range(1000), x, 4, index.data());
+  run(append_items, range(1000), x, 4, index);
   EXPECT_EQ(lists.wait_length({2, 0, 0}), 500u);
 }
 
@@ -85,14 +84,14 @@ TEST_F(Lists, ChunksOfClearedListsAreUsedAgainAndZero) {
   std::vector<uint32_t> index(40);
   const std::vector<int> zero{0};
   for (int round = 0; round < 100; ++round) {
-    run(append_items, range(40), x, 1, index.data());
+    run(append_items, range(40), x, 1, index);
     EXPECT_EQ(lists.wait_usage().active_cells, 10u);
-    run(clear_list_at, range(1), x, zero.data());
+    run(clear_list_at, range(1), x, zero);
     EXPECT_EQ(lists.wait_usage().active_cells, 0u);
     EXPECT_EQ(lists.wait_length({0, 0, 0}), 0u);
   }
   const std::vector<int> nine{9}, one{1};
-  run(set_elements, range(1), x, 0, nine.data(), one.data());
+  run(set_elements, range(1), x, 0, nine, one);
   EXPECT_EQ(wait_read_list(x, 0), (std::vector<int>{0, 0, 0, 0, 0, 0, 0, 0, 0, 1}));
   wait(tree.deactivate_all());
   EXPECT_EQ(lists.wait_usage().active_cells, 0u);
@@ -103,7 +102,7 @@ TEST_F(Lists, WhatIsCountedCanBeReadWhileOthersAppend) {
   Node lists = tree.root().dense({1}).dynamic(1 << 20, 2);
   Field<int> x = lists.place<int>("x");
   uint32_t wrong = 0;
-  run(append_and_read, range(100000), x, &wrong);
+  run(append_and_read, range(100000), x, inout(wrong));
   EXPECT_EQ(wrong, 0u);
 }
 

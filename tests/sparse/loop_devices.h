@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "gpu/device.h"
 #include "sparse/program.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 
@@ -24,16 +25,14 @@ class LoopTest : public testing::TestWithParam<const char*> {
     program = std::make_unique<Program>(device, jit::CodegenOptions{});
   }
   template <class Kernel, class... Arguments>
-  void run(const Kernel& kernel, const Loop& loop, const Arguments&... arguments) {
-    auto done = program->launch(kernel, loop, arguments...);
-    wait(done);
-    if (done.is_error()) throw done.error();
+  void run(const Kernel& kernel, const Loop& loop, Arguments&&... arguments) {
+    run_on(*program, kernel, loop, std::forward<Arguments>(arguments)...);
   }
   // The words of the error that a launch gives, or "".
   template <class Kernel, class... Arguments>
-  std::string refusal(const Kernel& kernel, const Loop& loop, const Arguments&... arguments) {
+  std::string refusal(const Kernel& kernel, const Loop& loop, Arguments&&... arguments) {
     try {
-      run(kernel, loop, arguments...);
+      run(kernel, loop, std::forward<Arguments>(arguments)...);
     } catch (const Error& e) {
       device->default_stream().clear_error();
       return e.what();

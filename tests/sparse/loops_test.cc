@@ -41,9 +41,9 @@ class Entries : public LoopTest {
     coords.clear(), length.clear();
     make_lists(extent, chunk);
     Field<int> x = node.place<int>("x");
-    run(fill, lists(), x, coords.data(), length.data());
+    run(fill, lists(), x, coords, length);
     CoppiceVisits visits{};
-    run(visit, over(node), x, &visits);
+    run(visit, over(node), x, inout(visits));
     EXPECT_EQ(visits.entries, total);
     EXPECT_EQ(visits.misplaced, 0u);
     const int dims = extent[2] > 1 ? 3 : extent[1] > 1 ? 2 : 1;
@@ -86,7 +86,7 @@ TEST_P(Entries, FieldsOfAnElementLieApartOrTogether) {
     Field<int8_t> visits = node.place<int8_t>("visits");
     Field<double> half = node.place<double>("half");
     make_lists({8, 1, 1}, 8);
-    run(fill_lists1, lists(), x, coords.data(), length.data());
+    run(fill_lists1, lists(), x, coords, length);
     for (int round = 0; round < 3; ++round) run(halve_entries, over(node), x, half, visits);
     for (size_t l = 0; l < length.size(); ++l) {
       const std::vector<int> from = wait_read_list(x, coords[3 * l]);
@@ -107,9 +107,9 @@ TEST_P(Entries, AnElementReadsItsCellAndTheListBeside) {
   Field<int> of_cell = cells.place<int>("cell"), x = node.place<int>("x"), sum = node.place<int>("sum"),
              other = beside.place<int>("other");
   coords = {1, 0, 0, 3, 0, 0}, length = {9, 2};
-  run(fill_lists1, lists(), x, coords.data(), length.data());
+  run(fill_lists1, lists(), x, coords, length);
   length = {3, 7};
-  run(fill_lists1, lists(), other, coords.data(), length.data());
+  run(fill_lists1, lists(), other, coords, length);
   run(set_cells1, over(cells), of_cell);
   run(gather_for_entries, over(node), x, of_cell, other, sum);
   for (int at : {1, 3}) {
@@ -128,13 +128,13 @@ TEST_P(Entries, ALoopRunsOverWhatTheListsHoldByThen) {
   coords = {0, 0, 0, 2, 0, 0}, length = {5, 9};
   auto count = [&] {
     CoppiceVisits visits{};
-    run(visit1, over(node), x, &visits);
+    run(visit1, over(node), x, inout(visits));
     return visits.entries;
   };
   EXPECT_EQ(count(), 0u);
-  run(fill_lists1, lists(), x, coords.data(), length.data());
+  run(fill_lists1, lists(), x, coords, length);
   EXPECT_EQ(count(), 14u);
-  run(fill_lists1, lists(), x, coords.data(), length.data());
+  run(fill_lists1, lists(), x, coords, length);
   EXPECT_EQ(count(), 28u);
   run(clear_one_list, range(1), x, 2);
   EXPECT_EQ(count(), 10u);
@@ -147,28 +147,28 @@ TEST_P(Entries, LoopsThatDoNotFitAreRefusedInOneLine) {
              z = elsewhere.root().dense({4}).dynamic(100, 4).place<int>("z");
   CoppiceVisits visits{};
   uint64_t n = 0;
-  EXPECT_EQ(refusal(visit1, over(cells), x, &visits),
+  EXPECT_EQ(refusal(visit1, over(cells), x, inout(visits)),
             "kernel loops.visit1: it takes an Entry and loops over a dynamic node: over(lists); "
             "tree.dense[4] is none");
-  EXPECT_EQ(refusal(visit1, range(3), x, &visits),
+  EXPECT_EQ(refusal(visit1, range(3), x, inout(visits)),
             "kernel loops.visit1: it takes an Entry and loops over a dynamic node: over(lists)");
   EXPECT_EQ(
       refusal(set_cells1, over(node), x),
       "kernel loops.set_cells1: it takes a Cell or Block, and tree.dense[4].dynamic[100] is a dynamic node, "
       "which is looped over with an Entry");
-  EXPECT_EQ(refusal(count_blocks1, over(node), x, &n),
+  EXPECT_EQ(refusal(count_blocks1, over(node), x, inout(n)),
             "kernel loops.count_blocks1: it takes a Cell or Block, and tree.dense[4].dynamic[100] is a "
             "dynamic node, "
             "which is looped over with an Entry");
-  EXPECT_EQ(refusal(visit1, over(node), y, &visits),
+  EXPECT_EQ(refusal(visit1, over(node), y, inout(visits)),
             "kernel loops.visit1: it writes field 'y' on tree.dense[4].dynamic[100], which is not on the "
             "node looped "
             "over, tree.dense[4].dynamic[100]");
   EXPECT_EQ(
-      refusal(visit1, over(node), z, &visits),
+      refusal(visit1, over(node), z, inout(visits)),
       "kernel loops.visit1: it writes field 'z' on elsewhere.dense[4].dynamic[100], which is not on the node "
       "looped over, tree.dense[4].dynamic[100]");
-  EXPECT_EQ(refusal(visit2, over(node), x, &visits),
+  EXPECT_EQ(refusal(visit2, over(node), x, inout(visits)),
             "kernel loops.visit2: it loops in 2 dimensions, tree 'tree' has 1");
   EXPECT_EQ(refusal(pass_along, over(node), nullptr, nullptr),
             "kernel loops.pass_along: it takes a Team and loops over a range: range(n)");
@@ -182,7 +182,7 @@ TEST_P(Teams, TheLanesOfATeamShareAnItem) {
   std::iota(numbers.begin(), numbers.end(), 1);
   std::vector<uint64_t> sums(rows);
   std::vector<uint32_t> lanes(rows);
-  run(sum_rows, range(3, rows), n, numbers.data(), sums.data(), lanes.data());
+  run(sum_rows, range(3, rows), n, numbers, sums, lanes);
   for (int row = 0; row < rows; ++row) {
     const auto first = static_cast<uint64_t>(row) * n;
     EXPECT_EQ(sums[row], row < 3 ? 0u : n * first + n * (n + 1) / 2) << row;
@@ -197,7 +197,7 @@ TEST_P(Teams, TheLanesOfATeamShareAnItem) {
 TEST_P(Teams, ABarrierMakesWritesSeenByTheOthers) {
   std::vector<uint32_t> room(20 * 1024);
   uint32_t wrong = 0;
-  run(pass_along, range(20), room.data(), &wrong);
+  run(pass_along, range(20), room, inout(wrong));
   EXPECT_EQ(wrong, 0u);
 }
 

@@ -15,15 +15,11 @@
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
 #include "tests/sparse/resident_memory.h"
+#include "tests/sparse/staging.h"
 #include "topology_tools_model.kernels.h"
 
 namespace coppice {
 namespace {
-
-void finish(const AsyncValueRef<Chain>& done) {
-  wait(done);
-  if (done.is_error()) throw done.error();
-}
 
 class MemoryTest : public ::testing::Test {
  protected:
@@ -34,8 +30,7 @@ class MemoryTest : public ::testing::Test {
   void set(const Field<int>& x, const std::vector<int>& at) {
     std::vector<int> coords, values;
     for (int c : at) coords.insert(coords.end(), {0, 0, c}), values.push_back(1 + c);
-    finish(
-        program.launch(set_triples, range(static_cast<int64_t>(at.size())), x, coords.data(), values.data()));
+    run_on(program, set_triples, range(static_cast<int64_t>(at.size())), x, coords, values);
   }
   void deactivate(const Node& node, const std::vector<int>& at) {
     std::vector<std::array<int32_t, 3>> coords;

@@ -12,6 +12,7 @@
 #include "refused.kernels.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 namespace {
@@ -43,7 +44,7 @@ class Messages : public testing::TestWithParam<int> {
     const auto done = with.launch(arguments...);
     wait(done);
     device->default_stream().clear_error();
-    EXPECT_EQ(device->context().status, 0u) << "a status was left to the next launch";
+    EXPECT_EQ(status_of(*device), 0u) << "a status was left to the next launch";
     return done.is_error() ? done.error().what() : "";
   }
   template <class... Arguments>
@@ -81,14 +82,14 @@ TEST_P(Messages, OfABitmaskedLeafComeFromActiveCellsOnly) {
 
 TEST_P(Messages, ThatDoNotFitAreDroppedAndCounted) {
   // Each takes 48 bytes, 24 of text and two numbers with their tags.
-  constexpr size_t kBytes = 48 + 16 + 32, kRoom = MessageLog::kCapacity / kBytes;
+  constexpr size_t kBytes = 48 + 16 + 32, kRoom = MessageArea::kCapacity / kBytes;
   const int over_by = 1000;
   for (int round = 0; round < 3; ++round) {
     const Lines said = lines_of(say_index, range(static_cast<int64_t>(kRoom) + over_by), 1);
     ASSERT_EQ(said.size(), kRoom + 1) << "round " << round;
     EXPECT_EQ(said.back(),
               fmt::format("{} messages of kernels were dropped: those of a launch have room for {} bytes",
-                          over_by, MessageLog::kCapacity));
+                          over_by, MessageArea::kCapacity));
     EXPECT_TRUE(std::all_of(said.begin(), said.end() - 1, [](const std::string& line) {
       return line.starts_with("item ") && line.ends_with(" says 0");
     }));

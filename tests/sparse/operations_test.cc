@@ -14,6 +14,7 @@
 #include "jit.kernels.h"
 #include "sparse/read_back.h"
 #include "sparse/tree_storage.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 namespace {
@@ -47,13 +48,13 @@ class Operations : public testing::Test {
   }
   template <class T>
   IntrusivePtr<Buffer> buffer(const std::vector<T>& items) {
-    auto made = device->reserve(items.size() * sizeof(T), items.size() * sizeof(T));
-    std::copy(items.begin(), items.end(), made->template as<T>());
-    return made;
+    return wait_device_copy(*device, items);
   }
   template <class T>
   std::vector<T> read(const IntrusivePtr<Buffer>& from, size_t n) {
-    return {from->template as<T>(), from->template as<T>() + n};
+    std::vector<T> items(n);
+    device->wait_copy(items.data(), from->data(), n * sizeof(T));
+    return items;
   }
   IntrusivePtr<executor::Request> request_on(Stream& stream) {
     return host->start_request(IntrusivePtr<Stream>(&stream));
@@ -105,7 +106,8 @@ TEST_F(Operations, ABoundLaunchThatRunsOutOfCellsGrowsTheTreeAndRunsAgain) {
   Field<int> x = leaf.place<int>("x");
   std::vector<int> coords;
   for (int i = 0; i < 1024; ++i) coords.insert(coords.end(), {i / 32 * 16, i % 32 * 16});
-  const BoundLaunch grow = program.bind(grow_coords2, range(1024), x, coords.data(), 5);
+  const auto at = buffer(coords);
+  const BoundLaunch grow = program.bind(grow_coords2, range(1024), x, at->as<int>(), 5);
   for (int round = 0; round < 2; ++round) {
     wait(grow.launch());
     EXPECT_EQ(leaf.wait_num_active_blocks(), 1024u);
@@ -165,6 +167,7 @@ TEST_F(Operations, CountsListsAndDeactivates) {
   Node leaf = tree.root().pointer({16, 16}).dense({4, 4});
   Field<int> x = leaf.place<int>("x");
   std::vector<int> coords{5, 6, 20, 20, 21, 21};
+  const auto at = buffer(coords);
   const auto results =
       run(R"(
 func @main(%start: chain, %root: node, %leaf: node, %grow: launch, %set: launch) -> (i64, i64, chain) {
@@ -179,7 +182,7 @@ func @main(%start: chain, %root: node, %leaf: node, %grow: launch, %set: launch)
   %done = stream.done (%e7)
   return %before, %after, %done
 })",
-          {value(tree.root()), value(leaf), value(program.bind(grow_coords2, range(3), x, coords.data(), 9)),
+          {value(tree.root()), value(leaf), value(program.bind(grow_coords2, range(3), x, at->as<int>(), 9)),
            value(program.bind(set_cells2, over(leaf), x))});
   ASSERT_EQ(outcome(results), "");
   EXPECT_EQ(results[0]->get<int64_t>(), 2);
@@ -223,7 +226,7 @@ TEST_F(Operations, CollectRecyclesWhatWasDeactivated) {
   const auto recycled = [&] {
     uint32_t size = 0;
     wait(device->default_stream().enqueue(
-        "look", [&] { size = tree.storage().state()->allocators[0].recycled_size; }));
+        "look", [&] { size = tree.storage().wait_read_state().allocators[0].recycled_size; }));
     return size;
   };
   ASSERT_EQ(recycled(), 2u);

@@ -16,6 +16,7 @@
 #include "sparse/program.h"
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 namespace {
@@ -63,9 +64,8 @@ class RandomNumbers : public testing::Test {
   Program program{device};
 
   template <class... Arguments>
-  void run(const Arguments&... arguments) {
-    auto done = program.launch(arguments...);
-    wait(done);
+  void run(Arguments&&... arguments) {
+    auto done = launch_and_wait(program, std::forward<Arguments>(arguments)...);
     ASSERT_FALSE(done.is_error()) << done.error().what();
   }
   template <class T>
@@ -94,7 +94,7 @@ double chi_square_in_sigmas(const std::vector<uint64_t>& bins, double total) {
 TEST_F(RandomNumbers, AreUniform) {
   std::vector<float> floats(kItems);
   std::vector<double> doubles(kItems);
-  run(draw_uniform, range(kItems), floats.data(), doubles.data());
+  run(draw_uniform, range(kItems), floats, doubles);
   const auto check = [&](const auto& x) {
     EXPECT_GE(*std::min_element(x.begin(), x.end()), 0);
     EXPECT_LT(*std::max_element(x.begin(), x.end()), 1);
@@ -116,7 +116,7 @@ TEST_F(RandomNumbers, AreUniform) {
 TEST_F(RandomNumbers, AreNormal) {
   std::vector<float> floats(2 * kItems);
   std::vector<double> doubles(2 * kItems);
-  run(draw_normal, range(kItems), floats.data(), doubles.data());
+  run(draw_normal, range(kItems), floats, doubles);
   const auto check = [&](const auto& x) {
     expect_moment(x, 1, 0, 1), expect_moment(x, 2, 1, 3), expect_moment(x, 3, 0, 15),
         expect_moment(x, 4, 3, 105);
@@ -139,7 +139,7 @@ TEST_F(RandomNumbers, AreNormal) {
 TEST_F(RandomNumbers, BelowANumberAreUnbiased) {
   std::vector<uint32_t> x(kItems);
   for (const uint32_t n : {1u, 3u, 100u, 3u << 30, ~0u}) {
-    run(draw_below, range(kItems), n, x.data());
+    run(draw_below, range(kItems), n, x);
     const uint32_t num_bins = std::min(n, 96u);
     std::vector<uint64_t> bins(num_bins);
     for (const uint32_t value : x) {
@@ -157,7 +157,7 @@ TEST_F(RandomNumbers, BelowANumberAreUnbiased) {
       EXPECT_NEAR(static_cast<double>(odd), p * kItems, kSigmas * std::sqrt(p * (1 - p) * kItems)) << n;
     }
   }
-  run(draw_below, range(1), 0u, x.data());
+  run(draw_below, range(1), 0u, x);
   EXPECT_EQ(x[0], 0u);
 }
 
@@ -166,7 +166,7 @@ TEST_F(RandomNumbers, DifferInEveryPartOfTheirKey) {
   std::vector<uint32_t> all;
   const auto draw = [&](uint64_t seed, uint64_t b) {
     std::vector<uint32_t> x(kMany);
-    run(draw_with_key, range(kMany), seed, b, x.data());
+    run(draw_with_key, range(kMany), seed, b, x);
     all.insert(all.end(), x.begin(), x.end());
   };
   draw(1, 0), draw(2, 0), draw(1, 1), draw(1, uint64_t{1} << 32), draw(uint64_t{1} << 32, 0), draw(0, 0);
@@ -184,7 +184,7 @@ TEST_F(RandomNumbers, DifferFromLaunchToLaunchAndRepeatWithTheSeed) {
     Program with(own);
     own->set_seed(seed);
     std::vector<std::vector<uint32_t>> x(2, std::vector<uint32_t>(kMany));
-    for (auto& launch : x) wait(with.launch(draw_words, range(kMany / 4), 4, launch.data()));
+    for (auto& launch : x) run_on(with, draw_words, range(kMany / 4), 4, launch);
     return x;
   };
   const auto first = draw_two(5), again = draw_two(5), other = draw_two(6);
@@ -237,7 +237,7 @@ TEST_F(RandomNumbers, OfACellDependOnItsCoordinateOnly) {
 TEST_F(RandomNumbers, AreTheSameWhenTheHostDraws) {
   std::vector<float> floats(2 * kItems);
   std::vector<double> doubles(2 * kItems);
-  run(draw_normal, range(kItems), floats.data(), doubles.data());
+  run(draw_normal, range(kItems), floats, doubles);
   LaunchBlock block{};
   block.context = &device->context();
   for (int64_t i = 0; i < kItems; i += 17) {

@@ -17,15 +17,12 @@
 #include "sparse/program.h"
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
+#include "tests/sparse/staging.h"
 #include "topology_model.kernels.h"
 
 namespace coppice {
 namespace {
 
-void finish(const AsyncValueRef<Chain>& done) {
-  wait(done);
-  if (done.is_error()) throw done.error();
-}
 std::string error_of(const AsyncValueRef<Chain>& done) {
   wait(done);
   return done.is_error() ? done.error().what() : "";
@@ -66,7 +63,7 @@ std::vector<float> heat_on(const IntrusivePtr<Device>& device) {
   std::vector<float> values = wait_read(now, {0, 0, 0}, {16, 16, 16});
   double sum = 0;
   uint64_t count = 0;
-  finish(program.launch(sum_cells, over(leaf), now, &sum, &count));
+  run_on(program, sum_cells, over(leaf), now, inout(sum), inout(count));
   values.push_back(static_cast<float>(count));
   values.push_back(static_cast<float>(leaf.wait_num_active_blocks()));
   return values;
@@ -96,17 +93,16 @@ std::vector<int> topology_on(const IntrusivePtr<Device>& device) {
     std::vector<int> coords, out(kCount), active(kCount), ones(kCount, round + 1);
     for (int i = 0; i < kCount; ++i)
       coords.insert(coords.end(), {static_cast<int>(random() % 32), static_cast<int>(random() % 32)});
-    finish(program.launch(set_coords2, range(kCount), x, coords.data(), ones.data()));
-    finish(program.launch(deactivate_coords2, range(kCount / 4), leaf.topology(), coords.data()));
-    finish(program.launch(look_up2, range(kCount), x, leaf.topology(), coords.data(), out.data(),
-                          active.data()));
+    run_on(program, set_coords2, range(kCount), x, coords, ones);
+    run_on(program, deactivate_coords2, range(kCount / 4), leaf.topology(), coords);
+    run_on(program, look_up2, range(kCount), x, leaf.topology(), coords, out, active);
     found.insert(found.end(), out.begin(), out.end());
     found.insert(found.end(), active.begin(), active.end());
     std::vector<int> origins(2 * leaf.wait_num_active_blocks());
-    finish(program.launch(list_origins2, over(leaf), origins.data()));
+    run_on(program, list_origins2, over(leaf), origins);
     found.insert(found.end(), origins.begin(), origins.end());
     std::vector<int> visits(32 * 32);
-    finish(program.launch(count_visits2, over(leaf), visits.data(), 0, 0, 32));
+    run_on(program, count_visits2, over(leaf), visits, 0, 0, 32);
     found.insert(found.end(), visits.begin(), visits.end());
   }
   return found;
@@ -137,9 +133,8 @@ struct Accesses {
       for (int k = 0; k < kBytes; ++k) bytes[kBytes * i + k] = static_cast<unsigned char>(5 * i + k);
     }
     Program program(device);
-    finish(program.launch(copy_all, range(kItems), odd.data(), odd_to.data(), wide.data(), wide_to.data(),
-                          flags.get(), flags_to.get(), floats.data(), floats_to.data(), bytes.data(),
-                          bytes_to.data(), kBytes));
+    run_on(program, copy_all, range(kItems), odd, odd_to, wide, wide_to, InOut<bool>{flags.get(), kItems},
+           InOut<bool>{flags_to.get(), kItems}, floats, floats_to, bytes, bytes_to, kBytes);
   }
 };
 
@@ -161,7 +156,8 @@ TEST(Simt, MathFunctionsAreTheHosts) {
   for (const auto& device : {Device::cpu(1), Device::simt()}) {
     std::vector<float> in(70), out(140);
     for (int i = 0; i < 70; ++i) in[i] = 0.1f * static_cast<float>(i);
-    finish(Program(device).launch(sine_and_cosine, range(70), in.data(), out.data()));
+    Program program(device);
+    run_on(program, sine_and_cosine, range(70), in, out);
     for (int i = 0; i < 70; ++i) {
       EXPECT_FLOAT_EQ(out[2 * i], sinf(in[i])) << device->name();
       EXPECT_FLOAT_EQ(out[2 * i + 1], cosf(in[i])) << device->name();
@@ -175,9 +171,11 @@ TEST(Simt, ABlocksThreadsShareFastMemoryAndABarrier) {
   auto device = Device::simt({.threads_per_block = 96});
   Program program(device);
   std::vector<uint32_t> out(96 * 5);
-  Launch launch = program.make_launch(pass_on, range(96 * 5), out.data());
+  const auto in_memory = wait_device_copy(*device, out);
+  Launch launch = program.make_launch(pass_on, range(96 * 5), in_memory->as<uint32_t>());
   launch.shared_bytes = 96 * 4;
   finish(device->default_stream().launch(std::move(launch)));
+  device->wait_copy(out.data(), in_memory->data(), 4 * out.size());
   for (uint32_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], i / 96 * 96 + (i % 96 + 1) % 96 + 1000) << i;
 }
 
@@ -188,7 +186,7 @@ TEST(Simt, LanesThatMeetElectOneOfThem) {
     Program program(Device::simt({.seed = seed}));
     std::vector<uint32_t> out(256);
     uint32_t leaders = 0;
-    finish(program.launch(elect, range(256), out.data(), &leaders));
+    run_on(program, elect, range(256), out, inout(leaders));
     for (uint32_t i = 0; i < 256; ++i) ASSERT_EQ(out[i], hash_u32(5, i) % 3 == 0 ? 0u : 1u) << i;
     leaders_seen.insert(leaders);
   }
@@ -202,20 +200,26 @@ TEST(Simt, LaunchesAreNumberedWithoutTheRuntimesOwn) {
     Tree tree(device);
     Node leaf = tree.root().pointer({16, 16}).dense({4, 4});
     Field<int> x = leaf.place<int>("x");
-    std::vector<uint64_t> numbers(4, 99);
-    std::vector<int> coords{5, 6, 7, 7};
-    program.launch(note_number, range(1), numbers.data(), 0);
-    program.launch(grow_coords2, range(2), x, coords.data(), 9);
-    program.launch(note_number, range(1), numbers.data(), 1);
+    const auto in_memory = wait_device_copy(*device, std::vector<uint64_t>(4, 99));
+    const auto coords = wait_device_copy(*device, std::vector<int>{5, 6, 7, 7});
+    uint64_t* const numbers = in_memory->as<uint64_t>();
+    const auto noted = [&] {
+      std::vector<uint64_t> values(4);
+      device->wait_copy(values.data(), numbers, 4 * sizeof(uint64_t));
+      return values;
+    };
+    program.launch(note_number, range(1), numbers, 0);
+    program.launch(grow_coords2, range(2), x, coords->as<int>(), 9);
+    program.launch(note_number, range(1), numbers, 1);
     finish(program.launch(set_cells2, over(leaf), x));  // which makes a list of its own
-    const BoundLaunch bound = program.bind(note_number, range(1), numbers.data(), 2);
+    const BoundLaunch bound = program.bind(note_number, range(1), numbers, 2);
     finish(bound.launch());
-    EXPECT_EQ(numbers, (std::vector<uint64_t>{0, 2, 4, 99})) << device->name();
+    EXPECT_EQ(noted(), (std::vector<uint64_t>{0, 2, 4, 99})) << device->name();
     finish(bound.launch());
-    EXPECT_EQ(numbers[2], 5u) << device->name();
-    Launch own = program.make_launch(note_number, range(1), numbers.data(), 3);
+    EXPECT_EQ(noted()[2], 5u) << device->name();
+    Launch own = program.make_launch(note_number, range(1), numbers, 3);
     finish(device->create_stream()->launch(std::move(own)));
-    EXPECT_EQ(numbers[3], 0u) << "another stream counts for itself: " << device->name();
+    EXPECT_EQ(noted()[3], 0u) << "another stream counts for itself: " << device->name();
   }
 }
 
@@ -228,8 +232,8 @@ enum class OpenedBy { kPlainStore, kRelaxedStore, kRelease };  // as in simt.ker
 std::string counted(uint64_t seed, OpenedBy opened_by) {
   Program program(Device::simt({.seed = seed, .max_idle_steps = 20000}));
   Counter counter{};
-  const std::string error =
-      error_of(program.launch(count_under_lock, range(kTakers), &counter, static_cast<int>(opened_by)));
+  const std::string error = error_of(launch_and_wait(program, count_under_lock, range(kTakers),
+                                                     inout(counter), static_cast<int>(opened_by)));
   EXPECT_LE(counter.value, kTakers);
   return error.empty() ? std::to_string(counter.value) : error;
 }
@@ -265,7 +269,7 @@ TEST(Simt, ABarrierInABranchIsAnErrorThatItsSeedReplays) {
     auto device = Device::simt({.seed = seed});
     Program program(device);
     std::vector<uint32_t> out(100, 7);
-    const std::string error = error_of(program.launch(wait_in_a_branch, range(100), out.data()));
+    const std::string error = error_of(launch_and_wait(program, wait_in_a_branch, range(100), out));
     EXPECT_NE(error.find("simt.wait_in_a_branch"), std::string::npos) << error;
     EXPECT_NE(error.find(std::to_string(seed)), std::string::npos) << error;
     EXPECT_NE(error.find("barrier"), std::string::npos) << error;
@@ -274,7 +278,7 @@ TEST(Simt, ABarrierInABranchIsAnErrorThatItsSeedReplays) {
     // The device goes on.
     device->default_stream().clear_error();
     uint32_t leaders = 0;
-    EXPECT_EQ(error_of(program.launch(elect, range(100), out.data(), &leaders)), "");
+    EXPECT_EQ(error_of(launch_and_wait(program, elect, range(100), out, inout(leaders))), "");
     for (uint32_t i = 0; i < 100; ++i) {
       if (hash_u32(5, i) % 3 != 0) {
         EXPECT_EQ(out[i], 1u) << i;

@@ -44,7 +44,7 @@ TEST_P(Conformance, C52_LoopsOverAnIntermediateNode) {
   EXPECT_EQ(count(count1, block), 3u);
   EXPECT_EQ(count(count1, leaf), 12u);
   std::vector<uint32_t> visits(32);
-  run(mark_visits1, over(block), visits.data());
+  run(mark_visits1, over(block), visits);
   std::vector<uint32_t> expected(32);
   expected[0] = expected[1] = expected[31] = 1;
   EXPECT_EQ(visits, expected);
@@ -90,11 +90,11 @@ TEST_P(Conformance, C55_FiveLevelsGiveExactCoordinates) {
   }
   write2(x, corners);
   std::vector<uint32_t> visits(static_cast<size_t>(side) * side);
-  run(mark_visits2, over(leaf), visits.data(), side);
+  run(mark_visits2, over(leaf), visits, side);
   EXPECT_TRUE(std::all_of(visits.begin(), visits.end(), [](uint32_t n) { return n == 1; }));
   run(set_coordinate2, over(leaf), x, side);
   uint64_t total = 0;
-  run(sum2, over(leaf), x, &total);
+  run(sum2, over(leaf), x, inout(total));
   const uint64_t n = visits.size();
   EXPECT_EQ(total, n * (n - 1) / 2);
 }

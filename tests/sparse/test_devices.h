@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "gpu/device.h"
 #include "sparse/program.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 
@@ -39,11 +40,6 @@ inline IntrusivePtr<Device> test_device(const std::string& name, std::string& re
   }
 }
 
-inline void finish(const AsyncValueRef<Chain>& done) {
-  wait(done);
-  if (done.is_error()) throw done.error();
-}
-
 class DeviceTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -58,9 +54,10 @@ class DeviceTest : public testing::TestWithParam<std::string> {
   bool is_emulated() const { return is_emulated_device(GetParam()); }
   // Work that an emulated GPU would take too long for, cut to about a thousandth, but to no less than a few warps.
   int scaled(int n) const { return is_emulated() ? std::max(n / 1000, std::min(n, 256)) : n; }
+  // Vectors and inout() values are in device memory meanwhile (staging.h).
   template <class Kernel, class... Arguments>
-  void run(const Kernel& kernel, const Loop& loop, const Arguments&... arguments) {
-    finish(program().launch(kernel, loop, arguments...));
+  void run(const Kernel& kernel, const Loop& loop, Arguments&&... arguments) {
+    run_on(program(), kernel, loop, std::forward<Arguments>(arguments)...);
   }
 
   IntrusivePtr<Device> device;

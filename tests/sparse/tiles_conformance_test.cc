@@ -101,7 +101,7 @@ class Tiles : public LoopTest {
       activate(leaf, shape);
       run(number, over(leaf), x);
       uint32_t wrong = 0;
-      run(gather, over(leaf), x, x, &wrong);
+      run(gather, over(leaf), x, x, inout(wrong));
       EXPECT_EQ(wrong, 0u);
     }
   }
@@ -141,7 +141,7 @@ TEST_P(Tiles, SeveralFieldsWithSeveralReachesHaveTilesOfTheirOwn) {
     run(number3, over(leaf), x);
     run(number3, over(leaf), y);
     uint32_t wrong = 0;
-    run(gather_two3, over(leaf), x, y, x, y, z, &wrong);
+    run(gather_two3, over(leaf), x, y, x, y, z, inout(wrong));
     EXPECT_EQ(wrong, 0u);
   }
 }
@@ -154,7 +154,7 @@ TEST_P(Tiles, WhatIsLargerThanATileGoesThroughTheNeighbourTable) {
   wait(leaf.activate({{0, 0, 0}, {16, 0, 0}, {0, 16, 16}}));
   run(number_wide3, over(leaf), x);
   uint32_t wrong = 0;
-  run(gather_wide3, over(leaf), x, x, &wrong);
+  run(gather_wide3, over(leaf), x, x, inout(wrong));
   EXPECT_EQ(wrong, 0u);
 }
 
@@ -166,7 +166,7 @@ TEST_P(Tiles, AFieldBesideTheNodeLoopedOverIsReadAndAddedToByWalks) {
   wait(leaf.activate({{0, 0, 0}, {4, 0, 0}, {4, 4, 0}, {8, 4, 0}}));
   run(number2, over(beside), x);
   uint32_t wrong = 0;
-  run(gather2, over(leaf), x, x, &wrong);
+  run(gather2, over(leaf), x, x, inout(wrong));
   EXPECT_EQ(wrong, 0u);
   run(mark2, over(leaf), leaf.topology(), inner);
   run(scatter2, over(leaf), tiled, plain, inner);
@@ -215,14 +215,15 @@ TEST_P(Tiles, SumsThatFindNoCellAreAnError) {
     const std::string inactive =
         "kernel tiles.add_from2: field 'x' on " + leaf.path() +
         ": accumulated into the inactive cell (4, 1); activate it in a launch before";
-    EXPECT_EQ(refusal(add_from2, over(leaf), x, edge, 1, 0, 5, 6), inactive);
-    EXPECT_EQ(refusal(add_from2, over(leaf), x, edge, 1, 0, 5, -5), inactive) << "sums of zero count, too";
-    EXPECT_EQ(refusal(add_from2, over(leaf), x, edge, 0, 0, 5, 6), "");
-    EXPECT_EQ(refusal(add_from2, over(leaf), x, corner, 0, -1, 1, 1),
+    EXPECT_EQ(refusal(add_from2, over(leaf), x, inout(edge), 1, 0, 5, 6), inactive);
+    EXPECT_EQ(refusal(add_from2, over(leaf), x, inout(edge), 1, 0, 5, -5), inactive)
+        << "sums of zero count, too";
+    EXPECT_EQ(refusal(add_from2, over(leaf), x, inout(edge), 0, 0, 5, 6), "");
+    EXPECT_EQ(refusal(add_from2, over(leaf), x, inout(corner), 0, -1, 1, 1),
               "kernel tiles.add_from2: field 'x' on " + leaf.path() +
                   ": coordinate (0, -1) is outside the domain [0, 8) x [0, 8)");
     if (masked) {
-      EXPECT_EQ(refusal(add_from2, over(leaf), x, edge, 0, 1, 1, 1),
+      EXPECT_EQ(refusal(add_from2, over(leaf), x, inout(edge), 0, 1, 1, 1),
                 "kernel tiles.add_from2: field 'x' on " + leaf.path() +
                     ": accumulated into the inactive cell (3, 2); activate it in a launch before");
     }
@@ -238,12 +239,12 @@ TEST_P(Tiles, ASumBeyondTheReachArrivesOrIsReportedByTheChecks) {
   Field<int> x = leaf.place<int>("x");
   wait(leaf.activate({{0, 0, 0}, {0, 4, 0}, {4, 0, 0}, {4, 4, 0}}));
   const int at[] = {3, 3};
-  const std::string words = refusal(add_from2, over(leaf), x, at, 1, 1, 5, 6);
+  const std::string words = refusal(add_from2, over(leaf), x, inout(at), 1, 1, 5, 6);
   EXPECT_EQ(words, "");
   EXPECT_EQ(wait_read(x, {4, 4}), 11);
   program = std::make_unique<Program>(device, jit::CodegenOptions{.checks = true});
   EXPECT_EQ(
-      refusal(add_from2, over(leaf), x, at, 1, 1, 5, 6),
+      refusal(add_from2, over(leaf), x, inout(at), 1, 1, 5, 6),
       "kernel tiles.add_from2: field 'x' on tree.pointer[2,2].dense[4,4]: cell (3, 3) adds at offset (1, 1), "
       "beyond the Star<1> that its handle declares");
 }

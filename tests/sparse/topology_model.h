@@ -19,6 +19,7 @@
 #include "sparse/program.h"
 #include "sparse/tree.h"
 #include "tests/sparse/model_runs.h"
+#include "tests/sparse/staging.h"
 #include "topology_model.kernels.h"
 
 namespace coppice {
@@ -81,9 +82,8 @@ class ModelledTree {
         packed.insert(packed.end(), {kActivate, c[0], c[1], 0});
       }
     }
-    finish(program_.launch(apply_batch2, range(static_cast<int64_t>(packed.size() / 4)), x_, leaf_.topology(),
-                           inner_.front().topology(), inner_.back().topology(), packed.data(),
-                           static_cast<int>(inner_.size())));
+    run_on(program_, apply_batch2, range(static_cast<int64_t>(packed.size() / 4)), x_, leaf_.topology(),
+           inner_.front().topology(), inner_.back().topology(), packed, static_cast<int>(inner_.size()));
     for (const auto& [level, c] : gone) model_deactivate(level, c);
     for (const auto& [c, value] : written) model_activate(c), values_[c] = value;
     for (const Coord2& c : activated) model_activate(c);
@@ -194,7 +194,7 @@ class ModelledTree {
     const uint64_t n = leaf_.wait_num_active_blocks();
     ASSERT_EQ(n, holders.size());
     std::vector<int> origins(2 * n);
-    finish(program_.launch(list_origins2, over(leaf_), origins.data()));
+    run_on(program_, list_origins2, over(leaf_), origins);
     std::vector<Coord2> listed;
     for (uint64_t i = 0; i < n; ++i)
       listed.push_back(block_of(inner_.size() - 1, {origins[2 * i], origins[2 * i + 1]}));
@@ -212,9 +212,8 @@ class ModelledTree {
       c.insert(c.end(), {first_[0] + i / kExtent, first_[1] + i % kExtent});
     const size_t n = c.size() / 2;
     std::vector<int> got(n), is_active(n), visits(n);
-    finish(program_.launch(look_up2, range(static_cast<int64_t>(n)), x_, leaf_.topology(), c.data(),
-                           got.data(), is_active.data()));
-    finish(program_.launch(count_visits2, over(leaf_), visits.data(), first_[0], first_[1], kExtent));
+    run_on(program_, look_up2, range(static_cast<int64_t>(n)), x_, leaf_.topology(), c, got, is_active);
+    run_on(program_, count_visits2, over(leaf_), visits, first_[0], first_[1], kExtent);
     for (size_t i = 0; i < n; ++i) {
       const Coord2 at{c[2 * i], c[2 * i + 1]};
       const auto value = values_.find(at);

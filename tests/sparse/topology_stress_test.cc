@@ -24,7 +24,7 @@ TEST_P(TopologyRaces, ActivatingOneCellFromAllThreadsAllocatesOnce) {
   Field<int> x = leaf.place<int>("x");
   for (int round = 0; round < 300; ++round) {
     const std::vector<int> coord{round, 1023 - round};
-    run(activate_same2, range(scaled(20000)), x, coord.data());
+    run(activate_same2, range(scaled(20000)), x, coord);
     ASSERT_EQ(top.wait_usage().active_cells, 1u);
     ASSERT_EQ(block.wait_usage().active_cells, 1u);
     ASSERT_EQ(leaf.wait_num_active_blocks(), 1u);
@@ -43,10 +43,10 @@ TEST_P(TopologyRaces, GrowsFromNothingAndLosesNoCell) {
   for (int i = 0; i < 3000; ++i) coords.insert(coords.end(), {i % 100 * 128 + 5, i / 100 * 128 + 9});
   std::vector<int> to(3000);
   for (int i = 0; i < 3000; ++i) to[i] = i + 1;
-  run(set_coords2, range(3000), x, coords.data(), to.data());
+  run(set_coords2, range(3000), x, coords, to);
   EXPECT_EQ(top.wait_usage().active_cells, 3000u);
   std::vector<int> got(3000), active(3000);
-  run(look_up2, range(3000), x, leaf.topology(), coords.data(), got.data(), active.data());
+  run(look_up2, range(3000), x, leaf.topology(), coords, got, active);
   EXPECT_EQ(got, to);
 }
 
@@ -81,7 +81,7 @@ TEST_P(TopologyRaces, ARepeatedLaunchStillReadsWhatItDeactivated) {
   Field<int> a = from_leaf.place<int>("a"), b = to_leaf.place<int>("b");
   std::vector<int> coords, to_values(1000);
   for (int i = 0; i < 1000; ++i) coords.insert(coords.end(), {i % 64 * 4, i / 64 * 4}), to_values[i] = i + 1;
-  run(set_coords2, range(1000), a, coords.data(), to_values.data());
+  run(set_coords2, range(1000), a, coords, to_values);
   run(move_blocks2, over(from_leaf), a, from_block.topology(), b);
   EXPECT_EQ(from_block.wait_usage().active_cells, 0u);
   EXPECT_EQ(to_block.wait_usage().active_cells, 1000u);
@@ -99,10 +99,10 @@ TEST_P(TopologyRaces, ActivationAndDeactivationOfTheSameCellsAtOnceLeaveAConsist
     ASSERT_EQ(block.wait_usage().active_cells, blocks);
     std::vector<int> coords, got(256), active(256);
     for (int i = 0; i < 256; ++i) coords.insert(coords.end(), {2 * (i % 16), 2 * (i / 16)});
-    run(look_up2, range(256), x, leaf.topology(), coords.data(), got.data(), active.data());
+    run(look_up2, range(256), x, leaf.topology(), coords, got, active);
     ASSERT_EQ(std::count(active.begin(), active.end(), 1), static_cast<int64_t>(blocks)) << "round " << round;
     std::vector<int> origins(2 * blocks);
-    run(list_origins2, over(leaf), origins.data());
+    run(list_origins2, over(leaf), origins);
     std::set<Coord2> distinct;
     for (uint64_t i = 0; i < blocks; ++i) distinct.insert({origins[2 * i], origins[2 * i + 1]});
     ASSERT_EQ(distinct.size(), blocks) << "a block is listed twice";
@@ -121,8 +121,7 @@ TEST_P(TopologyRaces, GoesOnAfterRunningOutOfAllowedMemory) {
     std::vector<int> coords, to;
     for (int i = 0; i < 1000; ++i)
       coords.insert(coords.end(), {(i * 37 + round) % 4096, i % 1024}), to.push_back(i + 1);
-    auto done = program().launch(set_coords2, range(1000), x, coords.data(), to.data());
-    wait(done);
+    auto done = launch_and_wait(program(), set_coords2, range(1000), x, coords, to);
     ASSERT_TRUE(done.is_error());
     ASSERT_EQ(done.error().code(), ErrorCode::kOutOfMemory) << done.error().what();
     device->default_stream().clear_error();
@@ -130,10 +129,10 @@ TEST_P(TopologyRaces, GoesOnAfterRunningOutOfAllowedMemory) {
     ASSERT_EQ(usage.active_cells, usage.capacity_cells);
     ASSERT_EQ(leaf.wait_num_active_blocks(), usage.active_cells);
     std::vector<int> got(1000), active(1000);
-    run(look_up2, range(1000), x, leaf.topology(), coords.data(), got.data(), active.data());
+    run(look_up2, range(1000), x, leaf.topology(), coords, got, active);
     for (int i = 0; i < 1000; ++i) ASSERT_EQ(got[i], active[i] ? to[i] : 0);
     finish(tree.deactivate_all());
-    run(set_coords2, range(100), x, coords.data(), to.data());
+    run(set_coords2, range(100), x, coords, to);
     ASSERT_EQ(block.wait_usage().active_cells, 100u);
     finish(tree.deactivate_all());
   }
@@ -148,7 +147,7 @@ TEST_P(TopologyRaces, AFailedLaunchsDeactivationsAreCollected) {
   Field<int> y = other_leaf.place<int>("y");
   std::vector<int> coords;
   for (int i = 0; i < 256; ++i) coords.insert(coords.end(), {i % 16 * 2, i / 16 * 2});
-  run(activate_coords2, range(256), leaf.topology(), coords.data());
+  run(activate_coords2, range(256), leaf.topology(), coords);
   auto done = program().launch(leave_and_step_outside2, range(100), block.topology(), y);
   wait(done);
   ASSERT_TRUE(done.is_error());

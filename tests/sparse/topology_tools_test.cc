@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "sparse/program.h"
 #include "sparse/read_back.h"
+#include "tests/sparse/staging.h"
 #include "topology_tools_model.kernels.h"
 
 namespace coppice {
@@ -27,10 +28,6 @@ using Set = std::set<Coord3>;
 
 std::vector<IntrusivePtr<Device>> devices() { return {Device::cpu(1), Device::cpu(4)}; }
 
-void finish(const AsyncValueRef<Chain>& done) {
-  wait(done);
-  if (done.is_error()) throw done.error();
-}
 uint64_t finish(const AsyncValueRef<uint64_t>& done) {
   wait(done);
   if (done.is_error()) throw done.error();
@@ -196,8 +193,7 @@ struct Modelled {
       values[c] = v;
       active.merge(boxes({c}));
     }
-    finish(program.launch(set_triples, range(static_cast<int64_t>(given.size())), x, coords.data(),
-                          given.data()));
+    run_on(program, set_triples, range(static_cast<int64_t>(given.size())), x, coords, given);
   }
   // Blobs and single cells.
   void scatter(std::mt19937& random, int blobs) {
@@ -219,8 +215,7 @@ struct Modelled {
   void check() {
     const std::vector<Coord3> all = domain();
     std::vector<unsigned> got(all.size());
-    finish(program.launch(probe_triples, range(static_cast<int64_t>(all.size())), leaf->topology(),
-                          all.data()->data(), got.data()));
+    run_on(program, probe_triples, range(static_cast<int64_t>(all.size())), leaf->topology(), all, got);
     std::array<int32_t, 3> begin{}, end{};
     for (int a = 0; a < dims; ++a) begin[a] = first[3 - dims + a], end[a] = begin[a] + size[3 - dims + a];
     const std::vector<int> read = wait_read(x, begin, end);
@@ -398,7 +393,7 @@ TEST_F(TopologyToolsTest, PruningByToleranceLooksAtTheGivenFieldsOnly) {
   std::vector<int> coords;
   const std::vector<float> to{0.1f, -0.1f, 0.2f, -0.2f, std::nanf(""), 0};
   for (int i = 0; i < 6; ++i) coords.insert(coords.end(), {0, 0, 5 * i + i % 5});
-  finish(program.launch(set_triples_float, range(6), a, coords.data(), to.data()));
+  run_on(program, set_triples_float, range(6), a, coords, to);
   EXPECT_EQ(finish(prune(leaf)), 0u) << "their masks are not empty";
   EXPECT_EQ(finish(prune(leaf, 0.0, a, b)), 1u) << "the sixth holds nothing but zeros";
   EXPECT_EQ(finish(prune(leaf, 0.1000001, a)), 2u);

@@ -13,6 +13,7 @@
 #include "sparse/program.h"
 #include "sparse/read_back.h"
 #include "sparse/tree_storage.h"
+#include "tests/sparse/staging.h"
 
 namespace coppice {
 namespace {
@@ -22,14 +23,9 @@ class TreeTest : public ::testing::Test {
   IntrusivePtr<Device> device = Device::cpu();
   Program program{device};
 
-  void finish(const AsyncValueRef<Chain>& done) {
-    wait(done);
-    if (done.is_error()) throw done.error();
-  }
   std::vector<int> read2(const Field<int>& field, std::vector<int> coords) {
     std::vector<int> out(coords.size() / 2);
-    finish(program.launch(read_coords2, range(static_cast<int64_t>(out.size())), field, coords.data(),
-                          out.data()));
+    run_on(program, read_coords2, range(static_cast<int64_t>(out.size())), field, coords, out);
     return out;
   }
 };
@@ -39,7 +35,7 @@ TEST_F(TreeTest, WritingOneElementActivatesTheWholeLeaf) {
   Node leaf = tree.root().pointer({16, 16}).dense({4, 4});
   Field<int> x = leaf.place<int>("x");
   std::vector<int> coords{5, 6, 7, 7};
-  finish(program.launch(grow_coords2, range(2), x, coords.data(), 9));
+  run_on(program, grow_coords2, range(2), x, coords, 9);
   EXPECT_EQ(leaf.wait_num_active_blocks(), 1u);
   EXPECT_TRUE(leaf.wait_is_active({4, 4, 0}));
   EXPECT_FALSE(leaf.wait_is_active({8, 8, 0}));
@@ -52,7 +48,7 @@ TEST_F(TreeTest, LoopsVisitEveryActiveCellOnceWithItsCoordinate) {
   Node leaf = tree.root().pointer({8, 8}).dense({8, 8});
   Field<int> x = leaf.place<int>("x");
   std::vector<int> coords{-32, -32, -1, 5, 31, 31};
-  finish(program.launch(grow_coords2, range(3), x, coords.data(), 1));
+  run_on(program, grow_coords2, range(3), x, coords, 1);
   finish(program.launch(set_cells2, over(leaf), x));
   EXPECT_EQ(read2(x, {-32, -30, -1, 0, 31, 30, 0, 0}), (std::vector<int>{-32030, -1000, 31030, 0}));
 }
@@ -64,11 +60,11 @@ TEST_F(TreeTest, ListsAreInCoordinateOrderWhoeverActivatedFirst) {
   std::vector<int> coords;
   std::mt19937 random(7);
   for (int i = 0; i < 4000; ++i) coords.insert(coords.end(), {int(random() % 32), int(random() % 32)});
-  finish(program.launch(grow_coords2, range(4000), x, coords.data(), 1));
+  run_on(program, grow_coords2, range(4000), x, coords, 1);
   const uint64_t n = leaf.wait_num_active_blocks();
   ASSERT_EQ(n, 256u);
   std::vector<int> origins(2 * n, -1);
-  finish(program.launch(list_blocks2, over(leaf), origins.data()));
+  run_on(program, list_blocks2, over(leaf), origins);
   auto key = [&](uint64_t i) {
     const int a = origins[2 * i] / 2, b = origins[2 * i + 1] / 2;
     return ((a / 4) * 4 + b / 4) * 16 + (a % 4) * 4 + b % 4;
@@ -84,7 +80,7 @@ TEST_F(TreeTest, NonPowerOfTwoExtentsKeepCellsApart) {
   for (int i = 0; i < 21; ++i) {
     for (int j = 0; j < 15; ++j) coords.insert(coords.end(), {i, j});
   }
-  finish(program.launch(grow_coords2, range(static_cast<int64_t>(coords.size() / 2)), x, coords.data(), 1));
+  run_on(program, grow_coords2, range(static_cast<int64_t>(coords.size() / 2)), x, coords, 1);
   EXPECT_EQ(leaf.wait_num_active_blocks(), 15u);
   finish(program.launch(set_cells2, over(leaf), x));
   const std::vector<int> got = read2(x, coords);
@@ -97,7 +93,7 @@ TEST_F(TreeTest, BitmaskedLeavesLoopOverWrittenCellsOnly) {
   Field<int> x = leaf.place<int>("x");
   Field<int> y = leaf.place<int>("y");
   std::vector<int> coords{0, 0, 7, 9, 23, 47, 8, 8};
-  finish(program.launch(grow_coords2, range(4), x, coords.data(), 5));
+  run_on(program, grow_coords2, range(4), x, coords, 5);
   EXPECT_TRUE(leaf.wait_is_active({7, 9, 0}));
   EXPECT_FALSE(leaf.wait_is_active({7, 8, 0}));
   finish(program.launch(copy_other2, over(leaf), x, y));
@@ -198,8 +194,7 @@ TEST_F(TreeTest, GrowingOutsideTheDomainIsAnErrorThatNamesTheCoordinate) {
   Node leaf = tree.root().pointer({4, 4}).dense({4, 4});
   Field<int> x = leaf.place<int>("x");
   std::vector<int> coords{3, 16};
-  auto done = program.launch(grow_coords2, range(1), x, coords.data(), 1);
-  wait(done);
+  auto done = launch_and_wait(program, grow_coords2, range(1), x, coords, 1);
   ASSERT_TRUE(done.is_error());
   EXPECT_STREQ(
       done.error().what(),
@@ -251,7 +246,7 @@ TEST_P(LaplacianTest, EqualsThePlainArray) {
   finish(program.launch(diffuse, over(leaf), Heat{now, next}, 0.1f));
   double sum = 0, expected_sum = 0;
   uint64_t count = 0, expected_count = 0;
-  finish(program.launch(sum_cells, over(leaf), next, &sum, &count));
+  run_on(program, sum_cells, over(leaf), next, inout(sum), inout(count));
 
   std::vector<float> a(n * n * n, 0.0f);
   std::vector<bool> active(n * n * n, false), block_active(n * n * n / 512, false);

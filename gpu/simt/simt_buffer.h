@@ -1,0 +1,27 @@
+// Device memory of the emulated GPU: memory of the host under addresses of the device (address.h).
+#pragma once
+#include "gpu/cpu/cpu_buffer.h"
+#include "gpu/simt/address.h"
+
+namespace coppice::simt {
+
+class SimtBuffer final : public Buffer {
+ public:
+  SimtBuffer(size_t reserved_bytes, size_t initial_bytes, Filling filling = Filling::kPacked)
+      : memory_(make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling)) {
+    data_ = device_address(memory_->data());
+    reserved_bytes_ = memory_->reserved_bytes();
+    size_bytes_ = memory_->size_bytes();
+  }
+  void grow(size_t size_bytes) override { memory_->grow(size_bytes), size_bytes_ = memory_->size_bytes(); }
+  void discard(size_t offset_bytes, size_t bytes) override { memory_->discard(offset_bytes, bytes); }
+  void shrink(size_t size_bytes) override {
+    memory_->shrink(size_bytes), size_bytes_ = memory_->size_bytes();
+  }
+  void release() override { memory_->release(), size_bytes_ = 0; }
+
+ private:
+  const IntrusivePtr<CpuBuffer> memory_;
+};
+
+}  // namespace coppice::simt
