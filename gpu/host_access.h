@@ -33,7 +33,8 @@ void write_inline(Stream& stream, T* to, const std::type_identity_t<T>& value) {
 // A new buffer that holds a copy of host values; in no stream's order.
 template <class T>
 IntrusivePtr<Buffer> wait_device_copy(Device& device, const T* from, size_t n) {
-  static_assert(std::is_trivially_destructible_v<T>, "copied byte by byte");  // Eigen's are not trivially copyable
+  static_assert(std::is_trivially_destructible_v<T>,
+                "copied byte by byte");  // Eigen's are not trivially copyable
   IntrusivePtr<Buffer> buffer = device.reserve(n * sizeof(T), n * sizeof(T));
   if (n > 0) device.wait_copy(buffer->data(), from, n * sizeof(T));
   return buffer;
