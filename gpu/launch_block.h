@@ -27,6 +27,9 @@ inline constexpr int kMaxTreesPerKernel = 8;
 inline constexpr int kLaunchArgumentBytes = 384;
 // A flag: on a GPU every thread has items of its own. Without it an item is shared by the threads of a block.
 inline constexpr uint32_t kThreadItems = 1;
+// Threads of a block on an NVIDIA GPU, where one shares an item of a loop over cells: 1 to 4 cells for each thread of
+// common leaves. PTX promises it to the assembler as the most that will come.
+inline constexpr uint32_t kGpuThreadsPerBlock = 128;
 inline constexpr int kSinkBytes = 1024;  // a refused access of a larger value or item goes to the first one
 inline constexpr int kMaxMessageBytes = 1024;  // of a record of print() (gpu/message_record.h)
 inline constexpr int kMaxAssertionBytes =

@@ -264,6 +264,7 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
   s.id = kernel_id(r);
   s.file = r.file;
   s.entry = fmt::format("coppice_kernel_{}", r.name);
+  s.shared_bytes = b.shared_bytes;
   s.options = options;
   s.constants = {{"coppice_nodes", std::as_bytes(std::span(b.nodes))},
                  {"coppice_fields", std::as_bytes(std::span(b.fields))},
@@ -447,9 +448,9 @@ Launch Program::prepare(const LaunchRequest& r) {
   return launch;
 }
 
-std::string Program::ptx_of(const LaunchRequest& r, jit::PtxTarget target, const std::string& libdevice) {
+std::string Program::ptx_of(const LaunchRequest& r, jit::PtxTarget target) {
   const Binding b = make_binding(r, state_->options.checks);
-  return jit::compile_ptx(specialization(r, b, state_->options), target, libdevice);
+  return jit::compile_ptx(specialization(r, b, state_->options), target);
 }
 
 }  // namespace coppice

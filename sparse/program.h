@@ -213,16 +213,14 @@ class Program {
 
   // PTX of a launch's kernel, for tests and tools. Errors: kCompile.
   template <class... Parameters, class... Arguments>
-  std::string ptx(jit::PtxTarget target, const std::string& libdevice,
-                  const Kernel<void(Parameters...)>& kernel, const Loop& loop,
+  std::string ptx(jit::PtxTarget target, const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                   const Arguments&... arguments) {
-    return ptx_of(detail::make_request(kernel, loop, arguments...), target, libdevice);
+    return ptx_of(detail::make_request(kernel, loop, arguments...), target);
   }
 
  private:
   Launch prepare(const detail::LaunchRequest& request);
-  std::string ptx_of(const detail::LaunchRequest& request, jit::PtxTarget target,
-                     const std::string& libdevice);
+  std::string ptx_of(const detail::LaunchRequest& request, jit::PtxTarget target);
 
   struct State;
   std::unique_ptr<State> state_;

@@ -18,15 +18,13 @@ std::string entry_name(std::string_view id) {
 
 class PtxBackend final : public jit::CodeBackend {
  public:
-  PtxBackend(IntrusivePtr<Context> context, std::string libdevice_path)
-      : context_(std::move(context)),
-        sm_(ptx_target(context_->properties().sm)),
-        libdevice_path_(std::move(libdevice_path)) {}
+  explicit PtxBackend(IntrusivePtr<Context> context)
+      : context_(std::move(context)), target_(jit::newest_ptx_target(context_->properties().sm)) {}
   std::string compile(const jit::SpecializeRequest& request) override {
-    return jit::compile_ptx(request, {.sm = sm_}, libdevice_path_);
+    return jit::compile_ptx(request, target_);
   }
   std::string why_not_loadable(const std::string& image, const jit::SpecializeRequest& request) override {
-    return why_not_ptx(image, request.id, sm_);
+    return why_not_ptx(image, request.id, target_.sm);
   }
   IntrusivePtr<jit::LoadedCode> load(const std::string& image,
                                      const jit::SpecializeRequest& request) override {
@@ -35,8 +33,7 @@ class PtxBackend final : public jit::CodeBackend {
 
  private:
   const IntrusivePtr<Context> context_;
-  const int sm_;
-  const std::string libdevice_path_;
+  const jit::PtxTarget target_;
 };
 
 }  // namespace
@@ -88,7 +85,7 @@ unsigned CudaCode::find_max_blocks(uint32_t shared_bytes) {
   }
   int per_multiprocessor = 0;
   context_->check(
-      driver.occupancy_max_active_blocks(&per_multiprocessor, function_, kBlockThreads, shared_bytes),
+      driver.occupancy_max_active_blocks(&per_multiprocessor, function_, kGpuThreadsPerBlock, shared_bytes),
       fmt::format("cuOccupancyMaxActiveBlocksPerMultiprocessor of kernel {}", kernel_));
   if (per_multiprocessor <= 0) {
     int registers = 0;
@@ -97,7 +94,7 @@ unsigned CudaCode::find_max_blocks(uint32_t shared_bytes) {
         ErrorCode::kOutOfRange,
         fmt::format("kernel {}: a thread block of {} threads with {} registers each and {} bytes of shared "
                     "memory does not fit a multiprocessor of {}",
-                    kernel_, kBlockThreads, registers, shared_bytes, gpu.name));
+                    kernel_, kGpuThreadsPerBlock, registers, shared_bytes, gpu.name));
   }
   return static_cast<unsigned>(per_multiprocessor) * static_cast<unsigned>(gpu.multiprocessors);
 }
@@ -107,15 +104,6 @@ unsigned CudaCode::max_blocks(uint32_t shared_bytes) {
   const auto found = max_blocks_.find(shared_bytes);
   if (found != max_blocks_.end()) return found->second;
   return max_blocks_[shared_bytes] = find_max_blocks(shared_bytes);
-}
-
-int ptx_target(int sm) {
-  static constexpr int kKnown[] = {75, 80, 86, 87, 89, 90};
-  int newest = kKnown[0];
-  for (const int known : kKnown) {
-    if (known <= sm) newest = known;
-  }
-  return newest;
 }
 
 std::string why_not_ptx(std::string_view image, std::string_view id, int sm) {
@@ -131,8 +119,8 @@ std::string why_not_ptx(std::string_view image, std::string_view id, int sm) {
   return {};
 }
 
-std::shared_ptr<jit::CodeBackend> ptx_backend(IntrusivePtr<Context> context, std::string libdevice_path) {
-  return std::make_shared<PtxBackend>(std::move(context), std::move(libdevice_path));
+std::shared_ptr<jit::CodeBackend> ptx_backend(IntrusivePtr<Context> context) {
+  return std::make_shared<PtxBackend>(std::move(context));
 }
 
 }  // namespace coppice::cuda

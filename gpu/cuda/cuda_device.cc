@@ -20,11 +20,11 @@
 namespace coppice::cuda {
 namespace {
 
-KernelStore::Options store_options(const IntrusivePtr<Context>& context, const std::string& libdevice_path) {
+KernelStore::Options store_options(const IntrusivePtr<Context>& context) {
   KernelStore::Options options;
   options.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  options.key.target = fmt::format("sm_{}", ptx_target(context->properties().sm));
-  options.backend = ptx_backend(context, libdevice_path);
+  options.key = jit::ptx_key_context(jit::newest_ptx_target(context->properties().sm));
+  options.backend = ptx_backend(context);
   return options;
 }
 
@@ -35,7 +35,7 @@ class CudaDevice final : public Device {
         context_(make_intrusive<Context>(driver, options.ordinal)),
         device_context_(make_intrusive<CudaBuffer>(context_, sizeof(DeviceContext), sizeof(DeviceContext))),
         messages_(context_),
-        kernels_(store_options(context_, options.libdevice_path)),
+        kernels_(store_options(context_)),
         stream_(new_stream()) {
     MessageArea* const area = messages_.area();
     wait_copy(&context().messages, &area, sizeof area);

@@ -9,8 +9,6 @@ struct DeviceOptions {
   int ordinal = 0;
   // Every launch is waited for, so that an illegal access names its kernel. As COPPICE_DEBUG=checks says by default.
   bool exact_errors = jit::codegen_options().checks;
-  // Bitcode of NVIDIA's math library; empty: kernels that call math functions are refused by the driver.
-  std::string libdevice_path;
 };
 
 // `driver` is initialized (initialize()) and outlives the device. Errors: kUnavailable with the reason.

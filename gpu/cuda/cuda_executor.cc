@@ -18,7 +18,7 @@ DeviceAddress address_of(const void* pointer) { return reinterpret_cast<DeviceAd
 // A thread block per item, or a thread: what the entry of compiled kernels does (gpu/jit/compile_ptx.cc).
 uint64_t blocks_for(const LaunchBlock& block) {
   const bool item_per_thread = (block.flags & kThreadItems) != 0;
-  return item_per_thread ? div_up(block.item_count, uint64_t{kBlockThreads}) : block.item_count;
+  return item_per_thread ? div_up(block.item_count, uint64_t{kGpuThreadsPerBlock}) : block.item_count;
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ void CudaExecutor::run_loop(const Launch& launch, const LaunchBlock& block) {
   used_.insert(used_.end(), launch.keep_alive.begin(), launch.keep_alive.end());
   names_ = fmt::format("kernel {}", launch.name);
   is_issued_ = true;
-  check(context_->driver().launch_kernel(code.function(), blocks, 1, 1, kBlockThreads, 1, 1,
+  check(context_->driver().launch_kernel(code.function(), blocks, 1, 1, kGpuThreadsPerBlock, 1, 1,
                                          launch.shared_bytes, stream_, parameters, nullptr),
         fmt::format("launching kernel {}", launch.name));
   if (launch.finish) context_->note_status_change();

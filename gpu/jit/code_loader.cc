@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/object_check.h"
+#include "gpu/jit/ptx_recorder.h"
 #include "gpu/jit/sanitizer.h"
 #define COPPICE_SIMT_HOST
 #include "gpu/simt/symbols.h"
@@ -210,6 +211,6 @@ class HostBackend final : public CodeBackend {
 
 }  // namespace
 
-std::unique_ptr<CodeBackend> host_backend() { return std::make_unique<HostBackend>(); }
+std::unique_ptr<CodeBackend> host_backend() { return with_ptx_recorded(std::make_unique<HostBackend>()); }
 
 }  // namespace coppice::jit

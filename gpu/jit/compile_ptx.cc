@@ -1,21 +1,18 @@
 // The NVPTX back end: a specialized kernel as PTX text.
 #include <fmt/format.h>
-#include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/LegacyPassManager.h>
-#include <llvm/Linker/Linker.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "gpu/jit/llvm_module.h"
+#include "gpu/jit/ptx_math.h"
 #include "gpu/jit/validate.h"
 #include "gpu/launch_block.h"
 
@@ -23,129 +20,7 @@ namespace coppice::jit {
 namespace {
 
 constexpr char kTriple[] = "nvptx64-nvidia-cuda";
-
-struct MathName {
-  const char* from;
-  const char* to;
-};
-// C math calls and LLVM intrinsics that NVPTX cannot lower, and libdevice's name for each.
-constexpr MathName kMath[] = {
-    {"sinf", "__nv_sinf"},
-    {"cosf", "__nv_cosf"},
-    {"tanf", "__nv_tanf"},
-    {"asinf", "__nv_asinf"},
-    {"acosf", "__nv_acosf"},
-    {"atanf", "__nv_atanf"},
-    {"atan2f", "__nv_atan2f"},
-    {"expf", "__nv_expf"},
-    {"exp2f", "__nv_exp2f"},
-    {"logf", "__nv_logf"},
-    {"log2f", "__nv_log2f"},
-    {"log10f", "__nv_log10f"},
-    {"powf", "__nv_powf"},
-    {"sinhf", "__nv_sinhf"},
-    {"coshf", "__nv_coshf"},
-    {"tanhf", "__nv_tanhf"},
-    {"cbrtf", "__nv_cbrtf"},
-    {"hypotf", "__nv_hypotf"},
-    {"erff", "__nv_erff"},
-    {"fmodf", "__nv_fmodf"},
-    {"expm1f", "__nv_expm1f"},
-    {"log1pf", "__nv_log1pf"},
-    {"exp10f", "__nv_exp10f"},
-    {"erfcf", "__nv_erfcf"},
-    {"asinhf", "__nv_asinhf"},
-    {"acoshf", "__nv_acoshf"},
-    {"atanhf", "__nv_atanhf"},
-    {"tgammaf", "__nv_tgammaf"},
-    {"lgammaf", "__nv_lgammaf"},
-    {"remainderf", "__nv_remainderf"},
-    {"fdimf", "__nv_fdimf"},
-    {"sin", "__nv_sin"},
-    {"cos", "__nv_cos"},
-    {"tan", "__nv_tan"},
-    {"exp", "__nv_exp"},
-    {"log", "__nv_log"},
-    {"pow", "__nv_pow"},
-    {"erf", "__nv_erf"},
-    {"tanh", "__nv_tanh"},
-    {"atan2", "__nv_atan2"},
-    {"cbrt", "__nv_cbrt"},
-    {"hypot", "__nv_hypot"},
-    {"fmod", "__nv_fmod"},
-    {"asin", "__nv_asin"},
-    {"acos", "__nv_acos"},
-    {"atan", "__nv_atan"},
-    {"sinh", "__nv_sinh"},
-    {"cosh", "__nv_cosh"},
-    {"exp2", "__nv_exp2"},
-    {"exp10", "__nv_exp10"},
-    {"expm1", "__nv_expm1"},
-    {"log2", "__nv_log2"},
-    {"log10", "__nv_log10"},
-    {"log1p", "__nv_log1p"},
-    {"erfc", "__nv_erfc"},
-    {"asinh", "__nv_asinh"},
-    {"acosh", "__nv_acosh"},
-    {"atanh", "__nv_atanh"},
-    {"tgamma", "__nv_tgamma"},
-    {"lgamma", "__nv_lgamma"},
-    {"remainder", "__nv_remainder"},
-    {"fdim", "__nv_fdim"},
-    {"llvm.sin.f32", "__nv_sinf"},
-    {"llvm.cos.f32", "__nv_cosf"},
-    {"llvm.tan.f32", "__nv_tanf"},
-    {"llvm.exp.f32", "__nv_expf"},
-    {"llvm.exp2.f32", "__nv_exp2f"},
-    {"llvm.log.f32", "__nv_logf"},
-    {"llvm.log2.f32", "__nv_log2f"},
-    {"llvm.log10.f32", "__nv_log10f"},
-    {"llvm.pow.f32", "__nv_powf"},
-    {"llvm.tanh.f32", "__nv_tanhf"},
-    {"llvm.asin.f32", "__nv_asinf"},
-    {"llvm.acos.f32", "__nv_acosf"},
-    {"llvm.atan.f32", "__nv_atanf"},
-    {"llvm.sinh.f32", "__nv_sinhf"},
-    {"llvm.cosh.f32", "__nv_coshf"},
-    {"llvm.exp10.f32", "__nv_exp10f"},
-    {"llvm.powi.f32.i32", "__nv_powif"},
-    {"llvm.sin.f64", "__nv_sin"},
-    {"llvm.cos.f64", "__nv_cos"},
-    {"llvm.exp.f64", "__nv_exp"},
-    {"llvm.log.f64", "__nv_log"},
-    {"llvm.pow.f64", "__nv_pow"},
-    {"llvm.tan.f64", "__nv_tan"},
-    {"llvm.tanh.f64", "__nv_tanh"},
-    {"llvm.exp2.f64", "__nv_exp2"},
-    {"llvm.exp10.f64", "__nv_exp10"},
-    {"llvm.log2.f64", "__nv_log2"},
-    {"llvm.log10.f64", "__nv_log10"},
-    {"llvm.asin.f64", "__nv_asin"},
-    {"llvm.acos.f64", "__nv_acos"},
-    {"llvm.atan.f64", "__nv_atan"},
-    {"llvm.sinh.f64", "__nv_sinh"},
-    {"llvm.cosh.f64", "__nv_cosh"},
-    {"llvm.powi.f64.i32", "__nv_powi"},
-};
-
-void map_math(llvm::Module& module) {
-  for (const MathName& name : kMath) {
-    llvm::Function* f = module.getFunction(name.from);
-    if (f == nullptr || !f->isDeclaration()) continue;
-    f->replaceAllUsesWith(module.getOrInsertFunction(name.to, f->getFunctionType()).getCallee());
-    f->eraseFromParent();
-  }
-}
-
-// libdevice is read lazily and only what is called gets linked: 2 ms instead of 29.
-void link_libdevice(llvm::Module& module, const std::string& path, const Diagnostics& diagnostics) {
-  auto buffer = llvm::MemoryBuffer::getFile(path);
-  if (!buffer) diagnostics.fail("reading libdevice", path + ": " + buffer.getError().message());
-  auto library = llvm::getOwningLazyBitcodeModule(std::move(*buffer), module.getContext());
-  if (!library) diagnostics.fail("reading libdevice", llvm::toString(library.takeError()));
-  link_into(module, std::move(*library), true, diagnostics);
-  module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", 0u);
-}
+constexpr int kTargets[] = {75, 80, 86, 87, 89, 90};
 
 // `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of the loop, or with
 // kThreadItems as many items at a time as it has threads.
@@ -211,9 +86,23 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   b.CreateRetVoid();
 }
 
+// A thread may have the registers that so many threads of one block leave it. Unless told that one block at a time is
+// enough, ptxas aims at full multiprocessors: of the tests' kernels it then spilled in one of ten.
+void add_launch_bounds(llvm::Module& module, llvm::Function& entry) {
+  llvm::LLVMContext& context = module.getContext();
+  auto add = [&](const char* bound, uint32_t value) {
+    auto* number = llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), value);
+    module.getOrInsertNamedMetadata("nvvm.annotations")
+        ->addOperand(llvm::MDNode::get(
+            context, {llvm::ValueAsMetadata::get(&entry), llvm::MDString::get(context, bound),
+                      llvm::ConstantAsMetadata::get(number)}));
+  };
+  add("maxntidx", kGpuThreadsPerBlock);
+  add("minctasm", 1);
+}
+
 std::unique_ptr<llvm::TargetMachine> nvptx_machine(const PtxTarget& target, const Diagnostics& diagnostics) {
-  static constexpr int kKnown[] = {75, 80, 86, 87, 89, 90};
-  if (std::find(std::begin(kKnown), std::end(kKnown), target.sm) == std::end(kKnown)) {
+  if (std::find(std::begin(kTargets), std::end(kTargets), target.sm) == std::end(kTargets)) {
     diagnostics.fail("choosing the target",
                      fmt::format("sm_{} is not one of sm_75, 80, 86, 87, 89, 90", target.sm));
   }
@@ -227,17 +116,13 @@ std::unique_ptr<llvm::TargetMachine> nvptx_machine(const PtxTarget& target, cons
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-}  // namespace
-
-std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
-                        const std::string& libdevice_path) {
-  initialize_llvm();
-  llvm::LLVMContext context;
-  Diagnostics diagnostics(context, request.id);
-  auto machine = nvptx_machine(target, diagnostics);
+// The kernel with all that it is linked with but libdevice.
+std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request, const std::string& name,
+                                          llvm::TargetMachine& machine, llvm::LLVMContext& context,
+                                          const Diagnostics& diagnostics) {
   auto module = parse_bitcode(request.file->bitcode, context, diagnostics);
   module->setTargetTriple(kTriple);
-  module->setDataLayout(machine->createDataLayout());
+  module->setDataLayout(machine.createDataLayout());
   strip_target_attributes(*module);
   remove_sanitizer_attributes(*module);
   keep_line_directives(*module);
@@ -248,32 +133,64 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
   if (module->getFunction(request.entry) == nullptr) {
     diagnostics.fail("linking", fmt::format("no kernel {} in {}", request.entry, request.file->source_file));
   }
-  std::string name = request.id;
-  std::replace(name.begin(), name.end(), '.', '_');
   add_gpu_entry(*module, request.entry, name);
   bake_constants(*module, request, diagnostics);
+  return module;
+}
+
+std::string emit(llvm::Module& module, llvm::TargetMachine& machine, const Diagnostics& diagnostics) {
+  llvm::SmallString<0> ptx;
+  llvm::raw_svector_ostream out(ptx);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
+    diagnostics.fail("code generation", "this target cannot emit PTX");
+  }
+  passes.run(module);
+  diagnostics.check("code generation");
+  return ptx.str().str();
+}
+
+}  // namespace
+
+PtxTarget newest_ptx_target(int compute_capability) {
+  const auto* newer = std::upper_bound(std::begin(kTargets), std::end(kTargets), compute_capability);
+  if (newer == std::begin(kTargets)) {
+    throw Error(ErrorCode::kUnavailable,
+                fmt::format("the GPU's compute capability is {}.{}; expected 7.5 (Turing) or newer",
+                            compute_capability / 10, compute_capability % 10));
+  }
+  return {.sm = newer[-1]};
+}
+
+std::string compile_ptx(const SpecializeRequest& request, PtxTarget target) {
+  initialize_llvm();
+  llvm::LLVMContext context;
+  Diagnostics diagnostics(context, request.id);
+  auto machine = nvptx_machine(target, diagnostics);
+  std::string name = request.id;
+  std::replace(name.begin(), name.end(), '.', '_');
+  auto module = link_kernel(request, name, *machine, context, diagnostics);
+  const bool fast = has_fast_math(*module, request.entry);
   keep_only(*module, name);
-  map_math(*module);
-  if (!libdevice_path.empty()) link_libdevice(*module, libdevice_path, diagnostics);
-  keep_only(*module, name);
+  add_launch_bounds(*module, *module->getFunction(name));
+  if (fast) add_fast_math_flags(*module);
+  auto add_math = [&] {
+    const bool mapped = map_math(*module, fast, target.libdevice, diagnostics);
+    keep_only(*module, name);
+    if (fast) approximate_on_gpu(*module);
+    module->setModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", fast ? 1u : 0u);
+    return mapped;
+  };
+  add_math();
   verify_module(*module, "linking", diagnostics);
   const std::string stem = dump_stem(request, target);
   dump_module(stem, "in.ll", *module);
   optimize_o3(*module, *machine);
-  map_math(*module);  // the optimiser turns exp into exp2 and the like
+  if (add_math()) optimize_o3(*module, *machine);  // the optimiser made calls of its own, such as exp2 of pow
   verify_module(*module, "optimising", diagnostics);
   dump_module(stem, "opt.ll", *module);
   validate_for_ptx(*module, target.sm, request.id);
-
-  llvm::SmallString<0> ptx;
-  llvm::raw_svector_ostream out(ptx);
-  llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
-    diagnostics.fail("code generation", "this target cannot emit PTX");
-  }
-  passes.run(*module);
-  diagnostics.check("code generation");
-  std::string text = ptx.str().str();
+  std::string text = emit(*module, *machine, diagnostics);
   dump_text(stem, "ptx", text);
   return text;
 }

@@ -64,7 +64,9 @@ std::string compile_x86(const SpecializeRequest& request) {
   }
   bake_constants(*module, request, diagnostics);
   strip_target_attributes(*module);
+  const bool fast = has_fast_math(*module, request.entry);
   keep_only(*module, request.entry);
+  if (fast) add_fast_math_flags(*module);
   for (llvm::Function& f : *module) {
     if (f.isDeclaration()) continue;
     f.addFnAttr("target-cpu", machine->getTargetCPU());

@@ -59,12 +59,21 @@ void drop_loop_hints(llvm::Module& module);
 // access to memory that cannot be instrumented.
 void replace_memcmp(llvm::Module& module);
 void instrument_for_simt(llvm::Module& module, std::string_view entry, const Diagnostics& diagnostics);
+// Whether the kernel was defined by COPPICE_KERNEL_FAST_MATH (coppice/kernel.h). To be asked before keep_only().
+bool has_fast_math(const llvm::Module& module, std::string_view entry);
+// All fast-math flags but those that declare NaNs and infinities impossible: a kernel may test for them. On the kernel's
+// own code, before a library is linked whose algorithms need the order of their sums.
+void add_fast_math_flags(llvm::Module& module);
+// On GPUs, for all of the module's code, since a function with other attributes would be refused by the inliner or change
+// its caller's: flags alone would leave division and square root exact.
+void approximate_on_gpu(llvm::Module& module);
 // Reduces line tables to what becomes PTX's .loc and .file. More makes the text say "debug", and ptxas optimise less.
 void keep_line_directives(llvm::Module& module);
 // The target's device intrinsics (gpu/device/*.device.cc).
 std::span<const std::byte> cpu_intrinsics_bitcode();
 std::span<const std::byte> simt_intrinsics_bitcode();
 std::span<const std::byte> nvptx_intrinsics_bitcode();
+std::span<const std::byte> libdevice_bitcode();  // empty in a build without a CUDA toolkit
 // COPPICE_DUMP (see dump.h): nothing when the variable is unset.
 void dump_module(const std::string& stem, std::string_view suffix, const llvm::Module& module);
 // Assembly as `<stem>.s`; leaves the module as it is.

@@ -1,6 +1,8 @@
 // Hashes specializations (see specialization_key.h).
 #include "gpu/jit/specialization_key.h"
 
+#include <fmt/format.h>
+
 #include "gpu/jit/sanitizer.h"
 #include "gpu/launch_block.h"
 
@@ -8,12 +10,26 @@ namespace coppice::jit {
 
 std::span<const std::byte> cpu_intrinsics_bitcode();
 std::span<const std::byte> simt_intrinsics_bitcode();
+std::span<const std::byte> nvptx_intrinsics_bitcode();
+std::span<const std::byte> libdevice_bitcode();
 
 const KeyContext& key_context() {
   static const KeyContext context{
       host_target().cpu, host_target().features, std::string(llvm_version()), "",
       kPipelineVersion,  kLaunchBlockVersion,    cpu_intrinsics_bitcode(),    simt_intrinsics_bitcode()};
   return context;
+}
+
+KeyContext ptx_key_context(PtxTarget target) {
+  static const std::string libdevice = Hasher().update(libdevice_bitcode()).digest().hex();
+  return {"",
+          target.libdevice ? libdevice : "",
+          std::string(llvm_version()),
+          fmt::format("sm_{}", target.sm),
+          kPipelineVersion,
+          kLaunchBlockVersion,
+          nvptx_intrinsics_bitcode(),
+          {}};
 }
 
 Hash128 specialization_key(const SpecializeRequest& request, const KeyContext& context) {

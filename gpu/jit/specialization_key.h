@@ -14,7 +14,7 @@ namespace coppice::jit {
 // another CPU, by another LLVM or by another version of this library is not found.
 struct KeyContext {
   std::string cpu;
-  std::string features;
+  std::string features;  // of PTX: a hash of the libdevice that is linked
   std::string llvm_version;
   std::string target;  // of PTX: "sm_90"; empty: this processor
   int pipeline_version = 0;
@@ -24,6 +24,8 @@ struct KeyContext {
 };
 // Of this machine and this build.
 const KeyContext& key_context();
+// Of PTX, which does not depend on the machine.
+KeyContext ptx_key_context(PtxTarget target);
 
 Hash128 specialization_key(const SpecializeRequest& request, const KeyContext& context = key_context());
 

@@ -7,6 +7,7 @@
 // Cost: 20 to 60 ms per kernel on one core.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ struct SpecializeRequest {
   std::string entry;  // extern "C" function to keep
   std::vector<ConstantGlobal> constants;
   CodegenOptions options;  // `checks` is baked as the kernel's `extern const uint32_t coppice_debug_checks`
+  uint32_t shared_bytes = 0;  // that launches will ask for; means nothing to the compilers
 };
 
 // The machine this process runs on, as LLVM names it: part of every cache key.
@@ -40,17 +42,23 @@ const HostTarget& host_target();
 std::string_view llvm_version();
 
 // What makes compiled code different, beyond the request: bump with every change of the pipeline.
-inline constexpr int kPipelineVersion = 6;
+inline constexpr int kPipelineVersion = 7;
 
 // An x86-64 ELF object that defines `request.entry`.
 std::string compile_x86(const SpecializeRequest& request);
 
 struct PtxTarget {
-  int sm = 75;  // 75, 80, 86, 89 or 90: the newest that LLVM 19 knows; newer GPUs run sm_90's PTX
+  int sm = 75;  // 75, 80, 86, 87, 89 or 90
+  // False: as in a build without a CUDA toolkit, where kernels that call math functions are refused.
+  bool libdevice = true;
 };
-// PTX text with one kernel `file_kernel(LaunchBlock)`: a thread block per item for cell and block loops.
-// libdevice is linked when `libdevice_path` is not empty.
-std::string compile_ptx(const SpecializeRequest& request, PtxTarget target,
-                        const std::string& libdevice_path);
+// The newest target that LLVM 19 knows for GPUs of a compute capability, 10 times major plus minor: sm_90's PTX for all
+// newer ones. Errors: kUnavailable for GPUs older than sm_75.
+PtxTarget newest_ptx_target(int compute_capability);
+// Whether the build embedded NVIDIA's libdevice, the math functions of GPUs.
+bool has_libdevice();
+// PTX text with one kernel `file_kernel(LaunchBlock)`: a thread block of up to kGpuThreadsPerBlock threads per item for
+// cell and block loops.
+std::string compile_ptx(const SpecializeRequest& request, PtxTarget target);
 
 }  // namespace coppice::jit

@@ -254,6 +254,16 @@ class Validator {
     return needs;
   }
 
+  [[noreturn]] void refuse_missing(const llvm::CallBase& call, std::string_view name) const {
+    constexpr std::string_view kMath = "__nv_", kFastMath = "__nv_fast_";
+    if (!name.starts_with(kMath))
+      refuse(call, fmt::format("{}, which has no GPU version,", llvm::demangle(std::string(name))),
+             "define it in the kernel file");
+    name.remove_prefix(name.starts_with(kFastMath) ? kFastMath.size() : kMath.size());
+    refuse(call, fmt::format("the math function {} without NVIDIA's libdevice", name),
+           "configure Coppice with -DCOPPICE_LIBDEVICE=<CUDA toolkit>/nvvm/libdevice/libdevice.10.bc");
+  }
+
   void check_ptx_call(const llvm::CallBase& call, int sm) const {
     if (call.isInlineAsm()) return check_ptx_assembly(call);
     check_printing(call);
@@ -261,10 +271,7 @@ class Validator {
     if (callee == nullptr) return;
     const std::string name = callee->getName().str();
     if (!callee->isIntrinsic()) {
-      if (callee->isDeclaration())
-        refuse(call, fmt::format("{}, which has no GPU version,", llvm::demangle(name)),
-               name.starts_with("__nv_") ? "name the libdevice of a CUDA toolkit, which has it"
-                                         : "define it in the kernel file");
+      if (callee->isDeclaration()) refuse_missing(call, name);
       return;
     }
     const llvm::Intrinsic::ID id = callee->getIntrinsicID();

@@ -14,9 +14,8 @@ class MpmPtx : public testing::Test {
  protected:
   template <class Kernel, class... Arguments>
   void add(const Kernel& kernel, Loop loop, Arguments... arguments) {
-    cases.push_back({std::string(kernel.name),
-                     [this, kernel, loop, arguments...](jit::PtxTarget target, const std::string& libdevice) {
-                       return program.ptx(target, libdevice, kernel, loop, arguments...);
+    cases.push_back({std::string(kernel.name), [this, kernel, loop, arguments...](jit::PtxTarget target) {
+                       return program.ptx(target, kernel, loop, arguments...);
                      }});
   }
 
@@ -50,9 +49,8 @@ TEST_F(MpmPtx, EveryKernelAssembles) {
   add(block_keys_3d, range(9), number3, particles, 1.0f, 1u, u32, u32),
       add(block_keys_2d, range(9), number2, particles, 1.0f, 1u, u32, u32);
   add(reorder_particles, range(9), particles, particles, u32, 3);
-  if (ptx_check::libdevice_path().empty())
-    GTEST_SKIP() << "no libdevice in $CUDA_HOME/nvvm/libdevice, which the materials need";
-  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), ptx_check::libdevice_path());
+  if (!jit::has_libdevice()) GTEST_SKIP() << "built without libdevice, which the materials need";
+  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path());
   if (ptx_check::ptxas_path().empty())
     GTEST_SKIP() << "no ptxas on PATH or in $CUDA_HOME/bin: the PTX was written, but not assembled";
 }

@@ -109,7 +109,7 @@ TEST(CudaDriver, TellsWhoseFaultAnAnswerIs) {
 TEST(CudaCode, TakesTheNewestTargetThatAGpuAndTheCompilerKnow) {
   const std::pair<int, int> known[] = {{75, 75}, {80, 80}, {86, 86},  {87, 87},
                                        {89, 89}, {90, 90}, {100, 90}, {120, 90}};
-  for (const auto& [sm, target] : known) EXPECT_EQ(cuda::ptx_target(sm), target);
+  for (const auto& [sm, target] : known) EXPECT_EQ(jit::newest_ptx_target(sm).sm, target);
 }
 
 TEST(CudaCode, KnowsItsOwnPtxInTheCache) {

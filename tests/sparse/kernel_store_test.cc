@@ -285,8 +285,8 @@ TEST_F(DumpTest, WritesCodeBeforeAndAfterOptimisingAndAssembly) {
 
 TEST_F(DumpTest, WritesPtxWhereItIsMade) {
   const Environment variable("COPPICE_DUMP", dump.string());
-  const std::string text = jit::compile_ptx(jit_request("write_index"), {80}, "");
-  jit::compile_ptx(jit_request("write_index"), {90}, "");
+  const std::string text = jit::compile_ptx(jit_request("write_index"), {80});
+  jit::compile_ptx(jit_request("write_index"), {90});
   EXPECT_EQ(dumped(stem("write_index") + "-sm_80.ptx"), text);
   EXPECT_NE(dumped(stem("write_index") + "-sm_90.ptx").find(".target sm_90"), std::string::npos);
   EXPECT_NE(dumped(stem("write_index") + "-sm_90.in.ll"), dumped(stem("write_index") + "-sm_90.opt.ll"));

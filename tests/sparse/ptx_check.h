@@ -24,7 +24,7 @@ namespace coppice::ptx_check {
 struct Case {
   std::string name;
   // The kernel as PTX, such as Program::ptx() gives it.
-  std::function<std::string(jit::PtxTarget target, const std::string& libdevice)> compile;
+  std::function<std::string(jit::PtxTarget target)> compile;
 };
 
 // The first of `folders`' files of this name that exists, or "".
@@ -48,9 +48,6 @@ inline std::string ptxas_path() {
   for (std::string folder; std::getline(path, folder, ':');) folders.emplace_back(folder);
   folders.push_back(cuda_home() / "bin");
   return first_existing(folders, "ptxas");
-}
-inline std::string libdevice_path() {
-  return first_existing({cuda_home() / "nvvm/libdevice"}, "libdevice.10.bc");
 }
 
 // What ptxas says of one kernel.
@@ -94,8 +91,7 @@ inline void expect_no_unresolved_calls(const std::string& name, const std::strin
 
 // Compiles all cases for all targets, checks the texts, assembles them with `ptxas` unless it is empty, and prints a
 // table of registers, spilled and stack bytes.
-inline void check_ptx_cases(const std::vector<Case>& cases, const std::string& ptxas,
-                            const std::string& libdevice) {
+inline void check_ptx_cases(const std::vector<Case>& cases, const std::string& ptxas) {
   static constexpr int kTargets[] = {75, 80, 90};
   fmt::print("{:<32} {:>24} {:>24} {:>24}\n{:<32} {:>24} {:>24} {:>24}\n", "kernel", "sm_75", "sm_80",
              "sm_90", "", "regs spill stack", "regs spill stack", "regs spill stack");
@@ -104,7 +100,7 @@ inline void check_ptx_cases(const std::vector<Case>& cases, const std::string& p
     for (int sm : kTargets) {
       std::string ptx;
       try {
-        ptx = c.compile({sm}, libdevice);
+        ptx = c.compile({sm});
       } catch (const Error& e) {
         ADD_FAILURE() << c.name << " for sm_" << sm << ": " << e.what();
         continue;

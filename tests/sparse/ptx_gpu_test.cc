@@ -37,13 +37,13 @@ class Ptx : public testing::Test {
   template <class Kernel, class... Arguments>
   void add(const Kernel& kernel, Loop loop, Arguments... arguments) {
     cases.push_back({std::string(kernel.file->name) + "." + std::string(kernel.name),
-                     [this, kernel, loop, arguments...](jit::PtxTarget target, const std::string& libdevice) {
-                       return (checks ? checked : program).ptx(target, libdevice, kernel, loop, arguments...);
+                     [this, kernel, loop, arguments...](jit::PtxTarget target) {
+                       return (checks ? checked : program).ptx(target, kernel, loop, arguments...);
                      }});
   }
   std::string text_of(const std::string& name, int sm) {
     for (const auto& c : cases) {
-      if (c.name == name) return c.compile({sm}, ptx_check::libdevice_path());
+      if (c.name == name) return c.compile({sm});
     }
     ADD_FAILURE() << "no case " << name;
     return "";
@@ -133,8 +133,8 @@ class Ptx : public testing::Test {
 
 TEST_F(Ptx, EveryKernelAssemblesWithoutSpills) {
   add_runtime(), add_tests();
-  if (!ptx_check::libdevice_path().empty()) add_math();
-  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), ptx_check::libdevice_path());
+  if (jit::has_libdevice()) add_math();
+  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path());
   if (ptx_check::ptxas_path().empty())
     GTEST_SKIP() << "no ptxas on PATH or in $CUDA_HOME/bin: the PTX was written, but not assembled";
 }
@@ -151,7 +151,7 @@ TEST_F(Ptx, KernelsAssembleWithChecks) {
   add(copy_value2, over(leaf2), x2, y2, 1, int64_t{1});
   add(copy_neighbour2, over(leaf2), x2, y2, 1, 1);
   add(shift_view, range(9), View<const int>(nullptr, 9), view, 1);
-  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), ptx_check::libdevice_path());
+  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path());
   checks = false;
   const std::string fast = text_of("checks.copy_value2", 80);
   checks = true;
@@ -164,13 +164,13 @@ TEST_F(Ptx, KernelsAssembleWithChecks) {
 TEST_F(Ptx, PrintingAssembles) {
   add(say_all_types, range(9)), add(say_index, range(9), 2), add(say_cell, over(leaf2), x2, y2);
   add(say_block, over(leaf2)), add(assert_with_words, range(9), 2), add(assert_cell, over(leaf2), x2);
-  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), "");
+  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path());
   EXPECT_NE(text_of("messages.say_index", 80).find("st.release.gpu.u32"), std::string::npos);
   EXPECT_EQ(text_of("messages.say_index", 80).find(".local"), std::string::npos);
   EXPECT_EQ(text_of("messages.assert_with_words", 80).find("atom."), std::string::npos)
       << "an assertion is left without checks";
   checks = true;
-  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path(), "");
+  ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path());
   EXPECT_NE(text_of("messages.assert_with_words", 80).find("atom."), std::string::npos);
 }
 
@@ -179,7 +179,7 @@ TEST_F(Ptx, ActivationKeepsItsMemoryOrders) {
   for (int sm : {75, 90}) {
     const std::string activate = text_of("lists.append_items", sm);
     const std::string deactivate =
-        program.ptx({sm}, "", deactivate_coords, range(9), block2.topology(), static_cast<int32_t*>(nullptr));
+        program.ptx({sm}, deactivate_coords, range(9), block2.topology(), static_cast<int32_t*>(nullptr));
     EXPECT_NE(activate.find("ld.acquire.gpu.u32"), std::string::npos);
     EXPECT_NE(activate.find("st.release.gpu.u32"), std::string::npos);
     EXPECT_NE(activate.find("atom.acq_rel.gpu.cas.b32"), std::string::npos);
@@ -258,11 +258,24 @@ TEST_F(Ptx, NamesTheLinesOfTheKernelFile) {
     GTEST_SKIP() << "no ptxas on PATH or in $CUDA_HOME/bin: the PTX was written, but not assembled";
 }
 
-TEST_F(Ptx, MathNeedsLibdevice) {
+TEST_F(Ptx, MathWithoutLibdeviceIsOneLineThatNamesTheFunction) {
   add_math();
-  EXPECT_THROW(cases[0].compile({80}, ""), Error);
-  if (ptx_check::libdevice_path().empty()) GTEST_SKIP() << "no libdevice in $CUDA_HOME/nvvm/libdevice";
-  EXPECT_NE(text_of("jit.sine_and_cosine", 80).find(".entry jit_sine_and_cosine"), std::string::npos);
+  auto words_of = [&](const ptx_check::Case& c) -> std::string {
+    try {
+      c.compile({.sm = 80, .libdevice = false});
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_TRUE(std::regex_match(
+      words_of(cases[0]),
+      std::regex(
+          "kernel jit\\.sine_and_cosine: .* at .*jit\\.kernels\\.cc:[0-9]+: the math function (sin|cos)f "
+          "without NVIDIA's libdevice is not supported on sm_80; configure Coppice with "
+          "-DCOPPICE_LIBDEVICE=<CUDA toolkit>/nvvm/libdevice/libdevice.10.bc")))
+      << words_of(cases[0]);
+  EXPECT_NE(words_of(cases[1]).find("the math function pow "), std::string::npos) << words_of(cases[1]);
 }
 
 }  // namespace

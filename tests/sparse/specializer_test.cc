@@ -100,7 +100,7 @@ TEST(Specializer, NamesAnEntryThatIsNotThere) {
   EXPECT_EQ(message_of([] { jit::compile_x86(request_for("no_such_kernel")); }),
             "kernel jit.no_such_kernel: linking failed: no kernel coppice_kernel_no_such_kernel in " +
                 std::string(jit_kernels.source_file));
-  EXPECT_EQ(message_of([] { jit::compile_ptx(request_for("no_such_kernel"), {75}, ""); }),
+  EXPECT_EQ(message_of([] { jit::compile_ptx(request_for("no_such_kernel"), {75}); }),
             "kernel jit.no_such_kernel: linking failed: no kernel coppice_kernel_no_such_kernel in " +
                 std::string(jit_kernels.source_file));
 }
@@ -116,13 +116,13 @@ TEST(Specializer, RefusesBitcodeThatIsNone) {
 
 TEST(Specializer, RefusesGpusThatItDoesNotKnow) {
   EXPECT_EQ(
-      message_of([] { jit::compile_ptx(request_for("write_index"), {52}, ""); }),
+      message_of([] { jit::compile_ptx(request_for("write_index"), {52}); }),
       "kernel jit.write_index: choosing the target failed: sm_52 is not one of sm_75, 80, 86, 87, 89, 90");
 }
 
 TEST(Specializer, SaysWhichFunctionAGpuLacks) {
   const std::string message =
-      message_of([] { jit::compile_ptx(request_for("calls_what_nobody_defines"), {75}, ""); });
+      message_of([] { jit::compile_ptx(request_for("calls_what_nobody_defines"), {75}); });
   EXPECT_EQ(message.rfind("kernel jit.calls_what_nobody_defines: calls_what_nobody_defines at ", 0), 0u)
       << message;
   EXPECT_NE(

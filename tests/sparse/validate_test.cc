@@ -27,7 +27,7 @@ std::string error_of(const jit::SpecializeRequest& request, int sm) {  // sm 0: 
     if (sm == 0) {
       jit::compile_x86(request);
     } else {
-      jit::compile_ptx(request, {sm}, "");
+      jit::compile_ptx(request, {sm});
     }
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::kCompile);

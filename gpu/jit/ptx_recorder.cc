@@ -1,0 +1,70 @@
+// COPPICE_PTX_FOLDER (see ptx_recorder.h).
+#include "gpu/jit/ptx_recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "gpu/jit/specialization_key.h"
+
+namespace coppice::jit {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PtxRecorder final : public CodeBackend {
+ public:
+  PtxRecorder(std::unique_ptr<CodeBackend> backend, fs::path folder)
+      : backend_(std::move(backend)), folder_(std::move(folder)) {}
+  std::string compile(const SpecializeRequest& request) override { return backend_->compile(request); }
+  std::string why_not_loadable(const std::string& image, const SpecializeRequest& request) override {
+    return backend_->why_not_loadable(image, request);
+  }
+  // All kernels come by here, those from the disk cache, too.
+  IntrusivePtr<LoadedCode> load(const std::string& image, const SpecializeRequest& request) override {
+    SpecializeRequest gpu = request;
+    gpu.options.simt = gpu.options.step = false;
+    for (const int sm : {75, 80, 90}) record(gpu, {.sm = sm});
+    return backend_->load(image, request);
+  }
+
+ private:
+  void record(const SpecializeRequest& request, PtxTarget target) const {
+    std::string id = request.id;
+    std::replace(id.begin(), id.end(), '/', '_');
+    const std::string key = specialization_key(request, ptx_key_context(target)).hex().substr(0, 8);
+    const std::string stem = (folder_ / fmt::format("{}-{}-sm_{}", id, key, target.sm)).string();
+    if (fs::exists(stem + ".ptx") || fs::exists(stem + ".refused")) return;
+    try {
+      write(stem + ".ptx", fmt::format("// {}: {} bytes of shared memory\n{}", request.id,
+                                       request.shared_bytes, compile_ptx(request, target)));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCompile) throw;
+      write(stem + ".refused", error.message() + "\n");
+    }
+  }
+  void write(const std::string& path, const std::string& text) const {
+    std::error_code error;
+    fs::create_directories(folder_, error);  // what is wrong with it, the file says
+    AtomicFile file(path);
+    file.write(text);
+    file.commit();
+  }
+
+  const std::unique_ptr<CodeBackend> backend_;
+  const fs::path folder_;
+};
+
+}  // namespace
+
+std::unique_ptr<CodeBackend> with_ptx_recorded(std::unique_ptr<CodeBackend> backend) {
+  const char* folder = std::getenv("COPPICE_PTX_FOLDER");
+  if (folder == nullptr || *folder == '\0') return backend;
+  return std::make_unique<PtxRecorder>(std::move(backend), folder);
+}
+
+}  // namespace coppice::jit

@@ -1,0 +1,20 @@
+// COPPICE_PTX_FOLDER=dir: the PTX of every kernel that a program loads for the CPU or the emulated GPU, as a GPU would get
+// it. For checking GPU code where there is no GPU (tests/ptx); a program so run is slow to start.
+//
+//     <id>-<key>-sm_75.ptx, -sm_80.ptx, -sm_90.ptx     a specialization; nothing is made twice
+//     <id>-<key>-sm_75.refused, ...                    why there is none: the one line of the error
+//
+// The folder is made. <key> is the first 8 digits of the specialization's key for that target. Thread-safe.
+#pragma once
+#include <filesystem>
+#include <memory>
+
+#include "gpu/jit/code_backend.h"
+
+namespace coppice::jit {
+
+// The same back end, or, with COPPICE_PTX_FOLDER, one that also writes PTX. That cannot be written is an Error (kIo) of
+// the kernel.
+std::unique_ptr<CodeBackend> with_ptx_recorded(std::unique_ptr<CodeBackend> backend);
+
+}  // namespace coppice::jit
