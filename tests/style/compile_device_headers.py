@@ -1,13 +1,30 @@
 #!/usr/bin/env python3
-"""Compiles every device-clean header alone, and to bitcode, as kernel files are.
+"""Compiles every device-clean header alone, and to bitcode: as kernel files are, or for NVIDIA GPUs.
 
-    compile_device_headers.py ROOT -- COMPILER FLAGS...
+    compile_device_headers.py ROOT [--nvptx] -- COMPILER FLAGS...
+
+Kernel files themselves are compiled for the CPU and their bitcode is retargeted; a header that compiles for NVPTX, too,
+has nothing that only a CPU has: assembly, vector registers, thread-local data, headers of its intrinsics.
 """
 import os
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+
+TARGET = ["--target=nvptx64-nvidia-cuda", "-march=sm_75", "--cuda-feature=+ptx70", "-nogpulib", "-nogpuinc",
+          "-Wno-unused-command-line-argument"]
+# clang has no C++ library for this target: the host's is taken, as it is for kernel files, and told what it asks the
+# compiler for. It and Eigen have assembly of the CPU in what no kernel can use; Eigen takes __CUDA_ARCH__ for nvcc.
+LIBRARY = ["-D__x86_64__", "-D_GNU_SOURCE", "-U__CUDA_ARCH__", "-DEIGEN_NO_CPUID", "-DEIGEN_OPTIMIZATION_BARRIER(X)=",
+           "-D__builtin_ia32_pause()="]
+
+
+def library_folders(compiler):
+    """Where this compiler looks for the host's system headers."""
+    words = subprocess.run([compiler, "-x", "c++", os.devnull, "-fsyntax-only", "-v"], capture_output=True, text=True, check=True).stderr
+    folders = words[words.index("#include <...>"):words.index("End of search list.")].splitlines()[1:]
+    return [flag for folder in folders for flag in ("-isystem", folder.strip())]
 
 
 def compile_alone(header, command):
@@ -23,6 +40,8 @@ def compile_alone(header, command):
 def main(arguments):
     at = arguments.index("--")
     root, command = arguments[0], arguments[at + 1:]
+    if "--nvptx" in arguments[:at]:
+        command += TARGET + library_folders(command[0]) + LIBRARY
     script = os.path.join(root, "scripts", "check_includes.py")
     listed = subprocess.run([sys.executable, script, "--device-clean", root], capture_output=True, text=True, check=True)
     headers = listed.stdout.split()
