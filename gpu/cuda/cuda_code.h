@@ -7,6 +7,7 @@
 
 #include "gpu/cuda/context.h"
 #include "gpu/jit/code_backend.h"
+#include "gpu/launch_block.h"
 
 namespace coppice::cuda {
 
