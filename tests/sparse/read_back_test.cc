@@ -39,6 +39,18 @@ TEST_F(ReadBack, OutsideTheTreeEverythingIsZero) {
   EXPECT_EQ(wait_read(x, {-1, 3}), 0);
 }
 
+// Seen to fail when every piece began at the box's first cell.
+TEST_F(ReadBack, ABoxLargerThanWhatIsCopiedAtOnceIsReadWhole) {
+  Tree tree(device, {.origin = {-10, 0}});
+  Node leaf = tree.root().dense({999, 600});  // 2.3 MiB, of which pieces of 1 MiB end within rows
+  Field<int> x = leaf.place<int>("x");
+  program.launch(set_cells2, over(leaf), x);
+  const std::vector<int> all = wait_read(x, {-10, 0}, {989, 600});
+  for (int i = 0; i < 999; ++i) {
+    for (int j = 0; j < 600; ++j) ASSERT_EQ(all[600 * i + j], 1000 * (i - 10) + j);
+  }
+}
+
 TEST_F(ReadBack, FieldsOfPointerNodesAndOfBitmaskedOnesAreReadLikewise) {
   Tree tree(device);
   Node outer = tree.root().pointer({4, 4});
