@@ -182,7 +182,7 @@ TEST(MessagesOfPrintf, AreRefusedWithWhatToUse) {
     EXPECT_NE(what.find(expected), std::string::npos) << what;
     EXPECT_NE(what.find("; use print(cell, "), std::string::npos) << what;
     try {
-      program.ptx({80}, "", kernel, range(1));
+      program.ptx({80}, kernel, range(1));
       ADD_FAILURE() << "PTX was made";
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find("; use print(cell, "), std::string::npos) << error.what();
