@@ -24,12 +24,15 @@ struct Launch {
   LaunchBlock block;
   uint32_t grain = 1;         // items that one task takes at least
   uint32_t shared_bytes = 0;  // fast memory of a thread block (coppice_shared_memory()), where there is such
-  // Runs before the launch in stream order (fills in lists that depend on earlier launches); may throw Error.
+  // Runs before the launch in stream order (fills in lists that depend on earlier launches); may throw Error. Device
+  // memory it looks at by Stream::wait_copy_inline; what earlier copies bring to the host may not be there yet, and it
+  // must not wait for earlier values of the stream.
   std::function<void(LaunchBlock&)> prepare;
   // Runs after the loop in stream order; true runs the loop again (an activation that ran out of cells and has grown).
   std::function<bool(LaunchBlock&)> finish;
   std::vector<IntrusivePtr<RefCounted>> keep_alive;  // what the kernel uses; let go when the launch is done
-  // Skipped (successfully) when the device status is not kOk at its turn.
+  // Skipped (successfully) when the device status is not kOk at its turn. A GPU's is looked at after launches that have a
+  // finish(): a kernel that sets a status belongs to one.
   bool skip_on_status = true;
   // Its result depends on the order of its items: a device in deterministic mode keeps it.
   bool ordered = false;
@@ -48,7 +51,7 @@ class Stream : public RefCounted {
   virtual AsyncValueRef<Chain> launch(Launch launch) = 0;
   // Copies a pointer where the other copies 700 bytes.
   virtual AsyncValueRef<Chain> launch(IntrusivePtr<const SharedLaunch> launch) = 0;
-  // Runs a host function in stream order, on the stream's thread. It may throw Error.
+  // Runs a host function in stream order, on the stream's thread, when everything before it is done. It may throw Error.
   virtual AsyncValueRef<Chain> enqueue(std::string_view name, std::function<void()> function) = 0;
   // Device to device, device to host or host to device; host memory must stay valid until the value is available.
   virtual AsyncValueRef<Chain> copy(void* to, const void* from, size_t bytes) = 0;

@@ -180,6 +180,7 @@ void CudaExecutor::wait_begun() {
   if (!is_issued_ && marks_.empty()) return;
   check(context_->driver().stream_synchronize(stream_), "cuStreamSynchronize");
   is_issued_ = false;
+  reached_marks_ = next_mark_;
   deliver(next_mark_);
   staging_.give_back(staging_.position());
 }
@@ -237,6 +238,10 @@ void CudaExecutor::forget_oldest_mark(Kept& let_go) {
 bool CudaExecutor::reach_oldest_mark(bool wait, Kept& let_go) {
   const Driver& driver = context_->driver();
   const uint64_t number = marks_.front().number;
+  if (number < reached_marks_) {
+    forget_oldest_mark(let_go);
+    return true;
+  }
   try {
     begin();
     const EventHandle event = marks_.front().event;

@@ -70,6 +70,7 @@ class CudaExecutor final : public StreamExecutor {
   std::deque<Delivery> deliveries_;
   std::vector<EventHandle> free_events_;
   uint64_t next_mark_ = 0;
+  uint64_t reached_marks_ = 0;  // those before it are known to be reached, whatever the driver says later
   // Since the last mark.
   bool is_issued_ = false;
   std::string names_;

@@ -177,9 +177,11 @@ TEST(CudaFaults, NameTheKernelWhereEveryLaunchIsWaitedFor) {
     fake.driver.fault_in("test_bad", Result::kIllegalAddress);
     Stream& stream = fake.device->default_stream();
     const cuda::Driver& driver = fake.driver.table();
-    const auto before = stream.launch(launch_of(driver, "test.good"));
-    const auto bad = stream.launch(launch_of(driver, "test.bad"));
-    const auto behind = stream.launch(launch_of(driver, "test.good"));
+    Launch good = launch_of(driver, "test.good");  // all code is there before the device is lost
+    Launch wrong = launch_of(driver, "test.bad");
+    const auto before = stream.launch(good);
+    const auto bad = stream.launch(std::move(wrong));
+    const auto behind = stream.launch(std::move(good));
     EXPECT_EQ(error_of(before), "");
     EXPECT_EQ(error_of(bad), "device cuda: kernel test.bad: answer 700 (CUDA_ERROR_700)");
     EXPECT_EQ(bad.error().code(), ErrorCode::kUnavailable);

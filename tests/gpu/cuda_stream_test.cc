@@ -88,11 +88,12 @@ TEST_P(CudaStreamTest, IsAvailableOnlyBehindItsEvent) {
     ~Held() override { flag = true; }
     std::atomic<bool>& flag;
   };
-  std::atomic<bool> is_let_go = false;
+  std::atomic<bool> is_let_go = false, is_capture_let_go = false;
   wait(stream->barrier());
   fake.driver.hold();
   Launch kernel = launch("test.kernel");
   kernel.keep_alive.push_back(make_intrusive<Held>(is_let_go));
+  kernel.prepare = [captured = make_intrusive<Held>(is_capture_let_go)](LaunchBlock&) {};
   kernel.code = code_of(fake.driver.table(), "test.kernel");
   std::vector<AsyncValueRef<Chain>> values{stream->launch(std::move(kernel)), stream->fill(bytes, 1, 10),
                                            stream->copy(bytes, bytes + 100, 10), stream->barrier()};
@@ -100,6 +101,7 @@ TEST_P(CudaStreamTest, IsAvailableOnlyBehindItsEvent) {
   wait_until([&] { return fake.driver.calls("cuEventQuery") > before + 5; });
   for (const auto& value : values) EXPECT_FALSE(value.is_available());
   EXPECT_FALSE(is_let_go) << "a kernel that has not run yet uses it";
+  EXPECT_FALSE(is_capture_let_go);
   fake.driver.release();
   for (const auto& value : values) EXPECT_EQ(error_of(value), "");
   EXPECT_TRUE(is_let_go);
@@ -171,10 +173,18 @@ TEST_P(CudaStreamTest, StagingIsNotUsedAgainBeforeItsCopyIsDone) {
     down.emplace_back(kSize, 0);
   }
   for (int round = 0; round < 3; ++round) {
+    wait(stream->barrier());
+    const int copies = fake.driver.calls("cuMemcpyAsync"), waits = fake.driver.calls("cuStreamSynchronize");
+    fake.driver.hold();
     for (size_t i = 0; i < kCopies; ++i) stream->copy(bytes + i * kSize, up[i].data(), kSize);
+    wait_until([&] {  // the ring is full, or wrongly not
+      return fake.driver.calls("cuStreamSynchronize") > waits ||
+             fake.driver.calls("cuMemcpyAsync") == copies + kCopies;
+    });
+    fake.driver.release();
     for (size_t i = 0; i < kCopies; ++i) stream->copy(down[i].data(), bytes + i * kSize, kSize);
+    EXPECT_EQ(error_of(stream->barrier()), "");
   }
-  EXPECT_EQ(error_of(stream->barrier()), "");
   EXPECT_EQ(up, down);
 }
 
@@ -277,6 +287,7 @@ TEST_P(CudaStreamTest, SkipsLaunchesWhileThereIsAStatus) {
   fail.finish = [](LaunchBlock&) { return false; };
   stream->launch(std::move(fail));
   const auto skipped = stream->launch(launch("test.count"));
+  stream->launch(launch("test.count"));
   Launch own = launch("test.count");
   own.skip_on_status = false;
   stream->launch(std::move(own));
@@ -303,14 +314,18 @@ TEST_P(CudaStreamTest, KernelsSeeTheDevicesContextAndItsSeed) {
   EXPECT_EQ(context, &device.context());
 }
 
+// Break: can_begin() that does not ask for the code: hangs.
 TEST_P(CudaStreamTest, ACompilationUnderWayDoesNotHoldBackWhatIsBeforeIt) {
+  wait(stream->barrier());
+  fake.driver.hold();
   const auto filled = stream->fill(bytes, 1, 10);
   Launch late = launch("test.kernel");
   const auto code = late.code;
   late.code = make_unconstructed_async_value<IntrusivePtr<jit::LoadedCode>>();
   const auto compiled = late.code;
   const auto done = stream->launch(std::move(late));
-  EXPECT_EQ(error_of(filled), "");  // hangs if it waits for the code
+  fake.driver.release();
+  EXPECT_EQ(error_of(filled), "");
   EXPECT_FALSE(done.is_available());
   compiled.emplace(code.get());
   EXPECT_EQ(error_of(done), "");
