@@ -106,7 +106,7 @@ TEST_F(CudaBufferTest, SaysWhatItCannotReserve) {
   }
 }
 
-// Breaks: the fill of the kept part left out; whole chunks kept.
+// Break: the fill of the kept part left out.
 TEST_F(CudaBufferTest, ShrunkBuffersGiveChunksBackAndGrowAgainWithZeros) {
   auto buffer = device.reserve(size_t{1} << 30, 4 * kChunk);
   const size_t before = fake.driver.used_bytes();
@@ -149,8 +149,8 @@ TEST_F(CudaBufferTest, DiscardedPartsReadZeroAndTheRestStays) {
   }
 }
 
-// The fake runs issued work late, and reports memory that goes while work uses it. Break: wait_idle() left out of the
-// destructor, of release(), of shrink() or of discard().
+// The fake runs issued work late, and reports memory that goes while work uses it. Breaks: a destructor that does not
+// wait; Context::wait_idle() that does not, which discard(), shrink() and release() call.
 TEST_F(CudaBufferTest, WaitsForIssuedWorkBeforeMemoryGoes) {
   fake.driver.set_kernel("test_use", [](const LaunchBlock& block, const KernelLaunch&) {
     std::memset(const_cast<void*>(block.elements), 3, 100);

@@ -1,7 +1,8 @@
 // What the cuda device makes of every answer of the driver, at every function it calls, on the fake driver.
 //
 // One clear error each; after it the device works on, or is lost and says so; nothing is left and nothing is used that
-// has gone. Breaks that were seen to fail here are named at the cases.
+// has gone. Breaks that were seen to fail here: a fill not waited for before its memory is unmapped again;
+// Context::wait_idle() that does not wait; enqueue() whose operation does not.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -170,7 +171,6 @@ TEST_P(CudaErrors, AtEveryCall) {
   }
 }
 
-// Break: at_fault() that names the call alone.
 TEST(CudaFaults, NameTheKernelWhereEveryLaunchIsWaitedFor) {
   for (uint64_t seed = 1; seed < 6; ++seed) {
     FakeCuda fake({.seed = seed}, {.exact_errors = true});

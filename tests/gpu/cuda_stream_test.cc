@@ -81,7 +81,7 @@ TEST_P(CudaStreamTest, EveryStreamKeepsItsOrderWhateverTheOthersDo) {
   for (const auto& own : order) EXPECT_EQ(own, expected);
 }
 
-// Break: mark_end() that answers that nothing is under way.
+// Breaks: a value that does not wait for those before it; an operation's function let go once it is issued.
 TEST_P(CudaStreamTest, IsAvailableOnlyBehindItsEvent) {
   struct Held : RefCounted {
     explicit Held(std::atomic<bool>& f) : flag(f) {}
@@ -162,8 +162,7 @@ TEST_P(CudaStreamTest, HostMemoryIsFreeWhenAnInlineCopyReturns) {
             "");
 }
 
-// The ring of pinned memory goes round many times. Breaks: give_back() at once; a ring that never gives anything back
-// hangs.
+// The ring of pinned memory goes round many times. Break: pieces given back as soon as they are taken.
 TEST_P(CudaStreamTest, StagingIsNotUsedAgainBeforeItsCopyIsDone) {
   constexpr size_t kSize = 100001;
   constexpr int kCopies = 15;
