@@ -57,4 +57,14 @@ uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) {
 }
 void coppice_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 void coppice_pause(uint32_t) { __nvvm_nanosleep(32); }
+
+// What kernels may call of C's library beside math, and clang calls of its own accord.
+int memcmp(const void* a, const void* b, __SIZE_TYPE__ n) {
+  const auto *x = static_cast<const unsigned char*>(a), *y = static_cast<const unsigned char*>(b);
+  for (__SIZE_TYPE__ i = 0; i < n; ++i) {
+    if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+  }
+  return 0;
+}
+int bcmp(const void* a, const void* b, __SIZE_TYPE__ n) { return memcmp(a, b, n); }
 }

@@ -20,7 +20,12 @@ namespace coppice::jit {
 namespace {
 
 constexpr char kTriple[] = "nvptx64-nvidia-cuda";
-constexpr int kTargets[] = {75, 80, 86, 87, 89, 90};
+struct Target {
+  int sm;
+  const char* ptx;  // the version that knows it, of at least 7.0: an old driver takes no newer ones
+};
+constexpr Target kTargets[] = {{75, "+ptx70"}, {80, "+ptx70"}, {86, "+ptx71"},
+                               {87, "+ptx74"}, {89, "+ptx78"}, {90, "+ptx78"}};
 
 // `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of the loop, or with
 // kThreadItems as many items at a time as it has threads.
@@ -102,7 +107,9 @@ void add_launch_bounds(llvm::Module& module, llvm::Function& entry) {
 }
 
 std::unique_ptr<llvm::TargetMachine> nvptx_machine(const PtxTarget& target, const Diagnostics& diagnostics) {
-  if (std::find(std::begin(kTargets), std::end(kTargets), target.sm) == std::end(kTargets)) {
+  const Target* known = std::find_if(std::begin(kTargets), std::end(kTargets),
+                                     [&](const Target& t) { return t.sm == target.sm; });
+  if (known == std::end(kTargets)) {
     diagnostics.fail("choosing the target",
                      fmt::format("sm_{} is not one of sm_75, 80, 86, 87, 89, 90", target.sm));
   }
@@ -111,9 +118,9 @@ std::unique_ptr<llvm::TargetMachine> nvptx_machine(const PtxTarget& target, cons
   if (nvptx == nullptr) diagnostics.fail("choosing the target", error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
-  return std::unique_ptr<llvm::TargetMachine>(nvptx->createTargetMachine(
-      kTriple, fmt::format("sm_{}", target.sm), target.sm >= 90 ? "+ptx78" : "+ptx70", options, std::nullopt,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(
+      nvptx->createTargetMachine(kTriple, fmt::format("sm_{}", target.sm), known->ptx, options, std::nullopt,
+                                 std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 // The kernel with all that it is linked with but libdevice.
@@ -153,13 +160,14 @@ std::string emit(llvm::Module& module, llvm::TargetMachine& machine, const Diagn
 }  // namespace
 
 PtxTarget newest_ptx_target(int compute_capability) {
-  const auto* newer = std::upper_bound(std::begin(kTargets), std::end(kTargets), compute_capability);
+  const Target* newer = std::upper_bound(std::begin(kTargets), std::end(kTargets), compute_capability,
+                                         [](int capability, const Target& t) { return capability < t.sm; });
   if (newer == std::begin(kTargets)) {
     throw Error(ErrorCode::kUnavailable,
                 fmt::format("the GPU's compute capability is {}.{}; expected 7.5 (Turing) or newer",
                             compute_capability / 10, compute_capability % 10));
   }
-  return {.sm = newer[-1]};
+  return {.sm = newer[-1].sm};
 }
 
 std::string compile_ptx(const SpecializeRequest& request, PtxTarget target) {
@@ -177,7 +185,7 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target) {
   auto add_math = [&] {
     const bool mapped = map_math(*module, fast, target.libdevice, diagnostics);
     keep_only(*module, name);
-    if (fast) approximate_on_gpu(*module);
+    if (fast) flush_denormals(*module);
     module->setModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", fast ? 1u : 0u);
     return mapped;
   };
@@ -187,6 +195,7 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target) {
   dump_module(stem, "in.ll", *module);
   optimize_o3(*module, *machine);
   if (add_math()) optimize_o3(*module, *machine);  // the optimiser made calls of its own, such as exp2 of pow
+  if (fast) use_fast_gpu_instructions(*module);
   verify_module(*module, "optimising", diagnostics);
   dump_module(stem, "opt.ll", *module);
   validate_for_ptx(*module, target.sm, request.id);

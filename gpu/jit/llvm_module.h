@@ -64,9 +64,11 @@ bool has_fast_math(const llvm::Module& module, std::string_view entry);
 // All fast-math flags but those that declare NaNs and infinities impossible: a kernel may test for them. On the kernel's
 // own code, before a library is linked whose algorithms need the order of their sums.
 void add_fast_math_flags(llvm::Module& module);
-// On GPUs, for all of the module's code, since a function with other attributes would be refused by the inliner or change
-// its caller's: flags alone would leave division and square root exact.
-void approximate_on_gpu(llvm::Module& module);
+// For GPUs, on all of the module's code: a function with another mode would not be inlined.
+void flush_denormals(llvm::Module& module);
+// For GPUs, after optimising: divisions and square roots of floats that have the flags become the approximate
+// instructions, and the rest of the flags go. LLVM's own "unsafe-fp-math" would make doubles approximate, and libdevice.
+void use_fast_gpu_instructions(llvm::Module& module);
 // Reduces line tables to what becomes PTX's .loc and .file. More makes the text say "debug", and ptxas optimise less.
 void keep_line_directives(llvm::Module& module);
 // The target's device intrinsics (gpu/device/*.device.cc).

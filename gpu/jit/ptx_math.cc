@@ -38,6 +38,7 @@ constexpr MathFunction kMath[] = {
     {"frexp"},
     {"hypot"},
     {"ilogb"},
+    {"ldexp"},
     {"lgamma"},
     {"log", true, true},
     {"log10", true, true},

@@ -225,6 +225,8 @@ TEST_F(Ptx, TilesAreInSharedMemory) {
     EXPECT_GE(count(scatter, "atom.shared.add.u32"), 1);
     EXPECT_EQ(count(scatter, "bar.sync"), 3);
     EXPECT_EQ(count(plain, "shared"), 0);
+    EXPECT_EQ(count(gather, ".extern .shared .align 16 .b8 coppice_dynamic_shared[];"), 1)
+        << "sized by the launch";
   }
 }
 
@@ -240,13 +242,13 @@ TEST_F(Ptx, NamesTheLinesOfTheKernelFile) {
   add_tests();
   for (int sm : {75, 90}) {
     const std::string text = text_of("heat.diffuse", sm);
+    EXPECT_NE(text.find(fmt::format(".target sm_{}\n", sm)), std::string::npos) << "the target says more";
     std::smatch file;
     ASSERT_TRUE(
         std::regex_search(text, file, std::regex("\\.file\\s+([0-9]+) \"[^\"]*heat\\.kernels\\.cc\"")))
         << text;
     const int body = line_of("heat.next[cell] = heat.now[cell] + k * laplacian");
     EXPECT_NE(text.find(fmt::format("\t.loc\t{} {} ", file[1].str(), body)), std::string::npos) << body;
-    EXPECT_NE(text.find(fmt::format(".target sm_{}\n", sm)), std::string::npos) << "the target says more";
     EXPECT_EQ(text.find(".debug_info"), std::string::npos) << "no tables, only directives";
     if (ptx_check::ptxas_path().empty()) continue;
     const auto plain = ptx_check::assemble(ptx_check::ptxas_path(), text, sm, "-O3");
