@@ -145,6 +145,19 @@ std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request, cons
   return module;
 }
 
+// LLVM marks where inlined code begins with labels for debug tables, which this text has none of, and it may put one into
+// the middle of a call: a syntax error to ptxas.
+std::string without_debug_labels(llvm::StringRef ptx) {
+  std::string text;
+  text.reserve(ptx.size());
+  while (!ptx.empty()) {
+    const auto [line, rest] = ptx.split('\n');
+    if (!line.starts_with("$L__tmp")) text.append(line.data(), line.size()).push_back('\n');
+    ptx = rest;
+  }
+  return text;
+}
+
 std::string emit(llvm::Module& module, llvm::TargetMachine& machine, const Diagnostics& diagnostics) {
   llvm::SmallString<0> ptx;
   llvm::raw_svector_ostream out(ptx);
@@ -154,7 +167,7 @@ std::string emit(llvm::Module& module, llvm::TargetMachine& machine, const Diagn
   }
   passes.run(module);
   diagnostics.check("code generation");
-  return ptx.str().str();
+  return without_debug_labels(ptx.str());
 }
 
 }  // namespace
