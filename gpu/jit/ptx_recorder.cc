@@ -28,7 +28,7 @@ class PtxRecorder final : public CodeBackend {
   IntrusivePtr<LoadedCode> load(const std::string& image, const SpecializeRequest& request) override {
     SpecializeRequest gpu = request;
     gpu.options.simt = gpu.options.step = false;
-    for (const int sm : {75, 90}) record(gpu, {.sm = sm});
+    for (const int sm : {75, 80, 90}) record(gpu, {.sm = sm});
     return backend_->load(image, request);
   }
 
