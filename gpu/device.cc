@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/log.h"
 #include "gpu/cuda/cuda_device.h"
 #include "gpu/host_access.h"
 #include "gpu/messages.h"
@@ -33,15 +32,8 @@ simt::Options options_from_environment() {
 
 }  // namespace
 
-// Why there is no GPU is worth a line only to who asked for one.
-IntrusivePtr<Device> Device::best() {
-  try {
-    return cuda::make_device(cuda::load_driver());
-  } catch (const Error& error) {
-    log_debug("device auto: cpu, because {}", error.what());
-  }
-  return cpu();
-}
+// The cuda device cannot make the lists that loops over nodes need (stream_primitives.h): nobody gets it unasked.
+IntrusivePtr<Device> Device::best() { return cpu(); }
 IntrusivePtr<Device> Device::simt() { return simt(coppice::simt::Options{}); }
 IntrusivePtr<Device> Device::named(std::string_view name) {
   if (name == "cpu") return cpu();

@@ -31,7 +31,7 @@ class Device : public RefCounted {
  public:
   ~Device() override = default;
 
-  // CUDA when a driver answers and there is a GPU, else the CPU.
+  // The one to take where nothing else is asked for: the CPU, until the cuda device can do all that it can.
   static IntrusivePtr<Device> best();
   // "cpu", "cuda", "simt" (with the seed that COPPICE_SIMT_SEED says) or "auto". Errors: kUnavailable with the reason,
   // kUsage for another name or a wrong seed.

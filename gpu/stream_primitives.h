@@ -1,6 +1,7 @@
 // The parallel primitives (gpu/primitives.h) on device memory, in a stream's own order: from an enqueued function, prepare
 // or finish. All pointers are addresses of the stream's device; results and errors are as there.
 #pragma once
+#include "core/error.h"
 #include "gpu/primitives.h"
 #include "gpu/stream.h"
 
@@ -9,7 +10,13 @@ namespace detail {
 
 template <class T>
 T* on_host(Stream& stream, T* address) {
-  return static_cast<T*>(stream.host_address(address));
+  void* const here = stream.host_address(address);
+  if (here == nullptr && address != nullptr)
+    throw Error(
+        ErrorCode::kUnavailable,
+        "device cuda: sorting, scanning and selecting on a GPU are not there yet, and loops over nodes need "
+        "them; use --device cpu");
+  return static_cast<T*>(here);
 }
 
 }  // namespace detail

@@ -231,7 +231,8 @@ inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned ch
   } else if (level.kind == NodeKind::kDynamic) {
     if (by.lane == 0) clear_list(tree, level, reinterpret_cast<ListHeader*>(container));
   } else if (zero_values) {
-    zero_bytes(container, level.cell_offset);  // nobody shares the work: a recycled cell's bytes go as a whole
+    zero_bytes(container,
+               level.cell_offset);  // nobody shares the work: a recycled cell's bytes go as a whole
   }
 }
 
