@@ -30,6 +30,16 @@ simt::Options options_from_environment() {
   return options;
 }
 
+IntrusivePtr<Device> cuda_device() {
+  try {
+    return cuda::make_device(cuda::load_driver());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+    const std::string_view who = error.message().starts_with("device cuda: ") ? "" : "device cuda: ";
+    throw Error(ErrorCode::kUnavailable, fmt::format("{}{}; use --device cpu", who, error.message()));
+  }
+}
+
 }  // namespace
 
 // The cuda device cannot make the lists that loops over nodes need (stream_primitives.h): nobody gets it unasked.
@@ -39,7 +49,7 @@ IntrusivePtr<Device> Device::named(std::string_view name) {
   if (name == "cpu") return cpu();
   if (name == "auto") return best();
   if (name == "simt") return simt(options_from_environment());
-  if (name == "cuda") return cuda::make_device(cuda::load_driver());
+  if (name == "cuda") return cuda_device();
   throw Error(ErrorCode::kUsage,
               fmt::format("device '{}' is not known; expected cpu, cuda, simt or auto", name));
 }

@@ -114,6 +114,12 @@ void TreeStorage::compile_runtime() {
   Element* elements = nullptr;
   host_program_.compile(select_live, range(1), state(), CoppiceSelection{}, static_cast<void*>(nullptr),
                         words, counts);
+  const uint32_t* const begins = nullptr;
+  const CoppiceSlots slots{};
+  host_program_.compile(count_slots, range(1), slots, words);
+  host_program_.compile(write_slots, range(1), slots, begins, words);
+  host_program_.compile(write_elements, range(1), static_cast<const TreeState*>(state()), slots, begins,
+                        layout, layout, elements);
   host_program_.compile(flag_elements, range(1), state(), layout, 0, words, uint64_t{1}, words);
   host_program_.compile(fill_elements, range(1), state(), layout, 0, words, uint64_t{1}, words, elements);
   host_program_.compile(fill_neighbours, range(1), state(), layout, elements, layout, words);

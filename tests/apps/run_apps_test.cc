@@ -94,6 +94,16 @@ TEST_F(Run, WithNoFramesCompilesAndWritesNothing) {
   EXPECT_FALSE(fs::exists(out_));
 }
 
+// Seen to fail when the kernels that list active cells were compiled by the first frame.
+TEST_F(Run, CompilesEveryKernelBeforeTheFirstFrame) {
+  const ProgramOptions own_cache{.environment = {{"COPPICE_CACHE_DIR", folder_ / "cache"}}};
+  const ProgramResult result = run_program({"run", scene_, "-o", out_, "--frames", "2"}, own_cache);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const size_t first = result.err.find("kernels: compiling");
+  ASSERT_NE(first, std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("kernels: compiling", first + 1), std::string::npos) << result.err;
+}
+
 TEST_F(Run, TakesKernelsOfAnEarlierRunFromTheCache) {
   const ProgramOptions own_cache{.environment = {{"COPPICE_CACHE_DIR", folder_ / "cache"}}};
   const ProgramResult first = run_program({"run", scene_, "--frames", "0"}, own_cache);
