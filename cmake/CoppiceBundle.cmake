@@ -23,8 +23,6 @@ function(coppice_bundle_program name)
 endfunction()
 
 # Everything but apps, in one library: four test programs with LLVM in each of them would be 160 MB.
-llvm_map_components_to_libnames(static_llvm orcjit x86codegen x86asmparser x86desc x86info nvptxcodegen nvptxdesc nvptxinfo
-  passes bitreader linker ipo target)
 set(coppice_archives "")
 foreach(name sparse executor gpu core)
   list(APPEND coppice_archives $<TARGET_FILE:coppice_${name}>)
@@ -35,7 +33,7 @@ add_dependencies(coppice_bundle_library coppice_sparse coppice_executor coppice_
 set_target_properties(coppice_bundle_library PROPERTIES OUTPUT_NAME coppice LINK_DEPENDS "${coppice_archives}"
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bundle/library BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN")
 target_link_libraries(coppice_bundle_library PRIVATE
-  -Wl,--whole-archive ${coppice_archives} -Wl,--no-whole-archive -Wl,--as-needed ${static_llvm}
+  -Wl,--whole-archive ${coppice_archives} -Wl,--no-whole-archive -Wl,--as-needed ${COPPICE_LLVM_ARCHIVES}
   TBB::tbb Boost::context fmt::fmt ${CMAKE_DL_LIBS} Threads::Threads)
 # LLVM stays to itself: a driver of the system's may bring its own. Loader paths must hold for what is carried, too.
 file(GLOB llvm_archives RELATIVE ${LLVM_LIBRARY_DIR} ${LLVM_LIBRARY_DIR}/libLLVM*.a)

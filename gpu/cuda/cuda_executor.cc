@@ -133,26 +133,21 @@ void CudaExecutor::copy_to_host(void* to, const void* from, size_t bytes) {
   deliveries_.push_back({next_mark_, to, nullptr, bytes});
 }
 
-void CudaExecutor::copy(void* to, const void* from, size_t bytes) {
+void CudaExecutor::copy_by_addresses(void* to, const void* from, size_t bytes, bool waits) {
   begin();
   if (bytes == 0) return;
   const bool to_device = context_->is_device_memory(to), from_device = context_->is_device_memory(from);
   if (to_device && from_device) return issue_copy(to, from, bytes);
-  if (to_device) return copy_to_device(to, from, bytes, false);
-  if (from_device) return copy_to_host(to, from, bytes);
-  wait_begun();
-  std::memcpy(to, from, bytes);
-}
-
-void CudaExecutor::wait_copy(void* to, const void* from, size_t bytes) {
-  begin();
-  if (bytes == 0) return;
-  const bool to_device = context_->is_device_memory(to), from_device = context_->is_device_memory(from);
-  if (to_device && from_device) return issue_copy(to, from, bytes);
-  if (to_device) return copy_to_device(to, from, bytes, true);
+  if (to_device) return copy_to_device(to, from, bytes, waits);
   if (from_device) copy_to_host(to, from, bytes);
-  wait_begun();
+  if (waits || !from_device) wait_begun();
   if (!from_device) std::memcpy(to, from, bytes);
+}
+void CudaExecutor::copy(void* to, const void* from, size_t bytes) {
+  copy_by_addresses(to, from, bytes, false);
+}
+void CudaExecutor::wait_copy(void* to, const void* from, size_t bytes) {
+  copy_by_addresses(to, from, bytes, true);
 }
 
 void CudaExecutor::fill(void* to, int byte, size_t bytes) {

@@ -52,6 +52,7 @@ class CudaExecutor final : public StreamExecutor {
   void begin();
   void check(Result result, std::string_view call);
   void issue_copy(void* to, const void* from, size_t bytes);
+  void copy_by_addresses(void* to, const void* from, size_t bytes, bool waits);
   void copy_to_device(void* to, const void* from, size_t bytes, bool is_free_at_return);
   void copy_to_host(void* to, const void* from, size_t bytes);
   std::byte* take_staging(size_t bytes);

@@ -19,15 +19,6 @@
 namespace coppice::fake {
 namespace {
 
-Error error_from(const std::function<void()>& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorCode::kInternal, "no error");
-}
-
 bool has_driver() { return ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr; }
 
 TEST(CudaDriver, SaysWhyThereIsNone) {

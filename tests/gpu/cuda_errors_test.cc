@@ -70,16 +70,6 @@ void use(const cuda::Driver& driver, Device& device) {
 
 class CudaErrors : public testing::TestWithParam<const char*> {};
 
-// The error, or one of kInternal without a message.
-Error error_from(const std::function<void()>& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorCode::kInternal, "");
-}
-
 // What an answer may be ignored of: things are let go all the same, or it says something for a message only.
 bool may_be_ignored(const std::string& function, Result result, int nth) {
   for (const char* name : {"cuStreamDestroy_v2", "cuEventDestroy_v2", "cuMemAddressFree", "cuMemRelease",

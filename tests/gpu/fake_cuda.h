@@ -60,6 +60,16 @@ inline std::string error_of(const AsyncValueRef<Chain>& done) {
   return done.is_error() ? done.error().what() : "";
 }
 
+// What a function throws, or an error of kInternal without a message.
+inline Error error_from(const std::function<void()>& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorCode::kInternal, "");
+}
+
 // What the device's memory holds. From outside of the stream's order.
 template <class T>
 std::vector<T> wait_read(Stream& stream, const T* from, size_t count) {
