@@ -4,29 +4,35 @@
 // kLaunchBlockVersion with every change, since compiled kernels outlive a program in the on-disk cache.
 //
 //     offset  bytes
-//       0       8   version, flags (kThreadItems)
+//       0       8   version, flags (kThreadItems, kRecorded, kSettles)
 //       8       8   DeviceContext*     status, seed, messages
 //      16       8   count              u64*, number of loop items, read on the device; null: item_count
 //      24       8   elements           loop list (Element*), null for a range loop
 //      32       8   neighbours         u32[count][3^D] cell numbers around each element, or null
 //      40       8   loop begin         i64, first item of a range loop
 //      48       8   item_count         number of loop items where the host knows it
-//      56       8   number             of this launch among the stream's, for random numbers; the runtime's own do not count
+//      56       8   number             of this launch among the stream's, for random numbers; the runtime's own do not count.
+//                                      In a recording: from its first launch on (launch_number()); the runtime's own
+//                                      have that of the launch they belong to
 //      64      64   trees[8]           run-time state of every tree the kernel touches
 //     128     384   arguments          plain arguments, packed in order
 #pragma once
-#include <cstddef>
-#include <cstdint>
+#include <stddef.h>  // not <cstddef>: the NVPTX compile has no C++ library
+#include <stdint.h>
 
 namespace coppice {
 
 struct MessageArea;
 
-inline constexpr uint32_t kLaunchBlockVersion = 6;
+inline constexpr uint32_t kLaunchBlockVersion = 7;
 inline constexpr int kMaxTreesPerKernel = 8;
 inline constexpr int kLaunchArgumentBytes = 384;
 // A flag: on a GPU every thread has items of its own. Without it an item is shared by the threads of a block.
 inline constexpr uint32_t kThreadItems = 1;
+// Flags of what is in a recording (gpu/stream.h). It looks at the status by itself, and is skipped where a launch before
+// its own left one; what settles the topology after a launch, also where that launch ran out of cells: it is repeated.
+inline constexpr uint32_t kRecorded = 2;
+inline constexpr uint32_t kSettles = 4;
 // Threads of a block on an NVIDIA GPU, where one shares an item of a loop over cells: 1 to 4 cells for each thread of
 // common leaves. PTX promises it to the assembler as the most that will come.
 inline constexpr uint32_t kGpuThreadsPerBlock = 128;
@@ -58,23 +64,24 @@ enum class DeviceStatus : uint32_t {
 
 // Shared by all launches on a device; kernels add to it, the host reads it between launches.
 struct DeviceContext {
-  uint32_t status;           // DeviceStatus, first writer wins
+  uint32_t status;           // status_word(), first writer wins
   uint32_t status_tree;      // tree slot in the launch that failed
   uint32_t status_detail;    // binding number, unless the status says otherwise
   int32_t status_offset[3];  // (x, y, z) from the coordinate
   int64_t status_coord[3];   // coordinate (x, y, z), or {index, extent}
   uint64_t random_seed;
-  uint64_t missed_writes;                      // writes that found no cell
+  uint64_t missed_writes;  // writes that found no cell
+  uint64_t replayed_from;  // number of the first launch of the recording that is under way
   alignas(64) unsigned char sink[kSinkBytes];  // where a refused access reads zeros, or writes
 
   MessageArea* messages;  // what kernels print (gpu/message_record.h)
   alignas(64) unsigned char assertion
       [kMaxAssertionBytes];  // the record of the one that set the status kAssertion
 };
-static_assert(offsetof(DeviceContext, status_coord) == 24 && offsetof(DeviceContext, sink) == 64);
-static_assert(offsetof(DeviceContext, messages) == 64 + kSinkBytes);
-static_assert(offsetof(DeviceContext, assertion) == 128 + kSinkBytes);
-static_assert(sizeof(DeviceContext) == 128 + kSinkBytes + kMaxAssertionBytes);
+static_assert(offsetof(DeviceContext, status_coord) == 24 && offsetof(DeviceContext, sink) == 128);
+static_assert(offsetof(DeviceContext, messages) == 128 + kSinkBytes);
+static_assert(offsetof(DeviceContext, assertion) == 192 + kSinkBytes);
+static_assert(sizeof(DeviceContext) == 192 + kSinkBytes + kMaxAssertionBytes);
 
 struct LaunchBlock {
   uint32_t version;
@@ -91,6 +98,22 @@ struct LaunchBlock {
 };
 static_assert(offsetof(LaunchBlock, context) == 8 && offsetof(LaunchBlock, trees) == 64);
 static_assert(offsetof(LaunchBlock, arguments) == 128 && sizeof(LaunchBlock) == 512);
+
+inline uint64_t launch_number(const LaunchBlock& block) {
+  return block.number + ((block.flags & kRecorded) != 0 ? block.context->replayed_from : 0);
+}
+// What DeviceContext::status holds: what went wrong, and the number of the launch, modulo 2^24.
+constexpr uint32_t status_word(DeviceStatus status, uint64_t number) {
+  return static_cast<uint32_t>(status) | static_cast<uint32_t>(number) << 8;
+}
+constexpr DeviceStatus status_of(uint32_t word) { return static_cast<DeviceStatus>(word & 0xff); }
+constexpr uint32_t status_launch(uint32_t word) { return word >> 8; }
+// Of a recorded launch: whether it is skipped where the status is `word`.
+inline bool is_skipped(const LaunchBlock& block, uint32_t word, uint64_t replayed_from) {
+  if (word == 0) return false;
+  if (status_launch(word) != ((block.number + replayed_from) & 0xffffff)) return true;
+  return (block.flags & kSettles) != 0 && status_of(word) == DeviceStatus::kOutOfCells;
+}
 
 // Every kernel's entry point: runs items [begin, end) of the launch's loop.
 using KernelEntry = void (*)(const LaunchBlock* block, uint64_t begin, uint64_t end);

@@ -46,7 +46,7 @@ static_assert(sizeof(MessageHeader) == 48 && offsetof(MessageHeader, place) == 1
 // Tells launches apart that are under way at the same time: two streams' with the same number have different trees. (Not
 // the block's address: on a GPU the block is a parameter of the kernel, and would be copied to every thread's stack.)
 inline uint64_t launch_id(const LaunchBlock& block) {
-  return block.number ^ reinterpret_cast<uint64_t>(block.trees[0]);
+  return launch_number(block) ^ reinterpret_cast<uint64_t>(block.trees[0]);
 }
 
 constexpr size_t padded_to_8(size_t bytes) { return (bytes + 7) / 8 * 8; }

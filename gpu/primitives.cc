@@ -18,6 +18,7 @@
 #include <thrust/system/cpp/execution_policy.h>
 #include <thrust/system/tbb/execution_policy.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "core/check.h"
@@ -68,6 +69,11 @@ struct IsSet {
   bool operator()(uint32_t flag) const { return flag != 0; }
 };
 
+template <class Sum, class T>
+void sum_segments(const T* in, const uint32_t* starts, size_t segments, Sum* out) {
+  for (size_t s = 0; s < segments; ++s) out[s] = sum_in_order<Sum>(in + starts[s], starts[s + 1] - starts[s]);
+}
+
 constexpr size_t kIndexLimit = size_t{1} << 32;
 
 }  // namespace
@@ -92,6 +98,19 @@ double max(const double* in, size_t n) { return largest(in, n); }
 uint32_t max(const uint32_t* in, size_t n) { return largest(in, n); }
 uint64_t max(const uint64_t* in, size_t n) { return largest(in, n); }
 
+void segmented_sum(const float* in, const uint32_t* starts, size_t segments, double* out) {
+  sum_segments(in, starts, segments, out);
+}
+void segmented_sum(const double* in, const uint32_t* starts, size_t segments, double* out) {
+  sum_segments(in, starts, segments, out);
+}
+void segmented_sum(const uint32_t* in, const uint32_t* starts, size_t segments, uint64_t* out) {
+  sum_segments(in, starts, segments, out);
+}
+void segmented_sum(const uint64_t* in, const uint32_t* starts, size_t segments, uint64_t* out) {
+  sum_segments(in, starts, segments, out);
+}
+
 size_t select_if_flag(const uint32_t* flags, uint32_t* out_indices, size_t n) {
   COPPICE_CHECK(n < kIndexLimit, "indices have 32 bits");
   if (n == 0) return 0;
@@ -106,6 +125,14 @@ size_t run_length_encode(const uint32_t* keys, uint32_t* unique, uint32_t* count
   const auto ends = thrust::reduce_by_key(thrust::cpp::par, keys, keys + n,
                                           thrust::constant_iterator<uint32_t>(1), unique, counts);
   return static_cast<size_t>(ends.first - unique);
+}
+
+void histogram(const uint32_t* keys, size_t n, uint32_t* counts, size_t n_bins) {
+  COPPICE_CHECK(n < kIndexLimit, "a count may exceed 32 bits");
+  std::fill_n(counts, n_bins, 0u);
+  for (size_t i = 0; i < n; ++i) {
+    if (keys[i] < n_bins) ++counts[keys[i]];
+  }
 }
 
 void bin_starts(const uint32_t* sorted_keys, size_t n, uint32_t* starts, size_t n_bins) {

@@ -12,6 +12,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+
+#include "gpu/primitive_call.h"
 
 namespace coppice::primitives {
 
@@ -35,6 +38,12 @@ double max(const double* in, size_t n);
 uint32_t max(const uint32_t* in, size_t n);
 uint64_t max(const uint64_t* in, size_t n);
 
+// out[s] = the sum of in[starts[s]] ... in[starts[s + 1] - 1], as of sum(); starts ascend.
+void segmented_sum(const float* in, const uint32_t* starts, size_t segments, double* out);
+void segmented_sum(const double* in, const uint32_t* starts, size_t segments, double* out);
+void segmented_sum(const uint32_t* in, const uint32_t* starts, size_t segments, uint64_t* out);
+void segmented_sum(const uint64_t* in, const uint32_t* starts, size_t segments, uint64_t* out);
+
 // The indices i with flags[i] != 0, ascending; returns how many. out_indices: room for n. n < 2^32.
 size_t select_if_flag(const uint32_t* flags, uint32_t* out_indices, size_t n);
 
@@ -42,8 +51,14 @@ size_t select_if_flag(const uint32_t* flags, uint32_t* out_indices, size_t n);
 // n. Over sorted keys this is their histogram without empty bins. n < 2^32.
 size_t run_length_encode(const uint32_t* keys, uint32_t* unique, uint32_t* counts, size_t n);
 
+// counts[b] = how many of the keys are b, for b < n_bins; keys from n_bins on are counted nowhere. n < 2^32.
+void histogram(const uint32_t* keys, size_t n, uint32_t* counts, size_t n_bins);
+
 // Where each bin begins in keys sorted ascending: starts[b] = number of keys < b, for b = 0 ... n_bins (room
 // for n_bins + 1); n_bins < 2^32. So bin b holds starts[b + 1] - starts[b] keys. n < 2^32.
 void bin_starts(const uint32_t* sorted_keys, size_t n, uint32_t* starts, size_t n_bins);
+
+// A call given as data; `host_address` says where its device addresses are in this process.
+void run_on_host(const PrimitiveCall& call, const std::function<void*(const void*)>& host_address);
 
 }  // namespace coppice::primitives

@@ -14,6 +14,7 @@
 #include "core/async_value.h"
 #include "gpu/jit/loaded_code.h"
 #include "gpu/launch_block.h"
+#include "gpu/primitive_call.h"
 
 namespace coppice {
 
@@ -45,6 +46,13 @@ class SharedLaunch final : public RefCounted {
   const Launch launch;
 };
 
+// Device work that a stream recorded, to be given again and again as a whole (Stream::record_inline()). Keeps what the
+// work uses.
+class Recording : public RefCounted {
+ public:
+  uint32_t launches = 0;  // in it, the runtime's own not counted
+};
+
 class Stream : public RefCounted {
  public:
   ~Stream() override = default;
@@ -53,6 +61,9 @@ class Stream : public RefCounted {
   virtual AsyncValueRef<Chain> launch(IntrusivePtr<const SharedLaunch> launch) = 0;
   // Runs a host function in stream order, on the stream's thread, when everything before it is done. It may throw Error.
   virtual AsyncValueRef<Chain> enqueue(std::string_view name, std::function<void()> function) = 0;
+  // The same for a function that only gives device work inline: what is before it may still be under way, and so may be
+  // what it gave when it returns.
+  virtual AsyncValueRef<Chain> issue(std::string_view name, std::function<void()> function) = 0;
   // Device to device, device to host or host to device; host memory must stay valid until the value is available.
   virtual AsyncValueRef<Chain> copy(void* to, const void* from, size_t bytes) = 0;
   virtual AsyncValueRef<Chain> fill(void* to, int byte, size_t bytes) = 0;
@@ -66,10 +77,21 @@ class Stream : public RefCounted {
   // addresses say. When it returns, host memory holds what was read, or may be used for something else. Only from inside
   // the stream's own order. Cost where device memory is not the host's: a reading waits for the device, some 10 us.
   virtual void wait_copy_inline(void* to, const void* from, size_t bytes) = 0;
-  // Where this process finds what lies at a device address, for the stand-ins of device code that run on the host
-  // (gpu/stream_primitives.h) and for nobody else: itself on the cpu, another place on the emulated GPU, null where there
-  // is none. Only from inside the stream's own order.
-  virtual void* host_address(const void* address) const = 0;
+  virtual void fill_inline(void* to, int byte, size_t bytes) = 0;
+  // A parallel primitive, at once (gpu/stream_primitives.h).
+  virtual void run_inline(const PrimitiveCall& call) = 0;
+  // Device memory of the stream's own, of 64 bytes, where such a call may leave its result; the next call may use it.
+  virtual void* result_inline() = 0;
+
+  // Keeps the launches, fills and primitives that `give` gives inline instead of doing them. Nothing in it may read back or
+  // copy (a failed check): counts are read on the device, and sizes are what there is room for. Only from inside the
+  // stream's own order.
+  virtual IntrusivePtr<Recording> record_inline(const std::function<void()>& give) = 0;
+  virtual bool is_recording() const = 0;
+  // Does all of it, without waiting for the device: on a GPU as one graph. Launches behind one that leaves a status are
+  // skipped on the device, and what settles that launch (Launch::finish) too where it ran out of cells. Returns the number
+  // of the first launch in it, which the status has (status_launch()).
+  virtual uint64_t replay_inline(Recording& recording) = 0;
 };
 
 }  // namespace coppice

@@ -25,8 +25,15 @@ class StreamExecutor {
   virtual void fill(void* to, int byte, size_t bytes) = 0;
   // Returns when `to` or `from`, whichever is the host's, may be used.
   virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
-  // Stream::host_address().
-  virtual void* host_address(const void* address) const { return const_cast<void*>(address); }
+  virtual void run_primitive(const PrimitiveCall& call) = 0;
+  virtual void* result_memory() = 0;  // Stream::result_inline()
+
+  // From begin_recording() to end_recording(), loops, fills and primitives are kept in the recording. When something of it
+  // throws, drop_recording() ends it instead.
+  virtual void begin_recording() = 0;
+  virtual IntrusivePtr<Recording> end_recording() = 0;
+  virtual void drop_recording() noexcept = 0;
+  virtual void replay(Recording& recording) = 0;
   // Returns when everything begun is done.
   virtual void wait_begun() = 0;
   // Whether kernels have left a status.

@@ -1,52 +1,122 @@
 // The parallel primitives (gpu/primitives.h) on device memory, in a stream's own order: from an enqueued function, prepare
-// or finish. All pointers are addresses of the stream's device; results and errors are as there.
+// or finish. All pointers are addresses of the stream's device. Sizes are the host's; results go to device memory, so that
+// what follows can read them there, and none of these waits for the device; the wait_ forms bring them to the host.
+//
+// Scratch memory belongs to the stream: it grows to what the largest call needed. Errors: kOutOfMemory; kUnavailable on a
+// GPU where the primitives were not built or its driver is too old for them.
 #pragma once
-#include "core/error.h"
-#include "gpu/primitives.h"
+#include <type_traits>
+
+#include "gpu/host_access.h"
+#include "gpu/primitive_call.h"
 #include "gpu/stream.h"
 
 namespace coppice::primitives {
-namespace detail {
+
+// What values of type T are summed in.
+template <class T>
+using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 
 template <class T>
-T* on_host(Stream& stream, T* address) {
-  void* const here = stream.host_address(address);
-  if (here == nullptr && address != nullptr)
-    throw Error(
-        ErrorCode::kUnavailable,
-        "device cuda: sorting, scanning and selecting on a GPU are not there yet, and loops over nodes need "
-        "them; use --device cpu");
-  return static_cast<T*>(here);
+constexpr PrimitiveCall::Type type_of() {
+  using Type = PrimitiveCall::Type;
+  if constexpr (std::is_same_v<T, uint32_t>) return Type::kU32;
+  if constexpr (std::is_same_v<T, uint64_t>) return Type::kU64;
+  if constexpr (std::is_same_v<T, float>) return Type::kF32;
+  if constexpr (std::is_same_v<T, double>) return Type::kF64;
 }
 
-}  // namespace detail
-
+// Ascending and stable, in place: values[i] moves with keys[i]. Keys are u32 or u64.
 template <class Key>
 void sort_by_key(Stream& stream, Key* keys, uint32_t* values, size_t n) {
-  sort_by_key(detail::on_host(stream, keys), detail::on_host(stream, values), n);
+  static_assert(std::is_unsigned_v<Key>);
+  stream.run_inline({.kind = PrimitiveCall::Kind::kSortByKey,
+                     .type = type_of<Key>(),
+                     .n = n,
+                     .first = keys,
+                     .second = values});
 }
-inline uint64_t exclusive_scan(Stream& stream, const uint32_t* in, uint32_t* out, size_t n) {
-  return exclusive_scan(detail::on_host(stream, in), detail::on_host(stream, out), n);
+// out[i] = in[0] + ... + in[i - 1], in whose place it may be; what lies behind in[n - 1] plays no part. `total`, where it
+// is not null, gets the sum of all; from 2^32 on, out has wrapped.
+inline void exclusive_scan(Stream& stream, const uint32_t* in, uint32_t* out, size_t n, uint64_t* total) {
+  stream.run_inline(
+      {.kind = PrimitiveCall::Kind::kExclusiveScan, .in = in, .n = n, .first = out, .result = total});
 }
 template <class T>
-auto sum(Stream& stream, const T* in, size_t n) {
-  return sum(detail::on_host(stream, in), n);
+void sum(Stream& stream, const T* in, size_t n, SumOf<T>* out) {
+  stream.run_inline(
+      {.kind = PrimitiveCall::Kind::kSum, .type = type_of<T>(), .in = in, .n = n, .result = out});
 }
 template <class T>
-T max(Stream& stream, const T* in, size_t n) {
-  return max(detail::on_host(stream, in), n);
+void max(Stream& stream, const T* in, size_t n, T* out) {
+  stream.run_inline(
+      {.kind = PrimitiveCall::Kind::kMax, .type = type_of<T>(), .in = in, .n = n, .result = out});
 }
-inline size_t select_if_flag(Stream& stream, const uint32_t* flags, uint32_t* out_indices, size_t n) {
-  return select_if_flag(detail::on_host(stream, flags), detail::on_host(stream, out_indices), n);
+// out[s] = the sum of in[starts[s]] ... in[starts[s + 1] - 1]; starts ascend.
+template <class T>
+void segmented_sum(Stream& stream, const T* in, const uint32_t* starts, size_t segments, SumOf<T>* out) {
+  stream.run_inline({.kind = PrimitiveCall::Kind::kSegmentedSum,
+                     .type = type_of<T>(),
+                     .in = in,
+                     .starts = starts,
+                     .count = segments,
+                     .first = out});
 }
-inline size_t run_length_encode(Stream& stream, const uint32_t* keys, uint32_t* unique, uint32_t* counts,
-                                size_t n) {
-  return run_length_encode(detail::on_host(stream, keys), detail::on_host(stream, unique),
-                           detail::on_host(stream, counts), n);
+inline void select_if_flag(Stream& stream, const uint32_t* flags, uint32_t* out_indices, size_t n,
+                           uint64_t* selected) {
+  stream.run_inline({.kind = PrimitiveCall::Kind::kSelectIfFlag,
+                     .in = flags,
+                     .n = n,
+                     .first = out_indices,
+                     .result = selected});
+}
+inline void run_length_encode(Stream& stream, const uint32_t* keys, uint32_t* unique, uint32_t* counts,
+                              size_t n, uint64_t* runs) {
+  stream.run_inline({.kind = PrimitiveCall::Kind::kRunLengthEncode,
+                     .in = keys,
+                     .n = n,
+                     .first = unique,
+                     .second = counts,
+                     .result = runs});
+}
+// counts[b] = how many of the keys are b, for b < n_bins; keys from n_bins on are counted nowhere.
+inline void histogram(Stream& stream, const uint32_t* keys, size_t n, uint32_t* counts, size_t n_bins) {
+  stream.run_inline(
+      {.kind = PrimitiveCall::Kind::kHistogram, .in = keys, .n = n, .count = n_bins, .first = counts});
 }
 inline void bin_starts(Stream& stream, const uint32_t* sorted_keys, size_t n, uint32_t* starts,
                        size_t n_bins) {
-  bin_starts(detail::on_host(stream, sorted_keys), n, detail::on_host(stream, starts), n_bins);
+  stream.run_inline(
+      {.kind = PrimitiveCall::Kind::kBinStarts, .in = sorted_keys, .n = n, .count = n_bins, .first = starts});
+}
+
+// ---- with the result on the host
+
+template <class Result, class Call>
+Result wait_result(Stream& stream, Call&& call) {
+  auto* const result = static_cast<Result*>(stream.result_inline());
+  call(result);
+  return wait_read_inline(stream, result);
+}
+template <class T>
+SumOf<T> wait_sum(Stream& stream, const T* in, size_t n) {
+  return wait_result<SumOf<T>>(stream, [&](auto* result) { sum(stream, in, n, result); });
+}
+template <class T>
+T wait_max(Stream& stream, const T* in, size_t n) {
+  return wait_result<T>(stream, [&](auto* result) { max(stream, in, n, result); });
+}
+inline uint64_t wait_exclusive_scan(Stream& stream, const uint32_t* in, uint32_t* out, size_t n) {
+  return wait_result<uint64_t>(stream, [&](auto* total) { exclusive_scan(stream, in, out, n, total); });
+}
+inline uint64_t wait_select_if_flag(Stream& stream, const uint32_t* flags, uint32_t* out_indices, size_t n) {
+  return wait_result<uint64_t>(stream,
+                               [&](auto* count) { select_if_flag(stream, flags, out_indices, n, count); });
+}
+inline uint64_t wait_run_length_encode(Stream& stream, const uint32_t* keys, uint32_t* unique,
+                                       uint32_t* counts, size_t n) {
+  return wait_result<uint64_t>(stream,
+                               [&](auto* runs) { run_length_encode(stream, keys, unique, counts, n, runs); });
 }
 
 }  // namespace coppice::primitives

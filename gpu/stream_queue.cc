@@ -195,6 +195,7 @@ void StreamQueue::run_inline(Launch& launch) {
 
 void StreamQueue::run(const Launch& launch, LaunchBlock& block) {
   block.context = &context_;
+  if (is_recording_) return record(launch, block);
   if (launch.skip_on_status && executor_->has_status(context_)) return;
   if (launch.skip_on_status) block.number = launches_++;
   wait(launch.code);
@@ -205,6 +206,46 @@ void StreamQueue::run(const Launch& launch, LaunchBlock& block) {
     if (!launch.finish) return;
     executor_->wait_begun();
   } while (launch.finish(block));
+}
+
+void StreamQueue::record(const Launch& launch, LaunchBlock& block) {
+  recorded_launches_ += launch.skip_on_status;
+  COPPICE_CHECK(recorded_launches_ > 0, "the runtime's own work belongs to a launch of the recording");
+  block.number = recorded_launches_ - 1;
+  block.flags |= kRecorded | (is_settling_ ? kSettles : 0);
+  wait(launch.code);
+  if (launch.code.is_error()) throw launch.code.error();
+  if (launch.prepare) launch.prepare(block);
+  executor_->run_loop(launch, block);
+  if (!launch.finish) return;
+  is_settling_ = true;
+  launch.finish(block);
+  is_settling_ = false;
+}
+
+IntrusivePtr<Recording> StreamQueue::record_inline(const std::function<void()>& give) {
+  COPPICE_CHECK(!is_recording_, "a recording inside another");
+  executor_->begin_recording();
+  is_recording_ = true, recorded_launches_ = 0;
+  try {
+    give();
+  } catch (...) {
+    is_recording_ = is_settling_ = false;
+    executor_->drop_recording();
+    throw;
+  }
+  is_recording_ = false;
+  IntrusivePtr<Recording> recording = executor_->end_recording();
+  recording->launches = recorded_launches_;
+  return recording;
+}
+
+uint64_t StreamQueue::replay_inline(Recording& recording) {
+  const uint64_t first = launches_;
+  launches_ += recording.launches;
+  executor_->wait_copy(&context_.replayed_from, &first, sizeof first);  // waits for nothing
+  executor_->replay(recording);
+  return first;
 }
 
 AsyncValueRef<Chain> StreamQueue::launch(Launch launch) {
@@ -223,6 +264,9 @@ AsyncValueRef<Chain> StreamQueue::enqueue(std::string_view name, std::function<v
                .function = [this, function = std::move(function)] { executor_->run_function(function); },
                .waits = true});
 }
+AsyncValueRef<Chain> StreamQueue::issue(std::string_view name, std::function<void()> function) {
+  return push({.name = name, .function = std::move(function)});
+}
 AsyncValueRef<Chain> StreamQueue::copy(void* to, const void* from, size_t bytes) {
   return push({.name = "copy", .function = [=, this] { executor_->copy(to, from, bytes); }});
 }
@@ -233,6 +277,7 @@ AsyncValueRef<Chain> StreamQueue::barrier() {
   return push({.name = "barrier", .function = [] {}});
 }
 void StreamQueue::wait_copy_inline(void* to, const void* from, size_t bytes) {
+  COPPICE_CHECK(!is_recording_, "a recording neither copies nor reads back");
   executor_->wait_copy(to, from, bytes);
 }
 void StreamQueue::clear_error() {

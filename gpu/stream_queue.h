@@ -29,13 +29,19 @@ class StreamQueue final : public Stream {
   AsyncValueRef<Chain> launch(Launch launch) override;
   AsyncValueRef<Chain> launch(IntrusivePtr<const SharedLaunch> launch) override;
   AsyncValueRef<Chain> enqueue(std::string_view name, std::function<void()> function) override;
+  AsyncValueRef<Chain> issue(std::string_view name, std::function<void()> function) override;
   AsyncValueRef<Chain> copy(void* to, const void* from, size_t bytes) override;
   AsyncValueRef<Chain> fill(void* to, int byte, size_t bytes) override;
   AsyncValueRef<Chain> barrier() override;
   void clear_error() override;
   void run_inline(Launch& launch) override;
   void wait_copy_inline(void* to, const void* from, size_t bytes) override;
-  void* host_address(const void* address) const override { return executor_->host_address(address); }
+  void fill_inline(void* to, int byte, size_t bytes) override { executor_->fill(to, byte, bytes); }
+  void run_inline(const PrimitiveCall& call) override { executor_->run_primitive(call); }
+  void* result_inline() override { return executor_->result_memory(); }
+  IntrusivePtr<Recording> record_inline(const std::function<void()>& give) override;
+  bool is_recording() const override { return is_recording_; }
+  uint64_t replay_inline(Recording& recording) override;
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -55,6 +61,7 @@ class StreamQueue final : public Stream {
   AsyncValueRef<Chain> push(Operation operation);
   void run(const Operation& operation);
   void run(const Launch& launch, LaunchBlock& block);
+  void record(const Launch& launch, LaunchBlock& block);
   void work(std::string name);
   bool can_begin() const;
   bool has_work() const { return !queue_.empty() || !pending_.empty(); }
@@ -71,6 +78,9 @@ class StreamQueue final : public Stream {
   const std::unique_ptr<StreamExecutor> executor_;
   DeviceContext& context_;
   uint64_t launches_ = 0;  // that were not skipped, nor the runtime's own; of the stream's thread
+  // While recording: the launches of the recording so far, and whether the last one is being settled.
+  bool is_recording_ = false, is_settling_ = false;
+  uint32_t recorded_launches_ = 0;
   std::mutex mutex_;
   std::condition_variable ready_;
   std::deque<Operation> queue_;

@@ -28,7 +28,8 @@ constexpr uint64_t kBatch = uint64_t{1} << 28;  // coordinates sorted at a time;
 void TreeStorage::activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t index) {
   run_now(program_, bulk_flag_empty, n, level, scratch_flags_->as<uint32_t>());
   uint32_t* selected = scratch_selected_->as<uint32_t>();
-  const uint64_t wanted = primitives::select_if_flag(stream(), scratch_flags_->as<uint32_t>(), selected, n);
+  const uint64_t wanted =
+      primitives::wait_select_if_flag(stream(), scratch_flags_->as<uint32_t>(), selected, n);
   if (wanted == 0) return;
   AllocatorState* const in_memory = &state()->allocators[index];
   AllocatorState a = wait_read_inline(stream(), in_memory);

@@ -93,7 +93,7 @@ bool TreeStorage::select_by_slots(uint32_t node, const std::vector<uint32_t>& pa
   ensure_items<uint32_t>(*device_, scratch_flags_, items);
   uint32_t* starts = scratch_flags_->as<uint32_t>();
   run_now_by(1, program_, count_slots, items, all, starts);
-  count = primitives::exclusive_scan(stream(), starts, starts, items);
+  count = primitives::wait_exclusive_scan(stream(), starts, starts, items);
   const uint32_t* begins = starts;
   if (list != nullptr) {
     ensure_items<Element>(*device_, list->elements, count);
@@ -138,8 +138,8 @@ void TreeStorage::make_list(uint32_t node, ElementList& list) {
     ensure_items<uint32_t>(*device_, scratch_selected_, items);
     run_now(program_, flag_elements, items, state(), device_layout(node), pointer_level, cell_list, fan_out,
             scratch_flags_->as<uint32_t>());
-    items = primitives::select_if_flag(stream(), scratch_flags_->as<uint32_t>(),
-                                       scratch_selected_->as<uint32_t>(), items);
+    items = primitives::wait_select_if_flag(stream(), scratch_flags_->as<uint32_t>(),
+                                            scratch_selected_->as<uint32_t>(), items);
     selected = scratch_selected_->as<uint32_t>();
   }
   ensure_items<Element>(*device_, list.elements, items);

@@ -88,7 +88,7 @@ void throw_kernel_error(Device& device, std::string_view kernel, std::span<const
   DeviceContext context;
   stream.wait_copy_inline(&context, &in_memory,
                           offsetof(DeviceContext, sink));  // the status and what it says
-  const auto status = static_cast<DeviceStatus>(context.status);
+  const DeviceStatus status = status_of(context.status);
   if (!is_kernel_error(status)) return;
   if (status != DeviceStatus::kOutOfView && status != DeviceStatus::kAssertion &&
       context.status_detail >= handles.size())

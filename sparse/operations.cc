@@ -160,8 +160,8 @@ void add_reduction(Registry& registry, const char* name, F f) {
 }
 
 void add_reductions(Registry& registry) {
-  constexpr auto sum = [](Stream& s, const auto* in, size_t n) { return primitives::sum(s, in, n); };
-  constexpr auto max = [](Stream& s, const auto* in, size_t n) { return primitives::max(s, in, n); };
+  constexpr auto sum = [](Stream& s, const auto* in, size_t n) { return primitives::wait_sum(s, in, n); };
+  constexpr auto max = [](Stream& s, const auto* in, size_t n) { return primitives::wait_max(s, in, n); };
   add_reduction<double, float>(registry, "primitives.sum.f32", sum);
   add_reduction<double, double>(registry, "primitives.sum.f64", sum);
   add_reduction<int64_t, uint32_t>(registry, "primitives.sum.u32", sum);
@@ -177,7 +177,7 @@ EventAnd<int64_t> exclusive_scan(After, const BufferRef& in, const BufferRef& ou
   constexpr const char* kName = "primitives.exclusive_scan";
   Stream& stream = stream_of(request);
   return compute(stream, kName, [=, &stream] {
-    return static_cast<int64_t>(primitives::exclusive_scan(
+    return static_cast<int64_t>(primitives::wait_exclusive_scan(
         stream, items<uint32_t>(kName, in, n), items<uint32_t>(kName, out, n), static_cast<size_t>(n)));
   });
 }
@@ -187,9 +187,9 @@ EventAnd<int64_t> select_if_flag(After, const BufferRef& flags, const BufferRef&
   constexpr const char* kName = "primitives.select_if_flag";
   Stream& stream = stream_of(request);
   return compute(stream, kName, [=, &stream] {
-    return static_cast<int64_t>(primitives::select_if_flag(stream, items<uint32_t>(kName, flags, n),
-                                                           items<uint32_t>(kName, indices, n),
-                                                           static_cast<size_t>(n)));
+    return static_cast<int64_t>(primitives::wait_select_if_flag(stream, items<uint32_t>(kName, flags, n),
+                                                                items<uint32_t>(kName, indices, n),
+                                                                static_cast<size_t>(n)));
   });
 }
 
@@ -198,7 +198,7 @@ EventAnd<int64_t> run_length_encode(After, const BufferRef& keys, const BufferRe
   constexpr const char* kName = "primitives.run_length_encode";
   Stream& stream = stream_of(request);
   return compute(stream, kName, [=, &stream] {
-    return static_cast<int64_t>(primitives::run_length_encode(
+    return static_cast<int64_t>(primitives::wait_run_length_encode(
         stream, items<uint32_t>(kName, keys, n), items<uint32_t>(kName, unique, n),
         items<uint32_t>(kName, counts, n), static_cast<size_t>(n)));
   });

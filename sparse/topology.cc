@@ -137,7 +137,7 @@ bool TreeStorage::resolve_shortage(const TreeState& now, bool repeatable, std::s
   for (uint32_t i = 0; i < allocators_.size(); ++i) is_short |= now.allocators[i].shortage != 0;
   if (!is_short) return false;
   uint32_t* const status = &device_->context().status;
-  if (wait_read_inline(stream(), status) == static_cast<uint32_t>(DeviceStatus::kOutOfCells))
+  if (status_of(wait_read_inline(stream(), status)) == DeviceStatus::kOutOfCells)
     write_inline(stream(), status, 0);
   revert_appends();
   grow_short_allocators(now, repeatable, kernel);

@@ -1,6 +1,7 @@
 // Streams that run their operations at once, in the host's memory: those of the cpu device and of the emulated GPU. How
 // the loop of a launch is run is the only thing in which they differ.
 #pragma once
+#include "gpu/cpu/host_recording.h"
 #include "gpu/stream_executor.h"
 
 namespace coppice {
@@ -12,19 +13,31 @@ class LoopRunner : public StreamExecutor {
   explicit LoopRunner(MessageLog& log) : log_(log) {}  // the device's
   // Items [0, count), count > 0; may throw Error.
   virtual void run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) = 0;
+  // Where this process finds what lies at a device address.
+  virtual void* host_address(const void* address) const { return const_cast<void*>(address); }
 
   void run_loop(const Launch& launch, const LaunchBlock& block) final;
   void copy(void* to, const void* from, size_t bytes) final { wait_copy(to, from, bytes); }
   void fill(void* to, int byte, size_t bytes) final;
   void wait_copy(void* to, const void* from, size_t bytes) final;
   void wait_begun() final {}
+  void run_primitive(const PrimitiveCall& call) final;
+  void* result_memory() final { return result_; }
+  void begin_recording() final { recording_ = make_intrusive<HostRecording>(); }
+  IntrusivePtr<Recording> end_recording() final { return std::move(recording_); }
+  void drop_recording() noexcept final { recording_.reset(); }
+  void replay(Recording& recording) final;
   bool has_status(const DeviceContext& context) final;
   // Reads what kernels printed; not sooner: a launch that is repeated forgets it.
   bool mark_end(std::string_view name, DeviceContext& context, Kept& let_go) final;
   bool reach_oldest_mark(bool wait, Kept& let_go) final;
 
  private:
+  void run_now(const Launch& launch, const LaunchBlock& block);
+
   MessageLog& log_;
+  IntrusivePtr<HostRecording> recording_;  // null: nothing is being recorded
+  alignas(8) unsigned char result_[64];
 };
 
 }  // namespace coppice

@@ -163,6 +163,21 @@ void CudaExecutor::fill(void* to, int byte, size_t bytes) {
         "cuMemsetD8Async");
 }
 
+namespace {
+[[noreturn]] void not_there() {
+  throw Error(
+      ErrorCode::kUnavailable,
+      "device cuda: sorting, scanning and selecting on a GPU are not there yet, and loops over nodes need "
+      "them; use --device cpu");
+}
+}  // namespace
+void CudaExecutor::run_primitive(const PrimitiveCall&) { not_there(); }
+void* CudaExecutor::result_memory() { not_there(); }
+void CudaExecutor::begin_recording() { not_there(); }
+IntrusivePtr<Recording> CudaExecutor::end_recording() { not_there(); }
+void CudaExecutor::drop_recording() noexcept {}
+void CudaExecutor::replay(Recording&) { not_there(); }
+
 void CudaExecutor::deliver(uint64_t mark) {
   for (; !deliveries_.empty() && deliveries_.front().mark <= mark; deliveries_.pop_front()) {
     const Delivery& d = deliveries_.front();

@@ -28,7 +28,12 @@ class CudaExecutor final : public StreamExecutor {
   void copy(void* to, const void* from, size_t bytes) override;
   void fill(void* to, int byte, size_t bytes) override;
   void wait_copy(void* to, const void* from, size_t bytes) override;
-  void* host_address(const void*) const override { return nullptr; }
+  void run_primitive(const PrimitiveCall& call) override;
+  void* result_memory() override;
+  void begin_recording() override;
+  IntrusivePtr<Recording> end_recording() override;
+  void drop_recording() noexcept override;
+  void replay(Recording& recording) override;
   void wait_begun() override;
   bool has_status(const DeviceContext& context) override;
   bool mark_end(std::string_view name, DeviceContext& context, Kept& let_go) override;

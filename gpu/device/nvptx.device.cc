@@ -4,6 +4,7 @@
 // fences, so every ordered operation here is its own line of PTX.
 #include "gpu/device/relaxed_atomics.h"
 #include "gpu/device_intrinsics.h"
+#include "gpu/launch_block.h"
 
 // As much as the launch asks for.
 extern __attribute__((address_space(3), aligned(16))) unsigned char coppice_dynamic_shared[];
@@ -57,6 +58,14 @@ uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) {
 }
 void coppice_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 void coppice_pause(uint32_t) { __nvvm_nanosleep(32); }
+
+// Whether a recorded launch is to be skipped: asked once by every thread, when the kernel begins.
+__attribute__((always_inline)) bool coppice_skips(const coppice::LaunchBlock* block) {
+  if ((block->flags & coppice::kRecorded) == 0) return false;
+  const coppice::DeviceContext* context = block->context;
+  const uint32_t status = *static_cast<const volatile uint32_t*>(&context->status);
+  return coppice::is_skipped(*block, status, context->replayed_from);
+}
 
 // What kernels may call of C's library beside math, and clang calls of its own accord.
 int memcmp(const void* a, const void* b, __SIZE_TYPE__ n) {

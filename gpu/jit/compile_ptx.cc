@@ -27,8 +27,10 @@ struct Target {
 constexpr Target kTargets[] = {{75, "+ptx70"}, {80, "+ptx70"}, {86, "+ptx71"},
                                {87, "+ptx74"}, {89, "+ptx78"}, {90, "+ptx78"}};
 
+constexpr char kSkips[] = "coppice_skips";  // of the intrinsics: bool (const LaunchBlock*)
+
 // `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of the loop, or with
-// kThreadItems as many items at a time as it has threads.
+// kThreadItems as many items at a time as it has threads. A recorded launch that is to be skipped takes none.
 void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   auto* i64 = llvm::Type::getInt64Ty(context);
@@ -41,6 +43,7 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   f->addParamAttr(0, llvm::Attribute::getWithByValType(context, block_type));
   f->addParamAttr(0, llvm::Attribute::getWithAlignment(context, llvm::Align(16)));
   auto* start = llvm::BasicBlock::Create(context, "start", f);
+  auto* begin = llvm::BasicBlock::Create(context, "begin", f);
   auto* read_count = llvm::BasicBlock::Create(context, "read_count", f);
   auto* counted = llvm::BasicBlock::Create(context, "counted", f);
   auto* head = llvm::BasicBlock::Create(context, "head", f);
@@ -59,6 +62,8 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   auto member = [&](uint64_t offset) {
     return b.CreateConstInBoundsGEP1_64(llvm::Type::getInt8Ty(context), f->getArg(0), offset);
   };
+  b.CreateCondBr(b.CreateCall(module.getFunction(kSkips), {f->getArg(0)}), done, begin);
+  b.SetInsertPoint(begin);
   // Two loads, the second one volatile: LLVM would make one of them, from either of two addresses, and that copies the
   // block to local memory.
   llvm::Value* count_at = b.CreateLoad(pointer, member(offsetof(LaunchBlock, count)));
@@ -69,7 +74,7 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   b.CreateBr(counted);
   b.SetInsertPoint(counted);
   llvm::PHINode* count = b.CreatePHI(i64, 2);
-  count->addIncoming(host_count, start);
+  count->addIncoming(host_count, begin);
   count->addIncoming(device_count, read_count);
   llvm::Value* flags = b.CreateLoad(i32, member(offsetof(LaunchBlock, flags)));
   llvm::Value* by_thread = b.CreateIsNotNull(b.CreateAnd(flags, kThreadItems));
@@ -136,6 +141,7 @@ std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request, cons
   auto intrinsics = parse_bitcode(nvptx_intrinsics_bitcode(), context, diagnostics);
   strip_target_attributes(*intrinsics);
   llvm::StripDebugInfo(*intrinsics);
+  module->getOrInsertFunction(kSkips, llvm::Type::getInt1Ty(context), llvm::PointerType::get(context, 0));
   link_into(*module, std::move(intrinsics), true, diagnostics);
   if (module->getFunction(request.entry) == nullptr) {
     diagnostics.fail("linking", fmt::format("no kernel {} in {}", request.entry, request.file->source_file));

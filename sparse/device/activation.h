@@ -91,7 +91,7 @@ inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, cons
         return fill_slot(block, tree_slot, level, slot, place);
     }
     // Whoever was to fill the slot may have failed, and others after it: nobody waits for what cannot come.
-    if (relaxed_load(&block->context->status) == static_cast<uint32_t>(DeviceStatus::kOutOfCells)) return 0;
+    if (status_of(relaxed_load(&block->context->status)) == DeviceStatus::kOutOfCells) return 0;
     coppice_pause(turn);
   }
 }

@@ -67,7 +67,8 @@ struct StatusPlace {
 COPPICE_INLINE void raise_status(const LaunchBlock* block, DeviceStatus status, uint32_t tree,
                                  uint32_t detail, const StatusPlace& at) {
   DeviceContext* context = block->context;
-  if (coppice_compare_exchange_u32(&context->status, 0, static_cast<uint32_t>(status)) != 0) return;
+  if (coppice_compare_exchange_u32(&context->status, 0, status_word(status, launch_number(*block))) != 0)
+    return;
   context->status_tree = tree;
   context->status_detail = detail;
   COPPICE_UNROLL

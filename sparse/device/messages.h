@@ -103,7 +103,7 @@ COPPICE_INLINE void fail_assertion(const From& from, const char (&condition)[C],
                     kMaxAssertionBytes - kMaxMessageBytes,
                 "COPPICE_ASSERT: condition and file name take more than 496 bytes");
   DeviceContext* context = launch_of(from)->context;
-  const auto status = static_cast<uint32_t>(DeviceStatus::kAssertion);
+  const uint32_t status = status_word(DeviceStatus::kAssertion, launch_number(*launch_of(from)));
   if (coppice_compare_exchange_u32(&context->status, 0, status) != 0) return;
   write_record(context->assertion, record_bytes<char[C], char[F], int32_t, Args...>(format.size), from,
                format.text, format.size, condition, file, line, args...);

@@ -29,8 +29,8 @@ class Random {
   template <class From>
   requires(device::is_place_argument<From>) COPPICE_INLINE explicit Random(const From& from) {
     const LaunchBlock* launch = device::launch_of(from);
-    const uint32_t low = static_cast<uint32_t>(launch->number),
-                   high = static_cast<uint32_t>(launch->number >> 32);
+    const uint64_t number = launch_number(*launch);
+    const auto low = static_cast<uint32_t>(number), high = static_cast<uint32_t>(number >> 32);
     const uint64_t seed = launch->context->random_seed + (uint64_t{high} << 32);
     if constexpr (std::is_same_v<From, Item>) {
       const auto index = static_cast<uint64_t>(from.index);
