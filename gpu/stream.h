@@ -92,6 +92,9 @@ class Stream : public RefCounted {
   // skipped on the device, and what settles that launch (Launch::finish) too where it ran out of cells. Returns the number
   // of the first launch in it, which the status has (status_launch()).
   virtual uint64_t replay_inline(Recording& recording) = 0;
+  // After a replay whose launch of that number left a status: has it finish() now, and repeats it where that says so. What
+  // is launched next gets the numbers behind it.
+  virtual void resume_inline(const Launch& launch, uint64_t number) = 0;
 };
 
 }  // namespace coppice

@@ -201,6 +201,10 @@ void StreamQueue::run(const Launch& launch, LaunchBlock& block) {
   wait(launch.code);
   if (launch.code.is_error()) throw launch.code.error();
   if (launch.prepare) launch.prepare(block);
+  repeat(launch, block);
+}
+
+void StreamQueue::repeat(const Launch& launch, LaunchBlock& block) {
   do {
     executor_->run_loop(launch, block);
     if (!launch.finish) return;
@@ -246,6 +250,15 @@ uint64_t StreamQueue::replay_inline(Recording& recording) {
   executor_->wait_copy(&context_.replayed_from, &first, sizeof first);  // waits for nothing
   executor_->replay(recording);
   return first;
+}
+
+void StreamQueue::resume_inline(const Launch& launch, uint64_t number) {
+  launches_ = number + 1;
+  LaunchBlock block = launch.block;
+  block.context = &context_, block.number = number;
+  if (!launch.finish || !launch.finish(block)) return;
+  if (launch.prepare) launch.prepare(block);
+  repeat(launch, block);
 }
 
 AsyncValueRef<Chain> StreamQueue::launch(Launch launch) {

@@ -42,6 +42,7 @@ class StreamQueue final : public Stream {
   IntrusivePtr<Recording> record_inline(const std::function<void()>& give) override;
   bool is_recording() const override { return is_recording_; }
   uint64_t replay_inline(Recording& recording) override;
+  void resume_inline(const Launch& launch, uint64_t number) override;
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -61,6 +62,7 @@ class StreamQueue final : public Stream {
   AsyncValueRef<Chain> push(Operation operation);
   void run(const Operation& operation);
   void run(const Launch& launch, LaunchBlock& block);
+  void repeat(const Launch& launch, LaunchBlock& block);  // once, and while its finish() says so
   void record(const Launch& launch, LaunchBlock& block);
   void work(std::string name);
   bool can_begin() const;

@@ -55,8 +55,8 @@ void TreeStorage::activate_bulk(uint32_t node, const int32_t* coords, uint64_t n
   if (last == 0) return;  // all of it is active for ever
   if (key_space(path, last) == ~uint64_t{0})
     throw Error(ErrorCode::kInvalidArgument, this->path(node) + ": its keys would need more than 64 bits");
-  ensure_items<uint64_t>(*device_, scratch_keys_, n), ensure_items<uint32_t>(*device_, scratch_cells_, n);
-  ensure_items<uint32_t>(*device_, scratch_flags_, n), ensure_items<uint32_t>(*device_, scratch_selected_, n);
+  room<uint64_t>(scratch_keys_, n), room<uint32_t>(scratch_cells_, n);
+  room<uint32_t>(scratch_flags_, n), room<uint32_t>(scratch_selected_, n);
   uint64_t* keys = scratch_keys_->as<uint64_t>();
   uint32_t* order = scratch_cells_->as<uint32_t>();
   uint64_t* count = counts_->as<uint64_t>();

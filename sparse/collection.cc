@@ -17,29 +17,41 @@ void TreeStorage::settle(const TreeState& now) {
     if (now.allocators[i].shortage != 0) write_inline(stream(), &state()->allocators[i].shortage, 0);
   }
   if (now.changed == 0 && now.lists_changed == 0) return;
-  collect(now);
+  // Root to leaves: nodes were added parents first, so allocators are in that order already. One that recycles cells may
+  // do so below, too, by numbers that only the device knows.
+  bool may_be_recycled = false;
+  for (uint32_t a = 0; a < allocators_.size(); ++a) {
+    may_be_recycled |= now.allocators[a].recycled_size != 0;
+    if (may_be_recycled) collect_allocator(a);
+  }
   version_ += now.changed != 0;
   ++lists_version_;
-  write_inline(stream(), &state()->changed, 0);
-  write_inline(stream(), &state()->lists_changed, 0);
+  run_now(program_, count_version, 1, state());
+}
+
+void TreeStorage::record_settling() {
+  for (uint32_t a = 0; a < allocators_.size(); ++a) collect_allocator(a);
+  run_now(program_, count_version, 1, state());
 }
 
 void TreeStorage::recycle_all(uint32_t node) {
-  const uint32_t allocator = nodes_[node].allocator;
-  const AllocatorState a = wait_read_inline(stream(), &state()->allocators[allocator]);
   constexpr uint32_t kBatch = 64;
-  const uint32_t num_cells = std::min(a.num_cells, a.capacity);
-  run_now_by(16, program_, recycle_all_cells, (num_cells + kBatch - 2) / kBatch, state(), allocator,
-             num_cells, kBatch);
+  const uint32_t allocator = nodes_[node].allocator;
+  uint64_t* const batches = counts_->as<uint64_t>() + kRecycleCounts;
+  run_now(program_, count_batches, 1, &state()->allocators[allocator], kBatch, batches);
+  run_now_by(16, program_, recycle_all_cells, batches, state(), allocator, kBatch);
 }
 
 // Over all lists of a dynamic node, whether they hold something or not; `parents` are the containers above it, null
 // where it lies below the root.
 void TreeStorage::run_over_lists(const ListKernel& kernel, uint32_t id, const ElementList* parents) {
-  uint64_t lists = 1;
   const Element* elements = nullptr;
+  Items lists = 1;
   if (parents != nullptr) {
-    lists = parents->items * nodes_[nodes_[id].parent].num_cells;
+    uint64_t* const count = counts_->as<uint64_t>() + kRecycleCounts;
+    run_now(program_, count_lists, 1, &list_state(parents->number)->count, nodes_[nodes_[id].parent].num_cells,
+            count);
+    lists = count;
     elements = parents->elements->as<Element>();
   }
   run_now(program_, kernel, lists, state(), device_layout(id), elements);
@@ -47,7 +59,7 @@ void TreeStorage::run_over_lists(const ListKernel& kernel, uint32_t id, const El
 
 void TreeStorage::recycle_below(uint32_t id) {
   const NodeDescription& n = nodes_[id];
-  write_inline(stream(), &state()->changed, 1);
+  run_now(program_, mark_changed, 1, state());
   if (id != 0 && n.kind == NodeKind::kPointer) {
     recycle_all(id);
     return;  // what is below goes with the cells
@@ -59,33 +71,27 @@ void TreeStorage::recycle_below(uint32_t id) {
   // Below before here: what bits make reachable is still to be found.
   for (uint32_t child : n.children) recycle_below(child);
   if (n.kind == NodeKind::kBitmasked) {
-    ElementList& list = update_list(id, false);
-    run_now(program_, zero_containers, list.items, list.elements->as<Element>(), n.container_bytes);
+    const ElementList& list = update_list(id, false);
+    run_now(program_, zero_containers, &list_state(list.number)->count, list.elements->as<Element>(), n.container_bytes);
   }
 }
 
-void TreeStorage::collect(TreeState now) {
-  // Root to leaves: nodes were added parents first, so allocators are in that order already.
-  for (uint32_t a = 0; a < allocators_.size(); ++a) {
-    if (now.allocators[a].recycled_size == 0) continue;
-    collect_allocator(a, now.allocators[a].recycled_size);
-    if (a + 1 < allocators_.size()) now = wait_read_state();  // it may have recycled cells below
-  }
-}
-
-void TreeStorage::collect_allocator(uint32_t index, uint32_t recycled) {
+// By counts that stay on the device: all of it can be recorded, and where nothing was recycled it does nothing.
+void TreeStorage::collect_allocator(uint32_t index) {
   AllocatorState* a = &state()->allocators[index];
   const uint32_t node = allocators_[index].node;
-  if (nodes_[node].kind == NodeKind::kDynamic) run_now(program_, collect_chain, recycled, a);
-  if (layouts_[node].below.count > 0)
-    run_now(program_, collect_below, recycled, state(), index, device_layout(node));
-  uint64_t* counts = counts_->as<uint64_t>() + 8;
+  uint64_t* const counts = counts_->as<uint64_t>() + kCollectionCounts;
+  const bool is_chain = nodes_[node].kind == NodeKind::kDynamic, has_below = layouts_[node].below.count > 0;
+  if (is_chain || has_below) run_now(program_, count_recycled, 1, a, counts);
+  if (is_chain) run_now(program_, collect_chain, counts, a);
+  if (has_below) run_now(program_, collect_below, counts, state(), index, device_layout(node));
   run_now(program_, collect_begin, 1, a, counts);
-  const std::vector<uint64_t> found = wait_read_inline(stream(), counts, 2);
-  run_now(program_, collect_move_free, found[1], a);
+  run_now(program_, collect_move_free, counts + 1, a);
   run_now(program_, collect_bookkeep, 1, a);
-  run_now(program_, collect_refill, found[0], a);
+  run_now(program_, collect_refill, counts, a);
 }
+
+void TreeStorage::begin_append() { run_now(program_, begin_appends, 1, state()); }
 
 void TreeStorage::revert_appends() {
   // Lists of cells that this run activated are to be found, too; but the loop is to run over what it ran over.

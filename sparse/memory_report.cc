@@ -70,7 +70,7 @@ NodeUsage TreeStorage::full_usage(uint32_t node) {
   }
   if (lists_[node]) {
     const ElementList& list = *lists_[node];
-    u.element_list_bytes = size_of(list.elements) + size_of(list.neighbours) + size_of(list.count);
+    u.element_list_bytes = size_of(list.elements) + size_of(list.neighbours);
   }
   u.bytes = u.cell_bytes + u.list_bytes + u.element_list_bytes;
   return u;

@@ -316,8 +316,7 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
     ElementList& list = tree->update_list(node, neighbours);
     block.elements = list.elements->data();
     block.neighbours = neighbours ? list.neighbours->as<uint32_t>() : nullptr;
-    block.count = list.count->as<uint64_t>();
-    block.item_count = list.items;
+    block.count = &tree->list_state(list.number)->count;
   };
   // About a thousand cells per task; a task's start costs a few hundred nanoseconds.
   launch.grain = static_cast<uint32_t>(
@@ -340,6 +339,12 @@ void begin_appends(Launch& launch, const Binding& b) {
 // Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
 bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   const Binding& b = p.binding;
+  if (device.default_stream().is_recording()) {
+    for (size_t t = 0; t < b.trees.size(); ++t) {
+      if (b.grows[t]) b.trees[t]->record_settling();
+    }
+    return false;
+  }
   TreeState now[kMaxTreesPerKernel];
   bool again = false;
   try {
@@ -441,7 +446,8 @@ Launch Program::prepare(const LaunchRequest& r) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };
   } else if (state_->options.checks || r.place == LaunchRequest::Place::kBlock) {
     launch.finish = [shared, device](LaunchBlock&) {
-      throw_kernel_error(*device, shared->name, shared->handles, shared->loop_path);
+      if (!device->default_stream().is_recording())
+        throw_kernel_error(*device, shared->name, shared->handles, shared->loop_path);
       return false;
     };
   }

@@ -171,6 +171,7 @@ class BoundLaunch {
   std::string_view name() const { return launch_->launch.name; }  // "file.kernel"
   Device& device() const { return *device_; }
   Stream& stream() const { return device_->default_stream(); }
+  const IntrusivePtr<const SharedLaunch>& shared() const { return launch_; }
 
  private:
   IntrusivePtr<Device> device_;

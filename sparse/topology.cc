@@ -39,7 +39,11 @@ void TreeStorage::allocate_memory() {
   });
   root_ = d.reserve(nodes_[0].container_bytes, nodes_[0].container_bytes,
                     is_dense ? Filling::kPacked : Filling::kScattered);
-  state_ = d.reserve(sizeof(TreeState), sizeof(TreeState));
+  std::vector<device::ListState> no_lists(nodes_.size() + 1, {0, ~uint64_t{0}, ~uint64_t{0}});
+  const size_t list_bytes = no_lists.size() * sizeof(device::ListState);
+  state_ = d.reserve(sizeof(TreeState) + list_bytes, sizeof(TreeState) + list_bytes);
+  d.wait_copy(list_state(0), no_lists.data(), list_bytes);
+  reverted_.number = static_cast<uint32_t>(nodes_.size());
   const size_t below_bytes = below_.size() * sizeof(uint32_t);
   device_below_ = d.reserve(below_bytes, below_bytes);
   if (below_bytes > 0) d.wait_copy(device_below_->data(), below_.data(), below_bytes);
@@ -52,7 +56,7 @@ void TreeStorage::allocate_memory() {
   s.ambient = ambient_->as<unsigned char>();
   s.layouts = device_layouts_->as<device::NodeLayout>();
   s.below = device_below_->as<uint32_t>();
-  s.append_epoch = append_epoch_;
+  s.append_epoch = 1;  // that of untouched lists is 0
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     AllocatorStorage& storage = allocators_[a];
     const NodeDescription& n = nodes_[storage.node];
@@ -91,6 +95,8 @@ void TreeStorage::grow_memory(uint32_t a, uint64_t cells) {
   storage.cells->grow(cells * nodes_[storage.node].cell_bytes);
   storage.free_list->grow(cells * 4);
   storage.recycled_list->grow(cells * 4);
+  storage.capacity = cells;
+  ++generation_;
 }
 
 uint64_t TreeStorage::committed_bytes() const {
@@ -101,8 +107,7 @@ uint64_t TreeStorage::committed_bytes() const {
 
 uint64_t TreeStorage::live_cells(const TreeState& now, uint32_t node) const {
   const AllocatorState& a = now.allocators[nodes_[node].allocator];
-  const uint64_t handed_out = std::min(a.num_cells, a.capacity) - 1;
-  return handed_out - (a.free_size - std::min(a.free_used, a.free_size)) - a.recycled_size;
+  return device::handed_out(a) - 1 - (a.free_size - std::min(a.free_used, a.free_size)) - a.recycled_size;
 }
 
 void TreeStorage::compile_runtime() {
@@ -123,7 +128,11 @@ void TreeStorage::compile_runtime() {
   host_program_.compile(flag_elements, range(1), state(), layout, 0, words, uint64_t{1}, words);
   host_program_.compile(fill_elements, range(1), state(), layout, 0, words, uint64_t{1}, words, elements);
   host_program_.compile(fill_neighbours, range(1), state(), layout, elements, layout, words);
-  host_program_.compile(recycle_all_cells, range(1), state(), 0u, 1u, 1u);
+  host_program_.compile(recycle_all_cells, range(1), state(), 0u, 1u);
+  host_program_.compile(count_batches, range(1), a, 1u, counts);
+  host_program_.compile(count_recycled, range(1), a, counts);
+  host_program_.compile(count_version, range(1), state());
+  host_program_.compile(mark_changed, range(1), state());
   host_program_.compile(collect_below, range(1), state(), 0u, layout);
   host_program_.compile(collect_begin, range(1), a, counts);
   host_program_.compile(collect_move_free, range(1), a);

@@ -51,17 +51,20 @@ struct FieldDescription {
   uint32_t stride = 0;
 };
 
-// The list that a loop over a node runs through; valid while the topology's version is the tree's.
+// The list that a loop over a node runs through; valid while the topology's version is the tree's. The device has the
+// same numbers in a ListState.
 struct ElementList {
-  IntrusivePtr<Buffer> elements, neighbours, count;  // Element[n], u32[n][3^D], u64
-  uint64_t items = 0;                                // the same count, for the host
-  uint64_t version = ~uint64_t{0};                   // of a dynamic node: the lists' version
+  uint32_t number = 0;                        // of its ListState: the node
+  IntrusivePtr<Buffer> elements, neighbours;  // Element[n], u32[n][3^D]
+  uint64_t items = 0;
+  uint64_t version = ~uint64_t{0};  // of a dynamic node: the lists' version
   uint64_t neighbour_version = ~uint64_t{0};
 };
 
 struct AllocatorStorage {
   uint32_t node = 0;
   uint64_t max_cells = 0;
+  uint64_t capacity = 0;  // as the state has it
   IntrusivePtr<Buffer> cells, free_list, recycled_list;
 };
 
@@ -98,13 +101,17 @@ class TreeStorage : public RefCounted {
     return device_layouts_->as<device::NodeLayout>() + node;
   }
   device::TreeState* state() const { return state_->as<device::TreeState>(); }  // an address of the device
+  device::ListState* list_state(uint32_t number) const {
+    return reinterpret_cast<device::ListState*>(state() + 1) + number;
+  }
   void compile_runtime();
   bool has_neighbour_table(uint32_t node) const;  // right below a pointer node
 
   // ---- in stream order
   Stream& stream() const { return device_->default_stream(); }
   device::TreeState wait_read_state() const { return wait_read_inline(stream(), state()); }
-  // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology change.
+  // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology change. In a
+  // recording: whether there is anything to do is found out by the device, each time.
   ElementList& update_list(uint32_t node, bool with_neighbours);
   // After a launch that could change topology. First, for every tree of the launch: did it run out of cells? True: the
   // allocators have grown, and the launch is to be repeated.
@@ -112,16 +119,26 @@ class TreeStorage : public RefCounted {
   // `now` is the state then.
   bool resolve_shortage(const device::TreeState& now, bool repeatable, std::string_view kernel);
   // Before every run of a launch that may append.
-  void begin_append() { write_inline(stream(), &state()->append_epoch, ++append_epoch_); }
+  void begin_append();
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
   void settle(const device::TreeState& now);
   void settle() { settle(wait_read_state()); }
+  // The same for a recording, where the host knows nothing of it.
+  void record_settling();
   void recycle_below(uint32_t node);
   // Activates the cells at `n` coordinates of a node, i32[n][3], missing leading axes 0. Coordinates may repeat; cells
   // get their numbers in coordinate order, so that nothing depends on threads. Errors: kOutOfRange when a coordinate is
   // outside the domain, kOutOfMemory; then nothing has been activated, or only nodes above.
   void activate_bulk(uint32_t node, const int32_t* coords, uint64_t n);
   uint64_t version() const { return version_; }
+  // Recordings hold addresses and sizes: one of another generation than the tree's is made anew.
+  uint64_t generation() const { return generation_; }
+  // What recordings use of the tree's memory that the tree itself may replace.
+  void keep_for_recording(std::vector<IntrusivePtr<RefCounted>>& kept);
+  // Before a recording is replayed: lists whose memory it replaced are to be made anew.
+  void forget_lost_lists();
+  // After replays: what they did to the topology and the lists.
+  void wait_follow_replays();
   uint64_t live_cells(const device::TreeState& now, uint32_t node) const;
   // Of any node (memory_report.cc).
   NodeUsage full_usage(uint32_t node);
@@ -149,21 +166,31 @@ class TreeStorage : public RefCounted {
   void grow_short_allocators(const device::TreeState& now, bool repeatable, std::string_view kernel);
   uint64_t committed_bytes() const;  // of all allocators' cells
   void activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t allocator);
-  void collect(device::TreeState now);
-  void collect_allocator(uint32_t allocator, uint32_t recycled);
+  void collect_allocator(uint32_t allocator);
   void recycle_all(uint32_t node);
   uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;
-  uint64_t select_cells(uint32_t node, const std::vector<uint32_t>& path, size_t level);
-  bool select_by_slots(uint32_t node, const std::vector<uint32_t>& path, size_t level, ElementList* list,
-                       uint64_t& count);
+  struct ListWork;
+  ListWork begin_list(uint32_t node, ElementList& list);
+  void select_cells(ListWork& work);
+  bool select_by_slots(ListWork& work);
+  const uint32_t* expand(ListWork& work);
+  uint64_t most_containers(uint32_t node) const;
+  uint64_t list_version(uint32_t node) const;
   void make_list(uint32_t node, ElementList& list);
-  void set_items(ElementList& list, uint64_t items);
   void make_neighbours(uint32_t node, ElementList& list);
   using ListKernel =
       Kernel<void(Item, device::TreeState*, const device::NodeLayout*, const device::Element*)>;
   void run_over_lists(const ListKernel& kernel, uint32_t node, const ElementList* parents);
   void revert_appends();
   std::vector<uint32_t> path_nodes(uint32_t node) const;
+  // Room for so many items in scratch memory, or in a list's.
+  template <class T>
+  void room(IntrusivePtr<Buffer>& buffer, uint64_t items);
+  template <class T>
+  void room(ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t items);
+
+  // Words of counts_ that a step of the runtime leaves for the next one.
+  static constexpr size_t kCollectionCounts = 8, kListCounts = 16, kRecycleCounts = 24;
 
   IntrusivePtr<Device> device_;
   TreeOptions options_;
@@ -183,7 +210,31 @@ class TreeStorage : public RefCounted {
       scratch_flags_, scratch_selected_, counts_;
   uint64_t version_ = 0;
   uint64_t lists_version_ = 0;  // of dynamic nodes' lengths
-  uint32_t append_epoch_ = 1;   // the state's; that of untouched lists is 0
+  uint64_t generation_ = 0;
+  // While recording: buffers that what is recorded so far uses, and numbers of lists whose buffers were replaced.
+  std::vector<IntrusivePtr<Buffer>> replaced_;
+  std::vector<uint32_t> lost_lists_;
 };
+
+template <class T>
+void TreeStorage::room(IntrusivePtr<Buffer>& buffer, uint64_t items) {
+  const uint64_t bytes = std::max<uint64_t>(items * sizeof(T), 64);
+  if (buffer && buffer->reserved_bytes() >= bytes) {
+    if (buffer->size_bytes() < bytes) buffer->grow(bytes);
+    return;
+  }
+  if (buffer && stream().is_recording()) replaced_.push_back(std::move(buffer));
+  buffer = device_->reserve(std::max<uint64_t>(bytes * 2, 4096), bytes);
+  ++generation_;
+}
+
+template <class T>
+void TreeStorage::room(ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t items) {
+  const Buffer* const before = buffer.get();
+  room<T>(buffer, items);
+  if (buffer.get() == before || !stream().is_recording()) return;
+  list.version = list.neighbour_version = ~uint64_t{0};
+  lost_lists_.push_back(list.number);
+}
 
 }  // namespace coppice

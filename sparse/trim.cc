@@ -17,12 +17,13 @@ void TreeStorage::trim() {
   for (uint32_t a = 0; a < allocators_.size(); ++a) trim_allocator(now.allocators[a], a);
   // Nobody keeps a list between two launches; each asks for its own at its turn.
   for (std::unique_ptr<ElementList>& list : lists_) list.reset();
+  ++generation_;
   scratch_keys_.reset(), scratch_cells_.reset(), scratch_flags_.reset(), scratch_selected_.reset();
 }
 
 void TreeStorage::trim_allocator(AllocatorState a, uint32_t index) {
   AllocatorStorage& storage = allocators_[index];
-  const uint32_t handed_out = std::min(a.num_cells, a.capacity), used = std::min(a.free_used, a.free_size);
+  const uint32_t handed_out = device::handed_out(a), used = std::min(a.free_used, a.free_size);
   std::vector<uint32_t> free_cells = wait_read_inline(stream(), a.free_list + used, a.free_size - used);
   std::vector<bool> is_free(handed_out);
   for (const uint32_t cell : free_cells) is_free[cell] = true;
@@ -42,6 +43,7 @@ void TreeStorage::trim_allocator(AllocatorState a, uint32_t index) {
   const uint64_t least = 1 + std::max<uint64_t>(1, (64 << 10) / a.cell_bytes);
   a.capacity = static_cast<uint32_t>(std::min<uint64_t>(a.capacity, std::max<uint64_t>(end, least)));
   write_inline(stream(), &state()->allocators[index], a);
+  storage.capacity = a.capacity;
   storage.cells->discard(end * a.cell_bytes, (a.capacity - end) * a.cell_bytes);
   storage.cells->shrink(a.capacity * a.cell_bytes);
   storage.free_list->shrink(a.capacity * sizeof(uint32_t));

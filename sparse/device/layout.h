@@ -184,6 +184,10 @@ struct AllocatorState {
   uint32_t free_kept;      // collection's count of free entries that were not used
 };
 static_assert(sizeof(AllocatorState) == 64);
+// Cells that were ever handed out, the ambient one included.
+inline uint32_t handed_out(const AllocatorState& a) {
+  return a.num_cells < a.capacity ? a.num_cells : a.capacity;
+}
 
 struct TreeState {
   unsigned char* root;        // the root cell
@@ -193,10 +197,20 @@ struct TreeState {
   uint32_t changed;           // set by whatever changes the topology
   uint32_t lists_changed;     // set by whatever changes a list's length
   uint32_t append_epoch;      // counts the runs of launches that can append
-  uint32_t reserved[5];
+  uint32_t reserved;
+  uint64_t version;        // of the topology
+  uint64_t lists_version;  // of dynamic nodes' lengths
   AllocatorState allocators[kMaxAllocators];
 };
-static_assert(sizeof(TreeState) == 64 + 64 * kMaxAllocators);
+static_assert(sizeof(TreeState) == 64 + 64 * kMaxAllocators && offsetof(TreeState, version) == 48);
+
+// A loop's list, as the device knows it: one for each node, behind the TreeState.
+struct ListState {
+  uint64_t count;              // of Elements
+  uint64_t version;            // what it was made of (list_version()); ~0: nothing yet
+  uint64_t neighbour_version;  // of the topology; ~0: no table yet
+};
+static_assert(sizeof(ListState) == 24);
 
 // An entry of a loop list: one container of the node that is looped over; of a dynamic node, one chunk.
 struct Element {

@@ -13,12 +13,14 @@ static unsigned char* cell_at(const AllocatorState* a, uint64_t cell) {
   return a->cells + cell * a->cell_bytes;
 }
 
+COPPICE_KERNEL(count_batches, Item, const AllocatorState* a, uint32_t batch, uint64_t* batches)
+{ *batches = (handed_out(*a) - 1 + batch - 1) / batch; }
 // Item i is `batch` of the allocator's cells, from i * batch + 1 on, at most 64. Nothing else runs meanwhile, so slots are
 // emptied by plain stores; the list's size is raised once per item.
-COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator, uint32_t num_cells,
-               uint32_t batch)
+COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator, uint32_t batch)
 {
   AllocatorState* a = &tree->allocators[allocator];
+  const uint64_t num_cells = handed_out(*a);
   const uint64_t first = static_cast<uint64_t>(i.index) * batch + 1;
   const uint64_t end = first + batch < num_cells ? first + batch : num_cells;
   uint64_t recycled = 0;
@@ -57,6 +59,8 @@ COPPICE_KERNEL(collect_below, Team team, TreeState* tree, uint32_t allocator, co
   clear_below(tree, node->below, node->depth, cell, false, lanes_of(team));
 }
 
+COPPICE_KERNEL(count_recycled, Item, const AllocatorState* a, uint64_t* counts)
+{ counts[0] = a->recycled_size; }
 // counts: [0] recycled, [1] free entries to move
 COPPICE_KERNEL(collect_begin, Item, AllocatorState* a, uint64_t* counts)
 {
@@ -84,4 +88,14 @@ COPPICE_KERNEL(collect_refill, Team team, AllocatorState* a)
   const uint32_t cell = a->recycled_list[team.index];
   if (team.lane() == 0) a->free_list[a->free_kept + static_cast<uint32_t>(team.index)] = cell;
   zero_bytes_by(lanes_of(team), cell_at(a, cell), a->cell_bytes);
+}
+
+// The end of a launch's part in a tree: what comes later finds a topology of another version.
+COPPICE_KERNEL(mark_changed, Item, TreeState* tree)
+{ tree->changed = 1; }
+COPPICE_KERNEL(count_version, Item, TreeState* tree)
+{
+  tree->version += tree->changed != 0;
+  tree->lists_version += tree->changed != 0 || tree->lists_changed != 0;
+  tree->changed = 0, tree->lists_changed = 0;
 }

@@ -80,3 +80,10 @@ COPPICE_KERNEL(revert_lists, Item i, TreeState* tree, const NodeLayout* node, co
     cell = *reinterpret_cast<uint32_t*>(chunk + kNextChunk);
   }
 }
+
+// Before a run of a launch that may append: lists that it touches are told by the epoch.
+COPPICE_KERNEL(begin_appends, Item, TreeState* tree)
+{ ++tree->append_epoch; }
+// All lists there are: the cells of as many containers.
+COPPICE_KERNEL(count_lists, Item, const uint64_t* containers, uint64_t cells, uint64_t* lists)
+{ *lists = *containers * cells; }

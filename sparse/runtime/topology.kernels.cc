@@ -45,11 +45,11 @@ struct CoppiceSelection {
   const AllocatorState* allocator;
   const NodeLayout* node;
   uint32_t level;       // of the node on the way
-  uint32_t num_cells;   // ever handed out, the ambient one included
   uint32_t max_chunks;  // dynamic: of a list, else 1
   uint32_t batch;       // cells that one item looks at
   uint32_t key_bytes;   // 4 or 8
   uint32_t masked;      // there are bits above the node: a cell may be out of reach
+  uint32_t reserved;
 };
 static bool is_selected(const TreeState* tree, const CoppiceSelection& s, uint32_t cell) {
   const CellHeader* header = header_of(s.allocator, cell);
@@ -68,7 +68,8 @@ COPPICE_KERNEL(select_live, Item i, const TreeState* tree, CoppiceSelection s, v
                uint64_t* count)
 {
   const uint64_t first = static_cast<uint64_t>(i.index) * s.batch + 1;
-  const uint64_t end = first + s.batch < s.num_cells ? first + s.batch : s.num_cells;
+  const uint64_t num_cells = handed_out(*s.allocator);
+  const uint64_t end = first + s.batch < num_cells ? first + s.batch : num_cells;
   uint64_t n = 0;
   for (uint64_t cell = first; cell < end; ++cell) n += is_selected(tree, s, static_cast<uint32_t>(cell));
   if (n == 0) return;
@@ -144,6 +145,56 @@ COPPICE_KERNEL(write_elements, Item i, const TreeState* tree, CoppiceSlots s, co
   }
 }
 
+// ---- in a recording the host knows no counts: these stand between the kernels above and below, and what they leave is
+// what those run over. A list that is up to date has none of anything.
+
+struct CoppiceListCounts {
+  uint64_t sources;  // items of the kernel that finds cells
+  uint64_t cells;
+  uint64_t items;  // of the list, before those under inactive bits are left out
+};
+struct CoppiceListPlan {
+  const TreeState* tree;
+  ListState* list;
+  CoppiceListCounts* counts;
+  const uint64_t* containers;       // by slots: of the pointer node,
+  const AllocatorState* allocator;  // otherwise by its cells; neither: the root is the only cell
+  uint32_t parts;                   // of a container
+  uint32_t batch;                   // of cells
+  uint64_t fan_out;
+  uint64_t dynamic;
+};
+static uint64_t list_version(const CoppiceListPlan& p) {
+  return p.tree->version + (p.dynamic != 0 ? p.tree->lists_version : 0);
+}
+COPPICE_KERNEL(plan_list, Item, CoppiceListPlan p)
+{
+  const bool stale = p.list->version != list_version(p);
+  uint64_t sources = 1;
+  if (p.containers != nullptr)
+    sources = *p.containers * p.parts;
+  else if (p.allocator != nullptr)
+    sources = (handed_out(*p.allocator) - 1 + p.batch - 1) / p.batch;
+  p.counts->sources = stale ? sources : 0;
+  p.counts->cells = stale && p.containers == nullptr && p.allocator == nullptr;
+}
+// Where slots were counted, `starts` has their sums.
+COPPICE_KERNEL(count_list, Item, CoppiceListPlan p, const uint32_t* starts)
+{
+  if (starts != nullptr) p.counts->cells = starts[p.counts->sources];
+  p.counts->items = p.counts->cells * p.fan_out;
+}
+COPPICE_KERNEL(finish_list, Item, CoppiceListPlan p, const uint32_t* places)
+{
+  if (p.list->version == list_version(p)) return;
+  p.list->count = places != nullptr ? places[p.counts->items] : p.counts->items;
+  p.list->version = list_version(p);
+}
+COPPICE_KERNEL(plan_neighbours, Item, CoppiceListPlan p)
+{ p.counts->items = p.list->neighbour_version != p.tree->version ? p.list->count : 0; }
+COPPICE_KERNEL(finish_neighbours, Item, CoppiceListPlan p)
+{ p.list->neighbour_version = p.tree->version; }
+
 // ---- dynamic nodes
 
 // Chunks as elements, each with what it holds of its list.
@@ -206,15 +257,17 @@ static Descent locate(const TreeState* tree, const NodeLayout* node, int pointer
 COPPICE_KERNEL(flag_elements, Item i, const TreeState* tree, const NodeLayout* node, int pointer_level,
                const uint32_t* cells, uint64_t fan_out, uint32_t* flags)
 { flags[i.index] = locate(tree, node, pointer_level, cells, fan_out, static_cast<uint64_t>(i.index)).active; }
-// `selected` lists the items to keep; null keeps all.
+// `places` has each item's place among those flagged, and one more; null keeps all.
 COPPICE_KERNEL(fill_elements, Item i, const TreeState* tree, const NodeLayout* node, int pointer_level,
-               const uint32_t* cells, uint64_t fan_out, const uint32_t* selected, Element* elements)
+               const uint32_t* cells, uint64_t fan_out, const uint32_t* places, Element* elements)
 {
-  const uint64_t source = selected == nullptr ? static_cast<uint64_t>(i.index) : selected[i.index];
+  const auto source = static_cast<uint64_t>(i.index);
+  if (places != nullptr && places[source] == places[source + 1]) return;
   const Descent d = locate(tree, node, pointer_level, cells, fan_out, source);
-  elements[i.index] = {d.container,
-                       {d.origin[0], d.origin[1], d.origin[2]},
-                       cells == nullptr ? kAmbientCell : cells[source / fan_out]};
+  elements[places != nullptr ? places[source] : source] = {
+      d.container,
+      {d.origin[0], d.origin[1], d.origin[2]},
+      cells == nullptr ? kAmbientCell : cells[source / fan_out]};
 }
 
 // The cells around each element, for nodes right below a pointer node; an inactive or outside one is the ambient cell.

@@ -1,0 +1,127 @@
+// Recording and replaying launches (see launch_graph.h).
+#include "sparse/launch_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "gpu/host_access.h"
+#include "runtime_collection.kernels.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+namespace {
+
+// A status tells launches apart by 24 bits of their number.
+constexpr uint32_t kMostLaunchesAtOnce = 1u << 20;
+
+}  // namespace
+
+class LaunchGraph::State final : public RefCounted {
+ public:
+  explicit State(std::vector<BoundLaunch> launches) : launches_(std::move(launches)) {
+    for (const BoundLaunch& launch : launches_) {
+      for (const IntrusivePtr<RefCounted>& used : launch.shared()->launch.keep_alive) {
+        auto* const tree = dynamic_cast<TreeStorage*>(used.get());
+        if (tree != nullptr && std::find(trees_.begin(), trees_.end(), tree) == trees_.end())
+          trees_.push_back(tree);
+      }
+    }
+  }
+  Stream& stream() const { return launches_.front().stream(); }
+
+  // In stream order.
+  void run(int times) {
+    const auto n = static_cast<uint32_t>(launches_.size());
+    for (int done = 0; done < times;) {
+      if (!is_current()) record();
+      const int most = static_cast<int>(std::max(1u, kMostLaunchesAtOnce / n));
+      const int replays = std::min(times - done, most);
+      const uint64_t first = stream().replay_inline(*recording_);
+      for (int i = 1; i < replays; ++i) stream().replay_inline(*recording_);
+      const uint32_t word = wait_read_inline(stream(), &launches_.front().device().context().status);
+      for (TreeStorage* tree : trees_) tree->wait_follow_replays();
+      done += replays;
+      if (word == 0) continue;
+      const uint32_t behind = (status_launch(word) - static_cast<uint32_t>(first)) & 0xffffff;
+      if (behind >= n * static_cast<uint32_t>(replays)) return;  // it was there before: all was skipped
+      go_on_behind(behind % n, first + behind);
+      if (status_of(word) == DeviceStatus::kStop) return;
+      done += static_cast<int>(behind / n) + 1 - replays;
+    }
+  }
+
+ private:
+  bool is_current() const {
+    for (size_t t = 0; recording_ && t < trees_.size(); ++t) {
+      if (trees_[t]->generation() != generations_[t]) return false;
+    }
+    return static_cast<bool>(recording_);
+  }
+
+  void record() {
+    recording_.reset(), kept_.clear(), generations_.clear();
+    recording_ = stream().record_inline([&] {
+      for (const BoundLaunch& bound : launches_) {
+        Launch launch = bound.shared()->launch;
+        stream().run_inline(launch);
+      }
+    });
+    for (TreeStorage* tree : trees_) {
+      tree->keep_for_recording(kept_);
+      tree->forget_lost_lists();
+      generations_.push_back(tree->generation());
+    }
+  }
+
+  // Launch i left a status: what it wants, and the launches behind it.
+  void go_on_behind(size_t i, uint64_t number) {
+    stream().resume_inline(launches_[i].shared()->launch, number);
+    for (++i; i < launches_.size(); ++i) {
+      Launch launch = launches_[i].shared()->launch;
+      stream().run_inline(launch);
+    }
+  }
+
+  const std::vector<BoundLaunch> launches_;
+  std::vector<TreeStorage*> trees_;  // kept by the launches
+  IntrusivePtr<Recording> recording_;
+  std::vector<IntrusivePtr<RefCounted>> kept_;
+  std::vector<uint64_t> generations_;  // of the trees, when it was made
+};
+
+LaunchGraph::LaunchGraph(std::vector<BoundLaunch> launches) {
+  if (launches.empty()) throw Error(ErrorCode::kInvalidArgument, "a launch graph of no launches");
+  for (const BoundLaunch& launch : launches) {
+    if (&launch.device() == &launches.front().device()) continue;
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("a launch graph: {} and {} belong to different devices", launches.front().name(),
+                            launch.name()));
+  }
+  state_ = make_intrusive<State>(std::move(launches));
+}
+
+AsyncValueRef<Chain> LaunchGraph::launch(int times) const {
+  if (times < 0)
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("a launch graph cannot be launched {} times", times));
+  return state_->stream().issue("launch_graph", [state = state_, times] { state->run(times); });
+}
+
+BoundLaunch bind_deactivate_all(const Node& node) {
+  TreeStorage& tree = node.storage();
+  tree.freeze();
+  Launch launch = tree.program().make_launch(mark_changed, range(1), tree.state());
+  launch.keep_alive.emplace_back(&tree);
+  launch.finish = [&tree, id = node.id()](LaunchBlock&) {
+    tree.recycle_below(id);
+    if (tree.stream().is_recording())
+      tree.record_settling();
+    else
+      tree.settle();
+    return false;
+  };
+  return BoundLaunch(IntrusivePtr<Device>(&tree.device()), std::move(launch));
+}
+
+}  // namespace coppice

@@ -1,0 +1,46 @@
+// What recordings (launch_graph.h) need of a tree: memory that stays where it is, and news of what replays did. In stream
+// order.
+#include <cstring>
+
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+
+using device::ListState;
+using device::TreeState;
+
+void TreeStorage::keep_for_recording(std::vector<IntrusivePtr<RefCounted>>& kept) {
+  for (IntrusivePtr<Buffer>& buffer : replaced_) kept.emplace_back(std::move(buffer));
+  replaced_.clear();
+  for (const IntrusivePtr<Buffer>& buffer : {scratch_keys_, scratch_cells_, scratch_flags_, scratch_selected_}) {
+    if (buffer) kept.emplace_back(buffer);
+  }
+  for (const std::unique_ptr<ElementList>& list : lists_) {
+    if (list && list->elements) kept.emplace_back(list->elements);
+    if (list && list->neighbours) kept.emplace_back(list->neighbours);
+  }
+}
+
+void TreeStorage::forget_lost_lists() {
+  for (const uint32_t number : lost_lists_) {
+    write_inline(stream(), list_state(number), ListState{0, ~uint64_t{0}, ~uint64_t{0}});
+  }
+  lost_lists_.clear();
+}
+
+void TreeStorage::wait_follow_replays() {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(state());
+  const std::vector<std::byte> read =
+      wait_read_inline(stream(), bytes, sizeof(TreeState) + nodes_.size() * sizeof(ListState));
+  TreeState now;
+  std::memcpy(&now, read.data(), sizeof now);
+  version_ = now.version, lists_version_ = now.lists_version;
+  for (const std::unique_ptr<ElementList>& list : lists_) {
+    if (!list) continue;
+    ListState its;
+    std::memcpy(&its, read.data() + sizeof now + list->number * sizeof its, sizeof its);
+    list->items = its.count, list->version = its.version, list->neighbour_version = its.neighbour_version;
+  }
+}
+
+}  // namespace coppice
