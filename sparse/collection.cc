@@ -49,8 +49,8 @@ void TreeStorage::run_over_lists(const ListKernel& kernel, uint32_t id, const El
   Items lists = 1;
   if (parents != nullptr) {
     uint64_t* const count = counts_->as<uint64_t>() + kRecycleCounts;
-    run_now(program_, count_lists, 1, &list_state(parents->number)->count, nodes_[nodes_[id].parent].num_cells,
-            count);
+    run_now(program_, count_lists, 1, &list_state(parents->number)->count,
+            nodes_[nodes_[id].parent].num_cells, count);
     lists = count;
     elements = parents->elements->as<Element>();
   }
@@ -72,7 +72,8 @@ void TreeStorage::recycle_below(uint32_t id) {
   for (uint32_t child : n.children) recycle_below(child);
   if (n.kind == NodeKind::kBitmasked) {
     const ElementList& list = update_list(id, false);
-    run_now(program_, zero_containers, &list_state(list.number)->count, list.elements->as<Element>(), n.container_bytes);
+    run_now(program_, zero_containers, &list_state(list.number)->count, list.elements->as<Element>(),
+            n.container_bytes);
   }
 }
 

@@ -218,7 +218,8 @@ void TreeStorage::make_list(uint32_t node, ElementList& list) {
   }
   list.items = w.items;
   list.version = list_version(node);
-  write_inline(stream(), list_state(list.number), ListState{list.items, list.version, list.neighbour_version});
+  write_inline(stream(), list_state(list.number),
+               ListState{list.items, list.version, list.neighbour_version});
 }
 
 void TreeStorage::make_neighbours(uint32_t node, ElementList& list) {

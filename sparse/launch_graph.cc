@@ -104,8 +104,10 @@ LaunchGraph::LaunchGraph(std::vector<BoundLaunch> launches) {
 
 AsyncValueRef<Chain> LaunchGraph::launch(int times) const {
   if (times < 0)
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("a launch graph cannot be launched {} times", times));
-  return state_->stream().issue("launch_graph", [state = state_, times] { state->run(times); });
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("a launch graph cannot be launched {} times", times));
+  const IntrusivePtr<State> state(static_cast<State*>(state_.get()));
+  return state->stream().issue("launch_graph", [state, times] { state->run(times); });
 }
 
 BoundLaunch bind_deactivate_all(const Node& node) {

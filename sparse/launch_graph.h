@@ -28,7 +28,7 @@ class LaunchGraph {
 
  private:
   class State;
-  IntrusivePtr<State> state_;
+  IntrusivePtr<RefCounted> state_;  // a State
 };
 
 // Node::deactivate_all() as a launch.

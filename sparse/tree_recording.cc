@@ -12,7 +12,8 @@ using device::TreeState;
 void TreeStorage::keep_for_recording(std::vector<IntrusivePtr<RefCounted>>& kept) {
   for (IntrusivePtr<Buffer>& buffer : replaced_) kept.emplace_back(std::move(buffer));
   replaced_.clear();
-  for (const IntrusivePtr<Buffer>& buffer : {scratch_keys_, scratch_cells_, scratch_flags_, scratch_selected_}) {
+  for (const IntrusivePtr<Buffer>& buffer :
+       {scratch_keys_, scratch_cells_, scratch_flags_, scratch_selected_}) {
     if (buffer) kept.emplace_back(buffer);
   }
   for (const std::unique_ptr<ElementList>& list : lists_) {

@@ -12,7 +12,7 @@ COPPICE_KERNEL(walk, Item i, int* at, int cells)
 COPPICE_KERNEL(leave_trace, Grow<int> x, Item i, const int* at)
 { x.set(i, {at[i.index]}, at[i.index] + 1); }
 COPPICE_KERNEL(smooth, Read<int, Star<1>> from, Write<int> to, Cell<1> c)
-{ to[c] = 2 * from[c] + from(c, {-1}) + from(c, {1}); }
+{ to[c] = 2 * from[c] + from(c, -1) + from(c, 1); }
 COPPICE_KERNEL(note_visit, Append<int> visits, Item i, const int* at, int cells_per_list)
 { visits.append(i, {at[i.index] / cells_per_list}, at[i.index]); }
 COPPICE_KERNEL(sum_visits, Read<int> visits, Entry<1> e, uint64_t* sum)
@@ -20,7 +20,8 @@ COPPICE_KERNEL(sum_visits, Read<int> visits, Entry<1> e, uint64_t* sum)
 COPPICE_KERNEL(sum_cells, Read<int> x, Cell<1> c, uint64_t* sum)
 { coppice_fetch_add_u64(sum, static_cast<uint64_t>(x[c]) * static_cast<uint64_t>(c.coord(0) + 1)); }
 // What the step before left at the place that is half way round, and the visits there, goes.
-COPPICE_KERNEL(sweep, Topology blocks, Topology visits, Item i, const int* at, int cells, int cells_per_block, int cells_per_list)
+COPPICE_KERNEL(sweep, Topology blocks, Append<int> visits, Item i, const int* at, int cells,
+               int cells_per_block, int cells_per_list)
 {
   const int cell = (at[i.index] + cells / 2) % cells;
   blocks.deactivate(i, {cell / cells_per_block});

@@ -1,0 +1,218 @@
+// Launches that are recorded and replayed do what they do one by one, whatever happens to the topology on the way.
+#include "sparse/launch_graph.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "gpu/host_access.h"
+#include "launch_graph.kernels.h"
+#include "sparse/tree.h"
+#include "sparse/tree_storage.h"
+#include "tests/sparse/test_devices.h"
+
+namespace coppice {
+namespace {
+
+// Walkers on a line leave traces, which are smoothed, and visit lists; half a round behind them all is swept away. Every
+// step leaves two sums of what there is.
+class Walkers {
+ public:
+  static constexpr int kWalkers = 40, kBlock = 64, kBlocks = 24, kCells = kBlock * kBlocks, kMostSteps = 64;
+  static constexpr int kListCells = 32;
+
+  Walkers(IntrusivePtr<Device> device, bool masked)
+      : device_(device),
+        program_(device),
+        tree_(device),
+        at_(device->reserve(kWalkers * 4, kWalkers * 4)),
+        sums_(device->reserve(16, 16)),
+        kept_(device->reserve(16 * kMostSteps, 16 * kMostSteps)),
+        steps_(device->reserve(8, 8)) {
+    // Cells of 64 KiB each: an allocator begins with two, and must grow again and again.
+    block_ = tree_.root().pointer({kBlocks});
+    leaf_ = masked ? block_->bitmasked({4}).bitmasked({kBlock / 4}) : block_->dense({kBlock});
+    pad_ = block_->dense({16384}).place<int>("pad");
+    x_ = leaf_->place<int>("x"), y_ = leaf_->place<int>("y");
+    lists_ = tree_.root().pointer({kCells / kListCells}).dynamic(4096, 16);
+    visits_ = lists_->place<int>("visits");
+    std::vector<int> at(kWalkers);
+    for (int i = 0; i < kWalkers; ++i) at[i] = i * 7 % kCells;
+    device->wait_copy(at_->data(), at.data(), kWalkers * 4);
+    device->set_seed(11);
+  }
+
+  std::vector<BoundLaunch> launches() {
+    int* const at = at_->as<int>();
+    auto* const sums = sums_->as<uint64_t>();
+    const int* const where = at;
+    return {program_.bind(walk, range(kWalkers), at, int{kCells}),
+            program_.bind(leave_trace, range(kWalkers), x_, where),
+            program_.bind(smooth, over(*leaf_), x_, y_),
+            program_.bind(note_visit, range(kWalkers), visits_, where, int{kListCells}),
+            program_.bind(sum_cells, over(*leaf_), y_, sums),
+            program_.bind(sum_visits, over(*lists_), visits_, sums + 1),
+            program_.bind(sweep, range(kWalkers), block_->topology(), visits_, where, int{kCells},
+                          int{kBlock}, int{kListCells}),
+            program_.bind(keep_sums, range(1), sums, kept_->as<uint64_t>(), steps_->as<uint64_t>())};
+  }
+
+  // Of each step; the rest is zero.
+  std::vector<uint64_t> sums() {
+    program_.wait();
+    std::vector<uint64_t> kept(2 * kMostSteps);
+    device_->wait_copy(kept.data(), kept_->data(), 16 * kMostSteps);
+    kept.push_back(block_->wait_num_active_cells());
+    kept.push_back(leaf_->wait_num_active_blocks());
+    kept.push_back(lists_->wait_num_active_blocks());
+    return kept;
+  }
+  Tree& tree() { return tree_; }
+  Node block() { return *block_; }
+
+ private:
+  IntrusivePtr<Device> device_;
+  Program program_;
+  Tree tree_;
+  std::optional<Node> block_, leaf_, lists_;
+  Field<int> x_, y_, pad_, visits_;
+  IntrusivePtr<Buffer> at_, sums_, kept_, steps_;
+};
+
+class LaunchGraphs : public DeviceTest {
+ protected:
+  std::vector<uint64_t> one_by_one(bool masked, int steps) {
+    // Random numbers go by a stream's launches: a device of its own.
+    std::string reason;
+    Walkers walkers(test_device(GetParam(), reason), masked);
+    const std::vector<BoundLaunch> launches = walkers.launches();
+    for (int i = 0; i < steps; ++i) {
+      for (const BoundLaunch& launch : launches) launch.launch();
+    }
+    return walkers.sums();
+  }
+};
+
+// Seen to fail: without the check of the version on the device (lists of the first replay in all of them), without
+// replayed_from (the same random steps in every replay), with settling behind a launch that ran out of cells, and with
+// launches behind it that are not skipped.
+TEST_P(LaunchGraphs, GiveWhatTheirLaunchesGiveOneByOne) {
+  for (const bool masked : {false, true}) {
+    const int steps = is_emulated() ? 12 : 60;
+    const std::vector<uint64_t> expected = one_by_one(masked, steps);
+    ASSERT_NE(expected[2 * steps - 1], 0u);
+    std::string reason;
+    Walkers walkers(test_device(GetParam(), reason), masked);
+    LaunchGraph graph(walkers.launches());
+    finish(graph.launch(1));
+    finish(graph.launch(steps - 3));
+    graph.launch(0);
+    finish(graph.launch(2));
+    EXPECT_EQ(walkers.sums(), expected) << (masked ? "masked" : "dense");
+  }
+}
+
+// Seen to fail when trimming, and lists that got other memory, left the recording as it was.
+TEST_P(LaunchGraphs, GoOnAfterLaunchesOfTheirOwnAndTrimming) {
+  const int steps = is_emulated() ? 6 : 30;
+  const std::vector<uint64_t> expected = one_by_one(true, steps);
+  std::string reason;
+  Walkers walkers(test_device(GetParam(), reason), true);
+  const std::vector<BoundLaunch> launches = walkers.launches();
+  LaunchGraph graph(launches);
+  finish(graph.launch(steps / 3));
+  walkers.tree().trim();
+  for (int i = steps / 3; i < 2 * steps / 3; ++i) {
+    for (const BoundLaunch& launch : launches) launch.launch();
+  }
+  finish(graph.launch(steps - 2 * (steps / 3)));
+  EXPECT_EQ(walkers.sums(), expected);
+}
+
+TEST_P(LaunchGraphs, DeactivateAllAndActivateAnew) {
+  const int steps = is_emulated() ? 4 : 20;
+  std::string reason;
+  std::vector<uint64_t> sums[2];
+  for (const bool as_graph : {false, true}) {
+    Walkers walkers(test_device(GetParam(), reason), true);
+    std::vector<BoundLaunch> launches = walkers.launches();
+    launches.push_back(bind_deactivate_all(walkers.tree().root()));
+    if (as_graph) {
+      finish(LaunchGraph(launches).launch(steps));
+    } else {
+      for (int i = 0; i < steps; ++i) {
+        for (const BoundLaunch& launch : launches) launch.launch();
+      }
+    }
+    sums[as_graph] = walkers.sums();
+    EXPECT_EQ(walkers.block().wait_num_active_cells(), 0u);
+  }
+  EXPECT_EQ(sums[1], sums[0]);
+}
+
+// Seen to fail when the recording took the first launch's name, and when replays went on behind the error.
+TEST_P(LaunchGraphs, FailAsTheLaunchThatFailed) {
+  Tree tree(device);
+  Node list = tree.root().dynamic(10, 16);
+  Field<int> x = list.place<int>("x");
+  auto count = device->reserve(16, 16);
+  auto* const counts = count->as<uint64_t>();
+  LaunchGraph graph({program().bind(count_up, range(1), counts), program().bind(append_more, range(1), x, 3),
+                     program().bind(count_up, range(1), counts + 1)});
+  const AsyncValueRef<Chain> done = graph.launch(7);
+  wait(done);
+  ASSERT_TRUE(done.is_error());
+  EXPECT_EQ(done.error().code(), ErrorCode::kOutOfRange);
+  EXPECT_NE(std::string(done.error().what()).find("kernel launch_graph.append_more: field 'x'"),
+            std::string::npos)
+      << done.error().what();
+  device->default_stream().clear_error();
+  uint64_t counted[2];
+  device->wait_copy(counted, counts, 16);
+  EXPECT_EQ(counted[0], 4u);
+  EXPECT_EQ(counted[1], 3u) << "of the fourth round, what is behind the failure does not run";
+  finish(list.deactivate_all());
+  finish(graph.launch(2));
+  EXPECT_EQ(list.wait_length({0}), 6u);
+}
+
+TEST_P(LaunchGraphs, OutOfMemoryIsAnErrorAndTheTreeStaysReadable) {
+  Tree tree(device, {.name = "small", .max_bytes = 64 << 10});
+  Node list = tree.root().dynamic(1 << 20, 1024);
+  Field<int> x = list.place<int>("x");
+  LaunchGraph graph({program().bind(append_more, range(1), x, 1000)});
+  const AsyncValueRef<Chain> done = graph.launch(100);
+  wait(done);
+  ASSERT_TRUE(done.is_error());
+  EXPECT_EQ(done.error().code(), ErrorCode::kOutOfMemory) << done.error().what();
+  device->default_stream().clear_error();
+  const uint64_t length = list.wait_length({0});
+  EXPECT_EQ(length % 1000, 0u) << "the launch that failed took its elements back";
+  EXPECT_GT(length, 10000u);
+}
+
+TEST(LaunchGraph, RefusesWhatItCannotGive) {
+  const auto message = [](const auto& f) -> std::string {
+    try {
+      f();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message([] { LaunchGraph({}); }).find("of no launches"), std::string::npos);
+  auto one = Device::cpu(1), other = Device::cpu(1);
+  Program a(one), b(other);
+  auto count = one->reserve(8, 8);
+  auto* const counts = count->as<uint64_t>();
+  const BoundLaunch first = a.bind(count_up, range(1), counts), second = b.bind(count_up, range(1), counts);
+  EXPECT_NE(message([&] {
+              LaunchGraph({first, second});
+            }).find("belong to different devices"),
+            std::string::npos);
+  EXPECT_NE(message([&] { LaunchGraph({first}).launch(-1); }).find("-1 times"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sparse, LaunchGraphs, testing::ValuesIn(test_devices()), device_test_name);
+
+}  // namespace
+}  // namespace coppice
