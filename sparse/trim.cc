@@ -17,7 +17,6 @@ void TreeStorage::trim() {
   for (uint32_t a = 0; a < allocators_.size(); ++a) trim_allocator(now.allocators[a], a);
   // Nobody keeps a list between two launches; each asks for its own at its turn.
   for (std::unique_ptr<ElementList>& list : lists_) list.reset();
-  ++generation_;
   scratch_keys_.reset(), scratch_cells_.reset(), scratch_flags_.reset(), scratch_selected_.reset();
 }
 

@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-NUMBERS = [str(n) for n in range(1, 68)] + [f"B{n}" for n in range(1, 7)]
+NUMBERS = [str(n) for n in range(1, 68)] + [f"B{n}" for n in range(1, 8)]
 
 
 def rows_of(page):

@@ -13,6 +13,8 @@ COPPICE_KERNEL(leave_trace, Grow<int> x, Item i, const int* at)
 { x.set(i, {at[i.index]}, at[i.index] + 1); }
 COPPICE_KERNEL(smooth, Read<int, Star<1>> from, Write<int> to, Cell<1> c)
 { to[c] = 2 * from[c] + from(c, -1) + from(c, 1); }
+COPPICE_KERNEL(fill_with_coordinates, Write<int> x, Cell<1> c)
+{ x[c] = c.coord(0); }
 COPPICE_KERNEL(note_visit, Append<int> visits, Item i, const int* at, int cells_per_list)
 { visits.append(i, {at[i.index] / cells_per_list}, at[i.index]); }
 COPPICE_KERNEL(sum_visits, Read<int> visits, Entry<1> e, uint64_t* sum)
