@@ -132,7 +132,7 @@ std::unique_ptr<llvm::TargetMachine> nvptx_machine(const PtxTarget& target, cons
 std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request, const std::string& name,
                                           llvm::TargetMachine& machine, llvm::LLVMContext& context,
                                           const Diagnostics& diagnostics) {
-  auto module = parse_bitcode(request.file->bitcode, context, diagnostics);
+  auto module = parse_kernel(request, context, diagnostics);
   module->setTargetTriple(kTriple);
   module->setDataLayout(machine.createDataLayout());
   strip_target_attributes(*module);
@@ -143,9 +143,6 @@ std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request, cons
   llvm::StripDebugInfo(*intrinsics);
   module->getOrInsertFunction(kSkips, llvm::Type::getInt1Ty(context), llvm::PointerType::get(context, 0));
   link_into(*module, std::move(intrinsics), true, diagnostics);
-  if (module->getFunction(request.entry) == nullptr) {
-    diagnostics.fail("linking", fmt::format("no kernel {} in {}", request.entry, request.file->source_file));
-  }
   add_gpu_entry(*module, request.entry, name);
   bake_constants(*module, request, diagnostics);
   return module;

@@ -50,7 +50,7 @@ std::string compile_x86(const SpecializeRequest& request) {
   llvm::LLVMContext context;
   Diagnostics diagnostics(context, request.id);
   auto machine = host_machine(request.options, diagnostics);
-  auto module = parse_bitcode(request.file->bitcode, context, diagnostics);
+  auto module = parse_kernel(request, context, diagnostics);
   module->setTargetTriple(machine->getTargetTriple().str());
   module->setDataLayout(machine->createDataLayout());
   const bool simt = request.options.simt;
@@ -59,9 +59,6 @@ std::string compile_x86(const SpecializeRequest& request) {
       parse_bitcode(simt ? simt_intrinsics_bitcode() : cpu_intrinsics_bitcode(), context, diagnostics);
   if (request.options.step) inline_always(*intrinsics);
   link_into(*module, std::move(intrinsics), true, diagnostics);
-  if (module->getFunction(request.entry) == nullptr) {
-    diagnostics.fail("linking", fmt::format("no kernel {} in {}", request.entry, request.file->source_file));
-  }
   bake_constants(*module, request, diagnostics);
   strip_target_attributes(*module);
   const bool fast = has_fast_math(*module, request.entry);

@@ -2,6 +2,7 @@
 #include "gpu/jit/llvm_module.h"
 
 #include <fmt/format.h>
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DiagnosticInfo.h>
@@ -20,6 +21,7 @@
 
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 #include "core/error.h"
 
@@ -67,6 +69,22 @@ llvm::Constant* constant_from_bytes(llvm::Type* type, std::span<const std::byte>
   return nullptr;
 }
 
+// The functions that code or data leads to, each once, and not through what is theirs.
+struct Reached {
+  void add_operands(const llvm::User& user) {
+    for (const llvm::Use& operand : user.operands()) {
+      auto* constant = llvm::dyn_cast<llvm::Constant>(operand.get());
+      if (constant == nullptr || !seen.insert(constant).second) continue;
+      if (auto* f = llvm::dyn_cast<llvm::Function>(constant))
+        functions.push_back(f);
+      else
+        add_operands(*constant);
+    }
+  }
+  std::vector<llvm::Function*> functions;
+  llvm::SmallPtrSet<const llvm::Constant*, 32> seen;
+};
+
 }  // namespace
 
 Diagnostics::Diagnostics(llvm::LLVMContext& context, std::string id) : id_(std::move(id)), compiling_(id_) {
@@ -99,6 +117,41 @@ std::unique_ptr<llvm::Module> parse_bitcode(std::span<const std::byte> bitcode, 
   auto module = llvm::parseBitcodeFile(llvm::MemoryBufferRef(bytes, "kernel"), context);
   if (!module) diagnostics.fail("reading bitcode", llvm::toString(module.takeError()));
   return std::move(*module);
+}
+
+std::unique_ptr<llvm::Module> parse_kernel(const SpecializeRequest& request, llvm::LLVMContext& context,
+                                           const Diagnostics& diagnostics) {
+  const std::span<const std::byte> bitcode = request.file->bitcode;
+  const llvm::StringRef bytes(reinterpret_cast<const char*>(bitcode.data()), bitcode.size());
+  auto read = llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(bytes, "kernel"), context, true);
+  const auto check = [&](llvm::Error error) {
+    if (error) diagnostics.fail("reading bitcode", llvm::toString(std::move(error)));
+  };
+  if (!read) check(read.takeError());
+  std::unique_ptr<llvm::Module> module = std::move(*read);
+  llvm::Function* const entry = module->getFunction(request.entry);
+  if (entry == nullptr) {
+    diagnostics.fail("linking", fmt::format("no kernel {} in {}", request.entry, request.file->source_file));
+  }
+  Reached reached;
+  reached.functions.push_back(entry);
+  for (const char* list : {"llvm.global_ctors", "llvm.global_dtors"}) {  // to be refused
+    if (const llvm::GlobalVariable* g = module->getNamedGlobal(list)) reached.add_operands(*g);
+  }
+  while (!reached.functions.empty()) {
+    llvm::Function* const f = reached.functions.back();
+    reached.functions.pop_back();
+    check(f->materialize());
+    reached.add_operands(*f);
+    for (const llvm::Instruction& i : llvm::instructions(*f)) reached.add_operands(i);
+  }
+  for (llvm::Function& f : *module) {
+    if (!f.isMaterializable()) continue;
+    f.deleteBody();
+    f.setComdat(nullptr);
+  }
+  check(module->materializeAll());
+  return module;
 }
 
 void link_into(llvm::Module& into, std::unique_ptr<llvm::Module> from, bool only_needed,

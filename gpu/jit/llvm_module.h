@@ -32,6 +32,10 @@ class Diagnostics {
 void initialize_llvm();
 std::unique_ptr<llvm::Module> parse_bitcode(std::span<const std::byte> bitcode, llvm::LLVMContext& context,
                                             const Diagnostics& diagnostics);
+// Of the request's kernel file, its entry and what that leads to: a file may have many kernels, and reading all of them
+// took longer than the rest of the compilation. What is left out is declared.
+std::unique_ptr<llvm::Module> parse_kernel(const SpecializeRequest& request, llvm::LLVMContext& context,
+                                           const Diagnostics& diagnostics);
 void link_into(llvm::Module& into, std::unique_ptr<llvm::Module> from, bool only_needed,
                const Diagnostics& diagnostics);
 // The request's constants and what its options say.

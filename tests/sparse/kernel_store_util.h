@@ -68,6 +68,7 @@ class KernelStoreFolder : public testing::Test {
     std::string name = (std::filesystem::temp_directory_path() / "coppice_kernel_store_XXXXXX").string();
     root = mkdtemp(name.data());
     folder = root / "cache";
+    set_log_level(LogLevel::kInfo);  // cases wait for lines, whatever COPPICE_LOG says
     set_log_sink([this](LogLevel level, std::string_view line) {
       const std::lock_guard lock(mutex);
       lines.emplace_back(line);
@@ -76,6 +77,7 @@ class KernelStoreFolder : public testing::Test {
   }
   ~KernelStoreFolder() override {
     set_log_sink({});
+    set_log_level(level_before_);
     std::filesystem::remove_all(root);
   }
 
@@ -103,6 +105,9 @@ class KernelStoreFolder : public testing::Test {
   std::mutex mutex;
   std::vector<std::string> lines;
   int warnings = 0;
+
+ private:
+  const LogLevel level_before_ = log_level();
 };
 
 }  // namespace coppice

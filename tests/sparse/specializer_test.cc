@@ -179,6 +179,7 @@ class KernelStoreTest : public testing::Test {
     folder = mkdtemp(name.data());
     if (const char* before = std::getenv("COPPICE_CACHE_DIR")) before_ = before;
     setenv("COPPICE_CACHE_DIR", folder.c_str(), 1);
+    set_log_level(LogLevel::kInfo);  // cases read lines, whatever COPPICE_LOG says
     set_log_sink([this](LogLevel, std::string_view line) {
       std::lock_guard lock(mutex);
       lines.emplace_back(line);
@@ -188,6 +189,7 @@ class KernelStoreTest : public testing::Test {
   ~KernelStoreTest() override {
     store.reset();
     set_log_sink({});
+    set_log_level(level_before_);
     if (before_.empty())
       unsetenv("COPPICE_CACHE_DIR");
     else
@@ -201,6 +203,7 @@ class KernelStoreTest : public testing::Test {
   std::unique_ptr<KernelStore> store;
 
  private:
+  const LogLevel level_before_ = log_level();
   std::string before_;
 };
 
