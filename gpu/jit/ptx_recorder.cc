@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "core/atomic_file.h"
@@ -15,6 +17,18 @@ namespace coppice::jit {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Of all keys that this process met, whatever device asked.
+bool is_smallest_key(const std::string& id, const std::string& key) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> smallest;
+  const std::lock_guard lock(mutex);
+  const auto [known, is_first] = smallest.try_emplace(id, key);
+  if (is_first) return true;
+  if (key >= known->second) return false;
+  known->second = key;
+  return true;
+}
 
 class PtxRecorder final : public CodeBackend {
  public:
@@ -28,20 +42,21 @@ class PtxRecorder final : public CodeBackend {
   IntrusivePtr<LoadedCode> load(const std::string& image, const SpecializeRequest& request) override {
     SpecializeRequest gpu = request;
     gpu.options.simt = gpu.options.step = false;
-    for (const int sm : {75, 80, 90}) record(gpu, {.sm = sm});
+    const std::string key = specialization_key(gpu, ptx_key_context({.sm = 90})).hex().substr(0, 8);
+    record(gpu, key, 90);
+    if (is_smallest_key(gpu.id, key)) record(gpu, key, 75), record(gpu, key, 80);
     return backend_->load(image, request);
   }
 
  private:
-  void record(const SpecializeRequest& request, PtxTarget target) const {
+  void record(const SpecializeRequest& request, const std::string& key, int sm) const {
     std::string id = request.id;
     std::replace(id.begin(), id.end(), '/', '_');
-    const std::string key = specialization_key(request, ptx_key_context(target)).hex().substr(0, 8);
-    const std::string stem = (folder_ / fmt::format("{}-{}-sm_{}", id, key, target.sm)).string();
+    const std::string stem = (folder_ / fmt::format("{}-{}-sm_{}", id, key, sm)).string();
     if (fs::exists(stem + ".ptx") || fs::exists(stem + ".refused")) return;
     try {
       write(stem + ".ptx", fmt::format("// {}: {} bytes of shared memory\n{}", request.id,
-                                       request.shared_bytes, compile_ptx(request, target)));
+                                       request.shared_bytes, compile_ptx(request, {.sm = sm})));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kCompile) throw;
       write(stem + ".refused", error.message() + "\n");

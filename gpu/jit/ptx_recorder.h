@@ -1,10 +1,12 @@
 // COPPICE_PTX_FOLDER=dir: the PTX of every kernel that a program loads for the CPU or the emulated GPU, as a GPU would get
 // it. For checking GPU code where there is no GPU (tests/ptx); a program so run is slow to start.
 //
-//     <id>-<key>-sm_75.ptx, -sm_80.ptx, -sm_90.ptx    a specialization; none is made twice
-//     <id>-<key>-sm_75.refused, ...                   why there is none: the one line of the error
+//     <id>-<key>-sm_90.ptx                     of every specialization; none is made twice
+//     <id>-<key>-sm_75.ptx, -sm_80.ptx         of a kernel's smallest key: the text rarely depends on the target, and
+//                                              compiling costs. Of a larger one, too, where that came first
+//     <id>-<key>-sm_75.refused, ...            why there is none: the one line of the error
 //
-// The folder is made. <key> is the first 8 digits of the specialization's key for that target. Thread-safe.
+// The folder is made. <key> is the first 8 digits of the specialization's key for sm_90. Thread-safe.
 #pragma once
 #include <filesystem>
 #include <memory>

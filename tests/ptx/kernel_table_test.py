@@ -4,20 +4,27 @@ specializer, assembled by ptxas, in a table of registers, shared memory, stack a
 
     kernel_table_test.py SOURCE BUILD PTXAS [--without-libdevice] [--keep FOLDER]
 
-Runs the programs below with COPPICE_PTX_FOLDER (gpu/jit/ptx_recorder.h). Fails when
+Runs the programs below with COPPICE_PTX_FOLDER (gpu/jit/ptx_recorder.h), and assembles for
 
-- ptxas refuses any of it, or a kernel of apps/ or sparse/ (the hot ones) spills registers;
-- a kernel in the generated headers was not met, or has no PTX, and is not in NOT_FOR_GPUS with the reason;
+- sm_90: every specialization that they asked for;
+- sm_120: of sm_90's PTX, which newer GPUs get, every specialization of a hot kernel (of apps/ or sparse/), and one of each
+  of the others;
+- sm_75, sm_80: of PTX for them, one specialization of every kernel. But for the header, it is nearly always sm_90's text.
+
+The one has the smallest key: any, but the same from run to run. The table is printed, and written to
+BUILD/kernel_table.txt. Fails when
+
+- ptxas refuses any of it, or a hot kernel spills registers;
+- a kernel in the generated headers was not met, or lacks PTX for a GPU, and is not in NOT_FOR_GPUS with the reason;
 - one of NOT_FOR_GPUS has PTX.
 
-Without ptxas the exit code is 77: skipped. In a build without libdevice, kernels that call math functions are only listed. Needs no GPU. --keep leaves the PTX in a folder, and takes it from there
-when it is there already.
+Without ptxas the exit code is 77: skipped. In a build without libdevice, kernels that call math functions are only listed.
+Needs no GPU. --keep leaves the PTX in a folder, and takes it from there when it is there already.
 """
 import argparse
 import collections
 import concurrent.futures
 import fnmatch
-import hashlib
 import os
 import pathlib
 import re
@@ -26,24 +33,26 @@ import sys
 import tempfile
 
 SKIPPED = 77
-# What PTX is recorded for, and what it is assembled for: newer GPUs get the newest.
-ASSEMBLED = {75: [75], 80: [80], 90: [90, 120]}
 GPUS = [75, 80, 90, 120]
 HOT_FOLDERS = ["apps", "sparse"]
 
-SCENES = ["snow_2d", "snow_3d", "jelly_2d", "jelly_3d", "water_2d", "water_3d", "sand_2d", "sand_3d"]
 SCENE = ["--frames", "1", "--set", "grid.resolution=32", "--device", "cpu", "--threads", "2", "--overwrite"]
 
 
 def programs(build, folder):
-    """Commands that launch all kernels but those of NOT_FOR_GPUS."""
+    """Commands that launch all kernels but those of NOT_FOR_GPUS, the longest first, and whether they may fail."""
     tests = build / "bin"
     # Without the tests that specialize a kernel for dozens of random trees, and the emulated GPU, which has the same PTX.
-    yield [tests / "sparse_conformance_tests", "--gtest_filter=*/cpu:*/cpu1:-*C58_*:*C62_*:*KernelsOnDisk*:*GatherAsWalksDo*"]
-    yield [tests / "sparse_unit_tests", "--gtest_filter=-*/simt:Trees/TopologyTools*/1?:Trees/TopologyTools*/2?"]
-    yield [tests / "sparse_stress_tests", "--gtest_filter=*/PointerDense_cpu:Sparse/TopologyRaces.*/cpu"]
-    for scene in SCENES:
-        yield [tests / "coppice", "run", scene, "-o", folder / "out" / scene, *SCENE]
+    yield [tests / "sparse_conformance_tests", "--gtest_filter=-*/simt:*/cpu1:*C58_*:*C62_*:*KernelsOnDisk*:*GatherAsWalksDo*"], False
+    yield [tests / "sparse_unit_tests", "--gtest_filter=-*/simt:*/cpu1:Trees/TopologyTools*/1?:Trees/TopologyTools*/2?"], False
+    yield [tests / "sparse_stress_tests", "--gtest_filter=*/PointerDense_cpu:Sparse/TopologyRaces.*/cpu"], False
+    # All materials have the same kernels.
+    for scene in ["snow_2d", "snow_3d"]:
+        yield [tests / "coppice", "run", scene, "-o", folder / "out" / scene, *SCENE], False
+    for fault in ["step", "race", "atomics", "right"]:
+        yield [tests / "planted_program", fault], False
+    for fault in ["overrun", "stack", "copy"]:  # they write where they must not
+        yield [tests / "planted_program", fault], True
 
 
 # Kernels without a row, and why.
@@ -51,6 +60,7 @@ NOT_FOR_GPUS = {
     "refused.*": "what must be refused, and what must not: validate_test compiles each",
     "jit.calls_what_nobody_defines": "refused everywhere: specializer_test",
     "jit.write_checks": "compiled, not launched, by specializer_test",
+    "constructed.constructed": "must be refused: validate_test",
     "fast_math.*_functions": "compiled and assembled by sparse_gpu_tests (PtxMath)",
     "fast_math.fast_doubles": "compiled and assembled by sparse_gpu_tests (PtxMath)",
     "fast_math.all_libdevice": "compiled and assembled by sparse_gpu_tests (PtxMath)",
@@ -64,7 +74,8 @@ def known_kernels(source, build):
     for header in sorted(build.glob("*/kernels/*.kernels.h")):
         text = header.read_text(encoding="utf-8")
         origin = pathlib.Path(re.match(r"// Kernels of (.*) for the host", text)[1])
-        if not origin.exists() or source not in origin.parents:
+        folders = [source / folder for folder in ("apps", "sparse", "tests")]
+        if not origin.exists() or not any(folder in origin.parents for folder in folders):
             continue
         for file, kernel in re.findall(r'^constexpr coppice::Kernel<.*\{&(\w+)_kernels, "(\w+)", ', text, re.MULTILINE):
             kernels[f"{file}.{kernel}"] = origin.relative_to(source).parts[0]
@@ -73,12 +84,14 @@ def known_kernels(source, build):
 
 def record(build, folder):
     """Runs the programs; returns what went wrong."""
-    environment = {**os.environ, "COPPICE_PTX_FOLDER": str(folder / "ptx"), "COPPICE_LOG": "warning"}
-    environment.pop("COPPICE_DEBUG", None)
+    environment = {**os.environ, "COPPICE_PTX_FOLDER": str(folder / "ptx")}
+    for variable in ["COPPICE_DEBUG", "COPPICE_LOG"]:
+        environment.pop(variable, None)
 
-    def run(command):
+    def run(program):
+        command, may_fail = program
         done = subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
+        if done.returncode == 0 or may_fail:
             return ""
         return f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
 
@@ -111,15 +124,22 @@ class Kernel:
     """One row: the worst of all its specializations."""
 
     def __init__(self):
-        self.texts = collections.defaultdict(set)  # by target
+        self.texts = collections.defaultdict(dict)  # by target, then by key
         self.shared = 0  # bytes that launches ask for
         self.refused = []
         self.usage = {}  # by GPU
 
+    def texts_for(self, gpu, is_hot):
+        """What is assembled for the GPU."""
+        texts = self.texts[min(gpu, 90)]
+        if gpu == 90 or (gpu > 90 and is_hot):
+            return list(texts.values())
+        return [texts[min(texts)]] if texts else []
+
     def row(self, name):
         if not self.usage:
             return f"{name:44} {self.refused[0] if self.refused else 'no PTX'}"
-        registers = " ".join(f"{self.usage[gpu].registers:4}" for gpu in GPUS)
+        registers = " ".join(f"{self.usage[gpu].registers:4}" if gpu in self.usage else "none" for gpu in GPUS)
         return (f"{name:44} {len(self.texts[90]):5} {registers} {max(self.shared, *(u.shared for u in self.usage.values())):7} "
                 f"{max(u.stack for u in self.usage.values()):6} {max(u.spills for u in self.usage.values()):6}")
 
@@ -127,37 +147,36 @@ class Kernel:
 def read_recorded(folder):
     kernels = collections.defaultdict(Kernel)
     for path in sorted(folder.iterdir()):
-        found = re.fullmatch(r"(.+)-[0-9a-f]{8}-sm_(\d+)\.(ptx|refused)", path.name)
+        found = re.fullmatch(r"(.+)-([0-9a-f]{8})-sm_(\d+)\.(ptx|refused)", path.name)
         if not found:
             continue
         kernel, text = kernels[found[1]], path.read_text(encoding="utf-8")
-        if found[3] == "refused":
+        if found[4] == "refused":
             kernel.refused.append(text.strip())
             continue
         head, text = text.split("\n", 1)
         kernel.shared = max(kernel.shared, int(re.fullmatch(r"// .*: (\d+) bytes of shared memory", head)[1]))
-        kernel.texts[int(found[2])].add(text)
+        kernel.texts[int(found[3])][found[2]] = text
     return kernels
 
 
-def assemble_all(ptxas, kernels):
-    """Sets the usages; returns ptxas' complaints. A text that several kernels have in common is assembled once."""
-    wanted = {}
-    for kernel in kernels.values():
-        for target, gpus in ASSEMBLED.items():
-            for text in kernel.texts[target]:
-                wanted.update({(hashlib.sha256(text.encode()).digest(), gpu): text for gpu in gpus})
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = dict(zip(wanted, pool.map(lambda job: assemble(ptxas, job[1], job[0][1]), wanted.items())))
-    complaints = []
+def assemble_all(ptxas, kernels, folders):
+    """Sets the usages; returns ptxas' complaints. A text that several specializations have in common is assembled once."""
+    jobs = {}  # (text, GPU): usage
+    wanted = {}  # (kernel, GPU): texts
     for name, kernel in kernels.items():
-        for target, gpus in ASSEMBLED.items():
-            for gpu in gpus:
-                usages = [results[hashlib.sha256(text.encode()).digest(), gpu] for text in kernel.texts[target]]
-                complaints += [f"{name}: ptxas refuses it for sm_{gpu}: {usage.error}" for usage in usages if usage.error]
-                if usages:
-                    kernel.usage[gpu] = Usage(*(max(values) for values in zip(*usages)))
-    return complaints, len(results)
+        for gpu in GPUS:
+            wanted[name, gpu] = kernel.texts_for(gpu, folders.get(name) in HOT_FOLDERS)
+            jobs.update({(text, gpu): None for text in wanted[name, gpu]})
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        usages = dict(zip(jobs, pool.map(lambda job: assemble(ptxas, *job), jobs)))
+    complaints = []
+    for (name, gpu), texts in wanted.items():
+        found = [usages[text, gpu] for text in texts]
+        complaints += [f"{name}: ptxas refuses it for sm_{gpu}: {usage.error}" for usage in found if usage.error]
+        if found:
+            kernels[name].usage[gpu] = Usage(*(max(values) for values in zip(*found)))
+    return complaints, len(jobs)
 
 
 def why_not_for_gpus(name):
@@ -169,7 +188,7 @@ def check(known, kernels, without_libdevice):
     wrong = []
     for name in sorted(known.keys() | kernels.keys()):
         kernel, why = kernels.get(name), why_not_for_gpus(name)
-        has_ptx = kernel is not None and bool(kernel.usage)
+        has_ptx = kernel is not None and len(kernel.usage) == len(GPUS)
         if why and has_ptx and not kernel.refused:
             wrong.append(f"{name} is in NOT_FOR_GPUS ({why}), but has PTX: take it out")
         if why:
@@ -180,6 +199,8 @@ def check(known, kernels, without_libdevice):
             print(f"not checked: {kernel.refused[0]}")
         elif kernel.refused:
             wrong.append(f"{name}: cannot be PTX: {kernel.refused[0]}")
+        elif not has_ptx:
+            wrong.append(f"{name}: assembled for {sorted(kernel.usage)} only")
         elif known.get(name) in HOT_FOLDERS and any(usage.spills for usage in kernel.usage.values()):
             wrong.append(f"{name} is hot and spills registers")
     return wrong
@@ -200,15 +221,16 @@ def main():
         folder = options.keep or pathlib.Path(temporary)
         wrong = [] if (folder / "ptx").exists() else record(options.build, folder)
         kernels = read_recorded(folder / "ptx")
-        complaints, count = assemble_all(options.ptxas, kernels)
-    wrong += complaints + check(known_kernels(options.source, options.build), kernels, options.without_libdevice)
-    print(f"{'kernel':44} forms  sm_75   80   90  120  shared  stack  spills")
-    for name in sorted(kernels):
-        print(kernels[name].row(name))
+        known = known_kernels(options.source, options.build)
+        complaints, count = assemble_all(options.ptxas, kernels, known)
+    wrong += complaints + check(known, kernels, options.without_libdevice)
+    table = [f"{'kernel':44} forms  sm_75   80   90  120  shared  stack  spills"]
+    table += [kernels[name].row(name) for name in sorted(kernels)]
     forms = sum(len(kernel.texts[90]) for kernel in kernels.values())
-    print(f"{len(kernels)} kernels, {forms} specializations, assembled {count} times")
-    for pattern, why in NOT_FOR_GPUS.items():
-        print(f"not for GPUs: {pattern}: {why}")
+    table.append(f"{len(kernels)} kernels, {forms} specializations, assembled {count} times")
+    table += [f"not for GPUs: {pattern}: {why}" for pattern, why in NOT_FOR_GPUS.items()]
+    (options.build / "kernel_table.txt").write_text("\n".join(table) + "\n", encoding="utf-8")
+    print("\n".join(table))
     for words in wrong:
         print(f"WRONG: {words}")
     return 1 if wrong else 0
