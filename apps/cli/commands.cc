@@ -45,6 +45,7 @@ struct Arguments {
   bool keys = false;
   bool clear = false;
   bool json = false;
+  std::string info_device;
 };
 
 struct Grammar {
@@ -107,7 +108,11 @@ Grammar::Grammar(Arguments& arguments) {
   list = app.add_subcommand("list", "the scenes that come with the program");
   list->add_flag("--keys", arguments.keys, "the reference of all keys of a scene file instead (Markdown)");
   info = app.add_subcommand("info", "what this machine and build can do, for bug reports");
-  info->add_flag("--json", arguments.json, "as one JSON object");
+  CLI::Option* json = info->add_flag("--json", arguments.json, "as one JSON object");
+  info->add_option("--device", arguments.info_device,
+                   "only what this device is, or why it cannot be had: cpu, cuda or simt")
+      ->type_name("NAME")
+      ->excludes(json);
   cache = app.add_subcommand("cache", "the cache of compiled kernels: where it is and how large");
   cache->add_flag("--clear", arguments.clear, "empty it");
 }
@@ -314,6 +319,11 @@ void print_json(std::ostream& out, const std::vector<InfoLine>& lines, const Cli
 }
 
 int info_command(const Arguments& arguments, std::ostream& out, const CliHooks& hooks) {
+  if (!arguments.info_device.empty()) {
+    COPPICE_CHECK(static_cast<bool>(hooks.device), "the program gave no way to make a device");
+    fmt::print(out, "{}: {}\n", arguments.info_device, hooks.device(arguments.info_device));
+    return kExitDone;
+  }
   std::vector<InfoLine> lines = system_info();
   if (hooks.info) std::ranges::copy(hooks.info(), std::back_inserter(lines));
   if (arguments.json) {

@@ -65,6 +65,7 @@ struct CliHooks {
   std::function<FunctionsText()> functions;
   std::function<std::vector<InfoLine>()>
       info;  // lines that need the program's libraries: LLVM, OpenGL, OpenVDB
+  std::function<std::string(const std::string& name)> device;  // what it is; makes it
   std::function<CacheSummary()> cache;
   std::function<CacheSummary()> clear_cache;  // returns what was removed
 };

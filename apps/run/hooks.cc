@@ -8,6 +8,7 @@
 #include "apps/run/run_scene.h"
 #include "core/error.h"
 #include "executor/describe.h"
+#include "gpu/device.h"
 #include "gpu/jit/kernel_cache.h"
 #include "gpu/jit/specializer.h"
 
@@ -53,6 +54,7 @@ CliHooks make_cli_hooks() {
             return FunctionsText{executor::explain(module), executor::dot(module)};
           },
       .info = info,
+      .device = [](const std::string& name) { return Device::named(name)->description(); },
       .cache = [] { return summary(default_cache()); },
       .clear_cache =
           [] {

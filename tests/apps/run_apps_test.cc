@@ -263,5 +263,16 @@ TEST(Program, ListsScenesAndTellsWhatItCanDo) {
   }
 }
 
+// `./dev gpu` asks so. Seen to fail when the name was not passed on.
+TEST(Program, TellsWhatADeviceIsOrWhyItCannotBeHad) {
+  const ProgramResult there = run_program({"info", "--device", "simt"});
+  EXPECT_EQ(there.exit_code, 0) << there.err;
+  EXPECT_EQ(there.out, "simt: 64 threads per block, 2 multiprocessors, seed 1\n");
+  const ProgramResult unknown = run_program({"info", "--device", "abacus"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.out, "");
+  EXPECT_EQ(unknown.err, "coppice: error: device 'abacus' is not known; expected cpu, cuda, simt or auto\n");
+}
+
 }  // namespace
 }  // namespace coppice

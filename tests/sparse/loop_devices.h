@@ -1,4 +1,4 @@
-// The devices that tests of loops run on: one thread, several, and an emulated GPU where there is one.
+// Tests of loops: on one thread, on several, and on the other devices of test_devices.h. The program has no checks.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -9,18 +9,16 @@
 #include "gpu/device.h"
 #include "sparse/program.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/test_devices.h"
 
 namespace coppice {
 
-class LoopTest : public testing::TestWithParam<const char*> {
+class LoopTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const std::string name = GetParam();
-    try {
-      device = name == "cpu1" ? Device::cpu(1) : name == "cpu4" ? Device::cpu(4) : Device::named(name);
-    } catch (const Error& e) {
-      GTEST_SKIP() << e.what();
-    }
+    std::string reason;
+    device = test_device(GetParam(), reason);
+    if (!device) GTEST_SKIP() << reason;
     // Without the checks, whatever COPPICE_DEBUG says: zeros from outside the domain are among what is compared.
     program = std::make_unique<Program>(device, jit::CodegenOptions{});
   }
@@ -39,12 +37,10 @@ class LoopTest : public testing::TestWithParam<const char*> {
     }
     return "";
   }
-  bool emulated() const { return GetParam() == std::string("simt"); }
+  bool emulated() const { return is_emulated_device(GetParam()); }
 
   IntrusivePtr<Device> device;
   std::unique_ptr<Program> program;
 };
-
-inline std::string loop_device_name(const testing::TestParamInfo<const char*>& info) { return info.param; }
 
 }  // namespace coppice

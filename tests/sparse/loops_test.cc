@@ -216,8 +216,8 @@ TEST(Lanes, ZeroExactlyTheBytesTheyAreGiven) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Entries, testing::Values("cpu1", "cpu4", "simt"), loop_device_name);
-INSTANTIATE_TEST_SUITE_P(Devices, Teams, testing::Values("cpu1", "cpu4", "simt"), loop_device_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Entries, testing::ValuesIn(test_devices_by_threads()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Teams, testing::ValuesIn(test_devices_by_threads()), device_test_name);
 
 }  // namespace
 }  // namespace coppice

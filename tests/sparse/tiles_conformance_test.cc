@@ -249,7 +249,7 @@ TEST_P(Tiles, ASumBeyondTheReachArrivesOrIsReportedByTheChecks) {
       "beyond the Star<1> that its handle declares");
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Tiles, testing::Values("cpu1", "cpu4", "simt"), loop_device_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Tiles, testing::ValuesIn(test_devices_by_threads()), device_test_name);
 
 }  // namespace
 }  // namespace coppice
