@@ -4,11 +4,13 @@
 
 namespace coppice::bench {
 
-void run_mpm(Report& report);       // the solver, beside Taichi's mpm3d and over the shipped scenes
-void run_lookup(Report& report);    // a stencil over a tree, beside a plain array and OpenVDB
-void run_sparse(Report& report);    // activation, collection, lists and loops, beside Taichi and OpenVDB
-void run_memory(Report& report);    // bytes per active block
-void run_start(Report& report);     // `coppice run --frames 0`
+void run_mpm(Report& report);     // the solver, beside Taichi's mpm3d and over the shipped scenes
+void run_lookup(Report& report);  // a stencil over a tree, beside a plain array and OpenVDB
+void run_sparse(Report& report);  // activation, collection, lists and loops, beside Taichi and OpenVDB
+void run_memory(Report& report);  // bytes per active block
+void run_start(Report& report);   // `coppice run --frames 0`
+void run_gpu(
+    Report& report);  // copies, stencils, activation and particles on a GPU; not unless it is asked for
 void run_executor(Report& report);  // async values and reference counts
 
 }  // namespace coppice::bench

@@ -36,11 +36,14 @@ double transfer_operations(int dim) {
 
 }  // namespace
 
+double particle_step_bytes(int dim, mpm::MaterialKind kind) {
+  return dim == 3 ? step_bytes<3>(kind) : step_bytes<2>(kind);
+}
+
 double particle_step_bytes(const scene::SceneConfig& scene, mpm::Solver& solver) {
   std::vector<double> of_material;
   for (const scene::MaterialParameters& m : scene.materials) {
-    const mpm::MaterialKind kind = scene::kind_of_material(m);
-    of_material.push_back(scene.dim == 3 ? step_bytes<3>(kind) : step_bytes<2>(kind));
+    of_material.push_back(particle_step_bytes(scene.dim, scene::kind_of_material(m)));
   }
   const mpm::ParticleSnapshot particles = solver.wait_snapshot();
   double sum = 0;

@@ -87,6 +87,17 @@ std::optional<bool> Row::meets_target() const {
 
 void Report::begin(const std::string& what) const { fmt::print(stderr, "bench: {}\n", what); }
 
+void Report::add(Row row) {
+  fmt::print(stderr, "bench: {}: {} {}, floor {}\n", row.name, short_number(row.ours), row.unit,
+             short_number(row.floor));
+  rows_.push_back(std::move(row));
+}
+
+void Report::add_failure(const std::string& what, const std::string& why) {
+  failures_.push_back(fmt::format("{}: {}", what, why));
+  fmt::print(stderr, "bench: FAILED {}\n", failures_.back());
+}
+
 std::string Report::table() const {
   std::vector<Cells> lines(1);
   std::copy(kHead.begin(), kHead.end(), lines[0].begin());
@@ -109,6 +120,7 @@ std::string Report::table() const {
     const Row& row = rows_[i - 1];
     text += row.peer_name + (row.peer_name.empty() || row.detail.empty() ? "" : "; ") + row.detail + "\n";
   }
+  for (const std::string& failure : failures_) text += "FAILED " + failure + "\n";
   return text;
 }
 

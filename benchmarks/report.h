@@ -11,11 +11,12 @@
 namespace coppice::bench {
 
 struct Options {
-  bool quick = false;         // all benchmarks together within 40 s
-  bool tiny = false;          // smallest sizes, for the tests: the numbers mean nothing
-  bool instructions = false;  // count instructions under valgrind as well
-  std::string json;           // empty: none
-  std::string only;           // a benchmark's name; empty: all
+  bool quick = false;           // all benchmarks together within 40 s
+  bool tiny = false;            // smallest sizes, for the tests: the numbers mean nothing
+  std::string device = "cuda";  // of the benchmark gpu
+  bool instructions = false;    // count instructions under valgrind as well
+  std::string json;             // empty: none
+  std::string only;             // a benchmark's name; empty: all
 };
 
 // What a row should reach.
@@ -29,6 +30,7 @@ struct Target {
 };
 inline Target ratio_at_least(double value) { return {Target::Of::kRatio, Target::Is::kAtLeast, value}; }
 inline Target ratio_at_most(double value) { return {Target::Of::kRatio, Target::Is::kAtMost, value}; }
+inline Target ours_at_least(double value) { return {Target::Of::kOurs, Target::Is::kAtLeast, value}; }
 inline Target ours_at_most(double value) { return {Target::Of::kOurs, Target::Is::kAtMost, value}; }
 
 struct Row {
@@ -54,7 +56,14 @@ class Report {
   const Options& options() const { return options_; }
   // Tells on standard error what is being measured, as rows take seconds.
   void begin(const std::string& what) const;
-  void add(Row row) { rows_.push_back(std::move(row)); }
+  // Tells the row there, too: what was measured before a crash is not lost.
+  void add(Row row);
+  // A part that could not be measured; the others are.
+  void add_failure(const std::string& what, const std::string& why);
+  const std::vector<std::string>& failures() const { return failures_; }
+  // What ran, when it is not the CPU.
+  void set_machine(std::string text) { machine_ = std::move(text); }
+  const std::string& machine() const { return machine_; }
   const std::vector<Row>& rows() const { return rows_; }
 
   std::string table() const;
@@ -63,6 +72,8 @@ class Report {
  private:
   Options options_;
   std::vector<Row> rows_;
+  std::vector<std::string> failures_;
+  std::string machine_;
 };
 
 }  // namespace coppice::bench

@@ -14,22 +14,14 @@
 #include "benchmarks/lookup_data.h"
 #include "benchmarks/measure.h"
 #include "benchmarks/peers/openvdb_stencil.h"
+#include "benchmarks/sparse_peer.h"
 #include "benchmarks/sparse_trees.h"
-#include "benchmarks/taichi.h"
 #include "core/error.h"
 
 namespace coppice::bench {
 namespace {
 
-struct Sizes {
-  int32_t blocks;  // per axis of the tree that is filled
-  int32_t side;    // cells per axis of the grid of which a tenth is active
-  int64_t items;   // appended
-  Region shell;
-  int repetitions;
-};
-
-Sizes sizes(const Options& options) {
+SparseSizes sizes(const Options& options) {
   if (options.tiny) return {16, 80, 1 << 12, kTinyShell, 2};
   return {512, 3200, 1 << 20, kShell, options.quick ? 3 : 15};
 }
@@ -37,55 +29,13 @@ Sizes sizes(const Options& options) {
 // What a block of the filled tree needs besides its values: a header and a slot.
 constexpr double kBlockBytes = 64 * sizeof(float), kHeadBytes = 32 + 4;
 
-// Taichi, as long as it answers; on as many threads as we.
-class Peer {
- public:
-  Peer(const Options& options, const Sizes& s, int threads) {
-    if (options.tiny) {
-      absent_ = "taichi left out";  // its kernels take seconds to compile
-      return;
-    }
-    const std::optional<std::string> python = find_taichi_python(absent_);
-    if (!python) return;
-    guard([&] {
-      taichi_ = std::make_unique<Taichi>(
-          *python, "sparse_taichi.py",
-          std::vector<std::string>{"--serve", "--threads", std::to_string(threads), "--blocks",
-                                   std::to_string(s.blocks), "--side", std::to_string(s.side), "--items",
-                                   std::to_string(s.items), "--shell",
-                                   fmt::format("{},{},{}", s.shell.half, s.shell.inner2, s.shell.outer2)});
-    });
-  }
-  bool is_there() const { return taichi_ != nullptr; }
-  std::string name() const { return is_there() ? "taichi 1.7.4" : absent_; }
-  // Nothing, from the first error on.
-  std::optional<double> ask(const std::string& command, const std::string& key) {
-    std::optional<double> answer;
-    if (is_there()) guard([&] { answer = taichi_->ask_number(command, key); });
-    return answer;
-  }
-
- private:
-  void guard(const std::function<void()>& call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kUnavailable && error.code() != ErrorCode::kIo) throw;
-      absent_ = fmt::format("taichi absent: {}", error.what());
-      taichi_.reset();
-    }
-  }
-  std::unique_ptr<Taichi> taichi_;
-  std::string absent_;
-};
-
 struct Times {
   double ours = 0;
   std::optional<double> peer;
 };
 
 // Medians of runs that take turns, each side once before to warm up. `run` prepares, and returns what it timed.
-Times time_in_turns(const std::function<double()>& run, Peer& peer, const std::string& workload,
+Times time_in_turns(const std::function<double()>& run, SparsePeer& peer, const std::string& workload,
                     int repetitions, const char* clock = "seconds") {
   const std::string command = "time " + workload;
   run(), peer.ask(command, clock);
@@ -128,7 +78,7 @@ class SparseRows {
       : report_(report),
         sizes_(sizes(report.options())),
         device_(Device::cpu()),
-        taichi_(report.options(), sizes_, device_->threads()) {}
+        taichi_(report.options(), sizes_, "cpu", device_->threads()) {}
 
   void run() {
     run_fill();
@@ -152,7 +102,7 @@ class SparseRows {
     row.peer_name = taichi_.name(), row.target = ratio_at_most(1.0 / 2);
     return row;
   }
-  void add_bytes(const std::string& name, double bytes, double voxels, double payload, Peer& peer,
+  void add_bytes(const std::string& name, double bytes, double voxels, double payload, SparsePeer& peer,
                  const std::string& detail) {
     const std::optional<double> theirs = peer.ask("bytes " + name, "bytes");
     Row row;
@@ -269,7 +219,7 @@ class SparseRows {
       return tree;
     };
     const double bytes = resident_growth(make);
-    Peer taichi(report_.options(), sizes_, 1);
+    SparsePeer taichi(report_.options(), sizes_, "cpu", 1);
     taichi.ask("bytes laplacian", "bytes");  // its memory before anything else grows
     const std::shared_ptr<TreeStencil> tree = make();
     std::string vdb_absent;
@@ -338,9 +288,9 @@ class SparseRows {
   }
 
   Report& report_;
-  Sizes sizes_;
+  SparseSizes sizes_;
   IntrusivePtr<Device> device_;
-  Peer taichi_;
+  SparsePeer taichi_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 
+#include "benchmarks/device_speed.h"
 #include "benchmarks/measure.h"
 #include "benchmarks/sparse_case.h"
 #include "sparse.kernels.h"
@@ -19,11 +20,6 @@ double sum_of(const Field<float>& field, int32_t side) {
 }
 
 }  // namespace
-
-void wait_done(const AsyncValueRef<Chain>& done) {
-  wait(done);
-  if (done.is_error()) throw done.error();
-}
 
 FillTree::FillTree(IntrusivePtr<Device> device, int32_t blocks)
     : device_(std::move(device)), blocks_(blocks), program_(device_), tree_(device_, {.name = "fill"}) {

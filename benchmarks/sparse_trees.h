@@ -8,9 +8,6 @@
 
 namespace coppice::bench {
 
-// Blocks the host until it is done. Throws its error.
-void wait_done(const AsyncValueRef<Chain>& done);
-
 // (8 * blocks)^2 floats as pointer(blocks^2).dense(8^2), empty at first; blocks is a power of two.
 class FillTree {
  public:

@@ -25,6 +25,7 @@ DIFFUSION = 0.1
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--arch", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--blocks", type=int, default=512, help="per axis of the tree that is filled")
     parser.add_argument("--side", type=int, default=3200, help="cells per axis of the grid of which a tenth is active")
@@ -373,7 +374,7 @@ def main():
     cache = {"offline_cache": False}
     if args.cache:
         cache = {"offline_cache": True, "offline_cache_file_path": args.cache}
-    ti.init(arch=ti.cpu, cpu_max_num_threads=args.threads, kernel_profiler=True, log_level=ti.ERROR, **cache)
+    ti.init(arch=getattr(ti, args.arch), cpu_max_num_threads=args.threads, kernel_profiler=True, log_level=ti.ERROR, **cache)
     rows = Rows(ti, args)
     if args.serve:
         serve(rows, lines)
