@@ -29,6 +29,9 @@ ROWS += ["executor/" + name for name in (
     "ref_weak_lock", *(f"graph_{shape}/{what}" for shape in ("chain", "fan_out", "random")
                        for what in ("run", "per_run", "build_run")),
     "graph_random/2_threads", "call", "repeat_iteration")]
+GPU_ROWS = ["gpu/" + name for name in (
+    "copy", "laplacian_full", "laplacian_tenth_leaves", "laplacian_tenth_cells", "activate_clear_gc", "fill_clear_gc",
+    "activations_coherent", "activations_random", "list", "mpm_1M", "mpm_7M")]
 
 
 def run(*words):
@@ -40,13 +43,22 @@ def run(*words):
 
 class Bench(unittest.TestCase):
     def test_all_rows_in_table_and_json(self):
+        self.check_table_and_json(ROWS)
+
+    # The stencil's results are compared with the host's: seen to fail when a launch left the poison in one leaf.
+    def test_rows_of_a_gpu_on_other_devices(self):
+        for device in ("simt", "cpu"):
+            with self.subTest(device):
+                self.check_table_and_json(GPU_ROWS, "gpu", "--device", device)
+
+    def check_table_and_json(self, names, *words):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "rows.json")
-            result = run("--tiny", "--json", path)
+            result = run("--tiny", "--json", path, *words)
             self.assertEqual(result.returncode, 0, result.stderr)
             with open(path, encoding="utf-8") as file:
                 rows = json.load(file)
-        self.assertEqual([row["name"] for row in rows], ROWS)
+        self.assertEqual([row["name"] for row in rows], names)
         for row in rows:
             with self.subTest(row["name"]):
                 self.check_row(row)
@@ -80,6 +92,8 @@ class Bench(unittest.TestCase):
 
     def test_mistakes_are_one_line(self):
         for words, text in ((["fluid"], "no benchmark 'fluid'"), (["--fast"], "usage: coppice-bench"),
+                            (["memory", "--device", "simt"], "--device is for the benchmark gpu"),
+                            (["gpu", "--device", "abacus"], "device 'abacus' is not known"),
                             (["--work", "lookup"], "expected BENCHMARK/CASE/NUMBER")):
             result = run(*words)
             self.assertEqual(result.returncode, 2, words)

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "apps/cli/system_info.h"
+#include "benchmarks/child.h"
 #include "benchmarks/peers/peak.h"
 #include "core/error.h"
 #include "gpu/jit/specializer.h"
@@ -34,7 +35,10 @@ std::string output_of(const std::string& command) {
   return text.substr(0, text.find('\n'));
 }
 
+// The portable bundle has no repository, but a file that says what it was made of.
 std::string commit_text() {
+  std::ifstream of_bundle(program_folder() + "/../share/doc/coppice/commit");
+  if (std::string line; std::getline(of_bundle, line)) return line;
   const std::string in_tree = "git -C '" COPPICE_SOURCE_DIR "' ";
   const std::string commit = output_of(in_tree + "rev-parse --short=12 HEAD 2>/dev/null");
   if (commit.empty()) return "unknown";

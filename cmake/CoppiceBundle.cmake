@@ -3,14 +3,15 @@
 #     cmake --build build/release --target bundle      -> build/release/coppice-<version>-linux-x86_64.tar.xz
 #
 #     bin/<name>            links to libexec/launcher, which starts libexec/<name>
-#     libexec/              the program and the tests that run on any device
+#     libexec/              the program, its benchmarks and the tests that run on any device
 #     lib/coppice/          libcoppice.so (with LLVM inside) and the libraries it needs; runtime/: g++'s, where the system has none
 #     share/coppice/assets  scenes
-#     share/doc/coppice/    README.md, CHANGELOG.md, LICENSE, licenses of what is carried
-#     dev                   `./dev gpu`
+#     share/coppice/gpu_report.sh
+#     share/doc/coppice/    README.md, CHANGELOG.md, LICENSE, licenses of what is carried, commit: what it was built from
+#     dev                   `./dev test`, `./dev gpu`
 #
 # Nothing is compiled anew: what the build made is linked once more, against LLVM's archives.
-set(COPPICE_BUNDLE_TESTS gpu_unit sparse_unit sparse_conformance sparse_stress)
+set(COPPICE_BUNDLE_TESTS gpu_unit gpu_gpu sparse_unit sparse_conformance sparse_stress sparse_gpu)
 set(COPPICE_BUNDLE_NAME coppice-${PROJECT_VERSION}-linux-x86_64)
 
 function(coppice_bundle_program name)
@@ -51,8 +52,17 @@ coppice_bundle_program(coppice OF coppice LINKS $<TARGET_FILE:coppice_apps> TBB:
 add_dependencies(bundle_coppice coppice_apps)
 if(COPPICE_BUILD_TESTS)
   foreach(kind IN LISTS COPPICE_BUNDLE_TESTS)
-    coppice_bundle_program(${kind}_tests OF ${kind}_tests LINKS TBB::tbb fmt::fmt GTest::gtest GTest::gtest_main)
+    if(TARGET ${kind}_tests)
+      coppice_bundle_program(${kind}_tests OF ${kind}_tests LINKS TBB::tbb fmt::fmt GTest::gtest GTest::gtest_main)
+    endif()
   endforeach()
+  coppice_bundle_program(kept_kernels_program OF kept_kernels_program LINKS TBB::tbb fmt::fmt)
+endif()
+if(COPPICE_BUILD_BENCHMARKS)
+  get_property(portable_stencils GLOBAL PROPERTY COPPICE_PORTABLE_STENCILS)
+  coppice_bundle_program(coppice-bench OF coppice_bench_objects LINKS $<TARGET_OBJECTS:coppice_bench_portable_peers>
+    ${portable_stencils} $<TARGET_FILE:coppice_apps> TBB::tbb PNG::PNG fmt::fmt)
+  add_dependencies(bundle_coppice-bench coppice_apps coppice_bench_portable_peers coppice_portable_stencils)
 endif()
 get_property(programs GLOBAL PROPERTY COPPICE_BUNDLE_PROGRAMS)
 foreach(target coppice_bundle_library ${programs})
@@ -69,6 +79,7 @@ endif()
 install(DIRECTORY assets DESTINATION share/coppice ${in_bundle})
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/coppice ${in_bundle})
 install(PROGRAMS scripts/bundle_dev.sh RENAME dev DESTINATION . ${in_bundle})
+install(PROGRAMS scripts/gpu_report.sh DESTINATION share/coppice ${in_bundle})
 set(bundle_files "$<TARGET_FILE:coppice_bundle_library>")
 foreach(program IN LISTS programs)
   list(APPEND bundle_files "$<TARGET_FILE:${program}>")

@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # The portable bundle's own ./dev: shows that the bundle works on this machine.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
+# Needs bash alone: where there is nothing else, `./dev gpu` can still say that there is no driver.
+case ${BASH_SOURCE[0]} in */*) cd "${BASH_SOURCE[0]%/*}" ;; esac
 
 help_text() {
   cat <<'END'
 usage: ./dev COMMAND
 
   test   run the bundled tests on the cpu and on the emulated GPU
+  gpu [--device simt] [FOLDER]
+         tests, compute-sanitizer (where it is installed) and benchmarks on the NVIDIA GPU, in at most 8 minutes; one report
+         folder. --device simt: a rehearsal of it without a GPU
   help   this text
 
 bin/coppice is the program: bin/coppice run snow_3d, bin/coppice info, bin/coppice help.
@@ -25,6 +29,7 @@ command_test() {
 
 case ${1:-help} in
   test) command_test ;;
+  gpu) exec "$BASH" share/coppice/gpu_report.sh --bin bin "${@:2}" ;;
   help | -h | --help) help_text ;;
   *) echo "dev: error: unknown command '$1'; try ./dev help" >&2; exit 2 ;;
 esac

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <gnu/libc-version.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -101,6 +102,7 @@ std::vector<InfoLine> system_info() {
       {"build", COPPICE_BUILD_TYPE},
       {"compiler", compiler_text()},
       {"system", system_text()},
+      {"glibc", gnu_get_libc_version()},
       {"CPU", cpu_text()},
       {"threads", fmt::format("{}", std::thread::hardware_concurrency()), true},
       {"CUDA driver", cuda_text()},

@@ -304,7 +304,7 @@ TEST_F(Cli, ListsTheKeys) {
 TEST_F(Cli, TellsWhatTheMachineCanDo) {
   EXPECT_EQ(run({"info"}), kExitDone);
   for (const char* name :
-       {"version", "build", "compiler", "CPU", "threads", "CUDA driver", "EGL", "ffmpeg", "LLVM"}) {
+       {"version", "build", "compiler", "glibc", "CPU", "threads", "CUDA driver", "EGL", "ffmpeg", "LLVM"}) {
     EXPECT_NE(("\n" + out_).find(std::string("\n") + name + " "), std::string::npos) << name << " in\n"
                                                                                      << out_;
   }

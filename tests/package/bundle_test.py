@@ -1,8 +1,9 @@
-"""The portable bundle, as its users meet it: unpacked, and run where there is nothing but glibc.
+"""The portable bundle, as its users meet it: unpacked, and run where there is nothing but glibc, for `./dev` also bash,
+`timeout` and `mkdir`.
 
     bundle_test.py <build folder> <cmake>
 
-A library that the bundle lacks (libtbb left out) was seen to fail here.
+A library that the bundle lacks (libtbb left out), and a `./dev` that needs `dirname`, were seen to fail here.
 """
 import os
 import pathlib
@@ -46,16 +47,31 @@ class BundleTest(unittest.TestCase):
         libraries.mkdir(parents=True)
         for name in GLIBC:
             shutil.copy(pathlib.Path("/lib/x86_64-linux-gnu") / name, libraries)
+        (cls.root / "bin").mkdir(), (cls.root / "dev").mkdir()
+        (cls.root / "dev" / "null").touch()
+        (cls.root / "dev" / "fd").symlink_to("/proc/self/fd")
+
+    def add_tools(self, *names):
+        for name in names:
+            tool = shutil.which(name)
+            shutil.copy(tool, self.root / "bin")
+            for library in re.findall(r"=> (/\S+)", run(["ldd", tool]).stdout):
+                if os.path.basename(library) not in GLIBC:
+                    shutil.copy(library, self.root / "lib" / "x86_64-linux-gnu")
+            self.addCleanup((self.root / "bin" / name).unlink)
 
     def in_bare_root(self, *command):
-        """Runs a program of the bundle where only glibc and /proc are."""
+        """Runs a program of the bundle where only glibc, /proc and /dev/null are."""
         if not may_make_roots():
             self.skipTest("needs to be root, and to be allowed to mount: it runs the bundle in a root file system of its own")
         # A mount namespace of its own: what is mounted goes with the process.
-        script = 'mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" "$@"'
+        script = ('mount -t proc proc "$1/proc" && mount --bind /dev/null "$1/dev/null" && root=$1 && shift && '
+                  'exec chroot "$root" "$@"')
         inside = pathlib.Path("/") / self.bundle.name
+        if command[0] == "dev":  # by `env` it would be found elsewhere
+            command = ("/bin/bash", inside / command[0], *command[1:])
         return run(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", self.root, inside / command[0],
-                    *command[1:]], env={"HOME": "/tmp"}, timeout=300)
+                    *command[1:]], env={"HOME": "/tmp", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, timeout=300)
 
     def test_is_small_enough(self):
         self.assertLessEqual(self.archive.stat().st_size, MAX_BYTES)
@@ -87,6 +103,27 @@ class BundleTest(unittest.TestCase):
                                  "--set", "output.png=false", "-o", "/tmp/frames")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertTrue((self.root / "tmp" / "frames" / "particles_0001.ply").exists(), done.stdout)
+
+    def test_says_in_one_line_that_there_is_no_gpu(self):
+        self.add_tools("bash")
+        done = self.in_bare_root("dev", "gpu")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertRegex(done.stdout, r"^coppice: error: device cuda: no NVIDIA driver: [^\n]*\n$")
+        self.assertEqual(list(self.bundle.glob("gpu-report*")), [])
+
+    def test_rehearses_a_gpu_report_where_there_is_nothing_else(self):
+        self.add_tools("bash", "timeout", "mkdir")
+        done = self.in_bare_root("dev", "gpu", "--device", "simt", "/tmp/report")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        table = (self.root / "tmp" / "report" / "summary.md").read_text()
+        for step in ("scene", "tests: sparse_conformance_tests"):
+            self.assertIn(f"| {step} | passed: ", table)
+        if not (self.bundle / "bin" / "coppice-bench").exists():
+            return
+        self.assertIn("| benchmarks | passed: ", table)
+        commit = (self.bundle / "share" / "doc" / "coppice" / "commit").read_text()
+        self.assertIn(commit, (self.root / "tmp" / "report" / "machine.txt").read_text())
+        self.assertIn(commit.strip(), (self.root / "tmp" / "report" / "bench.txt").read_text())
 
     def test_runs_tests_of_every_kind_where_there_is_nothing_else(self):
         for program, cases in (("gpu_unit_tests", "SimtMachine*"), ("sparse_conformance_tests", "*C01*:*C05*")):

@@ -76,8 +76,9 @@ TEST_P(KernelsOnDisk, C66_NothingIsKeptWithoutRoom) {
 }
 
 TEST_P(KernelsOnDisk, C67_AnotherProcessLoadsKeptKernelsAndGetsEqualValues) {
-  const std::string command = fmt::format("COPPICE_LOG=off COPPICE_CACHE_DIR={} {} {}", folder.string(),
-                                          COPPICE_KEPT_KERNELS_PROGRAM, GetParam());
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string command = fmt::format("COPPICE_LOG=off COPPICE_CACHE_DIR={} {}/kept_kernels_program {}",
+                                          folder.string(), beside.string(), GetParam());
   const std::string values = "values 7 7 0 0 7 7 9 0 0 11 9 9 16 5; ";
   const Watched first = watch(command), second = watch(command);
   ASSERT_EQ(first.exit_code, 0) << first.output;
