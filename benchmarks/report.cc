@@ -63,8 +63,8 @@ Cells cells_of(const Row& row) {
 }  // namespace
 
 std::string Target::text() const {
-  return fmt::format("{} {} {:.4g}", of == Of::kRatio ? "ratio" : "ours",
-                     is == Is::kAtLeast ? ">=" : "<=", value);
+  return fmt::format("{} {} {}", of == Of::kRatio ? "ratio" : "ours", is == Is::kAtLeast ? ">=" : "<=",
+                     value >= 1e6 ? fmt::format("{:.4g} M", value / 1e6) : fmt::format("{:.4g}", value));
 }
 
 std::optional<double> Row::ratio() const {
