@@ -12,6 +12,10 @@ set -uo pipefail
 # What compute-sanitizer watches: activation, shortage, lists, collection, tiles. It makes a kernel some 50 times slower.
 sanitized='Sparse/Conformance.C01_*:Sparse/Conformance.C05_*:Sparse/Conformance.C09_*:Sparse/Conformance.C10_*:Sparse/Conformance.C15_*:Sparse/Conformance.C20_*:Devices/Tiles.*Box*'
 
+# Tests that run on the device although it is not in their names (tests/sparse/test_devices.h, cpu_or_test_device()).
+unnamed='BulkActivation.*:EigenValues.*:Leaves/*:Lists.*:MemoryTest.*:Operations.*:PointerBelowBitmasked.*:RandomNumbers.*'
+unnamed+=':ReadBack.*:TopologyToolsTest.*:TreeTest.*:Trees/TopologyTools.*'
+
 fail() {
   echo "gpu: error: $1" >&2
   exit "${2:-1}"
@@ -309,12 +313,12 @@ write_machine
 on_device="*/$device:*_$device"
 if $is_rehearsal; then
   run_tests gpu_unit_tests 15 '*Simt*'
-  run_tests sparse_unit_tests 20 "Devices/Teams.*/$device"
+  run_tests sparse_unit_tests 20 "Devices/Teams.*/$device:ReadBack.*:MemoryTest.*"
   run_tests sparse_conformance_tests 60 "Sparse/Conformance.C0?_*/$device"
   run_tests sparse_stress_tests 40 "Sparse/TopologyRaces.Activating*/$device"
 else
   run_tests gpu_unit_tests 40 '*'
-  run_tests sparse_unit_tests 20 "$on_device"
+  run_tests sparse_unit_tests 40 "$on_device:$unnamed"
   run_tests sparse_conformance_tests 60 "$on_device"
   run_tests sparse_stress_tests 40 "$on_device"
 fi

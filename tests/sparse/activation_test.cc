@@ -11,6 +11,7 @@
 #include "sparse/tree.h"
 #include "sparse/tree_storage.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/test_devices.h"
 
 namespace coppice {
 namespace {
@@ -23,7 +24,7 @@ std::string error_of(const AsyncValueRef<Chain>& done) {
 // Seen to fail without the unique step (cells are counted twice) and without growth before allocation.
 TEST(BulkActivation, ActivatesEveryCellOnceInCoordinateOrder) {
   for (int threads : {1, 4}) {
-    auto device = Device::cpu(threads);
+    auto device = cpu_or_test_device(threads);
     Tree tree(device, {.origin = {-48, -72}});
     Node outer = tree.root().pointer({6, 5}), inner = outer.pointer({4, 4}), leaf = inner.bitmasked({4, 6});
     leaf.place<int>("x");
@@ -48,7 +49,7 @@ TEST(BulkActivation, ActivatesEveryCellOnceInCoordinateOrder) {
 }
 
 TEST(BulkActivation, UsesCollectedCellsFirst) {
-  Tree tree(Device::cpu(2));
+  Tree tree(cpu_or_test_device(2));
   Node block = tree.root().pointer({64}), leaf = block.dense({8});
   leaf.place<int>("x");
   for (int round = 0; round < 20; ++round) {
@@ -62,7 +63,7 @@ TEST(BulkActivation, UsesCollectedCellsFirst) {
 // As threads of one launch leave it that asked for the last free cell together. Seen to fail without the bound in
 // activate_slots().
 TEST(BulkActivation, AFreeListThatWasCountedPastItsEndIsUsedUp) {
-  Tree tree(Device::cpu(2));
+  Tree tree(Device::cpu(2));  // the allocator's state is looked at
   Node block = tree.root().pointer({64}), leaf = block.dense({8});
   leaf.place<int>("x");
   finish(block.activate({{1, 0, 0}, {2, 0, 0}}));
@@ -77,7 +78,7 @@ TEST(BulkActivation, AFreeListThatWasCountedPastItsEndIsUsedUp) {
 }
 
 TEST(BulkActivation, CoordinatesOutsideTheDomainActivateNothing) {
-  auto device = Device::cpu(2);
+  auto device = cpu_or_test_device(2);
   Tree tree(device);
   Node block = tree.root().pointer({8, 8}), leaf = block.dense({4, 4});
   leaf.place<int>("x");
@@ -90,7 +91,7 @@ TEST(BulkActivation, CoordinatesOutsideTheDomainActivateNothing) {
 }
 
 TEST(BulkActivation, AFullTreeIsAnErrorThatSaysHowMuchIsMissing) {
-  auto device = Device::cpu(2);
+  auto device = cpu_or_test_device(2);
   Tree tree(device, {.max_bytes = 64 << 10});
   Node block = tree.root().pointer({1024}), leaf = block.dense({256});
   leaf.place<float>("x");
@@ -109,7 +110,7 @@ TEST(BulkActivation, AFullTreeIsAnErrorThatSaysHowMuchIsMissing) {
 
 // Seen to fail when deactivate_bit() zeroes bytes instead of recycling what slots hold (cells are never free again).
 TEST(PointerBelowBitmasked, ClearingABitRecyclesWhatLiesBelow) {
-  auto device = Device::cpu(4);
+  auto device = cpu_or_test_device(4);
   Program program(device);
   Tree tree(device);
   Node group = tree.root().bitmasked({4}), mid = group.dense({2}), block = mid.pointer({4}),

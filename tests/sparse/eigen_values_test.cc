@@ -6,12 +6,13 @@
 #include "sparse/program.h"
 #include "sparse/read_back.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/test_devices.h"
 
 namespace coppice {
 namespace {
 
 TEST(EigenValues, AreArgumentsOfKernels) {
-  Program program(Device::cpu());
+  Program program(cpu_or_test_device());
   Mat3f rotation;
   rotation << 0, -1, 0, 1, 0, 0, 0, 0, 1;
   std::vector<Vec3f> points{{1, 2, 3}, {-4, 5, 6}};
@@ -21,7 +22,7 @@ TEST(EigenValues, AreArgumentsOfKernels) {
 }
 
 TEST(EigenValues, AreValuesOfFields) {
-  IntrusivePtr<Device> device = Device::cpu();
+  IntrusivePtr<Device> device = cpu_or_test_device();
   Program program(device);
   Tree tree(device);
   Node leaf = tree.root().pointer({4}).dense({4});
@@ -36,12 +37,11 @@ TEST(EigenValues, AreValuesOfFields) {
 }
 
 TEST(EigenValues, MayBeMembersOfStructsThatAreArgumentsOrValues) {
-  IntrusivePtr<Device> device = Device::cpu();
+  IntrusivePtr<Device> device = cpu_or_test_device();
   Program program(device);
   const std::vector<Ray> rays{{{1, 2, 3}, 4, {1, 0, 0}}, {{5, 6, 7}, 8, {0, 2, 0}}};
   std::vector<Ray> out(2);
-  program.launch(step_rays, range(2), rays.data(), Ray{{10, 20, 30}, 40, {0, 0, 1}}, out.data());
-  program.wait();
+  run_on(program, step_rays, range(2), rays, Ray{{10, 20, 30}, 40, {0, 0, 1}}, out);
   EXPECT_EQ(out[0].origin, Vec3f(11, 22, 33));
   EXPECT_EQ(out[1].number, 48);
   EXPECT_EQ(out[1].direction, Vec3d(2, 0, 0));

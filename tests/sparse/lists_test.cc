@@ -11,13 +11,14 @@
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/test_devices.h"
 
 namespace coppice {
 namespace {
 
 class Lists : public testing::Test {
  protected:
-  IntrusivePtr<Device> device = Device::cpu(4);
+  IntrusivePtr<Device> device = cpu_or_test_device(4);
   Program program{device};
   template <class Kernel, class... Arguments>
   void run(const Kernel& kernel, const Loop& loop, Arguments&&... arguments) {
@@ -108,7 +109,7 @@ TEST_F(Lists, WhatIsCountedCanBeReadWhileOthersAppend) {
 
 TEST(ListsDescription, MistakesAreRefusedInOneLine) {
   auto refusal = [](auto describe) -> std::string {
-    Tree tree(Device::cpu(1));
+    Tree tree(cpu_or_test_device(1));
     try {
       describe(tree.root());
     } catch (const Error& e) {

@@ -16,6 +16,7 @@
 #include "sparse/tree.h"
 #include "tests/sparse/resident_memory.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/test_devices.h"
 #include "topology_tools_model.kernels.h"
 
 namespace coppice {
@@ -23,7 +24,7 @@ namespace {
 
 class MemoryTest : public ::testing::Test {
  protected:
-  IntrusivePtr<Device> device = Device::cpu(2);
+  IntrusivePtr<Device> device = cpu_or_test_device(2);
   Program program{device};
 
   // Sets value 1 + i at cell `at[i]` of a tree in one dimension.

@@ -1,6 +1,7 @@
 // The sparse operations as functions run them: on the request's stream, without the host.
 #include "sparse/operations.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -15,6 +16,7 @@
 #include "sparse/read_back.h"
 #include "sparse/tree_storage.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/test_devices.h"
 
 namespace coppice {
 namespace {
@@ -60,7 +62,7 @@ class Operations : public testing::Test {
     return host->start_request(IntrusivePtr<Stream>(&stream));
   }
 
-  IntrusivePtr<Device> device = Device::cpu();
+  IntrusivePtr<Device> device = cpu_or_test_device();
   Program program{device};
   executor::Registry registry;
   IntrusivePtr<executor::Host> host = make_intrusive<executor::Host>();
@@ -147,7 +149,9 @@ TEST_F(Operations, WhatBelongsToAnotherStreamIsRefused) {
   const auto bound = program.bind(add_one, range(1), numbers->as<int>());
   EXPECT_EQ(
       outcome(run(kTwoLaunches, {value(bound), value(bound)})),
-      "launch jit.add_one belongs to the default stream of its device (cpu), and the request has another");
+      fmt::format(
+          "launch jit.add_one belongs to the default stream of its device ({}), and the request has another",
+          device->name()));
   Tree tree(device, {.name = "grid"});
   constexpr std::string_view kCollect = R"(
 func @main(%start: chain, %tree: tree) -> chain {
@@ -156,8 +160,10 @@ func @main(%start: chain, %tree: tree) -> chain {
   %done = stream.done (%e1)
   return %done
 })";
-  EXPECT_EQ(outcome(run(kCollect, {value(tree)})),
-            "tree 'grid' belongs to the default stream of its device (cpu), and the request has another");
+  EXPECT_EQ(
+      outcome(run(kCollect, {value(tree)})),
+      fmt::format("tree 'grid' belongs to the default stream of its device ({}), and the request has another",
+                  device->name()));
   wait(other->barrier());
   EXPECT_EQ(read<int>(numbers, 1), (std::vector{0}));
 }

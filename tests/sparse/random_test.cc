@@ -17,6 +17,7 @@
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/test_devices.h"
 
 namespace coppice {
 namespace {
@@ -60,7 +61,7 @@ TEST(ExactLog, IsTheLogarithmToThreeUlp) {
 
 class RandomNumbers : public testing::Test {
  protected:
-  IntrusivePtr<Device> device = Device::cpu(4);
+  IntrusivePtr<Device> device = cpu_or_test_device(4);
   Program program{device};
 
   template <class... Arguments>
@@ -180,7 +181,7 @@ TEST_F(RandomNumbers, DifferInEveryPartOfTheirKey) {
 TEST_F(RandomNumbers, DifferFromLaunchToLaunchAndRepeatWithTheSeed) {
   constexpr int64_t kMany = 4096;
   const auto draw_two = [&](uint64_t seed) {
-    const auto own = Device::cpu(2);
+    const auto own = cpu_or_test_device(2);
     Program with(own);
     own->set_seed(seed);
     std::vector<std::vector<uint32_t>> x(2, std::vector<uint32_t>(kMany));
@@ -203,7 +204,7 @@ TEST_F(RandomNumbers, OfACellDependOnItsCoordinateOnly) {
     coords.push_back({static_cast<int32_t>(generator() % 128), static_cast<int32_t>(generator() % 128),
                       static_cast<int32_t>(generator() % 128)});
   const auto fill = [&](int threads, bool dense) {
-    const auto own = Device::cpu(threads);
+    const auto own = cpu_or_test_device(threads);
     Program with(own);
     Tree tree(own);
     Node block = tree.root().pointer({16, 16, 16});
@@ -238,8 +239,10 @@ TEST_F(RandomNumbers, AreTheSameWhenTheHostDraws) {
   std::vector<float> floats(2 * kItems);
   std::vector<double> doubles(2 * kItems);
   run(draw_normal, range(kItems), floats, doubles);
+  DeviceContext context;
+  device->wait_copy(&context, &device->context(), sizeof context);
   LaunchBlock block{};
-  block.context = &device->context();
+  block.context = &context;
   for (int64_t i = 0; i < kItems; i += 17) {
     Random random(Item{&block, i});
     ASSERT_EQ(random.normal(), floats[2 * i]) << i;

@@ -7,6 +7,7 @@
 #include "core/math.h"
 #include "heat.kernels.h"
 #include "sparse/program.h"
+#include "tests/sparse/test_devices.h"
 
 namespace coppice {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using HostCoord = detail::HostCoord;
 
 struct ReadBack : ::testing::Test {
-  IntrusivePtr<Device> device = Device::cpu(2);
+  IntrusivePtr<Device> device = cpu_or_test_device(2);
   Program program{device};
 };
 

@@ -67,6 +67,13 @@ inline IntrusivePtr<Device> test_device(const std::string& name, std::string& re
   }
 }
 
+// The device of a test without one in its name: the cpu with so many threads (0: all), or the first device that
+// COPPICE_TEST_DEVICES names.
+inline IntrusivePtr<Device> cpu_or_test_device(int threads = 0) {
+  std::string reason;
+  return test_devices_asked_for().empty() ? Device::cpu(threads) : test_device(test_devices()[0], reason);
+}
+
 class DeviceTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {

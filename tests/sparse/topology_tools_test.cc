@@ -18,6 +18,7 @@
 #include "sparse/program.h"
 #include "sparse/read_back.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/test_devices.h"
 #include "topology_tools_model.kernels.h"
 
 namespace coppice {
@@ -26,7 +27,7 @@ namespace {
 using Coord3 = std::array<int, 3>;  // leading ones are 0 in fewer dimensions
 using Set = std::set<Coord3>;
 
-std::vector<IntrusivePtr<Device>> devices() { return {Device::cpu(1), Device::cpu(4)}; }
+std::vector<IntrusivePtr<Device>> devices() { return {cpu_or_test_device(1), cpu_or_test_device(4)}; }
 
 uint64_t finish(const AsyncValueRef<uint64_t>& done) {
   wait(done);
@@ -381,7 +382,7 @@ TEST_P(TopologyTools, PruningDropsContainersWithoutActiveCellsOrValues) {
 
 class TopologyToolsTest : public ::testing::Test {
  protected:
-  IntrusivePtr<Device> device = Device::cpu(4);
+  IntrusivePtr<Device> device = cpu_or_test_device(4);
   Program program{device};
 };
 
@@ -464,7 +465,7 @@ TEST_F(TopologyToolsTest, BadInputIsRefusedAtOnce) {
   expect_refused([&] { prune(full_leaf); }, "no pointer node above");
   expect_refused([&] { prune(leaf, -0.5, on_leaf); }, "tolerance -0.5");
   expect_refused([&] { prune(leaf, 0.5, on_pointer); }, "is not on a.pointer[4,4,4].bitmasked[4,4,4]");
-  Tree elsewhere(Device::cpu(1), {.name = "d"});
+  Tree elsewhere(cpu_or_test_device(1), {.name = "d"});
   Node far = elsewhere.root().pointer({4, 4, 4}).dense({2, 2, 2});
   expect_refused([&] { intersect_topology(leaf, far); }, "on different devices");
 }

@@ -14,13 +14,14 @@
 #include "sparse/read_back.h"
 #include "sparse/tree_storage.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/test_devices.h"
 
 namespace coppice {
 namespace {
 
 class TreeTest : public ::testing::Test {
  protected:
-  IntrusivePtr<Device> device = Device::cpu();
+  IntrusivePtr<Device> device = cpu_or_test_device();
   Program program{device};
 
   std::vector<int> read2(const Field<int>& field, std::vector<int> coords) {
