@@ -320,6 +320,7 @@ else
   run_tests gpu_unit_tests 40 '*'
   run_tests sparse_unit_tests 40 "$on_device:$unnamed"
   run_tests sparse_conformance_tests 60 "$on_device"
+  run_tests apps_physics_tests 30 'MpmSolver.GivesOnAGpu*'
   run_tests sparse_stress_tests 40 "$on_device"
 fi
 run_scene
