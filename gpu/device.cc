@@ -42,7 +42,7 @@ IntrusivePtr<Device> cuda_device() {
 
 }  // namespace
 
-// The cuda device cannot make the lists that loops over nodes need (stream_primitives.h): nobody gets it unasked.
+// Nobody gets a cuda device unasked until all that a CPU can do has been seen to work on one.
 IntrusivePtr<Device> Device::best() { return cpu(); }
 IntrusivePtr<Device> Device::simt() { return simt(coppice::simt::Options{}); }
 IntrusivePtr<Device> Device::named(std::string_view name) {

@@ -31,7 +31,7 @@ class Device : public RefCounted {
  public:
   ~Device() override = default;
 
-  // The one to take where nothing else is asked for: the CPU, until the cuda device can do all that it can.
+  // The one to take where nothing else is asked for: the CPU, until all that it can do has been seen to work on a GPU.
   static IntrusivePtr<Device> best();
   // "cpu", "cuda", "simt" (with the seed that COPPICE_SIMT_SEED says) or "auto". Errors: kUnavailable with the reason,
   // kUsage for another name or a wrong seed.

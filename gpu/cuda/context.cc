@@ -36,7 +36,7 @@ Context::Context(const Driver& driver, int ordinal) : driver_(driver), ordinal_(
     check(driver_.mem_get_allocation_granularity(&properties_.granule_bytes, &allocation_,
                                                  Granularity::kMinimum),
           "cuMemGetAllocationGranularity");
-    check(driver_.stream_create(&side_stream_, kStreamNonBlocking), "cuStreamCreate");
+    side_stream_ = create_stream();
   } catch (...) {
     driver_.device_primary_ctx_release(device_);
     throw;
@@ -47,8 +47,7 @@ Context::Context(const Driver& driver, int ordinal) : driver_(driver), ordinal_(
 Context::~Context() {
   {
     const FreeingScope scope(*this);
-    driver_.stream_synchronize(side_stream_);
-    driver_.stream_destroy(side_stream_);
+    wait_destroy_stream(side_stream_);
   }
   driver_.device_primary_ctx_release(device_);
 }
@@ -96,8 +95,46 @@ void Context::throw_if_lost() const {
   throw *lost_;
 }
 
+StreamHandle Context::create_stream() {
+  const std::lock_guard lock(streams_mutex_);
+  StreamHandle stream = nullptr;
+  check(driver_.stream_create(&stream, kStreamNonBlocking), "cuStreamCreate");
+  streams_[stream] = false;
+  return stream;
+}
+
+void Context::wait_destroy_stream(StreamHandle stream) {
+  const std::lock_guard lock(streams_mutex_);
+  driver_.stream_synchronize(stream);
+  driver_.stream_destroy(stream);
+  streams_.erase(stream);
+}
+
+void Context::begin_capture(StreamHandle stream) {
+  const std::lock_guard lock(streams_mutex_);
+  check(driver_.stream_begin_capture(stream, CaptureMode::kRelaxed), "cuStreamBeginCapture");
+  streams_.at(stream) = true;
+}
+
+Result Context::end_capture(StreamHandle stream, GraphHandle* graph) {
+  const std::lock_guard lock(streams_mutex_);
+  streams_.at(stream) = false;
+  return driver_.stream_end_capture(stream, graph);
+}
+
+// The lock keeps a stream from being captured while it is waited for.
+Result Context::synchronize_streams() {
+  const std::lock_guard lock(streams_mutex_);
+  Result first = Result::kSuccess;
+  for (const auto& [stream, is_captured] : streams_) {
+    const Result result = is_captured ? Result::kSuccess : driver_.stream_synchronize(stream);
+    if (first == Result::kSuccess) first = result;
+  }
+  return first;
+}
+
 void Context::wait_idle() {
-  if (!is_lost()) check(driver_.ctx_synchronize(), "cuCtxSynchronize");
+  if (!is_lost()) check(synchronize_streams(), "cuStreamSynchronize");
 }
 
 void Context::wait_fill(DeviceAddress to, unsigned char byte, size_t bytes) {

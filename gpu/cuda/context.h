@@ -73,8 +73,17 @@ class Context final : public RefCounted {
   void throw_if_lost() const;
   bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
 
-  // Returns when the device has done everything that was issued, of all streams. Needs a Scope. A lost device is done.
+  // Streams of the device. Need a Scope. Destroying one waits for what it was given.
+  StreamHandle create_stream();
+  void wait_destroy_stream(StreamHandle stream);
+  // From one to the other what the stream, which has nothing under way, is given becomes a graph. Then nobody may wait for
+  // it, nor for the whole device: the driver would refuse, and drop the graph.
+  void begin_capture(StreamHandle stream);
+  Result end_capture(StreamHandle stream, GraphHandle* graph);
+  // Returns when the device has done everything that was issued to these streams. Needs a Scope. A lost device is done.
   void wait_idle();
+  // The same where something is freed: never throws.
+  void wait_idle_to_free() { synchronize_streams(); }
   // Fill and copy at once, beside the streams: for memory that no issued work knows yet. Need a Scope.
   void wait_fill(DeviceAddress to, unsigned char byte, size_t bytes);
   void wait_copy(DeviceAddress to, DeviceAddress from, size_t bytes);
@@ -91,6 +100,7 @@ class Context final : public RefCounted {
   // Returns what was current before.
   ContextHandle switch_to(ContextHandle handle);
   int attribute(DeviceAttribute which);
+  Result synchronize_streams();
   void read_properties();
 
   const Driver& driver_;
@@ -100,6 +110,9 @@ class Context final : public RefCounted {
   Properties properties_;
   AllocationProperties allocation_;
   StreamHandle side_stream_ = nullptr;
+
+  std::mutex streams_mutex_;
+  std::map<StreamHandle, bool> streams_;  // and whether each is captured
 
   std::atomic<uint64_t> status_changes_{0};
   std::atomic<bool> is_lost_{false};

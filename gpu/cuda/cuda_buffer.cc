@@ -37,7 +37,7 @@ CudaBuffer::CudaBuffer(IntrusivePtr<Context> context, size_t reserved_bytes, siz
 
 CudaBuffer::~CudaBuffer() {
   const Context::FreeingScope scope(*context_);
-  context_->driver().ctx_synchronize();  // a lost device answers at once
+  context_->wait_idle_to_free();  // a lost device answers at once
   while (!chunks_.empty()) unmap_last_chunk();
   free_range();
 }
@@ -74,7 +74,7 @@ void CudaBuffer::add_chunk(size_t bytes) {
     chunks_.push_back({memory, bytes});
     mapped_bytes_ += bytes;
   } catch (...) {
-    driver.ctx_synchronize();  // the fill may be under way
+    context_->wait_idle_to_free();  // the fill may be under way
     if (mapped) driver.mem_unmap(at, bytes);
     driver.mem_release(memory);
     throw;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/check.h"
 #include "core/extents.h"
 #include "gpu/cuda/cuda_code.h"
 
@@ -32,7 +33,7 @@ CudaExecutor::CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<Buffer> d
       staging_(context_) {
   context_->throw_if_lost();
   const Context::Scope scope(*context_);
-  context_->check(context_->driver().stream_create(&stream_, kStreamNonBlocking), "cuStreamCreate");
+  stream_ = context_->create_stream();
 }
 
 CudaExecutor::~CudaExecutor() {
@@ -41,7 +42,7 @@ CudaExecutor::~CudaExecutor() {
   driver.stream_synchronize(stream_);
   for (const Mark& mark : marks_) driver.event_destroy(mark.event);
   for (const EventHandle event : free_events_) driver.event_destroy(event);
-  driver.stream_destroy(stream_);
+  context_->wait_destroy_stream(stream_);
 }
 
 void CudaExecutor::begin() {
@@ -76,15 +77,23 @@ void CudaExecutor::run_loop(const Launch& launch, const LaunchBlock& block) {
   unsigned blocks = code.max_blocks(launch.shared_bytes);
   if (is_counted_here) blocks = static_cast<unsigned>(std::min<uint64_t>(blocks, blocks_for(block)));
   void* parameters[] = {const_cast<LaunchBlock*>(&block)};  // copied by the call
-  used_.emplace_back(launch.code.get());
-  used_.insert(used_.end(), launch.keep_alive.begin(), launch.keep_alive.end());
-  names_ = fmt::format("kernel {}", launch.name);
-  is_issued_ = true;
+  keep(launch);
+  if (!capture_) {
+    names_ = fmt::format("kernel {}", launch.name);
+    is_issued_ = true;
+  }
   check(context_->driver().launch_kernel(code.function(), blocks, 1, 1, kGpuThreadsPerBlock, 1, 1,
                                          launch.shared_bytes, stream_, parameters, nullptr),
         fmt::format("launching kernel {}", launch.name));
+  if (capture_) return;
   if (launch.finish) context_->note_status_change();
   if (exact_errors_) wait_begun();
+}
+
+void CudaExecutor::keep(const Launch& launch) {
+  Kept& used = capture_ ? capture_->used : used_;
+  used.emplace_back(launch.code.get());
+  used.insert(used.end(), launch.keep_alive.begin(), launch.keep_alive.end());
 }
 
 // Runs when everything before it is done (the queue sees to that), since it may look at what copies brought.
@@ -135,6 +144,7 @@ void CudaExecutor::copy_to_host(void* to, const void* from, size_t bytes) {
 
 void CudaExecutor::copy_by_addresses(void* to, const void* from, size_t bytes, bool waits) {
   begin();
+  COPPICE_CHECK(!capture_, "a recording copies nothing");
   if (bytes == 0) return;
   const bool to_device = context_->is_device_memory(to), from_device = context_->is_device_memory(from);
   if (to_device && from_device) return issue_copy(to, from, bytes);
@@ -158,25 +168,10 @@ void CudaExecutor::fill(void* to, int byte, size_t bytes) {
     std::memset(to, byte, bytes);
     return;
   }
-  is_issued_ = true;
+  if (!capture_) is_issued_ = true;
   check(context_->driver().memset_d8_async(address_of(to), static_cast<unsigned char>(byte), bytes, stream_),
         "cuMemsetD8Async");
 }
-
-namespace {
-[[noreturn]] void not_there() {
-  throw Error(
-      ErrorCode::kUnavailable,
-      "device cuda: sorting, scanning and selecting on a GPU are not there yet, and loops over nodes need "
-      "them; use --device cpu");
-}
-}  // namespace
-void CudaExecutor::run_primitive(const PrimitiveCall&) { not_there(); }
-void* CudaExecutor::result_memory() { not_there(); }
-void CudaExecutor::begin_recording() { not_there(); }
-IntrusivePtr<Recording> CudaExecutor::end_recording() { not_there(); }
-void CudaExecutor::drop_recording() noexcept {}
-void CudaExecutor::replay(Recording&) { not_there(); }
 
 void CudaExecutor::deliver(uint64_t mark) {
   for (; !deliveries_.empty() && deliveries_.front().mark <= mark; deliveries_.pop_front()) {
@@ -187,6 +182,7 @@ void CudaExecutor::deliver(uint64_t mark) {
 
 void CudaExecutor::wait_begun() {
   begin();
+  COPPICE_CHECK(!capture_, "a recording waits for nothing");
   if (!is_issued_ && marks_.empty()) return;
   check(context_->driver().stream_synchronize(stream_), "cuStreamSynchronize");
   is_issued_ = false;

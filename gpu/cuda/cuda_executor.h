@@ -2,8 +2,12 @@
 //
 // Marks are events. Copies between device and host pass through pinned memory where they are small: to the device, the
 // caller's memory is free at once; to the host, the bytes arrive when the copy's mark is reached, or at the next wait.
+//
+// A recording is what the driver captures while it is issued; it becomes a graph (cuda_recording.h). Meanwhile nothing is
+// waited for, copied or marked.
 #pragma once
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,7 +58,17 @@ class CudaExecutor final : public StreamExecutor {
     const std::byte* from;
     size_t bytes;
   };
+  // What is being recorded. Its scratch memory is its own: the address is part of the graph, whose replays may run beside
+  // other work of this stream's.
+  struct Capture {
+    Kept used;
+    IntrusivePtr<Buffer> scratch;
+  };
   void begin();
+  void keep(const Launch& launch);
+  Result end_capture(GraphHandle* graph, Kept& used);
+  void let_go(Kept used);
+  void* scratch(size_t bytes);
   void check(Result result, std::string_view call);
   void issue_copy(void* to, const void* from, size_t bytes);
   void copy_by_addresses(void* to, const void* from, size_t bytes, bool waits);
@@ -82,6 +96,8 @@ class CudaExecutor final : public StreamExecutor {
   std::string names_;
   Kept used_;
   uint64_t status_none_at_ = 0;  // Context::status_changes() when there was none
+  std::optional<Capture> capture_;
+  IntrusivePtr<Buffer> scratch_, result_;  // for primitives, once they were needed
 };
 
 }  // namespace coppice::cuda

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "gpu/cuda/driver_error.h"
+#include "gpu/cuda/primitives.h"
 
 namespace coppice::cuda {
 namespace {
@@ -37,6 +38,7 @@ Driver driver_from_library(const char* name) {
     no_driver(why != nullptr ? why : name);
   }
   Driver driver;
+  driver.primitives = &cub_primitives();
 #define COPPICE_CUDA_RESOLVE(member, symbol, parameters) resolve(library, #symbol, driver.member);
   COPPICE_CUDA_FUNCTIONS(COPPICE_CUDA_RESOLVE)
 #undef COPPICE_CUDA_RESOLVE

@@ -18,6 +18,8 @@ using StreamHandle = struct StreamTag*;
 using EventHandle = struct EventTag*;
 using ModuleHandle = struct ModuleTag*;
 using FunctionHandle = struct FunctionTag*;
+using GraphHandle = struct GraphTag*;
+using GraphExecHandle = struct GraphExecTag*;
 
 // CUresult: those that something is decided by; the driver may return any other number.
 enum class Result : uint32_t {
@@ -42,6 +44,7 @@ enum class Result : uint32_t {
   kContained = 226,
   kInvalidSource = 300,
   kInvalidHandle = 400,
+  kIllegalState = 401,
   kNotFound = 500,
   kNotReady = 600,
   kIllegalAddress = 700,
@@ -60,6 +63,9 @@ enum class Result : uint32_t {
   kSystemNotReady = 802,
   kSystemDriverMismatch = 803,
   kCompatNotSupportedOnDevice = 804,
+  kStreamCaptureUnsupported = 900,
+  kStreamCaptureInvalidated = 901,
+  kCapturedEvent = 907,
   kUnknown = 999,
 };
 
@@ -76,6 +82,7 @@ enum class AllocationType : int { kPinned = 1 };
 enum class LocationType : int { kDevice = 1 };
 enum class AccessFlags : int { kReadWrite = 3 };
 enum class Granularity : int { kMinimum = 0 };
+enum class CaptureMode : int { kRelaxed = 2 };  // other calls stay allowed meanwhile, on all threads
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
 
@@ -114,7 +121,6 @@ static_assert(sizeof(AllocationProperties) == 32 && offsetof(AllocationPropertie
   X(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, (DeviceId device))                             \
   X(ctx_set_current, cuCtxSetCurrent, (ContextHandle context))                                               \
   X(ctx_get_current, cuCtxGetCurrent, (ContextHandle * context))                                             \
-  X(ctx_synchronize, cuCtxSynchronize, ())                                                                   \
   X(stream_create, cuStreamCreate, (StreamHandle * stream, unsigned flags))                                  \
   X(stream_destroy, cuStreamDestroy_v2, (StreamHandle stream))                                               \
   X(stream_synchronize, cuStreamSynchronize, (StreamHandle stream))                                          \
@@ -125,6 +131,13 @@ static_assert(sizeof(AllocationProperties) == 32 && offsetof(AllocationPropertie
   X(event_synchronize, cuEventSynchronize, (EventHandle event))                                              \
   X(event_elapsed_time, cuEventElapsedTime, (float* milliseconds, EventHandle begin, EventHandle end))       \
   X(event_destroy, cuEventDestroy_v2, (EventHandle event))                                                   \
+  X(stream_begin_capture, cuStreamBeginCapture_v2, (StreamHandle stream, CaptureMode mode))                  \
+  X(stream_end_capture, cuStreamEndCapture, (StreamHandle stream, GraphHandle * graph))                      \
+  X(graph_instantiate, cuGraphInstantiateWithFlags,                                                          \
+    (GraphExecHandle * exec, GraphHandle graph, unsigned long long flags))                                   \
+  X(graph_launch, cuGraphLaunch, (GraphExecHandle exec, StreamHandle stream))                                \
+  X(graph_exec_destroy, cuGraphExecDestroy, (GraphExecHandle exec))                                          \
+  X(graph_destroy, cuGraphDestroy, (GraphHandle graph))                                                      \
   X(mem_get_info, cuMemGetInfo_v2, (size_t * free, size_t * total))                                          \
   X(mem_get_allocation_granularity, cuMemGetAllocationGranularity,                                           \
     (size_t * bytes, const AllocationProperties* properties, Granularity which))                             \
@@ -160,14 +173,18 @@ static_assert(sizeof(AllocationProperties) == 32 && offsetof(AllocationPropertie
      unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle stream, void** parameters,      \
      void** extra))
 
+struct Primitives;  // gpu/cuda/primitives.h
+
 struct Driver {
+  // What sorts and scans on this driver's devices.
+  const Primitives* primitives = nullptr;
 #define COPPICE_CUDA_MEMBER(member, symbol, parameters) Result(*member) parameters = nullptr;
   COPPICE_CUDA_FUNCTIONS(COPPICE_CUDA_MEMBER)
 #undef COPPICE_CUDA_MEMBER
 };
 
-// Oldest driver that has all of these functions and takes PTX 7.0: as cuDriverGetVersion counts, CUDA 11.0.
-inline constexpr int kNeededDriverVersion = 11000;
+// Oldest driver that has all of these functions and takes PTX 7.0: as cuDriverGetVersion counts, CUDA 11.4.
+inline constexpr int kNeededDriverVersion = 11040;
 
 // Loads libcuda.so.1 at the first call and initializes it; stays loaded. Thread-safe. Errors: kUnavailable, "no NVIDIA
 // driver: " and the reason.

@@ -38,14 +38,14 @@ TEST(CudaDriver, SaysWhyThereIsNone) {
 TEST(CudaDriver, NamesTheFunctionThatALibraryLacks) {
   const Error error = error_from([] { cuda::driver_from_library("libm.so.6"); });
   EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
-  EXPECT_EQ(error.message(), "no NVIDIA driver: it lacks cuInit; the driver of CUDA 11.0 or newer is needed");
+  EXPECT_EQ(error.message(), "no NVIDIA driver: it lacks cuInit; the driver of CUDA 11.4 or newer is needed");
 }
 
 TEST(CudaDriver, RefusesADriverThatIsTooOldWithBothVersions) {
   FakeDriver driver({.driver_version = 10020});
   const Error error = error_from([&] { cuda::initialize(driver.table()); });
   EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
-  EXPECT_EQ(error.message(), "the NVIDIA driver is too old: it is of CUDA 10.2, and 11.0 or newer is needed");
+  EXPECT_EQ(error.message(), "the NVIDIA driver is too old: it is of CUDA 10.2, and 11.4 or newer is needed");
 }
 
 TEST(CudaDriver, SaysWhatItsInitializationAnswered) {

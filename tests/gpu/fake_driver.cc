@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "gpu/cuda/driver_error.h"
+#include "gpu/primitives.h"
 
 namespace coppice::fake {
 namespace {
@@ -28,6 +29,7 @@ uint64_t number(Handle handle) {
 
 struct FakeDriver::Event {
   uint64_t recorded = 0, reached = 0;  // how often
+  bool is_captured = false;            // last recorded while its stream was captured
 };
 struct FakeDriver::Operation {
   struct Use {
@@ -40,9 +42,15 @@ struct FakeDriver::Operation {
   uint64_t event = 0;     // recorded or waited for
   uint64_t wait_for = 0;  // how often the event must have been reached
   uint64_t module = 0;    // of a kernel
+  uint64_t exec = 0;      // the graph it is launched with
+};
+struct FakeDriver::Graph {
+  std::vector<Operation> operations;
 };
 struct FakeDriver::Stream {
   std::deque<Operation> queue;
+  std::unique_ptr<Graph> capture;
+  bool is_capture_invalid = false;
 };
 struct FakeDriver::Module {
   std::set<std::string> kernels;
@@ -55,6 +63,7 @@ Result FakeDriver::call(const char* name, unsigned kind, const std::function<Res
   std::unique_lock lock(mutex_);
   call_lock = &lock;
   ++calls_[name];
+  call_log_.push_back(name);
   const bool needs_context = (kind & kNeedsContext) != 0;
   if (needs_context && number(current_context) != kContext) {
     problem(fmt::format("{}: without the device's context", name));
@@ -97,9 +106,28 @@ Result FakeDriver::push(cuda::StreamHandle handle, Operation operation) {
       return Result::kInvalidValue;
     }
   }
+  if (stream->capture) {
+    if (stream->is_capture_invalid) return Result::kStreamCaptureInvalidated;
+    stream->capture->operations.push_back(std::move(operation));
+    return Result::kSuccess;
+  }
   stream->queue.push_back(std::move(operation));
   stir(2);
   return Result::kSuccess;
+}
+
+Result FakeDriver::refuse_captured(const char* name, Stream& stream) {
+  if (!stream.capture) return Result::kSuccess;
+  problem(fmt::format("{}: the stream is being captured", name));
+  stream.is_capture_invalid = true;
+  return Result::kStreamCaptureUnsupported;
+}
+
+bool FakeDriver::is_queued(const std::function<bool(const Operation&)>& test) const {
+  return std::any_of(streams_.begin(), streams_.end(), [&](const auto& entry) {
+    const auto& queue = entry.second->queue;
+    return std::any_of(queue.begin(), queue.end(), test);
+  });
 }
 
 bool FakeDriver::is_ready(const Stream& stream) const {
@@ -195,6 +223,10 @@ Result FakeDriver::launch(cuda::FunctionHandle function, const KernelLaunch& giv
   operation.run = [this, block, launch] {
     launches_.push_back(launch);
     if (const auto fault = faults_.find(launch.name); fault != faults_.end()) return lose(fault->second);
+    // As the entry of every compiled kernel does.
+    if ((block.flags & kRecorded) != 0 &&
+        is_skipped(block, block.context->status, block.context->replayed_from))
+      return;
     if (const auto kernel = kernels_.find(launch.name); kernel != kernels_.end())
       kernel->second(block, launch);
   };
@@ -308,14 +340,6 @@ struct FakeDriver::Functions {
       return Result::kSuccess;
     });
   }
-  static Result ctx_synchronize() {
-    return self().call("cuCtxSynchronize", kNeedsContext, [] {
-      return self().synchronize([] {
-        return std::all_of(self().streams_.begin(), self().streams_.end(),
-                           [](const auto& entry) { return entry.second->queue.empty(); });
-      });
-    });
-  }
   static Result stream_create(cuda::StreamHandle* stream, unsigned flags) {
     return self().call("cuStreamCreate", kNeedsContext, [=] {
       if (flags != cuda::kStreamNonBlocking) self().problem("cuStreamCreate: a stream that waits for others");
@@ -330,6 +354,7 @@ struct FakeDriver::Functions {
       const Stream* const found = self().find(stream);
       if (found == nullptr) return Result::kInvalidHandle;
       if (!found->queue.empty()) self().problem("cuStreamDestroy: work is queued");
+      if (found->capture) self().problem("cuStreamDestroy: the stream is being captured");
       self().streams_.erase(number(stream));
       return Result::kSuccess;
     });
@@ -338,13 +363,20 @@ struct FakeDriver::Functions {
     return self().call("cuStreamSynchronize", kNeedsContext, [=] {
       Stream* const found = self().find(stream);
       if (found == nullptr) return Result::kInvalidHandle;
+      const Result refused = self().refuse_captured("cuStreamSynchronize", *found);
+      if (refused != Result::kSuccess) return refused;
       return self().synchronize([found] { return found->queue.empty(); });
     });
+  }
+  static Result captured_event(const char* name) {
+    self().problem(fmt::format("{}: the event was recorded in a captured stream", name));
+    return Result::kCapturedEvent;
   }
   static Result stream_wait_event(cuda::StreamHandle stream, cuda::EventHandle event, unsigned) {
     return self().call("cuStreamWaitEvent", kNeedsContext, [=] {
       const Event* const found = self().find(event);
       if (found == nullptr) return Result::kInvalidHandle;
+      if (found->is_captured) return captured_event("cuStreamWaitEvent");
       if (found->recorded == 0) return Result::kSuccess;
       Operation operation{"cuStreamWaitEvent", nullptr};
       operation.event = number(event);
@@ -364,6 +396,10 @@ struct FakeDriver::Functions {
     return self().call("cuEventRecord", kNeedsContext, [=] {
       Event* const found = self().find(event);
       if (found == nullptr) return Result::kInvalidHandle;
+      Stream* const of = self().find(stream);
+      if (of == nullptr) return Result::kInvalidHandle;
+      found->is_captured = of->capture != nullptr;
+      if (found->is_captured) return Result::kSuccess;  // a place in the graph, and no more
       ++found->recorded;
       Operation operation{"cuEventRecord", nullptr};
       operation.event = number(event);
@@ -374,6 +410,7 @@ struct FakeDriver::Functions {
     return self().call("cuEventQuery", kNeedsContext, [=] {
       const Event* const found = self().find(event);
       if (found == nullptr) return Result::kInvalidHandle;
+      if (found->is_captured) return captured_event("cuEventQuery");
       self().stir(3);
       if (self().lost_ != Result::kSuccess) return self().lost_;
       return found->reached >= found->recorded ? Result::kSuccess : Result::kNotReady;
@@ -383,6 +420,7 @@ struct FakeDriver::Functions {
     return self().call("cuEventSynchronize", kNeedsContext, [=] {
       const Event* const found = self().find(event);
       if (found == nullptr) return Result::kInvalidHandle;
+      if (found->is_captured) return captured_event("cuEventSynchronize");
       return self().synchronize([found] { return found->reached >= found->recorded; });
     });
   }
@@ -400,6 +438,100 @@ struct FakeDriver::Functions {
       if (found->reached < found->recorded && self().lost_ == Result::kSuccess)
         self().problem("cuEventDestroy: the event is pending");
       self().events_.erase(number(event));
+      return Result::kSuccess;
+    });
+  }
+  static Result stream_begin_capture(cuda::StreamHandle stream, cuda::CaptureMode mode) {
+    return self().call("cuStreamBeginCapture_v2", kNeedsContext, [=] {
+      Stream* const found = self().find(stream);
+      if (found == nullptr) return Result::kInvalidHandle;
+      if (found->capture || mode != cuda::CaptureMode::kRelaxed) {
+        self().problem("cuStreamBeginCapture: twice, or in another mode");
+        return Result::kIllegalState;
+      }
+      found->capture = std::make_unique<Graph>();
+      found->is_capture_invalid = false;
+      return Result::kSuccess;
+    });
+  }
+  static Result end_capture(cuda::StreamHandle stream, cuda::GraphHandle* graph) {
+    Stream* const found = self().find(stream);
+    if (found == nullptr) return Result::kInvalidHandle;
+    if (!found->capture) {
+      self().problem("cuStreamEndCapture: the stream is not captured");
+      return Result::kIllegalState;
+    }
+    std::unique_ptr<Graph> made = std::move(found->capture);
+    if (found->is_capture_invalid) return Result::kStreamCaptureInvalidated;
+    const uint64_t handle = self().next_handle();
+    self().graphs_[handle] = std::move(made);
+    *graph = reinterpret_cast<cuda::GraphHandle>(handle);
+    return Result::kSuccess;
+  }
+  static Result stream_end_capture(cuda::StreamHandle stream, cuda::GraphHandle* graph) {
+    *graph = nullptr;
+    const Result result =
+        self().call("cuStreamEndCapture", kNeedsContext | kFrees, [=] { return end_capture(stream, graph); });
+    if (result != Result::kSuccess && *graph != nullptr) {  // the answer that the test asked for
+      const std::lock_guard lock(self().mutex_);
+      self().graphs_.erase(number(std::exchange(*graph, nullptr)));
+    }
+    return result;
+  }
+  static Result graph_instantiate(cuda::GraphExecHandle* exec, cuda::GraphHandle graph,
+                                  unsigned long long flags) {
+    return self().call("cuGraphInstantiateWithFlags", kNeedsContext, [=] {
+      const auto found = self().graphs_.find(number(graph));
+      if (found == self().graphs_.end() || flags != 0) {
+        self().problem("cuGraphInstantiate: a graph that is not there, or flags");
+        return Result::kInvalidValue;
+      }
+      const uint64_t handle = self().next_handle();
+      auto made = std::make_unique<Graph>(*found->second);
+      for (Operation& operation : made->operations) operation.exec = handle;
+      self().execs_[handle] = std::move(made);
+      *exec = reinterpret_cast<cuda::GraphExecHandle>(handle);
+      return Result::kSuccess;
+    });
+  }
+  // Its operations are queued one by one: those of other streams come between them.
+  static Result graph_launch(cuda::GraphExecHandle exec, cuda::StreamHandle stream) {
+    return self().call("cuGraphLaunch", kNeedsContext, [=] {
+      Stream* const to = self().find(stream);
+      const auto found = self().execs_.find(number(exec));
+      if (to == nullptr || found == self().execs_.end()) {
+        self().problem("cuGraphLaunch: a graph or a stream that is not there");
+        return Result::kInvalidValue;
+      }
+      if (to->capture) {
+        self().problem("cuGraphLaunch: inside a capture");
+        return Result::kStreamCaptureUnsupported;
+      }
+      for (const Operation& operation : found->second->operations) {
+        const Result result = self().push(stream, operation);
+        if (result != Result::kSuccess) return result;
+      }
+      return Result::kSuccess;
+    });
+  }
+  static Result graph_exec_destroy(cuda::GraphExecHandle exec) {
+    return self().call("cuGraphExecDestroy", kNeedsContext | kFrees, [=] {
+      const uint64_t handle = number(exec);
+      if (self().execs_.erase(handle) == 0) {
+        self().problem("cuGraphExecDestroy: a graph that is not there");
+        return Result::kInvalidValue;
+      }
+      if (self().is_queued([=](const Operation& operation) { return operation.exec == handle; }))
+        self().problem("cuGraphExecDestroy: the graph is queued");
+      return Result::kSuccess;
+    });
+  }
+  static Result graph_destroy(cuda::GraphHandle graph) {
+    return self().call("cuGraphDestroy", kNeedsContext | kFrees, [=] {
+      if (self().graphs_.erase(number(graph)) == 0) {
+        self().problem("cuGraphDestroy: a graph that is not there");
+        return Result::kInvalidValue;
+      }
       return Result::kSuccess;
     });
   }
@@ -549,11 +681,11 @@ struct FakeDriver::Functions {
   static Result module_unload(cuda::ModuleHandle module) {
     return self().call("cuModuleUnload", kNeedsContext | kFrees, [=] {
       if (self().find(module) == nullptr) return Result::kInvalidHandle;
-      for (const auto& [handle, stream] : self().streams_) {
-        for (const Operation& operation : stream->queue) {
-          if (operation.module == number(module))
-            self().problem(fmt::format("cuModuleUnload: {} is queued", operation.what));
-        }
+      const auto uses = [=](const Operation& operation) { return operation.module == number(module); };
+      if (self().is_queued(uses)) self().problem("cuModuleUnload: a kernel of it is queued");
+      for (const auto& [handle, graph] : self().execs_) {
+        if (std::any_of(graph->operations.begin(), graph->operations.end(), uses))
+          self().problem("cuModuleUnload: a kernel of it is in a graph");
       }
       self().modules_.erase(number(module));
       return Result::kSuccess;
@@ -615,6 +747,36 @@ struct FakeDriver::Functions {
       return self().launch(function, {"", grid_x, block_x, shared_bytes}, stream, parameters);
     });
   }
+
+  // ---- primitives: as much scratch as a sort would need, all of it overwritten
+  static unsigned primitive_scratch(const PrimitiveCall& call, size_t* bytes) {
+    *bytes = 16 * call.n;
+    return static_cast<unsigned>(
+        self().call("primitive_scratch", kNeedsContext, [] { return Result::kSuccess; }));
+  }
+  static unsigned run_primitive(const PrimitiveCall& call, void* stream, void* scratch, size_t bytes) {
+    return static_cast<unsigned>(self().call("run_primitive", kNeedsContext, [=] {
+      if (bytes == 0 || bytes < 16 * call.n ||
+          !self().memory_.is_reserved(reinterpret_cast<uintptr_t>(scratch)))
+        self().problem("a primitive without scratch memory");
+      Operation operation{std::string(cuda::name_of(call.kind)), [=] {
+                            std::memset(scratch, 0x5C, bytes);
+                            primitives::run_on_host(
+                                call, [](const void* address) { return const_cast<void*>(address); });
+                          }};
+      const auto use = [&](const void* pointer, size_t used) {
+        if (pointer != nullptr && used > 0)
+          operation.uses.push_back({reinterpret_cast<uintptr_t>(pointer), used});
+      };
+      const bool is_wide = call.type == PrimitiveCall::Type::kU64 || call.type == PrimitiveCall::Type::kF64;
+      use(scratch, bytes), use(call.in, call.n * (is_wide ? 8 : 4)), use(call.first, 1), use(call.second, 1);
+      use(call.result, is_wide ? 8 : 4), use(call.starts, (call.count + 1) * sizeof(uint32_t));
+      return self().push(static_cast<cuda::StreamHandle>(stream), std::move(operation));
+    }));
+  }
+  static Error primitive_error(unsigned answer, std::string_view what) {
+    return cuda::driver_error(self().table_, static_cast<Result>(answer), what);
+  }
 };
 
 FakeDriver::FakeDriver(const Options& options)
@@ -624,6 +786,9 @@ FakeDriver::FakeDriver(const Options& options)
 #define COPPICE_FAKE(member, symbol, parameters) table_.member = &Functions::member;
   COPPICE_CUDA_FUNCTIONS(COPPICE_FAKE)
 #undef COPPICE_FAKE
+  static const cuda::Primitives primitives{&Functions::primitive_scratch, &Functions::run_primitive,
+                                           &Functions::primitive_error};
+  table_.primitives = &primitives;
 }
 
 FakeDriver::~FakeDriver() {
@@ -675,6 +840,10 @@ std::vector<std::string> FakeDriver::functions_called() const {
   for (const auto& [name, count] : calls_) names.push_back(name);
   return names;
 }
+std::vector<std::string> FakeDriver::call_log() const {
+  const std::lock_guard lock(mutex_);
+  return {call_log_.begin(), call_log_.end()};
+}
 std::vector<KernelLaunch> FakeDriver::launches() const {
   const std::lock_guard lock(mutex_);
   return launches_;
@@ -694,6 +863,7 @@ std::string FakeDriver::report() const {
   left(static_cast<size_t>(retained_), "contexts");
   left(streams_.size(), "streams"), left(events_.size(), "events"), left(modules_.size(), "modules");
   left(pinned_.size(), "pinned allocations");
+  left(graphs_.size(), "graphs"), left(execs_.size(), "executable graphs");
   return text + memory_.leaks();
 }
 

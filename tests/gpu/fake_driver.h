@@ -4,7 +4,8 @@
 // memory is not zero. Copies, fills, kernels and events are only recorded; they run later, in any order that streams and
 // events allow (a seed chooses): when something synchronizes, and now and then. So host code that forgets to wait, or
 // frees what is still used, is found. A kernel is a function that the test gives; a GPU's answers can be replaced by any
-// error at any call. One at a time in a process, since a driver's functions know no object. Thread-safe.
+// error at any call. What a captured stream is given runs when its graph is launched, as often as that is. Primitives are
+// the host's, in stream order. One at a time in a process, since a driver's functions know no object. Thread-safe.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "gpu/cuda/driver.h"
+#include "gpu/cuda/primitives.h"
 #include "gpu/launch_block.h"
 #include "tests/gpu/fake_memory.h"
 
@@ -66,6 +68,8 @@ class FakeDriver {
 
   int calls(const std::string& function) const;
   std::vector<std::string> functions_called() const;
+  // All calls so far, in order: "cuGraphLaunch", ...
+  std::vector<std::string> call_log() const;
   std::vector<KernelLaunch> launches() const;  // in the order in which they ran
   size_t used_bytes() const;                   // of the device's memory
   // What was done wrong, and what is left now: one line each, empty for a program without fault.
@@ -77,6 +81,7 @@ class FakeDriver {
   struct Event;
   struct Module;
   struct Operation;
+  struct Graph;
   enum Kind : unsigned { kPlain = 0, kNeedsContext = 1, kFrees = 2 };
 
   Result call(const char* name, unsigned kind, const std::function<Result()>& body);
@@ -85,6 +90,9 @@ class FakeDriver {
   Stream* find(cuda::StreamHandle handle);
   Event* find(cuda::EventHandle handle);
   Module* find(cuda::ModuleHandle handle);
+  // Answers, and remembers, that a captured stream cannot be asked for this; success for one that is not captured.
+  Result refuse_captured(const char* name, Stream& stream);
+  bool is_queued(const std::function<bool(const Operation&)>& test) const;
   Result push(cuda::StreamHandle stream, Operation operation);
   bool is_ready(const Stream& stream) const;
   bool run_any();
@@ -110,10 +118,12 @@ class FakeDriver {
   std::map<uint64_t, std::unique_ptr<Stream>> streams_;
   std::map<uint64_t, std::unique_ptr<Event>> events_;
   std::map<uint64_t, std::unique_ptr<Module>> modules_;
+  std::map<uint64_t, std::unique_ptr<Graph>> graphs_, execs_;
   std::map<void*, size_t> pinned_;
   std::map<std::string, Kernel> kernels_;
   std::map<std::string, Result> faults_;
   std::map<std::string, int> calls_;
+  std::vector<const char*> call_log_;
   std::vector<KernelLaunch> launches_;
   std::vector<std::string> problems_;
   std::string failing_;

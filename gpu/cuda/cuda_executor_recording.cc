@@ -1,0 +1,112 @@
+// Recordings and parallel primitives of a stream of the cuda device (see cuda_executor.h).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/check.h"
+#include "gpu/cuda/cuda_buffer.h"
+#include "gpu/cuda/cuda_executor.h"
+#include "gpu/cuda/cuda_recording.h"
+#include "gpu/cuda/primitives.h"
+
+namespace coppice::cuda {
+namespace {
+
+constexpr size_t kResultBytes = 64;
+
+}  // namespace
+
+// With nothing under way: who frees memory meanwhile cannot wait for this stream.
+void CudaExecutor::begin_recording() {
+  wait_begun();
+  context_->begin_capture(stream_);
+  capture_.emplace();
+}
+
+Result CudaExecutor::end_capture(GraphHandle* graph, Kept& used) {
+  used = std::move(capture_->used);
+  if (capture_->scratch) used.emplace_back(std::move(capture_->scratch));
+  capture_.reset();
+  return context_->end_capture(stream_, graph);
+}
+
+// With the operation under way: the queue knows how, should this be the last reference to the stream.
+void CudaExecutor::let_go(Kept used) {
+  used_.insert(used_.end(), std::make_move_iterator(used.begin()), std::make_move_iterator(used.end()));
+}
+
+IntrusivePtr<Recording> CudaExecutor::end_recording() {
+  GraphHandle graph = nullptr;
+  Kept used;
+  const Result result = end_capture(&graph, used);
+  try {
+    check(result, "cuStreamEndCapture");
+    auto recording = make_intrusive<CudaRecording>(context_, graph);
+    recording->used = std::move(used);
+    return recording;
+  } catch (...) {
+    let_go(std::move(used));
+    throw;
+  }
+}
+
+void CudaExecutor::drop_recording() noexcept {
+  if (!capture_) return;
+  const Context::FreeingScope scope(*context_);
+  GraphHandle graph = nullptr;
+  Kept used;
+  // There is none when the driver has given it up already, for a call that cannot be captured.
+  if (end_capture(&graph, used) == Result::kSuccess) context_->driver().graph_destroy(graph);
+  let_go(std::move(used));
+}
+
+void CudaExecutor::replay(Recording& given) {
+  begin();
+  auto& recording = static_cast<CudaRecording&>(given);
+  COPPICE_CHECK(!capture_, "a recording inside another");
+  COPPICE_CHECK(&recording.context() == context_.get(), "a recording of another device");
+  used_.emplace_back(&recording);
+  names_ = recording.name();
+  is_issued_ = true;
+  check(context_->driver().graph_launch(recording.exec(), stream_), "launching " + names_);
+  context_->note_status_change();
+  if (exact_errors_) wait_begun();
+}
+
+void* CudaExecutor::result_memory() {
+  begin();
+  if (!result_) result_ = make_intrusive<CudaBuffer>(context_, kResultBytes, kResultBytes);
+  if (capture_) capture_->used.emplace_back(result_);
+  return result_->data();
+}
+
+// Grows in place, so that what is under way keeps what it has. A primitive needs less than what it works on.
+void* CudaExecutor::scratch(size_t bytes) {
+  IntrusivePtr<Buffer>& scratch = capture_ ? capture_->scratch : scratch_;
+  if (!scratch) scratch = make_intrusive<CudaBuffer>(context_, context_->properties().memory_bytes, bytes);
+  scratch->grow(bytes);
+  return scratch->data();
+}
+
+void CudaExecutor::run_primitive(const PrimitiveCall& call) {
+  begin();
+  const Primitives& primitives = *context_->driver().primitives;
+  const std::string_view name = name_of(call.kind);
+  const auto check_answer = [&](unsigned answer) {
+    if (answer != 0) throw context_->lost_or(static_cast<Result>(answer), primitives.error(answer, name));
+  };
+  size_t bytes = 0;
+  check_answer(primitives.scratch_bytes(call, &bytes));
+  bytes = std::max<size_t>(bytes, 1);
+  void* const memory = scratch(bytes);
+  if (!capture_) {
+    names_ = name;
+    is_issued_ = true;
+  }
+  check_answer(primitives.run(call, stream_, memory, bytes));
+  if (exact_errors_ && !capture_) wait_begun();
+}
+
+}  // namespace coppice::cuda
