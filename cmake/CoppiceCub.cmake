@@ -55,10 +55,13 @@ endforeach()
 list(GET COPPICE_CUDA_ARCHITECTURES -1 sm)
 list(APPEND gencode -gencode=arch=compute_${sm},code=compute_${sm})
 set(cub ${CMAKE_BINARY_DIR}/cub/cub_primitives)
-add_custom_command(OUTPUT ${cub}.nvcc.o
-  COMMAND ${COPPICE_CCACHE} ${COPPICE_NVCC} -ccbin ${CMAKE_CXX_COMPILER} -std=c++17 -O2 -DNDEBUG -Xcompiler=-fPIC,-fno-gnu-unique
-    ${gencode}
-    -I${CMAKE_SOURCE_DIR} -c ${CMAKE_CURRENT_SOURCE_DIR}/cuda/cub_primitives.cu -o ${cub}.nvcc.o
+# What ptxas says of the kernels is kept for a test (tests/gpu/cub_kernels_test.py).
+set(COPPICE_CUB_LOG ${cub}.log)
+add_custom_command(OUTPUT ${cub}.nvcc.o BYPRODUCTS ${cub}.log
+  COMMAND sh -c [["$@" 2> "$0" || { cat "$0" >&2; exit 1; }]] ${cub}.log
+    ${COPPICE_CCACHE} ${COPPICE_NVCC} -ccbin ${CMAKE_CXX_COMPILER} -std=c++17 -O2 -DNDEBUG
+    -Xcompiler=-fPIC,-fno-gnu-unique -Xptxas=-v ${gencode} -I${CMAKE_SOURCE_DIR}
+    -c ${CMAKE_CURRENT_SOURCE_DIR}/cuda/cub_primitives.cu -o ${cub}.nvcc.o
   DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/cub_primitives.cu ${CMAKE_CURRENT_SOURCE_DIR}/cuda/cub_primitives.h
     ${CMAKE_CURRENT_SOURCE_DIR}/primitive_call.h
   COMMENT "Building CUDA object cub_primitives.o" VERBATIM)

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "apps/cli/assets.h"
+#include "gpu/cuda/primitives.h"
 
 #ifndef COPPICE_VERSION
 #define COPPICE_VERSION "unversioned"
@@ -106,6 +107,7 @@ std::vector<InfoLine> system_info() {
       {"CPU", cpu_text()},
       {"threads", fmt::format("{}", std::thread::hardware_concurrency()), true},
       {"CUDA driver", cuda_text()},
+      {"CUB", cuda::describe_cub()},
       {"EGL", egl_text()},
       {"ffmpeg", ffmpeg_text()},
       {"assets", assets_text()},

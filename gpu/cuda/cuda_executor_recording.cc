@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <utility>
 
@@ -15,6 +16,17 @@ namespace coppice::cuda {
 namespace {
 
 constexpr size_t kResultBytes = 64;
+
+void check_size(const PrimitiveCall& call) {
+  using Kind = PrimitiveCall::Kind;
+  if (call.kind == Kind::kRunLengthEncode && call.n > INT32_MAX)
+    throw Error(ErrorCode::kOutOfRange,
+                fmt::format("device cuda: encoding runs of {} keys; at most {} can be", call.n, INT32_MAX));
+  const bool is_of_32_bits =
+      call.kind == Kind::kSelectIfFlag || call.kind == Kind::kHistogram || call.kind == Kind::kBinStarts;
+  COPPICE_CHECK(!is_of_32_bits || (call.n <= UINT32_MAX && call.count <= UINT32_MAX),
+                "indices, counts and keys have 32 bits");
+}
 
 }  // namespace
 
@@ -92,6 +104,7 @@ void* CudaExecutor::scratch(size_t bytes) {
 
 void CudaExecutor::run_primitive(const PrimitiveCall& call) {
   begin();
+  check_size(call);
   const Primitives& primitives = *context_->driver().primitives;
   const std::string_view name = name_of(call.kind);
   const auto check_answer = [&](unsigned answer) {

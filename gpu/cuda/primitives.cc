@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <string>
-
 #include "gpu/cuda/cub_primitives.h"
 #include "gpu/cuda/driver_error.h"
 
@@ -52,6 +50,11 @@ Error error(unsigned answer, std::string_view what) {
                                  cub_primitives::error_name(number)));
 }
 
+std::string description() {
+  const int version = cub_primitives::runtime_version();
+  return fmt::format("of CUDA {}, with {}", version_text(version), driver_for(version));
+}
+
 #else
 
 unsigned scratch_bytes(const PrimitiveCall&, size_t*) { return 1; }
@@ -63,6 +66,7 @@ Error error(unsigned, std::string_view what) {
                   "sort, scan and reduce on a GPU",
                   what));
 }
+std::string description() { return "absent (built without nvcc)"; }
 
 #endif
 
@@ -72,6 +76,8 @@ const Primitives& cub_primitives() {
   static const Primitives primitives{scratch_bytes, run, error};
   return primitives;
 }
+
+std::string describe_cub() { return description(); }
 
 std::string_view name_of(PrimitiveCall::Kind kind) {
   using Kind = PrimitiveCall::Kind;

@@ -1,6 +1,7 @@
 // What does the parallel primitives on a GPU: CUB where nvcc built it, and the tests' fake.
 #pragma once
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "core/error.h"
@@ -21,6 +22,8 @@ struct Primitives {
 };
 
 const Primitives& cub_primitives();
+// "of CUDA 13.0, with driver 580 or newer", or that there is none; for people.
+std::string describe_cub();
 
 // "sorting", "an exclusive scan"; for errors.
 std::string_view name_of(PrimitiveCall::Kind kind);

@@ -53,7 +53,7 @@ TEST_F(ProgramEnvironment, InfoIsJsonWithTheKeysThatProgramsRelyOn) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(python(result.out, "print(' '.join(d))\n"),
-            "version build compiler system cpu threads cuda_driver egl ffmpeg assets llvm kernel_target "
+            "version build compiler system cpu threads cuda_driver cub egl ffmpeg assets llvm kernel_target "
             "kernel_target_features devices opengl openvdb_plugin kernel_cache environment\n");
   EXPECT_EQ(python(result.out,
                    "c = d['kernel_cache']\n"

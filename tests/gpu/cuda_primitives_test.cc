@@ -56,6 +56,16 @@ TEST(CudaPrimitives, AFailedCallIsOneErrorThatNamesIt) {
   EXPECT_EQ(error_of(stream.barrier()), error_of(lost)) << "the device is lost";
 }
 
+TEST(CudaPrimitives, RefuseMoreKeysThanTheyCanEncode) {
+  FakeCuda fake;
+  Stream& stream = fake.device->default_stream();
+  const auto done = stream.issue("test.encode", [&] {
+    primitives::run_length_encode(stream, nullptr, nullptr, nullptr, size_t{1} << 31, nullptr);
+  });
+  EXPECT_EQ(error_of(done), "device cuda: encoding runs of 2147483648 keys; at most 2147483647 can be");
+  EXPECT_EQ(done.error().code(), ErrorCode::kOutOfRange);
+}
+
 // A primitive needs as much as its input once more, and keeps it for the next.
 TEST(CudaPrimitives, KeepTheirScratchMemoryAndGrowItInPlace) {
   FakeCuda fake;
