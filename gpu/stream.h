@@ -32,6 +32,7 @@ struct Launch {
   // Runs after the loop in stream order; true runs the loop again (an activation that ran out of cells and has grown).
   std::function<bool(LaunchBlock&)> finish;
   std::vector<IntrusivePtr<RefCounted>> keep_alive;  // what the kernel uses; let go when the launch is done
+  std::vector<const RefCounted*> changes;            // of these: trees whose topology it can change
   // Skipped (successfully) when the device status is not kOk at its turn. A GPU's is looked at after launches that have a
   // finish(): a kernel that sets a status belongs to one.
   bool skip_on_status = true;

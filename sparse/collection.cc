@@ -32,6 +32,7 @@ void TreeStorage::settle(const TreeState& now) {
 void TreeStorage::record_settling() {
   for (uint32_t a = 0; a < allocators_.size(); ++a) collect_allocator(a);
   run_now(program_, count_version, 1, state());
+  needed_lists_.clear();
 }
 
 void TreeStorage::recycle_all(uint32_t node) {

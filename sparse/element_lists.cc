@@ -261,10 +261,13 @@ ElementList& TreeStorage::update_list(uint32_t node, bool with_neighbours) {
     lists_[node]->number = node;
   }
   ElementList& list = *lists_[node];
-  const bool is_recording = stream().is_recording();
-  if (is_recording || list.version != list_version(node)) make_list(node, list);
-  if (with_neighbours && has_neighbour_table(node) && (is_recording || list.neighbour_version != version_))
-    make_neighbours(node, list);
+  with_neighbours = with_neighbours && has_neighbour_table(node);
+  if (stream().is_recording()) {
+    record_list(list, node, with_neighbours);
+    return list;
+  }
+  if (list.version != list_version(node)) make_list(node, list);
+  if (with_neighbours && list.neighbour_version != version_) make_neighbours(node, list);
   return list;
 }
 

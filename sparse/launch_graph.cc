@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "gpu/host_access.h"
@@ -12,6 +13,11 @@
 
 namespace coppice {
 namespace {
+
+template <class T, class U>
+bool contains(const std::vector<T>& all, U* one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
 
 // A status tells launches apart by 24 bits of their number.
 constexpr uint32_t kMostLaunchesAtOnce = 1u << 20;
@@ -24,9 +30,10 @@ class LaunchGraph::State final : public RefCounted {
     for (const BoundLaunch& launch : launches_) {
       for (const IntrusivePtr<RefCounted>& used : launch.shared()->launch.keep_alive) {
         auto* const tree = dynamic_cast<TreeStorage*>(used.get());
-        if (tree != nullptr && std::find(trees_.begin(), trees_.end(), tree) == trees_.end())
-          trees_.push_back(tree);
+        if (tree != nullptr && !contains(trees_, tree)) trees_.push_back(tree);
       }
+      const std::vector<const RefCounted*>& changes = launch.shared()->launch.changes;
+      changed_.insert(changed_.end(), changes.begin(), changes.end());
     }
   }
   Stream& stream() const { return launches_.front().stream(); }
@@ -35,6 +42,7 @@ class LaunchGraph::State final : public RefCounted {
   void run(int times) {
     const auto n = static_cast<uint32_t>(launches_.size());
     for (int done = 0; done < times;) {
+      for (TreeStorage* tree : trees_) tree->update_lists(needed_lists_[tree]);
       if (!is_current()) record();
       const int most = static_cast<int>(std::max(1u, kMostLaunchesAtOnce / n));
       const int replays = std::min(times - done, most);
@@ -62,6 +70,12 @@ class LaunchGraph::State final : public RefCounted {
 
   void record() {
     recording_.reset(), kept_.clear(), generations_.clear();
+    // Lists are there from now on, so that only those of trees that change must be looked at in replays.
+    for (const BoundLaunch& bound : launches_) {
+      LaunchBlock block = bound.shared()->launch.block;
+      if (bound.shared()->launch.prepare) bound.shared()->launch.prepare(block);
+    }
+    for (TreeStorage* tree : trees_) tree->begin_recording(contains(changed_, tree));
     recording_ = stream().record_inline([&] {
       for (const BoundLaunch& bound : launches_) {
         Launch launch = bound.shared()->launch;
@@ -70,6 +84,7 @@ class LaunchGraph::State final : public RefCounted {
     });
     for (TreeStorage* tree : trees_) {
       tree->keep_for_recording(kept_);
+      needed_lists_[tree] = contains(changed_, tree) ? NeededLists() : tree->needed_lists();
       tree->forget_lost_lists();
       generations_.push_back(tree->generation());
     }
@@ -85,7 +100,9 @@ class LaunchGraph::State final : public RefCounted {
   }
 
   const std::vector<BoundLaunch> launches_;
-  std::vector<TreeStorage*> trees_;  // kept by the launches
+  std::vector<TreeStorage*> trees_;         // kept by the launches
+  std::vector<const RefCounted*> changed_;  // of these
+  std::unordered_map<TreeStorage*, NeededLists> needed_lists_;
   IntrusivePtr<Recording> recording_;
   std::vector<IntrusivePtr<RefCounted>> kept_;
   std::vector<uint64_t> generations_;  // of the trees, when it was made
@@ -115,6 +132,7 @@ BoundLaunch bind_deactivate_all(const Node& node) {
   tree.freeze();
   Launch launch = tree.program().make_launch(mark_changed, range(1), tree.state());
   launch.keep_alive.emplace_back(&tree);
+  launch.changes.push_back(&tree);
   launch.finish = [&tree, id = node.id()](LaunchBlock&) {
     tree.recycle_below(id);
     if (tree.stream().is_recording())

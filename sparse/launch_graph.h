@@ -9,6 +9,8 @@
 // replays: where a launch runs out of cells, all behind it is skipped on the device; then it is repeated and the launches
 // behind it are given one by one, and the replays that are left follow.
 //
+// A tree that none of the launches changes costs nothing in a replay: its lists are brought up to date before.
+//
 // Not in a recording: what the host asks, activation from coordinates, trimming. Cost: a look at the status for each call
 // of launch(), whatever `times` is; the lists of a recording have room for all cells of their allocators' capacity.
 #pragma once

@@ -435,7 +435,10 @@ Launch Program::prepare(const LaunchRequest& r) {
   std::memcpy(launch.block.arguments, r.arguments, r.argument_bytes);
   launch.keep_alive.reserve(1 + p.binding.trees.size());
   launch.keep_alive.emplace_back(shared);  // of its name, too
-  for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
+  for (size_t t = 0; t < p.binding.trees.size(); ++t) {
+    launch.keep_alive.emplace_back(p.binding.trees[t]);
+    if (p.binding.grows[t]) launch.changes.push_back(p.binding.trees[t]);
+  }
   set_loop(launch, r, p);
   begin_appends(launch, p.binding);
   launch.ordered = std::any_of(r.handles, r.handles + r.num_handles, depends_on_order);

@@ -1,13 +1,40 @@
 // What recordings (launch_graph.h) need of a tree: memory that stays where it is, and news of what replays did. In stream
 // order.
+#include <algorithm>
 #include <cstring>
 
+#include "core/check.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
 
 using device::ListState;
 using device::TreeState;
+
+void TreeStorage::begin_recording(bool can_change) {
+  can_change_ = can_change;
+  replaced_.clear(), needed_lists_.clear();
+}
+
+void TreeStorage::update_lists(const NeededLists& needed) {
+  for (const auto& [node, with_neighbours] : needed) update_list(node, with_neighbours);
+}
+
+// Records what brings a list up to date; nothing where that has been done, and the topology cannot have changed since.
+void TreeStorage::record_list(ElementList& list, uint32_t node, bool with_neighbours) {
+  const auto has = [&](bool neighbours) {
+    return std::find(needed_lists_.begin(), needed_lists_.end(), std::pair(node, neighbours)) !=
+           needed_lists_.end();
+  };
+  const bool is_made = has(false) || has(true), has_table = has(true);
+  if (!is_made || (with_neighbours && !has_table)) needed_lists_.emplace_back(node, with_neighbours);
+  if (!can_change_) {
+    COPPICE_CHECK(list.version == list_version(node), "lists of trees that stay as they are have been made");
+    return;
+  }
+  if (!is_made) make_list(node, list);
+  if (with_neighbours && !has_table) make_neighbours(node, list);
+}
 
 void TreeStorage::keep_for_recording(std::vector<IntrusivePtr<RefCounted>>& kept) {
   for (IntrusivePtr<Buffer>& buffer : replaced_) kept.emplace_back(std::move(buffer));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/host_access.h"
@@ -60,6 +61,9 @@ struct ElementList {
   uint64_t version = ~uint64_t{0};  // of a dynamic node: the lists' version
   uint64_t neighbour_version = ~uint64_t{0};
 };
+
+// Lists that a recording takes to be up to date: {node, with its neighbour table}.
+using NeededLists = std::vector<std::pair<uint32_t, bool>>;
 
 struct AllocatorStorage {
   uint32_t node = 0;
@@ -133,6 +137,11 @@ class TreeStorage : public RefCounted {
   uint64_t version() const { return version_; }
   // Recordings hold addresses and sizes: one of another generation than the tree's is made anew.
   uint64_t generation() const { return generation_; }
+  // Before a recording in which launches can change the topology, or none can. In the latter case it needs lists that
+  // are up to date whenever it is replayed.
+  void begin_recording(bool can_change);
+  const NeededLists& needed_lists() const { return needed_lists_; }
+  void update_lists(const NeededLists& needed);
   // What recordings use of the tree's memory that the tree itself may replace.
   void keep_for_recording(std::vector<IntrusivePtr<RefCounted>>& kept);
   // Before a recording is replayed: lists whose memory it replaced are to be made anew.
@@ -178,6 +187,7 @@ class TreeStorage : public RefCounted {
   uint64_t list_version(uint32_t node) const;
   void make_list(uint32_t node, ElementList& list);
   void make_neighbours(uint32_t node, ElementList& list);
+  void record_list(ElementList& list, uint32_t node, bool with_neighbours);
   using ListKernel =
       Kernel<void(Item, device::TreeState*, const device::NodeLayout*, const device::Element*)>;
   void run_over_lists(const ListKernel& kernel, uint32_t node, const ElementList* parents);
@@ -214,6 +224,8 @@ class TreeStorage : public RefCounted {
   // While recording: buffers that what is recorded so far uses, and numbers of lists whose buffers were replaced.
   std::vector<IntrusivePtr<Buffer>> replaced_;
   std::vector<uint32_t> lost_lists_;
+  bool can_change_ = false;
+  NeededLists needed_lists_;  // or, where it can change, those made since it was settled last
 };
 
 template <class T>

@@ -127,7 +127,8 @@ TEST_P(LaunchGraphs, GoOnAfterLaunchesOfTheirOwnAndTrimming) {
   EXPECT_EQ(walkers.sums(), expected);
 }
 
-// A list is up to date and gets more room, elsewhere, for the recording. Seen to fail when it was not made anew there.
+// A list is up to date and gets more room, elsewhere, for a recording. Seen to fail when it was not made anew there, and
+// when lists of trees that stay as they are were not looked at before the replays.
 TEST_P(LaunchGraphs, FindListsThatWereMadeBefore) {
   Tree tree(device);
   Node block = tree.root().pointer({4096}), leaf = block.dense({4});
@@ -147,8 +148,18 @@ TEST_P(LaunchGraphs, FindListsThatWereMadeBefore) {
   finish(launch.launch());
   const uint64_t expected = take();
   EXPECT_NE(expected, 0u);
-  finish(LaunchGraph({launch}).launch());
+  // Of a tree that nothing in it changes, and of one that may change.
+  LaunchGraph graph({launch}), changing({bind_deactivate_all(block), launch});
+  finish(graph.launch());
   EXPECT_EQ(take(), expected);
+  finish(leaf.activate({{7, 0, 0}}));
+  run(fill_with_coordinates, over(leaf), x);
+  finish(graph.launch(2));
+  EXPECT_GT(take(), 2 * expected);
+  finish(changing.launch());
+  EXPECT_EQ(take(), 0u);
+  finish(graph.launch());
+  EXPECT_EQ(take(), 0u);
 }
 
 TEST_P(LaunchGraphs, DeactivateAllAndActivateAnew) {
