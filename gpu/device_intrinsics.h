@@ -5,11 +5,13 @@
 #pragma once
 #include <stdint.h>  // not <cstdint>: the NVPTX compile has no C++ library
 
+#include "core/device_macros.h"
+
 extern "C" {
 // Threads that share one loop item: 1 on a CPU, the thread block on a GPU.
 uint32_t coppice_lane();
 uint32_t coppice_lane_count();
-void coppice_block_barrier();
+COPPICE_CONVERGENT void coppice_block_barrier();
 // The thread block's fast memory, Launch::shared_bytes of it; null on a CPU, where an item has its thread's stack.
 void* coppice_shared_memory();
 
@@ -22,7 +24,7 @@ uint32_t coppice_active_mask();
 uint32_t coppice_match_any_u64(uint32_t mask, uint64_t value);  // lanes of the mask that gave this value
 uint32_t coppice_ballot(uint32_t mask, bool predicate);         // lanes of the mask that said yes
 uint32_t coppice_shuffle_u32(uint32_t mask, uint32_t value, uint32_t lane);  // what that lane gave
-void coppice_warp_barrier(uint32_t mask);
+COPPICE_CONVERGENT void coppice_warp_barrier(uint32_t mask);
 // True where an item's halo is copied to a private tile first; a GPU reads through its L1 instead.
 bool coppice_has_private_tiles();
 

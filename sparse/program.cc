@@ -89,6 +89,10 @@ void check_list_role(const LaunchRequest& r, const HandleUse& h) {
     refuse(r, fmt::format("field {} has lists of values; use Append, or Read", field_name(h)));
 }
 
+bool is_over_blocks(const LaunchRequest& r) {
+  return r.place == LaunchRequest::Place::kBlock || r.place == LaunchRequest::Place::kBlockTeam;
+}
+
 // What is looped over is what the kernel's place is of.
 void check_loop(const LaunchRequest& r) {
   using Place = LaunchRequest::Place;
@@ -113,7 +117,7 @@ void check_loop(const LaunchRequest& r) {
 void check_roles(const LaunchRequest& r) {
   TreeStorage* loop_tree = r.loop.tree.get();
   using Place = LaunchRequest::Place;
-  const bool cells = r.place == Place::kCell, blocks = r.place == Place::kBlock;
+  const bool cells = r.place == Place::kCell, blocks = is_over_blocks(r);
   check_loop(r);
   if (loop_tree != nullptr && static_cast<int>(loop_tree->dims()) != r.place_dims) {
     refuse(r, fmt::format("it loops in {} dimensions, tree '{}' has {}", r.place_dims,
@@ -221,7 +225,7 @@ FieldBinding bind_field(const LaunchRequest& r, const HandleUse& h) {
   f.num_values = static_cast<uint32_t>(tree->node(h.id.node).num_cells);
   f.access = block_access(r, h);
   const bool own = h.role == Role::kWrite || h.role == Role::kUpdate;
-  if (r.place == LaunchRequest::Place::kBlock && own && !(f.access & device::kContiguous))
+  if (is_over_blocks(r) && own && !(f.access & device::kContiguous))
     refuse(r,
            fmt::format(
                "it writes field {} by data(), which needs values side by side, not those of a pointer node "
@@ -253,8 +257,10 @@ Binding make_binding(const LaunchRequest& r, bool checks) {
   check_roles(r);
   check_growth(r);
   if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b, checks);
-  if (r.place == LaunchRequest::Place::kBlock)
+  if (is_over_blocks(r)) {
+    b.shared_bytes = r.fast_bytes;
     b.needs_neighbours = r.loop.tree->has_neighbour_table(r.loop.node);
+  }
   return b;
 }
 
@@ -447,7 +453,7 @@ Launch Program::prepare(const LaunchRequest& r) {
   Device* const device = state_->device.get();  // outlives what its stream is given
   if (p.may_change_topology || accumulates) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };
-  } else if (state_->options.checks || r.place == LaunchRequest::Place::kBlock) {
+  } else if (state_->options.checks || is_over_blocks(r)) {
     launch.finish = [shared, device](LaunchBlock&) {
       if (!device->default_stream().is_recording())
         throw_kernel_error(*device, shared->name, shared->handles, shared->loop_path);

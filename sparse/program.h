@@ -27,7 +27,7 @@ struct Loop {
   uint64_t count = 0;
   const uint64_t* device_count = nullptr;
 };
-// The active cells of a node (Cell kernels), its containers (Block kernels) or, of a dynamic node, the elements of its
+// The active cells of a node (Cell kernels), its containers (Block and BlockTeam kernels) or, of a dynamic node, the elements of its
 // lists (Entry kernels).
 inline Loop over(const Node& node) { return {node.tree(), node.id()}; }
 inline Loop range(int64_t begin, int64_t end) {
@@ -53,8 +53,9 @@ struct LaunchRequest {
   const KernelBitcode* file;
   std::string_view name;
   bool active_only;
-  enum class Place { kCell, kBlock, kEntry, kItem, kTeam } place;
+  enum class Place { kCell, kBlock, kBlockTeam, kEntry, kItem, kTeam } place;
   int place_dims;
+  uint32_t fast_bytes = 0;  // that a BlockTeam has
   Loop loop;
   uint32_t num_handles = 0;
   HandleUse handles[device::kMaxBindings];
@@ -77,6 +78,13 @@ struct PlaceTraits<Block<D>> {
   static constexpr bool kIsPlace = true;
   static constexpr auto kPlace = LaunchRequest::Place::kBlock;
   static constexpr int kDims = D;
+};
+template <int D, uint32_t kBytes>
+struct PlaceTraits<BlockTeam<D, kBytes>> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kPlace = LaunchRequest::Place::kBlockTeam;
+  static constexpr int kDims = D;
+  static constexpr uint32_t kFastBytes = kBytes;
 };
 template <int D>
 struct PlaceTraits<Entry<D>> {
@@ -134,6 +142,8 @@ void add_arguments(LaunchRequest& request, size_t& at, const Tuple& arguments, a
   if constexpr (PlaceTraits<First>::kIsPlace) {
     request.place = PlaceTraits<First>::kPlace;
     request.place_dims = PlaceTraits<First>::kDims;
+    if constexpr (requires { PlaceTraits<First>::kFastBytes; })
+      request.fast_bytes = PlaceTraits<First>::kFastBytes;
     if constexpr (sizeof...(Rest) > 0) add_arguments<Rest...>(request, at, arguments, index);
   } else {
     add_argument<First>(request, at, std::get<index()>(arguments));
@@ -146,8 +156,9 @@ void add_arguments(LaunchRequest& request, size_t& at, const Tuple& arguments, a
 template <class... Parameters, class... Arguments>
 LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                            const Arguments&... arguments) {
-  static_assert(sizeof...(Arguments) + 1 == sizeof...(Parameters),
-                "a launch gives every kernel argument but the Cell, Block, Entry, Item or Team, in order");
+  static_assert(
+      sizeof...(Arguments) + 1 == sizeof...(Parameters),
+      "a launch gives every kernel argument but the Cell, Block, BlockTeam, Entry, Item or Team, in order");
   LaunchRequest request;
   request.file = kernel.file, request.name = kernel.name, request.active_only = kernel.active_only;
   request.loop = loop;

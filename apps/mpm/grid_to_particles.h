@@ -7,9 +7,11 @@
 
 namespace coppice::mpm {
 
-// Copies the velocities a block's particles can see into one tile.
+// Copies the velocities a block's particles can see into one tile; a thread takes whole rows.
 template <int D>
-COPPICE_INLINE void gather_velocities(const Read<NodeValue>& grid, const Block<D>& block, NodeValue* tile) {
+COPPICE_INLINE void gather_velocities(const Read<NodeValue>& grid, const TileTeam<D>& block,
+                                      NodeValue* tile) {
+  std::uint32_t row = 0;
   constexpr int b = kBlockSize<D>, t = kTileSize<D>;
   for (int ox = 0; ox < (D == 3 ? 2 : 1); ++ox) {
     for (int oy = 0; oy < 2; ++oy) {
@@ -22,6 +24,7 @@ COPPICE_INLINE void gather_velocities(const Read<NodeValue>& grid, const Block<D
         const int ex = D == 2 ? 1 : ox ? t - b : b, ey = oy ? t - b : b, ez = oz ? t - b : b;
         for (int i = 0; i < ex; ++i) {
           for (int j = 0; j < ey; ++j) {
+            if (row++ % block.lanes() != block.lane()) continue;
             __builtin_memcpy(tile + tile_index<D>(i + ox * b, j + oy * b, oz * b), from + (i * b + j) * b,
                              sizeof(NodeValue) * ez);
           }
@@ -31,7 +34,7 @@ COPPICE_INLINE void gather_velocities(const Read<NodeValue>& grid, const Block<D
   }
 }
 
-// What a block's particles found, merged into the step control once per block.
+// What a thread's particles found, merged into the step control once per block.
 struct BlockFindings {
   float max_speed2 = 0.0f;   // m^2/s^2
   float max_modulus = 0.0f;  // m^2/s^2, wave modulus / density
@@ -42,14 +45,15 @@ struct BlockFindings {
 // New velocity, velocity gradient and position of a segment of particles.
 template <int D>
 COPPICE_INLINE void gather_segment(const StepArguments<D>& a, std::int64_t begin, std::int64_t end,
-                                   const std::int32_t* first, const NodeValue* tile, BlockFindings& found) {
+                                   const TileTeam<D>& block, const NodeValue* tile, BlockFindings& found) {
+  const std::int32_t* const first = block.origin;
   using A = Attribute<D>;
   float *x[3], *v[3], *c[9];
   COPPICE_UNROLL for (int k = 0; k < D; ++k) x[k] = attribute(a, A::kPosition + k),
                                              v[k] = attribute(a, A::kVelocity + k);
   COPPICE_UNROLL for (int k = 0; k < D * D; ++k) c[k] = attribute(a, A::kAffine + k);
   const float gradient_scale = 4.0f * a.inv_dx;
-  for (std::int64_t i = begin; i < end; ++i) {
+  for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
     const TileStencil<D> s = tile_stencil<D>(x, i, a.inv_dx, first);
     Lanes velocity{0, 0, 0, 0}, gradient[3] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
     constexpr int nx = D == 3 ? 3 : 1;
@@ -96,7 +100,8 @@ COPPICE_INLINE void gather_segment(const StepArguments<D>& a, std::int64_t begin
 // Deformation, plasticity and stress of a segment; one material, so the loop vectorises.
 template <int D, class Material>
 COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& material, float density,
-                                    std::int64_t begin, std::int64_t end, BlockFindings& found) {
+                                    std::int64_t begin, std::int64_t end, const TileTeam<D>& block,
+                                    BlockFindings& found) {
   using A = Attribute<D>;
   float* c[D * D];
   float* f[D * D];
@@ -109,7 +114,7 @@ COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& m
   // a float maximum without permission to ignore NaN.
   std::int32_t largest = 0;
 #pragma clang loop vectorize(assume_safety) interleave_count(1)
-  for (std::int64_t i = begin; i < end; ++i) {
+  for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
     SmallMat<float, D> gradient{}, deformation{};
     COPPICE_UNROLL for (int k = 0; k < D * D; ++k) gradient.m[k] = c[k][i];
     if constexpr (Material::kUsesDeformationGradient) {
@@ -135,44 +140,63 @@ COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& m
 
 template <int D>
 COPPICE_INLINE void advance_group(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
-                                  std::int64_t end, BlockFindings& found) {
+                                  std::int64_t end, const TileTeam<D>& block, BlockFindings& found) {
   if (begin == end) return;
   switch (group.kind) {
     case MaterialKind::kJelly:
-      return advance_segment<D>(a, group.jelly, group.density, begin, end, found);
+      return advance_segment<D>(a, group.jelly, group.density, begin, end, block, found);
     case MaterialKind::kSnow:
-      return advance_segment<D>(a, group.snow, group.density, begin, end, found);
+      return advance_segment<D>(a, group.snow, group.density, begin, end, block, found);
     case MaterialKind::kWater:
-      return advance_segment<D>(a, group.water, group.density, begin, end, found);
+      return advance_segment<D>(a, group.water, group.density, begin, end, block, found);
     case MaterialKind::kSand:
-      return advance_segment<D>(a, group.sand, group.density, begin, end, found);
+      return advance_segment<D>(a, group.sand, group.density, begin, end, block, found);
   }
 }
 
-template <int D>
-COPPICE_INLINE void report(StepControl<D>* control, const BlockFindings& found, float max_speed) {
-  const float speed = std::sqrt(found.max_speed2);
-  coppice_fetch_max_u32(&control->max_speed_bits, __builtin_bit_cast(std::uint32_t, speed));
-  coppice_fetch_max_u32(&control->max_modulus_bits, __builtin_bit_cast(std::uint32_t, found.max_modulus));
-  if (found.drifted) device::relaxed_store(&control->drifted, 1u);
-  if (speed > max_speed) device::relaxed_store(&control->too_fast, 1u);
-  if (found.not_finite) device::relaxed_store(&control->not_finite, 1u);
+// As much of it as is larger than what is there. The speed in m/s.
+COPPICE_INLINE void merge_maxima(float speed, float modulus, std::uint32_t* speed_bits,
+                                 std::uint32_t* modulus_bits) {
+  coppice_fetch_max_u32(speed_bits, __builtin_bit_cast(std::uint32_t, speed));
+  coppice_fetch_max_u32(modulus_bits, __builtin_bit_cast(std::uint32_t, modulus));
 }
 
 template <int D>
-COPPICE_INLINE void grid_to_particles(const Read<NodeValue>& grid, const Block<D>& block,
+COPPICE_INLINE void report(StepControl<D>* control, const TileTeam<D>& block, const BlockFindings& found,
+                           float max_speed) {
+  const float speed = std::sqrt(found.max_speed2);
+  if (found.drifted) device::relaxed_store(&control->drifted, 1u);
+  if (speed > max_speed) device::relaxed_store(&control->too_fast, 1u);
+  if (found.not_finite) device::relaxed_store(&control->not_finite, 1u);
+  if (block.lanes() == 1)
+    return merge_maxima(speed, found.max_modulus, &control->max_speed_bits, &control->max_modulus_bits);
+  // Among the block's threads first: all blocks together go to two words. The tile is no longer needed.
+  auto* const maxima = reinterpret_cast<std::uint32_t*>(block.fast);
+  if (block.lane() == 0) maxima[0] = maxima[1] = 0;
+  block.barrier();
+  merge_maxima(speed, found.max_modulus, maxima, maxima + 1);
+  block.barrier();
+  if (block.lane() != 0) return;
+  coppice_fetch_max_u32(&control->max_speed_bits, maxima[0]);
+  coppice_fetch_max_u32(&control->max_modulus_bits, maxima[1]);
+}
+
+template <int D>
+COPPICE_INLINE void grid_to_particles(const Read<NodeValue>& grid, const TileTeam<D>& block,
                                       const StepArguments<D>& a) {
   if (a.control->stop) return;
   const std::uint32_t* starts = a.starts + block.number * a.n_groups;
   const std::int64_t begin = starts[0], end = starts[a.n_groups];
   if (begin == end) return;
-  NodeValue tile[kTileNodes<D>];
+  auto* const tile = reinterpret_cast<NodeValue*>(block.fast);
   gather_velocities<D>(grid, block, tile);
+  block.barrier();
   BlockFindings found;
-  gather_segment<D>(a, begin, end, block.origin, tile, found);
+  gather_segment<D>(a, begin, end, block, tile, found);
+  block.barrier();  // another thread may go on with a particle
   for (std::uint32_t g = 0; g < a.n_groups; ++g)
-    advance_group<D>(a, a.groups[g], starts[g], starts[g + 1], found);
-  report(a.control, found, a.max_speed);
+    advance_group<D>(a, a.groups[g], starts[g], starts[g + 1], block, found);
+  report<D>(a.control, block, found, a.max_speed);
 }
 
 }  // namespace coppice::mpm

@@ -4,19 +4,21 @@
 using namespace coppice;
 using namespace coppice::mpm;
 
-COPPICE_KERNEL(particles_to_grid_2d, Write<NodeValue> tiles, Block2 block, StepArguments<2> a)
+COPPICE_KERNEL(particles_to_grid_2d, Write<NodeValue> tiles, TileTeam<2> block, StepArguments<2> a)
 { particles_to_grid<2>(tiles, block, a); }
-COPPICE_KERNEL(particles_to_grid_3d, Write<NodeValue> tiles, Block3 block, StepArguments<3> a)
+COPPICE_KERNEL(particles_to_grid_3d, Write<NodeValue> tiles, TileTeam<3> block, StepArguments<3> a)
 { particles_to_grid<3>(tiles, block, a); }
 
-COPPICE_KERNEL(update_grid_2d, Read<NodeValue> tiles, Write<NodeValue> grid, Block2 block, StepArguments<2> a)
+COPPICE_KERNEL(update_grid_2d, Read<NodeValue> tiles, Write<NodeValue> grid, BlockTeam<2> block,
+               StepArguments<2> a)
 { update_grid<2>(tiles, grid, block, a); }
-COPPICE_KERNEL(update_grid_3d, Read<NodeValue> tiles, Write<NodeValue> grid, Block3 block, StepArguments<3> a)
+COPPICE_KERNEL(update_grid_3d, Read<NodeValue> tiles, Write<NodeValue> grid, BlockTeam<3> block,
+               StepArguments<3> a)
 { update_grid<3>(tiles, grid, block, a); }
 
-COPPICE_KERNEL(grid_to_particles_2d, Read<NodeValue> grid, Block2 block, StepArguments<2> a)
+COPPICE_KERNEL(grid_to_particles_2d, Read<NodeValue> grid, TileTeam<2> block, StepArguments<2> a)
 { grid_to_particles<2>(grid, block, a); }
-COPPICE_KERNEL(grid_to_particles_3d, Read<NodeValue> grid, Block3 block, StepArguments<3> a)
+COPPICE_KERNEL(grid_to_particles_3d, Read<NodeValue> grid, TileTeam<3> block, StepArguments<3> a)
 { grid_to_particles<3>(grid, block, a); }
 
 COPPICE_KERNEL(begin_step_2d, Item, StepArguments<2> a)

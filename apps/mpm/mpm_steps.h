@@ -2,18 +2,25 @@
 // bookkeeping (Hu et al. 2018, "A Moving Least Squares Material Point Method"; transfers after Jiang et al. 2015, APIC).
 //
 // Device-clean. Each stage works on one block; blocks do not write to each other: particles scatter into their block's
-// own tile, and the grid update gathers from the tiles that overlap the block. No atomics, and sums in a fixed order,
-// so results do not depend on the number of threads.
+// own tile, and the grid update gathers from the tiles that overlap the block. On a CPU one thread has a block: no atomics,
+// and sums in a fixed order, so that results do not depend on the number of threads. On a GPU the threads of a thread block
+// share it, and add to a tile in fast memory atomically, in any order.
 #pragma once
 #include "apps/mpm/grid_to_particles.h"
 #include "apps/mpm/particle_tile.h"
 
 namespace coppice::mpm {
 
+// One of the values at a node of a tile, added to what is there.
+COPPICE_INLINE void add_to_tile(NodeValue* to, Lanes value, bool is_shared) {
+  if (!is_shared) return store(to, load(to) + value);
+  COPPICE_UNROLL for (int k = 0; k < 4; ++k) coppice_fetch_add_f32(to->v + k, value[k]);
+}
+
 // Momentum and mass of a segment of particles, added to the tile: m v + (m C - dt V 4/dx^2 tau)(x_node - x_p).
 template <int D>
 COPPICE_INLINE void scatter_segment(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
-                                    std::int64_t end, const std::int32_t* first, NodeValue* tile) {
+                                    std::int64_t end, const TileTeam<D>& block, NodeValue* tile) {
   using A = Attribute<D>;
   const float *x[3], *v[3], *c[9], *tau[6];
   COPPICE_UNROLL for (int k = 0; k < D; ++k) x[k] = attribute(a, A::kPosition + k),
@@ -21,8 +28,9 @@ COPPICE_INLINE void scatter_segment(const StepArguments<D>& a, const Group<D>& g
   COPPICE_UNROLL for (int k = 0; k < D * D; ++k) c[k] = attribute(a, A::kAffine + k);
   COPPICE_UNROLL for (int k = 0; k < D * (D + 1) / 2; ++k) tau[k] = attribute(a, A::kStress + k);
   const float mass = group.mass, push = -a.dt * group.volume * 4.0f * a.inv_dx * a.inv_dx;
-  for (std::int64_t i = begin; i < end; ++i) {
-    const TileStencil<D> s = tile_stencil<D>(x, i, a.inv_dx, first);
+  const bool is_shared = block.lanes() > 1;
+  for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
+    const TileStencil<D> s = tile_stencil<D>(x, i, a.inv_dx, block.origin);
     Lanes affine[3];  // per axis (x, y, z of the tile): momentum per cell of distance
     affine[0] = Lanes{0, 0, 0, 0};
     COPPICE_UNROLL
@@ -42,7 +50,7 @@ COPPICE_INLINE void scatter_segment(const StepArguments<D>& a, const Group<D>& g
         COPPICE_UNROLL
         for (int iz = 0; iz < 3; ++iz) {
           const Lanes at_z = at_y + affine[2] * (static_cast<float>(iz) - s.fx[2]);
-          store(row + iz, load(row + iz) + (w_xy * s.w[2][iz]) * at_z);
+          add_to_tile(row + iz, (w_xy * s.w[2][iz]) * at_z, is_shared);
         }
       }
     }
@@ -50,15 +58,23 @@ COPPICE_INLINE void scatter_segment(const StepArguments<D>& a, const Group<D>& g
 }
 
 template <int D>
-COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const Block<D>& block,
+COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const TileTeam<D>& block,
                                       const StepArguments<D>& a) {
   if (a.control->stop) return;
   const std::uint32_t* starts = a.starts + block.number * a.n_groups;
   if (starts[0] == starts[a.n_groups]) return;  // its tile has been zero since activation
-  NodeValue* tile = tiles.data(block);
-  __builtin_memset(tile, 0, sizeof(NodeValue) * kTileNodes<D>);
+  const bool is_shared = block.lanes() > 1;
+  NodeValue* const out = tiles.data(block);
+  NodeValue* const tile = is_shared ? reinterpret_cast<NodeValue*>(block.fast) : out;
+  for (int n = static_cast<int>(block.lane()); n < kTileNodes<D>; n += static_cast<int>(block.lanes()))
+    store(tile + n, Lanes{0, 0, 0, 0});
+  block.barrier();
   for (std::uint32_t g = 0; g < a.n_groups; ++g)
-    scatter_segment(a, a.groups[g], starts[g], starts[g + 1], block.origin, tile);
+    scatter_segment<D>(a, a.groups[g], starts[g], starts[g + 1], block, tile);
+  if (!is_shared) return;
+  block.barrier();
+  for (int n = static_cast<int>(block.lane()); n < kTileNodes<D>; n += static_cast<int>(block.lanes()))
+    store(out + n, load(tile + n));
 }
 
 // Wall and collider response of one node; `node` is (x, y, z) right-aligned, velocity in (x, y, z).
@@ -90,22 +106,38 @@ COPPICE_INLINE Lanes apply_boundaries(const StepArguments<D>& a, const std::int3
   return D == 3 ? Lanes{v.v[0], v.v[1], v.v[D - 1], value[3]} : Lanes{v.v[0], v.v[1], 0.0f, value[3]};
 }
 
-// Sums the tiles that overlap the block, in a fixed order, and turns momentum into velocity after forces and contact.
+// Momentum and mass of a node become its velocity after forces and contact.
 template <int D>
-COPPICE_INLINE void update_grid(const Read<NodeValue>& tiles, const Write<NodeValue>& grid,
-                                const Block<D>& block, const StepArguments<D>& a) {
-  if (a.control->stop) return;
+COPPICE_INLINE void update_node(const StepArguments<D>& a, const Block<D>& block, int i, int j, int k,
+                                Lanes momentum, NodeValue* out) {
+  const float mass = momentum[3];
+  if (!(mass > 1e-37f)) return store(out, Lanes{0, 0, 0, 0});  // below, the inverse is not finite
+  const Lanes kick = Lanes{a.gravity[0], a.gravity[1], D == 3 ? a.gravity[2] : 0.0f, 0.0f} * a.dt;
+  Lanes value = momentum * (1.0f / mass) + kick;
+  value[3] = mass;
+  const std::int32_t node[3] = {block.origin[0] + i, block.origin[1] + j, block.origin[2] + k};
+  store(out, apply_boundaries<D>(a, node, value));
+}
+
+// The tile of the block that lies so many blocks before this one, which reaches into it.
+template <int D>
+COPPICE_INLINE const NodeValue* tile_before(const Read<NodeValue>& tiles, const Block<D>& block, int ox,
+                                            int oy, int oz) {
+  if constexpr (D == 3)
+    return tiles.neighbour_data(block, {-ox, -oy, -oz});
+  else
+    return tiles.neighbour_data(block, {-oy, -oz});
+}
+
+// Sums the tiles that overlap the block, in a fixed order: all nodes, row by row.
+template <int D>
+COPPICE_INLINE void sum_tiles(const Read<NodeValue>& tiles, const Block<D>& block, NodeValue* sum) {
   constexpr int b = kBlockSize<D>, t = kTileSize<D>, bx = D == 3 ? b : 1;
-  NodeValue sum[kBlockNodes<D>];
-  __builtin_memset(sum, 0, sizeof sum);
+  __builtin_memset(sum, 0, sizeof(NodeValue) * kBlockNodes<D>);
   for (int ox = 0; ox < (D == 3 ? 2 : 1); ++ox) {
     for (int oy = 0; oy < 2; ++oy) {
       for (int oz = 0; oz < 2; ++oz) {
-        const NodeValue* tile;
-        if constexpr (D == 3)
-          tile = tiles.neighbour_data(block, {-ox, -oy, -oz});
-        else
-          tile = tiles.neighbour_data(block, {-oy, -oz});
+        const NodeValue* tile = tile_before<D>(tiles, block, ox, oy, oz);
         const int ex = ox ? t - b : bx, ey = oy ? t - b : b, ez = oz ? t - b : b;
         for (int i = 0; i < ex; ++i) {
           for (int j = 0; j < ey; ++j) {
@@ -117,24 +149,38 @@ COPPICE_INLINE void update_grid(const Read<NodeValue>& tiles, const Write<NodeVa
       }
     }
   }
-  NodeValue* out = grid.data(block);
-  const Lanes kick = Lanes{a.gravity[0], a.gravity[1], D == 3 ? a.gravity[2] : 0.0f, 0.0f} * a.dt;
-  for (int i = 0; i < bx; ++i) {
-    for (int j = 0; j < b; ++j) {
-      for (int k = 0; k < b; ++k) {
-        const int n = (i * b + j) * b + k;
-        const Lanes momentum = load(sum + n);
-        const float mass = momentum[3];
-        if (!(mass > 1e-37f)) {  // below, the inverse is not finite
-          store(out + n, Lanes{0, 0, 0, 0});
-          continue;
-        }
-        Lanes value = momentum * (1.0f / mass) + kick;
-        value[3] = mass;
-        const std::int32_t node[3] = {block.origin[0] + i, block.origin[1] + j, block.origin[2] + k};
-        store(out + n, apply_boundaries<D>(a, node, value));
-      }
+}
+// The same for one node.
+template <int D>
+COPPICE_INLINE Lanes sum_at(const Read<NodeValue>& tiles, const Block<D>& block, int i, int j, int k) {
+  constexpr int b = kBlockSize<D>, over = kTileSize<D> - b;  // nodes that a tile reaches beyond its block
+  Lanes sum{0, 0, 0, 0};
+  for (int ox = 0; ox < (D == 3 && i < over ? 2 : 1); ++ox) {
+    for (int oy = 0; oy < (j < over ? 2 : 1); ++oy) {
+      for (int oz = 0; oz < (k < over ? 2 : 1); ++oz)
+        sum += load(tile_before<D>(tiles, block, ox, oy, oz) +
+                    tile_index<D>(i + ox * b, j + oy * b, k + oz * b));
     }
+  }
+  return sum;
+}
+
+template <int D>
+COPPICE_INLINE void update_grid(const Read<NodeValue>& tiles, const Write<NodeValue>& grid,
+                                const BlockTeam<D>& block, const StepArguments<D>& a) {
+  if (a.control->stop) return;
+  constexpr int b = kBlockSize<D>;
+  NodeValue* out = grid.data(block);
+  if (block.lanes() == 1) {
+    NodeValue sum[kBlockNodes<D>];
+    sum_tiles<D>(tiles, block, sum);
+    for (int n = 0; n < kBlockNodes<D>; ++n)
+      update_node<D>(a, block, n / b / b, n / b % b, n % b, load(sum + n), out + n);
+    return;
+  }
+  for (int n = static_cast<int>(block.lane()); n < kBlockNodes<D>; n += static_cast<int>(block.lanes())) {
+    const int i = n / b / b, j = n / b % b, k = n % b;
+    update_node<D>(a, block, i, j, k, sum_at<D>(tiles, block, i, j, k), out + n);
   }
 }
 

@@ -26,6 +26,10 @@ template <int D>
 inline constexpr int kBlockNodes =
     D == 3 ? kBlockSize<D>* kBlockSize<D>* kBlockSize<D> : kBlockSize<D>* kBlockSize<D>;
 
+// The loops' item: a block whose threads share a tile in fast memory.
+template <int D>
+using TileTeam = BlockTeam<D, sizeof(NodeValue) * kTileNodes<D>>;
+
 // One particle's stencil in its block's tile. The base is clamped, so that a broken position (not a number, or flung
 // out of the margin in its last step) reads and writes inside the tile; the step's checks report it.
 template <int D>

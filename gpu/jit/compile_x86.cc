@@ -54,7 +54,7 @@ std::string compile_x86(const SpecializeRequest& request) {
   module->setTargetTriple(machine->getTargetTriple().str());
   module->setDataLayout(machine->createDataLayout());
   const bool simt = request.options.simt;
-  if (simt) replace_memcmp(*module);
+  if (simt) prepare_for_simt(*module);
   auto intrinsics =
       parse_bitcode(simt ? simt_intrinsics_bitcode() : cpu_intrinsics_bitcode(), context, diagnostics);
   if (request.options.step) inline_always(*intrinsics);

@@ -61,7 +61,7 @@ void remove_sanitizer_attributes(llvm::Module& module);
 void drop_loop_hints(llvm::Module& module);
 // For the emulated GPU: before linking its intrinsics, and after optimising (see simt_passes.cc). Errors: kCompile for an
 // access to memory that cannot be instrumented.
-void replace_memcmp(llvm::Module& module);
+void prepare_for_simt(llvm::Module& module);
 void instrument_for_simt(llvm::Module& module, std::string_view entry, const Diagnostics& diagnostics);
 // Whether the kernel was defined by COPPICE_KERNEL_FAST_MATH (coppice/kernel.h). To be asked before keep_only().
 bool has_fast_math(const llvm::Module& module, std::string_view entry);

@@ -223,6 +223,27 @@ class Instrumenter {
 
 }  // namespace
 
+namespace {
+
+// Each gets the number of its place in the kernel. The return address is none: code generation copies a call behind the
+// ends of a loop, and threads that come to the copies are still at one barrier.
+void number_barriers(llvm::Module& module) {
+  llvm::Function* const barrier = module.getFunction("coppice_block_barrier");
+  if (barrier == nullptr) return;
+  auto* const u32 = llvm::Type::getInt32Ty(module.getContext());
+  llvm::FunctionCallee numbered = module.getOrInsertFunction(
+      "coppice_simt_numbered_barrier",
+      llvm::FunctionType::get(llvm::Type::getVoidTy(module.getContext()), {u32}, false));
+  llvm::cast<llvm::Function>(numbered.getCallee())->addFnAttr(llvm::Attribute::Convergent);
+  uint32_t number = 0;
+  for (llvm::User* user : llvm::make_early_inc_range(barrier->users())) {
+    auto* const call = llvm::dyn_cast<llvm::CallInst>(user);
+    if (call == nullptr) continue;
+    llvm::IRBuilder<>(call).CreateCall(numbered, {llvm::ConstantInt::get(u32, ++number)});
+    call->eraseFromParent();
+  }
+}
+
 void replace_memcmp(llvm::Module& module) {
   for (const char* name : {"memcmp", "bcmp"}) {
     llvm::Function* f = module.getFunction(name);
@@ -231,6 +252,13 @@ void replace_memcmp(llvm::Module& module) {
         module.getOrInsertFunction("coppice_view_memcmp", f->getFunctionType()).getCallee());
     f->eraseFromParent();
   }
+}
+
+}  // namespace
+
+void prepare_for_simt(llvm::Module& module) {
+  replace_memcmp(module);
+  number_barriers(module);
 }
 
 void instrument_for_simt(llvm::Module& module, std::string_view entry, const Diagnostics& diagnostics) {

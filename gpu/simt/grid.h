@@ -55,6 +55,7 @@ struct Thread {
   Wait wait = Wait::kEnded;
   uint32_t pause_round = 0;    // the last one in which it paused: see Grid::pause()
   const void* site = nullptr;  // where it waits: the return address of the call
+  uint64_t barrier = 0;        // at which one, where it waits at one
   Fiber fiber;
 };
 
@@ -131,7 +132,7 @@ class Grid {
 
   uint32_t active_mask(const void* site);
   uint32_t meet(Wait operation, const WarpCall& call, const void* site);
-  void block_barrier(const void* site);
+  void block_barrier(const void* site, uint64_t barrier);  // `barrier` tells it from others
 
  private:
   friend struct Thread;
@@ -153,7 +154,7 @@ class Grid {
   void step(uint32_t count = 1);
   void release_active_lanes();
   std::string find_misuse(Wait operation, const WarpCall& call) const;
-  std::string find_barrier_misuse(const void* site) const;
+  std::string find_barrier_misuse(uint64_t barrier) const;
   void give_up_if(Wait operation, const void* site, std::string misuse);
   void finish(Wait operation, uint32_t mask);
   void wake_lanes(uint32_t lanes);

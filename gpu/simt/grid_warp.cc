@@ -133,23 +133,24 @@ void Grid::finish(Wait operation, uint32_t mask) {
   wake_lanes(mask);
 }
 
-std::string Grid::find_barrier_misuse(const void* site) const {
+std::string Grid::find_barrier_misuse(uint64_t barrier) const {
   const Block& block = running_->block;
   if (block.alive != block.threads.size()) {
     return fmt::format("{} of the block's {} threads ended before", block.threads.size() - block.alive,
                        block.threads.size());
   }
   for (const auto& t : block.threads) {
-    if (t->wait != Wait::kBlockBarrier || t->site == site) continue;
+    if (t->wait != Wait::kBlockBarrier || t->barrier == barrier) continue;
     return fmt::format("other threads of the block wait at {}", place_text(*this, *t));
   }
   return {};
 }
 
-void Grid::block_barrier(const void* site) {
+void Grid::block_barrier(const void* site, uint64_t barrier) {
   note_progress();
   Block& block = running_->block;
-  give_up_if(Wait::kBlockBarrier, site, find_barrier_misuse(site));
+  give_up_if(Wait::kBlockBarrier, site, find_barrier_misuse(barrier));
+  running_->barrier = barrier;
   leave_ready(Wait::kBlockBarrier, site);
   if (++block.at_barrier == block.threads.size()) {
     block.at_barrier = 0;

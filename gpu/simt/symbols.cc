@@ -59,7 +59,13 @@ uint32_t coppice_simt_lane_count() {
 void* coppice_simt_shared_memory() { return Grid::current().shared_memory(); }
 uint32_t coppice_simt_warp_lane() { return Grid::current().running().lane % 32; }
 
-void coppice_simt_block_barrier() { Grid::current().block_barrier(__builtin_return_address(0)); }
+void coppice_simt_block_barrier() {
+  const void* const site = __builtin_return_address(0);
+  Grid::current().block_barrier(site, reinterpret_cast<uint64_t>(site));
+}
+void coppice_simt_numbered_barrier(uint32_t number) {
+  Grid::current().block_barrier(__builtin_return_address(0), number);
+}
 
 uint32_t coppice_simt_active_mask() { return Grid::current().active_mask(__builtin_return_address(0)); }
 
@@ -189,6 +195,7 @@ SymbolTable symbols() {
       COPPICE_SYMBOL(coppice_simt_lane),
       COPPICE_SYMBOL(coppice_simt_lane_count),
       COPPICE_SYMBOL(coppice_simt_block_barrier),
+      COPPICE_SYMBOL(coppice_simt_numbered_barrier),
       COPPICE_SYMBOL(coppice_simt_shared_memory),
       COPPICE_SYMBOL(coppice_simt_warp_lane),
       COPPICE_SYMBOL(coppice_simt_active_mask),

@@ -6,10 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/device_macros.h"
+
 extern "C" {
 uint32_t coppice_simt_lane();
 uint32_t coppice_simt_lane_count();
-void coppice_simt_block_barrier();
+COPPICE_CONVERGENT void coppice_simt_block_barrier();
+// One that all threads come to, however many calls of it there are in the code.
+COPPICE_CONVERGENT void coppice_simt_numbered_barrier(uint32_t number);
 void* coppice_simt_shared_memory();
 
 uint32_t coppice_simt_warp_lane();
@@ -17,7 +21,7 @@ uint32_t coppice_simt_active_mask();
 uint32_t coppice_simt_match_any_u64(uint32_t mask, uint64_t value);
 uint32_t coppice_simt_ballot(uint32_t mask, bool predicate);
 uint32_t coppice_simt_shuffle_u32(uint32_t mask, uint32_t value, uint32_t lane);
-void coppice_simt_warp_barrier(uint32_t mask);
+COPPICE_CONVERGENT void coppice_simt_warp_barrier(uint32_t mask);
 
 uint32_t coppice_simt_load_acquire_u32(const uint32_t* address);
 void coppice_simt_store_release_u32(uint32_t* address, uint32_t value);

@@ -54,6 +54,8 @@ template <int D>
 inline constexpr bool is_place_argument<Cell<D>> = true;
 template <int D>
 inline constexpr bool is_place_argument<Block<D>> = true;
+template <int D, uint32_t kBytes>
+inline constexpr bool is_place_argument<BlockTeam<D, kBytes>> = true;
 template <int D>
 inline constexpr bool is_place_argument<Entry<D>> = true;
 template <>

@@ -201,22 +201,40 @@ struct CellLoop {
   }
 };
 
+template <class Place>
+COPPICE_INLINE Place block_of(const LaunchBlock* block, uint64_t i) {
+  const Element& e = static_cast<const Element*>(block->elements)[i];
+  return {
+      block,
+      e.container,
+      block->neighbours == nullptr ? nullptr : block->neighbours + neighbour_stride(coppice_loop.node) * i,
+      {e.origin[0], e.origin[1], e.origin[2]},
+      i,
+      e.cell};
+}
+
 template <auto kKernel, class... Args>
 COPPICE_INLINE void run_blocks(const LaunchBlock* block, uint64_t begin, uint64_t end) {
   using Place = typename LoopPlace<Args...>::Type;
   ArgumentReader reader{block};
   const std::tuple<Args...> pack{reader.next<Args>()...};
-  const auto* elements = static_cast<const Element*>(block->elements);
-  for (uint64_t i = begin + coppice_lane(); i < end; i += coppice_lane_count()) {
-    const Element& e = elements[i];
-    const Place place{
-        block,
-        e.container,
-        block->neighbours == nullptr ? nullptr : block->neighbours + neighbour_stride(coppice_loop.node) * i,
-        {e.origin[0], e.origin[1], e.origin[2]},
-        i,
-        e.cell};
+  for (uint64_t i = begin + coppice_lane(); i < end; i += coppice_lane_count())
+    call_kernel<kKernel, Args...>(pack, block_of<Place>(block, i), std::index_sequence_for<Args...>{});
+}
+
+// The lanes of a block share an item, and its fast memory.
+template <auto kKernel, class... Args>
+COPPICE_INLINE void run_block_teams(const LaunchBlock* block, uint64_t begin, uint64_t end) {
+  using Place = typename LoopPlace<Args...>::Type;
+  ArgumentReader reader{block};
+  const std::tuple<Args...> pack{reader.next<Args>()...};
+  alignas(64) unsigned char storage[Place::kFastBytes + 1];
+  unsigned char* const fast =
+      coppice_has_private_tiles() ? storage : static_cast<unsigned char*>(coppice_shared_memory());
+  for (uint64_t i = begin; i < end; ++i) {
+    const Place place{block_of<Block<Place::kDims>>(block, i), fast};
     call_kernel<kKernel, Args...>(pack, place, std::index_sequence_for<Args...>{});
+    if (Place::kFastBytes > 0) coppice_block_barrier();  // before the next one uses it
   }
 }
 
@@ -275,7 +293,7 @@ struct Runner;
 template <auto kKernel, class... Args>
 struct Runner<kKernel, void (*)(Args...)> {
   static constexpr int kPlaces = (0 + ... + (is_place_argument<std::remove_cvref_t<Args>> ? 1 : 0));
-  static_assert(kPlaces == 1, "a kernel takes exactly one Cell, Block, Entry, Item or Team");
+  static_assert(kPlaces == 1, "a kernel takes exactly one Cell, Block, BlockTeam, Entry, Item or Team");
   static_assert(total_handles<std::remove_cvref_t<Args>...>() <= kMaxBindings,
                 "a kernel has at most 24 field handles");
   static_assert(packed_bytes<std::remove_cvref_t<Args>...>() <= kLaunchArgumentBytes,
@@ -290,6 +308,8 @@ struct Runner<kKernel, void (*)(Args...)> {
       run_teams<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
     else if constexpr (is_entry<Place>)
       run_entries<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
+    else if constexpr (requires { Place::kFastBytes; })
+      run_block_teams<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
     else if constexpr (requires(Place p) { p.launch; })
       run_blocks<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
     else

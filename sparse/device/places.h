@@ -1,4 +1,4 @@
-// Places: what a kernel is run for, one argument of it, given by the loop. Cell, Block, Entry, Item and Team.
+// Places: what a kernel is run for, one argument of it, given by the loop. Cell, Block, BlockTeam, Entry, Item and Team.
 //
 // Device-clean. What they share: `coord(axis)` or `index`, and that handles take them as where they are used from.
 #pragma once
@@ -61,6 +61,18 @@ struct Block {
 using Block1 = Block<1>;
 using Block2 = Block<2>;
 using Block3 = Block<3>;
+
+// One container that all threads of a GPU's thread block share, with kBytes of fast memory of theirs; on a CPU one thread has
+// it for itself. What the threads write is seen by the others after a barrier, to which all of them must come.
+template <int D, uint32_t kBytes = 0>
+struct BlockTeam : Block<D> {
+  static_assert(kBytes <= device::kTileBytes, "a thread block has no more fast memory than 48 KiB");
+  static constexpr uint32_t kFastBytes = kBytes;
+  unsigned char* fast;  // aligned to 16 bytes; what is in it at first is undefined
+  COPPICE_INLINE uint32_t lane() const { return coppice_lane(); }  // [0, lanes())
+  COPPICE_INLINE uint32_t lanes() const { return coppice_lane_count(); }
+  COPPICE_INLINE void barrier() const { coppice_block_barrier(); }
+};
 
 // One item of a range launch.
 struct Item {

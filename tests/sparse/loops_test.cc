@@ -201,6 +201,25 @@ TEST_P(Teams, ABarrierMakesWritesSeenByTheOthers) {
   EXPECT_EQ(wrong, 0u);
 }
 
+// Seen to fail on simt without the barrier that ends a block, and when items were given to threads instead of blocks.
+TEST_P(Teams, ShareABlockAndItsFastMemory) {
+  Tree tree(device);
+  Node leaf = tree.root().pointer({32}).dense({64});
+  Field<int> from = leaf.place<int>("from"), to = leaf.place<int>("to");
+  std::vector<std::array<int32_t, 3>> coords;
+  for (int block = 0; block < 32; block += 3) coords.push_back({64 * block, 0, 0});
+  finish(leaf.activate(coords));
+  run(set_to_coordinate, over(leaf), from);
+  uint32_t threads = 0;
+  run(reverse_blocks, over(leaf), from, to, inout(threads));
+  EXPECT_EQ(threads % coords.size(), 0u);
+  EXPECT_GE(threads, coords.size());
+  for (const auto& c : coords) {
+    const std::vector<int> values = wait_read(to, {c[0]}, {c[0] + 64});
+    for (int i = 0; i < 64; ++i) ASSERT_EQ(values[static_cast<size_t>(i)], c[0] + 63 - i);
+  }
+}
+
 // Seen to fail when the tail's bytes were taken to begin at the last multiple of 4 of the length.
 TEST(Lanes, ZeroExactlyTheBytesTheyAreGiven) {
   alignas(8) unsigned char room[96];
