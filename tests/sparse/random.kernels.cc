@@ -39,18 +39,3 @@ COPPICE_KERNEL(fill_noise, Noise noise, Cell3 cell)
   noise.uniform[cell] = random.uniform();
   noise.normal[cell] = random.normal();
 }
-// What draws cost, by the sums that keep them: n draws of an item.
-COPPICE_KERNEL(sum_words, Item i, int n, uint32_t* out)
-{
-  Random random(i);
-  uint32_t sum = 0;
-  for (int k = 0; k < n; ++k) sum += random.u32();
-  out[i.index] = sum;
-}
-COPPICE_KERNEL(sum_normals, Item i, int n, float* out)
-{
-  Random random(i);
-  float sum = 0;
-  for (int k = 0; k < n; ++k) sum += random.normal();
-  out[i.index] = sum;
-}
