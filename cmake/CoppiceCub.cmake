@@ -65,8 +65,10 @@ add_custom_command(OUTPUT ${cub}.nvcc.o BYPRODUCTS ${cub}.log
   DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/cub_primitives.cu ${CMAKE_CURRENT_SOURCE_DIR}/cuda/cub_primitives.h
     ${CMAKE_CURRENT_SOURCE_DIR}/primitive_call.h
   COMMENT "Building CUDA object cub_primitives.o" VERBATIM)
+# Without section groups: a linker that takes one of the same name from elsewhere (NVTX's inline functions, say) would drop
+# ours, and what is local then refers to nothing.
 add_custom_command(OUTPUT ${cub}.o
-  COMMAND ${CMAKE_LINKER} -r ${cub}.nvcc.o ${COPPICE_CUDART} -o ${cub}.all.o
+  COMMAND ${CMAKE_LINKER} -r --force-group-allocation ${cub}.nvcc.o ${COPPICE_CUDART} -o ${cub}.all.o
   COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=_ZN7coppice14cub_primitives* ${cub}.all.o ${cub}.o
   DEPENDS ${cub}.nvcc.o ${COPPICE_CUDART} COMMENT "Linking the CUDA runtime into cub_primitives.o" VERBATIM)
 set(COPPICE_CUB_OBJECT ${cub}.o)

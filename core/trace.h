@@ -7,7 +7,7 @@
 //   trace_event(row, "upload", begin, end);
 //   Trace::stop();                                       // writes the file
 //
-// Off, an event costs one relaxed load. On, two clock reads and a copy of the name into a buffer of the thread's own,
+// Off, an event costs two loads. On, two clock reads and a copy of the name into a buffer of the thread's own,
 // whose mutex nobody else takes before stop(). All buffers together are bounded: when they are full, later events are
 // dropped, counted, and reported in the file and the log. Thread-safe; threads may end, and rows be destroyed, at any
 // time. Names are copied, any bytes: what is no UTF-8 is replaced, and what exceeds 1000 bytes cut.
@@ -21,6 +21,14 @@
 #include <string_view>
 
 namespace coppice {
+
+// Hears of scopes, on the scope's own thread, whether or not a trace is recorded: for other profilers' ranges.
+class TraceListener {
+ public:
+  virtual ~TraceListener() = default;
+  virtual void begin(std::string_view name) noexcept = 0;
+  virtual void end() noexcept = 0;
+};
 
 class Trace {
  public:
@@ -36,8 +44,13 @@ class Trace {
   // Relaxed: whether an event at the very start is recorded does not matter.
   static bool is_on() { return is_on_.load(std::memory_order_relaxed); }
 
+  // From now on, and in place of the one before. `listener` outlives all scopes that begin meanwhile; null: nobody.
+  static void set_listener(TraceListener* listener) { listener_.store(listener, std::memory_order_release); }
+  static TraceListener* listener() { return listener_.load(std::memory_order_acquire); }
+
  private:
   friend class TraceRecorder;
+  static inline constinit std::atomic<TraceListener*> listener_{nullptr};
   static inline constinit std::atomic<bool> is_on_{false};
 };
 
@@ -81,17 +94,24 @@ void record_trace_scope(std::string_view name, Trace::Clock::time_point begin) n
 // An event from here to the end of the scope. `name` outlives it.
 class TraceScope {
  public:
-  explicit TraceScope(std::string_view name, bool records = Trace::is_on()) : name_(name) {
-    if (records) begin_ = Trace::Clock::now();
-  }
+  explicit TraceScope(std::string_view name) : TraceScope(name, Trace::is_on(), Trace::listener()) {}
+  // Where another scope tells listeners of the same.
+  TraceScope(std::string_view name, bool records) : TraceScope(name, records, nullptr) {}
   ~TraceScope() {
     if (begin_ != Trace::Clock::time_point()) detail::record_trace_scope(name_, begin_);
+    if (listener_ != nullptr) listener_->end();
   }
   TraceScope(const TraceScope&) = delete;
   TraceScope& operator=(const TraceScope&) = delete;
 
  private:
+  TraceScope(std::string_view name, bool records, TraceListener* listener)
+      : name_(name), listener_(listener) {
+    if (listener_ != nullptr) listener_->begin(name);
+    if (records) begin_ = Trace::Clock::now();
+  }
   std::string_view name_;
+  TraceListener* const listener_;
   Trace::Clock::time_point begin_{};
 };
 

@@ -14,17 +14,19 @@
 #include "gpu/cuda/cuda_code.h"
 #include "gpu/cuda/cuda_executor.h"
 #include "gpu/cuda/message_memory.h"
+#include "gpu/cuda/nvtx.h"
 #include "gpu/kernel_store.h"
 #include "gpu/stream_queue.h"
 
 namespace coppice::cuda {
 namespace {
 
-KernelStore::Options store_options(const IntrusivePtr<Context>& context) {
+KernelStore::Options store_options(const IntrusivePtr<Context>& context, const DeviceOptions& device) {
   KernelStore::Options options;
   options.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   options.key = jit::ptx_key_context(jit::newest_ptx_target(context->properties().sm));
   options.backend = ptx_backend(context);
+  if (device.wrap_backend) options.backend = device.wrap_backend(std::move(options.backend));
   return options;
 }
 
@@ -35,7 +37,7 @@ class CudaDevice final : public Device {
         context_(make_intrusive<Context>(driver, options.ordinal)),
         device_context_(make_intrusive<CudaBuffer>(context_, sizeof(DeviceContext), sizeof(DeviceContext))),
         messages_(context_),
-        kernels_(store_options(context_)),
+        kernels_(store_options(context_, options)),
         stream_(new_stream()) {
     MessageArea* const area = messages_.area();
     wait_copy(&context().messages, &area, sizeof area);
@@ -96,6 +98,7 @@ IntrusivePtr<Device> make_device(const Driver& driver, const DeviceOptions& opti
     throw Error(ErrorCode::kUnavailable,
                 options.ordinal == 0 ? "device cuda: the NVIDIA driver shows no GPU"
                                      : fmt::format("device cuda: there is no GPU {}", options.ordinal));
+  trace_to_nvtx();
   return make_intrusive<CudaDevice>(driver, options);
 }
 

@@ -1,7 +1,11 @@
 // The cuda device: one NVIDIA GPU through its driver.
 #pragma once
+#include <functional>
+#include <memory>
+
 #include "gpu/cuda/driver.h"
 #include "gpu/device.h"
+#include "gpu/jit/code_backend.h"
 
 namespace coppice::cuda {
 
@@ -9,6 +13,8 @@ struct DeviceOptions {
   int ordinal = 0;
   // Every launch is waited for, so that an illegal access names its kernel. As COPPICE_DEBUG=checks says by default.
   bool exact_errors = jit::codegen_options().checks;
+  // What the kernel store gets instead of the back end that is given: for tests that look at, or run, what is compiled.
+  std::function<std::shared_ptr<jit::CodeBackend>(std::shared_ptr<jit::CodeBackend>)> wrap_backend{};
 };
 
 // `driver` is initialized (initialize()) and outlives the device. Errors: kUnavailable with the reason.

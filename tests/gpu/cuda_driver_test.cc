@@ -3,13 +3,16 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <set>
 #include <string>
 
 #include "core/error.h"
+#include "core/trace.h"
 #include "gpu/cuda/cuda_code.h"
 #include "gpu/cuda/driver.h"
 #include "gpu/cuda/driver_error.h"
+#include "gpu/cuda/nvtx.h"
 #include "gpu/device.h"
 #ifdef COPPICE_HAS_CUDA_H
 #include "tests/gpu/cuda/toolkit_declarations.h"
@@ -83,6 +86,13 @@ TEST(CudaDriver, DescribesItsDevice) {
   EXPECT_EQ(fake.device->description(),
             "Fake GPU, compute capability 12.0, 4 multiprocessors, 1.5 GiB, driver of CUDA 12.4");
   EXPECT_EQ(fake.device->threads(), 4096);
+}
+
+TEST(CudaDriver, TellsNobodyOfItsOperationsWhereNoProfilerListens) {
+  if (std::getenv("NVTX_INJECTION64_PATH") != nullptr) GTEST_SKIP() << "a profiler listens";
+  FakeCuda fake;
+  EXPECT_FALSE(cuda::trace_to_nvtx());
+  EXPECT_EQ(Trace::listener(), nullptr);
 }
 
 TEST(CudaDriver, TellsWhoseFaultAnAnswerIs) {
