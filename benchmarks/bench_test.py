@@ -31,7 +31,7 @@ ROWS += ["executor/" + name for name in (
     "graph_random/2_threads", "call", "repeat_iteration")]
 GPU_ROWS = ["gpu/" + name for name in (
     "copy", "laplacian_full", "laplacian_tenth_leaves", "laplacian_tenth_cells", "activate_clear_gc", "fill_clear_gc",
-    "activations_coherent", "activations_random", "list", "mpm_1M", "mpm_7M")]
+    "activations_coherent", "activations_random", "list", "mpm_1M", "mpm_7M", "taichi_24")]
 
 
 def run(*words):

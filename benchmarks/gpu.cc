@@ -54,6 +54,7 @@ class GpuRows {
     attempt("clear_gc", [&] { run_clear_gc(); });
     attempt("activations", [&] { run_activations(); });
     attempt("mpm", [&] { run_mpm_on_device(report_, device_, copy_); });
+    attempt("mpm beside taichi", [&] { run_mpm_beside_taichi(report_, device_, copy_); });
   }
 
  private:

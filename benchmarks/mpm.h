@@ -16,6 +16,8 @@ double particle_step_bytes(const scene::SceneConfig& scene, mpm::Solver& solver)
 double mpm_floor(int dim, double step_bytes, uint64_t particles, int threads);
 
 void run_mpm_beside_taichi(Report& report);
+// The same workload on a device that moves bytes so fast.
+void run_mpm_beside_taichi(Report& report, const IntrusivePtr<Device>& device, double copied_bytes_per_s);
 // File-free scenes of a million and of seven million particles on a device that moves bytes so fast.
 void run_mpm_on_device(Report& report, const IntrusivePtr<Device>& device, double copied_bytes_per_s);
 void run_mpm_scenes(Report& report);

@@ -67,27 +67,35 @@ double mean_speed(mpm::Solver& solver) {
   return sum / static_cast<double>(s.velocity.size());
 }
 
+// A row without its prefix and floor, and what the floor depends on.
+struct Measured {
+  Row row;
+  double step_bytes;
+  uint64_t particles;
+};
+
 // One setup timed in turns. The peer's error becomes the reason of its absence.
 class Comparison {
  public:
-  Comparison(const Case& c, const std::optional<std::string>& python, std::string absent)
-      : case_(c), scene_(make_scene(c)), absent_(std::move(absent)) {
-    device_ = Device::cpu();
+  Comparison(const Case& c, IntrusivePtr<Device> device, const std::optional<std::string>& python,
+             std::string absent)
+      : case_(c), scene_(make_scene(c)), absent_(std::move(absent)), device_(std::move(device)) {
     solver_ = mpm::Solver::create(device_, scene_);
     solver_->wait_ready();
     if (!python) return;
     try {
       taichi_ = std::make_unique<Taichi>(
           *python, "mpm3d_taichi.py",
-          std::vector<std::string>{
-              "--grid", std::to_string(c.grid), "--particles", std::to_string(solver_->num_particles()),
-              "--threads", std::to_string(device_->threads()), "--order", c.sorted ? "sorted" : "random"});
+          std::vector<std::string>{"--arch", std::string(device_->name()), "--grid", std::to_string(c.grid),
+                                   "--particles", std::to_string(solver_->num_particles()), "--threads",
+                                   std::to_string(device_->threads()), "--order",
+                                   c.sorted ? "sorted" : "random"});
     } catch (const Error& error) {
       absent_ = fmt::format("taichi absent: {}", error.what());
     }
   }
 
-  Row run() {
+  Measured run() {
     const uint64_t n = solver_->num_particles();
     solver_->wait_advance_frame();
     std::vector<double> ours, theirs;
@@ -101,21 +109,21 @@ class Comparison {
       if (taichi_) time_taichi(case_.steps, theirs);
     }
     Row row;
-    row.name = fmt::format("mpm/taichi_{}{}", case_.grid, case_.sorted ? "_sorted" : "");
+    row.name = fmt::format("taichi_{}{}", case_.grid, case_.sorted ? "_sorted" : "");
     row.unit = "particle-steps/s";
     row.ours = median(ours);
-    const double bytes = particle_step_bytes(scene_, *solver_);
-    row.floor = mpm_floor(3, bytes, n, device_->threads());
     if (!case_.sorted) row.target = ratio_at_least(4);
-    row.detail = fmt::format("{} particles, grid {}^3, dt {}, {} threads, {} x {} steps", n, case_.grid, kDt,
-                             device_->threads(), case_.repetitions, case_.steps);
+    const bool has_threads = device_->name() == "cpu";
+    row.detail = fmt::format("{} particles, grid {}^3, dt {}, {}{} x {} steps", n, case_.grid, kDt,
+                             has_threads ? fmt::format("{} threads, ", device_->threads()) : "",
+                             case_.repetitions, case_.steps);
     row.peer_name = absent_;
     if (taichi_ && !theirs.empty()) {
       row.peer = median(theirs);
       row.peer_name = fmt::format("taichi 1.7.4, particles {} at first", case_.sorted ? "sorted" : "random");
       check_same(row.detail);
     }
-    return row;
+    return {row, particle_step_bytes(3, mpm::MaterialKind::kWater), n};
   }
 
  private:
@@ -159,18 +167,45 @@ double work_on_mpm(const std::string&, const WorkCounter& counter) {
   return static_cast<double>(solver->num_particles()) * kSteps * kCalls;
 }
 
+namespace {
+
+// Nothing where it is left out: its kernels take ten seconds to compile, and it has no emulated GPU.
+std::optional<std::string> python_for(const Options& options, std::string_view device, std::string& absent) {
+  absent = "taichi left out";
+  if (options.tiny || (device != "cpu" && device != "cuda")) return {};
+  return find_taichi_python(absent);
+}
+
+}  // namespace
+
+void run_mpm_beside_taichi(Report& report, const IntrusivePtr<Device>& device, double copied_bytes_per_s) {
+  const Options& options = report.options();
+  std::string absent;
+  const std::optional<std::string> python = python_for(options, device->name(), absent);
+  std::vector<Case> all{{256, false, 25, 7}, {256, true, 25, 7}};
+  if (options.quick) all = {options.tiny ? Case{24, false, 2, 1} : Case{64, false, 10, 3}};
+  for (const Case& c : all) {
+    if (c.sorted && !python) continue;
+    const Measured measured = Comparison(c, device, python, absent).run();
+    Row row = measured.row;
+    row.name = "gpu/" + row.name, row.floor = copied_bytes_per_s / measured.step_bytes;
+    row.target.reset();
+    report.add(std::move(row));
+  }
+}
+
 void run_mpm_beside_taichi(Report& report) {
   std::string absent;
-  std::optional<std::string> python;
-  if (report.options().tiny)
-    absent = "taichi left out";  // its kernels take ten seconds to compile
-  else
-    python = find_taichi_python(absent);
+  const std::optional<std::string> python = python_for(report.options(), "cpu", absent);
   std::optional<double> instructions;
   for (const Case& c : cases(report.options())) {
     if (c.sorted && !python) continue;
     report.begin(fmt::format("mpm, grid {}^3{}", c.grid, c.sorted ? ", taichi's particles sorted" : ""));
-    Row row = Comparison(c, python, absent).run();
+    const IntrusivePtr<Device> device = Device::cpu();
+    const Measured measured = Comparison(c, device, python, absent).run();
+    Row row = measured.row;
+    row.name = "mpm/" + row.name;
+    row.floor = mpm_floor(3, measured.step_bytes, measured.particles, device->threads());
     if (report.options().instructions && !c.sorted) {
       if (!instructions) instructions = wait_instructions("mpm/taichi/0");
       row.instructions = instructions;

@@ -28,6 +28,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grid", type=int, default=64, help="cells per axis")
     parser.add_argument("--particles", type=int, help="default: grid^3 / 4")
+    parser.add_argument("--arch", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--order", choices=["random", "sorted"], default="random",
                         help="sorted: by cell at the start, which the workload does not ask for")
@@ -128,7 +129,7 @@ def main():
     cache = {"offline_cache": False}
     if args.cache:
         cache = {"offline_cache": True, "offline_cache_file_path": args.cache}
-    ti.init(arch=ti.cpu, cpu_max_num_threads=args.threads, log_level=ti.WARN, **cache)
+    ti.init(arch=getattr(ti, args.arch), cpu_max_num_threads=args.threads, log_level=ti.WARN, **cache)
     x, v, ratio, step = build(ti, args.grid, n_particles)
     x.from_numpy(initial_positions(n_particles, args.grid, args.order))
     ratio.fill(1.0)
