@@ -30,7 +30,8 @@ ROWS += ["executor/" + name for name in (
                        for what in ("run", "per_run", "build_run")),
     "graph_random/2_threads", "call", "repeat_iteration")]
 GPU_ROWS = ["gpu/" + name for name in (
-    "copy", "laplacian_full", "laplacian_tenth_leaves", "laplacian_tenth_cells", "activate_clear_gc", "fill_clear_gc",
+    "copy", "laplacian_full", "laplacian_full_warp", "laplacian_tenth_leaves", "laplacian_tenth_leaves_warp",
+    "laplacian_tenth_cells", "activate_clear_gc", "fill_clear_gc",
     "activations_coherent", "activations_random", "list", "mpm_1M", "mpm_7M", "taichi_24")]
 
 
@@ -112,7 +113,7 @@ class Bench(unittest.TestCase):
             self.assertEqual(float(result.stdout), units)
 
     def test_the_peers_programs_are_python(self):
-        for name in ("mpm3d_taichi.py", "sparse_taichi.py"):
+        for name in ("laplacian_warp.py", "mpm3d_taichi.py", "sparse_taichi.py"):
             path = os.path.join(PEERS, name)
             with open(path, encoding="utf-8") as file:
                 compile(file.read(), path, "exec")

@@ -4,6 +4,7 @@
 // times: see device_speed.h. On the cpu or on the emulated GPU it is a rehearsal, for which --quick and --tiny are there.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <functional>
 
 #include "benchmarks/benchmarks.h"
@@ -42,7 +43,8 @@ class GpuRows {
         device_(std::move(device)),
         sizes_(sizes(report.options())),
         taichi_(report.options(), {sizes_.blocks, 80, 1 << 12, {256, 8, 1, 2}, sizes_.times.runs},
-                device_->name(), device_->threads()) {}
+                device_->name(), device_->threads()),
+        warp_(report.options(), sizes_.full_side, sizes_.tenth_leaves_side, device_->name()) {}
 
   void run() {
     attempt("copy", [&] { run_copy(); });
@@ -99,6 +101,28 @@ class GpuRows {
     row.detail = fmt::format("{} of {}^3 cells active, {:.4g} ns per active cell, {:.0f} bytes each",
                              tree.num_active(), side, 1e9 * seconds / static_cast<double>(tree.num_active()),
                              tree.least_bytes() / static_cast<double>(tree.num_active()));
+    report_.add(row);
+    if (occupancy.unit != 1) add_warp(name, tree, seconds);
+  }
+  // The same stencil in Warp: over a dense array where all is active, over a NanoVDB volume's tiles else.
+  void add_warp(const std::string& name, const CubeTree& tree, double seconds) {
+    const std::string workload = name.substr(name.find('_') + 1);
+    std::vector<double> theirs;
+    for (int run = 0; run <= sizes_.times.runs; ++run) {
+      const std::optional<double> once = warp_.ask("time " + workload, "seconds");
+      if (once && run > 0) theirs.push_back(*once);
+    }
+    const auto cells = static_cast<double>(tree.num_active());
+    Row row =
+        make_row(name + "_warp", "ns/cell", 1e9 * seconds / cells, 1e9 * floor_s(tree.least_bytes()) / cells);
+    if (const std::optional<double> sum = warp_.ask("check " + workload, "sum")) {
+      const double wanted = tree.expected_sum();
+      if (!(std::abs(*sum - wanted) <= 1e-5 * std::abs(wanted)))
+        throw Error(ErrorCode::kInternal,
+                    fmt::format("warp's stencil sums up to {} instead of {}", *sum, wanted));
+      row.peer = 1e9 * median(theirs) / cells;
+    }
+    row.peer_name = warp_.name();
     report_.add(row);
   }
 
@@ -177,6 +201,7 @@ class GpuRows {
   IntrusivePtr<Device> device_;
   GpuSizes sizes_;
   SparsePeer taichi_;
+  WarpPeer warp_;
   double copy_ = 1e9;  // bytes per second, once it is measured
 };
 

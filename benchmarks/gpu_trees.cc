@@ -14,6 +14,11 @@
 #include "sparse/tree_storage.h"
 
 namespace coppice::bench {
+namespace {
+
+constexpr int32_t kBox = 20;  // cells per axis of what is compared, around the middle
+
+}  // namespace
 
 CubeTree::CubeTree(IntrusivePtr<Device> device, int32_t side, Occupancy occupancy)
     : device_(std::move(device)),
@@ -71,8 +76,19 @@ float CubeTree::expected(int32_t x, int32_t y, int32_t z) const {
   return value(x, y, z) + kDiffusion * (around - 6 * value(x, y, z));
 }
 
+double CubeTree::expected_sum() const {
+  const int32_t first = (side_ - kBox) / 2, last = first + kBox;
+  double sum = 0;
+  for (int32_t x = first; x < last; ++x) {
+    for (int32_t y = first; y < last; ++y) {
+      for (int32_t z = first; z < last; ++z) sum += occupancy_.contains(x, y, z) ? expected(x, y, z) : 0;
+    }
+  }
+  return sum;
+}
+
 void CubeTree::wait_check() const {
-  const int32_t width = std::min(side_, 20), first = (side_ - width) / 2, last = first + width;
+  const int32_t width = std::min(side_, kBox), first = (side_ - width) / 2, last = first + width;
   const std::vector<float> values = wait_read(next_, {first, first, first}, {last, last, last});
   size_t at = 0;
   for (int32_t x = first; x < last; ++x) {

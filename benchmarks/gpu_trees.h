@@ -20,6 +20,8 @@ class CubeTree {
   double least_bytes() const { return least_bytes_; }
   // Compares what the last stencil wrote around the middle with what it should be. Errors: kInternal with the place.
   void wait_check() const;
+  // Of the values that a stencil writes in the box of 20^3 around the middle.
+  double expected_sum() const;
 
  private:
   void count();

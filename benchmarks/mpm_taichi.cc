@@ -11,7 +11,7 @@
 #include "benchmarks/instructions.h"
 #include "benchmarks/measure.h"
 #include "benchmarks/mpm.h"
-#include "benchmarks/taichi.h"
+#include "benchmarks/peer_program.h"
 #include "core/error.h"
 
 namespace coppice::bench {
@@ -84,8 +84,8 @@ class Comparison {
     solver_->wait_ready();
     if (!python) return;
     try {
-      taichi_ = std::make_unique<Taichi>(
-          *python, "mpm3d_taichi.py",
+      taichi_ = std::make_unique<PeerProgram>(
+          "taichi", *python, "mpm3d_taichi.py",
           std::vector<std::string>{"--arch", std::string(device_->name()), "--grid", std::to_string(c.grid),
                                    "--particles", std::to_string(solver_->num_particles()), "--threads",
                                    std::to_string(device_->threads()), "--order",
@@ -153,7 +153,7 @@ class Comparison {
   std::string absent_;
   IntrusivePtr<Device> device_;
   std::unique_ptr<mpm::Solver> solver_;
-  std::unique_ptr<Taichi> taichi_;
+  std::unique_ptr<PeerProgram> taichi_;
 };
 
 }  // namespace
@@ -173,7 +173,7 @@ namespace {
 std::optional<std::string> python_for(const Options& options, std::string_view device, std::string& absent) {
   absent = "taichi left out";
   if (options.tiny || (device != "cpu" && device != "cuda")) return {};
-  return find_taichi_python(absent);
+  return find_peer_python("taichi", absent);
 }
 
 }  // namespace

@@ -1,43 +1,34 @@
-// Taichi beside the benchmarks of sparse trees (see sparse_peer.h).
+// Peers of the benchmarks of sparse trees (see sparse_peer.h).
 #include "benchmarks/sparse_peer.h"
 
 #include <fmt/format.h>
 
-#include "core/error.h"
-
 namespace coppice::bench {
+namespace {
 
-SparsePeer::SparsePeer(const Options& options, const SparseSizes& s, std::string_view device, int threads) {
-  if (options.tiny || (device != "cpu" && device != "cuda")) {
-    absent_ = "taichi left out";  // its kernels take seconds to compile; it has no emulated GPU
-    return;
-  }
-  const std::optional<std::string> python = find_taichi_python(absent_);
-  if (!python) return;
-  guard([&] {
-    taichi_ = std::make_unique<Taichi>(
-        *python, "sparse_taichi.py",
-        std::vector<std::string>{"--serve", "--arch", std::string(device), "--threads",
-                                 std::to_string(threads), "--blocks", std::to_string(s.blocks), "--side",
-                                 std::to_string(s.side), "--items", std::to_string(s.items), "--shell",
-                                 fmt::format("{},{},{}", s.shell.half, s.shell.inner2, s.shell.outer2)});
-  });
+// Their kernels take seconds to compile, and they have no emulated GPU.
+bool is_left_out(const Options& options, std::string_view device) {
+  return options.tiny || (device != "cpu" && device != "cuda");
 }
 
-std::optional<double> SparsePeer::ask(const std::string& command, const std::string& key) {
-  std::optional<double> answer;
-  if (is_there()) guard([&] { answer = taichi_->ask_number(command, key); });
-  return answer;
+}  // namespace
+
+SparsePeer::SparsePeer(const Options& options, const SparseSizes& s, std::string_view device, int threads)
+    : OptionalPeer("taichi 1.7.4", "taichi left out") {
+  if (is_left_out(options, device)) return;
+  start("taichi", "sparse_taichi.py",
+        {"--serve", "--arch", std::string(device), "--threads", std::to_string(threads), "--blocks",
+         std::to_string(s.blocks), "--side", std::to_string(s.side), "--items", std::to_string(s.items),
+         "--shell", fmt::format("{},{},{}", s.shell.half, s.shell.inner2, s.shell.outer2)});
 }
 
-void SparsePeer::guard(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kUnavailable && error.code() != ErrorCode::kIo) throw;
-    absent_ = fmt::format("taichi absent: {}", error.what());
-    taichi_.reset();
-  }
+WarpPeer::WarpPeer(const Options& options, int32_t full_side, int32_t tenth_leaves_side,
+                   std::string_view device)
+    : OptionalPeer("warp 1.19.0", "warp left out") {
+  if (is_left_out(options, device)) return;
+  start("warp", "laplacian_warp.py",
+        {"--serve", "--device", std::string(device), "--side", std::to_string(full_side), "--leaves-side",
+         std::to_string(tenth_leaves_side)});
 }
 
 }  // namespace coppice::bench

@@ -1,14 +1,10 @@
-// Taichi beside the benchmarks of sparse trees: peers/sparse_taichi.py, as long as it answers.
+// Peers of the benchmarks of sparse trees: Taichi (peers/sparse_taichi.py) and, for stencils on a GPU, Warp.
 #pragma once
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "benchmarks/lookup_case.h"
+#include "benchmarks/peer_program.h"
 #include "benchmarks/report.h"
-#include "benchmarks/taichi.h"
 
 namespace coppice::bench {
 
@@ -20,21 +16,16 @@ struct SparseSizes {
   int repetitions;
 };
 
-class SparsePeer {
+// `device` is ours: a peer runs on a GPU where we do, and on as many threads as we on the CPU; it is left out for others.
+class SparsePeer : public OptionalPeer {
  public:
-  // `device` is ours: Taichi runs on a GPU where we do, and on as many threads as we on the CPU; left out for others.
   SparsePeer(const Options& options, const SparseSizes& sizes, std::string_view device, int threads);
-  bool is_there() const { return taichi_ != nullptr; }
-  // Or why it is absent.
-  std::string name() const { return is_there() ? "taichi 1.7.4" : absent_; }
-  // Nothing, from the first error on.
-  std::optional<double> ask(const std::string& command, const std::string& key);
+};
 
- private:
-  void guard(const std::function<void()>& call);
-
-  std::unique_ptr<Taichi> taichi_;
-  std::string absent_;
+// peers/laplacian_warp.py; sides in cells.
+class WarpPeer : public OptionalPeer {
+ public:
+  WarpPeer(const Options& options, int32_t full_side, int32_t tenth_leaves_side, std::string_view device);
 };
 
 }  // namespace coppice::bench

@@ -98,7 +98,7 @@ limited() {
   [ "$limit" -ge 1 ] || return 125
   timeout --kill-after=2 "$limit" "$@" >>"$log" 2>&1 &
   child=$!
-  wait "$child" || status=$?
+  { wait "$child"; } 2>/dev/null || status=$? # quiet: bash would tell of a crash itself
   child=
   return "$status"
 }
@@ -199,8 +199,8 @@ run_tests() {
       still+=("$name (${outcome[$name]:-not reached}, no time was left to run it alone)")
     elif limited 20 "$log" "$bin/$program" --gtest_filter="$name"; then
       alone=$((alone + 1))
-      outcome[$name]='passed alone'
       still+=("$name (${outcome[$name]:-not reached} behind others, passed alone)")
+      outcome[$name]='passed alone'
     else
       still+=("$name ($(reason $?) alone)")
     fi
@@ -209,7 +209,8 @@ run_tests() {
   local text="$passed of ${#names[@]}"
   [ "$skipped" -eq 0 ] || text+=", $skipped skipped"
   if [ ${#bad[@]} -eq 0 ] && [ "$status" -eq 0 ]; then
-    end_step "passed: $text"
+    if [ "$passed" -eq 0 ]; then text="not run: all $skipped skipped"; else text="passed: $text"; fi
+    end_step "$text"
     return 0
   fi
   [ "$status" -le 1 ] || text+=", $(reason "$status")"

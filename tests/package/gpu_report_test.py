@@ -141,6 +141,7 @@ class GpuReportTest(unittest.TestCase):
         failures = (folder / "failures.txt").read_text().splitlines()
         self.assertEqual(len(failures), 5, failures)
         self.assertIn("Of/sparse_conformance_tests.Crashes/cuda (ended by signal 11 alone)", failures)
+        self.assertIn("Of/sparse_unit_tests.FailsBehindOthers/cuda (FAILED behind others, passed alone)", failures)
         self.assertIn("sparse_unit_tests Of/sparse_unit_tests.FailsBehindOthers/cuda passed alone",
                       (folder / "tests.txt").read_text().splitlines())
         self.assertIn("--tool memcheck", (folder / "sanitizer" / "memcheck.txt").read_text())
