@@ -10,6 +10,18 @@
 
 namespace coppice::cuda {
 
+void check_growth(const Buffer& buffer, size_t size_bytes) {
+  if (size_bytes <= buffer.reserved_bytes()) return;
+  throw Error(ErrorCode::kOutOfRange, fmt::format("a buffer of at most {} bytes cannot grow to {}",
+                                                  buffer.reserved_bytes(), size_bytes));
+}
+void check_part(const Buffer& buffer, size_t offset_bytes, size_t bytes) {
+  const size_t size = buffer.size_bytes();
+  if (offset_bytes <= size && bytes <= size - offset_bytes) return;
+  throw Error(ErrorCode::kOutOfRange,
+              fmt::format("a buffer of {} bytes has no {} bytes from {} on", size, bytes, offset_bytes));
+}
+
 CudaBuffer::CudaBuffer(IntrusivePtr<Context> context, size_t reserved_bytes, size_t initial_bytes)
     : context_(std::move(context)) {
   context_->throw_if_lost();
@@ -95,10 +107,7 @@ void CudaBuffer::unmap_last_chunk() {
 
 void CudaBuffer::grow(size_t size_bytes) {
   if (size_bytes <= size_bytes_) return;
-  if (size_bytes > reserved_bytes_) {
-    throw Error(ErrorCode::kOutOfRange,
-                fmt::format("a buffer of at most {} bytes cannot grow to {}", reserved_bytes_, size_bytes));
-  }
+  check_growth(*this, size_bytes);
   context_->throw_if_lost();
   if (size_bytes > mapped_bytes_) {
     const Context::Scope scope(*context_);
@@ -115,10 +124,7 @@ void CudaBuffer::grow(size_t size_bytes) {
 }
 
 void CudaBuffer::discard(size_t offset_bytes, size_t bytes) {
-  if (offset_bytes > size_bytes_ || bytes > size_bytes_ - offset_bytes) {
-    throw Error(ErrorCode::kOutOfRange, fmt::format("a buffer of {} bytes has no {} bytes from {} on",
-                                                    size_bytes_, bytes, offset_bytes));
-  }
+  check_part(*this, offset_bytes, bytes);
   context_->throw_if_lost();
   const Context::Scope scope(*context_);
   context_->wait_idle();

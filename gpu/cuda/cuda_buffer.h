@@ -14,6 +14,10 @@
 
 namespace coppice::cuda {
 
+// What Buffer::grow() and discard() refuse. Errors: kOutOfRange.
+void check_growth(const Buffer& buffer, size_t size_bytes);
+void check_part(const Buffer& buffer, size_t offset_bytes, size_t bytes);
+
 class CudaBuffer final : public Buffer {
  public:
   static constexpr size_t kChunkGranules = 16;

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "gpu/cuda/context.h"
-#include "gpu/cuda/cuda_buffer.h"
 #include "gpu/cuda/cuda_code.h"
 #include "gpu/cuda/cuda_executor.h"
 #include "gpu/cuda/message_memory.h"
 #include "gpu/cuda/nvtx.h"
+#include "gpu/cuda/small_memory.h"
 #include "gpu/kernel_store.h"
 #include "gpu/stream_queue.h"
 
@@ -35,7 +35,8 @@ class CudaDevice final : public Device {
   CudaDevice(const Driver& driver, const DeviceOptions& options)
       : exact_errors_(options.exact_errors),
         context_(make_intrusive<Context>(driver, options.ordinal)),
-        device_context_(make_intrusive<CudaBuffer>(context_, sizeof(DeviceContext), sizeof(DeviceContext))),
+        small_(make_intrusive<SmallMemory>(context_)),
+        device_context_(make_buffer(small_, sizeof(DeviceContext), sizeof(DeviceContext))),
         messages_(context_),
         kernels_(store_options(context_, options)),
         stream_(new_stream()) {
@@ -55,7 +56,7 @@ class CudaDevice final : public Device {
     return context_->properties().multiprocessors * kThreadsPerMultiprocessor;
   }
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling) override {
-    return make_intrusive<CudaBuffer>(context_, reserved_bytes, initial_bytes);
+    return make_buffer(small_, reserved_bytes, initial_bytes);
   }
   void wait_copy(void* to, const void* from, size_t bytes) override {
     context_->throw_if_lost();
@@ -71,13 +72,14 @@ class CudaDevice final : public Device {
  private:
   IntrusivePtr<StreamQueue> new_stream() {
     return make_intrusive<StreamQueue>(
-        std::make_unique<CudaExecutor>(context_, device_context_, messages_.log(), exact_errors_), context(),
-        "coppice.cuda");
+        std::make_unique<CudaExecutor>(context_, small_, device_context_, messages_.log(), exact_errors_),
+        context(), "coppice.cuda");
   }
 
   const bool exact_errors_;
   const IntrusivePtr<Context> context_;
-  const IntrusivePtr<CudaBuffer> device_context_;
+  const IntrusivePtr<SmallMemory> small_;
+  const IntrusivePtr<Buffer> device_context_;
   MessageMemory messages_;
   KernelStore kernels_;
   const IntrusivePtr<StreamQueue> stream_;  // last: its thread uses all of the above

@@ -24,9 +24,10 @@ uint64_t blocks_for(const LaunchBlock& block) {
 
 }  // namespace
 
-CudaExecutor::CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<Buffer> device_context,
-                           MessageLog& log, bool exact_errors)
+CudaExecutor::CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<SmallMemory> small,
+                           IntrusivePtr<Buffer> device_context, MessageLog& log, bool exact_errors)
     : context_(std::move(context)),
+      small_(std::move(small)),
       device_context_(std::move(device_context)),
       log_(log),
       exact_errors_(exact_errors),

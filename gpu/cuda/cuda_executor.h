@@ -13,6 +13,7 @@
 
 #include "gpu/buffer.h"
 #include "gpu/cuda/context.h"
+#include "gpu/cuda/small_memory.h"
 #include "gpu/cuda/staging.h"
 #include "gpu/messages.h"
 #include "gpu/stream_executor.h"
@@ -23,8 +24,8 @@ class CudaExecutor final : public StreamExecutor {
  public:
   // `device_context` holds the DeviceContext, `log` (the device's) gets what kernels print. With `exact_errors` every
   // launch is waited for, so that a fault is its own. Errors: kUnavailable, kOutOfMemory.
-  CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<Buffer> device_context, MessageLog& log,
-               bool exact_errors);
+  CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<SmallMemory> small,
+               IntrusivePtr<Buffer> device_context, MessageLog& log, bool exact_errors);
   ~CudaExecutor() override;
 
   void run_loop(const Launch& launch, const LaunchBlock& block) override;
@@ -81,6 +82,7 @@ class CudaExecutor final : public StreamExecutor {
   void forget_oldest_mark(Kept& let_go);
 
   const IntrusivePtr<Context> context_;
+  const IntrusivePtr<SmallMemory> small_;
   const IntrusivePtr<Buffer> device_context_;
   MessageLog& log_;
   const bool exact_errors_;

@@ -89,7 +89,7 @@ void CudaExecutor::replay(Recording& given) {
 
 void* CudaExecutor::result_memory() {
   begin();
-  if (!result_) result_ = make_intrusive<CudaBuffer>(context_, kResultBytes, kResultBytes);
+  if (!result_) result_ = make_buffer(small_, kResultBytes, kResultBytes);
   if (capture_) capture_->used.emplace_back(result_);
   return result_->data();
 }

@@ -59,16 +59,16 @@ TEST_F(CudaBufferTest, MapsNoMoreThanItsGranules) {
 }
 
 TEST_F(CudaBufferTest, RefusesToGrowBeyondItsReservation) {
-  auto buffer = device.reserve(1000, 0);
-  EXPECT_EQ(buffer->reserved_bytes(), kGranule);
+  auto buffer = device.reserve(kGranule + 1, 0);
+  EXPECT_EQ(buffer->reserved_bytes(), 2 * kGranule);
   try {
-    buffer->grow(kGranule + 1);
+    buffer->grow(2 * kGranule + 1);
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::kOutOfRange);
-    EXPECT_STREQ(e.what(), "a buffer of at most 65536 bytes cannot grow to 65537");
+    EXPECT_STREQ(e.what(), "a buffer of at most 131072 bytes cannot grow to 131073");
   }
-  buffer->grow(kGranule);
+  buffer->grow(2 * kGranule);
 }
 
 // Break: the chunks of the failed call kept: used_bytes() is higher afterwards.
