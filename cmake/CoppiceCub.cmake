@@ -19,7 +19,9 @@ function(coppice_why_no_nvcc result)
     set(${result} "there is no nvcc" PARENT_SCOPE)
     return()
   endif()
-  file(WRITE ${CMAKE_BINARY_DIR}/cub/probe.cu "#include <cub/version.cuh>\n__global__ void probe() {}\n")
+  # CUB 2 takes fewer items, without a word.
+  file(WRITE ${CMAKE_BINARY_DIR}/cub/probe.cu "#include <cub/version.cuh>\n#if CUB_VERSION < 300000\n"
+    "#error CUDA 13 or newer is needed\n#endif\n__global__ void probe() {}\n")
   execute_process(COMMAND ${COPPICE_NVCC} -ccbin ${CMAKE_CXX_COMPILER} -std=c++17 -c probe.cu -o probe.o
     WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/cub RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(failed)

@@ -23,14 +23,8 @@ unsigned run(const PrimitiveCall& call, void* stream, void* scratch, size_t byte
 
 // The first driver of a CUDA version, as its users know it.
 std::string driver_for(int version) {
-  switch (version / 1000) {
-    case 12:
-      return "driver 525 or newer";
-    case 13:
-      return "driver 580 or newer";
-    default:
-      return fmt::format("driver of CUDA {} or newer", version_text(version));
-  }
+  if (version / 1000 == 13) return "driver 580 or newer";
+  return fmt::format("driver of CUDA {} or newer", version_text(version / 1000 * 1000));
 }
 
 Error error(unsigned answer, std::string_view what) {
