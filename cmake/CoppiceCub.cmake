@@ -74,3 +74,17 @@ add_custom_command(OUTPUT ${cub}.o
   COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=_ZN7coppice14cub_primitives* ${cub}.all.o ${cub}.o
   DEPENDS ${cub}.nvcc.o ${COPPICE_CUDART} COMMENT "Linking the CUDA runtime into cub_primitives.o" VERBATIM)
 set(COPPICE_CUB_OBJECT ${cub}.o)
+
+# What a bundle says of it: CUB's notice, and the toolkit's license (which lets the static runtime be passed on).
+find_file(COPPICE_CUB_HEADER cub/cub.cuh HINTS ${beside_nvcc} PATH_SUFFIXES include/cccl include NO_DEFAULT_PATH)
+file(GLOB cuda_license ${beside_nvcc}/EULA.txt ${beside_nvcc}/dist-info/nvidia_cuda_runtime*/licenses/License.txt)
+if(COPPICE_CUB_HEADER)
+  file(READ ${COPPICE_CUB_HEADER} notice LIMIT 4096)
+  string(FIND "${notice}" "*/" end)
+  string(SUBSTRING "${notice}" 0 ${end} notice)
+  file(WRITE ${CMAKE_BINARY_DIR}/cub/licenses/cub "${notice}*/\n")
+endif()
+foreach(text IN LISTS cuda_license)
+  configure_file(${text} ${CMAKE_BINARY_DIR}/cub/licenses/cuda COPYONLY)
+endforeach()
+install(DIRECTORY ${CMAKE_BINARY_DIR}/cub/licenses DESTINATION share/doc/coppice COMPONENT bundle EXCLUDE_FROM_ALL)

@@ -79,7 +79,10 @@ void CudaExecutor::run_loop(const Launch& launch, const LaunchBlock& block) {
   if (is_counted_here) blocks = static_cast<unsigned>(std::min<uint64_t>(blocks, blocks_for(block)));
   void* parameters[] = {const_cast<LaunchBlock*>(&block)};  // copied by the call
   keep(launch);
-  if (!capture_) {
+  if (capture_) {
+    std::vector<std::string>& names = capture_->kernels;
+    if (std::find(names.begin(), names.end(), launch.name) == names.end()) names.emplace_back(launch.name);
+  } else {
     names_ = fmt::format("kernel {}", launch.name);
     is_issued_ = true;
   }

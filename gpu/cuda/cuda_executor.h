@@ -63,11 +63,12 @@ class CudaExecutor final : public StreamExecutor {
   // other work of this stream's.
   struct Capture {
     Kept used;
+    std::vector<std::string> kernels;
     IntrusivePtr<Buffer> scratch;
   };
   void begin();
   void keep(const Launch& launch);
-  Result end_capture(GraphHandle* graph, Kept& used);
+  Result end_capture(GraphHandle* graph, Capture& capture);
   void let_go(Kept used);
   void* scratch(size_t bytes);
   void check(Result result, std::string_view call);

@@ -37,10 +37,10 @@ void CudaExecutor::begin_recording() {
   capture_.emplace();
 }
 
-Result CudaExecutor::end_capture(GraphHandle* graph, Kept& used) {
-  used = std::move(capture_->used);
-  if (capture_->scratch) used.emplace_back(std::move(capture_->scratch));
+Result CudaExecutor::end_capture(GraphHandle* graph, Capture& capture) {
+  capture = std::move(*capture_);
   capture_.reset();
+  if (capture.scratch) capture.used.emplace_back(std::move(capture.scratch));
   return context_->end_capture(stream_, graph);
 }
 
@@ -51,15 +51,16 @@ void CudaExecutor::let_go(Kept used) {
 
 IntrusivePtr<Recording> CudaExecutor::end_recording() {
   GraphHandle graph = nullptr;
-  Kept used;
-  const Result result = end_capture(&graph, used);
+  Capture capture;
+  const Result result = end_capture(&graph, capture);
   try {
     check(result, "cuStreamEndCapture");
     auto recording = make_intrusive<CudaRecording>(context_, graph);
-    recording->used = std::move(used);
+    recording->used = std::move(capture.used);
+    recording->kernels = std::move(capture.kernels);
     return recording;
   } catch (...) {
-    let_go(std::move(used));
+    let_go(std::move(capture.used));
     throw;
   }
 }
@@ -68,10 +69,10 @@ void CudaExecutor::drop_recording() noexcept {
   if (!capture_) return;
   const Context::FreeingScope scope(*context_);
   GraphHandle graph = nullptr;
-  Kept used;
+  Capture capture;
   // There is none when the driver has given it up already, for a call that cannot be captured.
-  if (end_capture(&graph, used) == Result::kSuccess) context_->driver().graph_destroy(graph);
-  let_go(std::move(used));
+  if (end_capture(&graph, capture) == Result::kSuccess) context_->driver().graph_destroy(graph);
+  let_go(std::move(capture.used));
 }
 
 void CudaExecutor::replay(Recording& given) {

@@ -21,7 +21,8 @@ CudaRecording::~CudaRecording() {
 }
 
 std::string CudaRecording::name() const {
-  return fmt::format("a recording of {} launch{}", launches, launches == 1 ? "" : "es");
+  return fmt::format("a recording of {} launch{} ({})", launches, launches == 1 ? "" : "es",
+                     fmt::join(kernels, ", "));
 }
 
 }  // namespace coppice::cuda

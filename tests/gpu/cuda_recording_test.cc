@@ -261,7 +261,8 @@ TEST(CudaRecordingErrors, NameTheRecordingWhereEveryLaunchIsWaitedFor) {
     EXPECT_EQ(error_of(stream.issue("test.replay", [&] { stream.replay_inline(*recording); })), "");
     fake.driver.fault_in("test_bad", Result::kIllegalAddress);
     const auto done = stream.issue("test.replay", [&] { stream.replay_inline(*recording); });
-    EXPECT_EQ(error_of(done), "device cuda: a recording of 2 launches: answer 700 (CUDA_ERROR_700)");
+    EXPECT_EQ(error_of(done),
+              "device cuda: a recording of 2 launches (test.good, test.bad): answer 700 (CUDA_ERROR_700)");
     EXPECT_EQ(done.error().code(), ErrorCode::kUnavailable);
   }
 }

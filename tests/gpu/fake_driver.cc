@@ -1,4 +1,5 @@
-// A GPU driver that records and checks (see fake_driver.h).
+// A GPU driver that records and checks (see fake_driver.h). Long, since the driver has that many functions: each is a few
+// lines, and they are read one by one.
 #include "tests/gpu/fake_driver.h"
 
 #include <fmt/format.h>
