@@ -85,7 +85,8 @@ COPPICE_KERNEL(pass_along, Team team, uint32_t* room, uint32_t* wrong)
 COPPICE_KERNEL(set_to_coordinate, Write<int> x, Cell1 c)
 { x[c] = c.coord(0); }
 // Each block's values the other way round, by way of memory that its threads share.
-COPPICE_KERNEL(reverse_blocks, Read<int> from, Write<int> to, BlockTeam<1, 64 * sizeof(int)> block, uint32_t* lanes)
+COPPICE_KERNEL(reverse_blocks, Read<int> from, Write<int> to, BlockTeam<1, 64 * sizeof(int)> block,
+               uint32_t* lanes)
 {
   auto* const values = reinterpret_cast<int*>(block.fast);
   for (uint32_t i = block.lane(); i < 64; i += block.lanes()) values[i] = from.data(block)[i];
