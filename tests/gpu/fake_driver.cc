@@ -56,6 +56,7 @@ struct FakeDriver::Stream {
 struct FakeDriver::Module {
   std::set<std::string> kernels;
   std::map<uint64_t, std::string> functions;
+  Kernel kernel;  // empty: by its name
   int shared_bytes = kSharedBytes;
 };
 
@@ -221,13 +222,14 @@ Result FakeDriver::launch(cuda::FunctionHandle function, const KernelLaunch& giv
   use(block.context, sizeof(DeviceContext)), use(block.count, sizeof(uint64_t)), use(block.elements, 1);
   use(block.neighbours, 1);
   for (const void* tree : block.trees) use(tree, 1);
-  operation.run = [this, block, launch] {
+  operation.run = [this, block, launch, own = modules_.at(module)->kernel] {
     launches_.push_back(launch);
     if (const auto fault = faults_.find(launch.name); fault != faults_.end()) return lose(fault->second);
     // As the entry of every compiled kernel does.
     if ((block.flags & kRecorded) != 0 &&
         is_skipped(block, block.context->status, block.context->replayed_from))
       return;
+    if (own) return own(block, launch);
     if (const auto kernel = kernels_.find(launch.name); kernel != kernels_.end())
       kernel->second(block, launch);
   };
@@ -673,6 +675,10 @@ struct FakeDriver::Functions {
       const std::string_view text = static_cast<const char*>(image);
       for (size_t at = text.find(".entry "); at != text.npos; at = text.find(".entry ", at + 1))
         made->kernels.emplace(text.substr(at + 7, text.find('(', at) - at - 7));
+      fake.loaded_ptx_.emplace_back(text);
+      if (const auto known = fake.kernels_of_ptx_.find(fake.loaded_ptx_.back());
+          known != fake.kernels_of_ptx_.end())
+        made->kernel = known->second;
       const uint64_t handle = fake.next_handle();
       fake.modules_[handle] = std::move(made);
       *module = reinterpret_cast<cuda::ModuleHandle>(handle);
@@ -802,6 +808,10 @@ void FakeDriver::set_kernel(const std::string& name, Kernel kernel) {
   const std::lock_guard lock(mutex_);
   kernels_[name] = std::move(kernel);
 }
+void FakeDriver::set_kernel_of(const std::string& ptx, Kernel kernel) {
+  const std::lock_guard lock(mutex_);
+  kernels_of_ptx_[ptx] = std::move(kernel);
+}
 void FakeDriver::fail(const std::string& function, Result result, int nth) {
   const std::lock_guard lock(mutex_);
   failing_ = function, failure_ = result, calls_to_failure_ = nth;
@@ -848,6 +858,10 @@ std::vector<std::string> FakeDriver::call_log() const {
 std::vector<KernelLaunch> FakeDriver::launches() const {
   const std::lock_guard lock(mutex_);
   return launches_;
+}
+std::vector<std::string> FakeDriver::loaded_ptx() const {
+  const std::lock_guard lock(mutex_);
+  return loaded_ptx_;
 }
 size_t FakeDriver::used_bytes() const {
   const std::lock_guard lock(mutex_);

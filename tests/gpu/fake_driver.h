@@ -55,6 +55,8 @@ class FakeDriver {
   const cuda::Driver& table() const { return table_; }
 
   void set_kernel(const std::string& name, Kernel kernel);
+  // The same for the kernel of modules that will be loaded from exactly this PTX, whatever else has its name.
+  void set_kernel_of(const std::string& ptx, Kernel kernel);
   // The nth call of a function from now on (1: the next) gives `result`. A function that frees something does that all
   // the same. A fatal result loses the device, as does a kernel that faults.
   void fail(const std::string& function, Result result, int nth = 1);
@@ -71,7 +73,8 @@ class FakeDriver {
   // All calls so far, in order: "cuGraphLaunch", ...
   std::vector<std::string> call_log() const;
   std::vector<KernelLaunch> launches() const;  // in the order in which they ran
-  size_t used_bytes() const;                   // of the device's memory
+  std::vector<std::string> loaded_ptx() const;
+  size_t used_bytes() const;  // of the device's memory
   // What was done wrong, and what is left now: one line each, empty for a program without fault.
   std::string report() const;
 
@@ -120,7 +123,8 @@ class FakeDriver {
   std::map<uint64_t, std::unique_ptr<Module>> modules_;
   std::map<uint64_t, std::unique_ptr<Graph>> graphs_, execs_;
   std::map<void*, size_t> pinned_;
-  std::map<std::string, Kernel> kernels_;
+  std::map<std::string, Kernel> kernels_, kernels_of_ptx_;
+  std::vector<std::string> loaded_ptx_;
   std::map<std::string, Result> faults_;
   std::map<std::string, int> calls_;
   std::vector<const char*> call_log_;
