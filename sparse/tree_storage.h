@@ -2,7 +2,7 @@
 //
 // Phases: describe (add_node, add_field) -> freeze -> use. In use, everything that touches memory runs in stream order
 // (functions marked so) and therefore on one thread at a time. Memory is the device's: the host reads its state once per
-// decision (read_state()) and writes single fields.
+// decision (wait_read_state()) and writes single fields.
 #pragma once
 #include <algorithm>
 #include <memory>
