@@ -46,7 +46,8 @@ Error error(unsigned answer, std::string_view what) {
 
 std::string description() {
   const int version = cub_primitives::runtime_version();
-  return fmt::format("of CUDA {}, with {}", version_text(version), driver_for(version));
+  return fmt::format("of CUDA {}: sorting and scanning need {}, all else works on older ones",
+                     version_text(version), driver_for(version));
 }
 
 #else

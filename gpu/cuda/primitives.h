@@ -22,7 +22,7 @@ struct Primitives {
 };
 
 const Primitives& cub_primitives();
-// "of CUDA 13.0, with driver 580 or newer", or that there is none; for people.
+// What of it the build has, and the driver that it needs; for people.
 std::string describe_cub();
 
 // "sorting", "an exclusive scan"; for errors.
