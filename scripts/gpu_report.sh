@@ -314,7 +314,7 @@ write_machine
 on_device="*/$device:*_$device"
 if $is_rehearsal; then
   run_tests gpu_unit_tests 15 '*Simt*'
-  run_tests sparse_unit_tests 20 "Devices/Teams.*/$device:ReadBack.*:MemoryTest.*"
+  run_tests sparse_unit_tests 20 "Devices/Teams.*/$device:ReadBack.*"
   run_tests sparse_conformance_tests 60 "Sparse/Conformance.C0?_*/$device"
   run_tests sparse_stress_tests 40 "Sparse/TopologyRaces.Activating*/$device"
 else

@@ -113,7 +113,7 @@ class BundleTest(unittest.TestCase):
 
     def test_rehearses_a_gpu_report_where_there_is_nothing_else(self):
         self.add_tools("bash", "timeout", "mkdir")
-        done = self.in_bare_root("dev", "gpu", "--device", "simt", "/tmp/report")
+        done = self.in_bare_root("dev", "gpu", "--device", "simt", "--seconds", "1800", "/tmp/report")
         self.assertEqual(done.returncode, 0, done.stdout)
         table = (self.root / "tmp" / "report" / "summary.md").read_text()
         for step in ("scene", "tests: sparse_conformance_tests"):

@@ -86,7 +86,8 @@ class GpuReportTest(unittest.TestCase):
         self.assertFalse(self.folder.exists())
 
     def test_a_rehearsal_on_the_emulated_gpu_leaves_a_whole_folder(self):
-        done = report("--bin", BIN, "--device", "simt", str(self.folder))
+        # On a busy machine it may take its time.
+        done = report("--bin", BIN, "--device", "simt", "--seconds", "1800", str(self.folder))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         table = table_of(self.folder)
         programs = ["gpu_unit_tests", "sparse_unit_tests", "sparse_conformance_tests", "sparse_stress_tests"]
