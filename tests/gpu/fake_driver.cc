@@ -799,6 +799,7 @@ FakeDriver::FakeDriver(const Options& options)
 }
 
 FakeDriver::~FakeDriver() {
+  std::lock_guard lock(mutex_);  // a last call may be on its way out
   for (const auto& [memory, bytes] : pinned_) ::operator delete(memory);
   current_driver = nullptr;
   current_context = nullptr;
