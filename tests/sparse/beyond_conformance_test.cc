@@ -127,7 +127,8 @@ TEST_P(Conformance, B4_OnlyAChangeOfTopologyInvalidatesAList) {
   TreeStorage& storage = tree.storage();
   auto cut = [&] {
     finish(device->default_stream().enqueue("cut", [&] {
-      write_inline(storage.stream(), storage.update_list(leaf.id(), false).count->as<uint64_t>(), 3);
+      write_inline(storage.stream(), &storage.list_state(storage.update_list(leaf.id(), false).number)->count,
+                   3);
     }));
   };
   cut();

@@ -76,7 +76,7 @@ class Ptx : public testing::Test {
     add(flag_elements, range(9), tree, node, 1, u32, uint64_t{1}, u32);
     add(fill_elements, range(9), tree, node, 1, u32, uint64_t{1}, u32, to);
     add(fill_neighbours, range(9), tree, node, elements, node, u32);
-    add(recycle_all_cells, range(9), state, 1u, 9u, 64u);
+    add(recycle_all_cells, range(9), state, 1u, 64u);
     add(zero_containers, range(9), elements, uint64_t{64});
     add(collect_begin, range(1), allocator, u64);
     add(collect_move_free, range(9), allocator);
