@@ -52,9 +52,10 @@ TEST_F(ProgramEnvironment, InfoIsJsonWithTheKeysThatProgramsRelyOn) {
                                                                                 {"COPPICE_LOG", "warning"}}});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  EXPECT_EQ(python(result.out, "print(' '.join(d))\n"),
-            "version build compiler system cpu threads cuda_driver cub egl ffmpeg assets llvm kernel_target "
-            "kernel_target_features devices opengl openvdb_plugin kernel_cache environment\n");
+  EXPECT_EQ(
+      python(result.out, "print(' '.join(d))\n"),
+      "version build compiler system glibc cpu threads cuda_driver cub egl ffmpeg assets llvm kernel_target "
+      "kernel_target_features devices opengl openvdb_plugin kernel_cache environment\n");
   EXPECT_EQ(python(result.out,
                    "c = d['kernel_cache']\n"
                    "print(sorted(c), c['entries'], c['bytes'], c['max_bytes'])\n"

@@ -38,7 +38,7 @@ void expect_in_order(const Watched& run, const std::vector<std::string>& words) 
 TEST_F(Debugger, StopsInAKernelAndNamesItsLine) {
   const Watched run = debug({"break " + planted_place("square"), "run", "backtrace", "delete", "continue"});
   expect_in_order(run, {"hit Breakpoint 1", "square_all", planted_place("square"), "\n#0", "square_all",
-                        planted_place("square"), "coppice_kernel_square_all", "StreamQueue::run",
+                        planted_place("square"), "coppice_kernel_square_all", "StreamQueue::repeat",
                         "squares: 2 5 10 17", "exited normally"});
 }
 
