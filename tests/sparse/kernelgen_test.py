@@ -121,7 +121,7 @@ class KernelgenTest(unittest.TestCase):
         self.expect_host_error(launch.format("x, out, out"), wrong_type)
         self.expect_host_error(launch.format("n, P{1}, out"), wrong_type)
         self.expect_host_error(launch.format("x, P{1}, 3"), wrong_type)
-        wrong_count = "a launch gives every kernel argument but the Cell, Block, Entry, Item or Team, in order"
+        wrong_count = "a launch gives every kernel argument but the Cell, Block, BlockTeam, Entry, Item or Team, in order"
         self.expect_host_error(launch.format("x, P{1}"), wrong_count)
         self.expect_host_error(launch.format("x, P{1}, out, out"), wrong_count)
 
