@@ -29,8 +29,9 @@ function(coppice_check_kernel_compiler problem)
 endfunction()
 
 set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -disable-llvm-passes -emit-llvm -c -fno-exceptions -fno-rtti
-    -fno-math-errno -ffp-contract=on -fno-stack-protector -fno-unwind-tables -fno-asynchronous-unwind-tables
+    -fno-math-errno -ffp-contract=fast-honor-pragmas -fno-stack-protector -fno-unwind-tables -fno-asynchronous-unwind-tables
     -fno-threadsafe-statics -fno-pic -fconvergent-functions -Wall -Wextra -Wno-missing-field-initializers
+    -Wno-unknown-assumption
     -DEIGEN_DONT_VECTORIZE -DEIGEN_NO_DEBUG)
 set(COPPICE_BITCODE_PASSES
     "function(sroa,early-cse,simplifycfg),cgscc(inline,function(sroa,early-cse,simplifycfg)),globaldce,strip-nonlinetable-debuginfo")

@@ -18,7 +18,7 @@ std::unique_ptr<llvm::TargetMachine> host_machine(const CodegenOptions& options,
   if (!builder) diagnostics.fail("detecting the CPU", llvm::toString(builder.takeError()));
   builder->setCodeGenOptLevel(options.step ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Aggressive);
   builder->setRelocationModel(llvm::Reloc::PIC_);
-  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Standard;  // where the source's flags allow it
   auto machine = builder->createTargetMachine();
   if (!machine) diagnostics.fail("creating the target", llvm::toString(machine.takeError()));
   return std::move(*machine);
@@ -68,6 +68,8 @@ std::string compile_x86(const SpecializeRequest& request) {
     if (f.isDeclaration()) continue;
     f.addFnAttr("target-cpu", machine->getTargetCPU());
     f.addFnAttr("target-features", machine->getTargetFeatureString());
+    // Fast math would take an estimate and a Newton step, which make a NaN of 1 / sqrt(0); and makers' estimates differ.
+    f.addFnAttr("reciprocal-estimates", "none");
     if (request.options.step) f.addFnAttr("frame-pointer", "all");
   }
   // Sanitizers do not watch emulated threads: these run in turns on one thread, change stacks, and what races there is

@@ -24,6 +24,8 @@
 #include <string>
 #include <vector>
 
+#include "gpu/jit/inactive_cells.h"
+
 namespace {
 
 using llvm::DICompositeType;
@@ -198,55 +200,9 @@ struct KernelDeclaration {
   std::string name;
   std::string arguments;     // C++ types
   bool active_only = false;  // as in coppice::Kernel
+  std::string why;           // it is, where it is over cells: file, line and what is there
   uint32_t layout = 0;       // device::argument_layout as clang has it
 };
-
-// Handles name fields and places are the loop's own; every other pointer may be written through.
-bool holds_pointer(const DIType* type, int depth = 0) {
-  if (type == nullptr || depth > 16) return false;
-  if (const auto* derived = llvm::dyn_cast<DIDerivedType>(type)) {
-    if (derived->getTag() == llvm::dwarf::DW_TAG_pointer_type ||
-        derived->getTag() == llvm::dwarf::DW_TAG_reference_type)
-      return true;
-    return holds_pointer(derived->getBaseType(), depth + 1);
-  }
-  const auto* record = llvm::dyn_cast<DICompositeType>(type);
-  if (record == nullptr || record->getFilename().ends_with("sparse/device/handles.h") ||
-      record->getFilename().ends_with("sparse/device/places.h"))
-    return false;
-  if (record->getTag() == llvm::dwarf::DW_TAG_array_type)
-    return holds_pointer(record->getBaseType(), depth + 1);
-  for (const auto* element : record->getElements()) {
-    const auto* member = llvm::dyn_cast<DIDerivedType>(element);
-    if (member == nullptr || member->isStaticMember()) continue;
-    if (member->getTag() != llvm::dwarf::DW_TAG_member && member->getTag() != llvm::dwarf::DW_TAG_inheritance)
-      continue;
-    if (holds_pointer(member->getBaseType(), depth + 1)) return true;
-  }
-  return false;
-}
-
-// Does it print, or trap on the zeros of inactive cells? Dividing integers is the one computation that does. Divisors that
-// are constants in the source are constants here; the handles' own code divides by extents only.
-bool needs_active_cells(const llvm::Function& f, std::set<const llvm::Function*>& visited) {
-  if (!visited.insert(&f).second) return false;
-  const llvm::DISubprogram* program = f.getSubprogram();
-  if (program != nullptr && program->getName().starts_with("print<") &&
-      program->getFilename().ends_with("sparse/device/messages.h"))
-    return true;
-  if (program != nullptr && program->getFilename().contains("sparse/device/")) return false;
-  for (const llvm::Instruction& i : llvm::instructions(f)) {
-    const unsigned code = i.getOpcode();
-    const bool divides = code == llvm::Instruction::SDiv || code == llvm::Instruction::UDiv ||
-                         code == llvm::Instruction::SRem || code == llvm::Instruction::URem;
-    if (divides && !llvm::isa<llvm::ConstantInt>(i.getOperand(1))) return true;
-    const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
-    if (call != nullptr && call->getCalledFunction() != nullptr &&
-        needs_active_cells(*call->getCalledFunction(), visited))
-      return true;
-  }
-  return false;
-}
 
 std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, Generator& generator) {
   static constexpr std::string_view kPrefix = "coppice_kernel_";
@@ -260,6 +216,7 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, Generato
     bodies.emplace(program->getName().str(), &f);
   }
   std::vector<KernelDeclaration> kernels;
+  const std::map<std::string, std::string> why_active_only = coppice::jit::why_active_only(module);
   for (const llvm::Function& f : module) {
     const std::string symbol = f.getName().str();
     if (f.isDeclaration() || symbol.rfind(kPrefix, 0) != 0) continue;
@@ -268,17 +225,16 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, Generato
     if (found == bodies.end()) throw std::runtime_error("kernel " + name + " has no debug information");
     std::string arguments;
     const auto types = found->second->getSubprogram()->getType()->getTypeArray();
-    std::set<const llvm::Function*> visited;
-    bool active_only = needs_active_cells(*found->second, visited);
+    const auto why = why_active_only.find(name);
     for (unsigned i = 1; i < types.size(); ++i) {
       arguments += (i > 1 ? ", " : "") + generator.name_of(types[i]);
-      active_only |= holds_pointer(types[i]);
     }
     const llvm::GlobalVariable* layout = module.getNamedGlobal("coppice_layout_" + name);
     if (layout == nullptr || !layout->hasInitializer())
       throw std::runtime_error("kernel " + name + " was not defined by COPPICE_KERNEL");
     kernels.push_back(
-        {name, arguments, active_only,
+        {name, arguments, why == why_active_only.end() || !why->second.empty(),
+         why == why_active_only.end() ? "" : why->second,
          static_cast<uint32_t>(llvm::cast<llvm::ConstantInt>(layout->getInitializer())->getZExtValue())});
   }
   if (kernels.empty()) throw std::runtime_error("no COPPICE_KERNEL in this file");
@@ -297,6 +253,7 @@ void write_header(const std::string& path, const std::string& name, const Genera
   for (const std::string& text : g.assertions) out << text;
   out << "\nextern const coppice::KernelBitcode " << name << "_kernels;\n";
   for (const KernelDeclaration& k : kernels) {
+    if (!k.why.empty()) out << "// Runs for active cells only, one by one, because of " << k.why << "\n";
     // Not inline: files of one program may use the same name for different kernels.
     out << fmt::format("constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}}};\n", k.arguments,
                        k.name, name, k.name, k.active_only);

@@ -91,7 +91,7 @@ struct CellLoop {
   }
   static constexpr bool kScatters = (false || ... || scatters<Args>());
 
-  static COPPICE_INLINE void call(const Pack& pack, const Place& cell) {
+  COPPICE_ONE_CELL static COPPICE_INLINE void call(const Pack& pack, const Place& cell) {
     call_kernel<kKernel, Args...>(pack, cell, std::index_sequence_for<Args...>{});
   }
 
