@@ -49,7 +49,7 @@ constexpr std::string_view kTable[6][6] = {
 }  // namespace
 
 std::string_view why_not_together(const RoleUse& a, const RoleUse& b) {
-  const auto [first, second] = std::minmax(use_of(a), use_of(b));
+  const auto [first, second] = std::minmax({use_of(a), use_of(b)});
   return kTable[first][second];
 }
 

@@ -43,7 +43,9 @@ TEST_P(FloatingPoint, ProductsAndSumsAreFusedAlsoAcrossStatements) {
     fused += o[i] == once && once != apart;
   }
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("fma") || !runs_libm()) EXPECT_GT(fused, 0);
+  if (__builtin_cpu_supports("fma") || !runs_libm()) {
+    EXPECT_GT(fused, 0);
+  }
 #endif
 }
 

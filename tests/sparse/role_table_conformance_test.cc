@@ -127,7 +127,7 @@ class Roles : public DeviceTest {
     Node blocks = tree.root().pointer({kCells / kLeaf});
     Node leaf = masked ? blocks.bitmasked({kLeaf}) : blocks.dense({kLeaf});
     Line l{tree, leaf, leaf.place<int>("x"), leaf.place<int>("out"), step};
-    run(set_square, range(kCells / step), l.x, step);
+    run(set_square, range((kCells + step - 1) / step), l.x, step);
     return l;
   }
   std::string error_of(const AsyncValueRef<Chain>& done) {
