@@ -90,6 +90,8 @@ std::string compile_x86(const SpecializeRequest& request) {
     if (f.isDeclaration()) continue;
     f.addFnAttr("target-cpu", machine->getTargetCPU());
     f.addFnAttr("target-features", machine->getTargetFeatureString());
+    // For backtraces, debuggers and profilers: tables beside the code, which itself stays the same.
+    f.setUWTableKind(llvm::UWTableKind::Async);
     if (request.options.step) f.addFnAttr("frame-pointer", "all");
   }
   // Sanitizers do not watch emulated threads: these run in turns on one thread, change stacks, and what races there is
