@@ -96,12 +96,12 @@ Section read_section(const jitlink::Section& section) {
   return out;
 }
 
-// Whether a CIE says that its functions' addresses are 4 bytes, relative to where they stand: LLVM's choice for code that
-// may lie anywhere. A CIE is: length, 0, version, "zR", three numbers of a byte each, length, encoding.
-bool has_relative_addresses(const std::string& table, size_t cie) {
-  constexpr char kRelative4 = 0x1b;
-  return table.compare(cie + 9, 3, "zR\0", 3) == 0 && cie + 16 < table.size() &&
-         table[cie + 16] == kRelative4;
+// How many bytes a function's address takes, by the CIE of its entry; 0 where it is not relative to where it stands, as
+// LLVM's are. A CIE is: length, 0, version, "zR", three numbers of a byte each, length, encoding.
+size_t address_bytes(const std::string& table, size_t cie) {
+  if (cie + 16 >= table.size() || table.compare(cie + 9, 3, "zR\0", 3) != 0) return 0;
+  constexpr char kRelative4 = 0x1b, kRelative8 = 0x1c;
+  return table[cie + 16] == kRelative4 ? 4 : table[cie + 16] == kRelative8 ? 8 : 0;
 }
 
 // The unwind table as it has to be right behind the code, followed by its sorted index (.eh_frame_hdr). Empty for a table
@@ -117,13 +117,14 @@ Unwinding unwinding_behind(const Section& code, const Section& table) {
     const auto bytes = read_at<uint32_t>(table.bytes, at);
     if (bytes == 0) break;
     if (const auto to_cie = read_at<uint32_t>(table.bytes, at + 4); to_cie != 0) {
-      if (!has_relative_addresses(table.bytes, at + 4 - to_cie)) return {};
-      const uint64_t field = at + 8;
-      const auto relative = read_at<int32_t>(table.bytes, field);
-      const uint64_t offset = table.address + field + static_cast<uint64_t>(int64_t{relative}) - code.address;
+      const size_t field = at + 8, width = address_bytes(table.bytes, at + 4 - to_cie);
+      if (width == 0) return {};
+      const int64_t relative =
+          width == 8 ? read_at<int64_t>(table.bytes, field) : read_at<int32_t>(table.bytes, field);
+      const uint64_t offset = table.address + field + static_cast<uint64_t>(relative) - code.address;
       if (offset >= code.bytes.size()) return {};
-      const auto moved = static_cast<int32_t>(offset - (begin + field));
-      std::memcpy(out.table.data() + field, &moved, sizeof moved);
+      const auto moved = static_cast<int64_t>(offset - (begin + field));
+      std::memcpy(out.table.data() + field, &moved, width);  // the low bytes come first
       functions.emplace_back(static_cast<int32_t>(offset), static_cast<int32_t>(begin + at));
     }
     at += 4 + bytes;
