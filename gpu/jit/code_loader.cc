@@ -168,7 +168,7 @@ CodeLoader::CodeLoader(bool for_debugger) : session_(std::make_shared<CodeSessio
     session->words += llvm::toString(std::move(error)) + "; ";
   });
   if (for_debugger) show_to_debuggers(session_);
-  if (auto plugin = perf_dump_plugin()) linking_layer(*session_).addPlugin(std::move(plugin));
+  show_to_perf(linking_layer(*session_));
   session_->library = &session_->jit->getExecutionSession().createBareJITDylib("coppice.library");
   add_library_symbols(*session_->jit, *session_->library);
   if (kSanitizer != Sanitizer::kNone) add_sanitizer_symbols(*session_->jit, *session_->library);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <llvm/ExecutionEngine/JITLink/JITLink.h>
+#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,8 +19,8 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -161,7 +162,10 @@ class PerfDump {
     append(header, FileHeader{.time_ns = now_ns()});
     write(header);
   }
-  bool is_open() const { return file_ >= 0; }
+  bool is_open() {
+    const std::lock_guard lock(mutex_);
+    return file_ >= 0;
+  }
 
   void add(const std::string& name, const Section& code, const Unwinding& unwinding) {
     const std::lock_guard lock(mutex_);
@@ -242,12 +246,12 @@ class PerfPlugin final : public orc::ObjectLinkingLayer::Plugin {
 
 }  // namespace
 
-std::shared_ptr<orc::ObjectLinkingLayer::Plugin> perf_dump_plugin() {
+void show_to_perf(orc::ObjectLinkingLayer& layer) {
   const char* folder = std::getenv("COPPICE_PERF");
-  if (folder == nullptr || *folder == '\0') return nullptr;
-  // Never destroyed: a kernel may be loaded while the process ends.
+  if (folder == nullptr || *folder == '\0') return;
+  // One file per process, and never destroyed: a kernel may be loaded while the process ends.
   static auto& dump = *new PerfDump(folder);
-  return dump.is_open() ? std::make_shared<PerfPlugin>(dump) : nullptr;
+  if (dump.is_open()) layer.addPlugin(std::make_shared<PerfPlugin>(dump));
 }
 
 }  // namespace coppice::jit

@@ -5,14 +5,15 @@
 // instructions and callers. Records have times, so that code that was unloaded, and other code at its place, are told
 // apart.
 #pragma once
-#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 
-#include <memory>
+namespace llvm::orc {
+class ObjectLinkingLayer;
+}
 
 namespace coppice::jit {
 
-// Of the whole process, for every linking layer. Null when the variable is unset, or when the file cannot be written,
-// after a warning. The folder is made. Libraries that code is loaded into are called "<id>.<number>". Thread-safe.
-std::shared_ptr<llvm::orc::ObjectLinkingLayer::Plugin> perf_dump_plugin();
+// Tells perf of what `layer` links from now on. Does nothing when the variable is unset, or when the file cannot be
+// written, after a warning. The folder is made. The layer's libraries have to be called "<id>.<number>". Thread-safe.
+void show_to_perf(llvm::orc::ObjectLinkingLayer& layer);
 
 }  // namespace coppice::jit
