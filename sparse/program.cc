@@ -392,16 +392,18 @@ struct Program::State {
   IntrusivePtr<Device> device;
   jit::CodegenOptions options;
   std::unordered_map<LaunchKey, IntrusivePtr<Prepared>, LaunchKeyHash> prepared;
-  size_t prune_at = 256;
+  size_t launches_until_pruning = 0;
 
-  // Launches of trees that are gone can never come again; without this, whoever rebuilds trees would pile them up.
+  // Launches of trees that are gone can never come again; without this, whoever rebuilds trees would pile them up, and
+  // with them machine code. With n live entries there are at most 2n + 1 of them, and a launch looks at two on average.
   void prune() {
-    if (prepared.size() < prune_at) return;
-    std::erase_if(prepared, [](const auto& entry) {
+    if (launches_until_pruning-- > 0) return;
+    const size_t gone = std::erase_if(prepared, [](const auto& entry) {
       const auto& lives = entry.second->lives;
       return std::any_of(lives.begin(), lives.end(), [](const auto& tree) { return tree.expired(); });
     });
-    prune_at = std::max<size_t>(256, 2 * prepared.size());
+    launches_until_pruning = prepared.size();
+    if (gone > 0) device->kernels().release_unused();
   }
 };
 

@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/object_check.h"
+#include "gpu/jit/perf_dump.h"
 #include "gpu/jit/ptx_recorder.h"
 #include "gpu/jit/sanitizer.h"
 #define COPPICE_SIMT_HOST
@@ -123,12 +124,15 @@ void add_sanitizer_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
                               "(session)"));
 }
 
+orc::ObjectLinkingLayer& linking_layer(CodeSession& session) {
+  return static_cast<orc::ObjectLinkingLayer&>(session.jit->getObjLinkingLayer());
+}
+
 // The registration function's address is taken here, not looked up by name as LLVM's own helper does: a program with a
 // static LLVM exports no names.
 void show_to_debuggers(const std::shared_ptr<CodeSession>& session) {
-  auto& layer = static_cast<orc::ObjectLinkingLayer&>(session->jit->getObjLinkingLayer());
   orc::ExecutionSession& execution = session->jit->getExecutionSession();
-  layer.addPlugin(std::make_unique<orc::DebugObjectManagerPlugin>(
+  linking_layer(*session).addPlugin(std::make_unique<orc::DebugObjectManagerPlugin>(
       execution,
       std::make_unique<orc::EPCDebugObjectRegistrar>(
           execution, orc::ExecutorAddr::fromPtr(&llvm_orc_registerJITLoaderGDBAllocAction)),
@@ -164,6 +168,7 @@ CodeLoader::CodeLoader(bool for_debugger) : session_(std::make_shared<CodeSessio
     session->words += llvm::toString(std::move(error)) + "; ";
   });
   if (for_debugger) show_to_debuggers(session_);
+  show_to_perf(linking_layer(*session_));
   session_->library = &session_->jit->getExecutionSession().createBareJITDylib("coppice.library");
   add_library_symbols(*session_->jit, *session_->library);
   if (kSanitizer != Sanitizer::kNone) add_sanitizer_symbols(*session_->jit, *session_->library);

@@ -1,11 +1,14 @@
 // The x86-64 back end: a specialized kernel as an ELF object in memory, for the cpu device or the emulated GPU.
 #include <fmt/format.h>
-#include <llvm/Config/llvm-config.h>
+#include <llvm-c/Core.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
 #include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/TargetParser/Host.h>
 
+#include "gpu/jit/build_identity.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/validate.h"
 
@@ -34,7 +37,26 @@ void inline_always(llvm::Module& intrinsics) {
 
 }  // namespace
 
-std::string_view llvm_version() { return LLVM_VERSION_STRING; }
+std::string_view llvm_version() {
+  static const std::string version = [] {
+    unsigned major = 0, minor = 0, patch = 0;
+    LLVMGetVersion(&major, &minor, &patch);
+    return fmt::format("{}.{}.{}", major, minor, patch);
+  }();
+  return version;
+}
+
+// A target's description is a variable within LLVM. A function's address would not do: it may be that of the program's
+// own jump to it.
+const std::string& llvm_identity() {
+  static const std::string identity = [] {
+    initialize_llvm();
+    std::string error;
+    const llvm::Target* target = llvm::TargetRegistry::lookupTarget(llvm::sys::getProcessTriple(), error);
+    return fmt::format("{} {}", llvm_version(), build_identity(target));
+  }();
+  return identity;
+}
 
 const HostTarget& host_target() {
   static const HostTarget target = [] {
@@ -70,6 +92,8 @@ std::string compile_x86(const SpecializeRequest& request) {
     f.addFnAttr("target-features", machine->getTargetFeatureString());
     // Fast math would take an estimate and a Newton step, which make a NaN of 1 / sqrt(0); and makers' estimates differ.
     f.addFnAttr("reciprocal-estimates", "none");
+    // For backtraces, debuggers and profilers: tables beside the code, which itself stays the same.
+    f.setUWTableKind(llvm::UWTableKind::Async);
     if (request.options.step) f.addFnAttr("frame-pointer", "all");
   }
   // Sanitizers do not watch emulated threads: these run in turns on one thread, change stacks, and what races there is
