@@ -14,6 +14,7 @@
 
 #include "core/intrusive_ptr.h"
 #include "gpu/cuda/driver_error.h"
+#include "gpu/cuda/kernel_profile.h"
 
 namespace coppice::cuda {
 
@@ -23,6 +24,8 @@ struct Properties {
   int sm = 0;              // compute capability: 90
   int multiprocessors = 0;
   int max_shared_bytes = 0;  // of a thread block
+  int max_threads = 0;       // of a multiprocessor
+  int clock_kHz = 0, memory_clock_kHz = 0, memory_bus_bits = 0;  // 0 where the driver does not tell
   size_t memory_bytes = 0;
   size_t granule_bytes = 0;  // what memory is mapped in multiples of
 };
@@ -37,6 +40,8 @@ class Context final : public RefCounted {
   const Driver& driver() const { return driver_; }
   const Properties& properties() const { return properties_; }
   const AllocationProperties& allocation() const { return allocation_; }
+  // Where kernels are timed; null where they are not.
+  KernelProfile* profile() { return profile_.get(); }
 
   // While it lives, the calling thread's current context is this one; then again what it was before.
   class Scope {
@@ -100,6 +105,7 @@ class Context final : public RefCounted {
   // Returns what was current before.
   ContextHandle switch_to(ContextHandle handle);
   int attribute(DeviceAttribute which);
+  int attribute_or_0(DeviceAttribute which);
   Result synchronize_streams();
   void read_properties();
 
@@ -110,6 +116,7 @@ class Context final : public RefCounted {
   Properties properties_;
   AllocationProperties allocation_;
   StreamHandle side_stream_ = nullptr;
+  const std::unique_ptr<KernelProfile> profile_ = KernelProfile::from_environment();
 
   std::mutex streams_mutex_;
   std::map<StreamHandle, bool> streams_;  // and whether each is captured

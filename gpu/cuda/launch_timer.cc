@@ -1,0 +1,55 @@
+// Times what a stream gives the GPU (see launch_timer.h).
+#include "gpu/cuda/launch_timer.h"
+
+#include <utility>
+
+namespace coppice::cuda {
+
+LaunchTimer::~LaunchTimer() {
+  const Driver& driver = context_.driver();
+  if (begun_ != nullptr) driver.event_destroy(begun_);
+  for (const Pending& pending : pending_) {
+    driver.event_destroy(pending.begin);
+    driver.event_destroy(pending.end);
+  }
+  for (const EventHandle event : free_) driver.event_destroy(event);
+}
+
+EventHandle LaunchTimer::record(StreamHandle stream) {
+  const Driver& driver = context_.driver();
+  if (free_.empty()) {
+    EventHandle made = nullptr;
+    context_.check(driver.event_create(&made, kEventDefault), "cuEventCreate");
+    free_.push_back(made);
+  }
+  const EventHandle event = free_.back();
+  context_.check(driver.event_record(event, stream), "cuEventRecord");
+  free_.pop_back();
+  return event;
+}
+
+void LaunchTimer::begin(StreamHandle stream) {
+  if (begun_ != nullptr) free_.push_back(std::exchange(begun_, nullptr));  // what it began was refused
+  begun_ = record(stream);
+}
+
+void LaunchTimer::end(StreamHandle stream, Work work, uint64_t mark) {
+  const EventHandle end = record(stream);
+  pending_.push_back({std::move(work), std::exchange(begun_, nullptr), end, mark});
+}
+
+void LaunchTimer::collect(uint64_t mark) {
+  for (; !pending_.empty() && pending_.front().mark <= mark; pending_.pop_front()) {
+    const Pending& done = pending_.front();
+    float ms = 0;
+    // Where the driver does not tell, the launch is missing in the profile: nothing depends on it.
+    if (context_.driver().event_elapsed_time(&ms, done.begin, done.end) == Result::kSuccess) {
+      const uint64_t items = done.work.count != nullptr ? *done.work.count : done.work.items;
+      context_.profile()->add(done.work.name, ms, items * done.work.item_bytes, done.work.resources);
+    }
+    free_.push_back(done.begin);
+    free_.push_back(done.end);
+  }
+}
+
+}  // namespace coppice::cuda
