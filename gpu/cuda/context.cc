@@ -60,10 +60,13 @@ int Context::attribute(DeviceAttribute which) {
   return value;
 }
 
-// Of what is only reported.
-int Context::attribute_or_0(DeviceAttribute which) {
-  int value = 0;
-  return driver_.device_get_attribute(&value, which, device_) == Result::kSuccess ? value : 0;
+Clocks Context::clocks() const {
+  const auto value_or_0 = [&](DeviceAttribute which) {
+    int value = 0;
+    return driver_.device_get_attribute(&value, which, device_) == Result::kSuccess ? value : 0;
+  };
+  return {value_or_0(DeviceAttribute::kClockRate), value_or_0(DeviceAttribute::kMemoryClockRate),
+          value_or_0(DeviceAttribute::kGlobalMemoryBusWidth)};
 }
 
 void Context::read_properties() {
@@ -77,9 +80,6 @@ void Context::read_properties() {
   properties_.multiprocessors = attribute(DeviceAttribute::kMultiprocessorCount);
   properties_.max_shared_bytes = attribute(DeviceAttribute::kMaxSharedMemoryPerBlockOptin);
   properties_.max_threads = attribute(DeviceAttribute::kMaxThreadsPerMultiprocessor);
-  properties_.clock_kHz = attribute_or_0(DeviceAttribute::kClockRate);
-  properties_.memory_clock_kHz = attribute_or_0(DeviceAttribute::kMemoryClockRate);
-  properties_.memory_bus_bits = attribute_or_0(DeviceAttribute::kGlobalMemoryBusWidth);
   if (properties_.sm < 75)
     throw Error(ErrorCode::kUnavailable,
                 fmt::format("device cuda: {} has compute capability {}.{}; 7.5 or newer is needed", name,

@@ -25,9 +25,13 @@ struct Properties {
   int multiprocessors = 0;
   int max_shared_bytes = 0;  // of a thread block
   int max_threads = 0;       // of a multiprocessor
-  int clock_kHz = 0, memory_clock_kHz = 0, memory_bus_bits = 0;  // 0 where the driver does not tell
   size_t memory_bytes = 0;
   size_t granule_bytes = 0;  // what memory is mapped in multiples of
+};
+
+// The fastest that a GPU's clocks go; 0 where the driver does not tell.
+struct Clocks {
+  int multiprocessor_kHz = 0, memory_kHz = 0, memory_bus_bits = 0;
 };
 
 class Context final : public RefCounted {
@@ -39,6 +43,7 @@ class Context final : public RefCounted {
 
   const Driver& driver() const { return driver_; }
   const Properties& properties() const { return properties_; }
+  Clocks clocks() const;
   const AllocationProperties& allocation() const { return allocation_; }
   // Where kernels are timed; null where they are not.
   KernelProfile* profile() { return profile_.get(); }
@@ -105,7 +110,6 @@ class Context final : public RefCounted {
   // Returns what was current before.
   ContextHandle switch_to(ContextHandle handle);
   int attribute(DeviceAttribute which);
-  int attribute_or_0(DeviceAttribute which);
   Result synchronize_streams();
   void read_properties();
 
