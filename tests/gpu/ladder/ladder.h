@@ -80,6 +80,7 @@ std::string run_kernel(Bench&), run_barrier(Bench&), run_shared(Bench&), run_ato
 std::string run_litmus(Bench&);
 std::string run_activation(Bench&), run_list(Bench&), run_collection(Bench&), run_recording(Bench&);
 std::string run_mpm(Bench&);
+void compile_mpm(Bench&);
 
 // The trees of the rungs, whose layout is part of their kernels' code.
 struct LineTree {
