@@ -117,9 +117,9 @@ void CudaExecutor::issue_timed(const std::function<LaunchTimer::Work()>& work,
                                const std::function<void()>& issue) {
   if (!timer_ || capture_) return issue();
   LaunchTimer::Work timed = work();
-  timer_->begin(stream_);
+  check(timer_->begin(stream_), "cuEventRecord");
   issue();
-  timer_->end(stream_, std::move(timed), next_mark_);
+  check(timer_->end(stream_, std::move(timed), next_mark_), "cuEventRecord");
 }
 
 void CudaExecutor::keep(const Launch& launch) {

@@ -15,27 +15,31 @@ LaunchTimer::~LaunchTimer() {
   for (const EventHandle event : free_) driver.event_destroy(event);
 }
 
-EventHandle LaunchTimer::record(StreamHandle stream) {
+Result LaunchTimer::record(StreamHandle stream, EventHandle* event) {
   const Driver& driver = context_.driver();
   if (free_.empty()) {
     EventHandle made = nullptr;
-    context_.check(driver.event_create(&made, kEventDefault), "cuEventCreate");
+    const Result result = driver.event_create(&made, kEventDefault);
+    if (result != Result::kSuccess) return result;
     free_.push_back(made);
   }
-  const EventHandle event = free_.back();
-  context_.check(driver.event_record(event, stream), "cuEventRecord");
+  const Result result = driver.event_record(free_.back(), stream);
+  if (result != Result::kSuccess) return result;
+  *event = free_.back();
   free_.pop_back();
-  return event;
+  return Result::kSuccess;
 }
 
-void LaunchTimer::begin(StreamHandle stream) {
+Result LaunchTimer::begin(StreamHandle stream) {
   if (begun_ != nullptr) free_.push_back(std::exchange(begun_, nullptr));  // what it began was refused
-  begun_ = record(stream);
+  return record(stream, &begun_);
 }
 
-void LaunchTimer::end(StreamHandle stream, Work work, uint64_t mark) {
-  const EventHandle end = record(stream);
-  pending_.push_back({std::move(work), std::exchange(begun_, nullptr), end, mark});
+Result LaunchTimer::end(StreamHandle stream, Work work, uint64_t mark) {
+  EventHandle end = nullptr;
+  const Result result = record(stream, &end);
+  if (result == Result::kSuccess) pending_.push_back({std::move(work), std::exchange(begun_, nullptr), end, mark});
+  return result;
 }
 
 void LaunchTimer::collect(uint64_t mark) {

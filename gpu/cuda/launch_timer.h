@@ -30,9 +30,9 @@ class LaunchTimer {
   LaunchTimer(const LaunchTimer&) = delete;
   LaunchTimer& operator=(const LaunchTimer&) = delete;
 
-  // What is given to the stream between the two is timed. Errors: as Context::check().
-  void begin(StreamHandle stream);
-  void end(StreamHandle stream, Work work, uint64_t mark);
+  // What is given to the stream between the two is timed. What the driver answers.
+  Result begin(StreamHandle stream);
+  Result end(StreamHandle stream, Work work, uint64_t mark);
   // All work up to the mark is done.
   void collect(uint64_t mark);
 
@@ -42,7 +42,7 @@ class LaunchTimer {
     EventHandle begin, end;
     uint64_t mark;
   };
-  EventHandle record(StreamHandle stream);
+  Result record(StreamHandle stream, EventHandle* event);
 
   Context& context_;
   EventHandle begun_ = nullptr;
