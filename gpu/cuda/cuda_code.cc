@@ -146,7 +146,8 @@ KernelResources CudaCode::resources(uint32_t shared_bytes) {
   of.stack_bytes = attribute(FunctionAttribute::kLocalSizeBytes);
   of.shared_bytes = attribute(FunctionAttribute::kSharedSizeBytes) + static_cast<int>(shared_bytes);
   of.blocks = static_cast<int>(max_blocks(shared_bytes)) / gpu.multiprocessors;
-  of.occupancy_percent = 100 * of.blocks * static_cast<int>(kGpuThreadsPerBlock) / std::max(1, gpu.max_threads);
+  of.occupancy_percent =
+      100 * of.blocks * static_cast<int>(kGpuThreadsPerBlock) / std::max(1, gpu.max_threads);
   return of;
 }
 

@@ -83,8 +83,9 @@ void CudaExecutor::replay(Recording& given) {
   used_.emplace_back(&recording);
   names_ = recording.name();
   is_issued_ = true;
-  issue_timed([&] { return LaunchTimer::Work{names_}; },
-              [&] { check(context_->driver().graph_launch(recording.exec(), stream_), "launching " + names_); });
+  issue_timed(
+      [&] { return LaunchTimer::Work{names_}; },
+      [&] { check(context_->driver().graph_launch(recording.exec(), stream_), "launching " + names_); });
   context_->note_status_change();
   if (exact_errors_) wait_begun();
 }

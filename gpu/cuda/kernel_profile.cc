@@ -18,7 +18,8 @@ namespace coppice::cuda {
 namespace {
 
 constexpr char kColumns[] =
-    "kernel\tlaunches\ttotal_us\tleast_us\tmost_us\tregisters\tstack_bytes\tshared_bytes\tblocks_per_multiprocessor\t"
+    "kernel\tlaunches\ttotal_us\tleast_us\tmost_us\tregisters\tstack_bytes\tshared_bytes\tblocks_per_"
+    "multiprocessor\t"
     "occupancy_percent\tbytes\n";
 
 std::string file_name() {

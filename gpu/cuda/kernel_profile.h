@@ -22,11 +22,11 @@ namespace coppice::cuda {
 
 // Of one kernel as it was launched.
 struct KernelResources {
-  int registers = 0;           // of a thread
-  int stack_bytes = 0;         // of a thread: local memory, spilled registers included
-  int shared_bytes = 0;        // of a thread block: its own and what the launch asks for
-  int blocks = 0;              // that a multiprocessor runs at once
-  int occupancy_percent = 0;   // their threads among those that a multiprocessor can have
+  int registers = 0;          // of a thread
+  int stack_bytes = 0;        // of a thread: local memory, spilled registers included
+  int shared_bytes = 0;       // of a thread block: its own and what the launch asks for
+  int blocks = 0;             // that a multiprocessor runs at once
+  int occupancy_percent = 0;  // their threads among those that a multiprocessor can have
 };
 
 class KernelProfile {

@@ -38,7 +38,8 @@ Result LaunchTimer::begin(StreamHandle stream) {
 Result LaunchTimer::end(StreamHandle stream, Work work, uint64_t mark) {
   EventHandle end = nullptr;
   const Result result = record(stream, &end);
-  if (result == Result::kSuccess) pending_.push_back({std::move(work), std::exchange(begun_, nullptr), end, mark});
+  if (result == Result::kSuccess)
+    pending_.push_back({std::move(work), std::exchange(begun_, nullptr), end, mark});
   return result;
 }
 

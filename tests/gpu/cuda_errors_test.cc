@@ -163,9 +163,14 @@ TEST_P(CudaErrors, EachAnswerIsOneClearErrorAndLeavesNothing) {
   }
   // Some are called by nothing yet (streams that wait for each other), by others, in messages, by a profile alone, or only
   // when a lost device has gone.
-  const std::string unused[] = {
-      "cuStreamWaitEvent", "cuEventElapsedTime", "cuMemGetInfo_v2",  "cuFuncGetAttribute",
-      "cuInit",            "cuGetErrorName",     "cuGetErrorString", "cuDevicePrimaryCtxRelease_v2"};
+  const std::string unused[] = {"cuStreamWaitEvent",
+                                "cuEventElapsedTime",
+                                "cuMemGetInfo_v2",
+                                "cuFuncGetAttribute",
+                                "cuInit",
+                                "cuGetErrorName",
+                                "cuGetErrorString",
+                                "cuDevicePrimaryCtxRelease_v2"};
   if (std::find(std::begin(unused), std::end(unused), GetParam()) == std::end(unused)) {
     EXPECT_GT(failures, 0);
   }

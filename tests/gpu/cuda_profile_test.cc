@@ -58,7 +58,8 @@ TEST_F(CudaProfile, HasTimeAndResourcesOfEveryKernelPrimitiveAndRecording) {
     on_device.item_bytes = 5;
     finish(stream.launch(on_device));
     IntrusivePtr<Recording> recording;
-    finish(stream.issue("record", [&] { recording = stream.record_inline([&] { stream.run_inline(launch); }); }));
+    finish(stream.issue("record",
+                        [&] { recording = stream.record_inline([&] { stream.run_inline(launch); }); }));
     finish(stream.issue("replay", [&] { stream.replay_inline(*recording); }));
     stream.issue("sum", [&] {
       primitives::sum(stream, counted->as<uint32_t>(), 4, static_cast<uint64_t*>(stream.result_inline()));
@@ -79,11 +80,11 @@ TEST_F(CudaProfile, HasTimeAndResourcesOfEveryKernelPrimitiveAndRecording) {
 
 TEST_F(CudaProfile, HasTheWholeLogOfWhatTheDriverRefuses) {
   FakeCuda fake;
-  const std::string words = "ptxas application ptx input, line 7; error   : Unknown symbol 'foo'\nptxas fatal : no\n";
+  const std::string words =
+      "ptxas application ptx input, line 7; error   : Unknown symbol 'foo'\nptxas fatal : no\n";
   fake.driver.refuse_ptx(Result::kInvalidPtx, words);
   error_from([&] { code_of(fake.driver.table(), "test.bad"); });
-  EXPECT_EQ(text("jit.log"),
-            "== kernel test.bad: refused\nptxas info    : Used 255 registers\n" + words);
+  EXPECT_EQ(text("jit.log"), "== kernel test.bad: refused\nptxas info    : Used 255 registers\n" + words);
 }
 
 // A device that is lost tells no more times, and is let go of as ever.
@@ -91,7 +92,8 @@ TEST_F(CudaProfile, KeepsWhatWasMeasuredBeforeAFault) {
   {
     FakeCuda fake;
     Stream& stream = fake.device->default_stream();
-    Launch good = launch_of(fake.driver.table(), "test.good"), bad = launch_of(fake.driver.table(), "test.bad");
+    Launch good = launch_of(fake.driver.table(), "test.good"),
+           bad = launch_of(fake.driver.table(), "test.bad");
     fake.driver.fault_in("test_bad", Result::kIllegalAddress);
     finish(stream.launch(good));
     EXPECT_NE(error_of(stream.launch(bad)), "");

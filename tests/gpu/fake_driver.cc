@@ -19,7 +19,7 @@ namespace {
 FakeDriver* current_driver = nullptr;  // a driver's functions know no object
 constexpr uint64_t kContext = 0x100;
 thread_local cuda::ContextHandle current_context = nullptr;
-thread_local std::unique_lock<std::mutex>* call_lock = nullptr;  // of the thread's call under way
+thread_local std::unique_lock<std::mutex>* call_lock = nullptr;          // of the thread's call under way
 constexpr int kRegisters = 255, kStackBytes = 16, kOwnSharedBytes = 32;  // of every kernel
 constexpr double kKernelMs = 0.25;                                       // that every kernel takes
 constexpr int kSharedBytes = 48 << 10, kMaxSharedBytes = 227 << 10;
@@ -752,8 +752,7 @@ struct FakeDriver::Functions {
     self().problem("a function that is not there");
     return nullptr;
   }
-  static Result func_get_attribute(int* value, cuda::FunctionAttribute which,
-                                   cuda::FunctionHandle function) {
+  static Result func_get_attribute(int* value, cuda::FunctionAttribute which, cuda::FunctionHandle function) {
     return self().call("cuFuncGetAttribute", kNeedsContext, [=] {
       *value = which == cuda::FunctionAttribute::kNumRegs          ? kRegisters
                : which == cuda::FunctionAttribute::kLocalSizeBytes ? kStackBytes

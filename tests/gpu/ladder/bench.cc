@@ -53,10 +53,10 @@ const cuda::Driver* Bench::driver() {
 IntrusivePtr<Device> Bench::device() {
   if (device_) return device_;
   if (fake_) {
-    device_ = cuda::make_device(
-        fake_->driver.table(), {.wrap_backend = [this](auto ptx) {
-          return std::make_shared<fake::RunningBackend>(std::move(ptx), fake_->driver, fake_->blocks);
-        }});
+    device_ = cuda::make_device(fake_->driver.table(), {.wrap_backend = [this](auto ptx) {
+                                  return std::make_shared<fake::RunningBackend>(std::move(ptx), fake_->driver,
+                                                                                fake_->blocks);
+                                }});
   } else {
     device_ = Device::named(name_);
   }
@@ -86,7 +86,8 @@ void Bench::close() {
   device_.reset();
   if (!fake_) return;
   const std::string report = fake_->driver.report();
-  if (!report.empty()) throw WrongResult("the driver was used wrongly: " + report.substr(0, report.find('\n')));
+  if (!report.empty())
+    throw WrongResult("the driver was used wrongly: " + report.substr(0, report.find('\n')));
 }
 
 void expect(bool is_right, const std::string& what) {

@@ -33,7 +33,8 @@ COPPICE_KERNEL(add_rounds, Team team, uint32_t* room, uint32_t* sums, int rounds
 }
 
 // Each block's values the other way round, by way of memory that its threads share.
-COPPICE_KERNEL(reverse_by_shared, Read<int> from, Write<int> to, BlockTeam<1, 256 * sizeof(int)> block, int wrong)
+COPPICE_KERNEL(reverse_by_shared, Read<int> from, Write<int> to, BlockTeam<1, 256 * sizeof(int)> block,
+               int wrong)
 {
   auto* const values = reinterpret_cast<int*>(block.fast);
   for (uint32_t i = block.lane(); i < 256; i += block.lanes()) values[i] = from.data(block)[i];

@@ -89,7 +89,8 @@ int main(int count, char** words) {
   using namespace coppice::ladder;
   const std::string name = count > 1 ? words[1] : "", device = count > 2 ? words[2] : "cuda";
   if (name == "--list") {
-    for (const Rung& rung : rungs()) fmt::print("{}{}{}\n", rung.name, rung.needs.empty() ? "" : " ", rung.needs);
+    for (const Rung& rung : rungs())
+      fmt::print("{}{}{}\n", rung.name, rung.needs.empty() ? "" : " ", rung.needs);
     return kPassed;
   }
   if (name == "compile") return run(name, compile_all, device, false);

@@ -20,8 +20,9 @@ struct LitmusProgram {
   uint32_t first, second;  // what must not be seen, or is counted
 };
 constexpr LitmusProgram kPrograms[] = {
-    {"MP release acquire", true, 1, 0}, {"MP fences", true, 1, 0},         {"MP read-modify-write", true, 1, 0},
-    {"CoRR", true, 1, 0},               {"MP relaxed", false, 1, 0},       {"SB release acquire", false, 0, 0},
+    {"MP release acquire", true, 1, 0},   {"MP fences", true, 1, 0},
+    {"MP read-modify-write", true, 1, 0}, {"CoRR", true, 1, 0},
+    {"MP relaxed", false, 1, 0},          {"SB release acquire", false, 0, 0},
     {"LB relaxed", false, 1, 1},
 };
 constexpr uint32_t kUnseen = 9;
@@ -44,14 +45,19 @@ Count count_outcomes(Bench& bench, int program, bool in_one_line) {
     const IntrusivePtr<Buffer> y = in_one_line ? x : zeros(instances * stride);
     std::vector<uint32_t> seen(2 * instances, kUnseen);
     const IntrusivePtr<Buffer> seen_there = wait_device_copy(*device, seen);
-    const LitmusRoom room{x->as<uint32_t>(), y->as<uint32_t>(), meet->as<uint32_t>(), seen_there->as<uint32_t>(), stride,
+    const LitmusRoom room{x->as<uint32_t>(),
+                          y->as<uint32_t>(),
+                          meet->as<uint32_t>(),
+                          seen_there->as<uint32_t>(),
+                          stride,
                           apart};
     finish(bench.program().launch(litmus, range(2 * pairs), room, program, lanes));
     device->wait_copy(seen.data(), seen_there->data(), 4 * seen.size());
     for (size_t k = 0; k < instances; ++k) {
       ++count.instances;
       if (seen[2 * k] == kUnseen || seen[2 * k + 1] == kUnseen) ++count.unwritten;
-      if (seen[2 * k] == kPrograms[program].first && seen[2 * k + 1] == kPrograms[program].second) ++count.outcomes;
+      if (seen[2 * k] == kPrograms[program].first && seen[2 * k + 1] == kPrograms[program].second)
+        ++count.outcomes;
     }
   }
   return count;
@@ -74,8 +80,8 @@ std::string run_litmus(Bench& bench) {
       const uint64_t ran = count.instances - count.unwritten;
       if (of.is_forbidden) {
         forbidden_tries += ran;
-        expect(count.outcomes == 0, fmt::format("{} in {}: seen {} times of {} although it is forbidden", of.name, where,
-                                                count.outcomes, ran));
+        expect(count.outcomes == 0, fmt::format("{} in {}: seen {} times of {} although it is forbidden",
+                                                of.name, where, count.outcomes, ran));
       } else {
         allowed += fmt::format("; {} in {} {} of {}", of.name, where, count.outcomes, ran);
       }

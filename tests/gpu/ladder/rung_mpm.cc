@@ -13,11 +13,13 @@ namespace {
 
 scene::SceneConfig mpm_scene(Bench& bench) {
   return scene::parse_scene(
-      fmt::format("seed = 7\ndim = 2\n[domain]\nmax = [1, 1]\n[grid]\nresolution = {}\n[time]\nframe_dt_s = 0.004\n"
-                  "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5]\nradius = 0.15\nvelocity = [0, -4]\n"
-                  "material = \"snow\"\n"
-                  "[[emitter]]\nshape = \"box\"\ncenter = [0.5, 0.15]\nhalf_size = [0.3, 0.15]\nmaterial = \"water\"\n",
-                  bench.scaled(96, 12)),
+      fmt::format(
+          "seed = 7\ndim = 2\n[domain]\nmax = [1, 1]\n[grid]\nresolution = {}\n[time]\nframe_dt_s = 0.004\n"
+          "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5]\nradius = 0.15\nvelocity = [0, -4]\n"
+          "material = \"snow\"\n"
+          "[[emitter]]\nshape = \"box\"\ncenter = [0.5, 0.15]\nhalf_size = [0.3, 0.15]\nmaterial = "
+          "\"water\"\n",
+          bench.scaled(96, 12)),
       "ladder.toml");
 }
 
@@ -25,7 +27,8 @@ scene::SceneConfig mpm_scene(Bench& bench) {
 
 std::string run_mpm(Bench& bench) {
   const scene::SceneConfig scene = mpm_scene(bench);
-  const auto here = mpm::Solver::create(bench.device(), scene), on_cpu = mpm::Solver::create(Device::cpu(1), scene);
+  const auto here = mpm::Solver::create(bench.device(), scene),
+             on_cpu = mpm::Solver::create(Device::cpu(1), scene);
   const int frames = bench.scaled(4, 1);
   for (int frame = 0; frame < frames; ++frame) here->wait_advance_frame(), on_cpu->wait_advance_frame();
   const mpm::ParticleSnapshot got = here->wait_snapshot(), expected = on_cpu->wait_snapshot();
@@ -39,7 +42,8 @@ std::string run_mpm(Bench& bench) {
   }
   // Sums have the same order on both; LLVM makes other code of them. As tests/apps/mpm_solver_physics_test.cc.
   expect(furthest_m <= 1e-5 && fastest_m_s <= 1e-3 * speed,
-         fmt::format("particles are up to {:.2g} m and {:.2g} m/s away from the CPU's", furthest_m, fastest_m_s));
+         fmt::format("particles are up to {:.2g} m and {:.2g} m/s away from the CPU's", furthest_m,
+                     fastest_m_s));
   return fmt::format("{} particles, {} steps, at most {:.1g} m from the CPU's", got.position.size(),
                      here->wait_stats().steps, furthest_m);
 }

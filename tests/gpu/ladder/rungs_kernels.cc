@@ -31,8 +31,8 @@ std::string run_barrier(Bench& bench) {
     const uint32_t lanes = sums[2 * team + 1];
     const auto expected = lanes * static_cast<uint32_t>(rounds * (rounds - 1) / 2);
     expect(lanes > 0 && sums[2 * team] == expected,
-           fmt::format("thread block {} of {} threads sums up to {}, not {}: a barrier let a thread through", team,
-                       lanes, sums[2 * team], expected));
+           fmt::format("thread block {} of {} threads sums up to {}, not {}: a barrier let a thread through",
+                       team, lanes, sums[2 * team], expected));
   }
   return fmt::format("{} barriers of {} thread blocks of {} threads", 2 * rounds + 2, teams, sums[1]);
 }
@@ -40,16 +40,19 @@ std::string run_barrier(Bench& bench) {
 std::string run_shared(Bench& bench) {
   LineTree line(bench.device());
   std::vector<std::array<int32_t, 3>> coords;
-  for (int block = 0; block < LineTree::kBlocks; ++block) coords.push_back({block * LineTree::kBlockCells, 0, 0});
+  for (int block = 0; block < LineTree::kBlocks; ++block)
+    coords.push_back({block * LineTree::kBlockCells, 0, 0});
   finish(line.leaf.activate(coords));
   finish(bench.program().launch(write_coordinates, over(line.leaf), line.x));
-  finish(bench.program().launch(reverse_by_shared, over(line.leaf), line.x, line.y, static_cast<int>(bench.wrong())));
+  finish(bench.program().launch(reverse_by_shared, over(line.leaf), line.x, line.y,
+                                static_cast<int>(bench.wrong())));
   const std::vector<int> values = wait_read(line.y, {0}, {LineTree::kCells});
   for (int i = 0; i < LineTree::kCells; ++i) {
     const int first = i / LineTree::kBlockCells * LineTree::kBlockCells;
     const int expected = first + LineTree::kBlockCells - 1 - (i - first);
     expect(values[static_cast<size_t>(i)] == expected,
-           fmt::format("cell {} has {} by way of shared memory, not {}", i, values[static_cast<size_t>(i)], expected));
+           fmt::format("cell {} has {} by way of shared memory, not {}", i, values[static_cast<size_t>(i)],
+                       expected));
   }
   return fmt::format("{} thread blocks, 1 KiB each", int{LineTree::kBlocks});
 }
@@ -62,9 +65,11 @@ std::string run_atomics(Bench& bench) {
   const auto count = static_cast<uint64_t>(n);
   const uint64_t sum = count * (count - 1) / 2;
   expect(totals.sum == sum, fmt::format("a sum of whole numbers is {}, not {}", totals.sum, sum));
-  expect(totals.exact == static_cast<double>(sum), fmt::format("a sum of doubles is {}, not {}", totals.exact, sum));
+  expect(totals.exact == static_cast<double>(sum),
+         fmt::format("a sum of doubles is {}, not {}", totals.exact, sum));
   expect(totals.bits == (uint64_t{1} << 61) - 1, fmt::format("bits set together are {:x}", totals.bits));
-  expect(totals.kept == ~((uint64_t{1} << 59) - 1), fmt::format("bits cleared together are {:x}", totals.kept));
+  expect(totals.kept == ~((uint64_t{1} << 59) - 1),
+         fmt::format("bits cleared together are {:x}", totals.kept));
   expect(totals.most == count - 1, fmt::format("the largest number is {}, not {}", totals.most, count - 1));
   for (size_t i = 0; i < taken.size(); ++i)
     expect(taken[i] == 1, fmt::format("ticket {} was given {} times", i, taken[i]));
@@ -80,8 +85,10 @@ std::string run_recording(Bench& bench) {
   const auto device = bench.device();
   Totals none{.kept = ~uint64_t{0}};
   const IntrusivePtr<Buffer> totals = wait_device_copy(*device, &none, 1);
-  const IntrusivePtr<Buffer> taken = wait_device_copy(*device, std::vector<uint32_t>(static_cast<size_t>(n) * static_cast<size_t>(replays + 1)));
-  LaunchGraph graph({bench.program().bind(add_up, range(n), totals->as<Totals>(), taken->as<uint32_t>(), bench.wrong())});
+  const IntrusivePtr<Buffer> taken = wait_device_copy(
+      *device, std::vector<uint32_t>(static_cast<size_t>(n) * static_cast<size_t>(replays + 1)));
+  LaunchGraph graph(
+      {bench.program().bind(add_up, range(n), totals->as<Totals>(), taken->as<uint32_t>(), bench.wrong())});
   finish(graph.launch(1));
   finish(graph.launch(replays));
   Totals got{};

@@ -24,11 +24,12 @@ std::string run_driver(Bench& bench) {
   const cuda::Context::Scope scope(*context);
   context->check(driver->mem_get_info(&free, &total), "cuMemGetInfo");
   return fmt::format(
-      "{}, compute capability {}.{}, driver of CUDA {}, {} multiprocessors at {} MHz, memory at {} MHz on {} bits, {} of "
+      "{}, compute capability {}.{}, driver of CUDA {}, {} multiprocessors at {} MHz, memory at {} MHz on {} "
+      "bits, {} of "
       "{} MiB free, {} bytes of shared memory per block",
       gpu.name, gpu.sm / 10, gpu.sm % 10, cuda::version_text(gpu.driver_version), gpu.multiprocessors,
-      clocks.multiprocessor_kHz / 1000, clocks.memory_kHz / 1000, clocks.memory_bus_bits, free >> 20, total >> 20,
-      gpu.max_shared_bytes);
+      clocks.multiprocessor_kHz / 1000, clocks.memory_kHz / 1000, clocks.memory_bus_bits, free >> 20,
+      total >> 20, gpu.max_shared_bytes);
 }
 
 namespace {
@@ -55,7 +56,8 @@ std::string run_memory(Bench& bench) {
   device->wait_copy(back.data(), words, first);
   expect(back == values, "memory does not hold what was written before it grew");
   device->wait_copy(filled.data(), words + most / 4 - 4, 16);
-  expect(filled == std::vector<uint32_t>(4, 0x5A5A5A5A), "memory that was added does not hold what it was filled with");
+  expect(filled == std::vector<uint32_t>(4, 0x5A5A5A5A),
+         "memory that was added does not hold what it was filled with");
   buffer->shrink(first);
   buffer->grow(2 * first);
   device->wait_copy(back.data(), words, first);
@@ -87,8 +89,8 @@ std::string run_copy(Bench& bench) {
     seconds.push_back(took.count() / kCopies);
   }
   std::nth_element(seconds.begin(), seconds.begin() + 4, seconds.end());
-  return fmt::format("{:.1f} GB/s read and written, {} MiB at a time", 2e-9 * static_cast<double>(bytes) / seconds[4],
-                     bytes >> 20);
+  return fmt::format("{:.1f} GB/s read and written, {} MiB at a time",
+                     2e-9 * static_cast<double>(bytes) / seconds[4], bytes >> 20);
 }
 
 }  // namespace coppice::ladder

@@ -58,7 +58,9 @@ struct Line {
   }
 };
 
-std::string text(const std::vector<uint64_t>& sums) { return fmt::format("{} cells of sum {}", sums[0], sums[1]); }
+std::string text(const std::vector<uint64_t>& sums) {
+  return fmt::format("{} cells of sum {}", sums[0], sums[1]);
+}
 
 void expect_smoothed(Bench& bench, const LineTree& line, const Line& expected, const char* when) {
   finish(bench.program().launch(smooth_cells, over(line.leaf), line.x, line.y));
@@ -76,10 +78,12 @@ std::string run_activation(Bench& bench) {
     expected.grow(items, stride);
     finish(bench.program().launch(grow_cells, range(items), line.x, int{LineTree::kCells}, stride));
     expect(line.leaf.wait_num_active_blocks() == expected.blocks.size(),
-           fmt::format("{} blocks are active, not {}", line.leaf.wait_num_active_blocks(), expected.blocks.size()));
+           fmt::format("{} blocks are active, not {}", line.leaf.wait_num_active_blocks(),
+                       expected.blocks.size()));
     expect_smoothed(bench, line, expected, "after activation");
   }
-  return fmt::format("{} blocks by {} writes at once, and a stencil over them", expected.blocks.size(), items);
+  return fmt::format("{} blocks by {} writes at once, and a stencil over them", expected.blocks.size(),
+                     items);
 }
 
 std::string run_list(Bench& bench) {
@@ -89,12 +93,14 @@ std::string run_list(Bench& bench) {
   for (int round = 1; round < 3; ++round) {
     finish(bench.program().launch(append_items, range(items), tree.items, int{ListTree::kLists}));
     const uint64_t length = tree.lists.wait_length({0, 0, 0});
-    const auto each = static_cast<uint64_t>(round) * static_cast<uint64_t>((items + ListTree::kLists - 1) / ListTree::kLists);
+    const auto each = static_cast<uint64_t>(round) *
+                      static_cast<uint64_t>((items + ListTree::kLists - 1) / ListTree::kLists);
     expect(length == each, fmt::format("a list has {} items, not {}", length, each));
     std::fill(marks.begin(), marks.end(), 0);
     run_on(bench.program(), mark_items, over(tree.lists), tree.items, int{ListTree::kLists}, marks);
     for (size_t i = 0; i < marks.size(); ++i)
-      expect(marks[i] == static_cast<uint32_t>(round), fmt::format("item {} is found {} times, not {}", i, marks[i], round));
+      expect(marks[i] == static_cast<uint32_t>(round),
+             fmt::format("item {} is found {} times, not {}", i, marks[i], round));
   }
   return fmt::format("{} items in {} lists, appended at once", 2 * items, int{ListTree::kLists});
 }
