@@ -1,4 +1,4 @@
-# The ladder of a GPU report (tests/gpu/ladder): each rung a process of its own; sourced by gpu_report.sh.
+# The ladder of a GPU report (tests/apps/ladder): each rung a process of its own; sourced by gpu_report.sh.
 
 declare -A rung_outcome=()
 copy_tenths=0 # GB/s that the device copies, times 10

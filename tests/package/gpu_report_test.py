@@ -2,7 +2,7 @@
 
     gpu_report_test.py <script> <bin folder> <kernel cache> [what unittest takes]
 
-The rehearsals climb the real ladder (tests/gpu/ladder) on the emulated GPU and on the recording fake driver, with a planted
+The rehearsals climb the real ladder (tests/apps/ladder) on the emulated GPU and on the recording fake driver, with a planted
 hang, a planted wrong result and a planted sticky error.
 
 Seen to fail: when a step that hung was not ended, when a crash hid the tests behind it, when failures left exit code 0, when

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ladder.kernels.h"
-#include "tests/gpu/ladder/ladder.h"
+#include "tests/apps/ladder/ladder.h"
 #include "tests/sparse/staging.h"
 
 namespace coppice::ladder {

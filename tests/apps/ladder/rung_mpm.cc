@@ -5,7 +5,7 @@
 
 #include "apps/mpm/solver.h"
 #include "apps/scene/scene.h"
-#include "tests/gpu/ladder/ladder.h"
+#include "tests/apps/ladder/ladder.h"
 
 namespace coppice::ladder {
 

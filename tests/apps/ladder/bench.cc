@@ -9,7 +9,7 @@
 #include "gpu/cuda/driver_error.h"
 #include "gpu/kernel_store.h"
 #include "ladder.kernels.h"
-#include "tests/gpu/ladder/ladder.h"
+#include "tests/apps/ladder/ladder.h"
 #include "tests/sparse/fake_gpu.h"
 #include "tests/sparse/staging.h"
 

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "gpu/cuda/context.h"
 #include "gpu/cuda/driver_error.h"
-#include "tests/gpu/ladder/ladder.h"
+#include "tests/apps/ladder/ladder.h"
 #include "tests/sparse/staging.h"
 
 namespace coppice::ladder {

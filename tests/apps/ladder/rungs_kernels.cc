@@ -6,7 +6,7 @@
 #include "ladder.kernels.h"
 #include "sparse/launch_graph.h"
 #include "sparse/read_back.h"
-#include "tests/gpu/ladder/ladder.h"
+#include "tests/apps/ladder/ladder.h"
 #include "tests/sparse/staging.h"
 
 namespace coppice::ladder {

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "gpu/kernel_store.h"
 #include "ladder.kernels.h"
-#include "tests/gpu/ladder/ladder.h"
+#include "tests/apps/ladder/ladder.h"
 
 namespace coppice::ladder {
 namespace {
