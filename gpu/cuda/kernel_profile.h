@@ -1,13 +1,15 @@
-// What each kernel costs on a GPU: its time there, what it occupies, and what the driver's assembler said of it.
+// What each kernel costs on a GPU: its time there, what it occupies, and what the driver's assembler said of
+// it.
 //
-// COPPICE_GPU_PROFILE=FOLDER turns it on; otherwise nothing is measured and nothing costs. The folder is made, and holds
+// COPPICE_GPU_PROFILE=FOLDER turns it on; otherwise nothing is measured and nothing costs. The folder is
+// made, and holds
 //
-//     kernels.tsv      one line per kernel, most time first, with tabs: its columns are named in the first line. Another
+//     kernels.tsv      one line per kernel, most time first; its columns are named in the first line. Another
 //                      device of the process has kernels-2.tsv, and so on
 //     jit.log          the assembler's words on every module, in the order in which they were loaded
 //
-// Both are written while the program runs, at most twice a second, so that a program that is ended leaves what it had.
-// Thread-safe.
+// Both are written while the program runs, at most twice a second, so that a program that is ended leaves
+// what it had. Thread-safe.
 #pragma once
 #include <chrono>
 #include <cstdint>

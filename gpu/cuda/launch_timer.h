@@ -1,7 +1,7 @@
 // Times what a stream gives the GPU, by two events around each piece of work; for a KernelProfile.
 //
-// The times are fetched when the stream knows the work to be done, so that nothing is waited for. Thread-compatible: one
-// stream's. Every function needs the device's context to be current.
+// The times are fetched when the stream knows the work to be done, so that nothing is waited for.
+// Thread-compatible: one stream's. Every function needs the device's context to be current.
 #pragma once
 #include <deque>
 #include <string>
@@ -15,8 +15,8 @@ namespace coppice::cuda {
 
 class LaunchTimer {
  public:
-  // Pieces of work are counted by items of `item_bytes`; how many there were is read at `count`, once they are done,
-  // where that is not null. No resources are known of work that is not a kernel.
+  // Pieces of work are counted by items of `item_bytes`; how many there were is read at `count`, once they
+  // are done, where that is not null. No resources are known of work that is not a kernel.
   struct Work {
     std::string name;
     uint64_t items = 0;

@@ -1,8 +1,8 @@
 // What the cuda device makes of every answer of the driver, at every function it calls, on the fake driver.
 //
-// One clear error each; after it the device works on, or is lost and says so; nothing is left and nothing is used that
-// has gone. Breaks that were seen to fail here: a fill not waited for before its memory is unmapped again;
-// Context::wait_idle() that does not wait; enqueue() whose operation does not.
+// One clear error each; after it the device works on, or is lost and says so; nothing is left and nothing is
+// used that has gone. Breaks that were seen to fail here: a fill not waited for before its memory is unmapped
+// again; Context::wait_idle() that does not wait; enqueue() whose operation does not.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -161,8 +161,8 @@ TEST_P(CudaErrors, EachAnswerIsOneClearErrorAndLeavesNothing) {
     failures += try_failure(GetParam(), static_cast<Result>(result), 1, result);
     if (++tried == 10 && failures == 0) break;
   }
-  // Some are called by nothing yet (streams that wait for each other), by others, in messages, by a profile alone, or only
-  // when a lost device has gone.
+  // Some are called by nothing yet (streams that wait for each other), by others, in messages, by a profile
+  // alone, or only when a lost device has gone.
   const std::string unused[] = {"cuStreamWaitEvent",
                                 "cuEventElapsedTime",
                                 "cuMemGetInfo_v2",

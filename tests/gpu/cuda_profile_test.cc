@@ -1,4 +1,5 @@
-// gpu/cuda/kernel_profile.h on the fake driver: what each kernel cost, what it occupies, and the assembler's words.
+// gpu/cuda/kernel_profile.h on the fake driver: what each kernel cost, what it occupies, and the assembler's
+// words.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -40,8 +41,8 @@ class CudaProfile : public testing::Test {
 
 void finish(const AsyncValueRef<Chain>& done) { EXPECT_EQ(error_of(done), ""); }
 
-// Seen to fail when events were made without a time, when a launch's own shared memory was not counted, and when the last
-// launches were not collected at the end.
+// Seen to fail when events were made without a time, when a launch's own shared memory was not counted, and
+// when the last launches were not collected at the end.
 TEST_F(CudaProfile, HasTimeAndResourcesOfEveryKernelPrimitiveAndRecording) {
   for (uint64_t seed = 1; seed < 4; ++seed) {
     FakeCuda fake({.seed = seed});

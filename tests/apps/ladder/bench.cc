@@ -29,7 +29,8 @@ std::string plant_of(std::string_view rung) {
 
 }  // namespace
 
-// Device memory of the size of small tests. Its blocks hold back no thread: CPU code runs in place of the GPU's.
+// Device memory of the size of small tests. Its blocks hold back no thread: CPU code runs in place of the
+// GPU's.
 struct Bench::Fake {
   fake::FakeDriver driver{fake::Options{.memory_bytes = size_t{256} << 20}};
   fake::LaunchedBlocks blocks;

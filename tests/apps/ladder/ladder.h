@@ -1,12 +1,14 @@
-// The ladder that `./dev gpu` climbs first on a machine with a GPU: one rung asks for one thing more of the device than
-// those that it needs. Each is run in a process of its own, since a GPU's error ends all work of its process.
+// The ladder that `./dev gpu` climbs first on a machine with a GPU: one rung asks for one thing more of the
+// device than those that it needs. Each is run in a process of its own, since a GPU's error ends all work of
+// its process.
 //
-//     coppice-gpu-ladder --list                     one line per rung: "shared barrier", its name and what it needs
-//     coppice-gpu-ladder RUNG [DEVICE]              cuda unless named; simt; fake (the recording driver of the tests)
-//     coppice-gpu-ladder compile [DEVICE]           compiles the kernels of all rungs on all cores, and runs none
+//     coppice-gpu-ladder --list             one line per rung: "shared barrier", its name and what it needs
+//     coppice-gpu-ladder RUNG [DEVICE]      cuda unless named; simt; fake (the recording driver of the tests)
+//     coppice-gpu-ladder compile [DEVICE]   compiles the kernels of all rungs on all cores, and runs none
 //
-// A rung prints one line, what it found, and ends with one of ExitCode. COPPICE_LADDER_PLANT=hang:barrier,wrong:atomics
-// (hang, wrong or sticky, and a rung) plants a fault, so that what reports about rungs can be tested.
+// A rung prints one line, what it found, and ends with one of ExitCode.
+// COPPICE_LADDER_PLANT=hang:barrier,wrong:atomics (hang, wrong or sticky, and a rung) plants a fault, so that
+// what reports about rungs can be tested.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,5 +1,5 @@
-// Kernels of the ladder (ladder.h): each asks for one thing of the device, in a way that shows on the host when it is not
-// there. `wrong` is 0, or 1 where a wrong result is planted.
+// Kernels of the ladder (ladder.h): each asks for one thing of the device, in a way that shows on the host
+// when it is not there. `wrong` is 0, or 1 where a wrong result is planted.
 #include "coppice/kernel.h"
 
 using namespace coppice;
@@ -9,8 +9,8 @@ using namespace coppice;
 COPPICE_KERNEL(write_squares, Item i, uint32_t* out, uint32_t wrong)
 { out[i.index] = static_cast<uint32_t>(i.index * i.index) + (i.index == 7 ? wrong : 0); }
 
-// Every lane adds what all lanes of its team wrote before the barrier, over and over: a barrier that lets one through early
-// shows in the sums. `room` has 2 x 1024 places for a team.
+// Every lane adds what all lanes of its team wrote before the barrier, over and over: a barrier that lets one
+// through early shows in the sums. `room` has 2 x 1024 places for a team.
 COPPICE_KERNEL(add_rounds, Team team, uint32_t* room, uint32_t* sums, int rounds, uint32_t wrong)
 {
   uint32_t* const mine = room + team.index * 2048;
@@ -87,7 +87,8 @@ namespace {
 uint32_t relaxed(const uint32_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 void relaxed_store(uint32_t* at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
 }  // namespace
-// Team 2 p and 2 p + 1 are the two threads of as many instances as they have lanes; they meet first, as far as they can.
+// Team 2 p and 2 p + 1 are the two threads of as many instances as they have lanes; they meet first, as far
+// as they can.
 COPPICE_KERNEL(litmus, Team team, LitmusRoom room, int program, int lanes)
 {
   if (static_cast<int>(team.lane()) >= lanes) return;

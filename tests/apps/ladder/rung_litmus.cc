@@ -1,8 +1,10 @@
-// The rung of litmus programs: what two threads of different thread blocks may see of each other's stores (see ladder.h).
+// The rung of litmus programs: what two threads of different thread blocks may see of each other's stores
+// (see ladder.h).
 //
-// Forbidden by PTX's memory model, and by what our device intrinsics promise: message passing with release and acquire, by
-// fences, and by read-modify-writes; two reads of one place in the wrong order. One case of it fails the rung. Allowed, and
-// counted: message passing with nothing but relaxed accesses, store buffering with release and acquire, load buffering.
+// Forbidden by PTX's memory model, and by what our device intrinsics promise: message passing with release
+// and acquire, by fences, and by read-modify-writes; two reads of one place in the wrong order. One case of
+// it fails the rung. Allowed, and counted: message passing with nothing but relaxed accesses, store buffering
+// with release and acquire, load buffering.
 #include <fmt/format.h>
 
 #include <vector>

@@ -40,7 +40,8 @@ std::string run_mpm(Bench& bench) {
     furthest_m = std::max<double>(furthest_m, (got.position[i] - expected.position[i]).norm());
     fastest_m_s = std::max<double>(fastest_m_s, (got.velocity[i] - expected.velocity[i]).norm());
   }
-  // Sums have the same order on both; LLVM makes other code of them. As tests/apps/mpm_solver_physics_test.cc.
+  // Sums have the same order on both; LLVM makes other code of them. As
+  // tests/apps/mpm_solver_physics_test.cc.
   expect(furthest_m <= 1e-5 && fastest_m_s <= 1e-3 * speed,
          fmt::format("particles are up to {:.2g} m and {:.2g} m/s away from the CPU's", furthest_m,
                      fastest_m_s));

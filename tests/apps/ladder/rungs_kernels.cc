@@ -1,4 +1,5 @@
-// The rungs of kernels over ranges and of thread blocks: kernel, barrier, shared, atomics, recording (see ladder.h).
+// The rungs of kernels over ranges and of thread blocks: kernel, barrier, shared, atomics, recording (see
+// ladder.h).
 #include <fmt/format.h>
 
 #include <vector>
