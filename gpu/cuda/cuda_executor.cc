@@ -42,7 +42,6 @@ CudaExecutor::~CudaExecutor() {
   const Driver& driver = context_->driver();
   const Context::FreeingScope scope(*context_);
   driver.stream_synchronize(stream_);
-  if (timer_) timer_->collect(next_mark_);
   timer_.reset();
   for (const Mark& mark : marks_) driver.event_destroy(mark.event);
   for (const EventHandle event : free_events_) driver.event_destroy(event);

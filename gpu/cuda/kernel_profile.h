@@ -1,5 +1,4 @@
-// What each kernel costs on a GPU: its time there, what it occupies, and what the driver's assembler said of
-// it.
+// What each kernel costs on a GPU, and what the driver's assembler said of it.
 //
 // COPPICE_GPU_PROFILE=FOLDER turns it on; otherwise nothing is measured and nothing costs. The folder is
 // made, and holds

@@ -258,6 +258,18 @@ TEST(CudaContexts, AreRetainedOnceHoweverManyDevicesComeAndGo) {
 }
 
 // Seen to fail when the second of two users gave a lost context back as if it were whole.
+TEST(CudaContexts, AreGivenBackWithTheLastUserWhenAnyOfThemLostThem) {
+  FakeDriver driver;
+  auto& contexts = cuda::PrimaryContexts::of_process();
+  cuda::ContextHandle first = nullptr, second = nullptr;
+  ASSERT_EQ(contexts.acquire(driver.table(), 0, &first), Result::kSuccess);
+  ASSERT_EQ(contexts.acquire(driver.table(), 0, &second), Result::kSuccess);
+  EXPECT_EQ(first, second);
+  contexts.let_go(driver.table(), 0, true);
+  contexts.let_go(driver.table(), 0, false);
+  EXPECT_EQ(driver.calls("cuDevicePrimaryCtxRelease_v2"), 1);
+}
+
 TEST(CudaContexts, ALostOneGoesWithItsLastUser) {
   FakeDriver driver;
   driver.fault_in("test_bad", Result::kIllegalAddress);
