@@ -87,8 +87,14 @@ for part in steps ladder tests kernels; do
   # shellcheck source=/dev/null
   . "$here/gpu_report/$part.sh"
 done
-end_children() { [ ${#pids[@]} -eq 0 ] || kill -TERM "${pids[@]}"; }
-trap 'end_children; write_end; fail "interrupted; $folder/summary.md has the steps before" 130' INT TERM
+exec {errors_fd}>&2 # while a child is waited for, bash's own words go nowhere
+interrupt() {
+  [ ${#pids[@]} -eq 0 ] || kill -TERM "${pids[@]}"
+  printf '\n**Interrupted in the step %s.**\n' "${step:-machine}" >>"$folder/summary.md"
+  write_end
+  fail "interrupted; $folder/summary.md has the steps before" 130 2>&"$errors_fd"
+}
+trap interrupt INT TERM
 
 # ---- machine.txt
 commit_text() {

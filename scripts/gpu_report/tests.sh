@@ -61,7 +61,7 @@ wait_for_one() {
   pids=("${slot_pid[@]}")
 }
 
-# run_tests PROGRAM LIMIT FILTER. A test may take 20 s, 40 without a GPU; those that fail are examined (steps.sh), as far as
+# run_tests PROGRAM LIMIT FILTER. A test may take 20 of the 460 parts; those that fail are examined (steps.sh), as far as
 # a third of the step's time allows.
 run_tests() {
   local program=$1 limit filter=$3 names name slot left one unreached=0 text

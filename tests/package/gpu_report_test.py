@@ -232,6 +232,22 @@ class GpuReportTest(unittest.TestCase):
         self.assertIn("out of memory", (folder / "bench.log").read_text())
         self.assertIn("compute capability 9.0", (folder / "machine.txt").read_text())
 
+    def test_an_interrupted_report_ends_its_children_and_says_where_it_was(self):
+        words = ["bash", SCRIPT, "--bin", BIN, "--device", "fake", "--rung-seconds", "200", str(self.folder)]
+        environment = dict(os.environ, COPPICE_CACHE_DIR=CACHE, COPPICE_LADDER_PLANT="hang:memory")
+        with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+            for line in running.stdout:
+                if line.startswith("gpu: ladder: driver: "):
+                    break
+            while not (self.folder / "ladder" / "memory.txt").exists():
+                pass
+            running.send_signal(signal.SIGTERM)
+            _, errors = running.communicate(timeout=60)  # its child holds no pipe that would keep this waiting
+        self.assertEqual(running.returncode, 130)
+        self.assertEqual(errors, f"gpu: error: interrupted; {self.folder}/summary.md has the steps before\n")
+        self.assertIn("\n**Interrupted in the step ladder: memory.**\n", (self.folder / "summary.md").read_text())
+        self.assertEqual(table_of(self.folder)["ladder: driver"][:6], "passed")
+
     def test_mistakes_are_one_line(self):
         for words, text in ((["--bin", "/nowhere"], "no program 'coppice'"), (["--bin", BIN, "--fast"], "unknown option '--fast'"),
                             (["--bin", BIN, "--seconds", "ten"], "--seconds needs a number"),
