@@ -321,6 +321,21 @@ LaunchKey key_of(const LaunchRequest& r) {
   return key;
 }
 
+// What an item of a loop over a node must move of the values on that node, each cell once: what a profile compares with
+// the device's own copying. Neighbours come from caches, and other nodes' values are not counted.
+uint64_t item_bytes(const LaunchRequest& r) {
+  const TreeStorage& tree = *r.loop.tree;
+  const bool by_element = r.place == LaunchRequest::Place::kEntry;
+  const uint64_t cells = by_element ? 1 : tree.node(r.loop.node).num_cells;
+  uint64_t bytes = 0;
+  for (const HandleUse& h : std::span(r.handles, r.num_handles)) {
+    if (tree_of(h.id) != &tree || h.id.node != r.loop.node) continue;
+    const bool moves_twice = h.role == Role::kUpdate || h.role == Role::kAccumulate;
+    bytes += (moves_twice ? 2 : 1) * cells * h.value_bytes;
+  }
+  return bytes;
+}
+
 // Loops are filled in when the launch's turn comes: earlier launches may have changed the topology.
 void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   if (!r.loop.tree) {
@@ -332,6 +347,7 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   }
   TreeStorage* tree = r.loop.tree.get();
   const uint32_t node = r.loop.node;
+  launch.item_bytes = item_bytes(r);
   const bool neighbours = p.binding.needs_neighbours;
   launch.prepare = [tree = r.loop.tree, node, neighbours](LaunchBlock& block) {
     ElementList& list = tree->update_list(node, neighbours);

@@ -14,6 +14,7 @@ constexpr EnvironmentVariable kVariables[] = {
     {"COPPICE_PTX_FOLDER", "DIR", "write every kernel's PTX there, for three generations of GPUs"},
     {"COPPICE_DEBUG", "step,checks", "compile kernels for a debugger, or with checks"},
     {"COPPICE_SIMT_SEED", "N", "the order in which --device simt runs things"},
+    {"COPPICE_GPU_PROFILE", "DIR", "on an NVIDIA GPU, write every kernel's time and resources there"},
     {"COPPICE_PROFILE", "1", "log the time of every kernel at the end"},
 };
 
