@@ -13,7 +13,7 @@
 // Helpers of the compilers' runtime library. Only their addresses are taken, so their types do not matter: some are no
 // types of GCC 12's C++ (_Float16).
 extern "C" {
-void __divti3(), __modti3(), __udivti3(), __umodti3(), __multi3(), __ashlti3(), __ashrti3(), __lshrti3();
+void __divti3(), __modti3(), __udivti3(), __umodti3();
 void __fixsfti(), __fixdfti(), __fixunssfti(), __fixunsdfti();
 void __floattisf(), __floattidf(), __floatuntisf(), __floatuntidf();
 void __extendhfsf2(), __truncsfhf2(), __truncdfhf2();
@@ -22,13 +22,6 @@ void __powisf2(), __powidf2();
 
 namespace coppice::jit {
 namespace {
-
-// LLVM calls this for a product of 128-bit integers whose overflow is asked for. GCC's library lacks it.
-__int128 multiply_checked(__int128 a, __int128 b, int* overflowed) {
-  __int128 product = 0;
-  *overflowed = __builtin_mul_overflow(a, b, &product) ? 1 : 0;
-  return product;
-}
 
 // LLVM's names for conversions to bfloat16, which GCC 12's library lacks: round to nearest, ties to even. The caller
 // finds the result's 16 bits in the low ones of xmm0, as those of a float.
@@ -160,14 +153,11 @@ struct Table {
   void add_compiler_helpers() {
 #define COPPICE_HELPER(name) add(#name, &name)
     // Integers of 128 bits, and floats from and to them.
-    COPPICE_HELPER(__divti3), COPPICE_HELPER(__modti3), COPPICE_HELPER(__udivti3), COPPICE_HELPER(__umodti3),
-        COPPICE_HELPER(__multi3), COPPICE_HELPER(__ashlti3), COPPICE_HELPER(__ashrti3),
-        COPPICE_HELPER(__lshrti3);
+    COPPICE_HELPER(__divti3), COPPICE_HELPER(__modti3), COPPICE_HELPER(__udivti3), COPPICE_HELPER(__umodti3);
     COPPICE_HELPER(__fixsfti), COPPICE_HELPER(__fixdfti), COPPICE_HELPER(__fixunssfti),
         COPPICE_HELPER(__fixunsdfti);
     COPPICE_HELPER(__floattisf), COPPICE_HELPER(__floattidf), COPPICE_HELPER(__floatuntisf),
         COPPICE_HELPER(__floatuntidf);
-    add("__muloti4", &multiply_checked);
     // Floats of 16 bits.
     COPPICE_HELPER(__extendhfsf2), COPPICE_HELPER(__truncsfhf2), COPPICE_HELPER(__truncdfhf2);
     add("__truncsfbf2", &float_to_bfloat), add("__truncdfbf2", &double_to_bfloat);
