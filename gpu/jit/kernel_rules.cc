@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <llvm/Demangle/Demangle.h>
+#include <llvm/IR/CFG.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/InlineAsm.h>
@@ -184,7 +185,8 @@ class KernelRules {
   void check_intrinsic(const llvm::Instruction& i, const llvm::Function& f) const {
     const std::string name = f.getName().str();
     const llvm::Intrinsic::ID id = f.getIntrinsicID();
-    if (is_one_of(name, {"llvm.stacksave.p0", "llvm.stackrestore.p0"})) refuse_variable_size(i);
+    if (id == llvm::Intrinsic::stacksave || id == llvm::Intrinsic::stackrestore)
+      return;  // beside an array of a size that only the run knows, which is refused where it stands
     if (id == llvm::Intrinsic::not_intrinsic || llvm::Function::isTargetIntrinsic(id))
       refuse(i, fmt::format("uses {}, which not every device has", name), "write it as C++");
     if (jit::ptx_has_intrinsic(id, name, 90) || !jit::libdevice_name(name, false).empty() ||
@@ -207,7 +209,7 @@ class KernelRules {
     switch (i.getOpcode()) {
       case llvm::Instruction::IndirectBr:
       case llvm::Instruction::CallBr:
-        refuse(i, "has a computed goto", "use a switch");
+        refuse(beside(i), "has a computed goto", "use a switch");
       case llvm::Instruction::Invoke:
       case llvm::Instruction::LandingPad:
       case llvm::Instruction::Resume:
@@ -220,6 +222,13 @@ class KernelRules {
       default:
         check_atomic(i);
     }
+  }
+  // clang makes one jump of all computed ones, which stands nowhere: what comes before it does.
+  static const llvm::Instruction& beside(const llvm::Instruction& jump) {
+    for (const llvm::Instruction* i = &jump; i != nullptr; i = i->getPrevNode())
+      if (i->getDebugLoc() && i->getDebugLoc().getLine() != 0) return *i;
+    const llvm::BasicBlock& block = *jump.getParent();
+    return block.hasNPredecessors(0) ? jump : *(*llvm::pred_begin(&block))->getTerminator();
   }
   [[noreturn]] void refuse_variable_size(const llvm::Instruction& i) const {
     refuse(i, "has an array whose size only the run knows", "give it a constant size");
@@ -305,7 +314,9 @@ class KernelRules {
     for (const llvm::User* user : variable.users()) {
       const auto* i = llvm::dyn_cast<llvm::Instruction>(user);
       if (i == nullptr || !i->getDebugLoc()) continue;
-      if (i->isLifetimeStartOrEnd()) return i;
+      if (const auto* marker = llvm::dyn_cast<llvm::IntrinsicInst>(i);
+          marker != nullptr && marker->getIntrinsicID() == llvm::Intrinsic::lifetime_start)
+        return i;
       first = i;  // users come last first
     }
     return first != nullptr ? first : &variable;

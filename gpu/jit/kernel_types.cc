@@ -52,18 +52,13 @@ std::string TypeDeclarations::argument(const llvm::DISubprogram& kernel, const D
                                        unsigned number) {
   const Owner owner{fmt::format("kernel {}: argument {}", kernel.getName().str(), number),
                     fmt::format("{}:{}", path_of(&kernel), kernel.getLine())};
+  // Only constant references compile (sparse/device/drivers.h).
   const auto* reference = llvm::dyn_cast_or_null<DIDerivedType>(type);
-  if (reference == nullptr || (reference->getTag() != llvm::dwarf::DW_TAG_reference_type &&
-                               reference->getTag() != llvm::dwarf::DW_TAG_rvalue_reference_type))
-    return name_of(type, owner);
-  const auto* value = llvm::dyn_cast_or_null<DIDerivedType>(reference->getBaseType());
-  if (reference->getTag() != llvm::dwarf::DW_TAG_reference_type || value == nullptr ||
-      value->getTag() != llvm::dwarf::DW_TAG_const_type)
-    throw std::runtime_error(fmt::format(
-        "{}: {} is a reference that could be written through; take a value or a constant reference, and a "
-        "pointer to give results",
-        owner.position, owner.what));
-  return name_of(value->getBaseType(), owner);
+  if (reference != nullptr && reference->getTag() == llvm::dwarf::DW_TAG_reference_type) {
+    const auto* constant = llvm::cast<DIDerivedType>(reference->getBaseType());
+    type = constant->getTag() == llvm::dwarf::DW_TAG_const_type ? constant->getBaseType() : constant;
+  }
+  return name_of(type, owner);
 }
 
 // Debug information prints template arguments without the namespaces of typedefs but with those of classes.
