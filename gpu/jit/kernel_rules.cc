@@ -52,6 +52,10 @@ std::string_view instead_of(llvm::StringRef name) {
       is_one_of(name, {"malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign"}))
     return "use an array of constant size, a field, or memory that the host gives as an argument";
   if (name.starts_with("_ZSt") && name.contains("__throw_")) return "test before what it would throw on";
+  if (is_one_of(name.rtrim('f'),
+                {"cabs", "carg", "cexp", "clog", "cpow", "csqrt", "csin", "ccos", "ctan", "csinh", "ccosh",
+                 "ctanh", "casin", "cacos", "catan", "casinh", "cacosh", "catanh", "cproj"}))
+    return "write it with real numbers, such as std::hypot(z.real(), z.imag()) for abs(z)";
   if (name.starts_with("str") || name.starts_with("mem")) return "no device has C's strings";
   if (is_one_of(name, {"setjmp", "_setjmp", "__sigsetjmp", "longjmp"})) return "return a value";
   if (name.starts_with("fe")) return "a device rounds to nearest and has no flags";

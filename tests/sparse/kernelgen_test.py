@@ -170,6 +170,8 @@ class KernelgenTest(unittest.TestCase):
                 ("#include <string.h>", "*out = strlen((const char*)out);", "strlen", "no device has C's strings"),
                 ("#include <fenv.h>", "*out = fesetround(n);", "fesetround", "a device rounds to nearest and has no flags"),
                 ("#include <setjmp.h>", "static const int k = 1; jmp_buf b; *out = setjmp(b) + k;", "_setjmp", "return a value"),
+                ("#include <complex>", "*out = std::abs(std::complex<float>(n, 1) * out[1]);", "cabsf",
+                 "write it with real numbers, such as std::hypot(z.real(), z.imag()) for abs(z)"),
                 ("#include <stdlib.h>", "*out = rand();", "rand", define)]:
             with self.subTest(call):
                 status, words = self.generate(f"{declaration}\nCOPPICE_KERNEL(f, coppice::Item, float* out, int n) {{\n{call}\n(void)out, (void)n; }}\n")

@@ -1,4 +1,6 @@
 // Kernels that call every function of C's math library, and what compilers call of their own accord.
+#include <string.h>
+
 #include "coppice/kernel.h"
 #include "tests/sparse/library_functions.h"
 

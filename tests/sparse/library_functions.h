@@ -1,9 +1,10 @@
 // Every function that kernels may call of the host, called: compiled by clang into a kernel (library.kernels.cc) and by
 // the host's compiler into the test that compares (library_test.cc).
+//
+// Device-clean.
 #pragma once
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include <cmath>
+#include <cstdint>
 
 namespace coppice::library_test {
 
