@@ -111,7 +111,7 @@ std::string compile_x86(const SpecializeRequest& request) {
     optimize_o3(*module, *machine, simt ? Vectors::kNever : Vectors::kAsTuned);
   verify_module(*module, "optimising", diagnostics);
   dump_module(stem, "opt.ll", *module);
-  validate_for_x86(*module, *machine, request.id, simt);
+  validate_for_x86(*module, *machine, request.id, request.options);
   if (simt) {
     instrument_for_simt(*module, request.entry, diagnostics);
     verify_module(*module, "instrumenting", diagnostics);

@@ -293,6 +293,8 @@ struct Runner;
 template <auto kKernel, class... Args>
 struct Runner<kKernel, void (*)(Args...)> {
   static constexpr int kPlaces = (0 + ... + (is_place_argument<std::remove_cvref_t<Args>> ? 1 : 0));
+  static_assert((is_kernel_parameter<Args> && ...),
+                "a kernel takes values and constant references; results go to a field or a pointer");
   static_assert(kPlaces == 1, "a kernel takes exactly one Cell, Block, BlockTeam, Entry, Item or Team");
   static_assert(total_handles<std::remove_cvref_t<Args>...>() <= kMaxBindings,
                 "a kernel has at most 24 field handles");
