@@ -18,7 +18,7 @@
 
 #include <cstdio>
 #include <fstream>
-#include <map>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
