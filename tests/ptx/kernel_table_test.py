@@ -60,6 +60,7 @@ def programs(build, folder):
 # Kernels without a row, and why.
 NOT_FOR_GPUS = {
     "jit.write_checks": "compiled, not launched, by specializer_test",
+    "library.helpers": "converts between floats and integers of 128 bits, which GPUs do not: validate_test",
     "loops.count_blocks1": "its launch is refused before anything is compiled: loops_test",
     "conformance_lists.add_to_list1": "its launch is refused before anything is compiled: lists_conformance_test",
     "fast_math.*_functions": "compiled and assembled by sparse_gpu_tests (PtxMath)",
