@@ -259,6 +259,18 @@ COPPICE_INLINE void run_entries(const LaunchBlock* block, uint64_t begin, uint64
   }
 }
 
+// An item's walk begins where the last one's ended: then items are not independent of each other.
+template <class T>
+constexpr bool remembers_walks() {
+  bool found = false;
+  if constexpr (is_handle_argument<T>) {
+    T value{};
+    for_each_handle(value,
+                    [&]<class H>(H&) { found = found || H::kRole == Role::kGrow || H::kRole == Role::kAppend; });
+  }
+  return found;
+}
+
 template <auto kKernel, class... Args>
 COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t end) {
   ArgumentReader reader{block};
@@ -266,10 +278,15 @@ COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t
   const int64_t first = block->loop_begin + static_cast<int64_t>(begin),
                 last = block->loop_begin + static_cast<int64_t>(end);
   WalkMemo walks{};
-  // Items of a launch are independent by contract; LLVM still decides whether vectorising pays.
-#pragma clang loop vectorize(assume_safety)
-  for (int64_t i = first + coppice_lane(); i < last; i += coppice_lane_count()) {
+  auto one = [&](int64_t i) __attribute__((always_inline)) {
     call_kernel<kKernel, Args...>(pack, Item{block, i, &walks}, std::index_sequence_for<Args...>{});
+  };
+  if constexpr ((false || ... || remembers_walks<Args>())) {
+    for (int64_t i = first + coppice_lane(); i < last; i += coppice_lane_count()) one(i);
+  } else {
+    // Items of a launch are independent by contract; LLVM still decides whether vectorising pays.
+#pragma clang loop vectorize(assume_safety)
+    for (int64_t i = first + coppice_lane(); i < last; i += coppice_lane_count()) one(i);
   }
 }
 
