@@ -1,7 +1,8 @@
-// Where a kernel file's parts come from: the file itself, the library's headers, Eigen's, the system's, or others of the
-// user's. Part of coppice-kernelgen.
+// Where a kernel file's parts come from: the file itself, the library's headers, Eigen's, the system's, or
+// others of the user's. Part of coppice-kernelgen.
 //
-// Folders are told apart by where they lie, which the build knows, and never by how a path ends: a user's may end alike.
+// Folders are told apart by where they lie, which the build knows, and never by how a path ends: a user's may
+// end alike.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -56,7 +57,8 @@ class SourceFolders {
   std::string kernel_file_, library_, eigen_;
 };
 
-// clang names a file from the folder that it shares with the build, if any; only together with that it is one name.
+// clang names a file from the folder that it shares with the build, if any; only together with that it is one
+// name.
 template <class Scope>
 std::string path_of(const Scope* scope) {
   const std::string file = scope->getFilename().str();

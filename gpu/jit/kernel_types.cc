@@ -116,7 +116,8 @@ std::string TypeDeclarations::name_of_array(const DICompositeType& array, const 
   return fmt::format("std::type_identity_t<{}{}>", name_of(array.getBaseType(), owner), extents);
 }
 
-// Makes a class or enumeration known to the header: defined in the kernel file -> redeclare; in a header -> include that.
+// Makes a class or enumeration known to the header: defined in the kernel file -> redeclare; in a header ->
+// include that.
 void TypeDeclarations::declare(const DIType* type, const Owner& owner) {
   const auto* record = llvm::dyn_cast_or_null<DICompositeType>(type);
   if (record == nullptr || !seen_.insert(type).second) return;

@@ -1,4 +1,5 @@
-// Types of kernel arguments as the host is to declare them, from clang's debug information. Part of coppice-kernelgen.
+// Types of kernel arguments as the host is to declare them, from clang's debug information. Part of
+// coppice-kernelgen.
 #pragma once
 #include <set>
 #include <string>
@@ -15,13 +16,14 @@ class DIType;
 
 namespace coppice::kernelgen {
 
-// Collects what the header must hold. Errors: std::runtime_error, "file:line: argument type <name> <must be what>, or be
-// defined in a header that the host includes, too".
+// Collects what the header must hold. Errors: std::runtime_error, "file:line: argument type <name> <must be
+// what>, or be defined in a header that the host includes, too".
 class TypeDeclarations {
  public:
   explicit TypeDeclarations(const SourceFolders& folders) : folders_(folders) {}
 
-  // The type of argument `number` of a kernel as C++ text; a constant reference becomes the value that the host gives.
+  // The type of argument `number` of a kernel as C++ text; a constant reference becomes the value that the
+  // host gives.
   std::string argument(const llvm::DISubprogram& kernel, const llvm::DIType* type, unsigned number);
   // The namespaces and classes around something: "n::" or "".
   static std::string scope_of(const llvm::DIScope* scope);

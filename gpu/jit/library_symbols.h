@@ -1,8 +1,8 @@
-// What compiled kernels may call of the host: C's math and memory functions, and the helpers that compilers call for what
-// the processor has no instruction for.
+// What compiled kernels may call of the host: C's math and memory functions, and the helpers that compilers
+// call for what the processor has no instruction for.
 //
-// coppice-kernelgen refuses calls of anything else when a kernel file is built; the code loader gives the addresses. No
-// LLVM here: both link this.
+// coppice-kernelgen refuses calls of anything else when a kernel file is built; the code loader gives the
+// addresses. No LLVM here: both link this.
 #pragma once
 #include <span>
 

@@ -1,5 +1,5 @@
-// Every function that kernels may call of the host, called: compiled by clang into a kernel (library.kernels.cc) and by
-// the host's compiler into the test that compares (library_test.cc).
+// Every function that kernels may call of the host, called: compiled by clang into a kernel
+// (library.kernels.cc) and by the host's compiler into the test that compares (library_test.cc).
 //
 // Device-clean.
 #pragma once
@@ -14,7 +14,8 @@ struct Input {
   int64_t n;
 };
 
-// Calls function number `kCall`, a compile-time count, of both types; a value per call. Results of any kind as a double.
+// Calls function number `kCall`, a compile-time count, of both types; a value per call. Results of any kind
+// as a double.
 #define COPPICE_CALLS_1(call)                                                                              \
   call(acos) call(acosh) call(asin) call(asinh) call(atan) call(atanh) call(cbrt) call(ceil) call(cosh)    \
       call(erf) call(erfc) call(exp) call(exp10) call(exp2) call(expm1) call(fabs) call(floor) call(ilogb) \

@@ -1,5 +1,5 @@
-// What kernels call of the host's libraries gives what it gives the host: every function of C's math library, and what
-// compilers call of their own accord.
+// What kernels call of the host's libraries gives what it gives the host: every function of C's math library,
+// and what compilers call of their own accord.
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,8 @@ struct Named {
   double value;
 };
 
-// Runs `kernel` over the inputs and compares each value with what `call` gives here: the same bits, or NaN for NaN.
+// Runs `kernel` over the inputs and compares each value with what `call` gives here: the same bits, or NaN
+// for NaN.
 template <class K, class Call>
 void expect_as_on_host(Program& program, const K& kernel, const std::vector<Input>& in, Call&& call) {
   std::vector<std::vector<Named>> expected;
@@ -194,7 +195,8 @@ std::set<std::string> symbols_of(const std::string& object) {
   return names;
 }
 
-// So that no name of the table goes untested: each is called by a kernel above, or is instructions on some processors.
+// So that no name of the table goes untested: each is called by a kernel above, or is instructions on some
+// processors.
 TEST(LibrarySymbols, AreCalledByTheseKernels) {
   std::set<std::string> names;
   for (const char* kernel : {"math", "math_with_pointers", "helpers", "halves", "memory"})
