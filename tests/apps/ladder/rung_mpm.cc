@@ -49,6 +49,11 @@ std::string run_mpm(Bench& bench) {
                      here->wait_stats().steps, furthest_m);
 }
 
-void compile_mpm(Bench& bench) { mpm::Solver::create(bench.device(), mpm_scene(bench))->wait_ready(); }
+// Here and on the CPU, which the rung compares with.
+void compile_mpm(Bench& bench) {
+  const auto here = mpm::Solver::create(bench.device(), mpm_scene(bench));
+  mpm::Solver::create(Device::cpu(1), mpm_scene(bench))->wait_ready();
+  here->wait_ready();
+}
 
 }  // namespace coppice::ladder

@@ -82,7 +82,7 @@ std::string run_atomics(Bench& bench) {
 }
 
 std::string run_recording(Bench& bench) {
-  const int n = bench.scaled(1'000'000, 500), replays = bench.scaled(200, 5);
+  const int n = bench.scaled(100'000, 500), replays = bench.scaled(200, 5);
   const auto device = bench.device();
   Totals none{.kept = ~uint64_t{0}};
   const IntrusivePtr<Buffer> totals = wait_device_copy(*device, &none, 1);
