@@ -1,9 +1,10 @@
-// Code for the emulated GPU: every access to memory that other threads may see goes through the thread's view of it, by
-// the functions of gpu/simt/symbols.h (see llvm_module.h).
+// Code for the emulated GPU: every access to memory that other threads may see goes through the thread's view
+// of it, by the functions of gpu/simt/symbols.h (see llvm_module.h).
 //
-// Runs last, so that what registers hold is not touched. Left alone are the thread's own stack variables, constants, and
-// reads of the launch block, which nothing writes during a launch. What cannot be made to see a view is refused: vector
-// intrinsics that access memory, and C functions that are given a pointer to anything but a stack variable (sincos).
+// Runs last, so that what registers hold is not touched. Left alone are the thread's own stack variables,
+// constants, and reads of the launch block, which nothing writes during a launch. What cannot be made to see
+// a view is refused: vector intrinsics that access memory, and C functions that are given a pointer to
+// anything but a stack variable (sincos).
 #include <fmt/format.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
@@ -146,8 +147,8 @@ class Instrumenter {
     replace(load, builder.CreateAlignedLoad(load.getType(), at, slot_align_));
   }
 
-  // Where the value is needed first, when other accesses come before that and the load may wait for it: a GPU's may pass
-  // them. Null where that is not worth a call.
+  // Where the value is needed first, when other accesses come before that and the load may wait for it: a
+  // GPU's may pass them. Null where that is not worth a call.
   llvm::Instruction* late_use(llvm::LoadInst& load, uint64_t bytes) const {
     if (bytes > kMaxAtomicBytes || deferred_ == kMaxDeferred || load.getType()->isVectorTy()) return nullptr;
     bool passes_access = false;
@@ -310,8 +311,8 @@ class Instrumenter {
 
 namespace {
 
-// Each gets the number of its place in the kernel. The return address is none: code generation copies a call behind the
-// ends of a loop, and threads that come to the copies are still at one barrier.
+// Each gets the number of its place in the kernel. The return address is none: code generation copies a call
+// behind the ends of a loop, and threads that come to the copies are still at one barrier.
 void number_barriers(llvm::Module& module) {
   llvm::Function* const barrier = module.getFunction("coppice_block_barrier");
   if (barrier == nullptr) return;

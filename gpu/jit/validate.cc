@@ -42,7 +42,7 @@ class Validator {
   Validator(llvm::Module& module, std::string id, std::string target)
       : module_(module), id_(std::move(id)), target_(std::move(target)) {}
 
-  void check_globals(bool is_gpu) {
+  void check_globals(bool is_gpu, bool simt = false) {
     for (const char* list : {"llvm.global_ctors", "llvm.global_dtors"}) {
       const llvm::GlobalVariable* global = module_.getNamedGlobal(list);
       if (global == nullptr || !global->hasInitializer()) continue;
@@ -53,6 +53,7 @@ class Validator {
     if (!module_.getModuleInlineAsm().empty())
       refuse_module("assembly outside of functions", "write it as C++");
     for (const llvm::GlobalVariable& global : module_.globals()) check_global(global, is_gpu);
+    if (simt) refuse_recursion();
     if (!is_gpu) return;
     if (!module_.alias_empty() || !module_.ifunc_empty())
       refuse_module("an alias or an indirect function", "define the function under one name");
@@ -62,8 +63,8 @@ class Validator {
   void check_function_for_x86(const llvm::Function& function, const llvm::TargetMachine& machine, bool simt) {
     if (function.hasGC()) refuse(function, "garbage collection", "remove it");
     for (const llvm::Instruction& i : llvm::instructions(function)) {
-      check_types(i, false);
-      if (simt) check_atomic(i);
+      check_types(i, simt);
+      if (simt) check_as_on_a_gpu(i);
       if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) check_x86_call(*call, machine);
     }
   }
@@ -209,6 +210,21 @@ class Validator {
       refuse(i, "an atomic of more than 64 bits", "use several, or a lock");
   }
 
+  // The emulated GPU could run all of this, but is there to tell what a GPU cannot.
+  void check_as_on_a_gpu(const llvm::Instruction& i) const {
+    check_ptx_instruction(i);
+    check_atomic(i);
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    if (call == nullptr) return;
+    if (call->isInlineAsm()) {
+      const llvm::StringRef code = llvm::cast<llvm::InlineAsm>(call->getCalledOperand())->getAsmString();
+      if (!code.empty() && code != "nop") refuse(i, "assembly of another processor", "write it as C++");
+    } else if (const llvm::Function* callee = call->getCalledFunction();
+               callee != nullptr && callee->getName().starts_with("llvm.x86.")) {
+      refuse(i, "the intrinsic " + callee->getName().str(), "write it as C++");
+    }
+  }
+
   // What people try first, and what there is instead.
   void check_printing(const llvm::CallBase& call) const {
     const llvm::Function* callee = call.getCalledFunction();
@@ -316,7 +332,7 @@ void validate_for_x86(llvm::Module& module, const llvm::TargetMachine& machine, 
                       bool simt) {
   Validator validator(module, id,
                       simt ? "the emulated GPU" : fmt::format("x86-64 ({})", machine.getTargetCPU().str()));
-  validator.check_globals(false);
+  validator.check_globals(false, simt);
   for (const llvm::Function& function : module) validator.check_function_for_x86(function, machine, simt);
 }
 

@@ -19,7 +19,8 @@ void verify_module(const llvm::Module& module, const char* stage, const Diagnost
 
 // Call after optimising, so that what was optimised away does not count, and while debug information is there.
 // Errors: kCompile, "kernel file.name: <function> at file:line: <what> is not supported on <target>; <what to do>".
-// With `simt`, code for the emulated GPU: an order of atomics that GPUs lack is refused there, too.
+// With `simt`, code for the emulated GPU: whatever does not depend on a GPU's own libraries and instructions is refused
+// there as it is for PTX.
 void validate_for_x86(llvm::Module& module, const llvm::TargetMachine& machine, const std::string& id,
                       bool simt);
 void validate_for_ptx(llvm::Module& module, int sm, const std::string& id);

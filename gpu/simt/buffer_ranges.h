@@ -1,5 +1,5 @@
-// Where the emulated GPU's buffers lie, so that an access beside them is found. One table for the process, since a pointer
-// does not say which device it is of. Thread-safe.
+// Where the emulated GPU's buffers lie, so that an access beside them is found. One table for the process,
+// since a pointer does not say which device it is of. Thread-safe.
 #pragma once
 #include <array>
 #include <atomic>

@@ -1,7 +1,8 @@
 // What a thread of the emulated GPU knows of the others: vector clocks over the resident threads of a launch.
 //
-// Every store that reaches memory, and every access to shared memory, is an event of its thread with a number, from 1.
-// Component u of a clock says up to which event of thread u something is known. An empty clock knows of nothing.
+// Every store that reaches memory, and every access to shared memory, is an event of its thread with a
+// number, from 1. Component u of a clock says up to which event of thread u something is known. An empty
+// clock knows of nothing.
 #pragma once
 #include <algorithm>
 #include <cstddef>

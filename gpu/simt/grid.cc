@@ -211,8 +211,8 @@ void Grid::access_point() {
   hand_over(scheduler_.next(running_->number));
 }
 
-// Steps are idle when every thread that could run paused and did nothing else: one that reads for long while others
-// wait for it is no reason to give up.
+// Steps are idle when every thread that could run paused and did nothing else: one that reads for long while
+// others wait for it is no reason to give up.
 void Grid::pause() {
   note_progress();
   if (running_->pause_round != pause_round_) {

@@ -1,7 +1,9 @@
-// The thread blocks of a launch that are resident on the emulated GPU: their threads, and what these wait for.
+// The thread blocks of a launch that are resident on the emulated GPU: their threads, and what these wait
+// for.
 //
-// Everything runs in the OS thread that called run(), on fibers that switch to each other: a thread goes on until
-// it waits or a scheduling point hands over. Members from `running` on are called on a thread of the grid (symbols.cc).
+// Everything runs in the OS thread that called run(), on fibers that switch to each other: a thread goes on
+// until it waits or a scheduling point hands over. Members from `running` on are called on a thread of the
+// grid (symbols.cc).
 #pragma once
 #include <array>
 #include <memory>
@@ -120,14 +122,15 @@ class Grid {
   void* shared_memory() const { return running_->block.shared.data(); }
   bool is_shared(const void* address) const { return running_->block.shared.holds(address); }
   bool is_on_stack(const void* address) const { return running_->fiber.has_on_stack(address); }
-  // Where the host finds what the running thread accesses, on its stack or in the device's memory. Gives the launch up
-  // when a GPU could not do it: memory of the host, but for the launch block and the constants of the kernel's code; an
-  // address that is in no buffer, or less aligned than the access.
+  // Where the host finds what the running thread accesses, on its stack or in the device's memory. Gives the
+  // launch up when a GPU could not do it: memory of the host, but for the launch block and the constants of
+  // the kernel's code; an address that is in no buffer, or less aligned than the access.
   void* reach(const AccessCall& call);
-  // The same in the block's shared memory. A race there, and a read of what nobody wrote, ends the launch, too. `writes`
-  // is false for an atomic load, and `reads` for an atomic store.
+  // The same in the block's shared memory. A race there, and a read of what nobody wrote, ends the launch,
+  // too. `writes` is false for an atomic load, and `reads` for an atomic store.
   void use_shared(const AccessCall& call, bool reads, bool writes);
-  // An access there with an order: a release is acquired by every acquire behind it, whatever place they are of.
+  // An access there with an order: a release is acquired by every acquire behind it, whatever place they are
+  // of.
   void pass_on(Order order);
   void set_constants(const CoppiceSimtConstant* all, uint64_t count) {
     constants_ = all, num_constants_ = count;
@@ -137,8 +140,8 @@ class Grid {
   void access_point();  // others may run, but seldom do
   void pause();
   void made_progress() { idle_steps_ = steps_ = 0; }
-  // A relaxed atomic instruction follows, on memory that is `shared` or not: whether it changed anything is seen at the
-  // thread's next call, and noted then.
+  // A relaxed atomic instruction follows, on memory that is `shared` or not: whether it changed anything is
+  // seen at the thread's next call, and noted then.
   void watch(const void* address, uint32_t bytes, bool shared);
 
   uint32_t active_mask(const void* site);

@@ -38,8 +38,8 @@ uint32_t Grid::active_mask(const void* site) {
   return warp().results[warp_lane()];
 }
 
-// Hardware says no more than that a mask holds its caller and lanes that run together with it: most times all that
-// came to one place, sometimes a part of them.
+// Hardware says no more than that a mask holds its caller and lanes that run together with it: most times all
+// that came to one place, sometimes a part of them.
 void Grid::release_active_lanes() {
   Warp& its = warp();
   uint32_t rest = its.at[kAtActiveMask];

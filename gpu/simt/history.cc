@@ -20,7 +20,11 @@ void History::begin(uintptr_t address, uint64_t value, View view) {
   size_ = 1;
   next_number_ = 1;
   messages_[0] = {.value = value, .number = 0, .view = std::move(view)};
-  floors_.clear();
+}
+
+void History::drop() {
+  for (uint32_t i = 0; i < size_; ++i) messages_[i].view = nullptr;
+  std::vector<Floor>().swap(floors_);
 }
 
 Message& History::add(Message message) {
@@ -95,6 +99,7 @@ void Histories::drop_one() {
   order_.pop_front();
   of_gone_ = both(of_gone_, histories_[index].all_views());
   unlink(index);
+  histories_[index].drop();
   free_.push_back(index);
   --used_;
 }
@@ -115,7 +120,7 @@ void Histories::clear() {
   of_gone_ = nullptr;
   if (used_ == 0) return;
   for (const uint32_t index : order_) {
-    for (uint32_t i = 0; i < histories_[index].size(); ++i) histories_[index][i].view = nullptr;
+    histories_[index].drop();
     free_.push_back(index);
   }
   order_.clear();

@@ -1,9 +1,10 @@
-// The values that a launch wrote to memory, newest last, for each 8 aligned bytes of it: what a load may still see.
+// The values that a launch wrote to memory, newest last, for each 8 aligned bytes of it: what a load may
+// still see.
 //
-// Memory itself has the newest value. Of what was not written in this launch there is no history: memory has the only
-// value. Histories are bounded in length and number, and what leaves can no longer be seen by anybody, which only makes the
-// machine stronger; the views that it carried stay with what is left. Histories leave in the order in which they came,
-// never by address, so that a seed means the same in every process.
+// Memory itself has the newest value. Of what was not written in this launch there is no history: memory has
+// the only value. Histories are bounded in length and number, and what leaves can no longer be seen by
+// anybody, which only makes the machine stronger; the views that it carried stay with what is left. Histories
+// leave in the order in which they came, never by address, so that a seed means the same in every process.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -31,8 +32,8 @@ struct Message {
 
 // How far a thread has read in one half of a history, so that it never goes back.
 struct Floor {
-  uint32_t number = 0;
-  bool was_relaxed = false;  // a later acquire there makes known what was read before
+  uint32_t number : 31 = 0;
+  uint32_t was_relaxed : 1 = 0;  // a later acquire there makes known what was read before
 };
 
 class History {
@@ -51,6 +52,7 @@ class History {
   Floor* floor(uint32_t thread, uint32_t half) {
     return floors_.empty() ? nullptr : &floors_[2 * size_t{thread} + half];
   }
+  void drop();  // its memory
   Floor& make_floor(uint32_t thread, uint32_t half, size_t threads);
   bool has_view() const;
   View all_views() const;

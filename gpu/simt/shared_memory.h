@@ -1,9 +1,10 @@
-// The fast memory of one thread block of the emulated GPU, and who did what to it: reads of what nobody wrote and races
-// between barriers are found.
+// The fast memory of one thread block of the emulated GPU, and who did what to it: reads of what nobody wrote
+// and races between barriers are found.
 //
-// A race is two accesses to a byte by two threads, one of them a store, not both atomic, of which neither thread knew what
-// the other had done (weak_memory.h): no barrier of the block, of the warp with both in its mask, and no release and
-// acquire lies between them. Accesses are kept for one interval between barriers of the block.
+// A race is two accesses to a byte by two threads, one of them a store, not both atomic, of which neither
+// thread knew what the other had done (weak_memory.h): no barrier of the block, of the warp with both in its
+// mask, and no release and acquire lies between them. Accesses are kept for one interval between barriers of
+// the block.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// What code compiled for the emulated GPU calls: the device intrinsics (gpu/device_intrinsics.h) and, for every access
-// to memory that may be shared, the thread's view of it. Called on a thread of a running Machine only.
+// What code compiled for the emulated GPU calls: the device intrinsics (gpu/device_intrinsics.h) and, for
+// every access to memory that may be shared, the thread's view of it. Called on a thread of a running Machine
+// only.
 //
 // Device-clean: gpu/device/simt.device.cc is compiled against it to bitcode, gpu/simt/symbols.cc defines it.
 #pragma once
@@ -8,8 +9,8 @@
 
 #include "core/device_macros.h"
 
-// Where in a kernel's source an access is, and how aligned it claims to be. The pass that makes the calls fills it in; null
-// where nothing is known.
+// Where in a kernel's source an access is, and how aligned it claims to be. The pass that makes the calls
+// fills it in; null where nothing is known.
 struct CoppiceSimtSite {
   const char* place;   // "function at file:line"
   uint32_t alignment;  // of the address, in bytes
@@ -41,8 +42,8 @@ void coppice_simt_fence();                                                  // a
 void coppice_simt_fence_sequentially();                                     // seq_cst
 void coppice_simt_pause();
 
-// A plain (weak) access of `bytes` at `address`, or a relaxed atomic one of at most 8: `to` and `from` are the thread's
-// own.
+// A plain (weak) access of `bytes` at `address`, or a relaxed atomic one of at most 8: `to` and `from` are
+// the thread's own.
 void coppice_simt_load(const void* address, void* to, uint32_t bytes, const CoppiceSimtSite* site = nullptr);
 void coppice_simt_store(void* address, const void* from, uint32_t bytes,
                         const CoppiceSimtSite* site = nullptr);
@@ -57,8 +58,9 @@ void coppice_simt_await(const void* to);
 void coppice_simt_copy(void* to, const void* from, size_t bytes,
                        const CoppiceSimtSite* site = nullptr);  // memcpy, memmove
 void coppice_simt_fill(void* to, int byte, size_t bytes, const CoppiceSimtSite* site = nullptr);  // memset
-// Comes right before every read-modify-write of LLVM's, all of which are relaxed on a GPU: a place where others may run,
-// after which memory holds what this thread wrote there. Returns where the instruction is to find it (address.h).
+// Comes right before every read-modify-write of LLVM's, all of which are relaxed on a GPU: a place where
+// others may run, after which memory holds what this thread wrote there. Returns where the instruction is to
+// find it (address.h).
 void* coppice_simt_atomic(const void* address, uint32_t bytes, const CoppiceSimtSite* site = nullptr);
 // Comes first in a kernel's entry: the constants that its code came with.
 struct CoppiceSimtConstant {

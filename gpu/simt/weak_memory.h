@@ -1,27 +1,31 @@
 // Memory of the emulated GPU, as weak as the memory model of PTX lets it be between threads of one launch.
 //
 // The contract, for each 8 aligned bytes (a unit) and with accesses of at most that; larger ones are several.
-// - A store waits in its thread's buffer and reaches memory later, in any order but for its own unit's. The thread itself
-//   sees it at once. What reached memory is a message: a value in its unit's history (history.h), which is the
-//   coherence order.
-// - A load takes any message that is not older than one that its thread knows of, whatever other units showed: so a store
-//   that reached memory is seen by one thread and not by another. Loads with an order never go back in what they read of a
-//   unit; plain ones may.
+// - A store waits in its thread's buffer and reaches memory later, in any order but for its own unit's. The
+//   thread itself sees it at once. What reached memory is a message: a value in its unit's history
+//   (history.h), which is the coherence order.
+// - A load takes any message that is not older than one that its thread knows of, whatever other units
+//   showed: so a store that reached memory is seen by one thread and not by another. Loads with an order
+//   never go back in what they read of a unit; plain ones may.
 // - A load may wait until its value is used (load_later): stores behind it may reach memory first.
-// - A thread knows of its own stores; of what an acquire made known: all that the release knew which the message
-//   carries, and so on from thread to thread; of what it read by loads with an order, when it passes that on itself. A
-//   relaxed load's message becomes known with the acquire fence, or the acquire of the same place, behind it.
-// - A release carries what its thread knows, its own stores in front of it included. So do relaxed stores behind a
-//   release fence, relaxed stores where the thread released before, and read-modify-writes of what carries it.
+// - A thread knows of its own stores; of what an acquire made known: all that the release knew which the
+//   message carries, and so on from thread to thread; of what it read by loads with an order, when it passes
+//   that on itself. A relaxed load's message becomes known with the acquire fence, or the acquire of the same
+//   place, behind it.
+// - A release carries what its thread knows, its own stores in front of it included. So do relaxed stores
+//   behind a release fence, relaxed stores where the thread released before, and read-modify-writes of what
+//   carries it.
 // - A read-modify-write takes the newest value, and nothing comes between it and its own.
-// - A barrier makes known to all that meet what each of them knew. It is no acquire of what relaxed loads read.
+// - A barrier makes known to all that meet what each of them knew. It is no acquire of what relaxed loads
+//   read.
 // - Fences of sequential consistency pass on everything to those behind them, in the order in which they run.
-// Where bookkeeping ends (bounded buffers and histories), everybody sees the newest value: the machine is stronger there.
-// Known to be stronger than PTX: a release passes on what the writers of relaxed values had brought to memory before them;
-// a read-modify-write is done at once; a thin-air value never comes.
+//   Where bookkeeping ends (bounded buffers and histories), everybody sees the newest value: the machine is
+//   stronger there. Known to be stronger than PTX: a release passes on what the writers of relaxed values had
+//   brought to memory before them; a release store waits for all loads in front of it; a read-modify-write is
+//   done at once.
 //
-// Between launches memory is settled. Choices come from the seed and from the order of accesses, never from addresses.
-// Without `weak` every access goes to memory at once. Addresses are the host's.
+// Between launches memory is settled. Choices come from the seed and from the order of accesses, never from
+// addresses. Without `weak` every access goes to memory at once. Addresses are the host's.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -35,6 +39,8 @@
 namespace coppice::simt {
 
 enum class Order : uint8_t { kPlain, kRelaxed, kAcquire, kRelease, kAcquireRelease };
+inline bool acquires(Order order) { return order == Order::kAcquire || order == Order::kAcquireRelease; }
+inline bool releases(Order order) { return order == Order::kRelease || order == Order::kAcquireRelease; }
 
 class WeakMemory {
  public:
@@ -52,8 +58,8 @@ class WeakMemory {
   void await(uint32_t thread, const void* to);
   bool is_deferred(uint32_t thread, const void* to) const;
 
-  // Around a read-modify-write on memory itself, of at most 8 bytes in one unit. The second only where it wrote, before
-  // any other thread does anything.
+  // Around a read-modify-write on memory itself, of at most 8 bytes in one unit. The second only where it
+  // wrote, before any other thread does anything.
   void before_update(uint32_t thread, const void* address, size_t bytes, Order order);
   void after_update(uint32_t thread, const void* address, size_t bytes, Order order);
 
@@ -66,7 +72,8 @@ class WeakMemory {
   // The thread waits for others: what is on its way to memory gets there in a while.
   void wait(uint32_t thread);
 
-  // Of shared memory, which is not kept here (shared_memory.h): a new event of the thread, and whether it knows of one.
+  // Of shared memory, which is not kept here (shared_memory.h): a new event of the thread, and whether it
+  // knows of one.
   uint32_t new_event(uint32_t thread) { return ++threads_[thread].clock; }
   bool knows(uint32_t thread, uint32_t other, uint32_t event) const {
     const Thread& t = threads_[thread];

@@ -1,5 +1,5 @@
-// Litmus programs: a few accesses by up to four threads, and an outcome that PTX allows or forbids. Each runs on the
-// emulated GPU as 32 executions at a time, which have nothing in common but their schedule.
+// Litmus programs: a few accesses by up to four threads, and an outcome that PTX allows or forbids. Each runs
+// on the emulated GPU as 32 executions at a time, which have nothing in common but their schedule.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace coppice::simt {
 
-// What one execution works on. The words that its threads share lie side by side, or each in a line of its own.
+// What one execution works on. The words that its threads share lie side by side, or each in a line of its
+// own.
 struct LitmusWords {
   uint32_t *x, *y, *z;
 };
@@ -43,8 +44,8 @@ struct LitmusCase {
 std::vector<LitmusCase> litmus_cases(const LitmusProgram& program);
 std::string name_of(const LitmusCase& c);
 
-// How many of at least `executions` executions had the outcome; stops after the first one where `until_seen`. Every launch
-// of 32 (in one warp: 8) has a schedule of its own.
+// How many of at least `executions` executions had the outcome; stops after the first one where `until_seen`.
+// Every launch of 32 (in one warp: 8) has a schedule of its own.
 struct LitmusCount {
   uint64_t seen = 0, executions = 0;
 };

@@ -1,4 +1,5 @@
-// The litmus programs of simt_litmus.h, a million executions and more each. Prints the rows of the table in docs/debugging.md.
+// The litmus programs of simt_litmus.h, a million executions and more each. Prints the rows of the table in
+// docs/debugging.md.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

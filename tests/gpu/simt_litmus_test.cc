@@ -1,4 +1,5 @@
-// gpu/simt/weak_memory.h: the outcomes of litmus programs that PTX allows are seen, and those that it forbids are not.
+// gpu/simt/weak_memory.h: the outcomes of litmus programs that PTX allows are seen, and those that it forbids
+// are not.
 #include "tests/gpu/simt_litmus.h"
 
 #include <gtest/gtest.h>
