@@ -203,13 +203,16 @@ class Instrumenter {
       return fmt::format("{} at {}:{}", l.getScope()->getSubprogram()->getName().str(), l.getFilename().str(),
                          l.getLine());
     };
-    const llvm::DILocation* inner = at;
-    while (inner->getInlinedAt() != nullptr && inner->getFilename().ends_with("simt.device.cc"))
-      inner = inner->getInlinedAt();
-    const llvm::DILocation* outer = inner;
+    const auto is_intrinsic = [](const llvm::DILocation& l) {
+      return l.getFilename().ends_with("simt.device.cc") || l.getFilename().ends_with("relaxed_atomics.h");
+    };
+    while (at->getInlinedAt() != nullptr && is_intrinsic(*at)) at = at->getInlinedAt();
+    const llvm::DILocation* outer = at;
     while (outer->getInlinedAt() != nullptr) outer = outer->getInlinedAt();
-    if (outer->getFilename() == inner->getFilename()) return text(*inner);
-    return fmt::format("{}, called in {}", text(*inner), text(*outer));
+    const llvm::DILocation* user = at;  // the first one in the kernel's own file
+    while (user->getFilename() != outer->getFilename()) user = user->getInlinedAt();
+    if (user == at) return text(*at);
+    return fmt::format("{}, called in {}", text(*at), text(*user));
   }
 
   llvm::Constant* site(const llvm::Instruction& i, uint64_t alignment) {

@@ -147,13 +147,13 @@ void WeakMemory::commit_own(uint32_t thread) {
 }
 
 void WeakMemory::commit_own_at(uint32_t thread, uintptr_t unit, uint8_t bytes) {
-  if (threads_[thread].pending == 0) return;
-  for (size_t i = 0; i < pending_.size();) {
-    const Pending& store = pending_[i];
-    if (store.thread == thread && store.unit == unit && (store.bytes & bytes) != 0)
-      commit(i);
-    else
-      ++i;
+  const auto is_there = [&](const Pending& store) {
+    return store.thread == thread && store.unit == unit && (store.bytes & bytes) != 0;
+  };
+  while (threads_[thread].pending != 0) {
+    const auto store = std::find_if(pending_.begin(), pending_.end(), is_there);
+    if (store == pending_.end()) return;
+    commit(static_cast<size_t>(store - pending_.begin()));
   }
 }
 

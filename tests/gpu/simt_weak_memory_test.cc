@@ -90,15 +90,18 @@ TEST(SimtWeakMemory, KeepsWhatWasReleasedWhenItsBooksAreFull) {
     Launch launch(seed);
     launch.load(40, 16);
     launch.store(0, 16, 7);
-    launch.store(0, 0, 1, Order::kRelease);
+    launch.store(0, 0, 1000, Order::kRelease);
     launch.store(0, 16, 8);
+    while (launch.words.at[0] < 1000) launch.memory.wait(0);
     const uint64_t one = 1;
-    if (seed % 2 == 0) {
+    if (seed % 3 == 0) {
       for (uint64_t& other : others) launch.memory.store(1, &other, &one, 8, Order::kPlain);
-    } else {
+    } else if (seed % 3 == 1) {
       for (uint32_t i = 0; i < 40; ++i) launch.add(2, 0);
+    } else {
+      for (uint32_t i = 0; i < 40; ++i) launch.store(2, 1, i);  // beside it
     }
-    while (launch.load(40, 0, Order::kAcquire) == 0) launch.memory.wait(40);
+    while (launch.load(40, 0, Order::kAcquire) < 1000) launch.memory.wait(40);
     ASSERT_GE(launch.load(40, 16), 7u) << "seed " << seed;
   }
 }

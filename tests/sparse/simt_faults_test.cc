@@ -76,9 +76,8 @@ TEST_F(SimtFaults, AnAddressOutsideOfEveryBufferIsNamed) {
   device_->default_stream().clear_error();
   EXPECT_THAT(
       error_of(add_at_index, values, int64_t{11}),
-      MatchesRegex(kStart + "add_at_index" + kThread +
-                   "touches memory of no buffer: an atomic of 4 bytes at .*, called in "
-                   "add_at_index at .*simt\\.kernels\\.cc:[0-9]+, at byte 44 from a buffer of 40 bytes on"));
+      MatchesRegex(kStart + "add_at_index" + kThread + "touches memory of no buffer: an atomic of 4 bytes" +
+                   at("add_at_index") + ", at byte 44 from a buffer of 40 bytes on"));
 }
 TEST_F(SimtFaults, ABufferThatIsGoneIsNone) {
   uint32_t* const out = memory(kThreads);
