@@ -164,7 +164,7 @@ const LitmusProgram kPrograms[] = {
      COPPICE_THREE((plain(w.x, 1), release(w.y, 1)), (r[0] = acquire(w.y), release(w.z, 1)),
                    (r[1] = acquire(w.z), r[2] = plain(w.x))),
      end_of_chain_is_old},
-    {"ISA2.no_acquire_in_the_middle", "x=1; y=1 release | r0=y; z=1 release | r1=z acquire; r2=x", true,
+    {"ISA2.relaxed", "x=1; y=1 | r0=y; z=1 | r1=z acquire; r2=x", true,
      COPPICE_THREE((plain(w.x, 1), relaxed(w.y, 1)), (r[0] = relaxed(w.y), relaxed(w.z, 1)),
                    (r[1] = acquire(w.z), r[2] = plain(w.x))),
      end_of_chain_is_old},
