@@ -57,6 +57,7 @@ uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) {
   return old;
 }
 void coppice_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+void coppice_fence_seq_cst() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 void coppice_pause(uint32_t) { __nvvm_nanosleep(32); }
 
 // Whether a recorded launch is to be skipped: asked once by every thread, when the kernel begins.

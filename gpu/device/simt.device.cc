@@ -19,6 +19,7 @@ uint32_t coppice_shuffle_u32(uint32_t mask, uint32_t v, uint32_t lane) {
 void coppice_warp_barrier(uint32_t mask) { coppice_simt_warp_barrier(mask); }
 bool coppice_has_private_tiles() { return false; }
 
+// The place that these are inlined to becomes their site (gpu/jit/simt_passes.cc).
 uint32_t coppice_load_acquire_u32(const uint32_t* a) { return coppice_simt_load_acquire_u32(a); }
 void coppice_store_release_u32(uint32_t* a, uint32_t v) { coppice_simt_store_release_u32(a, v); }
 uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t desired) {
@@ -26,6 +27,7 @@ uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t d
 }
 uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) { return coppice_simt_exchange_u32(a, v); }
 void coppice_fence() { coppice_simt_fence(); }
+void coppice_fence_seq_cst() { coppice_simt_fence_sequentially(); }
 void coppice_pause(uint32_t) { coppice_simt_pause(); }
 
 // Stands for memcmp and bcmp, which would read past the thread's view (gpu/jit/simt_passes.cc).

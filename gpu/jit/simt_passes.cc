@@ -1,15 +1,20 @@
-// Code for the emulated GPU: every access to memory that other threads may see goes through the thread's view of it, by
-// the functions of gpu/simt/symbols.h (see llvm_module.h).
+// Code for the emulated GPU: every access to memory that other threads may see goes through the thread's view
+// of it, by the functions of gpu/simt/symbols.h (see llvm_module.h).
 //
-// Runs last, so that what registers hold is not touched. Left alone are the thread's own stack variables, constants, and
-// reads of the launch block, which nothing writes during a launch. What cannot be made to see a view is refused: vector
-// intrinsics that access memory, and C functions that are given a pointer to anything but a stack variable (sincos).
+// Runs last, so that what registers hold is not touched. Left alone are the thread's own stack variables,
+// constants, and reads of the launch block, which nothing writes during a launch. What cannot be made to see
+// a view is refused: vector intrinsics that access memory, and C functions that are given a pointer to
+// anything but a stack variable (sincos).
 #include <fmt/format.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
+
+#include <map>
+#include <string>
 
 #include "gpu/jit/llvm_module.h"
 
@@ -27,16 +32,24 @@ class Instrumenter {
     pointer_ = llvm::PointerType::get(context, 0);
     u32_ = llvm::Type::getInt32Ty(context);
     size_ = llvm::Type::getInt64Ty(context);
-    load_ = declare("coppice_simt_load", {pointer_, pointer_, u32_});
-    store_ = declare("coppice_simt_store", {pointer_, pointer_, u32_});
-    copy_ = declare("coppice_simt_copy", {pointer_, pointer_, size_});
-    fill_ = declare("coppice_simt_fill", {pointer_, u32_, size_});
-    atomic_ = declare("coppice_simt_atomic", {pointer_, u32_}, pointer_);
+    flag_ = llvm::Type::getInt1Ty(context);
+    const auto row = {pointer_, pointer_, u32_, pointer_};
+    load_ = declare("coppice_simt_load", row);
+    store_ = declare("coppice_simt_store", row);
+    load_relaxed_ = declare("coppice_simt_load_relaxed", row);
+    store_relaxed_ = declare("coppice_simt_store_relaxed", row);
+    load_later_ = declare("coppice_simt_load_later", {pointer_, pointer_, u32_, flag_, pointer_});
+    await_ = declare("coppice_simt_await", {pointer_});
+    copy_ = declare("coppice_simt_copy", {pointer_, pointer_, size_, pointer_});
+    fill_ = declare("coppice_simt_fill", {pointer_, u32_, size_, pointer_});
+    atomic_ = declare("coppice_simt_atomic", {pointer_, u32_, pointer_}, pointer_);
+    site_ = llvm::StructType::get(pointer_, u32_, u32_);
+    llvm::cast<llvm::Function>(load_later_.getCallee())->addParamAttr(3, llvm::Attribute::ZExt);
   }
 
   void run(llvm::Function& function) {
     function_ = &function;
-    slot_ = nullptr, slot_bytes_ = 0;
+    slot_ = nullptr, slot_bytes_ = 0, deferred_ = 0;
     llvm::SmallVector<llvm::Instruction*> all;
     for (llvm::Instruction& i : llvm::instructions(function)) all.push_back(&i);
     for (llvm::Instruction* i : all) visit(*i);
@@ -107,15 +120,8 @@ class Instrumenter {
   }
 
   void visit(llvm::Instruction& i) {
-    if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i)) {
-      if (load->isAtomic()) return announce(i, load->getPointerOperandIndex(), load->getType());
-      return visit_load(*load);
-    }
-    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) {
-      if (store->isAtomic())
-        return announce(i, store->getPointerOperandIndex(), store->getValueOperand()->getType());
-      return visit_store(*store);
-    }
+    if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i)) return visit_load(*load);
+    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) return visit_store(*store);
     if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&i))
       return announce(i, update->getPointerOperandIndex(), update->getType());
     if (auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i))
@@ -125,16 +131,53 @@ class Instrumenter {
 
   void announce(llvm::Instruction& i, unsigned pointer, llvm::Type* type) {
     llvm::IRBuilder<> builder(&i);
-    i.setOperand(pointer, builder.CreateCall(atomic_, {i.getOperand(pointer), u32(bytes_of(type))}));
+    const uint64_t bytes = bytes_of(type);
+    i.setOperand(pointer, builder.CreateCall(atomic_, {i.getOperand(pointer), u32(bytes), site(i, bytes)}));
   }
 
   void visit_load(llvm::LoadInst& load) {
     if (is_private_at(load.getPointerOperand(), Access::kRead)) return;
-    llvm::IRBuilder<> builder(&load);
     const uint64_t bytes = bytes_of(load.getType());
+    const bool is_relaxed = load.isAtomic() || load.isVolatile();
+    if (llvm::Instruction* use = late_use(load, bytes)) return defer(load, *use, bytes, is_relaxed);
+    llvm::IRBuilder<> builder(&load);
     llvm::Value* at = slot(bytes);
-    builder.CreateCall(load_, {load.getPointerOperand(), at, u32(bytes)});
-    llvm::LoadInst* seen = builder.CreateAlignedLoad(load.getType(), at, slot_align_);
+    builder.CreateCall(is_relaxed && bytes <= kMaxAtomicBytes ? load_relaxed_ : load_,
+                       {load.getPointerOperand(), at, u32(bytes), site(load, load.getAlign().value())});
+    replace(load, builder.CreateAlignedLoad(load.getType(), at, slot_align_));
+  }
+
+  // Where the value is needed first, when other accesses come before that and the load may wait for it: a
+  // GPU's may pass them. Null where that is not worth a call.
+  llvm::Instruction* late_use(llvm::LoadInst& load, uint64_t bytes) const {
+    if (bytes > kMaxAtomicBytes || deferred_ == kMaxDeferred || load.getType()->isVectorTy()) return nullptr;
+    bool passes_access = false;
+    for (llvm::Instruction* i = load.getNextNode(); i != nullptr; i = i->getNextNode()) {
+      const bool is_use = llvm::is_contained(i->operand_values(), &load);
+      const bool is_call = llvm::isa<llvm::CallBase>(i) && i->mayReadOrWriteMemory();
+      if (is_use || is_call || i->isTerminator()) return passes_access ? i : nullptr;
+      const auto* store = llvm::dyn_cast<llvm::StoreInst>(i);
+      passes_access = passes_access || llvm::isa<llvm::AtomicRMWInst>(i) ||
+                      (store != nullptr && !is_private_at(store->getPointerOperand(), Access::kWrite));
+    }
+    return nullptr;
+  }
+
+  void defer(llvm::LoadInst& load, llvm::Instruction& use, uint64_t bytes, bool is_relaxed) {
+    ++deferred_;
+    llvm::IRBuilder<> start(&*function_->getEntryBlock().getFirstInsertionPt());
+    llvm::AllocaInst* at = start.CreateAlloca(size_, nullptr, "later");
+    at->setAlignment(llvm::Align(kMaxAtomicBytes));
+    llvm::IRBuilder<> builder(&load);
+    builder.CreateCall(load_later_, {load.getPointerOperand(), at, u32(bytes),
+                                     llvm::ConstantInt::get(flag_, is_relaxed ? 1 : 0),
+                                     site(load, load.getAlign().value())});
+    llvm::IRBuilder<> later(&use);
+    later.CreateCall(await_, {at});
+    replace(load, later.CreateAlignedLoad(load.getType(), at, llvm::Align(kMaxAtomicBytes)));
+  }
+
+  static void replace(llvm::LoadInst& load, llvm::LoadInst* seen) {
     seen->takeName(&load);
     load.replaceAllUsesWith(seen);
     load.eraseFromParent();
@@ -144,10 +187,48 @@ class Instrumenter {
     if (is_private_at(store.getPointerOperand(), Access::kWrite)) return;
     llvm::IRBuilder<> builder(&store);
     const uint64_t bytes = bytes_of(store.getValueOperand()->getType());
+    const bool is_relaxed = (store.isAtomic() || store.isVolatile()) && bytes <= kMaxAtomicBytes;
     llvm::Value* at = slot(bytes);
     builder.CreateAlignedStore(store.getValueOperand(), at, slot_align_);
-    builder.CreateCall(store_, {store.getPointerOperand(), at, u32(bytes)});
+    builder.CreateCall(is_relaxed ? store_relaxed_ : store_,
+                       {store.getPointerOperand(), at, u32(bytes), site(store, store.getAlign().value())});
     store.eraseFromParent();
+  }
+
+  // "function at file:line", as in validate.cc: where the user wrote it, by way of which function of ours.
+  static std::string place_of(const llvm::Instruction& i) {
+    const llvm::DILocation* at = i.getDebugLoc().get();
+    if (at == nullptr) return {};
+    const auto text = [](const llvm::DILocation& l) {
+      return fmt::format("{} at {}:{}", l.getScope()->getSubprogram()->getName().str(), l.getFilename().str(),
+                         l.getLine());
+    };
+    const auto is_intrinsic = [](const llvm::DILocation& l) {
+      return l.getFilename().ends_with("simt.device.cc") || l.getFilename().ends_with("relaxed_atomics.h");
+    };
+    while (at->getInlinedAt() != nullptr && is_intrinsic(*at)) at = at->getInlinedAt();
+    const llvm::DILocation* outer = at;
+    while (outer->getInlinedAt() != nullptr) outer = outer->getInlinedAt();
+    const llvm::DILocation* user = at;  // the first one in the kernel's own file
+    while (user->getFilename() != outer->getFilename()) user = user->getInlinedAt();
+    if (user == at) return text(*at);
+    return fmt::format("{}, called in {}", text(*at), text(*user));
+  }
+
+  llvm::Constant* site(const llvm::Instruction& i, uint64_t alignment) {
+    const std::string place = place_of(i);
+    if (place.empty()) return llvm::ConstantPointerNull::get(llvm::cast<llvm::PointerType>(pointer_));
+    llvm::Constant*& known = sites_[fmt::format("{}@{}", place, alignment)];
+    if (known != nullptr) return known;
+    const auto constant = [&](llvm::Constant* value, const char* name) {
+      return new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::PrivateLinkage,
+                                      value, name);
+    };
+    llvm::Constant* text =
+        constant(llvm::ConstantDataArray::getString(module_.getContext(), place), "coppice_place");
+    return known = constant(
+               llvm::ConstantStruct::get(llvm::cast<llvm::StructType>(site_), {text, u32(alignment), u32(0)}),
+               "coppice_site");
   }
 
   void visit_call(llvm::CallBase& call) {
@@ -165,6 +246,8 @@ class Instrumenter {
       visit_fill(call, call.getArgOperand(0), call.getArgOperand(1), call.getArgOperand(2));
     } else if (!callee->getName().starts_with("coppice_simt_")) {
       refuse_access(call, *callee);
+    } else if (call.arg_size() != 0 && llvm::isa<llvm::ConstantPointerNull>(*std::prev(call.arg_end()))) {
+      call.setArgOperand(call.arg_size() - 1, site(call, 1));  // an access with an order: simt.device.cc
     }
   }
 
@@ -174,12 +257,13 @@ class Instrumenter {
     llvm::IRBuilder<> builder(&call);
     const auto* known = llvm::dyn_cast<llvm::ConstantInt>(length);
     const uint64_t bytes = known == nullptr ? UINT64_MAX : known->getZExtValue();
+    llvm::Constant* const at = site(call, 1);
     if (bytes <= UINT32_MAX && own_to) {
-      builder.CreateCall(load_, {from, to, u32(bytes)});
+      builder.CreateCall(load_, {from, to, u32(bytes), at});
     } else if (bytes <= UINT32_MAX && own_from) {
-      builder.CreateCall(store_, {to, from, u32(bytes)});
+      builder.CreateCall(store_, {to, from, u32(bytes), at});
     } else {
-      builder.CreateCall(copy_, {to, from, builder.CreateZExtOrTrunc(length, size_)});
+      builder.CreateCall(copy_, {to, from, builder.CreateZExtOrTrunc(length, size_), at});
     }
     call.eraseFromParent();
   }
@@ -187,8 +271,8 @@ class Instrumenter {
   void visit_fill(llvm::CallBase& call, llvm::Value* to, llvm::Value* byte, llvm::Value* length) {
     if (is_private_at(to, Access::kWrite)) return;
     llvm::IRBuilder<> builder(&call);
-    builder.CreateCall(fill_,
-                       {to, builder.CreateZExtOrTrunc(byte, u32_), builder.CreateZExtOrTrunc(length, size_)});
+    builder.CreateCall(fill_, {to, builder.CreateZExtOrTrunc(byte, u32_),
+                               builder.CreateZExtOrTrunc(length, size_), site(call, 1)});
     call.eraseFromParent();
   }
 
@@ -209,24 +293,29 @@ class Instrumenter {
     }
   }
 
-  const llvm::Align slot_align_{64};  // the largest vector's
+  static constexpr uint64_t kMaxAtomicBytes = 8;
+  static constexpr unsigned kMaxDeferred = 64;  // loads of a function: each has a stack variable
+  const llvm::Align slot_align_{64};            // the largest vector's
   llvm::Module& module_;
   const llvm::DataLayout& layout_;
   const std::string_view entry_;
   const Diagnostics& diagnostics_;
-  llvm::Type *none_, *pointer_, *u32_, *size_;
-  llvm::FunctionCallee load_, store_, copy_, fill_, atomic_;
+  llvm::Type *none_, *pointer_, *u32_, *size_, *flag_, *site_;
+  llvm::FunctionCallee load_, store_, load_relaxed_, store_relaxed_, load_later_, await_, copy_, fill_,
+      atomic_;
+  std::map<std::string, llvm::Constant*> sites_;  // one for each place and alignment
   llvm::Function* function_ = nullptr;
   llvm::AllocaInst* slot_ = nullptr;
   uint64_t slot_bytes_ = 0;
+  unsigned deferred_ = 0;
 };
 
 }  // namespace
 
 namespace {
 
-// Each gets the number of its place in the kernel. The return address is none: code generation copies a call behind the
-// ends of a loop, and threads that come to the copies are still at one barrier.
+// Each gets the number of its place in the kernel. The return address is none: code generation copies a call
+// behind the ends of a loop, and threads that come to the copies are still at one barrier.
 void number_barriers(llvm::Module& module) {
   llvm::Function* const barrier = module.getFunction("coppice_block_barrier");
   if (barrier == nullptr) return;
@@ -263,10 +352,10 @@ void prepare_for_simt(llvm::Module& module) {
 
 void instrument_for_simt(llvm::Module& module, std::string_view entry, const Diagnostics& diagnostics) {
   Instrumenter instrumenter(module, entry, diagnostics);
+  instrumenter.show_constants(*module.getFunction(entry));  // before there are those of the calls
   for (llvm::Function& f : module) {
     if (!f.isDeclaration()) instrumenter.run(f);
   }
-  instrumenter.show_constants(*module.getFunction(entry));
 }
 
 }  // namespace coppice::jit

@@ -73,8 +73,8 @@ class Validator {
   void check_function_for_x86(const llvm::Function& function, const llvm::TargetMachine& machine, bool simt) {
     if (function.hasGC()) refuse(function, "garbage collection", "remove it");
     for (const llvm::Instruction& i : llvm::instructions(function)) {
-      check_types(i, false);
-      if (simt) check_atomic(i);
+      check_types(i, simt);
+      if (simt) check_as_on_a_gpu(i);
       if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) check_x86_call(*call, machine);
     }
   }
@@ -224,6 +224,21 @@ class Validator {
     if (ordered) refuse(i, "an atomic with an order other than relaxed", kHint);
     if (module_.getDataLayout().getTypeStoreSize(const_cast<llvm::Type*>(type)) > 8 || type->isVectorTy())
       refuse(i, "an atomic of more than 64 bits", "use several, or a lock");
+  }
+
+  // The emulated GPU could run all of this, but is there to tell what a GPU cannot.
+  void check_as_on_a_gpu(const llvm::Instruction& i) const {
+    check_ptx_instruction(i);
+    check_atomic(i);
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    if (call == nullptr) return;
+    if (call->isInlineAsm()) {
+      const llvm::StringRef code = llvm::cast<llvm::InlineAsm>(call->getCalledOperand())->getAsmString();
+      if (!code.empty() && code != "nop") refuse(i, "assembly of another processor", "write it as C++");
+    } else if (const llvm::Function* callee = call->getCalledFunction();
+               callee != nullptr && callee->getName().starts_with("llvm.x86.")) {
+      refuse(i, "the intrinsic " + callee->getName().str(), "write it as C++");
+    }
   }
 
   void check_x86_call(const llvm::CallBase& call, const llvm::TargetMachine& machine) const {

@@ -24,7 +24,8 @@ void verify_module(const llvm::Module& module, const char* stage, const Diagnost
 // Errors: kCompile, "kernel file.name: <function> at file:line: <what> is not supported on <target>; <what to do>".
 // Recursion, and calls of functions that only the run knows, are refused with the same words on every device. Code that is
 // not optimised (`options.step`) may have both, because what would become a loop or a direct call did not.
-// With `options.simt`, code for the emulated GPU: an order of atomics that GPUs lack is refused there, too.
+// With `options.simt`, code for the emulated GPU: whatever does not depend on a GPU's own libraries and instructions is
+// refused there as it is for PTX.
 void validate_for_x86(llvm::Module& module, const llvm::TargetMachine& machine, const std::string& id,
                       const CodegenOptions& options);
 void validate_for_ptx(llvm::Module& module, int sm, const std::string& id);

@@ -1,6 +1,6 @@
-// Addresses of the emulated GPU's memory: those of the host's memory behind it with a bit set that no valid address has, so
-// that whatever uses them on the host faults, at any time and without any page being protected. What stands in for the
-// hardware (symbols.cc, copies, primitives) takes the bit away.
+// Addresses of the emulated GPU's memory: those of the host's memory behind it with a bit set that no valid
+// address has, so that whatever uses them on the host faults, at any time and without any page being
+// protected. What stands in for the hardware (symbols.cc, copies, primitives) takes the bit away.
 #pragma once
 #include <cstdint>
 

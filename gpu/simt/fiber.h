@@ -1,7 +1,8 @@
-// A stack of its own to run on: what one thread of the emulated GPU is. All fibers that switch to each other run in one
-// OS thread, the default-made one among them standing for the stack that this thread came with.
+// A stack of its own to run on: what one thread of the emulated GPU is. All fibers that switch to each other
+// run in one OS thread, the default-made one among them standing for the stack that this thread came with.
 //
-// Sanitizers are told of every switch. Nothing that lives on a fiber's stack is destroyed when it is reset or destroyed.
+// Sanitizers are told of every switch. Nothing that lives on a fiber's stack is destroyed when it is reset or
+// destroyed.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "core/check.h"
@@ -12,8 +11,6 @@
 namespace coppice::simt {
 namespace {
 
-constexpr std::align_val_t kSharedAlignment{128};
-constexpr int kPoison = 0xA5;               // fresh shared memory: nobody may rely on zeros
 constexpr uint32_t kAccessesPerPoint = 64;  // plain loads and stores, on average
 constexpr uint32_t kWarpLanes = 32;
 // A loop that waits without a pause looks like work; it is given up later.
@@ -22,8 +19,6 @@ constexpr uint64_t kStepsPerIdleStep = 64;
 thread_local Grid* current_grid = nullptr;
 
 }  // namespace
-
-void AlignedDelete::operator()(unsigned char* bytes) const { ::operator delete[](bytes, kSharedAlignment); }
 
 Thread::Thread(Grid& its_grid, Block& its_block, uint32_t its_number, uint32_t its_lane)
     : grid(its_grid),
@@ -36,7 +31,6 @@ Grid::Grid(const Options& options) : options_(options) {
   const auto multiprocessors = static_cast<uint32_t>(options.multiprocessors);
   places_.resize(size_t{multiprocessors} * static_cast<uint32_t>(options.blocks_per_multiprocessor));
   for (uint32_t i = 0; i < places_.size(); ++i) places_[i].multiprocessor = i % multiprocessors;
-  views_.resize(multiprocessors);
 }
 
 Grid& Grid::current() {
@@ -53,7 +47,7 @@ std::string Grid::run(const Launch& launch, uint32_t shared_bytes) {
   running_ = &thread(scheduler_.next(Scheduler::kNobody));
   host.switch_to(running_->fiber);
   current_grid = outer;
-  for (View& view : views_) view.end();
+  memory_.end();
   if (!error_.empty()) {
     for (Block& place : places_) {
       for (auto& t : place.threads) t->fiber.reset();
@@ -68,7 +62,8 @@ void Grid::prepare(const Launch& launch, uint32_t shared_bytes) {
   random_ = Random(options_.seed ^ Random(launch.number).next());
   scheduler_.begin(random_.next(),
                    static_cast<uint32_t>(places_.size()) * static_cast<uint32_t>(options_.threads_per_block));
-  for (View& view : views_) view.begin(random_.next(), options_.weak_views);
+  memory_.begin(random_.next(), options_.weak_views,
+                static_cast<uint32_t>(places_.size()) * static_cast<uint32_t>(options_.threads_per_block));
   split_one_in_ = random_.below(3) * 4;
   patience_ = 16u << (3 * random_.below(3));
   until_access_point_ = 1 + random_.below(2 * kAccessesPerPoint);
@@ -78,7 +73,7 @@ void Grid::prepare(const Launch& launch, uint32_t shared_bytes) {
   set_constants(nullptr, 0);
   next_block_ = blocks_alive_ = 0;
   for (Block& place : places_) {
-    place.shared.reset(static_cast<unsigned char*>(::operator new[](shared_bytes, kSharedAlignment)));
+    place.shared.begin_launch(shared_bytes);
     if (next_block_ < launch.blocks) begin_block(place);
   }
 }
@@ -94,8 +89,11 @@ void Grid::begin_block(Block& place) {
   place.warps.assign(threads / kWarpLanes, {});
   place.alive = threads;
   place.at_barrier = 0;
-  std::memset(place.shared.get(), kPoison, shared_bytes_);
+  place.meeting.clear();
+  place.released.clear();
+  place.shared.begin_block();
   for (auto& t : place.threads) {
+    memory_.begin_thread(t->number);
     set_wait(*t, Wait::kNothing);
     t->pause_round = pause_round_ - 1;
     ++not_paused_;
@@ -130,12 +128,12 @@ Thread& Grid::thread(uint32_t number) const {
   return *places_[number / threads].threads[number % threads];
 }
 
-void* Grid::shared_memory() const { return shared_bytes_ == 0 ? nullptr : running_->block.shared.get(); }
-
-bool Grid::is_private(const void* address) const {
-  const auto* const shared = running_->block.shared.get();
-  return running_->fiber.has_on_stack(address) ||
-         reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(shared) < shared_bytes_;
+void Grid::pass_on(Order order) {
+  Block& block = running_->block;
+  if (order == Order::kRelease || order == Order::kAcquireRelease)
+    memory_.arrive(running_->number, block.released);
+  if (order == Order::kAcquire || order == Order::kAcquireRelease)
+    memory_.learn(running_->number, block.released);
 }
 
 bool Grid::is_constant(const void* address, size_t bytes) const {
@@ -148,13 +146,44 @@ bool Grid::is_constant(const void* address, size_t bytes) const {
                      [&](const CoppiceSimtConstant& c) { return lies_in(c.address, c.bytes); });
 }
 
-void Grid::check_constant(const void* address, size_t bytes, Access access, const void* site) {
-  if (access == Access::kLoad && is_constant(address, bytes)) return;
-  give_up(describe_access(*this, address, bytes, access, site));
+void Grid::check_alignment(const AccessCall& call) {
+  const size_t alignment = call.access == Access::kAtomic ? call.bytes
+                           : call.site == nullptr         ? 1
+                                                          : call.site->alignment;
+  if (reinterpret_cast<uintptr_t>(call.address) % std::max<size_t>(alignment, 1) != 0)
+    give_up(describe_misaligned(*this, call, alignment));
 }
 
-void Grid::watch(const void* address, uint32_t bytes) {
+void* Grid::reach(const AccessCall& call) {
+  check_alignment(call);
+  void* const address = const_cast<void*>(call.address);
+  if (!options_.own_memory || is_on_stack(address)) return host_address(address);
+  if (!is_device_address(address)) {
+    if (call.access == Access::kLoad && is_constant(address, call.bytes)) return address;
+    give_up(describe_host_access(*this, call));
+  }
+  if (!buffers_.holds(reinterpret_cast<uintptr_t>(address), call.bytes))
+    give_up(describe_outside(*this, call));
+  return host_address(address);
+}
+
+void Grid::use_shared(const AccessCall& call, bool reads, bool writes) {
+  check_alignment(call);
+  SharedMemory& shared = running_->block.shared;
+  const uintptr_t offset = shared.offset_of(call.address);
+  if (offset + call.bytes > shared_bytes_) give_up(describe_outside(*this, call));
+  if (reads && !shared.is_written(offset, call.bytes)) give_up(describe_unwritten(*this, call));
+  if (writes) shared.note_written(offset, call.bytes);
+  if (!options_.weak_views) return;
+  const SharedMemory::Use use{running_->number, memory_.new_event(running_->number), 0, call.access,
+                              call.site};
+  const auto race = shared.find_race(offset, call.bytes, use, memory_);
+  if (race) give_up(describe_race(*this, call, *race));
+}
+
+void Grid::watch(const void* address, uint32_t bytes, bool shared) {
   watched_ = address;
+  watched_is_shared_ = shared;
   watched_bytes_ = std::min<uint32_t>(bytes, sizeof watched_value_);
   std::memcpy(watched_value_, address, watched_bytes_);
 }
@@ -162,8 +191,10 @@ void Grid::watch(const void* address, uint32_t bytes) {
 // Nobody else has run since the atomic instruction.
 void Grid::note_progress() {
   if (watched_ == nullptr) return;
-  if (std::memcmp(watched_, watched_value_, watched_bytes_) != 0) made_progress();
-  watched_ = nullptr;
+  const void* const address = std::exchange(watched_, nullptr);
+  if (std::memcmp(address, watched_value_, watched_bytes_) == 0) return;
+  made_progress();
+  if (!watched_is_shared_) memory_.after_update(running_->number, address, watched_bytes_, Order::kRelaxed);
 }
 
 void Grid::point() {
@@ -180,8 +211,8 @@ void Grid::access_point() {
   hand_over(scheduler_.next(running_->number));
 }
 
-// Steps are idle when every thread that could run paused and did nothing else: one that reads for long while others
-// wait for it is no reason to give up.
+// Steps are idle when every thread that could run paused and did nothing else: one that reads for long while
+// others wait for it is no reason to give up.
 void Grid::pause() {
   note_progress();
   if (running_->pause_round != pause_round_) {
@@ -191,6 +222,7 @@ void Grid::pause() {
       ++pause_round_;
     }
   }
+  memory_.wait(running_->number);
   if (idle_steps_ > options_.max_idle_steps) give_up(describe_no_progress(*this));
   step();
   hand_over(scheduler_.next_after_pause(running_->number));

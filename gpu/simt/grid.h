@@ -1,7 +1,9 @@
-// The thread blocks of a launch that are resident on the emulated GPU: their threads, and what these wait for.
+// The thread blocks of a launch that are resident on the emulated GPU: their threads, and what these wait
+// for.
 //
-// Everything runs in the OS thread that called run(), on fibers that switch to each other: a thread goes on until
-// it waits or a scheduling point hands over. Members from `running` on are called on a thread of the grid (symbols.cc).
+// Everything runs in the OS thread that called run(), on fibers that switch to each other: a thread goes on
+// until it waits or a scheduling point hands over. Members from `running` on are called on a thread of the
+// grid (symbols.cc).
 #pragma once
 #include <array>
 #include <memory>
@@ -11,12 +13,13 @@
 
 #include "gpu/launch_block.h"
 #include "gpu/simt/address.h"
+#include "gpu/simt/buffer_ranges.h"
 #include "gpu/simt/fiber.h"
 #include "gpu/simt/machine.h"
 #include "gpu/simt/scheduler.h"
-#include "gpu/simt/views.h"
-
-struct CoppiceSimtConstant;  // symbols.h
+#include "gpu/simt/shared_memory.h"
+#include "gpu/simt/symbols.h"
+#include "gpu/simt/weak_memory.h"
 
 namespace coppice::simt {
 
@@ -33,7 +36,14 @@ enum class Wait : uint8_t {
 
 inline constexpr size_t kWaits = 8;
 
-enum class Access : uint8_t { kLoad, kStore, kAtomic };
+// An access of a kernel's to memory, and where in its source that is.
+struct AccessCall {
+  const void* address;
+  size_t bytes;
+  Access access;
+  const CoppiceSimtSite* site;  // null: not known
+  const void* code;             // the return address of the call
+};
 
 // What a lane brings to a warp operation.
 struct WarpCall {
@@ -69,19 +79,17 @@ struct Warp {
   uint32_t lanes_with(uint64_t value, uint32_t among) const;
 };
 
-struct AlignedDelete {
-  void operator()(unsigned char* bytes) const;
-};
-
 // A place for a resident block, and the block that is there.
 struct Block {
   uint64_t number = 0;
   uint32_t multiprocessor = 0;
   std::vector<std::unique_ptr<Thread>> threads;  // made when the place is first used
   std::vector<Warp> warps;
-  std::unique_ptr<unsigned char[], AlignedDelete> shared;
+  SharedMemory shared;
   uint32_t alive = 0;  // threads that have not ended
   uint32_t at_barrier = 0;
+  Clock meeting;   // what those at the barrier know
+  Clock released;  // by accesses to shared memory
 };
 
 struct Launch {
@@ -109,16 +117,21 @@ class Grid {
   uint64_t blocks_left() const { return launch_.blocks - next_block_; }
 
   Thread& running() const { return *running_; }
-  View& view() { return views_[running_->block.multiprocessor]; }
-  void* shared_memory() const;
-  bool is_private(const void* address) const;  // on the thread's stack or in the block's shared memory
-  // Where the host finds what the running thread names by `address`, which is not private. Gives the launch up when a
-  // GPU could not reach it: memory of the host, but for the launch block and the constants of the kernel's code.
-  template <class T>
-  T* reach(T* address, size_t bytes, Access access, const void* site) {
-    if (!is_device_address(address) && options_.own_memory) check_constant(address, bytes, access, site);
-    return host_address(address);
-  }
+  WeakMemory& memory() { return memory_; }
+  uint32_t shared_bytes() const { return shared_bytes_; }
+  void* shared_memory() const { return running_->block.shared.data(); }
+  bool is_shared(const void* address) const { return running_->block.shared.holds(address); }
+  bool is_on_stack(const void* address) const { return running_->fiber.has_on_stack(address); }
+  // Where the host finds what the running thread accesses, on its stack or in the device's memory. Gives the
+  // launch up when a GPU could not do it: memory of the host, but for the launch block and the constants of
+  // the kernel's code; an address that is in no buffer, or less aligned than the access.
+  void* reach(const AccessCall& call);
+  // The same in the block's shared memory. A race there, and a read of what nobody wrote, ends the launch,
+  // too. `writes` is false for an atomic load, and `reads` for an atomic store.
+  void use_shared(const AccessCall& call, bool reads, bool writes);
+  // An access there with an order: a release is acquired by every acquire behind it, whatever place they are
+  // of.
+  void pass_on(Order order);
   void set_constants(const CoppiceSimtConstant* all, uint64_t count) {
     constants_ = all, num_constants_ = count;
   }
@@ -127,8 +140,9 @@ class Grid {
   void access_point();  // others may run, but seldom do
   void pause();
   void made_progress() { idle_steps_ = steps_ = 0; }
-  // An atomic instruction follows: whether it changed anything is seen at the thread's next call.
-  void watch(const void* address, uint32_t bytes);
+  // A relaxed atomic instruction follows, on memory that is `shared` or not: whether it changed anything is
+  // seen at the thread's next call, and noted then.
+  void watch(const void* address, uint32_t bytes, bool shared);
 
   uint32_t active_mask(const void* site);
   uint32_t meet(Wait operation, const WarpCall& call, const void* site);
@@ -157,17 +171,19 @@ class Grid {
   std::string find_barrier_misuse(uint64_t barrier) const;
   void give_up_if(Wait operation, const void* site, std::string misuse);
   void finish(Wait operation, uint32_t mask);
+  void meet_in_memory(uint32_t mask);
   void wake_lanes(uint32_t lanes);
   bool is_complete(Wait operation, uint32_t mask) const;
   void note_progress();
   bool is_constant(const void* address, size_t bytes) const;
-  void check_constant(const void* address, size_t bytes, Access access, const void* site);
+  void check_alignment(const AccessCall& call);
   [[noreturn]] void give_up(std::string why);
 
   const Options options_;
   Launch launch_;
   std::vector<Block> places_;
-  std::vector<View> views_;  // of each multiprocessor
+  WeakMemory memory_;
+  BufferCache buffers_;
   Scheduler scheduler_;
   Random random_;
   Fiber* host_ = nullptr;
@@ -186,6 +202,7 @@ class Grid {
   uint64_t num_constants_ = 0;
   const void* watched_ = nullptr;
   uint32_t watched_bytes_ = 0;
+  bool watched_is_shared_ = false;
   unsigned char watched_value_[16];
   std::string error_;
 };

@@ -38,8 +38,8 @@ uint32_t Grid::active_mask(const void* site) {
   return warp().results[warp_lane()];
 }
 
-// Hardware says no more than that a mask holds its caller and lanes that run together with it: most times all that
-// came to one place, sometimes a part of them.
+// Hardware says no more than that a mask holds its caller and lanes that run together with it: most times all
+// that came to one place, sometimes a part of them.
 void Grid::release_active_lanes() {
   Warp& its = warp();
   uint32_t rest = its.at[kAtActiveMask];
@@ -107,8 +107,18 @@ bool Grid::is_complete(Wait operation, uint32_t mask) const {
   return true;
 }
 
+// Of all these only the barrier orders memory.
+void Grid::meet_in_memory(uint32_t mask) {
+  Clock meeting;
+  for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1)
+    memory_.arrive(lane_of_warp(first_of(lanes)).number, meeting);
+  for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1)
+    memory_.leave(lane_of_warp(first_of(lanes)).number, meeting);
+}
+
 void Grid::finish(Wait operation, uint32_t mask) {
   Warp& its = warp();
+  if (operation == Wait::kWarpBarrier) meet_in_memory(mask);
   uint32_t yes = 0;
   for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
     if (its.calls[first_of(lanes)].value != 0) yes |= lanes & -lanes;
@@ -151,10 +161,16 @@ void Grid::block_barrier(const void* site, uint64_t barrier) {
   Block& block = running_->block;
   give_up_if(Wait::kBlockBarrier, site, find_barrier_misuse(barrier));
   running_->barrier = barrier;
+  memory_.arrive(running_->number, block.meeting);
   leave_ready(Wait::kBlockBarrier, site);
   if (++block.at_barrier == block.threads.size()) {
     block.at_barrier = 0;
-    for (auto& t : block.threads) wake(*t);
+    block.shared.pass_barrier();
+    for (auto& t : block.threads) {
+      memory_.leave(t->number, block.meeting);
+      wake(*t);
+    }
+    block.meeting.clear();
   }
   hand_over(scheduler_.next(running_->number));
 }

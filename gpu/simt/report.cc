@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,6 +28,14 @@ std::string start_text(const Grid& grid) {
 
 std::string thread_text(const Thread& t) {
   return fmt::format("block {} warp {} lane {}", t.block.number, t.lane / 32, t.lane % 32);
+}
+
+constexpr std::string_view kAccesses[] = {"a load", "a store", "an atomic"};
+
+// "a load of 4 bytes at scale at heat.kernels.cc:12"
+std::string access_text(const Grid& grid, const AccessCall& call) {
+  return fmt::format("{} of {} bytes at {}", kAccesses[static_cast<size_t>(call.access)], call.bytes,
+                     call.site == nullptr ? site_text(grid, call.code) : call.site->place);
 }
 
 // "block 0 warp 1 lanes 0-3 at ballot ..., lanes 4-31 at ...": what all threads that have not ended do.
@@ -92,12 +101,48 @@ std::string describe_call(const Grid& grid, Wait operation, const void* site, co
                      site_text(grid, site), what);
 }
 
-std::string describe_access(const Grid& grid, const void* address, size_t bytes, Access access,
-                            const void* site) {
-  constexpr std::string_view kWhat[] = {"a load", "a store", "an atomic"};
-  return fmt::format("{}{} touches host memory at {}: {} of {} bytes at {}; kernels get memory of the device",
-                     start_text(grid), thread_text(grid.running()), address,
-                     kWhat[static_cast<size_t>(access)], bytes, site_text(grid, site));
+std::string describe_host_access(const Grid& grid, const AccessCall& call) {
+  return fmt::format("{}{} touches host memory at {}: {}; kernels get memory of the device", start_text(grid),
+                     thread_text(grid.running()), call.address, access_text(grid, call));
+}
+
+std::string describe_outside(const Grid& grid, const AccessCall& call) {
+  const std::string start = start_text(grid) + thread_text(grid.running());
+  const SharedMemory& shared = grid.running().block.shared;
+  if (shared.holds(call.address)) {
+    return fmt::format("{} touches shared memory behind its {} bytes: {}, from byte {} on", start,
+                       grid.shared_bytes(), access_text(grid, call), shared.offset_of(call.address));
+  }
+  const auto address = reinterpret_cast<uintptr_t>(call.address);
+  const BufferRange range = BufferRanges::all().find(address);
+  if (range.end == 0)
+    return fmt::format("{} touches memory of no buffer: {}", start, access_text(grid, call));
+  return fmt::format("{} touches memory of no buffer: {}, at byte {} from a buffer of {} bytes on", start,
+                     access_text(grid, call), address - range.begin, range.end - range.begin);
+}
+
+std::string describe_misaligned(const Grid& grid, const AccessCall& call, size_t alignment) {
+  return fmt::format("{}{} uses a misaligned address: {}, which needs a multiple of {} and gets one of {}",
+                     start_text(grid), thread_text(grid.running()), access_text(grid, call), alignment,
+                     size_t{1} << std::countr_zero(reinterpret_cast<uintptr_t>(call.address)));
+}
+
+std::string describe_unwritten(const Grid& grid, const AccessCall& call) {
+  return fmt::format("{}{} reads shared memory that nobody wrote: {}, from byte {} on", start_text(grid),
+                     thread_text(grid.running()), access_text(grid, call),
+                     grid.running().block.shared.offset_of(call.address));
+}
+
+std::string describe_race(const Grid& grid, const AccessCall& call, const SharedMemory::Use& earlier) {
+  const auto& threads = grid.running().block.threads;
+  const Thread& other = *threads[earlier.thread - threads.front()->number];
+  return fmt::format(
+      "{}{} races in shared memory: {}, from byte {} on, with {} of warp {} lane {}{} and no barrier between "
+      "them",
+      start_text(grid), thread_text(grid.running()), access_text(grid, call),
+      grid.running().block.shared.offset_of(call.address), kAccesses[static_cast<size_t>(earlier.access)],
+      other.lane / 32, other.lane % 32,
+      earlier.site == nullptr ? "" : fmt::format(" at {}", earlier.site->place));
 }
 
 std::string describe_end(const Grid& grid, const Thread& waiting) {

@@ -1,8 +1,9 @@
 // Chooses which thread of the emulated GPU runs next, from a seed and nothing else.
 //
-// Each launch draws one of four ways, since each finds other faults: any ready thread at any point; one thread for long,
-// with a few switches; random priorities that change at a few points (probabilistic concurrency testing, Burckhardt et
-// al. 2010); a step per lane in turn, as if warps ran in lockstep. Threads are numbers, 32 of a warp in a row.
+// Each launch draws one of four ways, since each finds other faults: any ready thread at any point; one
+// thread for long, with a few switches; random priorities that change at a few points (probabilistic
+// concurrency testing, Burckhardt et al. 2010); a step per lane in turn, as if warps ran in lockstep. Threads
+// are numbers, 32 of a warp in a row.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -45,8 +46,8 @@ class Scheduler {
   std::vector<uint32_t> ready_;     // in no order
   std::vector<uint32_t> position_;  // in ready_, of each thread
   std::vector<uint32_t> warps_;     // ready lanes of each
-  // Only where priorities count: each thread's, and a heap of (priority, thread) that has every ready one's, besides
-  // some that no longer hold.
+  // Only where priorities count: each thread's, and a heap of (priority, thread) that has every ready one's,
+  // besides some that no longer hold.
   std::vector<int64_t> priority_;
   std::vector<std::pair<int64_t, uint32_t>> heap_;
   int64_t lowest_ = 0;

@@ -2,6 +2,7 @@
 #pragma once
 #include "gpu/cpu/cpu_buffer.h"
 #include "gpu/simt/address.h"
+#include "gpu/simt/buffer_ranges.h"
 
 namespace coppice::simt {
 
@@ -11,16 +12,20 @@ class SimtBuffer final : public Buffer {
       : memory_(make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling)) {
     data_ = device_address(memory_->data());
     reserved_bytes_ = memory_->reserved_bytes();
-    size_bytes_ = memory_->size_bytes();
+    take_size();
   }
-  void grow(size_t size_bytes) override { memory_->grow(size_bytes), size_bytes_ = memory_->size_bytes(); }
+  ~SimtBuffer() override { BufferRanges::all().set(data_, 0); }
+  void grow(size_t size_bytes) override { memory_->grow(size_bytes), take_size(); }
   void discard(size_t offset_bytes, size_t bytes) override { memory_->discard(offset_bytes, bytes); }
-  void shrink(size_t size_bytes) override {
-    memory_->shrink(size_bytes), size_bytes_ = memory_->size_bytes();
-  }
-  void release() override { memory_->release(), size_bytes_ = 0; }
+  void shrink(size_t size_bytes) override { memory_->shrink(size_bytes), take_size(); }
+  void release() override { memory_->release(), take_size(); }
 
  private:
+  void take_size() {
+    size_bytes_ = memory_->size_bytes();
+    BufferRanges::all().set(data_, size_bytes_);
+  }
+
   const IntrusivePtr<CpuBuffer> memory_;
 };
 

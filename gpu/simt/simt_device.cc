@@ -1,4 +1,5 @@
-// The simt device: an emulated GPU for the loops of its launches, with memory that the host cannot touch (address.h).
+// The simt device: an emulated GPU for the loops of its launches, with memory that the host cannot touch
+// (address.h).
 #include <fmt/format.h>
 #include <tbb/info.h>
 

@@ -4,47 +4,73 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "gpu/simt/grid.h"
 
 namespace {
 
 using coppice::simt::Access;
+using coppice::simt::AccessCall;
 using coppice::simt::Grid;
-using coppice::simt::View;
+using coppice::simt::Order;
 using coppice::simt::Wait;
 
 constexpr size_t kPiece = 64;  // of a copy or fill
 
-// An acquire and release access: what this thread's multiprocessor stored goes first, what it may see of old
-// values goes with it. Returns where to access.
-template <class T>
-T* ordered(Grid& grid, T* address, const void* site) {
-  T* const at = grid.reach(address, 4, Access::kAtomic, site);
+// In a function that a kernel calls: what it accesses.
+#define COPPICE_ACCESS(kind) \
+  AccessCall { address, bytes, Access::kind, site, __builtin_return_address(0) }
+
+void load(Grid& grid, const AccessCall& call, void* to, Order order) {
+  if (grid.is_shared(call.address)) {
+    grid.use_shared(call, true, false);
+    grid.pass_on(order);
+    std::memcpy(to, call.address, call.bytes);
+    return;
+  }
+  const void* const at = grid.reach(call);
+  if (grid.is_on_stack(at))
+    std::memcpy(to, at, call.bytes);
+  else
+    grid.memory().load(grid.running().number, at, to, call.bytes, order);
+}
+
+void store(Grid& grid, const AccessCall& call, const void* from, Order order) {
+  bool changed = true;
+  if (grid.is_shared(call.address)) {
+    grid.use_shared(call, false, true);
+    grid.pass_on(order);
+  } else {
+    void* const at = grid.reach(call);
+    if (!grid.is_on_stack(at)) {
+      changed = grid.memory().store(grid.running().number, at, from, call.bytes, order);
+      if (changed) grid.made_progress();
+      return;
+    }
+  }
+  void* const at = const_cast<void*>(call.address);
+  changed = std::memcmp(at, from, call.bytes) != 0;
+  std::memcpy(at, from, call.bytes);
+  if (changed) grid.made_progress();
+}
+
+// A read-modify-write with acquire and release: update(where) says whether it wrote, and what it found.
+template <class Update>
+void update(Grid& grid, const AccessCall& call, Update&& update) {
+  void* at = const_cast<void*>(call.address);
+  const bool is_shared = grid.is_shared(at);
   grid.point();
-  View& view = grid.view();
-  view.release();
-  view.settle(at, 4);
-  view.acquire();
-  return at;
-}
-
-void load(Grid& grid, const void* address, void* to, size_t bytes, const void* site) {
-  if (grid.is_private(address)) {
-    std::memcpy(to, address, bytes);
+  const uint32_t thread = grid.running().number;
+  if (is_shared) {
+    grid.use_shared(call, true, true);
+    grid.pass_on(Order::kAcquireRelease);
   } else {
-    grid.view().load(grid.reach(address, bytes, Access::kLoad, site), to, bytes);
+    at = grid.reach(call);
+    grid.memory().before_update(thread, at, call.bytes, Order::kAcquireRelease);
   }
-}
-
-void store(Grid& grid, void* address, const void* from, size_t bytes, const void* site) {
-  bool changed;
-  if (grid.is_private(address)) {
-    changed = std::memcmp(address, from, bytes) != 0;
-    std::memcpy(address, from, bytes);
-  } else {
-    changed = grid.view().store(grid.reach(address, bytes, Access::kStore, site), from, bytes);
-  }
+  const auto [wrote, changed] = update(static_cast<uint32_t*>(at));
+  if (wrote && !is_shared) grid.memory().after_update(thread, at, call.bytes, Order::kAcquireRelease);
   if (changed) grid.made_progress();
 }
 
@@ -85,99 +111,141 @@ void coppice_simt_warp_barrier(uint32_t mask) {
   Grid::current().meet(Wait::kWarpBarrier, {mask, 0, 0}, __builtin_return_address(0));
 }
 
-uint32_t coppice_simt_load_acquire_u32(const uint32_t* address) {
+uint32_t coppice_simt_load_acquire_u32(const uint32_t* address, const CoppiceSimtSite* site) {
+  constexpr uint32_t bytes = 4;
   Grid& grid = Grid::current();
-  const uint32_t* at = grid.reach(address, 4, Access::kAtomic, __builtin_return_address(0));
   grid.point();
-  grid.view().settle(at, 4);
-  const uint32_t value = __atomic_load_n(at, __ATOMIC_ACQUIRE);
-  grid.view().acquire();
+  uint32_t value;
+  load(grid, COPPICE_ACCESS(kAtomic), &value, Order::kAcquire);
   return value;
 }
 
-void coppice_simt_store_release_u32(uint32_t* address, uint32_t value) {
+void coppice_simt_store_release_u32(uint32_t* address, uint32_t value, const CoppiceSimtSite* site) {
+  constexpr uint32_t bytes = 4;
   Grid& grid = Grid::current();
-  uint32_t* const at = grid.reach(address, 4, Access::kAtomic, __builtin_return_address(0));
   grid.point();
-  grid.view().release();
-  grid.view().settle(at, 4);
-  if (__atomic_exchange_n(at, value, __ATOMIC_RELEASE) != value) grid.made_progress();
+  store(grid, COPPICE_ACCESS(kAtomic), &value, Order::kRelease);
 }
 
-uint32_t coppice_simt_compare_exchange_u32(uint32_t* address, uint32_t expected, uint32_t desired) {
-  Grid& grid = Grid::current();
-  uint32_t* const at = ordered(grid, address, __builtin_return_address(0));
+uint32_t coppice_simt_compare_exchange_u32(uint32_t* address, uint32_t expected, uint32_t desired,
+                                           const CoppiceSimtSite* site) {
+  constexpr uint32_t bytes = 4;
   const uint32_t wanted = expected;
-  const bool stored =
-      __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-  if (stored && desired != wanted) grid.made_progress();
+  update(Grid::current(), COPPICE_ACCESS(kAtomic), [&](uint32_t* at) {
+    const bool stored =
+        __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return std::pair(stored, stored && desired != wanted);
+  });
   return expected;
 }
 
-uint32_t coppice_simt_exchange_u32(uint32_t* address, uint32_t value) {
-  Grid& grid = Grid::current();
-  uint32_t* const at = ordered(grid, address, __builtin_return_address(0));
-  const uint32_t old = __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL);
-  if (old != value) grid.made_progress();
+uint32_t coppice_simt_exchange_u32(uint32_t* address, uint32_t value, const CoppiceSimtSite* site) {
+  constexpr uint32_t bytes = 4;
+  uint32_t old = 0;
+  update(Grid::current(), COPPICE_ACCESS(kAtomic), [&](uint32_t* at) {
+    old = __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL);
+    return std::pair(true, old != value);
+  });
   return old;
 }
 
 void coppice_simt_fence() {
   Grid& grid = Grid::current();
   grid.point();
-  grid.view().release();
-  grid.view().acquire();
+  grid.memory().fence(grid.running().number);
+}
+void coppice_simt_fence_sequentially() {
+  Grid& grid = Grid::current();
+  grid.point();
+  grid.memory().fence_sequentially(grid.running().number);
 }
 
 void coppice_simt_pause() { Grid::current().pause(); }
 
-void coppice_simt_load(const void* address, void* to, uint32_t bytes) {
+void coppice_simt_load(const void* address, void* to, uint32_t bytes, const CoppiceSimtSite* site) {
   Grid& grid = Grid::current();
   grid.access_point();
-  load(grid, address, to, bytes, __builtin_return_address(0));
+  load(grid, COPPICE_ACCESS(kLoad), to, Order::kPlain);
+}
+void coppice_simt_load_relaxed(const void* address, void* to, uint32_t bytes, const CoppiceSimtSite* site) {
+  Grid& grid = Grid::current();
+  grid.point();
+  load(grid, COPPICE_ACCESS(kAtomic), to, Order::kRelaxed);
 }
 
-void coppice_simt_store(void* address, const void* from, uint32_t bytes) {
+void coppice_simt_store(void* address, const void* from, uint32_t bytes, const CoppiceSimtSite* site) {
   Grid& grid = Grid::current();
   grid.access_point();
-  store(grid, address, from, bytes, __builtin_return_address(0));
+  store(grid, COPPICE_ACCESS(kStore), from, Order::kPlain);
+}
+void coppice_simt_store_relaxed(void* address, const void* from, uint32_t bytes,
+                                const CoppiceSimtSite* site) {
+  Grid& grid = Grid::current();
+  grid.point();
+  store(grid, COPPICE_ACCESS(kAtomic), from, Order::kRelaxed);
 }
 
-void coppice_simt_copy(void* to, const void* from, size_t bytes) {
+void coppice_simt_load_later(const void* address, void* to, uint32_t bytes, bool relaxed,
+                             const CoppiceSimtSite* site) {
+  Grid& grid = Grid::current();
+  relaxed ? grid.point() : grid.access_point();
+  const AccessCall call = relaxed ? COPPICE_ACCESS(kAtomic) : COPPICE_ACCESS(kLoad);
+  const Order order = relaxed ? Order::kRelaxed : Order::kPlain;
+  if (grid.is_shared(address) || grid.is_on_stack(address)) return load(grid, call, to, order);
+  grid.memory().load_later(grid.running().number, grid.reach(call), to, bytes, order);
+}
+void coppice_simt_await(const void* to) {
+  Grid& grid = Grid::current();
+  const uint32_t thread = grid.running().number;
+  if (!grid.memory().is_deferred(thread, to)) return;
+  grid.point();
+  grid.memory().await(thread, to);
+}
+
+void coppice_simt_copy(void* to, const void* from, size_t bytes, const CoppiceSimtSite* site) {
   Grid& grid = Grid::current();
   unsigned char piece[kPiece];
+  const void* const code = __builtin_return_address(0);
   // Where they overlap, bytes are read before they are written over.
   const bool backward = reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from) < bytes;
   for (size_t done = 0; done < bytes;) {
     const size_t n = std::min(bytes - done, kPiece);
     const size_t at = backward ? bytes - done - n : done;
     grid.access_point();
-    load(grid, static_cast<const unsigned char*>(from) + at, piece, n, __builtin_return_address(0));
-    store(grid, static_cast<unsigned char*>(to) + at, piece, n, __builtin_return_address(0));
+    load(grid, {static_cast<const unsigned char*>(from) + at, n, Access::kLoad, site, code}, piece,
+         Order::kPlain);
+    store(grid, {static_cast<unsigned char*>(to) + at, n, Access::kStore, site, code}, piece, Order::kPlain);
     done += n;
   }
 }
 
-void coppice_simt_fill(void* to, int byte, size_t bytes) {
+void coppice_simt_fill(void* to, int byte, size_t bytes, const CoppiceSimtSite* site) {
   Grid& grid = Grid::current();
   unsigned char piece[kPiece];
+  const void* const code = __builtin_return_address(0);
   std::memset(piece, byte, sizeof piece);
   for (size_t done = 0; done < bytes; done += kPiece) {
     grid.access_point();
-    store(grid, static_cast<unsigned char*>(to) + done, piece, std::min(bytes - done, kPiece),
-          __builtin_return_address(0));
+    store(
+        grid,
+        {static_cast<unsigned char*>(to) + done, std::min(bytes - done, kPiece), Access::kStore, site, code},
+        piece, Order::kPlain);
   }
 }
 
-void* coppice_simt_atomic(const void* address, uint32_t bytes) {
+void* coppice_simt_atomic(const void* address, uint32_t bytes, const CoppiceSimtSite* site) {
   Grid& grid = Grid::current();
-  const bool is_private = grid.is_private(address);
-  const void* at =
-      is_private ? address : grid.reach(address, bytes, Access::kAtomic, __builtin_return_address(0));
   grid.point();
-  if (!is_private) grid.view().settle(at, bytes);
-  grid.watch(at, bytes);
-  return const_cast<void*>(at);
+  void* at = const_cast<void*>(address);
+  const bool is_shared = grid.is_shared(at);
+  if (is_shared)
+    grid.use_shared(COPPICE_ACCESS(kAtomic), true, true);
+  else
+    at = grid.reach(COPPICE_ACCESS(kAtomic));
+  const bool is_elsewhere = !is_shared && !grid.is_on_stack(at);
+  if (is_elsewhere) grid.memory().before_update(grid.running().number, at, bytes, Order::kRelaxed);
+  grid.watch(at, bytes, !is_elsewhere);
+  return at;
 }
 
 void coppice_simt_constants(const CoppiceSimtConstant* all, uint64_t count) {
@@ -208,9 +276,14 @@ SymbolTable symbols() {
       COPPICE_SYMBOL(coppice_simt_compare_exchange_u32),
       COPPICE_SYMBOL(coppice_simt_exchange_u32),
       COPPICE_SYMBOL(coppice_simt_fence),
+      COPPICE_SYMBOL(coppice_simt_fence_sequentially),
       COPPICE_SYMBOL(coppice_simt_pause),
       COPPICE_SYMBOL(coppice_simt_load),
       COPPICE_SYMBOL(coppice_simt_store),
+      COPPICE_SYMBOL(coppice_simt_load_relaxed),
+      COPPICE_SYMBOL(coppice_simt_store_relaxed),
+      COPPICE_SYMBOL(coppice_simt_load_later),
+      COPPICE_SYMBOL(coppice_simt_await),
       COPPICE_SYMBOL(coppice_simt_copy),
       COPPICE_SYMBOL(coppice_simt_fill),
       COPPICE_SYMBOL(coppice_simt_atomic),

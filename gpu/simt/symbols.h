@@ -1,5 +1,6 @@
-// What code compiled for the emulated GPU calls: the device intrinsics (gpu/device_intrinsics.h) and, for every access
-// to memory that may be shared, the thread's view of it. Called on a thread of a running Machine only.
+// What code compiled for the emulated GPU calls: the device intrinsics (gpu/device_intrinsics.h) and, for
+// every access to memory that may be shared, the thread's view of it. Called on a thread of a running Machine
+// only.
 //
 // Device-clean: gpu/device/simt.device.cc is compiled against it to bitcode, gpu/simt/symbols.cc defines it.
 #pragma once
@@ -7,6 +8,14 @@
 #include <stdint.h>
 
 #include "core/device_macros.h"
+
+// Where in a kernel's source an access is, and how aligned it claims to be. The pass that makes the calls
+// fills it in; null where nothing is known.
+struct CoppiceSimtSite {
+  const char* place;   // "function at file:line"
+  uint32_t alignment;  // of the address, in bytes
+  uint32_t reserved;
+};
 
 extern "C" {
 uint32_t coppice_simt_lane();
@@ -23,22 +32,36 @@ uint32_t coppice_simt_ballot(uint32_t mask, bool predicate);
 uint32_t coppice_simt_shuffle_u32(uint32_t mask, uint32_t value, uint32_t lane);
 COPPICE_CONVERGENT void coppice_simt_warp_barrier(uint32_t mask);
 
-uint32_t coppice_simt_load_acquire_u32(const uint32_t* address);
-void coppice_simt_store_release_u32(uint32_t* address, uint32_t value);
-uint32_t coppice_simt_compare_exchange_u32(uint32_t* address, uint32_t expected,
-                                           uint32_t desired);           // acq_rel
-uint32_t coppice_simt_exchange_u32(uint32_t* address, uint32_t value);  // acq_rel
-void coppice_simt_fence();                                              // acq_rel
+uint32_t coppice_simt_load_acquire_u32(const uint32_t* address, const CoppiceSimtSite* site = nullptr);
+void coppice_simt_store_release_u32(uint32_t* address, uint32_t value, const CoppiceSimtSite* site = nullptr);
+uint32_t coppice_simt_compare_exchange_u32(uint32_t* address, uint32_t expected, uint32_t desired,
+                                           const CoppiceSimtSite* site = nullptr);  // acq_rel
+uint32_t coppice_simt_exchange_u32(uint32_t* address, uint32_t value,
+                                   const CoppiceSimtSite* site = nullptr);  // acq_rel
+void coppice_simt_fence();                                                  // acq_rel
+void coppice_simt_fence_sequentially();                                     // seq_cst
 void coppice_simt_pause();
 
-// A plain (weak) access of `bytes` at `address`: `to` and `from` are the thread's own.
-void coppice_simt_load(const void* address, void* to, uint32_t bytes);
-void coppice_simt_store(void* address, const void* from, uint32_t bytes);
-void coppice_simt_copy(void* to, const void* from, size_t bytes);  // memcpy, memmove
-void coppice_simt_fill(void* to, int byte, size_t bytes);          // memset
-// Comes right before every atomic instruction of LLVM's, all of which are relaxed on a GPU: a place where others may
-// run, after which memory holds what this thread wrote there. Returns where the instruction is to find it (address.h).
-void* coppice_simt_atomic(const void* address, uint32_t bytes);
+// A plain (weak) access of `bytes` at `address`, or a relaxed atomic one of at most 8: `to` and `from` are
+// the thread's own.
+void coppice_simt_load(const void* address, void* to, uint32_t bytes, const CoppiceSimtSite* site = nullptr);
+void coppice_simt_store(void* address, const void* from, uint32_t bytes,
+                        const CoppiceSimtSite* site = nullptr);
+void coppice_simt_load_relaxed(const void* address, void* to, uint32_t bytes,
+                               const CoppiceSimtSite* site = nullptr);
+void coppice_simt_store_relaxed(void* address, const void* from, uint32_t bytes,
+                                const CoppiceSimtSite* site = nullptr);
+// A load of at most 8 bytes whose value nobody looks at before coppice_simt_await(to).
+void coppice_simt_load_later(const void* address, void* to, uint32_t bytes, bool relaxed,
+                             const CoppiceSimtSite* site = nullptr);
+void coppice_simt_await(const void* to);
+void coppice_simt_copy(void* to, const void* from, size_t bytes,
+                       const CoppiceSimtSite* site = nullptr);  // memcpy, memmove
+void coppice_simt_fill(void* to, int byte, size_t bytes, const CoppiceSimtSite* site = nullptr);  // memset
+// Comes right before every read-modify-write of LLVM's, all of which are relaxed on a GPU: a place where
+// others may run, after which memory holds what this thread wrote there. Returns where the instruction is to
+// find it (address.h).
+void* coppice_simt_atomic(const void* address, uint32_t bytes, const CoppiceSimtSite* site = nullptr);
 // Comes first in a kernel's entry: the constants that its code came with.
 struct CoppiceSimtConstant {
   const void* address;

@@ -229,11 +229,16 @@ COPPICE_INLINE
   }
   const int at = tile_index<T, kRadius>(cell.i + d.x, cell.j + d.y, cell.k + d.z);
   T* sum = reinterpret_cast<T*>(context.read_base[binding]) + at;
-  if (coppice_has_private_tiles())
+  unsigned char* const added = context.added_base[binding] + at;
+  if (coppice_has_private_tiles()) {
     add_alone(sum, value);
-  else
+    *added = 1;
+  } else {
+    // Several threads of the block may come to one cell: relaxed, since what they write is the same, and it is read
+    // behind the block's barrier. A plain store would race.
     atomic_add(sum, value);
-  context.added_base[binding][at] = 1;
+    relaxed_store(added, static_cast<unsigned char>(1));
+  }
 }
 
 }  // namespace coppice

@@ -85,3 +85,111 @@ COPPICE_KERNEL(count_block2, Update<int> x, Accumulate<int> sum, Block2 block, i
   for (int i = 0; i < cells; ++i) x.data(block)[i] += 1;
   sum.add(block, {0, 0}, 1);
 }
+
+// ---- what a GPU faults on, or takes for something else
+
+COPPICE_KERNEL(read_misaligned, Item i, const unsigned char* bytes, uint32_t* out)
+{ out[i.index] = *reinterpret_cast<const uint32_t*>(bytes + 1); }
+struct __attribute__((packed)) Packed {
+  unsigned char first;
+  uint32_t second;
+};
+COPPICE_KERNEL(read_packed, Item i, const unsigned char* bytes, uint32_t* out)
+{ out[i.index] = reinterpret_cast<const Packed*>(bytes)->second; }
+COPPICE_KERNEL(read_at, Item i, const uint32_t* values, int64_t at, uint32_t* out)
+{ out[i.index] = values[at]; }
+COPPICE_KERNEL(write_at, Item i, uint32_t* values, int64_t at)
+{ values[at] = static_cast<uint32_t>(i.index); }
+COPPICE_KERNEL(add_at_index, Item, uint32_t* values, int64_t at)
+{ coppice_fetch_add_u32(values + at, 1); }
+COPPICE_KERNEL(read_fresh_memory, Item i, uint32_t* out)
+{ out[i.index] = static_cast<uint32_t*>(coppice_shared_memory())[coppice_lane()]; }
+// Writes for the neighbour, then reads the neighbour's.
+COPPICE_KERNEL(pass_on_at_once, Item i, uint32_t* out)
+{
+  auto* const shared = static_cast<uint32_t*>(coppice_shared_memory());
+  const uint32_t lane = coppice_lane(), lanes = coppice_lane_count();
+  shared[lane] = static_cast<uint32_t>(i.index);
+  out[i.index] = shared[(lane + 1) % lanes];
+}
+// The same by the barrier of a warp, or by a lock-free flag: no race.
+COPPICE_KERNEL(pass_on_in_warp, Item i, uint32_t* out)
+{
+  auto* const shared = static_cast<uint32_t*>(coppice_shared_memory());
+  const uint32_t lane = coppice_lane();
+  shared[lane] = static_cast<uint32_t>(i.index);
+  coppice_warp_barrier(~0u);
+  out[i.index] = shared[lane / 32 * 32 + (lane + 1) % 32];
+}
+COPPICE_KERNEL(pass_on_by_flag, Item i, uint32_t* flags, uint32_t* out)
+{
+  auto* const shared = static_cast<uint32_t*>(coppice_shared_memory());
+  const uint32_t lane = coppice_lane();
+  if (lane % 2 == 0) {
+    shared[lane] = static_cast<uint32_t>(i.index);
+    coppice_store_release_u32(flags + i.index, 1);
+  } else {
+    for (uint32_t turn = 0; coppice_load_acquire_u32(flags + i.index - 1) == 0; ++turn) coppice_pause(turn);
+    out[i.index] = shared[lane - 1];
+  }
+}
+COPPICE_KERNEL(count_in_shared, Item i, uint32_t* out)
+{
+  auto* const shared = static_cast<uint32_t*>(coppice_shared_memory());
+  if (coppice_lane() == 0) *shared = 0;
+  coppice_block_barrier();
+  coppice_fetch_add_u32(shared, 1);
+  coppice_block_barrier();
+  out[i.index] = *shared;
+}
+
+// ---- litmus programs as they come out of the compiler: items 2k and 2k + 1 are the threads of one execution, and words
+// 32k and 32k + 16 what they share
+
+struct Pair {
+  uint32_t *own, *other;
+  bool first;
+};
+static Pair pair_of(Item i, uint32_t* words) {
+  uint32_t* const x = words + i.index / 2 * 32;
+  const bool first = i.index % 2 == 0;
+  return {first ? x : x + 16, first ? x + 16 : x, first};
+}
+COPPICE_KERNEL(pass_relaxed_message, Item i, uint32_t* words, uint32_t* out)
+{
+  const Pair p = pair_of(i, words);
+  if (p.first) {
+    device::relaxed_store(p.own, 1u);
+    device::relaxed_store(p.other, 1u);
+  } else {
+    const uint32_t flag = device::relaxed_load(p.own), data = device::relaxed_load(p.other);
+    out[i.index / 2] = flag == 1 && data == 0;
+  }
+}
+COPPICE_KERNEL(buffer_stores, Item i, uint32_t* words, uint32_t* out)
+{
+  const Pair p = pair_of(i, words);
+  device::relaxed_store(p.own, 1u);
+  out[i.index] = device::relaxed_load(p.other) == 0;
+}
+COPPICE_KERNEL(buffer_stores_with_fences, Item i, uint32_t* words, uint32_t* out)
+{
+  const Pair p = pair_of(i, words);
+  device::relaxed_store(p.own, 1u);
+  coppice_fence_seq_cst();
+  out[i.index] = device::relaxed_load(p.other) == 0;
+}
+COPPICE_KERNEL(buffer_loads, Item i, uint32_t* words, uint32_t* out)
+{
+  const Pair p = pair_of(i, words);
+  const uint32_t seen = device::relaxed_load(p.own);
+  device::relaxed_store(p.other, 1u);
+  out[i.index] = seen;
+}
+COPPICE_KERNEL(buffer_dependent_loads, Item i, uint32_t* words, uint32_t* out)
+{
+  const Pair p = pair_of(i, words);
+  const uint32_t seen = device::relaxed_load(p.own);
+  device::relaxed_store(p.other, seen);
+  out[i.index] = seen;
+}

@@ -113,6 +113,30 @@ TEST(Validate, LetsRecursionPassWhereNothingIsOptimised) {
   EXPECT_EQ(error_of(request, 0), "");
 }
 
+// The emulated GPU runs x86 code, and is there to tell what a GPU cannot do.
+TEST(Validate, RefusesOnTheEmulatedGpuWhatNoGpuCanDo) {
+  for (const Case& c : kNotOnGpus) {
+    const std::string kernel = c.kernel;
+    if (kernel == "missing_global" || kernel == "clear_cache" || kernel == "string_length") continue;
+    jit::SpecializeRequest request = request_for(kernel);
+    request.options.simt = true;
+    const std::string message = error_of(request, 0);
+    EXPECT_EQ(message.rfind("kernel refused." + kernel + ": " + c.function, 0), 0u) << message;
+    EXPECT_NE(message.find(std::string(": ") + c.what + " is not supported on the emulated GPU; "),
+              std::string::npos)
+        << message;
+    if (*c.function != '\0') {
+      EXPECT_NE(message.find("refused.kernels.cc:"), std::string::npos) << message;
+    }
+  }
+  for (const char* kernel : {"dead_code", "relaxed_atomics", "compiler_barrier", "integers_of_128_bits",
+                             "recursion_that_is_a_loop", "variadic", "bits"}) {
+    jit::SpecializeRequest request = request_for(kernel);
+    request.options.simt = true;
+    EXPECT_EQ(error_of(request, 0), "") << kernel;
+  }
+}
+
 TEST(Validate, NamesTheLineInTheKernelFile) {
   const std::string message = error_of(request_for("fence"), 90);
   EXPECT_NE(message.find("refused.kernels.cc:13: a fence"), std::string::npos) << message;

@@ -1,0 +1,43 @@
+#include "gpu/simt/buffer_ranges.h"
+
+namespace coppice::simt {
+
+BufferRanges& BufferRanges::all() {
+  static auto* const ranges = new BufferRanges;  // buffers may outlive every static object
+  return *ranges;
+}
+
+void BufferRanges::set(const void* begin, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes == 0)
+    sizes_.erase(reinterpret_cast<uintptr_t>(begin));
+  else
+    sizes_[reinterpret_cast<uintptr_t>(begin)] = bytes;
+  version_.fetch_add(1, std::memory_order_release);
+}
+
+BufferRange BufferRanges::find(uintptr_t address) const {
+  const std::lock_guard lock(mutex_);
+  auto behind = sizes_.upper_bound(address);
+  if (behind == sizes_.begin()) return {};
+  --behind;
+  return {behind->first, behind->first + behind->second};
+}
+
+bool BufferCache::search(uintptr_t address, size_t bytes) {
+  const uint64_t now = BufferRanges::all().version();
+  if (version_ != now) ranges_.fill({});
+  version_ = now;
+  for (uint32_t i = 0; i < ranges_.size(); ++i) {
+    if (!ranges_[i].holds(address, bytes)) continue;
+    last_ = i;
+    return true;
+  }
+  const BufferRange range = BufferRanges::all().find(address);
+  if (!range.holds(address, bytes)) return false;
+  last_ = (last_ + 1) % ranges_.size();
+  ranges_[last_] = range;
+  return true;
+}
+
+}  // namespace coppice::simt

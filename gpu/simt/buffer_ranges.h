@@ -1,0 +1,54 @@
+// Where the emulated GPU's buffers lie, so that an access beside them is found. One table for the process,
+// since a pointer does not say which device it is of. Thread-safe.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+namespace coppice::simt {
+
+struct BufferRange {
+  uintptr_t begin = 0;
+  uintptr_t end = 0;  // of what is committed; `begin` and 0 bytes where there is no buffer
+  bool holds(uintptr_t address, size_t bytes) const {
+    return address >= begin && address <= end && bytes <= end - address;
+  }
+};
+
+class BufferRanges {
+ public:
+  static BufferRanges& all();
+
+  // Also where its size has changed; of 0 bytes: it is gone.
+  void set(const void* begin, size_t bytes);
+  // The last buffer that begins at or before the address.
+  BufferRange find(uintptr_t address) const;
+  // Another one whenever set() was called.
+  uint64_t version() const { return version_.load(std::memory_order_acquire); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<uintptr_t, size_t> sizes_;
+  std::atomic<uint64_t> version_{1};
+};
+
+// What was found last, for the many accesses to few buffers.
+class BufferCache {
+ public:
+  bool holds(uintptr_t address, size_t bytes) {
+    if (ranges_[last_].holds(address, bytes) && version_ == BufferRanges::all().version()) return true;
+    return search(address, bytes);
+  }
+
+ private:
+  bool search(uintptr_t address, size_t bytes);
+
+  std::array<BufferRange, 8> ranges_{};
+  uint32_t last_ = 0;
+  uint64_t version_ = 0;
+};
+
+}  // namespace coppice::simt
