@@ -22,11 +22,12 @@ void add_fast_math_flags(llvm::Module& module) {
   flags.setAllowReassoc();
   flags.setNoSignedZeros();
   flags.setAllowReciprocal();
-  flags.setAllowContract();
   flags.setApproxFunc();
   for (llvm::Function& f : module) {
     for (llvm::Instruction& i : llvm::instructions(f)) {
-      if (llvm::isa<llvm::FPMathOperator>(i)) i.setFastMathFlags(flags);
+      if (!llvm::isa<llvm::FPMathOperator>(i)) continue;
+      flags.setAllowContract(i.hasAllowContract());  // the source's own choice: a pragma may have taken it away
+      i.setFastMathFlags(flags);
     }
   }
 }

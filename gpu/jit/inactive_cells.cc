@@ -11,6 +11,7 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/LoopIterator.h>
 #include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DebugInfo.h>
@@ -31,6 +32,7 @@ constexpr llvm::StringRef kOneCell = "ext_coppice_one_cell";
 constexpr llvm::StringRef kHarmless = "ext_coppice_harmless";
 constexpr llvm::StringRef kHarmlessNear = "ext_coppice_harmless_near";
 constexpr int64_t kNear = 64;  // cells: more than any reach
+constexpr uint64_t kMostRounds = 4096;  // of all loops around a place: what an inactive cell may cost
 
 // Loops stay loops where no constant unrolls them, so that their number of rounds can be asked for.
 constexpr char kPasses[] =
@@ -69,8 +71,12 @@ std::string why_not_call(const llvm::CallBase& call) {
   if (call.isLifetimeStartOrEnd() || llvm::isa<llvm::DbgInfoIntrinsic>(call) ||
       llvm::isa<llvm::MemIntrinsic>(call))
     return "";
+  const llvm::Intrinsic::ID id = callee->getIntrinsicID();
+  const bool counts_zeros = id == llvm::Intrinsic::cttz || id == llvm::Intrinsic::ctlz;
+  if (counts_zeros && !llvm::cast<llvm::ConstantInt>(call.getArgOperand(1))->isZero())
+    return at(call, "a count of the zeros of what may be zero");
   if (call.doesNotAccessMemory() && !call.doesNotReturn()) return "";
-  switch (callee->getIntrinsicID()) {
+  switch (id) {
     case llvm::Intrinsic::experimental_noalias_scope_decl:
       return "";
     case llvm::Intrinsic::assume:
@@ -139,8 +145,13 @@ class Proof {
     if (llvm::containsIrreducibleCFG<const llvm::BasicBlock*>(order, loops))
       return at(*f.getEntryBlock().begin(), "a loop with two entries");
     for (const llvm::Loop* loop : loops.getLoopsInPreorder()) {
-      if (evolution.getSmallConstantMaxTripCount(loop) == 0)
-        return at(*loop->getHeader()->getTerminator(), "a loop of which only the run knows how often it runs");
+      uint64_t rounds = 1;
+      for (const llvm::Loop* around = loop; around != nullptr && rounds != 0; around = around->getParentLoop()) {
+        rounds *= evolution.getSmallConstantMaxTripCount(around);
+        if (rounds > kMostRounds) rounds = 0;
+      }
+      if (rounds == 0)
+        return at(*loop->getHeader()->getTerminator(), "a loop of unknown or large length");
     }
     for (llvm::Instruction& i : llvm::instructions(f)) {
       const std::string why = why_not_access(i, evolution);
@@ -175,8 +186,10 @@ class Proof {
     if (callee != nullptr && is_access(*callee)) {
       for (unsigned k = 0; k < call->arg_size(); ++k) {  // what references lead to is read there
         llvm::Value* argument = call->getArgOperand(k);
-        const uint64_t bytes = std::max<uint64_t>(1, call->getParamDereferenceableBytes(k));
-        const std::string why = argument->getType()->isPointerTy() ? check(argument, bytes, false) : "";
+        uint64_t bytes = std::max<uint64_t>(1, call->getParamDereferenceableBytes(k));
+        const bool is_result = call->paramHasAttr(k, llvm::Attribute::StructRet);
+        if (is_result) bytes = layout.getTypeAllocSize(call->getParamStructRetType(k));
+        const std::string why = argument->getType()->isPointerTy() ? check(argument, bytes, is_result) : "";
         if (!why.empty()) return why;
       }
       const bool is_near_enough = is_marked(*callee, kHarmless) || is_near(*call, evolution);
@@ -189,9 +202,17 @@ class Proof {
   static bool is_near(const llvm::CallBase& call, llvm::ScalarEvolution& evolution) {
     return llvm::all_of(call.args(), [&](const llvm::Use& argument) {
       if (!argument->getType()->isIntegerTy()) return true;
-      const llvm::ConstantRange range = evolution.getSignedRange(evolution.getSCEV(argument.get()));
+      const llvm::SCEV* offset = evolution.getSCEV(argument.get());
+      if (depends_on_data(offset)) return false;
+      const llvm::ConstantRange range = evolution.getSignedRange(offset);
       return range.getSignedMin().sge(-kNear) && range.getSignedMax().sle(kNear);
     });
+  }
+
+  // Where a range follows from data, it may follow from what C++ leaves undefined: no bound for a cell whose values nobody
+  // vouches for.
+  static bool depends_on_data(const llvm::SCEV* value) {
+    return llvm::SCEVExprContains(value, [](const llvm::SCEV* s) { return llvm::isa<llvm::SCEVUnknown>(s); });
   }
 
   // Whether all bytes are of a variable of the kernel's own or, when read, of a constant or of its arguments.
@@ -200,7 +221,7 @@ class Proof {
     const uint64_t size = size_of(*object, writes);
     if (size < bytes) return false;
     const llvm::SCEV* offset = evolution.getMinusSCEV(evolution.getSCEV(pointer), evolution.getSCEV(object));
-    if (llvm::isa<llvm::SCEVCouldNotCompute>(offset)) return false;
+    if (llvm::isa<llvm::SCEVCouldNotCompute>(offset) || depends_on_data(offset)) return false;
     return evolution.getUnsignedRangeMax(offset).ule(size - bytes);
   }
   static uint64_t size_of(const llvm::Value& object, bool writes) {
@@ -248,6 +269,7 @@ void simplify(llvm::Module& module, const Functions& kept, const Functions& inli
       f.removeFnAttr(kind);
     f.addFnAttr(kept.count(&f) != 0 ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
     for (llvm::Instruction& i : llvm::instructions(f)) {
+      i.dropPoisonGeneratingFlags();  // what must not happen may happen at inactive cells
       if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) call->removeFnAttr(llvm::Attribute::NoInline);
     }
   }

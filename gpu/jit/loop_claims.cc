@@ -2,17 +2,20 @@
 //
 // A loop around a kernel carries `vectorize(assume_safety)`: no item disturbs another one through handles or pointers.
 // LLVM takes that for every access in the loop and for both of what follows, neither of which is so:
-// - Accesses to an item's own variables are claimed, too, and all lanes then share the one stack slot. A loop with a slot
-//   that lives within one iteration and was not promoted to registers loses the claim.
+// - Accesses to an item's own variables are claimed, too, and all lanes then share the one stack slot. A loop that writes a
+//   slot which lives within one iteration and was not promoted to registers loses the claim, and so does one that may write
+//   any other slot twice at the same place.
 // - Accesses of one iteration are claimed to be independent of each other, so that strided ones are moved together, loads
 //   up and stores down, past others that may be to the same memory. A loop in which that can happen loses the claim.
 // LLVM's own dependence analysis then decides: it may find the loop vectorisable all the same, with checks at its start.
 #include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/CaptureTracking.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/LoopIterator.h>
 #include <llvm/Analysis/MemoryLocation.h>
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -24,10 +27,9 @@ namespace {
 
 constexpr char kClaim[] = "llvm.loop.parallel_accesses";
 
-bool is_claimed(const llvm::Loop& loop) {
-  const llvm::MDNode* id = loop.getLoopID();
-  if (id == nullptr) return false;
-  for (const llvm::MDOperand& operand : id->operands()) {
+bool has_claim(const llvm::MDNode* loop_id) {
+  if (loop_id == nullptr) return false;
+  for (const llvm::MDOperand& operand : loop_id->operands()) {
     const auto* property = llvm::dyn_cast_or_null<llvm::MDNode>(operand.get());
     if (property == nullptr || property->getNumOperands() == 0) continue;
     const auto* name = llvm::dyn_cast<llvm::MDString>(property->getOperand(0));
@@ -36,39 +38,81 @@ bool is_claimed(const llvm::Loop& loop) {
   return false;
 }
 
-// Calls visit(instruction) for what uses a slot's address, through address arithmetic. Lifetimes are no uses.
-template <class Visit>
-void each_use(const llvm::Value& address, Visit&& visit) {
-  for (const llvm::User* user : address.users()) {
-    const auto* i = llvm::dyn_cast<llvm::Instruction>(user);
-    if (i == nullptr || i->isLifetimeStartOrEnd()) continue;
-    visit(*i);
-    if (llvm::isa<llvm::GetElementPtrInst>(i) || llvm::isa<llvm::CastInst>(i)) each_use(*i, visit);
+// The ends of the loop's rounds that carry the claim. (Loop::getLoopID() is null where two ends differ.)
+llvm::SmallVector<llvm::Instruction*> claiming_ends(const llvm::Loop& loop) {
+  llvm::SmallVector<llvm::BasicBlock*> latches;
+  loop.getLoopLatches(latches);
+  llvm::SmallVector<llvm::Instruction*> ends;
+  for (llvm::BasicBlock* latch : latches) {
+    if (has_claim(latch->getTerminator()->getMetadata(llvm::LLVMContext::MD_loop)))
+      ends.push_back(latch->getTerminator());
   }
+  return ends;
 }
 
-// Whether a variable's life is one iteration's: it begins in the loop, or nobody said where it does.
-bool lives_within(const llvm::AllocaInst& slot, const llvm::Loop& loop) {
-  bool begins_outside = false;
-  for (const llvm::User* user : slot.users()) {
-    const auto* mark = llvm::dyn_cast<llvm::IntrinsicInst>(user);
-    if (mark == nullptr || mark->getIntrinsicID() != llvm::Intrinsic::lifetime_start) continue;
-    if (loop.contains(mark)) return true;
-    begins_outside = true;
+// Stack slots that the iterations of a loop share although each means its own.
+class Slots {
+ public:
+  Slots(llvm::Loop& loop, llvm::ScalarEvolution& evolution) : loop_(loop), evolution_(evolution) {
+    for (llvm::Instruction& i : llvm::instructions(*loop.getHeader()->getParent())) {
+      const auto* slot = llvm::dyn_cast<llvm::AllocaInst>(&i);
+      if (slot != nullptr && llvm::PointerMayBeCaptured(slot, true, true)) some_escape_ = true;
+    }
   }
-  return !begins_outside;
-}
 
-bool has_own_slots(const llvm::Loop& loop) {
-  for (const llvm::Instruction& i : llvm::instructions(*loop.getHeader()->getParent())) {
-    const auto* slot = llvm::dyn_cast<llvm::AllocaInst>(&i);
-    if (slot == nullptr || !lives_within(*slot, loop)) continue;
-    bool is_used = false;
-    each_use(*slot, [&](const llvm::Instruction& user) { is_used |= loop.contains(&user); });
-    if (is_used) return true;
+  bool are_shared() const {
+    for (llvm::BasicBlock* block : loop_.blocks()) {
+      for (llvm::Instruction& i : *block) {
+        if (i.isLifetimeStartOrEnd()) continue;
+        if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) {
+          const llvm::DataLayout& layout = i.getModule()->getDataLayout();
+          if (is_shared(store->getPointerOperand(), layout.getTypeStoreSize(store->getValueOperand()->getType())))
+            return true;
+        } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call != nullptr && call->mayWriteToMemory()) {
+          for (llvm::Value* argument : call->args()) {
+            if (argument->getType()->isPointerTy() && is_shared(argument, UINT64_MAX)) return true;
+          }
+        }
+      }
+    }
+    return false;
   }
-  return false;
-}
+
+ private:
+  // Whether a write of so many bytes may be to a slot, other than to a part of it that is this iteration's alone.
+  bool is_shared(llvm::Value* pointer, uint64_t bytes) const {
+    llvm::SmallVector<const llvm::Value*> objects;
+    llvm::getUnderlyingObjects(pointer, objects, nullptr, 0);
+    return llvm::any_of(objects, [&](const llvm::Value* object) {
+      const auto* slot = llvm::dyn_cast<llvm::AllocaInst>(object);
+      if (slot != nullptr) return lives_within(*slot) || !moves_on(pointer, bytes);
+      // What is known to be other memory can be no slot; an address that was loaded or computed can, once one got out.
+      return some_escape_ && !llvm::isa<llvm::Argument>(object) && !llvm::isa<llvm::GlobalVariable>(object);
+    });
+  }
+  // Whether a variable's life is one iteration's: it begins in the loop, or nobody said where it does.
+  bool lives_within(const llvm::AllocaInst& slot) const {
+    bool begins_outside = false;
+    for (const llvm::User* user : slot.users()) {
+      const auto* mark = llvm::dyn_cast<llvm::IntrinsicInst>(user);
+      if (mark == nullptr || mark->getIntrinsicID() != llvm::Intrinsic::lifetime_start) continue;
+      if (loop_.contains(mark)) return true;
+      begins_outside = true;
+    }
+    return !begins_outside;
+  }
+  // Whether each iteration's address lies beyond the last one's bytes.
+  bool moves_on(llvm::Value* pointer, uint64_t bytes) const {
+    const auto* address = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(pointer));
+    if (address == nullptr || address->getLoop() != &loop_ || !address->isAffine()) return false;
+    const auto* step = llvm::dyn_cast<llvm::SCEVConstant>(address->getStepRecurrence(evolution_));
+    return step != nullptr && step->getAPInt().abs().uge(bytes);
+  }
+
+  llvm::Loop& loop_;
+  llvm::ScalarEvolution& evolution_;
+  bool some_escape_ = false;
+};
 
 struct LoopAccess {
   llvm::MemoryLocation where;
@@ -78,8 +122,8 @@ struct LoopAccess {
 
 class AccessOrder {
  public:
-  AccessOrder(const llvm::Loop& loop, llvm::ScalarEvolution& evolution, llvm::AAResults& aliases)
-      : loop_(loop), evolution_(evolution), aliases_(aliases) {}
+  AccessOrder(llvm::Loop& loop, llvm::ScalarEvolution& evolution, llvm::AAResults& aliases)
+      : loop_(loop), evolution_(evolution, loop), aliases_(aliases) {}
 
   // Whether a store comes before another access, to what may be the same memory, and one of the two may be moved.
   bool may_change(llvm::ArrayRef<llvm::BasicBlock*> blocks_in_order) {
@@ -98,35 +142,39 @@ class AccessOrder {
   }
 
  private:
+  // As the vectoriser finds it, which takes an index of 32 bits for one that does not wrap and checks that when it runs.
   bool is_strided(llvm::Instruction& i) {
-    const auto* address =
-        llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(llvm::getLoadStorePointerOperand(&i)));
+    const llvm::SCEVAddRecExpr* address = evolution_.getAsAddRec(llvm::getLoadStorePointerOperand(&i));
     if (address == nullptr || address->getLoop() != &loop_ || !address->isAffine()) return false;
-    const auto* step = llvm::dyn_cast<llvm::SCEVConstant>(address->getStepRecurrence(evolution_));
-    if (step == nullptr) return true;  // the stride may become a constant when the loop is versioned for it
+    const auto* step = llvm::dyn_cast<llvm::SCEVConstant>(address->getStepRecurrence(*evolution_.getSE()));
+    if (step == nullptr) return true;  // it may become a constant when the loop is versioned for it
     const uint64_t bytes = i.getModule()->getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&i));
     return step->getAPInt().abs().ugt(bytes);
   }
 
-  const llvm::Loop& loop_;
-  llvm::ScalarEvolution& evolution_;
+  llvm::Loop& loop_;
+  llvm::PredicatedScalarEvolution evolution_;
   llvm::AAResults& aliases_;
 };
 
 struct DropFalseClaims : llvm::PassInfoMixin<DropFalseClaims> {
   llvm::PreservedAnalyses run(llvm::Function& f, llvm::FunctionAnalysisManager& analyses) {
     llvm::LoopInfo& loops = analyses.getResult<llvm::LoopAnalysis>(f);
+    llvm::ScalarEvolution& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(f);
     for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
-      if (!is_claimed(*loop)) continue;
-      if (!has_own_slots(*loop)) {
+      const llvm::SmallVector<llvm::Instruction*> ends = claiming_ends(*loop);
+      if (ends.empty()) continue;
+      if (!Slots(*loop, evolution).are_shared()) {
         llvm::LoopBlocksRPO order(loop);
         order.perform(&loops);
         const llvm::SmallVector<llvm::BasicBlock*> blocks(order.begin(), order.end());
-        AccessOrder accesses(*loop, analyses.getResult<llvm::ScalarEvolutionAnalysis>(f),
-                             analyses.getResult<llvm::AAManager>(f));
-        if (!accesses.may_change(blocks)) continue;
+        if (!AccessOrder(*loop, evolution, analyses.getResult<llvm::AAManager>(f)).may_change(blocks)) continue;
       }
-      loop->setLoopID(llvm::makePostTransformationMetadata(f.getContext(), loop->getLoopID(), {kClaim}, {}));
+      for (llvm::Instruction* end : ends) {
+        llvm::MDNode* const id = end->getMetadata(llvm::LLVMContext::MD_loop);
+        end->setMetadata(llvm::LLVMContext::MD_loop,
+                         llvm::makePostTransformationMetadata(f.getContext(), id, {kClaim}, {}));
+      }
     }
     return llvm::PreservedAnalyses::all();
   }

@@ -28,11 +28,14 @@ struct ArgumentReader {
     } else {
       static_assert(is_value<T>, "a kernel's plain arguments must be trivially copyable");
       at = align_up(at, alignof(T));
-      T value;
-      __builtin_memcpy(&value, block->arguments + at, sizeof(T));
+      union Bytes {  // a type may have no default constructor
+        COPPICE_INLINE Bytes() {}
+        T value;
+      } copy;
+      __builtin_memcpy(static_cast<void*>(&copy.value), block->arguments + at, sizeof(T));
       at += sizeof(T);
-      if constexpr (is_view<T>) value.launch = block, value.argument = argument;
-      return value;
+      if constexpr (is_view<T>) copy.value.launch = block, copy.value.argument = argument;
+      return copy.value;
     }
   }
 };

@@ -194,6 +194,11 @@ COPPICE_INLINE Coord offset_coord(const int32_t (&o)[D]) {
 
 }  // namespace device
 
+namespace device {
+template <class F>
+concept has_role = requires { F::kRole; };
+}  // namespace device
+
 template <class T, Role R>
 struct Handle {
   using Value = T;
@@ -203,8 +208,9 @@ struct Handle {
   FieldId id;
 
   Handle() = default;
-  // From anything that names a field of the same value type (the host's Field<T>), or from another handle of it.
-  template <class F, class = std::enable_if_t<std::is_same_v<typename F::Value, T>>>
+  // From what names a field of the same value type (the host's Field<T>). Not from a handle of another role or reach: what
+  // a kernel does with its fields is what its arguments say.
+  template <class F, class = std::enable_if_t<std::is_same_v<typename F::Value, T> && !device::has_role<F>>>
   Handle(const F& field) : id(field.id) {}
 
  protected:
@@ -285,20 +291,25 @@ struct Read : Handle<T, Role::kRead> {
 template <class T>
 struct Write : Handle<T, Role::kWrite> {
   using Handle<T, Role::kWrite>::Handle;
-  struct Target {
-    T* address;
-    COPPICE_HARMLESS COPPICE_INLINE void operator=(const T& v) const { *address = v; }
+  class Target {
+   public:
+    COPPICE_HARMLESS COPPICE_INLINE void operator=(const T& v) const { *address_ = v; }
+
+   private:
+    friend Write;
+    COPPICE_INLINE explicit Target(T* address) : address_(address) {}
+    T* address_;
   };
   template <int D>
   COPPICE_HARMLESS COPPICE_INLINE Target operator[](const Cell<D>& cell) const {
     const device::FieldBinding& f = this->binding();
     if (device::blends())
-      return {reinterpret_cast<T*>(cell.context->write_base[this->id.field]) + cell.index};
-    return {device::value_at<T>(cell.context->block, f, cell.context->container, cell.index)};
+      return Target(reinterpret_cast<T*>(cell.context->write_base[this->id.field]) + cell.index);
+    return Target(device::value_at<T>(cell.context->block, f, cell.context->container, cell.index));
   }
   template <int D>
   COPPICE_INLINE Target operator[](const Entry<D>& entry) const {
-    return {device::value_of<T>(entry, this->binding())};
+    return Target(device::value_of<T>(entry, this->binding()));
   }
   template <int D>
   COPPICE_INLINE Values<T> data(const Block<D>& block) const {

@@ -28,9 +28,9 @@ struct LeafContext {
 template <int D>
 struct Cell {
   static constexpr int kDims = D;
-  const device::LeafContext* context;
-  int32_t i, j, k;  // local coordinate, leading ones 0
-  uint32_t index;   // linear index in the leaf
+  const device::LeafContext* const context;
+  const int32_t i, j, k;  // local coordinate, leading ones 0
+  const uint32_t index;   // linear index in the leaf
 
   COPPICE_HARMLESS Coord coord() const { return {context->origin[0] + i, context->origin[1] + j, context->origin[2] + k}; }
   // Its coordinate on one of the D axes, in the order in which a coordinate is written: {cell.coord(0), cell.coord(1)}.

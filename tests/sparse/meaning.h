@@ -50,4 +50,12 @@ inline float through(Pair& pair, const float* any, float x) {
   return seen;
 }
 
+struct Scratch {
+  mutable float v[3];
+};
+struct Measure {
+  explicit constexpr Measure(float v) : value(v) {}
+  float value;
+};
+
 }  // namespace coppice::meaning

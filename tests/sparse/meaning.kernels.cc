@@ -86,6 +86,51 @@ COPPICE_KERNEL(write_number_at, Grow<int> n, Item i, const int* coords)
 {
   n.set(i, {coords[i]}, static_cast<int>(i) + 1);
 }
+// The same by indices of 32 bits, of which the vectoriser assumes that they do not wrap.
+COPPICE_KERNEL(through_pairs_by_int, meaning::Pair* a, const meaning::Pair* same, float* o, Item i)
+{
+  const int k = i.index;
+  a[k].first = 5;
+  const float seen = same[k].first;
+  a[k].second = 6;
+  o[i] = seen + same[k].second;
+}
+COPPICE_KERNEL(through_pairs_by_cell, meaning::Pair* a, const meaning::Pair* same, Write<float> o, Cell1 c)
+{
+  const uint32_t k = c.coord(0);
+  a[k].first = 5;
+  const float seen = same[k].first;
+  a[k].second = 6;
+  o[c] = seen + same[k].second;
+}
+// An item's own arrays by way of a pointer that all items compute alike, and an argument that is changed.
+COPPICE_KERNEL(own_by_choice, const float* x, const int* axis, const int* flag, float* o, Item i)
+{
+  float a[3], b[3];
+  float* const p = flag[0] > 3 ? a : b;
+  p[0] = x[i], p[1] = 2 * x[i], p[2] = 3 * x[i];
+  o[i] = p[axis[i]];
+}
+COPPICE_KERNEL(own_aligned, const float* x, const int* axis, float* o, Item i)
+{
+  char raw[80];
+  auto* const p = reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(raw) + 63) & ~uintptr_t{63});
+  p[0] = x[i], p[1] = 2 * x[i], p[2] = 3 * x[i];
+  o[i] = p[axis[i]];
+}
+COPPICE_KERNEL(own_argument, const float* x, const int* axis, meaning::Scratch s, float* o, Item i)
+{
+  s.v[0] = x[i], s.v[1] = 2 * x[i], s.v[2] = 3 * x[i];
+  o[i] = s.v[axis[i]];
+}
+COPPICE_KERNEL(own_mutable, const float* x, const int* axis, const meaning::Scratch& s, float* o, Item i)
+{
+  s.v[0] = x[i], s.v[1] = 2 * x[i], s.v[2] = 3 * x[i];
+  o[i] = s.v[axis[i]];
+}
+// An argument that nothing constructs by default.
+COPPICE_KERNEL(add_measure, meaning::Measure m, float* o, Item i) { o[i] = m.value + static_cast<float>(i); }
+
 // What must not happen for an inactive cell, whose values are zero.
 COPPICE_KERNEL(double_up, Read<int> n, Write<int> o, Cell1 c)
 {
@@ -114,10 +159,27 @@ struct Offsets {
   int by[3];
 };
 // What is proved to be harmless: constant rounds, tables in bounds, arguments by reference, a reach of constants.
-COPPICE_KERNEL(smooth_all, Read<float, Star<2>> x, Read<int> n, Write<float> o, Cell1 c, Offsets offsets)
+COPPICE_KERNEL(smooth_all, Read<float, Star<2>> x, Read<int> n, Write<float> o, Cell1 c, const Offsets& offsets)
 {
-  constexpr float kWeights[4] = {1, 4, 6, 4};
-  float sum = offsets.by[1] * kWeights[n[c] & 3];
-  for (int d = -2; d <= 2; ++d) sum += x(c, d);
+  constexpr float kWeights[5] = {1, 4, 6, 4, 1};
+  float sum = offsets.by[1] * n[c];
+  for (int d = -2; d <= 2; ++d) sum += kWeights[d + 2] * x(c, d);
   o[c] = sum;
+}
+// Bounds that hold only where C++ defines the value: not for an inactive cell's zero.
+COPPICE_KERNEL(count_zeros, Read<int> n, Write<int> o, Cell1 c)
+{
+  int own[32] = {};
+  own[__builtin_ctz(n[c])] = 7;
+  own[31 - __builtin_clz(n[c])] += 5;
+  int sum = 0;
+  for (int k = 0; k < 32; ++k) sum += own[k] * (k + 1);
+  o[c] = sum;
+}
+COPPICE_KERNEL(count_down, Read<int> n, Write<int> o, Cell1 c)
+{
+  const uint32_t rounds = static_cast<uint32_t>(n[c]) - 1;
+  uint32_t s = 1;
+  for (uint32_t k = 0; k < rounds; ++k) s = (s * 1664525u) ^ (s >> 7);
+  o[c] = static_cast<int>(s & 0xffff);
 }

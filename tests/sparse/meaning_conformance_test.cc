@@ -122,6 +122,49 @@ TEST_P(Meaning, WhatAnItemStoredItReadsBack) {
   }
 }
 
+TEST_P(Meaning, IndicesOf32BitsKeepTheOrder) {
+  const std::vector<meaning::Pair> pairs(kItems, meaning::Pair{-1, -2});
+  const auto on_device = wait_device_copy(*device, pairs.data(), pairs.size());
+  auto* const first = on_device->as<meaning::Pair>();
+  std::vector<float> o(kItems);
+  run(through_pairs_by_int, range(kItems), first, first, o);
+  EXPECT_EQ(o, std::vector<float>(kItems, 11));
+
+  Tree tree(device);
+  Node leaf = tree.root().dense({kItems});
+  Field<float> out = leaf.place<float>("out");
+  const auto again = wait_device_copy(*device, pairs.data(), pairs.size());
+  run(through_pairs_by_cell, over(leaf), again->as<meaning::Pair>(), again->as<meaning::Pair>(), out);
+  EXPECT_EQ(wait_read(out, {0}, {kItems}), std::vector<float>(kItems, 11));
+}
+
+TEST_P(Meaning, VariablesReachedInRoundaboutWaysAreItsOwnToo) {
+  const std::vector<float> want = expected(0);
+  std::vector<float> o(kItems);
+  for (const int flag : {1, 5}) {
+    run(own_by_choice, range(kItems), x, axis, std::vector<int>{flag}, o);
+    EXPECT_EQ(o, want) << flag;
+  }
+  run(own_aligned, range(kItems), x, axis, o);
+  EXPECT_EQ(o, want);
+  run(own_argument, range(kItems), x, axis, meaning::Scratch{}, o);
+  EXPECT_EQ(o, want);
+  run(own_mutable, range(kItems), x, axis, meaning::Scratch{}, o);
+  EXPECT_EQ(o, want);
+}
+
+TEST_P(Meaning, ArgumentsNeedNoDefaultConstructor) {
+  std::vector<float> o(3);
+  run(add_measure, range(3), meaning::Measure(0.5f), o);
+  EXPECT_EQ(o, (std::vector<float>{0.5f, 1.5f, 2.5f}));
+}
+
+// Handles of other roles and reaches would use tiles and private rows that are not theirs.
+static_assert(!std::is_convertible_v<Write<float>, Read<float>> && !std::is_convertible_v<Read<float>, Write<float>>);
+static_assert(!std::is_convertible_v<Read<float, Star<2>>, Read<float, Star<1>>>);
+static_assert(!std::is_convertible_v<Update<float>, Read<float, Star<1>>>);
+static_assert(std::is_convertible_v<Field<float>, Read<float>> && std::is_copy_constructible_v<Read<float>>);
+
 // One cell in eight is active; the kernels end, and touch nothing, for that one only.
 class InactiveCells : public Meaning {
  protected:
@@ -188,8 +231,23 @@ TEST_P(InactiveCells, DoNotWriteThroughAddressesThatCameAsIntegers) {
   expect([](int) { return 1; });
 }
 
+TEST_P(InactiveCells, DoNotIndexByWhatIsUndefinedForThem) {
+  run(count_zeros, over(*leaf), n, o);
+  expect([](int n) { return 7 * (__builtin_ctz(n) + 1) + 5 * (32 - __builtin_clz(n)); });
+}
+
+TEST_P(InactiveCells, AreNotLoopedForSeconds) {
+  run(count_down, over(*leaf), n, o);
+  expect([](int n) {
+    uint32_t s = 1;
+    for (int k = 0; k < n - 1; ++k) s = (s * 1664525u) ^ (s >> 7);
+    return static_cast<int>(s & 0xffff);
+  });
+}
+
 // What can be proved harmless keeps its whole rows.
 static_assert(!smooth_all.active_only && own_cell0.active_only);
+static_assert(count_zeros.active_only && count_down.active_only);
 static_assert(double_up.active_only && trap_on_zero.active_only && look_up.active_only);
 static_assert(write_by_address.active_only && stop_where_zero.active_only);
 
