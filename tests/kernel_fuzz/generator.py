@@ -39,7 +39,16 @@ class Options:
     # Sums of products compared bit by bit: the compiler must keep to `#pragma clang fp contract(off)`.
     sums_of_products: bool = True
     early_exits: bool = True
-    places: tuple = ("Cell", "Cell", "Cell", "Cell", "Item", "Block", "Entry")
+
+
+# So many seeds in a row share a few shapes: clang then makes the templates of their handles once.
+KERNELS_PER_SHAPES = 100
+
+
+def shapes_of(group):
+    rng = random.Random(f"shapes {group}")
+    places = ["Cell"] * 5 + ["Item", rng.choice(["Block", "Entry"])]
+    return [rng.choice([s for s in SHAPES if s.place == place]) for place in places]
 
 
 class E:
@@ -146,8 +155,7 @@ class Generator:
         self.names = 0
         self.features = set()
         rng = self.rng
-        place = rng.choice(options.places)
-        self.shape = rng.choice([s for s in SHAPES if s.place == place])
+        self.shape = rng.choice(shapes_of(seed // KERNELS_PER_SHAPES))
         self.has_products = options.sums_of_products or rng.random() < 0.5
         self.has_sums = options.sums_of_products or not self.has_products
         self.uses_libm = options.libm and rng.random() < 0.35
@@ -155,7 +163,7 @@ class Generator:
         self.uses_structs = rng.random() < 0.3
         # Every access of a handle is much code for the inliner, so that kernels that have many are slow to compile.
         self.reads_again = rng.choice([0.05, 0.05, 0.3])
-        self.size = rng.choice([1, 1, 1, 2])
+        self.size = rng.choice([1, 1, 1, 1, 1, 2])
         self.outside = False
         self.block_index = None  # of a Block kernel's loop over its values
 
@@ -423,7 +431,7 @@ class Generator:
 
     def branch(self, depth, scope, in_loop):
         rng = self.rng
-        then = self.statements(rng.randint(1, 3), depth - 1, Scope(scope), in_loop)
+        then = self.statements(rng.randint(1, 2), depth - 1, Scope(scope), in_loop)
         other = self.statements(rng.randint(1, 2), depth - 1, Scope(scope), in_loop) if rng.random() < 0.5 else []
         return [S("if", "if {}", [self.condition(2, scope)], [then, other])]
 
@@ -436,7 +444,7 @@ class Generator:
             limit = E("i", "({} & 7)", [self.expr("i", 2, scope)])
         inner = Scope(scope)
         inner.fixed.append((name, "i"))
-        body = self.statements(rng.randint(1, 3), depth - 1, inner, True)
+        body = self.statements(rng.randint(1, 2), depth - 1, inner, True)
         if rng.random() < 0.3:
             form, exprs = f"for (int32_t {name} = 0; {name} < {{}} && {{}}; ++{name})", [limit, self.condition(1, scope)]
         else:
@@ -502,7 +510,7 @@ class Generator:
         rng = self.rng
         scope = Scope()
         body = self.load_values(scope)
-        body += self.statements(rng.randint(1, 2 * self.size), self.size, scope)
+        body += self.statements(rng.choice([1, 1, 2, 3]) * self.size, self.size, scope)
         body += self.store(1, scope, False)
         fields, aliased = self.choose_fields()
         return Kernel(self.seed, self.shape, body, fields, aliased, self.outside, self.features)

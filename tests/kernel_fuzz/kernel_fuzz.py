@@ -221,7 +221,7 @@ def fuzz(arguments):
     print(f"seeds {first} to {end}, {spent:.0f} s, {1000 * spent / max(1, counts['kernels']):.0f} ms a kernel")
     for name, count in sorted(counts.items()):
         print(f"{count:9} {name}")
-    print("seconds: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))
+    print("seconds of processors: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))
     # One of each kind first: the same fault comes many times.
     kinds = collections.defaultdict(list)
     for failure in sorted(failures, key=lambda f: f[0]):
