@@ -5,6 +5,10 @@
 #include <llvm/IR/PassManager.h>
 #include <llvm/Target/TargetMachine.h>
 
+namespace llvm {
+class PassBuilder;
+}
+
 #include <memory>
 #include <string>
 
@@ -57,6 +61,9 @@ void prepare_for_sanitizer(llvm::Module& module);
 void add_sanitizer(llvm::ModulePassManager& passes, const llvm::Module& module);
 // For GPU code, emulated or not, which no sanitizer watches.
 void remove_sanitizer_attributes(llvm::Module& module);
+// At the vectoriser's start, takes from loops the claim that their iterations are independent where it does not hold for
+// all of their accesses (see loop_claims.cc).
+void drop_false_claims(llvm::PassBuilder& builder);
 // Takes pragmas off loops.
 void drop_loop_hints(llvm::Module& module);
 // For the emulated GPU: before linking its intrinsics, and after optimising (see simt_passes.cc). Errors: kCompile for an

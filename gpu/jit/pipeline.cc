@@ -55,6 +55,7 @@ void drop_loop_hints(llvm::Module& module) {
 void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine, Vectors vectors) {
   if (vectors == Vectors::kNever) drop_loop_hints(module);
   Pipeline pipeline(module, machine, vectors);
+  drop_false_claims(pipeline.builder);
   if (machine.getTargetTriple().isX86()) {  // GPUs have no such library
     pipeline.builder.registerOptimizerLastEPCallback(
         [&](llvm::ModulePassManager& passes, llvm::OptimizationLevel) { add_sanitizer(passes, module); });

@@ -42,7 +42,7 @@ const HostTarget& host_target();
 std::string_view llvm_version();
 
 // What makes compiled code different, beyond the request: bump with every change of the pipeline.
-inline constexpr int kPipelineVersion = 8;
+inline constexpr int kPipelineVersion = 9;
 
 // An x86-64 ELF object that defines `request.entry`.
 std::string compile_x86(const SpecializeRequest& request);

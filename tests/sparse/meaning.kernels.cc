@@ -1,0 +1,83 @@
+// Kernels that must compute what C++ says, whatever the loop around them does (meaning_conformance_test.cc).
+#include "core/math.h"
+#include "coppice/kernel.h"
+#include "tests/sparse/meaning.h"
+
+using namespace coppice;
+
+[[gnu::noinline]] static void fill_apart(float* v, float x) {
+  v[0] = x, v[1] = 2 * x, v[2] = 3 * x;
+}
+
+// By number: pick, tally, point, middle, a vector of Eigen's, and a variable whose address another function is given.
+static float compute(int which, float x, int axis) {
+  switch (which) {
+    case 0:
+      return meaning::pick(x, axis);
+    case 1:
+      return meaning::tally(x, axis);
+    case 2:
+      return meaning::point(x, axis);
+    case 3:
+      return meaning::middle(x, axis);
+    case 4:
+      return Vec3f(x, 2 * x, 3 * x)[axis];
+    default:
+      float v[3];
+      fill_apart(v, x);
+      return v[axis];
+  }
+}
+
+template <int which>
+struct Own {  // every loop's kernel
+  template <class Place>
+  static void run(const Read<float>& x, const Read<int>& axis, const Write<float>& o, const Place& place) {
+    o[place] = compute(which, x[place], axis[place]);
+  }
+  static void run(const float* x, const int* axis, float* o, Item i) { o[i] = compute(which, x[i], axis[i]); }
+};
+
+#define COPPICE_TEST_OWN(which)                                                                               \
+  COPPICE_KERNEL(own_item##which, const float* x, const int* axis, float* o, Item i) {                        \
+    Own<which>::run(x, axis, o, i);                                                                           \
+  }                                                                                                           \
+  COPPICE_KERNEL(own_cell##which, Read<float> x, Read<int> axis, Write<float> o, Cell1 c) {                   \
+    Own<which>::run(x, axis, o, c);                                                                           \
+  }                                                                                                           \
+  COPPICE_KERNEL(own_entry##which, Read<float> x, Read<int> axis, Write<float> o, Entry1 e) {                 \
+    Own<which>::run(x, axis, o, e);                                                                           \
+  }
+COPPICE_TEST_OWN(0)
+COPPICE_TEST_OWN(1)
+COPPICE_TEST_OWN(2)
+COPPICE_TEST_OWN(3)
+COPPICE_TEST_OWN(4)
+COPPICE_TEST_OWN(5)
+
+COPPICE_KERNEL(set_own_cells, Grow<float> x, Grow<int> axis, Item i, const float* from, const int* which, int step)
+{
+  x.set(i, {static_cast<int>(i) * step}, from[i]);
+  axis.set(i, {static_cast<int>(i) * step}, which[i]);
+}
+COPPICE_KERNEL(append_own, Append<float> x, Append<int> axis, Item i, const float* from, const int* which)
+{
+  if (i != 0) return;  // one item, for the sake of the order
+  for (int k = 0; k < 64; ++k) {
+    const int64_t at = x.append(i, {0}, from[k]);
+    axis.set(i, {0}, at, which[k]);
+  }
+}
+
+// Strided accesses with one between them that may be to the same place.
+COPPICE_KERNEL(through_pairs, meaning::Pair* pairs, const float* same, const int* axis, const float* x, float* o, Item i)
+{
+  o[i] = meaning::through(pairs[i], same + 2 * i.index + axis[i], x[i]);
+}
+COPPICE_KERNEL(scale_and_pick, Vec3f* v, const int* axis, float* o, Item i)
+{
+  v[i][0] = 2 * o[i];
+  v[i][1] = 3 * o[i];
+  o[i] = v[i][axis[i]];
+  v[i][2] = o[i] + 1;
+}

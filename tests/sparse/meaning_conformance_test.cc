@@ -1,0 +1,125 @@
+// Kernels compute what C++ says: what is an item's own stays its own, and its accesses keep their order, in every loop.
+#include <gtest/gtest.h>
+
+#include "core/math.h"
+#include "meaning.kernels.h"
+#include "sparse/read_back.h"
+#include "tests/sparse/meaning.h"
+#include "tests/sparse/test_devices.h"
+
+namespace coppice {
+namespace {
+
+constexpr int kItems = 64;
+
+class Meaning : public DeviceTest {
+ protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    for (int i = 0; i < kItems; ++i) {
+      x.push_back(static_cast<float>(i + 1) / 4);
+      axis.push_back(i * 7 % 3);
+    }
+  }
+
+  static float expected(int which, float x, int axis) {
+    switch (which) {
+      case 1:
+        return meaning::tally(x, axis);
+      case 2:
+        return meaning::point(x, axis);
+      case 3:
+        return meaning::middle(x, axis);
+      default:
+        return meaning::pick(x, axis);
+    }
+  }
+  std::vector<float> expected(int which) const {
+    std::vector<float> all;
+    for (int i = 0; i < kItems; ++i) all.push_back(expected(which, x[i], axis[i]));
+    return all;
+  }
+
+  std::vector<float> x;
+  std::vector<int> axis;
+};
+
+// Calls visit(number, item kernel, cell kernel, entry kernel) for each computation.
+template <class Visit>
+void each_computation(Visit&& visit) {
+  visit(0, own_item0, own_cell0, own_entry0), visit(1, own_item1, own_cell1, own_entry1);
+  visit(2, own_item2, own_cell2, own_entry2), visit(3, own_item3, own_cell3, own_entry3);
+  visit(4, own_item4, own_cell4, own_entry4), visit(5, own_item5, own_cell5, own_entry5);
+}
+
+TEST_P(Meaning, AnItemsVariablesAreItsOwn) {
+  each_computation([&](int which, const auto& kernel, const auto&, const auto&) {
+    std::vector<float> o(kItems);
+    run(kernel, range(kItems), x, axis, o);
+    EXPECT_EQ(o, expected(which)) << which;
+  });
+}
+
+struct LeafCase {
+  const char* name;
+  bool masked;
+  int extent;
+  int step;  // one in so many cells is active
+};
+constexpr LeafCase kLeaves[] = {
+    {"dense 8", false, 8, 1},   {"dense 64", false, 64, 1},      {"dense 13", false, 13, 1},
+    {"masked 8", true, 8, 1},   {"masked 64, half", true, 64, 2}, {"masked 24, a third", true, 24, 3},
+};
+
+TEST_P(Meaning, ACellsVariablesAreItsOwn) {
+  for (const LeafCase& c : kLeaves) {
+    Tree tree(device);
+    Node blocks = tree.root().pointer({64});
+    Node leaf = c.masked ? blocks.bitmasked({c.extent}) : blocks.dense({c.extent});
+    Field<float> value = leaf.place<float>("value"), out = leaf.place<float>("out");
+    Field<int> at = leaf.place<int>("axis");
+    run(set_own_cells, range(kItems), value, at, x, axis, c.step);
+    each_computation([&](int which, const auto&, const auto& kernel, const auto&) {
+      run(kernel, over(leaf), value, at, out);
+      const std::vector<float> all = wait_read(out, {0}, {kItems * c.step}), want = expected(which);
+      for (int i = 0; i < kItems; ++i) EXPECT_EQ(all[i * c.step], want[i]) << c.name << ", " << which << ", " << i;
+    });
+  }
+}
+
+TEST_P(Meaning, AnEntrysVariablesAreItsOwn) {
+  Tree tree(device);
+  Node lists = tree.root().pointer({4}).dynamic(1024, 64);
+  Field<float> value = lists.place<float>("value"), out = lists.place<float>("out");
+  Field<int> at = lists.place<int>("axis");
+  run(append_own, range(1), value, at, x, axis);
+  each_computation([&](int which, const auto&, const auto&, const auto& kernel) {
+    run(kernel, over(lists), value, at, out);
+    EXPECT_EQ(wait_read_list(out, {0}), expected(which)) << which;
+  });
+}
+
+TEST_P(Meaning, AccessesOfAnItemKeepTheirOrder) {
+  std::vector<meaning::Pair> pairs(kItems, meaning::Pair{-1, -2});
+  std::vector<float> o(kItems);
+  for (int& a : axis) a &= 1;
+  const auto on_device = wait_device_copy(*device, pairs.data(), pairs.size());
+  run(through_pairs, range(kItems), on_device->as<meaning::Pair>(), on_device->as<float>(), axis, x, o);
+  for (int i = 0; i < kItems; ++i) EXPECT_EQ(o[i], axis[i] == 0 ? x[i] : -2) << i;
+}
+
+TEST_P(Meaning, WhatAnItemStoredItReadsBack) {
+  std::vector<Vec3f> v(kItems, Vec3f(-1, -2, -3));
+  std::vector<float> o = x;
+  run(scale_and_pick, range(kItems), v, axis, o);
+  for (int i = 0; i < kItems; ++i) {
+    const Vec3f stored(2 * x[i], 3 * x[i], -3);
+    EXPECT_EQ(o[i], stored[axis[i]]) << i;
+    EXPECT_EQ(v[i], Vec3f(stored[0], stored[1], stored[axis[i]] + 1)) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sparse, Meaning, testing::ValuesIn(test_devices_by_threads()), device_test_name);
+
+}  // namespace
+}  // namespace coppice
