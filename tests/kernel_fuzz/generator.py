@@ -327,7 +327,11 @@ class Generator:
         if way < 0.9:
             name = rng.choice(two)
             return E(type, f"{'m' if name == 'nextafter' else 'std'}::{name}({{}}, {{}})", [sub(type), sub(type)])
-        if way < 0.95 and (self.options.late_libm or type == "d"):
+        if not self.options.late_libm:
+            return E(type, "std::fma({}, {}, {})", [sub(type), sub(type), sub(type)])
+        if way < 0.93:
+            return E(type, "std::fma({}, {}, {})", [sub(type), sub(type), sub(type)])
+        if way < 0.97:
             return E(type, f"m::{rng.choice(['scalbn', 'ldexp'])}({{}}, {{}})", [sub(type), sub("i")])
         return E(type, "(" + C_TYPES[type] + ")m::ilogb({})", [sub(type)])
 

@@ -88,7 +88,9 @@ class Fuzzer:
     def __init__(self, arguments):
         self.toolchain = Toolchain(arguments.toolchain)
         self.options = Options(**{f: False for f in arguments.without})
-        self.plant = arguments.plant
+        self.reference_flags = ["-DKERNEL_FUZZ_PLANT"] if arguments.plant else []
+        if arguments.sanitize:
+            self.reference_flags += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
         self.folder = Path(arguments.folder)
         os.environ["COPPICE_CACHE_DIR"] = str(self.folder / "cache")
         os.environ.pop("COPPICE_DEBUG", None)
@@ -113,7 +115,7 @@ class Fuzzer:
 
     def run_kernels(self, folder, kernels, plans):
         """The results of each kernel's runs."""
-        library = self.toolchain.build(folder, kernels, self.plant)
+        library = self.toolchain.build(folder, kernels, self.reference_flags)
         lines, names = [], []
         for index, (kernel, runs) in enumerate(zip(kernels, plans)):
             names.append([f"{index}.{j}" for j in range(len(runs))])
@@ -203,34 +205,77 @@ def report(fuzzer, failure, seconds, number):
     print("".join("    " + line + "\n" for line in kernel.text(f"seed_{seed}").splitlines()), flush=True)
 
 
-def fuzz(arguments):
+class Tally:
+    """What ran, and what failed."""
+
+    def __init__(self, first):
+        self.begin = time.monotonic()
+        self.first = self.end = first
+        self.counts, self.seconds, self.failures = collections.Counter(), collections.Counter(), []
+
+    def add(self, seeds, done, failed, spent):
+        self.end = max(self.end, seeds[-1] + 1)
+        self.counts += done
+        self.seconds.update(spent)
+        self.failures += failed
+
+    def kinds(self):
+        """Failures by kind: the same fault comes many times."""
+        kinds = collections.defaultdict(list)
+        for failure in sorted(self.failures, key=lambda f: f[0]):
+            kinds[(failure[2], re.sub(r"\d+", "N", failure[3])[:40])].append(failure)
+        return kinds
+
+    def print(self):
+        spent = time.monotonic() - self.begin
+        per_kernel = 1000 / max(1, self.counts["kernels"])
+        print(f"seeds {self.first} to {self.end}, {spent:.0f} s, {per_kernel * spent:.0f} ms a kernel")
+        for name, count in sorted(self.counts.items()):
+            print(f"{count:9} {name}")
+        print("milliseconds of a processor per kernel: " +
+              ", ".join(f"{name} {per_kernel * value:.0f}" for name, value in self.seconds.items()))
+        print(f"{len(self.failures):9} failures of {len(self.kinds())} kinds", flush=True)
+
+
+def batches_of(arguments, first):
+    """Seeds of a batch each, until the time is up."""
     begin = time.monotonic()
-    fuzzer = Fuzzer(arguments)
-    first, end = arguments.seeds
-    batches = [range(at, min(at + arguments.batch, end)) for at in range(first, end, arguments.batch)]
-    counts, seconds, failures = collections.Counter(), collections.Counter(), []
+    for at in range(first, arguments.seeds[1], arguments.batch):
+        if time.monotonic() - begin > arguments.seconds:
+            return
+        yield range(at, min(at + arguments.batch, arguments.seeds[1]))
+
+
+def run_all(arguments, first):
+    tally = Tally(first)
+    batches = batches_of(arguments, first)
     with multiprocessing.Pool(arguments.jobs, begin_worker, (arguments,)) as pool:
-        for done, failed, spent in pool.imap_unordered(run_batch, batches):
-            counts += done
-            seconds.update(spent)
-            failures += failed
-            if arguments.stop_at and len(failures) >= arguments.stop_at:
-                pool.terminate()
-                break
-    spent = time.monotonic() - begin
-    print(f"seeds {first} to {end}, {spent:.0f} s, {1000 * spent / max(1, counts['kernels']):.0f} ms a kernel")
-    for name, count in sorted(counts.items()):
-        print(f"{count:9} {name}")
-    print("seconds of processors: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))
-    # One of each kind first: the same fault comes many times.
-    kinds = collections.defaultdict(list)
-    for failure in sorted(failures, key=lambda f: f[0]):
-        kinds[(failure[2], re.sub(r"\d+", "N", failure[3])[:40])].append(failure)
-    print(f"{len(failures):9} failures of {len(kinds)} kinds")
-    chosen = [f for rank in range(10) for group in kinds.values() for f in group[rank:rank + 1]][:arguments.report]
+        under_way = collections.deque()
+        while True:
+            # No more than are being worked on, so that the clock is looked at when a batch begins.
+            while len(under_way) <= arguments.jobs and (seeds := next(batches, None)) is not None:
+                under_way.append((seeds, pool.apply_async(run_batch, (seeds,))))
+            if not under_way:
+                return tally
+            seeds, result = under_way.popleft()
+            tally.add(seeds, *result.get())
+            if arguments.stop_at and len(tally.failures) >= arguments.stop_at:
+                return tally
+
+
+def fuzz(arguments):
+    state = Path(arguments.state) if arguments.state else None
+    first = int(state.read_text()) if state and state.exists() else arguments.seeds[0]
+    tally = run_all(arguments, first)
+    tally.print()
+    if state:
+        state.write_text(f"{tally.end}\n")
+    fuzzer = Fuzzer(arguments)
+    kinds = tally.kinds().values()
+    chosen = [f for rank in range(10) for group in kinds for f in group[rank:rank + 1]][:arguments.report]
     for number, failure in enumerate(chosen, 1):
         report(fuzzer, failure, arguments.reduce_seconds, number)
-    return 1 if failures else 0
+    return 1 if tally.failures else 0
 
 
 def parse(words):
@@ -242,6 +287,9 @@ def parse(words):
     parser.add_argument("--folder", help="for what is compiled; default: a temporary one")
     parser.add_argument("--without", nargs="*", default=[], choices=FEATURES)
     parser.add_argument("--plant", action="store_true", help="a wrong reference, which must be found")
+    parser.add_argument("--sanitize", action="store_true", help="the reference under UBSan: is every kernel defined?")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no batch after so long")
+    parser.add_argument("--state", help="a file that keeps the next seed, so that the next call goes on from there")
     parser.add_argument("--stop-at", type=int, default=0, help="so many failures are enough")
     parser.add_argument("--report", type=int, default=5, help="how many failures are made small and printed")
     parser.add_argument("--reduce-seconds", type=float, default=60)

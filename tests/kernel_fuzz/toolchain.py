@@ -51,7 +51,7 @@ class Toolchain:
     def kernel_flags(self):
         return [*self.bitcode_flags, "-w", f"-I{self.source}", "-isystem", self.eigen]
 
-    def build(self, folder, kernels, plant=False):
+    def build(self, folder, kernels, reference_flags=()):
         """A shared object with a table of kernels, and of their references compiled by the host compiler."""
         texts = [kernel.text(f"k{n}") for n, kernel in enumerate(kernels)]
         arguments = [reference_arguments(kernel.shape) for kernel in kernels]
@@ -77,11 +77,11 @@ class Toolchain:
             + f"extern \"C\" const TableEntry fuzz_table[{len(texts)}] = {{\n{rows}}};\n")
         library = folder / "batch.so"
         self.call("reference", [self.host_compiler, "-std=c++20", "-O0", "-ffp-contract=off", "-fPIC", "-shared", "-w",
-                                *(["-DKERNEL_FUZZ_PLANT"] if plant else []), f"-I{self.source}", f"-I{folder}",
+                                *reference_flags, f"-I{self.source}", f"-I{folder}",
                                 str(table), "-o", str(library)])
         return library
 
-    def run(self, folder, library, lines, seconds_per_run=20):
+    def run(self, folder, library, lines, seconds_per_run=60):
         """Results by run. A crash or a hang costs the run that it happened in; the others go on in a new process."""
         results = {}
         lines = list(lines)
