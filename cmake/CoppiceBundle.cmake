@@ -6,7 +6,7 @@
 #     libexec/              the program, its benchmarks and the tests that run on any device
 #     lib/coppice/          libcoppice.so (with LLVM inside) and the libraries it needs; runtime/: g++'s, where the system has none
 #     share/coppice/assets  scenes
-#     share/coppice/gpu_report.sh
+#     share/coppice/gpu_report.sh, gpu_report/
 #     share/doc/coppice/    README.md, CHANGELOG.md, LICENSE, licenses of what is carried, commit: what it was built from
 #     dev                   `./dev test`, `./dev gpu`
 #
@@ -59,6 +59,9 @@ if(COPPICE_BUILD_TESTS)
   coppice_bundle_program(apps_physics_tests OF apps_physics_tests
     LINKS $<TARGET_FILE:coppice_apps> TBB::tbb PNG::PNG fmt::fmt GTest::gtest GTest::gtest_main)
   add_dependencies(bundle_apps_physics_tests coppice_apps)
+  coppice_bundle_program(coppice-gpu-ladder OF coppice-gpu-ladder
+    LINKS $<TARGET_FILE:coppice_apps> TBB::tbb PNG::PNG fmt::fmt GTest::gtest)
+  add_dependencies(bundle_coppice-gpu-ladder coppice_apps)
   coppice_bundle_program(kept_kernels_program OF kept_kernels_program LINKS TBB::tbb fmt::fmt)
 endif()
 if(COPPICE_BUILD_BENCHMARKS)
@@ -83,6 +86,7 @@ install(DIRECTORY assets DESTINATION share/coppice ${in_bundle})
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/coppice ${in_bundle})
 install(PROGRAMS scripts/bundle_dev.sh RENAME dev DESTINATION . ${in_bundle})
 install(PROGRAMS scripts/gpu_report.sh DESTINATION share/coppice ${in_bundle})
+install(DIRECTORY scripts/gpu_report DESTINATION share/coppice ${in_bundle})
 set(bundle_files "$<TARGET_FILE:coppice_bundle_library>")
 foreach(program IN LISTS programs)
   list(APPEND bundle_files "$<TARGET_FILE:${program}>")

@@ -2,7 +2,10 @@
 # embeds it in the target, and generates `x.kernels.h`, which declares the kernels to the host with their argument types.
 # INCLUDES: folders whose headers the kernel files include; those beside a kernel file need no mention.
 #
-# A compile error in a kernel file is clang's own message. Bitcode is shipped nearly raw: -O1 would stamp
+# In C++ a kernel file is called as its name is, with every other character made an underscore: `my-heat.kernels.cc` becomes
+# `my-heat.kernels.h`, and in it `my_heat_kernels`.
+#
+# A compile error in a kernel file is clang's own message; what no device can run is coppice-kernelgen's, in one line. Bitcode is shipped nearly raw: -O1 would stamp
 # "do not unroll" on every loop (measured: up to 3.5 times slower stencils).
 #
 # Used in this project's own build and, installed, by coppiceConfig.cmake, which sets the three variables to its own files.
@@ -29,8 +32,10 @@ function(coppice_check_kernel_compiler problem)
 endfunction()
 
 set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -disable-llvm-passes -emit-llvm -c -fno-exceptions -fno-rtti
-    -fno-math-errno -ffp-contract=on -fno-stack-protector -fno-unwind-tables -fno-asynchronous-unwind-tables
+    -fno-math-errno -ffp-contract=fast-honor-pragmas -fcomplex-arithmetic=improved -fno-stack-protector
+    -fno-unwind-tables -fno-asynchronous-unwind-tables
     -fno-threadsafe-statics -fno-pic -fconvergent-functions -Wall -Wextra -Wno-missing-field-initializers
+    -Wno-unknown-assumption
     -DEIGEN_DONT_VECTORIZE -DEIGEN_NO_DEBUG)
 set(COPPICE_BITCODE_PASSES
     "function(sroa,early-cse,simplifycfg),cgscc(inline,function(sroa,early-cse,simplifycfg)),globaldce,strip-nonlinetable-debuginfo")
@@ -64,33 +69,72 @@ function(coppice_bitcode out source)
     set(sanitize "")
   endif()
   get_filename_component(source ${source} ABSOLUTE)
-  get_filename_component(name ${source} NAME_WE)
   get_filename_component(full ${source} NAME)
   set(raw ${CMAKE_CURRENT_BINARY_DIR}/kernels/${full}.debug.bc)
   set(shipped ${CMAKE_CURRENT_BINARY_DIR}/kernels/${full}.bc)
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/kernels)
   add_custom_command(OUTPUT ${raw} ${shipped}
     COMMAND ${COPPICE_CLANG_COMMAND} ${COPPICE_BITCODE_FLAGS} ${sanitize} ${ARG_EXTRA} -I${COPPICE_INCLUDE_DIR} -isystem ${COPPICE_EIGEN_DIR}
-            ${includes} -MD -MF ${raw}.d -MT ${raw} ${source} -o ${raw}
+            ${includes} -MD -MF ${raw}.d -MQ ${raw} ${source} -o ${raw}
     COMMAND ${COPPICE_OPT} "-passes=${COPPICE_BITCODE_PASSES}" ${raw} -o ${shipped}
     DEPENDS ${source} DEPFILE ${raw}.d VERBATIM COMMENT "Bitcode ${full}")
   set(${out} ${shipped} PARENT_SCOPE)
   set(${out}_DEBUG ${raw} PARENT_SCOPE)
 endfunction()
 
+# Lets compile_commands.json say how clang compiles a kernel file, which editors ask: a target that nobody builds stands for
+# what the custom commands do. A file that several targets compile is listed once.
+function(coppice_show_kernels_to_editors target source)
+  if(NOT CMAKE_EXPORT_COMPILE_COMMANDS)
+    return()
+  endif()
+  get_property(shown GLOBAL PROPERTY COPPICE_KERNELS_SHOWN)
+  get_filename_component(source ${source} ABSOLUTE)
+  if(source IN_LIST shown)
+    return()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY COPPICE_KERNELS_SHOWN ${source})
+  set(shadow ${target}_kernels_for_editors)
+  if(NOT TARGET ${shadow})
+    add_library(${shadow} OBJECT EXCLUDE_FROM_ALL)
+    set(flags ${COPPICE_BITCODE_FLAGS})
+    list(REMOVE_ITEM flags -std=c++20 -c -emit-llvm -Xclang -disable-llvm-passes)
+    # Nothing that the project sets for its own files, and no tool that it has run on them.
+    set_target_properties(${shadow} PROPERTIES COMPILE_OPTIONS "${flags}" COMPILE_DEFINITIONS "" INCLUDE_DIRECTORIES ""
+      CXX_STANDARD 20 CXX_EXTENSIONS OFF CXX_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF
+      INTERPROCEDURAL_OPTIMIZATION OFF CXX_COMPILER_LAUNCHER "" CXX_CLANG_TIDY "" CXX_INCLUDE_WHAT_YOU_USE "" CXX_CPPCHECK ""
+      AUTOMOC OFF AUTOUIC OFF AUTORCC OFF)
+    target_include_directories(${shadow} PRIVATE ${COPPICE_INCLUDE_DIR})
+    target_include_directories(${shadow} SYSTEM PRIVATE ${COPPICE_EIGEN_DIR})
+  endif()
+  target_sources(${shadow} PRIVATE ${source})
+  foreach(folder IN LISTS ARGN)
+    get_filename_component(folder ${folder} ABSOLUTE)
+    target_include_directories(${shadow} PRIVATE ${folder})
+  endforeach()
+endfunction()
+
 function(coppice_add_kernels target)
   cmake_parse_arguments(ARG "" "" "INCLUDES" ${ARGN})
   foreach(file IN LISTS ARG_UNPARSED_ARGUMENTS)
-    get_filename_component(name ${file} NAME_WE)
+    get_filename_component(full ${file} NAME)
+    string(REGEX REPLACE "(\\.kernels)?\\.[^.]*$" "" stem "${full}")
+    string(MAKE_C_IDENTIFIER "${stem}" name)
+    get_property(names TARGET ${target} PROPERTY COPPICE_KERNEL_FILES)
+    if(name IN_LIST names)
+      message(FATAL_ERROR "coppice_add_kernels: ${target} has two kernel files that are called ${name} in C++; rename ${full}")
+    endif()
+    set_property(TARGET ${target} APPEND PROPERTY COPPICE_KERNEL_FILES ${name})
     coppice_bitcode(shipped ${file} INCLUDES ${ARG_INCLUDES})
-    set(header ${CMAKE_CURRENT_BINARY_DIR}/kernels/${name}.kernels.h)
-    set(source ${CMAKE_CURRENT_BINARY_DIR}/kernels/${name}.kernels.gen.cc)
+    set(header ${CMAKE_CURRENT_BINARY_DIR}/kernels/${stem}.kernels.h)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/kernels/${stem}.kernels.gen.cc)
     add_custom_command(OUTPUT ${header} ${source}
-      COMMAND ${COPPICE_KERNELGEN} ${shipped_DEBUG} ${shipped} ${name} ${header} ${source}
-      DEPENDS ${shipped} ${shipped_DEBUG} ${COPPICE_KERNELGEN} VERBATIM COMMENT "Kernel header ${name}.kernels.h")
+      COMMAND ${COPPICE_KERNELGEN} ${shipped_DEBUG} ${shipped} ${name} ${COPPICE_INCLUDE_DIR} ${COPPICE_EIGEN_DIR} ${header} ${source}
+      DEPENDS ${shipped} ${shipped_DEBUG} ${COPPICE_KERNELGEN} VERBATIM COMMENT "Kernel header ${stem}.kernels.h")
     # .incbin is invisible to the compiler's own dependency scan (and to ccache, which therefore must not see it).
     set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${shipped})
     target_sources(${target} PRIVATE ${source} ${header})
+    coppice_show_kernels_to_editors(${target} ${file} ${ARG_INCLUDES})
   endforeach()
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_BINARY_DIR}/kernels>)
 endfunction()

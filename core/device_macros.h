@@ -1,5 +1,8 @@
 // Attributes of code that runs on devices: always inlined, loops fully unrolled, and calls that must not come to depend on
 // more branches than they are written under: in two copies of a barrier, threads would wait for each other for ever.
+// Three marks are for coppice-kernelgen (gpu/jit/inactive_cells.h): COPPICE_ONE_CELL runs a kernel for one cell;
+// COPPICE_HARMLESS comes to an end, traps nowhere and harms no memory, whatever it is given and whichever cell it is for;
+// COPPICE_HARMLESS_NEAR does so as long as its numbers are offsets that do not depend on data.
 //
 // Device-clean. The host compiles the same headers, so each macro has a form for it too.
 #pragma once
@@ -8,7 +11,13 @@
 #if defined(__clang__)
 #define COPPICE_UNROLL _Pragma("clang loop unroll(full)")
 #define COPPICE_CONVERGENT __attribute__((convergent))
+#define COPPICE_ONE_CELL [[omp::assume("ext_coppice_one_cell")]]
+#define COPPICE_HARMLESS [[omp::assume("ext_coppice_harmless")]]
+#define COPPICE_HARMLESS_NEAR [[omp::assume("ext_coppice_harmless_near")]]
 #else
+#define COPPICE_ONE_CELL
+#define COPPICE_HARMLESS
+#define COPPICE_HARMLESS_NEAR
 #define COPPICE_CONVERGENT
 #define COPPICE_UNROLL _Pragma("GCC unroll 16")
 #endif

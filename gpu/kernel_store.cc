@@ -1,10 +1,10 @@
 // The kernels of one device (see kernel_store.h).
 #include "gpu/kernel_store.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -18,6 +18,13 @@
 namespace coppice {
 
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// How often a kernel is looked for that somebody else compiles. Compilations take 20 to 60 ms.
+constexpr auto kRetryPeriod = std::chrono::milliseconds(5);
+
+}  // namespace
 
 struct KernelStore::State {
   explicit State(Options o) : options(std::move(o)), cache(options.folder, options.max_bytes) {
@@ -36,6 +43,24 @@ struct KernelStore::State {
   struct Entry {
     std::string id;
     AsyncValueRef<LoadedCodeRef> code;
+    uint64_t asked = 0;  // when it was last asked for, by the count of requests
+
+    bool is_unused() const {
+      return code.is_available() && code.is_unique() && (code.is_error() || code.get().unique());
+    }
+  };
+  struct Compilation {
+    jit::SpecializeRequest request;
+    std::vector<std::vector<std::byte>> bytes;  // of the request's constants, which belong to the caller
+    std::string key;
+    AsyncValueRef<LoadedCodeRef> result;
+    std::optional<Clock::time_point> patience_ends;  // set when it was put off for the first time
+  };
+  // What the threads do: compile a kernel, or, without one, drop what is not needed any more.
+  struct Job {
+    std::unique_ptr<Compilation> compilation;
+    std::vector<AsyncValueRef<LoadedCodeRef>> unused;
+    Clock::time_point not_before{};  // of a compilation that was put off
   };
   // What happened since the last summary.
   struct Burst {
@@ -47,48 +72,87 @@ struct KernelStore::State {
   Options options;  // as given; constant from the constructor on
   std::mutex mutex;
   std::unordered_map<Hash128, Entry> entries;
+  uint64_t requests = 0;
   Burst burst;
 
   // Threads of its own, not TBB's: a stream blocks on a kernel, and with one TBB thread nobody would be left to compile.
   std::vector<std::thread> workers;
   std::condition_variable changed;
-  std::deque<std::function<void()>> queue;
+  std::deque<Job> queue;
   int running = 0;
   bool stopping = false;
   jit::KernelCache cache;
 
-  LoadedCodeRef load_cached(const jit::SpecializeRequest& request, const std::string& key);
+  LoadedCodeRef load_image(const std::string& image, const jit::SpecializeRequest& request);
   LoadedCodeRef compile_anew(const jit::SpecializeRequest& request, const std::string& key);
-  void compile(const jit::SpecializeRequest& request, const Hash128& key,
-               const AsyncValueRef<LoadedCodeRef>& result);
+  bool is_put_off(Compilation& c, const jit::KernelCache::Lock& lock) const;
+  bool find_or_compile(Compilation& c);
+  bool complete(Compilation& c);
+  void unload_surplus();
+  std::optional<Job> wait_for_job(std::unique_lock<std::mutex>& lock);
   void work();
 };
 
+// Null at the end. Jobs that were put off let others pass.
+std::optional<KernelStore::State::Job> KernelStore::State::wait_for_job(std::unique_lock<std::mutex>& lock) {
+  const auto is_earlier = [](const Job& a, const Job& b) { return a.not_before < b.not_before; };
+  for (;;) {
+    if (queue.empty()) {
+      if (stopping) return std::nullopt;
+      changed.wait(lock);
+      continue;
+    }
+    const auto next = std::min_element(queue.begin(), queue.end(), is_earlier);
+    if (next->not_before <= Clock::now()) {
+      Job job = std::move(*next);
+      queue.erase(next);
+      return job;
+    }
+    changed.wait_until(lock, Clock::time_point(next->not_before));
+  }
+}
+
 void KernelStore::State::work() {
   std::unique_lock lock(mutex);
-  for (;;) {
-    changed.wait(lock, [&] { return stopping || !queue.empty(); });
-    if (queue.empty()) return;
-    std::function<void()> task = std::move(queue.front());
-    queue.pop_front();
+  while (std::optional<Job> job = wait_for_job(lock)) {
     ++running;
     lock.unlock();
-    task();
-    task = nullptr;
+    const bool is_done = !job->compilation || complete(*job->compilation);
+    if (is_done) job.reset();
     lock.lock();
     --running;
+    if (!is_done) {
+      job->not_before = Clock::now() + kRetryPeriod;
+      queue.push_back(std::move(*job));
+    }
     changed.notify_all();
   }
 }
 
-// Null when there is no entry, or one that this program cannot take.
-LoadedCodeRef KernelStore::State::load_cached(const jit::SpecializeRequest& request, const std::string& key) {
-  if (jit::is_dumping()) return {};  // only a compilation has something to dump
-  const std::optional<std::string> image = cache.load(key);
-  if (!image) return {};
-  std::string why = options.backend->why_not_loadable(*image, request);
+// Called with the mutex held. A kernel that is unused here stays so: only get() could hand it out.
+void KernelStore::State::unload_surplus() {
+  std::vector<std::pair<uint64_t, Hash128>> unused;
+  for (const auto& [key, entry] : entries) {
+    if (entry.is_unused()) unused.emplace_back(entry.asked, key);
+  }
+  if (unused.size() <= options.max_unused) return;
+  const auto surplus_end = unused.end() - static_cast<ptrdiff_t>(options.max_unused);
+  std::nth_element(unused.begin(), surplus_end, unused.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  Job job;
+  for (auto it = unused.begin(); it != surplus_end; ++it) {
+    job.unused.push_back(std::move(entries.extract(it->second).mapped().code));
+  }
+  queue.push_back(std::move(job));
+  changed.notify_all();
+}
+
+// Null for an image that this program cannot take.
+LoadedCodeRef KernelStore::State::load_image(const std::string& image,
+                                             const jit::SpecializeRequest& request) {
+  std::string why = options.backend->why_not_loadable(image, request);
   try {
-    if (why.empty()) return options.backend->load(*image, request);
+    if (why.empty()) return options.backend->load(image, request);
   } catch (const Error& error) {
     why = error.what();
   }
@@ -109,24 +173,45 @@ LoadedCodeRef KernelStore::State::compile_anew(const jit::SpecializeRequest& req
   return options.backend->load(image, request);
 }
 
-void KernelStore::State::compile(const jit::SpecializeRequest& request, const Hash128& key,
-                                 const AsyncValueRef<LoadedCodeRef>& result) {
-  try {
-    LoadedCodeRef code = load_cached(request, key.hex());
-    const bool hit = static_cast<bool>(code);
-    if (!hit) code = compile_anew(request, key.hex());
-    {
-      std::lock_guard lock(mutex);
-      ++(hit ? burst.cached : burst.compiled);
-      burst.end = options.now();
-    }
-    log_debug("kernel {}: {} ({})", request.id, hit ? "from the cache" : "compiled", key.hex());
-    result.emplace(std::move(code));
-  } catch (const Error& error) {
-    result.set_error(error);
-  } catch (const std::exception& error) {
-    result.set_error(Error(ErrorCode::kCompile, "kernel " + request.id + ": " + error.what()));
+bool KernelStore::State::is_put_off(Compilation& c, const jit::KernelCache::Lock& lock) const {
+  if (!lock.is_elsewhere()) return false;
+  if (!c.patience_ends) c.patience_ends = Clock::now() + options.patience;
+  return Clock::now() < *c.patience_ends;
+}
+
+// False: somebody else is compiling the kernel.
+bool KernelStore::State::find_or_compile(Compilation& c) {
+  std::optional<std::string> image;
+  jit::KernelCache::Lock lock;
+  if (!jit::is_dumping()) {  // only a compilation has something to dump
+    image = c.patience_ends ? cache.load_again(c.key) : cache.load(c.key);
+    if (!image) lock = cache.try_lock(c.key);
+    if (is_put_off(c, lock)) return false;
+    if (lock.is_held()) image = cache.load_again(c.key);  // stored between the look and the lock
   }
+  LoadedCodeRef code = image ? load_image(*image, c.request) : LoadedCodeRef();
+  const bool hit = static_cast<bool>(code);
+  if (!hit) code = compile_anew(c.request, c.key);
+  {
+    std::lock_guard guard(mutex);
+    ++(hit ? burst.cached : burst.compiled);
+    burst.end = options.now();
+  }
+  log_debug("kernel {}: {} ({})", c.request.id, hit ? "from the cache" : "compiled", c.key);
+  c.result.emplace(std::move(code));
+  return true;
+}
+
+// False: to be tried again later.
+bool KernelStore::State::complete(Compilation& c) {
+  try {
+    return find_or_compile(c);
+  } catch (const Error& error) {
+    c.result.set_error(error);
+  } catch (const std::exception& error) {
+    c.result.set_error(Error(ErrorCode::kCompile, "kernel " + c.request.id + ": " + error.what()));
+  }
+  return true;
 }
 
 KernelStore::KernelStore(int threads) : KernelStore(Options{.threads = threads}) {}
@@ -135,31 +220,32 @@ KernelStore::~KernelStore() = default;
 
 AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
   const Hash128 key = specialization_key(request, state_->options.key);
-  AsyncValueRef<LoadedCodeRef> result;
-  {
-    std::lock_guard lock(state_->mutex);
-    if (auto found = state_->entries.find(key); found != state_->entries.end()) return found->second.code;
-    if (!state_->burst.start) state_->burst.start = state_->options.now();
-    result = make_unconstructed_async_value<LoadedCodeRef>();
-    state_->entries.emplace(key, State::Entry{request.id, result});
+  auto compilation = std::make_unique<State::Compilation>();
+  compilation->request = std::move(request);
+  compilation->key = key.hex();
+  const std::lock_guard lock(state_->mutex);
+  const uint64_t asked = ++state_->requests;
+  if (auto found = state_->entries.find(key); found != state_->entries.end()) {
+    found->second.asked = asked;
+    return found->second.code;
   }
-  // The constants' bytes belong to the caller; the task needs its own.
-  struct Task {
-    jit::SpecializeRequest request;
-    std::vector<std::vector<std::byte>> bytes;
-  };
-  auto task = std::make_shared<Task>(Task{std::move(request), {}});
-  for (jit::ConstantGlobal& c : task->request.constants) {
-    task->bytes.emplace_back(c.bytes.begin(), c.bytes.end());
-    c.bytes = task->bytes.back();
+  state_->unload_surplus();
+  for (jit::ConstantGlobal& c : compilation->request.constants) {
+    compilation->bytes.emplace_back(c.bytes.begin(), c.bytes.end());
+    c.bytes = compilation->bytes.back();
   }
-  State* state = state_.get();
-  {
-    std::lock_guard lock(state->mutex);
-    state->queue.push_back([state, task, key, result] { state->compile(task->request, key, result); });
-  }
-  state->changed.notify_all();
+  if (!state_->burst.start) state_->burst.start = state_->options.now();
+  auto result = make_unconstructed_async_value<LoadedCodeRef>();
+  compilation->result = result;
+  state_->entries.emplace(key, State::Entry{compilation->request.id, result, asked});
+  state_->queue.push_back({std::move(compilation), {}, {}});
+  state_->changed.notify_all();
   return result;
+}
+
+void KernelStore::release_unused() {
+  const std::lock_guard lock(state_->mutex);
+  state_->unload_surplus();
 }
 
 void KernelStore::remove(const std::string& id) {

@@ -4,6 +4,14 @@
 // requests cost ("kernels: 9 compiled in 0.41 s, 3 from the cache"). An entry of the disk cache that does not load
 // costs a compilation, which replaces it; nothing about the disk cache is ever an error of a kernel. While
 // COPPICE_DUMP is set (gpu/jit/dump.h), nothing is taken from the disk cache.
+//
+// Of several processes (or devices) that need the same kernel at once, one compiles it; the others go on with other
+// kernels meanwhile and take it from the disk cache then. Whoever waited for `patience` compiles it, too: the owner may
+// be stopped in a debugger.
+//
+// A kernel is in use while somebody else than the store holds its value or its code. Of those that are not in use the
+// store keeps the `max_unused` that were asked for last, since whoever rebuilds a tree asks for the same ones again; the
+// others are unloaded, on a thread of the store, when a kernel is added and by release_unused().
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -31,6 +39,8 @@ class KernelStore {
     std::filesystem::path folder = jit::KernelCache::default_folder();
     uint64_t max_bytes = jit::KernelCache::default_max_bytes();
     jit::KeyContext key = jit::key_context();
+    size_t max_unused = 128;  // half a MiB of machine code, to several MiB of large kernels
+    std::chrono::milliseconds patience{10'000};
     std::shared_ptr<jit::CodeBackend> backend;  // null: of this machine's processor
     std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
   };
@@ -44,6 +54,9 @@ class KernelStore {
   AsyncValueRef<LoadedCodeRef> get(jit::SpecializeRequest request);
   // Forgets a kernel; code that is still referenced stays mapped until its last launch is done.
   void remove(const std::string& id);
+  // Unloads what is not in use, but for `max_unused` of it. Does not wait for that. To be called when kernels went out of
+  // use; costs some ten nanoseconds per kernel of the store.
+  void release_unused();
   // Returns when nothing is being compiled; logs the summary line if anything was since the last call, with the time
   // from the first request to the end of the last compilation. Throws the error of a kernel that did not compile.
   void wait_compiled();

@@ -60,6 +60,7 @@ enum class DeviceStatus : uint32_t {
   kListFull = 12,          // an append to, or a write past the end of, a dynamic node: {index, extent}
   kOutOfList = 13,         // (checks) a read of a dynamic node's element that is not there: {index, length}
   kAssertion = 14,         // (checks) an assertion failed: its text is a message
+  kReadOfChanged = 15,     // a read of another cell of a field whose cells the same launch writes
 };
 
 // Shared by all launches on a device; kernels add to it, the host reads it between launches.

@@ -10,8 +10,8 @@ usage: ./dev COMMAND
 
   test   run the bundled tests on the cpu and on the emulated GPU
   gpu [--device simt] [FOLDER]
-         tests, compute-sanitizer (where it is installed) and benchmarks on the NVIDIA GPU, in at most 8 minutes; one report
-         folder. --device simt: a rehearsal of it without a GPU
+         a ladder of first questions, tests, compute-sanitizer (where it is installed) and benchmarks on the NVIDIA GPU, in at
+         most 8 minutes; one report folder. --only-ladder: the first minute of it. --device simt: a rehearsal without a GPU
   help   this text
 
 bin/coppice is the program: bin/coppice run snow_3d, bin/coppice info, bin/coppice help.

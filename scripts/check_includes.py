@@ -29,7 +29,7 @@ RESTRICTED = [
     ("OpenVDB", r"(openvdb|nanovdb)/", r"((apps/output|sparse)/vdb|benchmarks/peers)/", "apps/output/vdb/ and benchmarks/peers/"),
 ]
 DEVICE_SYSTEM = {"cstdint", "cstddef", "cmath", "type_traits", "tuple", "utility", "limits", "stdint.h", "stddef.h"}
-# Besides, device code may use Eigen, and a kernel file the C math and memory functions (gpu/jit/code_loader.h).
+# Besides, device code may use Eigen, and a kernel file the C math and memory functions (gpu/jit/library_symbols.h).
 KERNEL_SYSTEM = re.compile(r"(math\.h|string\.h|cstring)$")
 # Device-clean without saying so: what kernel files include first.
 DEVICE_PUBLIC = {"coppice/kernel.h"}

@@ -18,8 +18,8 @@ template <class... Args>
 struct Kernel<void(Args...)> {
   const KernelBitcode* file;
   std::string_view name;
-  // Never runs for an inactive cell, which others do whose results are then dropped: some plain argument is or holds a
-  // pointer, or it divides integers or prints.
+  // Must not run for an inactive cell, which others do whose results are then dropped: coppice-kernelgen could not prove
+  // that it would be harmless there (gpu/jit/inactive_cells.h; the generated header says why).
   bool active_only;
 };
 

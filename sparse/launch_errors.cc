@@ -51,6 +51,10 @@ std::string about_handle(DeviceStatus status, const DeviceContext& c, const Hand
     case DeviceStatus::kOutOfList:
       return fmt::format("index {} is not in the list at {}, which has elements [0, {})", c.status_coord[0],
                          offset, c.status_coord[1]);
+    case DeviceStatus::kReadOfChanged:
+      return fmt::format(
+          "read at {} while its cells are written by the same launch; read the own cell by field[cell], or use two fields",
+          at);
     case DeviceStatus::kNotBeside:
       return fmt::format("data() needs a field on the node looped over, {}, or beside it", loop_path);
     case DeviceStatus::kNoNeighbourTable:
@@ -104,7 +108,7 @@ void throw_kernel_error(Device& device, std::string_view kernel, std::span<const
                 fmt::format("kernel {}: argument {}: index {} is not in the view, which has items [0, {})",
                             kernel, context.status_detail, context.status_coord[0], context.status_coord[1]));
   const bool wrong_use = status == DeviceStatus::kNotBeside || status == DeviceStatus::kNoNeighbourTable ||
-                         status == DeviceStatus::kNotContiguous;
+                         status == DeviceStatus::kNotContiguous || status == DeviceStatus::kReadOfChanged;
   const HandleUse& h = handles[context.status_detail];
   throw Error(wrong_use ? ErrorCode::kInvalidArgument : ErrorCode::kOutOfRange,
               fmt::format("kernel {}: {}{}: {}", kernel, h.id.field == kNoField ? "" : "field ",

@@ -12,6 +12,7 @@
 #include "gpu/kernel_store.h"
 #include "gpu/messages.h"
 #include "sparse/launch_errors.h"
+#include "sparse/role_table.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -44,6 +45,7 @@ struct Binding {
   bool needs_neighbours = false;
   uint32_t shared_bytes = 0;  // of all tiles
   bool repeatable = true;
+  bool names_a_field_twice = false;
 
   uint32_t tree_slot(const LaunchRequest& r, TreeStorage* tree) {
     const auto found = std::find(trees.begin(), trees.end(), tree);
@@ -142,14 +144,25 @@ void check_roles(const LaunchRequest& r) {
         refuse(r, fmt::format("it writes field {}, which is neither on {} nor beside it", field_name(h),
                               loop_tree->path(r.loop.node)));
     }
-    for (uint32_t j = 0; j < r.num_handles; ++j) {
-      const HandleUse& other = r.handles[j];
-      if (other.id.tree != h.id.tree || other.id.field != h.id.field || h.id.field == kNoField) continue;
-      if (h.role == Role::kRead && h.radius > 0 &&
-          (other.role == Role::kWrite || other.role == Role::kUpdate)) {
-        refuse(r,
-               fmt::format("field {} is both written and read with a reach; use two fields", field_name(h)));
-      }
+  }
+}
+
+bool is_same_field(const HandleUse& a, const HandleUse& b) {
+  return a.id.tree == b.id.tree && a.id.field == b.id.field && a.id.field != kNoField;
+}
+RoleUse use_of(const HandleUse& h) { return {h.role, h.radius}; }
+
+// Two handles of one field. A field that its own cells change is marked, so that reading others of it is an error.
+void check_pairs(const LaunchRequest& r, Binding& b) {
+  for (uint32_t i = 0; i < r.num_handles; ++i) {
+    for (uint32_t j = i + 1; j < r.num_handles; ++j) {
+      const HandleUse &one = r.handles[i], &other = r.handles[j];
+      if (!is_same_field(one, other)) continue;
+      const std::string_view why = why_not_together(use_of(one), use_of(other));
+      if (!why.empty()) refuse(r, fmt::format("field {} {}", field_name(one), why));
+      b.names_a_field_twice = true;
+      if (changes_own_cells(use_of(one))) b.fields[j].access |= device::kChangedHere;
+      if (changes_own_cells(use_of(other))) b.fields[i].access |= device::kChangedHere;
     }
   }
 }
@@ -177,7 +190,8 @@ void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
   // A pointer node's values are in its cells, not in rows of its container.
   const bool table = tree.has_neighbour_table(r.loop.node) && n.kind != NodeKind::kPointer;
   uint64_t row_bytes = 0;
-  bool blend = n.kind == NodeKind::kBitmasked && !r.active_only && !checks;
+  // Two handles of one field would not see each other's private rows.
+  bool blend = n.kind == NodeKind::kBitmasked && !r.active_only && !checks && !b.names_a_field_twice;
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     const HandleUse& h = r.handles[i];
     if (h.role == Role::kWrite)
@@ -256,6 +270,7 @@ Binding make_binding(const LaunchRequest& r, bool checks) {
   }
   check_roles(r);
   check_growth(r);
+  check_pairs(r, b);
   if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b, checks);
   if (is_over_blocks(r)) {
     b.shared_bytes = r.fast_bytes;
@@ -306,6 +321,21 @@ LaunchKey key_of(const LaunchRequest& r) {
   return key;
 }
 
+// What an item of a loop over a node must move of the values on that node, each cell once: what a profile compares with
+// the device's own copying. Neighbours come from caches, and other nodes' values are not counted.
+uint64_t item_bytes(const LaunchRequest& r) {
+  const TreeStorage& tree = *r.loop.tree;
+  const bool by_element = r.place == LaunchRequest::Place::kEntry;
+  const uint64_t cells = by_element ? 1 : tree.node(r.loop.node).num_cells;
+  uint64_t bytes = 0;
+  for (const HandleUse& h : std::span(r.handles, r.num_handles)) {
+    if (tree_of(h.id) != &tree || h.id.node != r.loop.node) continue;
+    const bool moves_twice = h.role == Role::kUpdate || h.role == Role::kAccumulate;
+    bytes += (moves_twice ? 2 : 1) * cells * h.value_bytes;
+  }
+  return bytes;
+}
+
 // Loops are filled in when the launch's turn comes: earlier launches may have changed the topology.
 void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   if (!r.loop.tree) {
@@ -317,6 +347,7 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   }
   TreeStorage* tree = r.loop.tree.get();
   const uint32_t node = r.loop.node;
+  launch.item_bytes = item_bytes(r);
   const bool neighbours = p.binding.needs_neighbours;
   launch.prepare = [tree = r.loop.tree, node, neighbours](LaunchBlock& block) {
     ElementList& list = tree->update_list(node, neighbours);
@@ -377,16 +408,18 @@ struct Program::State {
   IntrusivePtr<Device> device;
   jit::CodegenOptions options;
   std::unordered_map<LaunchKey, IntrusivePtr<Prepared>, LaunchKeyHash> prepared;
-  size_t prune_at = 256;
+  size_t launches_until_pruning = 0;
 
-  // Launches of trees that are gone can never come again; without this, whoever rebuilds trees would pile them up.
+  // Launches of trees that are gone can never come again; without this, whoever rebuilds trees would pile them up, and
+  // with them machine code. With n live entries there are at most 2n + 1 of them, and a launch looks at two on average.
   void prune() {
-    if (prepared.size() < prune_at) return;
-    std::erase_if(prepared, [](const auto& entry) {
+    if (launches_until_pruning-- > 0) return;
+    const size_t gone = std::erase_if(prepared, [](const auto& entry) {
       const auto& lives = entry.second->lives;
       return std::any_of(lives.begin(), lives.end(), [](const auto& tree) { return tree.expired(); });
     });
-    prune_at = std::max<size_t>(256, 2 * prepared.size());
+    launches_until_pruning = prepared.size();
+    if (gone > 0) device->kernels().release_unused();
   }
 };
 
@@ -453,7 +486,7 @@ Launch Program::prepare(const LaunchRequest& r) {
   Device* const device = state_->device.get();  // outlives what its stream is given
   if (p.may_change_topology || accumulates) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };
-  } else if (state_->options.checks || is_over_blocks(r)) {
+  } else if (state_->options.checks || is_over_blocks(r) || p.binding.names_a_field_twice) {
     launch.finish = [shared, device](LaunchBlock&) {
       if (!device->default_stream().is_recording())
         throw_kernel_error(*device, shared->name, shared->handles, shared->loop_path);

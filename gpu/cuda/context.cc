@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "gpu/cuda/primary_contexts.h"
+
 namespace coppice::cuda {
 
 ContextHandle Context::switch_to(ContextHandle handle) {
@@ -29,7 +31,7 @@ Context::FreeingScope::~FreeingScope() { context_.driver_.ctx_set_current(outer_
 Context::Context(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {
   check(driver_.device_get(&device_, ordinal), "cuDeviceGet");
   read_properties();
-  check(driver_.device_primary_ctx_retain(&handle_, device_), "cuDevicePrimaryCtxRetain");
+  check(PrimaryContexts::of_process().acquire(driver_, device_, &handle_), "cuDevicePrimaryCtxRetain");
   try {
     const Scope scope(*this);
     allocation_.location = {LocationType::kDevice, ordinal_};
@@ -38,7 +40,7 @@ Context::Context(const Driver& driver, int ordinal) : driver_(driver), ordinal_(
           "cuMemGetAllocationGranularity");
     side_stream_ = create_stream();
   } catch (...) {
-    driver_.device_primary_ctx_release(device_);
+    PrimaryContexts::of_process().let_go(driver_, device_, is_lost());
     throw;
   }
 }
@@ -49,13 +51,22 @@ Context::~Context() {
     const FreeingScope scope(*this);
     wait_destroy_stream(side_stream_);
   }
-  driver_.device_primary_ctx_release(device_);
+  PrimaryContexts::of_process().let_go(driver_, device_, is_lost());
 }
 
 int Context::attribute(DeviceAttribute which) {
   int value = 0;
   check(driver_.device_get_attribute(&value, which, device_), "cuDeviceGetAttribute");
   return value;
+}
+
+Clocks Context::clocks() const {
+  const auto value_or_0 = [&](DeviceAttribute which) {
+    int value = 0;
+    return driver_.device_get_attribute(&value, which, device_) == Result::kSuccess ? value : 0;
+  };
+  return {value_or_0(DeviceAttribute::kClockRate), value_or_0(DeviceAttribute::kMemoryClockRate),
+          value_or_0(DeviceAttribute::kGlobalMemoryBusWidth)};
 }
 
 void Context::read_properties() {
@@ -68,6 +79,7 @@ void Context::read_properties() {
                    attribute(DeviceAttribute::kComputeCapabilityMinor);
   properties_.multiprocessors = attribute(DeviceAttribute::kMultiprocessorCount);
   properties_.max_shared_bytes = attribute(DeviceAttribute::kMaxSharedMemoryPerBlockOptin);
+  properties_.max_threads = attribute(DeviceAttribute::kMaxThreadsPerMultiprocessor);
   if (properties_.sm < 75)
     throw Error(ErrorCode::kUnavailable,
                 fmt::format("device cuda: {} has compute capability {}.{}; 7.5 or newer is needed", name,

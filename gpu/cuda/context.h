@@ -14,6 +14,7 @@
 
 #include "core/intrusive_ptr.h"
 #include "gpu/cuda/driver_error.h"
+#include "gpu/cuda/kernel_profile.h"
 
 namespace coppice::cuda {
 
@@ -23,8 +24,14 @@ struct Properties {
   int sm = 0;              // compute capability: 90
   int multiprocessors = 0;
   int max_shared_bytes = 0;  // of a thread block
+  int max_threads = 0;       // of a multiprocessor
   size_t memory_bytes = 0;
   size_t granule_bytes = 0;  // what memory is mapped in multiples of
+};
+
+// The fastest that a GPU's clocks go; 0 where the driver does not tell.
+struct Clocks {
+  int multiprocessor_kHz = 0, memory_kHz = 0, memory_bus_bits = 0;
 };
 
 class Context final : public RefCounted {
@@ -36,7 +43,10 @@ class Context final : public RefCounted {
 
   const Driver& driver() const { return driver_; }
   const Properties& properties() const { return properties_; }
+  Clocks clocks() const;
   const AllocationProperties& allocation() const { return allocation_; }
+  // Where kernels are timed; null where they are not.
+  KernelProfile* profile() { return profile_.get(); }
 
   // While it lives, the calling thread's current context is this one; then again what it was before.
   class Scope {
@@ -110,6 +120,7 @@ class Context final : public RefCounted {
   Properties properties_;
   AllocationProperties allocation_;
   StreamHandle side_stream_ = nullptr;
+  const std::unique_ptr<KernelProfile> profile_ = KernelProfile::from_environment();
 
   std::mutex streams_mutex_;
   std::map<StreamHandle, bool> streams_;  // and whether each is captured

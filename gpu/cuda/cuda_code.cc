@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
+#include <vector>
 
 namespace coppice::cuda {
 namespace {
@@ -15,6 +15,36 @@ std::string entry_name(std::string_view id) {
   std::replace(name.begin(), name.end(), '.', '_');
   return name;
 }
+
+// What the driver's assembler says of a module. Its information (registers, spills) is asked for in a profile only.
+class AssemblerLog {
+ public:
+  explicit AssemblerLog(bool with_information) : information_(with_information ? kBytes : 0) {
+    // Numbers are passed in the pointers themselves.
+    add(JitOption::kErrorLogBuffer, errors_.data());
+    add(JitOption::kErrorLogBufferSizeBytes, reinterpret_cast<void*>(errors_.size() - 1));
+    add(JitOption::kGenerateLineInfo, reinterpret_cast<void*>(1));
+    if (!with_information) return;
+    add(JitOption::kInfoLogBuffer, information_.data());
+    add(JitOption::kInfoLogBufferSizeBytes, reinterpret_cast<void*>(information_.size() - 1));
+    add(JitOption::kLogVerbose, reinterpret_cast<void*>(1));
+  }
+  unsigned count() const { return static_cast<unsigned>(options_.size()); }
+  JitOption* options() { return options_.data(); }
+  void** values() { return values_.data(); }
+  const char* errors() const { return errors_.data(); }
+  std::string all() const { return std::string(information_.data()) + errors(); }
+
+ private:
+  static constexpr size_t kBytes = 64 << 10;
+  void add(JitOption option, void* value) {
+    options_.push_back(option);
+    values_.push_back(value);
+  }
+  std::vector<char> errors_ = std::vector<char>(8192), information_;
+  std::vector<JitOption> options_;
+  std::vector<void*> values_;
+};
 
 class PtxBackend final : public jit::CodeBackend {
  public:
@@ -43,17 +73,13 @@ CudaCode::CudaCode(IntrusivePtr<Context> context, const std::string& ptx, const 
   context_->throw_if_lost();
   const Context::Scope scope(*context_);
   const Driver& driver = context_->driver();
-  std::array<char, 8192> log{};
-  std::array options{JitOption::kErrorLogBuffer, JitOption::kErrorLogBufferSizeBytes,
-                     JitOption::kGenerateLineInfo};
-  // Numbers are passed in the pointers themselves.
-  std::array<void*, 3> values{log.data(), reinterpret_cast<void*>(log.size() - 1),
-                              reinterpret_cast<void*>(1)};
+  AssemblerLog log(context_->profile() != nullptr);
   const auto failed = [&](Result result) {
-    return context_->lost_or(result, refused_ptx(driver, result, kernel, ptx, log.data()));
+    return context_->lost_or(result, refused_ptx(driver, result, kernel, ptx, log.errors()));
   };
-  Result result =
-      driver.module_load_data_ex(&module_, ptx.c_str(), options.size(), options.data(), values.data());
+  Result result = driver.module_load_data_ex(&module_, ptx.c_str(), log.count(), log.options(), log.values());
+  if (KernelProfile* const profile = context_->profile())
+    profile->add_log(kernel, result == Result::kSuccess, log.all());
   if (result != Result::kSuccess) throw failed(result);
   result = driver.module_get_function(&function_, module_, entry_name(kernel).c_str());
   if (result == Result::kSuccess) return;
@@ -104,6 +130,25 @@ unsigned CudaCode::max_blocks(uint32_t shared_bytes) {
   const auto found = max_blocks_.find(shared_bytes);
   if (found != max_blocks_.end()) return found->second;
   return max_blocks_[shared_bytes] = find_max_blocks(shared_bytes);
+}
+
+KernelResources CudaCode::resources(uint32_t shared_bytes) {
+  const Driver& driver = context_->driver();
+  const auto attribute = [&](FunctionAttribute which) {
+    int value = 0;
+    context_->check(driver.func_get_attribute(&value, which, function_),
+                    fmt::format("cuFuncGetAttribute of kernel {}", kernel_));
+    return value;
+  };
+  const Properties& gpu = context_->properties();
+  KernelResources of;
+  of.registers = attribute(FunctionAttribute::kNumRegs);
+  of.stack_bytes = attribute(FunctionAttribute::kLocalSizeBytes);
+  of.shared_bytes = attribute(FunctionAttribute::kSharedSizeBytes) + static_cast<int>(shared_bytes);
+  of.blocks = static_cast<int>(max_blocks(shared_bytes)) / gpu.multiprocessors;
+  of.occupancy_percent =
+      100 * of.blocks * static_cast<int>(kGpuThreadsPerBlock) / std::max(1, gpu.max_threads);
+  return of;
 }
 
 std::string why_not_ptx(std::string_view image, std::string_view id, int sm) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gpu/cuda/context.h"
+#include "gpu/cuda/kernel_profile.h"
 #include "gpu/jit/code_backend.h"
 #include "gpu/launch_block.h"
 
@@ -21,6 +22,8 @@ class CudaCode final : public jit::LoadedCode {
   // The most blocks of kGpuThreadsPerBlock threads that run on the whole GPU at once, each with so much shared memory, at least
   // 1. Errors: kOutOfRange where not even one does.
   unsigned max_blocks(uint32_t shared_bytes);
+  // What a launch that asks for so much shared memory occupies; after max_blocks() of as much.
+  KernelResources resources(uint32_t shared_bytes);
 
  private:
   unsigned find_max_blocks(uint32_t shared_bytes);

@@ -35,12 +35,14 @@ CudaExecutor::CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<SmallMemo
   context_->throw_if_lost();
   const Context::Scope scope(*context_);
   stream_ = context_->create_stream();
+  if (context_->profile() != nullptr) timer_.emplace(*context_);
 }
 
 CudaExecutor::~CudaExecutor() {
   const Driver& driver = context_->driver();
   const Context::FreeingScope scope(*context_);
   driver.stream_synchronize(stream_);
+  timer_.reset();
   for (const Mark& mark : marks_) driver.event_destroy(mark.event);
   for (const EventHandle event : free_events_) driver.event_destroy(event);
   context_->wait_destroy_stream(stream_);
@@ -86,12 +88,37 @@ void CudaExecutor::run_loop(const Launch& launch, const LaunchBlock& block) {
     names_ = fmt::format("kernel {}", launch.name);
     is_issued_ = true;
   }
-  check(context_->driver().launch_kernel(code.function(), blocks, 1, 1, kGpuThreadsPerBlock, 1, 1,
-                                         launch.shared_bytes, stream_, parameters, nullptr),
-        fmt::format("launching kernel {}", launch.name));
+  const auto issue = [&] {
+    check(context_->driver().launch_kernel(code.function(), blocks, 1, 1, kGpuThreadsPerBlock, 1, 1,
+                                           launch.shared_bytes, stream_, parameters, nullptr),
+          fmt::format("launching kernel {}", launch.name));
+  };
+  issue_timed([&] { return work_of(launch, block); }, issue);
   if (capture_) return;
   if (launch.finish) context_->note_status_change();
   if (exact_errors_) wait_begun();
+}
+
+// A list's length is known on the device alone: it is fetched before the launch, which may change it.
+LaunchTimer::Work CudaExecutor::work_of(const Launch& launch, const LaunchBlock& block) {
+  LaunchTimer::Work work{std::string(launch.name), block.item_count, launch.item_bytes};
+  if (block.count != nullptr && launch.item_bytes > 0) {
+    std::byte* const count = take_staging(sizeof *block.count);
+    issue_copy(count, block.count, sizeof *block.count);
+    work.count = reinterpret_cast<const uint64_t*>(count);
+  }
+  work.resources = static_cast<CudaCode&>(*launch.code.get()).resources(launch.shared_bytes);
+  return work;
+}
+
+// In a recording, an event is a node of the graph and tells no time: the whole is timed when it is launched.
+void CudaExecutor::issue_timed(const std::function<LaunchTimer::Work()>& work,
+                               const std::function<void()>& issue) {
+  if (!timer_ || capture_) return issue();
+  LaunchTimer::Work timed = work();
+  check(timer_->begin(stream_), "cuEventRecord");
+  issue();
+  check(timer_->end(stream_, std::move(timed), next_mark_), "cuEventRecord");
 }
 
 void CudaExecutor::keep(const Launch& launch) {
@@ -192,6 +219,7 @@ void CudaExecutor::wait_begun() {
   is_issued_ = false;
   reached_marks_ = next_mark_;
   deliver(next_mark_);
+  if (timer_) timer_->collect(next_mark_);
   staging_.give_back(staging_.position());
 }
 
@@ -268,6 +296,7 @@ bool CudaExecutor::reach_oldest_mark(bool wait, Kept& let_go) {
     throw;
   }
   deliver(number);
+  if (timer_) timer_->collect(number);
   read_messages(log_);  // not sooner: a launch that is repeated forgets what it printed
   staging_.give_back(marks_.front().staged);
   forget_oldest_mark(let_go);

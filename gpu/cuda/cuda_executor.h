@@ -13,6 +13,7 @@
 
 #include "gpu/buffer.h"
 #include "gpu/cuda/context.h"
+#include "gpu/cuda/launch_timer.h"
 #include "gpu/cuda/small_memory.h"
 #include "gpu/cuda/staging.h"
 #include "gpu/messages.h"
@@ -67,6 +68,9 @@ class CudaExecutor final : public StreamExecutor {
     IntrusivePtr<Buffer> scratch;
   };
   void begin();
+  // Gives the stream a piece of work, between two events where kernels are timed.
+  void issue_timed(const std::function<LaunchTimer::Work()>& work, const std::function<void()>& issue);
+  LaunchTimer::Work work_of(const Launch& launch, const LaunchBlock& block);
   void keep(const Launch& launch);
   Result end_capture(GraphHandle* graph, Capture& capture);
   void let_go(Kept used);
@@ -89,6 +93,7 @@ class CudaExecutor final : public StreamExecutor {
   const bool exact_errors_;
   StreamHandle stream_ = nullptr;
   Staging staging_;
+  std::optional<LaunchTimer> timer_;  // in a profile
   std::deque<Mark> marks_;
   std::deque<Delivery> deliveries_;
   std::vector<EventHandle> free_events_;

@@ -83,7 +83,9 @@ void CudaExecutor::replay(Recording& given) {
   used_.emplace_back(&recording);
   names_ = recording.name();
   is_issued_ = true;
-  check(context_->driver().graph_launch(recording.exec(), stream_), "launching " + names_);
+  issue_timed(
+      [&] { return LaunchTimer::Work{names_}; },
+      [&] { check(context_->driver().graph_launch(recording.exec(), stream_), "launching " + names_); });
   context_->note_status_change();
   if (exact_errors_) wait_begun();
 }
@@ -119,7 +121,8 @@ void CudaExecutor::run_primitive(const PrimitiveCall& call) {
     names_ = name;
     is_issued_ = true;
   }
-  check_answer(primitives.run(call, stream_, memory, bytes));
+  issue_timed([&] { return LaunchTimer::Work{std::string(name)}; },
+              [&] { check_answer(primitives.run(call, stream_, memory, bytes)); });
   if (exact_errors_ && !capture_) wait_begun();
 }
 

@@ -70,20 +70,37 @@ enum class Result : uint32_t {
 };
 
 enum class DeviceAttribute : int {
+  kClockRate = 13,  // kHz
   kMultiprocessorCount = 16,
+  kMemoryClockRate = 36,       // kHz
+  kGlobalMemoryBusWidth = 37,  // bits
+  kMaxThreadsPerMultiprocessor = 39,
   kComputeCapabilityMajor = 75,
   kComputeCapabilityMinor = 76,
   kMaxSharedMemoryPerBlockOptin = 97,
   kVirtualMemoryManagementSupported = 102,
 };
-enum class FunctionAttribute : int { kNumRegs = 4, kMaxDynamicSharedSizeBytes = 8 };
-enum class JitOption : int { kErrorLogBuffer = 5, kErrorLogBufferSizeBytes = 6, kGenerateLineInfo = 13 };
+enum class FunctionAttribute : int {
+  kSharedSizeBytes = 1,  // of its own, without what a launch asks for
+  kLocalSizeBytes = 3,
+  kNumRegs = 4,
+  kMaxDynamicSharedSizeBytes = 8
+};
+enum class JitOption : int {
+  kInfoLogBuffer = 3,
+  kInfoLogBufferSizeBytes = 4,
+  kErrorLogBuffer = 5,
+  kErrorLogBufferSizeBytes = 6,
+  kLogVerbose = 12,
+  kGenerateLineInfo = 13
+};
 enum class AllocationType : int { kPinned = 1 };
 enum class LocationType : int { kDevice = 1 };
 enum class AccessFlags : int { kReadWrite = 3 };
 enum class Granularity : int { kMinimum = 0 };
 enum class CaptureMode : int { kRelaxed = 2 };  // other calls stay allowed meanwhile, on all threads
 inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr unsigned kEventDefault = 0;
 inline constexpr unsigned kEventDisableTiming = 2;
 
 struct MemoryLocation {

@@ -76,4 +76,14 @@ int memcmp(const void* a, const void* b, __SIZE_TYPE__ n) {
   return 0;
 }
 int bcmp(const void* a, const void* b, __SIZE_TYPE__ n) { return memcmp(a, b, n); }
+
+// libdevice has these for an exponent that is an int: no more than 2^13 changes anything.
+double scalbn(double x, int n);
+float scalbnf(float x, int n);
+double scalbln(double x, long n) {
+  return scalbn(x, static_cast<int>(n < -8192 ? -8192 : n > 8192 ? 8192 : n));
+}
+float scalblnf(float x, long n) {
+  return scalbnf(x, static_cast<int>(n < -8192 ? -8192 : n > 8192 ? 8192 : n));
+}
 }

@@ -6,9 +6,7 @@
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/ExecutionEngine/Orc/TargetProcess/JITLoaderGDB.h>
 #include <llvm/Support/MemoryBuffer.h>
-#include <math.h>  // not <cmath>: sincos and exp10 are no standard functions
 #include <sched.h>
-#include <strings.h>
 
 #include <atomic>
 #include <cstring>
@@ -17,8 +15,10 @@
 #include <vector>
 
 #include "core/error.h"
+#include "gpu/jit/library_symbols.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/object_check.h"
+#include "gpu/jit/perf_dump.h"
 #include "gpu/jit/ptx_recorder.h"
 #include "gpu/jit/sanitizer.h"
 #define COPPICE_SIMT_HOST
@@ -68,33 +68,11 @@ void add_library_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
                                           llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   };
   add("sched_yield", &::sched_yield);  // of coppice_pause()
-  add("memcpy", &std::memcpy), add("memmove", &std::memmove), add("memset", &std::memset),
-      add("memcmp", &std::memcmp);
-  // What LLVM itself makes of memcmp() == 0, of sin and cos of one argument, of powers of ten and two.
-  add("bcmp", &::bcmp), add("sincosf", &::sincosf), add("sincos", &::sincos);
-  add("exp10f", &::exp10f), add("exp10", &::exp10);
-  add("ldexpf", static_cast<float (*)(float, int)>(&::ldexpf)),
-      add("ldexp", static_cast<double (*)(double, int)>(&::ldexp));
-#define COPPICE_MATH1(name)                                  \
-  add(#name "f", static_cast<float (*)(float)>(&::name##f)), \
-      add(#name, static_cast<double (*)(double)>(&::name))
-  COPPICE_MATH1(sin), COPPICE_MATH1(cos), COPPICE_MATH1(tan), COPPICE_MATH1(asin), COPPICE_MATH1(acos),
-      COPPICE_MATH1(atan), COPPICE_MATH1(sinh), COPPICE_MATH1(cosh), COPPICE_MATH1(tanh), COPPICE_MATH1(exp),
-      COPPICE_MATH1(exp2), COPPICE_MATH1(expm1), COPPICE_MATH1(log), COPPICE_MATH1(log2),
-      COPPICE_MATH1(log10), COPPICE_MATH1(log1p), COPPICE_MATH1(cbrt), COPPICE_MATH1(erf),
-      COPPICE_MATH1(sqrt), COPPICE_MATH1(floor), COPPICE_MATH1(ceil), COPPICE_MATH1(trunc),
-      COPPICE_MATH1(round), COPPICE_MATH1(roundeven), COPPICE_MATH1(rint), COPPICE_MATH1(nearbyint),
-      COPPICE_MATH1(asinh), COPPICE_MATH1(acosh), COPPICE_MATH1(atanh), COPPICE_MATH1(erfc),
-      COPPICE_MATH1(tgamma), COPPICE_MATH1(lgamma);
-#undef COPPICE_MATH1
-#define COPPICE_MATH2(name)                                         \
-  add(#name "f", static_cast<float (*)(float, float)>(&::name##f)), \
-      add(#name, static_cast<double (*)(double, double)>(&::name))
-  COPPICE_MATH2(pow), COPPICE_MATH2(atan2), COPPICE_MATH2(fmod), COPPICE_MATH2(hypot), COPPICE_MATH2(fmin),
-      COPPICE_MATH2(fmax), COPPICE_MATH2(copysign), COPPICE_MATH2(remainder), COPPICE_MATH2(fdim);
-#undef COPPICE_MATH2
-  add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf)),
-      add("fma", static_cast<double (*)(double, double, double)>(&::fma));
+  for (const LibrarySymbol& symbol : library_symbols()) {
+    symbols[jit.mangleAndIntern(symbol.name)] = {
+        orc::ExecutorAddr::fromPtr(symbol.function),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  }
   for (const simt::Symbol& symbol : simt::symbols()) {
     symbols[jit.mangleAndIntern(symbol.name)] = {
         orc::ExecutorAddr::fromPtr(symbol.function),
@@ -123,12 +101,15 @@ void add_sanitizer_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
                               "(session)"));
 }
 
+orc::ObjectLinkingLayer& linking_layer(CodeSession& session) {
+  return static_cast<orc::ObjectLinkingLayer&>(session.jit->getObjLinkingLayer());
+}
+
 // The registration function's address is taken here, not looked up by name as LLVM's own helper does: a program with a
 // static LLVM exports no names.
 void show_to_debuggers(const std::shared_ptr<CodeSession>& session) {
-  auto& layer = static_cast<orc::ObjectLinkingLayer&>(session->jit->getObjLinkingLayer());
   orc::ExecutionSession& execution = session->jit->getExecutionSession();
-  layer.addPlugin(std::make_unique<orc::DebugObjectManagerPlugin>(
+  linking_layer(*session).addPlugin(std::make_unique<orc::DebugObjectManagerPlugin>(
       execution,
       std::make_unique<orc::EPCDebugObjectRegistrar>(
           execution, orc::ExecutorAddr::fromPtr(&llvm_orc_registerJITLoaderGDBAllocAction)),
@@ -164,6 +145,7 @@ CodeLoader::CodeLoader(bool for_debugger) : session_(std::make_shared<CodeSessio
     session->words += llvm::toString(std::move(error)) + "; ";
   });
   if (for_debugger) show_to_debuggers(session_);
+  show_to_perf(linking_layer(*session_));
   session_->library = &session_->jit->getExecutionSession().createBareJITDylib("coppice.library");
   add_library_symbols(*session_->jit, *session_->library);
   if (kSanitizer != Sanitizer::kNone) add_sanitizer_symbols(*session_->jit, *session_->library);

@@ -1,11 +1,14 @@
 // The x86-64 back end: a specialized kernel as an ELF object in memory, for the cpu device or the emulated GPU.
 #include <fmt/format.h>
-#include <llvm/Config/llvm-config.h>
+#include <llvm-c/Core.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
 #include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/TargetParser/Host.h>
 
+#include "gpu/jit/build_identity.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/validate.h"
 
@@ -18,7 +21,7 @@ std::unique_ptr<llvm::TargetMachine> host_machine(const CodegenOptions& options,
   if (!builder) diagnostics.fail("detecting the CPU", llvm::toString(builder.takeError()));
   builder->setCodeGenOptLevel(options.step ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Aggressive);
   builder->setRelocationModel(llvm::Reloc::PIC_);
-  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Standard;  // where the source's flags allow it
   auto machine = builder->createTargetMachine();
   if (!machine) diagnostics.fail("creating the target", llvm::toString(machine.takeError()));
   return std::move(*machine);
@@ -34,7 +37,26 @@ void inline_always(llvm::Module& intrinsics) {
 
 }  // namespace
 
-std::string_view llvm_version() { return LLVM_VERSION_STRING; }
+std::string_view llvm_version() {
+  static const std::string version = [] {
+    unsigned major = 0, minor = 0, patch = 0;
+    LLVMGetVersion(&major, &minor, &patch);
+    return fmt::format("{}.{}.{}", major, minor, patch);
+  }();
+  return version;
+}
+
+// A target's description is a variable within LLVM. A function's address would not do: it may be that of the program's
+// own jump to it.
+const std::string& llvm_identity() {
+  static const std::string identity = [] {
+    initialize_llvm();
+    std::string error;
+    const llvm::Target* target = llvm::TargetRegistry::lookupTarget(llvm::sys::getProcessTriple(), error);
+    return fmt::format("{} {}", llvm_version(), build_identity(target));
+  }();
+  return identity;
+}
 
 const HostTarget& host_target() {
   static const HostTarget target = [] {
@@ -68,6 +90,10 @@ std::string compile_x86(const SpecializeRequest& request) {
     if (f.isDeclaration()) continue;
     f.addFnAttr("target-cpu", machine->getTargetCPU());
     f.addFnAttr("target-features", machine->getTargetFeatureString());
+    // Fast math would take an estimate and a Newton step, which make a NaN of 1 / sqrt(0); and makers' estimates differ.
+    f.addFnAttr("reciprocal-estimates", "none");
+    // For backtraces, debuggers and profilers: tables beside the code, which itself stays the same.
+    f.setUWTableKind(llvm::UWTableKind::Async);
     if (request.options.step) f.addFnAttr("frame-pointer", "all");
   }
   // Sanitizers do not watch emulated threads: these run in turns on one thread, change stacks, and what races there is
@@ -85,7 +111,7 @@ std::string compile_x86(const SpecializeRequest& request) {
     optimize_o3(*module, *machine, simt ? Vectors::kNever : Vectors::kAsTuned);
   verify_module(*module, "optimising", diagnostics);
   dump_module(stem, "opt.ll", *module);
-  validate_for_x86(*module, *machine, request.id, simt);
+  validate_for_x86(*module, *machine, request.id, request.options);
   if (simt) {
     instrument_for_simt(*module, request.entry, diagnostics);
     verify_module(*module, "instrumenting", diagnostics);

@@ -1,4 +1,5 @@
-// KernelCache by POSIX calls: mkostemp, rename, unlink, and the mtime as the time of last use.
+// KernelCache by system calls: mkostemp, rename, unlink, the mtime as the time of last use, and Linux's locks of open
+// files (not POSIX's, which belong to a process and so would not keep two of its threads apart).
 #include "gpu/jit/kernel_cache.h"
 
 #include <fcntl.h>
@@ -32,6 +33,7 @@ constexpr std::array<char, 8> kMagic = {'C', 'O', 'P', 'P', 'K', 'E', 'R', 'N'};
 constexpr uint32_t kFormatVersion = 1;
 constexpr std::string_view kSuffix = ".kernel";
 constexpr std::string_view kTemporarySuffix = ".kernel.tmp.";  // then six characters of mkostemp's choice
+constexpr std::string_view kLockName = "compiling.lock";
 constexpr size_t kMaxKeyDigits = 128;
 // Writing an entry takes milliseconds. Age, not a process id, tells that its writer is gone: ids repeat in
 // containers that share a home.
@@ -70,6 +72,7 @@ class Descriptor {
   }
   explicit operator bool() const { return number_ >= 0; }
   int number() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
   // 0 or the error number: some file systems report a failed write only here.
   int close() { return ::close(std::exchange(number_, -1)) < 0 ? errno : 0; }
 
@@ -218,6 +221,12 @@ int write_entry(const fs::path& folder, const std::string& path, const EntryHead
   return error;
 }
 
+// As for the entries: NOFOLLOW and NONBLOCK, for no link or pipe of that name shall lead us astray.
+int open_lock_file(const fs::path& folder) {
+  const std::string path = (folder / kLockName).string();
+  return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+}
+
 std::string_view environment_text(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string_view() : std::string_view(value);
@@ -259,20 +268,61 @@ std::string KernelCache::path_of(const std::string& key_hex) const {
   return (folder_ / key_hex).string().append(kSuffix);
 }
 
-std::optional<std::string> KernelCache::load(const std::string& key_hex) {
+std::optional<std::string> KernelCache::find(const std::string& key_hex) {
   const std::string path = path_of(key_hex);
   std::string bytes;
   const Finding finding = max_bytes_ == 0 ? Finding::kAbsent : read_entry(path, key_hex, max_bytes_, bytes);
-  if (finding == Finding::kWhole) {
-    hits_.fetch_add(1, std::memory_order_relaxed);
-    return bytes;
-  }
-  misses_.fetch_add(1, std::memory_order_relaxed);
+  if (finding == Finding::kWhole) return bytes;
   if (finding == Finding::kDamaged) {
     log_debug("kernel cache: {} is damaged or of another version, and is removed", path);
     ::unlink(path.c_str());
   }
   return std::nullopt;
+}
+
+std::optional<std::string> KernelCache::load(const std::string& key_hex) {
+  std::optional<std::string> bytes = find(key_hex);
+  (bytes ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed);
+  return bytes;
+}
+
+std::optional<std::string> KernelCache::load_again(const std::string& key_hex) {
+  std::optional<std::string> bytes = find(key_hex);
+  if (bytes) {
+    hits_.fetch_add(1, std::memory_order_relaxed);
+    misses_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return bytes;
+}
+
+KernelCache::Lock::Lock(Lock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), is_elsewhere_(other.is_elsewhere_) {}
+KernelCache::Lock& KernelCache::Lock::operator=(Lock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(is_elsewhere_, other.is_elsewhere_);
+  return *this;
+}
+KernelCache::Lock::~Lock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+KernelCache::Lock KernelCache::try_lock(const std::string& key_hex) {
+  Lock lock;
+  if (max_bytes_ == 0 || !is_storing_.load(std::memory_order_relaxed)) return lock;
+  int number = open_lock_file(folder_);
+  if (number < 0 && errno == ENOENT && make_folder(folder_) == 0) number = open_lock_file(folder_);
+  Descriptor file(number);
+  if (!file) return lock;
+  struct flock byte {};
+  byte.l_type = F_WRLCK;
+  byte.l_whence = SEEK_SET;
+  byte.l_start = static_cast<off_t>(Hasher().update(key_hex).digest().low >> 2);  // off_t has a sign
+  byte.l_len = 1;
+  if (::fcntl(file.number(), F_OFD_SETLK, &byte) == 0)
+    lock.descriptor_ = file.release();
+  else
+    lock.is_elsewhere_ = errno == EAGAIN || errno == EACCES;
+  return lock;
 }
 
 void KernelCache::store(const std::string& key_hex, std::string_view bytes) {

@@ -6,7 +6,7 @@
 //     | magic | version | 0 | length  | checksum    | bytes...        (native byte order)
 //      8       4         4   8         16 (XXH3 of key and bytes)
 //
-// Thread-safe, and safe with several processes on one folder without a lock file:
+// Thread-safe, and safe with several processes on one folder, whether or not they lock:
 // - An entry is written under a name of its own and appears by rename(), which is atomic. An entry is never
 // changed in
 //   place (only its mtime), so a reader that has it open sees one whole entry, even while it is replaced or
@@ -20,6 +20,10 @@
 // - The size is known by looking at the folder, at the first store and after every max_bytes / 16 stored.
 // With P
 //   processes storing at once it is at most max_bytes + P * max_bytes / 16 for a moment.
+//
+// `compiling.lock` is empty. Whoever compiles a kernel may hold a record lock on one byte of it, which the key chooses,
+// so that one process compiles what several need. The system drops the lock when its owner ends, however it ends. A
+// lock saves work and guards nothing: where the file system has none, everybody compiles.
 //
 // The bytes are code that gets run: a file of another user (root excepted) counts as absent, and new files
 // and the folder are readable by their owner only.
@@ -39,7 +43,7 @@ class KernelCache {
  public:
   static constexpr uint64_t kDefaultMaxBytes = uint64_t{256} << 20;
 
-  // Touches nothing: the folder is made by the first store(). With `max_bytes` = 0 nothing is kept or found.
+  // Touches nothing: the folder is made by the first try_lock() or store(). With `max_bytes` = 0 nothing is kept or found.
   explicit KernelCache(std::filesystem::path folder, uint64_t max_bytes = kDefaultMaxBytes);
 
   // $COPPICE_CACHE_DIR, else $XDG_CACHE_HOME/coppice, else $HOME/.cache/coppice, else coppice-<uid> in the
@@ -52,6 +56,29 @@ class KernelCache {
 
   // `key_hex` is 1 to 128 lower-case hexadecimal digits. A hit makes the entry the most recently used one.
   std::optional<std::string> load(const std::string& key_hex);
+
+  // Looks again for what load() did not find, since somebody else was compiling it. A find turns the miss that load()
+  // counted into a hit.
+  std::optional<std::string> load_again(const std::string& key_hex);
+
+  // The right to compile a kernel, among all threads and processes that use the folder; given back by destruction.
+  class Lock {
+   public:
+    Lock() = default;
+    Lock(Lock&& other) noexcept;
+    Lock& operator=(Lock&& other) noexcept;
+    ~Lock();
+    bool is_held() const { return descriptor_ >= 0; }
+    bool is_elsewhere() const { return is_elsewhere_; }  // somebody else holds it now
+
+   private:
+    friend class KernelCache;
+    int descriptor_ = -1;
+    bool is_elsewhere_ = false;
+  };
+  // Does not wait. Neither held nor elsewhere where waiting for somebody's entry would be in vain: nothing is kept, or
+  // the folder or its file system allows no lock. Cost: three system calls.
+  Lock try_lock(const std::string& key_hex);
 
   // Never fails: what cannot be written (no permission, no space) is not kept, after one warning per cache
   // object that says why; from then on nothing is stored. An entry above max_bytes is not kept either. When
@@ -66,11 +93,13 @@ class KernelCache {
   };
   Stats stats() const;
 
-  // Removes the entries and what dead processes left, and no file of another name; returns how many entries.
+  // Removes the entries and what dead processes left, and no file of another name; returns how many entries. The lock
+  // file stays: a kernel that is being compiled would be compiled twice.
   uint64_t clear();
 
  private:
   std::string path_of(const std::string& key_hex) const;
+  std::optional<std::string> find(const std::string& key_hex);
   void keep_bounded(uint64_t stored_bytes);
 
   const std::filesystem::path folder_;

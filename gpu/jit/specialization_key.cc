@@ -14,9 +14,14 @@ std::span<const std::byte> nvptx_intrinsics_bitcode();
 std::span<const std::byte> libdevice_bitcode();
 
 const KeyContext& key_context() {
-  static const KeyContext context{
-      host_target().cpu, host_target().features, std::string(llvm_version()), "",
-      kPipelineVersion,  kLaunchBlockVersion,    cpu_intrinsics_bitcode(),    simt_intrinsics_bitcode()};
+  static const KeyContext context{host_target().cpu,
+                                  host_target().features,
+                                  llvm_identity(),
+                                  "",
+                                  std::string(pipeline_identity()),
+                                  kLaunchBlockVersion,
+                                  cpu_intrinsics_bitcode(),
+                                  simt_intrinsics_bitcode()};
   return context;
 }
 
@@ -24,9 +29,9 @@ KeyContext ptx_key_context(PtxTarget target) {
   static const std::string libdevice = Hasher().update(libdevice_bitcode()).digest().hex();
   return {"",
           target.libdevice ? libdevice : "",
-          std::string(llvm_version()),
+          llvm_identity(),
           fmt::format("sm_{}", target.sm),
-          kPipelineVersion,
+          std::string(pipeline_identity()),
           kLaunchBlockVersion,
           nvptx_intrinsics_bitcode(),
           {}};
@@ -48,9 +53,9 @@ Hash128 specialization_key(const SpecializeRequest& request, const KeyContext& c
   update_bytes(options.simt ? context.simt_intrinsics : context.intrinsics);
   hasher.update(uint32_t{options.step}).update(uint32_t{options.checks}).update(uint32_t{options.simt});
   hasher.update(kSanitizer);
-  hasher.update(context.cpu).update(context.features).update(context.llvm_version);
-  hasher.update(context.target);
-  return hasher.update(context.pipeline_version).update(context.launch_block_version).digest();
+  hasher.update(context.cpu).update(context.features).update(context.llvm);
+  hasher.update(context.target).update(context.pipeline);
+  return hasher.update(context.launch_block_version).digest();
 }
 
 }  // namespace coppice::jit

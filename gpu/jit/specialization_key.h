@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/hash.h"
 #include "gpu/jit/specializer.h"
@@ -11,17 +12,20 @@
 namespace coppice::jit {
 
 // What decides machine code beside the request. Another value of any member gives other keys, so that an entry made on
-// another CPU, by another LLVM or by another version of this library is not found.
+// another CPU, by another build of LLVM or by other passes of this library is not found.
 struct KeyContext {
   std::string cpu;
   std::string features;  // of PTX: a hash of the libdevice that is linked
-  std::string llvm_version;
-  std::string target;  // of PTX: "sm_90"; empty: this processor
-  int pipeline_version = 0;
+  std::string llvm;      // llvm_identity()
+  std::string target;    // of PTX: "sm_90"; empty: this processor
+  std::string pipeline;  // pipeline_identity()
   uint32_t launch_block_version = 0;
   std::span<const std::byte> intrinsics;       // bitcode that is linked into every kernel
   std::span<const std::byte> simt_intrinsics;  // the same, for the emulated GPU
 };
+// A hash of the sources of gpu/jit, made by the build: every change of them, a comment's too, gives other keys, and
+// nothing else in the program does.
+std::string_view pipeline_identity();
 // Of this machine and this build.
 const KeyContext& key_context();
 // Of PTX, which does not depend on the machine.

@@ -39,10 +39,10 @@ struct HostTarget {
   std::string features;  // "+avx2,+fma,..."
 };
 const HostTarget& host_target();
+// Of the LLVM that runs, which need not be the one that this was compiled with: "19.1.7".
 std::string_view llvm_version();
-
-// What makes compiled code different, beyond the request: bump with every change of the pipeline.
-inline constexpr int kPipelineVersion = 9;
+// The version and the build (build_identity.h) of the library that holds LLVM; of the program that it is linked into.
+const std::string& llvm_identity();
 
 // An x86-64 ELF object that defines `request.entry`.
 std::string compile_x86(const SpecializeRequest& request);

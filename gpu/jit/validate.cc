@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "gpu/jit/codegen_options.h"
 #include "gpu/jit/gpu_intrinsics.h"
 #include "gpu/jit/llvm_module.h"
 
@@ -53,9 +54,19 @@ class Validator {
     if (!module_.getModuleInlineAsm().empty())
       refuse_module("assembly outside of functions", "write it as C++");
     for (const llvm::GlobalVariable& global : module_.globals()) check_global(global, is_gpu);
-    if (!is_gpu) return;
-    if (!module_.alias_empty() || !module_.ifunc_empty())
+    if (is_gpu && (!module_.alias_empty() || !module_.ifunc_empty()))
       refuse_module("an alias or an indirect function", "define the function under one name");
+  }
+
+  // What a GPU cannot do and no device does: with the same words on each. Only optimised code shows it.
+  void check_calls() const {
+    for (const llvm::Function& function : module_) {
+      for (const llvm::Instruction& i : llvm::instructions(function)) {
+        const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+        if (call != nullptr && call->isIndirectCall())
+          refuse_everywhere(place_of(i), "a call of a function that only the run knows", "use a switch");
+      }
+    }
     refuse_recursion();
   }
 
@@ -84,24 +95,30 @@ class Validator {
     throw Error(ErrorCode::kCompile,
                 fmt::format("kernel {}: {}: {} is not supported on {}; {}", id_, place, what, target_, hint));
   }
+  [[noreturn]] void refuse_everywhere(const std::string& place, std::string_view what,
+                                      std::string_view hint) const {
+    throw Error(ErrorCode::kCompile,
+                fmt::format("kernel {}: {}: {} is supported on no device; {}", id_, place, what, hint));
+  }
   [[noreturn]] void refuse_module(std::string_view what, std::string_view hint) const {
     refuse_at(module_.getSourceFileName().empty() ? "kernel file" : module_.getSourceFileName(), what, hint);
   }
-  [[noreturn]] void refuse(const llvm::Function& function, std::string_view what,
-                           std::string_view hint) const {
+  static std::string place_of(const llvm::Function& function) {
     const llvm::DISubprogram* source = function.getSubprogram();
-    refuse_at(source == nullptr ? llvm::demangle(function.getName().str())
-                                : fmt::format("{} at {}:{}", source->getName().str(),
-                                              source->getFilename().str(), source->getLine()),
-              what, hint);
+    if (source == nullptr) return llvm::demangle(function.getName().str());
+    return fmt::format("{} at {}:{}", source->getName().str(), source->getFilename().str(),
+                       source->getLine());
   }
   // Where the user wrote it, also when it was inlined.
-  [[noreturn]] void refuse(const llvm::Instruction& i, std::string_view what, std::string_view hint) const {
+  static std::string place_of(const llvm::Instruction& i) {
     const llvm::DILocation* at = i.getDebugLoc().get();
-    if (at == nullptr || at->getLine() == 0) refuse(*i.getFunction(), what, hint);
+    if (at == nullptr || at->getLine() == 0) return place_of(*i.getFunction());
     const llvm::DISubprogram* source = at->getScope()->getSubprogram();
-    refuse_at(fmt::format("{} at {}:{}", source->getName().str(), at->getFilename().str(), at->getLine()),
-              what, hint);
+    return fmt::format("{} at {}:{}", source->getName().str(), at->getFilename().str(), at->getLine());
+  }
+  template <class Code>
+  [[noreturn]] void refuse(const Code& code, std::string_view what, std::string_view hint) const {
+    refuse_at(place_of(code), what, hint);
   }
 
   // The first user of a constant or a global that is an instruction: what an error can point at.
@@ -132,7 +149,7 @@ class Validator {
       if (!group.hasCycle()) continue;
       for (const llvm::CallGraphNode* node : *group) {
         if (const llvm::Function* f = node->getFunction(); f != nullptr && !f->isDeclaration())
-          refuse(*f, "recursion", "a GPU thread has next to no stack: use a loop");
+          refuse_everywhere(place_of(*f), "recursion", "a GPU thread has next to no stack: use a loop");
       }
     }
   }
@@ -209,19 +226,7 @@ class Validator {
       refuse(i, "an atomic of more than 64 bits", "use several, or a lock");
   }
 
-  // What people try first, and what there is instead.
-  void check_printing(const llvm::CallBase& call) const {
-    const llvm::Function* callee = call.getCalledFunction();
-    if (callee == nullptr || !callee->isDeclaration()) return;
-    const llvm::StringRef name = callee->getName();
-    for (const char* printing : {"printf", "fprintf", "puts", "putchar", "__printf_chk", "__fprintf_chk"}) {
-      if (name == printing) refuse(call, name.str(), "use print(cell, \"x is {}\", x)");
-    }
-    if (name == "__assert_fail") refuse(call, "assert", "use COPPICE_ASSERT(cell, condition)");
-  }
-
   void check_x86_call(const llvm::CallBase& call, const llvm::TargetMachine& machine) const {
-    check_printing(call);
     const llvm::Function* callee = call.getCalledFunction();
     if (callee == nullptr || !callee->isIntrinsic()) return;
     const std::string name = callee->getName().str();
@@ -266,7 +271,6 @@ class Validator {
 
   void check_ptx_call(const llvm::CallBase& call, int sm) const {
     if (call.isInlineAsm()) return check_ptx_assembly(call);
-    check_printing(call);
     const llvm::Function* callee = call.getCalledFunction();
     if (callee == nullptr) return;
     const std::string name = callee->getName().str();
@@ -313,16 +317,19 @@ void verify_module(const llvm::Module& module, const char* stage, const Diagnost
 }
 
 void validate_for_x86(llvm::Module& module, const llvm::TargetMachine& machine, const std::string& id,
-                      bool simt) {
+                      const CodegenOptions& options) {
+  const bool simt = options.simt;
   Validator validator(module, id,
                       simt ? "the emulated GPU" : fmt::format("x86-64 ({})", machine.getTargetCPU().str()));
   validator.check_globals(false);
+  if (!options.step) validator.check_calls();
   for (const llvm::Function& function : module) validator.check_function_for_x86(function, machine, simt);
 }
 
 void validate_for_ptx(llvm::Module& module, int sm, const std::string& id) {
   Validator validator(module, id, fmt::format("sm_{}", sm));
   validator.check_globals(true);
+  validator.check_calls();
   for (const llvm::Function& function : module) validator.check_function_for_ptx(function, sm);
 }
 

@@ -63,6 +63,11 @@ inline constexpr bool is_place_argument<Item> = true;
 template <>
 inline constexpr bool is_place_argument<Team> = true;
 
+// A kernel gets a copy of each argument: what is written to it through a reference would be lost, or seen by other runs.
+template <class T>
+inline constexpr bool is_kernel_parameter =
+    !std::is_reference_v<T> || (std::is_lvalue_reference_v<T> && std::is_const_v<std::remove_reference_t<T>>);
+
 // Calls visit(handle) for every handle of an argument, in order.
 template <class T, class Visit>
 constexpr void for_each_handle(T& value, Visit&& visit) {

@@ -31,6 +31,13 @@ COPPICE_INLINE void check_domain(const LaunchBlock* block, uint32_t binding, Coo
     raise_at(block, DeviceStatus::kOutsideDomain, binding, c);
 }
 
+// Other cells are changing meanwhile. Known when the kernel is specialized, so that it costs nothing where it is fine.
+COPPICE_INLINE bool refuses_others(const LaunchBlock* block, uint32_t binding, Coord c) {
+  if ((coppice_fields[binding].access & kChangedHere) == 0) return false;
+  raise_at(block, DeviceStatus::kReadOfChanged, binding, c);
+  return true;
+}
+
 // Is an offset within a Star or Box of this radius?
 COPPICE_INLINE bool reaches(int radius, bool star, Coord d) {
   const bool box =

@@ -91,7 +91,7 @@ struct CellLoop {
   }
   static constexpr bool kScatters = (false || ... || scatters<Args>());
 
-  static COPPICE_INLINE void call(const Pack& pack, const Place& cell) {
+  COPPICE_ONE_CELL static COPPICE_INLINE void call(const Pack& pack, const Place& cell) {
     call_kernel<kKernel, Args...>(pack, cell, std::index_sequence_for<Args...>{});
   }
 
@@ -293,6 +293,8 @@ struct Runner;
 template <auto kKernel, class... Args>
 struct Runner<kKernel, void (*)(Args...)> {
   static constexpr int kPlaces = (0 + ... + (is_place_argument<std::remove_cvref_t<Args>> ? 1 : 0));
+  static_assert((is_kernel_parameter<Args> && ...),
+                "a kernel takes values and constant references; results go to a field or a pointer");
   static_assert(kPlaces == 1, "a kernel takes exactly one Cell, Block, BlockTeam, Entry, Item or Team");
   static_assert(total_handles<std::remove_cvref_t<Args>...>() <= kMaxBindings,
                 "a kernel has at most 24 field handles");

@@ -219,35 +219,38 @@ struct Read : Handle<T, Role::kRead> {
   static constexpr bool kStar = Reach::kStar;
 
   template <int D>
-  COPPICE_INLINE T operator[](const Cell<D>& cell) const {
+  COPPICE_HARMLESS COPPICE_INLINE T operator[](const Cell<D>& cell) const {
     return load(cell, 0, 0, 0);
   }
   template <int D>
   COPPICE_INLINE T operator[](const Entry<D>& entry) const {
     return device::load_for<T>(entry, this->id.field);
   }
-  COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const { return reach(cell, {0, 0, dx}); }
-  COPPICE_INLINE T operator()(const Cell<2>& cell, int dx, int dy) const { return reach(cell, {0, dx, dy}); }
-  COPPICE_INLINE T operator()(const Cell<3>& cell, int dx, int dy, int dz) const {
+  COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const { return reach(cell, {0, 0, dx}); }
+  COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<2>& cell, int dx, int dy) const { return reach(cell, {0, dx, dy}); }
+  COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<3>& cell, int dx, int dy, int dz) const {
     return reach(cell, {dx, dy, dz});
   }
   // Anywhere, by a tree walk. `from` is the kernel's cell, block or item.
   template <class From, int D>
-  COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D]) const {
+  COPPICE_HARMLESS COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D]) const {
     const device::FieldBinding& f = this->binding();
     const LaunchBlock* block = device::launch_of(from);
     const Coord c = device::offset_coord(coord);
+    if (device::refuses_others(block, this->id.field, c)) return T{};
     device::check_domain(block, this->id.field, c);
     const device::Place p = device::find(this->layout(), device::tree_state(block, f.tree), c);
     return *device::value_at<T>(block, f, p.container, p.index);
   }
   // Element `index` of the list at `coord` of a dynamic node (without an index: the first); zero where there is none.
   template <class From, int D>
-  COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D], int64_t index) const {
-    return device::element<T>(device::launch_of(from), this->id.field, device::offset_coord(coord), index);
+  COPPICE_HARMLESS COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D], int64_t index) const {
+    const Coord c = device::offset_coord(coord);
+    if (device::refuses_others(device::launch_of(from), this->id.field, c)) return T{};
+    return device::element<T>(device::launch_of(from), this->id.field, c, index);
   }
   template <class From, int D>
-  COPPICE_INLINE uint32_t length(const From& from, const int32_t (&coord)[D]) const {
+  COPPICE_HARMLESS COPPICE_INLINE uint32_t length(const From& from, const int32_t (&coord)[D]) const {
     return device::length_at(device::launch_of(from), this->id.field, device::offset_coord(coord));
   }
   // The values of a block's own container, cell 0 first (struct-of-arrays leaves; sibling leaves of the same cell too).
@@ -258,6 +261,7 @@ struct Read : Handle<T, Role::kRead> {
   // The values of a neighbouring block, (dx, dy, dz) in -1..1; an inactive one reads as zeros.
   template <int D>
   COPPICE_INLINE Values<const T> neighbour_data(const Block<D>& block, const int32_t (&d)[D]) const {
+    device::refuses_others(block.launch, this->id.field, {block.origin[0], block.origin[1], block.origin[2]});
     return device::neighbour_values<const T>(block, this->id.field, device::offset_coord(d));
   }
 
@@ -283,10 +287,10 @@ struct Write : Handle<T, Role::kWrite> {
   using Handle<T, Role::kWrite>::Handle;
   struct Target {
     T* address;
-    COPPICE_INLINE void operator=(const T& v) const { *address = v; }
+    COPPICE_HARMLESS COPPICE_INLINE void operator=(const T& v) const { *address = v; }
   };
   template <int D>
-  COPPICE_INLINE Target operator[](const Cell<D>& cell) const {
+  COPPICE_HARMLESS COPPICE_INLINE Target operator[](const Cell<D>& cell) const {
     const device::FieldBinding& f = this->binding();
     if (device::blends())
       return {reinterpret_cast<T*>(cell.context->write_base[this->id.field]) + cell.index};

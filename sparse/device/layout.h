@@ -92,12 +92,13 @@ struct FieldBinding {
   uint32_t stride;  // bytes from one cell's value to the next
   uint32_t value_bytes;
   uint32_t num_values;  // in a container of its node
-  uint32_t access;      // what of a block can be had by pointer: kBlockData | kNeighbourData | kContiguous
+  uint32_t access;      // what of a block can be had by pointer, and whether others may be read: flags, below
 };
 static_assert(sizeof(FieldBinding) == 32);
 inline constexpr uint32_t kBlockData = 1;      // it is on the node looped over, or beside it
 inline constexpr uint32_t kNeighbourData = 2;  // ... which lies right below a pointer node
 inline constexpr uint32_t kContiguous = 4;     // a container's values lie side by side
+inline constexpr uint32_t kChangedHere = 8;    // another handle changes its own cell's values: others are not to be read
 
 // Smallest multiple of `alignment` that is at least n.
 constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) / alignment * alignment; }

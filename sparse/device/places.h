@@ -32,12 +32,12 @@ struct Cell {
   int32_t i, j, k;  // local coordinate, leading ones 0
   uint32_t index;   // linear index in the leaf
 
-  Coord coord() const { return {context->origin[0] + i, context->origin[1] + j, context->origin[2] + k}; }
+  COPPICE_HARMLESS Coord coord() const { return {context->origin[0] + i, context->origin[1] + j, context->origin[2] + k}; }
   // Its coordinate on one of the D axes, in the order in which a coordinate is written: {cell.coord(0), cell.coord(1)}.
-  COPPICE_INLINE int32_t coord(int axis) const {
+  COPPICE_HARMLESS COPPICE_INLINE int32_t coord(int axis) const {
     const Coord c = coord();
-    const int32_t all[3]{c.x, c.y, c.z};
-    return all[3 - D + axis];
+    const int number = 3 - D + axis;  // no array: a variable axis would take stack memory
+    return number == 0 ? c.x : number == 1 ? c.y : c.z;
   }
 };
 using Cell1 = Cell<1>;

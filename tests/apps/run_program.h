@@ -59,8 +59,8 @@ inline std::vector<std::string> child_environment(const std::map<std::string, st
     values[text.substr(0, text.find('='))] = text.substr(std::min(text.find('=') + 1, text.size()));
   }
   for (const char* ours :
-       {"COPPICE_LOG", "COPPICE_ASSETS", "COPPICE_PROFILE", "COPPICE_DUMP", "COPPICE_PTX_FOLDER",
-        "COPPICE_DEBUG", "COPPICE_CACHE_MAX_MB", "COPPICE_SIMT_SEED"})
+       {"COPPICE_LOG", "COPPICE_ASSETS", "COPPICE_PROFILE", "COPPICE_DUMP", "COPPICE_PERF",
+        "COPPICE_PTX_FOLDER", "COPPICE_DEBUG", "COPPICE_CACHE_MAX_MB", "COPPICE_SIMT_SEED"})
     values.erase(ours);
   const auto build = std::filesystem::path(COPPICE_BINARY).parent_path().parent_path();
   values["COPPICE_CACHE_DIR"] = (build / "test-kernel-cache").string();

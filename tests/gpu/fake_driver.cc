@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "gpu/cuda/driver_error.h"
+#include "gpu/cuda/primary_contexts.h"
 #include "gpu/primitives.h"
 
 namespace coppice::fake {
@@ -18,7 +19,9 @@ namespace {
 FakeDriver* current_driver = nullptr;  // a driver's functions know no object
 constexpr uint64_t kContext = 0x100;
 thread_local cuda::ContextHandle current_context = nullptr;
-thread_local std::unique_lock<std::mutex>* call_lock = nullptr;  // of the thread's call under way
+thread_local std::unique_lock<std::mutex>* call_lock = nullptr;          // of the thread's call under way
+constexpr int kRegisters = 255, kStackBytes = 16, kOwnSharedBytes = 32;  // of every kernel
+constexpr double kKernelMs = 0.25;                                       // that every kernel takes
 constexpr int kSharedBytes = 48 << 10, kMaxSharedBytes = 227 << 10;
 
 template <class Handle>
@@ -31,6 +34,8 @@ uint64_t number(Handle handle) {
 struct FakeDriver::Event {
   uint64_t recorded = 0, reached = 0;  // how often
   bool is_captured = false;            // last recorded while its stream was captured
+  bool has_time = false;               // made to be timed
+  double reached_ms = 0;
 };
 struct FakeDriver::Operation {
   struct Use {
@@ -147,7 +152,10 @@ void FakeDriver::run(Stream& stream) {
     const FakeMemory::Access access(memory_);
     operation.run();
   }
-  if (operation.event != 0 && operation.wait_for == 0) ++events_.at(operation.event)->reached;
+  if (operation.event == 0 || operation.wait_for != 0) return;
+  Event& event = *events_.at(operation.event);
+  ++event.reached;
+  event.reached_ms = clock_ms_;
 }
 
 bool FakeDriver::run_any() {
@@ -224,6 +232,7 @@ Result FakeDriver::launch(cuda::FunctionHandle function, const KernelLaunch& giv
   for (const void* tree : block.trees) use(tree, 1);
   operation.run = [this, block, launch, own = modules_.at(module)->kernel] {
     launches_.push_back(launch);
+    clock_ms_ += kKernelMs;
     if (const auto fault = faults_.find(launch.name); fault != faults_.end()) return lose(fault->second);
     // As the entry of every compiled kernel does.
     if ((block.flags & kRecorded) != 0 &&
@@ -303,6 +312,18 @@ struct FakeDriver::Functions {
           return Result::kSuccess;
         case cuda::DeviceAttribute::kMaxSharedMemoryPerBlockOptin:
           *value = kMaxSharedBytes;
+          return Result::kSuccess;
+        case cuda::DeviceAttribute::kClockRate:
+          *value = 1'980'000;
+          return Result::kSuccess;
+        case cuda::DeviceAttribute::kMemoryClockRate:
+          *value = 2'619'000;
+          return Result::kSuccess;
+        case cuda::DeviceAttribute::kGlobalMemoryBusWidth:
+          *value = 5120;
+          return Result::kSuccess;
+        case cuda::DeviceAttribute::kMaxThreadsPerMultiprocessor:
+          *value = 2048;
           return Result::kSuccess;
         case cuda::DeviceAttribute::kVirtualMemoryManagementSupported:
           *value = o.has_virtual_memory;
@@ -387,10 +408,11 @@ struct FakeDriver::Functions {
       return self().push(stream, std::move(operation));
     });
   }
-  static Result event_create(cuda::EventHandle* event, unsigned) {
+  static Result event_create(cuda::EventHandle* event, unsigned flags) {
     return self().call("cuEventCreate", kNeedsContext, [=] {
       const uint64_t handle = self().next_handle();
       self().events_[handle] = std::make_unique<Event>();
+      self().events_[handle]->has_time = (flags & cuda::kEventDisableTiming) == 0;
       *event = reinterpret_cast<cuda::EventHandle>(handle);
       return Result::kSuccess;
     });
@@ -427,9 +449,19 @@ struct FakeDriver::Functions {
       return self().synchronize([found] { return found->reached >= found->recorded; });
     });
   }
-  static Result event_elapsed_time(float* milliseconds, cuda::EventHandle, cuda::EventHandle) {
+  static Result event_elapsed_time(float* milliseconds, cuda::EventHandle begin, cuda::EventHandle end) {
     return self().call("cuEventElapsedTime", kNeedsContext, [=] {
-      *milliseconds = 0;
+      const Event *const first = self().find(begin), *const last = self().find(end);
+      if (first == nullptr || last == nullptr) return Result::kInvalidHandle;
+      for (const Event* event : {first, last}) {
+        if (event->is_captured) return captured_event("cuEventElapsedTime");
+        if (!event->has_time || event->recorded == 0) {
+          self().problem("cuEventElapsedTime: an event without a time");
+          return Result::kInvalidHandle;
+        }
+        if (event->reached < event->recorded) return Result::kNotReady;
+      }
+      *milliseconds = static_cast<float>(last->reached_ms - first->reached_ms);
       return Result::kSuccess;
     });
   }
@@ -660,15 +692,19 @@ struct FakeDriver::Functions {
                                     cuda::JitOption* options, void** values) {
     return self().call("cuModuleLoadDataEx", kNeedsContext, [=] {
       FakeDriver& fake = self();
-      if (fake.refusal_ != Result::kSuccess) {
+      const auto say = [&](cuda::JitOption buffer, cuda::JitOption size, const std::string& text) {
         char* log = nullptr;
         size_t bytes = 0;
         for (unsigned i = 0; i < num_options; ++i) {
-          if (options[i] == cuda::JitOption::kErrorLogBuffer) log = static_cast<char*>(values[i]);
-          if (options[i] == cuda::JitOption::kErrorLogBufferSizeBytes)
-            bytes = reinterpret_cast<size_t>(values[i]);
+          if (options[i] == buffer) log = static_cast<char*>(values[i]);
+          if (options[i] == size) bytes = reinterpret_cast<size_t>(values[i]);
         }
-        if (log != nullptr) std::snprintf(log, bytes, "%s", fake.refusal_log_.c_str());
+        if (log != nullptr) std::snprintf(log, bytes, "%s", text.c_str());
+      };
+      say(cuda::JitOption::kInfoLogBuffer, cuda::JitOption::kInfoLogBufferSizeBytes,
+          fmt::format("ptxas info    : Used {} registers\n", kRegisters));
+      if (fake.refusal_ != Result::kSuccess) {
+        say(cuda::JitOption::kErrorLogBuffer, cuda::JitOption::kErrorLogBufferSizeBytes, fake.refusal_log_);
         return std::exchange(fake.refusal_, Result::kSuccess);
       }
       auto made = std::make_unique<Module>();
@@ -716,9 +752,11 @@ struct FakeDriver::Functions {
     self().problem("a function that is not there");
     return nullptr;
   }
-  static Result func_get_attribute(int* value, cuda::FunctionAttribute, cuda::FunctionHandle function) {
+  static Result func_get_attribute(int* value, cuda::FunctionAttribute which, cuda::FunctionHandle function) {
     return self().call("cuFuncGetAttribute", kNeedsContext, [=] {
-      *value = 255;
+      *value = which == cuda::FunctionAttribute::kNumRegs          ? kRegisters
+               : which == cuda::FunctionAttribute::kLocalSizeBytes ? kStackBytes
+                                                                   : kOwnSharedBytes;
       return module_of(function) != nullptr ? Result::kSuccess : Result::kInvalidHandle;
     });
   }
@@ -799,6 +837,7 @@ FakeDriver::FakeDriver(const Options& options)
 }
 
 FakeDriver::~FakeDriver() {
+  cuda::PrimaryContexts::of_process().release_all(table_);
   std::lock_guard lock(mutex_);  // a last call may be on its way out
   for (const auto& [memory, bytes] : pinned_) ::operator delete(memory);
   current_driver = nullptr;
@@ -876,7 +915,8 @@ std::string FakeDriver::report() const {
   const auto left = [&](size_t count, const char* what) {
     if (count > 0) text += fmt::format("{} {} are left\n", count, what);
   };
-  left(static_cast<size_t>(retained_), "contexts");
+  // One is kept for the life of the process (gpu/cuda/primary_contexts.h).
+  left(static_cast<size_t>(retained_ > 1 ? retained_ : 0), "contexts");
   left(streams_.size(), "streams"), left(events_.size(), "events"), left(modules_.size(), "modules");
   left(pinned_.size(), "pinned allocations");
   left(graphs_.size(), "graphs"), left(execs_.size(), "executable graphs");

@@ -118,6 +118,7 @@ class FakeDriver {
   uint64_t next_handle_ = 0x1000;
   int retained_ = 0;
   Result lost_ = Result::kSuccess;
+  double clock_ms_ = 0;  // goes on with every kernel
   std::map<uint64_t, std::unique_ptr<Stream>> streams_;
   std::map<uint64_t, std::unique_ptr<Event>> events_;
   std::map<uint64_t, std::unique_ptr<Module>> modules_;

@@ -94,6 +94,51 @@ TEST_F(KernelCacheTest, ReturnsWhatWasStoredToAnotherObjectToo) {
   EXPECT_TRUE(warnings.empty());
 }
 
+TEST_F(KernelCacheTest, LetsOneCompileAKernelAndOthersOtherKernels) {
+  KernelCache one(folder), other(folder);
+  {
+    const KernelCache::Lock first = one.try_lock("ab");
+    EXPECT_TRUE(first.is_held());
+    const KernelCache::Lock second = other.try_lock("ab"), third = one.try_lock("ab");
+    EXPECT_TRUE(!second.is_held() && second.is_elsewhere());
+    EXPECT_TRUE(!third.is_held() && third.is_elsewhere()) << "of the same process, too";
+    EXPECT_TRUE(other.try_lock("ac").is_held());
+    const KernelCache::Lock moved = KernelCache::Lock(one.try_lock("ad"));
+    EXPECT_TRUE(other.try_lock("ad").is_elsewhere());
+    for (int key = 0; key < 1000; ++key) EXPECT_TRUE(one.try_lock(std::to_string(key)).is_held());
+    EXPECT_EQ(files_in_folder(), 1) << "one lock file for all kernels";
+    EXPECT_EQ(one.clear(), 0u);
+    EXPECT_TRUE(other.try_lock("ab").is_elsewhere()) << "clearing breaks no lock";
+  }
+  EXPECT_TRUE(other.try_lock("ab").is_held());
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(KernelCacheTest, NobodyWaitsForEntriesThatWillNotCome) {
+  const auto is_neither = [](const KernelCache::Lock& lock) {
+    return !lock.is_held() && !lock.is_elsewhere();
+  };
+  EXPECT_TRUE(is_neither(KernelCache(folder, 0).try_lock("ab")));
+  EXPECT_FALSE(fs::exists(folder));
+  write_file(root / "file", "");
+  KernelCache nowhere(root / "file" / "cache");
+  EXPECT_TRUE(is_neither(nowhere.try_lock("ab")));
+  fs::create_directory(folder);
+  fs::create_symlink(root / "file", folder / "compiling.lock");
+  EXPECT_TRUE(is_neither(KernelCache(folder).try_lock("ab"))) << "a link is not followed";
+}
+
+TEST_F(KernelCacheTest, CountsAKernelThatAnotherCompiledAsAHit) {
+  KernelCache cache(folder), other(folder);
+  EXPECT_EQ(cache.load("ab"), std::nullopt);
+  EXPECT_EQ(cache.load_again("ab"), std::nullopt);
+  EXPECT_EQ(cache.stats().misses, 1u);
+  other.store("ab", "code");
+  EXPECT_EQ(cache.load_again("ab"), "code");
+  EXPECT_EQ(cache.stats().misses, 0u);
+  EXPECT_EQ(cache.stats().hits, 1u);
+}
+
 TEST_F(KernelCacheTest, CountsEntriesBytesHitsAndMisses) {
   KernelCache cache(folder);
   EXPECT_EQ(cache.stats().entries, 0u);

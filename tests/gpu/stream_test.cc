@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "core/trace.h"
 #include "gpu/cuda/cuda_device.h"
+#include "gpu/cuda/primary_contexts.h"
 #include "gpu/device.h"
 #include "tests/gpu/fake_driver.h"
 
@@ -165,8 +166,9 @@ TEST_P(StreamTest, MayDestroyItsDeviceFromItsOwnThread) {
   gate.open();
   destroyed.get_future().wait();
   EXPECT_EQ(runs, 1);
-  // The device is still going meanwhile, and uses its driver until it has let go of the context.
-  while (driver && driver->calls("cuDevicePrimaryCtxRelease_v2") == 0) std::this_thread::yield();
+  // The device is still going meanwhile, and uses its driver until it has let go of the context; the fixture's stays.
+  const auto& contexts = cuda::PrimaryContexts::of_process();
+  while (driver && contexts.users(driver->table()) > 1) std::this_thread::yield();
 }
 
 TEST_P(StreamTest, AFailedCompilationIsTheLaunchsError) {

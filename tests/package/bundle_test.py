@@ -116,7 +116,7 @@ class BundleTest(unittest.TestCase):
         done = self.in_bare_root("dev", "gpu", "--device", "simt", "--seconds", "1800", "/tmp/report")
         self.assertEqual(done.returncode, 0, done.stdout)
         table = (self.root / "tmp" / "report" / "summary.md").read_text()
-        for step in ("scene", "tests: sparse_conformance_tests"):
+        for step in ("ladder: mpm", "scene", "tests: sparse_conformance_tests"):
             self.assertIn(f"| {step} | passed: ", table)
         if not (self.bundle / "bin" / "coppice-bench").exists():
             return

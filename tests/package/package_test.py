@@ -3,9 +3,11 @@ outside of the source tree.
 
     package_test.py <source folder> <build folder> <cmake> <prefix>       <prefix> is replaced
 """
+import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -197,6 +199,17 @@ class PackageTest(unittest.TestCase):
         status, words = self.build(project)
         self.assertNotEqual(status, 0)
         self.assertRegex(words, rf"heat\.kernels\.cc:{line}:\d+: error: no member named 'before' in 'Heat'")
+
+    def test_editors_are_told_how_kernel_files_are_compiled(self):
+        project = self.folder / "editors"
+        shutil.copytree(EXAMPLES / "heat", project)
+        status, words = self.configure(project, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        self.assertEqual(status, 0, words)
+        entries = json.loads((project / "build/compile_commands.json").read_text())
+        entry = next(e for e in entries if e["file"].endswith("heat.kernels.cc"))
+        clang = re.search(r"COPPICE_CLANG:\w+=(.*)", (project / "build/CMakeCache.txt").read_text())[1]
+        done = run([clang, *shlex.split(entry["command"])[1:], "-fsyntax-only", "-Werror"], cwd=entry["directory"])
+        self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_without_clang_19_one_line_says_what_to_install(self):
         expected = "kernels need clang++-19 and opt-19 (COPPICE_CLANG is missing): install the Debian packages clang-19 and llvm-19-dev"

@@ -59,10 +59,8 @@ def programs(build, folder):
 
 # Kernels without a row, and why.
 NOT_FOR_GPUS = {
-    "refused.*": "what must be refused, and what must not: validate_test compiles each",
-    "jit.calls_what_nobody_defines": "refused everywhere: specializer_test",
     "jit.write_checks": "compiled, not launched, by specializer_test",
-    "constructed.constructed": "must be refused: validate_test",
+    "library.helpers": "converts between floats and integers of 128 bits, which GPUs do not: validate_test",
     "loops.count_blocks1": "its launch is refused before anything is compiled: loops_test",
     "conformance_lists.add_to_list1": "its launch is refused before anything is compiled: lists_conformance_test",
     "fast_math.*_functions": "compiled and assembled by sparse_gpu_tests (PtxMath)",

@@ -1,14 +1,17 @@
-"""A mistake in a kernel file stops the build with clang's own message: file, line and column.
+"""A mistake in a kernel file stops the build with clang's own message: file, line and column. Kernel files may be called as
+their authors like, and editors are told how they are compiled.
 
-    broken_kernel_test.py <source folder> <host compiler> <coppice-kernelgen>
+    broken_kernel_test.py <source folder> <host compiler> <coppice-kernelgen> <clang++>
 """
+import json
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
 import unittest
 
-SOURCE, HOST, KERNELGEN = sys.argv[1:4]
+SOURCE, HOST, KERNELGEN, CLANG = sys.argv[1:5]
 PROJECT = f"""cmake_minimum_required(VERSION 3.25)
 project(tiny LANGUAGES CXX)
 list(APPEND CMAKE_MODULE_PATH {SOURCE}/cmake)
@@ -53,6 +56,73 @@ class BrokenKernelTest(unittest.TestCase):
         self.assertRegex(words, r"tiny\.kernels\.cc:5:22: error: use of undeclared identifier 'outt'")
         self.assertIn("out[i.index] = 2 * outt[i.index];", words)  # clang shows the line itself
         self.assertFalse((folder / "build/kernels/tiny.kernels.h").exists())
+
+
+# A name with all that no C++ name has, in a folder with a space.
+ODD = "2d my-heat.v2"
+ODD_PROJECT = PROJECT.replace("coppice_add_kernels(tiny tiny.kernels.cc)", f"""target_sources(tiny PRIVATE host.cc)
+target_compile_options(tiny PRIVATE -Wall)
+target_compile_features(tiny PRIVATE cxx_std_20)
+target_include_directories(tiny SYSTEM PRIVATE {SOURCE} /usr/include/eigen3)
+coppice_add_kernels(tiny "{ODD}.kernels.cc" INCLUDES "more headers")
+coppice_add_kernels(tiny plain.kernels.cc)
+""").replace("kernels/tiny.kernels.h", "kernels/plain.kernels.h")
+ODD_FILES = {
+    "more headers/scale.h": "#pragma once\ninline float scale(float x) { return 2 * x; }\n",
+    f"{ODD}.kernels.cc": '#include "coppice/kernel.h"\n#include "scale.h"\n'
+                         "COPPICE_KERNEL(odd, coppice::Item i, float* out) { out[i.index] = scale(out[i.index]); }\n",
+    "plain.kernels.cc": '#include "coppice/kernel.h"\nCOPPICE_KERNEL(plain, coppice::Item i, float* out) { out[i.index] = 1; }\n',
+    "host.cc": f'#include "{ODD}.kernels.h"\n#include "plain.kernels.h"\n'
+               "const void* files() { return odd.file == &_2d_my_heat_v2_kernels ? plain.file : nullptr; }\n",
+}
+
+
+class OddNamesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        holder = tempfile.TemporaryDirectory(prefix="with a space ")
+        cls.addClassCleanup(holder.cleanup)
+        cls.folder = pathlib.Path(holder.name)
+        for name, text in {**ODD_FILES, "CMakeLists.txt": ODD_PROJECT}.items():
+            (cls.folder / name).parent.mkdir(exist_ok=True)
+            (cls.folder / name).write_text(text)
+
+    def run_tool(self, *command, **options):
+        return subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
+
+    def configure(self, *options):
+        done = self.run_tool("cmake", "-G", "Ninja", "-S", self.folder, "-B", self.folder / "build", f"-DCMAKE_CXX_COMPILER={HOST}", *options)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_any_name_will_do_and_nothing_is_built_twice(self):
+        self.configure("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        built = self.run_tool("cmake", "--build", self.folder / "build")
+        self.assertEqual(built.returncode, 0, built.stdout)
+        self.assertNotIn("for_editors", built.stdout)  # what stands for a kernel file is never built
+        self.assertIn("no work to do", self.run_tool("cmake", "--build", self.folder / "build").stdout)
+        (self.folder / "more headers/scale.h").touch()  # is a dependency
+        self.assertIn("Bitcode", self.run_tool("cmake", "--build", self.folder / "build").stdout)
+
+    def test_editors_are_told_how_kernel_files_are_compiled(self):
+        self.configure("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_CXX_STANDARD=17")
+        entries = {pathlib.Path(e["file"]).name: e for e in json.loads((self.folder / "build/compile_commands.json").read_text())}
+        for name in (f"{ODD}.kernels.cc", "plain.kernels.cc"):
+            entry = entries[name]
+            command = [CLANG, *shlex.split(entry["command"])[1:], "-fsyntax-only", "-Werror"]
+            right = self.run_tool(*command, cwd=entry["directory"])
+            self.assertEqual(right.returncode, 0, right.stdout)
+        # It is that file which is compiled so.
+        text = (self.folder / "plain.kernels.cc").read_text()
+        self.addCleanup((self.folder / "plain.kernels.cc").write_text, text)
+        (self.folder / "plain.kernels.cc").write_text(text.replace("= 1", "= one"))
+        self.assertIn("plain.kernels.cc:2:", self.run_tool(*command, cwd=entry["directory"]).stdout)
+
+    def test_two_files_of_one_name_are_refused(self):
+        (self.folder / "CMakeLists.txt").write_text(ODD_PROJECT + 'coppice_add_kernels(tiny "2d_my-heat.v2.kernels.cc")\n')
+        self.addCleanup((self.folder / "CMakeLists.txt").write_text, ODD_PROJECT)
+        done = self.run_tool("cmake", "-G", "Ninja", "-S", self.folder, "-B", self.folder / "build", f"-DCMAKE_CXX_COMPILER={HOST}")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("tiny has two kernel files that are called _2d_my_heat_v2 in C++; rename", " ".join(done.stdout.split()))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,3 @@ COPPICE_KERNEL(equal_rows, Item i, const unsigned char* a, const unsigned char* 
 extern "C" const uint32_t coppice_debug_checks;
 COPPICE_KERNEL(write_checks, Item i, uint32_t* out)
 { out[i.index] = coppice_debug_checks; }
-extern "C" int coppice_test_missing_function(int);
-COPPICE_KERNEL(calls_what_nobody_defines, Item i, int* out)
-{ out[i.index] = coppice_test_missing_function(1); }

@@ -64,7 +64,44 @@ TEST(KernelStoreProgram, DISABLED_GetsRightKernelsOverAndOver) {
   }
 }
 
-pid_t start_program(const fs::path& folder, bool fills_cache, const std::function<void()>& in_child = {}) {
+constexpr uint32_t kLayouts = 24;
+
+// Another program that tests start: it needs a kernel for each of many layouts, as a solver that starts does.
+TEST(KernelStoreProgram, DISABLED_StartsWithManyKernels) {
+  KernelStore store(2);
+  std::vector<AsyncValueRef<LoadedCodeRef>> codes;
+  for (uint32_t layout = 0; layout < kLayouts; ++layout) {
+    jit::SpecializeRequest request = jit_request("add_one");
+    request.constants = {{"coppice_loop", std::as_bytes(std::span(&layout, 1))}};
+    codes.push_back(store.get(request));
+  }
+  store.wait_compiled();  // logs how many were compiled
+  for (const auto& code : codes) {
+    ASSERT_EQ(run_ints(jit::host_entry(*code.get()), {4, 5, 6}), (std::vector<int>{5, 6, 7}));
+  }
+}
+
+// And one that never ends to compile, says so to its standard input's other end, and is killed.
+TEST(KernelStoreProgram, DISABLED_CompilesForEver) {
+  class Backend final : public jit::CodeBackend {
+   public:
+    std::string compile(const jit::SpecializeRequest&) override {
+      if (write(STDIN_FILENO, "!", 1) != 1) std::abort();
+      for (;;) pause();
+    }
+    std::string why_not_loadable(const std::string&, const jit::SpecializeRequest&) override { return "no"; }
+    IntrusivePtr<jit::LoadedCode> load(const std::string&, const jit::SpecializeRequest&) override {
+      return {};
+    }
+  };
+  KernelStore::Options options;
+  options.backend = std::make_shared<Backend>();
+  KernelStore store(options);
+  wait(store.get(jit_request("add_one")));
+}
+
+pid_t start_program(const fs::path& folder, bool fills_cache, const std::function<void()>& in_child = {},
+                    const std::string& test = "KernelStoreProgram.DISABLED_GetsRightKernelsOverAndOver") {
   const pid_t child = fork();
   if (child != 0) return child;
   // Shown when it fails.
@@ -76,9 +113,9 @@ pid_t start_program(const fs::path& folder, bool fills_cache, const std::functio
   setenv("COPPICE_CACHE_MAX_MB", "1", 1);
   if (fills_cache) setenv("COPPICE_TEST_FILLS_CACHE", "1", 1);
   if (in_child) in_child();
-  char name[] = "kernel_store_program", filter[] = "--gtest_filter=KernelStoreProgram.*",
-       disabled[] = "--gtest_also_run_disabled_tests";
-  char* arguments[] = {name, filter, disabled, nullptr};
+  char name[] = "kernel_store_program", disabled[] = "--gtest_also_run_disabled_tests";
+  std::string filter = "--gtest_filter=" + test;
+  char* arguments[] = {name, filter.data(), disabled, nullptr};
   execve("/proc/self/exe", arguments, environ);
   _exit(99);
 }
@@ -142,6 +179,65 @@ TEST_F(KernelStoreStressTest, ManyProgramsShareOneFolder) {
   for (const pid_t child : children) expect_success(child);
   EXPECT_EQ(entries().size(), 4u) << "one per kernel, and nothing left over";
   for (const auto& path : entries()) EXPECT_TRUE(KernelCache(folder).load(path.stem().string())) << path;
+}
+
+// "kernels: 24 compiled in 0.41 s, 0 from the cache" of each program; the sum of what they compiled.
+int sum_of_compiled(const std::string& log) {
+  int sum = 0;
+  for (size_t at = 0; (at = log.find(" compiled in ", at)) != log.npos; ++at) {
+    sum += std::stoi(log.substr(log.rfind(' ', at - 1) + 1));
+  }
+  return sum;
+}
+
+TEST_F(KernelStoreStressTest, ProgramsThatStartAtOnceCompileEveryKernelOnce) {
+  const Environment log("COPPICE_LOG", "info");
+  for (int round = 0; round < 5; ++round) {
+    fs::remove_all(folder), fs::remove(root / "programs.log");
+    std::vector<pid_t> children;
+    for (int p = 0; p < 4; ++p)
+      children.push_back(
+          start_program(folder, false, {}, "KernelStoreProgram.DISABLED_StartsWithManyKernels"));
+    for (const pid_t child : children) expect_success(child);
+    EXPECT_EQ(entries().size(), kLayouts);
+    EXPECT_EQ(sum_of_compiled(read_file(root / "programs.log")), static_cast<int>(kLayouts))
+        << read_file(root / "programs.log");
+  }
+}
+
+TEST_F(KernelStoreStressTest, ProgramsThatStartAtOnceWorkOnAReadOnlyFolder) {
+  fs::create_directory(folder);
+  if (mount("coppice-test", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "size=1m") != 0)
+    GTEST_SKIP() << "cannot mount a read-only file system here: " << std::strerror(errno);
+  std::vector<pid_t> children;
+  for (int p = 0; p < 4; ++p)
+    children.push_back(start_program(folder, false, {}, "KernelStoreProgram.DISABLED_StartsWithManyKernels"));
+  for (const pid_t child : children) expect_success(child);
+  EXPECT_TRUE(entries().empty());
+  ASSERT_EQ(umount(folder.c_str()), 0);
+}
+
+TEST_F(KernelStoreStressTest, AKernelWhoseCompilerWasKilledIsCompiledByWhoWaits) {
+  int told[2];
+  ASSERT_EQ(pipe(told), 0);
+  const pid_t child = start_program(
+      folder, false, [&] { dup2(told[1], STDIN_FILENO); }, "KernelStoreProgram.DISABLED_CompilesForEver");
+  char byte = 0;
+  ASSERT_EQ(read(told[0], &byte, 1), 1);
+  KernelStore::Options o = options();
+  o.patience = std::chrono::hours(1);
+  KernelStore store(o);
+  auto waiting = store.get(jit_request("add_one")), other = store.get(jit_request("write_index"));
+  wait(other);
+  EXPECT_FALSE(waiting.is_available()) << "others are compiled meanwhile";
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  wait(waiting);
+  ASSERT_FALSE(waiting.is_error()) << waiting.error().what();
+  EXPECT_EQ(run_ints(jit::host_entry(*waiting.get()), {4, 5, 6}), (std::vector<int>{5, 6, 7}));
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  close(told[0]), close(told[1]);
 }
 
 TEST_F(KernelStoreStressTest, ManyProgramsEvictWhatOthersRead) {

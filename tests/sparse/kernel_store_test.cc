@@ -146,8 +146,8 @@ TEST_F(KernelStoreCacheTest, FindsNothingThatAnotherCpuOrLlvmOrVersionLeft) {
   const std::byte other_intrinsics[] = {std::byte{1}};
   others[0].key.cpu += "x";
   others[1].key.features += ",+avx999";
-  others[2].key.llvm_version = "19.1.8";
-  others[3].key.pipeline_version += 1;
+  others[2].key.llvm = jit::llvm_identity().substr(0, jit::llvm_identity().size() - 1);
+  others[3].key.pipeline = "other passes";
   others[4].key.launch_block_version += 1;
   others[5].key.intrinsics = other_intrinsics;
   size_t expected = 2;

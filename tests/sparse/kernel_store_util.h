@@ -96,7 +96,9 @@ class KernelStoreFolder : public testing::Test {
   }
   std::vector<std::filesystem::path> entries() const {
     std::vector<std::filesystem::path> found;
-    for (const auto& file : std::filesystem::directory_iterator(folder)) found.push_back(file.path());
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      if (file.path().filename() != "compiling.lock") found.push_back(file.path());
+    }
     return found;
   }
 

@@ -1,19 +1,28 @@
 """Kernel files and launches that must not compile, and what they are told: runs clang, coppice-kernelgen and the host
 compiler as the build does.
 
-    kernelgen_test.py <source folder> <clang++> <host compiler> <coppice-kernelgen>
+    kernelgen_test.py <source folder> <clang++> <host compiler> <coppice-kernelgen> <opt>
 """
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
 import unittest
 
-SOURCE, CLANG, HOST, KERNELGEN = sys.argv[1:5]
+SOURCE, CLANG, HOST, KERNELGEN, OPT = sys.argv[1:6]
 EIGEN = "/usr/include/eigen3"
-# The flags of cmake/CoppiceKernels.cmake that bear on layouts.
-BITCODE = ["-std=c++20", "-O2", "-g", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "-fno-exceptions", "-fno-rtti",
-           "-DEIGEN_DONT_VECTORIZE", "-DEIGEN_NO_DEBUG"]
+
+
+def cmake_list(name):
+    """A list that cmake/CoppiceKernels.cmake sets: kernels are compiled here as they are there."""
+    text = (pathlib.Path(SOURCE) / "cmake/CoppiceKernels.cmake").read_text()
+    return shlex.split(re.search(rf"set\({name}\s+(.*?)\)\n", text, re.DOTALL)[1])
+
+
+BITCODE = cmake_list("COPPICE_BITCODE_FLAGS")
+PASSES = cmake_list("COPPICE_BITCODE_PASSES")[0]
 
 
 class KernelgenTest(unittest.TestCase):
@@ -29,10 +38,12 @@ class KernelgenTest(unittest.TestCase):
         """Header and source of a kernel file; returns kernelgen's exit status and words."""
         source = self.folder / "snippet.kernels.cc"
         source.write_text('#include "coppice/kernel.h"\n' + kernels)
-        bitcode = self.folder / "snippet.bc"
-        compiled = self.run_tool([CLANG, *BITCODE, "-I", SOURCE, "-isystem", EIGEN, "-I", self.folder, source, "-o", bitcode])
+        debug, shipped = self.folder / "snippet.debug.bc", self.folder / "snippet.bc"
+        compiled = self.run_tool([CLANG, *BITCODE, "-I", SOURCE, "-isystem", EIGEN, "-I", self.folder, source, "-o", debug])
         self.assertEqual(compiled.returncode, 0, compiled.stderr)
-        made = self.run_tool([KERNELGEN, bitcode, bitcode, "snippet", self.folder / "snippet.kernels.h", self.folder / "snippet.gen.cc"])
+        optimized = self.run_tool([OPT, f"-passes={PASSES}", debug, "-o", shipped])
+        self.assertEqual(optimized.returncode, 0, optimized.stderr)
+        made = self.run_tool([KERNELGEN, debug, shipped, "snippet", SOURCE, EIGEN, self.folder / "snippet.kernels.h", self.folder / "snippet.gen.cc"])
         return made.returncode, made.stderr
 
     def compile_host(self, code, flags=()):
@@ -47,8 +58,13 @@ class KernelgenTest(unittest.TestCase):
     def expect_refused(self, kernels, *expected):
         status, words = self.generate(kernels)
         self.assertEqual(status, 1, words)
+        self.assertEqual(words.count("\n"), 1, words)  # one line
         for text in expected:
             self.assertIn(text, words)
+
+    def expect_line(self, kernels, line, message):
+        """Refused with exactly this: line 1 is the first of `kernels`."""
+        self.expect_refused(kernels, f"error: {self.folder}/snippet.kernels.cc:{line + 1}: {message}\n")
 
     def expect_host_error(self, code, expected, flags=()):
         compiled = self.compile_host(code, flags)
@@ -69,23 +85,170 @@ class KernelgenTest(unittest.TestCase):
 
     # ---- what kernelgen refuses
 
-    def test_refuses_a_template_of_the_kernel_file(self):
-        self.expect_refused("template <class T> struct Pair { T a, b; };\n"
-                            "COPPICE_KERNEL(f, coppice::Item, Pair<float> p, float* out) { *out = p.a; }\n",
-                            "snippet.kernels.cc:2: argument type Pair<float> must be a plain struct at global scope")
+    IN_A_HEADER = ", or be defined in a header that the host includes, too"
 
-    def test_refuses_a_struct_in_a_namespace(self):
-        self.expect_refused("namespace n { struct P { float a; }; }\n"
-                            "COPPICE_KERNEL(f, coppice::Item, n::P p, float* out) { *out = p.a; }\n",
-                            "snippet.kernels.cc:2: argument type n::P must be a plain struct at global scope")
+    def test_refuses_types_that_it_cannot_declare(self):
+        kernel = "COPPICE_KERNEL(f, coppice::Item, {0} x, {0}* out) {{ *out = x; }}\n"
+        for definition, name, message in [
+                ("template <class T> struct Pair { T a, b; };", "Pair<float>", "must be a plain struct, not a template"),
+                ("struct B { float a; }; struct D : B { float b; };", "D", "must have no base class"),
+                ("struct F { int a : 3; int b : 5; };", "F", "must have no bit-fields"),
+                ("union U { int a; float b; };", "U", "must be no union"),
+                ("struct V { struct { int a; }; };", "V", "must have no unnamed members"),
+                ("struct Outer { struct In { float a; }; };", "Outer::In", "must be outside of classes and functions")]:
+            with self.subTest(name):
+                self.expect_line(definition + "\n" + kernel.format(name), 1, f"argument type {name} {message}{self.IN_A_HEADER}")
 
-    def test_refuses_base_classes_and_bit_fields(self):
-        self.expect_refused("struct B { float a; };\nstruct D : B { float b; };\n"
-                            "COPPICE_KERNEL(f, coppice::Item, D d, float* out) { *out = d.a; }\n", "argument type D must have no base class")
-        self.expect_refused("struct F { int a : 3; int b : 5; };\n"
-                            "COPPICE_KERNEL(f, coppice::Item, F x, int* out) { *out = x.a; }\n", "argument type F must have no bit-fields")
-        self.expect_refused("union U { int a; float b; };\n"
-                            "COPPICE_KERNEL(f, coppice::Item, U x, int* out) { *out = x.a; }\n", "argument type U must be no union")
+    def test_refuses_arguments_that_mean_nothing_on_a_device(self):
+        for parameter, what in [
+                ("float (*x)(float)", "is or holds a pointer to a function, which has no address on a device; give a number and use a switch"),
+                ("float P::*x", "is or holds a pointer to a member; give a number and use a switch"),
+                ("Wide x", "is or holds a vector of the compiler's; use an array or Eigen's types"),
+                ("float (*x)[]", "is or holds an array without a size; use a pointer")]:
+            with self.subTest(parameter):
+                self.expect_line("struct P { float a; };\ntypedef float Wide __attribute__((vector_size(16)));\n"
+                                 f"COPPICE_KERNEL(f, coppice::Item, {parameter}, float* out) {{ (void)x; *out = 1; }}\n",
+                                 3, f"kernel f: argument 2 {what}")
+        self.expect_line("struct P {\n  int (*call)(int);\n};\nCOPPICE_KERNEL(f, coppice::Item, P p, int* out) { *out = p.call == nullptr; }\n",
+                         2, "P::call is or holds a pointer to a function, which has no address on a device; give a number and use a switch")
+
+    def test_clang_refuses_references_that_could_be_written_through(self):
+        for parameter in ["float& x", "float&& x"]:
+            source = self.folder / "snippet.kernels.cc"
+            source.write_text(f'#include "coppice/kernel.h"\nCOPPICE_KERNEL(f, coppice::Item, {parameter}, float* out) {{ *out = x; }}\n')
+            compiled = self.run_tool([CLANG, *BITCODE, "-I", SOURCE, "-isystem", EIGEN, source, "-o", self.folder / "snippet.bc"])
+            self.assertNotEqual(compiled.returncode, 0, "it compiled")
+            self.assertIn("a kernel takes values and constant references; results go to a field or a pointer", compiled.stderr)
+            self.assertIn("snippet.kernels.cc:2:", compiled.stderr)
+
+    # ---- what no device can run
+
+    def expect_body_refused(self, body, message, before="", line=None):
+        """The body's lines are the kernel's from line 2 of its own on; `before` is one line."""
+        self.expect_line(f"{before}\nCOPPICE_KERNEL(f, coppice::Item i, float* out, int n) {{\n{body}\n(void)i, (void)out, (void)n; }}\n",
+                         line or 3, message)
+
+    def test_refuses_static_variables_where_they_are_declared(self):
+        instead = "; make it constexpr, or give it as an argument: no variable is shared by a kernel's runs"
+        self.expect_body_refused("++counter;", f"kernel f uses the static variable counter, which is not constant{instead}",
+                                 "static int counter;", 1)
+        self.expect_body_refused("*out = here::scale;", f"kernel f uses the static variable here::scale, which is not constant{instead}",
+                                 "namespace here { float scale = 2; }", 1)
+        for kept in ["static float kept = out[n];", "static int kept; *out = ++kept;", "static const float kept = out[n]; *out = kept;"]:
+            self.expect_body_refused(kept, "kernel f uses the static variable "
+                                     f"f(coppice::Item, float*, int)::kept, which is not constant{instead}")
+        self.expect_body_refused("*out = count();", f"kernel f uses the static variable count()::n, which is not constant{instead}",
+                                 "static int count() { static int n; return ++n; }", 1)
+
+    def test_refuses_variables_that_are_no_kernels(self):
+        self.expect_body_refused("*out = ++mine;", "kernel f uses the thread-local variable mine; use a variable of the kernel's own",
+                                 "static thread_local int mine;")
+        self.expect_body_refused("*out = elsewhere;", "kernel f uses the variable elsewhere, which the kernel file does not define; "
+                                 "give its value as an argument", "extern int elsewhere;")
+        self.expect_line("float root(float);\nstatic const float table = root(2);\n"
+                         "COPPICE_KERNEL(f, coppice::Item, float* out) { *out = table; }\n",
+                         2, "table is initialised or destroyed by code, which no device runs before a kernel; make it constexpr")
+
+    def test_lets_constants_pass(self):
+        self.expect_generated("static const float kTable[] = {1, 2, 3};\nconstexpr struct { int a; } kOne = {1};\nint unused;\n"
+                              "COPPICE_KERNEL(f, coppice::Item i, float* out) {\n  static constexpr int kLocal[2] = {4, 5};\n"
+                              "  out[i.index] = kTable[i.index % 3] + kOne.a + kLocal[i.index % 2];\n}\n")
+
+    def test_refuses_what_kernels_cannot_call_and_says_what_there_is(self):
+        define = "define it in the kernel file or in a header that it includes"
+        memory = "use an array of constant size, a field, or memory that the host gives as an argument"
+        for declaration, call, name, instead in [
+                ("int helper(int);", "*out = helper(n);", "helper(int)", define),
+                ("float root(float); static float twice(float x) { return root(2 * x); }", "*out = twice(1);", "root(float)", define),
+                ('extern "C" int printf(const char*, ...);', 'printf("%d", n);', "printf", 'use print(cell, "x is {}", x)'),
+                ('extern "C" int puts(const char*);', 'puts("here");', "puts", 'use print(cell, "x is {}", x)'),
+                ("#include <assert.h>", "assert(n > 0);", "__assert_fail", "use COPPICE_ASSERT(cell, condition)"),
+                ("#include <stdlib.h>", "if (n > 0) abort();", "abort", "use COPPICE_ASSERT(cell, condition)"),
+                ("", "*out = *new float[n];", "operator new[](unsigned long)", memory),
+                ("#include <vector>", "std::vector<float> v(n); *out = v[n / 2];", None, None),
+                ("#include <array>", "std::array<float, 3> a{}; *out = a.at(n);", None, "test before what it would throw on"),
+                ("#include <string.h>", "*out = strlen((const char*)out);", "strlen", "no device has C's strings"),
+                ("#include <fenv.h>", "*out = fesetround(n);", "fesetround", "a device rounds to nearest and has no flags"),
+                ("#include <setjmp.h>", "static const int k = 1; jmp_buf b; *out = setjmp(b) + k;", "_setjmp", "return a value"),
+                ("#include <complex>", "*out = std::abs(std::complex<float>(n, 1) * out[1]);", "cabsf",
+                 "write it with real numbers, such as std::hypot(z.real(), z.imag()) for abs(z)"),
+                ("#include <stdlib.h>", "*out = rand();", "rand", define)]:
+            with self.subTest(call):
+                status, words = self.generate(f"{declaration}\nCOPPICE_KERNEL(f, coppice::Item, float* out, int n) {{\n{call}\n(void)out, (void)n; }}\n")
+                self.assertEqual(status, 1, words)
+                self.assertEqual(words.count("\n"), 1, words)
+                line = 2 if name == "root(float)" else 4  # where the call is written, in a function or the kernel
+                self.assertIn(f"{self.folder}/snippet.kernels.cc:{line}: kernel f calls {name or ''}", words)
+                if instead is not None:
+                    self.assertIn(f", which kernels cannot; {instead}\n", words)
+
+    def test_refuses_what_not_every_device_can_do(self):
+        ordered = "use a relaxed one, or the ordered ones of gpu/device_intrinsics.h"
+        for body, what in [
+                ("volatile long double a = *out; *out = a * a;", "uses long double; use double"),
+                ("volatile __float128 a = *out; *out = a * a;", "uses a float of 128 bits; use double"),
+                ("float v[n]; v[n / 2] = *out; *out = v[n / 3];", "has an array whose size only the run knows; give it a constant size"),
+                ("int* v = (int*)__builtin_alloca(n); v[0] = n; *out = v[n / 9];", "has an array whose size only the run knows; give it a constant size"),
+                ('asm volatile("pause");', "has assembly, which is of one processor; write it as C++"),
+                ("static void* const k[] = {&&a, &&b}; goto* k[n % 2]; a: *out = 1; b: *out += 1;", "has a computed goto; use a switch"),
+                ("__atomic_thread_fence(__ATOMIC_ACQUIRE);", f"has a fence; {ordered}"),
+                ("__atomic_store_n((int*)out, n, __ATOMIC_RELEASE);",
+                 f"has an atomic with an order other than relaxed; {ordered}"),
+                ("*out = __builtin_ia32_rdtsc();", "uses llvm.x86.rdtsc, which not every device has; write it as C++"),
+                ("*out = __builtin_return_address(0) == out;", "uses llvm.returnaddress, which not every device has; write it as C++"),
+                ("void* b[5]; if (__builtin_setjmp(b) == 0) *out = 1;", "uses llvm.frameaddress.p0, which not every device has; write it as C++")]:
+            with self.subTest(body):
+                self.expect_body_refused(body, f"kernel f {what}")
+
+    def test_refuses_virtual_functions(self):
+        self.expect_refused("struct A { virtual float f() const { return 1; } };\nstruct B : A { float f() const override { return 2; } };\n"
+                            "COPPICE_KERNEL(f, coppice::Item, float* out, int n) {\n  A a; B b;\n  const A* const p = n > 3 ? &a : &b;\n"
+                            "  *out = p->f();\n}\n", "kernel f uses virtual functions, vtable for ", "; use a template, or a switch")
+
+    def test_clang_refuses_exceptions_and_run_time_types(self):
+        for body, words in [("throw 1;", "cannot use 'throw' with exceptions disabled"),
+                            ("try { *out = 1; } catch (...) {}", "cannot use 'try' with exceptions disabled")]:
+            source = self.folder / "snippet.kernels.cc"
+            source.write_text(f'#include "coppice/kernel.h"\nCOPPICE_KERNEL(f, coppice::Item, float* out) {{ {body} (void)out; }}\n')
+            compiled = self.run_tool([CLANG, *BITCODE, "-I", SOURCE, "-isystem", EIGEN, source, "-o", self.folder / "snippet.bc"])
+            self.assertNotEqual(compiled.returncode, 0, "it compiled")
+            self.assertRegex(compiled.stderr, r"snippet\.kernels\.cc:2:\d+: error: " + re.escape(words))
+
+    def test_refuses_more_stack_than_devices_have(self):
+        use = "for (int k = 0; k < n; ++k) big[k] = out[k]; *out = big[n];"
+        self.expect_body_refused(f"float big[16400]; {use}", "kernel f has variables of 65600 bytes, 65600 of them in the one that "
+                                 "begins here, and may have 65536; use a field, or memory that the host gives as an argument")
+        # All that may be there at once counts, also what is called and not inlined.
+        self.expect_body_refused("float big[9000]; " + use + " *out += far(out, n);",
+                                 "kernel f has variables of 68000 bytes, 36000 of them in the one that begins here, and may have 65536; "
+                                 "use a field, or memory that the host gives as an argument",
+                                 "[[gnu::noinline]] static float far(const float* p, int n) { volatile float big[8000]; "
+                                 "for (int k = 0; k < n; ++k) big[k] = p[k]; return big[n / 2]; }")
+        self.expect_generated("COPPICE_KERNEL(f, coppice::Item i, float* out, int n) { float big[16000]; " + use + " (void)i; }\n")
+
+    def test_points_at_the_kernel_and_not_at_the_header_that_it_calls(self):
+        self.expect_line("#include <algorithm>\n#include <functional>\nCOPPICE_KERNEL(f, coppice::Item, float* out, int n) {\n"
+                         "  const std::function<float(float)> g = [n](float x) { return n * x; };\n  *out = g(2);\n}\n", 5,
+                         "kernel f calls std::__throw_bad_function_call(), which kernels cannot; test before what it would throw on")
+
+    def test_knows_its_own_headers_by_their_folder_and_not_by_how_a_path_ends(self):
+        folder = self.folder / "sparse/device"
+        folder.mkdir(parents=True)
+        (folder / "mine.h").write_text("#pragma once\nstruct Mine { float a; };\n")
+        (folder / "Eigen").mkdir()
+        (folder / "Eigen/other.h").write_text("#pragma once\nstruct Other { float a; };\n")
+        self.expect_generated('#include "sparse/device/mine.h"\n#include "sparse/device/Eigen/other.h"\n'
+                              "COPPICE_KERNEL(f, coppice::Item, Mine m, Other o, float* out) { *out = m.a + o.a; }\n")
+        compiled = self.compile_host("static_assert(sizeof(Mine) == sizeof(Other));\n")
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
+    def test_two_kernels_of_one_name_are_clangs_error(self):
+        source = self.folder / "snippet.kernels.cc"
+        kernel = "COPPICE_KERNEL(f, coppice::Item, float* out) { *out = 1; }\n"
+        source.write_text(f'#include "coppice/kernel.h"\nnamespace a {{\n{kernel}}}\nnamespace b {{\n{kernel}}}\n')
+        compiled = self.run_tool([CLANG, *BITCODE, "-I", SOURCE, "-isystem", EIGEN, source, "-o", self.folder / "snippet.bc"])
+        self.assertNotEqual(compiled.returncode, 0, "it compiled")
+        self.assertRegex(compiled.stderr, r"snippet\.kernels\.cc:6:\d+: error: redefinition of 'coppice_kernel_f'")
 
     def test_refuses_a_file_without_kernels(self):
         self.expect_refused("int f() { return 1; }\n", "no COPPICE_KERNEL in this file")
@@ -98,6 +261,39 @@ class KernelgenTest(unittest.TestCase):
                               "COPPICE_KERNEL(f, coppice::Grow<Particle> x, coppice::Item i, All all, Mode m) { x.set(i, {0}, all.p[m == Mode::kSoft]); }\n")
         compiled = self.compile_host("static_assert(sizeof(Wide) == 32 && static_cast<int>(Mode::kSoft) == 3);\n"
                                      "void g(coppice::Program& p, coppice::Field<Particle> x) { p.launch(f, coppice::range(1), x, All{}, Mode::kHard); }\n")
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
+    def test_declares_kernels_and_structs_of_namespaces(self):
+        self.expect_generated("namespace app::inner {\nenum Kind { kA, kB };\nstruct P { float a[2]; Kind kind; };\n"
+                              "namespace other { static float f(float x) { return 3 * x; } }\n"
+                              "COPPICE_KERNEL(f, coppice::Item, P p, float* out) { *out = other::f(p.a[0]); }\n}\n"
+                              "namespace { COPPICE_KERNEL(g, coppice::Item, const app::inner::P* p, float* out) { *out = p->a[1]; } }\n")
+        compiled = self.compile_host("void h(coppice::Program& p, float* out) { p.launch(app::inner::f, coppice::range(1), app::inner::P{{1, 2}, app::inner::kB}, out);\n"
+                                     "p.launch(g, coppice::range(1), nullptr, out); }\n")
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
+    def test_a_helper_of_the_kernels_name_is_not_the_kernel(self):
+        self.expect_generated("namespace helpers { static int f(int a) { return a; } }\nstruct f_of { static float f(float x) { return x; } };\n"
+                              "COPPICE_KERNEL(f, coppice::Item, float k, float* out) { *out = helpers::f(3) * f_of::f(k); }\n")
+        compiled = self.compile_host("void h(coppice::Program& p, float* out) { p.launch(f, coppice::range(1), 2.5f, out); }\n"
+                                     "static_assert(std::is_same_v<decltype(f), const coppice::Kernel<void(coppice::Item, float, float*)>>);\n")
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
+    def test_a_constant_reference_is_given_a_value(self):
+        self.expect_generated("struct Heat { coppice::Read<float> now; coppice::Write<float> next; };\nstruct P { float a; };\n"
+                              "COPPICE_KERNEL(f, const Heat& heat, const coppice::Cell2& cell, const float& k, const P& p) "
+                              "{ heat.next[cell] = k * heat.now[cell] + p.a; }\n")
+        compiled = self.compile_host("void g(coppice::Program& p, coppice::Node leaf, coppice::Field<float> x) "
+                                     "{ p.launch(f, over(leaf), Heat{x, x}, 2, P{1}); }\n")
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
+    def test_declares_pointers_arrays_and_constants_as_they_are(self):
+        self.expect_generated("using Row = float[3];\nstruct P { float* const a = nullptr; const int* b; float c[2][3]; Row d[2]; Row* e; const Row* f; const void* g; };\n"
+                              "COPPICE_KERNEL(f, coppice::Item, P p, Row* rows, float (*more)[2][3], float* out) { *out = rows[1][2] + p.c[1][1] + more[0][1][2]; }\n")
+        compiled = self.compile_host("static_assert(std::is_same_v<decltype(P::a), float* const> && std::is_same_v<decltype(P::b), const int*>);\n"
+                                     "static_assert(std::is_same_v<decltype(P::c), float[2][3]> && std::is_same_v<decltype(P::d), float[2][3]>);\n"
+                                     "static_assert(std::is_same_v<decltype(P::e), float(*)[3]> && std::is_same_v<decltype(P::f), const float(*)[3]>);\n"
+                                     "static_assert(std::is_same_v<decltype(f), const coppice::Kernel<void(coppice::Item, P, float(*)[3], float(*)[2][3], float*)>>);\n")
         self.assertEqual(compiled.returncode, 0, compiled.stderr)
 
     def test_tells_kernels_that_must_not_run_for_inactive_cells(self):
@@ -137,4 +333,4 @@ class KernelgenTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], "-v"])
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[6:]])

@@ -81,3 +81,43 @@ COPPICE_KERNEL(scale_and_pick, Vec3f* v, const int* axis, float* o, Item i)
   o[i] = v[i][axis[i]];
   v[i][2] = o[i] + 1;
 }
+
+COPPICE_KERNEL(write_number_at, Grow<int> n, Item i, const int* coords)
+{
+  n.set(i, {coords[i]}, static_cast<int>(i) + 1);
+}
+// What must not happen for an inactive cell, whose values are zero.
+COPPICE_KERNEL(double_up, Read<int> n, Write<int> o, Cell1 c)
+{
+  int rounds = 0;
+  for (int v = n[c]; v < 1000; v *= 2) ++rounds;
+  o[c] = rounds;
+}
+COPPICE_KERNEL(trap_on_zero, Read<int> n, Write<int> o, Cell1 c)
+{
+  if (n[c] == 0) __builtin_trap();
+  o[c] = n[c];
+}
+static constexpr int kTable[64] = {7, 9, 11, 13};
+COPPICE_KERNEL(look_up, Read<int> n, Write<int> o, Cell1 c) { o[c] = kTable[(n[c] - 1) * 1000000 % 3]; }
+COPPICE_KERNEL(write_by_address, Write<int> o, Cell1 c, uint64_t counts)
+{
+  reinterpret_cast<int*>(counts)[c.coord(0)] += 1;
+  o[c] = 1;
+}
+COPPICE_KERNEL(stop_where_zero, Read<int> n, Write<int> o, Cell1 c)
+{
+  if (n[c] == 0) __builtin_unreachable();
+  o[c] = 100 / n[c];
+}
+struct Offsets {
+  int by[3];
+};
+// What is proved to be harmless: constant rounds, tables in bounds, arguments by reference, a reach of constants.
+COPPICE_KERNEL(smooth_all, Read<float, Star<2>> x, Read<int> n, Write<float> o, Cell1 c, Offsets offsets)
+{
+  constexpr float kWeights[4] = {1, 4, 6, 4};
+  float sum = offsets.by[1] * kWeights[n[c] & 3];
+  for (int d = -2; d <= 2; ++d) sum += x(c, d);
+  o[c] = sum;
+}

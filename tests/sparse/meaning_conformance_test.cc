@@ -1,6 +1,9 @@
 // Kernels compute what C++ says: what is an item's own stays its own, and its accesses keep their order, in every loop.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <optional>
+
 #include "core/math.h"
 #include "meaning.kernels.h"
 #include "sparse/read_back.h"
@@ -119,6 +122,78 @@ TEST_P(Meaning, WhatAnItemStoredItReadsBack) {
   }
 }
 
+// One cell in eight is active; the kernels end, and touch nothing, for that one only.
+class InactiveCells : public Meaning {
+ protected:
+  static constexpr int kStep = 8;
+  void SetUp() override {
+    Meaning::SetUp();
+    if (!device) return;
+    tree.emplace(device);
+    leaf = tree->root().pointer({64}).bitmasked({32});
+    n = leaf->place<int>("n"), o = leaf->place<int>("o");
+    std::vector<int> coords;
+    for (int i = 0; i < kItems; ++i) coords.push_back(i * kStep);
+    run(write_number_at, range(kItems), n, coords);
+  }
+  std::vector<int> results() {
+    std::vector<int> all = wait_read(o, {0}, {kItems * kStep}), active;
+    for (int i = 0; i < kItems * kStep; ++i) {
+      if (i % kStep == 0)
+        active.push_back(all[i]);
+      else
+        EXPECT_EQ(all[i], 0) << i;
+    }
+    return active;
+  }
+  template <class Result>
+  void expect(Result&& result) {
+    const std::vector<int> all = results();
+    for (int i = 0; i < kItems; ++i) EXPECT_EQ(all[i], result(i + 1)) << i;
+  }
+
+  std::optional<Tree> tree;
+  std::optional<Node> leaf;
+  Field<int> n, o;
+};
+
+TEST_P(InactiveCells, AreNotLoopedForEver) {
+  run(double_up, over(*leaf), n, o);
+  expect([](int n) {
+    int rounds = 0;
+    for (; n < 1000; n *= 2) ++rounds;
+    return rounds;
+  });
+}
+
+TEST_P(InactiveCells, DoNotTrap) {
+  run(trap_on_zero, over(*leaf), n, o);
+  expect([](int n) { return n; });
+  run(stop_where_zero, over(*leaf), n, o);
+  expect([](int n) { return 100 / n; });
+}
+
+TEST_P(InactiveCells, DoNotIndexTables) {
+  run(look_up, over(*leaf), n, o);
+  expect([](int n) { return std::array{7, 9, 11}[(n - 1) * 1000000 % 3]; });
+}
+
+TEST_P(InactiveCells, DoNotWriteThroughAddressesThatCameAsIntegers) {
+  const std::vector<int> zeros(kItems * kStep);
+  const auto counts = wait_device_copy(*device, zeros.data(), zeros.size());
+  run(write_by_address, over(*leaf), o, reinterpret_cast<uint64_t>(counts->as<int>()));
+  std::vector<int> counted(zeros.size());
+  device->wait_copy(counted.data(), counts->data(), counted.size() * sizeof(int));
+  for (int i = 0; i < kItems * kStep; ++i) EXPECT_EQ(counted[i], i % kStep == 0) << i;
+  expect([](int) { return 1; });
+}
+
+// What can be proved harmless keeps its whole rows.
+static_assert(!smooth_all.active_only && own_cell0.active_only);
+static_assert(double_up.active_only && trap_on_zero.active_only && look_up.active_only);
+static_assert(write_by_address.active_only && stop_where_zero.active_only);
+
+INSTANTIATE_TEST_SUITE_P(Sparse, InactiveCells, testing::ValuesIn(test_devices_by_threads()), device_test_name);
 INSTANTIATE_TEST_SUITE_P(Sparse, Meaning, testing::ValuesIn(test_devices_by_threads()), device_test_name);
 
 }  // namespace

@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "messages.kernels.h"
-#include "refused.kernels.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
 #include "tests/sparse/staging.h"
@@ -170,26 +169,6 @@ TEST_P(Messages, OfTwoStreamsAtOnceAreWhole) {
   for (int i = 0; i < 20; ++i) expected.insert(expected.end(), 400, fmt::format("item {} says 0", i));
   std::sort(lines.begin(), lines.end()), std::sort(expected.begin(), expected.end());
   EXPECT_EQ(lines, expected);
-}
-
-TEST(MessagesOfPrintf, AreRefusedWithWhatToUse) {
-  Program program(Device::cpu(1));
-  for (const auto& [kernel, expected] : {std::pair(uses_printf, "printf is not supported on"),
-                                         std::pair(uses_puts, "puts is not supported on")}) {
-    const auto done = program.launch(kernel, range(1));
-    wait(done);
-    program.device().default_stream().clear_error();
-    ASSERT_TRUE(done.is_error());
-    const std::string what = done.error().what();
-    EXPECT_NE(what.find(expected), std::string::npos) << what;
-    EXPECT_NE(what.find("; use print(cell, "), std::string::npos) << what;
-    try {
-      program.ptx({80}, kernel, range(1));
-      ADD_FAILURE() << "PTX was made";
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("; use print(cell, "), std::string::npos) << error.what();
-    }
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Messages, testing::Values(1, 4));

@@ -18,6 +18,7 @@
 #include "gpu/kernel_store.h"
 #include "jit.kernels.h"
 #include "sparse/program.h"
+#include "tests/sparse/refused_bitcode.h"
 
 namespace coppice {
 namespace {
@@ -27,6 +28,9 @@ using jit::SpecializeRequest;
 
 SpecializeRequest request_for(const std::string& kernel) {
   return {"jit." + kernel, &jit_kernels, "coppice_kernel_" + kernel, {}, {}};
+}
+SpecializeRequest request_that_calls_what_nobody_defines() {
+  return {"refused.calls", &refused_kernels, "coppice_kernel_calls_what_nobody_defines", {}, {}};
 }
 
 bool is_mapped(const void* address) {
@@ -83,7 +87,7 @@ TEST(CodeLoader, LoadedCodeOutlivesItsLoader) {
 
 TEST(CodeLoader, NamesAFunctionThatNobodyDefines) {
   jit::CodeLoader loader;
-  const std::string object = jit::compile_x86(request_for("calls_what_nobody_defines"));
+  const std::string object = jit::compile_x86(request_that_calls_what_nobody_defines());
   const std::string message =
       message_of([&] { loader.load(object, "coppice_kernel_calls_what_nobody_defines", "jit.calls"); });
   EXPECT_EQ(message.rfind("kernel jit.calls: loading failed: ", 0), 0u) << message;
@@ -122,9 +126,8 @@ TEST(Specializer, RefusesGpusThatItDoesNotKnow) {
 
 TEST(Specializer, SaysWhichFunctionAGpuLacks) {
   const std::string message =
-      message_of([] { jit::compile_ptx(request_for("calls_what_nobody_defines"), {75}); });
-  EXPECT_EQ(message.rfind("kernel jit.calls_what_nobody_defines: calls_what_nobody_defines at ", 0), 0u)
-      << message;
+      message_of([] { jit::compile_ptx(request_that_calls_what_nobody_defines(), {75}); });
+  EXPECT_EQ(message.rfind("kernel refused.calls: calls_what_nobody_defines at ", 0), 0u) << message;
   EXPECT_NE(
       message.find("coppice_test_missing_function, which has no GPU version, is not supported on sm_75"),
       std::string::npos)

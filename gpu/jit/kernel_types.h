@@ -1,0 +1,53 @@
+// Types of kernel arguments as the host is to declare them, from clang's debug information. Part of coppice-kernelgen.
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gpu/jit/kernel_source.h"
+
+namespace llvm {
+class DICompositeType;
+class DIScope;
+class DISubprogram;
+class DIType;
+}  // namespace llvm
+
+namespace coppice::kernelgen {
+
+// Collects what the header must hold. Errors: std::runtime_error, "file:line: argument type <name> <must be what>, or be
+// defined in a header that the host includes, too".
+class TypeDeclarations {
+ public:
+  explicit TypeDeclarations(const SourceFolders& folders) : folders_(folders) {}
+
+  // The type of argument `number` of a kernel as C++ text; a constant reference becomes the value that the host gives.
+  std::string argument(const llvm::DISubprogram& kernel, const llvm::DIType* type, unsigned number);
+  // The namespaces and classes around something: "n::" or "".
+  static std::string scope_of(const llvm::DIScope* scope);
+
+  std::set<std::string> includes;       // headers that define argument types
+  std::vector<std::string> structs;     // definitions, in dependency order
+  std::vector<std::string> assertions;  // sizes and offsets
+
+ private:
+  // Whose type is named, for messages: an argument, or a member of one.
+  struct Owner {
+    std::string what;      // "kernel f: argument 2"
+    std::string position;  // "file:line"
+  };
+
+  std::string name_of(const llvm::DIType* type, const Owner& owner);
+  std::string name_of_array(const llvm::DICompositeType& array, const Owner& owner);
+  void declare(const llvm::DIType* type, const Owner& owner);
+  void include_header_of(const std::string& file);
+  void redeclare_struct(const llvm::DICompositeType& record, const std::string& name);
+  void redeclare_enumeration(const llvm::DICompositeType& record, const std::string& name);
+  void add_definition(const llvm::DICompositeType& record, const std::string& text);
+  void assert_layout(const llvm::DICompositeType& record, const std::string& name);
+
+  const SourceFolders& folders_;
+  std::set<const llvm::DIType*> seen_;
+};
+
+}  // namespace coppice::kernelgen
