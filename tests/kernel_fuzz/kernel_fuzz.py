@@ -134,7 +134,7 @@ class Fuzzer:
         try:
             all_results = self.run_kernels(folder, kernels, plans)
         except CompileError as error:
-            return counts, [(seeds[0], None, "build", str(error))], self.toolchain.seconds
+            return counts, [(seeds[0], None, "build", str(error))], self.take_seconds()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         for kernel, runs, results in zip(kernels, plans, all_results):
@@ -149,8 +149,11 @@ class Fuzzer:
                 counts[f"runs {run.device}, {run.options}"] += 1
                 if result.outcome != "ok":
                     failures.append((kernel.seed, run, result.outcome, result.words))
+        return counts, failures, self.take_seconds()
+
+    def take_seconds(self):
         seconds, self.toolchain.seconds = self.toolchain.seconds, {}
-        return counts, failures, seconds
+        return seconds
 
     def reduce(self, seed, run, seconds):
         """The failure of a seed's run as a kernel of a few lines, and the words of its difference."""

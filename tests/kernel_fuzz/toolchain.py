@@ -63,7 +63,8 @@ class Toolchain:
         self.call("clang", [self.clang, *self.kernel_flags(), str(source), "-o", str(raw)])
         # Without debug information, which costs the inliner a third of its time and changes no code.
         self.call("opt", [self.opt, "-disable-verify", "--strip-debug", f"-passes={self.passes}", str(raw), "-o", str(shipped)])
-        self.call("kernelgen", [self.kernelgen, str(raw), str(shipped), "batch", str(folder / "batch.kernels.h"),
+        self.call("kernelgen", [self.kernelgen, str(raw), str(shipped), "batch", self.source, self.eigen,
+                                str(folder / "batch.kernels.h"),
                                 str(folder / "batch.kernels.gen.cc")])
         table = folder / "table.cc"
         rows = "".join(f"  {{&k{n}, &call_k{n}}},\n" for n in range(len(texts)))
