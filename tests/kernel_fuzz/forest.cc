@@ -18,11 +18,25 @@ void finish(const AsyncValueRef<Chain>& done) {
   if (done.is_error()) throw done.error();
 }
 
-enum Kind { kRootDense, kPointerDense, kPointerMasked, kRootMasked, kDeepDense, kDeepMasked, kDenseDense, kPointer };
+enum Kind {
+  kRootDense,
+  kPointerDense,
+  kPointerMasked,
+  kRootMasked,
+  kDeepDense,
+  kDeepMasked,
+  kDenseDense,
+  kPointer
+};
 constexpr int kKinds = 8;
-const char* const kNames[kKinds] = {"dense",        "pointer.dense",            "pointer.bitmasked",
-                                    "bitmasked",    "pointer.pointer.dense",    "pointer.dense.bitmasked",
-                                    "dense.dense",  "pointer"};
+const char* const kNames[kKinds] = {"dense",
+                                    "pointer.dense",
+                                    "pointer.bitmasked",
+                                    "bitmasked",
+                                    "pointer.pointer.dense",
+                                    "pointer.dense.bitmasked",
+                                    "dense.dense",
+                                    "pointer"};
 // Lengths of rows: one lane, full vectors of 8, rests, and what is no power of two.
 constexpr int32_t kRows[] = {8, 1, 13, 16, 3, 20, 7, 9, 2, 5, 24, 4, 11, 6};
 
@@ -64,35 +78,54 @@ Grown::Grown(Program& program, int dims, int number, bool lists, bool blocks)
 void Grown::plant(int number) {
   using device::NodeKind;
   int kind = number % kKinds;
-  if (blocks_only_ && (kind == kPointerMasked || kind == kRootMasked || kind == kDeepMasked || kind == kPointer)) {
+  if (blocks_only_ &&
+      (kind == kPointerMasked || kind == kRootMasked || kind == kDeepMasked || kind == kPointer)) {
     kind = kind == kRootMasked ? kRootDense : kPointerDense;  // a block's inactive cells must not be written
   }
   const uint64_t random = mix(number, dims_);
   TreeOptions options{.name = "fuzz"};
   int32_t upper[3] = {1, 1, 1}, top[3] = {1, 1, 1};
   for (int d = 3 - dims_; d < 3; ++d) {
-    leaf_[d] = d == 2 ? kRows[(number / kKinds * 5 + number + dims_) % std::size(kRows)] : 1 + int(random >> (8 * d)) % 4;
+    leaf_[d] = d == 2 ? kRows[(number / kKinds * 5 + number + dims_) % std::size(kRows)]
+                      : 1 + int(random >> (8 * d)) % 4;
     upper[d] = dims_ == 1 ? 5 : dims_ == 2 ? 3 : 2;
     top[d] = dims_ == 3 ? 1 + (d == 1) : 2;
   }
   for (int& e : leaf_) e = std::max(e, 1);
   std::vector<std::pair<NodeKind, const int32_t*>> path;
   switch (kind) {
-    case kRootDense: path = {{NodeKind::kDense, leaf_}}; break;
-    case kPointerDense: path = {{NodeKind::kPointer, upper}, {NodeKind::kDense, leaf_}}; break;
-    case kPointerMasked: path = {{NodeKind::kPointer, upper}, {NodeKind::kBitmasked, leaf_}}; break;
-    case kRootMasked: path = {{NodeKind::kBitmasked, leaf_}}; break;
-    case kDeepDense: path = {{NodeKind::kPointer, top}, {NodeKind::kPointer, upper}, {NodeKind::kDense, leaf_}}; break;
-    case kDeepMasked: path = {{NodeKind::kPointer, top}, {NodeKind::kDense, upper}, {NodeKind::kBitmasked, leaf_}}; break;
-    case kDenseDense: path = {{NodeKind::kDense, upper}, {NodeKind::kDense, leaf_}}; break;
-    default: path = {{NodeKind::kPointer, leaf_}}; break;
+    case kRootDense:
+      path = {{NodeKind::kDense, leaf_}};
+      break;
+    case kPointerDense:
+      path = {{NodeKind::kPointer, upper}, {NodeKind::kDense, leaf_}};
+      break;
+    case kPointerMasked:
+      path = {{NodeKind::kPointer, upper}, {NodeKind::kBitmasked, leaf_}};
+      break;
+    case kRootMasked:
+      path = {{NodeKind::kBitmasked, leaf_}};
+      break;
+    case kDeepDense:
+      path = {{NodeKind::kPointer, top}, {NodeKind::kPointer, upper}, {NodeKind::kDense, leaf_}};
+      break;
+    case kDeepMasked:
+      path = {{NodeKind::kPointer, top}, {NodeKind::kDense, upper}, {NodeKind::kBitmasked, leaf_}};
+      break;
+    case kDenseDense:
+      path = {{NodeKind::kDense, upper}, {NodeKind::kDense, leaf_}};
+      break;
+    default:
+      path = {{NodeKind::kPointer, leaf_}};
+      break;
   }
   int32_t all[3] = {1, 1, 1};
   for (const auto& [node_kind, e] : path) {
     for (int d = 0; d < 3; ++d) all[d] *= e[d];
   }
   for (int d = 3 - dims_; d < 3; ++d) {  // a multiple of the uppermost node's cells
-    options.origin[d - (3 - dims_)] = (int(random >> (8 * d + 24) & 255) % 5 - 3) * (all[d] / path[0].second[d]);
+    options.origin[d - (3 - dims_)] =
+        (int(random >> (8 * d + 24) & 255) % 5 - 3) * (all[d] / path[0].second[d]);
   }
   tree_ = std::make_unique<Tree>(IntrusivePtr<Device>(&program_.device()), options);
   Node at = tree_->root();
@@ -171,7 +204,8 @@ void Grown::activate(int number) {
   wait_fill(field("flag", 0), 4, flags.data());
   std::vector<int32_t> back(flags.size());
   wait_read(field("flag", 0), 4, back.data());
-  if (back != flags) throw Error(ErrorCode::kInternal, "the tree's active cells are not those that were asked for");
+  if (back != flags)
+    throw Error(ErrorCode::kInternal, "the tree's active cells are not those that were asked for");
 }
 
 // A list for half of the cells, of 0 to 20 elements.
@@ -193,10 +227,10 @@ void Grown::make_lists(int number) {
 }
 
 template <class Cells, class Lists>
-static void fill_with(Program& program, const Node& node, bool lists, const Cells& fill_kernel, const Lists& list_kernel,
-                      FieldId id, const void* values, uint64_t n, const FuzzBox& box,
-                      const std::vector<int32_t>& coords, const std::vector<int32_t>& firsts,
-                      const std::vector<int32_t>& lengths) {
+static void fill_with(Program& program, const Node& node, bool lists, const Cells& fill_kernel,
+                      const Lists& list_kernel, FieldId id, const void* values, uint64_t n,
+                      const FuzzBox& box, const std::vector<int32_t>& coords,
+                      const std::vector<int32_t>& firsts, const std::vector<int32_t>& lengths) {
   Device& device = program.device();
   const auto run = [&]<class T>(T*) {
     const IntrusivePtr<Buffer> staged = wait_device_copy(device, static_cast<const T*>(values), n);
@@ -213,21 +247,26 @@ static void fill_with(Program& program, const Node& node, bool lists, const Cell
     finish(program.launch(list_kernel, range(int64_t(firsts.size())), field, c->template as<int32_t>(),
                           f->template as<int32_t>(), l->template as<int32_t>(), staged->template as<T>()));
   };
-  [&]<class T>(const Kernel<void(Append<T>, Item, const int32_t*, const int32_t*, const int32_t*, const T*)>&) {
+  [&]<class T>(
+      const Kernel<void(Append<T>, Item, const int32_t*, const int32_t*, const int32_t*, const T*)>&) {
     run(static_cast<T*>(nullptr));
   }(list_kernel);
 }
 
 void Grown::wait_fill(FieldId id, uint32_t bytes, const void* values) {
   const auto fill = [&](const auto& cells, const auto& lists) {
-    fill_with(program_, *node_, lists_, cells, lists, id, values, values_per_field(), box_, list_coords_, list_firsts_,
-              list_lengths_);
+    fill_with(program_, *node_, lists_, cells, lists, id, values, values_per_field(), box_, list_coords_,
+              list_firsts_, list_lengths_);
   };
-#define FUZZ_CASES(D)                                   \
-  case 10 * D + 1: return fill(fill_8_##D, list_8_##D);   \
-  case 10 * D + 2: return fill(fill_16_##D, list_16_##D); \
-  case 10 * D + 4: return fill(fill_32_##D, list_32_##D); \
-  case 10 * D + 8: return fill(fill_64_##D, list_64_##D);
+#define FUZZ_CASES(D)                      \
+  case 10 * D + 1:                         \
+    return fill(fill_8_##D, list_8_##D);   \
+  case 10 * D + 2:                         \
+    return fill(fill_16_##D, list_16_##D); \
+  case 10 * D + 4:                         \
+    return fill(fill_32_##D, list_32_##D); \
+  case 10 * D + 8:                         \
+    return fill(fill_64_##D, list_64_##D);
   switch (10 * uint32_t(dims_) + bytes) {
     FUZZ_CASES(1)
     FUZZ_CASES(2)
@@ -243,14 +282,17 @@ void Grown::wait_read(FieldId id, uint32_t bytes, void* values) const {
     return at;
   };
   if (!lists_) {
-    const int32_t end[3] = {box_.begin[0] + box_.extent[0], box_.begin[1] + box_.extent[1], box_.begin[2] + box_.extent[2]};
+    const int32_t end[3] = {box_.begin[0] + box_.extent[0], box_.begin[1] + box_.extent[1],
+                            box_.begin[2] + box_.extent[2]};
     detail::wait_read_bytes(node_->tree(), id, given(box_.begin), given(end), values);
     return;
   }
   auto* to = static_cast<std::byte*>(values);
   for (size_t i = 0; i < list_firsts_.size(); ++i) {
-    const std::vector<std::byte> list = detail::wait_list_bytes(node_->tree(), id, given(&list_coords_[3 * i]));
-    if (list.size() != uint64_t(list_lengths_[i]) * bytes) throw Error(ErrorCode::kInternal, "a list has another length");
+    const std::vector<std::byte> list =
+        detail::wait_list_bytes(node_->tree(), id, given(&list_coords_[3 * i]));
+    if (list.size() != uint64_t(list_lengths_[i]) * bytes)
+      throw Error(ErrorCode::kInternal, "a list has another length");
     std::memcpy(to + uint64_t(list_firsts_[i]) * bytes, list.data(), list.size());
   }
 }

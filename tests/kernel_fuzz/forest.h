@@ -1,4 +1,5 @@
-// The trees that the fuzzer's kernels run over: a fixed set per number of dimensions, made when first asked for.
+// The trees that the fuzzer's kernels run over: a fixed set per number of dimensions, made when first asked
+// for.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace coppice::kernel_fuzz {
 
 inline constexpr int kTreesPerDims = 24;
 inline constexpr int kWholeFields = 50;  // added to a field's number: its values are small and whole
-inline constexpr int kFlagField = 99;  // which cells are active, as i32; instead of a field's number
+inline constexpr int kFlagField = 99;    // which cells are active, as i32; instead of a field's number
 
 // A stateless generator of 64 bits (splitmix64).
 inline uint64_t mix(uint64_t x) {

@@ -13,7 +13,7 @@ C_TYPES = {"i": "int32_t", "l": "int64_t", "f": "float", "d": "double"}
 HANDLE_TO_TYPE = {"u8": "i", "i16": "i", "i32": "i", "i64": "l", "f32": "f", "f64": "d"}
 HANDLE_C_TYPES = {"u8": "uint8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "f32": "float", "f64": "double"}
 CONSTANTS = {
-    "i": ["0", "1", "-1", "2", "3", "7", "31", "255", "INT32_MIN", "INT32_MAX", "-5", "0x55555555"],
+    "i": ["0", "1", "-1", "2", "3", "7", "31", "255", "-5", "INT32_MIN", "INT32_MAX", "0x55555555"],
     "l": ["int64_t{0}", "int64_t{1}", "int64_t{-1}", "int64_t{3}", "INT64_MIN", "INT64_MAX", "(int64_t{1} << 33)"],
     "f": ["0.0f", "-0.0f", "1.0f", "-1.0f", "0.5f", "3.0f", "1e-3f", "INFINITY", "NAN", "1e-42f", "3e38f", "-2.75f"],
     "d": ["0.0", "-0.0", "1.0", "-1.0", "0.5", "3.0", "1e-3", "(double)INFINITY", "(double)NAN", "5e-320", "1e300", "-2.75"],
@@ -359,7 +359,8 @@ class Generator:
             ways += [(0.5, self.leave_loop)]
         if self.options.early_exits:
             ways += [(0.15, self.leave)]
-        ways = [(w, f) for w, f in ways]
+        if self.own_flag() is not None:
+            ways += [(2, self.need_activity)]
         way = rng.choices([f for _, f in ways], [w for w, _ in ways])[0]
         return way(depth, scope, in_loop)
 
@@ -466,6 +467,28 @@ class Generator:
 
     def leave(self, depth, scope, in_loop):
         return [S("if", "if {}", [self.condition(1, scope)], [[S("jump", "return;")], []])]
+
+    def own_flag(self):
+        """The handle that is 1 in every active cell, if there is one that reads the own cell."""
+        flags = [k for k, h in enumerate(self.shape.handles) if h.flag and not h.reach]
+        return flags[0] if flags else None
+
+    def need_activity(self, depth, scope, in_loop):
+        """What traps or never ends where it runs for a cell that is not active."""
+        rng, flag = self.rng, f"h{self.own_flag()}[cell]"
+        self.features.add("active cells only")
+        way = rng.randrange(3 if depth > 0 else 2)
+        name = self.new_name("v" if way < 2 else "k")
+        if way == 0:
+            value = S("decl", f"int32_t {name} = {{}} / {flag};", [self.leaf("i", scope)], name=name)
+            scope.vars.append((name, "i"))
+            return [value]
+        if way == 1:
+            return [S("assign", f"if ({flag} == 0) __builtin_trap();")]
+        inner = Scope(scope)
+        inner.fixed.append((name, "i"))
+        body = self.statements(1, depth - 1, inner, False)
+        return [S("loop", f"for (int32_t {name} = 0; {name} < 5; {name} += {flag})", [], [body], name=name)]
 
     def store(self, depth, scope, in_loop):
         """A value to a handle or an argument's array."""

@@ -1,4 +1,4 @@
-"""The fuzzer of kernels: random kernels against an unoptimised reference (docs/kernel_fuzz.md).
+"""The fuzzer of kernels: random kernels against an unoptimised reference (docs/debugging.md).
 
     kernel_fuzz.py TOOLCHAIN.json --seeds 0 10000 [--jobs 2] [--folder F] [--without FEATURE...]
     kernel_fuzz.py TOOLCHAIN.json --show SEED

@@ -1,4 +1,5 @@
-// One launch of a generated kernel, whatever its handles: the types come back from the shape's number (shapes.py).
+// One launch of a generated kernel, whatever its handles: the types come back from the shape's number
+// (shapes.py).
 #pragma once
 #include <memory>
 #include <string>
@@ -68,7 +69,8 @@ class TypedShape final : public Shape {
     return handle;
   }
   template <class Visit>
-  static auto with(const void* kernel, [[maybe_unused]] const FieldId* fields, const Arguments& a, Visit&& visit) {
+  static auto with(const void* kernel, [[maybe_unused]] const FieldId* fields, const Arguments& a,
+                   Visit&& visit) {
     [[maybe_unused]] uint32_t next = 0;
     const std::tuple<Handles...> bound{bind<Handles>(fields, next)...};
     return std::apply(

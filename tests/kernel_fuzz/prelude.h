@@ -1,9 +1,10 @@
-// What the fuzzer's kernels compute with: arithmetic that C++ defines for every input, so that a difference between two
-// devices is a fault. Integers wrap, shifts are masked, divisions and conversions guard what is undefined, and what C
-// leaves open about NaNs and the sign of zeros is closed.
+// What the fuzzer's kernels compute with: arithmetic that C++ defines for every input, so that a difference
+// between two devices is a fault. Integers wrap, shifts are masked, divisions and conversions guard what is
+// undefined, and what C leaves open about NaNs and the sign of zeros is closed.
 //
-// The generated file is compiled twice. Clang compiles it to bitcode as any kernel file. The host compiler compiles it
-// unoptimised behind reference.h, which defines KERNEL_FUZZ_REFERENCE, COPPICE_KERNEL and handles of host memory.
+// The generated file is compiled twice. Clang compiles it to bitcode as any kernel file. The host compiler
+// compiles it unoptimised behind reference.h, which defines KERNEL_FUZZ_REFERENCE, COPPICE_KERNEL and handles
+// of host memory.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -34,19 +35,23 @@ using i64 = int64_t;
 using u32 = uint32_t;
 using u64 = uint64_t;
 
-#define FUZZ_INTEGER(T, U, BITS)                                                                       \
-  FUZZ_INLINE T add(T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); }        \
-  FUZZ_INLINE T sub(T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); }        \
-  FUZZ_INLINE T mul(T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); }        \
-  FUZZ_INLINE T shl(T a, T b) { return static_cast<T>(static_cast<U>(a) << (b & (BITS - 1))); }        \
-  FUZZ_INLINE T sar(T a, T b) { return static_cast<T>(a >> (b & (BITS - 1))); }                        \
-  FUZZ_INLINE T shr(T a, T b) { return static_cast<T>(static_cast<U>(a) >> (b & (BITS - 1))); }        \
-  FUZZ_INLINE T div(T a, T b) { return b == 0 || b == -1 ? sub(T{0}, a) : static_cast<T>(a / b); }        \
-  FUZZ_INLINE T rem(T a, T b) { return b == 0 || b == -1 ? static_cast<T>(kPlanted & (a == 6)) : static_cast<T>(a % b); } \
-  FUZZ_INLINE T udiv(T a, T b) { return b == 0 ? a : static_cast<T>(static_cast<U>(a) / static_cast<U>(b)); } \
-  FUZZ_INLINE T min(T a, T b) { return b < a ? b : a; }                                                \
-  FUZZ_INLINE T max(T a, T b) { return a < b ? b : a; }                                                \
-  FUZZ_INLINE T neg(T a) { return static_cast<T>(U{0} - static_cast<U>(a)); }                          \
+#define FUZZ_INTEGER(T, U, BITS)                                                                   \
+  FUZZ_INLINE T add(T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); }    \
+  FUZZ_INLINE T sub(T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); }    \
+  FUZZ_INLINE T mul(T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); }    \
+  FUZZ_INLINE T shl(T a, T b) { return static_cast<T>(static_cast<U>(a) << (b & (BITS - 1))); }    \
+  FUZZ_INLINE T sar(T a, T b) { return static_cast<T>(a >> (b & (BITS - 1))); }                    \
+  FUZZ_INLINE T shr(T a, T b) { return static_cast<T>(static_cast<U>(a) >> (b & (BITS - 1))); }    \
+  FUZZ_INLINE T div(T a, T b) { return b == 0 || b == -1 ? sub(T{0}, a) : static_cast<T>(a / b); } \
+  FUZZ_INLINE T rem(T a, T b) {                                                                    \
+    return b == 0 || b == -1 ? static_cast<T>(kPlanted & (a == 6)) : static_cast<T>(a % b);        \
+  }                                                                                                \
+  FUZZ_INLINE T udiv(T a, T b) {                                                                   \
+    return b == 0 ? a : static_cast<T>(static_cast<U>(a) / static_cast<U>(b));                     \
+  }                                                                                                \
+  FUZZ_INLINE T min(T a, T b) { return b < a ? b : a; }                                            \
+  FUZZ_INLINE T max(T a, T b) { return a < b ? b : a; }                                            \
+  FUZZ_INLINE T neg(T a) { return static_cast<T>(U{0} - static_cast<U>(a)); }                      \
   FUZZ_INLINE T abs(T a) { return a < 0 ? neg(a) : a; }
 FUZZ_INTEGER(i32, u32, 32)
 FUZZ_INTEGER(i64, u64, 64)
@@ -98,22 +103,22 @@ FUZZ_INLINE double from_bits(i64 a) {
 }
 
 // Results by pointer, and those that are undefined for some inputs.
-#define FUZZ_LIBM(F)                                                                        \
-  FUZZ_INLINE F frexp_sum(F a) {                                                            \
-    if (!(a - a == 0)) return a;                                                            \
-    int exponent = 0;                                                                       \
-    const F mantissa = std::frexp(a, &exponent);                                            \
-    return mantissa + F(exponent);                                                          \
-  }                                                                                         \
-  FUZZ_INLINE F modf_sum(F a) {                                                             \
-    F whole = 0;                                                                            \
-    const F part = std::modf(a, &whole);                                                    \
-    return part - whole;                                                                    \
-  }                                                                                         \
-  FUZZ_INLINE F scalbn(F a, i32 b) { return std::scalbn(a, b % 64); }                       \
-  FUZZ_INLINE F ldexp(F a, i32 b) { return std::ldexp(a, b % 64); }                         \
-  FUZZ_INLINE i64 lround(F a) { return a >= F(-1e9) && a <= F(1e9) ? std::lround(a) : 0; }  \
-  FUZZ_INLINE i32 ilogb(F a) { return a - a == 0 && a != 0 ? std::ilogb(a) : -1; }          \
+#define FUZZ_LIBM(F)                                                                       \
+  FUZZ_INLINE F frexp_sum(F a) {                                                           \
+    if (!(a - a == 0)) return a;                                                           \
+    int exponent = 0;                                                                      \
+    const F mantissa = std::frexp(a, &exponent);                                           \
+    return mantissa + F(exponent);                                                         \
+  }                                                                                        \
+  FUZZ_INLINE F modf_sum(F a) {                                                            \
+    F whole = 0;                                                                           \
+    const F part = std::modf(a, &whole);                                                   \
+    return part - whole;                                                                   \
+  }                                                                                        \
+  FUZZ_INLINE F scalbn(F a, i32 b) { return std::scalbn(a, b % 64); }                      \
+  FUZZ_INLINE F ldexp(F a, i32 b) { return std::ldexp(a, b % 64); }                        \
+  FUZZ_INLINE i64 lround(F a) { return a >= F(-1e9) && a <= F(1e9) ? std::lround(a) : 0; } \
+  FUZZ_INLINE i32 ilogb(F a) { return a - a == 0 && a != 0 ? std::ilogb(a) : -1; }         \
   FUZZ_INLINE F nextafter(F a, F b) { return a == b ? a : std::nextafter(a, b); }
 FUZZ_LIBM(float)
 FUZZ_LIBM(double)

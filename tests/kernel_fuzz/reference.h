@@ -1,7 +1,8 @@
-// The reference: what a kernel's handles and places are when the host compiler compiles it, unoptimised, for plain arrays.
+// The reference: what a kernel's handles and places are when the host compiler compiles it, unoptimised, for
+// plain arrays.
 //
-// A field is an array over the tree's whole domain, the last axis fastest, with zeros in cells that are not active. A
-// launch calls the kernel once per active cell, element or item, one after another.
+// A field is an array over the tree's whole domain, the last axis fastest, with zeros in cells that are not
+// active. A launch calls the kernel once per active cell, element or item, one after another.
 #pragma once
 #define KERNEL_FUZZ_REFERENCE
 #include "tests/kernel_fuzz/prelude.h"
@@ -28,7 +29,8 @@ T* find(const Field& f, int32_t x, int32_t y, int32_t z) {
   const int32_t c[3] = {x - f.begin[0], y - f.begin[1], z - f.begin[2]};
   for (int d = 0; d < 3; ++d)
     if (c[d] < 0 || c[d] >= f.extent[d]) return nullptr;
-  return reinterpret_cast<T*>(f.values) + (static_cast<int64_t>(c[0]) * f.extent[1] + c[1]) * f.extent[2] + c[2];
+  return reinterpret_cast<T*>(f.values) + (static_cast<int64_t>(c[0]) * f.extent[1] + c[1]) * f.extent[2] +
+         c[2];
 }
 
 template <int D>
@@ -77,7 +79,8 @@ struct BlockValues {
   T& operator[](int64_t i) const {
     const int32_t(&e)[3] = at->block_extent;
     return *find<T>(*field, at->coord[0] + static_cast<int32_t>(i / e[2] / e[1]),
-                    at->coord[1] + static_cast<int32_t>(i / e[2] % e[1]), at->coord[2] + static_cast<int32_t>(i % e[2]));
+                    at->coord[1] + static_cast<int32_t>(i / e[2] % e[1]),
+                    at->coord[2] + static_cast<int32_t>(i % e[2]));
   }
 };
 

@@ -6,10 +6,10 @@
 //
 //     run ID KERNEL SHAPE DEVICE OPTIONS TREE SEED BEGIN END [FIELD...]
 //
-// KERNEL numbers the batch's table; DEVICE is cpu1, cpu2, simt or ptx; OPTIONS plain, checks or step; TREE one of
-// forest.h's; SEED that of the values; BEGIN and END the range of an Item kernel; FIELD, per handle, a type and a number
-// such as i32:2. Two handles may name one field. A number of 50 and more starts with small whole values, whose sums are
-// exact in any order. Output, a line each, as it goes:
+// KERNEL numbers the batch's table; DEVICE is cpu1, cpu2, simt or ptx; OPTIONS plain, checks or step; TREE
+// one of forest.h's; SEED that of the values; BEGIN and END the range of an Item kernel; FIELD, per handle, a
+// type and a number such as i32:2. Two handles may name one field. A number of 50 and more starts with small
+// whole values, whose sums are exact in any order. Output, a line each, as it goes:
 //
 //     start ID       before a run, so that a crash has a name
 //     ok ID          the same bits
@@ -22,8 +22,8 @@
 #include <charconv>
 #include <cstdio>
 #include <fstream>
-#include <iostream>
 #include <functional>
+#include <iostream>
 #include <map>
 #include <sstream>
 
@@ -90,8 +90,8 @@ Run parse_run(const std::string& line) {
   std::istringstream words(line);
   std::string verb, word;
   Run run;
-  words >> verb >> run.id >> run.kernel >> run.shape >> run.place >> run.dims >> run.device >> run.options >> run.tree >>
-      run.seed >> run.begin >> run.end;
+  words >> verb >> run.id >> run.kernel >> run.shape >> run.place >> run.dims >> run.device >> run.options >>
+      run.tree >> run.seed >> run.begin >> run.end;
   if (!words || verb != "run") throw Error(ErrorCode::kUsage, "not a run: " + line);
   while (words >> word) {
     const size_t colon = word.find(':');
@@ -104,7 +104,8 @@ Run parse_run(const std::string& line) {
 class World {
  public:
   explicit World(const std::string& name)
-      : device_(name == "simt" ? Device::simt(simt::Options{.threads_per_block = 32}) : Device::cpu(name == "cpu2" ? 2 : 1)) {}
+      : device_(name == "simt" ? Device::simt(simt::Options{.threads_per_block = 32})
+                               : Device::cpu(name == "cpu2" ? 2 : 1)) {}
 
   Program& program(const std::string& options) {
     std::unique_ptr<Program>& program = programs_[options];
@@ -169,8 +170,9 @@ std::string difference(const std::vector<Compared>& all, const std::function<std
       ++total;
       if (same_value(c.type, &c.got[i * bytes], &c.want[i * bytes])) continue;
       if (count++ == 0)
-        first = fmt::format("{} at {}: got {}, want {}, before {}", c.name, place(i), value_text(c.type, &c.got[i * bytes]),
-                            value_text(c.type, &c.want[i * bytes]), value_text(c.type, &c.before[i * bytes]));
+        first = fmt::format("{} at {}: got {}, want {}, before {}", c.name, place(i),
+                            value_text(c.type, &c.got[i * bytes]), value_text(c.type, &c.want[i * bytes]),
+                            value_text(c.type, &c.before[i * bytes]));
     }
   }
   return count == 0 ? "" : fmt::format("{}; {} of {} values", first, count, total);
@@ -180,7 +182,8 @@ std::string run_over_tree(const Run& run, const Shape& shape, const TableEntry& 
   World& w = world(run.device);
   Grown& tree = w.tree(run);
   const std::vector<HandleInfo> handles = shape.handles();
-  if (handles.size() != run.fields.size()) throw Error(ErrorCode::kUsage, "the run names not as many fields as there are handles");
+  if (handles.size() != run.fields.size())
+    throw Error(ErrorCode::kUsage, "the run names not as many fields as there are handles");
   std::map<FieldName, Compared> by_name;
   std::vector<FieldId> ids;
   for (const FieldName& name : run.fields) {
@@ -212,7 +215,8 @@ std::string run_over_tree(const Run& run, const Shape& shape, const TableEntry& 
     ptx = shape.ptx(program, entry.kernel, over(tree.node()), ids.data(), a);
     return "";
   }
-  for (auto& [name, c] : by_name) tree.wait_fill(tree.field(name.type, name.number), bytes_of(name.type), c.before.data());
+  for (auto& [name, c] : by_name)
+    tree.wait_fill(tree.field(name.type, name.number), bytes_of(name.type), c.before.data());
   finish(shape.launch(program, entry.kernel, over(tree.node()), ids.data(), a));
 
   std::vector<fuzz_reference::Field> fields;
@@ -224,7 +228,9 @@ std::string run_over_tree(const Run& run, const Shape& shape, const TableEntry& 
   }
   Call call{};
   call.fields = fields.data(), call.p0 = a.p0, call.p1 = a.p1, call.table = table.data();
-  const std::vector<At>& places = run.place == "Cell" ? tree.cells() : run.place == "Block" ? tree.blocks() : tree.elements();
+  const std::vector<At>& places = run.place == "Cell"    ? tree.cells()
+                                  : run.place == "Block" ? tree.blocks()
+                                                         : tree.elements();
   for (const At& at : places) {
     call.at = at;
     entry.reference(call);
@@ -239,7 +245,8 @@ std::string run_over_tree(const Run& run, const Shape& shape, const TableEntry& 
   std::string words = difference(all, [&](size_t i) {
     if (run.place == "Entry") return fmt::format("element {}", i);
     const auto [x, y, z] = box.extent;
-    return fmt::format("({}, {}, {})", box.begin[0] + int(i / z / y), box.begin[1] + int(i / z % y), box.begin[2] + int(i % z));
+    return fmt::format("({}, {}, {})", box.begin[0] + int(i / z / y), box.begin[1] + int(i / z % y),
+                       box.begin[2] + int(i % z));
   });
   if (!words.empty()) words += " on " + tree.description();
   return words;
@@ -270,8 +277,10 @@ std::string run_over_range(const Run& run, const Shape& shape, const TableEntry&
   Call call{};
   const auto host = [&]<class T>(T*, int k) { return reinterpret_cast<T*>(all[k].want.data()); };
   call.p0 = a.p0, call.p1 = a.p1;
-  call.in_i = host((int32_t*)nullptr, 0), call.in_f = host((float*)nullptr, 1), call.in_d = host((double*)nullptr, 2);
-  call.out_i = host((int32_t*)nullptr, 3), call.out_f = host((float*)nullptr, 4), call.out_d = host((double*)nullptr, 5);
+  call.in_i = host((int32_t*)nullptr, 0), call.in_f = host((float*)nullptr, 1),
+  call.in_d = host((double*)nullptr, 2);
+  call.out_i = host((int32_t*)nullptr, 3), call.out_f = host((float*)nullptr, 4),
+  call.out_d = host((double*)nullptr, 5);
   for (int64_t i = run.begin; i < run.end; ++i) {
     call.at.index = i;
     entry.reference(call);

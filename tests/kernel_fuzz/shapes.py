@@ -55,6 +55,8 @@ def random_handles(rng, place):
         reach = rng.choice(["", "Star<1>", "Box<1>", "Box<2>"])
         stores.append(Handle("Accumulate", rng.choice(["i32", "i64", "f32", "f64"]), reach))
         reads.append(Handle("Read", "i32", reach, flag=True))
+    elif rng.random() < 0.2:
+        reads.append(Handle("Read", "i32", flag=True))
     return reads + stores
 
 

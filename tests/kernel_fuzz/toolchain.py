@@ -132,3 +132,4 @@ class Toolchain:
         finally:
             process.kill()
             process.wait()
+            process.stdout.close()

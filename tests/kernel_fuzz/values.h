@@ -17,18 +17,32 @@ template <class T>
 T fuzz_value(uint64_t random) {
   const uint64_t way = random % 16, rest = random >> 8;
   if constexpr (std::is_integral_v<T>) {
-    constexpr T kSpecial[] = {0, 1, static_cast<T>(-1), std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+    constexpr T kSpecial[] = {0, 1, static_cast<T>(-1), std::numeric_limits<T>::min(),
+                              std::numeric_limits<T>::max()};
     if (way < 4) return kSpecial[rest % std::size(kSpecial)];
     if (way < 12) return static_cast<T>(static_cast<int64_t>(rest % 21) - 8);
     return static_cast<T>(rest);
   } else {
     using Limits = std::numeric_limits<T>;
-    const T special[] = {0,          -T(0),         1,           -1,      Limits::infinity(), -Limits::infinity(),
-                         Limits::quiet_NaN(), Limits::denorm_min(), Limits::max(), -Limits::min(), T(0.5), Limits::min() / 4};
+    const T special[] = {0,
+                         -T(0),
+                         1,
+                         -1,
+                         Limits::infinity(),
+                         -Limits::infinity(),
+                         Limits::quiet_NaN(),
+                         Limits::denorm_min(),
+                         Limits::max(),
+                         -Limits::min(),
+                         T(0.5),
+                         Limits::min() / 4};
     if (way < 4) return special[rest % std::size(special)];
     if (way < 8) return static_cast<T>(static_cast<int64_t>(rest % 21) - 8);
-    if (way < 15) return static_cast<T>(std::ldexp(static_cast<double>(static_cast<int64_t>(rest % 200001) - 100000), -14));
-    return static_cast<T>(std::ldexp(1.0 + static_cast<double>(rest % 4096) / 4096, static_cast<int>(rest >> 16) % 120));
+    if (way < 15)
+      return static_cast<T>(
+          std::ldexp(static_cast<double>(static_cast<int64_t>(rest % 200001) - 100000), -14));
+    return static_cast<T>(
+        std::ldexp(1.0 + static_cast<double>(rest % 4096) / 4096, static_cast<int>(rest >> 16) % 120));
   }
 }
 
