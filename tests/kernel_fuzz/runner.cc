@@ -1,0 +1,343 @@
+// Runs a batch of generated kernels as a plan says, and compares each with its reference.
+//
+//     kernel_fuzz_runner BATCH.so PLAN
+//
+// A line of the plan is one run:
+//
+//     run ID KERNEL SHAPE DEVICE OPTIONS TREE SEED BEGIN END [FIELD...]
+//
+// KERNEL numbers the batch's table; DEVICE is cpu1, cpu2, simt or ptx; OPTIONS plain, checks or step; TREE
+// one of forest.h's; SEED that of the values; BEGIN and END the range of an Item kernel; FIELD, per handle, a
+// type and a number such as i32:2. Two handles may name one field. A number of 50 and more starts with small
+// whole values, whose sums are exact in any order. Output, a line each, as it goes:
+//
+//     start ID       before a run, so that a crash has a name
+//     ok ID          the same bits
+//     differ ID ...  where they differ first, and in how many values
+//     error ID ...   the launch's error
+//     ptx ID FILE    the kernel's PTX, in a file beside the plan
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+#include "core/error.h"
+#include "gpu/host_access.h"
+#include "gpu/simt/machine.h"
+#include "tests/kernel_fuzz/batch.h"
+#include "tests/kernel_fuzz/forest.h"
+#include "tests/kernel_fuzz/launch.h"
+#include "tests/kernel_fuzz/values.h"
+
+namespace coppice::kernel_fuzz {
+namespace {
+
+std::map<int, std::unique_ptr<Shape>>& shapes() {
+  static std::map<int, std::unique_ptr<Shape>> all;
+  return all;
+}
+
+}  // namespace
+
+void add_shape(int number, std::unique_ptr<Shape> shape) { shapes()[number] = std::move(shape); }
+const Shape* find_shape(int number) {
+  const auto found = shapes().find(number);
+  return found == shapes().end() ? nullptr : found->second.get();
+}
+void add_shapes_0();
+void add_shapes_1();
+void add_shapes_2();
+void add_shapes_3();
+
+namespace {
+
+using fuzz_reference::At;
+using fuzz_reference::Call;
+using fuzz_reference::TableEntry;
+
+constexpr int kTableIntegers = 16;
+
+struct FieldName {
+  std::string type;
+  int number;
+  bool operator<(const FieldName& o) const { return std::tie(type, number) < std::tie(o.type, o.number); }
+};
+
+FieldName real_name(const FieldName& name) {
+  if (name.number == kFlagField) return {"flag", 0};
+  return {name.type, name.number >= kWholeFields ? name.number - kWholeFields : name.number};
+}
+
+struct Run {
+  std::string id;
+  int kernel, shape;
+  std::string place;
+  int dims;
+  std::string device, options;
+  int tree;
+  uint64_t seed;
+  int64_t begin, end;
+  std::vector<FieldName> fields;
+};
+
+Run parse_run(const std::string& line) {
+  std::istringstream words(line);
+  std::string verb, word;
+  Run run;
+  words >> verb >> run.id >> run.kernel >> run.shape >> run.place >> run.dims >> run.device >> run.options >>
+      run.tree >> run.seed >> run.begin >> run.end;
+  if (!words || verb != "run") throw Error(ErrorCode::kUsage, "not a run: " + line);
+  while (words >> word) {
+    const size_t colon = word.find(':');
+    run.fields.push_back({word.substr(0, colon), std::stoi(word.substr(colon + 1))});
+  }
+  return run;
+}
+
+// A device with its programs and trees, made when first asked for.
+class World {
+ public:
+  explicit World(const std::string& name)
+      : device_(name == "simt" ? Device::simt(simt::Options{.threads_per_block = 32})
+                               : Device::cpu(name == "cpu2" ? 2 : 1)) {}
+
+  Program& program(const std::string& options) {
+    std::unique_ptr<Program>& program = programs_[options];
+    if (!program) {
+      jit::CodegenOptions asked;
+      asked.checks = options == "checks", asked.step = options == "step";
+      program = std::make_unique<Program>(device_, asked);
+    }
+    return *program;
+  }
+  Grown& tree(const Run& run) {
+    const bool lists = run.place == "Entry", blocks = run.place == "Block";
+    std::unique_ptr<Grown>& tree = trees_[{run.dims, run.tree, lists, blocks}];
+    if (!tree) tree = std::make_unique<Grown>(program("plain"), run.dims, run.tree, lists, blocks);
+    return *tree;
+  }
+  Device& device() { return *device_; }
+
+ private:
+  IntrusivePtr<Device> device_;
+  std::map<std::string, std::unique_ptr<Program>> programs_;
+  std::map<std::tuple<int, int, bool, bool>, std::unique_ptr<Grown>> trees_;
+};
+
+World& world(const std::string& device) {
+  static std::map<std::string, std::unique_ptr<World>> worlds;
+  const std::string name = device == "ptx" ? "cpu1" : device;
+  std::unique_ptr<World>& found = worlds[name];
+  if (!found) found = std::make_unique<World>(name);
+  return *found;
+}
+
+void finish(const AsyncValueRef<Chain>& done) {
+  wait(done);
+  if (done.is_error()) throw done.error();
+}
+
+std::vector<int32_t> table_of(const Run& run) {
+  std::vector<int32_t> table(kTableIntegers);
+  for (int i = 0; i < kTableIntegers; ++i) table[i] = fuzz_value<int32_t>(mix(run.seed, i, 3));
+  return table;
+}
+Arguments arguments_of(const Run& run) {
+  Arguments a{};
+  a.p0 = fuzz_value<int32_t>(mix(run.seed, 1)), a.p1 = fuzz_value<float>(mix(run.seed, 2));
+  return a;
+}
+
+// One array or field with what the device must have made of it.
+struct Compared {
+  std::string name, type;
+  std::vector<unsigned char> before, want, got;
+};
+
+// Says where they differ first; empty where they do not.
+std::string difference(const std::vector<Compared>& all, const std::function<std::string(size_t)>& place) {
+  std::string first;
+  size_t count = 0, total = 0;
+  for (const Compared& c : all) {
+    const uint32_t bytes = bytes_of(c.type);
+    for (size_t i = 0; i * bytes < c.want.size(); ++i) {
+      ++total;
+      if (same_value(c.type, &c.got[i * bytes], &c.want[i * bytes])) continue;
+      if (count++ == 0)
+        first = fmt::format("{} at {}: got {}, want {}, before {}", c.name, place(i),
+                            value_text(c.type, &c.got[i * bytes]), value_text(c.type, &c.want[i * bytes]),
+                            value_text(c.type, &c.before[i * bytes]));
+    }
+  }
+  return count == 0 ? "" : fmt::format("{}; {} of {} values", first, count, total);
+}
+
+std::string run_over_tree(const Run& run, const Shape& shape, const TableEntry& entry, std::string& ptx) {
+  World& w = world(run.device);
+  Grown& tree = w.tree(run);
+  const std::vector<HandleInfo> handles = shape.handles();
+  if (handles.size() != run.fields.size())
+    throw Error(ErrorCode::kUsage, "the run names not as many fields as there are handles");
+  std::map<FieldName, Compared> by_name;
+  std::vector<FieldId> ids;
+  for (const FieldName& name : run.fields) {
+    const FieldName real = real_name(name);
+    ids.push_back(tree.field(real.type, real.number));
+    Compared& c = by_name[real];
+    if (!c.before.empty()) continue;
+    c.name = fmt::format("{}:{}", real.type, real.number), c.type = real.type;
+    const uint32_t bytes = bytes_of(real.type);
+    const uint64_t seed = mix(run.seed, real.number, real.type[0], real.type[1]);
+    c.before = name.number >= kWholeFields ? whole_values(real.type, tree.values_per_field(), seed)
+                                           : fuzz_values(real.type, tree.values_per_field(), seed);
+    for (uint64_t i = 0; run.place != "Entry" && i < tree.box_cells(); ++i) {
+      const int32_t one = tree.active()[i];
+      if (real.type == "flag")
+        std::memcpy(&c.before[i * 4], &one, 4);
+      else if (one == 0)
+        std::memset(&c.before[i * bytes], 0, bytes);
+    }
+    c.want = c.before;
+  }
+  Arguments a = arguments_of(run);
+  if (run.place == "Block") a.p0 = tree.block_cells();
+  const std::vector<int32_t> table = table_of(run);
+  const IntrusivePtr<Buffer> device_table = wait_device_copy(w.device(), table);
+  a.table = device_table->as<int32_t>();
+  Program& program = w.program(run.options);
+  if (run.device == "ptx") {
+    ptx = shape.ptx(program, entry.kernel, over(tree.node()), ids.data(), a);
+    return "";
+  }
+  for (auto& [name, c] : by_name)
+    tree.wait_fill(tree.field(name.type, name.number), bytes_of(name.type), c.before.data());
+  finish(shape.launch(program, entry.kernel, over(tree.node()), ids.data(), a));
+
+  std::vector<fuzz_reference::Field> fields;
+  for (const FieldName& name : run.fields) {
+    const FieldName real = real_name(name);
+    fuzz_reference::Field f{by_name[real].want.data(), {}, {}};
+    for (int d = 0; d < 3; ++d) f.begin[d] = tree.box().begin[d], f.extent[d] = tree.box().extent[d];
+    fields.push_back(f);
+  }
+  Call call{};
+  call.fields = fields.data(), call.p0 = a.p0, call.p1 = a.p1, call.table = table.data();
+  const std::vector<At>& places = run.place == "Cell"    ? tree.cells()
+                                  : run.place == "Block" ? tree.blocks()
+                                                         : tree.elements();
+  for (const At& at : places) {
+    call.at = at;
+    entry.reference(call);
+  }
+  std::vector<Compared> all;
+  for (auto& [name, c] : by_name) {
+    c.got.resize(c.want.size());
+    tree.wait_read(tree.field(name.type, name.number), bytes_of(name.type), c.got.data());
+    all.push_back(c);
+  }
+  const FuzzBox& box = tree.box();
+  std::string words = difference(all, [&](size_t i) {
+    if (run.place == "Entry") return fmt::format("element {}", i);
+    const auto [x, y, z] = box.extent;
+    return fmt::format("({}, {}, {})", box.begin[0] + int(i / z / y), box.begin[1] + int(i / z % y),
+                       box.begin[2] + int(i % z));
+  });
+  if (!words.empty()) words += " on " + tree.description();
+  return words;
+}
+
+std::string run_over_range(const Run& run, const Shape& shape, const TableEntry& entry, std::string& ptx) {
+  World& w = world(run.device);
+  std::vector<Compared> all;
+  std::vector<IntrusivePtr<Buffer>> buffers;
+  const char* const types[] = {"i32", "f32", "f64"};
+  for (int k = 0; k < 6; ++k) {
+    Compared c{fmt::format("{} {}", k < 3 ? "in" : "out", types[k % 3]), types[k % 3], {}, {}, {}};
+    c.before = fuzz_values(c.type, static_cast<uint64_t>(run.end) + 3, mix(run.seed, k));
+    c.want = c.got = c.before;
+    buffers.push_back(wait_device_copy(w.device(), c.before));
+    all.push_back(std::move(c));
+  }
+  Arguments a = arguments_of(run);
+  a.in_i = buffers[0]->as<int32_t>(), a.in_f = buffers[1]->as<float>(), a.in_d = buffers[2]->as<double>();
+  a.out_i = buffers[3]->as<int32_t>(), a.out_f = buffers[4]->as<float>(), a.out_d = buffers[5]->as<double>();
+  Program& program = w.program(run.options);
+  const Loop loop = range(run.begin, run.end);
+  if (run.device == "ptx") {
+    ptx = shape.ptx(program, entry.kernel, loop, nullptr, a);
+    return "";
+  }
+  finish(shape.launch(program, entry.kernel, loop, nullptr, a));
+  Call call{};
+  const auto host = [&]<class T>(T*, int k) { return reinterpret_cast<T*>(all[k].want.data()); };
+  call.p0 = a.p0, call.p1 = a.p1;
+  call.in_i = host((int32_t*)nullptr, 0), call.in_f = host((float*)nullptr, 1),
+  call.in_d = host((double*)nullptr, 2);
+  call.out_i = host((int32_t*)nullptr, 3), call.out_f = host((float*)nullptr, 4),
+  call.out_d = host((double*)nullptr, 5);
+  for (int64_t i = run.begin; i < run.end; ++i) {
+    call.at.index = i;
+    entry.reference(call);
+  }
+  for (int k = 0; k < 6; ++k) w.device().wait_copy(all[k].got.data(), buffers[k]->data(), all[k].got.size());
+  return difference(all, [](size_t i) { return fmt::format("item {}", i); });
+}
+
+void one(const Run& run, const TableEntry* table, const std::string& folder) {
+  const Shape* shape = find_shape(run.shape);
+  if (shape == nullptr) throw Error(ErrorCode::kUsage, fmt::format("no shape {}", run.shape));
+  std::string ptx;
+  try {
+    const std::string words = run.place == "Item" ? run_over_range(run, *shape, table[run.kernel], ptx)
+                                                  : run_over_tree(run, *shape, table[run.kernel], ptx);
+    if (!ptx.empty()) {
+      const std::string file = fmt::format("{}/{}.ptx", folder, run.id);
+      std::ofstream(file) << ptx;
+      fmt::print("ptx {} {}\n", run.id, file);
+    } else {
+      fmt::print("{} {} {}\n", words.empty() ? "ok" : "differ", run.id, words);
+    }
+  } catch (const Error& e) {
+    world(run.device).device().default_stream().clear_error();
+    std::string words = e.what();
+    std::replace(words.begin(), words.end(), '\n', ' ');
+    fmt::print("error {} {}\n", run.id, words);
+  }
+}
+
+int run_plan(const char* batch, const std::string& plan) {
+  add_shapes_0(), add_shapes_1(), add_shapes_2(), add_shapes_3();
+  void* library = dlopen(batch, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw Error(ErrorCode::kUsage, dlerror());
+  const auto* table = static_cast<const TableEntry*>(dlsym(library, "fuzz_table"));
+  if (table == nullptr) throw Error(ErrorCode::kUsage, fmt::format("{} has no table", batch));
+  const std::string folder = plan.substr(0, plan.find_last_of('/'));
+  std::ifstream lines(plan);
+  for (std::string line; std::getline(lines, line);) {
+    const Run run = parse_run(line);
+    fmt::print("start {}\n", run.id);
+    std::fflush(stdout);
+    one(run, table, folder);
+    std::fflush(stdout);
+  }
+  fmt::print("end\n");
+  std::fflush(stdout);
+  return 0;
+}
+
+}  // namespace
+}  // namespace coppice::kernel_fuzz
+
+int main(int count, char** words) try {
+  if (count != 3) return 2;
+  return coppice::kernel_fuzz::run_plan(words[1], words[2]);
+} catch (const std::exception& error) {
+  std::cerr << "kernel_fuzz_runner: error: " << error.what() << "\n";
+  return 1;
+}
