@@ -53,7 +53,8 @@ std::string about_handle(DeviceStatus status, const DeviceContext& c, const Hand
                          offset, c.status_coord[1]);
     case DeviceStatus::kReadOfChanged:
       return fmt::format(
-          "read at {} while its cells are written by the same launch; read the own cell by field[cell], or use two fields",
+          "read at {} while its cells are written by the same launch; read the own cell by field[cell], or "
+          "use two fields",
           at);
     case DeviceStatus::kNotBeside:
       return fmt::format("data() needs a field on the node looped over, {}, or beside it", loop_path);

@@ -29,10 +29,13 @@ Use use_of(const RoleUse& u) {
 
 constexpr std::string_view kOk = "";
 constexpr std::string_view kReachesChanged = "is both written and read with a reach; use two fields";
-constexpr std::string_view kReadsSums = "is both read and added to, by other items at that moment; use two fields or two launches";
+constexpr std::string_view kReadsSums =
+    "is both read and added to, by other items at that moment; use two fields or two launches";
 constexpr std::string_view kReachesSet = "is both set anywhere and read with a reach; use two fields";
-constexpr std::string_view kChangesSums = "is both written and added to, by other items at that moment; use two launches";
-constexpr std::string_view kChangesSet = "is written at its own cell and set anywhere; use one of the two, or two launches";
+constexpr std::string_view kChangesSums =
+    "is both written and added to, by other items at that moment; use two launches";
+constexpr std::string_view kChangesSet =
+    "is written at its own cell and set anywhere; use one of the two, or two launches";
 constexpr std::string_view kSumsSet = "is both set and added to; use two launches";
 
 // The row's use is not after the column's in the order of the enumeration.

@@ -122,7 +122,8 @@ std::unique_ptr<llvm::TargetMachine> nvptx_machine(const PtxTarget& target, cons
   const llvm::Target* nvptx = llvm::TargetRegistry::lookupTarget(kTriple, error);
   if (nvptx == nullptr) diagnostics.fail("choosing the target", error);
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // where the source's flags allow it; ptxas then adds none
+  options.AllowFPOpFusion =
+      llvm::FPOpFusion::Standard;  // where the source's flags allow it; ptxas then adds none
   return std::unique_ptr<llvm::TargetMachine>(
       nvptx->createTargetMachine(kTriple, fmt::format("sm_{}", target.sm), known->ptx, options, std::nullopt,
                                  std::nullopt, llvm::CodeGenOptLevel::Aggressive));

@@ -26,7 +26,8 @@ void add_fast_math_flags(llvm::Module& module) {
   for (llvm::Function& f : module) {
     for (llvm::Instruction& i : llvm::instructions(f)) {
       if (!llvm::isa<llvm::FPMathOperator>(i)) continue;
-      flags.setAllowContract(i.hasAllowContract());  // the source's own choice: a pragma may have taken it away
+      flags.setAllowContract(
+          i.hasAllowContract());  // the source's own choice: a pragma may have taken it away
       i.setFastMathFlags(flags);
     }
   }

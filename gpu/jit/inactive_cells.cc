@@ -31,13 +31,14 @@ namespace {
 constexpr llvm::StringRef kOneCell = "ext_coppice_one_cell";
 constexpr llvm::StringRef kHarmless = "ext_coppice_harmless";
 constexpr llvm::StringRef kHarmlessNear = "ext_coppice_harmless_near";
-constexpr int64_t kNear = 64;  // cells: more than any reach
+constexpr int64_t kNear = 64;           // cells: more than any reach
 constexpr uint64_t kMostRounds = 4096;  // of all loops around a place: what an inactive cell may cost
 
 // Loops stay loops where no constant unrolls them, so that their number of rounds can be asked for.
 constexpr char kPasses[] =
     "always-inline,function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
-    "loop-simplify,lcssa,loop-mssa(loop-rotate),loop(indvars,loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>,"
+    "loop-simplify,lcssa,loop-mssa(loop-rotate),loop(indvars,loop-unroll-full),sroa<modify-cfg>,early-cse<"
+    "memssa>,"
     "instcombine<no-verify-fixpoint>,simplifycfg,sroa<modify-cfg>,early-cse<memssa>)";
 
 using Functions = std::set<llvm::Function*>;
@@ -146,12 +147,12 @@ class Proof {
       return at(*f.getEntryBlock().begin(), "a loop with two entries");
     for (const llvm::Loop* loop : loops.getLoopsInPreorder()) {
       uint64_t rounds = 1;
-      for (const llvm::Loop* around = loop; around != nullptr && rounds != 0; around = around->getParentLoop()) {
+      for (const llvm::Loop* around = loop; around != nullptr && rounds != 0;
+           around = around->getParentLoop()) {
         rounds *= evolution.getSmallConstantMaxTripCount(around);
         if (rounds > kMostRounds) rounds = 0;
       }
-      if (rounds == 0)
-        return at(*loop->getHeader()->getTerminator(), "a loop of unknown or large length");
+      if (rounds == 0) return at(*loop->getHeader()->getTerminator(), "a loop of unknown or large length");
     }
     for (llvm::Instruction& i : llvm::instructions(f)) {
       const std::string why = why_not_access(i, evolution);
@@ -230,7 +231,8 @@ class Proof {
       return size ? size->getFixedValue() : 0;
     }
     if (writes) return 0;
-    if (const auto* argument = llvm::dyn_cast<llvm::Argument>(&object)) return argument->getDereferenceableBytes();
+    if (const auto* argument = llvm::dyn_cast<llvm::Argument>(&object))
+      return argument->getDereferenceableBytes();
     const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(&object);
     if (global == nullptr || !global->isConstant() || !global->hasDefinitiveInitializer()) return 0;
     return global->getParent()->getDataLayout().getTypeAllocSize(global->getValueType());
@@ -265,7 +267,8 @@ void simplify(llvm::Module& module, const Functions& kept, const Functions& inli
       f.setComdat(nullptr);
       continue;
     }
-    for (const auto kind : {llvm::Attribute::NoInline, llvm::Attribute::OptimizeNone, llvm::Attribute::AlwaysInline})
+    for (const auto kind :
+         {llvm::Attribute::NoInline, llvm::Attribute::OptimizeNone, llvm::Attribute::AlwaysInline})
       f.removeFnAttr(kind);
     f.addFnAttr(kept.count(&f) != 0 ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
     for (llvm::Instruction& i : llvm::instructions(f)) {

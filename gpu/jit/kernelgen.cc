@@ -89,7 +89,8 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, const ll
       throw std::runtime_error("kernel " + name + " was not defined by COPPICE_KERNEL");
     kernels.push_back(
         {name, TypeDeclarations::scope_of(body->getSubprogram()->getScope()), arguments,
-         why == why_active_only.end() || !why->second.empty(), why == why_active_only.end() ? "" : why->second,
+         why == why_active_only.end() || !why->second.empty(),
+         why == why_active_only.end() ? "" : why->second,
          static_cast<uint32_t>(llvm::cast<llvm::ConstantInt>(layout->getInitializer())->getZExtValue())});
   }
   if (kernels.empty()) throw std::runtime_error("no COPPICE_KERNEL in this file");

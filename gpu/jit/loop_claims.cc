@@ -66,9 +66,11 @@ class Slots {
         if (i.isLifetimeStartOrEnd()) continue;
         if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) {
           const llvm::DataLayout& layout = i.getModule()->getDataLayout();
-          if (is_shared(store->getPointerOperand(), layout.getTypeStoreSize(store->getValueOperand()->getType())))
+          if (is_shared(store->getPointerOperand(),
+                        layout.getTypeStoreSize(store->getValueOperand()->getType())))
             return true;
-        } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call != nullptr && call->mayWriteToMemory()) {
+        } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+                   call != nullptr && call->mayWriteToMemory()) {
           for (llvm::Value* argument : call->args()) {
             if (argument->getType()->isPointerTy() && is_shared(argument, UINT64_MAX)) return true;
           }
@@ -133,7 +135,8 @@ class AccessOrder {
         if (!llvm::isa<llvm::LoadInst>(i) && !llvm::isa<llvm::StoreInst>(i)) continue;
         const LoopAccess now{llvm::MemoryLocation::get(&i), llvm::isa<llvm::StoreInst>(i), is_strided(i)};
         for (const LoopAccess& store : before) {
-          if ((store.is_strided || now.is_strided) && !aliases_.isNoAlias(store.where, now.where)) return true;
+          if ((store.is_strided || now.is_strided) && !aliases_.isNoAlias(store.where, now.where))
+            return true;
         }
         if (now.writes) before.push_back(now);
       }
@@ -168,7 +171,8 @@ struct DropFalseClaims : llvm::PassInfoMixin<DropFalseClaims> {
         llvm::LoopBlocksRPO order(loop);
         order.perform(&loops);
         const llvm::SmallVector<llvm::BasicBlock*> blocks(order.begin(), order.end());
-        if (!AccessOrder(*loop, evolution, analyses.getResult<llvm::AAManager>(f)).may_change(blocks)) continue;
+        if (!AccessOrder(*loop, evolution, analyses.getResult<llvm::AAManager>(f)).may_change(blocks))
+          continue;
       }
       for (llvm::Instruction* end : ends) {
         llvm::MDNode* const id = end->getMetadata(llvm::LLVMContext::MD_loop);

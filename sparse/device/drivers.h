@@ -268,8 +268,8 @@ constexpr bool remembers_walks() {
   bool found = false;
   if constexpr (is_handle_argument<T>) {
     T value{};
-    for_each_handle(value,
-                    [&]<class H>(H&) { found = found || H::kRole == Role::kGrow || H::kRole == Role::kAppend; });
+    for_each_handle(
+        value, [&]<class H>(H&) { found = found || H::kRole == Role::kGrow || H::kRole == Role::kAppend; });
   }
   return found;
 }

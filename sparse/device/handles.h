@@ -196,7 +196,9 @@ COPPICE_INLINE Coord offset_coord(const int32_t (&o)[D]) {
 
 namespace device {
 template <class F>
-concept has_role = requires { F::kRole; };
+concept has_role = requires {
+  F::kRole;
+};
 }  // namespace device
 
 template <class T, Role R>
@@ -232,8 +234,12 @@ struct Read : Handle<T, Role::kRead> {
   COPPICE_INLINE T operator[](const Entry<D>& entry) const {
     return device::load_for<T>(entry, this->id.field);
   }
-  COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const { return reach(cell, {0, 0, dx}); }
-  COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<2>& cell, int dx, int dy) const { return reach(cell, {0, dx, dy}); }
+  COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const {
+    return reach(cell, {0, 0, dx});
+  }
+  COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<2>& cell, int dx, int dy) const {
+    return reach(cell, {0, dx, dy});
+  }
   COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<3>& cell, int dx, int dy, int dz) const {
     return reach(cell, {dx, dy, dz});
   }

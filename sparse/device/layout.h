@@ -98,7 +98,8 @@ static_assert(sizeof(FieldBinding) == 32);
 inline constexpr uint32_t kBlockData = 1;      // it is on the node looped over, or beside it
 inline constexpr uint32_t kNeighbourData = 2;  // ... which lies right below a pointer node
 inline constexpr uint32_t kContiguous = 4;     // a container's values lie side by side
-inline constexpr uint32_t kChangedHere = 8;    // another handle changes its own cell's values: others are not to be read
+inline constexpr uint32_t kChangedHere =
+    8;  // another handle changes its own cell's values: others are not to be read
 
 // Smallest multiple of `alignment` that is at least n.
 constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) / alignment * alignment; }

@@ -32,7 +32,9 @@ struct Cell {
   const int32_t i, j, k;  // local coordinate, leading ones 0
   const uint32_t index;   // linear index in the leaf
 
-  COPPICE_HARMLESS Coord coord() const { return {context->origin[0] + i, context->origin[1] + j, context->origin[2] + k}; }
+  COPPICE_HARMLESS Coord coord() const {
+    return {context->origin[0] + i, context->origin[1] + j, context->origin[2] + k};
+  }
   // Its coordinate on one of the D axes, in the order in which a coordinate is written: {cell.coord(0), cell.coord(1)}.
   COPPICE_HARMLESS COPPICE_INLINE int32_t coord(int axis) const {
     const Coord c = coord();

@@ -27,7 +27,8 @@ class Random {
   // From a kernel's Cell, Block or Item: of the device's seed (Device::set_seed), the number of the launch among its
   // stream's, and the item's index or the coordinate.
   template <class From>
-  requires(device::is_place_argument<From>) COPPICE_HARMLESS COPPICE_INLINE explicit Random(const From& from) {
+  requires(device::is_place_argument<From>) COPPICE_HARMLESS COPPICE_INLINE
+      explicit Random(const From& from) {
     const LaunchBlock* launch = device::launch_of(from);
     const uint64_t number = launch_number(*launch);
     const auto low = static_cast<uint32_t>(number), high = static_cast<uint32_t>(number >> 32);

@@ -37,8 +37,10 @@ COPPICE_KERNEL(round_doubles, Item i, const double* a, const double* b, double* 
   quotient[i] = a[i] / b[i];
   root[i] = sqrt(a[i]);
 }
-COPPICE_KERNEL(halve_denormals, Item i, const float* a, float* o) { o[i] = a[i] * 0.5f; }
-COPPICE_KERNEL(keep_signs, Item i, const float* a, float* o) { o[i] = a[i] * 0.0f + -0.0f; }
+COPPICE_KERNEL(halve_denormals, Item i, const float* a, float* o)
+{ o[i] = a[i] * 0.5f; }
+COPPICE_KERNEL(keep_signs, Item i, const float* a, float* o)
+{ o[i] = a[i] * 0.0f + -0.0f; }
 COPPICE_KERNEL(order_numbers, Item i, const float* a, const float* b, float* least, float* most)
 {
   least[i] = fminf(a[i], b[i]);

@@ -12,7 +12,8 @@
 namespace coppice {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity(),
+                kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr int kItems = 1024;
 
 class FloatingPoint : public DeviceTest {

@@ -1,13 +1,12 @@
 // Kernels that must compute what C++ says, whatever the loop around them does (meaning_conformance_test.cc).
-#include "core/math.h"
-#include "coppice/kernel.h"
 #include "tests/sparse/meaning.h"
+
+#include "coppice/kernel.h"
+#include "core/math.h"
 
 using namespace coppice;
 
-[[gnu::noinline]] static void fill_apart(float* v, float x) {
-  v[0] = x, v[1] = 2 * x, v[2] = 3 * x;
-}
+[[gnu::noinline]] static void fill_apart(float* v, float x) { v[0] = x, v[1] = 2 * x, v[2] = 3 * x; }
 
 // By number: pick, tally, point, middle, a vector of Eigen's, and a variable whose address another function is given.
 static float compute(int which, float x, int axis) {
@@ -38,16 +37,13 @@ struct Own {  // every loop's kernel
   static void run(const float* x, const int* axis, float* o, Item i) { o[i] = compute(which, x[i], axis[i]); }
 };
 
-#define COPPICE_TEST_OWN(which)                                                                               \
-  COPPICE_KERNEL(own_item##which, const float* x, const int* axis, float* o, Item i) {                        \
-    Own<which>::run(x, axis, o, i);                                                                           \
-  }                                                                                                           \
-  COPPICE_KERNEL(own_cell##which, Read<float> x, Read<int> axis, Write<float> o, Cell1 c) {                   \
-    Own<which>::run(x, axis, o, c);                                                                           \
-  }                                                                                                           \
-  COPPICE_KERNEL(own_entry##which, Read<float> x, Read<int> axis, Write<float> o, Entry1 e) {                 \
-    Own<which>::run(x, axis, o, e);                                                                           \
-  }
+#define COPPICE_TEST_OWN(which)                                                             \
+  COPPICE_KERNEL(own_item##which, const float* x, const int* axis, float* o, Item i)        \
+  { Own<which>::run(x, axis, o, i); }                                                       \
+  COPPICE_KERNEL(own_cell##which, Read<float> x, Read<int> axis, Write<float> o, Cell1 c)   \
+  { Own<which>::run(x, axis, o, c); }                                                       \
+  COPPICE_KERNEL(own_entry##which, Read<float> x, Read<int> axis, Write<float> o, Entry1 e) \
+  { Own<which>::run(x, axis, o, e); }
 COPPICE_TEST_OWN(0)
 COPPICE_TEST_OWN(1)
 COPPICE_TEST_OWN(2)
@@ -55,7 +51,8 @@ COPPICE_TEST_OWN(3)
 COPPICE_TEST_OWN(4)
 COPPICE_TEST_OWN(5)
 
-COPPICE_KERNEL(set_own_cells, Grow<float> x, Grow<int> axis, Item i, const float* from, const int* which, int step)
+COPPICE_KERNEL(set_own_cells, Grow<float> x, Grow<int> axis, Item i, const float* from, const int* which,
+               int step)
 {
   x.set(i, {static_cast<int>(i) * step}, from[i]);
   axis.set(i, {static_cast<int>(i) * step}, which[i]);
@@ -70,10 +67,9 @@ COPPICE_KERNEL(append_own, Append<float> x, Append<int> axis, Item i, const floa
 }
 
 // Strided accesses with one between them that may be to the same place.
-COPPICE_KERNEL(through_pairs, meaning::Pair* pairs, const float* same, const int* axis, const float* x, float* o, Item i)
-{
-  o[i] = meaning::through(pairs[i], same + 2 * i.index + axis[i], x[i]);
-}
+COPPICE_KERNEL(through_pairs, meaning::Pair* pairs, const float* same, const int* axis, const float* x,
+               float* o, Item i)
+{ o[i] = meaning::through(pairs[i], same + 2 * i.index + axis[i], x[i]); }
 COPPICE_KERNEL(scale_and_pick, Vec3f* v, const int* axis, float* o, Item i)
 {
   v[i][0] = 2 * o[i];
@@ -83,9 +79,7 @@ COPPICE_KERNEL(scale_and_pick, Vec3f* v, const int* axis, float* o, Item i)
 }
 
 COPPICE_KERNEL(write_number_at, Grow<int> n, Item i, const int* coords)
-{
-  n.set(i, {coords[i]}, static_cast<int>(i) + 1);
-}
+{ n.set(i, {coords[i]}, static_cast<int>(i) + 1); }
 // The same by indices of 32 bits, of which the vectoriser assumes that they do not wrap.
 COPPICE_KERNEL(through_pairs_by_int, meaning::Pair* a, const meaning::Pair* same, float* o, Item i)
 {
@@ -129,7 +123,8 @@ COPPICE_KERNEL(own_mutable, const float* x, const int* axis, const meaning::Scra
   o[i] = s.v[axis[i]];
 }
 // An argument that nothing constructs by default.
-COPPICE_KERNEL(add_measure, meaning::Measure m, float* o, Item i) { o[i] = m.value + static_cast<float>(i); }
+COPPICE_KERNEL(add_measure, meaning::Measure m, float* o, Item i)
+{ o[i] = m.value + static_cast<float>(i); }
 
 // What must not happen for an inactive cell, whose values are zero.
 COPPICE_KERNEL(double_up, Read<int> n, Write<int> o, Cell1 c)
@@ -144,7 +139,8 @@ COPPICE_KERNEL(trap_on_zero, Read<int> n, Write<int> o, Cell1 c)
   o[c] = n[c];
 }
 static constexpr int kTable[64] = {7, 9, 11, 13};
-COPPICE_KERNEL(look_up, Read<int> n, Write<int> o, Cell1 c) { o[c] = kTable[(n[c] - 1) * 1000000 % 3]; }
+COPPICE_KERNEL(look_up, Read<int> n, Write<int> o, Cell1 c)
+{ o[c] = kTable[(n[c] - 1) * 1000000 % 3]; }
 COPPICE_KERNEL(write_by_address, Write<int> o, Cell1 c, uint64_t counts)
 {
   reinterpret_cast<int*>(counts)[c.coord(0)] += 1;
@@ -159,7 +155,8 @@ struct Offsets {
   int by[3];
 };
 // What is proved to be harmless: constant rounds, tables in bounds, arguments by reference, a reach of constants.
-COPPICE_KERNEL(smooth_all, Read<float, Star<2>> x, Read<int> n, Write<float> o, Cell1 c, const Offsets& offsets)
+COPPICE_KERNEL(smooth_all, Read<float, Star<2>> x, Read<int> n, Write<float> o, Cell1 c,
+               const Offsets& offsets)
 {
   constexpr float kWeights[5] = {1, 4, 6, 4, 1};
   float sum = offsets.by[1] * n[c];

@@ -70,8 +70,8 @@ struct LeafCase {
   int step;  // one in so many cells is active
 };
 constexpr LeafCase kLeaves[] = {
-    {"dense 8", false, 8, 1},   {"dense 64", false, 64, 1},      {"dense 13", false, 13, 1},
-    {"masked 8", true, 8, 1},   {"masked 64, half", true, 64, 2}, {"masked 24, a third", true, 24, 3},
+    {"dense 8", false, 8, 1}, {"dense 64", false, 64, 1},       {"dense 13", false, 13, 1},
+    {"masked 8", true, 8, 1}, {"masked 64, half", true, 64, 2}, {"masked 24, a third", true, 24, 3},
 };
 
 TEST_P(Meaning, ACellsVariablesAreItsOwn) {
@@ -85,7 +85,8 @@ TEST_P(Meaning, ACellsVariablesAreItsOwn) {
     each_computation([&](int which, const auto&, const auto& kernel, const auto&) {
       run(kernel, over(leaf), value, at, out);
       const std::vector<float> all = wait_read(out, {0}, {kItems * c.step}), want = expected(which);
-      for (int i = 0; i < kItems; ++i) EXPECT_EQ(all[i * c.step], want[i]) << c.name << ", " << which << ", " << i;
+      for (int i = 0; i < kItems; ++i)
+        EXPECT_EQ(all[i * c.step], want[i]) << c.name << ", " << which << ", " << i;
     });
   }
 }
@@ -160,7 +161,8 @@ TEST_P(Meaning, ArgumentsNeedNoDefaultConstructor) {
 }
 
 // Handles of other roles and reaches would use tiles and private rows that are not theirs.
-static_assert(!std::is_convertible_v<Write<float>, Read<float>> && !std::is_convertible_v<Read<float>, Write<float>>);
+static_assert(!std::is_convertible_v<Write<float>, Read<float>> &&
+              !std::is_convertible_v<Read<float>, Write<float>>);
 static_assert(!std::is_convertible_v<Read<float, Star<2>>, Read<float, Star<1>>>);
 static_assert(!std::is_convertible_v<Update<float>, Read<float, Star<1>>>);
 static_assert(std::is_convertible_v<Field<float>, Read<float>> && std::is_copy_constructible_v<Read<float>>);
@@ -251,7 +253,8 @@ static_assert(count_zeros.active_only && count_down.active_only);
 static_assert(double_up.active_only && trap_on_zero.active_only && look_up.active_only);
 static_assert(write_by_address.active_only && stop_where_zero.active_only);
 
-INSTANTIATE_TEST_SUITE_P(Sparse, InactiveCells, testing::ValuesIn(test_devices_by_threads()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Sparse, InactiveCells, testing::ValuesIn(test_devices_by_threads()),
+                         device_test_name);
 INSTANTIATE_TEST_SUITE_P(Sparse, Meaning, testing::ValuesIn(test_devices_by_threads()), device_test_name);
 
 }  // namespace

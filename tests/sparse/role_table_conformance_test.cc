@@ -16,19 +16,19 @@ namespace {
 
 constexpr int kCells = 128, kLeaf = 16;
 enum Kind { kRead, kReach, kWrite, kUpdate, kSum, kTile, kSet };
-constexpr RoleUse kUses[] = {{Role::kRead},          {Role::kRead, 1},       {Role::kWrite}, {Role::kUpdate},
+constexpr RoleUse kUses[] = {{Role::kRead},       {Role::kRead, 1},       {Role::kWrite}, {Role::kUpdate},
                              {Role::kAccumulate}, {Role::kAccumulate, 1}, {Role::kGrow}};
 // As the table in the docs names them.
-constexpr const char* kNames[] = {"`Read`",       "`Read` with a reach",        "`Write`", "`Update`",
+constexpr const char* kNames[] = {"`Read`",       "`Read` with a reach",       "`Write`", "`Update`",
                                   "`Accumulate`", "`Accumulate` with a reach", "`Grow`"};
 
 // Calls visit(first, second, kernel) for all pairs in both orders.
 template <class Visit>
 void each_pair(Visit&& visit) {
-#define COPPICE_TEST_ROW(kind, first)                                                            \
-  visit(kind, kRead, pair_##first##_read), visit(kind, kReach, pair_##first##_reach),            \
-      visit(kind, kWrite, pair_##first##_write), visit(kind, kUpdate, pair_##first##_update),    \
-      visit(kind, kSum, pair_##first##_sum), visit(kind, kTile, pair_##first##_tile),            \
+#define COPPICE_TEST_ROW(kind, first)                                                         \
+  visit(kind, kRead, pair_##first##_read), visit(kind, kReach, pair_##first##_reach),         \
+      visit(kind, kWrite, pair_##first##_write), visit(kind, kUpdate, pair_##first##_update), \
+      visit(kind, kSum, pair_##first##_sum), visit(kind, kTile, pair_##first##_tile),         \
       visit(kind, kSet, pair_##first##_set)
   COPPICE_TEST_ROW(kRead, read);
   COPPICE_TEST_ROW(kReach, reach);
@@ -185,7 +185,9 @@ TEST_P(Roles, ReadingOtherCellsOfAFieldThatIsWrittenIsAnError) {
   Line l = line(false, 1);
   EXPECT_EQ(error_of(program().launch(read_other, over(l.leaf), l.x, l.out)), "");
   const std::string what = error_of(program().launch(read_other, over(l.leaf), l.x, l.x));
-  EXPECT_NE(what.find("kernel roles.read_other: field 'x' on tree.pointer[8].dense[16]: read at ("), what.npos) << what;
+  EXPECT_NE(what.find("kernel roles.read_other: field 'x' on tree.pointer[8].dense[16]: read at ("),
+            what.npos)
+      << what;
   EXPECT_NE(what.find("while its cells are written by the same launch"), what.npos) << what;
   EXPECT_NE(error_of(program().launch(update_from_other, over(l.leaf), l.x, l.x)), "");
   EXPECT_NE(error_of(program().launch(read_other_block, over(l.leaf), l.x, l.x)), "");
