@@ -12,11 +12,13 @@ struct RoleUse {
   int radius = 0;  // cells: of a Read or an Accumulate with a reach
 };
 
-// Empty when the two may stand beside each other, in either order: then the kernel's accesses to its own cell have C++'s
-// order, and no other item's access can be seen. Else what is to be done instead, as the end of a sentence.
+// Empty when the two may stand beside each other, in either order: then the kernel's accesses to its own cell
+// have C++'s order, and no other item's access can be seen. Else what is to be done instead, as the end of a
+// sentence.
 std::string_view why_not_together(const RoleUse& a, const RoleUse& b);
 
-// Whether beside `b` a Read may only read its own cell: its at() and neighbour_data() are then errors when they are called.
+// Whether beside `b` a Read may only read its own cell: its at() and neighbour_data() are then errors when
+// they are called.
 inline bool changes_own_cells(const RoleUse& b) { return b.role == Role::kWrite || b.role == Role::kUpdate; }
 
 }  // namespace coppice

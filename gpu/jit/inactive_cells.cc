@@ -1,9 +1,9 @@
 // Proves that kernels are harmless for inactive cells (see inactive_cells.h).
 //
-// The library's headers mark the function that runs a kernel for one cell, and the accesses of handles that are harmless
-// at any cell and for any argument (core/device_macros.h). All else that a kernel leads to is looked at twice: as it was
-// written, for what an optimiser may take away without a word (divisions, unreachable places), and after inlining and
-// promotion to registers, for loops and for accesses to memory.
+// The library's headers mark the function that runs a kernel for one cell, and the accesses of handles that
+// are harmless at any cell and for any argument (core/device_macros.h). All else that a kernel leads to is
+// looked at twice: as it was written, for what an optimiser may take away without a word (divisions,
+// unreachable places), and after inlining and promotion to registers, for loops and for accesses to memory.
 #include "gpu/jit/inactive_cells.h"
 
 #include <fmt/format.h>
@@ -210,8 +210,8 @@ class Proof {
     });
   }
 
-  // Where a range follows from data, it may follow from what C++ leaves undefined: no bound for a cell whose values nobody
-  // vouches for.
+  // Where a range follows from data, it may follow from what C++ leaves undefined: no bound for a cell whose
+  // values nobody vouches for.
   static bool depends_on_data(const llvm::SCEV* value) {
     return llvm::SCEVExprContains(value, [](const llvm::SCEV* s) { return llvm::isa<llvm::SCEVUnknown>(s); });
   }

@@ -1,9 +1,10 @@
-// Whether a kernel over cells may also run for inactive cells, whose results are then dropped. A part of coppice-kernelgen.
+// Whether a kernel over cells may also run for inactive cells, whose results are then dropped. A part of
+// coppice-kernelgen.
 //
-// The loop over a bitmasked leaf computes whole rows where that is harmless (sparse/device/drivers.h). It is harmless when
-// the kernel surely comes to an end, traps nowhere, and touches nothing but its own variables and handles, whatever values
-// it is given. That is proved here, on the kernel file's bitcode before anything is optimised; what cannot be proved keeps
-// the kernel to active cells.
+// The loop over a bitmasked leaf computes whole rows where that is harmless (sparse/device/drivers.h). It is
+// harmless when the kernel surely comes to an end, traps nowhere, and touches nothing but its own variables
+// and handles, whatever values it is given. That is proved here, on the kernel file's bitcode before anything
+// is optimised; what cannot be proved keeps the kernel to active cells.
 #pragma once
 #include <map>
 #include <string>
@@ -14,8 +15,9 @@ class Module;
 
 namespace coppice::jit {
 
-// For each kernel over cells of a kernel file's module with debug information, by name: empty when it may run for inactive
-// cells, else one line, "file:line: what it does". Kernels over anything else are not in it. Cost: a few ms per kernel.
+// For each kernel over cells of a kernel file's module with debug information, by name: empty when it may run
+// for inactive cells, else one line, "file:line: what it does". Kernels over anything else are not in it.
+// Cost: a few ms per kernel.
 std::map<std::string, std::string> why_active_only(const llvm::Module& module);
 
 }  // namespace coppice::jit

@@ -1,13 +1,16 @@
 // Checks what a loop claims to LLVM's vectoriser: that its iterations are independent (see llvm_module.h).
 //
-// A loop around a kernel carries `vectorize(assume_safety)`: no item disturbs another one through handles or pointers.
-// LLVM takes that for every access in the loop and for both of what follows, neither of which is so:
-// - Accesses to an item's own variables are claimed, too, and all lanes then share the one stack slot. A loop that writes a
-//   slot which lives within one iteration and was not promoted to registers loses the claim, and so does one that may write
-//   any other slot twice at the same place.
-// - Accesses of one iteration are claimed to be independent of each other, so that strided ones are moved together, loads
-//   up and stores down, past others that may be to the same memory. A loop in which that can happen loses the claim.
-// LLVM's own dependence analysis then decides: it may find the loop vectorisable all the same, with checks at its start.
+// A loop around a kernel carries `vectorize(assume_safety)`: no item disturbs another one through handles or
+// pointers. LLVM takes that for every access in the loop and for both of what follows, neither of which is
+// so:
+// - Accesses to an item's own variables are claimed, too, and all lanes then share the one stack slot. A loop
+//   that writes a slot which lives within one iteration and was not promoted to registers loses the claim,
+//   and so does one that may write any other slot twice at the same place.
+// - Accesses of one iteration are claimed to be independent of each other, so that strided ones are moved
+//   together, loads up and stores down, past others that may be to the same memory. A loop in which that can
+//   happen loses the claim.
+// LLVM's own dependence analysis then decides: it may find the loop vectorisable all the same, with checks at
+// its start.
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/CaptureTracking.h>
 #include <llvm/Analysis/LoopInfo.h>
@@ -81,14 +84,16 @@ class Slots {
   }
 
  private:
-  // Whether a write of so many bytes may be to a slot, other than to a part of it that is this iteration's alone.
+  // Whether a write of so many bytes may be to a slot, other than to a part of it that is this iteration's
+  // alone.
   bool is_shared(llvm::Value* pointer, uint64_t bytes) const {
     llvm::SmallVector<const llvm::Value*> objects;
     llvm::getUnderlyingObjects(pointer, objects, nullptr, 0);
     return llvm::any_of(objects, [&](const llvm::Value* object) {
       const auto* slot = llvm::dyn_cast<llvm::AllocaInst>(object);
       if (slot != nullptr) return lives_within(*slot) || !moves_on(pointer, bytes);
-      // What is known to be other memory can be no slot; an address that was loaded or computed can, once one got out.
+      // What is known to be other memory can be no slot; an address that was loaded or computed can, once one
+      // got out.
       return some_escape_ && !llvm::isa<llvm::Argument>(object) && !llvm::isa<llvm::GlobalVariable>(object);
     });
   }
@@ -127,7 +132,8 @@ class AccessOrder {
   AccessOrder(llvm::Loop& loop, llvm::ScalarEvolution& evolution, llvm::AAResults& aliases)
       : loop_(loop), evolution_(evolution, loop), aliases_(aliases) {}
 
-  // Whether a store comes before another access, to what may be the same memory, and one of the two may be moved.
+  // Whether a store comes before another access, to what may be the same memory, and one of the two may be
+  // moved.
   bool may_change(llvm::ArrayRef<llvm::BasicBlock*> blocks_in_order) {
     llvm::SmallVector<LoopAccess> before;
     for (llvm::BasicBlock* block : blocks_in_order) {
@@ -145,7 +151,8 @@ class AccessOrder {
   }
 
  private:
-  // As the vectoriser finds it, which takes an index of 32 bits for one that does not wrap and checks that when it runs.
+  // As the vectoriser finds it, which takes an index of 32 bits for one that does not wrap and checks that
+  // when it runs.
   bool is_strided(llvm::Instruction& i) {
     const llvm::SCEVAddRecExpr* address = evolution_.getAsAddRec(llvm::getLoadStorePointerOperand(&i));
     if (address == nullptr || address->getLoop() != &loop_ || !address->isAffine()) return false;

@@ -1,6 +1,8 @@
-// Small computations whose result depends on C++'s own rules: storage of one item's own, and the order of its accesses.
+// Small computations whose result depends on C++'s own rules: storage of one item's own, and the order of its
+// accesses.
 //
-// Device-clean: kernels (meaning.kernels.cc) and the test that expects the same of the host call the same functions.
+// Device-clean: kernels (meaning.kernels.cc) and the test that expects the same of the host call the same
+// functions.
 #pragma once
 
 namespace coppice::meaning {

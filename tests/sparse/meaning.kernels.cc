@@ -8,7 +8,8 @@ using namespace coppice;
 
 [[gnu::noinline]] static void fill_apart(float* v, float x) { v[0] = x, v[1] = 2 * x, v[2] = 3 * x; }
 
-// By number: pick, tally, point, middle, a vector of Eigen's, and a variable whose address another function is given.
+// By number: pick, tally, point, middle, a vector of Eigen's, and a variable whose address another function
+// is given.
 static float compute(int which, float x, int axis) {
   switch (which) {
     case 0:
@@ -154,7 +155,8 @@ COPPICE_KERNEL(stop_where_zero, Read<int> n, Write<int> o, Cell1 c)
 struct Offsets {
   int by[3];
 };
-// What is proved to be harmless: constant rounds, tables in bounds, arguments by reference, a reach of constants.
+// What is proved to be harmless: constant rounds, tables in bounds, arguments by reference, a reach of
+// constants.
 COPPICE_KERNEL(smooth_all, Read<float, Star<2>> x, Read<int> n, Write<float> o, Cell1 c,
                const Offsets& offsets)
 {

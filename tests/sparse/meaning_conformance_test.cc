@@ -1,4 +1,5 @@
-// Kernels compute what C++ says: what is an item's own stays its own, and its accesses keep their order, in every loop.
+// Kernels compute what C++ says: what is an item's own stays its own, and its accesses keep their order, in
+// every loop.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,5 +1,5 @@
-// Handles of one field beside each other: every pair is what docs/sparse.md's table says, and what it allows computes
-// what one cell after another would.
+// Handles of one field beside each other: every pair is what docs/sparse.md's table says, and what it allows
+// computes what one cell after another would.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,4 +1,5 @@
-// Every pair of roles, on one field: what a cell's two handles do to its value in turns (role_table_conformance_test.cc).
+// Every pair of roles, on one field: what a cell's two handles do to its value in turns
+// (role_table_conformance_test.cc).
 #include "coppice/kernel.h"
 
 using namespace coppice;
