@@ -32,7 +32,8 @@ function(coppice_check_kernel_compiler problem)
 endfunction()
 
 set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -disable-llvm-passes -emit-llvm -c -fno-exceptions -fno-rtti
-    -fno-math-errno -ffp-contract=fast-honor-pragmas -fcomplex-arithmetic=improved -fno-stack-protector
+    -fno-math-errno -ffp-contract=fast-honor-pragmas -fcomplex-arithmetic=improved
+    -ffloat16-excess-precision=none -fno-stack-protector
     -fno-unwind-tables -fno-asynchronous-unwind-tables
     -fno-threadsafe-statics -fno-pic -fconvergent-functions -Wall -Wextra -Wno-missing-field-initializers
     -Wno-unknown-assumption

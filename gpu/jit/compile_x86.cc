@@ -109,6 +109,7 @@ std::string compile_x86(const SpecializeRequest& request) {
     simplify_for_stepping(*module, *machine);
   else
     optimize_o3(*module, *machine, simt ? Vectors::kNever : Vectors::kAsTuned);
+  if (!request.options.step) fuse_products(*module);
   verify_module(*module, "optimising", diagnostics);
   dump_module(stem, "opt.ll", *module);
   validate_for_x86(*module, *machine, request.id, request.options);

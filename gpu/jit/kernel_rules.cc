@@ -288,27 +288,40 @@ class KernelRules {
     const auto [found, is_new] = stacks_.emplace(&f, Stack{});
     Stack& stack = found->second;
     if (!is_new) return stack;
+    std::map<const llvm::DILocation*, Stack> copies;
     Stack own, deepest;
     for (const llvm::Instruction& i : llvm::instructions(f)) {
-      if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&i)) add_variable(*variable, own);
+      if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&i)) add_variable(*variable, copies);
       const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
       const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
       if (callee == nullptr || callee->isDeclaration()) continue;
       const Stack& below = stack_of(*callee);
       if (below.bytes > deepest.bytes) deepest = below;
     }
+    for (const auto& [call, copy] : copies) {
+      if (copy.bytes > own.bytes) own = copy;
+    }
     stack = own.largest_bytes > deepest.largest_bytes ? own : deepest;
     stack.bytes = own.bytes + deepest.bytes;
     return stack;
   }
 
-  // The library's own, such as the cpu's tiles, are on no GPU's stack and bounded.
-  void add_variable(const llvm::AllocaInst& variable, Stack& stack) const {
+  // Where the library's loops call the kernel, going outwards from a place in it; null in a function of its own.
+  const llvm::DILocation* call_by_library(const llvm::DILocation* at) const {
+    while (at != nullptr && !folders_.is_library(path_of(at->getScope()))) at = at->getInlinedAt();
+    return at;
+  }
+
+  // The library's own variables, such as the cpu's tiles, are on no GPU's stack and bounded. Its loops have several
+  // copies of the kernel, of which one runs at a time.
+  void add_variable(const llvm::AllocaInst& variable,
+                    std::map<const llvm::DILocation*, Stack>& copies) const {
     const auto size = variable.getAllocationSize(variable.getModule()->getDataLayout());
     const llvm::Instruction* begins = where_it_begins(variable);
     const llvm::DILocation* at = begins->getDebugLoc().get();
     if (!size || size->isScalable() || (at != nullptr && folders_.is_library(path_of(at->getScope()))))
       return;
+    Stack& stack = copies[call_by_library(at)];
     const uint64_t bytes = size->getFixedValue();
     stack.bytes += bytes;
     if (bytes > stack.largest_bytes) stack.largest_bytes = bytes, stack.largest = begins;

@@ -75,6 +75,8 @@ bool has_fast_math(const llvm::Module& module, std::string_view entry);
 // All fast-math flags but those that declare NaNs and infinities impossible: a kernel may test for them. On the kernel's
 // own code, before a library is linked whose algorithms need the order of their sums.
 void add_fast_math_flags(llvm::Module& module);
+// For CPUs, after optimising: sums of products that the source lets be contracted become fused operations.
+void fuse_products(llvm::Module& module);
 // For GPUs, on all of the module's code: a function with another mode would not be inlined.
 void flush_denormals(llvm::Module& module);
 // For GPUs, after optimising: divisions and square roots of floats that have the flags become the approximate

@@ -59,7 +59,8 @@ class Slots {
   Slots(llvm::Loop& loop, llvm::ScalarEvolution& evolution) : loop_(loop), evolution_(evolution) {
     for (llvm::Instruction& i : llvm::instructions(*loop.getHeader()->getParent())) {
       const auto* slot = llvm::dyn_cast<llvm::AllocaInst>(&i);
-      if (slot != nullptr && llvm::PointerMayBeCaptured(slot, true, true)) some_escape_ = true;
+      if (slot != nullptr && lives_within(*slot) && llvm::PointerMayBeCaptured(slot, true, true))
+        some_escape_ = true;
     }
   }
 
@@ -97,16 +98,19 @@ class Slots {
       return some_escape_ && !llvm::isa<llvm::Argument>(object) && !llvm::isa<llvm::GlobalVariable>(object);
     });
   }
-  // Whether a variable's life is one iteration's: it begins in the loop, or nobody said where it does.
+  // Whether a variable's life is one iteration's: it begins in the loop, or it is used there and nobody said where
+  // it begins.
   bool lives_within(const llvm::AllocaInst& slot) const {
-    bool begins_outside = false;
+    bool begins_outside = false, is_used = false;
     for (const llvm::User* user : slot.users()) {
+      const auto* i = llvm::dyn_cast<llvm::Instruction>(user);
       const auto* mark = llvm::dyn_cast<llvm::IntrinsicInst>(user);
-      if (mark == nullptr || mark->getIntrinsicID() != llvm::Intrinsic::lifetime_start) continue;
-      if (loop_.contains(mark)) return true;
-      begins_outside = true;
+      const bool begins = mark != nullptr && mark->getIntrinsicID() == llvm::Intrinsic::lifetime_start;
+      if (begins && loop_.contains(mark)) return true;
+      begins_outside |= begins;
+      is_used |= i != nullptr && loop_.contains(i);
     }
-    return !begins_outside;
+    return !begins_outside && is_used;
   }
   // Whether each iteration's address lies beyond the last one's bytes.
   bool moves_on(llvm::Value* pointer, uint64_t bytes) const {

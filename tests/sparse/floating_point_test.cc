@@ -98,6 +98,19 @@ TEST_P(FloatingPoint, DenormalsInfinitiesAndSignsOfZerosAreKept) {
   EXPECT_TRUE(std::signbit(o[4]));
 }
 
+TEST_P(FloatingPoint, HalvesAreRoundedAfterEveryOperation) {
+  const auto nearest = [](float x) {  // of 11 bits
+    int exponent = 0;
+    return std::ldexp(std::nearbyint(std::ldexp(std::frexp(x, &exponent), 11)), exponent - 11);
+  };
+  std::vector<float> a, o(kItems);
+  for (int i = 0; i < kItems; ++i) a.push_back(static_cast<float>(1024 + i));
+  run(round_halves, range(kItems), a, o);
+  for (int i = 0; i < kItems; ++i) {
+    EXPECT_EQ(o[i], nearest(nearest(a[i] * 1.0009765625f) * 1.0009765625f)) << i;
+  }
+}
+
 TEST_P(FloatingPoint, TheLeastOfANumberAndNoNumberIsTheNumber) {
   const std::vector<float> a{kNan, 1, -kInfinity, 3}, b{1, kNan, 2, 2};
   std::vector<float> least(4), most(4);

@@ -224,6 +224,11 @@ class KernelgenTest(unittest.TestCase):
                                  "use a field, or memory that the host gives as an argument",
                                  "[[gnu::noinline]] static float far(const float* p, int n) { volatile float big[8000]; "
                                  "for (int k = 0; k < n; ++k) big[k] = p[k]; return big[n / 2]; }")
+        # The loop over cells has several copies of a kernel.
+        cells = "COPPICE_KERNEL(f, coppice::Read<int> x, coppice::Write<float> o, coppice::Cell2 c, int n) { float big[%d]; " \
+                "for (int k = 0; k < n; ++k) big[k] = x[c] + k; o[c] = big[n / 2]; }\n"
+        self.expect_generated(cells % 16300)
+        self.expect_refused(cells % 16400, "kernel f has variables of 65600 bytes")
         self.expect_generated("COPPICE_KERNEL(f, coppice::Item i, float* out, int n) { float big[16000]; " + use + " (void)i; }\n")
 
     def test_points_at_the_kernel_and_not_at_the_header_that_it_calls(self):

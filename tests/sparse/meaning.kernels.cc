@@ -98,6 +98,12 @@ COPPICE_KERNEL(through_pairs_by_cell, meaning::Pair* a, const meaning::Pair* sam
   a[k].second = 6;
   o[c] = seen + same[k].second;
 }
+COPPICE_KERNEL(chain_by_cell, Write<float> o, Cell2 c, float* p)
+{
+  const int own = (c.coord(0) * 8 + c.coord(1)) * 4;  // four values of the buffer are this cell's
+  for (int k = 1; k < 4; ++k) p[own + k] = p[own + k - 1] + 1;
+  o[c] = p[own + 3];
+}
 // An item's own arrays by way of a pointer that all items compute alike, and an argument that is changed.
 COPPICE_KERNEL(own_by_choice, const float* x, const int* axis, const int* flag, float* o, Item i)
 {

@@ -140,6 +140,17 @@ TEST_P(Meaning, IndicesOf32BitsKeepTheOrder) {
   EXPECT_EQ(wait_read(out, {0}, {kItems}), std::vector<float>(kItems, 11));
 }
 
+TEST_P(Meaning, WhatACellComputesStepByStepInABufferIsInOrder) {
+  Tree tree(device);
+  Node leaf = tree.root().dense({8, 8});
+  Field<float> out = leaf.place<float>("out");
+  std::vector<float> buffer(4 * 64), want;
+  for (size_t i = 0; i < buffer.size(); i += 4)
+    buffer[i] = static_cast<float>(i), want.push_back(buffer[i] + 3);
+  run(chain_by_cell, over(leaf), out, buffer);
+  EXPECT_EQ(wait_read(out, {0, 0}, {8, 8}), want);
+}
+
 TEST_P(Meaning, VariablesReachedInRoundaboutWaysAreItsOwnToo) {
   const std::vector<float> want = expected(0);
   std::vector<float> o(kItems);
