@@ -33,7 +33,7 @@ endfunction()
 
 set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -disable-llvm-passes -emit-llvm -c -fno-exceptions -fno-rtti
     -fno-math-errno -ffp-contract=fast-honor-pragmas -fcomplex-arithmetic=improved
-    -ffloat16-excess-precision=none -fno-stack-protector
+    -Xclang -ffloat16-excess-precision=none -fno-stack-protector
     -fno-unwind-tables -fno-asynchronous-unwind-tables
     -fno-threadsafe-statics -fno-pic -fconvergent-functions -Wall -Wextra -Wno-missing-field-initializers
     -Wno-unknown-assumption
@@ -99,7 +99,7 @@ function(coppice_show_kernels_to_editors target source)
   if(NOT TARGET ${shadow})
     add_library(${shadow} OBJECT EXCLUDE_FROM_ALL)
     set(flags ${COPPICE_BITCODE_FLAGS})
-    list(REMOVE_ITEM flags -std=c++20 -c -emit-llvm -Xclang -disable-llvm-passes)
+    list(REMOVE_ITEM flags -std=c++20 -c -emit-llvm -Xclang -disable-llvm-passes -ffloat16-excess-precision=none)
     # Nothing that the project sets for its own files, and no tool that it has run on them.
     set_target_properties(${shadow} PROPERTIES COMPILE_OPTIONS "${flags}" COMPILE_DEFINITIONS "" INCLUDE_DIRECTORIES ""
       CXX_STANDARD 20 CXX_EXTENSIONS OFF CXX_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF
