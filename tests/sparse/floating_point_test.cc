@@ -101,7 +101,8 @@ TEST_P(FloatingPoint, DenormalsInfinitiesAndSignsOfZerosAreKept) {
 TEST_P(FloatingPoint, HalvesAreRoundedAfterEveryOperation) {
   const auto nearest = [](float x) {  // of 11 bits
     int exponent = 0;
-    return std::ldexp(std::nearbyint(std::ldexp(std::frexp(x, &exponent), 11)), exponent - 11);
+    const float fraction = std::frexp(x, &exponent);
+    return std::ldexp(std::nearbyint(std::ldexp(fraction, 11)), exponent - 11);
   };
   std::vector<float> a, o(kItems);
   for (int i = 0; i < kItems; ++i) a.push_back(static_cast<float>(1024 + i));
