@@ -48,6 +48,7 @@ def programs(build, folder):
     yield [tests / "sparse_unit_tests", "--gtest_filter=-*/simt:*/cpu1:Trees/TopologyTools*/1?:Trees/TopologyTools*/2?"], False
     yield [tests / "sparse_stress_tests", "--gtest_filter=*/PointerDense_cpu:Sparse/TopologyRaces.*/cpu:Sparse/MemoryCycles.*/cpu"], False
     yield [tests / "kept_kernels_program", "cpu"], False
+    yield [tests / "coppice-gpu-ladder", "compile", "simt"], False
     # All materials have the same kernels.
     for scene in ["snow_2d", "snow_3d"]:
         yield [tests / "coppice", "run", scene, "-o", folder / "out" / scene, *SCENE], False
@@ -61,6 +62,8 @@ def programs(build, folder):
 NOT_FOR_GPUS = {
     "jit.write_checks": "compiled, not launched, by specializer_test",
     "library.helpers": "converts between floats and integers of 128 bits, which GPUs do not: validate_test",
+    "ladder.spin_for_ever": "a planted fault, compiled when it is asked for: gpu_report_test",
+    "ladder.store_nowhere": "a planted fault, compiled when it is asked for: gpu_report_test",
     "loops.count_blocks1": "its launch is refused before anything is compiled: loops_test",
     "conformance_lists.add_to_list1": "its launch is refused before anything is compiled: lists_conformance_test",
     "fast_math.*_functions": "compiled and assembled by sparse_gpu_tests (PtxMath)",

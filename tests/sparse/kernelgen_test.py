@@ -228,7 +228,7 @@ class KernelgenTest(unittest.TestCase):
         cells = "COPPICE_KERNEL(f, coppice::Read<int> x, coppice::Write<float> o, coppice::Cell2 c, int n) { float big[%d]; " \
                 "for (int k = 0; k < n; ++k) big[k] = x[c] + k; o[c] = big[n / 2]; }\n"
         self.expect_generated(cells % 16300)
-        self.expect_refused(cells % 16400, "kernel f has variables of 65600 bytes")
+        self.expect_refused(cells % 16400, "65600 of them in the one that begins here, and may have 65536")
         self.expect_generated("COPPICE_KERNEL(f, coppice::Item i, float* out, int n) { float big[16000]; " + use + " (void)i; }\n")
 
     def test_points_at_the_kernel_and_not_at_the_header_that_it_calls(self):

@@ -189,6 +189,7 @@ class InactiveCells : public Meaning {
     tree.emplace(device);
     leaf = tree->root().pointer({64}).bitmasked({32});
     n = leaf->place<int>("n"), o = leaf->place<int>("o");
+    value = leaf->place<float>("value"), smooth = leaf->place<float>("smooth");
     std::vector<int> coords;
     for (int i = 0; i < kItems; ++i) coords.push_back(i * kStep);
     run(write_number_at, range(kItems), n, coords);
@@ -212,6 +213,7 @@ class InactiveCells : public Meaning {
   std::optional<Tree> tree;
   std::optional<Node> leaf;
   Field<int> n, o;
+  Field<float> value, smooth;
 };
 
 TEST_P(InactiveCells, AreNotLoopedForEver) {
@@ -257,6 +259,16 @@ TEST_P(InactiveCells, AreNotLoopedForSeconds) {
     for (int k = 0; k < n - 1; ++k) s = (s * 1664525u) ^ (s >> 7);
     return static_cast<int>(s & 0xffff);
   });
+}
+
+TEST_P(InactiveCells, AreLeftAloneByWholeRows) {
+  run(set_own_cells, range(kItems), value, n, x, axis, kStep);
+  run(smooth_all, over(*leaf), value, n, smooth, Offsets{{0, 2, 0}});
+  const std::vector<float> all = wait_read(smooth, {0}, {kItems * kStep});
+  for (int i = 0; i < kItems * kStep; ++i) {
+    const float want = i % kStep == 0 ? 2.0f * static_cast<float>(axis[i / kStep]) + 6 * x[i / kStep] : 0;
+    EXPECT_EQ(all[i], want) << i;
+  }
 }
 
 // What can be proved harmless keeps its whole rows.

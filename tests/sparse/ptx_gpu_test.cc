@@ -102,8 +102,8 @@ class Ptx : public testing::Test {
     add(visit1, over(lists), numbers, static_cast<CoppiceVisits*>(nullptr));
     add(sum_rows, range(9), 9, i32, static_cast<uint64_t*>(nullptr), static_cast<uint32_t*>(nullptr));
     add(pass_along, range(9), static_cast<uint32_t*>(nullptr), static_cast<uint32_t*>(nullptr));
-    add(scatter2, over(leaf2), x2, y2, x2);
-    add(scatter3, over(masked3), x3, y3, x3);
+    add(scatter2, over(leaf2), x2, y2, z2);
+    add(scatter3, over(masked3), x3, y3, z3);
     add(gather_and_scatter2, over(leaf2), x2, y2, y2, x2);
     add(flicker2, range(9), leaf2.topology(), block2.topology(), block2.topology(), 3);
   }
@@ -121,10 +121,10 @@ class Ptx : public testing::Test {
   Field<float> now3 = leaf3.place<float>("now"), next3 = leaf3.place<float>("next");
   Node masked3 = tree_masked.root().pointer({64, 64, 64}).bitmasked({8, 8, 8});
   Field<float> now_masked = masked3.place<float>("now"), next_masked = masked3.place<float>("next");
-  Field<int> x3 = masked3.place<int>("x"), y3 = masked3.place<int>("y");
+  Field<int> x3 = masked3.place<int>("x"), y3 = masked3.place<int>("y"), z3 = masked3.place<int>("z");
   Node block2 = tree2.root().pointer({7, 64}), leaf2 = block2.dense({5, 8});
   Field<float> now2 = leaf2.place<float>("now"), next2 = leaf2.place<float>("next");
-  Field<int> x2 = leaf2.place<int>("x"), y2 = leaf2.place<int>("y");
+  Field<int> x2 = leaf2.place<int>("x"), y2 = leaf2.place<int>("y"), z2 = leaf2.place<int>("z");
   Tree tree_lists{device};
   Node lists = tree_lists.root().pointer({64}).dynamic(1 << 20, 64);
   Field<int> numbers = lists.place<int>("numbers");

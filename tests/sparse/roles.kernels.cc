@@ -63,12 +63,12 @@ COPPICE_KERNEL(set_square, Grow<int> x, Item i, int step)
 { x.set(i, {static_cast<int>(i) * step}, static_cast<int>(i * i)); }
 // Other cells of a field whose cells are being written.
 COPPICE_KERNEL(read_other, Read<int> a, Write<int> b, Cell1 c)
-{ b[c] = a.at(c, {c.coord(0) + 1}); }
+{ b[c] = a.at(c, {c.coord(0) ^ 1}); }
 COPPICE_KERNEL(update_from_other, Update<int> b, Read<int> a, Cell1 c)
-{ b[c] += a.at(c, {c.coord(0) - 1}); }
+{ b[c] += a.at(c, {c.coord(0) ^ 1}); }
 COPPICE_KERNEL(read_other_block, Read<int> a, Write<int> b, Block1 block)
 { b.data(block)[0] = a.neighbour_data(block, {1})[0]; }
 COPPICE_KERNEL(read_other_list, Read<int> a, Write<int> b, Entry1 e)
-{ b[e] = a.at(e, {0}, e.index + 1); }
+{ b[e] = a.at(e, {0}, e.index ^ 1); }
 COPPICE_KERNEL(append_squares, Append<int> x, Item i)
 { x.append(i, {0}, static_cast<int>(i * i)); }

@@ -63,16 +63,19 @@ TEST_P(Conformance, C60_ADestroyedTreeReturnsItsMemory) {
 TEST_P(Conformance, C60_ADestroyedTreesCellsGoBackToTheSystem) {
   const int cells = is_emulated() ? 4096 : 16384;
   const uint64_t bytes = uint64_t{4096} * static_cast<uint64_t>(cells);
-  const uint64_t before = resident_bytes();
-  {
-    Tree tree(device);
-    Node leaf = tree.root().pointer({cells}).dense({1024});
-    Field<int> x = leaf.place<int>("x");
-    run(write_every1, range(cells), x, 1024, 1);
-    ASSERT_GE(resident_bytes(), before + bytes) << "nothing to give back";
+  uint64_t before = 0;
+  for (int round = 0; round < 2; ++round) {  // code and books of the device's own stay from the first one
+    before = resident_bytes();
+    {
+      Tree tree(device);
+      Node leaf = tree.root().pointer({cells}).dense({1024});
+      Field<int> x = leaf.place<int>("x");
+      run(write_every1, range(cells), x, 1024, 1);
+      ASSERT_GE(resident_bytes(), before + bytes) << "nothing to give back";
+    }
+    wait(device->default_stream().barrier());
+    program().wait();
   }
-  wait(device->default_stream().barrier());
-  program().wait();
   if (!kFreedMemoryStays) {
     EXPECT_LT(resident_bytes(), before + bytes / 2);
   }
