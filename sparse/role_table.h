@@ -1,4 +1,4 @@
-// What two handles of one launch may be when they name the same field (docs/sparse.md has the table).
+// Says what two handles of one launch may be when they name the same field (docs/sparse.md has the table).
 #pragma once
 #include <string_view>
 

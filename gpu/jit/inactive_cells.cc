@@ -43,13 +43,13 @@ constexpr char kPasses[] =
 
 using Functions = std::set<llvm::Function*>;
 
-// Whether a function carries a mark of core/device_macros.h.
+// Tells whether a function carries a mark of core/device_macros.h.
 bool is_marked(const llvm::Function& f, llvm::StringRef with) {
   return f.getFnAttribute("llvm.assume").getValueAsString() == with;
 }
 bool is_access(const llvm::Function& f) { return is_marked(f, kHarmless) || is_marked(f, kHarmlessNear); }
 
-// What is wrong, and where the author wrote it.
+// Says what is wrong, and where the author wrote it.
 std::string at(const llvm::Instruction& i, llvm::StringRef what) {
   const llvm::DILocation* place = i.getDebugLoc().get();
   while (place != nullptr && place->getLine() == 0) place = place->getInlinedAt();
@@ -87,7 +87,7 @@ std::string why_not_call(const llvm::CallBase& call) {
   }
 }
 
-// What an instruction does, as it was written, that must not happen for an inactive cell.
+// Says what an instruction does, as it was written, that must not happen for an inactive cell.
 std::string why_not(const llvm::Instruction& i) {
   switch (i.getOpcode()) {
     case llvm::Instruction::SDiv:

@@ -41,7 +41,7 @@ bool is_baked(llvm::StringRef name) {
   return is_one_of(name, {"coppice_nodes", "coppice_fields", "coppice_loop", "coppice_debug_checks"});
 }
 
-// What there is instead of a function that kernels cannot call.
+// Says what there is instead of a function that kernels cannot call.
 std::string_view instead_of(llvm::StringRef name) {
   if (is_one_of(name, {"printf", "fprintf", "puts", "putchar", "__printf_chk", "__fprintf_chk"}))
     return "use print(cell, \"x is {}\", x)";
@@ -67,7 +67,7 @@ std::string without_guard(llvm::StringRef name) {
   return name.starts_with("_ZGV") ? "_Z" + name.substr(4).str() : name.str();
 }
 
-// What clang says about a variable's declaration; null when it says nothing.
+// Says what clang says about a variable's declaration; null when it says nothing.
 const llvm::DIGlobalVariable* declaration_of(const std::string& symbol, const llvm::Module& debug) {
   const llvm::GlobalVariable* variable = debug.getNamedGlobal(symbol);
   llvm::SmallVector<llvm::DIGlobalVariableExpression*> infos;

@@ -1,4 +1,4 @@
-// What kernels may contain, checked when a kernel file is built. Part of coppice-kernelgen.
+// Says what kernels may contain, checked when a kernel file is built. Part of coppice-kernelgen.
 //
 // The rules are the same for every device, because a kernel is to run on each: what a GPU cannot do is
 // refused here, with the line, and not where it is first run on one. What only the optimised code shows

@@ -112,7 +112,7 @@ class Slots {
     }
     return !begins_outside && is_used;
   }
-  // Whether each iteration's address lies beyond the last one's bytes.
+  // Tells whether each iteration's address lies beyond the last one's bytes.
   bool moves_on(llvm::Value* pointer, uint64_t bytes) const {
     const auto* address = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(pointer));
     if (address == nullptr || address->getLoop() != &loop_ || !address->isAffine()) return false;

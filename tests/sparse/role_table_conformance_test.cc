@@ -91,7 +91,7 @@ TEST(RoleTable, IsSymmetric) {
     for (int b = 0; b < 7; ++b) EXPECT_EQ(why_not(Kind(a), Kind(b)), why_not(Kind(b), Kind(a)));
 }
 
-// What a kernel of roles.kernels.cc does to one cell; `right` is the value beside it.
+// Says what a kernel of roles.kernels.cc does to one cell; `right` is the value beside it.
 int touch(Kind kind, int& x, int right, int v) {
   switch (kind) {
     case kRead:
