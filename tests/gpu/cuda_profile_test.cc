@@ -61,7 +61,7 @@ TEST_F(CudaProfile, HasTimeAndResourcesOfEveryKernelPrimitiveAndRecording) {
     finish(stream.issue("record",
                         [&] { recording = stream.record_inline([&] { stream.run_inline(launch); }); }));
     finish(stream.issue("replay", [&] { stream.replay_inline(*recording); }));
-    stream.issue("sum", [&] {
+    stream.issue("sum", [&stream, counted] {  // which may run after the buffer's own name is gone
       primitives::sum(stream, counted->as<uint32_t>(), 4, static_cast<uint64_t*>(stream.result_inline()));
     });
     stream.launch(launch);  // nobody waits for it
