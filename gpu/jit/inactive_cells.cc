@@ -216,7 +216,8 @@ class Proof {
     return llvm::SCEVExprContains(value, [](const llvm::SCEV* s) { return llvm::isa<llvm::SCEVUnknown>(s); });
   }
 
-  // Whether all bytes are of a variable of the kernel's own or, when read, of a constant or of its arguments.
+  // Tells whether all bytes are of a variable of the kernel's own or, when read, of a constant or of its
+  // arguments.
   static bool is_own(llvm::Value* pointer, uint64_t bytes, bool writes, llvm::ScalarEvolution& evolution) {
     llvm::Value* object = llvm::getUnderlyingObject(pointer, 0);
     const uint64_t size = size_of(*object, writes);

@@ -32,8 +32,6 @@ namespace coppice::kernelgen {
 namespace {
 
 using llvm::DICompositeType;
-using llvm::DIDerivedType;
-using llvm::DIType;
 
 struct KernelDeclaration {
   std::string name;
