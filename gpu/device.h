@@ -49,6 +49,11 @@ class Device : public RefCounted {
 
   virtual IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes,
                                        Filling filling = Filling::kPacked) = 0;
+  // Whether a buffer's pages come with their first touch, so that committing a whole range costs no memory. Elsewhere
+  // memory is mapped before a launch that uses it.
+  virtual bool commits_on_touch() const { return false; }
+  // What all buffers together may have: the memory of the machine, or of its control group, or the GPU's own.
+  virtual uint64_t memory_bytes() const = 0;
   // Copies at once, in no stream's order, between memory that nothing queued uses (a new buffer, say): device to host,
   // host to device or within the device, as the addresses say.
   virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;

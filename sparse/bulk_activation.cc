@@ -38,10 +38,24 @@ void TreeStorage::activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint
   const uint64_t left = a.free_size - a.free_used;
   const uint64_t fresh = wanted > left ? wanted - left : 0;
   if (a.num_cells + fresh > a.capacity) grow_to(a, index, a.num_cells + fresh, "activation");
+  if (shares_limit_) take_bytes(index, fresh);
   run_now(program_, bulk_fill, wanted, level, static_cast<const uint32_t*>(selected));
   write_inline(stream(), &in_memory->free_used, a.free_used + static_cast<uint32_t>(wanted - fresh));
   write_inline(stream(), &in_memory->num_cells, a.num_cells + static_cast<uint32_t>(fresh));
   write_inline(stream(), &state()->changed, 1);
+}
+
+// Counts `cells` of an allocator towards the tree's limit. Errors: kOutOfMemory; then nothing is counted.
+void TreeStorage::take_bytes(uint32_t index, uint64_t cells) {
+  const uint64_t bytes = nodes_[allocators_[index].node].cell_bytes * cells;
+  const uint64_t taken = wait_read_inline(stream(), &state()->fresh_bytes);
+  if (taken + bytes > max_bytes()) {
+    throw Error(ErrorCode::kOutOfMemory,
+                fmt::format("activation: {}: {} more cells take {} bytes, and {} are left of the tree's {} "
+                            "(TreeOptions::max_bytes)",
+                            path(allocators_[index].node), cells, bytes, max_bytes() - taken, max_bytes()));
+  }
+  write_inline(stream(), &state()->fresh_bytes, taken + bytes);
 }
 
 void TreeStorage::activate_bulk(uint32_t node, const int32_t* coords, uint64_t n) {
@@ -67,14 +81,18 @@ void TreeStorage::activate_bulk(uint32_t node, const int32_t* coords, uint64_t n
                 fmt::format("activation of {}: {} of the coordinates are outside the domain {}",
                             this->path(node), outside, domain_text(layouts_[node])));
   primitives::sort_by_key(stream(), keys, order, n);
-  for (uint32_t l = 0; l < last; ++l) {
-    const NodeDescription& d = nodes_[path[l]];
-    uint64_t per_cell = 1;
-    for (uint32_t k = l + 1; k < last; ++k) per_cell *= nodes_[path[k]].num_cells;
-    const CoppiceBulkLevel level{
-        state(), device_layout(node), device_layout(path[l]), l, 0, per_cell, keys, order, coords};
-    if (d.kind == NodeKind::kPointer) activate_slots(level, n, d.allocator);
-    if (d.kind == NodeKind::kBitmasked) run_now(program_, bulk_bits, n, level);
+  CoppiceBulkLevel level{state(), device_layout(node), nullptr, 0, 0, 1, keys, order, coords};
+  try {
+    for (; level.level < last; ++level.level) {
+      const NodeDescription& d = nodes_[path[level.level]];
+      level.at = device_layout(path[level.level]), level.per_cell = 1;
+      for (uint32_t k = level.level + 1; k < last; ++k) level.per_cell *= nodes_[path[k]].num_cells;
+      if (d.kind == NodeKind::kPointer) activate_slots(level, n, d.allocator);
+      if (d.kind == NodeKind::kBitmasked) run_now(program_, bulk_bits, n, level);
+    }
+  } catch (...) {
+    settle();  // loops are to find the levels that there was memory for
+    throw;
   }
   settle();
 }

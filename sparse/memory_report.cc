@@ -28,7 +28,7 @@ uint64_t TreeStorage::count_containers(const device::TreeState& now, uint32_t no
   uint64_t fan_out = 1;
   for (uint32_t n = nodes_[node].parent; n != 0; n = nodes_[n].parent) {
     if (nodes_[n].kind == NodeKind::kPointer) {
-      const uint64_t capacity = now.allocators[nodes_[n].allocator].capacity - 1;
+      const uint64_t capacity = paid_cells(now.allocators[nodes_[n].allocator]) - 1;
       return fan_out * (committed ? capacity : live_cells(now, n));
     }
     // Which of them are active only a list tells.
@@ -56,11 +56,12 @@ NodeUsage TreeStorage::full_usage(uint32_t node) {
     u.active_cells = u.existing_cells = u.capacity_cells = 1;
     u.cell_bytes = root_->size_bytes();
   } else if (n.kind == NodeKind::kPointer || n.kind == NodeKind::kDynamic) {
-    const AllocatorStorage& s = allocators_[n.allocator];
+    const device::AllocatorState& a = now.allocators[n.allocator];
+    const uint64_t cells = paid_cells(a);
     u.active_cells = u.existing_cells = live_cells(now, node);
-    u.capacity_cells = now.allocators[n.allocator].capacity - 1;
-    u.cell_bytes = s.cells->size_bytes();
-    u.list_bytes = s.free_list->size_bytes() + s.recycled_list->size_bytes();
+    u.capacity_cells = cells - 1;
+    u.cell_bytes = cells * a.cell_bytes;
+    u.list_bytes = 2 * cells * sizeof(uint32_t);
   } else {
     const uint64_t committed = count_containers(now, node, true);
     u.existing_cells = count_containers(now, node, false) * n.num_cells;

@@ -391,7 +391,10 @@ bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
       again |= b.trees[t]->resolve_shortage(now[t], b.repeatable, p.name);
     }
   } catch (...) {
-    for (TreeStorage* tree : b.trees) tree->settle();
+    for (TreeStorage* tree : b.trees) {
+      tree->settle();
+      tree->cut_lists();
+    }
     throw;
   }
   if (!again) {

@@ -70,24 +70,70 @@ void TreeStorage::allocate_memory() {
               : static_cast<double>(nodes_[p].num_cells);
     }
     possible = std::max(2 * possible, 65536.0);
-    const double limit = static_cast<double>(std::min(kMaxAllocatorBytes, options_.max_bytes)) /
-                         static_cast<double>(n.cell_bytes);
-    storage.max_cells = 1 + static_cast<uint64_t>(std::min({possible, limit, 4294967000.0}));
+    const double limit =
+        static_cast<double>(std::min(kMaxAllocatorBytes, max_bytes())) / static_cast<double>(n.cell_bytes);
+    storage.max_cells = std::max<uint64_t>(2, static_cast<uint64_t>(std::min({1 + possible, limit, 4294967000.0})));
     storage.cells = d.reserve(storage.max_cells * n.cell_bytes, n.cell_bytes);
     storage.free_list = d.reserve(storage.max_cells * 4, 4);
     storage.recycled_list = d.reserve(storage.max_cells * 4, 4);
+    commit_first(a);
     AllocatorState& allocator = s.allocators[a];
     allocator.cells = storage.cells->as<unsigned char>();
     allocator.free_list = storage.free_list->as<uint32_t>();
     allocator.recycled_list = storage.recycled_list->as<uint32_t>();
     allocator.cell_bytes = n.cell_bytes;
     allocator.num_cells = 1;
-    const uint64_t cells =
-        std::min<uint64_t>(storage.max_cells, 1 + std::max<uint64_t>(1, (64 << 10) / n.cell_bytes));
-    grow_memory(a, cells);
-    allocator.capacity = static_cast<uint32_t>(cells);
+    allocator.capacity = static_cast<uint32_t>(storage.capacity);
   }
+  shares_limit_ = is_limit_shared();
+  if (shares_limit_) s.shared_limit = max_bytes(), s.fresh_bytes = used_bytes(s);
   d.wait_copy(state(), &s, sizeof s);
+}
+
+uint64_t TreeStorage::max_bytes() const {
+  return options_.max_bytes != 0 ? options_.max_bytes : device_->memory_bytes();
+}
+
+// What an allocator has from the start. Where pages come with their first touch, it is all that it may ever have: no launch
+// runs out of cells there because a host was to make room. A system that promises no more than it has (its overcommit
+// mode 2) refuses that; then it is as much as it allows.
+void TreeStorage::commit_first(uint32_t allocator) {
+  AllocatorStorage& storage = allocators_[allocator];
+  const uint64_t first = std::min(storage.max_cells, first_cells(allocator));
+  if (!device_->commits_on_touch()) return grow_memory(allocator, first);
+  for (;; storage.max_cells = std::max(first, storage.max_cells / 2)) {
+    try {
+      return grow_memory(allocator, storage.max_cells);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kOutOfMemory || storage.max_cells <= first) throw;
+    }
+  }
+}
+
+// The fewest that it has: some 64 KiB, and one.
+uint64_t TreeStorage::first_cells(uint32_t allocator) const {
+  return 1 + std::max<uint64_t>(1, (64 << 10) / nodes_[allocators_[allocator].node].cell_bytes);
+}
+
+// Whether cells are to be counted across allocators, since these could take more than the tree may have.
+bool TreeStorage::is_limit_shared() const {
+  if (!device_->commits_on_touch()) return false;  // what is committed is counted by the host
+  double together = 0;
+  for (const AllocatorStorage& a : allocators_)
+    together += static_cast<double>(a.capacity) * static_cast<double>(nodes_[a.node].cell_bytes);
+  return allocators_.size() > 1 && together > static_cast<double>(max_bytes());
+}
+
+uint64_t TreeStorage::used_bytes(const TreeState& now) const {
+  uint64_t bytes = 0;
+  for (uint32_t a = 0; a < allocators_.size(); ++a)
+    bytes += handed_out(now.allocators[a]) * now.allocators[a].cell_bytes;
+  return bytes;
+}
+
+// Cells that an allocator's memory is spent on.
+uint64_t TreeStorage::paid_cells(const AllocatorState& a) const {
+  return device_->commits_on_touch() ? handed_out(a) : a.capacity;
 }
 
 void TreeStorage::grow_memory(uint32_t a, uint64_t cells) {
@@ -148,13 +194,25 @@ bool TreeStorage::resolve_shortage(const TreeState& now, bool repeatable, std::s
   uint32_t* const status = &device_->context().status;
   if (status_of(wait_read_inline(stream(), status)) == DeviceStatus::kOutOfCells)
     write_inline(stream(), status, 0);
+  if (device_->commits_on_touch()) throw_full(now, fmt::format("kernel {}", kernel));
   revert_appends();
   grow_short_allocators(now, repeatable, kernel);
   return true;
 }
 
+// An allocator that has all that it may have is short.
+void TreeStorage::throw_full(const TreeState& now, std::string_view who) const {
+  uint32_t i = 0;
+  while (now.allocators[i].shortage == 0) ++i;
+  const AllocatorState& a = now.allocators[i];
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("{}: {} is full: its {} cells of {} bytes are all it may have; TreeOptions::max_bytes is {}",
+                          who, path(allocators_[i].node), handed_out(a) - 1, a.cell_bytes, max_bytes()));
+}
+
 uint64_t TreeStorage::largest_capacity(const AllocatorState& a, uint32_t allocator) const {
-  const uint64_t left = options_.max_bytes - std::min(options_.max_bytes, committed_bytes());
+  if (device_->commits_on_touch()) return a.capacity;
+  const uint64_t left = max_bytes() - std::min(max_bytes(), committed_bytes());
   return std::min(allocators_[allocator].max_cells, a.capacity + left / a.cell_bytes);
 }
 

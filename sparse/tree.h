@@ -34,8 +34,9 @@ struct TreeOptions {
   std::string name = "tree";
   // Lowest coordinate per axis of the tree, in axis order.
   std::array<int32_t, device::kMaxDims> origin{0, 0, 0};
-  // Most memory that all pointer cells of the tree may take; growth beyond it is an Error kOutOfMemory.
-  uint64_t max_bytes = uint64_t{1} << 40;
+  // Most memory that all cells of the tree's pointer and dynamic nodes may take; more is an Error kOutOfMemory.
+  // 0: what the device has (Device::memory_bytes()).
+  uint64_t max_bytes = 0;
 };
 
 // Shares a tree whose inner workings (sparse/tree_storage.h) users need not see.
@@ -64,8 +65,8 @@ struct Field {
 // What a node's memory is spent on.
 struct NodeUsage {
   uint64_t active_cells = 0;    // of dynamic nodes: chunks
-  uint64_t capacity_cells = 0;  // that committed memory has room for
-  uint64_t bytes = 0;           // committed; the sum of the three below
+  uint64_t capacity_cells = 0;  // that there is memory for; on the cpu, where it comes with the first use: ever used
+  uint64_t bytes = 0;           // of these; the sum of the three below
   uint64_t existing_cells = 0;  // of containers whose ancestors are active; pointer nodes: their active cells
   // Pointer nodes: of all their cells, with what is below. Others: their containers, which lie in the cells of the
   // nearest pointer node above, or in the root.

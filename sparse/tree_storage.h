@@ -126,6 +126,8 @@ class TreeStorage : public RefCounted {
   void begin_append();
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
   void settle(const device::TreeState& now);
+  // Takes from lists what was asked for when memory had run out.
+  void cut_lists();
   void settle() { settle(wait_read_state()); }
   // The same for a recording, where the host knows nothing of it.
   void record_settling();
@@ -174,7 +176,15 @@ class TreeStorage : public RefCounted {
   uint64_t count_active(uint32_t node);
   void grow_short_allocators(const device::TreeState& now, bool repeatable, std::string_view kernel);
   uint64_t committed_bytes() const;  // of all allocators' cells
+  uint64_t max_bytes() const;
+  void commit_first(uint32_t allocator);
+  uint64_t first_cells(uint32_t allocator) const;
+  bool is_limit_shared() const;
+  uint64_t used_bytes(const device::TreeState& now) const;  // of cells that were ever handed out
+  uint64_t paid_cells(const device::AllocatorState& a) const;
+  [[noreturn]] void throw_full(const device::TreeState& now, std::string_view who) const;
   void activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t allocator);
+  void take_bytes(uint32_t allocator, uint64_t cells);
   void collect_allocator(uint32_t allocator);
   void recycle_all(uint32_t node);
   uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;
@@ -214,6 +224,7 @@ class TreeStorage : public RefCounted {
   std::vector<device::NodeLayout> layouts_;
   std::vector<uint32_t> below_;  // ids, by NodeLayout::below
   std::vector<AllocatorStorage> allocators_;
+  bool shares_limit_ = false;  // allocators could take more together than the tree may have
   std::vector<std::unique_ptr<ElementList>> lists_;
   ElementList reverted_;  // containers whose lists a failed run may have changed
   IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, device_below_, scratch_keys_, scratch_cells_,

@@ -15,6 +15,7 @@ void TreeStorage::trim() {
   settle();
   const device::TreeState now = wait_read_state();
   for (uint32_t a = 0; a < allocators_.size(); ++a) trim_allocator(now.allocators[a], a);
+  if (shares_limit_) write_inline(stream(), &state()->fresh_bytes, used_bytes(wait_read_state()));
   // Nobody keeps a list between two launches; each asks for its own at its turn.
   for (std::unique_ptr<ElementList>& list : lists_) list.reset();
   scratch_keys_.reset(), scratch_cells_.reset(), scratch_flags_.reset(), scratch_selected_.reset();
@@ -38,9 +39,15 @@ void TreeStorage::trim_allocator(AllocatorState a, uint32_t index) {
   if (!free_cells.empty())
     stream().wait_copy_inline(a.free_list, free_cells.data(), free_cells.size() * sizeof(uint32_t));
   a.free_size = static_cast<uint32_t>(free_cells.size()), a.free_used = 0, a.num_cells = end;
-  // No less than a new tree has (allocate_memory), since a launch that cannot be repeated needs some room.
-  const uint64_t least = 1 + std::max<uint64_t>(1, (64 << 10) / a.cell_bytes);
-  a.capacity = static_cast<uint32_t>(std::min<uint64_t>(a.capacity, std::max<uint64_t>(end, least)));
+  if (device_->commits_on_touch()) {
+    write_inline(stream(), &state()->allocators[index], a);
+    storage.cells->discard(end * a.cell_bytes, (handed_out - end) * a.cell_bytes);
+    storage.free_list->discard(free_cells.size() * sizeof(uint32_t), (handed_out - free_cells.size()) * sizeof(uint32_t));
+    storage.recycled_list->discard(0, handed_out * sizeof(uint32_t));
+    return;
+  }
+  // No less than a new tree has, since a launch that cannot be repeated needs some room.
+  a.capacity = static_cast<uint32_t>(std::min<uint64_t>(a.capacity, std::max<uint64_t>(end, first_cells(index))));
   write_inline(stream(), &state()->allocators[index], a);
   storage.capacity = a.capacity;
   storage.cells->discard(end * a.cell_bytes, (a.capacity - end) * a.cell_bytes);

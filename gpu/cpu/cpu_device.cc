@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "core/machine_memory.h"
 #include "gpu/cpu/cpu_buffer.h"
 #include "gpu/cpu/tbb_loop_runner.h"
 #include "gpu/cpu/worker_limit.h"
@@ -37,6 +38,8 @@ class CpuDevice final : public Device {
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
     return make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
   }
+  bool commits_on_touch() const override { return true; }
+  uint64_t memory_bytes() const override { return machine_memory_bytes(); }
   void wait_copy(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   IntrusivePtr<Stream> create_stream() override { return new_stream(); }
   Stream& default_stream() override { return *stream_; }

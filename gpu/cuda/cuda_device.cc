@@ -58,6 +58,7 @@ class CudaDevice final : public Device {
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling) override {
     return make_buffer(small_, reserved_bytes, initial_bytes);
   }
+  uint64_t memory_bytes() const override { return context_->properties().memory_bytes; }
   void wait_copy(void* to, const void* from, size_t bytes) override {
     context_->throw_if_lost();
     const Context::Scope scope(*context_);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "core/machine_memory.h"
 #include "gpu/cpu/loop_runner.h"
 #include "gpu/device.h"
 #include "gpu/kernel_store.h"
@@ -51,6 +52,7 @@ class SimtDevice final : public Device {
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
     return make_intrusive<simt::SimtBuffer>(reserved_bytes, initial_bytes, filling);
   }
+  uint64_t memory_bytes() const override { return machine_memory_bytes(); }
   void wait_copy(void* to, const void* from, size_t bytes) override {
     std::memcpy(simt::host_address(to), simt::host_address(from), bytes);
   }

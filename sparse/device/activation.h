@@ -27,20 +27,34 @@ inline uint32_t warp_fetch_increment(Counter* counter) {
   return first + static_cast<uint32_t>(__builtin_popcount(same & ((1u << lane) - 1)));
 }
 
-// A zeroed cell, or 0 when the allocator is out of committed cells (then the shortage is counted).
-inline uint32_t allocate_cell(AllocatorState* a) {
+// Takes the bytes of a cell from what the tree's allocators may have together; false when that is used up.
+COPPICE_INLINE bool take_bytes(TreeState* tree, uint64_t bytes) {
+  if (tree->shared_limit == 0) return true;
+  if (coppice_fetch_add_u64(&tree->fresh_bytes, bytes) + bytes <= tree->shared_limit) return true;
+  coppice_fetch_add_u64(&tree->fresh_bytes, ~bytes + 1);
+  return false;
+}
+
+// A zeroed cell, or 0 when the allocator has no more (then the shortage is counted).
+inline uint32_t allocate_cell(TreeState* tree, AllocatorState* a) {
   if (relaxed_load(&a->free_used) < a->free_size) {
     const uint32_t taken = warp_fetch_increment(&a->free_used);
     if (taken < a->free_size) return a->free_list[taken];
   }
   // Counted down again on failure, so that the count cannot wrap however long a launch keeps asking.
-  if (relaxed_load(&a->num_cells) < a->capacity) {
+  if (relaxed_load(&a->num_cells) < a->capacity && take_bytes(tree, a->cell_bytes)) {
     const uint32_t fresh = warp_fetch_increment(&a->num_cells);
     if (fresh < a->capacity) return fresh;
     coppice_fetch_add_u32(&a->num_cells, ~0u);
+    if (tree->shared_limit != 0) coppice_fetch_add_u64(&tree->fresh_bytes, ~a->cell_bytes + 1);
   }
   coppice_fetch_add_u32(&a->shortage, 1);
   return 0;
+}
+
+// Sets a flag that many threads set: a line that every activation wrote would go from core to core.
+COPPICE_INLINE void set_flag(uint32_t* flag) {
+  if (relaxed_load(flag) == 0) relaxed_store(flag, 1u);
 }
 
 // What a new cell is to know of itself.
@@ -65,12 +79,12 @@ inline uint32_t fill_slot(const LaunchBlock* block, uint32_t tree_slot, const Le
                           uint32_t* slot, const CellPlace& place) {
   TreeState* tree = tree_state(block, tree_slot);
   AllocatorState* a = &tree->allocators[level.allocator];
-  const uint32_t cell = allocate_cell(a);
+  const uint32_t cell = allocate_cell(tree, a);
   if (cell == 0) {
     raise_status(block, DeviceStatus::kOutOfCells, tree_slot, level.allocator, place.coord);
   } else {
     write_header(a, cell, slot, place);
-    relaxed_store(level.kind == NodeKind::kDynamic ? &tree->lists_changed : &tree->changed, 1u);
+    set_flag(level.kind == NodeKind::kDynamic ? &tree->lists_changed : &tree->changed);
   }
   coppice_store_release_u32(slot, cell);
   return cell;
@@ -99,7 +113,7 @@ inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, cons
 COPPICE_INLINE void activate_bit(TreeState* tree, unsigned char* container, uint32_t index) {
   if (mask_bit(container, index)) return;
   coppice_fetch_or_u64(reinterpret_cast<uint64_t*>(container) + (index >> 6), 1ull << (index & 63));
-  relaxed_store(&tree->changed, 1u);
+  set_flag(&tree->changed);
 }
 
 COPPICE_INLINE Coord cell_coord_at(const LevelLayout& level, uint32_t x, uint32_t y, uint32_t z) {
@@ -112,7 +126,7 @@ COPPICE_INLINE Coord cell_coord_at(const LevelLayout& level, uint32_t x, uint32_
 COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
                                       uint32_t binding, Coord c) {
   TreeState* tree = tree_state(block, tree_slot);
-  const uint32_t x = c.x - node.origin[0], y = c.y - node.origin[1], z = c.z - node.origin[2];
+  const auto [x, y, z] = from_origin(node, c);
   if (!(x < node.domain[0] && y < node.domain[1] && z < node.domain[2])) {
     raise_status(block, DeviceStatus::kOutsideDomain, tree_slot, binding, c);
     return {tree->ambient, 0, false};
@@ -163,7 +177,7 @@ COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout
                          leaf.kind != NodeKind::kPointer && coppice_has_private_tiles();
   if (!remembers || !in_domain(node, c)) return find_or_activate(block, node, tree_slot, binding, c);
   const LevelLayout& above = node.level[node.depth - 2];
-  const uint32_t x = c.x - node.origin[0], y = c.y - node.origin[1], z = c.z - node.origin[2];
+  const auto [x, y, z] = from_origin(node, c);
   const uint32_t bx = x / above.span[0], by = y / above.span[1], bz = z / above.span[2];
   WalkMemo::Last& last = memo->last[binding];
   if (last.container != nullptr && last.x == bx && last.y == by && last.z == bz) {
@@ -211,7 +225,7 @@ COPPICE_INLINE void clear_list(TreeState* tree, const LevelLayout& level, ListHe
   relaxed_store(&list->linked, 0u);
   relaxed_store(&list->committed, 0u);
   relaxed_store(&list->asked, uint64_t{tree->append_epoch} << 32);
-  relaxed_store(&tree->lists_changed, 1u);
+  set_flag(&tree->lists_changed);
 }
 
 COPPICE_INLINE uint64_t num_cells_of(const LevelLayout& l) {
@@ -274,7 +288,7 @@ COPPICE_INLINE void deactivate_bit(TreeState* tree, const NodeLayout& node, cons
     clear_below(tree, node.below, node.depth, cell, true);
   else
     zero_bytes(cell, last.cell_bytes);
-  relaxed_store(&tree->changed, 1u);
+  set_flag(&tree->changed);
 }
 
 // Deactivates one cell: a pointer slot is emptied and its cell queued for collection, a bit is cleared and its values
@@ -287,7 +301,7 @@ COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node,
   const LevelLayout& last = node.level[node.depth - 1];
   if (last.kind == NodeKind::kPointer) {
     auto* slot = reinterpret_cast<uint32_t*>(p.container) + p.index;
-    if (recycle_slot(&tree->allocators[last.allocator], slot)) relaxed_store(&tree->changed, 1u);
+    if (recycle_slot(&tree->allocators[last.allocator], slot)) set_flag(&tree->changed);
   } else if (last.kind == NodeKind::kBitmasked) {
     deactivate_bit(tree, node, p);
   } else if (last.kind == NodeKind::kDynamic) {

@@ -170,41 +170,47 @@ struct ListHeader {
 static_assert(sizeof(ListHeader) == 24);
 
 // One pointer or dynamic node's recycling allocator (NodeManager). Address ranges are reserved once and committed in chunks, so a
-// cell's address is cells + index * cell_bytes for ever. All counts are in cells.
-struct AllocatorState {
+// cell's address is cells + index * cell_bytes for ever. All counts are in cells. What every walk reads lies in another
+// cache line than what every activation writes.
+struct alignas(64) AllocatorState {
   unsigned char* cells;
   uint32_t* free_list;      // [capacity] cells ready for use, zeroed
   uint32_t* recycled_list;  // [capacity] cells deactivated since the last collection
   uint64_t cell_bytes;
-  uint32_t capacity;   // committed cells, the ambient one included
-  uint32_t num_cells;  // first cell never handed out; above capacity after a shortage, until collection
-  uint32_t free_size;  // entries of free_list
-  uint32_t free_used;  // entries already taken
-  uint32_t recycled_size;
-  uint32_t shortage;       // allocations refused since the last growth
+  uint32_t capacity;       // cells it may hand out, the ambient one included
+  uint32_t free_size;      // entries of free_list
   uint32_t recycle_count;  // collection's copy of recycled_size
   uint32_t free_kept;      // collection's count of free entries that were not used
+
+  alignas(64) uint32_t num_cells;  // first cell never handed out; above capacity after a shortage, until collection
+  uint32_t free_used;              // entries already taken
+  uint32_t recycled_size;
+  uint32_t shortage;  // allocations refused since the last growth
 };
-static_assert(sizeof(AllocatorState) == 64);
+static_assert(sizeof(AllocatorState) == 128 && offsetof(AllocatorState, num_cells) == 64);
 // Cells that were ever handed out, the ambient one included.
 inline uint32_t handed_out(const AllocatorState& a) {
   return a.num_cells < a.capacity ? a.num_cells : a.capacity;
 }
 
-struct TreeState {
+struct alignas(64) TreeState {
   unsigned char* root;        // the root cell
   unsigned char* ambient;     // zeros, as large as the largest container; never written
   const NodeLayout* layouts;  // [nodes]
   const uint32_t* below;      // nodes that lie below others (NodeLayout::below)
-  uint32_t changed;           // set by whatever changes the topology
-  uint32_t lists_changed;     // set by whatever changes a list's length
-  uint32_t append_epoch;      // counts the runs of launches that can append
+  uint64_t shared_limit;      // bytes that all cells may have, where allocators could take more together; 0: they cannot
+
+  alignas(64) uint32_t changed;  // set by whatever changes the topology
+  uint32_t lists_changed;        // set by whatever changes a list's length
+  uint32_t append_epoch;         // counts the runs of launches that can append
   uint32_t reserved;
   uint64_t version;        // of the topology
   uint64_t lists_version;  // of dynamic nodes' lengths
+  uint64_t fresh_bytes;    // of cells handed out, where there is a shared_limit
   AllocatorState allocators[kMaxAllocators];
 };
-static_assert(sizeof(TreeState) == 64 + 64 * kMaxAllocators && offsetof(TreeState, version) == 48);
+static_assert(sizeof(TreeState) == 128 + 128 * kMaxAllocators && offsetof(TreeState, changed) == 64);
+static_assert(offsetof(TreeState, allocators) == 128);
 
 // A loop's list, as the device knows it: one for each node, behind the TreeState.
 struct ListState {

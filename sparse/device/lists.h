@@ -23,7 +23,7 @@ COPPICE_INLINE uint32_t touch_list(TreeState* tree, ListHeader* list) {
   uint64_t expected = now;
   __atomic_compare_exchange_n(&list->asked, &expected, epoch << 32 | asked, false, __ATOMIC_RELAXED,
                               __ATOMIC_RELAXED);
-  relaxed_store(&tree->lists_changed, 1u);
+  set_flag(&tree->lists_changed);
   return static_cast<uint32_t>(relaxed_load(&list->asked));
 }
 

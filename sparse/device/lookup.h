@@ -81,8 +81,19 @@ COPPICE_INLINE void raise_status(const LaunchBlock* block, DeviceStatus status, 
   raise_status(block, status, tree, detail, StatusPlace{{c.x, c.y, c.z}, offset});
 }
 
+// A coordinate as seen from a node's lowest one. Unsigned, for the difference of two coordinates has 33 bits; below the
+// origin it comes out larger than any domain, which ends at 2^31 (tree_layout.cc).
+struct Offset {
+  uint32_t x, y, z;
+};
+COPPICE_INLINE Offset from_origin(const NodeLayout& node, Coord c) {
+  return {static_cast<uint32_t>(c.x) - static_cast<uint32_t>(node.origin[0]),
+          static_cast<uint32_t>(c.y) - static_cast<uint32_t>(node.origin[1]),
+          static_cast<uint32_t>(c.z) - static_cast<uint32_t>(node.origin[2])};
+}
+
 COPPICE_INLINE bool in_domain(const NodeLayout& node, Coord c) {
-  const uint32_t x = c.x - node.origin[0], y = c.y - node.origin[1], z = c.z - node.origin[2];
+  const auto [x, y, z] = from_origin(node, c);
   return x < node.domain[0] && y < node.domain[1] && z < node.domain[2];
 }
 
@@ -104,7 +115,7 @@ COPPICE_INLINE uint32_t slot_cell(const unsigned char* container, uint32_t index
 
 // Walks down without activating. Cost: one load per pointer level.
 COPPICE_INLINE Place find(const NodeLayout& node, const TreeState* tree, Coord c) {
-  const uint32_t x = c.x - node.origin[0], y = c.y - node.origin[1], z = c.z - node.origin[2];
+  const auto [x, y, z] = from_origin(node, c);
   if (!(x < node.domain[0] && y < node.domain[1] && z < node.domain[2])) return {tree->ambient, 0, false};
   unsigned char* container = tree->root + node.root_offset;
   bool active = true;

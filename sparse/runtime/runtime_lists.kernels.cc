@@ -81,6 +81,15 @@ COPPICE_KERNEL(revert_lists, Item i, TreeState* tree, const NodeLayout* node, co
   }
 }
 
+// After a launch that ran out of memory: elements that were asked for and have no chunk are asked for no more.
+COPPICE_KERNEL(cut_lists, Item i, TreeState* tree, const NodeLayout* node, const Element* parents)
+{
+  ListHeader* list = list_number(tree, node, parents, static_cast<uint64_t>(i.index));
+  if (list == nullptr) return;
+  const uint64_t asked = list->asked, length = list_length(node->level[node->depth - 1], list);
+  list->asked = asked >> 32 << 32 | length;
+}
+
 // Before a run of a launch that may append: lists that it touches are told by the epoch.
 COPPICE_KERNEL(begin_appends, Item, TreeState* tree)
 { ++tree->append_epoch; }

@@ -1,0 +1,97 @@
+// Kernels whose effects would be seen if a launch ran twice, or one of its items not at all.
+#include "coppice/kernel.h"
+
+using namespace coppice;
+
+// Appends to one tree, activates in another.
+COPPICE_KERNEL(append_and_grow, Append<int> list, Topology block, Item i, int spread)
+{
+  list.append(i, {0}, static_cast<int>(i.index));
+  block.activate(i, {static_cast<int>(i.index) * spread});
+}
+COPPICE_KERNEL(append_one_each2, Append<int> list, Item i, int n)
+{
+  const auto k = static_cast<int>(i.index);
+  list.append(i, {k / n, k % n}, k);
+}
+// One more at the own cell, beside growth of another tree.
+COPPICE_KERNEL(increase_and_grow, Read<int> now, Write<int> next, Topology block, Cell1 c, int spread)
+{
+  next[c] = now[c] + 1;
+  block.activate(c, {c.coord(0) * spread});
+}
+COPPICE_KERNEL(update_and_grow, Update<int> x, Topology block, Cell1 c, int spread)
+{
+  x[c] += 1;
+  block.activate(c, {c.coord(0) * spread});
+}
+COPPICE_KERNEL(add_and_grow, Accumulate<int> sum, Topology block, Item i, int spread)
+{
+  sum.add(i, {0}, 1);
+  block.activate(i, {static_cast<int>(i.index) * spread});
+}
+COPPICE_KERNEL(count_and_grow, Topology block, Item i, int spread, uint32_t* counter)
+{
+  __atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED);
+  block.activate(i, {static_cast<int>(i.index) * spread});
+}
+COPPICE_KERNEL(halve_and_grow, Topology block, Item i, int spread, int* values)
+{
+  values[i] /= 2;
+  block.activate(i, {static_cast<int>(i.index) * spread});
+}
+COPPICE_KERNEL(halve_until_and_grow, Topology block, Item i, int spread, int* values)
+{
+  while (values[i] > 3) values[i] /= 2;
+  block.activate(i, {static_cast<int>(i.index) * spread});
+}
+// Where the item goes is known only once it has drawn a number.
+COPPICE_KERNEL(draw_and_grow, Topology block, Item i, int spread, uint32_t* counter)
+{
+  const uint32_t mine = __atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED);
+  block.activate(i, {static_cast<int>(mine) * spread});
+}
+COPPICE_KERNEL(activate_all, Topology block, Item i, int spread)
+{ block.activate(i, {static_cast<int>(i.index) * spread}); }
+// Moves an active block by so many blocks.
+COPPICE_KERNEL(move_block, Topology block, Item i, int by)
+{
+  const auto k = static_cast<int>(i.index);
+  if (!block.is_active(i, {k})) return;
+  block.deactivate(i, {k});
+  block.activate(i, {k + by});
+}
+// The same without asking, since the host knows which are active.
+COPPICE_KERNEL(move_known_block, Topology block, Item i, int by)
+{
+  const auto k = static_cast<int>(i.index);
+  block.deactivate(i, {k});
+  block.activate(i, {k + by});
+}
+COPPICE_KERNEL(move_value, Read<int> from, Grow<int> to, Topology block, Item i, int width, int by)
+{
+  const auto k = static_cast<int>(i.index);
+  const int v = from.at(i, {k * width});
+  block.deactivate(i, {k});
+  to.set(i, {(k + by) * width}, v);
+}
+COPPICE_KERNEL(set_numbers, Grow<int> to, Item i, int width)
+{ to.set(i, {static_cast<int>(i.index) * width}, static_cast<int>(i.index) + 1); }
+// Cells of a bitmasked leaf that go, and come in another tree.
+COPPICE_KERNEL(move_to_tree, Topology from, Topology to, Cell1 c, int spread)
+{
+  from.deactivate(c, {c.coord(0)});
+  to.activate(c, {c.coord(0) * spread});
+}
+COPPICE_KERNEL(append_random_and_grow, Append<float> list, Topology block, Item i, int spread)
+{
+  Random random(i);
+  list.append(i, {0}, random.uniform());
+  block.activate(i, {static_cast<int>(i.index) * spread});
+}
+COPPICE_KERNEL(clear_and_append, Append<int> list, Item i)
+{
+  const auto k = static_cast<int>(i.index);
+  list.deactivate(i, {k});
+  for (int n = 0; n < 3; ++n) list.append(i, {k}, 10 * k + n);
+}
