@@ -14,6 +14,7 @@
 #include "core/async_value.h"
 #include "gpu/jit/loaded_code.h"
 #include "gpu/launch_block.h"
+#include "gpu/launch_uses.h"
 #include "gpu/primitive_call.h"
 
 namespace coppice {
@@ -32,14 +33,14 @@ struct Launch {
   // Runs after the loop in stream order; true runs the loop again (an activation that ran out of cells and has grown).
   std::function<bool(LaunchBlock&)> finish;
   std::vector<IntrusivePtr<RefCounted>> keep_alive;  // what the kernel uses; let go when the launch is done
-  std::vector<const RefCounted*> changes;            // of these: trees whose topology it can change
+  IntrusivePtr<const LaunchUses> uses;               // null: nothing is known to be touched
   // Skipped (successfully) when the device status is not kOk at its turn. A GPU's is looked at after launches that have a
   // finish(): a kernel that sets a status belongs to one.
   bool skip_on_status = true;
   // Bytes of its handles' values that one item reads and writes at least, for profiles; 0: not known.
   uint64_t item_bytes = 0;
-  // Its result depends on the order of its items: a device in deterministic mode keeps it.
-  bool ordered = false;
+  // Whether its result depends on the order of its items: a device in deterministic mode keeps it.
+  bool is_ordered() const { return uses && uses->depends_on_order(); }
 };
 
 // A launch to be given more than once: immutable, and kept by whoever holds it. A run works on a copy of its block.

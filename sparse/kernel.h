@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gpu/jit/bitcode.h"
+#include "gpu/jit/kernel_effects.h"
 #include "sparse/device/arguments.h"
 
 namespace coppice {
@@ -21,6 +22,7 @@ struct Kernel<void(Args...)> {
   // Must not run for an inactive cell, which others do whose results are then dropped: coppice-kernelgen could not prove
   // that it would be harmless there (gpu/jit/inactive_cells.h; the generated header says why).
   bool active_only;
+  uint32_t effects;  // kActivatesCells and the like
 };
 
 }  // namespace coppice

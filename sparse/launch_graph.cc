@@ -14,8 +14,7 @@
 namespace coppice {
 namespace {
 
-template <class T, class U>
-bool contains(const std::vector<T>& all, U* one) {
+bool contains(const std::vector<TreeStorage*>& all, const TreeStorage* one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
@@ -28,12 +27,12 @@ class LaunchGraph::State final : public RefCounted {
  public:
   explicit State(std::vector<BoundLaunch> launches) : launches_(std::move(launches)) {
     for (const BoundLaunch& launch : launches_) {
-      for (const IntrusivePtr<RefCounted>& used : launch.shared()->launch.keep_alive) {
-        auto* const tree = dynamic_cast<TreeStorage*>(used.get());
-        if (tree != nullptr && !contains(trees_, tree)) trees_.push_back(tree);
+      for (const LaunchUse& use : launch.shared()->launch.uses->all) {
+        auto* const tree = static_cast<TreeStorage*>(use.tree);
+        if (tree == nullptr) continue;
+        if (!contains(trees_, tree)) trees_.push_back(tree);
+        if (use.does(effect::kChangesTopology) && !contains(changed_, tree)) changed_.push_back(tree);
       }
-      const std::vector<const RefCounted*>& changes = launch.shared()->launch.changes;
-      changed_.insert(changed_.end(), changes.begin(), changes.end());
     }
   }
   Stream& stream() const { return launches_.front().stream(); }
@@ -111,8 +110,8 @@ class LaunchGraph::State final : public RefCounted {
   }
 
   const std::vector<BoundLaunch> launches_;
-  std::vector<TreeStorage*> trees_;         // kept by the launches
-  std::vector<const RefCounted*> changed_;  // of these
+  std::vector<TreeStorage*> trees_;    // kept by the launches
+  std::vector<TreeStorage*> changed_;  // of these
   std::unordered_map<TreeStorage*, NeededLists> needed_lists_;
   IntrusivePtr<Recording> recording_;
   std::vector<IntrusivePtr<RefCounted>> kept_;
@@ -143,7 +142,12 @@ BoundLaunch bind_deactivate_all(const Node& node) {
   tree.freeze();
   Launch launch = tree.program().make_launch(mark_changed, range(1), tree.state());
   launch.keep_alive.emplace_back(&tree);
-  launch.changes.push_back(&tree);
+  LaunchUse use;
+  use.kind = LaunchUse::Kind::kTopology;
+  use.tree = &tree, use.node = node.id(), use.field = kNoField;
+  use.effects = effect::kDeactivates, use.radius = LaunchUse::kAnywhere;
+  use.name = node.path();
+  launch.uses = make_intrusive<LaunchUses>(std::vector<LaunchUse>{use});
   launch.finish = [&tree, id = node.id()](LaunchBlock&) {
     tree.recycle_below(id);
     if (tree.stream().is_recording())

@@ -14,6 +14,7 @@
 #include "sparse/launch_errors.h"
 #include "sparse/role_table.h"
 #include "sparse/tree_storage.h"
+#include "sparse/uses.h"
 
 namespace coppice {
 
@@ -40,11 +41,8 @@ struct Binding {
   std::vector<FieldBinding> fields;
   LoopLayout loop{};
   std::vector<TreeStorage*> trees;
-  std::vector<bool> grows;    // by tree: topology can change
-  std::vector<bool> appends;  // by tree: lists can get longer
   bool needs_neighbours = false;
   uint32_t shared_bytes = 0;  // of all tiles
-  bool repeatable = true;
   bool names_a_field_twice = false;
 
   uint32_t tree_slot(const LaunchRequest& r, TreeStorage* tree) {
@@ -52,7 +50,7 @@ struct Binding {
     if (found != trees.end()) return static_cast<uint32_t>(found - trees.begin());
     if (trees.size() >= kMaxTreesPerKernel)
       refuse(r, fmt::format("it touches more than {} trees", kMaxTreesPerKernel));
-    trees.push_back(tree), grows.push_back(false), appends.push_back(false);
+    trees.push_back(tree);
     return static_cast<uint32_t>(trees.size() - 1);
   }
   std::vector<std::pair<TreeStorage*, uint32_t>> node_keys;
@@ -66,21 +64,6 @@ struct Binding {
     return static_cast<uint32_t>(node_keys.size() - 1);
   }
 };
-
-// A launch that runs out of cells is repeated, and sums must not be added twice.
-void check_growth(const LaunchRequest& r) {
-  for (const HandleUse& grow : std::span(r.handles, r.num_handles)) {
-    const bool grows = (grow.role == Role::kGrow && grow.id.field != kNoField) || grow.role == Role::kAppend;
-    if (!grows) continue;
-    for (const HandleUse& sum : std::span(r.handles, r.num_handles)) {
-      if (sum.role == Role::kAccumulate && sum.id.tree == grow.id.tree)
-        refuse(r, fmt::format(
-                      "it grows {} and accumulates into {}: it could not be repeated when cells run out; use "
-                      "two launches",
-                      field_name(grow), field_name(sum)));
-    }
-  }
-}
 
 // Lists are appended to and read; other roles mean one value per cell.
 void check_list_role(const LaunchRequest& r, const HandleUse& h) {
@@ -167,20 +150,6 @@ void check_pairs(const LaunchRequest& r, Binding& b) {
   }
 }
 
-// Whether the result depends on the order of the items. Of a Grow it does: the last of several values set stays, and
-// is_active() tells what earlier items activated. Of an Append it is the order of the elements.
-bool depends_on_order(const HandleUse& h) {
-  switch (h.role) {
-    case Role::kGrow:
-    case Role::kAppend:
-      return true;
-    case Role::kAccumulate:
-      return !h.exact;
-    default:
-      return false;
-  }
-}
-
 // Which handles get tiles and whether rows are blended: both need the storage to suffice. What blending computes
 // of inactive cells is dropped, but a check could not drop its complaints.
 void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
@@ -264,12 +233,8 @@ Binding make_binding(const LaunchRequest& r, bool checks) {
     f.tree = b.tree_slot(r, tree);
     f.node = b.node_slot(r, tree, h.id.node);
     b.fields.push_back(f);
-    if (h.role == Role::kGrow || h.role == Role::kAppend) b.grows[f.tree] = true;
-    if (h.role == Role::kAppend) b.appends[f.tree] = true;
-    if (h.role == Role::kAccumulate || h.role == Role::kUpdate) b.repeatable = false;
   }
   check_roles(r);
-  check_growth(r);
   check_pairs(r, b);
   if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b, checks);
   if (is_over_blocks(r)) {
@@ -299,10 +264,11 @@ struct Prepared final : public RefCounted {
   std::vector<HandleUse> handles;
   std::string loop_path;  // of the node looped over
   Binding binding;
+  IntrusivePtr<LaunchUses> uses;
+  std::string why_not_repeatable;                // empty where it may be repeated
   std::vector<std::weak_ptr<const void>> lives;  // of the binding's trees
   AsyncValueRef<LoadedCodeRef> code;
   LaunchBlock block{};
-  bool may_change_topology = false;
 };
 
 using LaunchKey = std::vector<uint64_t>;
@@ -361,10 +327,10 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
 }
 
 // Runs of a launch that appends are told apart by the trees' epochs.
-void begin_appends(Launch& launch, const Binding& b) {
+void begin_appends(Launch& launch, const Prepared& p) {
   std::vector<TreeStorage*> trees;
-  for (size_t t = 0; t < b.trees.size(); ++t) {
-    if (b.appends[t]) trees.push_back(b.trees[t]);
+  for (TreeStorage* tree : p.binding.trees) {
+    if (p.uses->does_to(tree, effect::kAppends)) trees.push_back(tree);
   }
   if (trees.empty()) return;
   launch.prepare = [trees, set_loop = std::move(launch.prepare)](LaunchBlock& block) {
@@ -377,8 +343,8 @@ void begin_appends(Launch& launch, const Binding& b) {
 bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   const Binding& b = p.binding;
   if (device.default_stream().is_recording()) {
-    for (size_t t = 0; t < b.trees.size(); ++t) {
-      if (b.grows[t]) b.trees[t]->record_settling();
+    for (TreeStorage* tree : b.trees) {
+      if (p.uses->does_to(tree, effect::kChangesTopology)) tree->record_settling();
     }
     return false;
   }
@@ -388,7 +354,7 @@ bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
     throw_kernel_error(device, p.name, p.handles, p.loop_path);
     for (size_t t = 0; t < b.trees.size(); ++t) {
       now[t] = b.trees[t]->wait_read_state();
-      again |= b.trees[t]->resolve_shortage(now[t], b.repeatable, p.name);
+      again |= b.trees[t]->resolve_shortage(now[t], p.name, p.why_not_repeatable);
     }
   } catch (...) {
     for (TreeStorage* tree : b.trees) {
@@ -450,6 +416,8 @@ Launch Program::prepare(const LaunchRequest& r) {
       p->handles.assign(r.handles, r.handles + r.num_handles);
       if (r.loop.tree) p->loop_path = r.loop.tree->path(r.loop.node);
       p->binding = make_binding(r, state_->options.checks);
+      p->uses = uses_of(r);
+      p->why_not_repeatable = why_not_repeatable(*p->uses);
       p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
       p->block.version = kLaunchBlockVersion;
       // Blocks, too: a kernel over them says what happens once for each.
@@ -459,7 +427,6 @@ Launch Program::prepare(const LaunchRequest& r) {
       for (size_t t = 0; t < p->binding.trees.size(); ++t) {
         p->block.trees[t] = p->binding.trees[t]->state();
         p->lives.push_back(p->binding.trees[t]->life());
-        p->may_change_topology |= p->binding.grows[t];
       }
       entry->second = std::move(p);
     } catch (...) {
@@ -477,17 +444,12 @@ Launch Program::prepare(const LaunchRequest& r) {
   std::memcpy(launch.block.arguments, r.arguments, r.argument_bytes);
   launch.keep_alive.reserve(1 + p.binding.trees.size());
   launch.keep_alive.emplace_back(shared);  // of its name, too
-  for (size_t t = 0; t < p.binding.trees.size(); ++t) {
-    launch.keep_alive.emplace_back(p.binding.trees[t]);
-    if (p.binding.grows[t]) launch.changes.push_back(p.binding.trees[t]);
-  }
+  for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
+  launch.uses = p.uses;
   set_loop(launch, r, p);
-  begin_appends(launch, p.binding);
-  launch.ordered = std::any_of(r.handles, r.handles + r.num_handles, depends_on_order);
-  const bool accumulates = std::any_of(r.handles, r.handles + r.num_handles,
-                                       [](const HandleUse& h) { return h.role == Role::kAccumulate; });
+  begin_appends(launch, p);
   Device* const device = state_->device.get();  // outlives what its stream is given
-  if (p.may_change_topology || accumulates) {
+  if (p.uses->does(effect::kChangesTopology | effect::kAdds)) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };
   } else if (state_->options.checks || is_over_blocks(r) || p.binding.names_a_field_twice) {
     launch.finish = [shared, device](LaunchBlock&) {

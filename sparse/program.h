@@ -48,6 +48,13 @@ struct HandleUse {
   bool exact;  // sums of its values do not depend on their order
 };
 
+// An argument that leads to memory.
+struct PointerUse {
+  uint32_t argument, offset;  // which one, from 1 on; its address in the packed arguments
+  bool is_const;
+};
+inline constexpr uint32_t kMostPointers = kLaunchArgumentBytes / sizeof(void*);
+
 // A launch with its types gone.
 struct LaunchRequest {
   const KernelBitcode* file;
@@ -57,8 +64,13 @@ struct LaunchRequest {
   int place_dims;
   uint32_t fast_bytes = 0;  // that a BlockTeam has
   Loop loop;
+  uint32_t effects = ~0u;  // of the kernel (gpu/jit/kernel_effects.h)
   uint32_t num_handles = 0;
   HandleUse handles[device::kMaxBindings];
+  uint32_t num_arguments = 0;  // that the caller gave
+  uint32_t num_pointers = 0;   // pointers and Views among them
+  PointerUse pointers[kMostPointers];
+  bool has_hidden_pointers = false;  // some argument is a struct, which may have pointers
   uint32_t argument_bytes = 0;
   alignas(16) unsigned char arguments[kLaunchArgumentBytes];
 };
@@ -110,6 +122,20 @@ template <class Parameter, class Argument>
 concept LaunchArgument = std::is_convertible_v<const Argument&, Parameter> ||
     (device::is_handle_argument<Parameter>&& requires(const Argument& argument) { Parameter{argument}; });
 
+// Notes where an argument leads to memory, and where it may.
+template <class Parameter>
+void add_pointer(LaunchRequest& request, uint32_t at) {
+  const auto add = [&](bool is_const) {
+    request.pointers[request.num_pointers++] = {request.num_arguments, at, is_const};
+  };
+  if constexpr (std::is_pointer_v<Parameter>)
+    add(std::is_const_v<std::remove_pointer_t<Parameter>>);
+  else if constexpr (device::is_view<Parameter>)
+    add(std::is_const_v<std::remove_pointer_t<decltype(Parameter::items)>>);
+  else
+    request.has_hidden_pointers |= !std::is_arithmetic_v<Parameter> && !std::is_enum_v<Parameter>;
+}
+
 // One argument into the request: the parameter's type decides, the argument is converted to it.
 template <class Parameter, class Argument>
 void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) {
@@ -121,6 +147,7 @@ void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) 
     else
       return Parameter{argument};
   }();
+  ++request.num_arguments;
   if constexpr (device::is_handle_argument<Parameter>) {
     device::for_each_handle(value, [&]<class H>(const H& h) {
       int radius = 0;
@@ -131,6 +158,7 @@ void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) 
     });
   } else {
     at = device::align_up(at, alignof(Parameter));
+    add_pointer<Parameter>(request, static_cast<uint32_t>(at));
     std::memcpy(request.arguments + at, &value, sizeof value);
     at += sizeof value;
   }
@@ -161,6 +189,7 @@ LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop
       "a launch gives every kernel argument but the Cell, Block, BlockTeam, Entry, Item or Team, in order");
   LaunchRequest request;
   request.file = kernel.file, request.name = kernel.name, request.active_only = kernel.active_only;
+  request.effects = kernel.effects;
   request.loop = loop;
   size_t at = 0;
   if constexpr (sizeof...(Arguments) + 1 == sizeof...(Parameters)) {

@@ -72,7 +72,8 @@ void TreeStorage::allocate_memory() {
     possible = std::max(2 * possible, 65536.0);
     const double limit =
         static_cast<double>(std::min(kMaxAllocatorBytes, max_bytes())) / static_cast<double>(n.cell_bytes);
-    storage.max_cells = std::max<uint64_t>(2, static_cast<uint64_t>(std::min({1 + possible, limit, 4294967000.0})));
+    storage.max_cells =
+        std::max<uint64_t>(2, static_cast<uint64_t>(std::min({1 + possible, limit, 4294967000.0})));
     storage.cells = d.reserve(storage.max_cells * n.cell_bytes, n.cell_bytes);
     storage.free_list = d.reserve(storage.max_cells * 4, 4);
     storage.recycled_list = d.reserve(storage.max_cells * 4, 4);
@@ -186,7 +187,7 @@ void TreeStorage::compile_runtime() {
   host_program_.compile(collect_refill, range(1), a);
 }
 
-bool TreeStorage::resolve_shortage(const TreeState& now, bool repeatable, std::string_view kernel) {
+bool TreeStorage::resolve_shortage(const TreeState& now, std::string_view kernel, std::string_view why_not) {
   // Shortages count, not the status: that names one tree, and several may be short.
   bool is_short = false;
   for (uint32_t i = 0; i < allocators_.size(); ++i) is_short |= now.allocators[i].shortage != 0;
@@ -196,7 +197,7 @@ bool TreeStorage::resolve_shortage(const TreeState& now, bool repeatable, std::s
     write_inline(stream(), status, 0);
   if (device_->commits_on_touch()) throw_full(now, fmt::format("kernel {}", kernel));
   revert_appends();
-  grow_short_allocators(now, repeatable, kernel);
+  grow_short_allocators(now, kernel, why_not);
   return true;
 }
 
@@ -205,9 +206,11 @@ void TreeStorage::throw_full(const TreeState& now, std::string_view who) const {
   uint32_t i = 0;
   while (now.allocators[i].shortage == 0) ++i;
   const AllocatorState& a = now.allocators[i];
-  throw Error(ErrorCode::kOutOfMemory,
-              fmt::format("{}: {} is full: its {} cells of {} bytes are all it may have; TreeOptions::max_bytes is {}",
-                          who, path(allocators_[i].node), handed_out(a) - 1, a.cell_bytes, max_bytes()));
+  throw Error(
+      ErrorCode::kOutOfMemory,
+      fmt::format(
+          "{}: {} is full: its {} cells of {} bytes are all it may have; TreeOptions::max_bytes is {}", who,
+          path(allocators_[i].node), handed_out(a) - 1, a.cell_bytes, max_bytes()));
 }
 
 uint64_t TreeStorage::largest_capacity(const AllocatorState& a, uint32_t allocator) const {
@@ -233,17 +236,31 @@ void TreeStorage::grow_to(const AllocatorState& a, uint32_t allocator, uint64_t 
   log_debug("{} grows to {} cells", path(allocators_[allocator].node), cells - 1);
 }
 
-void TreeStorage::grow_short_allocators(const TreeState& now, bool repeatable, std::string_view kernel) {
+void TreeStorage::reserve_cells(uint32_t node, uint64_t cells) {
+  const NodeKind kind = nodes_[node].kind;
+  if (node == 0 || (kind != NodeKind::kPointer && kind != NodeKind::kDynamic)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                path(node) + " has no cells of its own: reserve() is for pointer and dynamic nodes");
+  }
+  const uint32_t index = nodes_[node].allocator;
+  const AllocatorState a = wait_read_inline(stream(), &state()->allocators[index]);
+  if (cells + 1 > a.capacity) grow_to(a, index, cells + 1, "reserve");
+}
+
+void TreeStorage::grow_short_allocators(const TreeState& now, std::string_view kernel,
+                                        std::string_view why_not) {
   for (uint32_t i = 0; i < allocators_.size(); ++i) {
     const AllocatorState& a = now.allocators[i];
     const uint64_t shortage = a.shortage, capacity = a.capacity;
     if (shortage == 0) continue;
     write_inline(stream(), &state()->allocators[i].shortage, 0);
-    if (!repeatable && largest_capacity(a, i) > capacity) {
-      throw Error(ErrorCode::kOutOfMemory,
-                  fmt::format("kernel {}: {} ran out of its {} cells, and a kernel that also updates or "
-                              "accumulates cannot be repeated; activate in a launch before it",
-                              kernel, path(allocators_[i].node), capacity - 1));
+    if (!why_not.empty() && largest_capacity(a, i) > capacity) {
+      throw Error(
+          ErrorCode::kOutOfMemory,
+          fmt::format(
+              "kernel {}: {} ran out of its {} cells, and the kernel cannot be repeated, since it {}; "
+              "make room before it by reserve(n) of that node",
+              kernel, path(allocators_[i].node), capacity - 1, why_not));
     }
     // Threads that want one cell are all counted, so the shortage may be far more than what is missing; growing by a
     // factor keeps the number of repeats logarithmic. Every allocator that was short in this round grows at once.

@@ -107,6 +107,12 @@ AsyncValueRef<Chain> Node::deactivate_all() const {
   });
 }
 
+AsyncValueRef<Chain> Node::reserve(uint64_t cells) const {
+  tree_->freeze();
+  return tree_->stream().enqueue("sparse.reserve",
+                                 [tree = tree_, id = id_, cells] { tree->reserve_cells(id, cells); });
+}
+
 bool Node::wait_is_active(std::array<int32_t, 3> coord) const {
   tree_->freeze();
   const auto ask = [&](Question* q) {

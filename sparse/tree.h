@@ -149,6 +149,10 @@ class Node {
   AsyncValueRef<Chain> activate(const int32_t* coords, uint64_t n) const;
   AsyncValueRef<Chain> deactivate(std::vector<std::array<int32_t, 3>> coords) const;
   AsyncValueRef<Chain> deactivate_all() const;
+  // Makes room for so many cells of a pointer node, or chunks of a dynamic one, in all, in stream order. Needed where
+  // memory is mapped before a launch, and only for launches that cannot be repeated and whose needs cannot be found out
+  // before they run (docs/sparse.md, "Running out of memory"). Errors: kInvalidArgument for other nodes, kOutOfMemory.
+  AsyncValueRef<Chain> reserve(uint64_t cells) const;
   // Blocks the host until the stream has answered.
   bool wait_is_active(std::array<int32_t, 3> coord) const;
   // Of the list at a coordinate of a dynamic node; 0 where there is none. Errors: kInvalidArgument on another node.

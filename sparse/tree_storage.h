@@ -118,10 +118,12 @@ class TreeStorage : public RefCounted {
   // recording: whether there is anything to do is found out by the device, each time.
   ElementList& update_list(uint32_t node, bool with_neighbours);
   // After a launch that could change topology. First, for every tree of the launch: did it run out of cells? True: the
-  // allocators have grown, and the launch is to be repeated.
+  // allocators have grown, and the launch is to be repeated. `now` is the state then, `why_not` what stands against a
+  // repetition, empty where nothing does.
   // Errors: kOutOfMemory when it may not grow further or must not be repeated.
-  // `now` is the state then.
-  bool resolve_shortage(const device::TreeState& now, bool repeatable, std::string_view kernel);
+  bool resolve_shortage(const device::TreeState& now, std::string_view kernel, std::string_view why_not);
+  // Makes room for so many cells of a pointer or dynamic node in all. Errors: kInvalidArgument, kOutOfMemory.
+  void reserve_cells(uint32_t node, uint64_t cells);
   // Before every run of a launch that may append.
   void begin_append();
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
@@ -174,7 +176,7 @@ class TreeStorage : public RefCounted {
   void trim_allocator(device::AllocatorState now, uint32_t allocator);
   uint64_t count_containers(const device::TreeState& now, uint32_t node, bool committed);
   uint64_t count_active(uint32_t node);
-  void grow_short_allocators(const device::TreeState& now, bool repeatable, std::string_view kernel);
+  void grow_short_allocators(const device::TreeState& now, std::string_view kernel, std::string_view why_not);
   uint64_t committed_bytes() const;  // of all allocators' cells
   uint64_t max_bytes() const;
   void commit_first(uint32_t allocator);

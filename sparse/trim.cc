@@ -42,12 +42,14 @@ void TreeStorage::trim_allocator(AllocatorState a, uint32_t index) {
   if (device_->commits_on_touch()) {
     write_inline(stream(), &state()->allocators[index], a);
     storage.cells->discard(end * a.cell_bytes, (handed_out - end) * a.cell_bytes);
-    storage.free_list->discard(free_cells.size() * sizeof(uint32_t), (handed_out - free_cells.size()) * sizeof(uint32_t));
+    storage.free_list->discard(free_cells.size() * sizeof(uint32_t),
+                               (handed_out - free_cells.size()) * sizeof(uint32_t));
     storage.recycled_list->discard(0, handed_out * sizeof(uint32_t));
     return;
   }
   // No less than a new tree has, since a launch that cannot be repeated needs some room.
-  a.capacity = static_cast<uint32_t>(std::min<uint64_t>(a.capacity, std::max<uint64_t>(end, first_cells(index))));
+  a.capacity =
+      static_cast<uint32_t>(std::min<uint64_t>(a.capacity, std::max<uint64_t>(end, first_cells(index))));
   write_inline(stream(), &state()->allocators[index], a);
   storage.capacity = a.capacity;
   storage.cells->discard(end * a.cell_bytes, (a.capacity - end) * a.cell_bytes);

@@ -25,7 +25,7 @@ bool records_worker(std::thread::id stream) {
 }  // namespace
 
 void TbbLoopRunner::run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) {
-  if (count <= launch.grain || (launch.ordered && deterministic_)) return entry(&block, 0, count);
+  if (count <= launch.grain || (deterministic_ && launch.is_ordered())) return entry(&block, 0, count);
   const std::thread::id stream = std::this_thread::get_id();
   fibers_.begin_loop();
   arena_.execute([&] {

@@ -19,34 +19,18 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Passes/PassBuilder.h>
-#include <llvm/Transforms/IPO/Internalize.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
-#include <set>
 #include <vector>
+
+#include "gpu/jit/marked_functions.h"
 
 namespace coppice::jit {
 namespace {
 
-constexpr llvm::StringRef kOneCell = "ext_coppice_one_cell";
-constexpr llvm::StringRef kHarmless = "ext_coppice_harmless";
-constexpr llvm::StringRef kHarmlessNear = "ext_coppice_harmless_near";
 constexpr int64_t kNear = 64;           // cells: more than any reach
 constexpr uint64_t kMostRounds = 4096;  // of all loops around a place: what an inactive cell may cost
 
-// Loops stay loops where no constant unrolls them, so that their number of rounds can be asked for.
-constexpr char kPasses[] =
-    "always-inline,function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
-    "loop-simplify,lcssa,loop-mssa(loop-rotate),loop(indvars,loop-unroll-full),sroa<modify-cfg>,early-cse<"
-    "memssa>,"
-    "instcombine<no-verify-fixpoint>,simplifycfg,sroa<modify-cfg>,early-cse<memssa>)";
-
-using Functions = std::set<llvm::Function*>;
-
-// Tells whether a function carries a mark of core/device_macros.h.
-bool is_marked(const llvm::Function& f, llvm::StringRef with) {
-  return f.getFnAttribute("llvm.assume").getValueAsString() == with;
-}
 bool is_access(const llvm::Function& f) { return is_marked(f, kHarmless) || is_marked(f, kHarmlessNear); }
 
 // Says what is wrong, and where the author wrote it.
@@ -255,41 +239,6 @@ llvm::Function* find_one_cell(llvm::Function& from, Functions& seen) {
   return nullptr;
 }
 
-// Leaves the functions of `kept`, which stay functions, and what is inlined into them.
-void simplify(llvm::Module& module, const Functions& kept, const Functions& inlined,
-              llvm::FunctionAnalysisManager& functions, llvm::PassBuilder& builder) {
-  for (const char* list : {"llvm.used", "llvm.compiler.used"}) {
-    if (llvm::GlobalVariable* g = module.getNamedGlobal(list)) g->eraseFromParent();
-  }
-  for (llvm::Function& f : module) {
-    if (f.isDeclaration()) continue;
-    if (kept.count(&f) == 0 && inlined.count(&f) == 0) {
-      f.deleteBody();
-      f.setComdat(nullptr);
-      continue;
-    }
-    for (const auto kind :
-         {llvm::Attribute::NoInline, llvm::Attribute::OptimizeNone, llvm::Attribute::AlwaysInline})
-      f.removeFnAttr(kind);
-    f.addFnAttr(kept.count(&f) != 0 ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
-    for (llvm::Instruction& i : llvm::instructions(f)) {
-      i.dropPoisonGeneratingFlags();  // what must not happen may happen at inactive cells
-      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) call->removeFnAttr(llvm::Attribute::NoInline);
-    }
-  }
-  llvm::ModuleAnalysisManager modules;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::LoopAnalysisManager loops;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  llvm::ModulePassManager passes;
-  llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
-  passes.run(module, modules);
-}
-
 }  // namespace
 
 std::map<std::string, std::string> why_active_only(const llvm::Module& original) {
@@ -297,11 +246,7 @@ std::map<std::string, std::string> why_active_only(const llvm::Module& original)
   const std::unique_ptr<llvm::Module> module = llvm::CloneModule(original);
   llvm::stripNonLineTableDebugInfo(*module);
   Proof proof;
-  for (llvm::Function& f : *module) {  // accesses stay calls
-    if (f.isDeclaration() || !is_access(f)) continue;
-    f.deleteBody();
-    f.setComdat(nullptr);
-  }
+  make_opaque(*module, is_access);
   std::map<std::string, std::string> why;
   std::map<std::string, llvm::Function*> open;  // harmless so far
   Functions kept, inlined;
@@ -316,10 +261,9 @@ std::map<std::string, std::string> why_active_only(const llvm::Module& original)
     open[name] = cell, kept.insert(cell);
     inlined.insert(reached.begin(), reached.end());
   }
-  llvm::FunctionAnalysisManager functions;
-  llvm::PassBuilder builder;
-  simplify(*module, kept, inlined, functions, builder);
-  for (const auto& [name, cell] : open) why[name] = proof.Proof::look_at_memory(*cell, functions);
+  Analyses analyses;
+  inline_and_simplify(*module, kept, inlined, analyses);
+  for (const auto& [name, cell] : open) why[name] = proof.Proof::look_at_memory(*cell, analyses.functions);
   return why;
 }
 

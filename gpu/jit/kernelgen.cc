@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "gpu/jit/inactive_cells.h"
+#include "gpu/jit/kernel_effects.h"
 #include "gpu/jit/kernel_rules.h"
 #include "gpu/jit/kernel_types.h"
 
@@ -40,6 +41,7 @@ struct KernelDeclaration {
   bool active_only = false;  // as in coppice::Kernel
   std::string why;           // it is, where it is over cells: file, line and what is there
   uint32_t layout = 0;       // device::argument_layout as clang has it
+  uint32_t effects = 0;      // coppice::kActivatesCells and the like
 };
 
 // The function behind a kernel's entry, by the template argument of what the entry calls: not by its name, which others
@@ -66,6 +68,7 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, const ll
                                             const SourceFolders& folders, TypeDeclarations& declarations) {
   static constexpr std::string_view kPrefix = "coppice_kernel_";
   std::vector<KernelDeclaration> kernels;
+  std::map<std::string, std::string> bodies;
   const std::map<std::string, std::string> why_active_only = coppice::jit::why_active_only(module);
   for (const llvm::Function& f : module) {
     const std::string symbol = f.getName().str();
@@ -79,6 +82,7 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, const ll
     std::string arguments;
     const auto types = body->getSubprogram()->getType()->getTypeArray();
     const auto why = why_active_only.find(name);
+    bodies[name] = body->getName().str();
     for (unsigned i = 1; i < types.size(); ++i) {
       arguments += (i > 1 ? ", " : "") + declarations.argument(*body->getSubprogram(), types[i], i);
     }
@@ -92,6 +96,8 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, const ll
          static_cast<uint32_t>(llvm::cast<llvm::ConstantInt>(layout->getInitializer())->getZExtValue())});
   }
   if (kernels.empty()) throw std::runtime_error("no COPPICE_KERNEL in this file");
+  const std::map<std::string, uint32_t> effects = coppice::jit::kernel_effects(module, bodies);
+  for (KernelDeclaration& k : kernels) k.effects = effects.at(k.name);
   return kernels;
 }
 
@@ -121,8 +127,8 @@ void write_header(const std::string& path, const std::string& name, const std::s
     if (!k.space.empty()) out << "namespace " << k.space.substr(0, k.space.size() - 2) << " {\n";
     if (!k.why.empty()) out << "// Runs for active cells only, one by one, because of " << k.why << "\n";
     // Not inline: files of one program may use the same name for different kernels.
-    out << fmt::format("constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}}};\n", k.arguments,
-                       k.name, name, k.name, k.active_only);
+    out << fmt::format("constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}, {}u}};\n",
+                       k.arguments, k.name, name, k.name, k.active_only, k.effects);
     if (!k.space.empty()) out << "}\n";
     out << fmt::format(
         "static_assert(coppice::device::argument_layout<{}>() == {}u, \"kernel {}: clang and the host "

@@ -19,7 +19,7 @@ using coppice::simt::Wait;
 constexpr size_t kPiece = 64;  // of a copy or fill
 
 // In a function that a kernel calls: what it accesses.
-#define COPPICE_ACCESS(kind) \
+#define COPPICE_ACCESS_CALL(kind) \
   AccessCall { address, bytes, Access::kind, site, __builtin_return_address(0) }
 
 void load(Grid& grid, const AccessCall& call, void* to, Order order) {
@@ -116,7 +116,7 @@ uint32_t coppice_simt_load_acquire_u32(const uint32_t* address, const CoppiceSim
   Grid& grid = Grid::current();
   grid.point();
   uint32_t value;
-  load(grid, COPPICE_ACCESS(kAtomic), &value, Order::kAcquire);
+  load(grid, COPPICE_ACCESS_CALL(kAtomic), &value, Order::kAcquire);
   return value;
 }
 
@@ -124,14 +124,14 @@ void coppice_simt_store_release_u32(uint32_t* address, uint32_t value, const Cop
   constexpr uint32_t bytes = 4;
   Grid& grid = Grid::current();
   grid.point();
-  store(grid, COPPICE_ACCESS(kAtomic), &value, Order::kRelease);
+  store(grid, COPPICE_ACCESS_CALL(kAtomic), &value, Order::kRelease);
 }
 
 uint32_t coppice_simt_compare_exchange_u32(uint32_t* address, uint32_t expected, uint32_t desired,
                                            const CoppiceSimtSite* site) {
   constexpr uint32_t bytes = 4;
   const uint32_t wanted = expected;
-  update(Grid::current(), COPPICE_ACCESS(kAtomic), [&](uint32_t* at) {
+  update(Grid::current(), COPPICE_ACCESS_CALL(kAtomic), [&](uint32_t* at) {
     const bool stored =
         __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     return std::pair(stored, stored && desired != wanted);
@@ -142,7 +142,7 @@ uint32_t coppice_simt_compare_exchange_u32(uint32_t* address, uint32_t expected,
 uint32_t coppice_simt_exchange_u32(uint32_t* address, uint32_t value, const CoppiceSimtSite* site) {
   constexpr uint32_t bytes = 4;
   uint32_t old = 0;
-  update(Grid::current(), COPPICE_ACCESS(kAtomic), [&](uint32_t* at) {
+  update(Grid::current(), COPPICE_ACCESS_CALL(kAtomic), [&](uint32_t* at) {
     old = __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL);
     return std::pair(true, old != value);
   });
@@ -165,31 +165,31 @@ void coppice_simt_pause() { Grid::current().pause(); }
 void coppice_simt_load(const void* address, void* to, uint32_t bytes, const CoppiceSimtSite* site) {
   Grid& grid = Grid::current();
   grid.access_point();
-  load(grid, COPPICE_ACCESS(kLoad), to, Order::kPlain);
+  load(grid, COPPICE_ACCESS_CALL(kLoad), to, Order::kPlain);
 }
 void coppice_simt_load_relaxed(const void* address, void* to, uint32_t bytes, const CoppiceSimtSite* site) {
   Grid& grid = Grid::current();
   grid.point();
-  load(grid, COPPICE_ACCESS(kAtomic), to, Order::kRelaxed);
+  load(grid, COPPICE_ACCESS_CALL(kAtomic), to, Order::kRelaxed);
 }
 
 void coppice_simt_store(void* address, const void* from, uint32_t bytes, const CoppiceSimtSite* site) {
   Grid& grid = Grid::current();
   grid.access_point();
-  store(grid, COPPICE_ACCESS(kStore), from, Order::kPlain);
+  store(grid, COPPICE_ACCESS_CALL(kStore), from, Order::kPlain);
 }
 void coppice_simt_store_relaxed(void* address, const void* from, uint32_t bytes,
                                 const CoppiceSimtSite* site) {
   Grid& grid = Grid::current();
   grid.point();
-  store(grid, COPPICE_ACCESS(kAtomic), from, Order::kRelaxed);
+  store(grid, COPPICE_ACCESS_CALL(kAtomic), from, Order::kRelaxed);
 }
 
 void coppice_simt_load_later(const void* address, void* to, uint32_t bytes, bool relaxed,
                              const CoppiceSimtSite* site) {
   Grid& grid = Grid::current();
   relaxed ? grid.point() : grid.access_point();
-  const AccessCall call = relaxed ? COPPICE_ACCESS(kAtomic) : COPPICE_ACCESS(kLoad);
+  const AccessCall call = relaxed ? COPPICE_ACCESS_CALL(kAtomic) : COPPICE_ACCESS_CALL(kLoad);
   const Order order = relaxed ? Order::kRelaxed : Order::kPlain;
   if (grid.is_shared(address) || grid.is_on_stack(address)) return load(grid, call, to, order);
   grid.memory().load_later(grid.running().number, grid.reach(call), to, bytes, order);
@@ -239,9 +239,9 @@ void* coppice_simt_atomic(const void* address, uint32_t bytes, const CoppiceSimt
   void* at = const_cast<void*>(address);
   const bool is_shared = grid.is_shared(at);
   if (is_shared)
-    grid.use_shared(COPPICE_ACCESS(kAtomic), true, true);
+    grid.use_shared(COPPICE_ACCESS_CALL(kAtomic), true, true);
   else
-    at = grid.reach(COPPICE_ACCESS(kAtomic));
+    at = grid.reach(COPPICE_ACCESS_CALL(kAtomic));
   const bool is_elsewhere = !is_shared && !grid.is_on_stack(at);
   if (is_elsewhere) grid.memory().before_update(grid.running().number, at, bytes, Order::kRelaxed);
   grid.watch(at, bytes, !is_elsewhere);

@@ -58,7 +58,7 @@ class Values {
   COPPICE_INLINE operator T*() const { return first_; }
   COPPICE_INLINE T* operator->() const { return first_; }
   template <class Index, class = std::enable_if_t<std::is_integral_v<Index>>>
-  COPPICE_INLINE T& operator[](Index i) const {
+  COPPICE_ACCESS COPPICE_INLINE T& operator[](Index i) const {
     if (device::debug_checks()) {
       const device::FieldBinding& f = coppice_fields[binding_];
       const auto index = static_cast<int64_t>(i);

@@ -231,7 +231,7 @@ struct Read : Handle<T, Role::kRead> {
     return load(cell, 0, 0, 0);
   }
   template <int D>
-  COPPICE_INLINE T operator[](const Entry<D>& entry) const {
+  COPPICE_ACCESS COPPICE_INLINE T operator[](const Entry<D>& entry) const {
     return device::load_for<T>(entry, this->id.field);
   }
   COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const {
@@ -267,12 +267,13 @@ struct Read : Handle<T, Role::kRead> {
   }
   // The values of a block's own container, cell 0 first (struct-of-arrays leaves; sibling leaves of the same cell too).
   template <int D>
-  COPPICE_INLINE Values<const T> data(const Block<D>& block) const {
+  COPPICE_ACCESS COPPICE_INLINE Values<const T> data(const Block<D>& block) const {
     return device::block_values<const T>(block, this->id.field);
   }
   // The values of a neighbouring block, (dx, dy, dz) in -1..1; an inactive one reads as zeros.
   template <int D>
-  COPPICE_INLINE Values<const T> neighbour_data(const Block<D>& block, const int32_t (&d)[D]) const {
+  COPPICE_ACCESS COPPICE_INLINE Values<const T> neighbour_data(const Block<D>& block,
+                                                               const int32_t (&d)[D]) const {
     device::refuses_others(block.launch, this->id.field, {block.origin[0], block.origin[1], block.origin[2]});
     return device::neighbour_values<const T>(block, this->id.field, device::offset_coord(d));
   }
@@ -314,11 +315,11 @@ struct Write : Handle<T, Role::kWrite> {
     return Target(device::value_at<T>(cell.context->block, f, cell.context->container, cell.index));
   }
   template <int D>
-  COPPICE_INLINE Target operator[](const Entry<D>& entry) const {
+  COPPICE_ACCESS COPPICE_INLINE Target operator[](const Entry<D>& entry) const {
     return Target(device::value_of<T>(entry, this->binding()));
   }
   template <int D>
-  COPPICE_INLINE Values<T> data(const Block<D>& block) const {
+  COPPICE_ACCESS COPPICE_INLINE Values<T> data(const Block<D>& block) const {
     return device::block_values<T>(block, this->id.field);
   }
 };
@@ -327,15 +328,15 @@ template <class T>
 struct Update : Handle<T, Role::kUpdate> {
   using Handle<T, Role::kUpdate>::Handle;
   template <int D>
-  COPPICE_INLINE T& operator[](const Cell<D>& cell) const {
+  COPPICE_ACCESS COPPICE_INLINE T& operator[](const Cell<D>& cell) const {
     return *device::value_at<T>(cell.context->block, this->binding(), cell.context->container, cell.index);
   }
   template <int D>
-  COPPICE_INLINE T& operator[](const Entry<D>& entry) const {
+  COPPICE_ACCESS COPPICE_INLINE T& operator[](const Entry<D>& entry) const {
     return *device::value_of<T>(entry, this->binding());
   }
   template <int D>
-  COPPICE_INLINE Values<T> data(const Block<D>& block) const {
+  COPPICE_ACCESS COPPICE_INLINE Values<T> data(const Block<D>& block) const {
     return device::block_values<T>(block, this->id.field);
   }
 };
@@ -359,7 +360,7 @@ template <class T, class Reach = Point>
 struct Accumulate : Handle<T, Role::kAccumulate> {
   using Handle<T, Role::kAccumulate>::Handle;
   template <class From, int D>
-  COPPICE_INLINE void add(const From& from, const int32_t (&coord)[D], T value) const;
+  COPPICE_ACCESS COPPICE_INLINE void add(const From& from, const int32_t (&coord)[D], T value) const;
 };
 
 // Sums of a leaf's cells meet in a tile first and go to the tree once per leaf.
@@ -372,7 +373,7 @@ requires(Reach::kRadius > 0) struct Accumulate<T, Reach> : Handle<T, Role::kAccu
   static constexpr int kRadius = Reach::kRadius;
   static constexpr bool kStar = Reach::kStar;
   template <int D>
-  COPPICE_INLINE void add(const Cell<D>& cell, const int32_t (&offset)[D], T value) const;
+  COPPICE_ACCESS COPPICE_INLINE void add(const Cell<D>& cell, const int32_t (&offset)[D], T value) const;
 };
 
 // Everything Grow does is the same when done twice, so a launch that ran out of cells can be repeated after growth.
@@ -381,7 +382,8 @@ struct Grow : Handle<T, Role::kGrow> {
   using Handle<T, Role::kGrow>::Handle;
   // Activates the cell and stores a value; the last of several writers wins.
   template <class From, int D>
-  COPPICE_INLINE void set(const From& from, const int32_t (&coord)[D], const T& value) const {
+  COPPICE_ACTIVATES COPPICE_INLINE void set(const From& from, const int32_t (&coord)[D],
+                                            const T& value) const {
     const LaunchBlock* block = device::launch_of(from);
     const device::FieldBinding& f = this->binding();
     const device::Place p = device::find_or_activate(block, this->layout(), f.tree, this->id.field,
@@ -389,19 +391,19 @@ struct Grow : Handle<T, Role::kGrow> {
     if (p.active) device::store_shared(device::value_at<T>(block, f, p.container, p.index), value);
   }
   template <class From, int D>
-  COPPICE_INLINE void activate(const From& from, const int32_t (&coord)[D]) const {
+  COPPICE_ACTIVATES COPPICE_INLINE void activate(const From& from, const int32_t (&coord)[D]) const {
     device::find_or_activate(device::launch_of(from), this->layout(), this->binding().tree, this->id.field,
                              device::offset_coord(coord), device::walks_of(from));
   }
   template <class From, int D>
-  COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
+  COPPICE_DEACTIVATES COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
     const Coord c = device::offset_coord(coord);
     device::check_domain(device::launch_of(from), this->id.field, c);
     if (device::walks_of(from) != nullptr) *device::walks_of(from) = {};
     device::deactivate(device::launch_of(from), this->layout(), this->binding().tree, c);
   }
   template <class From, int D>
-  COPPICE_INLINE bool is_active(const From& from, const int32_t (&coord)[D]) const {
+  COPPICE_TESTS COPPICE_INLINE bool is_active(const From& from, const int32_t (&coord)[D]) const {
     const device::TreeState* tree = device::tree_state(device::launch_of(from), this->binding().tree);
     return device::is_active(this->layout(), device::find(this->layout(), tree, device::offset_coord(coord)));
   }

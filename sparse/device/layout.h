@@ -182,8 +182,9 @@ struct alignas(64) AllocatorState {
   uint32_t recycle_count;  // collection's copy of recycled_size
   uint32_t free_kept;      // collection's count of free entries that were not used
 
-  alignas(64) uint32_t num_cells;  // first cell never handed out; above capacity after a shortage, until collection
-  uint32_t free_used;              // entries already taken
+  alignas(64)
+      uint32_t num_cells;  // first cell never handed out; above capacity after a shortage, until collection
+  uint32_t free_used;      // entries already taken
   uint32_t recycled_size;
   uint32_t shortage;  // allocations refused since the last growth
 };
@@ -198,7 +199,8 @@ struct alignas(64) TreeState {
   unsigned char* ambient;     // zeros, as large as the largest container; never written
   const NodeLayout* layouts;  // [nodes]
   const uint32_t* below;      // nodes that lie below others (NodeLayout::below)
-  uint64_t shared_limit;      // bytes that all cells may have, where allocators could take more together; 0: they cannot
+  uint64_t
+      shared_limit;  // bytes that all cells may have, where allocators could take more together; 0: they cannot
 
   alignas(64) uint32_t changed;  // set by whatever changes the topology
   uint32_t lists_changed;        // set by whatever changes a list's length

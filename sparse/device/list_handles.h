@@ -16,26 +16,28 @@ struct Append : Handle<T, Role::kAppend> {
   // Returns the element's index, unique among all appends to the list; kNoIndex where the list is full (an error of the
   // launch) or memory is (the launch is repeated). Cost: an atomic add per warp and list.
   template <class From, int D>
-  COPPICE_INLINE uint32_t append(const From& from, const int32_t (&coord)[D], const T& value) const {
+  COPPICE_ACTIVATES COPPICE_INLINE uint32_t append(const From& from, const int32_t (&coord)[D],
+                                                   const T& value) const {
     return device::append(device::launch_of(from), this->id.field, device::offset_coord(coord), value);
   }
   // A list that is shorter becomes index + 1 long; what lies between is zero.
   template <class From, int D>
-  COPPICE_INLINE void set(const From& from, const int32_t (&coord)[D], int64_t index, const T& value) const {
+  COPPICE_ACTIVATES COPPICE_INLINE void set(const From& from, const int32_t (&coord)[D], int64_t index,
+                                            const T& value) const {
     device::set_element(device::launch_of(from), this->id.field, device::offset_coord(coord), index, value);
   }
   template <class From, int D>
-  COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D], int64_t index) const {
+  COPPICE_ACCESS COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D], int64_t index) const {
     return device::element<T>(device::launch_of(from), this->id.field, device::offset_coord(coord), index);
   }
   // While others append: what is counted can be read, though it may be zero still.
   template <class From, int D>
-  COPPICE_INLINE uint32_t length(const From& from, const int32_t (&coord)[D]) const {
+  COPPICE_ACCESS COPPICE_INLINE uint32_t length(const From& from, const int32_t (&coord)[D]) const {
     return device::length_at(device::launch_of(from), this->id.field, device::offset_coord(coord));
   }
   // Empties the list.
   template <class From, int D>
-  COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
+  COPPICE_DEACTIVATES COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
     const Coord c = device::offset_coord(coord);
     device::check_domain(device::launch_of(from), this->id.field, c);
     device::deactivate(device::launch_of(from), this->layout(), this->binding().tree, c);

@@ -96,9 +96,10 @@ inline unsigned char* reserve_record(DeviceContext* context, uint32_t bytes) {
 }
 
 template <class From, size_t C, size_t F, class... Args>
-COPPICE_INLINE void fail_assertion(const From& from, const char (&condition)[C], const char (&file)[F],
-                                   int32_t line, FormatText<std::type_identity_t<Args>...> format,
-                                   const Args&... args) {
+COPPICE_ACCESS COPPICE_INLINE void fail_assertion(const From& from, const char (&condition)[C],
+                                                  const char (&file)[F], int32_t line,
+                                                  FormatText<std::type_identity_t<Args>...> format,
+                                                  const Args&... args) {
   static_assert(message_value_bytes<char[C]>() + message_value_bytes<char[F]>() + 16 <=
                     kMaxAssertionBytes - kMaxMessageBytes,
                 "COPPICE_ASSERT: condition and file name take more than 496 bytes");
@@ -109,8 +110,8 @@ COPPICE_INLINE void fail_assertion(const From& from, const char (&condition)[C],
                format.text, format.size, condition, file, line, args...);
 }
 template <class From, size_t C, size_t F>
-COPPICE_INLINE void fail_assertion(const From& from, const char (&condition)[C], const char (&file)[F],
-                                   int32_t line) {
+COPPICE_ACCESS COPPICE_INLINE void fail_assertion(const From& from, const char (&condition)[C],
+                                                  const char (&file)[F], int32_t line) {
   fail_assertion(from, condition, file, line, "");
 }
 
@@ -119,8 +120,9 @@ COPPICE_INLINE void fail_assertion(const From& from, const char (&condition)[C],
 namespace coppice {
 
 template <class From, class... Args>
-COPPICE_INLINE void print(const From& from, device::FormatText<std::type_identity_t<Args>...> format,
-                          const Args&... args) {
+COPPICE_ACCESS COPPICE_INLINE void print(const From& from,
+                                         device::FormatText<std::type_identity_t<Args>...> format,
+                                         const Args&... args) {
   static_assert(device::is_place_argument<From>, "print() takes the kernel's Cell, Block or Item first");
   const uint32_t bytes = device::record_bytes<Args...>(format.size);
   unsigned char* to = device::reserve_record(device::launch_of(from)->context, bytes);

@@ -28,7 +28,7 @@ struct View {
   requires requires(const Buffer& b) { b.template as<T>(), b.size_bytes(); }
   View(const Buffer& b) : items(b.template as<T>()), size(static_cast<int64_t>(b.size_bytes() / sizeof(T))) {}
 
-  COPPICE_INLINE T& operator[](int64_t i) const {
+  COPPICE_MEMORY COPPICE_INLINE T& operator[](int64_t i) const {
     if (device::debug_checks() && launch != nullptr && (i < 0 || i >= size)) {
       device::raise_status(launch, DeviceStatus::kOutOfView, 0, argument,
                            device::StatusPlace{{i, size, 0}, {0, 0, 0}});

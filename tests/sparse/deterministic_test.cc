@@ -74,9 +74,9 @@ TEST(Deterministic, LaunchesSayWhetherTheirOrderMatters) {
   Node leaf = tree.root().pointer({8}).dense({1});
   Field<float> sum = leaf.place<float>("sum");
   Field<int> x = leaf.place<int>("x");
-  EXPECT_TRUE(program.make_launch(add_fractions, range(9), sum, kCells).ordered);
-  EXPECT_TRUE(program.make_launch(set_last, range(9), x, kCells).ordered);
-  EXPECT_FALSE(program.make_launch(add_integers, range(9), x, kCells).ordered)
+  EXPECT_TRUE(program.make_launch(add_fractions, range(9), sum, kCells).is_ordered());
+  EXPECT_TRUE(program.make_launch(set_last, range(9), x, kCells).is_ordered());
+  EXPECT_FALSE(program.make_launch(add_integers, range(9), x, kCells).is_ordered())
       << "integers may be added in any order";
   EXPECT_EQ(device->description().substr(device->description().rfind(", ")), ", deterministic");
 }
@@ -88,7 +88,7 @@ TEST(Deterministic, AnOrderedLaunchRunsInOrderOnOneThread) {
   std::vector<uint64_t> turns(kItems), expected(kItems);
   std::iota(expected.begin(), expected.end(), uint64_t{0});
   Launch launch = program.make_launch(take_turns, range(kItems), &turn, turns.data());
-  launch.ordered = true;
+  EXPECT_TRUE(launch.is_ordered()) << "each item draws a number";
   wait(device->default_stream().launch(std::move(launch)));
   EXPECT_EQ(turns, expected);
 }

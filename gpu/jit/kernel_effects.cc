@@ -1,0 +1,115 @@
+// The effects of kernels (see kernel_effects.h).
+//
+// What is done through handles is left as calls, for which the marks of their methods and the roles answer. All else is
+// inlined and promoted to registers; what then still loads or stores somewhere else than in the kernel's own variables may
+// reach memory that others see.
+#include "gpu/jit/kernel_effects.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/DebugInfo.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include "gpu/jit/marked_functions.h"
+
+namespace coppice::jit {
+namespace {
+
+constexpr uint32_t kUnknownEffects =
+    kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory | kLoopsOnMemory;
+
+bool is_opaque(const llvm::Function& f) {
+  for (const llvm::StringRef mark :
+       {kHarmless, kHarmlessNear, kAccess, kMemory, kActivates, kDeactivates, kTests})
+    if (is_marked(f, mark)) return true;
+  return false;
+}
+
+// Tells whether memory is the kernel's own: a variable, a constant, an argument given by value, or what a handle's method
+// gave, for which the role answers.
+bool is_own(const llvm::Value* pointer) {
+  const llvm::Value* object = llvm::getUnderlyingObject(pointer, 0);
+  if (llvm::isa<llvm::AllocaInst>(object)) return true;
+  if (const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(object)) return global->isConstant();
+  if (const auto* argument = llvm::dyn_cast<llvm::Argument>(object))
+    return argument->hasByValAttr() || argument->getDereferenceableBytes() > 0;
+  return is_result_of_marked(*object, kAccess);
+}
+
+// Of a call that is no function with a body.
+uint32_t effects_of_call(const llvm::CallBase& call) {
+  const llvm::Function* callee = call.getCalledFunction();
+  if (call.isInlineAsm() || callee == nullptr) return kUnknownEffects;
+  if (is_marked(*callee, kActivates)) return kActivatesCells;
+  if (is_marked(*callee, kDeactivates)) return kDeactivatesCells;
+  if (is_marked(*callee, kTests)) return kTestsCells;
+  if (is_opaque(*callee)) return 0;
+  if (const auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(&call)) {
+    return (is_own(copy->getRawDest()) ? 0u : kStoresMemory) |
+           (is_own(copy->getRawSource()) ? 0u : kLoadsMemory);
+  }
+  if (const auto* set = llvm::dyn_cast<llvm::MemSetInst>(&call))
+    return is_own(set->getRawDest()) ? 0 : kStoresMemory;
+  if (!callee->isDeclaration()) return kUnknownEffects;  // it calls itself
+  // Operations of the device on memory; the others are about threads.
+  const llvm::StringRef name = callee->getName();
+  const bool is_atomic = name.starts_with("coppice_fetch_") || name.starts_with("coppice_exchange") ||
+                         name.starts_with("coppice_compare_exchange") ||
+                         name.starts_with("coppice_store_release");
+  if (is_atomic) return kAtomicsOnMemory | (call.use_empty() ? 0u : kDrawsFromMemory);
+  return name.starts_with("coppice_load_acquire") ? kLoadsMemory : 0;
+}
+
+uint32_t effects_of(const llvm::Instruction& i) {
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
+    return is_own(load->getPointerOperand()) ? 0 : kLoadsMemory;
+  if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&i))
+    return is_own(store->getPointerOperand()) ? 0 : kStoresMemory;
+  const llvm::Value* atomic = nullptr;
+  if (const auto* change = llvm::dyn_cast<llvm::AtomicRMWInst>(&i)) atomic = change->getPointerOperand();
+  if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i)) atomic = swap->getPointerOperand();
+  if (atomic != nullptr)
+    return is_own(atomic) ? 0 : kAtomicsOnMemory | (i.use_empty() ? 0u : kDrawsFromMemory);
+  const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+  return call == nullptr ? 0 : effects_of_call(*call);
+}
+
+uint32_t effects_of(llvm::Function& f, llvm::FunctionAnalysisManager& analyses) {
+  uint32_t effects = 0;
+  for (const llvm::Instruction& i : llvm::instructions(f)) effects |= effects_of(i);
+  llvm::ScalarEvolution& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(f);
+  for (const llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
+    if (llvm::isa<llvm::SCEVCouldNotCompute>(evolution.getBackedgeTakenCount(loop)))
+      effects |= kLoopsOnMemory;
+  }
+  return effects;
+}
+
+}  // namespace
+
+std::map<std::string, uint32_t> kernel_effects(const llvm::Module& original,
+                                               const std::map<std::string, std::string>& bodies) {
+  const std::unique_ptr<llvm::Module> module = llvm::CloneModule(original);
+  llvm::stripNonLineTableDebugInfo(*module);
+  make_opaque(*module, is_opaque);
+  std::map<std::string, uint32_t> effects;
+  std::map<std::string, llvm::Function*> judged;
+  Functions kept, inlined;
+  for (const auto& [kernel, symbol] : bodies) {
+    llvm::Function* const body = module->getFunction(symbol);
+    effects[kernel] = kUnknownEffects | kActivatesCells | kDeactivatesCells | kTestsCells;
+    if (body == nullptr || body->isDeclaration() || !collect_reached(*body, inlined)) continue;
+    judged[kernel] = body, kept.insert(body);
+    body->setLinkage(llvm::GlobalValue::ExternalLinkage);  // nobody calls it any more
+  }
+  Analyses analyses;
+  inline_and_simplify(*module, kept, inlined, analyses);
+  for (const auto& [kernel, body] : judged) effects[kernel] = effects_of(*body, analyses.functions);
+  return effects;
+}
+
+}  // namespace coppice::jit

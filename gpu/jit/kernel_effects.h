@@ -1,0 +1,35 @@
+// What a kernel does besides what the roles of its handles say, found when its file is built: the generated header has it,
+// and a launch needs it to know what it touches (sparse/uses.h).
+//
+// Every flag errs on the side of doing more: a kernel without a flag surely does not do it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace llvm {
+class Module;
+}
+
+namespace coppice {
+
+// Flags of what a kernel does.
+inline constexpr uint32_t kActivatesCells = 1;    // by set(), activate() or append()
+inline constexpr uint32_t kDeactivatesCells = 2;  // or empties lists
+inline constexpr uint32_t kTestsCells = 4;        // asks whether cells are active
+inline constexpr uint32_t kLoadsMemory = 8;       // by pointers or Views that may be arguments
+inline constexpr uint32_t kStoresMemory = 16;     // likewise
+inline constexpr uint32_t kAtomicsOnMemory = 32;  // likewise
+inline constexpr uint32_t kDrawsFromMemory =
+    64;  // uses what an atomic operation gave it: what it does next depends on the order of items
+inline constexpr uint32_t kLoopsOnMemory = 128;  // has a loop whose end cannot be told beforehand
+
+namespace jit {
+
+// The effects of kernels by name. `bodies`: a kernel's name and the symbol of its function, in a module with debug
+// information in which nothing has been optimised. Cost: a few ms per kernel.
+std::map<std::string, uint32_t> kernel_effects(const llvm::Module& module,
+                                               const std::map<std::string, std::string>& bodies);
+
+}  // namespace jit
+}  // namespace coppice

@@ -1,0 +1,94 @@
+// Functions that the library's headers mark (see marked_functions.h).
+#include "gpu/jit/marked_functions.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Module.h>
+
+namespace coppice::jit {
+namespace {
+
+constexpr char kPasses[] =
+    "always-inline,function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
+    "loop-simplify,lcssa,loop-mssa(loop-rotate),loop(indvars,loop-unroll-full),sroa<modify-cfg>,early-cse<"
+    "memssa>,"
+    "instcombine<no-verify-fixpoint>,simplifycfg,sroa<modify-cfg>,early-cse<memssa>)";
+
+}  // namespace
+
+Analyses::Analyses() {
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+}
+
+bool is_marked(const llvm::Function& f, llvm::StringRef with) {
+  llvm::SmallVector<llvm::StringRef> marks;
+  f.getFnAttribute("llvm.assume").getValueAsString().split(marks, ',');
+  return llvm::is_contained(marks, with);
+}
+
+bool is_result_of_marked(const llvm::Value& object, llvm::StringRef with) {
+  const auto* call = llvm::dyn_cast<llvm::CallBase>(&object);
+  return call != nullptr && call->getCalledFunction() != nullptr &&
+         is_marked(*call->getCalledFunction(), with);
+}
+
+void make_opaque(llvm::Module& module, const std::function<bool(const llvm::Function&)>& is_opaque) {
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration() || !is_opaque(f)) continue;
+    f.deleteBody();
+    f.setComdat(nullptr);
+  }
+}
+
+namespace {
+bool collect(llvm::Function& f, Functions& reached, Functions& path) {
+  if (path.count(&f) != 0) return false;
+  if (!reached.insert(&f).second) return true;
+  path.insert(&f);
+  bool ends = true;
+  for (llvm::Instruction& i : llvm::instructions(f)) {
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
+    if (callee != nullptr && !callee->isDeclaration()) ends &= collect(*callee, reached, path);
+  }
+  path.erase(&f);
+  return ends;
+}
+}  // namespace
+
+bool collect_reached(llvm::Function& f, Functions& reached) {
+  Functions path;
+  return collect(f, reached, path);
+}
+
+void inline_and_simplify(llvm::Module& module, const Functions& kept, const Functions& inlined,
+                         Analyses& analyses) {
+  for (const char* list : {"llvm.used", "llvm.compiler.used"}) {
+    if (llvm::GlobalVariable* g = module.getNamedGlobal(list)) g->eraseFromParent();
+  }
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration()) continue;
+    if (kept.count(&f) == 0 && inlined.count(&f) == 0) {
+      f.deleteBody();
+      f.setComdat(nullptr);
+      continue;
+    }
+    for (const auto kind :
+         {llvm::Attribute::NoInline, llvm::Attribute::OptimizeNone, llvm::Attribute::AlwaysInline})
+      f.removeFnAttr(kind);
+    f.addFnAttr(kept.count(&f) != 0 ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
+    for (llvm::Instruction& i : llvm::instructions(f)) {
+      i.dropPoisonGeneratingFlags();  // what must not happen may happen at inactive cells
+      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) call->removeFnAttr(llvm::Attribute::NoInline);
+    }
+  }
+  llvm::ModulePassManager passes;
+  llvm::cantFail(analyses.builder.parsePassPipeline(passes, kPasses));
+  passes.run(module, analyses.modules);
+}
+
+}  // namespace coppice::jit

@@ -1,0 +1,45 @@
+// What coppice-kernelgen's proofs share: functions that the library's headers mark (core/device_macros.h), and kernels brought
+// into a form in which loops and memory can be judged while accesses through handles are still calls. Internal to gpu/jit.
+#pragma once
+#include <llvm/IR/Function.h>
+#include <llvm/Passes/PassBuilder.h>
+
+#include <functional>
+#include <set>
+
+namespace coppice::jit {
+
+using Functions = std::set<llvm::Function*>;
+
+inline constexpr llvm::StringRef kOneCell = "ext_coppice_one_cell";
+inline constexpr llvm::StringRef kHarmless = "ext_coppice_harmless";
+inline constexpr llvm::StringRef kHarmlessNear = "ext_coppice_harmless_near";
+inline constexpr llvm::StringRef kAccess = "ext_coppice_access";
+inline constexpr llvm::StringRef kMemory = "ext_coppice_memory";
+inline constexpr llvm::StringRef kActivates = "ext_coppice_activates";
+inline constexpr llvm::StringRef kDeactivates = "ext_coppice_deactivates";
+inline constexpr llvm::StringRef kTests = "ext_coppice_tests";
+
+// Tells whether a function carries a mark.
+bool is_marked(const llvm::Function& f, llvm::StringRef with);
+// Tells whether memory comes from a call of such a function, also through a cast or an index.
+bool is_result_of_marked(const llvm::Value& object, llvm::StringRef with);
+// Turns the functions that `is_opaque` names into declarations, so that calls of them stay calls.
+void make_opaque(llvm::Module& module, const std::function<bool(const llvm::Function&)>& is_opaque);
+// All functions with a body that `f` leads to, itself included; false where it leads back to itself.
+bool collect_reached(llvm::Function& f, Functions& reached);
+// LLVM's analyses of a module. Each manager looks into the ones above it when it goes, so that their order matters.
+struct Analyses {
+  Analyses();
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder;
+};
+// Leaves the functions of `kept`, which stay functions, and what is inlined into them, promoted to registers. Loops stay
+// loops where no constant unrolls them, so that their number of rounds can be asked for.
+void inline_and_simplify(llvm::Module& module, const Functions& kept, const Functions& inlined,
+                         Analyses& analyses);
+
+}  // namespace coppice::jit

@@ -1,0 +1,64 @@
+// What a launch touches, as data: fields and topologies of trees, and memory that it was given by address.
+//
+// It comes from the handles' roles and from what was seen in the kernel when its file was built (gpu/jit/kernel_effects.h),
+// and errs on the side of touching more. It decides whether a launch may be repeated, whether its result depends on the
+// order of its items, and what a recording must look after.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/intrusive_ptr.h"
+
+namespace coppice {
+
+// What a launch does to something.
+namespace effect {
+inline constexpr uint32_t kReads = 1;
+inline constexpr uint32_t kStores = 2;    // values that do not depend on what was there
+inline constexpr uint32_t kChanges = 4;   // in place, or by atomic operations: twice is not once
+inline constexpr uint32_t kAdds = 8;      // atomically
+inline constexpr uint32_t kAppends = 16;  // to lists, or sets elements of them
+inline constexpr uint32_t kActivates = 32;
+inline constexpr uint32_t kDeactivates = 64;  // cells, or empties lists
+inline constexpr uint32_t kTests = 128;       // asks which cells are active
+inline constexpr uint32_t kChangesTopology = kAppends | kActivates | kDeactivates;
+}  // namespace effect
+
+struct LaunchUse {
+  enum class Kind : uint8_t { kField, kTopology, kMemory } kind = Kind::kField;
+  bool star = true;               // of a reach
+  bool depends_on_order = false;  // of the items: which of several values stays, how sums are rounded
+  int16_t radius = 0;             // cells around its own; kAnywhere: by coordinate
+  uint32_t effects = 0;           // of namespace effect
+  RefCounted* tree = nullptr;     // of a field or topology: a TreeStorage, kept by the launch
+  uint32_t node = 0, field = 0;
+  // Of memory: which of the launch's arguments, from 1 on, and where in the launch block's arguments its address is;
+  // argument 0: behind a member of some argument, or reached by an address that the kernel computes.
+  uint32_t argument = 0, argument_offset = 0;
+  std::string name;  // "'now' on grid.pointer[64].dense[8]", "argument 3"
+
+  static constexpr int16_t kAnywhere = -1;
+  bool does(uint32_t any_of) const { return (effects & any_of) != 0; }
+};
+
+class LaunchUses final : public RefCounted {
+ public:
+  LaunchUses() = default;
+  explicit LaunchUses(std::vector<LaunchUse> uses) : all(std::move(uses)) {}
+  std::vector<LaunchUse> all;
+
+  bool depends_on_order() const {
+    return std::any_of(all.begin(), all.end(), [](const LaunchUse& u) { return u.depends_on_order; });
+  }
+  bool does(uint32_t any_of) const {
+    return std::any_of(all.begin(), all.end(), [any_of](const LaunchUse& u) { return u.does(any_of); });
+  }
+  bool does_to(const RefCounted* tree, uint32_t any_of) const {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const LaunchUse& u) { return u.tree == tree && u.does(any_of); });
+  }
+};
+
+}  // namespace coppice

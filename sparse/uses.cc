@@ -1,0 +1,157 @@
+// What launches touch (see uses.h).
+#include "sparse/uses.h"
+
+#include <fmt/format.h>
+
+#include "sparse/launch_errors.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+
+using detail::HandleUse;
+using detail::LaunchRequest;
+
+namespace {
+
+uint32_t effects_of(const HandleUse& h, uint32_t kernel) {
+  const uint32_t topology = ((kernel & kActivatesCells) != 0 ? effect::kActivates : 0) |
+                            ((kernel & kDeactivatesCells) != 0 ? effect::kDeactivates : 0) |
+                            ((kernel & kTestsCells) != 0 ? effect::kTests : 0);
+  switch (h.role) {
+    case Role::kRead:
+      return effect::kReads;
+    case Role::kWrite:
+      return effect::kStores;
+    case Role::kUpdate:
+      return effect::kReads | effect::kChanges;
+    case Role::kAccumulate:
+      return effect::kAdds;
+    case Role::kGrow:  // a kernel may have a handle for each of these, and which one does what is not told
+      return topology | (h.id.field != kNoField && (kernel & kActivatesCells) != 0 ? effect::kStores : 0);
+    case Role::kAppend:
+      return (kernel & kActivatesCells) != 0 ? effect::kReads | effect::kAppends | topology
+                                             : effect::kReads | topology;
+  }
+  return ~0u;
+}
+
+// Of a Grow: the last of several values set stays, and is_active() tells what earlier items activated. Of an Append it is
+// the order of the elements.
+bool depends_on_order(const HandleUse& h) {
+  return h.role == Role::kGrow || h.role == Role::kAppend || (h.role == Role::kAccumulate && !h.exact);
+}
+
+LaunchUse use_of(const HandleUse& h, uint32_t kernel) {
+  LaunchUse use;
+  use.kind = h.id.field == kNoField ? LaunchUse::Kind::kTopology : LaunchUse::Kind::kField;
+  use.tree = static_cast<TreeStorage*>(h.id.tree);
+  use.node = h.id.node, use.field = h.id.field;
+  use.star = h.star;
+  const bool anywhere =
+      h.role == Role::kGrow || h.role == Role::kAppend || (h.role == Role::kAccumulate && h.radius == 0);
+  use.radius = anywhere ? LaunchUse::kAnywhere : static_cast<int16_t>(h.radius);
+  use.effects = effects_of(h, kernel);
+  use.depends_on_order = depends_on_order(h);
+  use.name = field_name(h);
+  return use;
+}
+
+// Of memory that an argument leads to: what the kernel does to any memory, as far as the argument's type lets it.
+uint32_t effects_on_memory(uint32_t kernel, bool is_const) {
+  uint32_t effects = (kernel & kLoadsMemory) != 0 ? effect::kReads : 0;
+  if (is_const) return effects;
+  if ((kernel & kStoresMemory) != 0) effects |= effect::kStores;
+  if ((kernel & kAtomicsOnMemory) != 0) effects |= effect::kReads | effect::kChanges;
+  return effects;
+}
+
+constexpr std::pair<uint32_t, std::string_view> kWords[] = {{effect::kReads, "reads"},
+                                                            {effect::kStores, "stores"},
+                                                            {effect::kChanges, "changes"},
+                                                            {effect::kAdds, "adds to"},
+                                                            {effect::kAppends, "appends to"},
+                                                            {effect::kActivates, "activates"},
+                                                            {effect::kDeactivates, "deactivates"},
+                                                            {effect::kTests, "tests"}};
+
+// "reads, tests the cells of grid.pointer[64]", of the effects asked for.
+std::string words_of(const LaunchUse& use, uint32_t effects) {
+  std::string words;
+  for (const auto& [bit, word] : kWords) {
+    if (use.does(bit & effects)) words += fmt::format("{}{}", words.empty() ? "" : ", ", word);
+  }
+  const bool is_topology = use.kind == LaunchUse::Kind::kTopology;
+  return fmt::format("{} {}{}", words.empty() ? "names" : words, is_topology ? "the cells of " : "",
+                     use.name);
+}
+
+// Memory may be the same behind all arguments.
+bool is_same(const LaunchUse& a, const LaunchUse& b) {
+  if (a.kind != b.kind) return false;
+  return a.kind == LaunchUse::Kind::kMemory || (a.tree == b.tree && a.field == b.field);
+}
+
+}  // namespace
+
+IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
+  auto uses = make_intrusive<LaunchUses>();
+  for (uint32_t i = 0; i < r.num_handles; ++i) uses->all.push_back(use_of(r.handles[i], r.effects));
+  if (r.loop.tree) {  // which cells the loop visits
+    LaunchUse loop;
+    loop.kind = LaunchUse::Kind::kTopology;
+    loop.tree = r.loop.tree.get();
+    loop.node = r.loop.node, loop.field = kNoField, loop.effects = effect::kReads;
+    loop.name = r.loop.tree->path(r.loop.node);
+    uses->all.push_back(std::move(loop));
+  }
+  const uint32_t on_memory = effects_on_memory(r.effects, false);
+  for (uint32_t i = 0; i < r.num_pointers; ++i) {
+    LaunchUse use;
+    use.kind = LaunchUse::Kind::kMemory;
+    use.radius = LaunchUse::kAnywhere;
+    use.argument = r.pointers[i].argument, use.argument_offset = r.pointers[i].offset;
+    use.effects = effects_on_memory(r.effects, r.pointers[i].is_const);
+    use.depends_on_order = use.does(effect::kChanges) && (r.effects & kDrawsFromMemory) != 0;
+    use.name = fmt::format("the memory of argument {}", use.argument);
+    if (use.effects != 0) uses->all.push_back(std::move(use));
+  }
+  // Pointers may also be members of structs, and may be const in an argument's type only.
+  if (on_memory != 0 && (r.num_pointers == 0 || r.has_hidden_pointers)) {
+    LaunchUse use;
+    use.kind = LaunchUse::Kind::kMemory;
+    use.radius = LaunchUse::kAnywhere;
+    use.effects = on_memory;
+    use.depends_on_order = use.does(effect::kChanges) && (r.effects & kDrawsFromMemory) != 0;
+    use.name = "memory behind members of its arguments";
+    uses->all.push_back(std::move(use));
+  }
+  return uses;
+}
+
+std::string why_not_repeatable(const LaunchUses& uses) {
+  constexpr uint32_t kOnce = effect::kChanges | effect::kAdds | effect::kAppends | effect::kDeactivates;
+  for (const LaunchUse& a : uses.all) {
+    if (a.does(kOnce)) return words_of(a, kOnce);
+    // Who asks what is active, and activates, finds another answer the second time.
+    if (a.does(effect::kTests) && uses.does_to(a.tree, effect::kActivates))
+      return words_of(a, effect::kTests | effect::kActivates);
+    for (const LaunchUse& b : uses.all) {
+      if (is_same(a, b) && a.kind != LaunchUse::Kind::kTopology && a.does(effect::kReads) &&
+          b.does(effect::kStores))
+        return "both reads and stores " + a.name;
+    }
+  }
+  return "";
+}
+
+std::string text_of(const LaunchUses& uses) {
+  std::string text;
+  for (const LaunchUse& use : uses.all) {
+    text += "  " + words_of(use, ~0u);
+    if (use.radius > 0) text += fmt::format(", {}<{}>", use.star ? "Star" : "Box", use.radius);
+    text += use.depends_on_order ? ", in the order of the items\n" : "\n";
+  }
+  return text;
+}
+
+}  // namespace coppice

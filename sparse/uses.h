@@ -1,0 +1,21 @@
+// What a launch touches (gpu/launch_uses.h), from its handles, its arguments and its kernel.
+#pragma once
+#include <string>
+
+#include "gpu/launch_uses.h"
+#include "sparse/program.h"
+
+namespace coppice {
+
+// Of a launch whose trees are frozen.
+IntrusivePtr<LaunchUses> uses_of(const detail::LaunchRequest& request);
+
+// Empty when the launch's effects are the same when it has run twice, the first time perhaps in part, because nothing
+// that it changes decides what it does. Then it may be repeated when memory ran out. Else what stands against it, "adds to
+// 'mass' on grid.pointer[64].dense[8]".
+std::string why_not_repeatable(const LaunchUses& uses);
+
+// A line for each thing that a launch touches, "  adds to 'mass' on grid.pointer[64].dense[8], Box<1>".
+std::string text_of(const LaunchUses& uses);
+
+}  // namespace coppice
