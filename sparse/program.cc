@@ -40,8 +40,7 @@ struct Binding {
   std::vector<FieldBinding> fields;
   LoopLayout loop{};
   std::vector<TreeStorage*> trees;
-  std::vector<bool> grows;    // by tree: topology can change
-  std::vector<bool> appends;  // by tree: lists can get longer
+  std::vector<bool> grows;  // by tree: topology can change
   bool needs_neighbours = false;
   uint32_t shared_bytes = 0;  // of all tiles
   bool repeatable = true;
@@ -52,7 +51,7 @@ struct Binding {
     if (found != trees.end()) return static_cast<uint32_t>(found - trees.begin());
     if (trees.size() >= kMaxTreesPerKernel)
       refuse(r, fmt::format("it touches more than {} trees", kMaxTreesPerKernel));
-    trees.push_back(tree), grows.push_back(false), appends.push_back(false);
+    trees.push_back(tree), grows.push_back(false);
     return static_cast<uint32_t>(trees.size() - 1);
   }
   std::vector<std::pair<TreeStorage*, uint32_t>> node_keys;
@@ -265,7 +264,6 @@ Binding make_binding(const LaunchRequest& r, bool checks) {
     f.node = b.node_slot(r, tree, h.id.node);
     b.fields.push_back(f);
     if (h.role == Role::kGrow || h.role == Role::kAppend) b.grows[f.tree] = true;
-    if (h.role == Role::kAppend) b.appends[f.tree] = true;
     if (h.role == Role::kAccumulate || h.role == Role::kUpdate) b.repeatable = false;
   }
   check_roles(r);
@@ -358,19 +356,6 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   // About a thousand cells per task; a task's start costs a few hundred nanoseconds.
   launch.grain = static_cast<uint32_t>(
       std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
-}
-
-// Runs of a launch that appends are told apart by the trees' epochs.
-void begin_appends(Launch& launch, const Binding& b) {
-  std::vector<TreeStorage*> trees;
-  for (size_t t = 0; t < b.trees.size(); ++t) {
-    if (b.appends[t]) trees.push_back(b.trees[t]);
-  }
-  if (trees.empty()) return;
-  launch.prepare = [trees, set_loop = std::move(launch.prepare)](LaunchBlock& block) {
-    if (set_loop) set_loop(block);
-    for (TreeStorage* tree : trees) tree->begin_append();
-  };
 }
 
 // Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
@@ -479,7 +464,6 @@ Launch Program::prepare(const LaunchRequest& r) {
     if (p.binding.grows[t]) launch.changes.push_back(p.binding.trees[t]);
   }
   set_loop(launch, r, p);
-  begin_appends(launch, p.binding);
   launch.ordered = std::any_of(r.handles, r.handles + r.num_handles, depends_on_order);
   const bool accumulates = std::any_of(r.handles, r.handles + r.num_handles,
                                        [](const HandleUse& h) { return h.role == Role::kAccumulate; });

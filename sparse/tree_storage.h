@@ -122,8 +122,6 @@ class TreeStorage : public RefCounted {
   // Errors: kOutOfMemory when it may not grow further or must not be repeated.
   // `now` is the state then.
   bool resolve_shortage(const device::TreeState& now, bool repeatable, std::string_view kernel);
-  // Before every run of a launch that may append.
-  void begin_append();
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
   void settle(const device::TreeState& now);
   void settle() { settle(wait_read_state()); }
@@ -191,7 +189,6 @@ class TreeStorage : public RefCounted {
   using ListKernel =
       Kernel<void(Item, device::TreeState*, const device::NodeLayout*, const device::Element*)>;
   void run_over_lists(const ListKernel& kernel, uint32_t node, const ElementList* parents);
-  void revert_appends();
   std::vector<uint32_t> path_nodes(uint32_t node) const;
   // Room for so many items in scratch memory, or in a list's.
   template <class T>
@@ -215,7 +212,6 @@ class TreeStorage : public RefCounted {
   std::vector<uint32_t> below_;  // ids, by NodeLayout::below
   std::vector<AllocatorStorage> allocators_;
   std::vector<std::unique_ptr<ElementList>> lists_;
-  ElementList reverted_;  // containers whose lists a failed run may have changed
   IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, device_below_, scratch_keys_, scratch_cells_,
       scratch_flags_, scratch_selected_, counts_;
   uint64_t version_ = 0;
