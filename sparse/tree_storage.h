@@ -132,6 +132,11 @@ class TreeStorage : public RefCounted {
   // get their numbers in coordinate order, so that nothing depends on threads. Errors: kOutOfRange when a coordinate is
   // outside the domain, kOutOfMemory; then nothing has been activated, or only nodes above.
   void activate_bulk(uint32_t node, const int32_t* coords, uint64_t n);
+  // Appends `n` values of a field on a dynamic node, one to the list at each of the coordinates, i32[n][3], in the order
+  // in which they are given; activates what lies above. Errors: kOutOfRange when a coordinate is outside the domain or a
+  // list would be too long, kOutOfMemory; then nothing has been appended, and in the latter case cells above lists may
+  // have been activated.
+  void append_bulk(uint32_t field, const int32_t* coords, const void* values, uint64_t n);
   uint64_t version() const { return version_; }
   // Recordings hold addresses and sizes: one of another generation than the tree's is made anew.
   uint64_t generation() const { return generation_; }
@@ -173,6 +178,15 @@ class TreeStorage : public RefCounted {
   void grow_short_allocators(const device::TreeState& now, bool repeatable, std::string_view kernel);
   uint64_t committed_bytes() const;  // of all allocators' cells
   void activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t allocator);
+  struct AppendWork;
+  AppendWork begin_append(uint32_t field, const int32_t* coords, uint64_t n);
+  void count_elements(AppendWork& work);
+  void sort_elements(AppendWork& work);
+  void check_inside(const AppendWork& work) const;
+  void plan_append(AppendWork& work);
+  [[noreturn]] void refuse_too_long(const AppendWork& work);
+  void allocate_chunks(AppendWork& work);
+  void write_elements_in(const AppendWork& work, const void* values);
   void collect_allocator(uint32_t allocator);
   void recycle_all(uint32_t node);
   uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;
@@ -197,7 +211,8 @@ class TreeStorage : public RefCounted {
   void room(ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t items);
 
   // Words of counts_ that a step of the runtime leaves for the next one.
-  static constexpr size_t kCollectionCounts = 8, kListCounts = 16, kRecycleCounts = 24;
+  static constexpr size_t kCollectionCounts = 8, kListCounts = 16, kRecycleCounts = 24, kAppendTotals = 32,
+                          kKeySteps = 40;
 
   IntrusivePtr<Device> device_;
   TreeOptions options_;
@@ -213,7 +228,7 @@ class TreeStorage : public RefCounted {
   std::vector<AllocatorStorage> allocators_;
   std::vector<std::unique_ptr<ElementList>> lists_;
   IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, device_below_, scratch_keys_, scratch_cells_,
-      scratch_flags_, scratch_selected_, counts_;
+      scratch_flags_, scratch_selected_, scratch_elements_, scratch_rows_, counts_;
   uint64_t version_ = 0;
   uint64_t lists_version_ = 0;  // of dynamic nodes' lengths
   uint64_t generation_ = 0;

@@ -25,7 +25,7 @@ class ListRaces : public testing::TestWithParam<std::string> {
       Program program(device);
       for (int round = 0; round < (is_emulated ? 2 : 20); ++round) {
         SCOPED_TRACE("seed " + std::to_string(seed) + ", round " + std::to_string(round));
-        body(program, static_cast<uint32_t>(100 * seed + round), is_emulated ? 256 : 5000);
+        body(program, static_cast<uint32_t>(100 * seed + round), is_emulated ? 256 : 2500);
         if (testing::Test::HasFailure()) return;
       }
     }
@@ -132,6 +132,19 @@ TEST_P(ListRaces, AnItemsOwnClearAndAppendKeepTheirOrder) {
     for (int at = 0; at < kLists; ++at) ASSERT_EQ(lists.wait_length({at, 0, 0}), 0u);
     ASSERT_EQ(lists.wait_usage().active_cells, 0u);
     expect_clean_appends(program, lists, x, n);
+  });
+}
+
+// Seen to fail on the emulated GPU where one thread of a warp counts for all that append with it, and the others then load
+// a head of before.
+TEST_P(ListRaces, AnItemFindsWhatItAppended) {
+  run_schedules([](Program& program, uint32_t, int n) {
+    Tree tree(IntrusivePtr<Device>(&program.device()));
+    Node lists = tree.root().pointer({kLists}).dynamic(1 << 20, 4);
+    Field<int> x = lists.place<int>("x");
+    uint32_t wrong = 0;
+    run_on(program, append_and_find, range(n), x, kLists, inout(wrong));
+    ASSERT_EQ(wrong, 0u);
   });
 }
 

@@ -78,3 +78,12 @@ COPPICE_KERNEL(set_or_clear, Append<int> list, Item i, int lists, uint32_t rando
   else
     list.set(i, {at}, what / 8 % static_cast<uint32_t>(length), at + 1);
 }
+COPPICE_KERNEL(sum_entries, Read<int> x, Entry1 e, int* sum)
+{ coppice_fetch_add_u32(reinterpret_cast<uint32_t*>(sum), static_cast<uint32_t>(x[e])); }
+// An item's own append is counted, and is there, whatever others append.
+COPPICE_KERNEL(append_and_find, Append<int> list, Item i, int lists, uint32_t* wrong)
+{
+  const int at = static_cast<int>(i.index) % lists, value = static_cast<int>(i.index) + 1;
+  const uint32_t index = list.append(i, {at}, value);
+  if (list.length(i, {at}) <= index || list.at(i, {at}, index) != value) coppice_fetch_add_u32(wrong, 1);
+}
