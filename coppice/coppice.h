@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "gpu/device.h"
 #include "gpu/host_access.h"
+#include "sparse/bulk_append.h"
 #include "sparse/program.h"
 #include "sparse/read_back.h"
 #include "sparse/tree.h"

@@ -30,6 +30,7 @@ bool coppice_has_private_tiles();
 
 // Memory orders are spelled out because LLVM 19 drops them on NVPTX read-modify-writes.
 uint32_t coppice_load_acquire_u32(const uint32_t* address);
+uint64_t coppice_load_acquire_u64(const uint64_t* address);
 void coppice_store_release_u32(uint32_t* address, uint32_t value);
 uint32_t coppice_compare_exchange_u32(uint32_t* address, uint32_t expected,
                                       uint32_t desired);           // acq_rel; the old value
@@ -43,6 +44,7 @@ uint64_t coppice_fetch_and_u64(uint64_t* address, uint64_t value);  // relaxed
 float coppice_fetch_add_f32(float* address, float value);           // relaxed
 double coppice_fetch_add_f64(double* address, double value);        // relaxed
 uint32_t coppice_fetch_max_u32(uint32_t* address, uint32_t value);  // relaxed
+uint64_t coppice_fetch_max_u64(uint64_t* address, uint64_t value);  // relaxed
 // In a loop that waits for another thread; `turn` counts its rounds. A CPU's thread soon lets others run: the one that it
 // waits for may not be running at all.
 void coppice_pause(uint32_t turn);

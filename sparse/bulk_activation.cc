@@ -38,7 +38,7 @@ void TreeStorage::activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint
   const uint64_t left = a.free_size - a.free_used;
   const uint64_t fresh = wanted > left ? wanted - left : 0;
   if (a.num_cells + fresh > a.capacity) grow_to(a, index, a.num_cells + fresh, "activation");
-  if (shares_limit_) take_bytes(index, fresh);
+  if (shares_limit_) take_bytes(index, fresh, "activation");
   run_now(program_, bulk_fill, wanted, level, static_cast<const uint32_t*>(selected));
   write_inline(stream(), &in_memory->free_used, a.free_used + static_cast<uint32_t>(wanted - fresh));
   write_inline(stream(), &in_memory->num_cells, a.num_cells + static_cast<uint32_t>(fresh));
@@ -46,14 +46,14 @@ void TreeStorage::activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint
 }
 
 // Counts `cells` of an allocator towards the tree's limit. Errors: kOutOfMemory; then nothing is counted.
-void TreeStorage::take_bytes(uint32_t index, uint64_t cells) {
+void TreeStorage::take_bytes(uint32_t index, uint64_t cells, std::string_view who) {
   const uint64_t bytes = nodes_[allocators_[index].node].cell_bytes * cells;
   const uint64_t taken = wait_read_inline(stream(), &state()->fresh_bytes);
   if (taken + bytes > max_bytes()) {
     throw Error(ErrorCode::kOutOfMemory,
-                fmt::format("activation: {}: {} more cells take {} bytes, and {} are left of the tree's {} "
+                fmt::format("{}: {}: {} more cells take {} bytes, and {} are left of the tree's {} "
                             "(TreeOptions::max_bytes)",
-                            path(allocators_[index].node), cells, bytes, max_bytes() - taken, max_bytes()));
+                            who, path(allocators_[index].node), cells, bytes, max_bytes() - taken, max_bytes()));
   }
   write_inline(stream(), &state()->fresh_bytes, taken + bytes);
 }

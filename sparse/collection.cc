@@ -93,27 +93,4 @@ void TreeStorage::collect_allocator(uint32_t index) {
   run_now(program_, collect_refill, counts, a);
 }
 
-void TreeStorage::begin_append() { run_now(program_, begin_appends, 1, state()); }
-
-void TreeStorage::cut_lists() {
-  for (uint32_t id = 1; id < nodes_.size(); ++id) {
-    if (nodes_[id].kind != NodeKind::kDynamic) continue;
-    const uint32_t parent = nodes_[id].parent;
-    run_over_lists(::cut_lists, id, parent == 0 ? nullptr : &update_list(parent, false));
-  }
-}
-
-void TreeStorage::revert_appends() {
-  bool has_lists = false;
-  // Lists of cells that this run activated are to be found, too; but the loop is to run over what it ran over.
-  for (uint32_t id = 1; id < nodes_.size(); ++id) {
-    if (nodes_[id].kind != NodeKind::kDynamic) continue;
-    has_lists = true;
-    const uint32_t parent = nodes_[id].parent;
-    if (parent != 0) make_list(parent, reverted_);
-    run_over_lists(revert_lists, id, parent == 0 ? nullptr : &reverted_);
-  }
-  if (has_lists) begin_append();
-}
-
 }  // namespace coppice

@@ -85,8 +85,8 @@ MemoryReport TreeStorage::memory_report() {
   report.ambient_bytes = ambient_->size_bytes();
   report.bookkeeping_bytes =
       size_of(state_) + size_of(device_layouts_) + size_of(device_below_) + size_of(counts_);
-  report.scratch_bytes =
-      size_of(scratch_keys_) + size_of(scratch_cells_) + size_of(scratch_flags_) + size_of(scratch_selected_);
+  report.scratch_bytes = size_of(scratch_keys_) + size_of(scratch_cells_) + size_of(scratch_flags_) +
+                         size_of(scratch_selected_) + size_of(scratch_elements_) + size_of(scratch_rows_);
   return report;
 }
 

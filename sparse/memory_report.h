@@ -21,7 +21,7 @@ struct MemoryReport {
   uint64_t root_bytes = 0;
   uint64_t ambient_bytes = 0;      // the zeros that inactive cells read as
   uint64_t bookkeeping_bytes = 0;  // allocator states, layouts, counts
-  uint64_t scratch_bytes = 0;      // for making loop lists
+  uint64_t scratch_bytes = 0;      // for making loop lists, and for what is activated or appended in bulk
 
   // Everything once: what lies in a pointer node's cells or in the root is counted there.
   uint64_t total_bytes() const;

@@ -326,19 +326,6 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
       std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
 }
 
-// Runs of a launch that appends are told apart by the trees' epochs.
-void begin_appends(Launch& launch, const Prepared& p) {
-  std::vector<TreeStorage*> trees;
-  for (TreeStorage* tree : p.binding.trees) {
-    if (p.uses->does_to(tree, effect::kAppends)) trees.push_back(tree);
-  }
-  if (trees.empty()) return;
-  launch.prepare = [trees, set_loop = std::move(launch.prepare)](LaunchBlock& block) {
-    if (set_loop) set_loop(block);
-    for (TreeStorage* tree : trees) tree->begin_append();
-  };
-}
-
 // Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
 bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   const Binding& b = p.binding;
@@ -357,10 +344,7 @@ bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
       again |= b.trees[t]->resolve_shortage(now[t], p.name, p.why_not_repeatable);
     }
   } catch (...) {
-    for (TreeStorage* tree : b.trees) {
-      tree->settle();
-      tree->cut_lists();
-    }
+    for (TreeStorage* tree : b.trees) tree->settle();
     throw;
   }
   if (!again) {
@@ -447,7 +431,6 @@ Launch Program::prepare(const LaunchRequest& r) {
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
   launch.uses = p.uses;
   set_loop(launch, r, p);
-  begin_appends(launch, p);
   Device* const device = state_->device.get();  // outlives what its stream is given
   if (p.uses->does(effect::kChangesTopology | effect::kAdds)) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };

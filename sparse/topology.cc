@@ -39,11 +39,10 @@ void TreeStorage::allocate_memory() {
   });
   root_ = d.reserve(nodes_[0].container_bytes, nodes_[0].container_bytes,
                     is_dense ? Filling::kPacked : Filling::kScattered);
-  std::vector<device::ListState> no_lists(nodes_.size() + 1, {0, ~uint64_t{0}, ~uint64_t{0}});
+  std::vector<device::ListState> no_lists(nodes_.size(), {0, ~uint64_t{0}, ~uint64_t{0}});
   const size_t list_bytes = no_lists.size() * sizeof(device::ListState);
   state_ = d.reserve(sizeof(TreeState) + list_bytes, sizeof(TreeState) + list_bytes);
   d.wait_copy(list_state(0), no_lists.data(), list_bytes);
-  reverted_.number = static_cast<uint32_t>(nodes_.size());
   const size_t below_bytes = below_.size() * sizeof(uint32_t);
   device_below_ = d.reserve(below_bytes, below_bytes);
   if (below_bytes > 0) d.wait_copy(device_below_->data(), below_.data(), below_bytes);
@@ -56,7 +55,6 @@ void TreeStorage::allocate_memory() {
   s.ambient = ambient_->as<unsigned char>();
   s.layouts = device_layouts_->as<device::NodeLayout>();
   s.below = device_below_->as<uint32_t>();
-  s.append_epoch = 1;  // that of untouched lists is 0
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     AllocatorStorage& storage = allocators_[a];
     const NodeDescription& n = nodes_[storage.node];
@@ -196,7 +194,6 @@ bool TreeStorage::resolve_shortage(const TreeState& now, std::string_view kernel
   if (status_of(wait_read_inline(stream(), status)) == DeviceStatus::kOutOfCells)
     write_inline(stream(), status, 0);
   if (device_->commits_on_touch()) throw_full(now, fmt::format("kernel {}", kernel));
-  revert_appends();
   grow_short_allocators(now, kernel, why_not);
   return true;
 }

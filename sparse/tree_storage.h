@@ -124,12 +124,8 @@ class TreeStorage : public RefCounted {
   bool resolve_shortage(const device::TreeState& now, std::string_view kernel, std::string_view why_not);
   // Makes room for so many cells of a pointer or dynamic node in all. Errors: kInvalidArgument, kOutOfMemory.
   void reserve_cells(uint32_t node, uint64_t cells);
-  // Before every run of a launch that may append.
-  void begin_append();
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
   void settle(const device::TreeState& now);
-  // Takes from lists what was asked for when memory had run out.
-  void cut_lists();
   void settle() { settle(wait_read_state()); }
   // The same for a recording, where the host knows nothing of it.
   void record_settling();
@@ -138,6 +134,11 @@ class TreeStorage : public RefCounted {
   // get their numbers in coordinate order, so that nothing depends on threads. Errors: kOutOfRange when a coordinate is
   // outside the domain, kOutOfMemory; then nothing has been activated, or only nodes above.
   void activate_bulk(uint32_t node, const int32_t* coords, uint64_t n);
+  // Appends `n` values of a field on a dynamic node, one to the list at each of the coordinates, i32[n][3], in the order
+  // in which they are given; activates what lies above. Errors: kOutOfRange when a coordinate is outside the domain or a
+  // list would be too long, kOutOfMemory; then nothing has been appended, and in the latter case cells above lists may
+  // have been activated.
+  void append_bulk(uint32_t field, const int32_t* coords, const void* values, uint64_t n);
   uint64_t version() const { return version_; }
   // Recordings hold addresses and sizes: one of another generation than the tree's is made anew.
   uint64_t generation() const { return generation_; }
@@ -186,7 +187,16 @@ class TreeStorage : public RefCounted {
   uint64_t paid_cells(const device::AllocatorState& a) const;
   [[noreturn]] void throw_full(const device::TreeState& now, std::string_view who) const;
   void activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t allocator);
-  void take_bytes(uint32_t allocator, uint64_t cells);
+  void take_bytes(uint32_t allocator, uint64_t cells, std::string_view who);
+  struct AppendWork;
+  AppendWork begin_append(uint32_t field, const int32_t* coords, uint64_t n);
+  void count_elements(AppendWork& work);
+  void sort_elements(AppendWork& work);
+  void check_inside(const AppendWork& work) const;
+  void plan_append(AppendWork& work);
+  [[noreturn]] void refuse_too_long(const AppendWork& work);
+  void allocate_chunks(AppendWork& work);
+  void write_elements_in(const AppendWork& work, const void* values);
   void collect_allocator(uint32_t allocator);
   void recycle_all(uint32_t node);
   uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;
@@ -203,7 +213,6 @@ class TreeStorage : public RefCounted {
   using ListKernel =
       Kernel<void(Item, device::TreeState*, const device::NodeLayout*, const device::Element*)>;
   void run_over_lists(const ListKernel& kernel, uint32_t node, const ElementList* parents);
-  void revert_appends();
   std::vector<uint32_t> path_nodes(uint32_t node) const;
   // Room for so many items in scratch memory, or in a list's.
   template <class T>
@@ -212,7 +221,8 @@ class TreeStorage : public RefCounted {
   void room(ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t items);
 
   // Words of counts_ that a step of the runtime leaves for the next one.
-  static constexpr size_t kCollectionCounts = 8, kListCounts = 16, kRecycleCounts = 24;
+  static constexpr size_t kCollectionCounts = 8, kListCounts = 16, kRecycleCounts = 24, kAppendTotals = 32,
+                          kKeySteps = 40;
 
   IntrusivePtr<Device> device_;
   TreeOptions options_;
@@ -228,9 +238,8 @@ class TreeStorage : public RefCounted {
   std::vector<AllocatorStorage> allocators_;
   bool shares_limit_ = false;  // allocators could take more together than the tree may have
   std::vector<std::unique_ptr<ElementList>> lists_;
-  ElementList reverted_;  // containers whose lists a failed run may have changed
   IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, device_below_, scratch_keys_, scratch_cells_,
-      scratch_flags_, scratch_selected_, counts_;
+      scratch_flags_, scratch_selected_, scratch_elements_, scratch_rows_, counts_;
   uint64_t version_ = 0;
   uint64_t lists_version_ = 0;  // of dynamic nodes' lengths
   uint64_t generation_ = 0;

@@ -19,6 +19,7 @@ void TreeStorage::trim() {
   // Nobody keeps a list between two launches; each asks for its own at its turn.
   for (std::unique_ptr<ElementList>& list : lists_) list.reset();
   scratch_keys_.reset(), scratch_cells_.reset(), scratch_flags_.reset(), scratch_selected_.reset();
+  scratch_elements_.reset(), scratch_rows_.reset();
 }
 
 void TreeStorage::trim_allocator(AllocatorState a, uint32_t index) {

@@ -12,4 +12,5 @@ uint64_t coppice_fetch_and_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_
 float coppice_fetch_add_f32(float* a, float v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
 double coppice_fetch_add_f64(double* a, double v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
 uint32_t coppice_fetch_max_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_max(a, v, __ATOMIC_RELAXED); }
+uint64_t coppice_fetch_max_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_max(a, v, __ATOMIC_RELAXED); }
 }

@@ -104,8 +104,9 @@ inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, cons
       if (is_elected && coppice_compare_exchange_u32(slot, 0, kLocked) == 0)
         return fill_slot(block, tree_slot, level, slot, place);
     }
-    // Whoever was to fill the slot may have failed, and others after it: nobody waits for what cannot come.
-    if (status_of(relaxed_load(&block->context->status)) == DeviceStatus::kOutOfCells) return 0;
+    // Whoever was to fill the slot may have failed, and others after it: nobody waits for what cannot come. Who has
+    // locked it is waited for: that thread knows.
+    if (now == 0 && status_of(relaxed_load(&block->context->status)) == DeviceStatus::kOutOfCells) return 0;
     coppice_pause(turn);
   }
 }
@@ -217,14 +218,19 @@ COPPICE_INLINE bool recycle_slot(AllocatorState* a, uint32_t* slot) {
   return true;
 }
 
-// Empties a list. Chunks behind the first go with it when it is collected.
+// Empties a list by taking its first chunk from the head. Chunks behind it go with it when it is collected, those too that
+// appends of before still link. Where the first chunk is another one than at first, somebody else has cleared the list
+// since this call began, and this clear comes right behind that one; where one is only being made, the list is empty.
+// Relaxed: nothing is read from what is taken away.
 COPPICE_INLINE void clear_list(TreeState* tree, const LevelLayout& level, ListHeader* list) {
-  if (relaxed_load(&list->asked) << 32 == 0 && relaxed_load(&list->first) == 0) return;
-  recycle_slot(&tree->allocators[level.allocator], &list->first);
-  relaxed_store(&list->last, 0u);
-  relaxed_store(&list->linked, 0u);
-  relaxed_store(&list->committed, 0u);
-  relaxed_store(&list->asked, uint64_t{tree->append_epoch} << 32);
+  uint64_t now = relaxed_load(&list->head);
+  const ListHead head = unpack_head(now);
+  if (!has_chunk(head)) return;
+  while (!compare_exchange(&list->head, &now, uint64_t{0})) {
+    if (unpack_head(now).first != head.first) return;
+  }
+  AllocatorState* a = &tree->allocators[level.allocator];
+  a->recycled_list[warp_fetch_increment(&a->recycled_size)] = head.first;
   set_flag(&tree->lists_changed);
 }
 

@@ -74,7 +74,8 @@ COPPICE_INLINE T* value_at(const LaunchBlock* block, const FieldBinding& f, unsi
   const LevelLayout& last = coppice_nodes[f.node].level[coppice_nodes[f.node].depth - 1];
   if (last.kind == NodeKind::kDynamic) {  // the first element of a list
     const TreeState* tree = tree_state(block, f.tree);
-    return element_at<T>(last, f, find_chunk(last, tree, reinterpret_cast<ListHeader*>(container), 0), 0);
+    const ListView list = view_list(last, tree, reinterpret_cast<ListHeader*>(container));
+    return element_at<T>(last, f, chunk_at(last, tree, list.first), 0);
   }
   if (last.kind == NodeKind::kPointer) {
     unsigned char* cells = tree_state(block, f.tree)->allocators[last.allocator].cells;

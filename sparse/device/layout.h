@@ -15,7 +15,8 @@
 //
 //       0             32          CellHeader: coordinate of the list, state, the slot before it, its place in the list
 //      32              4          slot of the next chunk
-//      36             12          padding
+//      36              4          padding
+//      40              8          a first chunk: how many are linked and which of them is the latest (LatestChunk)
 //      48..payload    0..16       padding to the payload's alignment (at most 64)
 //      payload        ...         values of chunk_cells elements
 //
@@ -155,19 +156,45 @@ struct CellHeader {
   uint32_t count;    // a chunk's elements, as of the last time a loop's list was made
 };
 static_assert(sizeof(CellHeader) == 32);
-inline constexpr uint64_t kNextChunk = sizeof(CellHeader);  // the slot of the chunk after this one
-inline constexpr uint64_t kChunkHeaderBytes = kNextChunk + 16;
 
-// A dynamic node's container: one list. Its length is the smaller of the elements asked for and those that linked
-// chunks hold, so that whatever is counted can be read. Chunks are linked in order.
-struct ListHeader {
-  uint64_t asked;  // elements asked for, and in the upper half the TreeState::append_epoch that asked last
-  uint32_t committed;  // elements before that epoch: what a launch that cannot finish goes back to
-  uint32_t linked;     // chunks
-  uint32_t first;      // slot of the first chunk
-  uint32_t last;       // a late chunk, to begin a walk at; 0: none yet
+// What a chunk begins with. Only a list's first one uses `latest`: what all appends share lies where a clear takes it away
+// with the chunk, so nothing that is late can reach the list that comes after (lists.h).
+struct ChunkHeader {
+  CellHeader cell;
+  uint32_t next;  // the slot of the chunk after this one
+  uint32_t reserved;
+  uint64_t latest;  // a packed LatestChunk; 0: this is the only one
 };
-static_assert(sizeof(ListHeader) == 24);
+inline constexpr uint64_t kNextChunk = offsetof(ChunkHeader, next);
+inline constexpr uint64_t kChunkHeaderBytes = sizeof(ChunkHeader);
+static_assert(kNextChunk == 32 && offsetof(ChunkHeader, latest) == 40 && kChunkHeaderBytes == 48);
+
+// It grows from chunk to chunk, as its packed form does: the count is the upper half.
+struct LatestChunk {
+  uint32_t cell;    // of the last one that is linked
+  uint32_t linked;  // chunks, that one included
+};
+constexpr uint64_t pack(LatestChunk c) { return uint64_t{c.linked} << 32 | c.cell; }
+constexpr LatestChunk unpack_latest(uint64_t w) {
+  return {static_cast<uint32_t>(w), static_cast<uint32_t>(w >> 32)};
+}
+
+// A dynamic node's container: one list, in one word, so that an append takes its index and the list that the index counts
+// in together. Its length is the smaller of the elements asked for and those that linked chunks hold, so that whatever
+// is counted can be read. Chunks are linked in order.
+struct ListHead {
+  uint32_t asked;  // elements asked for; says nothing where there is no first chunk
+  uint32_t first;  // the slot of the first chunk: 0 none, kLocked one is being made
+};
+constexpr uint64_t pack(ListHead h) { return uint64_t{h.first} << 32 | h.asked; }
+constexpr ListHead unpack_head(uint64_t w) {
+  return {static_cast<uint32_t>(w), static_cast<uint32_t>(w >> 32)};
+}
+constexpr bool has_chunk(ListHead h) { return h.first != kAmbientCell && h.first != kLocked; }
+struct ListHeader {
+  uint64_t head;  // a packed ListHead
+};
+static_assert(sizeof(ListHeader) == 8);
 
 // One pointer or dynamic node's recycling allocator (NodeManager). Address ranges are reserved once and committed in chunks, so a
 // cell's address is cells + index * cell_bytes for ever. All counts are in cells. What every walk reads lies in another
@@ -204,8 +231,7 @@ struct alignas(64) TreeState {
 
   alignas(64) uint32_t changed;  // set by whatever changes the topology
   uint32_t lists_changed;        // set by whatever changes a list's length
-  uint32_t append_epoch;         // counts the runs of launches that can append
-  uint32_t reserved;
+  uint32_t reserved[2];
   uint64_t version;        // of the topology
   uint64_t lists_version;  // of dynamic nodes' lengths
   uint64_t fresh_bytes;    // of cells handed out, where there is a shared_limit

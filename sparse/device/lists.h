@@ -3,9 +3,17 @@
 // Device-clean. An append is one atomic add (for all threads of a warp that append to the same list), a walk from the
 // list's latest chunk, and where that is full the activation of the next one, whose slot is in the chunk before it.
 //
-// A launch that appends is repeated when cells run out, so its elements must be able to go again: the first thread that
-// touches a list in a run (TreeState::append_epoch) notes how long the list was, and the host takes lists of a run that
-// failed back to that (sparse/runtime/topology.kernels.cc).
+// Appends and clears of one list in one launch. A list's head is one word: its first chunk, and how many elements were
+// asked for. The first chunk is the list's generation: a clear takes it away by a compare-and-swap, no cell is handed out
+// twice in a launch, so an append learns with its index which list the index counts in, for ever. Everything else that
+// appends share (the chain, LatestChunk) is reached through that chunk, so an append that a clear overtakes goes on in
+// the old chain, alone with others of its kind, and all of that is found when the chain is collected. The order in which
+// heads change is the serial order: an append is where its add finds a first chunk (the first append where it puts one
+// there), a clear where its swap succeeds or the head was found empty, a read where it loads the head.
+//
+// The head's accesses are relaxed. What a thread does with a first chunk that it learned of is to store elements, which
+// nobody orders, and to load words that were zero before the launch: zeros say what is true of them then, "no chunk
+// behind this one". Links are ordered: slots by activate_slot, LatestChunk as find_or_link_chunk says.
 #pragma once
 #include "sparse/device/checks.h"
 
@@ -13,54 +21,102 @@ namespace coppice::device {
 
 inline constexpr uint32_t kNoIndex = ~0u;  // what a refused append returns
 
-// Before a list's length changes for the first time in a run of a launch. Returns the elements asked for so far.
-COPPICE_INLINE uint32_t touch_list(TreeState* tree, ListHeader* list) {
-  const uint64_t now = relaxed_load(&list->asked), epoch = relaxed_load(&tree->append_epoch);
-  const auto asked = static_cast<uint32_t>(now);
-  if (now >> 32 == epoch) return asked;
-  // Nobody adds to it while the old epoch stands, so all who come here note the same number.
-  relaxed_store(&list->committed, asked);
-  uint64_t expected = now;
-  __atomic_compare_exchange_n(&list->asked, &expected, epoch << 32 | asked, false, __ATOMIC_RELAXED,
-                              __ATOMIC_RELAXED);
-  set_flag(&tree->lists_changed);
-  return static_cast<uint32_t>(relaxed_load(&list->asked));
+// Raises a head's count by one for each of the threads that come here together; each gets the head as it found it.
+inline ListHead warp_ask_for_element(ListHeader* list) {
+  const uint32_t here = coppice_active_mask();
+  const uint32_t same = coppice_match_any_u64(here, reinterpret_cast<uint64_t>(list));
+  const uint32_t leader = static_cast<uint32_t>(__builtin_ctz(same)), lane = coppice_warp_lane();
+  uint64_t found = 0;
+  if (lane == leader)
+    found = coppice_fetch_add_u64(&list->head, static_cast<uint32_t>(__builtin_popcount(same)));
+  const uint32_t asked = coppice_shuffle_u32(same, static_cast<uint32_t>(found), leader),
+                 first = coppice_shuffle_u32(same, static_cast<uint32_t>(found >> 32), leader);
+  // The add was the leader's: without this, one of the others could load the head as it was before its own append.
+  coppice_warp_barrier(same);
+  return {asked + static_cast<uint32_t>(__builtin_popcount(same & ((1u << lane) - 1))), first};
 }
 
-// The chunk cell that holds element `index`, with all before it linked. Null when the allocator is out of cells.
-inline unsigned char* find_or_link_chunk(const LaunchBlock* block, uint32_t tree_slot,
-                                         const LevelLayout& level, ListHeader* list, uint32_t index,
-                                         Coord list_coord) {
-  unsigned char* cells = tree_state(block, tree_slot)->allocators[level.allocator].cells;
+// A list's first chunk, made where there is none, with `asked` elements asked for. What was asked for without a chunk is
+// forgotten: whoever did so asks again. So it cannot add up, however long a launch keeps asking.
+struct FirstChunk {
+  uint32_t cell;  // 0: out of cells
+  bool is_new;    // by this call
+};
+inline FirstChunk find_or_make_first_chunk(const LaunchBlock* block, uint32_t tree_slot,
+                                           const LevelLayout& level, ListHeader* list, Coord list_coord,
+                                           uint32_t asked) {
+  TreeState* tree = tree_state(block, tree_slot);
+  for (uint32_t turn = 0;; ++turn) {
+    uint64_t now = relaxed_load(&list->head);
+    const ListHead head = unpack_head(now);
+    if (has_chunk(head)) return {head.first, false};
+    if (head.first == kAmbientCell) {
+      const uint32_t here = coppice_active_mask();
+      const uint32_t same = coppice_match_any_u64(here, reinterpret_cast<uint64_t>(list));
+      const bool is_elected = coppice_warp_lane() == static_cast<uint32_t>(__builtin_ctz(same));
+      if (is_elected && compare_exchange(&list->head, &now, pack(ListHead{0, kLocked}))) {
+        AllocatorState* a = &tree->allocators[level.allocator];
+        const uint32_t cell = allocate_cell(tree, a);
+        if (cell == 0)
+          raise_status(block, DeviceStatus::kOutOfCells, tree_slot, level.allocator, list_coord);
+        else
+          write_header(a, cell, reinterpret_cast<uint32_t*>(&list->head) + 1, {list_coord, 0});
+        // Nobody else changes the upper half of a locked head.
+        relaxed_store(&list->head, pack(ListHead{cell == 0 ? 0 : asked, cell}));
+        return {cell, cell != 0};
+      }
+      if (status_of(relaxed_load(&block->context->status)) == DeviceStatus::kOutOfCells) {
+        if (unpack_head(now).first == kAmbientCell) compare_exchange(&list->head, &now, uint64_t{0});
+        return {0, false};
+      }
+    }
+    coppice_pause(turn);
+  }
+}
+
+// Takes the count of the list that begins with `first` back to `most` where it is above. A swap, so that it changes
+// neither a list that came after nor, by a carry, the first chunk.
+COPPICE_INLINE void limit_list(ListHeader* list, uint32_t first, uint64_t most) {
+  uint64_t now = relaxed_load(&list->head);
+  while (unpack_head(now).first == first && unpack_head(now).asked > most &&
+         !compare_exchange(&list->head, &now, pack(ListHead{static_cast<uint32_t>(most), first}))) {
+  }
+}
+
+// The chunk that holds element `index` of the list that begins with `first`, with all before it linked; or why there is
+// none: the list was cleared meanwhile, or the allocator is out of cells. In the latter case the list ends where its
+// chunks do: an allocator that refused a cell refuses all others of the launch, so nothing comes behind.
+struct LinkedChunk {
+  unsigned char* chunk;  // null: none
+  bool is_cleared;
+};
+inline LinkedChunk find_or_link_chunk(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
+                                      ListHeader* list, uint32_t first, uint32_t index, Coord list_coord) {
+  const TreeState* tree = tree_state(block, tree_slot);
   const uint32_t wanted = index / level.chunk_cells;
-  uint32_t cell = coppice_load_acquire_u32(&list->last), at = 0;
-  if (cell != 0) at = chunk_ordinal(cells + cell * level.cell_bytes);
-  const bool goes_on = cell == 0 || at <= wanted;
-  uint32_t* slot = &list->first;
-  if (cell == 0 || at > wanted)
-    at = 0;
-  else if (at == wanted)
-    return cells + cell * level.cell_bytes;
-  else
-    slot = reinterpret_cast<uint32_t*>(cells + cell * level.cell_bytes + kNextChunk), ++at;
-  for (;; ++at) {
+  if (wanted == 0) return {chunk_at(level, tree, first), false};
+  const LatestChunk latest = latest_chunk(level, tree, first);
+  const bool is_before = latest.linked - 1 > wanted;
+  uint32_t at = is_before ? 0 : latest.linked - 1, cell = is_before ? first : latest.cell;
+  while (at < wanted) {
+    auto* slot = reinterpret_cast<uint32_t*>(chunk_at(level, tree, cell) + kNextChunk);
     cell = coppice_load_acquire_u32(slot);
     if (cell == 0 || cell == kLocked) {
-      cell = activate_slot(block, tree_slot, level, slot, {list_coord, at});
-      if (cell == 0) return nullptr;
-      // Counted only where the link can be seen: a reader trusts the count.
-      coppice_fence();
-      coppice_fetch_max_u32(&list->linked, at + 1);
+      if (unpack_head(relaxed_load(&list->head)).first != first) return {nullptr, true};
+      cell = activate_slot(block, tree_slot, level, slot, {list_coord, at + 1});
+      if (cell == 0) {
+        limit_list(list, first, uint64_t{at + 1} * level.chunk_cells);
+        return {nullptr, false};
+      }
     }
-    unsigned char* chunk = cells + cell * level.cell_bytes;
-    if (at == wanted) {
-      // Whoever went on from the latest chunk leaves a later one, also where another thread, or a run before, had linked
-      // it: otherwise each append of a repeated launch walks the whole list.
-      if (goes_on) coppice_store_release_u32(&list->last, cell);
-      return chunk;
-    }
-    slot = reinterpret_cast<uint32_t*>(chunk + kNextChunk);
+    if (++at < latest.linked) continue;
+    // Release: who learns of this chunk learns of the slots of all before it, which this thread has read or knows by
+    // its own acquire. Whoever comes beyond the latest one says so, not only who linked it: that thread may be slow.
+    coppice_fence();
+    auto* header = reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first));
+    coppice_fetch_max_u64(&header->latest, pack(LatestChunk{cell, at + 1}));
   }
+  return {chunk_at(level, tree, cell), false};
 }
 
 template <class T>
@@ -79,9 +135,10 @@ COPPICE_INLINE ListPlace open_list(const LaunchBlock* block, uint32_t binding, C
   const FieldBinding& f = coppice_fields[binding];
   const NodeLayout& node = coppice_nodes[f.node];
   const Place p = find_or_activate(block, node, f.tree, binding, c);
+  const Offset at = from_origin(node, c);
   return {p.active ? list_at(p) : nullptr,
           tree_state(block, f.tree),
-          {c.x - node.origin[0], c.y - node.origin[1], c.z - node.origin[2]}};
+          {static_cast<int32_t>(at.x), static_cast<int32_t>(at.y), static_cast<int32_t>(at.z)}};
 }
 
 COPPICE_INLINE void raise_list_full(const LaunchBlock* block, uint32_t binding, int64_t index, Coord c) {
@@ -99,20 +156,24 @@ COPPICE_INLINE uint32_t append(const LaunchBlock* block, uint32_t binding, Coord
   const LevelLayout& level = coppice_nodes[f.node].level[coppice_nodes[f.node].depth - 1];
   const ListPlace p = open_list(block, binding, c);
   if (p.list == nullptr) return kNoIndex;
-  uint32_t index = touch_list(p.tree, p.list);
-  if (index < level.max_length) {
-    index = warp_fetch_increment(&p.list->asked);
-    // Counted down again, so that the count cannot wrap however long a launch keeps asking.
-    if (index >= level.max_length) coppice_fetch_add_u64(&p.list->asked, ~uint64_t{0});
+  ListHead got = warp_ask_for_element(p.list);
+  while (!has_chunk(got)) {
+    const FirstChunk made = find_or_make_first_chunk(block, f.tree, level, p.list, p.coord, 1);
+    if (made.cell == 0) return kNoIndex;
+    got = made.is_new ? ListHead{0, made.cell} : warp_ask_for_element(p.list);
   }
-  if (index >= level.max_length) {
-    raise_list_full(block, binding, index, c);
+  set_flag(&p.tree->lists_changed);
+  if (got.asked >= level.max_length) {
+    // What was asked for in vain is at most one element per thread at any time.
+    limit_list(p.list, got.first, level.max_length);
+    raise_list_full(block, binding, got.asked, c);
     return kNoIndex;
   }
-  unsigned char* chunk = find_or_link_chunk(block, f.tree, level, p.list, index, p.coord);
-  if (chunk == nullptr) return kNoIndex;
-  store_shared(element_at<T>(level, f, chunk, index), value);  // others may read what is counted
-  return index;
+  const LinkedChunk link = find_or_link_chunk(block, f.tree, level, p.list, got.first, got.asked, p.coord);
+  if (link.is_cleared) return got.asked;  // with the list, after it was appended
+  if (link.chunk == nullptr) return kNoIndex;
+  store_shared(element_at<T>(level, f, link.chunk, got.asked), value);  // others may read what is counted
+  return got.asked;
 }
 
 // Writes element `index`; a list that is shorter gets as long as that needs, with zeros between.
@@ -127,16 +188,16 @@ COPPICE_INLINE void set_element(const LaunchBlock* block, uint32_t binding, Coor
   }
   const ListPlace p = open_list(block, binding, c);
   if (p.list == nullptr) return;
-  touch_list(p.tree, p.list);
+  const uint32_t first = find_or_make_first_chunk(block, f.tree, level, p.list, p.coord, 0).cell;
+  if (first == 0) return;
   const auto at = static_cast<uint32_t>(index);
-  unsigned char* chunk = find_or_link_chunk(block, f.tree, level, p.list, at, p.coord);
-  if (chunk == nullptr) return;
-  store_shared(element_at<T>(level, f, chunk, at), value);
-  // The upper half is the epoch, the same for all who write in this run.
-  uint64_t now = relaxed_load(&p.list->asked);
-  while (static_cast<uint32_t>(now) <= at &&
-         !__atomic_compare_exchange_n(&p.list->asked, &now, (now >> 32 << 32) | (at + 1), false,
-                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  const LinkedChunk link = find_or_link_chunk(block, f.tree, level, p.list, first, at, p.coord);
+  if (link.chunk == nullptr) return;
+  store_shared(element_at<T>(level, f, link.chunk, at), value);
+  set_flag(&p.tree->lists_changed);
+  uint64_t now = relaxed_load(&p.list->head);
+  while (unpack_head(now).first == first && unpack_head(now).asked <= at &&
+         !compare_exchange(&p.list->head, &now, pack(ListHead{at + 1, first}))) {
   }
 }
 
@@ -144,8 +205,9 @@ COPPICE_INLINE void set_element(const LaunchBlock* block, uint32_t binding, Coor
 COPPICE_INLINE uint32_t length_at(const LaunchBlock* block, uint32_t binding, Coord c) {
   const FieldBinding& f = coppice_fields[binding];
   const NodeLayout& node = coppice_nodes[f.node];
-  const Place p = find(node, tree_state(block, f.tree), c);
-  return p.active ? list_length(node.level[node.depth - 1], list_at(p)) : 0;
+  const TreeState* tree = tree_state(block, f.tree);
+  const Place p = find(node, tree, c);
+  return p.active ? list_length(node.level[node.depth - 1], tree, list_at(p)) : 0;
 }
 
 // Element `index`; zero where the list has none.
@@ -154,16 +216,16 @@ COPPICE_INLINE T element(const LaunchBlock* block, uint32_t binding, Coord c, in
   const FieldBinding& f = coppice_fields[binding];
   const NodeLayout& node = coppice_nodes[f.node];
   const LevelLayout& level = node.level[node.depth - 1];
-  TreeState* tree = tree_state(block, f.tree);
+  const TreeState* tree = tree_state(block, f.tree);
   const Place p = find(node, tree, c);
-  const int64_t length = p.active ? list_length(level, list_at(p)) : 0;
-  if (index < 0 || index >= length) {
+  const ListView list = p.active ? view_list(level, tree, list_at(p)) : ListView{kAmbientCell, 0};
+  if (index < 0 || index >= list.length) {
     if (debug_checks())
-      raise_status(block, DeviceStatus::kOutOfList, f.tree, binding, StatusPlace{{index, length, 0}, c});
+      raise_status(block, DeviceStatus::kOutOfList, f.tree, binding, StatusPlace{{index, list.length, 0}, c});
     return T{};
   }
   const auto at = static_cast<uint32_t>(index);
-  return load_shared(element_at<T>(level, f, find_chunk(level, tree, list_at(p), at), at));
+  return load_shared(element_at<T>(level, f, find_chunk(level, tree, list.first, at), at));
 }
 
 }  // namespace coppice::device

@@ -32,6 +32,11 @@ COPPICE_INLINE void relaxed_store(T* p, T v) {
   __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
+// Relaxed; where it fails, `expected` gets what is there.
+COPPICE_INLINE bool compare_exchange(uint64_t* p, uint64_t* expected, uint64_t desired) {
+  return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 // For a value that several threads may write, or one may write while others read: whole, where it is one machine word.
 template <class T>
 inline constexpr bool is_one_word = sizeof(T) <= 8 && sizeof(T) == alignof(T) && __is_trivially_copyable(T);
@@ -143,32 +148,55 @@ COPPICE_INLINE Place find(const NodeLayout& node, const TreeState* tree, Coord c
 
 COPPICE_INLINE ListHeader* list_at(const Place& p) { return reinterpret_cast<ListHeader*>(p.container); }
 
-// Elements that are there, each in a linked chunk. (Chunks are linked in order, and counted after they are linked.)
-COPPICE_INLINE uint32_t list_length(const LevelLayout& level, const ListHeader* list) {
-  const uint64_t held = static_cast<uint64_t>(coppice_load_acquire_u32(&list->linked)) * level.chunk_cells;
-  const uint64_t asked = static_cast<uint32_t>(relaxed_load(&list->asked));
-  return static_cast<uint32_t>(asked < held ? asked : held);
+COPPICE_INLINE unsigned char* chunk_at(const LevelLayout& level, const TreeState* tree, uint32_t cell) {
+  return tree->allocators[level.allocator].cells + cell * level.cell_bytes;
 }
 
-COPPICE_INLINE uint32_t chunk_ordinal(const unsigned char* chunk) {
-  return reinterpret_cast<const CellHeader*>(chunk)->ordinal;
+// The latest chunk of the list that begins with `first`. Acquire: what the thread knew that linked it, the slots of all
+// chunks before it among that, is known from here on.
+COPPICE_INLINE LatestChunk latest_chunk(const LevelLayout& level, const TreeState* tree, uint32_t first) {
+  const auto* header = reinterpret_cast<const ChunkHeader*>(chunk_at(level, tree, first));
+  const LatestChunk latest = unpack_latest(coppice_load_acquire_u64(&header->latest));
+  return latest.linked == 0 ? LatestChunk{first, 1} : latest;
 }
 
-// The chunk cell that holds element `index`; the ambient cell where none is linked. Cost: one load per chunk between
-// the list's latest chunk, or its first, and the one wanted.
-COPPICE_INLINE unsigned char* find_chunk(const LevelLayout& level, const TreeState* tree,
-                                         const ListHeader* list, uint32_t index) {
-  unsigned char* cells = tree->allocators[level.allocator].cells;
+// A list as it is at one moment: what it held then can be read for as long as the launch runs, whoever clears the list.
+// The head's load is relaxed: a first chunk's memory was zero before the launch, and zeros there say what is true.
+struct ListView {
+  uint32_t first;   // the ambient cell where there is none
+  uint32_t length;  // elements that are there, each in a linked chunk
+};
+COPPICE_INLINE ListView view_list(const LevelLayout& level, const TreeState* tree, const ListHeader* list) {
+  const ListHead head = unpack_head(relaxed_load(&list->head));
+  if (!has_chunk(head)) return {kAmbientCell, 0};
+  // Appends that are being refused are counted for a while.
+  const uint32_t asked = head.asked < level.max_length ? head.asked : level.max_length;
+  if (asked <= level.chunk_cells) return {head.first, asked};
+  const uint64_t held = uint64_t{latest_chunk(level, tree, head.first).linked} * level.chunk_cells;
+  return {head.first, static_cast<uint32_t>(asked < held ? asked : held)};
+}
+COPPICE_INLINE uint32_t list_length(const LevelLayout& level, const TreeState* tree, const ListHeader* list) {
+  return view_list(level, tree, list).length;
+}
+
+// The chunk cell that holds element `index` of the list that begins with `first`; the ambient cell where none is linked.
+// Cost: one load per chunk between the list's latest chunk, or its first, and the one wanted.
+COPPICE_INLINE unsigned char* find_chunk(const LevelLayout& level, const TreeState* tree, uint32_t first,
+                                         uint32_t index) {
   const uint32_t wanted = index / level.chunk_cells;
-  uint32_t cell = coppice_load_acquire_u32(&list->last), at = 0;
-  if (cell != 0) at = chunk_ordinal(cells + cell * level.cell_bytes);
-  if (cell == 0 || at > wanted) {
-    at = 0;
-    cell = slot_cell(reinterpret_cast<const unsigned char*>(&list->first), 0);
+  uint32_t cell = first, at = 0;
+  if (wanted > 0) {
+    const LatestChunk latest = latest_chunk(level, tree, first);
+    if (latest.linked - 1 <= wanted) cell = latest.cell, at = latest.linked - 1;
   }
   for (; at < wanted && cell != kAmbientCell; ++at)
-    cell = slot_cell(cells + cell * level.cell_bytes + kNextChunk, 0);
-  return cells + cell * level.cell_bytes;
+    cell = slot_cell(chunk_at(level, tree, cell) + kNextChunk, 0);
+  return chunk_at(level, tree, cell);
+}
+
+COPPICE_INLINE bool is_empty(const ListHeader* list) {
+  const ListHead head = unpack_head(relaxed_load(&list->head));
+  return !has_chunk(head) || head.asked == 0;
 }
 
 // Is the cell at a coordinate active, all its ancestors included? A list is while it has elements.
@@ -176,7 +204,7 @@ COPPICE_INLINE bool is_active(const NodeLayout& node, const Place& p) {
   const LevelLayout& last = node.level[node.depth - 1];
   if (last.kind == NodeKind::kPointer) return p.active && slot_cell(p.container, p.index) != kAmbientCell;
   if (last.kind == NodeKind::kBitmasked) return p.active && mask_bit(p.container, p.index);
-  if (last.kind == NodeKind::kDynamic) return p.active && list_length(last, list_at(p)) > 0;
+  if (last.kind == NodeKind::kDynamic) return p.active && !is_empty(list_at(p));
   return p.active;
 }
 

@@ -1,4 +1,4 @@
-// Lists of dynamic nodes, for the host: their lengths, their elements, and how they are emptied and taken back.
+// Lists of dynamic nodes, for the host: their lengths, their elements, and how they are emptied.
 //
 // As in topology.kernels.cc, these run over any tree: layouts come as data.
 #include "coppice/kernel.h"
@@ -10,7 +10,7 @@ COPPICE_KERNEL(list_length_at, Item, const TreeState* tree, const NodeLayout* no
                uint64_t* length)
 {
   const Place p = find(*node, tree, {coord[0], coord[1], coord[2]});
-  *length = p.active ? list_length(node->level[node->depth - 1], list_at(p)) : 0;
+  *length = p.active ? list_length(node->level[node->depth - 1], tree, list_at(p)) : 0;
 }
 
 struct CoppiceElements {
@@ -26,7 +26,7 @@ COPPICE_KERNEL(read_elements, Item i, const TreeState* tree, const NodeLayout* n
   const LevelLayout& level = node->level[node->depth - 1];
   const Place p = find(*node, tree, {from.coord[0], from.coord[1], from.coord[2]});
   const auto index = static_cast<uint32_t>(i.index);
-  const unsigned char* chunk = find_chunk(level, tree, list_at(p), index);
+  const unsigned char* chunk = find_chunk(level, tree, view_list(level, tree, list_at(p)).first, index);
   const unsigned char* value =
       chunk + from.offset + index % level.chunk_cells * static_cast<uint64_t>(from.stride);
   __builtin_memcpy(out + i.index * static_cast<int64_t>(from.value_bytes), value, from.value_bytes);
@@ -56,43 +56,6 @@ COPPICE_KERNEL(clear_lists, Item i, TreeState* tree, const NodeLayout* node, con
   if (list != nullptr) clear_list(tree, node->level[node->depth - 1], list);
 }
 
-// Takes a list back to what it was before the run that failed. Its chunks stay, with zeros behind the end; walks begin at
-// the end again.
-COPPICE_KERNEL(revert_lists, Item i, TreeState* tree, const NodeLayout* node, const Element* parents)
-{
-  ListHeader* list = list_number(tree, node, parents, static_cast<uint64_t>(i.index));
-  if (list == nullptr || list->asked >> 32 != tree->append_epoch) return;
-  const LevelLayout& level = node->level[node->depth - 1];
-  const uint64_t kept = list->committed;
-  list->asked = list->asked >> 32 << 32 | kept;
-  unsigned char* cells = tree->allocators[level.allocator].cells;
-  uint64_t first = 0;
-  list->last = list->first;
-  for (uint32_t cell = list->first; cell != 0; first += level.chunk_cells) {
-    unsigned char* chunk = cells + cell * level.cell_bytes;
-    if (first < kept) list->last = cell;
-    for (uint32_t a = 0; a < node->num_arrays; ++a) {
-      const ValueArray& array = node->arrays[a];
-      for (uint64_t k = 0; k < level.chunk_cells; ++k) {
-        if (first + k >= kept) zero_bytes(chunk + array.offset + k * array.stride, array.bytes);
-      }
-    }
-    cell = *reinterpret_cast<uint32_t*>(chunk + kNextChunk);
-  }
-}
-
-// After a launch that ran out of memory: elements that were asked for and have no chunk are asked for no more.
-COPPICE_KERNEL(cut_lists, Item i, TreeState* tree, const NodeLayout* node, const Element* parents)
-{
-  ListHeader* list = list_number(tree, node, parents, static_cast<uint64_t>(i.index));
-  if (list == nullptr) return;
-  const uint64_t asked = list->asked, length = list_length(node->level[node->depth - 1], list);
-  list->asked = asked >> 32 << 32 | length;
-}
-
-// Before a run of a launch that may append: lists that it touches are told by the epoch.
-COPPICE_KERNEL(begin_appends, Item, TreeState* tree)
-{ ++tree->append_epoch; }
 // All lists there are: the cells of as many containers.
 COPPICE_KERNEL(count_lists, Item, const uint64_t* containers, uint64_t cells, uint64_t* lists)
 { *lists = *containers * cells; }

@@ -206,7 +206,7 @@ COPPICE_KERNEL(fill_chunks, Item i, const TreeState* tree, const NodeLayout* nod
   auto* chunk = header_of(&tree->allocators[level.allocator], cell);
   const Coord c{node->origin[0] + chunk->coord[0], node->origin[1] + chunk->coord[1],
                 node->origin[2] + chunk->coord[2]};
-  const int64_t length = list_length(level, list_at(find(*node, tree, c)));
+  const int64_t length = list_length(level, tree, list_at(find(*node, tree, c)));
   const int64_t rest = length - static_cast<int64_t>(chunk->ordinal) * level.chunk_cells;
   chunk->count = static_cast<uint32_t>(rest < 0 ? 0 : rest < level.chunk_cells ? rest : level.chunk_cells);
   elements[i.index] = {reinterpret_cast<unsigned char*>(chunk), {c.x, c.y, c.z}, cell};

@@ -70,7 +70,6 @@ class Ptx : public testing::Test {
     add(bulk_bits, range(9), level);
     add(list_length_at, range(1), tree, node, coords, u64);
     add(clear_lists, range(9), state, node, elements);
-    add(revert_lists, range(9), state, node, elements);
     add(collect_chain, range(9), allocator);
     add(collect_below, range(9), state, 1u, node);
     add(flag_elements, range(9), tree, node, 1, u32, uint64_t{1}, u32);
