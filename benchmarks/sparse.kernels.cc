@@ -34,6 +34,9 @@ struct Scaling {
 COPPICE_KERNEL(scale_and_shift, Scaling s, Cell2 cell)
 { s.b[cell] = 2.0f * s.a[cell] + 1.0f; }
 
+COPPICE_KERNEL(scale_line, Scaling s, Cell1 cell)
+{ s.b[cell] = 2.0f * s.a[cell] + 1.0f; }
+
 // Item i goes to list i modulo their number, a power of two.
 COPPICE_KERNEL(append_items, Append<int32_t> list, Item i, int32_t lists)
 {
