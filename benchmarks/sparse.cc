@@ -200,17 +200,16 @@ class SparseRows {
       return LargeTree(device, static_cast<int32_t>(rows), static_cast<int32_t>(row_cells));
     };
     LargeTree all = make(device_), one = make(Device::cpu(1));
-    all.wait_scale(), one.wait_scale();
+    all.wait_iterate(), one.wait_iterate();
     std::vector<double> of_all, of_one;
     for (int r = 0; r < sizes_.repetitions; ++r) {
-      of_all.push_back(timed([&] { all.wait_scale(); }));
-      of_one.push_back(timed([&] { one.wait_scale(); }));
+      of_all.push_back(timed([&] { all.wait_iterate(); }));
+      of_one.push_back(timed([&] { one.wait_iterate(); }));
     }
     const double cells = all.num_cells();
     Row row;
     row.name = "sparse/" + name, row.unit = "ns/cell", row.ours = median(of_all) * 1e9 / cells;
     row.peer = median(of_one) * 1e9 / cells, row.peer_name = "ours, 1 thread";
-    row.floor = floor_s(2 * sizeof(float) * cells, threads()) * 1e9 / cells;
     row.detail = fmt::format("{} x {} cells of one container, {} threads", rows, row_cells, threads());
     report_.add(row);
   }

@@ -103,10 +103,10 @@ LargeTree::LargeTree(IntrusivePtr<Device> device, int32_t rows, int32_t row_cell
   cells_ = rows == 1 ? tree_.root().dense({row_cells}) : tree_.root().dense({rows, row_cells});
   a_ = cells_->place<float>("a"), b_ = cells_->place<float>("b");
 }
-void LargeTree::wait_scale() {
-  const Scaling scaling{a_, b_};
-  wait_done(rows_ == 1 ? program_.launch(scale_line, over(*cells_), scaling)
-                       : program_.launch(scale_and_shift, over(*cells_), scaling));
+void LargeTree::wait_iterate() {
+  const Scaling fields{a_, b_};
+  wait_done(rows_ == 1 ? program_.launch(iterate_line, over(*cells_), fields)
+                       : program_.launch(iterate_image, over(*cells_), fields));
 }
 
 AppendTree::AppendTree(IntrusivePtr<Device> device, int64_t items, bool many)

@@ -58,7 +58,7 @@ class OccupiedTree {
 class LargeTree {
  public:
   LargeTree(IntrusivePtr<Device> device, int32_t rows, int32_t row_cells);
-  void wait_scale();  // b = 2 a + 1
+  void wait_iterate();  // b = a + 0.3, 32 times mapped by 3.7 x (1 - x)
   double num_cells() const { return static_cast<double>(rows_) * row_cells_; }
 
  private:
