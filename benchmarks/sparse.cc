@@ -83,6 +83,8 @@ class SparseRows {
   void run() {
     run_fill();
     for (const bool whole_leaves : {false, true}) run_struct_for(whole_leaves);
+    run_large("dense_line", 1, sizes_.items * 4);
+    run_large("dense_image", sizes_.side * 2 / 3, sizes_.side * 2 / 3);
     for (const bool many : {false, true}) run_append(many);
     run_laplacian();
   }
@@ -189,6 +191,27 @@ class SparseRows {
     row.detail = what;
     report_.add(row);
     add_bytes(name, bytes, active, 2 * sizeof(float), taichi_, what);
+  }
+
+  // One container that all threads share; the peer is one thread.
+  void run_large(const std::string& name, int64_t rows, int64_t row_cells) {
+    report_.begin("sparse, " + name);
+    const auto make = [&](const IntrusivePtr<Device>& device) {
+      return LargeTree(device, static_cast<int32_t>(rows), static_cast<int32_t>(row_cells));
+    };
+    LargeTree all = make(device_), one = make(Device::cpu(1));
+    all.wait_iterate(), one.wait_iterate();
+    std::vector<double> of_all, of_one;
+    for (int r = 0; r < sizes_.repetitions; ++r) {
+      of_all.push_back(timed([&] { all.wait_iterate(); }));
+      of_one.push_back(timed([&] { one.wait_iterate(); }));
+    }
+    const double cells = all.num_cells();
+    Row row;
+    row.name = "sparse/" + name, row.unit = "ns/cell", row.ours = median(of_all) * 1e9 / cells;
+    row.peer = median(of_one) * 1e9 / cells, row.peer_name = "ours, 1 thread";
+    row.detail = fmt::format("{} x {} cells of one container, {} threads", rows, row_cells, threads());
+    report_.add(row);
   }
 
   void run_append(bool many) {

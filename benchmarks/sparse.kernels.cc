@@ -34,6 +34,16 @@ struct Scaling {
 COPPICE_KERNEL(scale_and_shift, Scaling s, Cell2 cell)
 { s.b[cell] = 2.0f * s.a[cell] + 1.0f; }
 
+// Enough arithmetic that memory is not what limits it.
+static float iterate(float x) {
+  for (int round = 0; round < 32; ++round) x = 3.7f * x * (1.0f - x);
+  return x;
+}
+COPPICE_KERNEL(iterate_line, Scaling s, Cell1 cell)
+{ s.b[cell] = iterate(s.a[cell] + 0.3f); }
+COPPICE_KERNEL(iterate_image, Scaling s, Cell2 cell)
+{ s.b[cell] = iterate(s.a[cell] + 0.3f); }
+
 // Item i goes to list i modulo their number, a power of two.
 COPPICE_KERNEL(append_items, Append<int32_t> list, Item i, int32_t lists)
 {

@@ -94,6 +94,21 @@ double OccupiedTree::least_bytes() const {
   return 2.0 * 64 * static_cast<double>(lines);
 }
 
+LargeTree::LargeTree(IntrusivePtr<Device> device, int32_t rows, int32_t row_cells)
+    : device_(std::move(device)),
+      rows_(rows),
+      row_cells_(row_cells),
+      program_(device_),
+      tree_(device_, {.name = "large"}) {
+  cells_ = rows == 1 ? tree_.root().dense({row_cells}) : tree_.root().dense({rows, row_cells});
+  a_ = cells_->place<float>("a"), b_ = cells_->place<float>("b");
+}
+void LargeTree::wait_iterate() {
+  const Scaling fields{a_, b_};
+  wait_done(rows_ == 1 ? program_.launch(iterate_line, over(*cells_), fields)
+                       : program_.launch(iterate_image, over(*cells_), fields));
+}
+
 AppendTree::AppendTree(IntrusivePtr<Device> device, int64_t items, bool many)
     : device_(std::move(device)),
       items_(items),

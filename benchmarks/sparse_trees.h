@@ -54,6 +54,22 @@ class OccupiedTree {
   Field<float> a_, b_;
 };
 
+// One dense container of two floats below the root: particles, or an image. rows 1: a line.
+class LargeTree {
+ public:
+  LargeTree(IntrusivePtr<Device> device, int32_t rows, int32_t row_cells);
+  void wait_iterate();  // b = a + 0.3, 32 times mapped by 3.7 x (1 - x)
+  double num_cells() const { return static_cast<double>(rows_) * row_cells_; }
+
+ private:
+  IntrusivePtr<Device> device_;
+  int32_t rows_, row_cells_;
+  Program program_;
+  Tree tree_;
+  std::optional<Node> cells_;
+  Field<float> a_, b_;
+};
+
 // `items` integers in one list, or in as many as it takes when each holds 128.
 class AppendTree {
  public:

@@ -4,13 +4,14 @@
 // kLaunchBlockVersion with every change, since compiled kernels outlive a program in the on-disk cache.
 //
 //     offset  bytes
-//       0       8   version, flags (kThreadItems, kRecorded, kSettles)
+//       0       4   version, flags (kThreadItems, kRecorded, kSettles)
+//       4       4   pieces             loop items for each of `count`
 //       8       8   DeviceContext*     status, seed, messages
-//      16       8   count              u64*, number of loop items, read on the device; null: item_count
+//      16       8   count              u64*, entries of the loop's list, read on the device; null: item_count
 //      24       8   elements           loop list (Element*), null for a range loop
 //      32       8   neighbours         u32[count][3^D] cell numbers around each element, or null
 //      40       8   loop begin         i64, first item of a range loop
-//      48       8   item_count         number of loop items where the host knows it
+//      48       8   item_count         number of loop items where the host knows it; pieces do not count
 //      56       8   number             of this launch among the stream's, for random numbers; the runtime's own do not count.
 //                                      In a recording: from its first launch on (launch_number()); the runtime's own
 //                                      have that of the launch they belong to
@@ -24,7 +25,7 @@ namespace coppice {
 
 struct MessageArea;
 
-inline constexpr uint32_t kLaunchBlockVersion = 7;
+inline constexpr uint32_t kLaunchBlockVersion = 8;
 inline constexpr int kMaxTreesPerKernel = 8;
 inline constexpr int kLaunchArgumentBytes = 384;
 // A flag: on a GPU every thread has items of its own. Without it an item is shared by the threads of a block.
@@ -85,8 +86,9 @@ static_assert(offsetof(DeviceContext, assertion) == 192 + kSinkBytes);
 static_assert(sizeof(DeviceContext) == 192 + kSinkBytes + kMaxAssertionBytes);
 
 struct LaunchBlock {
-  uint32_t version;
-  uint32_t flags;
+  uint16_t version;
+  uint16_t flags;
+  uint32_t pieces = 1;
   DeviceContext* context;
   const uint64_t* count;
   const void* elements;
@@ -100,6 +102,8 @@ struct LaunchBlock {
 static_assert(offsetof(LaunchBlock, context) == 8 && offsetof(LaunchBlock, trees) == 64);
 static_assert(offsetof(LaunchBlock, arguments) == 128 && sizeof(LaunchBlock) == 512);
 
+// Items of a launch whose list has so many entries.
+inline uint64_t loop_items(const LaunchBlock& block, uint64_t entries) { return entries * block.pieces; }
 inline uint64_t launch_number(const LaunchBlock& block) {
   return block.number + ((block.flags & kRecorded) != 0 ? block.context->replayed_from : 0);
 }

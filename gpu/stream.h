@@ -37,7 +37,7 @@ struct Launch {
   // Skipped (successfully) when the device status is not kOk at its turn. A GPU's is looked at after launches that have a
   // finish(): a kernel that sets a status belongs to one.
   bool skip_on_status = true;
-  // Bytes of its handles' values that one item reads and writes at least, for profiles; 0: not known.
+  // Bytes of its handles' values that one entry of its loop's list reads and writes at least, for profiles; 0: not known.
   uint64_t item_bytes = 0;
   // Whether its result depends on the order of its items: a device in deterministic mode keeps it.
   bool is_ordered() const { return uses && uses->depends_on_order(); }

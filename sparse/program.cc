@@ -183,6 +183,10 @@ void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
     b.needs_neighbours = true;
   }
   b.loop.blend = blend && row_bytes > 0 && row_bytes <= device::kRowBytes;
+  // A tile is filled once for all of its leaf.
+  b.loop.pieces = 1;
+  if (b.loop.tiled == 0 && n.num_cells > device::kPieceCells)
+    device::cut_into_pieces(b.loop, b.nodes[b.loop.node].level[b.nodes[b.loop.node].depth - 1].extent);
 }
 
 // What of a block's values a kernel can have by pointer.
@@ -321,6 +325,7 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
     block.neighbours = neighbours ? list.neighbours->as<uint32_t>() : nullptr;
     block.count = &tree->list_state(list.number)->count;
   };
+  launch.block.pieces = std::max(1u, p.binding.loop.pieces);
   // About a thousand cells per task; a task's start costs a few hundred nanoseconds.
   launch.grain = static_cast<uint32_t>(
       std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));

@@ -26,8 +26,9 @@ void LoopRunner::run_now(const Launch& launch, const LaunchBlock& block) {
     const auto& here = *static_cast<const DeviceContext*>(host_address(block.context));
     if (is_skipped(block, __atomic_load_n(&here.status, __ATOMIC_ACQUIRE), here.replayed_from)) return;
   }
-  const uint64_t count =
-      block.count != nullptr ? *static_cast<const uint64_t*>(host_address(block.count)) : block.item_count;
+  const uint64_t count = block.count != nullptr
+                             ? loop_items(block, *static_cast<const uint64_t*>(host_address(block.count)))
+                             : block.item_count;
   if (count > 0) run(launch, block, jit::host_entry(*launch.code.get()), count);
 }
 

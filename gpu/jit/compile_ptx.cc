@@ -70,13 +70,14 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   llvm::Value* host_count = b.CreateLoad(i64, member(offsetof(LaunchBlock, item_count)));
   b.CreateCondBr(b.CreateIsNull(count_at), counted, read_count);
   b.SetInsertPoint(read_count);
-  llvm::Value* device_count = b.CreateLoad(i64, count_at, true);
+  llvm::Value* pieces = b.CreateLoad(i32, member(offsetof(LaunchBlock, pieces)));
+  llvm::Value* device_count = b.CreateMul(b.CreateLoad(i64, count_at, true), b.CreateZExt(pieces, i64));
   b.CreateBr(counted);
   b.SetInsertPoint(counted);
   llvm::PHINode* count = b.CreatePHI(i64, 2);
   count->addIncoming(host_count, begin);
   count->addIncoming(device_count, read_count);
-  llvm::Value* flags = b.CreateLoad(i32, member(offsetof(LaunchBlock, flags)));
+  llvm::Value* flags = b.CreateLoad(b.getInt16Ty(), member(offsetof(LaunchBlock, flags)));
   llvm::Value* by_thread = b.CreateIsNotNull(b.CreateAnd(flags, kThreadItems));
   llvm::Value* chunk = b.CreateSelect(by_thread, sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x),
                                       llvm::ConstantInt::get(i64, 1));

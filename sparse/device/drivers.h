@@ -1,7 +1,7 @@
 // The loops around a kernel: over the cells of a leaf with halo tiles and masks, over blocks, over the elements of
 // lists, over a range.
 //
-// Device-clean, instantiated in a kernel file by COPPICE_KERNEL. An item of a cell loop is one leaf container: its halo
+// Device-clean, instantiated in a kernel file by COPPICE_KERNEL. An item of a cell loop is one leaf container, or a piece of a large one: its halo
 // is gathered into tiles, then whole rows are computed (on a GPU: cells), vectorised, and blended by the mask; the roles
 // guarantee that cells do not disturb each other, which is what the loop metadata asserts.
 #pragma once
@@ -98,47 +98,48 @@ struct CellLoop {
     call_kernel<kKernel, Args...>(pack, cell, std::index_sequence_for<Args...>{});
   }
 
-  static COPPICE_INLINE void row(const Pack& pack, const LeafContext& context, int x, int y) {
+  static COPPICE_INLINE void row(const Pack& pack, const LeafContext& context, const LeafPiece& p, int x,
+                                 int y) {
     const LeafShape s = leaf_shape();
     const uint32_t first = static_cast<uint32_t>((x * s.ey + y) * s.ez);
     if constexpr (kScatters) {
-      for (int z = 0; z < s.ez; ++z) {
+      for (int z = p.z0; z < p.z1; ++z) {
         call(pack, Place{&context, x, y, z, first + static_cast<uint32_t>(z)});
       }
     } else {
 #pragma clang loop vectorize(assume_safety) vectorize_width(8) unroll(disable)
-      for (int z = 0; z < s.ez; ++z) {
+      for (int z = p.z0; z < p.z1; ++z) {
         call(pack, Place{&context, x, y, z, first + static_cast<uint32_t>(z)});
       }
     }
   }
 
   // Dense leaf, or blended: every cell of every row.
-  static COPPICE_INLINE void rows(const Pack& pack, LeafContext& context) {
+  static COPPICE_INLINE void rows(const Pack& pack, LeafContext& context, const LeafPiece& p) {
     const LeafShape s = leaf_shape();
     if (coppice_has_private_tiles()) {
       alignas(64) unsigned char row_storage[kRowBytes];
-      for (int x = 0; x < s.ex; ++x) {
-        for (int y = 0; y < s.ey; ++y) {
-          const uint32_t first = static_cast<uint32_t>((x * s.ey + y) * s.ez);
+      const int cells = p.z1 - p.z0;
+      for (int x = p.x0; x < p.x1; ++x) {
+        const int y0 = x == p.x0 ? p.y0 : 0, y1 = x + 1 == p.x1 ? p.y1 : s.ey;
+        for (int y = y0; y < y1; ++y) {
+          const uint32_t first = static_cast<uint32_t>((x * s.ey + y) * s.ez + p.z0);
           unsigned char* rows = row_storage;
           if (blends()) {
-            if (row_is_empty(context.container, first, s.ez)) continue;
+            if (row_is_empty(context.container, first, cells)) continue;
             each_handle([&]<class H>(std::type_identity<H>, uint32_t b) {
-              open_row<H>(context, b, first, s.ez, rows);
+              open_row<H>(context, b, first, cells, rows);
             });
           }
-          row(pack, context, x, y);
+          row(pack, context, p, x, y);
           if (!blends()) continue;
           each_handle(
-              [&]<class H>(std::type_identity<H>, uint32_t b) { close_row<H>(context, b, first, s.ez); });
+              [&]<class H>(std::type_identity<H>, uint32_t b) { close_row<H>(context, b, first, cells); });
         }
       }
     } else {
-      for (uint32_t i = coppice_lane(); i < static_cast<uint32_t>(s.ex * s.ey * s.ez);
-           i += coppice_lane_count()) {
+      for (uint32_t i = p.first + coppice_lane(); i < p.end; i += coppice_lane_count())
         one_cell(pack, context, i);
-      }
     }
   }
 
@@ -150,17 +151,17 @@ struct CellLoop {
   }
 
   // Bitmasked leaf, or the slots of a pointer node, one active cell after another.
-  static COPPICE_INLINE void active_cells(const Pack& pack, const LeafContext& context, NodeKind kind) {
-    const LeafShape s = leaf_shape();
-    const uint32_t n = static_cast<uint32_t>(s.ex * s.ey * s.ez);
+  static COPPICE_INLINE void active_cells(const Pack& pack, const LeafContext& context, NodeKind kind,
+                                          const LeafPiece& p) {
     if (kind == NodeKind::kBitmasked && coppice_lane_count() == 1) {
-      for (uint32_t word = 0; word * 64 < n; ++word) {
+      for (uint32_t word = p.first / 64; word * 64 < p.end; ++word) {
         uint64_t bits = relaxed_load(reinterpret_cast<const uint64_t*>(context.container) + word);
+        if (is_cut()) bits &= word_mask(p, word);
         for (; bits != 0; bits &= bits - 1) one_cell(pack, context, word * 64 + __builtin_ctzll(bits));
       }
       return;
     }
-    for (uint32_t i = coppice_lane(); i < n; i += coppice_lane_count()) {
+    for (uint32_t i = p.first + coppice_lane(); i < p.end; i += coppice_lane_count()) {
       const bool active = kind == NodeKind::kBitmasked ? mask_bit(context.container, i)
                                                        : slot_cell(context.container, i) != kAmbientCell;
       if (active) one_cell(pack, context, i);
@@ -168,7 +169,7 @@ struct CellLoop {
   }
 
   static COPPICE_INLINE void leaf(const LaunchBlock* block, const Pack& pack, const Element& e,
-                                  const uint32_t* neighbours) {
+                                  const uint32_t* neighbours, const LeafPiece& piece) {
     alignas(64) unsigned char tile_storage[kTileBytes];
     unsigned char* tiles =
         coppice_has_private_tiles() ? tile_storage : static_cast<unsigned char*>(coppice_shared_memory());
@@ -180,9 +181,9 @@ struct CellLoop {
     each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { open_tile<H>(context, e, b, tiles); });
     if (coppice_loop.tiled != 0) coppice_block_barrier();
     if (kind == NodeKind::kDense || blends()) {
-      rows(pack, context);
+      rows(pack, context, piece);
     } else {
-      active_cells(pack, context, kind);
+      active_cells(pack, context, kind, piece);
     }
     if (coppice_loop.tiled == 0) return;
     coppice_block_barrier();  // before tiles are read back, or those of the next leaf are filled
@@ -197,9 +198,11 @@ struct CellLoop {
     const Pack pack{reader.next<Args>()...};
     const auto* elements = static_cast<const Element*>(block->elements);
     for (uint64_t i = begin; i < end; ++i) {
-      leaf(block, pack, elements[i],
+      const uint64_t e = is_cut() ? i / coppice_loop.pieces : i;
+      leaf(block, pack, elements[e],
            block->neighbours == nullptr ? nullptr
-                                        : block->neighbours + neighbour_stride(coppice_loop.node) * i);
+                                        : block->neighbours + neighbour_stride(coppice_loop.node) * e,
+           leaf_piece(is_cut() ? static_cast<uint32_t>(i % coppice_loop.pieces) : 0));
     }
   }
 };

@@ -140,8 +140,28 @@ struct LoopLayout {
   uint32_t
       tiled;  // bit i: binding i has a tile: a copy of its values and their halo, or the sums added to them
   uint32_t tabled;  // bit i: binding i has none, but its neighbours are found through the neighbour table
+  // A large container is more than one item of a loop over cells, in the order of its cells: item i is piece i % pieces
+  // of element i / pieces.
+  uint32_t pieces;      // of a container; 0 and 1: it is one item
+  uint32_t piece_rows;  // rows of a piece; where it is 1, a row may be several pieces
+  uint32_t piece_row_cells;
 };
-static_assert(sizeof(LoopLayout) == 20);
+static_assert(sizeof(LoopLayout) == 32);
+inline constexpr uint32_t kPieceCells = 4096;  // of a container with more cells: the most that an item has
+
+// Cuts a container's cells into pieces of whole rows, or a row into pieces whose cells are a multiple of 64 so that no
+// two of them share a cache line of values; all of about the same size.
+constexpr void cut_into_pieces(LoopLayout& loop, const uint32_t (&extent)[kMaxDims]) {
+  const uint64_t rows = uint64_t{extent[0]} * extent[1], row_cells = extent[2];
+  const auto ceil_div = [](uint64_t n, uint64_t by) { return (n + by - 1) / by; };
+  const uint64_t parts = ceil_div(row_cells, kPieceCells);                             // of a row
+  const uint64_t groups = parts > 1 ? rows : ceil_div(rows, kPieceCells / row_cells);  // of rows
+  loop.piece_rows = static_cast<uint32_t>(ceil_div(rows, groups));
+  loop.piece_row_cells =
+      static_cast<uint32_t>(parts > 1 ? align_up(ceil_div(row_cells, parts), 64) : row_cells);
+  loop.pieces =
+      static_cast<uint32_t>(ceil_div(rows, loop.piece_rows) * ceil_div(row_cells, loop.piece_row_cells));
+}
 
 enum class CellState : uint32_t {
   kFree = 0,  // never handed out, or collected

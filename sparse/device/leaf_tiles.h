@@ -19,6 +19,32 @@ COPPICE_INLINE LeafShape leaf_shape() {
           static_cast<int32_t>(leaf.extent[2]), node.dims > 2, node.dims > 1};
 }
 
+// What of a container an item of a cell loop has: rows from (x0, y0) to before (x1 - 1, y1), of each the cells
+// [z0, z1). Their linear indices are [first, end). A container that is one item has constants for all of them.
+struct LeafPiece {
+  int32_t x0, x1, y0, y1, z0, z1;
+  uint32_t first, end;
+};
+COPPICE_INLINE bool is_cut() { return coppice_loop.pieces > 1; }
+COPPICE_INLINE LeafPiece leaf_piece(uint32_t number) {
+  const LeafShape s = leaf_shape();
+  if (!is_cut()) return {0, s.ex, 0, s.ey, 0, s.ez, 0, static_cast<uint32_t>(s.ex * s.ey * s.ez)};
+  const uint32_t ey = static_cast<uint32_t>(s.ey), ez = static_cast<uint32_t>(s.ez);
+  const uint32_t rows = static_cast<uint32_t>(s.ex) * ey, cells = coppice_loop.piece_row_cells;
+  const uint32_t parts = (ez - 1) / cells + 1;  // of a row
+  const uint32_t row = number / parts * coppice_loop.piece_rows, z = number % parts * cells;
+  const uint32_t last_row = (rows - row < coppice_loop.piece_rows ? rows : row + coppice_loop.piece_rows) - 1;
+  const uint32_t end_z = ez - z < cells ? ez : z + cells;
+  return {static_cast<int32_t>(row / ey),
+          static_cast<int32_t>(last_row / ey + 1),
+          static_cast<int32_t>(row % ey),
+          static_cast<int32_t>(last_row % ey + 1),
+          static_cast<int32_t>(z),
+          static_cast<int32_t>(end_z),
+          row * ez + z,
+          last_row * ez + end_z};
+}
+
 template <class T>
 COPPICE_INLINE void copy_values(T* to, const unsigned char* from, uint32_t stride, int n) {
   if (stride == sizeof(T)) {
@@ -81,6 +107,13 @@ COPPICE_INLINE uint32_t mask_bits(const unsigned char* container, uint32_t first
   uint64_t bits = mask[0] >> (first & 63);
   if ((first & 63) + static_cast<uint32_t>(n) > 64) bits |= mask[1] << (64 - (first & 63));
   return static_cast<uint32_t>(bits) & ((1u << n) - 1);
+}
+// Which bits of a mask's word are of cells that a piece has.
+COPPICE_INLINE uint64_t word_mask(const LeafPiece& p, uint32_t word) {
+  uint64_t mask = ~uint64_t{0};
+  if (word == p.first / 64) mask <<= p.first % 64;
+  if (word == p.end / 64) mask &= (uint64_t{1} << p.end % 64) - 1;
+  return mask;
 }
 COPPICE_INLINE bool row_is_empty(const unsigned char* container, uint32_t first, int n) {
   uint32_t any = 0;

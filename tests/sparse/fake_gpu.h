@@ -47,7 +47,7 @@ class RunningBackend final : public jit::CodeBackend {
     driver_.set_kernel_of(
         image, [code, &blocks = blocks_](const LaunchBlock& block, const KernelLaunch& launch) {
           blocks.note(launch.name, block);
-          code->entry()(&block, 0, block.count != nullptr ? *block.count : block.item_count);
+          code->entry()(&block, 0, block.count != nullptr ? loop_items(block, *block.count) : block.item_count);
         });
     return ptx_->load(image, request);
   }

@@ -233,7 +233,7 @@ TEST_F(Ptx, ATeamsItemBelongsToAThreadBlock) {
   add_tests();
   const std::string team = text_of("loops.pass_along", 80);
   EXPECT_NE(team.find("bar.sync"), std::string::npos);
-  EXPECT_NE(team.find("ld.param.u32"), std::string::npos) << "of LaunchBlock::flags";
+  EXPECT_NE(team.find("ld.param.u16"), std::string::npos) << "of LaunchBlock::flags";
 }
 
 // Profilers and error reports name lines; more than that would make ptxas optimise less.
