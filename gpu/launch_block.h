@@ -4,7 +4,7 @@
 // kLaunchBlockVersion with every change, since compiled kernels outlive a program in the on-disk cache.
 //
 //     offset  bytes
-//       0       4   version, flags (kThreadItems, kRecorded, kSettles)
+//       0       4   version, flags (kThreadItems, kRecorded, kSettles, kNeedsRoom)
 //       4       4   pieces             loop items for each of `count`
 //       8       8   DeviceContext*     status, seed, messages
 //      16       8   count              u64*, entries of the loop's list, read on the device; null: item_count
@@ -34,6 +34,9 @@ inline constexpr uint32_t kThreadItems = 1;
 // its own left one; what settles the topology after a launch, also where that launch ran out of cells: it is repeated.
 inline constexpr uint32_t kRecorded = 2;
 inline constexpr uint32_t kSettles = 4;
+// A flag of a launch for which room was to be made by the same kernel before it: in a recording it is skipped where that
+// ran out of cells.
+inline constexpr uint32_t kNeedsRoom = 8;
 // Threads of a block on an NVIDIA GPU, where one shares an item of a loop over cells: 1 to 4 cells for each thread of
 // common leaves. PTX promises it to the assembler as the most that will come.
 inline constexpr uint32_t kGpuThreadsPerBlock = 128;
@@ -62,6 +65,7 @@ enum class DeviceStatus : uint32_t {
   kOutOfList = 13,         // (checks) a read of a dynamic node's element that is not there: {index, length}
   kAssertion = 14,         // (checks) an assertion failed: its text is a message
   kReadOfChanged = 15,     // a read of another cell of a field whose cells the same launch writes
+  kNoRoom = 16,            // as kOutOfCells, of a run that only finds out how much room its launch needs
 };
 
 // Shared by all launches on a device; kernels add to it, the host reads it between launches.
@@ -112,12 +116,16 @@ constexpr uint32_t status_word(DeviceStatus status, uint64_t number) {
   return static_cast<uint32_t>(status) | static_cast<uint32_t>(number) << 8;
 }
 constexpr DeviceStatus status_of(uint32_t word) { return static_cast<DeviceStatus>(word & 0xff); }
+constexpr bool is_shortage(DeviceStatus status) {
+  return status == DeviceStatus::kOutOfCells || status == DeviceStatus::kNoRoom;
+}
 constexpr uint32_t status_launch(uint32_t word) { return word >> 8; }
 // Of a recorded launch: whether it is skipped where the status is `word`.
 inline bool is_skipped(const LaunchBlock& block, uint32_t word, uint64_t replayed_from) {
   if (word == 0) return false;
   if (status_launch(word) != ((block.number + replayed_from) & 0xffffff)) return true;
-  return (block.flags & kSettles) != 0 && status_of(word) == DeviceStatus::kOutOfCells;
+  const bool skips_at_shortage = (block.flags & kSettles) != 0 && is_shortage(status_of(word));
+  return skips_at_shortage || ((block.flags & kNeedsRoom) != 0 && status_of(word) == DeviceStatus::kNoRoom);
 }
 
 // Every kernel's entry point: runs items [begin, end) of the launch's loop.

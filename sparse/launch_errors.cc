@@ -66,7 +66,7 @@ std::string about_handle(DeviceStatus status, const DeviceContext& c, const Hand
 }
 
 bool is_kernel_error(DeviceStatus status) {
-  return status != DeviceStatus::kOk && status != DeviceStatus::kOutOfCells && status != DeviceStatus::kStop;
+  return status != DeviceStatus::kOk && !is_shortage(status) && status != DeviceStatus::kStop;
 }
 
 }  // namespace

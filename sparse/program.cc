@@ -249,9 +249,10 @@ Binding make_binding(const LaunchRequest& r, bool checks) {
 }
 
 jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
-                                      const jit::CodegenOptions& options) {
+                                      const jit::CodegenOptions& options, bool makes_room = false) {
   jit::SpecializeRequest s;
-  s.id = kernel_id(r);
+  s.id = kernel_id(r) + (makes_room ? "_room" : "");
+  s.makes_room = makes_room;
   s.file = r.file;
   s.entry = fmt::format("coppice_kernel_{}", r.name);
   s.shared_bytes = b.shared_bytes;
@@ -269,11 +270,19 @@ struct Prepared final : public RefCounted {
   std::string loop_path;  // of the node looped over
   Binding binding;
   IntrusivePtr<LaunchUses> uses;
-  std::string why_not_repeatable;                // empty where it may be repeated
+  std::string why_not_repeatable;  // empty where it may be repeated
+  // Of the code that makes room before the launch; null where none is to be made, or where it cannot.
+  AsyncValueRef<LoadedCodeRef> room_code;
   std::vector<std::weak_ptr<const void>> lives;  // of the binding's trees
   AsyncValueRef<LoadedCodeRef> code;
   LaunchBlock block{};
 };
+
+// Whether memory is to be mapped before the launch, for what must not happen twice, and can be.
+bool needs_room(const LaunchRequest& r, const Prepared& p, const Device& device) {
+  return !device.commits_on_touch() && p.uses->does(effect::kActivates | effect::kAppends) &&
+         !p.why_not_repeatable.empty() && why_no_room(r, *p.uses).empty();
+}
 
 using LaunchKey = std::vector<uint64_t>;
 struct LaunchKeyHash {
@@ -331,6 +340,34 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
       std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
 }
 
+// A run that makes room went as far as memory allowed.
+bool finish_room(const Prepared& p, Device& device) {
+  if (device.default_stream().is_recording()) return false;
+  bool again = false;
+  for (TreeStorage* tree : p.binding.trees) again |= tree->make_room(tree->wait_read_state(), p.name);
+  return again;
+}
+
+// Makes room in the launch's place and with its number, by which it draws the same random numbers, when its turn comes.
+void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Device* device) {
+  launch.prepare = [shared, device, set_loop = std::move(launch.prepare), grain = launch.grain,
+                    shared_bytes = launch.shared_bytes](LaunchBlock& block) {
+    if (set_loop) set_loop(block);
+    for (TreeStorage* tree : shared->binding.trees) {
+      if (shared->uses->does_to(tree, effect::kChangesTopology)) tree->begin_making_room();
+    }
+    Launch room;
+    room.name = shared->name;
+    room.code = shared->room_code;
+    room.block = block;
+    room.grain = grain, room.shared_bytes = shared_bytes;
+    room.skip_on_status = false;
+    room.finish = [shared, device](LaunchBlock&) { return finish_room(*shared, *device); };
+    device->default_stream().run_inline(room);
+    block.flags |= kNeedsRoom;
+  };
+}
+
 // Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
 bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   const Binding& b = p.binding;
@@ -344,9 +381,12 @@ bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   bool again = false;
   try {
     throw_kernel_error(device, p.name, p.handles, p.loop_path);
+    // Of a recording: the launch itself has not run.
+    const uint32_t status = wait_read_inline(device.default_stream(), &device.context().status);
+    const bool lacked_room = status_of(status) == DeviceStatus::kNoRoom;
     for (size_t t = 0; t < b.trees.size(); ++t) {
       now[t] = b.trees[t]->wait_read_state();
-      again |= b.trees[t]->resolve_shortage(now[t], p.name, p.why_not_repeatable);
+      again |= b.trees[t]->resolve_shortage(now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
     }
   } catch (...) {
     for (TreeStorage* tree : b.trees) tree->settle();
@@ -408,6 +448,8 @@ Launch Program::prepare(const LaunchRequest& r) {
       p->uses = uses_of(r);
       p->why_not_repeatable = why_not_repeatable(*p->uses);
       p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
+      if (needs_room(r, *p, *state_->device))
+        p->room_code = state_->device->kernels().get(specialization(r, p->binding, state_->options, true));
       p->block.version = kLaunchBlockVersion;
       // Blocks, too: a kernel over them says what happens once for each.
       const bool by_thread =
@@ -436,6 +478,7 @@ Launch Program::prepare(const LaunchRequest& r) {
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
   launch.uses = p.uses;
   set_loop(launch, r, p);
+  if (p.room_code) make_room_first(launch, shared, state_->device.get());
   Device* const device = state_->device.get();  // outlives what its stream is given
   if (p.uses->does(effect::kChangesTopology | effect::kAdds)) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };

@@ -8,7 +8,9 @@
 #include "core/log.h"
 #include "gpu/kernel_store.h"
 #include "runtime_collection.kernels.h"
+#include "runtime_lists.kernels.h"
 #include "sparse/program.h"
+#include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 #include "topology.kernels.h"
 
@@ -191,8 +193,7 @@ bool TreeStorage::resolve_shortage(const TreeState& now, std::string_view kernel
   for (uint32_t i = 0; i < allocators_.size(); ++i) is_short |= now.allocators[i].shortage != 0;
   if (!is_short) return false;
   uint32_t* const status = &device_->context().status;
-  if (status_of(wait_read_inline(stream(), status)) == DeviceStatus::kOutOfCells)
-    write_inline(stream(), status, 0);
+  if (is_shortage(status_of(wait_read_inline(stream(), status)))) write_inline(stream(), status, 0);
   if (device_->commits_on_touch()) throw_full(now, fmt::format("kernel {}", kernel));
   grow_short_allocators(now, kernel, why_not);
   return true;
@@ -231,6 +232,32 @@ void TreeStorage::grow_to(const AllocatorState& a, uint32_t allocator, uint64_t 
   grow_memory(allocator, cells);
   write_inline(stream(), &state()->allocators[allocator].capacity, static_cast<uint32_t>(cells));
   log_debug("{} grows to {} cells", path(allocators_[allocator].node), cells - 1);
+}
+
+void TreeStorage::begin_making_room() {
+  for (uint32_t a = 0; a < allocators_.size(); ++a)
+    run_now(program_, forget_wanted, 1, &state()->allocators[a]);
+  for (uint32_t id = 1; id < nodes_.size(); ++id) {
+    if (nodes_[id].kind != NodeKind::kDynamic) continue;
+    const uint32_t parent = nodes_[id].parent;
+    run_over_lists(forget_wanted_elements, id, parent == 0 ? nullptr : &update_list(parent, false));
+  }
+}
+
+bool TreeStorage::make_room(const TreeState& now, std::string_view kernel) {
+  if (resolve_shortage(now, kernel, "")) return true;
+  // What is deactivated is free for others only after the launch: room for all of that to come again. Of a list that is
+  // emptied the chunks come again one by one, and each emptying begins a new one.
+  for (uint32_t i = 0; i < allocators_.size(); ++i) {
+    const AllocatorState& a = now.allocators[i];
+    if (a.removals == 0) continue;
+    const NodeDescription& n = nodes_[allocators_[i].node];
+    const uint64_t chunks = n.kind == NodeKind::kDynamic ? a.appends / n.num_cells + 1 : 0;
+    const uint64_t used = uint64_t{handed_out(a)} - (a.free_size - std::min(a.free_used, a.free_size));
+    const uint64_t needed = used + a.removals + chunks;
+    if (needed > a.capacity) grow_to(a, i, needed, fmt::format("kernel {}", kernel));
+  }
+  return false;
 }
 
 void TreeStorage::reserve_cells(uint32_t node, uint64_t cells) {

@@ -122,6 +122,10 @@ class TreeStorage : public RefCounted {
   // repetition, empty where nothing does.
   // Errors: kOutOfMemory when it may not grow further or must not be repeated.
   bool resolve_shortage(const device::TreeState& now, std::string_view kernel, std::string_view why_not);
+  // Before and after a run that makes room for a launch (device::makes_room()). Afterwards: true where more of it has been
+  // made, and that run is to be repeated. Errors: kOutOfMemory.
+  void begin_making_room();
+  bool make_room(const device::TreeState& now, std::string_view kernel);
   // Makes room for so many cells of a pointer or dynamic node in all. Errors: kInvalidArgument, kOutOfMemory.
   void reserve_cells(uint32_t node, uint64_t cells);
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.

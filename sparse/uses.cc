@@ -144,6 +144,23 @@ std::string why_not_repeatable(const LaunchUses& uses) {
   return "";
 }
 
+std::string why_no_room(const LaunchRequest& r, const LaunchUses& uses) {
+  if ((r.effects & kDrawsFromMemory) != 0) return "goes on by what its atomic operations give it";
+  if ((r.effects & kLoopsOnMemory) != 0) return "has a loop whose end is known only by running it";
+  // Its threads talk through fast memory, which would stay empty.
+  if (r.place == LaunchRequest::Place::kBlockTeam) return "shares fast memory among threads";
+  for (const LaunchUse& a : uses.all) {
+    const bool grows = a.tree != nullptr && uses.does_to(a.tree, effect::kActivates | effect::kAppends);
+    // It would find active what it is about to activate.
+    if (grows && a.does(effect::kTests)) return words_of(a, effect::kTests | effect::kActivates);
+    // What lies below goes, too, and how much of it comes again cannot be told.
+    if (grows && a.does(effect::kDeactivates) &&
+        static_cast<TreeStorage*>(a.tree)->layout(a.node).below.count > 0)
+      return words_of(a, effect::kDeactivates | effect::kActivates);
+  }
+  return "";
+}
+
 std::string text_of(const LaunchUses& uses) {
   std::string text;
   for (const LaunchUse& use : uses.all) {

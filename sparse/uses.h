@@ -15,6 +15,10 @@ IntrusivePtr<LaunchUses> uses_of(const detail::LaunchRequest& request);
 // 'mass' on grid.pointer[64].dense[8]".
 std::string why_not_repeatable(const LaunchUses& uses);
 
+// Empty when a run of the kernel that stores nothing (device::makes_room()) activates and links all that the launch will,
+// so that there is room for it beforehand; else what stands against it.
+std::string why_no_room(const detail::LaunchRequest& request, const LaunchUses& uses);
+
 // A line for each thing that a launch touches, "  adds to 'mass' on grid.pointer[64].dense[8], Box<1>".
 std::string text_of(const LaunchUses& uses);
 

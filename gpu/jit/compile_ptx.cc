@@ -135,6 +135,7 @@ std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request, cons
                                           llvm::TargetMachine& machine, llvm::LLVMContext& context,
                                           const Diagnostics& diagnostics) {
   auto module = parse_kernel(request, context, diagnostics);
+  if (request.makes_room) remove_effects(*module, diagnostics);
   module->setTargetTriple(kTriple);
   module->setDataLayout(machine.createDataLayout());
   strip_target_attributes(*module);

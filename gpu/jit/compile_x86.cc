@@ -73,6 +73,7 @@ std::string compile_x86(const SpecializeRequest& request) {
   Diagnostics diagnostics(context, request.id);
   auto machine = host_machine(request.options, diagnostics);
   auto module = parse_kernel(request, context, diagnostics);
+  if (request.makes_room) remove_effects(*module, diagnostics);
   module->setTargetTriple(machine->getTargetTriple().str());
   module->setDataLayout(machine->createDataLayout());
   const bool simt = request.options.simt;

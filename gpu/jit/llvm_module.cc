@@ -165,9 +165,10 @@ void link_into(llvm::Module& into, std::unique_ptr<llvm::Module> from, bool only
 }
 
 void bake_constants(llvm::Module& module, const SpecializeRequest& request, const Diagnostics& diagnostics) {
-  const uint32_t checks = request.options.checks ? 1 : 0;
+  const uint32_t checks = request.options.checks ? 1 : 0, makes_room = request.makes_room ? 1 : 0;
   std::vector<ConstantGlobal> constants = request.constants;
   constants.push_back({"coppice_debug_checks", std::as_bytes(std::span(&checks, 1))});
+  constants.push_back({"coppice_makes_room", std::as_bytes(std::span(&makes_room, 1))});
   for (const ConstantGlobal& c : constants) {
     llvm::GlobalVariable* global = module.getNamedGlobal(llvm::StringRef(c.name.data(), c.name.size()));
     if (global == nullptr) continue;  // the kernel does not look at it

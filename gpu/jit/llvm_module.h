@@ -66,6 +66,9 @@ void remove_sanitizer_attributes(llvm::Module& module);
 void drop_false_claims(llvm::PassBuilder& builder);
 // Takes pragmas off loops.
 void drop_loop_hints(llvm::Module& module);
+// For a run that only makes room: leaves out what the kernel's author stores, by whatever means, anywhere but in
+// variables. What the library's own headers store stays. To be done first.
+void remove_effects(llvm::Module& module, const Diagnostics& diagnostics);
 // For the emulated GPU: before linking its intrinsics, and after optimising (see simt_passes.cc). Errors: kCompile for an
 // access to memory that cannot be instrumented.
 void prepare_for_simt(llvm::Module& module);

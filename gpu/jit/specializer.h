@@ -30,6 +30,9 @@ struct SpecializeRequest {
   std::string entry;  // extern "C" function to keep
   std::vector<ConstantGlobal> constants;
   CodegenOptions options;  // `checks` is baked as the kernel's `extern const uint32_t coppice_debug_checks`
+  // Code that only finds out how much room a launch needs, `coppice_makes_room` in the kernel: whatever the kernel's
+  // author stores anywhere but in the kernel's own variables is left out.
+  bool makes_room = false;
   uint32_t shared_bytes = 0;  // that launches will ask for; means nothing to the compilers
 };
 

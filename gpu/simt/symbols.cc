@@ -124,7 +124,7 @@ uint64_t coppice_simt_load_acquire_u64(const uint64_t* address, const CoppiceSim
   Grid& grid = Grid::current();
   grid.point();
   uint64_t value;
-  load(grid, COPPICE_ACCESS(kAtomic), &value, Order::kAcquire);
+  load(grid, COPPICE_ACCESS_CALL(kAtomic), &value, Order::kAcquire);
   return value;
 }
 

@@ -106,7 +106,7 @@ inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, cons
     }
     // Whoever was to fill the slot may have failed, and others after it: nobody waits for what cannot come. Who has
     // locked it is waited for: that thread knows.
-    if (now == 0 && status_of(relaxed_load(&block->context->status)) == DeviceStatus::kOutOfCells) return 0;
+    if (now == 0 && is_out_of_cells(block)) return 0;
     coppice_pause(turn);
   }
 }
@@ -302,9 +302,15 @@ COPPICE_INLINE void deactivate_bit(TreeState* tree, const NodeLayout& node, cons
 COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
                                Coord c) {
   TreeState* tree = tree_state(block, tree_slot);
+  const LevelLayout& last = node.level[node.depth - 1];
+  if (makes_room()) {
+    // What goes may be activated anew, as often as it goes at most.
+    const bool has_cells = last.kind == NodeKind::kPointer || last.kind == NodeKind::kDynamic;
+    if (has_cells) warp_fetch_increment(&tree->allocators[last.allocator].removals);
+    return;
+  }
   const Place p = find(node, tree, c);
   if (!p.active) return;
-  const LevelLayout& last = node.level[node.depth - 1];
   if (last.kind == NodeKind::kPointer) {
     auto* slot = reinterpret_cast<uint32_t*>(p.container) + p.index;
     if (recycle_slot(&tree->allocators[last.allocator], slot)) set_flag(&tree->changed);

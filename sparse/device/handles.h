@@ -301,7 +301,9 @@ struct Write : Handle<T, Role::kWrite> {
   using Handle<T, Role::kWrite>::Handle;
   class Target {
    public:
-    COPPICE_HARMLESS COPPICE_INLINE void operator=(const T& v) const { *address_ = v; }
+    COPPICE_HARMLESS COPPICE_INLINE void operator=(const T& v) const {
+      if (!device::makes_room()) *address_ = v;
+    }
 
    private:
     friend Write;
@@ -389,7 +391,8 @@ struct Grow : Handle<T, Role::kGrow> {
     const device::FieldBinding& f = this->binding();
     const device::Place p = device::find_or_activate(block, this->layout(), f.tree, this->id.field,
                                                      device::offset_coord(coord), device::walks_of(from));
-    if (p.active) device::store_shared(device::value_at<T>(block, f, p.container, p.index), value);
+    if (p.active && !device::makes_room())
+      device::store_shared(device::value_at<T>(block, f, p.container, p.index), value);
   }
   template <class From, int D>
   COPPICE_ACTIVATES COPPICE_INLINE void activate(const From& from, const int32_t (&coord)[D]) const {

@@ -181,8 +181,8 @@ static_assert(sizeof(CellHeader) == 32);
 // with the chunk, so nothing that is late can reach the list that comes after (lists.h).
 struct ChunkHeader {
   CellHeader cell;
-  uint32_t next;  // the slot of the chunk after this one
-  uint32_t reserved;
+  uint32_t next;    // the slot of the chunk after this one
+  uint32_t wanted;  // of a list's first chunk: elements that a run that makes room would append
   uint64_t latest;  // a packed LatestChunk; 0: this is the only one
 };
 inline constexpr uint64_t kNextChunk = offsetof(ChunkHeader, next);
@@ -234,6 +234,8 @@ struct alignas(64) AllocatorState {
   uint32_t free_used;      // entries already taken
   uint32_t recycled_size;
   uint32_t shortage;  // allocations refused since the last growth
+  uint32_t removals;  // what a run that makes room would deactivate, of it
+  uint32_t appends;   // ... would append, to its lists
 };
 static_assert(sizeof(AllocatorState) == 128 && offsetof(AllocatorState, num_cells) == 64);
 // Cells that were ever handed out, the ambient one included.
@@ -283,4 +285,6 @@ extern const coppice::device::NodeLayout coppice_nodes[coppice::device::kMaxNode
 extern const coppice::device::FieldBinding coppice_fields[coppice::device::kMaxBindings];
 extern const coppice::device::LoopLayout coppice_loop;
 extern const uint32_t coppice_debug_checks;  // 1 with COPPICE_DEBUG=checks
+extern const uint32_t
+    coppice_makes_room;  // 1 in a run that only finds out how much room its launch needs (lookup.h)
 }

@@ -65,7 +65,7 @@ inline FirstChunk find_or_make_first_chunk(const LaunchBlock* block, uint32_t tr
         relaxed_store(&list->head, pack(ListHead{cell == 0 ? 0 : asked, cell}));
         return {cell, cell != 0};
       }
-      if (status_of(relaxed_load(&block->context->status)) == DeviceStatus::kOutOfCells) {
+      if (is_out_of_cells(block)) {
         if (unpack_head(now).first == kAmbientCell) compare_exchange(&list->head, &now, uint64_t{0});
         return {0, false};
       }
@@ -149,6 +149,22 @@ COPPICE_INLINE void raise_list_full(const LaunchBlock* block, uint32_t binding, 
                StatusPlace{{index, node.level[node.depth - 1].max_length, 0}, c});
 }
 
+// In a run that makes room: links the chunk that an append would need. Returns the index that it would have been given,
+// were the order of the threads the same.
+inline uint32_t want_element(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
+                             const ListPlace& p) {
+  const uint32_t first = find_or_make_first_chunk(block, tree_slot, level, p.list, p.coord, 0).cell;
+  if (first == 0) return kNoIndex;
+  warp_fetch_increment(&p.tree->allocators[level.allocator].appends);
+  auto* header = reinterpret_cast<ChunkHeader*>(chunk_at(level, p.tree, first));
+  // Nothing is appended or cleared meanwhile, so that the list's length stays.
+  const uint32_t index =
+      unpack_head(relaxed_load(&p.list->head)).asked + warp_fetch_increment(&header->wanted);
+  if (index >= level.max_length) return kNoIndex;
+  find_or_link_chunk(block, tree_slot, level, p.list, first, index, p.coord);
+  return index;
+}
+
 // Appends a value to the list at `c`; its index, or kNoIndex when the list or the memory is full.
 template <class T>
 COPPICE_INLINE uint32_t append(const LaunchBlock* block, uint32_t binding, Coord c, const T& value) {
@@ -156,6 +172,7 @@ COPPICE_INLINE uint32_t append(const LaunchBlock* block, uint32_t binding, Coord
   const LevelLayout& level = coppice_nodes[f.node].level[coppice_nodes[f.node].depth - 1];
   const ListPlace p = open_list(block, binding, c);
   if (p.list == nullptr) return kNoIndex;
+  if (makes_room()) return want_element(block, f.tree, level, p);
   ListHead got = warp_ask_for_element(p.list);
   while (!has_chunk(got)) {
     const FirstChunk made = find_or_make_first_chunk(block, f.tree, level, p.list, p.coord, 1);
@@ -192,7 +209,7 @@ COPPICE_INLINE void set_element(const LaunchBlock* block, uint32_t binding, Coor
   if (first == 0) return;
   const auto at = static_cast<uint32_t>(index);
   const LinkedChunk link = find_or_link_chunk(block, f.tree, level, p.list, first, at, p.coord);
-  if (link.chunk == nullptr) return;
+  if (link.chunk == nullptr || makes_room()) return;
   store_shared(element_at<T>(level, f, link.chunk, at), value);
   set_flag(&p.tree->lists_changed);
   uint64_t now = relaxed_load(&p.list->head);

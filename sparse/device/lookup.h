@@ -64,6 +64,12 @@ COPPICE_INLINE TreeState* tree_state(const LaunchBlock* block, uint32_t tree) {
   return static_cast<TreeState*>(block->trees[tree]);
 }
 
+// A launch that must not be repeated, where memory must be mapped before it, is run by its kernel twice: first only to
+// make room. Then it activates, links chunks for what it would append, and counts; it stores, adds, appends, deactivates,
+// prints and complains of nothing. What handles do is left out here and by their methods, what a kernel stores by
+// itself by the specializer (gpu/jit/remove_effects.cc).
+COPPICE_INLINE bool makes_room() { return coppice_makes_room != 0; }
+
 // The launch goes on; when it is done, the host makes an Error of the first status (sparse/launch_errors.h).
 struct StatusPlace {
   int64_t coord[3];
@@ -72,6 +78,10 @@ struct StatusPlace {
 COPPICE_INLINE void raise_status(const LaunchBlock* block, DeviceStatus status, uint32_t tree,
                                  uint32_t detail, const StatusPlace& at) {
   DeviceContext* context = block->context;
+  if (makes_room()) {
+    if (status != DeviceStatus::kOutOfCells) return;
+    status = DeviceStatus::kNoRoom;
+  }
   if (coppice_compare_exchange_u32(&context->status, 0, status_word(status, launch_number(*block))) != 0)
     return;
   context->status_tree = tree;
@@ -95,6 +105,11 @@ COPPICE_INLINE Offset from_origin(const NodeLayout& node, Coord c) {
   return {static_cast<uint32_t>(c.x) - static_cast<uint32_t>(node.origin[0]),
           static_cast<uint32_t>(c.y) - static_cast<uint32_t>(node.origin[1]),
           static_cast<uint32_t>(c.z) - static_cast<uint32_t>(node.origin[2])};
+}
+
+// Whether an allocator has run out of cells in this launch: nobody waits for what cannot come.
+COPPICE_INLINE bool is_out_of_cells(const LaunchBlock* block) {
+  return is_shortage(status_of(relaxed_load(&block->context->status)));
 }
 
 COPPICE_INLINE bool in_domain(const NodeLayout& node, Coord c) {

@@ -124,6 +124,7 @@ COPPICE_ACCESS COPPICE_INLINE void print(const From& from,
                                          device::FormatText<std::type_identity_t<Args>...> format,
                                          const Args&... args) {
   static_assert(device::is_place_argument<From>, "print() takes the kernel's Cell, Block or Item first");
+  if (device::makes_room()) return;
   const uint32_t bytes = device::record_bytes<Args...>(format.size);
   unsigned char* to = device::reserve_record(device::launch_of(from)->context, bytes);
   if (to != nullptr) device::write_record(to, bytes, from, format.text, format.size, args...);
@@ -133,6 +134,6 @@ COPPICE_ACCESS COPPICE_INLINE void print(const From& from,
 
 #define COPPICE_ASSERT(from, condition, ...)                                                                 \
   do {                                                                                                       \
-    if (coppice::device::debug_checks() && !(condition))                                                     \
+    if (coppice::device::debug_checks() && !coppice::device::makes_room() && !(condition))                   \
       coppice::device::fail_assertion(from, #condition, __FILE_NAME__, __LINE__ __VA_OPT__(, ) __VA_ARGS__); \
   } while (false)

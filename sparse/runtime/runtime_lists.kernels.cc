@@ -50,6 +50,18 @@ static ListHeader* list_number(const TreeState* tree, const NodeLayout* node, co
   return reinterpret_cast<ListHeader*>(cell + above.child_offset);
 }
 
+// Before a run that makes room: nothing is wanted yet.
+COPPICE_KERNEL(forget_wanted, Item, AllocatorState* a)
+{ a->removals = a->appends = 0; }
+COPPICE_KERNEL(forget_wanted_elements, Item i, TreeState* tree, const NodeLayout* node,
+               const Element* parents)
+{
+  const ListHeader* list = list_number(tree, node, parents, static_cast<uint64_t>(i.index));
+  if (list == nullptr || !has_chunk(unpack_head(list->head))) return;
+  const LevelLayout& level = node->level[node->depth - 1];
+  reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, unpack_head(list->head).first))->wanted = 0;
+}
+
 COPPICE_KERNEL(clear_lists, Item i, TreeState* tree, const NodeLayout* node, const Element* parents)
 {
   ListHeader* list = list_number(tree, node, parents, static_cast<uint64_t>(i.index));

@@ -156,22 +156,14 @@ TEST_F(TreeTest, AccumulatingIntoAnInactiveCellIsAnErrorThatNamesIt) {
   device->default_stream().clear_error();
 }
 
-TEST_F(TreeTest, ALaunchThatGrowsATreeAndAccumulatesIntoItIsRefused) {
+TEST_F(TreeTest, ALaunchMayGrowATreeAndAccumulateIntoIt) {
   Tree tree(device, {.name = "grid"}), other(device, {.name = "sums"});
   Node leaf = tree.root().pointer({64}).dense({4});
   const Field<int> x = leaf.place<int>("x"), y = leaf.place<int>("y");
   const Field<int> sum = other.root().dense({1}).place<int>("sum");
-  try {
-    program.launch(grow_and_add1, range(1), x, y);
-    FAIL() << "launched";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
-    EXPECT_STREQ(
-        e.what(),
-        "kernel heat.grow_and_add1: it grows 'x' on grid.pointer[64].dense[4] and accumulates into 'y' on "
-        "grid.pointer[64].dense[4]: it could not be repeated when cells run out; use two launches");
-  }
-  finish(program.launch(grow_and_add1, range(1), x, sum));  // a sum elsewhere, while cells suffice
+  finish(program.launch(grow_and_add1, range(1), x, y));
+  EXPECT_EQ(wait_read(y, {0}), 1);
+  finish(program.launch(grow_and_add1, range(1), x, sum));
   EXPECT_EQ(wait_read(sum, {0}), 1);
 }
 
@@ -215,8 +207,8 @@ TEST_F(TreeTest, RunningOutOfAllowedMemoryIsAnErrorAndTheTreeStaysReadable) {
   ASSERT_TRUE(done.is_error());
   EXPECT_EQ(done.error().code(), ErrorCode::kOutOfMemory);
   device->default_stream().clear_error();
-  EXPECT_EQ(block.wait_usage().active_cells, 15u);
-  EXPECT_EQ(leaf.wait_num_active_blocks(), 15u);
+  EXPECT_EQ(block.wait_usage().active_cells, 14u) << "of 15, one is the ambient cell";
+  EXPECT_EQ(leaf.wait_num_active_blocks(), 14u);
 }
 
 TEST_F(TreeTest, RolesAreCheckedWhenLaunched) {

@@ -1,0 +1,94 @@
+// Leaves a kernel's effects on memory out (see llvm_module.h), for a run that only finds out how much room its launch needs.
+//
+// Which stores are the author's is told by the file that they were written in: the library's own headers lie in the folder
+// of the one that runs kernels over items (sparse/device/drivers.h), all else is the author's, also what the standard
+// library or Eigen does for them.
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+
+#include <string>
+#include <vector>
+
+#include "gpu/jit/llvm_module.h"
+
+namespace coppice::jit {
+namespace {
+
+std::string path_of(const llvm::DIFile& file) {
+  const llvm::StringRef name = file.getFilename();
+  return (name.starts_with("/") ? name : file.getDirectory() + "/" + name).str();
+}
+
+// The library's folder, by the place of the function that calls a kernel's body; empty where nothing says it.
+std::string library_folder(const llvm::Module& module) {
+  constexpr llvm::StringRef kDrivers = "sparse/device/drivers.h";
+  for (const llvm::Function& f : module) {
+    for (const llvm::Instruction& i : llvm::instructions(f)) {
+      for (const llvm::DILocation* at = i.getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
+        const llvm::DISubprogram* program = at->getScope()->getSubprogram();
+        if (!program->getName().starts_with("call_kernel<")) continue;
+        const std::string path = path_of(*program->getFile());
+        if (llvm::StringRef(path).ends_with(kDrivers)) return path.substr(0, path.size() - kDrivers.size());
+      }
+    }
+  }
+  return "";
+}
+
+// Whether an instruction was written in the library's own headers.
+bool is_library(const llvm::Instruction& i, const std::string& folder) {
+  const llvm::DILocation* at = i.getDebugLoc().get();
+  if (at == nullptr || folder.empty()) return false;
+  const std::string path = path_of(*at->getFile());
+  for (const char* part : {"sparse/device/", "gpu/", "core/"})
+    if (path.rfind(folder + part, 0) == 0) return true;
+  return false;
+}
+
+bool is_variable(const llvm::Value* pointer) {
+  return llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(pointer, 0));
+}
+
+// What an instruction writes to, where it is neither a variable nor the library's affair; else null.
+const llvm::Value* written_by_author(const llvm::Instruction& i, const std::string& folder) {
+  const llvm::Value* to = nullptr;
+  if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) to = store->getPointerOperand();
+  if (const auto* change = llvm::dyn_cast<llvm::AtomicRMWInst>(&i)) to = change->getPointerOperand();
+  if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i)) to = swap->getPointerOperand();
+  if (const auto* memory = llvm::dyn_cast<llvm::MemIntrinsic>(&i)) to = memory->getRawDest();
+  return to == nullptr || is_variable(to) || is_library(i, folder) ? nullptr : to;
+}
+
+// What it gives is what is there; a swap says that it succeeded, so that nobody tries again.
+void remove(llvm::Instruction& i) {
+  llvm::IRBuilder<> builder(&i);
+  if (auto* change = llvm::dyn_cast<llvm::AtomicRMWInst>(&i)) {
+    i.replaceAllUsesWith(
+        builder.CreateAlignedLoad(i.getType(), change->getPointerOperand(), change->getAlign()));
+  } else if (auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i)) {
+    llvm::Value* const found = builder.CreateAlignedLoad(swap->getCompareOperand()->getType(),
+                                                         swap->getPointerOperand(), swap->getAlign());
+    llvm::Value* const pair = builder.CreateInsertValue(llvm::PoisonValue::get(i.getType()), found, 0);
+    i.replaceAllUsesWith(builder.CreateInsertValue(pair, builder.getTrue(), 1));
+  }
+  i.eraseFromParent();
+}
+
+}  // namespace
+
+void remove_effects(llvm::Module& module, const Diagnostics& diagnostics) {
+  const std::string folder = library_folder(module);
+  if (folder.empty())
+    diagnostics.fail("making room", "nothing says which code is the library's: it has no line tables");
+  std::vector<llvm::Instruction*> effects;
+  for (llvm::Function& f : module) {
+    for (llvm::Instruction& i : llvm::instructions(f))
+      if (written_by_author(i, folder) != nullptr) effects.push_back(&i);
+  }
+  for (llvm::Instruction* i : effects) remove(*i);
+}
+
+}  // namespace coppice::jit
