@@ -9,10 +9,13 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/DebugInfo.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/Cloning.h>
+
+#include <vector>
 
 #include "gpu/jit/marked_functions.h"
 
@@ -89,6 +92,29 @@ uint32_t effects_of(llvm::Function& f, llvm::FunctionAnalysisManager& analyses) 
   return effects;
 }
 
+// What a handle's method is given by reference it only reads, but that cannot be seen of a call: a variable whose address is
+// given away stays in memory, and a loop that counts in it has no known end. So it is given the address of a copy.
+void pass_copies(llvm::Function& f) {
+  std::vector<llvm::CallBase*> calls;
+  for (llvm::Instruction& i : llvm::instructions(f)) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
+    if (callee == nullptr) continue;
+    for (const llvm::StringRef mark : {kAccess, kActivates, kDeactivates, kTests})
+      if (is_marked(*callee, mark)) calls.push_back(call);
+  }
+  for (llvm::CallBase* call : calls) {
+    for (unsigned k = 0; k < call->arg_size(); ++k) {
+      const uint64_t bytes = call->getParamDereferenceableBytes(k);
+      if (bytes == 0 || call->paramHasAttr(k, llvm::Attribute::StructRet)) continue;
+      llvm::IRBuilder<> at_entry(&*f.getEntryBlock().getFirstInsertionPt()), before(call);
+      llvm::Value* const copy = at_entry.CreateAlloca(llvm::ArrayType::get(at_entry.getInt8Ty(), bytes));
+      before.CreateMemCpy(copy, llvm::MaybeAlign(1), call->getArgOperand(k), llvm::MaybeAlign(1), bytes);
+      call->setArgOperand(k, copy);
+    }
+  }
+}
+
 }  // namespace
 
 std::map<std::string, uint32_t> kernel_effects(const llvm::Module& original,
@@ -106,6 +132,7 @@ std::map<std::string, uint32_t> kernel_effects(const llvm::Module& original,
     judged[kernel] = body, kept.insert(body);
     body->setLinkage(llvm::GlobalValue::ExternalLinkage);  // nobody calls it any more
   }
+  for (llvm::Function* f : inlined) pass_copies(*f);
   Analyses analyses;
   inline_and_simplify(*module, kept, inlined, analyses);
   for (const auto& [kernel, body] : judged) effects[kernel] = effects_of(*body, analyses.functions);

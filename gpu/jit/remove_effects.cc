@@ -41,7 +41,9 @@ std::string library_folder(const llvm::Module& module) {
 // Whether an instruction was written in the library's own headers.
 bool is_library(const llvm::Instruction& i, const std::string& folder) {
   const llvm::DILocation* at = i.getDebugLoc().get();
-  if (at == nullptr || folder.empty()) return false;
+  // Who calls this one says what it is for.
+  while (at != nullptr && at->getScope()->getSubprogram()->getName() == "atomic_add") at = at->getInlinedAt();
+  if (at == nullptr) return false;
   const std::string path = path_of(*at->getFile());
   for (const char* part : {"sparse/device/", "gpu/", "core/"})
     if (path.rfind(folder + part, 0) == 0) return true;
@@ -52,6 +54,17 @@ bool is_variable(const llvm::Value* pointer) {
   return llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(pointer, 0));
 }
 
+// A device's own operation on memory (gpu/device_intrinsics.h), which is still a call.
+bool is_atomic_call(const llvm::Instruction& i) {
+  const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+  const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
+  if (callee == nullptr) return false;
+  for (const char* prefix :
+       {"coppice_fetch_", "coppice_exchange_", "coppice_compare_exchange_", "coppice_store_release_"})
+    if (callee->getName().starts_with(prefix)) return true;
+  return false;
+}
+
 // What an instruction writes to, where it is neither a variable nor the library's affair; else null.
 const llvm::Value* written_by_author(const llvm::Instruction& i, const std::string& folder) {
   const llvm::Value* to = nullptr;
@@ -59,6 +72,7 @@ const llvm::Value* written_by_author(const llvm::Instruction& i, const std::stri
   if (const auto* change = llvm::dyn_cast<llvm::AtomicRMWInst>(&i)) to = change->getPointerOperand();
   if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i)) to = swap->getPointerOperand();
   if (const auto* memory = llvm::dyn_cast<llvm::MemIntrinsic>(&i)) to = memory->getRawDest();
+  if (is_atomic_call(i)) to = llvm::cast<llvm::CallBase>(i).getArgOperand(0);
   return to == nullptr || is_variable(to) || is_library(i, folder) ? nullptr : to;
 }
 
@@ -73,6 +87,8 @@ void remove(llvm::Instruction& i) {
                                                          swap->getPointerOperand(), swap->getAlign());
     llvm::Value* const pair = builder.CreateInsertValue(llvm::PoisonValue::get(i.getType()), found, 0);
     i.replaceAllUsesWith(builder.CreateInsertValue(pair, builder.getTrue(), 1));
+  } else if (is_atomic_call(i) && !i.getType()->isVoidTy()) {
+    i.replaceAllUsesWith(builder.CreateLoad(i.getType(), llvm::cast<llvm::CallBase>(i).getArgOperand(0)));
   }
   i.eraseFromParent();
 }
