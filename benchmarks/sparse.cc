@@ -230,6 +230,25 @@ class SparseRows {
     row.detail = fmt::format("{} integers into {} list{}, {} threads", tree.num_items(), tree.num_lists(),
                              many ? "s" : "", threads());
     report_.add(row);
+    if (many) run_append_bulk(tree, t.peer);
+  }
+  // Beside the peer's appends, which were timed just now.
+  void run_append_bulk(AppendTree& tree, std::optional<double> peer) {
+    const auto run = [&] {
+      tree.wait_clear();
+      return timed([&] { tree.wait_append_bulk(); });
+    };
+    run();
+    std::vector<double> seconds;
+    for (int r = 0; r < sizes_.repetitions; ++r) seconds.push_back(run());
+    compare("append_many_bulk", "sum", tree.wait_sum(), taichi_.ask("check append_many", "sum"));
+    const auto items = static_cast<double>(tree.num_items());
+    Row row = make_row("append_many_bulk", "ns/append", 1e9 / items, {median(seconds), peer},
+                       floor_s(items * (4 + 3) * sizeof(int32_t), threads()));
+    row.target = ratio_at_most(1.0 / 4);
+    row.detail = fmt::format("{} integers into {} lists by one call, {} threads", tree.num_items(),
+                             tree.num_lists(), threads());
+    report_.add(row);
   }
 
   void run_laplacian() {
@@ -328,8 +347,9 @@ double work_on_sparse(const std::string& name, const WorkCounter& counter) {
     return static_cast<double>(tree.num_active()) * kCalls;
   }
   if (name.starts_with("append")) {
-    AppendTree tree(device, 1 << 16, name == "append_many");
-    const auto call = [&] { tree.wait_clear(), tree.wait_append(); };
+    AppendTree tree(device, 1 << 16, name != "append_one");
+    const bool bulk = name == "append_many_bulk";
+    const auto call = [&] { tree.wait_clear(), bulk ? tree.wait_append_bulk() : tree.wait_append(); };
     call();
     counter.count(call, kCalls);
     return static_cast<double>(tree.num_items()) * kCalls;

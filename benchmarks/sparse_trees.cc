@@ -8,6 +8,7 @@
 #include "benchmarks/measure.h"
 #include "benchmarks/sparse_case.h"
 #include "sparse.kernels.h"
+#include "sparse/bulk_append.h"
 #include "sparse/read_back.h"
 #include "sparse/tree_storage.h"
 
@@ -118,6 +119,15 @@ AppendTree::AppendTree(IntrusivePtr<Device> device, int64_t items, bool many)
   list_ = tree_.root().dense({lists_}).dynamic(static_cast<int32_t>(items / lists_),
                                                many ? kShortListChunk : kLongListChunk);
   x_ = list_->place<int32_t>("x");
+  std::vector<int32_t> coords, values;
+  for (int32_t at = 0; at < items; ++at) {
+    coords.insert(coords.end(), {0, 0, at & (lists_ - 1)});
+    values.push_back(at);
+  }
+  coords_ = wait_device_copy(*device_, coords), values_ = wait_device_copy(*device_, values);
+}
+void AppendTree::wait_append_bulk() {
+  wait_done(append(x_, coords_->as<int32_t>(), values_->as<int32_t>(), static_cast<uint64_t>(items_)));
 }
 void AppendTree::wait_append() { wait_done(program_.launch(append_items, range(items_), x_, lists_)); }
 void AppendTree::wait_clear() { wait_done(list_->deactivate_all()); }

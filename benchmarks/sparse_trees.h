@@ -74,7 +74,8 @@ class LargeTree {
 class AppendTree {
  public:
   AppendTree(IntrusivePtr<Device> device, int64_t items, bool many);
-  void wait_append();  // all items, in parallel
+  void wait_append();       // all items, in parallel
+  void wait_append_bulk();  // the same by one call of the host
   void wait_clear();
   double wait_sum() const;  // of all elements of all lists
   int64_t num_items() const { return items_; }
@@ -88,6 +89,7 @@ class AppendTree {
   Tree tree_;
   std::optional<Node> list_;
   Field<int32_t> x_;
+  IntrusivePtr<Buffer> coords_, values_;  // of all items
 };
 
 }  // namespace coppice::bench

@@ -9,12 +9,13 @@ namespace coppice {
 
 using device::kNoIndex;
 
-// What was appended by a launch that runs out of cells goes again before the launch is repeated.
+// Items may append to, write, clear and read one list in one launch: what results is what some order of these calls gives
+// (docs/sparse.md, "Lists").
 template <class T>
 struct Append : Handle<T, Role::kAppend> {
   using Handle<T, Role::kAppend>::Handle;
-  // Returns the element's index, unique among all appends to the list; kNoIndex where the list is full (an error of the
-  // launch) or memory is (the launch is repeated). Cost: an atomic add per warp and list.
+  // Returns the element's index, unique among the appends between two clears of the list; kNoIndex where the list or memory
+  // is full (an error of the launch). Cost: an atomic add per warp and list.
   template <class From, int D>
   COPPICE_ACTIVATES COPPICE_INLINE uint32_t append(const From& from, const int32_t (&coord)[D],
                                                    const T& value) const {

@@ -69,24 +69,34 @@ struct CoppiceElementPlace {
   CoppiceNewCells new_cells;
 };
 
-static uint64_t key_of(const CoppiceKeys& k, uint64_t i) {
-  const int32_t* c = k.coords + 3 * i;
-  uint64_t key = 0;
-  for (uint32_t s = 0; s < k.num_steps; ++s) {
-    const CoppiceKeyStep& step = k.steps[s];
-    const uint32_t at =
-        static_cast<uint32_t>(c[step.axis]) - static_cast<uint32_t>(k.node->origin[step.axis]);
-    if (step.is_shift != 0)
-      key = key << step.extent | (at >> step.span & ((1u << step.extent) - 1));
-    else
-      key = key * step.extent + at / step.span % step.extent;
+// The same as variables of a thread, which no store can change: they are looked at for every element.
+struct KeyMaker {
+  static constexpr uint32_t kMaxSteps = kMaxDepth * kMaxDims;
+  uint32_t origin[kMaxDims], domain[kMaxDims];
+  uint32_t num_steps;
+  CoppiceKeyStep steps[kMaxSteps];
+  COPPICE_INLINE explicit KeyMaker(const CoppiceKeys& k) : num_steps(k.num_steps) {
+    for (int d = 0; d < kMaxDims; ++d)
+      origin[d] = static_cast<uint32_t>(k.node->origin[d]), domain[d] = k.node->domain[d];
+    for (uint32_t s = 0; s < num_steps; ++s) steps[s] = k.steps[s];
   }
-  return key;
-}
-static bool is_inside(const CoppiceKeys& k, uint64_t i) {
-  const int32_t* c = k.coords + 3 * i;
-  return in_domain(*k.node, {c[0], c[1], c[2]});
-}
+  // False: outside the domain.
+  COPPICE_INLINE bool make(const int32_t* coord, uint64_t& key) const {
+    uint32_t at[kMaxDims];
+    for (int d = 0; d < kMaxDims; ++d) at[d] = static_cast<uint32_t>(coord[d]) - origin[d];
+    if (!(at[0] < domain[0] && at[1] < domain[1] && at[2] < domain[2])) return false;
+    key = 0;
+    for (uint32_t s = 0; s < num_steps; ++s) {
+      const CoppiceKeyStep& step = steps[s];
+      const uint32_t on_axis = step.axis == 2 ? at[2] : step.axis == 1 ? at[1] : at[0];
+      if (step.is_shift != 0)
+        key = key << step.extent | (on_axis >> step.span & ((1u << step.extent) - 1));
+      else
+        key = key * step.extent + on_axis / step.span % step.extent;
+    }
+    return true;
+  }
+};
 
 // ---- counting, where there are few lists: a table row of counts for each block of elements
 
@@ -105,14 +115,14 @@ COPPICE_KERNEL(count_in_blocks, Item b, CoppiceKeys k, CoppiceBlocks blocks, Cop
   const auto block = static_cast<uint64_t>(b.index);
   uint32_t* counts = blocks.counts + block * blocks.rows;
   __builtin_memset(counts, 0, blocks.rows * sizeof(uint32_t));
-  uint64_t outside = 0;
+  const KeyMaker keys(k);
+  uint64_t outside = 0, key = 0;
   for (uint64_t i = block * blocks.block; i < blocks.end(block, k.n); ++i) {
-    if (!is_inside(k, i)) {
+    if (!keys.make(k.coords + 3 * i, key)) {
       ++outside;
       continue;
     }
-    const auto key = static_cast<uint32_t>(key_of(k, i));
-    blocks.keys[i] = key;
+    blocks.keys[i] = static_cast<uint32_t>(key);
     ++counts[key];
   }
   if (outside != 0) coppice_fetch_add_u64(&totals->outside, outside);
@@ -137,9 +147,9 @@ COPPICE_KERNEL(write_keys, Item i, CoppiceKeys k, uint64_t* keys, uint32_t* orde
 {
   const auto at = static_cast<uint64_t>(i.index);
   order[at] = static_cast<uint32_t>(at);
-  const bool inside = is_inside(k, at);
-  keys[at] = inside ? key_of(k, at) : ~uint64_t{0};
-  if (!inside) coppice_fetch_add_u64(&totals->outside, 1);
+  uint64_t key = ~uint64_t{0};
+  if (!KeyMaker(k).make(k.coords + 3 * at, key)) coppice_fetch_add_u64(&totals->outside, 1);
+  keys[at] = key;
 }
 COPPICE_KERNEL(flag_runs, Item i, const uint64_t* keys, uint32_t* flags)
 { flags[i.index] = i.index == 0 || keys[i.index] != keys[i.index - 1]; }
@@ -275,15 +285,23 @@ static void copy_words(unsigned char* to, const unsigned char* from, uint32_t by
   for (uint32_t i = 0; i < bytes; i += sizeof(Word))
     *reinterpret_cast<Word*>(to + i) = *reinterpret_cast<const Word*>(from + i);
 }
-static void copy_value(const CoppiceElementPlace& p, unsigned char* to, const unsigned char* from) {
-  if (p.word == 4)
-    copy_words<uint32_t>(to, from, p.value_bytes);
+// Runs a function with the word that values are copied by: copy(to, from).
+template <class Function>
+COPPICE_INLINE void with_copy(const CoppiceElementPlace& p, Function function) {
+  const uint32_t bytes = p.value_bytes;
+  const auto by_words = [bytes]<class Word>(Word*) {
+    return [bytes](unsigned char* to, const unsigned char* from) { copy_words<Word>(to, from, bytes); };
+  };
+  if (p.word == 4 && bytes == 4)
+    function([](unsigned char* to, const unsigned char* from) { copy_words<uint32_t>(to, from, 4); });
   else if (p.word == 8)
-    copy_words<uint64_t>(to, from, p.value_bytes);
+    function(by_words(static_cast<uint64_t*>(nullptr)));
+  else if (p.word == 4)
+    function(by_words(static_cast<uint32_t*>(nullptr)));
   else if (p.word == 2)
-    copy_words<uint16_t>(to, from, p.value_bytes);
+    function(by_words(static_cast<uint16_t*>(nullptr)));
   else
-    copy_words<unsigned char>(to, from, p.value_bytes);
+    function(by_words(static_cast<unsigned char*>(nullptr)));
 }
 
 // Item b is a block that was counted.
@@ -292,11 +310,15 @@ COPPICE_KERNEL(write_blocks, Item b, CoppiceBlocks blocks, uint64_t n, const Cop
 {
   const auto block = static_cast<uint64_t>(b.index);
   uint32_t* counts = blocks.counts + block * blocks.rows;
-  for (uint64_t i = block * blocks.block; i < blocks.end(block, n); ++i) {
-    const uint32_t row = blocks.keys[i];
-    const CoppiceListEnd& end = ends[row];
-    copy_value(p, place_of(p, end, end.length + counts[row]++), values + i * p.value_bytes);
-  }
+  const uint64_t begin = block * blocks.block, end = blocks.end(block, n);
+  with_copy(p, [&](auto copy) {
+    const CoppiceElementPlace place = p;
+    for (uint64_t i = begin; i < end; ++i) {
+      const uint32_t row = blocks.keys[i];
+      const CoppiceListEnd list = ends[row];
+      copy(place_of(place, list, list.length + counts[row]++), values + i * place.value_bytes);
+    }
+  });
 }
 // `batch` elements in order of their lists, shared by the threads of a block.
 COPPICE_KERNEL(write_in_order, Team team, const uint32_t* starts, uint64_t rows, const uint32_t* order,
@@ -313,9 +335,11 @@ COPPICE_KERNEL(write_in_order, Team team, const uint32_t* starts, uint64_t rows,
     else
       above = middle;
   }
-  for (uint64_t i = begin + team.lane(); i < end; i += team.lanes()) {
-    while (row + 1 < rows && starts[row + 1] <= i) ++row;
-    const uint32_t index = ends[row].length + static_cast<uint32_t>(i - starts[row]);
-    copy_value(p, place_of(p, ends[row], index), values + uint64_t{order[i]} * p.value_bytes);
-  }
+  with_copy(p, [&](auto copy) {
+    for (uint64_t i = begin + team.lane(); i < end; i += team.lanes()) {
+      while (row + 1 < rows && starts[row + 1] <= i) ++row;
+      const uint32_t index = ends[row].length + static_cast<uint32_t>(i - starts[row]);
+      copy(place_of(p, ends[row], index), values + uint64_t{order[i]} * p.value_bytes);
+    }
+  });
 }

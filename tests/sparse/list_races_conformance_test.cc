@@ -101,7 +101,7 @@ TEST_P(ListRaces, AppendsAndClearsBelowCellsThatAreNew) {
   });
 }
 
-// Seen to fail when an append took back what it had counted: a clear in between left a length of 2^32 - 1.
+// Seen to fail when an append took back by an atomic add what it had counted: a clear came in between.
 TEST_P(ListRaces, AClearOfAFullListLeavesWhatItMayHold) {
   run_schedules([](Program& program, uint32_t random, int n) {
     Tree tree(IntrusivePtr<Device>(&program.device()));

@@ -8,6 +8,7 @@
 #include "loops.kernels.h"
 #include "messages.kernels.h"
 #include "runtime_activation.kernels.h"
+#include "runtime_append.kernels.h"
 #include "runtime_collection.kernels.h"
 #include "runtime_lists.kernels.h"
 #include "sparse/program.h"
@@ -70,6 +71,24 @@ class Ptx : public testing::Test {
     add(bulk_bits, range(9), level);
     add(list_length_at, range(1), tree, node, coords, u64);
     add(clear_lists, range(9), state, node, elements);
+    const CoppiceKeys keys{};
+    const CoppiceAppend append{};
+    const CoppiceBlocks blocks{};
+    const CoppiceListEnd* ends = nullptr;
+    const unsigned char* values = nullptr;
+    const uint32_t* words = nullptr;
+    const uint64_t* names = nullptr;
+    CoppiceAppendTotals* totals = nullptr;
+    add(count_in_blocks, range(9), keys, blocks, totals);
+    add(add_up_blocks, range(9), blocks, uint64_t{4}, u32);
+    add(write_keys, range(9), keys, u64, u32, totals);
+    add(flag_runs, range(9), names, u32);
+    add(name_lists, range(9), names, words, uint64_t{4}, uint64_t{9}, u64, u32);
+    add(plan_lists, range(9), append);
+    add(link_chunks, range(9), append, CoppiceNewCells{});
+    add(write_blocks, range(9), blocks, uint64_t{9}, ends, CoppiceElementPlace{}, values);
+    add(write_in_order, range(9), words, uint64_t{4}, words, uint64_t{9}, uint64_t{9}, ends,
+        CoppiceElementPlace{}, values);
     add(collect_chain, range(9), allocator);
     add(collect_below, range(9), state, 1u, node);
     add(flag_elements, range(9), tree, node, 1, u32, uint64_t{1}, u32);
