@@ -82,6 +82,7 @@ class SparseRows {
 
   void run() {
     run_fill();
+    run_fill_by_threads();
     for (const bool whole_leaves : {false, true}) run_struct_for(whole_leaves);
     run_large("dense_line", 1, sizes_.items * 4);
     run_large("dense_image", sizes_.side * 2 / 3, sizes_.side * 2 / 3);
@@ -168,6 +169,39 @@ class SparseRows {
     row.peer_name += taichi_.is_there() ? ", listgen tasks by its profiler" : "";
     row.detail = what + ", after one block changed";
     report_.add(row);
+  }
+
+  // All threads beside one, and how often they write to lines that they share.
+  void run_fill_by_threads() {
+    report_.begin("sparse, fill, all threads beside one");
+    FillTree all(device_, sizes_.blocks), one(Device::cpu(1), sizes_.blocks);
+    const auto blocks = static_cast<double>(all.num_blocks());
+    const auto add = [&](const std::string& name, const std::function<double(FillTree&)>& run) {
+      run(all), run(one);
+      const uint64_t before = all.shared_writes();
+      std::vector<double> of_all, of_one;
+      for (int r = 0; r < sizes_.repetitions; ++r) {
+        of_all.push_back(run(all));
+        of_one.push_back(run(one));
+      }
+      const std::string what = fmt::format("{} blocks of 8^2, {} threads", all.num_blocks(), threads());
+      Row row;
+      row.name = "sparse/" + name + "_threads", row.unit = "ms", row.ours = median(of_all) * 1e3;
+      row.peer = median(of_one) * 1e3, row.peer_name = "ours, 1 thread", row.target = ratio_at_most(0.6);
+      row.detail = what;
+      report_.add(row);
+      row = Row();
+      row.name = "sparse/" + name + "_shared", row.unit = "writes/block";
+      row.ours = static_cast<double>(all.shared_writes() - before) / (blocks * sizes_.repetitions);
+      row.target = ours_at_most(1.0 / 16), row.detail = what + "; to lines of the allocator";
+      report_.add(row);
+    };
+    add("fill_empty", [](FillTree& tree) {
+      tree.wait_clear();
+      return timed([&] { tree.wait_fill(); });
+    });
+    add("activate_clear_gc",
+        [](FillTree& tree) { return timed([&] { tree.wait_activate(), tree.wait_clear(); }); });
   }
 
   void run_struct_for(bool whole_leaves) {

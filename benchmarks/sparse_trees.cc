@@ -54,6 +54,12 @@ double FillTree::wait_list_s() {
   return seconds;
 }
 
+uint64_t FillTree::shared_writes() const {
+  const device::TreeState& state = *tree_.storage().state();
+  uint64_t writes = 0;
+  for (uint64_t w = 0; w < state.num_workers; ++w) writes += state.workers[w].shared_writes;
+  return writes;
+}
 uint64_t FillTree::wait_active_blocks() const { return block_->wait_usage().active_cells; }
 double FillTree::wait_sum() const { return sum_of(a_, blocks_ * kLeafSide); }
 

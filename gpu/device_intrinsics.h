@@ -15,6 +15,11 @@ COPPICE_CONVERGENT void coppice_block_barrier();
 // The thread block's fast memory, Launch::shared_bytes of it; null on a CPU, where an item has its thread's stack.
 void* coppice_shared_memory();
 
+// Whether threads keep things for themselves by the number of their worker: a CPU's do. Numbers are dense and mostly not
+// shared by threads that run a launch at once; nothing but speed may depend on that.
+bool coppice_has_workers();
+uint32_t coppice_worker();
+
 // Warps; a CPU thread is a warp of one. Threads of a warp run independently of each other: nothing may depend on when
 // they meet. `mask` names the lanes that take part, its caller among them, and all of these must make the same call.
 uint32_t coppice_warp_lane();  // 0 to 31

@@ -43,7 +43,11 @@ void TreeStorage::allocate_memory() {
                     is_dense ? Filling::kPacked : Filling::kScattered);
   std::vector<device::ListState> no_lists(nodes_.size(), {0, ~uint64_t{0}, ~uint64_t{0}});
   const size_t list_bytes = no_lists.size() * sizeof(device::ListState);
-  state_ = d.reserve(sizeof(TreeState) + list_bytes, sizeof(TreeState) + list_bytes);
+  // On a CPU every thread has lines of its own behind them.
+  const uint64_t workers = d.commits_on_touch() ? static_cast<uint64_t>(d.threads()) : 0;
+  const size_t workers_at = device::align_up(sizeof(TreeState) + list_bytes, alignof(device::WorkerCells));
+  const size_t state_bytes = workers_at + workers * sizeof(device::WorkerCells);
+  state_ = d.reserve(state_bytes, state_bytes);
   d.wait_copy(list_state(0), no_lists.data(), list_bytes);
   const size_t below_bytes = below_.size() * sizeof(uint32_t);
   device_below_ = d.reserve(below_bytes, below_bytes);
@@ -57,6 +61,8 @@ void TreeStorage::allocate_memory() {
   s.ambient = ambient_->as<unsigned char>();
   s.layouts = device_layouts_->as<device::NodeLayout>();
   s.below = device_below_->as<uint32_t>();
+  s.workers = reinterpret_cast<device::WorkerCells*>(state_->as<unsigned char>() + workers_at);
+  s.num_workers = workers;
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     AllocatorStorage& storage = allocators_[a];
     const NodeDescription& n = nodes_[storage.node];
@@ -125,6 +131,17 @@ bool TreeStorage::is_limit_shared() const {
   return allocators_.size() > 1 && together > static_cast<double>(max_bytes());
 }
 
+TreeState TreeStorage::wait_read_state() {
+  give_back_held_cells();
+  return wait_read_inline(stream(), state());
+}
+
+// What workers hold after a launch is free again before anybody counts.
+void TreeStorage::give_back_held_cells() {
+  if (!device_->commits_on_touch() || wait_read_inline(stream(), &state()->holds_cells) == 0) return;
+  run_now(program_, give_back_cells, 1, state(), static_cast<uint32_t>(allocators_.size()));
+}
+
 uint64_t TreeStorage::used_bytes(const TreeState& now) const {
   uint64_t bytes = 0;
   for (uint32_t a = 0; a < allocators_.size(); ++a)
@@ -180,6 +197,7 @@ void TreeStorage::compile_runtime() {
   host_program_.compile(count_recycled, range(1), a, counts);
   host_program_.compile(count_version, range(1), state());
   host_program_.compile(mark_changed, range(1), state());
+  host_program_.compile(give_back_cells, range(1), state(), 1u);
   host_program_.compile(collect_below, range(1), state(), 0u, layout);
   host_program_.compile(collect_begin, range(1), a, counts);
   host_program_.compile(collect_move_free, range(1), a);

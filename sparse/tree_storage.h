@@ -113,7 +113,7 @@ class TreeStorage : public RefCounted {
 
   // ---- in stream order
   Stream& stream() const { return device_->default_stream(); }
-  device::TreeState wait_read_state() const { return wait_read_inline(stream(), state()); }
+  device::TreeState wait_read_state();
   // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology change. In a
   // recording: whether there is anything to do is found out by the device, each time.
   ElementList& update_list(uint32_t node, bool with_neighbours);
@@ -201,6 +201,7 @@ class TreeStorage : public RefCounted {
   [[noreturn]] void refuse_too_long(const AppendWork& work);
   void allocate_chunks(AppendWork& work);
   void write_elements_in(const AppendWork& work, const void* values);
+  void give_back_held_cells();
   void collect_allocator(uint32_t allocator);
   void recycle_all(uint32_t node);
   uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;

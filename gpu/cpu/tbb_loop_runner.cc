@@ -9,9 +9,12 @@
 #include <utility>
 
 #include "core/trace.h"
+#include "gpu/cpu/worker_number.h"
 
 namespace coppice {
 namespace {
+
+thread_local uint32_t own_number = 0;  // in the loop that the thread has a part in
 
 // Whether a worker's part in a loop is an event in its row; the stream's own row has the whole launch.
 bool records_worker(std::thread::id stream) {
@@ -24,14 +27,20 @@ bool records_worker(std::thread::id stream) {
 
 }  // namespace
 
+uint32_t worker_number() { return own_number; }
+
 void TbbLoopRunner::run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) {
-  if (count <= launch.grain || (deterministic_ && launch.is_ordered())) return entry(&block, 0, count);
+  if (count <= launch.grain || (deterministic_ && launch.is_ordered())) {
+    own_number = 0;
+    return entry(&block, 0, count);
+  }
   const std::thread::id stream = std::this_thread::get_id();
   fibers_.begin_loop();
   arena_.execute([&] {
     tbb::parallel_for(tbb::blocked_range<uint64_t>(0, count, launch.grain),
                       [&](const tbb::blocked_range<uint64_t>& r) {
                         const TraceScope trace(launch.name, records_worker(stream));
+                        own_number = static_cast<uint32_t>(tbb::this_task_arena::current_thread_index());
                         fibers_.run_items([&] { entry(&block, r.begin(), r.end()); });
                       });
   });

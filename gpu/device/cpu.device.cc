@@ -4,6 +4,9 @@
 
 extern "C" {
 int sched_yield(void);  // the C library's, which the code loader gives to kernels
+uint32_t coppice_cpu_worker(void);  // gpu/cpu/worker_number.h
+bool coppice_has_workers() { return true; }
+uint32_t coppice_worker() { return coppice_cpu_worker(); }
 uint32_t coppice_lane() { return 0; }
 uint32_t coppice_lane_count() { return 1; }
 void coppice_block_barrier() {}

@@ -34,6 +34,8 @@ uint32_t coppice_shuffle_u32(uint32_t mask, uint32_t value, uint32_t lane) {
 }
 void coppice_warp_barrier(uint32_t mask) { __nvvm_bar_warp_sync(mask); }
 bool coppice_has_private_tiles() { return false; }
+bool coppice_has_workers() { return false; }
+uint32_t coppice_worker() { return 0; }
 
 uint32_t coppice_load_acquire_u32(const uint32_t* a) {
   uint32_t v;

@@ -18,6 +18,8 @@ uint32_t coppice_shuffle_u32(uint32_t mask, uint32_t v, uint32_t lane) {
 }
 void coppice_warp_barrier(uint32_t mask) { coppice_simt_warp_barrier(mask); }
 bool coppice_has_private_tiles() { return false; }
+bool coppice_has_workers() { return false; }
+uint32_t coppice_worker() { return 0; }
 
 // The place that these are inlined to becomes their site (gpu/jit/simt_passes.cc).
 uint32_t coppice_load_acquire_u32(const uint32_t* a) { return coppice_simt_load_acquire_u32(a); }

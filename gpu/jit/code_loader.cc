@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "gpu/cpu/worker_number.h"
 #include "gpu/jit/library_symbols.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/object_check.h"
@@ -68,6 +69,7 @@ void add_library_symbols(orc::LLJIT& jit, orc::JITDylib& library) {
                                           llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   };
   add("sched_yield", &::sched_yield);  // of coppice_pause()
+  add("coppice_cpu_worker", &worker_number);
   for (const LibrarySymbol& symbol : library_symbols()) {
     symbols[jit.mangleAndIntern(symbol.name)] = {
         orc::ExecutorAddr::fromPtr(symbol.function),

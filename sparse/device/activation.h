@@ -4,58 +4,10 @@
 // a warp that want the same slot elect one of them to try; the election saves work and nothing depends on it, since the
 // slot's compare-and-swap decides. All counters of a warp's winners are raised by one atomic for all of them.
 #pragma once
+#include "sparse/device/cells.h"
 #include "sparse/device/lanes.h"
-#include "sparse/device/lookup.h"
 
 namespace coppice::device {
-
-COPPICE_INLINE uint32_t fetch_add(uint32_t* counter, uint32_t n) { return coppice_fetch_add_u32(counter, n); }
-COPPICE_INLINE uint32_t fetch_add(uint64_t* counter, uint32_t n) {
-  return static_cast<uint32_t>(coppice_fetch_add_u64(counter, n));
-}
-
-// Raises a counter by one for each of the threads that come here together, with one atomic; each gets its own old value,
-// of a wider counter the lower half.
-template <class Counter>
-inline uint32_t warp_fetch_increment(Counter* counter) {
-  const uint32_t here = coppice_active_mask();
-  const uint32_t same = coppice_match_any_u64(here, reinterpret_cast<uint64_t>(counter));
-  const uint32_t leader = static_cast<uint32_t>(__builtin_ctz(same)), lane = coppice_warp_lane();
-  uint32_t first = 0;
-  if (lane == leader) first = fetch_add(counter, static_cast<uint32_t>(__builtin_popcount(same)));
-  first = coppice_shuffle_u32(same, first, leader);
-  return first + static_cast<uint32_t>(__builtin_popcount(same & ((1u << lane) - 1)));
-}
-
-// Takes the bytes of a cell from what the tree's allocators may have together; false when that is used up.
-COPPICE_INLINE bool take_bytes(TreeState* tree, uint64_t bytes) {
-  if (tree->shared_limit == 0) return true;
-  if (coppice_fetch_add_u64(&tree->fresh_bytes, bytes) + bytes <= tree->shared_limit) return true;
-  coppice_fetch_add_u64(&tree->fresh_bytes, ~bytes + 1);
-  return false;
-}
-
-// A zeroed cell, or 0 when the allocator has no more (then the shortage is counted).
-inline uint32_t allocate_cell(TreeState* tree, AllocatorState* a) {
-  if (relaxed_load(&a->free_used) < a->free_size) {
-    const uint32_t taken = warp_fetch_increment(&a->free_used);
-    if (taken < a->free_size) return a->free_list[taken];
-  }
-  // Counted down again on failure, so that the count cannot wrap however long a launch keeps asking.
-  if (relaxed_load(&a->num_cells) < a->capacity && take_bytes(tree, a->cell_bytes)) {
-    const uint32_t fresh = warp_fetch_increment(&a->num_cells);
-    if (fresh < a->capacity) return fresh;
-    coppice_fetch_add_u32(&a->num_cells, ~0u);
-    if (tree->shared_limit != 0) coppice_fetch_add_u64(&tree->fresh_bytes, ~a->cell_bytes + 1);
-  }
-  coppice_fetch_add_u32(&a->shortage, 1);
-  return 0;
-}
-
-// Sets a flag that many threads set: a line that every activation wrote would go from core to core.
-COPPICE_INLINE void set_flag(uint32_t* flag) {
-  if (relaxed_load(flag) == 0) relaxed_store(flag, 1u);
-}
 
 // What a new cell is to know of itself.
 struct CellPlace {
@@ -122,10 +74,25 @@ COPPICE_INLINE Coord cell_coord_at(const LevelLayout& level, uint32_t x, uint32_
           static_cast<int32_t>(z / level.span[2])};
 }
 
+// Where the last activating walks of a thread ended, so that the next one to the same container is none. It is kept for a
+// thread's turn at a range of items. Somebody may deactivate what it leads through meanwhile, so the slots on the way are
+// looked at each time: no cell is handed out twice in a launch, so a slot that still holds the cell has held it all along.
+struct WalkMemo {
+  static constexpr uint32_t kBindings = 4;  // the first ones of a kernel
+  struct Last {
+    uint32_t low[kMaxDims];  // coordinate of the container's first cell, as that of a coordinate's bits
+    uint32_t row_cells;      // coordinates of the container on the last axis; 0: nothing is kept
+    unsigned char* container;
+    const uint32_t* slot[kMaxDepth];  // by level, of pointer nodes
+    uint32_t cell[kMaxDepth];
+  };
+  Last last[kBindings];
+};
+
 // Walks down and activates every node on the way; a dynamic node's list is there as soon as its ancestors are.
-// `binding` is the handle's, for the status.
+// `binding` is the handle's, for the status; `way`, where it is given, gets the slots and cells of pointer nodes.
 COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
-                                      uint32_t binding, Coord c) {
+                                      uint32_t binding, Coord c, WalkMemo::Last* way = nullptr) {
   TreeState* tree = tree_state(block, tree_slot);
   const auto [x, y, z] = from_origin(node, c);
   if (!(x < node.domain[0] && y < node.domain[1] && z < node.domain[2])) {
@@ -143,10 +110,10 @@ COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout
     if (level.kind == NodeKind::kDynamic) break;
     unsigned char* cell;
     if (level.kind == NodeKind::kPointer) {
-      const uint32_t id =
-          activate_slot(block, tree_slot, level, reinterpret_cast<uint32_t*>(container) + index,
-                        {cell_coord_at(level, x, y, z), 0});
+      uint32_t* const slot = reinterpret_cast<uint32_t*>(container) + index;
+      const uint32_t id = activate_slot(block, tree_slot, level, slot, {cell_coord_at(level, x, y, z), 0});
       if (id == 0) return {tree->ambient, 0, false};
+      if (way != nullptr) way->slot[l] = slot, way->cell[l] = id;
       cell = tree->allocators[level.allocator].cells + id * level.cell_bytes;
     } else {
       if (level.kind == NodeKind::kBitmasked) activate_bit(tree, container, index);
@@ -158,36 +125,50 @@ COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout
   return {container, index, true};
 }
 
-// Where the last activating walks of a thread ended, so that the next one to the same container is none. Kept for as long
-// as a thread's turn at a range of items: items are independent, so a write to a cell that somebody deactivates meanwhile
-// is a write that came first. What the thread itself deactivates must be forgotten.
-struct WalkMemo {
-  static constexpr uint32_t kBindings = 4;  // the first ones of a kernel
-  struct Last {
-    uint32_t x, y, z;
-    unsigned char* container;  // null: none yet
-  };
-  Last last[kBindings];
-};
+// Whether walks to a node are remembered: slots alone are on the way, the last one right above the leaf.
+COPPICE_INLINE bool remembers_walks_to(const NodeLayout& node) {
+  if (node.depth < 2 || !coppice_has_private_tiles()) return false;
+  COPPICE_UNROLL
+  for (int l = 0; l + 1 < kMaxDepth; ++l) {
+    if (l + 1 < static_cast<int>(node.depth) && node.level[l].kind == NodeKind::kBitmasked) return false;
+  }
+  return node.level[node.depth - 2].kind == NodeKind::kPointer &&
+         node.level[node.depth - 1].kind != NodeKind::kPointer;
+}
+
+// Whether what a walk went through is still there.
+COPPICE_INLINE bool is_open(const NodeLayout& node, const WalkMemo::Last& last) {
+  bool open = true;
+  COPPICE_UNROLL
+  for (int l = 0; l + 1 < kMaxDepth; ++l) {
+    if (l + 1 < static_cast<int>(node.depth) && node.level[l].kind == NodeKind::kPointer)
+      open = open && relaxed_load(last.slot[l]) == last.cell[l];
+  }
+  return open;
+}
 
 COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
                                       uint32_t binding, Coord c, WalkMemo* memo) {
-  const LevelLayout& leaf = node.level[node.depth - 1];
-  const bool remembers = memo != nullptr && binding < WalkMemo::kBindings && node.depth > 1 &&
-                         node.level[node.depth - 2].kind == NodeKind::kPointer &&
-                         leaf.kind != NodeKind::kPointer && coppice_has_private_tiles();
-  if (!remembers || !in_domain(node, c)) return find_or_activate(block, node, tree_slot, binding, c);
-  const LevelLayout& above = node.level[node.depth - 2];
-  const auto [x, y, z] = from_origin(node, c);
-  const uint32_t bx = x / above.span[0], by = y / above.span[1], bz = z / above.span[2];
+  if (memo == nullptr || binding >= WalkMemo::kBindings || !remembers_walks_to(node))
+    return find_or_activate(block, node, tree_slot, binding, c);
+  const LevelLayout &above = node.level[node.depth - 2], &leaf = node.level[node.depth - 1];
   WalkMemo::Last& last = memo->last[binding];
-  if (last.container != nullptr && last.x == bx && last.y == by && last.z == bz) {
+  // The box lies in the domain, so that a coordinate in it does.
+  const uint32_t x = static_cast<uint32_t>(c.x) - last.low[0], y = static_cast<uint32_t>(c.y) - last.low[1],
+                 z = static_cast<uint32_t>(c.z) - last.low[2];
+  if (x < above.span[0] && y < above.span[1] && z < last.row_cells && is_open(node, last)) {
     const uint32_t index = cell_index(leaf, x, y, z);
     if (leaf.kind == NodeKind::kBitmasked) activate_bit(tree_state(block, tree_slot), last.container, index);
     return {last.container, index, true};
   }
-  const Place p = find_or_activate(block, node, tree_slot, binding, c);
-  if (p.active) last = {bx, by, bz, p.container};
+  last.row_cells = 0;  // until the walk has come to its end
+  const Place p = find_or_activate(block, node, tree_slot, binding, c, &last);
+  if (!p.active) return p;
+  const auto [at_x, at_y, at_z] = from_origin(node, c);
+  last.low[0] = static_cast<uint32_t>(c.x) - at_x % above.span[0];
+  last.low[1] = static_cast<uint32_t>(c.y) - at_y % above.span[1];
+  last.low[2] = static_cast<uint32_t>(c.z) - at_z % above.span[2];
+  last.row_cells = above.span[2], last.container = p.container;
   return p;
 }
 

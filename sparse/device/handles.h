@@ -403,7 +403,6 @@ struct Grow : Handle<T, Role::kGrow> {
   COPPICE_DEACTIVATES COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
     const Coord c = device::offset_coord(coord);
     device::check_domain(device::launch_of(from), this->id.field, c);
-    if (device::walks_of(from) != nullptr) *device::walks_of(from) = {};
     device::deactivate(device::launch_of(from), this->layout(), this->binding().tree, c);
   }
   template <class From, int D>

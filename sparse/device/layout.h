@@ -243,6 +243,32 @@ inline uint32_t handed_out(const AllocatorState& a) {
   return a.num_cells < a.capacity ? a.num_cells : a.capacity;
 }
 
+// Cells that a thread of a CPU holds for itself, so that it writes to the allocator's counters once for many of them
+// (cells.h has the protocol). `at` is the first one's number or, where they are from the free list, its place there.
+struct CellBatch {
+  uint32_t at;
+  uint32_t left;       // cells
+  uint32_t log2_next;  // how many the next batch has
+  bool is_recycled;    // they are from the free list
+  bool is_busy;        // a thread is taking the next batch
+};
+constexpr uint64_t pack(CellBatch b) {
+  return b.at | uint64_t{b.left} << 32 | uint64_t{b.log2_next} << 48 | uint64_t{b.is_recycled} << 62 |
+         uint64_t{b.is_busy} << 63;
+}
+constexpr CellBatch unpack_batch(uint64_t w) {
+  return {static_cast<uint32_t>(w), static_cast<uint32_t>(w >> 32 & 0xffff),
+          static_cast<uint32_t>(w >> 48 & 0xff), (w >> 62 & 1) != 0, (w >> 63) != 0};
+}
+inline constexpr uint32_t kMostLog2Batch = 6;
+inline constexpr uint64_t kBatchBytes =
+    64 << 10;  // the most that a batch's cells have, where they are more than one
+struct alignas(64) WorkerCells {
+  uint64_t batch[kMaxAllocators];  // packed CellBatches
+  uint64_t shared_writes;          // how often it wrote to what all workers share, for the benchmarks
+};
+static_assert(sizeof(WorkerCells) == 192);
+
 struct alignas(64) TreeState {
   unsigned char* root;        // the root cell
   unsigned char* ambient;     // zeros, as large as the largest container; never written
@@ -250,10 +276,13 @@ struct alignas(64) TreeState {
   const uint32_t* below;      // nodes that lie below others (NodeLayout::below)
   uint64_t
       shared_limit;  // bytes that all cells may have, where allocators could take more together; 0: they cannot
+  WorkerCells* workers;  // [num_workers], of CPUs (cells.h)
+  uint64_t num_workers;
 
   alignas(64) uint32_t changed;  // set by whatever changes the topology
   uint32_t lists_changed;        // set by whatever changes a list's length
-  uint32_t reserved[2];
+  uint32_t holds_cells;          // set by workers that hold cells for themselves
+  uint32_t reserved;
   uint64_t version;        // of the topology
   uint64_t lists_version;  // of dynamic nodes' lengths
   uint64_t fresh_bytes;    // of cells handed out, where there is a shared_limit

@@ -13,6 +13,43 @@ static unsigned char* cell_at(const AllocatorState* a, uint64_t cell) {
   return a->cells + cell * a->cell_bytes;
 }
 
+// The word of the batch that lies highest among those that workers hold of an allocator's free list, or of its fresh cells.
+static uint64_t* last_batch(const TreeState* tree, uint32_t allocator, bool is_recycled) {
+  uint64_t* last = nullptr;
+  for (uint64_t w = 0; w < tree->num_workers; ++w) {
+    uint64_t* const word = &tree->workers[w].batch[allocator];
+    const CellBatch b = unpack_batch(*word);
+    if (b.left == 0 || b.is_recycled != is_recycled) continue;
+    if (last == nullptr || unpack_batch(*last).at < b.at) last = word;
+  }
+  return last;
+}
+// What workers hold becomes free again. From the highest batch down: of the free list no entry is overwritten before it has
+// moved, and of the fresh cells those behind the last one in use count as never handed out; the others join the free list.
+COPPICE_KERNEL(give_back_cells, Item, TreeState* tree, uint32_t allocators)
+{
+  for (uint32_t n = 0; n < allocators; ++n) {
+    AllocatorState* const a = &tree->allocators[n];
+    while (uint64_t* const word = last_batch(tree, n, true)) {
+      const CellBatch b = unpack_batch(*word);
+      for (uint32_t i = b.left; i-- > 0;) a->free_list[--a->free_used] = a->free_list[b.at + i];
+      *word = 0;
+    }
+    while (uint64_t* const word = last_batch(tree, n, false)) {
+      const CellBatch b = unpack_batch(*word);
+      *word = 0;
+      if (b.at + b.left == a->num_cells) {
+        a->num_cells = b.at;
+        continue;
+      }
+      for (uint32_t i = b.left; i-- > 0;)
+        a->free_list[a->free_used > 0 ? --a->free_used : a->free_size++] = b.at + i;
+    }
+    for (uint64_t w = 0; w < tree->num_workers; ++w) tree->workers[w].batch[n] = 0;
+  }
+  tree->holds_cells = 0;
+}
+
 COPPICE_KERNEL(count_batches, Item, const AllocatorState* a, uint32_t batch, uint64_t* batches)
 { *batches = (handed_out(*a) - 1 + batch - 1) / batch; }
 // Item i is `batch` of the allocator's cells, from i * batch + 1 on, at most 64. Nothing else runs meanwhile, so slots are

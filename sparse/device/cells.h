@@ -1,0 +1,155 @@
+// Cells from an allocator, for any thread at any time: by the warp on a GPU, by the batch on a CPU.
+//
+// Device-clean. On a GPU all counters of a warp's winners are raised by one atomic for all of them. A thread of a CPU takes
+// several cells at once and hands them out alone: a line that every activation wrote would go from core to core. It begins
+// with one cell and takes twice as many each time, so that whoever wants few leaves no holes.
+//
+// A batch is a word in its worker's own lines (CellBatch). It changes by compare-and-swap only, since others may take from
+// it: a thread that finds the allocator empty looks through all words before it fails, so the last cell is found whoever
+// holds it. While a worker takes its next batch, its word says "busy" and that thread waits. It marks the word before it
+// takes from the counters; who reads in them that nothing is left thus sees in every word the mark, or what came of it. No
+// cell is taken twice in a launch, so a word does not come again. When the launch is over, all that is left goes back
+// (give_back_cells in runtime_collection.kernels.cc): between launches the counters alone say what is free.
+#pragma once
+#include "sparse/device/lookup.h"
+
+namespace coppice::device {
+
+COPPICE_INLINE uint32_t fetch_add(uint32_t* counter, uint32_t n) { return coppice_fetch_add_u32(counter, n); }
+COPPICE_INLINE uint32_t fetch_add(uint64_t* counter, uint32_t n) {
+  return static_cast<uint32_t>(coppice_fetch_add_u64(counter, n));
+}
+
+// Raises a counter by one for each of the threads that come here together, with one atomic; each gets its own old value,
+// of a wider counter the lower half.
+template <class Counter>
+inline uint32_t warp_fetch_increment(Counter* counter) {
+  const uint32_t here = coppice_active_mask();
+  const uint32_t same = coppice_match_any_u64(here, reinterpret_cast<uint64_t>(counter));
+  const uint32_t leader = static_cast<uint32_t>(__builtin_ctz(same)), lane = coppice_warp_lane();
+  uint32_t first = 0;
+  if (lane == leader) first = fetch_add(counter, static_cast<uint32_t>(__builtin_popcount(same)));
+  first = coppice_shuffle_u32(same, first, leader);
+  return first + static_cast<uint32_t>(__builtin_popcount(same & ((1u << lane) - 1)));
+}
+
+// Sets a flag that many threads set: a line that every activation wrote would go from core to core.
+COPPICE_INLINE void set_flag(uint32_t* flag) {
+  if (relaxed_load(flag) == 0) relaxed_store(flag, 1u);
+}
+
+// Takes the bytes of a cell from what the tree's allocators may have together; false when that is used up.
+COPPICE_INLINE bool take_bytes(TreeState* tree, uint64_t bytes) {
+  if (tree->shared_limit == 0) return true;
+  if (coppice_fetch_add_u64(&tree->fresh_bytes, bytes) + bytes <= tree->shared_limit) return true;
+  coppice_fetch_add_u64(&tree->fresh_bytes, ~bytes + 1);
+  return false;
+}
+
+inline uint32_t allocate_by_warp(TreeState* tree, AllocatorState* a) {
+  if (relaxed_load(&a->free_used) < a->free_size) {
+    const uint32_t taken = warp_fetch_increment(&a->free_used);
+    if (taken < a->free_size) return a->free_list[taken];
+  }
+  // Counted down again on failure, so that the count cannot wrap however long a launch keeps asking.
+  if (relaxed_load(&a->num_cells) < a->capacity && take_bytes(tree, a->cell_bytes)) {
+    const uint32_t fresh = warp_fetch_increment(&a->num_cells);
+    if (fresh < a->capacity) return fresh;
+    coppice_fetch_add_u32(&a->num_cells, ~0u);
+    if (tree->shared_limit != 0) coppice_fetch_add_u64(&tree->fresh_bytes, ~a->cell_bytes + 1);
+  }
+  return 0;
+}
+
+// ---- by the batch
+
+// Raises a counter by `most`, or by what is left to `end`; how far, with its old value in `first`.
+inline uint32_t take_up_to(uint32_t* counter, uint32_t end, uint32_t most, uint32_t* first) {
+  for (uint32_t now = coppice_load_acquire_u32(counter); now < end;) {
+    const uint32_t n = end - now < most ? end - now : most;
+    const uint32_t found = coppice_compare_exchange_u32(counter, now, now + n);
+    if (found == now) {
+      *first = now;
+      return n;
+    }
+    now = found;
+  }
+  return 0;
+}
+
+// The next batch of `most` cells at most; none is left where it has none.
+inline CellBatch take_batch(TreeState* tree, AllocatorState* a, uint32_t most) {
+  CellBatch b{0, 0, 0, true, false};
+  b.left = take_up_to(&a->free_used, a->free_size, most, &b.at);
+  if (b.left > 0) return b;
+  b.is_recycled = false;
+  // Where allocators share a limit, bytes are counted as cells are used: nobody could take back what another holds.
+  if (tree->shared_limit != 0) most = 1;
+  if (coppice_load_acquire_u32(&a->num_cells) >= a->capacity || !take_bytes(tree, a->cell_bytes)) return b;
+  b.left = take_up_to(&a->num_cells, a->capacity, most, &b.at);
+  if (b.left == 0 && tree->shared_limit != 0) coppice_fetch_add_u64(&tree->fresh_bytes, ~a->cell_bytes + 1);
+  return b;
+}
+
+COPPICE_INLINE uint32_t first_of(const AllocatorState* a, CellBatch b) {
+  return b.is_recycled ? a->free_list[b.at] : b.at;
+}
+
+// A cell of the batch in a worker's word; 0 when there is none.
+COPPICE_INLINE uint32_t take_held(const AllocatorState* a, uint64_t* word) {
+  for (uint32_t turn = 0;;) {
+    uint64_t now = relaxed_load(word);
+    CellBatch b = unpack_batch(now);
+    if (b.is_busy) {
+      coppice_pause(turn++);
+      continue;
+    }
+    if (b.left == 0) return 0;
+    const uint32_t cell = first_of(a, b);
+    ++b.at, --b.left;
+    if (compare_exchange(word, &now, pack(b))) return cell;
+  }
+}
+
+inline uint32_t allocate_by_batch(TreeState* tree, AllocatorState* a) {
+  // A cell that was refused once is refused for the rest of the launch.
+  if (relaxed_load(&a->shortage) != 0) return 0;
+  const uint64_t number = a - tree->allocators;
+  WorkerCells* const own = tree->workers + coppice_worker() % tree->num_workers;
+  uint64_t* const word = &own->batch[number];
+  for (;;) {
+    if (const uint32_t cell = take_held(a, word)) return cell;
+    uint64_t now = relaxed_load(word);
+    CellBatch empty = unpack_batch(now);
+    if (empty.left != 0 || empty.is_busy) continue;  // threads may have one word: a number is a mere hint
+    empty.is_busy = true;
+    if (!compare_exchange(word, &now, pack(empty))) continue;
+    const uint64_t most = kBatchBytes / a->cell_bytes;
+    const uint32_t size = 1u << empty.log2_next;
+    CellBatch b = take_batch(tree, a, most >= size ? size : most > 0 ? static_cast<uint32_t>(most) : 1);
+    relaxed_store(&own->shared_writes, relaxed_load(&own->shared_writes) + 1);
+    if (b.left == 0) {
+      relaxed_store(word, now);
+      break;
+    }
+    set_flag(&tree->holds_cells);
+    const uint32_t cell = first_of(a, b);
+    ++b.at, --b.left;
+    b.log2_next = empty.log2_next < kMostLog2Batch ? empty.log2_next + 1 : kMostLog2Batch;
+    relaxed_store(word, pack(b));
+    return cell;
+  }
+  for (uint64_t w = 0; w < tree->num_workers; ++w) {
+    if (const uint32_t cell = take_held(a, &tree->workers[w].batch[number])) return cell;
+  }
+  return 0;
+}
+
+// A zeroed cell, or 0 when the allocator has no more (then the shortage is counted).
+inline uint32_t allocate_cell(TreeState* tree, AllocatorState* a) {
+  const uint32_t cell = coppice_has_workers() ? allocate_by_batch(tree, a) : allocate_by_warp(tree, a);
+  if (cell == 0) coppice_fetch_add_u32(&a->shortage, 1);
+  return cell;
+}
+
+}  // namespace coppice::device
