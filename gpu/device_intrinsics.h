@@ -30,6 +30,7 @@ bool coppice_has_private_tiles();
 
 // Memory orders are spelled out because LLVM 19 drops them on NVPTX read-modify-writes.
 uint32_t coppice_load_acquire_u32(const uint32_t* address);
+uint64_t coppice_load_acquire_u64(const uint64_t* address);
 void coppice_store_release_u32(uint32_t* address, uint32_t value);
 uint32_t coppice_compare_exchange_u32(uint32_t* address, uint32_t expected,
                                       uint32_t desired);           // acq_rel; the old value

@@ -175,6 +175,7 @@ class TreeStorage : public RefCounted {
   void grow_short_allocators(const device::TreeState& now, bool repeatable, std::string_view kernel);
   uint64_t committed_bytes() const;  // of all allocators' cells
   void activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t allocator);
+  void clean_cells();
   void collect_allocator(uint32_t allocator);
   void recycle_all(uint32_t node);
   uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;
@@ -200,7 +201,7 @@ class TreeStorage : public RefCounted {
   void room(ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t items);
 
   // Words of counts_ that a step of the runtime leaves for the next one.
-  static constexpr size_t kCollectionCounts = 8, kListCounts = 16, kRecycleCounts = 24;
+  static constexpr size_t kCollectionCounts = 8, kListCounts = 16, kRecycleCounts = 24, kCleaningCounts = 32;
 
   IntrusivePtr<Device> device_;
   TreeOptions options_;

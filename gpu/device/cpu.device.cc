@@ -17,6 +17,7 @@ void coppice_warp_barrier(uint32_t) {}
 bool coppice_has_private_tiles() { return true; }
 
 uint32_t coppice_load_acquire_u32(const uint32_t* a) { return __atomic_load_n(a, __ATOMIC_ACQUIRE); }
+uint64_t coppice_load_acquire_u64(const uint64_t* a) { return __atomic_load_n(a, __ATOMIC_ACQUIRE); }
 void coppice_store_release_u32(uint32_t* a, uint32_t v) { __atomic_store_n(a, v, __ATOMIC_RELEASE); }
 uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t desired) {
   __atomic_compare_exchange_n(a, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);

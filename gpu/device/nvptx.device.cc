@@ -40,6 +40,11 @@ uint32_t coppice_load_acquire_u32(const uint32_t* a) {
   asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(v) : "l"(a) : "memory");
   return v;
 }
+uint64_t coppice_load_acquire_u64(const uint64_t* a) {
+  uint64_t v;
+  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(v) : "l"(a) : "memory");
+  return v;
+}
 void coppice_store_release_u32(uint32_t* a, uint32_t v) {
   asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(a), "r"(v) : "memory");
 }

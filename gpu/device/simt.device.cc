@@ -21,6 +21,7 @@ bool coppice_has_private_tiles() { return false; }
 
 // The place that these are inlined to becomes their site (gpu/jit/simt_passes.cc).
 uint32_t coppice_load_acquire_u32(const uint32_t* a) { return coppice_simt_load_acquire_u32(a); }
+uint64_t coppice_load_acquire_u64(const uint64_t* a) { return coppice_simt_load_acquire_u64(a); }
 void coppice_store_release_u32(uint32_t* a, uint32_t v) { coppice_simt_store_release_u32(a, v); }
 uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t desired) {
   return coppice_simt_compare_exchange_u32(a, expected, desired);

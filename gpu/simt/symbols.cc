@@ -120,6 +120,15 @@ uint32_t coppice_simt_load_acquire_u32(const uint32_t* address, const CoppiceSim
   return value;
 }
 
+uint64_t coppice_simt_load_acquire_u64(const uint64_t* address, const CoppiceSimtSite* site) {
+  constexpr uint32_t bytes = 8;
+  Grid& grid = Grid::current();
+  grid.point();
+  uint64_t value;
+  load(grid, COPPICE_ACCESS(kAtomic), &value, Order::kAcquire);
+  return value;
+}
+
 void coppice_simt_store_release_u32(uint32_t* address, uint32_t value, const CoppiceSimtSite* site) {
   constexpr uint32_t bytes = 4;
   Grid& grid = Grid::current();
@@ -272,6 +281,7 @@ SymbolTable symbols() {
       COPPICE_SYMBOL(coppice_simt_shuffle_u32),
       COPPICE_SYMBOL(coppice_simt_warp_barrier),
       COPPICE_SYMBOL(coppice_simt_load_acquire_u32),
+      COPPICE_SYMBOL(coppice_simt_load_acquire_u64),
       COPPICE_SYMBOL(coppice_simt_store_release_u32),
       COPPICE_SYMBOL(coppice_simt_compare_exchange_u32),
       COPPICE_SYMBOL(coppice_simt_exchange_u32),

@@ -33,6 +33,7 @@ uint32_t coppice_simt_shuffle_u32(uint32_t mask, uint32_t value, uint32_t lane);
 COPPICE_CONVERGENT void coppice_simt_warp_barrier(uint32_t mask);
 
 uint32_t coppice_simt_load_acquire_u32(const uint32_t* address, const CoppiceSimtSite* site = nullptr);
+uint64_t coppice_simt_load_acquire_u64(const uint64_t* address, const CoppiceSimtSite* site = nullptr);
 void coppice_simt_store_release_u32(uint32_t* address, uint32_t value, const CoppiceSimtSite* site = nullptr);
 uint32_t coppice_simt_compare_exchange_u32(uint32_t* address, uint32_t expected, uint32_t desired,
                                            const CoppiceSimtSite* site = nullptr);  // acq_rel
