@@ -128,15 +128,6 @@ uint64_t coppice_simt_load_acquire_u64(const uint64_t* address, const CoppiceSim
   return value;
 }
 
-uint64_t coppice_simt_load_acquire_u64(const uint64_t* address, const CoppiceSimtSite* site) {
-  constexpr uint32_t bytes = 8;
-  Grid& grid = Grid::current();
-  grid.point();
-  uint64_t value;
-  load(grid, COPPICE_ACCESS(kAtomic), &value, Order::kAcquire);
-  return value;
-}
-
 void coppice_simt_store_release_u32(uint32_t* address, uint32_t value, const CoppiceSimtSite* site) {
   constexpr uint32_t bytes = 4;
   Grid& grid = Grid::current();
