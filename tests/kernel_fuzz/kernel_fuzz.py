@@ -91,6 +91,7 @@ class Fuzzer:
         self.reference_flags = ["-DKERNEL_FUZZ_PLANT"] if arguments.plant else []
         if arguments.sanitize:
             self.reference_flags += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
+        self.whole = arguments.whole
         self.folder = Path(arguments.folder)
         os.environ["COPPICE_CACHE_DIR"] = str(self.folder / "cache")
         os.environ.pop("COPPICE_DEBUG", None)
@@ -115,13 +116,13 @@ class Fuzzer:
 
     def run_kernels(self, folder, kernels, plans):
         """The results of each kernel's runs."""
-        library = self.toolchain.build(folder, kernels, self.reference_flags)
+        self.toolchain.build(folder, kernels, self.reference_flags, self.whole)
         lines, names = [], []
         for index, (kernel, runs) in enumerate(zip(kernels, plans)):
             names.append([f"{index}.{j}" for j in range(len(runs))])
             lines += [run.line(name, index, kernel) for name, run in zip(names[-1], runs)]
         # Runs over one tree follow each other no further than this batch goes.
-        results = self.toolchain.run(folder, library, lines)
+        results = self.toolchain.run(folder, lines)
         self.assemble(results.values(), Path(folder))
         return [[results[name] for name in own] for own in names]
 
@@ -291,6 +292,7 @@ def parse(words):
     parser.add_argument("--without", nargs="*", default=[], choices=FEATURES)
     parser.add_argument("--plant", action="store_true", help="a wrong reference, which must be found")
     parser.add_argument("--sanitize", action="store_true", help="the reference under UBSan: is every kernel defined?")
+    parser.add_argument("--whole", action="store_true", help="compile kernels with their loops, as a user's build does")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no batch after so long")
     parser.add_argument("--state", help="a file that keeps the next seed, so that the next call goes on from there")
     parser.add_argument("--stop-at", type=int, default=0, help="so many failures are enough")

@@ -79,9 +79,9 @@ class PlantedTest(unittest.TestCase):
         kernels = [Kernel(k, shape, body, []) for k, body in enumerate([[store], [trap], [store], [hang], [store]])]
         toolchain = Toolchain(ARGUMENTS.toolchain)
         folder = Path(ARGUMENTS.folder) / "crash"
-        library = toolchain.build(folder, kernels)
+        toolchain.build(folder, kernels)
         lines = [f"run {k} {k} {shape.number} Item 1 cpu1 plain 0 1 0 20" for k in range(5)]
-        results = toolchain.run(folder, library, lines, seconds_per_run=5)
+        results = toolchain.run(folder, lines, seconds_per_run=5)
         self.assertEqual([results[str(k)].outcome for k in range(5)], ["ok", "crash", "ok", "timeout", "ok"])
 
 

@@ -1,0 +1,23 @@
+// The type of a generated kernel, by its shape (shapes.py): what clang compiles it as, and what the host launches it as.
+//
+// Device-clean.
+#pragma once
+#include "sparse/device/handles.h"
+
+namespace coppice::kernel_fuzz {
+
+template <bool kTable, class Place, class... Handles>
+struct Signature {
+  using Type = void(Handles..., Place, int32_t, float);
+};
+template <class Place, class... Handles>
+struct Signature<true, Place, Handles...> {
+  using Type = void(Handles..., Place, int32_t, float, const int32_t*);
+};
+template <class... Handles>
+struct Signature<true, Item, Handles...> {
+  using Type = void(Handles..., Item, int32_t, float, const int32_t*, const float*, const double*, int32_t*, float*,
+                    double*);
+};
+
+}  // namespace coppice::kernel_fuzz
