@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -12,42 +11,63 @@
 #include "core/error.h"
 
 namespace coppice::kernel_fuzz {
+namespace {
 
-BitcodeFile::BitcodeFile(const std::filesystem::path& path) {
+std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(ErrorCode::kUsage, fmt::format("cannot read {}", path.string()));
-  bytes.assign(std::istreambuf_iterator<char>(in), {});
+  return {std::istreambuf_iterator<char>(in), {}};
 }
+
 KernelBitcode view_of(const std::string& bytes) {
   return {"batch", "batch.kernels.cc", std::as_bytes(std::span(bytes.data(), bytes.size()))};
 }
 
-Loops::Loops(const std::filesystem::path& folder) {
-  for (int k = 0; k < kLoopFiles; ++k) {
-    raw_.emplace_back(folder / fmt::format("loops_{}.kernels.cc.debug.bc", k));
-    shipped_.emplace_back(folder / fmt::format("loops_{}.kernels.cc.bc", k));
-  }
-}
-jit::KernelParts Loops::parts(int shape) {
-  auto [found, fresh] = parts_.try_emplace(shape);
-  if (fresh) {
-    const int file = shape % kLoopFiles;
-    found->second.cell = jit::extract_function(view_of(raw_[file].bytes), fmt::format("coppice_kernel_cell_{}", shape));
-    found->second.loop =
-        jit::extract_function(view_of(shipped_[file].bytes), fmt::format("coppice_kernel_loop_{}", shape));
-  }
-  return {view_of(found->second.cell), view_of(found->second.loop)};
+std::vector<int> read_numbers(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istream_iterator<int>(in), {}};
 }
 
-Batch::Batch(Loops& loops, const std::filesystem::path& folder) : loops_(loops) {
-  const bool whole = std::filesystem::exists(folder / "whole.bc");
-  if (whole) {
-    files_.emplace_back(folder / "whole.bc");
-    std::ifstream flags(folder / "whole.active_only");
-    for (int flag; flags >> flag;) active_only_.push_back(flag != 0);
-  } else {
-    files_.emplace_back(folder / "bodies.raw.bc"), files_.emplace_back(folder / "bodies.bc");
+jit::AssembledKernels assemble(Loops& loops, const std::filesystem::path& folder) {
+  std::vector<jit::KernelPlan> plans;
+  for (const int shape : read_numbers(folder / "shapes"))
+    plans.push_back({fmt::format("k{}", plans.size()), shape, loops.parts(shape)});
+  const std::string raw = read_file(folder / "bodies.raw.bc"), shipped = read_file(folder / "bodies.bc");
+  return jit::assemble_kernels(plans, view_of(raw), view_of(shipped));
+}
+
+jit::AssembledKernels read_whole(const std::filesystem::path& folder) {
+  jit::AssembledKernels whole{read_file(folder / "whole.bc"), {}};
+  for (const int flag : read_numbers(folder / "whole.active_only")) whole.active_only.push_back(flag != 0);
+  return whole;
+}
+
+}  // namespace
+
+Loops::Loops(const std::filesystem::path& folder) {
+  for (int k = 0; k < kLoopFiles; ++k) {
+    raw_.push_back(read_file(folder / fmt::format("loops_{}.kernels.cc.debug.bc", k)));
+    shipped_.push_back(read_file(folder / fmt::format("loops_{}.kernels.cc.bc", k)));
   }
+}
+
+jit::LoopParts Loops::parts(int shape) {
+  auto [found, fresh] = parts_.try_emplace(shape);
+  Parts& parts = found->second;
+  if (fresh) {
+    const std::string &raw = raw_[shape % kLoopFiles], &shipped = shipped_[shape % kLoopFiles];
+    parts.cell = jit::extract_function(view_of(raw), fmt::format("coppice_kernel_cell_{}", shape));
+    parts.loop = jit::extract_function(view_of(shipped), fmt::format("coppice_kernel_loop_{}", shape));
+  }
+  return {view_of(parts.loop), view_of(parts.cell)};
+}
+
+Batch::Batch(Loops& loops, const std::filesystem::path& folder) {
+  const bool whole = std::filesystem::exists(folder / "whole.bc");
+  jit::AssembledKernels kernels = whole ? read_whole(folder) : assemble(loops, folder);
+  bitcode_ = std::move(kernels.bitcode);
+  for (size_t n = 0; n < kernels.active_only.size(); ++n)
+    kernels_.push_back({view_of(bitcode_), fmt::format("k{}", n), kernels.active_only[n]});
   const std::filesystem::path file = folder / "batch.so";
   library_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ == nullptr) throw Error(ErrorCode::kUsage, dlerror());
@@ -55,23 +75,5 @@ Batch::Batch(Loops& loops, const std::filesystem::path& folder) : loops_(loops) 
   if (references_ == nullptr) throw Error(ErrorCode::kUsage, fmt::format("{} has no table", file.string()));
 }
 Batch::~Batch() { dlclose(library_); }
-
-const AnyKernel& Batch::kernel(int number, int shape) {
-  auto [found, fresh] = kernels_.try_emplace(number);
-  Kernel& kernel = found->second;
-  if (!fresh) return kernel.any;
-  kernel.any.name = fmt::format("k{}", number);
-  if (!active_only_.empty()) {
-    kernel.any.file = view_of(files_[0].bytes), kernel.any.active_only = active_only_.at(number);
-    return kernel.any;
-  }
-  const std::clock_t begin = std::clock();
-  jit::AssembledKernel assembled =
-      jit::assemble_kernel(loops_.parts(shape), shape, {view_of(files_[0].bytes), view_of(files_[1].bytes)}, kernel.any.name);
-  kernel.bitcode = std::move(assembled.bitcode), kernel.any.active_only = assembled.active_only;
-  kernel.any.file = view_of(kernel.bitcode);
-  assembly_seconds_ += double(std::clock() - begin) / CLOCKS_PER_SEC;
-  return kernel.any;
-}
 
 }  // namespace coppice::kernel_fuzz

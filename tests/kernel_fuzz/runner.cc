@@ -17,7 +17,7 @@
 //     differ ID ...  where they differ first, and in how many values
 //     error ID ...   the launch's error
 //     ptx ID FILE    the kernel's PTX, in a file beside the plan
-//     end A R        the batch's; seconds of a processor that assembling kernels took, and all else
+//     end [WHAT SECONDS...]   the batch's; of a processor, for its assembly and each device
 #include <fmt/format.h>
 
 #include <ctime>
@@ -220,7 +220,7 @@ std::string run_over_tree(const Run& run, const Shape& shape, Batch& batch, std:
   const IntrusivePtr<Buffer> device_table = wait_device_copy(w.device(), table);
   a.table = device_table->as<int32_t>();
   Program& program = w.program(run.options);
-  const AnyKernel& kernel = batch.kernel(run.kernel, run.shape);
+  const AnyKernel& kernel = batch.kernel(run.kernel);
   const fuzz_reference::Reference reference = batch.reference(run.kernel);
   if (run.device == "ptx") {
     ptx = shape.ptx(program, kernel, over(tree.node()), ids.data(), a);
@@ -279,7 +279,7 @@ std::string run_over_range(const Run& run, const Shape& shape, Batch& batch, std
   a.in_i = buffers[0]->as<int32_t>(), a.in_f = buffers[1]->as<float>(), a.in_d = buffers[2]->as<double>();
   a.out_i = buffers[3]->as<int32_t>(), a.out_f = buffers[4]->as<float>(), a.out_d = buffers[5]->as<double>();
   Program& program = w.program(run.options);
-  const AnyKernel& kernel = batch.kernel(run.kernel, run.shape);
+  const AnyKernel& kernel = batch.kernel(run.kernel);
   const fuzz_reference::Reference reference = batch.reference(run.kernel);
   const Loop loop = range(run.begin, run.end);
   if (run.device == "ptx") {
@@ -325,8 +325,14 @@ void one(const Run& run, Batch& batch, const std::string& folder) {
 }
 
 void run_plan(Loops& loops, const std::string& folder) {
-  const std::clock_t begin = std::clock();
+  std::clock_t last = std::clock();
+  std::map<std::string, std::clock_t> spent;
+  const auto count_for = [&](const std::string& what) {
+    const std::clock_t now = std::clock();
+    spent[what] += now - last, last = now;
+  };
   Batch batch(loops, folder);
+  count_for("assembly");
   std::ifstream lines(folder + "/plan");
   for (std::string line; std::getline(lines, line);) {
     const Run run = parse_run(line);
@@ -334,10 +340,12 @@ void run_plan(Loops& loops, const std::string& folder) {
     std::fflush(stdout);
     one(run, batch, folder);
     std::fflush(stdout);
+    count_for(run.device);
   }
   for (auto& [name, world] : worlds()) world->end_batch();
-  const double spent = double(std::clock() - begin) / CLOCKS_PER_SEC;
-  fmt::print("end {} {}\n", batch.assembly_seconds(), spent - batch.assembly_seconds());
+  fmt::print("end");
+  for (const auto& [what, clocks] : spent) fmt::print(" {} {}", what, double(clocks) / CLOCKS_PER_SEC);
+  fmt::print("\n");
   std::fflush(stdout);
 }
 

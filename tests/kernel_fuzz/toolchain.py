@@ -81,6 +81,7 @@ class Toolchain:
             self.call("clang", [self.clang, *self.kernel_flags(debug=False), "-include-pch", f"{self.headers}/bodies.pch",
                                 str(source), "-o", str(raw)])
             self.opt_passes(raw, folder / "bodies.bc")
+            (folder / "shapes").write_text("".join(f"{kernel.shape.number}\n" for kernel in kernels))
         self.build_references(folder, kernels, reference_flags)
 
     def build_whole(self, folder, source, count):
@@ -167,12 +168,14 @@ class Toolchain:
             last = time.monotonic()
             *whole, rest = (rest + data).split(b"\n")
             for line in whole:
-                words = line.decode(errors="replace").split(" ", 2)
+                text = line.decode(errors="replace")
+                words = text.split(" ", 2)
                 if words[0] == "start":
                     started = words[1]
                 elif words[0] == "end":
-                    self.spend("assembly", float(words[1]))
-                    self.spend("run", float(words[2]))
+                    spent = text.split()[1:]
+                    for what, seconds in zip(spent[::2], spent[1::2]):
+                        self.spend(what, float(seconds))
                     if self.batches_left <= 0:
                         self.end_runner()
                     return None, None

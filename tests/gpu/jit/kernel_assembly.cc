@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/Linker/Linker.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
@@ -30,32 +31,26 @@ void forget_used(llvm::Module& module) {
   }
 }
 
-// What tells that a kernel was defined by COPPICE_KERNEL_FAST_MATH.
-void mark_fast_math(llvm::Module& module, const std::string& mark) {
-  llvm::Type* byte = llvm::Type::getInt8Ty(module.getContext());
-  new llvm::GlobalVariable(module, byte, true, llvm::GlobalValue::ExternalLinkage, llvm::ConstantInt::get(byte, 1),
-                           mark);
-}
-
-// The function `part` of a loop's file with the body that it calls; the function is the kernel's entry then.
-std::unique_ptr<llvm::Module> join(const KernelBitcode& loops, const std::string& part, int shape,
-                                   const KernelBitcode& bodies, const std::string& name, llvm::LLVMContext& context,
-                                   const Diagnostics& diagnostics) {
-  auto module = parse_function(loops, fmt::format("coppice_kernel_{}_{}", part, shape), context, diagnostics);
-  auto body = parse_function(bodies, name, context, diagnostics);
-  forget_used(*module), forget_used(*body);
-  llvm::Function* declared = module->getFunction(fmt::format("fuzz_body_{}", shape));
-  llvm::Function* defined = body->getFunction(name);
-  if (declared != nullptr && declared->getFunctionType() != defined->getFunctionType())
-    diagnostics.fail("linking", "the body has other arguments than its loop");
-  if (declared != nullptr) declared->setName(name);
-  module->getFunction(fmt::format("coppice_kernel_{}_{}", part, shape))->setName("coppice_kernel_" + name);
-  const std::string mark = "coppice_fast_math_" + name;
-  const bool fast = body->getNamedGlobal(mark) != nullptr;
-  link_into(*module, std::move(body), true, diagnostics);
-  if (fast) mark_fast_math(*module, mark);
-  if (llvm::Function* inner = module->getFunction(name)) inner->setLinkage(llvm::GlobalValue::InternalLinkage);
-  return module;
+// Adds a loop, or the call for one cell, around a plan's body; it becomes the entry of the plan's kernel.
+void add_part(llvm::Module& module, llvm::Linker& linker, const KernelBitcode& part, const std::string& function, const KernelPlan& plan,
+              const Diagnostics& diagnostics) {
+  auto loop = parse_bitcode(part.bitcode, module.getContext(), diagnostics);
+  // Two kernels of one shape each have their own.
+  for (llvm::Function& f : *loop) {
+    if (f.isDeclaration()) continue;
+    f.setLinkage(llvm::GlobalValue::InternalLinkage);
+    f.setComdat(nullptr);
+  }
+  llvm::Function* entry = loop->getFunction(function);
+  entry->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  entry->setName("coppice_kernel_" + plan.body);
+  if (llvm::Function* declared = loop->getFunction(fmt::format("fuzz_body_{}", plan.shape))) {
+    const llvm::Function* defined = module.getFunction(plan.body);
+    if (defined == nullptr || declared->getFunctionType() != defined->getFunctionType())
+      diagnostics.fail("linking", "the body has other arguments than its loop");
+    declared->setName(plan.body);
+  }
+  if (linker.linkInModule(std::move(loop))) diagnostics.fail("linking", "the modules do not fit together");
 }
 
 // As opt makes it for the bitcode's own target.
@@ -93,6 +88,7 @@ std::string bitcode_of(const llvm::Module& module) {
 }  // namespace
 
 std::string extract_function(const KernelBitcode& file, const std::string& function) {
+  initialize_llvm();
   llvm::LLVMContext context;
   Diagnostics diagnostics(context, function);
   const auto module = parse_function(file, function, context, diagnostics);
@@ -105,21 +101,28 @@ std::string extract_function(const KernelBitcode& file, const std::string& funct
   return bitcode_of(*module);
 }
 
-AssembledKernel assemble_kernel(const KernelParts& loops, int shape, const KernelParts& bodies,
-                                const std::string& name) {
+AssembledKernels assemble_kernels(std::span<const KernelPlan> plans, const KernelBitcode& raw,
+                                  const KernelBitcode& shipped) {
   initialize_llvm();
   llvm::LLVMContext context;
-  Diagnostics diagnostics(context, name);
-  AssembledKernel kernel;
-  const auto cell = join(loops.raw, "cell", shape, bodies.raw, name, context, diagnostics);
-  const auto why = why_active_only(*cell);
-  const auto own = why.find(name);
-  kernel.active_only = own == why.end() || !own->second.empty();
-
-  const auto module = join(loops.shipped, "loop", shape, bodies.shipped, name, context, diagnostics);
-  run_passes(*module, kPasses);
-  kernel.bitcode = bitcode_of(*module);
-  return kernel;
+  Diagnostics diagnostics(context, "batch");
+  AssembledKernels kernels;
+  const auto cells = parse_bitcode(raw.bitcode, context, diagnostics);
+  const auto loops = parse_bitcode(shipped.bitcode, context, diagnostics);
+  llvm::Linker cell_linker(*cells), loop_linker(*loops);  // a new one would look at all that is there already
+  for (const KernelPlan& plan : plans) {
+    add_part(*cells, cell_linker, plan.parts.cell, fmt::format("coppice_kernel_cell_{}", plan.shape), plan, diagnostics);
+    add_part(*loops, loop_linker, plan.parts.loop, fmt::format("coppice_kernel_loop_{}", plan.shape), plan, diagnostics);
+  }
+  const auto why = why_active_only(*cells);
+  for (const KernelPlan& plan : plans) {
+    const auto own = why.find(plan.body);
+    kernels.active_only.push_back(own == why.end() || !own->second.empty());
+    loops->getFunction(plan.body)->setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
+  run_passes(*loops, kPasses);
+  kernels.bitcode = bitcode_of(*loops);
+  return kernels;
 }
 
 }  // namespace coppice::jit

@@ -1,33 +1,40 @@
 // Kernels whose loops and bodies were compiled apart, for tests that make many kernels: one loop serves all bodies of its
-// arguments' types, and clang reads the body only.
+// arguments' types, and clang reads the bodies only.
 //
-// The result is what coppice_add_kernels() ships for the whole kernel, but for names: the same passes simplify both parts,
-// and inline the body where the loop calls it.
+// The result is what coppice_add_kernels() ships for the whole kernels, but for names: the same passes simplify both parts,
+// and inline the bodies where the loops call them.
 #pragma once
-#include <cstddef>
-#include <memory>
+#include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "gpu/jit/bitcode.h"
 
 namespace coppice::jit {
 
-// Bitcode of a part, as clang made it (`raw`) and after COPPICE_BITCODE_PASSES (`shipped`).
-struct KernelParts {
-  KernelBitcode raw, shipped;
-};
-
-struct AssembledKernel {
-  std::string bitcode;       // with the entry coppice_kernel_<name>
-  bool active_only = false;  // as in coppice::Kernel
+// The loop of a shape, `coppice_kernel_loop_<shape>` after COPPICE_BITCODE_PASSES, and the call for one cell,
+// `coppice_kernel_cell_<shape>`, as clang made it. Both call `fuzz_body_<shape>`, which is declared only.
+struct LoopParts {
+  KernelBitcode loop, cell;
 };
 
 // A function of a file and what it leads to, as a file of its own: of large files every reader reads all names.
 std::string extract_function(const KernelBitcode& file, const std::string& function);
 
-// The loop `coppice_kernel_loop_<shape>` around the function `name`, which takes the place of `fuzz_body_<shape>`. Errors:
-// kCompile where the parts do not fit.
-AssembledKernel assemble_kernel(const KernelParts& loops, int shape, const KernelParts& bodies, const std::string& name);
+// What is to become of the function `body` of a file: the kernel of the same name.
+struct KernelPlan {
+  std::string body;
+  int shape;
+  LoopParts parts;
+};
+struct AssembledKernels {
+  std::string bitcode;            // with an entry coppice_kernel_<body> for each
+  std::vector<bool> active_only;  // as in coppice::Kernel
+};
+
+// `raw` and `shipped` are the bodies' file as clang made it and after the passes. Errors: kCompile where parts do not fit.
+AssembledKernels assemble_kernels(std::span<const KernelPlan> plans, const KernelBitcode& raw,
+                                  const KernelBitcode& shipped);
 
 }  // namespace coppice::jit
