@@ -24,8 +24,9 @@ from reducer import reduce_kernel
 from toolchain import CompileError, Toolchain
 
 TREES = 24
+NEIGHBOUR_TREES = [t for t in range(TREES) if t % 8 in (1, 2, 4, 5, 7)]  # whose blocks know those beside them (forest.cc)
 SIMT_TREES = 8  # one of each kind: every tree costs the compilation of what fills it
-FEATURES = ["arrays", "libm", "late_libm", "aliases", "sums_of_products", "early_exits"]
+FEATURES = ["fast_math", "powers", "neighbours", "arrays", "libm", "late_libm", "aliases", "sums_of_products", "early_exits"]
 
 
 @dataclass
@@ -52,9 +53,11 @@ def runs_of(kernel):
     rng = random.Random(f"runs {kernel.seed}")
 
     def run(device, options, tree):
-        item = kernel.shape.place == "Item"
+        item = kernel.shape.place in ("Item", "Team")
         begin = rng.choice([0, 0, 1, 5, 31]) if item else 0
-        end = begin + rng.choice([1, 2, 7, 8, 9, 64, 100, 1500 if device != "simt" else 70]) if item else 0
+        many = 1500 if device != "simt" and kernel.shape.place == "Item" else 70
+        end = begin + rng.choice([1, 2, 7, 8, 9, 64, 100, many]) if item else 0
+        tree = next((t for t in NEIGHBOUR_TREES if t >= tree), NEIGHBOUR_TREES[0]) if kernel.neighbours else tree
         return Run(device, options, tree, rng.randrange(1 << 30), begin, end)
 
     # Optimised code for the cpu always; each of the others is compiled anew.
@@ -64,7 +67,7 @@ def runs_of(kernel):
         runs.append(run("cpu2", "plain", tree))
     if rng.random() < 0.05 and not kernel.outside:
         runs.append(run(rng.choice(["cpu1", "cpu2"]), "checks", tree))
-    if rng.random() < 0.03:
+    if rng.random() < 0.03 and "pow" not in kernel.features:  # unoptimised code calls pow() for a square, too
         runs.append(run("cpu1", "step", tree))
     if rng.random() < 0.03:
         runs.append(run("simt", "plain", tree % SIMT_TREES))
@@ -142,7 +145,7 @@ class Fuzzer:
         for kernel, runs, results in zip(kernels, plans, all_results):
             counts["kernels"] += 1
             counts["kernels over " + kernel.shape.place.lower() + "s"] += 1
-            for feature in kernel.features | ({"alias"} if kernel.aliased else set()):
+            for feature in kernel.all_features():
                 counts["kernels with " + feature] += 1
             for run, result in zip(runs, results):
                 if is_refusal(kernel, result):

@@ -74,7 +74,7 @@ class TypedShape final : public Shape {
     const Typed typed{&kernel.file, kernel.name, kernel.active_only};
     return std::apply(
         [&](const auto&... handles) {
-          if constexpr (std::is_same_v<Place, Item>)
+          if constexpr (std::is_same_v<Place, Item> || std::is_same_v<Place, Team>)
             return visit(typed, handles..., a.p0, a.p1, a.in_i, a.in_f, a.in_d, a.out_i, a.out_f, a.out_d);
           else if constexpr (kTable)
             return visit(typed, handles..., a.p0, a.p1, a.table);

@@ -55,6 +55,24 @@ struct Item {
   int64_t index;
   operator int64_t() const { return index; }
 };
+// Of teams the reference has one lane.
+struct Team {
+  int64_t index;
+  int lane() const { return 0; }
+  int lanes() const { return 1; }
+  void barrier() const {}
+};
+template <int D, int kBytes>
+struct BlockTeam : Block<D> {
+  static BlockTeam make(const At& at) {
+    static int64_t fast_memory[kBytes / sizeof(int64_t)];
+    return {Block<D>::make(at), reinterpret_cast<unsigned char*>(fast_memory)};
+  }
+  unsigned char* fast;
+  int lane() const { return 0; }
+  int lanes() const { return 1; }
+  void barrier() const {}
+};
 using Cell1 = Cell<1>;
 using Cell2 = Cell<2>;
 using Cell3 = Cell<3>;
@@ -76,11 +94,21 @@ template <class T>
 struct BlockValues {
   const Field* field;
   const At* at;
-  T& operator[](int64_t i) const {
+  int32_t away[3] = {};  // in blocks
+  T* address(int64_t i) const {
     const int32_t(&e)[3] = at->block_extent;
-    return *find<T>(*field, at->coord[0] + static_cast<int32_t>(i / e[2] / e[1]),
-                    at->coord[1] + static_cast<int32_t>(i / e[2] % e[1]),
-                    at->coord[2] + static_cast<int32_t>(i % e[2]));
+    return find<T>(*field, at->coord[0] + away[0] * e[0] + static_cast<int32_t>(i / e[2] / e[1]),
+                   at->coord[1] + away[1] * e[1] + static_cast<int32_t>(i / e[2] % e[1]),
+                   at->coord[2] + away[2] * e[2] + static_cast<int32_t>(i % e[2]));
+  }
+  T& operator[](int64_t i) const { return *address(i); }
+};
+// Zeros where there is no block.
+template <class T>
+struct NeighbourValues : BlockValues<T> {
+  T operator[](int64_t i) const {
+    const T* p = this->address(i);
+    return p == nullptr ? T{} : *p;
   }
 };
 
@@ -116,6 +144,10 @@ struct Read : Handle<T> {
   T operator()(const Cell<1>& c, int dx) const { return this->near(c.at, 0, 0, dx); }
   T operator()(const Cell<2>& c, int dx, int dy) const { return this->near(c.at, 0, dx, dy); }
   T operator()(const Cell<3>& c, int dx, int dy, int dz) const { return this->near(c.at, dx, dy, dz); }
+  template <int D>
+  NeighbourValues<T> neighbour_data(const Block<D>& block, const int32_t (&d)[D]) const {
+    return {{this->field, block.at, {D > 2 ? d[D - 3] : 0, D > 1 ? d[D - 2] : 0, d[D - 1]}}};
+  }
   template <class From, int D>
   T at(const From&, const int32_t (&c)[D]) const {
     const T* p = find<T>(*this->field, D > 2 ? c[D - 3] : 0, D > 1 ? c[D - 2] : 0, c[D - 1]);

@@ -87,6 +87,9 @@ struct Run {
   std::vector<FieldName> fields;
 };
 
+bool is_over_blocks(const Run& run) { return run.place == "Block" || run.place == "BlockTeam"; }
+bool is_over_range(const Run& run) { return run.place == "Item" || run.place == "Team"; }
+
 Run parse_run(const std::string& line) {
   std::istringstream words(line);
   std::string verb, word;
@@ -122,7 +125,7 @@ class World {
   // A program knows kernels by address, which those of the next batch may have.
   void end_batch() { programs_.clear(); }
   Grown& tree(const Run& run) {
-    const bool lists = run.place == "Entry", blocks = run.place == "Block";
+    const bool lists = run.place == "Entry", blocks = is_over_blocks(run);
     std::unique_ptr<Grown>& tree = trees_[{run.dims, run.tree, lists, blocks}];
     if (!tree) tree = std::make_unique<Grown>(fills_, run.dims, run.tree, lists, blocks);
     return *tree;
@@ -167,6 +170,7 @@ Arguments arguments_of(const Run& run) {
 struct Compared {
   std::string name, type;
   std::vector<unsigned char> before, want, got;
+  bool whole = false;  // sums in any order: a zero may have either sign
 };
 
 // Says where they differ first; empty where they do not.
@@ -177,7 +181,7 @@ std::string difference(const std::vector<Compared>& all, const std::function<std
     const uint32_t bytes = bytes_of(c.type);
     for (size_t i = 0; i * bytes < c.want.size(); ++i) {
       ++total;
-      if (same_value(c.type, &c.got[i * bytes], &c.want[i * bytes])) continue;
+      if (same_value(c.type, &c.got[i * bytes], &c.want[i * bytes], c.whole)) continue;
       if (count++ == 0)
         first = fmt::format("{} at {}: got {}, want {}, before {}", c.name, place(i),
                             value_text(c.type, &c.got[i * bytes]), value_text(c.type, &c.want[i * bytes]),
@@ -212,10 +216,10 @@ std::string run_over_tree(const Run& run, const Shape& shape, Batch& batch, std:
       else if (one == 0)
         std::memset(&c.before[i * bytes], 0, bytes);
     }
-    c.want = c.before;
+    c.want = c.before, c.whole = name.number >= kWholeFields && name.number != kFlagField;
   }
   Arguments a = arguments_of(run);
-  if (run.place == "Block") a.p0 = tree.block_cells();
+  if (is_over_blocks(run)) a.p0 = tree.block_cells();
   const std::vector<int32_t> table = table_of(run);
   const IntrusivePtr<Buffer> device_table = wait_device_copy(w.device(), table);
   a.table = device_table->as<int32_t>();
@@ -239,8 +243,8 @@ std::string run_over_tree(const Run& run, const Shape& shape, Batch& batch, std:
   }
   Call call{};
   call.fields = fields.data(), call.a = a, call.a.table = table.data();
-  const std::vector<At>& places = run.place == "Cell"    ? tree.cells()
-                                  : run.place == "Block" ? tree.blocks()
+  const std::vector<At>& places = run.place == "Cell"   ? tree.cells()
+                                  : is_over_blocks(run) ? tree.blocks()
                                                          : tree.elements();
   for (const At& at : places) {
     call.at = at;
@@ -268,9 +272,10 @@ std::string run_over_range(const Run& run, const Shape& shape, Batch& batch, std
   std::vector<Compared> all;
   std::vector<IntrusivePtr<Buffer>> buffers;
   const char* const types[] = {"i32", "f32", "f64"};
+  const int64_t per_item = run.place == "Team" ? fuzz::kTeamItems : 1;
   for (int k = 0; k < 6; ++k) {
-    Compared c{fmt::format("{} {}", k < 3 ? "in" : "out", types[k % 3]), types[k % 3], {}, {}, {}};
-    c.before = fuzz_values(c.type, static_cast<uint64_t>(run.end) + 3, mix(run.seed, k));
+    Compared c{fmt::format("{} {}", k < 3 ? "in" : "out", types[k % 3]), types[k % 3], {}, {}, {}, false};
+    c.before = fuzz_values(c.type, static_cast<uint64_t>(run.end * per_item) + 3, mix(run.seed, k));
     c.want = c.got = c.before;
     buffers.push_back(wait_device_copy(w.device(), c.before));
     all.push_back(std::move(c));
@@ -307,7 +312,7 @@ void one(const Run& run, Batch& batch, const std::string& folder) {
   if (shape == nullptr) throw Error(ErrorCode::kUsage, fmt::format("no shape {}", run.shape));
   std::string ptx;
   try {
-    const std::string words = run.place == "Item" ? run_over_range(run, *shape, batch, ptx)
+    const std::string words = is_over_range(run) ? run_over_range(run, *shape, batch, ptx)
                                                   : run_over_tree(run, *shape, batch, ptx);
     if (!ptx.empty()) {
       const std::string file = fmt::format("{}/{}.ptx", folder, run.id);

@@ -11,6 +11,7 @@ TYPES = {"i32": "int32_t", "i64": "int64_t", "f32": "float", "f64": "double", "u
 BYTES = {"i32": 4, "i64": 8, "f32": 4, "f64": 8, "u8": 1, "i16": 2}
 # Fields that a tree has of each size (forest.cc), besides the flags; a node has room for 16.
 FIELDS = {1: 2, 2: 2, 4: 6, 8: 5}
+FAST_BYTES = 4096  # of a BlockTeam: an integer per cell of the largest block
 REACHES = {"": 0, "Star<1>": 1, "Star<2>": 2, "Box<1>": 1, "Box<2>": 2}
 
 
@@ -28,13 +29,15 @@ class Handle:
 @dataclass(frozen=True)
 class Shape:
     number: int
-    place: str  # Cell, Block, Entry or Item
+    place: str  # Cell, Block, BlockTeam, Entry, Item or Team
     dims: int
     table: bool  # has a pointer to 16 integers, so that it may not be blended
     handles: tuple
 
     def place_text(self):
-        return "Item" if self.place == "Item" else f"{self.place}{self.dims}"
+        if self.place == "BlockTeam":
+            return f"BlockTeam<{self.dims}, {FAST_BYTES}>"
+        return self.place if self.place in ("Item", "Team") else f"{self.place}{self.dims}"
 
 
 def random_handles(rng, place):
@@ -76,6 +79,11 @@ def all_shapes():
                 rng = random.Random(f"{place} {dims} {k}")
                 shapes.append(Shape(len(shapes), place, dims, rng.random() < 0.15, fitting_handles(rng, place)))
     shapes.append(Shape(len(shapes), "Item", 0, True, ()))
+    shapes.append(Shape(len(shapes), "Team", 0, True, ()))
+    for dims in (1, 2, 3):
+        for k in range(6):
+            rng = random.Random(f"BlockTeam {dims} {k}")
+            shapes.append(Shape(len(shapes), "BlockTeam", dims, False, fitting_handles(rng, "BlockTeam")))
     return shapes
 
 

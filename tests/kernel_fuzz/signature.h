@@ -14,10 +14,16 @@ template <class Place, class... Handles>
 struct Signature<true, Place, Handles...> {
   using Type = void(Handles..., Place, int32_t, float, const int32_t*);
 };
+template <class Place, class... Handles>
+using ArraySignature = void(Handles..., Place, int32_t, float, const int32_t*, const float*, const double*, int32_t*,
+                            float*, double*);
 template <class... Handles>
 struct Signature<true, Item, Handles...> {
-  using Type = void(Handles..., Item, int32_t, float, const int32_t*, const float*, const double*, int32_t*, float*,
-                    double*);
+  using Type = ArraySignature<Item, Handles...>;
+};
+template <class... Handles>
+struct Signature<true, Team, Handles...> {
+  using Type = ArraySignature<Team, Handles...>;
 };
 
 }  // namespace coppice::kernel_fuzz

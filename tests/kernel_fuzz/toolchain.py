@@ -35,8 +35,8 @@ def child_seconds():
 def reference_arguments(shape):
     """What a kernel's reference is called with, of a Call (batch.h)."""
     handles = [f"{h.text()}{{{{&c.fields[{k}]}}}}" for k, h in enumerate(shape.handles)]
-    if shape.place == "Item":
-        return ", ".join(handles + ["Item{c.at.index}"] + [f"c.a.{a}" for a in "p0 p1 in_i in_f in_d out_i out_f out_d".split()])
+    if shape.place in ("Item", "Team"):
+        return ", ".join(handles + [f"{shape.place}{{c.at.index}}"] + [f"c.a.{a}" for a in "p0 p1 in_i in_f in_d out_i out_f out_d".split()])
     return ", ".join(handles + [f"{shape.place_text()}::make(c.at)", "c.a.p0", "c.a.p1"] + (["c.a.table"] if shape.table else []))
 
 
