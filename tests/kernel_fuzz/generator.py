@@ -6,7 +6,7 @@ replaced by another of its type and what is left is a kernel again: that is what
 import random
 from dataclasses import dataclass, field, replace
 
-from shapes import BYTES, REACHES, SHAPES
+from shapes import BYTES, EXTENTS, REACHES, SHAPES
 
 # Types of expressions: i, l (integers of 32 and 64 bits), f, d (floats of 32 and 64 bits).
 C_TYPES = {"i": "int32_t", "l": "int64_t", "f": "float", "d": "double"}
@@ -52,8 +52,8 @@ KERNELS_PER_SHAPES = 100
 
 def shapes_of(group):
     rng = random.Random(f"shapes {group}")
-    places = ["Cell"] * 6 + ["Item", "Team", "Block", "BlockTeam", rng.choice(["Block", "Entry"])]
-    return [rng.choice([s for s in SHAPES if s.place == place]) for place in places]
+    kinds = ["Cell"] * 6 + ["Item", "Team", "Block", "BlockTeam", "Entry", "Append", "Grow"]
+    return [rng.choice([s for s in SHAPES if s.kind() == kind]) for kind in kinds]
 
 
 class E:
@@ -176,10 +176,12 @@ class Generator:
         self.reads_again = rng.choice([0.05, 0.05, 0.3])
         self.size = rng.choice([1, 1, 1, 1, 1, 2])
         stores = {h.type for h in self.shape.handles if h.role in ("Write", "Update")}
-        self.fast = options.fast_math and bool(stores & {"f32", "f64"}) and rng.random() < 0.12
+        self.fast = options.fast_math and bool(stores & {"f32", "f64"}) and rng.random() < 0.15
         self.uses_powers = options.powers and not self.fast and rng.random() < 0.1
-        self.uses_neighbours = options.neighbours and "Block" in self.shape.place and rng.random() < 0.4
+        self.uses_neighbours = options.neighbours and "Block" in self.shape.place and rng.random() < 0.5
         self.neighbours = self.outside = False
+        self.kind = self.shape.kind()
+        self.sets_elements = rng.random() < 0.3  # by their index, each by one item, instead of appending
         # Of a team: before or behind its barrier, and the variable that tells its items apart.
         self.phase, self.team_index = 0, None
         self.block_index = None  # of a Block kernel's loop over its values
@@ -255,7 +257,52 @@ class Generator:
         if type == "i" and self.phase == 2:  # what another lane stored
             other = f"m::at({self.team_index} + {self.rng.randint(1, 3)}, m::kTeamItems)"
             return found + [E("i", f"out_i[m::kTeamItems * cell.index + {other}]", name=name)] * 3
+        if self.kind == "Append" and type == "i":
+            found += self.list_reads()
+        if self.kind == "Grow" and type == "i":
+            found += [E("i", f"(int32_t)h0.is_active(cell, {{{self.own_cell()}}})")] * 2
+        if self.kind in ("Append", "Grow"):
+            return found  # a launch that runs out of memory is repeated
         return found + [E(type, f"out_{type}[{at}]", name=name)]
+
+    def own_cell(self):
+        """A cell that no other item has."""
+        extents, parts, stride = EXTENTS[self.shape.dims], [], 1
+        for extent in reversed(extents):
+            parts.insert(0, f"(int32_t)cell / {stride} % {extent}")
+            stride *= extent
+        return ", ".join(parts)
+
+    def any_cell(self):
+        """The text of a cell's coordinate, and the expressions in it."""
+        extents = EXTENTS[self.shape.dims]
+        return ", ".join(f"(int32_t)m::at({{}}, {extent})" for extent in extents), [self.small_integer() for _ in extents]
+
+    def small_integer(self):
+        rng = self.rng
+        return E("i", rng.choice(["(int32_t)cell", "p0", f"in_i[cell + {rng.randint(0, 2)}]", f"{rng.randint(0, 3)}"]))
+
+    def list_reads(self):
+        text, kids = self.any_cell()
+        length = E("i", f"(int32_t)h1.length(cell, {{{{{text}}}}})", kids)
+        text, kids = self.any_cell()
+        return [length] + [E("i", f"h1.at(cell, {{{{{text}}}}}, m::at({{}}, 9))", kids + [self.small_integer()])] * 2
+
+    def change_tree(self, depth, scope, in_loop):
+        rng = self.rng
+        value = self.expr(HANDLE_TO_TYPE[self.shape.handles[0].type], 2, scope)
+        if self.kind == "Append":
+            if self.sets_elements:
+                lists = EXTENTS[self.shape.dims][-1]
+                own = ", ".join(["0"] * (self.shape.dims - 1) + [f"(int32_t)cell % {lists}"])
+                return [S("assign", f"h0.set(cell, {{{{{own}}}}}, cell / {lists}, {{}});", [value])]
+            text, kids = self.any_cell()
+            return [S("assign", f"h0.append(cell, {{{{{text}}}}}, {{}});", kids + [value])]
+        way = rng.random()
+        if way < 0.5:
+            return [S("assign", f"h0.set(cell, {{{{{self.own_cell()}}}}}, {{}});", [value])]
+        word = "activate" if way < 0.7 else "deactivate"
+        return [S("assign", f"h0.{word}(cell, {{{self.own_cell()}}});")]
 
     def coordinate_reads(self):
         rng, shape = self.rng, self.shape
@@ -428,6 +475,8 @@ class Generator:
             ways += [(3, self.declare_array), (2, self.store_element), (0.8, self.copy_array), (0.8, self.swap)]
         if self.uses_structs:
             ways += [(1.5, self.declare_struct), (1.5, self.store_member)]
+        if self.kind in ("Append", "Grow"):
+            ways += [(5, self.change_tree)]
         if in_loop and self.options.early_exits:
             ways += [(0.5, self.leave_loop)]
         if self.options.early_exits and "Team" not in self.shape.place:  # all lanes come to a barrier
@@ -471,10 +520,18 @@ class Generator:
     def copy_array(self, depth, scope, in_loop):
         found = scope.collect("arrays")
         pairs = [(a, b) for a in found for b in found if a[0] != b[0] and a[1:] == b[1:]]
+        made = []
+        if not pairs and found:
+            b = self.rng.choice(found)
+            name = self.new_name("a")
+            values = [self.constant(b[1]) for _ in range(b[2])]
+            made = [S("decl", f"{C_TYPES[b[1]]} {name}[{b[2]}] = {{{{" + ", ".join(["{}"] * b[2]) + "}};", values, name=name)]
+            pairs = [((name, b[1], b[2]), b)]
+            scope.arrays.append(pairs[0][0])
         if not pairs:
             return self.store_element(depth, scope, in_loop)
         a, b = self.rng.choice(pairs)
-        return [S("copy", f"std::memcpy({a[0]}, {b[0]}, sizeof {a[0]});", uses=(a[0], b[0]))]
+        return made + [S("copy", f"std::memcpy({a[0]}, {b[0]}, sizeof {a[0]});", uses=(a[0], b[0]))]
 
     def swap(self, depth, scope, in_loop):
         found = scope.collect("arrays")
@@ -618,6 +675,8 @@ class Generator:
             scope.fixed, scope.vars = scope.vars, []  # which items a lane had before must not tell
             return self.finished(body + self.team_phases(scope))
         body += self.statements(rng.choice([1, 1, 2, 3]) * self.size, self.size, scope)
+        if self.kind in ("Append", "Grow"):
+            body += self.change_tree(1, scope, False)
         return self.finished(body + self.store(1, scope, False))
 
     def finished(self, body):

@@ -57,6 +57,8 @@ def runs_of(kernel):
         begin = rng.choice([0, 0, 1, 5, 31]) if item else 0
         many = 1500 if device != "simt" and kernel.shape.place == "Item" else 70
         end = begin + rng.choice([1, 2, 7, 8, 9, 64, 100, many]) if item else 0
+        if kernel.shape.kind() in ("Append", "Grow"):  # an item each of the smallest tree's cells
+            begin, end = min(begin, 5), min(begin, 5) + rng.choice([1, 7, 8, 30])
         tree = next((t for t in NEIGHBOUR_TREES if t >= tree), NEIGHBOUR_TREES[0]) if kernel.neighbours else tree
         return Run(device, options, tree, rng.randrange(1 << 30), begin, end)
 
@@ -92,7 +94,7 @@ class Fuzzer:
     def __init__(self, arguments):
         self.toolchain = Toolchain(arguments.toolchain)
         self.options = Options(**{f: False for f in arguments.without})
-        self.reference_flags = ["-DKERNEL_FUZZ_PLANT"] if arguments.plant else []
+        self.reference_flags = [f"-DKERNEL_FUZZ_PLANT={arguments.plant}"] if arguments.plant else []
         if arguments.sanitize:
             self.reference_flags += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
         self.whole = arguments.whole
@@ -144,7 +146,7 @@ class Fuzzer:
             shutil.rmtree(folder, ignore_errors=True)
         for kernel, runs, results in zip(kernels, plans, all_results):
             counts["kernels"] += 1
-            counts["kernels over " + kernel.shape.place.lower() + "s"] += 1
+            counts["kernels, " + kernel.shape.kind()] += 1
             for feature in kernel.all_features():
                 counts["kernels with " + feature] += 1
             for run, result in zip(runs, results):
@@ -294,7 +296,7 @@ def parse(words):
     parser.add_argument("--batch", type=int, default=100, help="kernels of one file")
     parser.add_argument("--folder", help="for what is compiled; default: a temporary one")
     parser.add_argument("--without", nargs="*", default=[], choices=FEATURES)
-    parser.add_argument("--plant", action="store_true", help="a wrong reference, which must be found")
+    parser.add_argument("--plant", type=int, default=0, help="a fault of prelude.h's in the reference, which must be found")
     parser.add_argument("--sanitize", action="store_true", help="the reference under UBSan: is every kernel defined?")
     parser.add_argument("--whole", action="store_true", help="compile kernels with their loops, as a user's build does")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no batch after so long")

@@ -46,8 +46,8 @@ class TypedShape final : public Shape {
   std::vector<HandleInfo> handles() const override {
     return {HandleInfo{Handles::kRole, sizeof(typename Handles::Value)}...};
   }
-  AsyncValueRef<Chain> launch(Program& program, const AnyKernel& kernel, const Loop& loop, const FieldId* fields,
-                              const Arguments& arguments) const override {
+  AsyncValueRef<Chain> launch(Program& program, const AnyKernel& kernel, const Loop& loop,
+                              const FieldId* fields, const Arguments& arguments) const override {
     return with(kernel, fields, arguments,
                 [&](const auto& typed, const auto&... all) { return program.launch(typed, loop, all...); });
   }

@@ -18,7 +18,8 @@ struct OneCell<kBody, void (*)(Args...)> {
   static COPPICE_INLINE void run([[maybe_unused]] const void* pack, [[maybe_unused]] const void* place) {
     if constexpr (kIsCell) {
       using Loop = device::CellLoop<kBody, Args...>;
-      Loop::call(*static_cast<const typename Loop::Pack*>(pack), *static_cast<const typename Loop::Place*>(place));
+      Loop::call(*static_cast<const typename Loop::Pack*>(pack),
+                 *static_cast<const typename Loop::Place*>(place));
     }
   }
 };
@@ -26,12 +27,12 @@ struct OneCell<kBody, void (*)(Args...)> {
 }  // namespace coppice::kernel_fuzz
 
 // A loop as COPPICE_KERNEL defines it, and the call for one cell as if it were a kernel's entry.
-#define KERNEL_FUZZ_SHAPE(number, table, ...)                                                                  \
-  extern "C" coppice::kernel_fuzz::Signature<table, __VA_ARGS__>::Type fuzz_body_##number;                     \
-  extern "C" [[gnu::used]] void coppice_kernel_loop_##number(const coppice::LaunchBlock* block, uint64_t begin, \
-                                                             uint64_t end) {                                   \
-    coppice::device::Runner<&fuzz_body_##number, decltype(&fuzz_body_##number)>::run(block, begin, end);       \
-  }                                                                                                            \
-  extern "C" [[gnu::used]] void coppice_kernel_cell_##number(const void* pack, const void* place) {            \
-    coppice::kernel_fuzz::OneCell<&fuzz_body_##number, decltype(&fuzz_body_##number)>::run(pack, place);       \
+#define KERNEL_FUZZ_SHAPE(number, table, ...)                                                            \
+  extern "C" coppice::kernel_fuzz::Signature<table, __VA_ARGS__>::Type fuzz_body_##number;               \
+  extern "C" [[gnu::used]] void coppice_kernel_loop_##number(const coppice::LaunchBlock* block,          \
+                                                             uint64_t begin, uint64_t end) {             \
+    coppice::device::Runner<&fuzz_body_##number, decltype(&fuzz_body_##number)>::run(block, begin, end); \
+  }                                                                                                      \
+  extern "C" [[gnu::used]] void coppice_kernel_cell_##number(const void* pack, const void* place) {      \
+    coppice::kernel_fuzz::OneCell<&fuzz_body_##number, decltype(&fuzz_body_##number)>::run(pack, place); \
   }

@@ -9,11 +9,28 @@
 
 namespace fuzz_reference {
 
+// What a kernel changes of a tree: the runner's own model of it. Coordinates have three axes, the leading ones 0.
+class Changes {
+ public:
+  virtual ~Changes() = default;
+  // Lists, of a dynamic node.
+  virtual uint32_t append(const int32_t* coord, const void* value) = 0;
+  virtual void set_element(const int32_t* coord, int64_t index, const void* value) = 0;
+  virtual uint32_t length(const int32_t* coord) const = 0;
+  virtual const void* element(const int32_t* coord, int64_t index) const = 0;  // null where there is none
+  // Cells of any other.
+  virtual void set(const int32_t* coord, const void* value) = 0;
+  virtual void activate(const int32_t* coord) = 0;
+  virtual void deactivate(const int32_t* coord) = 0;
+  virtual bool is_active(const int32_t* coord) const = 0;
+};
+
 // One field; the arrays belong to the runner.
 struct Field {
   unsigned char* values;
-  int32_t begin[3];   // of the domain, leading axes that the tree lacks 0
-  int32_t extent[3];  // 1 where the tree lacks the axis
+  int32_t begin[3];            // of the domain, leading axes that the tree lacks 0
+  int32_t extent[3];           // 1 where the tree lacks the axis
+  Changes* changes = nullptr;  // instead of values
 };
 
 // What one run of a kernel sees besides its handles.
@@ -58,7 +75,7 @@ struct Item {
 // Of teams the reference has one lane.
 struct Team {
   int64_t index;
-  int lane() const { return 0; }
+  int lane() const { return kPlanted == kPlantedInBarrier; }
   int lanes() const { return 1; }
   void barrier() const {}
 };
@@ -108,7 +125,7 @@ template <class T>
 struct NeighbourValues : BlockValues<T> {
   T operator[](int64_t i) const {
     const T* p = this->address(i);
-    return p == nullptr ? T{} : *p;
+    return p == nullptr || kPlanted == kPlantedInNeighbours ? T{} : *p;
   }
 };
 
@@ -172,6 +189,53 @@ struct Update : Handle<T> {
   template <class P>
   T& operator[](const P& place) const {
     return *this->own(place);
+  }
+};
+
+template <int D>
+struct Axes {
+  int32_t c[3];
+  Axes(const int32_t (&given)[D]) : c{D > 2 ? given[D - 3] : 0, D > 1 ? given[D - 2] : 0, given[D - 1]} {}
+};
+
+template <class T>
+struct Append : Handle<T> {
+  template <class From, int D>
+  void append(const From&, const int32_t (&c)[D], const T& v) const {
+    if (kPlanted != kPlantedInAppend) this->field->changes->append(Axes<D>(c).c, &v);
+  }
+  template <class From, int D>
+  void set(const From&, const int32_t (&c)[D], int64_t index, const T& v) const {
+    this->field->changes->set_element(Axes<D>(c).c, index, &v);
+  }
+  template <class From, int D>
+  uint32_t length(const From&, const int32_t (&c)[D]) const {
+    return this->field->changes->length(Axes<D>(c).c);
+  }
+  template <class From, int D>
+  T at(const From&, const int32_t (&c)[D], int64_t index) const {
+    const void* found = this->field->changes->element(Axes<D>(c).c, index);
+    return found == nullptr ? T{} : *static_cast<const T*>(found);
+  }
+};
+
+template <class T>
+struct Grow : Handle<T> {
+  template <class From, int D>
+  void set(const From&, const int32_t (&c)[D], const T& v) const {
+    this->field->changes->set(Axes<D>(c).c, &v);
+  }
+  template <class From, int D>
+  void activate(const From&, const int32_t (&c)[D]) const {
+    this->field->changes->activate(Axes<D>(c).c);
+  }
+  template <class From, int D>
+  void deactivate(const From&, const int32_t (&c)[D]) const {
+    if (kPlanted != kPlantedInGrow) this->field->changes->deactivate(Axes<D>(c).c);
+  }
+  template <class From, int D>
+  bool is_active(const From&, const int32_t (&c)[D]) const {
+    return this->field->changes->is_active(Axes<D>(c).c);
   }
 };
 

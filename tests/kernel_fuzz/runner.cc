@@ -20,9 +20,9 @@
 //     end [WHAT SECONDS...]   the batch's; of a processor, for its assembly and each device
 #include <fmt/format.h>
 
-#include <ctime>
 #include <charconv>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -34,6 +34,7 @@
 #include "gpu/simt/machine.h"
 #include "tests/kernel_fuzz/batch_kernels.h"
 #include "tests/kernel_fuzz/forest.h"
+#include "tests/kernel_fuzz/growing.h"
 #include "tests/kernel_fuzz/launch.h"
 #include "tests/kernel_fuzz/values.h"
 
@@ -131,6 +132,7 @@ class World {
     return *tree;
   }
   Device& device() { return *device_; }
+  Program& fills() { return fills_; }
 
  private:
   IntrusivePtr<Device> device_;
@@ -245,7 +247,7 @@ std::string run_over_tree(const Run& run, const Shape& shape, Batch& batch, std:
   call.fields = fields.data(), call.a = a, call.a.table = table.data();
   const std::vector<At>& places = run.place == "Cell"   ? tree.cells()
                                   : is_over_blocks(run) ? tree.blocks()
-                                                         : tree.elements();
+                                                        : tree.elements();
   for (const At& at : places) {
     call.at = at;
     reference(call);
@@ -280,6 +282,20 @@ std::string run_over_range(const Run& run, const Shape& shape, Batch& batch, std
     buffers.push_back(wait_device_copy(w.device(), c.before));
     all.push_back(std::move(c));
   }
+  // Trees of this run's own, and their fields by handle.
+  std::vector<std::unique_ptr<GrowingTree>> trees;
+  std::vector<FieldId> ids;
+  std::vector<fuzz_reference::Field> fields;
+  const std::vector<HandleInfo> handles = shape.handles();
+  for (size_t k = 0; k < handles.size(); ++k) {
+    const uint64_t seed = mix(run.seed, k, 17);
+    const std::string& type = run.fields.at(k).type;
+    trees.push_back(handles[k].role == Role::kAppend
+                        ? make_lists(w.fills(), run.dims, run.tree, type, k > 0, seed)
+                        : make_cells(w.fills(), run.dims, run.tree, type, seed));
+    ids.push_back(trees.back()->field());
+    fields.push_back({nullptr, {}, {}, trees.back().get()});
+  }
   Arguments a = arguments_of(run);
   a.in_i = buffers[0]->as<int32_t>(), a.in_f = buffers[1]->as<float>(), a.in_d = buffers[2]->as<double>();
   a.out_i = buffers[3]->as<int32_t>(), a.out_f = buffers[4]->as<float>(), a.out_d = buffers[5]->as<double>();
@@ -288,13 +304,13 @@ std::string run_over_range(const Run& run, const Shape& shape, Batch& batch, std
   const fuzz_reference::Reference reference = batch.reference(run.kernel);
   const Loop loop = range(run.begin, run.end);
   if (run.device == "ptx") {
-    ptx = shape.ptx(program, kernel, loop, nullptr, a);
+    ptx = shape.ptx(program, kernel, loop, ids.data(), a);
     return "";
   }
-  finish(shape.launch(program, kernel, loop, nullptr, a));
+  finish(shape.launch(program, kernel, loop, ids.data(), a));
   Call call{};
   const auto host = [&]<class T>(T*, int k) { return reinterpret_cast<T*>(all[k].want.data()); };
-  call.a = a;
+  call.a = a, call.fields = fields.data();
   call.a.in_i = host((int32_t*)nullptr, 0), call.a.in_f = host((float*)nullptr, 1),
   call.a.in_d = host((double*)nullptr, 2);
   call.a.out_i = host((int32_t*)nullptr, 3), call.a.out_f = host((float*)nullptr, 4),
@@ -304,7 +320,11 @@ std::string run_over_range(const Run& run, const Shape& shape, Batch& batch, std
     reference(call);
   }
   for (int k = 0; k < 6; ++k) w.device().wait_copy(all[k].got.data(), buffers[k]->data(), all[k].got.size());
-  return difference(all, [](size_t i) { return fmt::format("item {}", i); });
+  std::string words = difference(all, [](size_t i) { return fmt::format("item {}", i); });
+  for (const auto& tree : trees) {
+    if (words.empty()) words = tree->wait_difference();
+  }
+  return words;
 }
 
 void one(const Run& run, Batch& batch, const std::string& folder) {
@@ -312,8 +332,8 @@ void one(const Run& run, Batch& batch, const std::string& folder) {
   if (shape == nullptr) throw Error(ErrorCode::kUsage, fmt::format("no shape {}", run.shape));
   std::string ptx;
   try {
-    const std::string words = is_over_range(run) ? run_over_range(run, *shape, batch, ptx)
-                                                  : run_over_tree(run, *shape, batch, ptx);
+    const std::string words =
+        is_over_range(run) ? run_over_range(run, *shape, batch, ptx) : run_over_tree(run, *shape, batch, ptx);
     if (!ptx.empty()) {
       const std::string file = fmt::format("{}/{}.ptx", folder, run.id);
       std::ofstream(file) << ptx;

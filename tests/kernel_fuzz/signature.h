@@ -15,8 +15,8 @@ struct Signature<true, Place, Handles...> {
   using Type = void(Handles..., Place, int32_t, float, const int32_t*);
 };
 template <class Place, class... Handles>
-using ArraySignature = void(Handles..., Place, int32_t, float, const int32_t*, const float*, const double*, int32_t*,
-                            float*, double*);
+using ArraySignature = void(Handles..., Place, int32_t, float, const int32_t*, const float*, const double*,
+                            int32_t*, float*, double*);
 template <class... Handles>
 struct Signature<true, Item, Handles...> {
   using Type = ArraySignature<Item, Handles...>;

@@ -31,24 +31,34 @@ void forget_used(llvm::Module& module) {
   }
 }
 
-// Adds a loop, or the call for one cell, around a plan's body; it becomes the entry of the plan's kernel.
-void add_part(llvm::Module& module, llvm::Linker& linker, const KernelBitcode& part, const std::string& function, const KernelPlan& plan,
-              const Diagnostics& diagnostics) {
-  auto loop = parse_bitcode(part.bitcode, module.getContext(), diagnostics);
-  // Two kernels of one shape each have their own.
-  for (llvm::Function& f : *loop) {
-    if (f.isDeclaration()) continue;
-    f.setLinkage(llvm::GlobalValue::InternalLinkage);
-    f.setComdat(nullptr);
+void make_callers_internal(llvm::Function& callee) {
+  for (llvm::User* user : callee.users()) {
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(user);
+    llvm::Function* caller = call == nullptr ? nullptr : const_cast<llvm::Function*>(call->getFunction());
+    if (caller == nullptr || caller->hasInternalLinkage()) continue;
+    caller->setLinkage(llvm::GlobalValue::InternalLinkage);
+    caller->setComdat(nullptr);
+    make_callers_internal(*caller);
   }
+}
+
+// Adds a loop, or the call for one cell, around a plan's body; it becomes the entry of the plan's kernel.
+void add_part(llvm::Module& module, llvm::Linker& linker, const KernelBitcode& part,
+              const std::string& function, const KernelPlan& plan, const Diagnostics& diagnostics) {
+  auto loop = parse_bitcode(part.bitcode, module.getContext(), diagnostics);
+  if (llvm::NamedMDNode* compilers = loop->getNamedMetadata("llvm.ident")) compilers->eraseFromParent();
+  llvm::Function* const body = loop->getFunction(fmt::format("fuzz_body_{}", plan.shape));
+  // Two kernels of one shape each have their own of what calls the body. All else they share, as in one file: the inliner
+  // treats what has one caller otherwise.
+  if (body != nullptr) make_callers_internal(*body);
   llvm::Function* entry = loop->getFunction(function);
   entry->setLinkage(llvm::GlobalValue::ExternalLinkage);
   entry->setName("coppice_kernel_" + plan.body);
-  if (llvm::Function* declared = loop->getFunction(fmt::format("fuzz_body_{}", plan.shape))) {
+  if (body != nullptr) {
     const llvm::Function* defined = module.getFunction(plan.body);
-    if (defined == nullptr || declared->getFunctionType() != defined->getFunctionType())
+    if (defined == nullptr || body->getFunctionType() != defined->getFunctionType())
       diagnostics.fail("linking", "the body has other arguments than its loop");
-    declared->setName(plan.body);
+    body->setName(plan.body);
   }
   if (linker.linkInModule(std::move(loop))) diagnostics.fail("linking", "the modules do not fit together");
 }
@@ -111,8 +121,10 @@ AssembledKernels assemble_kernels(std::span<const KernelPlan> plans, const Kerne
   const auto loops = parse_bitcode(shipped.bitcode, context, diagnostics);
   llvm::Linker cell_linker(*cells), loop_linker(*loops);  // a new one would look at all that is there already
   for (const KernelPlan& plan : plans) {
-    add_part(*cells, cell_linker, plan.parts.cell, fmt::format("coppice_kernel_cell_{}", plan.shape), plan, diagnostics);
-    add_part(*loops, loop_linker, plan.parts.loop, fmt::format("coppice_kernel_loop_{}", plan.shape), plan, diagnostics);
+    add_part(*cells, cell_linker, plan.parts.cell, fmt::format("coppice_kernel_cell_{}", plan.shape), plan,
+             diagnostics);
+    add_part(*loops, loop_linker, plan.parts.loop, fmt::format("coppice_kernel_loop_{}", plan.shape), plan,
+             diagnostics);
   }
   const auto why = why_active_only(*cells);
   for (const KernelPlan& plan : plans) {
