@@ -107,8 +107,10 @@ class PlantedTest(unittest.TestCase):
     def test_a_wrong_reference_of_each_kind_is_found(self):
         for fault in range(2, 8):
             with self.subTest(fault=fault):
-                status, words = fuzz("--plant", str(fault), "--seeds", "0", "2000", "--stop-at", "1", "--report", "0")
+                status, words = fuzz("--plant", str(fault), "--seeds", "0", "2000", "--stop-at", "1", "--report", "1",
+                                     "--reduce-seconds", "1")
                 self.assertEqual(status, 1, words)
+                self.assertRegex(words, r"failure 1: seed \d+: differ")
 
     def test_kernels_are_defined(self):
         status, words = fuzz("--sanitize", "--seeds", "500000", "500200", "--report", "1")
