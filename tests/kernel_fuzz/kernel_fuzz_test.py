@@ -127,6 +127,7 @@ class PlantedTest(unittest.TestCase):
         toolchain.build(folder, kernels)
         lines = [f"run {k} {k} {shape.number} Item 1 cpu1 plain 0 1 0 20" for k in range(5)]
         results = toolchain.run(folder, lines, seconds_per_run=5)
+        toolchain.end_runner()
         self.assertEqual([results[str(k)].outcome for k in range(5)], ["ok", "crash", "ok", "timeout", "ok"])
 
 
