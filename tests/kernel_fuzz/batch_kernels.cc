@@ -38,7 +38,9 @@ jit::AssembledKernels assemble(Loops& loops, const std::filesystem::path& folder
 
 jit::AssembledKernels read_whole(const std::filesystem::path& folder) {
   jit::AssembledKernels whole{read_file(folder / "whole.bc"), {}};
-  for (const int flag : read_numbers(folder / "whole.active_only")) whole.active_only.push_back(flag != 0);
+  const std::vector<int> told = read_numbers(folder / "whole.told");
+  for (size_t n = 0; n + 1 < told.size(); n += 2)
+    whole.told.push_back({told[n] != 0, static_cast<uint32_t>(told[n + 1])});
   return whole;
 }
 
@@ -66,8 +68,8 @@ Batch::Batch(Loops& loops, const std::filesystem::path& folder) {
   const bool whole = std::filesystem::exists(folder / "whole.bc");
   jit::AssembledKernels kernels = whole ? read_whole(folder) : assemble(loops, folder);
   bitcode_ = std::move(kernels.bitcode);
-  for (size_t n = 0; n < kernels.active_only.size(); ++n)
-    kernels_.push_back({view_of(bitcode_), fmt::format("k{}", n), kernels.active_only[n]});
+  for (size_t n = 0; n < kernels.told.size(); ++n)
+    kernels_.push_back({view_of(bitcode_), fmt::format("k{}", n), kernels.told[n]});
   const std::filesystem::path file = folder / "batch.so";
   library_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ == nullptr) throw Error(ErrorCode::kUsage, dlerror());

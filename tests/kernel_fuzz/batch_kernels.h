@@ -28,7 +28,7 @@ class Loops {
 };
 
 // A folder's batch.so with the references, and either bodies.raw.bc and bodies.bc, with the number of each body's shape in
-// `shapes`, or whole.bc with `whole.active_only`, a line per kernel, as a user's build makes them.
+// `shapes`, or whole.bc with `whole.told`, two lines per kernel, as a user's build makes them.
 class Batch {
  public:
   // Costs some milliseconds per kernel, for putting loops around bodies.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sparse/program.h"
+#include "tests/gpu/jit/kernel_assembly.h"
 #include "tests/kernel_fuzz/batch.h"
 #include "tests/kernel_fuzz/signature.h"
 
@@ -22,7 +23,7 @@ struct HandleInfo {
 struct AnyKernel {
   KernelBitcode file;
   std::string name;
-  bool active_only = false;
+  jit::ToldOfKernel told;
 };
 
 // How kernels of one shape are launched.
@@ -71,7 +72,7 @@ class TypedShape final : public Shape {
     [[maybe_unused]] uint32_t next = 0;
     const std::tuple<Handles...> bound{bind<Handles>(fields, next)...};
     using Typed = Kernel<typename Signature<kTable, Place, Handles...>::Type>;
-    const Typed typed{&kernel.file, kernel.name, kernel.active_only};
+    const Typed typed{&kernel.file, kernel.name, kernel.told.active_only, kernel.told.effects};
     return std::apply(
         [&](const auto&... handles) {
           if constexpr (std::is_same_v<Place, Item> || std::is_same_v<Place, Team>)

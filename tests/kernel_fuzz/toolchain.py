@@ -91,9 +91,10 @@ class Toolchain:
         header = folder / "batch.kernels.h"
         self.call("kernelgen", [self.kernelgen, str(raw), str(shipped), "batch", self.source, self.eigen, str(header),
                                 str(folder / "batch.kernels.gen.cc")])
-        active_only = dict(re.findall(r"> (k\d+)\{&batch_kernels, \"k\d+\", (true|false)\};", header.read_text()))
-        flags = [active_only[f"k{n}"] for n in range(count)]
-        (folder / "whole.active_only").write_text("".join("1\n" if flag == "true" else "0\n" for flag in flags))
+        told = {name: (is_active_only, effects) for name, is_active_only, effects in re.findall(
+            r"> (k\d+)\{&batch_kernels, \"k\d+\", (true|false), (\d+)u\};", header.read_text())}
+        kernels = [told[f"k{n}"] for n in range(count)]
+        (folder / "whole.told").write_text("".join(f"{int(a == 'true')}\n{effects}\n" for a, effects in kernels))
 
     def build_references(self, folder, kernels, reference_flags):
         table = folder / "references.cc"

@@ -10,6 +10,7 @@
 #include <llvm/TargetParser/Triple.h>
 
 #include "gpu/jit/inactive_cells.h"
+#include "gpu/jit/kernel_effects.h"
 #include "gpu/jit/llvm_module.h"
 
 namespace coppice::jit {
@@ -127,9 +128,12 @@ AssembledKernels assemble_kernels(std::span<const KernelPlan> plans, const Kerne
              diagnostics);
   }
   const auto why = why_active_only(*cells);
+  std::map<std::string, std::string> bodies;
+  for (const KernelPlan& plan : plans) bodies[plan.body] = plan.body;
+  const auto effects = kernel_effects(*cells, bodies);
   for (const KernelPlan& plan : plans) {
     const auto own = why.find(plan.body);
-    kernels.active_only.push_back(own == why.end() || !own->second.empty());
+    kernels.told.push_back({own == why.end() || !own->second.empty(), effects.at(plan.body)});
     loops->getFunction(plan.body)->setLinkage(llvm::GlobalValue::InternalLinkage);
   }
   run_passes(*loops, kPasses);

@@ -28,9 +28,14 @@ struct KernelPlan {
   int shape;
   LoopParts parts;
 };
+// What coppice-kernelgen tells of a kernel, as in coppice::Kernel.
+struct ToldOfKernel {
+  bool active_only = false;
+  uint32_t effects = ~0u;
+};
 struct AssembledKernels {
-  std::string bitcode;            // with an entry coppice_kernel_<body> for each
-  std::vector<bool> active_only;  // as in coppice::Kernel
+  std::string bitcode;  // with an entry coppice_kernel_<body> for each
+  std::vector<ToldOfKernel> told;
 };
 
 // `raw` and `shipped` are the bodies' file as clang made it and after the passes. Errors: kCompile where parts do not fit.
