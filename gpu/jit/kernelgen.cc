@@ -178,7 +178,7 @@ int run(int argc, char** argv) {
   for (const llvm::DICompileUnit* unit : module->debug_compile_units()) kernel_file = path_of(unit);
   const SourceFolders folders(kernel_file, argv[4], argv[5]);
   TypeDeclarations declarations(folders);
-  check_file(*shipped, *module, folders);
+  check_file(*module);
   const auto kernels = find_kernels(*module, *shipped, folders, declarations);
   write_header(argv[6], argv[3], kernel_file, declarations, kernels);
   write_source(argv[7], argv[6], argv[3], kernel_file, argv[2]);
