@@ -78,7 +78,8 @@ std::string place_of(const llvm::DIGlobalVariable& declared) {
   return fmt::format("{}:{}", path_of(&declared), declared.getLine());
 }
 
-// clang makes a function for each variable that code initialises or destroys; those of Eigen's placeholders do nothing.
+// clang makes a function for each variable that code initialises or destroys; those of Eigen's placeholders
+// do nothing.
 bool is_initialised_by_code(const llvm::GlobalVariable& variable) {
   for (const llvm::Function& f : *variable.getParent()) {
     if (!f.getName().starts_with("_GLOBAL__sub_I_") && !f.getName().starts_with("__cxx_global_var_init"))

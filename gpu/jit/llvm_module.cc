@@ -111,17 +111,17 @@ const llvm::GlobalVariable* initialised_by(const llvm::Instruction& i, const Rea
 
 // Where the variable stands for which clang made the function that `i` is in, or was inlined to.
 std::string place_of_initialiser(const llvm::Instruction& i) {
-  const llvm::DILocation* at = i.getDebugLoc().get();
-  while (at != nullptr && at->getInlinedAt() != nullptr) at = at->getInlinedAt();
-  const llvm::DISubprogram* const f =
-      at == nullptr ? i.getFunction()->getSubprogram() : at->getScope()->getSubprogram();
-  return f == nullptr ? i.getModule()->getSourceFileName()
-                      : fmt::format("{}:{}", f->getFilename().str(),
-                                    at == nullptr || at->getLine() == 0 ? f->getLine() : at->getLine());
+  const llvm::DILocation* outermost = nullptr;  // but for what gathers these functions, which stands nowhere
+  for (const llvm::DILocation* at = i.getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
+    if (at->getLine() != 0) outermost = at;
+  }
+  if (outermost == nullptr) return i.getModule()->getSourceFileName();
+  return fmt::format("{}:{}", outermost->getFilename().str(), outermost->getLine());
 }
 
-// No device runs code before a kernel: a variable that such code makes what it is would hold zeros. Headers have many
-// that a kernel knows nothing of (Eigen's placeholders, the standard streams), so only those that it leads to count.
+// No device runs code before a kernel: a variable that such code makes what it is would hold zeros. Headers
+// have many that a kernel knows nothing of (Eigen's placeholders, the standard streams), so only those that
+// it leads to count.
 void drop_initialisers(llvm::Module& module, const Reached& reached, const std::string& id,
                        const Diagnostics& diagnostics) {
   for (const char* list : {"llvm.global_ctors", "llvm.global_dtors"}) {

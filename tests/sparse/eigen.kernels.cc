@@ -29,6 +29,6 @@ COPPICE_KERNEL(keep_ends, Item i, Vec3f* points)
 {
   Vec3f& v = points[i.index];
   const float end = v(Eigen::last);
-  v(Eigen::last) = v(0);
+  v(2) = v(0);
   v(0) = end;
 }
