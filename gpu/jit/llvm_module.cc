@@ -109,14 +109,18 @@ const llvm::GlobalVariable* initialised_by(const llvm::Instruction& i, const Rea
   return nullptr;
 }
 
-// Where the variable stands for which clang made the function that `i` is in, or was inlined to.
+// Where the variable stands for which clang made the function that `i` is in, or was inlined to. A store itself
+// has no line, but the code before it, which makes the value.
 std::string place_of_initialiser(const llvm::Instruction& i) {
-  const llvm::DILocation* outermost = nullptr;  // but for what gathers these functions, which stands nowhere
-  for (const llvm::DILocation* at = i.getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
-    if (at->getLine() != 0) outermost = at;
+  for (const llvm::Instruction* before = &i; before != nullptr; before = before->getPrevNode()) {
+    const llvm::DILocation* outermost = nullptr;
+    for (const llvm::DILocation* at = before->getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
+      if (at->getLine() != 0) outermost = at;  // what gathers these functions stands nowhere
+    }
+    if (outermost != nullptr)
+      return fmt::format("{}:{}", outermost->getFilename().str(), outermost->getLine());
   }
-  if (outermost == nullptr) return i.getModule()->getSourceFileName();
-  return fmt::format("{}:{}", outermost->getFilename().str(), outermost->getLine());
+  return i.getModule()->getSourceFileName();
 }
 
 // No device runs code before a kernel: a variable that such code makes what it is would hold zeros. Headers
