@@ -2,6 +2,7 @@
 #include "gpu/jit/kernel_rules.h"
 
 #include <fmt/format.h>
+#include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/Constants.h>
@@ -76,6 +77,25 @@ const llvm::DIGlobalVariable* declaration_of(const std::string& symbol, const ll
 }
 std::string place_of(const llvm::DIGlobalVariable& declared) {
   return fmt::format("{}:{}", path_of(&declared), declared.getLine());
+}
+
+// Tells whether objects of a type hold nothing.
+bool is_empty(const llvm::DIType* type) {
+  while (const auto* named = llvm::dyn_cast_or_null<llvm::DIDerivedType>(type)) {
+    const unsigned tag = named->getTag();
+    if (tag != llvm::dwarf::DW_TAG_typedef && tag != llvm::dwarf::DW_TAG_const_type) return false;
+    type = named->getBaseType();
+  }
+  const auto* record = llvm::dyn_cast_or_null<llvm::DICompositeType>(type);
+  if (record == nullptr || record->isForwardDecl()) return false;
+  if (record->getTag() != llvm::dwarf::DW_TAG_structure_type &&
+      record->getTag() != llvm::dwarf::DW_TAG_class_type)
+    return false;
+  return llvm::all_of(record->getElements(), [](const llvm::DINode* element) {
+    const auto* part = llvm::dyn_cast<llvm::DIDerivedType>(element);  // a member or a base class
+    return part == nullptr || part->isStaticMember() || part->getTag() == llvm::dwarf::DW_TAG_typedef ||
+           is_empty(part->getBaseType());
+  });
 }
 
 // clang makes a function for each variable that code initialises or destroys; those of Eigen's placeholders
@@ -201,8 +221,8 @@ class KernelRules {
     if (global.isConstant()) return;
     const llvm::DIGlobalVariable* declared = declaration_of(symbol, debug_);
     const bool is_initialised = is_initialised_by_code(global);
-    if (!is_initialised && declared != nullptr && folders_.is_eigen(path_of(declared)))
-      return;  // its placeholders (Eigen::last) hold nothing
+    if (!is_initialised && declared != nullptr && is_empty(declared->getType()))
+      return;  // as Eigen's placeholders are (Eigen::last)
     const std::string place = declared == nullptr ? place_of(i) : kernelgen::place_of(*declared);
     if (is_initialised)
       refuse_at(place,

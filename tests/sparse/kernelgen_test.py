@@ -176,7 +176,10 @@ class KernelgenTest(unittest.TestCase):
                               "COPPICE_KERNEL(f, coppice::Item, float* out) { *out = 1; }\n")
         self.expect_refused("#include <iostream>\nCOPPICE_KERNEL(f, coppice::Item, int n) {\n  std::cout << n;\n}\n",
                             "snippet.kernels.cc:4: kernel f uses the variable std::cout, which the kernel file does not define")
-        # Eigen's placeholders are objects that hold nothing.
+        # Eigen's caches are variables like others; its placeholders are objects that hold nothing.
+        self.expect_refused('#include "core/math.h"\nCOPPICE_KERNEL(f, coppice::Item, float* out) {\n  std::ptrdiff_t a, b, c;\n'
+                            "  Eigen::internal::manage_caching_sizes(Eigen::GetAction, &a, &b, &c);\n  *out = a + b + c;\n}\n",
+                            "kernel f uses the static variable Eigen::internal::manage_caching_sizes(", "m_cacheSizes, which is not constant")
         self.expect_generated('#include "core/math.h"\nCOPPICE_KERNEL(f, coppice::Item, Eigen::Matrix<float, 5, 1> v, float* out) {\n'
                               "  *out = v(Eigen::seq(2, Eigen::last)).sum() + v(Eigen::last);\n}\n")
 
