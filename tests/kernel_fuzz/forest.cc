@@ -234,14 +234,11 @@ static void fill_with(Program& program, const Node& node, bool lists, const Cell
   Device& device = program.device();
   const auto run = [&]<class T>(T*) {
     const IntrusivePtr<Buffer> staged = wait_device_copy(device, static_cast<const T*>(values), n);
+    const Field<T> field{id, node.tree()};
     if (!lists) {
-      Write<T> field;
-      field.id = id;
       finish(program.launch(fill_kernel, over(node), field, staged->template as<T>(), box));
       return;
     }
-    Append<T> field;
-    field.id = id;
     const IntrusivePtr<Buffer> c = wait_device_copy(device, coords), f = wait_device_copy(device, firsts),
                                l = wait_device_copy(device, lengths);
     finish(program.launch(list_kernel, range(int64_t(firsts.size())), field, c->template as<int32_t>(),

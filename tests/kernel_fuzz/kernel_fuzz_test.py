@@ -119,7 +119,7 @@ class PlantedTest(unittest.TestCase):
     def test_a_crash_and_a_hang_cost_one_run_each(self):
         shape = next(s for s in SHAPES if s.place == "Item")
         store = S("assign", "out_i[cell] = {};", [E("i", "7")])
-        trap = S("assign", "if ({} == 0) __builtin_trap();", [E("i", "(int32_t)cell")])
+        trap = S("assign", "if ({} == 0) *(volatile int32_t*)8 = 0;", [E("i", "(int32_t)cell")])
         hang = S("assign", "for (volatile int32_t k = 0; {} == k;) {{}}", [E("i", "0 * (int32_t)cell")])
         kernels = [Kernel(k, shape, body, []) for k, body in enumerate([[store], [trap], [store], [hang], [store]])]
         toolchain = Toolchain(ARGUMENTS.toolchain)

@@ -62,9 +62,7 @@ class TypedShape final : public Shape {
  private:
   template <class Handle>
   static Handle bind(const FieldId* fields, uint32_t& next) {
-    Handle handle;
-    handle.id = fields[next++];
-    return handle;
+    return Field<typename Handle::Value>{fields[next++], {}};
   }
   template <class Visit>
   static auto with(const AnyKernel& kernel, [[maybe_unused]] const FieldId* fields, const Arguments& a,
