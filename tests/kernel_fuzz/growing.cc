@@ -157,8 +157,7 @@ class Lists final : public Boxed {
     Device& device = fills_.device();
     const IntrusivePtr<Buffer> c = wait_device_copy(device, coords), f = wait_device_copy(device, firsts),
                                l = wait_device_copy(device, lengths), v = wait_device_copy(device, values);
-    Append<uint32_t> handle;
-    handle.id = field_;
+    const Field<uint32_t> handle{field_, {}};
     const auto& kernel = dims_ == 1 ? list_32_1 : dims_ == 2 ? list_32_2 : list_32_3;
     finish(fills_.launch(kernel, range(static_cast<int64_t>(firsts.size())), handle, c->as<int32_t>(),
                          f->as<int32_t>(), l->as<int32_t>(), v->as<uint32_t>()));
@@ -227,8 +226,7 @@ class Cells final : public Boxed {
   template <class T>
   void fill(FieldId id, const std::vector<T>& values) {
     const IntrusivePtr<Buffer> staged = wait_device_copy(fills_.device(), values);
-    Write<T> field;
-    field.id = id;
+    const Field<T> field{id, {}};
     const auto run = [&](const auto& kernel) {
       finish(fills_.launch(kernel, over(*node_), field, staged->template as<T>(), box_));
     };
