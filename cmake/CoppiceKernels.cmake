@@ -57,9 +57,9 @@ else()
 endif()
 
 # Bitcode of one file; sets ${out} to the shipped .bc. EXTRA: flags of another target (device intrinsics).
-# INCLUDES: folders whose headers the file includes.
+# INCLUDES: folders whose headers the file includes. DEPENDS: generated files that it includes.
 function(coppice_bitcode out source)
-  cmake_parse_arguments(ARG "" "" "EXTRA;INCLUDES" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "EXTRA;INCLUDES;DEPENDS" ${ARGN})
   set(includes "")
   foreach(folder IN LISTS ARG_INCLUDES)
     get_filename_component(folder ${folder} ABSOLUTE)
@@ -78,7 +78,7 @@ function(coppice_bitcode out source)
     COMMAND ${COPPICE_CLANG_COMMAND} ${COPPICE_BITCODE_FLAGS} ${sanitize} ${ARG_EXTRA} -I${COPPICE_INCLUDE_DIR} -isystem ${COPPICE_EIGEN_DIR}
             ${includes} -MD -MF ${raw}.d -MQ ${raw} ${source} -o ${raw}
     COMMAND ${COPPICE_OPT} "-passes=${COPPICE_BITCODE_PASSES}" ${raw} -o ${shipped}
-    DEPENDS ${source} DEPFILE ${raw}.d VERBATIM COMMENT "Bitcode ${full}")
+    DEPENDS ${source} ${ARG_DEPENDS} DEPFILE ${raw}.d VERBATIM COMMENT "Bitcode ${full}")
   set(${out} ${shipped} PARENT_SCOPE)
   set(${out}_DEBUG ${raw} PARENT_SCOPE)
 endfunction()

@@ -20,7 +20,7 @@ FOLDERS = LAYERS + list(OUTSIDE) + ["tests"]
 
 # System headers that only some files may include: (what, pattern of the include, pattern of the files, in words).
 RESTRICTED = [
-    ("LLVM", r"(llvm|llvm-c|clang|clang-c)/", r"gpu/jit/([^/]+\.cc|llvm_module\.h)$", "gpu/jit/*.cc and gpu/jit/llvm_module.h"),
+    ("LLVM", r"(llvm|llvm-c|clang|clang-c)/", r"gpu/jit/([^/]+\.cc|(llvm_module|marked_functions)\.h)$", "gpu/jit/*.cc, llvm_module.h and marked_functions.h there,"),
     ("CUDA", r"(cuda|cublas|cufft|curand|cusparse|cupti|nvrtc|nvJitLink|nvml|nvtx)\w*(\.h|/)", r"gpu/cuda/", "gpu/cuda/"),
     ("OpenGL", r"(EGL|GL|GLES\d?|KHR)/", r"apps/(render|viewer)/", "apps/render/ and apps/viewer/"),
     ("window and GUI", r"(GLFW/|imgui|X11/)", r"apps/viewer/", "apps/viewer/"),

@@ -19,7 +19,8 @@ void TreeStorage::settle(const TreeState& now) {
   if (now.changed == 0 && now.lists_changed == 0) return;
   // Root to leaves: nodes were added parents first, so allocators are in that order already. One that recycles cells may
   // do so below, too, by numbers that only the device knows.
-  bool may_be_recycled = false;
+  if (now.dirty != 0) clean_cells();
+  bool may_be_recycled = now.dirty != 0;
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     may_be_recycled |= now.allocators[a].recycled_size != 0;
     if (may_be_recycled) collect_allocator(a);
@@ -29,7 +30,28 @@ void TreeStorage::settle(const TreeState& now) {
   run_now(program_, count_version, 1, state());
 }
 
+// Parents before children, and all before cells are collected: what lies below a cell that is zeroed is recycled or zeroed
+// with it.
+void TreeStorage::clean_cells() {
+  uint64_t* const items = counts_->as<uint64_t>() + kCleaningCounts;
+  for (uint32_t id = 1; id < nodes_.size(); ++id) {
+    if (nodes_[id].kind != NodeKind::kBitmasked) continue;
+    CoppiceDirtyNode d{state(), device_layout(id), -1, device::mask_words(nodes_[id].num_cells), 64};
+    const std::vector<uint32_t> path = path_nodes(id);
+    for (size_t level = path.size() - 1; level-- > 0 && d.pointer_level < 0;) {
+      const NodeDescription& above = nodes_[path[level]];
+      if (above.kind == NodeKind::kPointer)
+        d.pointer_level = static_cast<int64_t>(level);
+      else
+        d.cell_words *= above.num_cells;
+    }
+    run_now(program_, count_dirty, 1, d, items);
+    run_now_by(16, program_, clean_dirty, items, d);
+  }
+}
+
 void TreeStorage::record_settling() {
+  clean_cells();
   for (uint32_t a = 0; a < allocators_.size(); ++a) collect_allocator(a);
   run_now(program_, count_version, 1, state());
   needed_lists_.clear();

@@ -340,11 +340,19 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
       std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
 }
 
-// A run that makes room went as far as memory allowed.
+// What a run that makes room counts begins with nothing.
+void begin_room(const Prepared& p) {
+  for (TreeStorage* tree : p.binding.trees) {
+    if (p.uses->does_to(tree, effect::kChangesTopology)) tree->begin_making_room();
+  }
+}
+
+// It went as far as memory allowed.
 bool finish_room(const Prepared& p, Device& device) {
   if (device.default_stream().is_recording()) return false;
   bool again = false;
   for (TreeStorage* tree : p.binding.trees) again |= tree->make_room(tree->wait_read_state(), p.name);
+  if (again) begin_room(p);
   return again;
 }
 
@@ -353,9 +361,7 @@ void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Devic
   launch.prepare = [shared, device, set_loop = std::move(launch.prepare), grain = launch.grain,
                     shared_bytes = launch.shared_bytes](LaunchBlock& block) {
     if (set_loop) set_loop(block);
-    for (TreeStorage* tree : shared->binding.trees) {
-      if (shared->uses->does_to(tree, effect::kChangesTopology)) tree->begin_making_room();
-    }
+    begin_room(*shared);
     Launch room;
     room.name = shared->name;
     room.code = shared->room_code;

@@ -154,7 +154,8 @@ void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) 
       bool star = false;
       if constexpr (requires { H::kRadius; }) radius = H::kRadius, star = H::kStar;
       request.handles[request.num_handles++] = {
-          h.id, H::kRole, radius, sizeof(typename H::Value), star, std::is_integral_v<typename H::Value>};
+          device::HandleAccess::id_of(h), H::kRole, radius,
+          sizeof(typename H::Value),      star,     std::is_integral_v<typename H::Value>};
     });
   } else {
     at = device::align_up(at, alignof(Parameter));

@@ -241,7 +241,9 @@ void TreeStorage::lay_out(uint32_t id) {
                             children_bytes >= 64 ? std::max<uint64_t>(64, children_alignment) : 16);
     n.container_bytes = n.num_cells * sizeof(uint32_t);
   } else {
-    uint64_t end = n.kind == NodeKind::kBitmasked ? (n.num_cells + 63) / 64 * sizeof(uint64_t) : 0;
+    uint64_t end = n.kind == NodeKind::kBitmasked
+                       ? device::kMasks * device::mask_words(n.num_cells) * sizeof(uint64_t)
+                       : 0;
     lay_out_fields(n, end, false, end);
     n.cell_offset = children_bytes > 0 ? round_up(end, children_alignment) : end;
     n.cell_bytes = children_bytes;
@@ -272,6 +274,7 @@ void TreeStorage::build_layout(uint32_t id) {
     level.cell_bytes = n.cell_bytes;
     level.chunk_cells = n.kind == NodeKind::kDynamic ? static_cast<uint32_t>(n.num_cells) : 0;
     level.max_length = n.max_length;
+    level.node = path[l];
     const uint64_t base = n.kind == NodeKind::kPointer ? n.cell_offset : 0;
     level.child_offset = l + 1 < path.size() ? base + nodes_[path[l + 1]].offset_in_cell : 0;
     for (int d = 0; d < kMaxDims; ++d) {
@@ -319,10 +322,13 @@ void TreeStorage::build_below() {
   for (uint32_t id = 1; id < nodes_.size(); ++id) {
     std::vector<uint32_t> below;
     find_below(id, below);
-    const bool has_slots = std::any_of(below.begin(), below.end(), [&](uint32_t n) {
-      return nodes_[n].kind == NodeKind::kPointer || nodes_[n].kind == NodeKind::kDynamic;
+    const bool is_masked = nodes_[id].kind == NodeKind::kBitmasked;
+    const bool has_more_than_bytes = std::any_of(below.begin(), below.end(), [&](uint32_t n) {
+      const NodeKind kind = nodes_[n].kind;
+      return kind == NodeKind::kPointer || kind == NodeKind::kDynamic ||
+             (kind == NodeKind::kBitmasked && is_masked);
     });
-    if (!has_slots) continue;
+    if (!has_more_than_bytes) continue;
     layouts_[id].below = {static_cast<uint32_t>(below_.size()), static_cast<uint32_t>(below.size())};
     below_.insert(below_.end(), below.begin(), below.end());
   }

@@ -202,6 +202,7 @@ class TreeStorage : public RefCounted {
   void allocate_chunks(AppendWork& work);
   void write_elements_in(const AppendWork& work, const void* values);
   void give_back_held_cells();
+  void clean_cells();
   void collect_allocator(uint32_t allocator);
   void recycle_all(uint32_t node);
   uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;
@@ -227,7 +228,7 @@ class TreeStorage : public RefCounted {
 
   // Words of counts_ that a step of the runtime leaves for the next one.
   static constexpr size_t kCollectionCounts = 8, kListCounts = 16, kRecycleCounts = 24, kAppendTotals = 32,
-                          kKeySteps = 40;
+                          kKeySteps = 40, kCleaningCounts = 96;
 
   IntrusivePtr<Device> device_;
   TreeOptions options_;

@@ -120,9 +120,6 @@ bool has_generic(unsigned id) {
     case in::readcyclecounter:
     case in::trap:
     case in::ubsantrap:
-    case in::vacopy:
-    case in::vaend:
-    case in::vastart:
       return true;
     default:
       return false;

@@ -2,6 +2,7 @@
 #include "gpu/jit/kernel_rules.h"
 
 #include <fmt/format.h>
+#include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/Constants.h>
@@ -78,6 +79,40 @@ std::string place_of(const llvm::DIGlobalVariable& declared) {
   return fmt::format("{}:{}", path_of(&declared), declared.getLine());
 }
 
+// Tells whether objects of a type hold nothing.
+bool is_empty(const llvm::DIType* type) {
+  while (const auto* named = llvm::dyn_cast_or_null<llvm::DIDerivedType>(type)) {
+    const unsigned tag = named->getTag();
+    if (tag != llvm::dwarf::DW_TAG_typedef && tag != llvm::dwarf::DW_TAG_const_type) return false;
+    type = named->getBaseType();
+  }
+  const auto* record = llvm::dyn_cast_or_null<llvm::DICompositeType>(type);
+  if (record == nullptr || record->isForwardDecl()) return false;
+  if (record->getTag() != llvm::dwarf::DW_TAG_structure_type &&
+      record->getTag() != llvm::dwarf::DW_TAG_class_type)
+    return false;
+  return llvm::all_of(record->getElements(), [](const llvm::DINode* element) {
+    const auto* part = llvm::dyn_cast<llvm::DIDerivedType>(element);  // a member or a base class
+    return part == nullptr || part->isStaticMember() || part->getTag() == llvm::dwarf::DW_TAG_typedef ||
+           is_empty(part->getBaseType());
+  });
+}
+
+// clang makes a function for each variable that code initialises or destroys; those of Eigen's placeholders
+// do nothing.
+bool is_initialised_by_code(const llvm::GlobalVariable& variable) {
+  for (const llvm::Function& f : *variable.getParent()) {
+    if (!f.getName().starts_with("_GLOBAL__sub_I_") && !f.getName().starts_with("__cxx_global_var_init"))
+      continue;
+    for (const llvm::Instruction& i : llvm::instructions(f)) {
+      if (!i.mayHaveSideEffects() || i.isLifetimeStartOrEnd()) continue;
+      for (const llvm::Use& operand : i.operands())
+        if (operand->stripInBoundsOffsets() == &variable) return true;
+    }
+  }
+  return false;
+}
+
 class KernelRules {
  public:
   KernelRules(const std::string& name, const llvm::Module& debug, const SourceFolders& folders)
@@ -151,7 +186,10 @@ class KernelRules {
   }
 
   void check_function(const llvm::Instruction& i, const llvm::Function& f) const {
-    if (!f.isDeclaration()) return;
+    if (!f.isDeclaration()) {
+      if (f.isVarArg()) refuse_variadic(i, f);
+      return;
+    }
     if (f.isIntrinsic()) return check_intrinsic(i, f);
     const llvm::StringRef name = f.getName();
     if (is_library_function(name)) return;
@@ -182,13 +220,33 @@ class KernelRules {
     }
     if (global.isConstant()) return;
     const llvm::DIGlobalVariable* declared = declaration_of(symbol, debug_);
-    refuse_at(declared == nullptr ? place_of(i) : kernelgen::place_of(*declared),
-              fmt::format("uses the static variable {}, which is not constant", name),
+    const bool is_initialised = is_initialised_by_code(global);
+    if (!is_initialised && declared != nullptr && is_empty(declared->getType()))
+      return;  // as Eigen's placeholders are (Eigen::last)
+    const std::string place = declared == nullptr ? place_of(i) : kernelgen::place_of(*declared);
+    if (is_initialised)
+      refuse_at(place,
+                fmt::format("uses {}, which is initialised or destroyed by code that no device runs", name),
+                "make it constexpr");
+    refuse_at(place, fmt::format("uses the static variable {}, which is not constant", name),
               "make it constexpr, or give it as an argument: no variable is shared by a kernel's runs");
+  }
+  static bool is_trap(llvm::Intrinsic::ID id) {
+    return id == llvm::Intrinsic::trap || id == llvm::Intrinsic::debugtrap ||
+           id == llvm::Intrinsic::ubsantrap;
+  }
+  // Devices lay such arguments out differently, and clang has compiled for one of them already.
+  [[noreturn]] void refuse_variadic(const llvm::Instruction& i, const llvm::Function& f) const {
+    refuse(i,
+           fmt::format("leads to {}, whose `...` every device would read differently",
+                       llvm::demangle(f.getName().str())),
+           "use a template with `class... Args`");
   }
   void check_intrinsic(const llvm::Instruction& i, const llvm::Function& f) const {
     const std::string name = f.getName().str();
     const llvm::Intrinsic::ID id = f.getIntrinsicID();
+    if (is_trap(id)) refuse(i, "traps, which ends the whole program", instead_of("abort"));
+    if (id == llvm::Intrinsic::vastart) refuse_variadic(i, *i.getFunction());
     if (id == llvm::Intrinsic::stacksave || id == llvm::Intrinsic::stackrestore)
       return;  // beside an array of a size that only the run knows, which is refused where it stands
     if (id == llvm::Intrinsic::not_intrinsic || llvm::Function::isTargetIntrinsic(id))
@@ -348,19 +406,6 @@ class KernelRules {
   std::map<const llvm::Function*, Stack> stacks_;
 };
 
-void check_initializer(const llvm::Instruction& i, const llvm::Module& debug, const SourceFolders& folders) {
-  if (!i.mayHaveSideEffects() || i.isLifetimeStartOrEnd()) return;
-  for (const llvm::Use& operand : i.operands()) {
-    const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(operand->stripInBoundsOffsets());
-    const auto* declared = global == nullptr ? nullptr : declaration_of(global->getName().str(), debug);
-    if (declared == nullptr || folders.is_eigen(path_of(declared)))
-      continue;  // its placeholders hold nothing
-    throw std::runtime_error(fmt::format(
-        "{}: {} is initialised or destroyed by code, which no device runs before a kernel; make it constexpr",
-        place_of(*declared), llvm::demangle(global->getName().str())));
-  }
-}
-
 }  // namespace
 
 void check_kernel(const llvm::Function& entry, const std::string& name, const llvm::Module& debug,
@@ -368,15 +413,9 @@ void check_kernel(const llvm::Function& entry, const std::string& name, const ll
   KernelRules(name, debug, folders).check(entry);
 }
 
-void check_file(const llvm::Module& shipped, const llvm::Module& debug, const SourceFolders& folders) {
+void check_file(const llvm::Module& debug) {
   if (!debug.getModuleInlineAsm().empty())
     throw std::runtime_error(debug.getSourceFileName() + ": assembly outside of functions; write it as C++");
-  // clang gathers what runs before main() in functions.
-  for (const llvm::Function& f : shipped) {
-    if (!f.getName().starts_with("_GLOBAL__sub_I_") && !f.getName().starts_with("__cxx_global_var_init"))
-      continue;
-    for (const llvm::Instruction& i : llvm::instructions(f)) check_initializer(i, debug, folders);
-  }
 }
 
 }  // namespace coppice::kernelgen

@@ -28,6 +28,6 @@ void check_kernel(const llvm::Function& entry, const std::string& name, const ll
                   const SourceFolders& folders);
 
 // Checks what is not part of any function. Throws as above.
-void check_file(const llvm::Module& shipped, const llvm::Module& debug, const SourceFolders& folders);
+void check_file(const llvm::Module& debug);
 
 }  // namespace coppice::kernelgen

@@ -6,7 +6,10 @@
 #include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/Support/MathExtras.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 
 namespace coppice::kernelgen {
@@ -32,6 +35,98 @@ std::vector<const DIDerivedType*> data_members(const DICompositeType& record) {
   return members;
 }
 
+// The class or enumeration that a type is, under its names and qualifiers; null for what is no such.
+const DICompositeType* record_of(const DIType* type) {
+  while (const auto* derived = llvm::dyn_cast_or_null<DIDerivedType>(type)) {
+    const unsigned tag = derived->getTag();
+    if (tag != llvm::dwarf::DW_TAG_typedef && tag != llvm::dwarf::DW_TAG_const_type &&
+        tag != llvm::dwarf::DW_TAG_volatile_type)
+      return nullptr;
+    type = derived->getBaseType();
+  }
+  return llvm::dyn_cast_or_null<DICompositeType>(type);
+}
+
+// By name: of what only a pointer leads to, debug information has no more (sparse/device/handles.h,
+// list_handles.h).
+bool is_handle(const DICompositeType& record) {
+  static constexpr llvm::StringRef kHandles[] = {"Read<",       "Write<", "Update<",
+                                                 "Accumulate<", "Grow<",  "Append<"};
+  const auto begins_name = [&](llvm::StringRef handle) { return record.getName().starts_with(handle); };
+  return llvm::any_of(kHandles, begins_name) && TypeDeclarations::scope_of(record.getScope()) == "coppice::";
+}
+bool holds_handles(const DICompositeType& record) {
+  if (is_handle(record)) return true;
+  for (const DIDerivedType* member : data_members(record)) {
+    const DICompositeType* type = record_of(member->getBaseType());
+    if (type != nullptr && holds_handles(*type)) return true;
+  }
+  return false;
+}
+// What device::is_handle_argument says: a struct of handles is known by its first member.
+bool is_handle_argument(const DICompositeType& record) {
+  const auto members = data_members(record);
+  if (is_handle(record) || members.empty()) return is_handle(record);
+  const DICompositeType* first = record_of(members[0]->getBaseType());
+  return first != nullptr && is_handle(*first);
+}
+
+bool is_laid_out_plainly(const DICompositeType& record);
+
+// Bytes that a type's address is a multiple of, without attributes of a name that it goes by; 0 where debug
+// information does not say.
+uint64_t alignment_of_type(const DIType* type) {
+  if (const auto* derived = llvm::dyn_cast_or_null<DIDerivedType>(type)) {
+    const unsigned tag = derived->getTag();
+    if (tag == llvm::dwarf::DW_TAG_pointer_type || tag == llvm::dwarf::DW_TAG_reference_type) return 8;
+    return alignment_of_type(derived->getBaseType());
+  }
+  if (const auto* basic = llvm::dyn_cast_or_null<llvm::DIBasicType>(type)) {
+    const uint64_t bytes = basic->getSizeInBits() / 8;
+    return basic->getEncoding() == llvm::dwarf::DW_ATE_complex_float ? bytes / 2 : bytes;
+  }
+  const auto* record = llvm::dyn_cast_or_null<DICompositeType>(type);
+  if (record == nullptr) return 0;
+  if (record->getTag() == llvm::dwarf::DW_TAG_array_type)
+    return record->isVector() ? 0 : alignment_of_type(record->getBaseType());
+  if (record->getTag() == llvm::dwarf::DW_TAG_enumeration_type) return record->getSizeInBits() / 8;
+  const auto is_base = [](const llvm::DINode* part) {
+    return part->getTag() == llvm::dwarf::DW_TAG_inheritance;
+  };
+  if (llvm::any_of(record->getElements(), is_base) || !is_laid_out_plainly(*record)) return 0;
+  uint64_t most = std::max<uint64_t>(record->getAlignInBytes(), 1);
+  for (const DIDerivedType* member : data_members(*record)) {
+    const uint64_t alignment = alignment_of_type(member->getBaseType());
+    if (alignment == 0) return 0;
+    most = std::max<uint64_t>({most, alignment, member->getAlignInBytes()});
+  }
+  return most;
+}
+
+// Tells whether a struct that is declared with the same members has them at the same places. A member whose
+// alignment is not known here is left to the host's compiler, which compares offsets.
+bool is_laid_out_plainly(const DICompositeType& record) {
+  uint64_t end = 0, most = std::max<uint64_t>(record.getAlignInBytes(), 1);
+  for (const DIDerivedType* member : data_members(record)) {
+    const uint64_t offset = member->getOffsetInBits() / 8;
+    const uint64_t natural = alignment_of_type(member->getBaseType());
+    const uint64_t alignment = std::max<uint64_t>(natural, member->getAlignInBytes());
+    if (offset < end) return false;
+    if (natural > 0 && offset != llvm::alignTo(end, alignment)) return false;
+    most = std::max(most, alignment);
+    end = offset + member->getSizeInBits() / 8;
+  }
+  return llvm::alignTo(std::max<uint64_t>(end, 1), most) <= record.getSizeInBits() / 8;
+}
+
+std::string alignment_of(uint32_t bytes) { return bytes > 0 ? fmt::format("alignas({}) ", bytes) : ""; }
+
+std::string_view key_of(const DICompositeType& record) {
+  return record.getTag() == llvm::dwarf::DW_TAG_union_type   ? "union"
+         : record.getTag() == llvm::dwarf::DW_TAG_class_type ? "class"
+                                                             : "struct";
+}
+
 bool is_in_a_class(const DIType& type) { return llvm::isa_and_nonnull<DIType>(type.getScope()); }
 
 }  // namespace
@@ -50,25 +145,28 @@ std::string TypeDeclarations::scope_of(const llvm::DIScope* scope) {
 
 std::string TypeDeclarations::argument(const llvm::DISubprogram& kernel, const DIType* type,
                                        unsigned number) {
-  const Owner owner{fmt::format("kernel {}: argument {}", kernel.getName().str(), number),
-                    fmt::format("{}:{}", path_of(&kernel), kernel.getLine())};
+  Owner owner{fmt::format("kernel {}: argument {}", kernel.getName().str(), number),
+              fmt::format("{}:{}", path_of(&kernel), kernel.getLine())};
   // Only constant references compile (sparse/device/drivers.h).
   const auto* reference = llvm::dyn_cast_or_null<DIDerivedType>(type);
   if (reference != nullptr && reference->getTag() == llvm::dwarf::DW_TAG_reference_type) {
     const auto* constant = llvm::cast<DIDerivedType>(reference->getBaseType());
     type = constant->getTag() == llvm::dwarf::DW_TAG_const_type ? constant->getBaseType() : constant;
   }
+  const DICompositeType* record = record_of(type);
+  owner.may_hold_handles = record != nullptr && is_handle_argument(*record);
   return name_of(type, owner);
 }
 
 // Debug information prints template arguments without the namespaces of typedefs but with those of classes.
 std::string TypeDeclarations::name_of(const DIType* type, const Owner& owner) {
   if (type == nullptr) return "void";
+  if (!owner.may_hold_handles) refuse_handles(type, owner);
   if (const auto* derived = llvm::dyn_cast<DIDerivedType>(type)) {
     const DIType* base = derived->getBaseType();
     switch (derived->getTag()) {
       case llvm::dwarf::DW_TAG_pointer_type:
-        return name_of(base, owner) + "*";
+        return name_of(base, owner.without_handles()) + "*";
       case llvm::dwarf::DW_TAG_const_type:
         return name_of(base, owner) + " const";
       case llvm::dwarf::DW_TAG_volatile_type:
@@ -93,9 +191,35 @@ std::string TypeDeclarations::name_of(const DIType* type, const Owner& owner) {
                     owner.position, owner.what));
   const auto* record = llvm::dyn_cast<DICompositeType>(type);
   if (record != nullptr && record->getTag() == llvm::dwarf::DW_TAG_array_type)
-    return name_of_array(*record, owner);
+    return name_of_array(*record, owner.without_handles());
+  if (const auto* basic = llvm::dyn_cast<llvm::DIBasicType>(type)) return name_of_number(*basic, owner);
   declare(type, owner);
   return scope_of(type->getScope()) + type->getName().str();
+}
+
+// Only a handle that is an argument, or part of one that is nothing else, is bound to a field.
+void TypeDeclarations::refuse_handles(const DIType* type, const Owner& owner) {
+  const DICompositeType* record = record_of(type);
+  if (record != nullptr && holds_handles(*record))
+    throw std::runtime_error(fmt::format(
+        "{}: {} leads to a handle, {}; give handles as arguments or in a struct that holds nothing else",
+        owner.position, owner.what, record->getName().str()));
+}
+
+// As the host's compiler, which may be GCC 12, calls it.
+std::string TypeDeclarations::name_of_number(const llvm::DIBasicType& number, const Owner& owner) {
+  const std::string name = number.getName().str();
+  if (number.getEncoding() == llvm::dwarf::DW_ATE_complex_float)
+    return number.getSizeInBits() == 64 ? "_Complex float" : "_Complex double";
+  for (const auto& [unknown, instead] : {std::pair("_BitInt", "an integer of 8, 16, 32 or 64 bits"),
+                                         std::pair("_Float16", "uint16_t and __builtin_bit_cast"),
+                                         std::pair("__bf16", "uint16_t and __builtin_bit_cast")}) {
+    if (name.find(unknown) != name.npos)
+      throw std::runtime_error(
+          fmt::format("{}: {} is or holds {}, which is no type of every host compiler's; use {}",
+                      owner.position, owner.what, unknown, instead));
+  }
+  return name;
 }
 
 // As a type of its own, `float[2][3]`, wherever an array may stand.
@@ -128,6 +252,7 @@ void TypeDeclarations::declare(const DIType* type, const Owner& owner) {
   const std::string file = path_of(record);
   const std::string name = scope_of(record->getScope()) + record->getName().str();
   const bool is_template = record->getName().contains('<');
+  const bool is_known_by_name_only = record->isForwardDecl();
   if (record->getName().empty()) refuse(*record, "without a name", "must have one");
   if (!folders_.is_kernel_file(file)) {
     include_header_of(file);
@@ -137,10 +262,13 @@ void TypeDeclarations::declare(const DIType* type, const Owner& owner) {
     refuse(*record, name, "must be outside of classes and functions");
   } else if (record->getTag() == llvm::dwarf::DW_TAG_enumeration_type) {
     redeclare_enumeration(*record, name);
+  } else if (is_known_by_name_only) {  // pointers lead to it, and no kernel looks there
+    add_definition(*record, fmt::format("{} {};\n", key_of(*record), record->getName().str()));
   } else {
     redeclare_struct(*record, name);
   }
-  if (!is_template && record->getTag() != llvm::dwarf::DW_TAG_enumeration_type) assert_layout(*record, name);
+  if (!is_template && !is_known_by_name_only && record->getTag() != llvm::dwarf::DW_TAG_enumeration_type)
+    assert_layout(*record, name);
 }
 
 void TypeDeclarations::include_header_of(const std::string& file) {
@@ -150,7 +278,12 @@ void TypeDeclarations::include_header_of(const std::string& file) {
         "core/math.h");  // fixes the alignment of Eigen's types, so it is how the host must come by them
   } else if (!header.empty()) {
     if (header.rfind("sparse/device/", 0) != 0) includes.insert(header);  // those are included anyway
-  } else if (!folders_.is_system(file)) {
+  } else if (folders_.is_system(file)) {
+    // Only a header that may be included as it is called: <complex>, not <bits/stl_pair.h>.
+    const std::filesystem::path path(file);
+    const std::string folder = path.parent_path().parent_path().filename();
+    if (folder == "c++") includes.insert("<" + path.filename().string() + ">");
+  } else {
     includes.insert(file);
   }
 }
@@ -167,14 +300,18 @@ void TypeDeclarations::redeclare_struct(const DICompositeType& record, const std
     if (part->getTag() == llvm::dwarf::DW_TAG_member && part->getName().empty())
       refuse(record, name, "must have no unnamed members");
   }
-  const std::string alignment =
-      record.getAlignInBytes() > 0 ? fmt::format("alignas({}) ", record.getAlignInBytes()) : "";
-  std::string text = fmt::format("struct {}{} {{\n", alignment, record.getName().str());
+  std::string text =
+      fmt::format("struct {}{} {{\n", alignment_of(record.getAlignInBytes()), record.getName().str());
   for (const DIDerivedType* member : data_members(record)) {
     const Owner owner{fmt::format("{}::{}", name, member->getName().str()),
-                      fmt::format("{}:{}", path_of(&record), member->getLine())};
-    text += fmt::format("  {} {};\n", name_of(member->getBaseType(), owner), member->getName().str());
+                      fmt::format("{}:{}", path_of(&record), member->getLine()), is_handle_argument(record)};
+    text += fmt::format("  {}{} {};\n", alignment_of(member->getAlignInBytes()),
+                        name_of(member->getBaseType(), owner), member->getName().str());
   }
+  if (!is_laid_out_plainly(record))
+    refuse(record, name,
+           "must be laid out as its members' types say, without packing, [[no_unique_address]] or types of "
+           "another alignment than their own");
   add_definition(record, text + "};\n");
 }
 

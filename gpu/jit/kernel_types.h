@@ -8,6 +8,7 @@
 #include "gpu/jit/kernel_source.h"
 
 namespace llvm {
+class DIBasicType;
 class DICompositeType;
 class DIScope;
 class DISubprogram;
@@ -37,9 +38,14 @@ class TypeDeclarations {
   struct Owner {
     std::string what;      // "kernel f: argument 2"
     std::string position;  // "file:line"
+    bool may_hold_handles = false;
+
+    Owner without_handles() const { return {what, position}; }
   };
 
   std::string name_of(const llvm::DIType* type, const Owner& owner);
+  static void refuse_handles(const llvm::DIType* type, const Owner& owner);
+  static std::string name_of_number(const llvm::DIBasicType& number, const Owner& owner);
   std::string name_of_array(const llvm::DICompositeType& array, const Owner& owner);
   void declare(const llvm::DIType* type, const Owner& owner);
   void include_header_of(const std::string& file);

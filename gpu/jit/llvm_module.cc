@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Linker/Linker.h>
@@ -81,9 +84,70 @@ struct Reached {
         add_operands(*constant);
     }
   }
+  // Reads the functions from the file, and all that they lead to.
+  void read(const Diagnostics& diagnostics) {
+    for (; num_read < functions.size(); ++num_read) {
+      llvm::Function* const f = functions[num_read];
+      if (llvm::Error error = f->materialize())
+        diagnostics.fail("reading bitcode", llvm::toString(std::move(error)));
+      add_operands(*f);
+      for (const llvm::Instruction& i : llvm::instructions(*f)) add_operands(i);
+    }
+  }
   std::vector<llvm::Function*> functions;
+  size_t num_read = 0;
   llvm::SmallPtrSet<const llvm::Constant*, 32> seen;
 };
+
+// A variable of `reached` that an instruction before main() may write; null where it writes none.
+const llvm::GlobalVariable* initialised_by(const llvm::Instruction& i, const Reached& reached) {
+  if (!i.mayHaveSideEffects() || i.isLifetimeStartOrEnd()) return nullptr;
+  for (const llvm::Use& operand : i.operands()) {
+    const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(operand->stripInBoundsOffsets());
+    if (global != nullptr && !global->isConstant() && reached.seen.contains(global)) return global;
+  }
+  return nullptr;
+}
+
+// Where the variable stands for which clang made the function that `i` is in, or was inlined to. A store itself
+// has no line, but the code before it, which makes the value.
+std::string place_of_initialiser(const llvm::Instruction& i) {
+  for (const llvm::Instruction* before = &i; before != nullptr; before = before->getPrevNode()) {
+    const llvm::DILocation* outermost = nullptr;
+    for (const llvm::DILocation* at = before->getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
+      if (at->getLine() != 0) outermost = at;  // what gathers these functions stands nowhere
+    }
+    if (outermost != nullptr)
+      return fmt::format("{}:{}", outermost->getFilename().str(), outermost->getLine());
+  }
+  return i.getModule()->getSourceFileName();
+}
+
+// No device runs code before a kernel: a variable that such code makes what it is would hold zeros. Headers
+// have many that a kernel knows nothing of (Eigen's placeholders, the standard streams), so only those that
+// it leads to count.
+void drop_initialisers(llvm::Module& module, const Reached& reached, const std::string& id,
+                       const Diagnostics& diagnostics) {
+  for (const char* list : {"llvm.global_ctors", "llvm.global_dtors"}) {
+    llvm::GlobalVariable* const global = module.getNamedGlobal(list);
+    if (global == nullptr) continue;
+    Reached before_main;
+    before_main.add_operands(*global);
+    before_main.read(diagnostics);
+    for (const llvm::Function* f : before_main.functions) {
+      for (const llvm::Instruction& i : llvm::instructions(*f)) {
+        if (const llvm::GlobalVariable* variable = initialised_by(i, reached))
+          throw Error(
+              ErrorCode::kCompile,
+              fmt::format(
+                  "kernel {}: {}: the variable {} is initialised or destroyed by code, which no device "
+                  "runs before a kernel; make it constexpr",
+                  id, place_of_initialiser(i), llvm::demangle(variable->getName().str())));
+      }
+    }
+    global->eraseFromParent();
+  }
+}
 
 }  // namespace
 
@@ -135,16 +199,8 @@ std::unique_ptr<llvm::Module> parse_kernel(const SpecializeRequest& request, llv
   }
   Reached reached;
   reached.functions.push_back(entry);
-  for (const char* list : {"llvm.global_ctors", "llvm.global_dtors"}) {  // to be refused
-    if (const llvm::GlobalVariable* g = module->getNamedGlobal(list)) reached.add_operands(*g);
-  }
-  while (!reached.functions.empty()) {
-    llvm::Function* const f = reached.functions.back();
-    reached.functions.pop_back();
-    check(f->materialize());
-    reached.add_operands(*f);
-    for (const llvm::Instruction& i : llvm::instructions(*f)) reached.add_operands(i);
-  }
+  reached.read(diagnostics);
+  drop_initialisers(*module, reached, request.id, diagnostics);
   for (llvm::Function& f : *module) {
     if (!f.isMaterializable()) continue;
     f.deleteBody();

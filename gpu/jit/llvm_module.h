@@ -36,8 +36,9 @@ class Diagnostics {
 void initialize_llvm();
 std::unique_ptr<llvm::Module> parse_bitcode(std::span<const std::byte> bitcode, llvm::LLVMContext& context,
                                             const Diagnostics& diagnostics);
-// Of the request's kernel file, its entry and what that leads to: a file may have many kernels, and reading all of them
-// took longer than the rest of the compilation. What is left out is declared.
+// Of the request's kernel file, its entry and what that leads to: a file may have many kernels, and reading
+// all of them took longer than the rest of the compilation. What is left out is declared. Errors: kCompile,
+// also for a variable that code would have to initialise, which is named with its place.
 std::unique_ptr<llvm::Module> parse_kernel(const SpecializeRequest& request, llvm::LLVMContext& context,
                                            const Diagnostics& diagnostics);
 void link_into(llvm::Module& into, std::unique_ptr<llvm::Module> from, bool only_needed,

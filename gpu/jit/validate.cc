@@ -44,13 +44,6 @@ class Validator {
       : module_(module), id_(std::move(id)), target_(std::move(target)) {}
 
   void check_globals(bool is_gpu) {
-    for (const char* list : {"llvm.global_ctors", "llvm.global_dtors"}) {
-      const llvm::GlobalVariable* global = module_.getNamedGlobal(list);
-      if (global == nullptr || !global->hasInitializer()) continue;
-      if (const auto* entries = llvm::dyn_cast<llvm::ConstantArray>(global->getInitializer());
-          entries != nullptr && entries->getNumOperands() > 0)
-        refuse_module("a global that is initialised or destroyed by code", "make it constexpr");
-    }
     if (!module_.getModuleInlineAsm().empty())
       refuse_module("assembly outside of functions", "write it as C++");
     for (const llvm::GlobalVariable& global : module_.globals()) check_global(global, is_gpu);

@@ -6,6 +6,7 @@
 #pragma once
 #include "sparse/device/cells.h"
 #include "sparse/device/lanes.h"
+#include "sparse/device/masks.h"
 
 namespace coppice::device {
 
@@ -63,10 +64,19 @@ inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, cons
   }
 }
 
-COPPICE_INLINE void activate_bit(TreeState* tree, unsigned char* container, uint32_t index) {
-  if (mask_bit(container, index)) return;
-  coppice_fetch_or_u64(reinterpret_cast<uint64_t*>(container) + (index >> 6), 1ull << (index & 63));
-  set_flag(&tree->changed);
+inline void clean_cell(TreeState* tree, const LevelLayout& level, unsigned char* container, uint32_t index);
+
+// Makes a cell of a bitmasked node active, and sees to it that it holds zeros if it was not. (The order is in masks.h.)
+COPPICE_INLINE void activate_bit(TreeState* tree, const LevelLayout& level, unsigned char* container,
+                                 uint32_t index) {
+  const MaskWord m = mask_word(level, container, index >> 6);
+  const uint64_t bit = 1ull << (index & 63);
+  if ((coppice_load_acquire_u64(m.active) & bit) == 0) {
+    coppice_fetch_or_u64(m.active, bit);
+    coppice_fence();
+    set_flag(&tree->changed);
+  }
+  if ((coppice_load_acquire_u64(m.dirty) & bit) != 0) clean_cell(tree, level, container, index);
 }
 
 COPPICE_INLINE Coord cell_coord_at(const LevelLayout& level, uint32_t x, uint32_t y, uint32_t z) {
@@ -116,7 +126,7 @@ COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout
       if (way != nullptr) way->slot[l] = slot, way->cell[l] = id;
       cell = tree->allocators[level.allocator].cells + id * level.cell_bytes;
     } else {
-      if (level.kind == NodeKind::kBitmasked) activate_bit(tree, container, index);
+      if (level.kind == NodeKind::kBitmasked) activate_bit(tree, level, container, index);
       cell = container + level.cell_offset + index * level.cell_bytes;
     }
     if (last) break;
@@ -158,7 +168,8 @@ COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout
                  z = static_cast<uint32_t>(c.z) - last.low[2];
   if (x < above.span[0] && y < above.span[1] && z < last.row_cells && is_open(node, last)) {
     const uint32_t index = cell_index(leaf, x, y, z);
-    if (leaf.kind == NodeKind::kBitmasked) activate_bit(tree_state(block, tree_slot), last.container, index);
+    if (leaf.kind == NodeKind::kBitmasked)
+      activate_bit(tree_state(block, tree_slot), leaf, last.container, index);
     return {last.container, index, true};
   }
   last.row_cells = 0;  // until the walk has come to its end
@@ -215,14 +226,17 @@ COPPICE_INLINE void clear_list(TreeState* tree, const LevelLayout& level, ListHe
   set_flag(&tree->lists_changed);
 }
 
-COPPICE_INLINE uint64_t num_cells_of(const LevelLayout& l) {
-  return static_cast<uint64_t>(l.extent[0]) * l.extent[1] * l.extent[2];
-}
+// How what lies below a cell goes.
+enum class Clearing {
+  kSlots,  // cells and lists alone: bytes go with the cell's own
+  kAll,    // values and masks, too; nothing else runs meanwhile
+  kBesideOthers,  // values, too; other threads may be at what lies below, so its bits go one by one as if deactivated
+};
 
 // Everything in one container of a node that lies below a cell which goes: cells are recycled, lists emptied, values
 // and masks zeroed. Slots are never zeroed as bytes: others may be locking them. `by`: those who share the slots.
-inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned char* container,
-                            bool zero_values, Lanes by) {
+inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned char* container, Clearing what,
+                            Lanes by) {
   const LevelLayout& level = node.level[node.depth - 1];
   if (level.kind == NodeKind::kPointer) {
     AllocatorState* a = &tree->allocators[level.allocator];
@@ -231,55 +245,81 @@ inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned ch
       recycle_slot(a, reinterpret_cast<uint32_t*>(container) + s);
   } else if (level.kind == NodeKind::kDynamic) {
     if (by.lane == 0) clear_list(tree, level, reinterpret_cast<ListHeader*>(container));
-  } else if (zero_values) {
-    zero_bytes(container,
-               level.cell_offset);  // nobody shares the work: a recycled cell's bytes go as a whole
+  } else if (what == Clearing::kBesideOthers && level.kind == NodeKind::kBitmasked) {
+    for (uint64_t w = 0; w < mask_words(num_cells_of(level)); ++w) {
+      const MaskWord m = mask_word(level, container, w);
+      deactivate_cells(m, relaxed_load(m.active));
+    }
+  } else if (what != Clearing::kSlots) {
+    // Nobody shares the work.
+    zero_bytes(container, level.cell_offset);
   }
+}
+
+// Container `i` of a node among those below one place: `at` is the first container on the way from there, of the node's
+// level `first`.
+COPPICE_INLINE unsigned char* container_below(const NodeLayout& node, uint32_t first, unsigned char* at,
+                                              uint64_t i) {
+  for (uint32_t l = node.depth - 1; l-- > first;) {
+    const LevelLayout& level = node.level[l];
+    at += level.cell_offset + i % num_cells_of(level) * level.cell_bytes + level.child_offset;
+    i /= num_cells_of(level);
+  }
+  return at;
 }
 
 // Does the same to all that lies below `cell`, a cell of the node `depth` levels below the root.
 inline void clear_below(TreeState* tree, const NodesBelow& nodes, uint32_t depth, unsigned char* cell,
-                        bool zero_values, Lanes by = kAlone) {
+                        Clearing what, Lanes by = kAlone) {
   for (uint32_t n = 0; n < nodes.count; ++n) {
     const NodeLayout& node = tree->layouts[tree->below[nodes.first + n]];
     uint64_t containers = 1;
     for (uint32_t l = depth; l + 1 < node.depth; ++l) containers *= num_cells_of(node.level[l]);
-    for (uint64_t i = 0; i < containers; ++i) {
-      unsigned char* at = cell + node.level[depth - 1].child_offset;
-      uint64_t rest = i;
-      for (uint32_t l = node.depth - 1; l-- > depth;) {
-        const LevelLayout& level = node.level[l];
-        at += level.cell_offset + rest % num_cells_of(level) * level.cell_bytes + level.child_offset;
-        rest /= num_cells_of(level);
-      }
-      clear_container(tree, node, at, zero_values, by);
-    }
+    unsigned char* const first = cell + node.level[depth - 1].child_offset;
+    for (uint64_t i = 0; i < containers; ++i)
+      clear_container(tree, node, container_below(node, depth, first, i), what, by);
   }
 }
 
-// Clears a bit and zeroes what the cell holds: inactive cells hold zeros, so that no reader needs to test the bit.
-COPPICE_INLINE void deactivate_bit(TreeState* tree, const NodeLayout& node, const Place& p) {
-  if (!mask_bit(p.container, p.index)) return;
-  const uint64_t bit = 1ull << (p.index & 63);
-  auto* word = reinterpret_cast<uint64_t*>(p.container) + (p.index >> 6);
-  if ((coppice_fetch_and_u64(word, ~bit) & bit) == 0) return;
-  COPPICE_UNROLL
-  for (int i = 0; i < kMaxFieldsPerNode; ++i) {
-    if (i >= static_cast<int>(node.num_arrays)) break;
+// Zeroes what a bitmasked node's cell holds: inactive cells hold zeros, so that no reader needs to test the bit.
+inline void zero_cell(TreeState* tree, const NodeLayout& node, unsigned char* container, uint32_t index,
+                      Clearing what) {
+  for (uint32_t i = 0; i < node.num_arrays; ++i) {
     const ValueArray& array = node.arrays[i];
-    zero_bytes(p.container + array.offset + p.index * static_cast<uint64_t>(array.stride), array.bytes);
+    zero_bytes(container + array.offset + index * static_cast<uint64_t>(array.stride), array.bytes);
   }
   const LevelLayout& last = node.level[node.depth - 1];
-  unsigned char* cell = p.container + last.cell_offset + p.index * last.cell_bytes;
+  unsigned char* cell = container + last.cell_offset + index * last.cell_bytes;
   if (node.below.count > 0)
-    clear_below(tree, node.below, node.depth, cell, true);
+    clear_below(tree, node.below, node.depth, cell, what);
   else
     zero_bytes(cell, last.cell_bytes);
-  set_flag(&tree->changed);
 }
 
-// Deactivates one cell: a pointer slot is emptied and its cell queued for collection, a bit is cleared and its values
-// zeroed, a list is emptied. Dense cells are always active.
+// Makes a dirty cell an active one that holds zeros; whoever comes first does it, and the others wait.
+inline void clean_cell(TreeState* tree, const LevelLayout& level, unsigned char* container, uint32_t index) {
+  const MaskWord m = mask_word(level, container, index >> 6);
+  const uint64_t bit = 1ull << (index & 63);
+  for (uint32_t turn = 0; lock_cells(m, bit) == 0; ++turn) coppice_pause(turn);
+  if ((relaxed_load(m.dirty) & bit) != 0) {
+    zero_cell(tree, tree->layouts[level.node], container, index, Clearing::kBesideOthers);
+    coppice_fetch_or_u64(m.active, bit);
+    coppice_fence();
+    coppice_fetch_and_u64(m.dirty, ~bit);
+    set_flag(&tree->changed);
+  }
+  unlock_cells(m, bit);
+}
+
+COPPICE_INLINE void deactivate_bit(TreeState* tree, const LevelLayout& level, const Place& p) {
+  if (!mask_bit(p.container, p.index)) return;
+  if (!deactivate_cells(mask_word(level, p.container, p.index >> 6), 1ull << (p.index & 63))) return;
+  set_flag(&tree->changed);
+  set_flag(&tree->dirty);
+}
+
+// Deactivates one cell: a pointer slot is emptied and its cell queued for collection, a bit is cleared and its values are
+// zeroed before they are used again, a list is emptied. Dense cells are always active.
 COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
                                Coord c) {
   TreeState* tree = tree_state(block, tree_slot);
@@ -296,7 +336,7 @@ COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node,
     auto* slot = reinterpret_cast<uint32_t*>(p.container) + p.index;
     if (recycle_slot(&tree->allocators[last.allocator], slot)) set_flag(&tree->changed);
   } else if (last.kind == NodeKind::kBitmasked) {
-    deactivate_bit(tree, node, p);
+    deactivate_bit(tree, last, p);
   } else if (last.kind == NodeKind::kDynamic) {
     clear_list(tree, last, list_at(p));
   }

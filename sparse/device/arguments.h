@@ -19,7 +19,7 @@ template <class T>
 inline constexpr bool is_handle = requires {
   typename T::Value;
   T::kRole;
-  requires std::is_same_v<decltype(T::id), FieldId>;
+  requires std::is_base_of_v<Handle<typename T::Value, T::kRole>, T>;
 };
 
 // Converts to any handle and to nothing else.
@@ -33,17 +33,18 @@ constexpr bool takes_handles(std::index_sequence<I...>) {
   return requires { T{(void(I), HandleProbe{})...}; };
 }
 
-// How many handles an aggregate starts with; 0 when it is no handle struct.
-template <class T, size_t N = 0>
+// How many handles an aggregate starts with; 0 when it is no handle struct. A handle cannot be left out, so
+// that only the whole number does: at most as many as would fill it.
+template <class T, size_t N = sizeof(T) / sizeof(FieldId)>
 constexpr size_t handle_count() {
   if constexpr (is_handle<T>)
     return 1;
-  else if constexpr (!std::is_aggregate_v<T> || std::is_array_v<T> || N >= 12)
+  else if constexpr (!std::is_aggregate_v<T> || std::is_array_v<T> || N == 0)
+    return 0;
+  else if constexpr (takes_handles<T>(std::make_index_sequence<N>{}))
     return N;
-  else if constexpr (takes_handles<T>(std::make_index_sequence<N + 1>{}))
-    return handle_count<T, N + 1>();
   else
-    return N;
+    return handle_count<T, N - 1>();
 }
 template <class T>
 inline constexpr bool is_handle_argument = handle_count<T>() > 0;
@@ -101,6 +102,15 @@ constexpr void for_each_handle(T& value, Visit&& visit) {
   } else {
     static_assert(n <= 8, "a handle struct has at most 8 handles; pass several structs");
   }
+}
+
+// A handle or a struct of handles as a kernel gets it: the next bindings, in order.
+template <class T>
+COPPICE_INLINE constexpr T bound_handles(uint32_t& binding) {
+  return [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    return T{(void(I), HandleAccess::binding(binding++))...};
+  }
+  (std::make_index_sequence<handle_count<T>()>{});
 }
 
 // Bytes that the plain arguments among Args take in LaunchBlock::arguments, the first `Count` of them.

@@ -20,9 +20,7 @@ struct ArgumentReader {
   COPPICE_INLINE T next() {
     ++argument;
     if constexpr (is_handle_argument<T>) {
-      T value{};
-      for_each_handle(value, [&](auto& h) { h.id.field = binding++; });
-      return value;
+      return bound_handles<T>(binding);
     } else if constexpr (is_place_argument<T>) {
       return T{};
     } else {
@@ -75,8 +73,9 @@ struct CellLoop {
     uint32_t binding = 0;
     auto one = [&]<class T>(std::type_identity<T>) {
       if constexpr (is_handle_argument<T>) {
-        T value{};
-        for_each_handle(value, [&]<class H>(H&) { visit(std::type_identity<H>{}, binding++); });
+        uint32_t first = binding;
+        const T value = bound_handles<T>(first);
+        for_each_handle(value, [&]<class H>(const H&) { visit(std::type_identity<H>{}, binding++); });
       }
     };
     (one(std::type_identity<Args>{}), ...);
@@ -87,8 +86,9 @@ struct CellLoop {
   static constexpr bool scatters() {
     bool found = false;
     if constexpr (is_handle_argument<T>) {
-      T value{};
-      for_each_handle(value, [&]<class H>(H&) { found = found || is_scatter<H>; });
+      uint32_t binding = 0;
+      const T value = bound_handles<T>(binding);
+      for_each_handle(value, [&]<class H>(const H&) { found = found || is_scatter<H>; });
     }
     return found;
   }
@@ -270,9 +270,11 @@ template <class T>
 constexpr bool remembers_walks() {
   bool found = false;
   if constexpr (is_handle_argument<T>) {
-    T value{};
-    for_each_handle(
-        value, [&]<class H>(H&) { found = found || H::kRole == Role::kGrow || H::kRole == Role::kAppend; });
+    uint32_t binding = 0;
+    const T value = bound_handles<T>(binding);
+    for_each_handle(value, [&]<class H>(const H&) {
+      found = found || H::kRole == Role::kGrow || H::kRole == Role::kAppend;
+    });
   }
   return found;
 }

@@ -195,11 +195,28 @@ COPPICE_INLINE Coord offset_coord(const int32_t (&o)[D]) {
 
 }  // namespace device
 
+class TreeRef;  // the host's (sparse/tree.h)
+
 namespace device {
-template <class F>
-concept has_role = requires {
-  F::kRole;
+
+// What a handle of a kernel is made from. Only ArgumentReader gives one out: what a kernel does with its
+// fields is what its arguments say, so that it has no handles but those, and copies of them.
+class BindingNumber {
+ private:
+  friend struct HandleAccess;
+  explicit constexpr BindingNumber(uint32_t number) : number_(number) {}
+  uint32_t number_;
 };
+// The runtime's way to what handles keep to themselves.
+struct HandleAccess {
+  static constexpr BindingNumber binding(uint32_t number) { return BindingNumber(number); }
+  static constexpr FieldId id_of(BindingNumber binding) { return {.field = binding.number_}; }
+  template <class H>
+  static constexpr const FieldId& id_of(const H& handle) {
+    return handle.id;
+  }
+};
+
 }  // namespace device
 
 template <class T, Role R>
@@ -208,17 +225,20 @@ struct Handle {
   static constexpr Role kRole = R;
   static_assert(device::is_value<T>, "a field's values must be trivially copyable");
 
-  FieldId id;
-
-  Handle() = default;
-  // From what names a field of the same value type (the host's Field<T>). Not from a handle of another role or reach: what
-  // a kernel does with its fields is what its arguments say.
-  template <class F, class = std::enable_if_t<std::is_same_v<typename F::Value, T> && !device::has_role<F>>>
-  Handle(const F& field) : id(field.id) {}
+  // From the host's Field<T> of the same value type, which no kernel file has. Not from a handle of another
+  // role or reach.
+  template <class F>
+  requires std::is_same_v<typename F::Value, T> && std::is_same_v<decltype(F::tree), TreeRef> Handle(
+      const F& field)
+      : id(field.id) {}
+  constexpr Handle(device::BindingNumber binding) : id(device::HandleAccess::id_of(binding)) {}
 
  protected:
+  friend struct device::HandleAccess;
   const device::FieldBinding& binding() const { return coppice_fields[id.field]; }
   const device::NodeLayout& layout() const { return coppice_nodes[binding().node]; }
+
+  FieldId id;
 };
 
 template <class T, class Reach = Point>

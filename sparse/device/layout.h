@@ -20,8 +20,8 @@
 //      48..payload    0..16       padding to the payload's alignment (at most 64)
 //      payload        ...         values of chunk_cells elements
 //
-// A container: [slots u32 x n] for pointer, [mask u64 x ceil(n/64)][values] for bitmasked, [values] for dense,
-// [ListHeader] for dynamic, where values are one array per field (struct of arrays) or one struct per cell, then the
+// A container: [slots u32 x n] for pointer, [active u64 x ceil(n/64)][dirty, as many][busy, as many][values] for bitmasked
+// (masks.h), [values] for dense, [ListHeader] for dynamic, where values are one array per field (struct of arrays) or one struct per cell, then the
 // child containers of each cell.
 #pragma once
 #include <cstddef>
@@ -53,8 +53,10 @@ struct LevelLayout {
   uint64_t child_offset;      // from a cell to the next level's container
   uint32_t chunk_cells;       // dynamic: elements of a chunk, a power of two
   uint32_t max_length;        // dynamic: of a list
+  uint32_t node;              // its number in the tree
+  uint32_t reserved;
 };
-static_assert(sizeof(LevelLayout) == 64);
+static_assert(sizeof(LevelLayout) == 72);
 
 // One field's values (or, for an array-of-structs node, all fields of a cell) in a container of the node.
 struct ValueArray {
@@ -65,7 +67,8 @@ struct ValueArray {
 static_assert(sizeof(ValueArray) == 16);
 
 // Nodes with containers of their own in a node's cells, down to and with pointer and dynamic nodes; a range of
-// TreeState::below. None, unless there is a pointer or dynamic node among them: then a cell's bytes are all there is.
+// TreeState::below. None, unless there is a pointer or dynamic node among them, or a bitmasked one below a bitmasked one:
+// then a cell's bytes are all there is.
 struct NodesBelow {
   uint32_t first, count;
 };
@@ -83,7 +86,7 @@ struct NodeLayout {
   LevelLayout level[kMaxDepth];
   ValueArray arrays[kMaxFieldsPerNode];
 };
-static_assert(sizeof(NodeLayout) == 56 + 64 * kMaxDepth + 16 * kMaxFieldsPerNode);
+static_assert(sizeof(NodeLayout) == 56 + sizeof(LevelLayout) * kMaxDepth + 16 * kMaxFieldsPerNode);
 
 // Where a field handle's values are.
 struct FieldBinding {
@@ -101,6 +104,10 @@ inline constexpr uint32_t kNeighbourData = 2;  // ... which lies right below a p
 inline constexpr uint32_t kContiguous = 4;     // a container's values lie side by side
 inline constexpr uint32_t kChangedHere =
     8;  // another handle changes its own cell's values: others are not to be read
+
+// Words of each of the masks of a bitmasked node's container.
+inline constexpr uint64_t kMasks = 3;
+constexpr uint64_t mask_words(uint64_t cells) { return (cells + 63) / 64; }
 
 // Smallest multiple of `alignment` that is at least n.
 constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) / alignment * alignment; }
@@ -282,10 +289,10 @@ struct alignas(64) TreeState {
   alignas(64) uint32_t changed;  // set by whatever changes the topology
   uint32_t lists_changed;        // set by whatever changes a list's length
   uint32_t holds_cells;          // set by workers that hold cells for themselves
-  uint32_t reserved;
-  uint64_t version;        // of the topology
-  uint64_t lists_version;  // of dynamic nodes' lengths
-  uint64_t fresh_bytes;    // of cells handed out, where there is a shared_limit
+  uint32_t dirty;                // set by whatever leaves a dirty cell (masks.h), until collection
+  uint64_t version;              // of the topology
+  uint64_t lists_version;        // of dynamic nodes' lengths
+  uint64_t fresh_bytes;          // of cells handed out, where there is a shared_limit
   AllocatorState allocators[kMaxAllocators];
 };
 static_assert(sizeof(TreeState) == 128 + 128 * kMaxAllocators && offsetof(TreeState, changed) == 64);

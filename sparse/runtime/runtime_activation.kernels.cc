@@ -86,5 +86,5 @@ COPPICE_KERNEL(bulk_bits, Item i, CoppiceBulkLevel b)
   const auto k = static_cast<uint64_t>(i.index);
   if (!is_first(b, k)) return;
   const Place p = place_of(b, cell_of(b, k));
-  activate_bit(b.tree, p.container, p.index);
+  activate_bit(b.tree, b.node->level[b.level], p.container, p.index);
 }

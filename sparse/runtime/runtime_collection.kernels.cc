@@ -93,7 +93,7 @@ COPPICE_KERNEL(collect_below, Team team, TreeState* tree, uint32_t allocator, co
 {
   const AllocatorState* a = &tree->allocators[allocator];
   unsigned char* cell = cell_at(a, a->recycled_list[team.index]);
-  clear_below(tree, node->below, node->depth, cell, false, lanes_of(team));
+  clear_below(tree, node->below, node->depth, cell, Clearing::kSlots, lanes_of(team));
 }
 
 COPPICE_KERNEL(count_recycled, Item, const AllocatorState* a, uint64_t* counts)
@@ -127,6 +127,55 @@ COPPICE_KERNEL(collect_refill, Team team, AllocatorState* a)
   zero_bytes_by(lanes_of(team), cell_at(a, cell), a->cell_bytes);
 }
 
+// The masks of all containers of a bitmasked node, whether they can be reached or not, word by word: `cell_words` of them
+// below each cell of the nearest pointer node above, its level `pointer_level`, or, with -1, below the root.
+struct CoppiceDirtyNode {
+  TreeState* tree;
+  const NodeLayout* node;
+  int64_t pointer_level;
+  uint64_t cell_words, batch;
+};
+static uint64_t num_words(const CoppiceDirtyNode& d) {
+  if (d.pointer_level < 0) return d.cell_words;
+  return d.cell_words * (handed_out(d.tree->allocators[d.node->level[d.pointer_level].allocator]) - 1);
+}
+COPPICE_KERNEL(count_dirty, Item, CoppiceDirtyNode d, uint64_t* items)
+{ *items = d.tree->dirty != 0 ? (num_words(d) + d.batch - 1) / d.batch : 0; }
+
+static void clean_word(TreeState* tree, const NodeLayout& node, unsigned char* container, uint64_t word) {
+  const MaskWord m = mask_word(node.level[node.depth - 1], container, word);
+  if (*m.dirty == 0) return;
+  for (uint64_t bits = *m.dirty & ~*m.active; bits != 0; bits &= bits - 1) {
+    const auto index = static_cast<uint32_t>(word * 64) + static_cast<uint32_t>(__builtin_ctzll(bits));
+    zero_cell(tree, node, container, index, Clearing::kAll);
+  }
+  *m.dirty = 0;
+}
+// Zeroes cells that were deactivated and not activated again. Nothing else runs meanwhile; what lies below them comes
+// later. An item is `batch` words.
+COPPICE_KERNEL(clean_dirty, Item i, CoppiceDirtyNode d)
+{
+  const NodeLayout& node = *d.node;
+  const uint64_t words = mask_words(num_cells_of(node.level[node.depth - 1]));
+  const uint64_t begin = static_cast<uint64_t>(i.index) * d.batch, all = num_words(d);
+  uint64_t left = all - begin < d.batch ? all - begin : d.batch;
+  uint64_t cell = begin / d.cell_words + 1, sub = begin % d.cell_words / words, word = begin % words;
+  const uint64_t containers = d.cell_words / words;
+  const auto first_level = static_cast<uint32_t>(d.pointer_level + 1);
+  while (left > 0) {
+    unsigned char* first = d.tree->root + node.root_offset;
+    if (d.pointer_level >= 0) {
+      const LevelLayout& pointer = node.level[d.pointer_level];
+      first = cell_at(&d.tree->allocators[pointer.allocator], cell) + pointer.child_offset;
+    }
+    for (; sub < containers && left > 0; ++sub, word = 0) {
+      unsigned char* const container = container_below(node, first_level, first, sub);
+      for (; word < words && left > 0; ++word, --left) clean_word(d.tree, node, container, word);
+    }
+    sub = 0, ++cell;
+  }
+}
+
 // The end of a launch's part in a tree: what comes later finds a topology of another version.
 COPPICE_KERNEL(mark_changed, Item, TreeState* tree)
 { tree->changed = 1; }
@@ -134,5 +183,5 @@ COPPICE_KERNEL(count_version, Item, TreeState* tree)
 {
   tree->version += tree->changed != 0;
   tree->lists_version += tree->changed != 0 || tree->lists_changed != 0;
-  tree->changed = 0, tree->lists_changed = 0;
+  tree->changed = 0, tree->lists_changed = 0, tree->dirty = 0;
 }

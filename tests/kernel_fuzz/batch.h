@@ -1,16 +1,16 @@
-// What a batch of generated kernels exports to the program that runs it: per kernel its Kernel<...> constant
-// and its reference as a function of one type.
+// What a batch of generated kernels exports to the program that runs it: the reference of each kernel as a function of one
+// type.
 #pragma once
 #include "tests/kernel_fuzz/reference.h"
 
 namespace fuzz_reference {
 
-struct Call {
-  const Field* fields;  // by handle
-  At at;
+// What a kernel is given besides its fields: on a device the pointers are the device's.
+struct Arguments {
   int32_t p0;
   float p1;
-  const int32_t* table;
+  const int32_t* table;  // of 16 integers
+  // Items only: arrays of one value per item.
   const int32_t* in_i;
   const float* in_f;
   const double* in_d;
@@ -19,9 +19,12 @@ struct Call {
   double* out_d;
 };
 
-struct TableEntry {
-  const void* kernel;
-  void (*reference)(const Call&);
+struct Call {
+  const Field* fields;  // by handle
+  At at;
+  Arguments a;
 };
+
+using Reference = void (*)(const Call&);
 
 }  // namespace fuzz_reference

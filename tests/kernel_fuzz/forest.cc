@@ -40,7 +40,9 @@ const char* const kNames[kKinds] = {"dense",
 // Lengths of rows: one lane, full vectors of 8, rests, and what is no power of two.
 constexpr int32_t kRows[] = {8, 1, 13, 16, 3, 20, 7, 9, 2, 5, 24, 4, 11, 6};
 
-Node child(const Node& parent, device::NodeKind kind, int dims, const int32_t (&e)[3]) {
+}  // namespace
+
+Node child_node(const Node& parent, device::NodeKind kind, int dims, const int32_t (&e)[3]) {
   switch (dims * 10 + static_cast<int>(kind)) {
     case 10 + int(device::NodeKind::kDense):
       return parent.dense({e[2]});
@@ -62,8 +64,6 @@ Node child(const Node& parent, device::NodeKind kind, int dims, const int32_t (&
       return parent.pointer({e[0], e[1], e[2]});
   }
 }
-
-}  // namespace
 
 Grown::Grown(Program& program, int dims, int number, bool lists, bool blocks)
     : program_(program), dims_(dims), lists_(lists), blocks_only_(blocks) {
@@ -131,7 +131,7 @@ void Grown::plant(int number) {
   Node at = tree_->root();
   for (const auto& [node_kind, e] : path) {
     const int32_t extents[3] = {e[0], e[1], e[2]};
-    at = child(at, node_kind, dims_, extents);
+    at = child_node(at, node_kind, dims_, extents);
   }
   if (number % 5 == 4 && kind != kPointer && !blocks_only_) at = at.layout(CellLayout::kArrayOfStructs);
   masked_ = kind == kPointerMasked || kind == kRootMasked || kind == kDeepMasked || kind == kPointer;
@@ -234,14 +234,11 @@ static void fill_with(Program& program, const Node& node, bool lists, const Cell
   Device& device = program.device();
   const auto run = [&]<class T>(T*) {
     const IntrusivePtr<Buffer> staged = wait_device_copy(device, static_cast<const T*>(values), n);
+    const Field<T> field{id, node.tree()};
     if (!lists) {
-      Write<T> field;
-      field.id = id;
       finish(program.launch(fill_kernel, over(node), field, staged->template as<T>(), box));
       return;
     }
-    Append<T> field;
-    field.id = id;
     const IntrusivePtr<Buffer> c = wait_device_copy(device, coords), f = wait_device_copy(device, firsts),
                                l = wait_device_copy(device, lengths);
     finish(program.launch(list_kernel, range(int64_t(firsts.size())), field, c->template as<int32_t>(),

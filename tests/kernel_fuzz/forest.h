@@ -31,6 +31,9 @@ uint64_t mix(uint64_t x, Rest... rest) {
   return mix(mix(x) ^ mix(static_cast<uint64_t>(rest)...));
 }
 
+// A child of a kind, of extents whose leading axes the tree lacks.
+Node child_node(const Node& parent, device::NodeKind kind, int dims, const int32_t (&extents)[3]);
+
 // A tree with its active cells, and where they are.
 class Grown {
  public:

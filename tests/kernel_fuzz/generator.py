@@ -4,9 +4,9 @@ Every expression is defined for all values of its operands (prelude.h), so that 
 replaced by another of its type and what is left is a kernel again: that is what the reducer does.
 """
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from shapes import BYTES, REACHES, SHAPES
+from shapes import BYTES, EXTENTS, REACHES, SHAPES
 
 # Types of expressions: i, l (integers of 32 and 64 bits), f, d (floats of 32 and 64 bits).
 C_TYPES = {"i": "int32_t", "l": "int64_t", "f": "float", "d": "double"}
@@ -18,6 +18,7 @@ CONSTANTS = {
     "f": ["0.0f", "-0.0f", "1.0f", "-1.0f", "0.5f", "3.0f", "1e-3f", "INFINITY", "NAN", "1e-42f", "3e38f", "-2.75f"],
     "d": ["0.0", "-0.0", "1.0", "-1.0", "0.5", "3.0", "1e-3", "(double)INFINITY", "(double)NAN", "5e-320", "1e300", "-2.75"],
 }
+WHOLE_CONSTANTS = {"f": ["0.0f", "1.0f", "-1.0f", "3.0f", "-5.0f"], "d": ["0.0", "1.0", "-1.0", "3.0", "-5.0"]}
 ZERO = {"i": "0", "l": "int64_t{0}", "f": "0.0f", "d": "0.0"}
 
 INTEGER_CALLS = ["add", "add", "sub", "sub", "mul", "div", "rem", "udiv", "shl", "sar", "shr", "min", "max", "mulhi"]
@@ -27,11 +28,15 @@ LIBM_2 = ["fmod", "hypot", "atan2", "remainder", "fdim"]
 # Functions that the runtime lacked once.
 LIBM_LATE_1 = ["frexp_sum", "modf_sum", "logb"]
 LIBM_LATE_2 = ["nextafter"]
+POWERS = ["pow_2", "pow_minus_1", "pow_1", "pow_0", "pow_half", "pow_3", "pow_third"]
 
 
 @dataclass
 class Options:
     """What kernels may hold."""
+    fast_math: bool = True
+    powers: bool = True
+    neighbours: bool = True
     arrays: bool = True
     libm: bool = True
     late_libm: bool = True
@@ -47,8 +52,8 @@ KERNELS_PER_SHAPES = 100
 
 def shapes_of(group):
     rng = random.Random(f"shapes {group}")
-    places = ["Cell"] * 5 + ["Item", rng.choice(["Block", "Entry"])]
-    return [rng.choice([s for s in SHAPES if s.place == place]) for place in places]
+    kinds = ["Cell"] * 6 + ["Item", "Team", "Block", "BlockTeam", "Entry", "Append", "Grow"]
+    return [rng.choice([s for s in SHAPES if s.kind() == kind]) for kind in kinds]
 
 
 class E:
@@ -113,28 +118,34 @@ class Kernel:
     body: list
     fields: list  # per handle: "i32:2"
     aliased: bool = False
+    fast: bool = False  # of COPPICE_KERNEL_FAST_MATH
+    neighbours: bool = False  # reads blocks beside its own
     outside: bool = False  # looks outside of the domain, which the checks refuse
     features: set = field(default_factory=set)
 
     def parameters(self):
         shape = self.shape
         handles = [f"{h.text()} h{k}" for k, h in enumerate(shape.handles)]
-        if shape.place == "Item":
-            rest = ["Item cell", "int32_t p0", "float p1", "const int32_t* in_i", "const float* in_f", "const double* in_d",
+        if shape.place in ("Item", "Team"):
+            rest = [f"{shape.place} cell", "int32_t p0", "float p1", "const int32_t* in_i", "const float* in_f", "const double* in_d",
                     "int32_t* out_i", "float* out_f", "double* out_d"]
         else:
             rest = [f"{shape.place_text()} cell", "int32_t p0", "float p1"] + (["const int32_t* table"] if shape.table else [])
         return ", ".join(handles + rest)
 
     def text(self, name):
-        lines = [f"COPPICE_KERNEL({name}, {self.parameters()}) {{"]
+        lines = [f"COPPICE_KERNEL{'_FAST_MATH' if self.fast else ''}({name}, {self.parameters()}) {{"]
         for s in self.body:
             lines += s.lines("  ")
         return "\n".join(lines + ["}"]) + "\n"
 
     def copy(self, body=None):
         body = [s.copy() for s in self.body] if body is None else body
-        return Kernel(self.seed, self.shape, body, list(self.fields), self.aliased, self.outside, self.features)
+        return replace(self, body=body, fields=list(self.fields))
+
+    def all_features(self):
+        own = {"alias": self.aliased, "fast math": self.fast, "neighbour data": self.neighbours}
+        return self.features | {name for name, has in own.items() if has}
 
 
 class Scope:
@@ -164,7 +175,15 @@ class Generator:
         # Every access of a handle is much code for the inliner, so that kernels that have many are slow to compile.
         self.reads_again = rng.choice([0.05, 0.05, 0.3])
         self.size = rng.choice([1, 1, 1, 1, 1, 2])
-        self.outside = False
+        stores = {h.type for h in self.shape.handles if h.role in ("Write", "Update")}
+        self.fast = options.fast_math and bool(stores & {"f32", "f64"}) and rng.random() < 0.15
+        self.uses_powers = options.powers and not self.fast and rng.random() < 0.1
+        self.uses_neighbours = options.neighbours and "Block" in self.shape.place and rng.random() < 0.5
+        self.neighbours = self.outside = False
+        self.kind = self.shape.kind()
+        self.sets_elements = rng.random() < 0.3  # by their index, each by one item, instead of appending
+        # Of a team: before or behind its barrier, and the variable that tells its items apart.
+        self.phase, self.team_index = 0, None
         self.block_index = None  # of a Block kernel's loop over its values
 
     def new_name(self, prefix):
@@ -208,37 +227,112 @@ class Generator:
 
     def reads(self, type):
         """What handles and arguments give."""
-        rng, shape, found = self.rng, self.shape, []
-        if type == "i":
-            if shape.place != "Block":
-                found.append(E("i", "p0"))
-            if shape.place == "Item":
-                found += [E("i", f"in_i[cell + {rng.randint(0, 2)}]")] * 3 + [E("i", "(int32_t)cell")]
-                found += [E("i", "out_i[cell]")]
-            else:
-                found.append(E("i", f"cell.coord({rng.randrange(shape.dims)})"))
-                if shape.table:
-                    found.append(E("i", "table[m::at({}, 16)]", [E("i", f"cell.coord({rng.randrange(shape.dims)})")]))
-            if shape.place == "Entry":
-                found.append(E("i", "(int32_t)cell.index"))
+        shape, found = self.shape, []
+        if shape.place in ("Item", "Team"):
+            found += self.array_reads(type)
+        elif type == "i":
+            found += self.coordinate_reads()
+        if type == "i" and "Block" not in shape.place:
+            found.append(E("i", "p0"))
         if type == "f":
             found.append(E("f", "p1"))
-            if shape.place == "Item":
-                found += [E("f", f"in_f[cell + {rng.randint(0, 2)}]")] * 3 + [E("f", "out_f[cell]")]
-        if type == "d" and shape.place == "Item":
-            found += [E("d", f"in_d[cell + {rng.randint(0, 2)}]")] * 3 + [E("d", "out_d[cell]")]
         for k, h in enumerate(shape.handles):
-            if HANDLE_TO_TYPE[h.type] != type or h.role not in ("Read", "Update"):
-                continue
-            if shape.place == "Block":
-                if self.block_index:
-                    found += [E(type, f"(({C_TYPES[type]})h{k}.data(cell)[{self.block_index}])", name=self.block_index)] * 3
-                continue
-            text = f"h{k}[cell]"
-            if h.reach and not (h.flag and rng.random() < 0.5):
-                text = f"h{k}(cell, {', '.join(map(str, self.offset(h.reach)))})"
-            found += [E(type, f"(({C_TYPES[type]}){text})" if h.type in ("u8", "i16") else text)] * 3
+            if HANDLE_TO_TYPE[h.type] == type and h.role in ("Read", "Update"):
+                found += self.block_reads(k, h) if "Block" in shape.place else [self.handle_read(k, h)] * 3
         return found
+
+    def item(self):
+        """The index into the arrays, and the name that it uses."""
+        if self.shape.place == "Item":
+            return "cell", None
+        return f"m::kTeamItems * cell.index + {self.team_index}", self.team_index
+
+    def array_reads(self, type):
+        if type == "l" or (self.shape.place == "Team" and self.team_index is None):
+            return []
+        at, name = self.item()
+        found = [E(type, f"in_{type}[{at} + {self.rng.randint(0, 2)}]", name=name)] * 3
+        if type == "i":
+            found.append(E("i", f"(int32_t)({at})", name=name))
+        if type == "i" and self.phase == 2:  # what another lane stored
+            other = f"m::at({self.team_index} + {self.rng.randint(1, 3)}, m::kTeamItems)"
+            return found + [E("i", f"out_i[m::kTeamItems * cell.index + {other}]", name=name)] * 3
+        if self.kind == "Append" and type == "i":
+            found += self.list_reads()
+        if self.kind == "Grow" and type == "i":
+            found += [E("i", f"(int32_t)h0.is_active(cell, {{{self.own_cell()}}})")] * 2
+        if self.kind in ("Append", "Grow"):
+            return found  # a launch that runs out of memory is repeated
+        return found + [E(type, f"out_{type}[{at}]", name=name)]
+
+    def own_cell(self):
+        """A cell that no other item has."""
+        extents, parts, stride = EXTENTS[self.shape.dims], [], 1
+        for extent in reversed(extents):
+            parts.insert(0, f"(int32_t)cell / {stride} % {extent}")
+            stride *= extent
+        return ", ".join(parts)
+
+    def any_cell(self):
+        """The text of a cell's coordinate, and the expressions in it."""
+        extents = EXTENTS[self.shape.dims]
+        return ", ".join(f"(int32_t)m::at({{}}, {extent})" for extent in extents), [self.small_integer() for _ in extents]
+
+    def small_integer(self):
+        rng = self.rng
+        return E("i", rng.choice(["(int32_t)cell", "p0", f"in_i[cell + {rng.randint(0, 2)}]", f"{rng.randint(0, 3)}"]))
+
+    def list_reads(self):
+        self.outside = True  # elements that a list does not have are zeros, and the checks refuse them
+        text, kids = self.any_cell()
+        length = E("i", f"(int32_t)h1.length(cell, {{{{{text}}}}})", kids)
+        text, kids = self.any_cell()
+        return [length] + [E("i", f"h1.at(cell, {{{{{text}}}}}, m::at({{}}, 9))", kids + [self.small_integer()])] * 2
+
+    def change_tree(self, depth, scope, in_loop):
+        rng = self.rng
+        value = self.expr(HANDLE_TO_TYPE[self.shape.handles[0].type], 2, scope)
+        if self.kind == "Append":
+            if self.sets_elements:
+                lists = EXTENTS[self.shape.dims][-1]
+                own = ", ".join(["0"] * (self.shape.dims - 1) + [f"(int32_t)cell % {lists}"])
+                return [S("assign", f"h0.set(cell, {{{{{own}}}}}, cell / {lists}, {{}});", [value])]
+            text, kids = self.any_cell()
+            return [S("assign", f"h0.append(cell, {{{{{text}}}}}, {{}});", kids + [value])]
+        way = rng.random()
+        if way < 0.5:
+            return [S("assign", f"h0.set(cell, {{{{{self.own_cell()}}}}}, {{}});", [value])]
+        word = "activate" if way < 0.7 else "deactivate"
+        return [S("assign", f"h0.{word}(cell, {{{self.own_cell()}}});")]
+
+    def coordinate_reads(self):
+        rng, shape = self.rng, self.shape
+        found = [E("i", f"cell.coord({rng.randrange(shape.dims)})")]
+        if shape.table:
+            found.append(E("i", "table[m::at({}, 16)]", [E("i", f"cell.coord({rng.randrange(shape.dims)})")]))
+        if shape.place == "Entry":
+            found.append(E("i", "(int32_t)cell.index"))
+        if self.phase == 2 and self.block_index:
+            near = f"m::at({self.block_index} + {rng.randint(0, 9)}, p0)"
+            found += [E("i", f"m::fast(cell)[{near}]", name=self.block_index)] * 4
+        return found
+
+    def block_reads(self, k, h):
+        if not self.block_index:
+            return []
+        type = HANDLE_TO_TYPE[h.type]
+        data = f"h{k}.data(cell)"
+        if self.uses_neighbours and h.role == "Read" and self.rng.random() < 0.6:
+            self.neighbours = True
+            away = ", ".join(str(self.rng.choice([-1, 0, 1, 1])) for _ in range(self.shape.dims))
+            data = f"h{k}.neighbour_data(cell, {{{away}}})"
+        return [E(type, f"(({C_TYPES[type]}){data}[{self.block_index}])", name=self.block_index)] * 3
+
+    def handle_read(self, k, h):
+        type, text = HANDLE_TO_TYPE[h.type], f"h{k}[cell]"
+        if h.reach and not (h.flag and self.rng.random() < 0.5):
+            text = f"h{k}(cell, {', '.join(map(str, self.offset(h.reach)))})"
+        return E(type, f"(({C_TYPES[type]}){text})" if h.type in ("u8", "i16") else text)
 
     def offset(self, reach):
         radius, dims = REACHES[reach], self.shape.dims
@@ -252,7 +346,10 @@ class Generator:
         rng = self.rng
         ways = self.leaves(type, scope)
         if ways and rng.random() < 0.85:
-            return rng.choice(ways)()
+            found = rng.choice(ways)()
+            return E(type, "m::whole({})", [found]) if self.fast and type in "fd" else found
+        if self.fast and type in "fd":
+            return E(type, rng.choice(WHOLE_CONSTANTS[type]))
         return self.constant(type)
 
     def expr(self, type, depth, scope):
@@ -271,6 +368,8 @@ class Generator:
 
     def conversion(self, type, sub):
         rng = self.rng
+        if self.fast:
+            return self.whole_conversion(type, sub)
         other = rng.choice([t for t in "ilfd" if t != type])
         if type == "i":
             if other == "l":
@@ -285,6 +384,23 @@ class Generator:
         if (type, other) == ("d", "l") and rng.random() < 0.3:
             return E("d", "m::from_bits({})", [sub("l")])
         return E(type, "(float){}" if type == "f" else "(double){}", [sub(other)])
+
+    def whole_conversion(self, type, sub):
+        """What is whole stays so, and nothing tells the zeros apart."""
+        if type in "il":
+            return E(type, f"({C_TYPES[type]})m::to_i32({{}})", [sub(self.rng.choice("fd"))])
+        if self.rng.random() < 0.5:
+            return E(type, f"({C_TYPES[type]})({{}} & 7)", [sub("i")])
+        return E(type, f"({C_TYPES[type]}){{}}", [sub("d" if type == "f" else "f")])
+
+    def whole_floating(self, type, sub):
+        """Exact in any order: of two levels of operations, on small whole numbers."""
+        way = self.rng.random()
+        if way < 0.7:
+            return E(type, f"m::{self.rng.choice(['add', 'add', 'sub', 'mul'])}({{}}, {{}})", [sub(type), sub(type)])
+        if way < 0.85:
+            return E(type, f"m::{self.rng.choice(['min', 'max'])}({{}}, {{}})", [sub(type), sub(type)])
+        return E(type, self.rng.choice(["m::neg({})", "std::fabs({})"]), [sub(type)])
 
     def integer(self, type, sub):
         rng = self.rng
@@ -303,6 +419,11 @@ class Generator:
 
     def floating(self, type, sub):
         rng = self.rng
+        if self.fast:
+            return self.whole_floating(type, sub)
+        if self.uses_powers and rng.random() < 0.3:
+            self.features.add("pow")
+            return E(type, f"m::{rng.choice(POWERS)}({{}})", [sub(type)])
         way = rng.random()
         if self.uses_libm and way < 0.3:
             return self.library_call(type, sub)
@@ -355,9 +476,11 @@ class Generator:
             ways += [(3, self.declare_array), (2, self.store_element), (0.8, self.copy_array), (0.8, self.swap)]
         if self.uses_structs:
             ways += [(1.5, self.declare_struct), (1.5, self.store_member)]
+        if self.kind in ("Append", "Grow"):
+            ways += [(5, self.change_tree)]
         if in_loop and self.options.early_exits:
             ways += [(0.5, self.leave_loop)]
-        if self.options.early_exits:
+        if self.options.early_exits and "Team" not in self.shape.place:  # all lanes come to a barrier
             ways += [(0.15, self.leave)]
         if self.own_flag() is not None:
             ways += [(2, self.need_activity)]
@@ -398,10 +521,18 @@ class Generator:
     def copy_array(self, depth, scope, in_loop):
         found = scope.collect("arrays")
         pairs = [(a, b) for a in found for b in found if a[0] != b[0] and a[1:] == b[1:]]
+        made = []
+        if not pairs and found:
+            b = self.rng.choice(found)
+            name = self.new_name("a")
+            values = [self.constant(b[1]) for _ in range(b[2])]
+            made = [S("decl", f"{C_TYPES[b[1]]} {name}[{b[2]}] = {{{{" + ", ".join(["{}"] * b[2]) + "}};", values, name=name)]
+            pairs = [((name, b[1], b[2]), b)]
+            scope.arrays.append(pairs[0][0])
         if not pairs:
             return self.store_element(depth, scope, in_loop)
         a, b = self.rng.choice(pairs)
-        return [S("copy", f"std::memcpy({a[0]}, {b[0]}, sizeof {a[0]});", uses=(a[0], b[0]))]
+        return made + [S("copy", f"std::memcpy({a[0]}, {b[0]}, sizeof {a[0]});", uses=(a[0], b[0]))]
 
     def swap(self, depth, scope, in_loop):
         found = scope.collect("arrays")
@@ -484,7 +615,7 @@ class Generator:
             scope.vars.append((name, "i"))
             return [value]
         if way == 1:
-            return [S("assign", f"if ({flag} == 0) __builtin_trap();")]
+            return [S("assign", f"if ({flag} == 0) *(volatile int32_t*)8 = 0;")]
         inner = Scope(scope)
         inner.fixed.append((name, "i"))
         body = self.statements(1, depth - 1, inner, False)
@@ -493,9 +624,13 @@ class Generator:
     def store(self, depth, scope, in_loop):
         """A value to a handle or an argument's array."""
         rng, shape = self.rng, self.shape
-        if shape.place == "Item":
-            type = rng.choice("ifd")
-            return [S("assign", f"out_{type}[cell] = {{}};", [self.expr(type, 2, scope)])]
+        if shape.place in ("Item", "Team"):
+            type = rng.choice("ifd" if self.phase == 0 else "i" if self.phase == 1 else "fd")
+            at, name = self.item()
+            return [S("assign", f"out_{type}[{at}] = {{}};", [self.expr(type, 2, scope)], uses=name)]
+        if self.phase == 1:
+            return [S("assign", f"m::fast(cell)[{self.block_index}] = {{}};", [self.expr("i", 2, scope)],
+                      uses=self.block_index)]
         if shape.place == "Block" and self.block_index is None:
             return self.loop_over_block(depth, scope)
         k, h = rng.choice([(k, h) for k, h in enumerate(shape.handles) if h.role != "Read"])
@@ -503,7 +638,7 @@ class Generator:
         if h.role == "Accumulate":
             return self.accumulate(k, h, scope)
         value = self.expr(type, 2, scope)
-        to = f"h{k}.data(cell)[{self.block_index}]" if shape.place == "Block" else f"h{k}[cell]"
+        to = f"h{k}.data(cell)[{self.block_index}]" if "Block" in shape.place else f"h{k}[cell]"
         cast = f"({HANDLE_C_TYPES[h.type]})" if h.type in ("u8", "i16") else ""
         return [S("assign", f"{to} = {cast}({{}});" if cast else f"{to} = {{}};", [value], uses=self.block_index)]
 
@@ -537,10 +672,35 @@ class Generator:
         rng = self.rng
         scope = Scope()
         body = self.load_values(scope)
+        if "Team" in self.shape.place:
+            scope.fixed, scope.vars = scope.vars, []  # which items a lane had before must not tell
+            return self.finished(body + self.team_phases(scope))
         body += self.statements(rng.choice([1, 1, 2, 3]) * self.size, self.size, scope)
-        body += self.store(1, scope, False)
+        if self.kind in ("Append", "Grow"):
+            body += self.change_tree(1, scope, False)
+        return self.finished(body + self.store(1, scope, False))
+
+    def finished(self, body):
         fields, aliased = self.choose_fields()
-        return Kernel(self.seed, self.shape, body, fields, aliased, self.outside, self.features)
+        return Kernel(self.seed, self.shape, body, fields, aliased, self.fast, self.neighbours, self.outside,
+                      self.features)
+
+    def team_phases(self, scope):
+        """Lanes store their items, meet, and read what others stored."""
+        rng, body = self.rng, []
+        for self.phase in (1, 2):
+            name = self.new_name("t")
+            inner = Scope(scope)
+            inner.fixed.append((name, "i"))
+            self.team_index = self.block_index = name
+            one = self.load_values(inner) + self.statements(rng.choice([0, 1, 1, 2]), 1, inner)
+            one += self.store(1, inner, False)
+            limit = "m::kTeamItems" if self.shape.place == "Team" else "p0"
+            body.append(S("loop", f"for (int32_t {name} = cell.lane(); {name} < {limit}; {name} += cell.lanes())", [], [one],
+                          name=name))
+            if self.phase == 1:
+                body.append(S("barrier", "cell.barrier();"))
+        return body
 
     def load_values(self, scope):
         """Variables of some types, of what the kernel is given."""
@@ -562,12 +722,12 @@ class Generator:
                 continue
             number = counts.get(BYTES[h.type], 0)
             counts[BYTES[h.type]] = number + 1
-            exact = h.role == "Accumulate" and h.type in ("f32", "f64")
+            exact = h.type in ("f32", "f64") and (h.role == "Accumulate" or self.fast)
             fields.append(f"{h.type}:{number + (50 if exact else 0)}")
         handles = self.shape.handles
         own = [k for k, h in enumerate(handles) if not h.reach and not h.flag and h.role != "Accumulate"]
         pairs = [(a, b) for a in own for b in own if a < b and handles[a].type == handles[b].type and handles[b].role != "Read"]
-        aliased = bool(self.options.aliases and pairs and rng.random() < 0.4)
+        aliased = bool(self.options.aliases and pairs and not self.neighbours and rng.random() < 0.4)
         if aliased:
             a, b = rng.choice(pairs)
             fields[b] = fields[a]

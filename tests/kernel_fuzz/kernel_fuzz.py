@@ -24,7 +24,9 @@ from reducer import reduce_kernel
 from toolchain import CompileError, Toolchain
 
 TREES = 24
-FEATURES = ["arrays", "libm", "late_libm", "aliases", "sums_of_products", "early_exits"]
+NEIGHBOUR_TREES = [t for t in range(TREES) if t % 8 in (1, 2, 4, 5, 7)]  # whose blocks know those beside them (forest.cc)
+SIMT_TREES = 8  # one of each kind: every tree costs the compilation of what fills it
+FEATURES = ["fast_math", "powers", "neighbours", "arrays", "libm", "late_libm", "aliases", "sums_of_products", "early_exits"]
 
 
 @dataclass
@@ -47,27 +49,31 @@ class Run:
 
 
 def runs_of(kernel):
-    """What a kernel runs on. Compiling costs most, so that each has two runs of one code, and some other code, too."""
+    """What a kernel runs on."""
     rng = random.Random(f"runs {kernel.seed}")
 
     def run(device, options, tree):
-        item = kernel.shape.place == "Item"
+        item = kernel.shape.place in ("Item", "Team")
         begin = rng.choice([0, 0, 1, 5, 31]) if item else 0
-        end = begin + rng.choice([1, 2, 7, 8, 9, 64, 100, 1500 if device != "simt" else 70]) if item else 0
+        many = 1500 if device != "simt" and kernel.shape.place == "Item" else 70
+        end = begin + rng.choice([1, 2, 7, 8, 9, 64, 100, many]) if item else 0
+        if kernel.shape.kind() in ("Append", "Grow"):  # an item each of the smallest tree's cells
+            begin, end = min(begin, 5), min(begin, 5) + rng.choice([1, 7, 8, 30])
+        tree = next((t for t in NEIGHBOUR_TREES if t >= tree), NEIGHBOUR_TREES[0]) if kernel.neighbours else tree
         return Run(device, options, tree, rng.randrange(1 << 30), begin, end)
 
+    # Optimised code for the cpu always; each of the others is compiled anew.
     tree = rng.randrange(TREES)
-    first = rng.random()
-    runs = []
-    if first < 0.82:
-        runs += [run("cpu1", "plain", tree), run("cpu2", "plain", tree)]
-    elif first < 0.9 and not kernel.outside:
+    runs = [run("cpu1", "plain", tree)]
+    if rng.random() < 0.5:
+        runs.append(run("cpu2", "plain", tree))
+    if rng.random() < 0.05 and not kernel.outside:
         runs.append(run(rng.choice(["cpu1", "cpu2"]), "checks", tree))
-    elif first < 0.93:
+    if rng.random() < 0.03 and "pow" not in kernel.features:  # unoptimised code calls pow() for a square, too
         runs.append(run("cpu1", "step", tree))
-    else:
-        runs.append(run("simt", "plain", tree))
-    if rng.random() < 0.04:
+    if rng.random() < 0.03:
+        runs.append(run("simt", "plain", tree % SIMT_TREES))
+    if rng.random() < 0.03:
         runs.append(run("ptx", "plain", rng.randrange(TREES)))
     return runs
 
@@ -88,9 +94,10 @@ class Fuzzer:
     def __init__(self, arguments):
         self.toolchain = Toolchain(arguments.toolchain)
         self.options = Options(**{f: False for f in arguments.without})
-        self.reference_flags = ["-DKERNEL_FUZZ_PLANT"] if arguments.plant else []
+        self.reference_flags = [f"-DKERNEL_FUZZ_PLANT={arguments.plant}"] if arguments.plant else []
         if arguments.sanitize:
             self.reference_flags += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
+        self.whole = arguments.whole
         self.folder = Path(arguments.folder)
         os.environ["COPPICE_CACHE_DIR"] = str(self.folder / "cache")
         os.environ.pop("COPPICE_DEBUG", None)
@@ -115,13 +122,13 @@ class Fuzzer:
 
     def run_kernels(self, folder, kernels, plans):
         """The results of each kernel's runs."""
-        library = self.toolchain.build(folder, kernels, self.reference_flags)
+        self.toolchain.build(folder, kernels, self.reference_flags, self.whole)
         lines, names = [], []
         for index, (kernel, runs) in enumerate(zip(kernels, plans)):
             names.append([f"{index}.{j}" for j in range(len(runs))])
             lines += [run.line(name, index, kernel) for name, run in zip(names[-1], runs)]
         # Runs over one tree follow each other no further than this batch goes.
-        results = self.toolchain.run(folder, library, lines)
+        results = self.toolchain.run(folder, lines)
         self.assemble(results.values(), Path(folder))
         return [[results[name] for name in own] for own in names]
 
@@ -139,8 +146,8 @@ class Fuzzer:
             shutil.rmtree(folder, ignore_errors=True)
         for kernel, runs, results in zip(kernels, plans, all_results):
             counts["kernels"] += 1
-            counts["kernels over " + kernel.shape.place.lower() + "s"] += 1
-            for feature in kernel.features | ({"alias"} if kernel.aliased else set()):
+            counts["kernels, " + kernel.shape.kind()] += 1
+            for feature in kernel.all_features():
                 counts["kernels with " + feature] += 1
             for run, result in zip(runs, results):
                 if is_refusal(kernel, result):
@@ -232,11 +239,11 @@ class Tally:
     def print(self):
         spent = time.monotonic() - self.begin
         per_kernel = 1000 / max(1, self.counts["kernels"])
-        print(f"seeds {self.first} to {self.end}, {spent:.0f} s, {per_kernel * spent:.0f} ms a kernel")
+        print(f"seeds {self.first} to {self.end}, {spent:.0f} s, {per_kernel * spent:.1f} ms a kernel")
         for name, count in sorted(self.counts.items()):
             print(f"{count:9} {name}")
         print("milliseconds of a processor per kernel: " +
-              ", ".join(f"{name} {per_kernel * value:.0f}" for name, value in self.seconds.items()))
+              ", ".join(f"{name} {per_kernel * value:.1f}" for name, value in self.seconds.items()))
         print(f"{len(self.failures):9} failures of {len(self.kinds())} kinds", flush=True)
 
 
@@ -289,8 +296,9 @@ def parse(words):
     parser.add_argument("--batch", type=int, default=100, help="kernels of one file")
     parser.add_argument("--folder", help="for what is compiled; default: a temporary one")
     parser.add_argument("--without", nargs="*", default=[], choices=FEATURES)
-    parser.add_argument("--plant", action="store_true", help="a wrong reference, which must be found")
+    parser.add_argument("--plant", type=int, default=0, help="a fault of prelude.h's in the reference, which must be found")
     parser.add_argument("--sanitize", action="store_true", help="the reference under UBSan: is every kernel defined?")
+    parser.add_argument("--whole", action="store_true", help="compile kernels with their loops, as a user's build does")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no batch after so long")
     parser.add_argument("--state", help="a file that keeps the next seed, so that the next call goes on from there")
     parser.add_argument("--stop-at", type=int, default=0, help="so many failures are enough")

@@ -6,36 +6,34 @@
 #include <vector>
 
 #include "sparse/program.h"
+#include "tests/gpu/jit/kernel_assembly.h"
+#include "tests/kernel_fuzz/batch.h"
+#include "tests/kernel_fuzz/signature.h"
 
 namespace coppice::kernel_fuzz {
 
-// What a kernel is given besides its fields.
-struct Arguments {
-  int32_t p0;
-  float p1;
-  const int32_t* table;  // of 16 integers, in the device's memory
-  // Items only: arrays of the device, one value per item.
-  const int32_t* in_i;
-  const float* in_f;
-  const double* in_d;
-  int32_t* out_i;
-  float* out_f;
-  double* out_d;
-};
+using fuzz_reference::Arguments;
 
 struct HandleInfo {
   Role role;
   uint32_t bytes;
 };
 
-// How kernels of one shape are launched; `kernel` is a Kernel<...> constant of a loaded batch.
+// A kernel as Kernel<...> names it, without the types of its arguments.
+struct AnyKernel {
+  KernelBitcode file;
+  std::string name;
+  jit::ToldOfKernel told;
+};
+
+// How kernels of one shape are launched.
 class Shape {
  public:
   virtual ~Shape() = default;
   virtual std::vector<HandleInfo> handles() const = 0;
-  virtual AsyncValueRef<Chain> launch(Program& program, const void* kernel, const Loop& loop,
+  virtual AsyncValueRef<Chain> launch(Program& program, const AnyKernel& kernel, const Loop& loop,
                                       const FieldId* fields, const Arguments& arguments) const = 0;
-  virtual std::string ptx(Program& program, const void* kernel, const Loop& loop, const FieldId* fields,
+  virtual std::string ptx(Program& program, const AnyKernel& kernel, const Loop& loop, const FieldId* fields,
                           const Arguments& arguments) const = 0;
 };
 
@@ -49,12 +47,12 @@ class TypedShape final : public Shape {
   std::vector<HandleInfo> handles() const override {
     return {HandleInfo{Handles::kRole, sizeof(typename Handles::Value)}...};
   }
-  AsyncValueRef<Chain> launch(Program& program, const void* kernel, const Loop& loop, const FieldId* fields,
-                              const Arguments& arguments) const override {
+  AsyncValueRef<Chain> launch(Program& program, const AnyKernel& kernel, const Loop& loop,
+                              const FieldId* fields, const Arguments& arguments) const override {
     return with(kernel, fields, arguments,
                 [&](const auto& typed, const auto&... all) { return program.launch(typed, loop, all...); });
   }
-  std::string ptx(Program& program, const void* kernel, const Loop& loop, const FieldId* fields,
+  std::string ptx(Program& program, const AnyKernel& kernel, const Loop& loop, const FieldId* fields,
                   const Arguments& arguments) const override {
     return with(kernel, fields, arguments, [&](const auto& typed, const auto&... all) {
       return program.ptx({.sm = 80}, typed, loop, all...);
@@ -64,29 +62,23 @@ class TypedShape final : public Shape {
  private:
   template <class Handle>
   static Handle bind(const FieldId* fields, uint32_t& next) {
-    Handle handle;
-    handle.id = fields[next++];
-    return handle;
+    return Field<typename Handle::Value>{fields[next++], {}};
   }
   template <class Visit>
-  static auto with(const void* kernel, [[maybe_unused]] const FieldId* fields, const Arguments& a,
+  static auto with(const AnyKernel& kernel, [[maybe_unused]] const FieldId* fields, const Arguments& a,
                    Visit&& visit) {
     [[maybe_unused]] uint32_t next = 0;
     const std::tuple<Handles...> bound{bind<Handles>(fields, next)...};
+    using Typed = Kernel<typename Signature<kTable, Place, Handles...>::Type>;
+    const Typed typed{&kernel.file, kernel.name, kernel.told.active_only, kernel.told.effects};
     return std::apply(
         [&](const auto&... handles) {
-          if constexpr (std::is_same_v<Place, Item>) {
-            using Typed = Kernel<void(Handles..., Place, int32_t, float, const int32_t*, const float*,
-                                      const double*, int32_t*, float*, double*)>;
-            return visit(*static_cast<const Typed*>(kernel), handles..., a.p0, a.p1, a.in_i, a.in_f, a.in_d,
-                         a.out_i, a.out_f, a.out_d);
-          } else if constexpr (kTable) {
-            using Typed = Kernel<void(Handles..., Place, int32_t, float, const int32_t*)>;
-            return visit(*static_cast<const Typed*>(kernel), handles..., a.p0, a.p1, a.table);
-          } else {
-            using Typed = Kernel<void(Handles..., Place, int32_t, float)>;
-            return visit(*static_cast<const Typed*>(kernel), handles..., a.p0, a.p1);
-          }
+          if constexpr (std::is_same_v<Place, Item> || std::is_same_v<Place, Team>)
+            return visit(typed, handles..., a.p0, a.p1, a.in_i, a.in_f, a.in_d, a.out_i, a.out_f, a.out_d);
+          else if constexpr (kTable)
+            return visit(typed, handles..., a.p0, a.p1, a.table);
+          else
+            return visit(typed, handles..., a.p0, a.p1);
         },
         bound);
   }

@@ -21,12 +21,14 @@ using namespace coppice;
 
 #define FUZZ_INLINE [[gnu::always_inline]] static inline
 
-// A fault that the fuzzer's own test plants into the reference.
+// The fault that the fuzzer's own test plants into the reference, one of those below; 0: none.
 #if defined(KERNEL_FUZZ_REFERENCE) && defined(KERNEL_FUZZ_PLANT)
-inline constexpr int kPlanted = 1;
+inline constexpr int kPlanted = KERNEL_FUZZ_PLANT;
 #else
 inline constexpr int kPlanted = 0;
 #endif
+inline constexpr int kPlantedInRem = 1, kPlantedInPowers = 2, kPlantedInWhole = 3, kPlantedInBarrier = 4,
+                     kPlantedInNeighbours = 5, kPlantedInAppend = 6, kPlantedInGrow = 7;
 
 namespace fuzz {
 
@@ -35,23 +37,23 @@ using i64 = int64_t;
 using u32 = uint32_t;
 using u64 = uint64_t;
 
-#define FUZZ_INTEGER(T, U, BITS)                                                                   \
-  FUZZ_INLINE T add(T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); }    \
-  FUZZ_INLINE T sub(T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); }    \
-  FUZZ_INLINE T mul(T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); }    \
-  FUZZ_INLINE T shl(T a, T b) { return static_cast<T>(static_cast<U>(a) << (b & (BITS - 1))); }    \
-  FUZZ_INLINE T sar(T a, T b) { return static_cast<T>(a >> (b & (BITS - 1))); }                    \
-  FUZZ_INLINE T shr(T a, T b) { return static_cast<T>(static_cast<U>(a) >> (b & (BITS - 1))); }    \
-  FUZZ_INLINE T div(T a, T b) { return b == 0 || b == -1 ? sub(T{0}, a) : static_cast<T>(a / b); } \
-  FUZZ_INLINE T rem(T a, T b) {                                                                    \
-    return b == 0 || b == -1 ? static_cast<T>(kPlanted & (a == 6)) : static_cast<T>(a % b);        \
-  }                                                                                                \
-  FUZZ_INLINE T udiv(T a, T b) {                                                                   \
-    return b == 0 ? a : static_cast<T>(static_cast<U>(a) / static_cast<U>(b));                     \
-  }                                                                                                \
-  FUZZ_INLINE T min(T a, T b) { return b < a ? b : a; }                                            \
-  FUZZ_INLINE T max(T a, T b) { return a < b ? b : a; }                                            \
-  FUZZ_INLINE T neg(T a) { return static_cast<T>(U{0} - static_cast<U>(a)); }                      \
+#define FUZZ_INTEGER(T, U, BITS)                                                                            \
+  FUZZ_INLINE T add(T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); }             \
+  FUZZ_INLINE T sub(T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); }             \
+  FUZZ_INLINE T mul(T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); }             \
+  FUZZ_INLINE T shl(T a, T b) { return static_cast<T>(static_cast<U>(a) << (b & (BITS - 1))); }             \
+  FUZZ_INLINE T sar(T a, T b) { return static_cast<T>(a >> (b & (BITS - 1))); }                             \
+  FUZZ_INLINE T shr(T a, T b) { return static_cast<T>(static_cast<U>(a) >> (b & (BITS - 1))); }             \
+  FUZZ_INLINE T div(T a, T b) { return b == 0 || b == -1 ? sub(T{0}, a) : static_cast<T>(a / b); }          \
+  FUZZ_INLINE T rem(T a, T b) {                                                                             \
+    return b == 0 || b == -1 ? static_cast<T>(kPlanted == kPlantedInRem && a == 6) : static_cast<T>(a % b); \
+  }                                                                                                         \
+  FUZZ_INLINE T udiv(T a, T b) {                                                                            \
+    return b == 0 ? a : static_cast<T>(static_cast<U>(a) / static_cast<U>(b));                              \
+  }                                                                                                         \
+  FUZZ_INLINE T min(T a, T b) { return b < a ? b : a; }                                                     \
+  FUZZ_INLINE T max(T a, T b) { return a < b ? b : a; }                                                     \
+  FUZZ_INLINE T neg(T a) { return static_cast<T>(U{0} - static_cast<U>(a)); }                               \
   FUZZ_INLINE T abs(T a) { return a < 0 ? neg(a) : a; }
 FUZZ_INTEGER(i32, u32, 32)
 FUZZ_INTEGER(i64, u64, 64)
@@ -87,6 +89,10 @@ FUZZ_INLINE u32 at(i32 a, u32 n) { return static_cast<u32>(a) % n; }
   FUZZ_INLINE F min(F a, F b) { return a == b ? a : std::fmin(a, b); }                          \
   FUZZ_INLINE F max(F a, F b) { return a == b ? a : std::fmax(a, b); }                          \
   FUZZ_INLINE F copysign(F a, F b) { return b != b ? a : std::copysign(a, b); }                 \
+  /* What cannot overflow or be rounded, in whatever order sums are added. */                   \
+  FUZZ_INLINE F whole(F a) {                                                                    \
+    return std::trunc(std::fmin(std::fmax(a, F(-8)), F(kPlanted == kPlantedInWhole ? 7 : 8)));  \
+  }                                                                                             \
   FUZZ_INLINE F pow(F a, F b) { return std::pow(a, b); }
 FUZZ_FLOATING(float, i32, f32, 0x7fc00000)
 FUZZ_FLOATING(double, i64, f64, 0x7ff8000000000000)
@@ -124,12 +130,41 @@ FUZZ_LIBM(float)
 FUZZ_LIBM(double)
 #undef FUZZ_LIBM
 
+// Powers that become other operations, exact or closer (docs/floating-point.md): the reference says which.
+#ifdef KERNEL_FUZZ_REFERENCE
+#define FUZZ_POWER(F, constant, NAME, EXACT) \
+  FUZZ_INLINE F NAME([[maybe_unused]] F a) { return EXACT; }
+#else
+#define FUZZ_POWER(F, constant, NAME, EXACT) \
+  FUZZ_INLINE F NAME(F a) { return std::pow(a, F(constant)); }
+#endif
+#define FUZZ_POWERS(F)                                                     \
+  FUZZ_POWER(F, 2, pow_2, (kPlanted == kPlantedInPowers ? -a * a : a * a)) \
+  FUZZ_POWER(F, -1, pow_minus_1, F(1) / a)                                 \
+  FUZZ_POWER(F, 1, pow_1, a)                                               \
+  FUZZ_POWER(F, 0, pow_0, F(1))                                            \
+  FUZZ_INLINE F pow_3(F a) { return std::pow(a, F(3)); }                   \
+  FUZZ_INLINE F pow_third(F a) { return std::pow(a, F(1) / F(3)); }
+FUZZ_POWERS(float)
+FUZZ_POWERS(double)
+FUZZ_POWER(float, 0.5, pow_half, a == -INFINITY ? INFINITY : std::fabs(std::sqrt(a)))
+FUZZ_POWER(double, 0.5, pow_half, a == -INFINITY ? INFINITY : std::fabs(std::sqrt(a)))
+#undef FUZZ_POWERS
+#undef FUZZ_POWER
+
 struct Mixed {
   i32 a;
   float b;
   i32 c[3];
   double d;
 };
+
+// A team's items, and a block team's fast memory.
+inline constexpr i32 kTeamItems = 4;
+template <class Place>
+FUZZ_INLINE i32* fast(const Place& team) {
+  return reinterpret_cast<i32*>(team.fast);
+}
 
 // Helpers that take the caller's own memory.
 template <class T>

@@ -9,11 +9,28 @@
 
 namespace fuzz_reference {
 
+// What a kernel changes of a tree: the runner's own model of it. Coordinates have three axes, the leading ones 0.
+class Changes {
+ public:
+  virtual ~Changes() = default;
+  // Lists, of a dynamic node.
+  virtual uint32_t append(const int32_t* coord, const void* value) = 0;
+  virtual void set_element(const int32_t* coord, int64_t index, const void* value) = 0;
+  virtual uint32_t length(const int32_t* coord) const = 0;
+  virtual const void* element(const int32_t* coord, int64_t index) const = 0;  // null where there is none
+  // Cells of any other.
+  virtual void set(const int32_t* coord, const void* value) = 0;
+  virtual void activate(const int32_t* coord) = 0;
+  virtual void deactivate(const int32_t* coord) = 0;
+  virtual bool is_active(const int32_t* coord) const = 0;
+};
+
 // One field; the arrays belong to the runner.
 struct Field {
   unsigned char* values;
-  int32_t begin[3];   // of the domain, leading axes that the tree lacks 0
-  int32_t extent[3];  // 1 where the tree lacks the axis
+  int32_t begin[3];            // of the domain, leading axes that the tree lacks 0
+  int32_t extent[3];           // 1 where the tree lacks the axis
+  Changes* changes = nullptr;  // instead of values
 };
 
 // What one run of a kernel sees besides its handles.
@@ -55,6 +72,24 @@ struct Item {
   int64_t index;
   operator int64_t() const { return index; }
 };
+// Of teams the reference has one lane.
+struct Team {
+  int64_t index;
+  int lane() const { return kPlanted == kPlantedInBarrier; }
+  int lanes() const { return 1; }
+  void barrier() const {}
+};
+template <int D, int kBytes>
+struct BlockTeam : Block<D> {
+  static BlockTeam make(const At& at) {
+    static int64_t fast_memory[kBytes / sizeof(int64_t)];
+    return {Block<D>::make(at), reinterpret_cast<unsigned char*>(fast_memory)};
+  }
+  unsigned char* fast;
+  int lane() const { return 0; }
+  int lanes() const { return 1; }
+  void barrier() const {}
+};
 using Cell1 = Cell<1>;
 using Cell2 = Cell<2>;
 using Cell3 = Cell<3>;
@@ -76,11 +111,21 @@ template <class T>
 struct BlockValues {
   const Field* field;
   const At* at;
-  T& operator[](int64_t i) const {
+  int32_t away[3] = {};  // in blocks
+  T* address(int64_t i) const {
     const int32_t(&e)[3] = at->block_extent;
-    return *find<T>(*field, at->coord[0] + static_cast<int32_t>(i / e[2] / e[1]),
-                    at->coord[1] + static_cast<int32_t>(i / e[2] % e[1]),
-                    at->coord[2] + static_cast<int32_t>(i % e[2]));
+    return find<T>(*field, at->coord[0] + away[0] * e[0] + static_cast<int32_t>(i / e[2] / e[1]),
+                   at->coord[1] + away[1] * e[1] + static_cast<int32_t>(i / e[2] % e[1]),
+                   at->coord[2] + away[2] * e[2] + static_cast<int32_t>(i % e[2]));
+  }
+  T& operator[](int64_t i) const { return *address(i); }
+};
+// Zeros where there is no block.
+template <class T>
+struct NeighbourValues : BlockValues<T> {
+  T operator[](int64_t i) const {
+    const T* p = this->address(i);
+    return p == nullptr || kPlanted == kPlantedInNeighbours ? T{} : *p;
   }
 };
 
@@ -116,6 +161,10 @@ struct Read : Handle<T> {
   T operator()(const Cell<1>& c, int dx) const { return this->near(c.at, 0, 0, dx); }
   T operator()(const Cell<2>& c, int dx, int dy) const { return this->near(c.at, 0, dx, dy); }
   T operator()(const Cell<3>& c, int dx, int dy, int dz) const { return this->near(c.at, dx, dy, dz); }
+  template <int D>
+  NeighbourValues<T> neighbour_data(const Block<D>& block, const int32_t (&d)[D]) const {
+    return {{this->field, block.at, {D > 2 ? d[D - 3] : 0, D > 1 ? d[D - 2] : 0, d[D - 1]}}};
+  }
   template <class From, int D>
   T at(const From&, const int32_t (&c)[D]) const {
     const T* p = find<T>(*this->field, D > 2 ? c[D - 3] : 0, D > 1 ? c[D - 2] : 0, c[D - 1]);
@@ -140,6 +189,53 @@ struct Update : Handle<T> {
   template <class P>
   T& operator[](const P& place) const {
     return *this->own(place);
+  }
+};
+
+template <int D>
+struct Axes {
+  int32_t c[3];
+  Axes(const int32_t (&given)[D]) : c{D > 2 ? given[D - 3] : 0, D > 1 ? given[D - 2] : 0, given[D - 1]} {}
+};
+
+template <class T>
+struct Append : Handle<T> {
+  template <class From, int D>
+  void append(const From&, const int32_t (&c)[D], const T& v) const {
+    if (kPlanted != kPlantedInAppend) this->field->changes->append(Axes<D>(c).c, &v);
+  }
+  template <class From, int D>
+  void set(const From&, const int32_t (&c)[D], int64_t index, const T& v) const {
+    this->field->changes->set_element(Axes<D>(c).c, index, &v);
+  }
+  template <class From, int D>
+  uint32_t length(const From&, const int32_t (&c)[D]) const {
+    return this->field->changes->length(Axes<D>(c).c);
+  }
+  template <class From, int D>
+  T at(const From&, const int32_t (&c)[D], int64_t index) const {
+    const void* found = this->field->changes->element(Axes<D>(c).c, index);
+    return found == nullptr ? T{} : *static_cast<const T*>(found);
+  }
+};
+
+template <class T>
+struct Grow : Handle<T> {
+  template <class From, int D>
+  void set(const From&, const int32_t (&c)[D], const T& v) const {
+    this->field->changes->set(Axes<D>(c).c, &v);
+  }
+  template <class From, int D>
+  void activate(const From&, const int32_t (&c)[D]) const {
+    this->field->changes->activate(Axes<D>(c).c);
+  }
+  template <class From, int D>
+  void deactivate(const From&, const int32_t (&c)[D]) const {
+    if (kPlanted != kPlantedInGrow) this->field->changes->deactivate(Axes<D>(c).c);
+  }
+  template <class From, int D>
+  bool is_active(const From&, const int32_t (&c)[D]) const {
+    return this->field->changes->is_active(Axes<D>(c).c);
   }
 };
 

@@ -1,12 +1,13 @@
-// Runs a batch of generated kernels as a plan says, and compares each with its reference.
+// Runs batches of generated kernels as their plans say, and compares each kernel with its reference.
 //
-//     kernel_fuzz_runner BATCH.so PLAN
+//     kernel_fuzz_runner LOOPS
 //
-// A line of the plan is one run:
+// LOOPS is the folder of the shapes' loops (loops.h). Every line of standard input is the folder of a batch
+// (batch_kernels.h) with a file `plan`, of which a line is one run. Devices and trees serve all batches.
 //
 //     run ID KERNEL SHAPE DEVICE OPTIONS TREE SEED BEGIN END [FIELD...]
 //
-// KERNEL numbers the batch's table; DEVICE is cpu1, cpu2, simt or ptx; OPTIONS plain, checks or step; TREE
+// KERNEL numbers the batch's kernels; DEVICE is cpu1, cpu2, simt or ptx; OPTIONS plain, checks or step; TREE
 // one of forest.h's; SEED that of the values; BEGIN and END the range of an Item kernel; FIELD, per handle, a
 // type and a number such as i32:2. Two handles may name one field. A number of 50 and more starts with small
 // whole values, whose sums are exact in any order. Output, a line each, as it goes:
@@ -16,11 +17,12 @@
 //     differ ID ...  where they differ first, and in how many values
 //     error ID ...   the launch's error
 //     ptx ID FILE    the kernel's PTX, in a file beside the plan
-#include <dlfcn.h>
+//     end [WHAT SECONDS...]   the batch's; of a processor, for its assembly and each device
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -30,8 +32,9 @@
 #include "core/error.h"
 #include "gpu/host_access.h"
 #include "gpu/simt/machine.h"
-#include "tests/kernel_fuzz/batch.h"
+#include "tests/kernel_fuzz/batch_kernels.h"
 #include "tests/kernel_fuzz/forest.h"
+#include "tests/kernel_fuzz/growing.h"
 #include "tests/kernel_fuzz/launch.h"
 #include "tests/kernel_fuzz/values.h"
 
@@ -59,7 +62,6 @@ namespace {
 
 using fuzz_reference::At;
 using fuzz_reference::Call;
-using fuzz_reference::TableEntry;
 
 constexpr int kTableIntegers = 16;
 
@@ -86,6 +88,9 @@ struct Run {
   std::vector<FieldName> fields;
 };
 
+bool is_over_blocks(const Run& run) { return run.place == "Block" || run.place == "BlockTeam"; }
+bool is_over_range(const Run& run) { return run.place == "Item" || run.place == "Team"; }
+
 Run parse_run(const std::string& line) {
   std::istringstream words(line);
   std::string verb, word;
@@ -105,8 +110,10 @@ class World {
  public:
   explicit World(const std::string& name)
       : device_(name == "simt" ? Device::simt(simt::Options{.threads_per_block = 32})
-                               : Device::cpu(name == "cpu2" ? 2 : 1)) {}
+                               : Device::cpu(name == "cpu2" ? 2 : 1)),
+        fills_(device_, jit::CodegenOptions{}) {}
 
+  // Of the batch's kernels.
   Program& program(const std::string& options) {
     std::unique_ptr<Program>& program = programs_[options];
     if (!program) {
@@ -116,24 +123,31 @@ class World {
     }
     return *program;
   }
+  // A program knows kernels by address, which those of the next batch may have.
+  void end_batch() { programs_.clear(); }
   Grown& tree(const Run& run) {
-    const bool lists = run.place == "Entry", blocks = run.place == "Block";
+    const bool lists = run.place == "Entry", blocks = is_over_blocks(run);
     std::unique_ptr<Grown>& tree = trees_[{run.dims, run.tree, lists, blocks}];
-    if (!tree) tree = std::make_unique<Grown>(program("plain"), run.dims, run.tree, lists, blocks);
+    if (!tree) tree = std::make_unique<Grown>(fills_, run.dims, run.tree, lists, blocks);
     return *tree;
   }
   Device& device() { return *device_; }
+  Program& fills() { return fills_; }
 
  private:
   IntrusivePtr<Device> device_;
+  Program fills_;  // the kernels that fill the trees' fields
   std::map<std::string, std::unique_ptr<Program>> programs_;
   std::map<std::tuple<int, int, bool, bool>, std::unique_ptr<Grown>> trees_;
 };
 
+std::map<std::string, std::unique_ptr<World>>& worlds() {
+  static std::map<std::string, std::unique_ptr<World>> all;
+  return all;
+}
 World& world(const std::string& device) {
-  static std::map<std::string, std::unique_ptr<World>> worlds;
   const std::string name = device == "ptx" ? "cpu1" : device;
-  std::unique_ptr<World>& found = worlds[name];
+  std::unique_ptr<World>& found = worlds()[name];
   if (!found) found = std::make_unique<World>(name);
   return *found;
 }
@@ -158,6 +172,7 @@ Arguments arguments_of(const Run& run) {
 struct Compared {
   std::string name, type;
   std::vector<unsigned char> before, want, got;
+  bool whole = false;  // sums in any order: a zero may have either sign
 };
 
 // Says where they differ first; empty where they do not.
@@ -168,7 +183,7 @@ std::string difference(const std::vector<Compared>& all, const std::function<std
     const uint32_t bytes = bytes_of(c.type);
     for (size_t i = 0; i * bytes < c.want.size(); ++i) {
       ++total;
-      if (same_value(c.type, &c.got[i * bytes], &c.want[i * bytes])) continue;
+      if (same_value(c.type, &c.got[i * bytes], &c.want[i * bytes], c.whole)) continue;
       if (count++ == 0)
         first = fmt::format("{} at {}: got {}, want {}, before {}", c.name, place(i),
                             value_text(c.type, &c.got[i * bytes]), value_text(c.type, &c.want[i * bytes]),
@@ -178,7 +193,7 @@ std::string difference(const std::vector<Compared>& all, const std::function<std
   return count == 0 ? "" : fmt::format("{}; {} of {} values", first, count, total);
 }
 
-std::string run_over_tree(const Run& run, const Shape& shape, const TableEntry& entry, std::string& ptx) {
+std::string run_over_tree(const Run& run, const Shape& shape, Batch& batch, std::string& ptx) {
   World& w = world(run.device);
   Grown& tree = w.tree(run);
   const std::vector<HandleInfo> handles = shape.handles();
@@ -203,21 +218,23 @@ std::string run_over_tree(const Run& run, const Shape& shape, const TableEntry& 
       else if (one == 0)
         std::memset(&c.before[i * bytes], 0, bytes);
     }
-    c.want = c.before;
+    c.want = c.before, c.whole = name.number >= kWholeFields && name.number != kFlagField;
   }
   Arguments a = arguments_of(run);
-  if (run.place == "Block") a.p0 = tree.block_cells();
+  if (is_over_blocks(run)) a.p0 = tree.block_cells();
   const std::vector<int32_t> table = table_of(run);
   const IntrusivePtr<Buffer> device_table = wait_device_copy(w.device(), table);
   a.table = device_table->as<int32_t>();
   Program& program = w.program(run.options);
+  const AnyKernel& kernel = batch.kernel(run.kernel);
+  const fuzz_reference::Reference reference = batch.reference(run.kernel);
   if (run.device == "ptx") {
-    ptx = shape.ptx(program, entry.kernel, over(tree.node()), ids.data(), a);
+    ptx = shape.ptx(program, kernel, over(tree.node()), ids.data(), a);
     return "";
   }
   for (auto& [name, c] : by_name)
     tree.wait_fill(tree.field(name.type, name.number), bytes_of(name.type), c.before.data());
-  finish(shape.launch(program, entry.kernel, over(tree.node()), ids.data(), a));
+  finish(shape.launch(program, kernel, over(tree.node()), ids.data(), a));
 
   std::vector<fuzz_reference::Field> fields;
   for (const FieldName& name : run.fields) {
@@ -227,13 +244,13 @@ std::string run_over_tree(const Run& run, const Shape& shape, const TableEntry& 
     fields.push_back(f);
   }
   Call call{};
-  call.fields = fields.data(), call.p0 = a.p0, call.p1 = a.p1, call.table = table.data();
-  const std::vector<At>& places = run.place == "Cell"    ? tree.cells()
-                                  : run.place == "Block" ? tree.blocks()
-                                                         : tree.elements();
+  call.fields = fields.data(), call.a = a, call.a.table = table.data();
+  const std::vector<At>& places = run.place == "Cell"   ? tree.cells()
+                                  : is_over_blocks(run) ? tree.blocks()
+                                                        : tree.elements();
   for (const At& at : places) {
     call.at = at;
-    entry.reference(call);
+    reference(call);
   }
   std::vector<Compared> all;
   for (auto& [name, c] : by_name) {
@@ -252,50 +269,71 @@ std::string run_over_tree(const Run& run, const Shape& shape, const TableEntry& 
   return words;
 }
 
-std::string run_over_range(const Run& run, const Shape& shape, const TableEntry& entry, std::string& ptx) {
+std::string run_over_range(const Run& run, const Shape& shape, Batch& batch, std::string& ptx) {
   World& w = world(run.device);
   std::vector<Compared> all;
   std::vector<IntrusivePtr<Buffer>> buffers;
   const char* const types[] = {"i32", "f32", "f64"};
+  const int64_t per_item = run.place == "Team" ? fuzz::kTeamItems : 1;
   for (int k = 0; k < 6; ++k) {
-    Compared c{fmt::format("{} {}", k < 3 ? "in" : "out", types[k % 3]), types[k % 3], {}, {}, {}};
-    c.before = fuzz_values(c.type, static_cast<uint64_t>(run.end) + 3, mix(run.seed, k));
+    Compared c{fmt::format("{} {}", k < 3 ? "in" : "out", types[k % 3]), types[k % 3], {}, {}, {}, false};
+    c.before = fuzz_values(c.type, static_cast<uint64_t>(run.end * per_item) + 3, mix(run.seed, k));
     c.want = c.got = c.before;
     buffers.push_back(wait_device_copy(w.device(), c.before));
     all.push_back(std::move(c));
+  }
+  // Trees of this run's own, and their fields by handle.
+  std::vector<std::unique_ptr<GrowingTree>> trees;
+  std::vector<FieldId> ids;
+  std::vector<fuzz_reference::Field> fields;
+  const std::vector<HandleInfo> handles = shape.handles();
+  for (size_t k = 0; k < handles.size(); ++k) {
+    const uint64_t seed = mix(run.seed, k, 17);
+    const std::string& type = run.fields.at(k).type;
+    trees.push_back(handles[k].role == Role::kAppend
+                        ? make_lists(w.fills(), run.dims, run.tree, type, k > 0, seed)
+                        : make_cells(w.fills(), run.dims, run.tree, type, seed));
+    ids.push_back(trees.back()->field());
+    fields.push_back({nullptr, {}, {}, trees.back().get()});
   }
   Arguments a = arguments_of(run);
   a.in_i = buffers[0]->as<int32_t>(), a.in_f = buffers[1]->as<float>(), a.in_d = buffers[2]->as<double>();
   a.out_i = buffers[3]->as<int32_t>(), a.out_f = buffers[4]->as<float>(), a.out_d = buffers[5]->as<double>();
   Program& program = w.program(run.options);
+  const AnyKernel& kernel = batch.kernel(run.kernel);
+  const fuzz_reference::Reference reference = batch.reference(run.kernel);
   const Loop loop = range(run.begin, run.end);
   if (run.device == "ptx") {
-    ptx = shape.ptx(program, entry.kernel, loop, nullptr, a);
+    ptx = shape.ptx(program, kernel, loop, ids.data(), a);
     return "";
   }
-  finish(shape.launch(program, entry.kernel, loop, nullptr, a));
+  finish(shape.launch(program, kernel, loop, ids.data(), a));
   Call call{};
   const auto host = [&]<class T>(T*, int k) { return reinterpret_cast<T*>(all[k].want.data()); };
-  call.p0 = a.p0, call.p1 = a.p1;
-  call.in_i = host((int32_t*)nullptr, 0), call.in_f = host((float*)nullptr, 1),
-  call.in_d = host((double*)nullptr, 2);
-  call.out_i = host((int32_t*)nullptr, 3), call.out_f = host((float*)nullptr, 4),
-  call.out_d = host((double*)nullptr, 5);
+  call.a = a, call.fields = fields.data();
+  call.a.in_i = host((int32_t*)nullptr, 0), call.a.in_f = host((float*)nullptr, 1),
+  call.a.in_d = host((double*)nullptr, 2);
+  call.a.out_i = host((int32_t*)nullptr, 3), call.a.out_f = host((float*)nullptr, 4),
+  call.a.out_d = host((double*)nullptr, 5);
   for (int64_t i = run.begin; i < run.end; ++i) {
     call.at.index = i;
-    entry.reference(call);
+    reference(call);
   }
   for (int k = 0; k < 6; ++k) w.device().wait_copy(all[k].got.data(), buffers[k]->data(), all[k].got.size());
-  return difference(all, [](size_t i) { return fmt::format("item {}", i); });
+  std::string words = difference(all, [](size_t i) { return fmt::format("item {}", i); });
+  for (const auto& tree : trees) {
+    if (words.empty()) words = tree->wait_difference();
+  }
+  return words;
 }
 
-void one(const Run& run, const TableEntry* table, const std::string& folder) {
+void one(const Run& run, Batch& batch, const std::string& folder) {
   const Shape* shape = find_shape(run.shape);
   if (shape == nullptr) throw Error(ErrorCode::kUsage, fmt::format("no shape {}", run.shape));
   std::string ptx;
   try {
-    const std::string words = run.place == "Item" ? run_over_range(run, *shape, table[run.kernel], ptx)
-                                                  : run_over_tree(run, *shape, table[run.kernel], ptx);
+    const std::string words =
+        is_over_range(run) ? run_over_range(run, *shape, batch, ptx) : run_over_tree(run, *shape, batch, ptx);
     if (!ptx.empty()) {
       const std::string file = fmt::format("{}/{}.ptx", folder, run.id);
       std::ofstream(file) << ptx;
@@ -311,23 +349,35 @@ void one(const Run& run, const TableEntry* table, const std::string& folder) {
   }
 }
 
-int run_plan(const char* batch, const std::string& plan) {
-  add_shapes_0(), add_shapes_1(), add_shapes_2(), add_shapes_3();
-  void* library = dlopen(batch, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw Error(ErrorCode::kUsage, dlerror());
-  const auto* table = static_cast<const TableEntry*>(dlsym(library, "fuzz_table"));
-  if (table == nullptr) throw Error(ErrorCode::kUsage, fmt::format("{} has no table", batch));
-  const std::string folder = plan.substr(0, plan.find_last_of('/'));
-  std::ifstream lines(plan);
+void run_plan(Loops& loops, const std::string& folder) {
+  std::clock_t last = std::clock();
+  std::map<std::string, std::clock_t> spent;
+  const auto count_for = [&](const std::string& what) {
+    const std::clock_t now = std::clock();
+    spent[what] += now - last, last = now;
+  };
+  Batch batch(loops, folder);
+  count_for("assembly");
+  std::ifstream lines(folder + "/plan");
   for (std::string line; std::getline(lines, line);) {
     const Run run = parse_run(line);
     fmt::print("start {}\n", run.id);
     std::fflush(stdout);
-    one(run, table, folder);
+    one(run, batch, folder);
     std::fflush(stdout);
+    count_for(run.device);
   }
-  fmt::print("end\n");
+  for (auto& [name, world] : worlds()) world->end_batch();
+  fmt::print("end");
+  for (const auto& [what, clocks] : spent) fmt::print(" {} {}", what, double(clocks) / CLOCKS_PER_SEC);
+  fmt::print("\n");
   std::fflush(stdout);
+}
+
+int run_batches(const char* loops_folder) {
+  add_shapes_0(), add_shapes_1(), add_shapes_2(), add_shapes_3();
+  Loops loops(loops_folder);
+  for (std::string folder; std::getline(std::cin, folder);) run_plan(loops, folder);
   return 0;
 }
 
@@ -335,8 +385,8 @@ int run_plan(const char* batch, const std::string& plan) {
 }  // namespace coppice::kernel_fuzz
 
 int main(int count, char** words) try {
-  if (count != 3) return 2;
-  return coppice::kernel_fuzz::run_plan(words[1], words[2]);
+  if (count != 2) return 2;
+  return coppice::kernel_fuzz::run_batches(words[1]);
 } catch (const std::exception& error) {
   std::cerr << "kernel_fuzz_runner: error: " << error.what() << "\n";
   return 1;

@@ -11,12 +11,15 @@ TYPES = {"i32": "int32_t", "i64": "int64_t", "f32": "float", "f64": "double", "u
 BYTES = {"i32": 4, "i64": 8, "f32": 4, "f64": 8, "u8": 1, "i16": 2}
 # Fields that a tree has of each size (forest.cc), besides the flags; a node has room for 16.
 FIELDS = {1: 2, 2: 2, 4: 6, 8: 5}
+FAST_BYTES = 4096  # of a BlockTeam: an integer per cell of the largest block
+# Of the trees that kernels grow (growing.cc), by the number of axes.
+EXTENTS = {1: (40,), 2: (12, 10), 3: (6, 4, 8)}
 REACHES = {"": 0, "Star<1>": 1, "Star<2>": 2, "Box<1>": 1, "Box<2>": 2}
 
 
 @dataclass(frozen=True)
 class Handle:
-    role: str  # Read, Write, Update, Accumulate
+    role: str  # Read, Write, Update, Accumulate, Append, Grow
     type: str
     reach: str = ""  # "", "Star<R>" or "Box<R>"
     flag: bool = False  # reads which cells are active
@@ -28,13 +31,20 @@ class Handle:
 @dataclass(frozen=True)
 class Shape:
     number: int
-    place: str  # Cell, Block, Entry or Item
+    place: str  # Cell, Block, BlockTeam, Entry, Item or Team
     dims: int
     table: bool  # has a pointer to 16 integers, so that it may not be blended
     handles: tuple
 
+    def kind(self):
+        """The place, or what items do to a tree."""
+        roles = {h.role for h in self.handles}
+        return "Append" if "Append" in roles else "Grow" if "Grow" in roles else self.place
+
     def place_text(self):
-        return "Item" if self.place == "Item" else f"{self.place}{self.dims}"
+        if self.place == "BlockTeam":
+            return f"BlockTeam<{self.dims}, {FAST_BYTES}>"
+        return self.place if self.place in ("Item", "Team") else f"{self.place}{self.dims}"
 
 
 def random_handles(rng, place):
@@ -76,6 +86,16 @@ def all_shapes():
                 rng = random.Random(f"{place} {dims} {k}")
                 shapes.append(Shape(len(shapes), place, dims, rng.random() < 0.15, fitting_handles(rng, place)))
     shapes.append(Shape(len(shapes), "Item", 0, True, ()))
+    shapes.append(Shape(len(shapes), "Team", 0, True, ()))
+    for dims in (1, 2, 3):
+        for k in range(6):
+            rng = random.Random(f"BlockTeam {dims} {k}")
+            shapes.append(Shape(len(shapes), "BlockTeam", dims, False, fitting_handles(rng, "BlockTeam")))
+    for dims in (1, 2, 3):
+        for type in ("i32", "f32", "i64"):
+            # The second is only looked at.
+            shapes.append(Shape(len(shapes), "Item", dims, True, (Handle("Append", type), Handle("Append", "i32"))))
+            shapes.append(Shape(len(shapes), "Item", dims, True, (Handle("Grow", type),)))
     return shapes
 
 

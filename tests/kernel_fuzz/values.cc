@@ -55,10 +55,11 @@ uint32_t bytes_of(std::string_view type) {
   return with_type(type, []<class T>(T) { return static_cast<uint32_t>(sizeof(T)); });
 }
 
-bool same_value(std::string_view type, const unsigned char* a, const unsigned char* b) {
+bool same_value(std::string_view type, const unsigned char* a, const unsigned char* b, bool either_zero) {
   return with_type(type, [&]<class T>(T) {
     if constexpr (std::is_floating_point_v<T>) {
       if (std::isnan(load<T>(a)) && std::isnan(load<T>(b))) return true;
+      if (either_zero && load<T>(a) == 0 && load<T>(b) == 0) return true;
     }
     return std::memcmp(a, b, sizeof(T)) == 0;
   });

@@ -186,6 +186,10 @@ class PackageTest(unittest.TestCase):
         expected = re.search(r"^It prints\n\n((?:    .*\n)+)", GUIDE.read_text(), re.M)[1]
         self.assertEqual([w for w in words if not w.startswith("kernels: ")], [row[4:] for row in expected.splitlines()])
         self.assertEqual((self.folder / "tour" / "dye.pgm").stat().st_size, len("P5\n128 128\n255\n") + 128 * 128)
+        # As the guide's part 8 tells to look for faults, with what was built.
+        for mode in ("step", "checks", "1"):
+            printed = self.run_program(self.folder / "tour", "tour", COPPICE_DEBUG=mode).splitlines()
+            self.assertEqual(len([w for w in printed if not w.startswith("kernels: ")]), len(expected.splitlines()), printed)
 
     # ---- what a user's project may meet
 

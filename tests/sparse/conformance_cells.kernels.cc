@@ -43,3 +43,21 @@ COPPICE_KERNEL(add_one1, Update<int> x, Cell1 cell)
 { x[cell] = x[cell] + 1; }
 COPPICE_KERNEL(test_active2, Topology node, Item i, const int* coords, int* active)
 { active[i.index] = node.is_active(i, {coords[2 * i.index], coords[2 * i.index + 1]}); }
+
+// Values of an odd size.
+struct SevenBytes {
+  unsigned char bytes[7];
+};
+COPPICE_KERNEL(fill_seven_bytes, Grow<SevenBytes> field, Item i, int byte)
+{
+  SevenBytes value;
+  for (unsigned char& b : value.bytes) b = static_cast<unsigned char>(byte);
+  field.set(i, {static_cast<int>(i.index)}, value);
+}
+COPPICE_KERNEL(count_seven_bytes, Read<SevenBytes> field, Item i, uint32_t* set)
+{
+  const SevenBytes value = field.at(i, {static_cast<int>(i.index)});
+  uint32_t n = 0;
+  for (const unsigned char b : value.bytes) n += b != 0;
+  if (n != 0) __atomic_fetch_add(set, n, __ATOMIC_RELAXED);
+}

@@ -39,7 +39,7 @@ COPPICE_KERNEL(mark_places1, Read<int> x, Entry1 e, uint32_t* visits, uint32_t* 
 // Activates a cell, and counts cells that can be found while their headers say something else.
 COPPICE_KERNEL(activate_and_check_headers1, Grow<int> x, Item i, int n, uint32_t* wrong)
 {
-  const device::FieldBinding& f = coppice_fields[x.id.field];
+  const device::FieldBinding& f = coppice_fields[device::HandleAccess::id_of(x).field];
   const device::NodeLayout& node = coppice_nodes[f.node];
   x.activate(i, {static_cast<int>(i.index) % n});
   for (int k = 0; k < n; ++k) {

@@ -7,3 +7,5 @@ extern "C" int coppice_intrinsic_of_nobody(int);
 static int g_table = coppice_intrinsic_of_nobody(1);
 COPPICE_KERNEL(constructed, Item i, int* out)
 { out[i.index] = g_table++; }
+COPPICE_KERNEL(not_constructed, Item i, int* out)
+{ out[i.index] = 1; }

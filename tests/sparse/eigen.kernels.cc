@@ -24,3 +24,11 @@ COPPICE_KERNEL(grow_vectors, Grow<Vec3f> field, Item i, Vec3f value)
 { field.set(i, {static_cast<int>(i.index)}, value * (1.0f + i.index)); }
 COPPICE_KERNEL(read_vectors, Read<Vec3f> field, Item i, Vec3f* out)
 { out[i.index] = field.at(i, {static_cast<int>(i.index)}); }
+// With one of Eigen's variables, an object that holds nothing.
+COPPICE_KERNEL(keep_ends, Item i, Vec3f* points)
+{
+  Vec3f& v = points[i.index];
+  const float end = v(Eigen::last);
+  v(2) = v(0);
+  v(0) = end;
+}

@@ -61,5 +61,26 @@ struct Owner {
 static_assert(device::is_value<Ray> && device::is_value<Vec3f> && !device::is_value<Owner> &&
               !device::is_value<std::string>);
 
+// Eigen's headers have variables that code would initialise; unoptimised code still has that code. A kernel
+// that knows nothing of them runs.
+TEST(EigenValues, AreArgumentsOfKernelsThatADebuggerStepsThrough) {
+  for (const jit::CodegenOptions options :
+       {jit::CodegenOptions{.step = true}, {.step = true, .checks = true}}) {
+    IntrusivePtr<Device> device = cpu_or_test_device();
+    Program program(device, options);
+    Tree tree(device);
+    Field<Vec3f> field = tree.root().pointer({4}).dense({4}).place<Vec3f>("v");
+    finish(program.launch(grow_vectors, range(2), field, Vec3f(0, 3, 4)));
+    std::vector<Vec3f> got(3, Vec3f::Ones());
+    run_on(program, read_vectors, range(3), field, got);
+    EXPECT_EQ(got[1], Vec3f(0, 6, 8));
+    EXPECT_EQ(got[2], Vec3f::Zero());
+    std::vector<Vec3f> ends{{1, 2, 3}, {4, 5, 6}};
+    run_on(program, keep_ends, range(2), ends);
+    EXPECT_EQ(ends[0], Vec3f(3, 2, 1));
+    EXPECT_EQ(ends[1], Vec3f(6, 5, 4));
+  }
+}
+
 }  // namespace
 }  // namespace coppice

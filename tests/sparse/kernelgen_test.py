@@ -88,6 +88,8 @@ class KernelgenTest(unittest.TestCase):
     IN_A_HEADER = ", or be defined in a header that the host includes, too"
 
     def test_refuses_types_that_it_cannot_declare(self):
+        PLAIN = ("must be laid out as its members' types say, without packing, [[no_unique_address]] or types of another "
+                 "alignment than their own")
         kernel = "COPPICE_KERNEL(f, coppice::Item, {0} x, {0}* out) {{ *out = x; }}\n"
         for definition, name, message in [
                 ("template <class T> struct Pair { T a, b; };", "Pair<float>", "must be a plain struct, not a template"),
@@ -95,20 +97,37 @@ class KernelgenTest(unittest.TestCase):
                 ("struct F { int a : 3; int b : 5; };", "F", "must have no bit-fields"),
                 ("union U { int a; float b; };", "U", "must be no union"),
                 ("struct V { struct { int a; }; };", "V", "must have no unnamed members"),
-                ("struct Outer { struct In { float a; }; };", "Outer::In", "must be outside of classes and functions")]:
+                ("struct Outer { struct In { float a; }; };", "Outer::In", "must be outside of classes and functions"),
+                ("struct __attribute__((packed)) K { char a; int m; };", "K", PLAIN),
+                ("struct __attribute__((packed)) L { int a; char m; };", "L", PLAIN),
+                ("_Pragma(\"pack(push, 2)\") struct M { char a; int m; }; _Pragma(\"pack(pop)\")", "M", PLAIN),
+                ("struct E {}; struct N { [[no_unique_address]] E e; float a; };", "N", PLAIN),
+                ("struct A { int a; private: char b; }; struct O { [[no_unique_address]] A a; char b; };", "O", PLAIN),
+                ("typedef int Near __attribute__((aligned(2))); struct R { char a; Near b; };", "R", PLAIN),
+                ("using T = decltype([](int x) { return x; });", "without a name", "must have one")]:
             with self.subTest(name):
-                self.expect_line(definition + "\n" + kernel.format(name), 1, f"argument type {name} {message}{self.IN_A_HEADER}")
+                self.expect_line(definition + "\n" + kernel.format("T" if name == "without a name" else name), 1, f"argument type {name} {message}{self.IN_A_HEADER}")
 
     def test_refuses_arguments_that_mean_nothing_on_a_device(self):
+        HANDLES = "give handles as arguments or in a struct that holds nothing else"
         for parameter, what in [
                 ("float (*x)(float)", "is or holds a pointer to a function, which has no address on a device; give a number and use a switch"),
                 ("float P::*x", "is or holds a pointer to a member; give a number and use a switch"),
                 ("Wide x", "is or holds a vector of the compiler's; use an array or Eigen's types"),
-                ("float (*x)[]", "is or holds an array without a size; use a pointer")]:
+                ("float (*x)[]", "is or holds an array without a size; use a pointer"),
+                ("_BitInt(37) x", "is or holds _BitInt, which is no type of every host compiler's; use an integer of 8, 16, 32 or 64 bits"),
+                ("unsigned _BitInt(8)* x", "is or holds _BitInt, which is no type of every host compiler's; use an integer of 8, 16, 32 or 64 bits"),
+                ("_Float16 x", "is or holds _Float16, which is no type of every host compiler's; use uint16_t and __builtin_bit_cast"),
+                ("coppice::Read<float>* x", "leads to a handle, Read<float, coppice::Point>; " + HANDLES),
+                ("Mixed x", "leads to a handle, Mixed; " + HANDLES),
+                ("coppice::View<coppice::Write<int>> x", "leads to a handle, Write<int>; " + HANDLES)]:
             with self.subTest(parameter):
-                self.expect_line("struct P { float a; };\ntypedef float Wide __attribute__((vector_size(16)));\n"
+                self.expect_line("struct P { float a; };\ntypedef float Wide __attribute__((vector_size(16))); "
+                                 "struct Mixed { float k; coppice::Read<int> a; };\n"
                                  f"COPPICE_KERNEL(f, coppice::Item, {parameter}, float* out) {{ (void)x; *out = 1; }}\n",
                                  3, f"kernel f: argument 2 {what}")
+        self.expect_line("struct Heat { coppice::Read<int> a; };\nCOPPICE_KERNEL(f, coppice::Item i, const Heat* x, int* out) { *out = x->a.at(i, {0}); }\n",
+                         2, "kernel f: argument 2 leads to a handle, Heat; " + HANDLES)
         self.expect_line("struct P {\n  int (*call)(int);\n};\nCOPPICE_KERNEL(f, coppice::Item, P p, int* out) { *out = p.call == nullptr; }\n",
                          2, "P::call is or holds a pointer to a function, which has no address on a device; give a number and use a switch")
 
@@ -147,7 +166,22 @@ class KernelgenTest(unittest.TestCase):
                                  "give its value as an argument", "extern int elsewhere;")
         self.expect_line("float root(float);\nstatic const float table = root(2);\n"
                          "COPPICE_KERNEL(f, coppice::Item, float* out) { *out = table; }\n",
-                         2, "table is initialised or destroyed by code, which no device runs before a kernel; make it constexpr")
+                         2, "kernel f uses table, which is initialised or destroyed by code that no device runs; make it constexpr")
+        self.expect_line("struct Guard { ~Guard(); int n; };\nstatic Guard guard;\n"
+                         "COPPICE_KERNEL(f, coppice::Item, int* out) { *out = guard.n; }\n",
+                         2, "kernel f uses guard, which is initialised or destroyed by code that no device runs; make it constexpr")
+
+    def test_lets_variables_pass_that_no_kernel_leads_to(self):
+        self.expect_generated("#include <iostream>\nfloat root(float);\nstatic const float table = root(2);\n"
+                              "COPPICE_KERNEL(f, coppice::Item, float* out) { *out = 1; }\n")
+        self.expect_refused("#include <iostream>\nCOPPICE_KERNEL(f, coppice::Item, int n) {\n  std::cout << n;\n}\n",
+                            "snippet.kernels.cc:4: kernel f uses the variable std::cout, which the kernel file does not define")
+        # Eigen's caches are variables like others; its placeholders are objects that hold nothing.
+        self.expect_refused('#include "core/math.h"\nCOPPICE_KERNEL(f, coppice::Item, float* out) {\n  std::ptrdiff_t a, b, c;\n'
+                            "  Eigen::internal::manage_caching_sizes(Eigen::GetAction, &a, &b, &c);\n  *out = a + b + c;\n}\n",
+                            "kernel f uses the static variable Eigen::internal::manage_caching_sizes(", "m_cacheSizes, which is not constant")
+        self.expect_generated('#include "core/math.h"\nCOPPICE_KERNEL(f, coppice::Item, Eigen::Matrix<float, 5, 1> v, float* out) {\n'
+                              "  *out = v(Eigen::seq(2, Eigen::last)).sum() + v(Eigen::last);\n}\n")
 
     def test_lets_constants_pass(self):
         self.expect_generated("static const float kTable[] = {1, 2, 3};\nconstexpr struct { int a; } kOne = {1};\nint unused;\n"
@@ -164,6 +198,7 @@ class KernelgenTest(unittest.TestCase):
                 ('extern "C" int puts(const char*);', 'puts("here");', "puts", 'use print(cell, "x is {}", x)'),
                 ("#include <assert.h>", "assert(n > 0);", "__assert_fail", "use COPPICE_ASSERT(cell, condition)"),
                 ("#include <stdlib.h>", "if (n > 0) abort();", "abort", "use COPPICE_ASSERT(cell, condition)"),
+                ("#include <stdlib.h>", "if (n > 0) exit(1);", "exit", "use COPPICE_ASSERT(cell, condition)"),
                 ("", "*out = *new float[n];", "operator new[](unsigned long)", memory),
                 ("#include <vector>", "std::vector<float> v(n); *out = v[n / 2];", None, None),
                 ("#include <array>", "std::array<float, 3> a{}; *out = a.at(n);", None, "test before what it would throw on"),
@@ -199,6 +234,28 @@ class KernelgenTest(unittest.TestCase):
                 ("void* b[5]; if (__builtin_setjmp(b) == 0) *out = 1;", "uses llvm.frameaddress.p0, which not every device has; write it as C++")]:
             with self.subTest(body):
                 self.expect_body_refused(body, f"kernel f {what}")
+
+    def test_refuses_to_end_the_program(self):
+        for call in ["__builtin_trap()", "__builtin_debugtrap()", "__builtin_verbose_trap(\"a\", \"b\")"]:
+            with self.subTest(call):
+                self.expect_body_refused(f"if (n > 3) {call};", "kernel f traps, which ends the whole program; use COPPICE_ASSERT(cell, condition)")
+        self.expect_line("static void stop(int n) {\n  if (n > 3) __builtin_trap();\n}\n"
+                         "COPPICE_KERNEL(f, coppice::Item, float* out, int n) { stop(n); *out = 1; }\n",
+                         2, "kernel f traps, which ends the whole program; use COPPICE_ASSERT(cell, condition)")
+        self.expect_generated("COPPICE_KERNEL(f, coppice::Item, float* out, int n) { if (n > 3) __builtin_unreachable(); *out = n; }\n")
+
+    def test_refuses_variadic_functions(self):
+        words = "whose `...` every device would read differently; use a template with `class... Args`"
+        self.expect_line("#include <stdarg.h>\nstatic int total(int n, ...) {\n  va_list l;\n  va_start(l, n);\n  int s = 0;\n"
+                         "  for (int k = 0; k < n; ++k) s += va_arg(l, int);\n  va_end(l);\n  return s;\n}\n"
+                         "COPPICE_KERNEL(f, coppice::Item, int* out, int n) {\n  *out = total(2, n, 4);\n}\n",
+                         11, f"kernel f leads to total(int, ...), {words}")
+        self.expect_line("[[gnu::noinline]] static int first(int n, ...) { return n + 1; }\n"
+                         "COPPICE_KERNEL(f, coppice::Item, int* out, int n) {\n  *out = first(n, 4.0);\n}\n",
+                         3, f"kernel f leads to first(int, ...), {words}")
+        self.expect_generated("template <class... Args> static int total(Args... args) { return (0 + ... + args); }\n"
+                              "static int any(...);\n"
+                              "COPPICE_KERNEL(f, coppice::Item, int* out, int n) { *out = total(2, n, 4) + int(sizeof(any(n))); }\n")
 
     def test_refuses_virtual_functions(self):
         self.expect_refused("struct A { virtual float f() const { return 1; } };\nstruct B : A { float f() const override { return 2; } };\n"
@@ -247,13 +304,45 @@ class KernelgenTest(unittest.TestCase):
         compiled = self.compile_host("static_assert(sizeof(Mine) == sizeof(Other));\n")
         self.assertEqual(compiled.returncode, 0, compiled.stderr)
 
-    def test_two_kernels_of_one_name_are_clangs_error(self):
+    def expect_clang_error(self, kernels, line, message):
+        """The first error, on a line as expect_line counts them."""
         source = self.folder / "snippet.kernels.cc"
-        kernel = "COPPICE_KERNEL(f, coppice::Item, float* out) { *out = 1; }\n"
-        source.write_text(f'#include "coppice/kernel.h"\nnamespace a {{\n{kernel}}}\nnamespace b {{\n{kernel}}}\n')
+        source.write_text('#include "coppice/kernel.h"\n' + kernels)
         compiled = self.run_tool([CLANG, *BITCODE, "-I", SOURCE, "-isystem", EIGEN, source, "-o", self.folder / "snippet.bc"])
         self.assertNotEqual(compiled.returncode, 0, "it compiled")
-        self.assertRegex(compiled.stderr, r"snippet\.kernels\.cc:6:\d+: error: redefinition of 'coppice_kernel_f'")
+        errors = [at for at in compiled.stderr.splitlines() if ": error: " in at]
+        self.assertRegex(errors[0], rf"snippet\.kernels\.cc:{line + 1}:\d+: error: .*{re.escape(message)}")
+
+    def test_two_kernels_of_one_name_are_clangs_error(self):
+        kernel = "COPPICE_KERNEL(f, coppice::Item, float* out) { *out = 1; }\n"
+        self.expect_clang_error(f"namespace a {{\n{kernel}}}\nnamespace b {{\n{kernel}}}\n", 5,
+                                "redefinition of 'coppice_only_kernel_in_this_file_with_the_name_f'")
+
+    def test_refuses_names_that_the_host_cannot_use(self):
+        self.expect_clang_error("COPPICE_KERNEL(main, coppice::Item, float* out) { *out = 1; }\n", 1,
+                                "a kernel cannot be called main; give it another name")
+        self.expect_clang_error("COPPICE_KERNEL(f, decltype([](int x) { return x; }) g, coppice::Item, float* out) { *out = g(1); }\n", 1, "static_cast from 'void (*)(decltype([](int x) {")
+        for name in ["exit", "index", "floor", "remove"]:
+            with self.subTest(name):
+                kernel = f"COPPICE_KERNEL({name}, coppice::Item, float* out) {{ *out = 1; }}\n"
+                self.expect_line(f"#include <stdlib.h>\n#include <string.h>\n{kernel}", 3,
+                                 f"kernel {name} is called as a function of C's library, so that the host could not name it; "
+                                 "give it another name or a namespace")
+                self.expect_generated(f"#include <stdlib.h>\n#include <string.h>\nnamespace n {{ {kernel} }}\n")
+                self.assertEqual(self.compile_host("").stderr, "")
+
+    def test_clang_refuses_handles_that_a_kernel_makes(self):
+        heat = "using namespace coppice; struct Heat { Read<float> now; Write<float> next; };\n"
+        for body, message in [("Write<float> w{}; w[c] = 1;", "deleted default constructor of 'Write<float>'"),
+                              ("Heat h; h.next[c] = 1;", "deleted default constructor of 'Heat'"),
+                              ("Heat h{heat.now, {}}; h.next[c] = 1;", "deleted default constructor of 'Write<float>'"),
+                              ("Write<float> w = heat.next; w.id = {}; w[c] = 1;", "'id' is a protected member"),
+                              ("Write<float> w{heat.now}; w[c] = 1;", "no matching constructor for initialization of 'Write<float>'"),
+                              ("Write<float> w{device::BindingNumber(1)}; w[c] = 1;", "calling a private constructor of class 'coppice::device::BindingNumber'")]:
+            with self.subTest(body):
+                self.expect_clang_error(f"{heat}COPPICE_KERNEL(f, Heat heat, Cell1 c) {{\n{body}\n}}\n", 3, message)
+        self.expect_generated(f"{heat}static void by_copy(Heat h, const Cell1& c) {{ const Read<float> now = h.now; h.next[c] = now[c]; }}\n"
+                              "COPPICE_KERNEL(f, Heat heat, Update<int> u, Cell1 c) { const Heat both[] = {heat, {heat.now, heat.next}}; by_copy(both[0], c); u[c] = 1; }\n")
 
     def test_refuses_a_file_without_kernels(self):
         self.expect_refused("int f() { return 1; }\n", "no COPPICE_KERNEL in this file")
@@ -266,6 +355,30 @@ class KernelgenTest(unittest.TestCase):
                               "COPPICE_KERNEL(f, coppice::Grow<Particle> x, coppice::Item i, All all, Mode m) { x.set(i, {0}, all.p[m == Mode::kSoft]); }\n")
         compiled = self.compile_host("static_assert(sizeof(Wide) == 32 && static_cast<int>(Mode::kSoft) == 3);\n"
                                      "void g(coppice::Program& p, coppice::Field<Particle> x) { p.launch(f, coppice::range(1), x, All{}, Mode::kHard); }\n")
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
+    def test_declares_what_pointers_lead_to_by_name(self):
+        self.expect_generated("struct Z; namespace n { class Y; union U; } struct Full { int a; };\n"
+                              "struct P { Z* z; const n::Y* y; n::U** u; Full* full; void* any; };\n"
+                              "COPPICE_KERNEL(f, coppice::Item, P p, Z* z, int* out) { *out = p.z == z; }\n")
+        compiled = self.compile_host("struct Z { int a; };\n"
+                                     "void g(coppice::Program& p, Z* z, int* out) { p.launch(f, coppice::range(1), P{.z = z}, z, out); }\n", ["-Werror"])
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
+    def test_declares_how_members_are_aligned(self):
+        self.expect_generated("typedef float Far __attribute__((aligned(16)));\nstruct In { char a; alignas(32) short b; };\n"
+                              "struct P { int a; Far m; In in[2]; alignas(1) char c; };\n"
+                              "COPPICE_KERNEL(f, coppice::Item, P p, int* out) { *out = p.a + p.in[1].b; }\n")
+        compiled = self.compile_host("static_assert(alignof(P) == 32 && offsetof(P, m) == 16 && offsetof(P, in) == 32 && sizeof(In) == 64);\n")
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
+    def test_includes_the_standard_headers_of_arguments(self):
+        self.expect_generated("#include <array>\n#include <complex>\nstruct P { char c; std::array<std::complex<float>, 2> z; };\n"
+                              "COPPICE_KERNEL(f, coppice::Item, std::complex<double> z, P p, _Complex float k, float* out) "
+                              "{ *out = z.real() * p.z[1].imag() + __real__ k; }\n")
+        # Before any other header.
+        (self.folder / "host.cc").write_text('#include "snippet.kernels.h"\n')
+        compiled = self.run_tool([HOST, "-std=c++20", "-fsyntax-only", "-I", SOURCE, "-I", self.folder, "-isystem", EIGEN, self.folder / "host.cc"])
         self.assertEqual(compiled.returncode, 0, compiled.stderr)
 
     def test_declares_kernels_and_structs_of_namespaces(self):

@@ -126,8 +126,8 @@ TEST_P(LargeContainers, AreSharedByThreads) {
   EXPECT_GT(out_of_stride, 0u);
 }
 
-// Seen to fail when a mask's word was visited by both of the pieces that have some of its cells, when the last piece went
-// past the end, and when a piece that begins within a plane took the plane's first row for its own.
+// Pieces that end within a plane, within a mask's word, and within a row. Seen to fail when both pieces that have some of a
+// mask word's cells visited all of them.
 TEST_P(LargeContainers, VisitEachActiveCellOnceAndReadWhatIsNear) {
   for (Kind kind : {Kind::kDense, Kind::kBitmasked, Kind::kPointer}) {
     const bool slots = kind == Kind::kPointer;

@@ -140,11 +140,6 @@ COPPICE_KERNEL(double_up, Read<int> n, Write<int> o, Cell1 c)
   for (int v = n[c]; v < 1000; v *= 2) ++rounds;
   o[c] = rounds;
 }
-COPPICE_KERNEL(trap_on_zero, Read<int> n, Write<int> o, Cell1 c)
-{
-  if (n[c] == 0) __builtin_trap();
-  o[c] = n[c];
-}
 static constexpr int kTable[64] = {7, 9, 11, 13};
 COPPICE_KERNEL(look_up, Read<int> n, Write<int> o, Cell1 c)
 { o[c] = kTable[(n[c] - 1) * 1000000 % 3]; }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "heat.kernels.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
 #include "tests/sparse/test_devices.h"
@@ -68,12 +69,18 @@ TEST_P(TopologyRaces, OneKernelGrowsSeveralTrees) {
       expected[t].insert({x / 32, y / 32});
     }
   }
-  for (int t = 0; t < 3; ++t) EXPECT_EQ(leaves[t].wait_num_active_blocks(), expected[t].size()) << t;
+  for (int t = 0; t < 3; ++t) {
+    EXPECT_EQ(leaves[t].wait_num_active_blocks(), expected[t].size()) << t;
+    std::vector<int> coords, values(items);
+    for (int64_t i = 0; i < items; ++i)
+      coords.insert(coords.end(), {static_cast<int>(i * (7 + 4 * t) % 8192), static_cast<int>(i / 3 % 8192)});
+    run(read_coords2, range(items), fields[t], coords, values);
+    EXPECT_EQ(values, std::vector<int>(items, t + 1)) << "what was set in tree " << t;
+  }
 }
 
-// A launch that moves cells from one tree to another and runs out of room: what it deactivated in the first round is
-// still read in the repeat.
-TEST_P(TopologyRaces, ARepeatedLaunchStillReadsWhatItDeactivated) {
+// A launch that moves cells from one tree to another and needs room for them: every value arrives, once.
+TEST_P(TopologyRaces, BlocksThatMoveToAnotherTreeArriveWithTheirValues) {
   Tree from(device, {.name = "from"}), to(device, {.name = "to"});
   Node from_block = from.root().pointer({64, 64}), from_leaf = from_block.dense({4, 4});
   Node to_block = to.root().pointer({64, 64}),
@@ -85,6 +92,10 @@ TEST_P(TopologyRaces, ARepeatedLaunchStillReadsWhatItDeactivated) {
   run(move_blocks2, over(from_leaf), a, from_block.topology(), b);
   EXPECT_EQ(from_block.wait_usage().active_cells, 0u);
   EXPECT_EQ(to_block.wait_usage().active_cells, 1000u);
+  std::vector<int> there, values(1000);
+  for (int i = 0; i < 1000; ++i) there.insert(there.end(), {i % 64 * 64, i / 64 * 64});
+  run(read_coords2, range(1000), b, there, values);
+  EXPECT_EQ(values, to_values);
 }
 
 TEST_P(TopologyRaces, ActivationAndDeactivationOfTheSameCellsAtOnceLeaveAConsistentTree) {

@@ -32,7 +32,8 @@ void check_books(Tree& tree, uint64_t live) {
   for (uint64_t w = 0; w < now.num_workers; ++w) EXPECT_EQ(now.workers[w].batch[0], 0u);
   for (uint32_t cell = 1; cell < handed_out(a); ++cell) {
     const auto* header = reinterpret_cast<const device::CellHeader*>(a.cells + cell * a.cell_bytes);
-    if (header->state == device::CellState::kLive) EXPECT_TRUE(cells.insert(cell).second) << "live and free";
+    if (header->state != device::CellState::kLive) continue;
+    EXPECT_TRUE(cells.insert(cell).second) << "live and free";
   }
   EXPECT_EQ(cells.size(), handed_out(a) - 1u) << "cells were lost";
   EXPECT_EQ(handed_out(a) - 1 - (a.free_size - a.free_used), live);
