@@ -77,15 +77,21 @@ inline uint32_t take_up_to(uint32_t* counter, uint32_t end, uint32_t most, uint3
   return 0;
 }
 
-// The next batch of `most` cells at most; none is left where it has none.
-inline CellBatch take_batch(TreeState* tree, AllocatorState* a, uint32_t most) {
-  CellBatch b{0, 0, 0, true, false};
-  b.left = take_up_to(&a->free_used, a->free_size, most, &b.at);
-  if (b.left > 0) return b;
-  b.is_recycled = false;
+// The next batch of `most` cells at most, from the free list or of fresh ones; nothing is left in it where there is none.
+inline CellBatch take_batch(TreeState* tree, AllocatorState* a, uint32_t most, bool is_recycled) {
+  CellBatch b{0, 0, 0, is_recycled, false};
+  if (is_recycled) {
+    b.left = take_up_to(&a->free_used, a->free_size, most, &b.at);
+    return b;
+  }
+  const uint32_t now = coppice_load_acquire_u32(&a->num_cells);
+  if (now >= a->capacity) return b;
+  // What one worker does not use makes the others take more than there ever were at once: a part in 64, if any.
+  const uint32_t part = now / 64 + 1;
+  if (part < most) most = part;
   // Where allocators share a limit, bytes are counted as cells are used: nobody could take back what another holds.
   if (tree->shared_limit != 0) most = 1;
-  if (coppice_load_acquire_u32(&a->num_cells) >= a->capacity || !take_bytes(tree, a->cell_bytes)) return b;
+  if (!take_bytes(tree, a->cell_bytes)) return b;
   b.left = take_up_to(&a->num_cells, a->capacity, most, &b.at);
   if (b.left == 0 && tree->shared_limit != 0) coppice_fetch_add_u64(&tree->fresh_bytes, ~a->cell_bytes + 1);
   return b;
@@ -95,8 +101,8 @@ COPPICE_INLINE uint32_t first_of(const AllocatorState* a, CellBatch b) {
   return b.is_recycled ? a->free_list[b.at] : b.at;
 }
 
-// A cell of the batch in a worker's word; 0 when there is none.
-COPPICE_INLINE uint32_t take_held(const AllocatorState* a, uint64_t* word) {
+// A cell of the batch in a worker's word; 0 when there is none, or none of the free list where only those are wanted.
+COPPICE_INLINE uint32_t take_held(const AllocatorState* a, uint64_t* word, bool only_recycled = false) {
   for (uint32_t turn = 0;;) {
     uint64_t now = relaxed_load(word);
     CellBatch b = unpack_batch(now);
@@ -104,19 +110,24 @@ COPPICE_INLINE uint32_t take_held(const AllocatorState* a, uint64_t* word) {
       coppice_pause(turn++);
       continue;
     }
-    if (b.left == 0) return 0;
+    if (b.left == 0 || (only_recycled && !b.is_recycled)) return 0;
     const uint32_t cell = first_of(a, b);
     ++b.at, --b.left;
     if (compare_exchange(word, &now, pack(b))) return cell;
   }
 }
 
-inline uint32_t allocate_by_batch(TreeState* tree, AllocatorState* a) {
-  // A cell that was refused once is refused for the rest of the launch.
-  if (relaxed_load(&a->shortage) != 0) return 0;
-  const uint64_t number = a - tree->allocators;
-  WorkerCells* const own = tree->workers + coppice_worker() % tree->num_workers;
-  uint64_t* const word = &own->batch[number];
+inline uint32_t take_from_others(const TreeState* tree, const AllocatorState* a, bool only_recycled) {
+  for (uint64_t w = 0; w < tree->num_workers; ++w) {
+    if (const uint32_t cell = take_held(a, &tree->workers[w].batch[a - tree->allocators], only_recycled))
+      return cell;
+  }
+  return 0;
+}
+
+// The first cell of the worker's next batch, or of the one that it has. 0: there is none of that kind.
+inline uint32_t refill(TreeState* tree, AllocatorState* a, WorkerCells* own, bool is_recycled) {
+  uint64_t* const word = &own->batch[a - tree->allocators];
   for (;;) {
     if (const uint32_t cell = take_held(a, word)) return cell;
     uint64_t now = relaxed_load(word);
@@ -126,11 +137,15 @@ inline uint32_t allocate_by_batch(TreeState* tree, AllocatorState* a) {
     if (!compare_exchange(word, &now, pack(empty))) continue;
     const uint64_t most = kBatchBytes / a->cell_bytes;
     const uint32_t size = 1u << empty.log2_next;
-    CellBatch b = take_batch(tree, a, most >= size ? size : most > 0 ? static_cast<uint32_t>(most) : 1);
+    CellBatch b = take_batch(tree, a,
+                             most >= size ? size
+                             : most > 0   ? static_cast<uint32_t>(most)
+                                          : 1,
+                             is_recycled);
     relaxed_store(&own->shared_writes, relaxed_load(&own->shared_writes) + 1);
     if (b.left == 0) {
       relaxed_store(word, now);
-      break;
+      return 0;
     }
     set_flag(&tree->holds_cells);
     const uint32_t cell = first_of(a, b);
@@ -139,10 +154,23 @@ inline uint32_t allocate_by_batch(TreeState* tree, AllocatorState* a) {
     relaxed_store(word, pack(b));
     return cell;
   }
-  for (uint64_t w = 0; w < tree->num_workers; ++w) {
-    if (const uint32_t cell = take_held(a, &tree->workers[w].batch[number])) return cell;
+}
+
+// Nobody looks at others' words while its own is busy: two who did would wait for each other.
+inline uint32_t allocate_by_batch(TreeState* tree, AllocatorState* a) {
+  // A cell that was refused once is refused for the rest of the launch.
+  if (relaxed_load(&a->shortage) != 0) return 0;
+  WorkerCells* const own = tree->workers + coppice_worker() % tree->num_workers;
+  if (const uint32_t cell = take_held(a, &own->batch[a - tree->allocators])) return cell;
+  if (a->free_size > 0) {
+    if (coppice_load_acquire_u32(&a->free_used) < a->free_size) {
+      if (const uint32_t cell = refill(tree, a, own, true)) return cell;
+    }
+    // A fresh cell is taken only where no other is free, or memory would grow from launch to launch.
+    if (const uint32_t cell = take_from_others(tree, a, true)) return cell;
   }
-  return 0;
+  if (const uint32_t cell = refill(tree, a, own, false)) return cell;
+  return take_from_others(tree, a, false);
 }
 
 // A zeroed cell, or 0 when the allocator has no more (then the shortage is counted).
