@@ -36,7 +36,8 @@ class StreamExecutor {
   virtual void replay(Recording& recording) = 0;
   // Returns when everything begun is done.
   virtual void wait_begun() = 0;
-  // Whether kernels have left a status.
+  // Whether kernels have left a status that concerns launches behind them. A shortage of cells does not: whose it is
+  // resolves it before it is done.
   virtual bool has_status(const DeviceContext& context) = 0;
 
   // The operation `name`, or its part until it failed, has been begun. True: the end of what is under way is marked.

@@ -200,8 +200,13 @@ void StreamQueue::run(const Launch& launch, LaunchBlock& block) {
   if (launch.skip_on_status) block.number = launches_++;
   wait(launch.code);
   if (launch.code.is_error()) throw launch.code.error();
-  if (launch.prepare) launch.prepare(block);
+  prepare(launch, block);
   repeat(launch, block);
+}
+
+void StreamQueue::prepare(const Launch& launch, LaunchBlock& block) {
+  if (launch.prepare) launch.prepare(block);
+  if (launch.make_room) launch.make_room(block);
 }
 
 void StreamQueue::repeat(const Launch& launch, LaunchBlock& block) {
@@ -219,7 +224,7 @@ void StreamQueue::record(const Launch& launch, LaunchBlock& block) {
   block.flags |= kRecorded | (is_settling_ ? kSettles : 0);
   wait(launch.code);
   if (launch.code.is_error()) throw launch.code.error();
-  if (launch.prepare) launch.prepare(block);
+  prepare(launch, block);
   executor_->run_loop(launch, block);
   if (!launch.finish) return;
   is_settling_ = true;
@@ -257,7 +262,7 @@ void StreamQueue::resume_inline(const Launch& launch, uint64_t number) {
   LaunchBlock block = launch.block;
   block.context = &context_, block.number = number;
   if (!launch.finish || !launch.finish(block)) return;
-  if (launch.prepare) launch.prepare(block);
+  prepare(launch, block);
   repeat(launch, block);
 }
 

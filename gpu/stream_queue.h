@@ -62,6 +62,7 @@ class StreamQueue final : public Stream {
   AsyncValueRef<Chain> push(Operation operation);
   void run(const Operation& operation);
   void run(const Launch& launch, LaunchBlock& block);
+  static void prepare(const Launch& launch, LaunchBlock& block);
   void repeat(const Launch& launch, LaunchBlock& block);  // once, and while its finish() says so
   void record(const Launch& launch, LaunchBlock& block);
   void work(std::string name);

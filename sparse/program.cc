@@ -347,20 +347,27 @@ void begin_room(const Prepared& p) {
   }
 }
 
-// It went as far as memory allowed.
+// It went as far as memory allowed. In a recording the launch behind it finds out whether that was enough.
 bool finish_room(const Prepared& p, Device& device) {
-  if (device.default_stream().is_recording()) return false;
+  const bool is_recording = device.default_stream().is_recording();
   bool again = false;
-  for (TreeStorage* tree : p.binding.trees) again |= tree->make_room(tree->wait_read_state(), p.name);
+  for (TreeStorage* tree : p.binding.trees) {
+    if (!p.uses->does_to(tree, effect::kChangesTopology)) continue;
+    tree->want_what_is_removed();
+    if (!is_recording) again |= tree->resolve_shortage(tree->wait_read_state(), p.name, "");
+    if (!again) tree->hide_room();
+  }
   if (again) begin_room(p);
   return again;
 }
 
 // Makes room in the launch's place and with its number, by which it draws the same random numbers, when its turn comes.
 void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Device* device) {
-  launch.prepare = [shared, device, set_loop = std::move(launch.prepare), grain = launch.grain,
-                    shared_bytes = launch.shared_bytes](LaunchBlock& block) {
-    if (set_loop) set_loop(block);
+  launch.make_room = [shared, device, grain = launch.grain,
+                      shared_bytes = launch.shared_bytes](LaunchBlock& block) {
+    // Where the kernel turns out not to be one that can be run so, the launch takes the room that there is.
+    wait(shared->room_code);
+    if (shared->room_code.is_error()) return;
     begin_room(*shared);
     Launch room;
     room.name = shared->name;
@@ -369,7 +376,15 @@ void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Devic
     room.grain = grain, room.shared_bytes = shared_bytes;
     room.skip_on_status = false;
     room.finish = [shared, device](LaunchBlock&) { return finish_room(*shared, *device); };
-    device->default_stream().run_inline(room);
+    try {
+      device->default_stream().run_inline(room);
+    } catch (...) {
+      for (TreeStorage* tree : shared->binding.trees) {
+        if (shared->uses->does_to(tree, effect::kAppends)) tree->drop_room();
+        tree->settle();  // loops find what was activated
+      }
+      throw;
+    }
     block.flags |= kNeedsRoom;
   };
 }
@@ -377,6 +392,9 @@ void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Devic
 // Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
 bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   const Binding& b = p.binding;
+  for (TreeStorage* tree : b.trees) {
+    if (p.room_code && p.uses->does_to(tree, effect::kAppends)) tree->show_room();
+  }
   if (device.default_stream().is_recording()) {
     for (TreeStorage* tree : b.trees) {
       if (p.uses->does_to(tree, effect::kChangesTopology)) tree->record_settling();

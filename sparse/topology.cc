@@ -230,9 +230,14 @@ void TreeStorage::throw_full(const TreeState& now, std::string_view who) const {
 }
 
 uint64_t TreeStorage::largest_capacity(const AllocatorState& a, uint32_t allocator) const {
-  if (device_->commits_on_touch()) return a.capacity;
+  return device_->commits_on_touch() ? a.capacity : most_cells(allocator, a.capacity);
+}
+
+// How many cells an allocator may have, where it has so many now.
+uint64_t TreeStorage::most_cells(uint32_t allocator, uint64_t capacity) const {
+  const AllocatorStorage& storage = allocators_[allocator];
   const uint64_t left = max_bytes() - std::min(max_bytes(), committed_bytes());
-  return std::min(allocators_[allocator].max_cells, a.capacity + left / a.cell_bytes);
+  return std::min(storage.max_cells, capacity + left / nodes_[storage.node].cell_bytes);
 }
 
 // Makes room for `needed` cells at least, and for twice as many as there were where that is allowed.
@@ -252,31 +257,34 @@ void TreeStorage::grow_to(const AllocatorState& a, uint32_t allocator, uint64_t 
   log_debug("{} grows to {} cells", path(allocators_[allocator].node), cells - 1);
 }
 
-void TreeStorage::begin_making_room() {
-  for (uint32_t a = 0; a < allocators_.size(); ++a)
-    run_now(program_, forget_wanted, 1, &state()->allocators[a]);
+template <class Kernel>
+void TreeStorage::run_over_chunks(const Kernel& kernel) {
   for (uint32_t id = 1; id < nodes_.size(); ++id) {
     if (nodes_[id].kind != NodeKind::kDynamic) continue;
-    const uint32_t parent = nodes_[id].parent;
-    run_over_lists(forget_wanted_elements, id, parent == 0 ? nullptr : &update_list(parent, false));
+    uint64_t* const count = counts_->as<uint64_t>() + kRecycleCounts;
+    run_now(program_, count_handed_out, 1, &state()->allocators[nodes_[id].allocator], count);
+    run_now(program_, kernel, count, state(), device_layout(id));
   }
 }
 
-bool TreeStorage::make_room(const TreeState& now, std::string_view kernel) {
-  if (resolve_shortage(now, kernel, "")) return true;
-  // What is deactivated is free for others only after the launch: room for all of that to come again. Of a list that is
-  // emptied the chunks come again one by one, and each emptying begins a new one.
-  for (uint32_t i = 0; i < allocators_.size(); ++i) {
-    const AllocatorState& a = now.allocators[i];
-    if (a.removals == 0) continue;
-    const NodeDescription& n = nodes_[allocators_[i].node];
-    const uint64_t chunks = n.kind == NodeKind::kDynamic ? a.appends / n.num_cells + 1 : 0;
-    const uint64_t used = uint64_t{handed_out(a)} - (a.free_size - std::min(a.free_used, a.free_size));
-    const uint64_t needed = used + a.removals + chunks;
-    if (needed > a.capacity) grow_to(a, i, needed, fmt::format("kernel {}", kernel));
-  }
-  return false;
+void TreeStorage::begin_making_room() {
+  for (uint32_t a = 0; a < allocators_.size(); ++a)
+    run_now(program_, forget_wanted, 1, &state()->allocators[a]);
+  run_over_chunks(forget_wanted_elements);
 }
+
+void TreeStorage::want_what_is_removed() {
+  for (uint32_t a = 0; a < allocators_.size(); ++a) {
+    const NodeDescription& n = nodes_[allocators_[a].node];
+    const uint64_t chunk_cells = n.kind == NodeKind::kDynamic ? n.num_cells : 0;
+    const uint64_t most = most_cells(a, allocators_[a].capacity);
+    run_now(program_, want_removed, 1, &state()->allocators[a], chunk_cells, most);
+  }
+}
+
+void TreeStorage::hide_room() { run_over_chunks(hide_wanted_chunks); }
+void TreeStorage::drop_room() { run_over_chunks(drop_wanted_chunks); }
+void TreeStorage::show_room() { run_over_chunks(show_wanted_chunks); }
 
 void TreeStorage::reserve_cells(uint32_t node, uint64_t cells) {
   const NodeKind kind = nodes_[node].kind;

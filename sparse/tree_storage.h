@@ -122,10 +122,14 @@ class TreeStorage : public RefCounted {
   // repetition, empty where nothing does.
   // Errors: kOutOfMemory when it may not grow further or must not be repeated.
   bool resolve_shortage(const device::TreeState& now, std::string_view kernel, std::string_view why_not);
-  // Before and after a run that makes room for a launch (device::makes_room()). Afterwards: true where more of it has been
-  // made, and that run is to be repeated. Errors: kOutOfMemory.
+  // Before a run that makes room for a launch (device::makes_room()). Behind it, what it would deactivate is wanted again;
+  // then shortages are resolved as behind a launch that may be repeated. When there is room, lists hide their new chunks from
+  // the launch, and show them behind it. Cost: a pass over the cells of dynamic nodes each.
   void begin_making_room();
-  bool make_room(const device::TreeState& now, std::string_view kernel);
+  void want_what_is_removed();
+  void hide_room();
+  void show_room();
+  void drop_room();  // instead, where there is not: lists give their new chunks back
   // Makes room for so many cells of a pointer or dynamic node in all. Errors: kInvalidArgument, kOutOfMemory.
   void reserve_cells(uint32_t node, uint64_t cells);
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
@@ -177,6 +181,7 @@ class TreeStorage : public RefCounted {
   void grow_memory(uint32_t allocator, uint64_t cells);  // the state's capacity is the caller's to write
   // That its own and the tree's limits allow.
   uint64_t largest_capacity(const device::AllocatorState& a, uint32_t allocator) const;
+  uint64_t most_cells(uint32_t allocator, uint64_t capacity) const;
   void grow_to(const device::AllocatorState& now, uint32_t allocator, uint64_t needed, std::string_view who);
   void trim_allocator(device::AllocatorState now, uint32_t allocator);
   uint64_t count_containers(const device::TreeState& now, uint32_t node, bool committed);
@@ -218,6 +223,8 @@ class TreeStorage : public RefCounted {
   void record_list(ElementList& list, uint32_t node, bool with_neighbours);
   using ListKernel =
       Kernel<void(Item, device::TreeState*, const device::NodeLayout*, const device::Element*)>;
+  template <class Kernel>
+  void run_over_chunks(const Kernel& kernel);
   void run_over_lists(const ListKernel& kernel, uint32_t node, const ElementList* parents);
   std::vector<uint32_t> path_nodes(uint32_t node) const;
   // Room for so many items in scratch memory, or in a list's.

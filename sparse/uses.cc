@@ -13,15 +13,15 @@ using detail::LaunchRequest;
 
 namespace {
 
-uint32_t effects_of(const HandleUse& h, uint32_t kernel) {
+uint32_t effects_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
   const uint32_t topology = ((kernel & kActivatesCells) != 0 ? effect::kActivates : 0) |
                             ((kernel & kDeactivatesCells) != 0 ? effect::kDeactivates : 0) |
                             ((kernel & kTestsCells) != 0 ? effect::kTests : 0);
   switch (h.role) {
     case Role::kRead:
       return effect::kReads;
-    case Role::kWrite:
-      return effect::kStores;
+    case Role::kWrite:  // data() of a block gives references, which a kernel may also read
+      return over_blocks ? effect::kReads | effect::kChanges : effect::kStores;
     case Role::kUpdate:
       return effect::kReads | effect::kChanges;
     case Role::kAccumulate:
@@ -41,7 +41,7 @@ bool depends_on_order(const HandleUse& h) {
   return h.role == Role::kGrow || h.role == Role::kAppend || (h.role == Role::kAccumulate && !h.exact);
 }
 
-LaunchUse use_of(const HandleUse& h, uint32_t kernel) {
+LaunchUse use_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
   LaunchUse use;
   use.kind = h.id.field == kNoField ? LaunchUse::Kind::kTopology : LaunchUse::Kind::kField;
   use.tree = static_cast<TreeStorage*>(h.id.tree);
@@ -50,7 +50,7 @@ LaunchUse use_of(const HandleUse& h, uint32_t kernel) {
   const bool anywhere =
       h.role == Role::kGrow || h.role == Role::kAppend || (h.role == Role::kAccumulate && h.radius == 0);
   use.radius = anywhere ? LaunchUse::kAnywhere : static_cast<int16_t>(h.radius);
-  use.effects = effects_of(h, kernel);
+  use.effects = effects_of(h, kernel, over_blocks);
   use.depends_on_order = depends_on_order(h);
   use.name = field_name(h);
   return use;
@@ -95,7 +95,10 @@ bool is_same(const LaunchUse& a, const LaunchUse& b) {
 
 IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
   auto uses = make_intrusive<LaunchUses>();
-  for (uint32_t i = 0; i < r.num_handles; ++i) uses->all.push_back(use_of(r.handles[i], r.effects));
+  const bool over_blocks =
+      r.place == LaunchRequest::Place::kBlock || r.place == LaunchRequest::Place::kBlockTeam;
+  for (uint32_t i = 0; i < r.num_handles; ++i)
+    uses->all.push_back(use_of(r.handles[i], r.effects, over_blocks));
   if (r.loop.tree) {  // which cells the loop visits
     LaunchUse loop;
     loop.kind = LaunchUse::Kind::kTopology;
@@ -146,10 +149,17 @@ std::string why_not_repeatable(const LaunchUses& uses) {
 
 std::string why_no_room(const LaunchRequest& r, const LaunchUses& uses) {
   if ((r.effects & kDrawsFromMemory) != 0) return "goes on by what its atomic operations give it";
-  if ((r.effects & kLoopsOnMemory) != 0) return "has a loop whose end is known only by running it";
+  if ((r.effects & kDecidesByChanges) != 0) return "decides what to activate by what it changes";
   // Its threads talk through fast memory, which would stay empty.
   if (r.place == LaunchRequest::Place::kBlockTeam) return "shares fast memory among threads";
   for (const LaunchUse& a : uses.all) {
+    for (const LaunchUse& b : uses.all) {
+      const bool reads_changed =
+          &a != &b && a.kind == LaunchUse::Kind::kField && is_same(a, b) && a.does(effect::kReads) &&
+          b.does(effect::kStores | effect::kChanges | effect::kAdds | effect::kAppends);
+      if (reads_changed && (r.effects & kDecidesByFields) != 0)
+        return "decides what to activate by " + a.name;
+    }
     const bool grows = a.tree != nullptr && uses.does_to(a.tree, effect::kActivates | effect::kAppends);
     // It would find active what it is about to activate.
     if (grows && a.does(effect::kTests)) return words_of(a, effect::kTests | effect::kActivates);

@@ -15,7 +15,7 @@ namespace {
 // What is needed to run it again; its callbacks have done their part.
 Launch without_functions(const Launch& launch) {
   Launch copy = launch;
-  copy.prepare = nullptr, copy.finish = nullptr;
+  copy.prepare = nullptr, copy.make_room = nullptr, copy.finish = nullptr;
   return copy;
 }
 
@@ -64,7 +64,8 @@ void LoopRunner::wait_copy(void* to, const void* from, size_t bytes) {
 
 bool LoopRunner::has_status(const DeviceContext& context) {
   const auto& here = *static_cast<const DeviceContext*>(host_address(&context));
-  return __atomic_load_n(&here.status, __ATOMIC_ACQUIRE) != 0;
+  const uint32_t status = __atomic_load_n(&here.status, __ATOMIC_ACQUIRE);
+  return status != 0 && !is_shortage(status_of(status));
 }
 
 bool LoopRunner::mark_end(std::string_view, DeviceContext&, Kept&) {

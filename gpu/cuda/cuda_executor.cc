@@ -229,7 +229,7 @@ bool CudaExecutor::has_status(const DeviceContext& context) {
   uint32_t status = 0;
   wait_copy(&status, &context.status, sizeof status);
   if (status == 0) status_none_at_ = changes;
-  return status != 0;
+  return status != 0 && !is_shortage(status_of(status));
 }
 
 bool CudaExecutor::mark_end(std::string_view name, DeviceContext&, Kept& let_go) {

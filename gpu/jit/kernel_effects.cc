@@ -5,25 +5,21 @@
 // reach memory that others see.
 #include "gpu/jit/kernel_effects.h"
 
-#include <llvm/Analysis/LoopInfo.h>
-#include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/DebugInfo.h>
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
-#include <vector>
-
+#include "gpu/jit/kernel_decisions.h"
 #include "gpu/jit/marked_functions.h"
 
 namespace coppice::jit {
 namespace {
 
-constexpr uint32_t kUnknownEffects =
-    kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory | kLoopsOnMemory;
+constexpr uint32_t kUnknownEffects = kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory |
+                                     kDecidesByChanges | kDecidesByFields;
 
 bool is_opaque(const llvm::Function& f) {
   for (const llvm::StringRef mark :
@@ -64,7 +60,15 @@ uint32_t effects_of_call(const llvm::CallBase& call) {
                          name.starts_with("coppice_compare_exchange") ||
                          name.starts_with("coppice_store_release");
   if (is_atomic) return kAtomicsOnMemory | (call.use_empty() ? 0u : kDrawsFromMemory);
-  return name.starts_with("coppice_load_acquire") ? kLoadsMemory : 0;
+  if (name.starts_with("coppice_load_acquire")) return kLoadsMemory;
+  if (callee->isIntrinsic() || name.starts_with("coppice_")) return 0;
+  // A function of a library may store through what it is given: modf, sincos, memcpy. Nobody leaves that out of a run
+  // that only makes room.
+  for (unsigned k = 0; k < call.arg_size(); ++k) {
+    if (call.getArgOperand(k)->getType()->isPointerTy() && !is_own(call.getArgOperand(k)))
+      return kLoadsMemory | kStoresMemory | kDecidesByChanges;
+  }
+  return 0;
 }
 
 uint32_t effects_of(const llvm::Instruction& i) {
@@ -81,38 +85,10 @@ uint32_t effects_of(const llvm::Instruction& i) {
   return call == nullptr ? 0 : effects_of_call(*call);
 }
 
-uint32_t effects_of(llvm::Function& f, llvm::FunctionAnalysisManager& analyses) {
+uint32_t effects_of(llvm::Function& f) {
   uint32_t effects = 0;
   for (const llvm::Instruction& i : llvm::instructions(f)) effects |= effects_of(i);
-  llvm::ScalarEvolution& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(f);
-  for (const llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
-    if (llvm::isa<llvm::SCEVCouldNotCompute>(evolution.getBackedgeTakenCount(loop)))
-      effects |= kLoopsOnMemory;
-  }
-  return effects;
-}
-
-// What a handle's method is given by reference it only reads, but that cannot be seen of a call: a variable whose address is
-// given away stays in memory, and a loop that counts in it has no known end. So it is given the address of a copy.
-void pass_copies(llvm::Function& f) {
-  std::vector<llvm::CallBase*> calls;
-  for (llvm::Instruction& i : llvm::instructions(f)) {
-    auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
-    const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
-    if (callee == nullptr) continue;
-    for (const llvm::StringRef mark : {kAccess, kActivates, kDeactivates, kTests})
-      if (is_marked(*callee, mark)) calls.push_back(call);
-  }
-  for (llvm::CallBase* call : calls) {
-    for (unsigned k = 0; k < call->arg_size(); ++k) {
-      const uint64_t bytes = call->getParamDereferenceableBytes(k);
-      if (bytes == 0 || call->paramHasAttr(k, llvm::Attribute::StructRet)) continue;
-      llvm::IRBuilder<> at_entry(&*f.getEntryBlock().getFirstInsertionPt()), before(call);
-      llvm::Value* const copy = at_entry.CreateAlloca(llvm::ArrayType::get(at_entry.getInt8Ty(), bytes));
-      before.CreateMemCpy(copy, llvm::MaybeAlign(1), call->getArgOperand(k), llvm::MaybeAlign(1), bytes);
-      call->setArgOperand(k, copy);
-    }
-  }
+  return effects | decisions_of(f, effects);
 }
 
 }  // namespace
@@ -132,10 +108,9 @@ std::map<std::string, uint32_t> kernel_effects(const llvm::Module& original,
     judged[kernel] = body, kept.insert(body);
     body->setLinkage(llvm::GlobalValue::ExternalLinkage);  // nobody calls it any more
   }
-  for (llvm::Function* f : inlined) pass_copies(*f);
   Analyses analyses;
   inline_and_simplify(*module, kept, inlined, analyses);
-  for (const auto& [kernel, body] : judged) effects[kernel] = effects_of(*body, analyses.functions);
+  for (const auto& [kernel, body] : judged) effects[kernel] = effects_of(*body);
   return effects;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpu/jit/llvm_module.h"
+#include "gpu/jit/marked_functions.h"
 
 namespace coppice::jit {
 namespace {
@@ -50,8 +51,21 @@ bool is_library(const llvm::Instruction& i, const std::string& folder) {
   return false;
 }
 
-bool is_variable(const llvm::Value* pointer) {
-  return llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(pointer, 0));
+// Where memory is: the kernel's own variables, or anywhere else. What a pointer that lies in a variable leads to is not known,
+// and neither is what may be the one or the other.
+enum class Origin { kVariable, kElsewhere, kUnknown };
+Origin origin_of(const llvm::Value* pointer) {
+  llvm::SmallVector<const llvm::Value*> objects;
+  llvm::getUnderlyingObjects(pointer, objects, nullptr, 0);
+  size_t variables = 0;
+  for (const llvm::Value* object : objects) {
+    if (llvm::isa<llvm::AllocaInst>(object)) ++variables;
+    const auto* load = llvm::dyn_cast<llvm::LoadInst>(object);
+    if (load != nullptr && origin_of(load->getPointerOperand()) != Origin::kElsewhere)
+      return Origin::kUnknown;
+  }
+  if (variables == objects.size()) return Origin::kVariable;
+  return variables == 0 ? Origin::kElsewhere : Origin::kUnknown;
 }
 
 // A device's own operation on memory (gpu/device_intrinsics.h), which is still a call.
@@ -65,7 +79,7 @@ bool is_atomic_call(const llvm::Instruction& i) {
   return false;
 }
 
-// What an instruction writes to, where it is neither a variable nor the library's affair; else null.
+// What an instruction writes to, where that is not the library's affair; else null.
 const llvm::Value* written_by_author(const llvm::Instruction& i, const std::string& folder) {
   const llvm::Value* to = nullptr;
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) to = store->getPointerOperand();
@@ -73,7 +87,26 @@ const llvm::Value* written_by_author(const llvm::Instruction& i, const std::stri
   if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i)) to = swap->getPointerOperand();
   if (const auto* memory = llvm::dyn_cast<llvm::MemIntrinsic>(&i)) to = memory->getRawDest();
   if (is_atomic_call(i)) to = llvm::cast<llvm::CallBase>(i).getArgOperand(0);
-  return to == nullptr || is_variable(to) || is_library(i, folder) ? nullptr : to;
+  return to == nullptr || is_library(i, folder) ? nullptr : to;
+}
+
+// Makes one function of the entry, so that a variable is known as one wherever it is stored to.
+void inline_all(llvm::Module& module) {
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration() || f.getName().starts_with("coppice_kernel_")) continue;
+    f.removeFnAttr(llvm::Attribute::NoInline);
+    f.removeFnAttr(llvm::Attribute::OptimizeNone);
+    f.addFnAttr(llvm::Attribute::AlwaysInline);
+    f.setLinkage(llvm::GlobalValue::InternalLinkage);
+    for (llvm::Instruction& i : llvm::instructions(f))
+      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) call->removeFnAttr(llvm::Attribute::NoInline);
+  }
+  Analyses analyses;
+  llvm::ModulePassManager passes;
+  llvm::cantFail(analyses.builder.parsePassPipeline(
+      passes,
+      "always-inline,globaldce,function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,sroa<modify-cfg>)"));
+  passes.run(module, analyses.modules);
 }
 
 // What it gives is what is there; a swap says that it succeeded, so that nobody tries again.
@@ -99,10 +132,17 @@ void remove_effects(llvm::Module& module, const Diagnostics& diagnostics) {
   const std::string folder = library_folder(module);
   if (folder.empty())
     diagnostics.fail("making room", "nothing says which code is the library's: it has no line tables");
+  inline_all(module);
   std::vector<llvm::Instruction*> effects;
   for (llvm::Function& f : module) {
-    for (llvm::Instruction& i : llvm::instructions(f))
-      if (written_by_author(i, folder) != nullptr) effects.push_back(&i);
+    for (llvm::Instruction& i : llvm::instructions(f)) {
+      const llvm::Value* const to = written_by_author(i, folder);
+      if (to == nullptr) continue;
+      const Origin origin = origin_of(to);
+      if (origin == Origin::kUnknown)
+        diagnostics.fail("making room", "it may store to its own variables and elsewhere by one pointer");
+      if (origin == Origin::kElsewhere) effects.push_back(&i);
+    }
   }
   for (llvm::Instruction* i : effects) remove(*i);
 }

@@ -325,7 +325,8 @@ COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node,
   TreeState* tree = tree_state(block, tree_slot);
   const LevelLayout& last = node.level[node.depth - 1];
   if (makes_room()) {
-    // What goes may be activated anew, as often as it goes at most.
+    // What goes may be activated anew, as often as it goes at most. Also what is not there yet: by the time of the launch
+    // this run has activated it.
     const bool has_cells = last.kind == NodeKind::kPointer || last.kind == NodeKind::kDynamic;
     if (has_cells) warp_fetch_increment(&tree->allocators[last.allocator].removals);
     return;

@@ -242,7 +242,7 @@ struct alignas(64) AllocatorState {
   uint32_t recycled_size;
   uint32_t shortage;  // allocations refused since the last growth
   uint32_t removals;  // what a run that makes room would deactivate, of it
-  uint32_t appends;   // ... would append, to its lists
+  uint64_t appends;   // ... would append to its lists: elements, and as many as lie before one that it sets
 };
 static_assert(sizeof(AllocatorState) == 128 && offsetof(AllocatorState, num_cells) == 64);
 // Cells that were ever handed out, the ambient one included.

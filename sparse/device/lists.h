@@ -209,6 +209,8 @@ COPPICE_INLINE void set_element(const LaunchBlock* block, uint32_t binding, Coor
   if (first == 0) return;
   const auto at = static_cast<uint32_t>(index);
   const LinkedChunk link = find_or_link_chunk(block, f.tree, level, p.list, first, at, p.coord);
+  if (makes_room())
+    coppice_fetch_add_u64(&p.tree->allocators[level.allocator].appends, at + uint64_t{level.chunk_cells});
   if (link.chunk == nullptr || makes_room()) return;
   store_shared(element_at<T>(level, f, link.chunk, at), value);
   set_flag(&p.tree->lists_changed);

@@ -53,13 +53,92 @@ static ListHeader* list_number(const TreeState* tree, const NodeLayout* node, co
 // Before a run that makes room: nothing is wanted yet.
 COPPICE_KERNEL(forget_wanted, Item, AllocatorState* a)
 { a->removals = a->appends = 0; }
-COPPICE_KERNEL(forget_wanted_elements, Item i, TreeState* tree, const NodeLayout* node,
-               const Element* parents)
+// The list whose first chunk a cell of a dynamic node's allocator is; null where it is none.
+static ListHeader* list_of_first_chunk(const TreeState* tree, const LevelLayout& level, uint32_t cell) {
+  const auto* chunk = reinterpret_cast<const CellHeader*>(chunk_at(level, tree, cell));
+  if (cell == kAmbientCell || chunk->state != CellState::kLive || chunk->ordinal != 0) return nullptr;
+  auto* list = reinterpret_cast<ListHeader*>(chunk->slot - 1);  // it is the upper half of the head
+  return unpack_head(list->head).first == cell ? list : nullptr;
+}
+COPPICE_KERNEL(count_handed_out, Item, const AllocatorState* a, uint64_t* cells)
+{ *cells = handed_out(*a); }
+// Items are the cells of the allocator, those of lists below new cells, too.
+COPPICE_KERNEL(forget_wanted_elements, Item i, TreeState* tree, const NodeLayout* node)
 {
-  const ListHeader* list = list_number(tree, node, parents, static_cast<uint64_t>(i.index));
-  if (list == nullptr || !has_chunk(unpack_head(list->head))) return;
   const LevelLayout& level = node->level[node->depth - 1];
-  reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, unpack_head(list->head).first))->wanted = 0;
+  const auto cell = static_cast<uint32_t>(i.index);
+  if (list_of_first_chunk(tree, level, cell) != nullptr)
+    reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, cell))->wanted = 0;
+}
+// Behind a run that made room: lists have chunks that nothing was appended to yet. Walks begin where the list ends, or each
+// append of the launch would begin at the first chunk.
+COPPICE_KERNEL(hide_wanted_chunks, Item i, TreeState* tree, const NodeLayout* node)
+{
+  const LevelLayout& level = node->level[node->depth - 1];
+  const auto first = static_cast<uint32_t>(i.index);
+  const ListHeader* list = list_of_first_chunk(tree, level, first);
+  if (list == nullptr) return;
+  const uint32_t asked = unpack_head(list->head).asked;
+  const uint32_t chunks = asked == 0 ? 1 : (asked - 1) / level.chunk_cells + 1;
+  LatestChunk latest{first, 1};
+  while (latest.linked < chunks) {
+    const uint32_t next = *reinterpret_cast<uint32_t*>(chunk_at(level, tree, latest.cell) + kNextChunk);
+    if (next == 0) break;
+    latest = {next, latest.linked + 1};
+  }
+  reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first))->latest = latest.linked == 1 ? 0 : pack(latest);
+}
+// Behind the launch: the latest chunk is the last that is linked, also where nothing came.
+COPPICE_KERNEL(show_wanted_chunks, Item i, TreeState* tree, const NodeLayout* node)
+{
+  const LevelLayout& level = node->level[node->depth - 1];
+  const auto first = static_cast<uint32_t>(i.index);
+  if (list_of_first_chunk(tree, level, first) == nullptr) return;
+  LatestChunk latest = latest_chunk(level, tree, first);
+  for (;;) {
+    const uint32_t next = *reinterpret_cast<uint32_t*>(chunk_at(level, tree, latest.cell) + kNextChunk);
+    if (next == 0) break;
+    latest = {next, latest.linked + 1};
+  }
+  if (latest.linked > 1) reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first))->latest = pack(latest);
+}
+// Where there was too little memory for all of them: lists give back the chunks that nothing is in.
+COPPICE_KERNEL(drop_wanted_chunks, Item i, TreeState* tree, const NodeLayout* node)
+{
+  const LevelLayout& level = node->level[node->depth - 1];
+  const auto first = static_cast<uint32_t>(i.index);
+  ListHeader* list = list_of_first_chunk(tree, level, first);
+  if (list == nullptr) return;
+  const uint32_t asked = unpack_head(list->head).asked;
+  if (asked == 0) {
+    clear_list(tree, level, list);
+    return;
+  }
+  LatestChunk latest{first, 1};
+  const uint32_t chunks = (asked - 1) / level.chunk_cells + 1;
+  while (latest.linked < chunks) {
+    const uint32_t next = *reinterpret_cast<uint32_t*>(chunk_at(level, tree, latest.cell) + kNextChunk);
+    if (next == 0) break;
+    latest = {next, latest.linked + 1};
+  }
+  auto* behind = reinterpret_cast<uint32_t*>(chunk_at(level, tree, latest.cell) + kNextChunk);
+  if (recycle_slot(&tree->allocators[level.allocator], behind)) set_flag(&tree->lists_changed);
+  reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first))->latest = latest.linked == 1 ? 0 : pack(latest);
+}
+// What a launch deactivates is free for others only behind it: room for all of that to come again. Of a list that is emptied
+// the chunks come again one by one, and each emptying begins a new one. `chunk_cells`: 0 for a pointer node. `most`: what the
+// allocator may have at most, which may be enough all the same.
+COPPICE_KERNEL(want_removed, Item i, AllocatorState* a, uint64_t chunk_cells, uint64_t most)
+{
+  if (a->removals == 0) return;
+  const uint64_t chunks = chunk_cells == 0 ? 0 : a->appends / chunk_cells + 1;
+  const uint32_t left = a->free_size - (a->free_used < a->free_size ? a->free_used : a->free_size);
+  const uint64_t wanted = uint64_t{handed_out(*a)} - left + a->removals + chunks;
+  const uint64_t needed = wanted < most ? wanted : most;
+  if (needed <= a->capacity) return;
+  a->shortage += static_cast<uint32_t>(needed - a->capacity);
+  coppice_compare_exchange_u32(&i.launch->context->status, 0,
+                               status_word(DeviceStatus::kNoRoom, launch_number(*i.launch)));
 }
 
 COPPICE_KERNEL(clear_lists, Item i, TreeState* tree, const NodeLayout* node, const Element* parents)

@@ -95,3 +95,75 @@ COPPICE_KERNEL(clear_and_append, Append<int> list, Item i)
   list.deactivate(i, {k});
   for (int n = 0; n < 3; ++n) list.append(i, {k}, 10 * k + n);
 }
+
+// ---- what decides which cells are activated
+
+COPPICE_KERNEL(add_ten, Item i, int* x)
+{ x[i] += 10; }
+COPPICE_KERNEL(grow_where_told, Topology block, Item i, const int* x, uint32_t* counter)
+{
+  __atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED);
+  block.activate(i, {x[i]});
+}
+__attribute__((noinline)) static void place_for(int k, int& out) { out = 7 * k; }
+struct EightInts {
+  int at[8];
+};
+__attribute__((noinline)) static EightInts places_for(int k)
+{
+  EightInts places{};
+  for (int j = 0; j < 8; ++j) places.at[j] = 7 * k + j;
+  return places;
+}
+COPPICE_KERNEL(grow_by_helpers, Topology block, Item i, uint32_t* counter)
+{
+  __atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED);
+  int at = 5000;
+  place_for(static_cast<int>(i.index), at);
+  block.activate(i, {at});
+  block.activate(i, {places_for(static_cast<int>(i.index)).at[0]});
+}
+COPPICE_KERNEL(age_and_grow, Update<int> x, Topology block, Cell1 c)
+{
+  x[c] -= 1;
+  if (x[c] > 0) block.activate(c, {c.coord(0)});
+}
+COPPICE_KERNEL(age_and_grow_by_pointer, Topology block, Item i, int* x, int* y)
+{
+  x[i] -= 1;
+  y[i] += 1;
+  if (x[i] > 0) block.activate(i, {static_cast<int>(i.index)});
+}
+COPPICE_KERNEL(first_grows, Append<int> list, Topology block, Item i)
+{
+  const auto k = static_cast<int>(i.index);
+  if (list.append(i, {0}, k) == 0) block.activate(i, {k});
+}
+COPPICE_KERNEL(empty_grows, Append<int> list, Topology block, Item i)
+{
+  const auto k = static_cast<int>(i.index);
+  list.append(i, {k}, k);
+  if (list.length(i, {k}) == 0) block.activate(i, {k});
+}
+COPPICE_KERNEL(own_value_grows, Read<int> now, Write<int> next, Topology block, Cell1 c)
+{
+  next[c] = now[c] - 1;
+  if (now[c] > 0) block.activate(c, {c.coord(0)});
+}
+COPPICE_KERNEL(split_and_grow, Topology block, Item i, double* whole, double* part)
+{
+  part[i] = __builtin_modf(part[i], &whole[i]);
+  block.activate(i, {static_cast<int>(i.index)});
+}
+COPPICE_KERNEL(renew_some, Topology block, Item i, Read<int> n, uint32_t* counter)
+{
+  const auto k = static_cast<int>(i.index);
+  if (k >= n.at(i, {0})) return;
+  __atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED);
+  block.deactivate(i, {k});
+  block.activate(i, {k});
+}
+COPPICE_KERNEL(append_to_parts, Append<int> list, Item i, int each)
+{ list.append(i, {static_cast<int>(i.index) / each, 0}, static_cast<int>(i.index)); }
+COPPICE_KERNEL(append_to_one_each, Append<int> list, Item i, int lists)
+{ list.append(i, {static_cast<int>(i.index) % lists}, static_cast<int>(i.index)); }

@@ -9,6 +9,7 @@
 #include "effects.kernels.h"
 #include "sparse/launch_graph.h"
 #include "sparse/read_back.h"
+#include "sparse/uses.h"
 #include "tests/sparse/conformance_fixture.h"
 
 namespace coppice {
@@ -266,6 +267,111 @@ TEST_P(Effects, WhatReserveIsForAndWhatNot) {
   EXPECT_NE(std::string(done.error().what()).find("small.pointer[8192] is full"), std::string::npos)
       << done.error().what();
   device->default_stream().clear_error();
+}
+
+// A run that only makes room must activate what the launch will, and nothing else. Each of these was seen to leave cells
+// active that no serial run has.
+TEST_P(Effects, VariablesOfAKernelStayItsOwnInFunctionsThatAreNotInlined) {
+  Room room(device);
+  uint32_t counter = 0;
+  run(grow_by_helpers, range(50), room.block.topology(), inout(counter));
+  EXPECT_EQ(counter, 50u);
+  EXPECT_EQ(room.block.wait_num_active_cells(), 50u);
+}
+TEST_P(Effects, WhatALaunchChangesDoesNotDecideTooEarly) {
+  Tree tree(device);
+  Node cells = tree.root().dense({50});
+  Field<int> x = cells.place<int>("x");
+  run(update_and_grow, over(cells), x, Room(device).block.topology(), 1);  // all are 1
+  Room room(device);
+  run(age_and_grow, over(cells), x, room.block.topology());
+  EXPECT_EQ(room.block.wait_num_active_cells(), 0u);
+  std::vector<int> ones(50, 1), others(50, 1);
+  run(age_and_grow_by_pointer, range(50), room.block.topology(), ones, others);
+  EXPECT_EQ(room.block.wait_num_active_cells(), 0u);
+  EXPECT_EQ(ones, std::vector<int>(50, 0));
+  run(own_value_grows, over(cells), x, x, room.block.topology());
+  EXPECT_EQ(room.block.wait_num_active_cells(), 0u);
+  EXPECT_EQ(wait_read(x, {0}, {50}), std::vector<int>(50, -1));
+}
+TEST_P(Effects, IndicesAndLengthsOfListsDoNotDecideTooEarly) {
+  Tree tree(device);
+  Node one = tree.root().dense({1}).dynamic(1 << 20, 64), many = tree.root().dense({64}).dynamic(64, 64);
+  Field<int> v = one.place<int>("v"), w = many.place<int>("w");
+  Room room(device), other(device);
+  run(first_grows, range(n()), v, room.block.topology());
+  EXPECT_EQ(room.block.wait_num_active_cells(), 1u);
+  run(empty_grows, range(64), w, other.block.topology());
+  EXPECT_EQ(other.block.wait_num_active_cells(), 0u);
+}
+TEST_P(Effects, RecordedLaunchesDecideWhenTheirTurnComes) {
+  Room room(device);
+  std::vector<int> places;
+  for (int i = 0; i < 10; ++i) places.push_back(100 * i);
+  const auto x = wait_device_copy(*device, places);
+  const auto counter = wait_device_copy(*device, std::vector<uint32_t>{0});
+  LaunchGraph graph({program().bind(add_ten, range(10), x->as<int>()),
+                     program().bind(grow_where_told, range(10), room.block.topology(), x->as<int>(),
+                                    counter->as<uint32_t>())});
+  wait(graph.launch(1));
+  EXPECT_EQ(room.block.wait_num_active_cells(), 10u);
+  EXPECT_TRUE(room.block.wait_is_active({10, 0, 0}));
+}
+// The first replay needs no room, the second needs all of it for cells that it removes and activates anew.
+TEST_P(Effects, RecordedLaunchesMakeRoomForWhatTheyRenew) {
+  Room room(device);
+  Tree told(device);
+  Node one = told.root().dense({1});
+  Field<int> n = one.place<int>("n");
+  const auto counter = wait_device_copy(*device, std::vector<uint32_t>{0});
+  run(activate_all, range(12), room.block.topology(), 1);
+  LaunchGraph graph(
+      {program().bind(renew_some, range(12), room.block.topology(), n, counter->as<uint32_t>())});
+  wait(graph.launch(1));
+  run(write_at1, range(1), n, std::vector<int>{0}, 12);
+  const auto done = graph.launch(1);
+  wait(done);
+  ASSERT_FALSE(done.is_error()) << done.error().what();
+  uint32_t counted = 0;
+  device->wait_copy(&counted, counter->data(), sizeof counted);
+  EXPECT_EQ(counted, 12u);
+  EXPECT_EQ(room.block.wait_num_active_cells(), 12u);
+}
+TEST_P(Effects, RoomForListsIsNoMoreThanTheyTake) {
+  Tree tree(device);
+  Node block = tree.root().pointer({Axis::i}, {4096});
+  Node lists = block.dense({Axis::j}, {4}).dynamic(1 << 20, 64);
+  block.dense({Axis::j}, {1024}).place<int>("padding");
+  Field<int> v = lists.place<int>("v");
+  run(append_to_parts, range(64 * 100), v, 64);
+  EXPECT_EQ(lists.wait_usage().active_cells, 100u);
+}
+// Where memory is at its end, lists keep no chunks for a launch that did not run.
+TEST_P(Effects, AfterRunningOutOfMemoryAppendsFindWhatIsLeft) {
+  Tree tree(device, {.name = "small", .max_bytes = 256 << 10});
+  Node lists = tree.root().dense({64}).dynamic(1 << 20, 1024);  // 4 KiB a chunk, 62 of them
+  Field<int> v = lists.place<int>("v");
+  run(append_to_one_each, range(8), v, 64);
+  const auto done = [&] {
+    Launch launch = program().make_launch(append_to_one_each, range(100 << 10), v, 16);
+    return device->default_stream().launch(std::move(launch));
+  }();
+  wait(done);
+  ASSERT_TRUE(done.is_error());
+  EXPECT_EQ(done.error().code(), ErrorCode::kOutOfMemory);
+  device->default_stream().clear_error();
+  uint64_t chunks = 0;
+  for (int k = 0; k < 64; ++k) chunks += (lists.wait_length({k, 0, 0}) + 1023) / 1024;
+  EXPECT_EQ(lists.wait_usage().active_cells, chunks) << "chunks that hold nothing";
+  wait(lists.deactivate_all());
+  run(append_to_one_each, range(600), v, 60);
+  EXPECT_EQ(wait_read_list(v, 59).size(), 10u);
+}
+// Library functions store by pointer, too.
+TEST_P(Effects, AFunctionThatIsGivenAnAddressStores) {
+  const Launch launch = program().make_launch(split_and_grow, range(1), Room(device).block.topology(),
+                                              static_cast<double*>(nullptr), static_cast<double*>(nullptr));
+  EXPECT_NE(why_not_repeatable(*launch.uses), "") << text_of(*launch.uses);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sparse, Effects, testing::ValuesIn(test_devices()), device_test_name);

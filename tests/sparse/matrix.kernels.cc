@@ -28,15 +28,16 @@ static constexpr int kMatrixWidth = 1024, kMatrixFirstGone = 1000;
 #define PAIR(one, other)                                                                        \
   COPPICE_KERNEL(matrix_##one##_##other, TYPE_##one a, TYPE_##other b, Write<int> out, Cell1 c) \
   {                                                                                             \
-    const int home = c.coord(0);                                                                \
+    [[maybe_unused]] const int home = c.coord(0);                                               \
     int v = 0;                                                                                  \
     DO_##one(a);                                                                                \
     DO_##other(b);                                                                              \
     out[c] = v;                                                                                 \
   }
-#define ROW(one)                                                                                         \
-  PAIR(one, read)                                                                                        \
-  PAIR(one, write) PAIR(one, update) PAIR(one, sum) PAIR(one, set) PAIR(one, append) PAIR(one, activate) \
+#define ROW(one)                                                                        \
+  PAIR(one, read)                                                                       \
+  PAIR(one, write)                                                                      \
+  PAIR(one, update) PAIR(one, sum) PAIR(one, set) PAIR(one, append) PAIR(one, activate) \
       PAIR(one, deactivate) PAIR(one, test)
 ROW(read)
 ROW(write)

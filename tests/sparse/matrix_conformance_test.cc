@@ -127,9 +127,15 @@ class Matrix : public DeviceTest {
       for (int& n : all) n *= by;
       return all;
     };
-    if (deed == kWrite) EXPECT_EQ(wait_read(home.write, {0}, {kItems}), numbers);
-    if (deed == kUpdate) EXPECT_EQ(wait_read(home.update, {0}, {kItems}), scaled(times));
-    if (deed == kSum) EXPECT_EQ(wait_read(home.sum, {0}), times * kItems * (kItems + 1) / 2);
+    if (deed == kWrite) {
+      EXPECT_EQ(wait_read(home.write, {0}, {kItems}), numbers);
+    }
+    if (deed == kUpdate) {
+      EXPECT_EQ(wait_read(home.update, {0}, {kItems}), scaled(times));
+    }
+    if (deed == kSum) {
+      EXPECT_EQ(wait_read(home.sum, {0}), times * kItems * (kItems + 1) / 2);
+    }
     if (deed == kSet) {
       for (int k = 0; k < kItems; k += 7) ASSERT_EQ(wait_read(grown.x, {k * kWidth}), k + 1) << k;
     }
