@@ -55,8 +55,6 @@ struct Blocks {
   Field<int> x;
 };
 
-// Seen to fail without give_back_cells, where it gives free-list batches back from the lowest up, and where it forgets those
-// fresh cells behind which others are in use.
 TEST(Workers, WhatTheyHoldAfterALaunchIsFreeAgain) {
   for (const int threads : {1, 2, 4}) {
     Blocks b(Device::cpu(threads));
@@ -129,7 +127,6 @@ TEST(Workers, TheLastCellIsFoundInAnothersBatch) {
   }
 }
 
-// Seen to fail where a batch that is being taken counts as empty.
 TEST(Workers, ABatchThatIsBeingTakenIsWaitedFor) {
   Blocks b(Device::cpu(4), 64 << 10);
   finish(b.activate(1, 1));
