@@ -50,10 +50,11 @@ void TreeStorage::take_bytes(uint32_t index, uint64_t cells, std::string_view wh
   const uint64_t bytes = nodes_[allocators_[index].node].cell_bytes * cells;
   const uint64_t taken = wait_read_inline(stream(), &state()->fresh_bytes);
   if (taken + bytes > max_bytes()) {
-    throw Error(ErrorCode::kOutOfMemory,
-                fmt::format("{}: {}: {} more cells take {} bytes, and {} are left of the tree's {} "
-                            "(TreeOptions::max_bytes)",
-                            who, path(allocators_[index].node), cells, bytes, max_bytes() - taken, max_bytes()));
+    throw Error(
+        ErrorCode::kOutOfMemory,
+        fmt::format("{}: {}: {} more cells take {} bytes, and {} are left of the tree's {} "
+                    "(TreeOptions::max_bytes)",
+                    who, path(allocators_[index].node), cells, bytes, max_bytes() - taken, max_bytes()));
   }
   write_inline(stream(), &state()->fresh_bytes, taken + bytes);
 }

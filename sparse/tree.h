@@ -64,9 +64,10 @@ struct Field {
 
 // What a node's memory is spent on.
 struct NodeUsage {
-  uint64_t active_cells = 0;    // of dynamic nodes: chunks
-  uint64_t capacity_cells = 0;  // that there is memory for; on the cpu, where it comes with the first use: ever used
-  uint64_t bytes = 0;           // of these; the sum of the three below
+  uint64_t active_cells = 0;  // of dynamic nodes: chunks
+  uint64_t capacity_cells =
+      0;               // that there is memory for; on the cpu, where it comes with the first use: ever used
+  uint64_t bytes = 0;  // of these; the sum of the three below
   uint64_t existing_cells = 0;  // of containers whose ancestors are active; pointer nodes: their active cells
   // Pointer nodes: of all their cells, with what is below. Others: their containers, which lie in the cells of the
   // nearest pointer node above, or in the root.

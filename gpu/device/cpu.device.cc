@@ -3,7 +3,7 @@
 #include "gpu/device_intrinsics.h"
 
 extern "C" {
-int sched_yield(void);  // the C library's, which the code loader gives to kernels
+int sched_yield(void);              // the C library's, which the code loader gives to kernels
 uint32_t coppice_cpu_worker(void);  // gpu/cpu/worker_number.h
 bool coppice_has_workers() { return true; }
 uint32_t coppice_worker() { return coppice_cpu_worker(); }

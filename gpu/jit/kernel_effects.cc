@@ -18,8 +18,8 @@
 namespace coppice::jit {
 namespace {
 
-constexpr uint32_t kUnknownEffects = kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory |
-                                     kDecidesByChanges | kDecidesByFields;
+constexpr uint32_t kUnknownEffects =
+    kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory | kDecidesByChanges | kDecidesByFields;
 
 bool is_opaque(const llvm::Function& f) {
   for (const llvm::StringRef mark :

@@ -39,7 +39,8 @@ bool is_library_function(llvm::StringRef name) {
 }
 // Constants of a specialization (sparse/device/layout.h, sparse/device/checks.h).
 bool is_baked(llvm::StringRef name) {
-  return is_one_of(name, {"coppice_nodes", "coppice_fields", "coppice_loop", "coppice_debug_checks", "coppice_makes_room"});
+  return is_one_of(name, {"coppice_nodes", "coppice_fields", "coppice_loop", "coppice_debug_checks",
+                          "coppice_makes_room"});
 }
 
 // Says what there is instead of a function that kernels cannot call.

@@ -86,7 +86,8 @@ COPPICE_KERNEL(hide_wanted_chunks, Item i, TreeState* tree, const NodeLayout* no
     if (next == 0) break;
     latest = {next, latest.linked + 1};
   }
-  reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first))->latest = latest.linked == 1 ? 0 : pack(latest);
+  reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first))->latest =
+      latest.linked == 1 ? 0 : pack(latest);
 }
 // Behind the launch: the latest chunk is the last that is linked, also where nothing came.
 COPPICE_KERNEL(show_wanted_chunks, Item i, TreeState* tree, const NodeLayout* node)
@@ -123,7 +124,8 @@ COPPICE_KERNEL(drop_wanted_chunks, Item i, TreeState* tree, const NodeLayout* no
   }
   auto* behind = reinterpret_cast<uint32_t*>(chunk_at(level, tree, latest.cell) + kNextChunk);
   if (recycle_slot(&tree->allocators[level.allocator], behind)) set_flag(&tree->lists_changed);
-  reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first))->latest = latest.linked == 1 ? 0 : pack(latest);
+  reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first))->latest =
+      latest.linked == 1 ? 0 : pack(latest);
 }
 // What a launch deactivates is free for others only behind it: room for all of that to come again. Of a list that is emptied
 // the chunks come again one by one, and each emptying begins a new one. `chunk_cells`: 0 for a pointer node. `most`: what the

@@ -109,8 +109,7 @@ __attribute__((noinline)) static void place_for(int k, int& out) { out = 7 * k; 
 struct EightInts {
   int at[8];
 };
-__attribute__((noinline)) static EightInts places_for(int k)
-{
+__attribute__((noinline)) static EightInts places_for(int k) {
   EightInts places{};
   for (int j = 0; j < 8; ++j) places.at[j] = 7 * k + j;
   return places;

@@ -44,11 +44,11 @@ class RunningBackend final : public jit::CodeBackend {
   IntrusivePtr<jit::LoadedCode> load(const std::string& image,
                                      const jit::SpecializeRequest& request) override {
     const auto code = loader_.load(jit::compile_x86(request), request.entry, request.id);
-    driver_.set_kernel_of(
-        image, [code, &blocks = blocks_](const LaunchBlock& block, const KernelLaunch& launch) {
-          blocks.note(launch.name, block);
-          code->entry()(&block, 0, block.count != nullptr ? loop_items(block, *block.count) : block.item_count);
-        });
+    driver_.set_kernel_of(image, [code, &blocks = blocks_](const LaunchBlock& block,
+                                                           const KernelLaunch& launch) {
+      blocks.note(launch.name, block);
+      code->entry()(&block, 0, block.count != nullptr ? loop_items(block, *block.count) : block.item_count);
+    });
     return ptx_->load(image, request);
   }
 

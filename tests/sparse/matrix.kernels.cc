@@ -34,11 +34,11 @@ static constexpr int kMatrixWidth = 1024, kMatrixFirstGone = 1000;
     DO_##other(b);                                                                              \
     out[c] = v;                                                                                 \
   }
-#define ROW(one)                                                                        \
-  PAIR(one, read)                                                                       \
-  PAIR(one, write)                                                                      \
-  PAIR(one, update) PAIR(one, sum) PAIR(one, set) PAIR(one, append) PAIR(one, activate) \
-      PAIR(one, deactivate) PAIR(one, test)
+#define ROW(one)    \
+  PAIR(one, read)   \
+  PAIR(one, write)  \
+  PAIR(one, update) \
+  PAIR(one, sum) PAIR(one, set) PAIR(one, append) PAIR(one, activate) PAIR(one, deactivate) PAIR(one, test)
 ROW(read)
 ROW(write)
 ROW(update)
