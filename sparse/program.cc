@@ -270,7 +270,8 @@ struct Prepared final : public RefCounted {
   std::string loop_path;  // of the node looped over
   Binding binding;
   IntrusivePtr<LaunchUses> uses;
-  std::string why_not_repeatable;  // empty where it may be repeated
+  // Empty where it may be repeated; and what stands against making room for it, where something does.
+  std::string why_not_repeatable;
   // Of the code that makes room before the launch; null where none is to be made, or where it cannot.
   AsyncValueRef<LoadedCodeRef> room_code;
   std::vector<std::weak_ptr<const void>> lives;  // of the binding's trees
@@ -472,6 +473,9 @@ Launch Program::prepare(const LaunchRequest& r) {
       p->uses = uses_of(r);
       p->why_not_repeatable = why_not_repeatable(*p->uses);
       p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
+      if (const std::string no_room = why_no_room(r, *p->uses);
+          !p->why_not_repeatable.empty() && !no_room.empty())
+        p->why_not_repeatable += " and " + no_room;
       if (needs_room(r, *p, *state_->device))
         p->room_code = state_->device->kernels().get(specialization(r, p->binding, state_->options, true));
       p->block.version = kLaunchBlockVersion;

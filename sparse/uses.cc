@@ -108,6 +108,7 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
     uses->all.push_back(std::move(loop));
   }
   const uint32_t on_memory = effects_on_memory(r.effects, false);
+  uint32_t told = 0;  // of these by arguments
   for (uint32_t i = 0; i < r.num_pointers; ++i) {
     LaunchUse use;
     use.kind = LaunchUse::Kind::kMemory;
@@ -116,10 +117,11 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
     use.effects = effects_on_memory(r.effects, r.pointers[i].is_const);
     use.depends_on_order = use.does(effect::kChanges) && (r.effects & kDrawsFromMemory) != 0;
     use.name = fmt::format("the memory of argument {}", use.argument);
+    told |= use.effects;
     if (use.effects != 0) uses->all.push_back(std::move(use));
   }
   // Pointers may also be members of structs, and may be const in an argument's type only.
-  if (on_memory != 0 && (r.num_pointers == 0 || r.has_hidden_pointers)) {
+  if ((on_memory & ~told) != 0 || (on_memory != 0 && r.has_hidden_pointers)) {
     LaunchUse use;
     use.kind = LaunchUse::Kind::kMemory;
     use.radius = LaunchUse::kAnywhere;

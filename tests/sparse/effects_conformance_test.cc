@@ -346,6 +346,28 @@ TEST_P(Effects, RoomForListsIsNoMoreThanTheyTake) {
   run(append_to_parts, range(64 * 100), v, 64);
   EXPECT_EQ(lists.wait_usage().active_cells, 100u);
 }
+TEST_P(Effects, LaunchesSayWhatTheyTouch) {
+  Tree lists(device, {.name = "lists"});
+  Node list = lists.root().dense({1}).dynamic(64, 64);
+  Field<int> v = list.place<int>("v");
+  Room room(device);
+  const Launch appends = program().make_launch(append_and_grow, range(1), v, room.block.topology(), 4);
+  EXPECT_EQ(text_of(*appends.uses),
+            "  reads, appends to, activates 'v' on lists.dense[1].dynamic[64], in the order of the items\n"
+            "  activates the cells of room.pointer[8192], in the order of the items\n");
+  EXPECT_TRUE(appends.is_ordered());
+  const Launch counts = program().make_launch(count_and_grow, range(1), room.block.topology(), 4,
+                                              static_cast<uint32_t*>(nullptr));
+  EXPECT_EQ(text_of(*counts.uses),
+            "  activates the cells of room.pointer[8192], in the order of the items\n"
+            "  reads, changes the memory of argument 3\n");
+  EXPECT_EQ(why_not_repeatable(*counts.uses), "changes the memory of argument 3");
+  const Launch activates = program().make_launch(activate_all, range(1), room.block.topology(), 4);
+  EXPECT_EQ(why_not_repeatable(*activates.uses), "");
+  const Launch sets = program().make_launch(set_numbers, range(1), room.x, 4);
+  EXPECT_EQ(why_not_repeatable(*sets.uses), "") << text_of(*sets.uses);
+}
+
 // Where memory is at its end, lists keep no chunks for a launch that did not run.
 TEST_P(Effects, AfterRunningOutOfMemoryAppendsFindWhatIsLeft) {
   Tree tree(device, {.name = "small", .max_bytes = 256 << 10});
