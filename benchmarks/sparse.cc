@@ -188,6 +188,7 @@ class SparseRows {
       Row row;
       row.name = "sparse/" + name + "_threads", row.unit = "ms", row.ours = median(of_all) * 1e3;
       row.peer = median(of_one) * 1e3, row.peer_name = "ours, 1 thread", row.target = ratio_at_most(0.6);
+      row.floor = floor_s(blocks * (kBlockBytes + kHeadBytes), threads()) * 1e3;
       row.detail = what;
       report_.add(row);
       row = Row();
@@ -244,6 +245,7 @@ class SparseRows {
     Row row;
     row.name = "sparse/" + name, row.unit = "ns/cell", row.ours = median(of_all) * 1e9 / cells;
     row.peer = median(of_one) * 1e9 / cells, row.peer_name = "ours, 1 thread";
+    row.floor = floor_s(2 * sizeof(float) * cells, threads()) * 1e9 / cells;
     row.detail = fmt::format("{} x {} cells of one container, {} threads", rows, row_cells, threads());
     report_.add(row);
   }

@@ -175,7 +175,9 @@ inline uint32_t allocate_by_batch(TreeState* tree, AllocatorState* a) {
 
 // A zeroed cell, or 0 when the allocator has no more (then the shortage is counted).
 inline uint32_t allocate_cell(TreeState* tree, AllocatorState* a) {
-  const uint32_t cell = coppice_has_workers() ? allocate_by_batch(tree, a) : allocate_by_warp(tree, a);
+  // A tree of another device has no workers, also where its kernels run as a CPU's (on a driver that only records).
+  const bool by_batch = coppice_has_workers() && tree->num_workers != 0;
+  const uint32_t cell = by_batch ? allocate_by_batch(tree, a) : allocate_by_warp(tree, a);
   if (cell == 0) coppice_fetch_add_u32(&a->shortage, 1);
   return cell;
 }
