@@ -14,11 +14,21 @@ std::string domain_text(const device::NodeLayout& layout);
 // "'now' on root.pointer[64].dense[8]"; of a Topology handle, its node only.
 std::string field_name(const detail::HandleUse& handle);
 
-// Throws if a launch of `kernel` left a status of its own making, and takes the status back. What trees resolve
-// (a shortage of cells) and what is no error (kStop) stay. `loop_path` is the node looped over. Errors: kOutOfRange,
-// kInvalidArgument.
+// What a launch's errors speak of.
+struct LaunchedKernel {
+  std::string_view name;  // "file.kernel"
+  std::span<const detail::HandleUse> handles;
+  std::string_view loop_path;  // of the node looped over
+  const LaunchUses& uses;      // the handles' own come first
+  std::span<TreeStorage* const> trees;
+};
+
+// Throws if a launch of the kernel left a status of its own making, and takes the status back. What trees resolve
+// (a shortage of cells) and what is no error (kStop) stay. Errors: kOutOfRange, kInvalidArgument.
 // In stream order.
-void throw_kernel_error(Device& device, std::string_view kernel, std::span<const detail::HandleUse> handles,
-                        std::string_view loop_path);
+void throw_kernel_error(Device& device, const LaunchedKernel& kernel);
+// With the checks: throws where a tree of the launch has another topology than before, and its uses do not say so.
+// Errors: kInvalidArgument. In stream order.
+void check_topology_uses(Device& device, const LaunchedKernel& kernel);
 
 }  // namespace coppice

@@ -12,6 +12,7 @@
 #include "gpu/kernel_store.h"
 #include "gpu/messages.h"
 #include "sparse/launch_errors.h"
+#include "sparse/memory_uses.h"
 #include "sparse/role_table.h"
 #include "sparse/tree_storage.h"
 #include "sparse/uses.h"
@@ -248,11 +249,28 @@ Binding make_binding(const LaunchRequest& r, bool checks) {
   return b;
 }
 
+// What the checks compare with what the kernel does.
+void tell_uses(Binding& b, const LaunchUses& uses) {
+  for (size_t i = 0; i < b.fields.size(); ++i) {
+    const LaunchUse& use = uses.all[i];
+    const bool changes = use.does(effect::kChanges);  // who changes a value may store one, too
+    b.fields[i].uses = use.effects | (changes ? effect::kStores : 0);
+    b.fields[i].reach = use.radius == LaunchUse::kAnywhere ? device::kAnyReach : use.radius;
+  }
+}
+
+// Whether what pointers reach is compared with the launch's uses. Code for stepping keeps its functions apart, in which it is
+// not known whether a pointer is to a variable.
+bool guards_memory(const LaunchRequest& r, const jit::CodegenOptions& options) {
+  return options.checks && !options.step && r.argument_bytes <= kMemoryUsesAt;
+}
+
 jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
                                       const jit::CodegenOptions& options, bool makes_room = false) {
   jit::SpecializeRequest s;
   s.id = kernel_id(r) + (makes_room ? "_room" : "");
   s.makes_room = makes_room;
+  s.guards_memory = !makes_room && guards_memory(r, options);
   s.file = r.file;
   s.entry = fmt::format("coppice_kernel_{}", r.name);
   s.shared_bytes = b.shared_bytes;
@@ -277,6 +295,9 @@ struct Prepared final : public RefCounted {
   std::vector<std::weak_ptr<const void>> lives;  // of the binding's trees
   AsyncValueRef<LoadedCodeRef> code;
   LaunchBlock block{};
+  bool checks = false;
+
+  LaunchedKernel kernel() const { return {name, handles, loop_path, *uses, binding.trees}; }
 };
 
 // Whether memory is to be mapped before the launch, for what must not happen twice, and can be.
@@ -364,6 +385,7 @@ bool finish_room(const Prepared& p, Device& device) {
 
 // Makes room in the launch's place and with its number, by which it draws the same random numbers, when its turn comes.
 void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Device* device) {
+  launch.room_code = shared->room_code;
   launch.make_room = [shared, device, grain = launch.grain,
                       shared_bytes = launch.shared_bytes](LaunchBlock& block) {
     // Where the kernel turns out not to be one that can be run so, the launch takes the room that there is.
@@ -405,7 +427,8 @@ bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   TreeState now[kMaxTreesPerKernel];
   bool again = false;
   try {
-    throw_kernel_error(device, p.name, p.handles, p.loop_path);
+    throw_kernel_error(device, p.kernel());
+    if (p.checks) check_topology_uses(device, p.kernel());
     // Of a recording: the launch itself has not run.
     const uint32_t status = wait_read_inline(device.default_stream(), &device.context().status);
     const bool lacked_room = status_of(status) == DeviceStatus::kNoRoom;
@@ -431,6 +454,7 @@ struct Program::State {
   IntrusivePtr<Device> device;
   jit::CodegenOptions options;
   std::unordered_map<LaunchKey, IntrusivePtr<Prepared>, LaunchKeyHash> prepared;
+  MemoryUseTables memory_uses;  // of launches with checks
   size_t launches_until_pruning = 0;
 
   // Launches of trees that are gone can never come again; without this, whoever rebuilds trees would pile them up, and
@@ -470,7 +494,9 @@ Launch Program::prepare(const LaunchRequest& r) {
       p->handles.assign(r.handles, r.handles + r.num_handles);
       if (r.loop.tree) p->loop_path = r.loop.tree->path(r.loop.node);
       p->binding = make_binding(r, state_->options.checks);
-      p->uses = uses_of(r);
+      p->uses = coppice::uses_of(r);
+      p->checks = state_->options.checks;
+      if (p->checks) tell_uses(p->binding, *p->uses);
       p->why_not_repeatable = why_not_repeatable(*p->uses);
       p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
       if (const std::string no_room = why_no_room(r, *p->uses);
@@ -505,6 +531,12 @@ Launch Program::prepare(const LaunchRequest& r) {
   launch.keep_alive.emplace_back(shared);  // of its name, too
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
   launch.uses = p.uses;
+  if (guards_memory(r, state_->options)) {
+    launch.keep_alive.emplace_back(state_->memory_uses.wait_table(
+        *state_->device, *p.uses, {r.arguments, r.argument_bytes}, p.binding.trees));
+    const void* const table = static_cast<const Buffer*>(launch.keep_alive.back().get())->data();
+    std::memcpy(launch.block.arguments + kMemoryUsesAt, &table, sizeof table);
+  }
   set_loop(launch, r, p);
   if (p.room_code) make_room_first(launch, shared, state_->device.get());
   Device* const device = state_->device.get();  // outlives what its stream is given
@@ -512,8 +544,9 @@ Launch Program::prepare(const LaunchRequest& r) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };
   } else if (state_->options.checks || is_over_blocks(r) || p.binding.names_a_field_twice) {
     launch.finish = [shared, device](LaunchBlock&) {
-      if (!device->default_stream().is_recording())
-        throw_kernel_error(*device, shared->name, shared->handles, shared->loop_path);
+      if (device->default_stream().is_recording()) return false;
+      throw_kernel_error(*device, shared->kernel());
+      if (shared->checks) check_topology_uses(*device, shared->kernel());
       return false;
     };
   }
@@ -521,8 +554,18 @@ Launch Program::prepare(const LaunchRequest& r) {
 }
 
 std::string Program::ptx_of(const LaunchRequest& r, jit::PtxTarget target) {
-  const Binding b = make_binding(r, state_->options.checks);
+  Binding b = make_binding(r, state_->options.checks);
+  if (state_->options.checks) tell_uses(b, *coppice::uses_of(r));
   return jit::compile_ptx(specialization(r, b, state_->options), target);
+}
+
+IntrusivePtr<const LaunchUses> Program::uses_of(const LaunchRequest& r) const {
+  make_binding(r, state_->options.checks);  // refuses what a launch would
+  return coppice::uses_of(r);
+}
+
+std::string Program::explain(const LaunchRequest& r) const {
+  return kernel_id(r) + "\n" + text_of(*uses_of(r));
 }
 
 }  // namespace coppice

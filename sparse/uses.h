@@ -10,6 +10,9 @@ namespace coppice {
 // Of a launch whose trees are frozen.
 IntrusivePtr<LaunchUses> uses_of(const detail::LaunchRequest& request);
 
+// "reads, adds to", of effects alone.
+std::string words_of_effects(uint32_t effects);
+
 // Empty when the launch's effects are the same when it has run twice, the first time perhaps in part, because nothing
 // that it changes decides what it does. Then it may be repeated when memory ran out. Else what stands against it, "adds to
 // 'mass' on grid.pointer[64].dense[8]".
@@ -19,7 +22,9 @@ std::string why_not_repeatable(const LaunchUses& uses);
 // so that there is room for it beforehand; else what stands against it.
 std::string why_no_room(const detail::LaunchRequest& request, const LaunchUses& uses);
 
-// A line for each thing that a launch touches, "  adds to 'mass' on grid.pointer[64].dense[8], Box<1>".
+// A line for each thing that a launch touches: what it does there, the handle's role, how far from its own cell, and
+// whether the result depends on the order of the items: sums of floats, or which of several values stays.
+//     "  adds to 'mass' on grid.pointer[64].dense[8] as Accumulate, Box<1>, in the order of the items"
 std::string text_of(const LaunchUses& uses);
 
 }  // namespace coppice

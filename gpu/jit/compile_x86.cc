@@ -74,6 +74,7 @@ std::string compile_x86(const SpecializeRequest& request) {
   auto machine = host_machine(request.options, diagnostics);
   auto module = parse_kernel(request, context, diagnostics);
   if (request.makes_room) remove_effects(*module, diagnostics);
+  if (request.guards_memory) guard_memory(*module, request.entry);
   module->setTargetTriple(machine->getTargetTriple().str());
   module->setDataLayout(machine->createDataLayout());
   const bool simt = request.options.simt;

@@ -70,6 +70,9 @@ void drop_loop_hints(llvm::Module& module);
 // For a run that only makes room: leaves out what the kernel's author stores, by whatever means, anywhere but in
 // variables. What the library's own headers store stays. To be done first.
 void remove_effects(llvm::Module& module, const Diagnostics& diagnostics);
+// With checks: before every access by pointer that the kernel's author wrote, anywhere but in variables, a call that
+// looks whether the launch's uses say so (gpu/memory_uses.h). Before linking intrinsics.
+void guard_memory(llvm::Module& module, std::string_view entry);
 // For the emulated GPU: before linking its intrinsics, and after optimising (see simt_passes.cc). Errors: kCompile for an
 // access to memory that cannot be instrumented.
 void prepare_for_simt(llvm::Module& module);

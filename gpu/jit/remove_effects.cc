@@ -1,10 +1,7 @@
 // Leaves a kernel's effects on memory out (see llvm_module.h), for a run that only finds out how much room its launch needs.
 //
-// Which stores are the author's is told by the file that they were written in: the library's own headers lie in the folder
-// of the one that runs kernels over items (sparse/device/drivers.h), all else is the author's, also what the standard
-// library or Eigen does for them.
+// The author's stores go (author_code.h), and the library's own stay.
 #include <llvm/Analysis/ValueTracking.h>
-#include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -12,44 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "gpu/jit/author_code.h"
 #include "gpu/jit/llvm_module.h"
-#include "gpu/jit/marked_functions.h"
 
 namespace coppice::jit {
 namespace {
-
-std::string path_of(const llvm::DIFile& file) {
-  const llvm::StringRef name = file.getFilename();
-  return (name.starts_with("/") ? name : file.getDirectory() + "/" + name).str();
-}
-
-// The library's folder, by the place of the function that calls a kernel's body; empty where nothing says it.
-std::string library_folder(const llvm::Module& module) {
-  constexpr llvm::StringRef kDrivers = "sparse/device/drivers.h";
-  for (const llvm::Function& f : module) {
-    for (const llvm::Instruction& i : llvm::instructions(f)) {
-      for (const llvm::DILocation* at = i.getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
-        const llvm::DISubprogram* program = at->getScope()->getSubprogram();
-        if (!program->getName().starts_with("call_kernel<")) continue;
-        const std::string path = path_of(*program->getFile());
-        if (llvm::StringRef(path).ends_with(kDrivers)) return path.substr(0, path.size() - kDrivers.size());
-      }
-    }
-  }
-  return "";
-}
-
-// Whether an instruction was written in the library's own headers.
-bool is_library(const llvm::Instruction& i, const std::string& folder) {
-  const llvm::DILocation* at = i.getDebugLoc().get();
-  // Who calls this one says what it is for.
-  while (at != nullptr && at->getScope()->getSubprogram()->getName() == "atomic_add") at = at->getInlinedAt();
-  if (at == nullptr) return false;
-  const std::string path = path_of(*at->getFile());
-  for (const char* part : {"sparse/device/", "gpu/", "core/"})
-    if (path.rfind(folder + part, 0) == 0) return true;
-  return false;
-}
 
 // Where memory is: the kernel's own variables, or anywhere else. What a pointer that lies in a variable leads to is not known,
 // and neither is what may be the one or the other.
@@ -68,17 +32,6 @@ Origin origin_of(const llvm::Value* pointer) {
   return variables == 0 ? Origin::kElsewhere : Origin::kUnknown;
 }
 
-// A device's own operation on memory (gpu/device_intrinsics.h), which is still a call.
-bool is_atomic_call(const llvm::Instruction& i) {
-  const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
-  const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
-  if (callee == nullptr) return false;
-  for (const char* prefix :
-       {"coppice_fetch_", "coppice_exchange_", "coppice_compare_exchange_", "coppice_store_release_"})
-    if (callee->getName().starts_with(prefix)) return true;
-  return false;
-}
-
 // What an instruction writes to, where that is not the library's affair; else null.
 const llvm::Value* written_by_author(const llvm::Instruction& i, const std::string& folder) {
   const llvm::Value* to = nullptr;
@@ -88,25 +41,6 @@ const llvm::Value* written_by_author(const llvm::Instruction& i, const std::stri
   if (const auto* memory = llvm::dyn_cast<llvm::MemIntrinsic>(&i)) to = memory->getRawDest();
   if (is_atomic_call(i)) to = llvm::cast<llvm::CallBase>(i).getArgOperand(0);
   return to == nullptr || is_library(i, folder) ? nullptr : to;
-}
-
-// Makes one function of the entry, so that a variable is known as one wherever it is stored to.
-void inline_all(llvm::Module& module) {
-  for (llvm::Function& f : module) {
-    if (f.isDeclaration() || f.getName().starts_with("coppice_kernel_")) continue;
-    f.removeFnAttr(llvm::Attribute::NoInline);
-    f.removeFnAttr(llvm::Attribute::OptimizeNone);
-    f.addFnAttr(llvm::Attribute::AlwaysInline);
-    f.setLinkage(llvm::GlobalValue::InternalLinkage);
-    for (llvm::Instruction& i : llvm::instructions(f))
-      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) call->removeFnAttr(llvm::Attribute::NoInline);
-  }
-  Analyses analyses;
-  llvm::ModulePassManager passes;
-  llvm::cantFail(analyses.builder.parsePassPipeline(
-      passes,
-      "always-inline,globaldce,function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,sroa<modify-cfg>)"));
-  passes.run(module, analyses.modules);
 }
 
 // What it gives is what is there; a swap says that it succeeded, so that nobody tries again.
