@@ -63,22 +63,20 @@ class Guard {
     }
   }
 
-  // Copies and fills: none of a refused one's bytes are moved, since their number may be any.
+  // Copies and fills. Of a refused one that is too large for the place that is accessed instead, no byte is moved.
   void visit_range(llvm::AnyMemIntrinsic& memory) {
+    visit_end(memory, 0, effect::kStores);
+    if (llvm::isa<llvm::AnyMemTransferInst>(memory)) visit_end(memory, 1, effect::kReads);
+  }
+  void visit_end(llvm::AnyMemIntrinsic& memory, unsigned operand, uint32_t what) {
+    llvm::Value *const length = memory.getLength(), *const before = memory.getArgOperand(operand);
+    const auto* known = llvm::dyn_cast<llvm::ConstantInt>(length);
+    guard(memory, operand, llvm::IRBuilder<>(&memory).CreateZExtOrTrunc(length, u64_), what);
+    llvm::Value* const after = memory.getArgOperand(operand);
+    if (after == before || (known != nullptr && known->getZExtValue() <= kSinkBytes)) return;
     llvm::IRBuilder<> builder(&memory);
-    llvm::Value* const bytes = builder.CreateZExtOrTrunc(memory.getLength(), u64_);
-    const auto one = [&](unsigned operand, uint32_t what) {
-      llvm::Value* const before = memory.getArgOperand(operand);
-      guard(memory, operand, bytes, what);
-      llvm::Value* const after = memory.getArgOperand(operand);
-      if (after == before) return;
-      llvm::IRBuilder<> here(&memory);
-      llvm::Value* const length = memory.getLength();
-      memory.setLength(here.CreateSelect(here.CreateICmpEQ(before, after), length,
-                                         llvm::Constant::getNullValue(length->getType())));
-    };
-    one(0, effect::kStores);
-    if (llvm::isa<llvm::AnyMemTransferInst>(memory)) one(1, effect::kReads);
+    memory.setLength(builder.CreateSelect(builder.CreateICmpEQ(before, after), length,
+                                          llvm::Constant::getNullValue(length->getType())));
   }
 
   llvm::Constant* bytes_of(llvm::Type* type) const {

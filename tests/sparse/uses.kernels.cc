@@ -62,7 +62,7 @@ COPPICE_KERNEL(store_at, Item i, int* out, int64_t at)
 COPPICE_KERNEL(load_at, Item i, const int* in, int64_t at, int* out)
 { out[i] = in[at] + 1; }
 COPPICE_KERNEL(change_at, Item i, unsigned* counter, int64_t at)
-{ __atomic_fetch_add(counter + at, 1u, __ATOMIC_RELAXED); }
+{ __atomic_fetch_add(counter + at + i, 1u, __ATOMIC_RELAXED); }
 COPPICE_KERNEL(copy_at, Item, char* to, const char* from, int64_t at, int64_t bytes)
 { memcpy(to + at, from, static_cast<size_t>(bytes)); }
 COPPICE_KERNEL(change_const, Item i, const int* in)
