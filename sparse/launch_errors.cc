@@ -123,17 +123,17 @@ std::string field_name(const HandleUse& h) {
              : fmt::format("'{}' on {}", tree.field(h.id.field).name, tree.path(h.id.node));
 }
 
-void throw_kernel_error(Device& device, const LaunchedKernel& kernel) {
+DeviceStatus throw_kernel_error(Device& device, const LaunchedKernel& kernel) {
   Stream& stream = device.default_stream();
   DeviceContext& in_memory = device.context();
   DeviceContext context;
   stream.wait_copy_inline(&context, &in_memory,
                           offsetof(DeviceContext, sink));  // the status and what it says
   const DeviceStatus status = status_of(context.status);
-  if (!is_kernel_error(status)) return;
+  if (!is_kernel_error(status)) return status;
   const bool is_about_handle = status != DeviceStatus::kOutOfView && status != DeviceStatus::kAssertion &&
                                status != DeviceStatus::kOutOfUses && status != DeviceStatus::kOutOfMemoryUses;
-  if (is_about_handle && context.status_detail >= kernel.handles.size()) return;  // another stream's
+  if (is_about_handle && context.status_detail >= kernel.handles.size()) return status;  // another stream's
   write_inline(stream, &in_memory.status, 0);
   if (status == DeviceStatus::kAssertion) {
     stream.wait_copy_inline(context.assertion, in_memory.assertion, sizeof context.assertion);

@@ -24,9 +24,10 @@ struct LaunchedKernel {
 };
 
 // Throws if a launch of the kernel left a status of its own making, and takes the status back. What trees resolve
-// (a shortage of cells) and what is no error (kStop) stay. Errors: kOutOfRange, kInvalidArgument.
+// (a shortage of cells) and what is no error (kStop) stay; returns that. Errors: kOutOfRange,
+// kInvalidArgument.
 // In stream order.
-void throw_kernel_error(Device& device, const LaunchedKernel& kernel);
+DeviceStatus throw_kernel_error(Device& device, const LaunchedKernel& kernel);
 // With the checks: throws where a tree of the launch has another topology than before, and its uses do not say so.
 // Errors: kInvalidArgument. In stream order.
 void check_topology_uses(Device& device, const LaunchedKernel& kernel);

@@ -7,6 +7,7 @@
 #include <llvm/IR/Module.h>
 
 #include "gpu/jit/marked_functions.h"
+#include "gpu/jit/source_path.h"
 
 namespace coppice::jit {
 namespace {
@@ -14,11 +15,6 @@ namespace {
 // What kernels include of the library besides sparse/device/.
 constexpr llvm::StringRef kLibraryHeaders[] = {"core/device_macros.h", "gpu/device_intrinsics.h",
                                                "gpu/effects.h", "gpu/launch_block.h", "gpu/message_record.h"};
-
-std::string path_of(const llvm::DIFile& file) {
-  const llvm::StringRef name = file.getFilename();
-  return (name.starts_with("/") ? name : file.getDirectory() + "/" + name).str();
-}
 
 }  // namespace
 
@@ -29,7 +25,7 @@ std::string library_folder(const llvm::Module& module) {
       for (const llvm::DILocation* at = i.getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
         const llvm::DISubprogram* program = at->getScope()->getSubprogram();
         if (!program->getName().starts_with("call_kernel<")) continue;
-        const std::string path = path_of(*program->getFile());
+        const std::string path = path_of(program);
         if (llvm::StringRef(path).ends_with(kDrivers)) return path.substr(0, path.size() - kDrivers.size());
       }
     }
@@ -42,32 +38,18 @@ bool is_library(const llvm::Instruction& i, const std::string& folder) {
   // Who calls this one says what it is for.
   while (at != nullptr && at->getScope()->getSubprogram()->getName() == "atomic_add") at = at->getInlinedAt();
   if (at == nullptr) return false;
-  const std::string path = path_of(*at->getFile());
+  const std::string path = path_of(at);
   if (path.rfind(folder, 0) != 0) return false;
   // The folder may be the root of the author's own headers, too, and these may be in a gpu/ or core/ of theirs.
   const llvm::StringRef name = llvm::StringRef(path).substr(folder.size());
   return name.starts_with("sparse/device/") || llvm::is_contained(kLibraryHeaders, name);
 }
 
-bool is_atomic_call(const llvm::Instruction& i) {
-  const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
-  const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
-  if (callee == nullptr) return false;
-  for (const char* prefix :
-       {"coppice_fetch_", "coppice_exchange_", "coppice_compare_exchange_", "coppice_store_release_"})
-    if (callee->getName().starts_with(prefix)) return true;
-  return false;
-}
-
 void inline_all(llvm::Module& module) {
   for (llvm::Function& f : module) {
     if (f.isDeclaration() || f.getName().starts_with("coppice_kernel_")) continue;
-    f.removeFnAttr(llvm::Attribute::NoInline);
-    f.removeFnAttr(llvm::Attribute::OptimizeNone);
-    f.addFnAttr(llvm::Attribute::AlwaysInline);
+    let_inline(f);
     f.setLinkage(llvm::GlobalValue::InternalLinkage);
-    for (llvm::Instruction& i : llvm::instructions(f))
-      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) call->removeFnAttr(llvm::Attribute::NoInline);
   }
   Analyses analyses;
   llvm::ModulePassManager passes;

@@ -17,9 +17,6 @@ namespace coppice::jit {
 std::string library_folder(const llvm::Module& module);
 // Tells whether an instruction was written in the library's own headers.
 bool is_library(const llvm::Instruction& i, const std::string& folder);
-// Tells whether it is a device's own operation on memory (gpu/device_intrinsics.h), which is still a call; those that
-// change it.
-bool is_atomic_call(const llvm::Instruction& i);
 // Makes one function of the entry, so that a variable is known as one wherever it is stored to.
 void inline_all(llvm::Module& module);
 

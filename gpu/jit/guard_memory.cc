@@ -17,6 +17,8 @@
 #include "gpu/effects.h"
 #include "gpu/jit/author_code.h"
 #include "gpu/jit/llvm_module.h"
+#include "gpu/jit/marked_functions.h"
+#include "gpu/jit/source_path.h"
 #include "gpu/memory_uses.h"
 
 namespace coppice::jit {
@@ -37,12 +39,24 @@ class Guard {
   void run() {
     llvm::SmallVector<llvm::Instruction*> all;
     for (llvm::Instruction& i : llvm::instructions(entry_)) {
-      if (i.getDebugLoc() && !is_library(i, folder_)) all.push_back(&i);
+      if (i.getDebugLoc() && !is_for_library(i)) all.push_back(&i);
     }
     for (llvm::Instruction* i : all) visit(*i);
   }
 
  private:
+  // Also what the library has others' code do for it: copying a field's value, of a type of Eigen's, say.
+  bool is_for_library(const llvm::Instruction& i) const {
+    if (is_library(i, folder_)) return true;
+    for (const llvm::DILocation* at = i.getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
+      const llvm::StringRef name = at->getScope()->getSubprogram()->getName();
+      if (name.starts_with("call_kernel<")) return false;  // it called the author's kernel
+      const std::string path = path_of(at);
+      if (name != "atomic_add" && path.rfind(folder_ + "sparse/device/", 0) == 0) return true;
+    }
+    return false;
+  }
+
   void visit(llvm::Instruction& i) {
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
       return guard(i, load->getPointerOperandIndex(), bytes_of(load->getType()), effect::kReads);
@@ -55,7 +69,7 @@ class Guard {
       return guard(i, swap->getPointerOperandIndex(), bytes_of(swap->getNewValOperand()->getType()),
                    effect::kChanges);
     if (auto* memory = llvm::dyn_cast<llvm::AnyMemIntrinsic>(&i)) return visit_range(*memory);
-    if (is_atomic_call(i)) {
+    if (is_device_atomic(i)) {
       auto& call = llvm::cast<llvm::CallBase>(i);
       // coppice_fetch_add_u32: its name ends with the size in bits.
       const bool is_wide = call.getCalledFunction()->getName().ends_with("64");

@@ -1,4 +1,5 @@
-// Leaves a kernel's effects on memory out (see llvm_module.h), for a run that only finds out how much room its launch needs.
+// Leaves a kernel's effects on memory out (see llvm_module.h), for a run that only finds out how much room
+// its launch needs.
 //
 // The author's stores go (author_code.h), and the library's own stay.
 #include <llvm/Analysis/ValueTracking.h>
@@ -11,6 +12,7 @@
 
 #include "gpu/jit/author_code.h"
 #include "gpu/jit/llvm_module.h"
+#include "gpu/jit/marked_functions.h"
 
 namespace coppice::jit {
 namespace {
@@ -39,7 +41,7 @@ const llvm::Value* written_by_author(const llvm::Instruction& i, const std::stri
   if (const auto* change = llvm::dyn_cast<llvm::AtomicRMWInst>(&i)) to = change->getPointerOperand();
   if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i)) to = swap->getPointerOperand();
   if (const auto* memory = llvm::dyn_cast<llvm::MemIntrinsic>(&i)) to = memory->getRawDest();
-  if (is_atomic_call(i)) to = llvm::cast<llvm::CallBase>(i).getArgOperand(0);
+  if (is_device_atomic(i)) to = llvm::cast<llvm::CallBase>(i).getArgOperand(0);
   return to == nullptr || is_library(i, folder) ? nullptr : to;
 }
 
@@ -54,7 +56,7 @@ void remove(llvm::Instruction& i) {
                                                          swap->getPointerOperand(), swap->getAlign());
     llvm::Value* const pair = builder.CreateInsertValue(llvm::PoisonValue::get(i.getType()), found, 0);
     i.replaceAllUsesWith(builder.CreateInsertValue(pair, builder.getTrue(), 1));
-  } else if (is_atomic_call(i) && !i.getType()->isVoidTy()) {
+  } else if (is_device_atomic(i) && !i.getType()->isVoidTy()) {
     i.replaceAllUsesWith(builder.CreateLoad(i.getType(), llvm::cast<llvm::CallBase>(i).getArgOperand(0)));
   }
   i.eraseFromParent();
