@@ -290,10 +290,16 @@ void TreeStorage::build_layout(uint32_t id) {
     for (int d = 0; d < kMaxDims; ++d) layout.level[l].extent[d] = layout.level[l].span[d] = 1;
   }
   for (int d = 0; d < kMaxDims; ++d) layout.domain[d] = static_cast<uint32_t>(span[d]);
-  // The origin is told in coordinates of the leaves; an inner node's is as many of its own cells.
+  // The origin is told in coordinates of the leaves; an inner node's is as many of its own cells. Lists divide nothing: they
+  // are named by the coordinates of the node that they are below, the one of a root by the tree's lowest.
   std::array<int64_t, kMaxDims> below{1, 1, 1};
-  for (uint32_t n = id; !nodes_[n].children.empty(); n = nodes_[n].children[0]) {
-    for (int d = 0; d < kMaxDims; ++d) below[d] *= nodes_[nodes_[n].children[0]].extent[d];
+  const auto divides = [&](uint32_t n) { return nodes_[n].kind != NodeKind::kDynamic; };
+  for (uint32_t n = divides(id) || nodes_[id].parent == 0 ? id : nodes_[id].parent;;) {
+    const std::vector<uint32_t>& children = nodes_[n].children;
+    const auto child = std::find_if(children.begin(), children.end(), divides);
+    if (child == children.end()) break;
+    n = *child;
+    for (int d = 0; d < kMaxDims; ++d) below[d] *= nodes_[n].extent[d];
   }
   for (uint32_t a = 0; a < dims(); ++a) {
     const int d = kMaxDims - static_cast<int>(dims()) + static_cast<int>(a);
