@@ -357,7 +357,8 @@ bool finish_room(const Prepared& p, Device& device) {
   return again;
 }
 
-// After a run that could not make all of it: loops find what it activated, and lists keep no chunk that nothing is in.
+// After a run that could not make all of it, or a launch that failed: loops find what it activated, and lists keep no chunk
+// that nothing is in, such as those on the way to an element that was written by index and found no memory.
 void give_up_room(const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) {
     if (p.uses->does_to(tree, effect::kAppends)) tree->drop_room();
@@ -403,20 +404,17 @@ bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
     return false;
   }
   TreeState now[kMaxTreesPerKernel];
-  bool again = false, lacked_room = false;
+  bool again = false;
   try {
     // Of a recording: the launch itself has not run.
-    lacked_room = throw_kernel_error(device, p.name, p.handles, p.loop_path) == DeviceStatus::kNoRoom;
+    const bool lacked_room =
+        throw_kernel_error(device, p.name, p.handles, p.loop_path) == DeviceStatus::kNoRoom;
     for (size_t t = 0; t < b.trees.size(); ++t) {
       now[t] = b.trees[t]->wait_read_state();
       again |= b.trees[t]->resolve_shortage(now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
     }
   } catch (...) {
-    if (lacked_room) {
-      give_up_room(p);
-    } else {
-      for (TreeStorage* tree : b.trees) tree->settle();
-    }
+    give_up_room(p);
     throw;
   }
   if (!again) {

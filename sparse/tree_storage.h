@@ -129,7 +129,8 @@ class TreeStorage : public RefCounted {
   void want_what_is_removed();
   void hide_room();
   void show_room();
-  void drop_room();  // instead, where there is not: lists give their new chunks back
+  // Instead, where there is not, and behind a launch that failed: lists give back the chunks that hold nothing.
+  void drop_room();
   // Makes room for so many cells of a pointer or dynamic node in all. Errors: kInvalidArgument, kOutOfMemory.
   void reserve_cells(uint32_t node, uint64_t cells);
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
