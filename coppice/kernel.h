@@ -1,7 +1,7 @@
 // What a kernel file includes: handles, cells, and COPPICE_KERNEL.
 //
-// A kernel file is ordinary C++20, compiled once by clang to bitcode that is embedded in the program
-// (CMake: coppice_add_kernels) and specialized at run time for the trees it is launched over. Device code has no
+// A kernel file is ordinary C++20, compiled once by clang to bitcode that is embedded in the program (CMake:
+// coppice_add_kernels) and specialized at run time for the trees it is launched over. Device code has no
 // exceptions, RTTI, thread-local or static data, and calls no host library.
 //
 //     struct Heat { Read<float, Star<1>> now; Write<float> next; };
@@ -13,10 +13,11 @@
 #include "sparse/device/messages.h"
 #include "sparse/device/random.h"
 
-// Defines a kernel: `void name(arguments...)`, run once per item of its launch. Exactly one argument is a Cell<D>
-// (active cells of a node), a Block<D> or BlockTeam<D, kBytes> (containers of a node), an Entry<D> (elements of a dynamic node's lists), an Item
-// (a range) or a Team (a range whose items the threads of a GPU's thread block share); arguments that are handles or
-// structs of handles are bound to fields, all others are plain values. The generated header declares it for the host.
+// Defines a kernel: `void name(arguments...)`, run once per item of its launch. Exactly one argument is a
+// Cell<D> (active cells of a node), a Block<D> or BlockTeam<D, kBytes> (containers of a node), an Entry<D>
+// (elements of a dynamic node's lists), an Item (a range) or a Team (a range whose items the threads of a
+// GPU's thread block share); arguments that are handles or structs of handles are bound to fields, all others
+// are plain values. The generated header declares it for the host.
 //
 // Two kernels of a file have two names, also in two namespaces: the program looks the entry up by it. Other
 // functions of the name, such as C's, are told apart by the arguments.
@@ -34,10 +35,10 @@
   }                                                                                                      \
   [[gnu::always_inline]] static inline void name(__VA_ARGS__)
 
-// The same, with fast instead of precise math in the kernel and in what it calls. Everywhere: sums and products may be
-// reordered, x / y become x * (1 / y), the sign of a zero be lost; NaNs and infinities stay what they are. On a GPU also,
-// for floats: denormals are zero, and division, square root and functions are the hardware's, a few ulp off (docs/nvptx.md
-// has a table). Functions of doubles are exact as ever.
+// The same, with fast instead of precise math in the kernel and in what it calls. Everywhere: sums and
+// products may be reordered, x / y become x * (1 / y), the sign of a zero be lost; NaNs and infinities stay
+// what they are. On a GPU also, for floats: denormals are zero, and division, square root and functions are
+// the hardware's, a few ulp off (docs/nvptx.md has a table). Functions of doubles are exact as ever.
 #define COPPICE_KERNEL_FAST_MATH(name, ...)                                  \
   extern "C" [[gnu::used]] const unsigned char coppice_fast_math_##name = 1; \
   COPPICE_KERNEL(name, __VA_ARGS__)

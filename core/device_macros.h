@@ -1,11 +1,12 @@
-// Attributes of code that runs on devices: always inlined, loops fully unrolled, and calls that must not come to depend on
-// more branches than they are written under: in two copies of a barrier, threads would wait for each other for ever.
-// Three marks are for coppice-kernelgen (gpu/jit/inactive_cells.h): COPPICE_ONE_CELL runs a kernel for one cell;
-// COPPICE_HARMLESS comes to an end, traps nowhere and harms no memory, whatever it is given and whichever cell it is for;
-// COPPICE_HARMLESS_NEAR does so as long as its numbers are offsets that do not depend on data.
-// Five more are for its list of a kernel's effects (gpu/jit/kernel_effects.h): COPPICE_ACCESS is for what a handle's role or
-// the runtime itself answers for, COPPICE_MEMORY for what leads to memory that the launch was given; COPPICE_ACTIVATES, COPPICE_DEACTIVATES and COPPICE_TESTS say what else it does to or asks of
-// the topology.
+// Attributes of code that runs on devices: always inlined, loops fully unrolled, and calls that must not come
+// to depend on more branches than they are written under: in two copies of a barrier, threads would wait for
+// each other for ever. Three marks are for coppice-kernelgen (gpu/jit/inactive_cells.h): COPPICE_ONE_CELL
+// runs a kernel for one cell; COPPICE_HARMLESS comes to an end, traps nowhere and harms no memory, whatever
+// it is given and whichever cell it is for; COPPICE_HARMLESS_NEAR does so as long as its numbers are offsets
+// that do not depend on data. Five more are for its list of a kernel's effects (gpu/jit/kernel_effects.h):
+// COPPICE_ACCESS is for what a handle's role or the runtime itself answers for, COPPICE_MEMORY for what leads
+// to memory that the launch was given; COPPICE_ACTIVATES, COPPICE_DEACTIVATES and COPPICE_TESTS say what else
+// it does to or asks of the topology.
 //
 // Device-clean. The host compiles the same headers, so each macro has a form for it too.
 #pragma once

@@ -1,7 +1,8 @@
-// The few operations whose machine code differs between devices: one declaration here, one definition per target.
+// The few operations whose machine code differs between devices: one declaration here, one definition per
+// target.
 //
-// Device-clean. Definitions: gpu/device/cpu.device.cc (x86), nvptx.device.cc (PTX) and simt.device.cc (the emulated
-// GPU); the specializer links the one that belongs to its target.
+// Device-clean. Definitions: gpu/device/cpu.device.cc (x86), nvptx.device.cc (PTX) and simt.device.cc (the
+// emulated GPU); the specializer links the one that belongs to its target.
 #pragma once
 #include <stdint.h>  // not <cstdint>: the NVPTX compile has no C++ library
 
@@ -12,19 +13,21 @@ extern "C" {
 uint32_t coppice_lane();
 uint32_t coppice_lane_count();
 COPPICE_CONVERGENT void coppice_block_barrier();
-// The thread block's fast memory, Launch::shared_bytes of it; null on a CPU, where an item has its thread's stack.
+// The thread block's fast memory, Launch::shared_bytes of it; null on a CPU, where an item has its thread's
+// stack.
 void* coppice_shared_memory();
 
-// Whether threads keep things for themselves by the number of their worker: a CPU's do. Numbers are dense and mostly not
-// shared by threads that run a launch at once; nothing but speed may depend on that.
+// Whether threads keep things for themselves by the number of their worker: a CPU's do. Numbers are dense and
+// mostly not shared by threads that run a launch at once; nothing but speed may depend on that.
 bool coppice_has_workers();
 uint32_t coppice_worker();
 
-// Warps; a CPU thread is a warp of one. Threads of a warp run independently of each other: nothing may depend on when
-// they meet. `mask` names the lanes that take part, its caller among them, and all of these must make the same call.
+// Warps; a CPU thread is a warp of one. Threads of a warp run independently of each other: nothing may depend
+// on when they meet. `mask` names the lanes that take part, its caller among them, and all of these must make
+// the same call.
 uint32_t coppice_warp_lane();  // 0 to 31
-// Lanes that run this call together: the caller and any others. Call it right before what takes its mask, in one
-// straight line of code.
+// Lanes that run this call together: the caller and any others. Call it right before what takes its mask, in
+// one straight line of code.
 uint32_t coppice_active_mask();
 uint32_t coppice_match_any_u64(uint32_t mask, uint64_t value);  // lanes of the mask that gave this value
 uint32_t coppice_ballot(uint32_t mask, bool predicate);         // lanes of the mask that said yes
@@ -50,7 +53,7 @@ float coppice_fetch_add_f32(float* address, float value);           // relaxed
 double coppice_fetch_add_f64(double* address, double value);        // relaxed
 uint32_t coppice_fetch_max_u32(uint32_t* address, uint32_t value);  // relaxed
 uint64_t coppice_fetch_max_u64(uint64_t* address, uint64_t value);  // relaxed
-// In a loop that waits for another thread; `turn` counts its rounds. A CPU's thread soon lets others run: the one that it
-// waits for may not be running at all.
+// In a loop that waits for another thread; `turn` counts its rounds. A CPU's thread soon lets others run: the
+// one that it waits for may not be running at all.
 void coppice_pause(uint32_t turn);
 }

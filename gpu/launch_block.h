@@ -1,4 +1,5 @@
-// The one block that a launch hands to compiled kernel code: where its context, loop, trees and arguments are.
+// The one block that a launch hands to compiled kernel code: where its context, loop, trees and arguments
+// are.
 //
 // Device-clean: read by the host, by kernel bitcode on the CPU and by PTX. The layout is versioned: bump
 // kLaunchBlockVersion with every change, since compiled kernels outlive a program in the on-disk cache.
@@ -30,23 +31,24 @@ inline constexpr int kMaxTreesPerKernel = 8;
 inline constexpr int kLaunchArgumentBytes = 384;
 // A flag: on a GPU every thread has items of its own. Without it an item is shared by the threads of a block.
 inline constexpr uint32_t kThreadItems = 1;
-// Flags of what is in a recording (gpu/stream.h). It looks at the status by itself, and is skipped where a launch before
-// its own left one; what settles the topology after a launch, also where that launch ran out of cells: it is repeated.
+// Flags of what is in a recording (gpu/stream.h). It looks at the status by itself, and is skipped where a
+// launch before its own left one; what settles the topology after a launch, also where that launch ran out of
+// cells: it is repeated.
 inline constexpr uint32_t kRecorded = 2;
 inline constexpr uint32_t kSettles = 4;
-// A flag of a launch for which room was to be made by the same kernel before it: in a recording it is skipped where that
-// ran out of cells.
+// A flag of a launch for which room was to be made by the same kernel before it: in a recording it is skipped
+// where that ran out of cells.
 inline constexpr uint32_t kNeedsRoom = 8;
-// Threads of a block on an NVIDIA GPU, where one shares an item of a loop over cells: 1 to 4 cells for each thread of
-// common leaves. PTX promises it to the assembler as the most that will come.
+// Threads of a block on an NVIDIA GPU, where one shares an item of a loop over cells: 1 to 4 cells for each
+// thread of common leaves. PTX promises it to the assembler as the most that will come.
 inline constexpr uint32_t kGpuThreadsPerBlock = 128;
 inline constexpr int kSinkBytes = 1024;  // a refused access of a larger value or item goes to the first one
 inline constexpr int kMaxMessageBytes = 1024;  // of a record of print() (gpu/message_record.h)
 inline constexpr int kMaxAssertionBytes =
     1536;  // of an assertion's, which holds its condition and file besides
 
-// What went wrong on the device; the first one in a launch sticks (DeviceContext::status). Those marked (checks) are
-// found only with COPPICE_DEBUG=checks.
+// What went wrong on the device; the first one in a launch sticks (DeviceContext::status). Those marked
+// (checks) are found only with COPPICE_DEBUG=checks.
 enum class DeviceStatus : uint32_t {
   kOk = 0,
   kOutOfCells = 1,  // an allocator has no free cell: status_detail is the allocator
@@ -119,6 +121,8 @@ constexpr DeviceStatus status_of(uint32_t word) { return static_cast<DeviceStatu
 constexpr bool is_shortage(DeviceStatus status) {
   return status == DeviceStatus::kOutOfCells || status == DeviceStatus::kNoRoom;
 }
+// Whether it is of the launch itself, and not one that the host resolves by running it again.
+constexpr bool is_final_status(uint32_t word) { return word != 0 && !is_shortage(status_of(word)); }
 constexpr uint32_t status_launch(uint32_t word) { return word >> 8; }
 // Of a recorded launch: whether it is skipped where the status is `word`.
 inline bool is_skipped(const LaunchBlock& block, uint32_t word, uint64_t replayed_from) {

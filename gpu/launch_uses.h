@@ -1,8 +1,8 @@
 // What a launch touches, as data: fields and topologies of trees, and memory that it was given by address.
 //
-// It comes from the handles' roles and from what was seen in the kernel when its file was built (gpu/jit/kernel_effects.h),
-// and errs on the side of touching more. It decides whether a launch may be repeated, whether its result depends on the
-// order of its items, and what a recording must look after.
+// It comes from the handles' roles and from what was seen in the kernel when its file was built
+// (gpu/jit/kernel_effects.h), and errs on the side of touching more. It decides whether a launch may be
+// repeated, whether its result depends on the order of its items, and what a recording must look after.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -34,8 +34,9 @@ struct LaunchUse {
   uint32_t effects = 0;           // of namespace effect
   RefCounted* tree = nullptr;     // of a field or topology: a TreeStorage, kept by the launch
   uint32_t node = 0, field = 0;
-  // Of memory: which of the launch's arguments, from 1 on, and where in the launch block's arguments its address is;
-  // argument 0: behind a member of some argument, or reached by an address that the kernel computes.
+  // Of memory: which of the launch's arguments, from 1 on, and where in the launch block's arguments its
+  // address is; argument 0: behind a member of some argument, or reached by an address that the kernel
+  // computes.
   uint32_t argument = 0, argument_offset = 0;
   std::string name;  // "'now' on grid.pointer[64].dense[8]", "argument 3"
 

@@ -1,5 +1,5 @@
-// What a stream does with its operations when their turn comes: the only thing in which the streams of devices differ.
-// The queue before it is stream_queue.h.
+// What a stream does with its operations when their turn comes: the only thing in which the streams of
+// devices differ. The queue before it is stream_queue.h.
 #pragma once
 #include <functional>
 #include <string_view>
@@ -9,9 +9,9 @@
 
 namespace coppice {
 
-// One stream's; used by the stream's thread alone. Work that a call begins may still be under way when the call returns;
-// what is begun later runs after it, and it says itself what it uses (kept until its mark is reached). All of these may
-// throw Error.
+// One stream's; used by the stream's thread alone. Work that a call begins may still be under way when the
+// call returns; what is begun later runs after it, and it says itself what it uses (kept until its mark is
+// reached). All of these may throw Error.
 class StreamExecutor {
  public:
   // What operations used, to be let go by the queue: the last reference to the stream itself may be among it.
@@ -28,23 +28,23 @@ class StreamExecutor {
   virtual void run_primitive(const PrimitiveCall& call) = 0;
   virtual void* result_memory() = 0;  // Stream::result_inline()
 
-  // From begin_recording() to end_recording(), loops, fills and primitives are kept in the recording. When something of it
-  // throws, drop_recording() ends it instead.
+  // From begin_recording() to end_recording(), loops, fills and primitives are kept in the recording. When
+  // something of it throws, drop_recording() ends it instead.
   virtual void begin_recording() = 0;
   virtual IntrusivePtr<Recording> end_recording() = 0;
   virtual void drop_recording() noexcept = 0;
   virtual void replay(Recording& recording) = 0;
   // Returns when everything begun is done.
   virtual void wait_begun() = 0;
-  // Whether kernels have left a status that concerns launches behind them. A shortage of cells does not: whose it is
-  // resolves it before it is done.
+  // Whether kernels have left a status that concerns launches behind them. A shortage of cells does not:
+  // whose it is resolves it before it is done.
   virtual bool has_status(const DeviceContext& context) = 0;
 
-  // The operation `name`, or its part until it failed, has been begun. True: the end of what is under way is marked.
-  // False, and when it throws: nothing of it is, and what it used is in `let_go`.
+  // The operation `name`, or its part until it failed, has been begun. True: the end of what is under way is
+  // marked. False, and when it throws: nothing of it is, and what it used is in `let_go`.
   virtual bool mark_end(std::string_view name, DeviceContext& context, Kept& let_go) = 0;
-  // Whether the oldest mark is reached; waits for that if told to. Then, and when it throws what went wrong before the
-  // mark, the mark is forgotten, and what was used up to it is in `let_go`.
+  // Whether the oldest mark is reached; waits for that if told to. Then, and when it throws what went wrong
+  // before the mark, the mark is forgotten, and what was used up to it is in `let_go`.
   virtual bool reach_oldest_mark(bool wait, Kept& let_go) = 0;
 };
 

@@ -29,7 +29,8 @@ StreamQueue::~StreamQueue() {
   Lock lock(mutex_);
   stopping_ = true;
   if (std::this_thread::get_id() == thread_.get_id()) {
-    // A thread cannot join itself: it does here what is left to do, and touches nothing of this object afterwards.
+    // A thread cannot join itself: it does here what is left to do, and touches nothing of this object
+    // afterwards.
     bool* const destroyed = destroyed_;
     COPPICE_CHECK(destroyed != nullptr, "an operation's own function destroyed its stream");
     while (has_work()) step(lock);

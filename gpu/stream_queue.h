@@ -1,10 +1,12 @@
-// The queue of a stream: one thread per stream takes operations in order, and an executor (stream_executor.h) does them.
+// The queue of a stream: one thread per stream takes operations in order, and an executor (stream_executor.h)
+// does them.
 //
-// An operation's work may be under way when its turn is over (a GPU's): its async value becomes available when the
-// executor's mark behind it is reached, values in the order of the operations. The stream's own thread looks for that
-// whenever it has nothing to begin, and not a second thread that waits for the device: continuations, what an operation
-// held and, with it, perhaps the stream itself are then let go by one thread, as on a CPU. It polls, so that what is
-// queued meanwhile is begun at once and the device does not run dry.
+// An operation's work may be under way when its turn is over (a GPU's): its async value becomes available
+// when the executor's mark behind it is reached, values in the order of the operations. The stream's own
+// thread looks for that whenever it has nothing to begin, and not a second thread that waits for the device:
+// continuations, what an operation held and, with it, perhaps the stream itself are then let go by one
+// thread, as on a CPU. It polls, so that what is queued meanwhile is begun at once and the device does not
+// run dry.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -21,9 +23,11 @@ namespace coppice {
 
 class StreamQueue final : public Stream {
  public:
-  // `context` (an address of the device's), and what `executor` refers to, live until the stream's thread ends.
+  // `context` (an address of the device's), and what `executor` refers to, live until the stream's thread
+  // ends.
   StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext& context, std::string name);
-  // Finishes what is queued. May run on the stream's own thread: an operation can hold the last reference to a device.
+  // Finishes what is queued. May run on the stream's own thread: an operation can hold the last reference to
+  // a device.
   ~StreamQueue() override;
 
   AsyncValueRef<Chain> launch(Launch launch) override;
@@ -68,8 +72,8 @@ class StreamQueue final : public Stream {
   void work(std::string name);
   bool can_begin() const;
   bool has_work() const { return !queue_.empty() || !pending_.empty(); }
-  // Begins the next operation or ends the oldest of those begun. Like the three below: `lock` holds mutex_ before and,
-  // unless what was let go destroyed this stream (false), after.
+  // Begins the next operation or ends the oldest of those begun. Like the three below: `lock` holds mutex_
+  // before and, unless what was let go destroyed this stream (false), after.
   bool step(Lock& lock);
   bool begin_next(Lock& lock);
   // Leaves without having ended it when there is something to begin.

@@ -22,27 +22,46 @@ namespace {
 
 constexpr uint64_t kBatch = uint64_t{1} << 28;  // coordinates sorted at a time; indices have 32 bits
 
+// How many of the cells the free list does not have.
+uint64_t fresh_of(const AllocatorState& a, uint64_t cells) {
+  const uint64_t left = a.free_size - a.free_used;
+  return cells > left ? cells - left : 0;
+}
+
 }  // namespace
 
-// Cells for all empty slots that keys of this level name, in order of the keys.
+// Makes cells for all empty slots that keys of this level name, in order of the keys.
 void TreeStorage::activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t index) {
   run_now(program_, bulk_flag_empty, n, level, scratch_flags_->as<uint32_t>());
   uint32_t* selected = scratch_selected_->as<uint32_t>();
   const uint64_t wanted =
       primitives::wait_select_if_flag(stream(), scratch_flags_->as<uint32_t>(), selected, n);
   if (wanted == 0) return;
+  const AllocatorState before = make_cells_free(index, wanted, "activation");
+  run_now(program_, bulk_fill, wanted, level, static_cast<const uint32_t*>(selected));
+  take_cells(before, index, wanted);
+  write_inline(stream(), &state()->changed, 1);
+}
+
+// Grows an allocator until so many cells can be taken from it at once: first what its free list holds, then fresh ones.
+// Returns its counters as they are now. Errors: kOutOfMemory; then nothing is taken.
+AllocatorState TreeStorage::make_cells_free(uint32_t index, uint64_t wanted, std::string_view who) {
   AllocatorState* const in_memory = &state()->allocators[index];
   AllocatorState a = wait_read_inline(stream(), in_memory);
   // Threads of a launch that asked at once may have counted past the end of the free list.
   if (a.free_used > a.free_size) write_inline(stream(), &in_memory->free_used, a.free_used = a.free_size);
-  const uint64_t left = a.free_size - a.free_used;
-  const uint64_t fresh = wanted > left ? wanted - left : 0;
-  if (a.num_cells + fresh > a.capacity) grow_to(a, index, a.num_cells + fresh, "activation");
-  if (shares_limit_) take_bytes(index, fresh, "activation");
-  run_now(program_, bulk_fill, wanted, level, static_cast<const uint32_t*>(selected));
-  write_inline(stream(), &in_memory->free_used, a.free_used + static_cast<uint32_t>(wanted - fresh));
-  write_inline(stream(), &in_memory->num_cells, a.num_cells + static_cast<uint32_t>(fresh));
-  write_inline(stream(), &state()->changed, 1);
+  const uint64_t fresh = fresh_of(a, wanted);
+  if (a.num_cells + fresh > a.capacity) grow_to(a, index, a.num_cells + fresh, who);
+  if (shares_limit_) take_bytes(index, fresh, who);
+  return a;
+}
+
+// Counts them as taken; `before` is what make_cells_free() returned.
+void TreeStorage::take_cells(const AllocatorState& before, uint32_t index, uint64_t cells) {
+  AllocatorState* const in_memory = &state()->allocators[index];
+  const uint64_t fresh = fresh_of(before, cells);
+  write_inline(stream(), &in_memory->free_used, before.free_used + static_cast<uint32_t>(cells - fresh));
+  write_inline(stream(), &in_memory->num_cells, before.num_cells + static_cast<uint32_t>(fresh));
 }
 
 // Counts `cells` of an allocator towards the tree's limit. Errors: kOutOfMemory; then nothing is counted.

@@ -179,20 +179,12 @@ void TreeStorage::refuse_too_long(const AppendWork& w) {
                   w.what, at, list[3], list[4], nodes_[w.field.node].max_length));
 }
 
-// Cells for all new chunks.
+// Takes cells for all new chunks.
 void TreeStorage::allocate_chunks(AppendWork& w) {
   const uint32_t index = nodes_[w.field.node].allocator;
-  AllocatorState* const in_memory = &state()->allocators[index];
-  AllocatorState a = wait_read_inline(stream(), in_memory);
-  // Threads of a launch that asked at once may have counted past the end of the free list.
-  a.free_used = std::min(a.free_used, a.free_size);
-  const uint64_t wanted = w.known.chunks, left = a.free_size - a.free_used;
-  const uint64_t fresh = wanted > left ? wanted - left : 0;
-  if (a.num_cells + fresh > a.capacity) grow_to(a, index, a.num_cells + fresh, "append");
-  if (shares_limit_) take_bytes(index, fresh, "append");
-  w.new_cells = {a.free_list + a.free_used, static_cast<uint32_t>(left), a.num_cells};
-  write_inline(stream(), &in_memory->free_used, a.free_used + static_cast<uint32_t>(wanted - fresh));
-  write_inline(stream(), &in_memory->num_cells, a.num_cells + static_cast<uint32_t>(fresh));
+  const AllocatorState a = make_cells_free(index, w.known.chunks, "append");
+  w.new_cells = {a.free_list + a.free_used, a.free_size - a.free_used, a.num_cells};
+  take_cells(a, index, w.known.chunks);
 }
 
 void TreeStorage::write_elements_in(const AppendWork& w, const void* values) {

@@ -86,18 +86,18 @@ std::string field_name(const HandleUse& h) {
              : fmt::format("'{}' on {}", tree.field(h.id.field).name, tree.path(h.id.node));
 }
 
-void throw_kernel_error(Device& device, std::string_view kernel, std::span<const HandleUse> handles,
-                        std::string_view loop_path) {
+DeviceStatus throw_kernel_error(Device& device, std::string_view kernel, std::span<const HandleUse> handles,
+                                std::string_view loop_path) {
   Stream& stream = device.default_stream();
   DeviceContext& in_memory = device.context();
   DeviceContext context;
   stream.wait_copy_inline(&context, &in_memory,
                           offsetof(DeviceContext, sink));  // the status and what it says
   const DeviceStatus status = status_of(context.status);
-  if (!is_kernel_error(status)) return;
+  if (!is_kernel_error(status)) return status;
   if (status != DeviceStatus::kOutOfView && status != DeviceStatus::kAssertion &&
       context.status_detail >= handles.size())
-    return;  // another stream's
+    return status;  // another stream's
   write_inline(stream, &in_memory.status, 0);
   if (status == DeviceStatus::kAssertion) {
     stream.wait_copy_inline(context.assertion, in_memory.assertion, sizeof context.assertion);

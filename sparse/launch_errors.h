@@ -15,10 +15,9 @@ std::string domain_text(const device::NodeLayout& layout);
 std::string field_name(const detail::HandleUse& handle);
 
 // Throws if a launch of `kernel` left a status of its own making, and takes the status back. What trees resolve
-// (a shortage of cells) and what is no error (kStop) stay. `loop_path` is the node looped over. Errors: kOutOfRange,
-// kInvalidArgument.
-// In stream order.
-void throw_kernel_error(Device& device, std::string_view kernel, std::span<const detail::HandleUse> handles,
-                        std::string_view loop_path);
+// (a shortage of cells) and what is no error (kStop) stay; returns that. `loop_path` is the node looped over.
+// In stream order. Errors: kOutOfRange, kInvalidArgument.
+DeviceStatus throw_kernel_error(Device& device, std::string_view kernel,
+                                std::span<const detail::HandleUse> handles, std::string_view loop_path);
 
 }  // namespace coppice

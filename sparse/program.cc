@@ -279,12 +279,6 @@ struct Prepared final : public RefCounted {
   LaunchBlock block{};
 };
 
-// Whether memory is to be mapped before the launch, for what must not happen twice, and can be.
-bool needs_room(const LaunchRequest& r, const Prepared& p, const Device& device) {
-  return !device.commits_on_touch() && p.uses->does(effect::kActivates | effect::kAppends) &&
-         !p.why_not_repeatable.empty() && why_no_room(r, *p.uses).empty();
-}
-
 using LaunchKey = std::vector<uint64_t>;
 struct LaunchKeyHash {
   size_t operator()(const LaunchKey& key) const { return hash64(std::as_bytes(std::span(key))); }
@@ -341,7 +335,7 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
       std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
 }
 
-// What a run that makes room counts begins with nothing.
+// Lets a run that makes room count from nothing.
 void begin_room(const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) {
     if (p.uses->does_to(tree, effect::kChangesTopology)) tree->begin_making_room();
@@ -356,10 +350,19 @@ bool finish_room(const Prepared& p, Device& device) {
     if (!p.uses->does_to(tree, effect::kChangesTopology)) continue;
     tree->want_what_is_removed();
     if (!is_recording) again |= tree->resolve_shortage(tree->wait_read_state(), p.name, "");
-    if (!again) tree->hide_room();
+    // Only what a launch appends to has chunks that nothing is in yet.
+    if (!again && p.uses->does_to(tree, effect::kAppends)) tree->hide_room();
   }
   if (again) begin_room(p);
   return again;
+}
+
+// After a run that could not make all of it: loops find what it activated, and lists keep no chunk that nothing is in.
+void give_up_room(const Prepared& p) {
+  for (TreeStorage* tree : p.binding.trees) {
+    if (p.uses->does_to(tree, effect::kAppends)) tree->drop_room();
+    tree->settle();
+  }
 }
 
 // Makes room in the launch's place and with its number, by which it draws the same random numbers, when its turn comes.
@@ -380,10 +383,7 @@ void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Devic
     try {
       device->default_stream().run_inline(room);
     } catch (...) {
-      for (TreeStorage* tree : shared->binding.trees) {
-        if (shared->uses->does_to(tree, effect::kAppends)) tree->drop_room();
-        tree->settle();  // loops find what was activated
-      }
+      if (!device->default_stream().is_recording()) give_up_room(*shared);
       throw;
     }
     block.flags |= kNeedsRoom;
@@ -403,18 +403,20 @@ bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
     return false;
   }
   TreeState now[kMaxTreesPerKernel];
-  bool again = false;
+  bool again = false, lacked_room = false;
   try {
-    throw_kernel_error(device, p.name, p.handles, p.loop_path);
     // Of a recording: the launch itself has not run.
-    const uint32_t status = wait_read_inline(device.default_stream(), &device.context().status);
-    const bool lacked_room = status_of(status) == DeviceStatus::kNoRoom;
+    lacked_room = throw_kernel_error(device, p.name, p.handles, p.loop_path) == DeviceStatus::kNoRoom;
     for (size_t t = 0; t < b.trees.size(); ++t) {
       now[t] = b.trees[t]->wait_read_state();
       again |= b.trees[t]->resolve_shortage(now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
     }
   } catch (...) {
-    for (TreeStorage* tree : b.trees) tree->settle();
+    if (lacked_room) {
+      give_up_room(p);
+    } else {
+      for (TreeStorage* tree : b.trees) tree->settle();
+    }
     throw;
   }
   if (!again) {
@@ -473,11 +475,15 @@ Launch Program::prepare(const LaunchRequest& r) {
       p->uses = uses_of(r);
       p->why_not_repeatable = why_not_repeatable(*p->uses);
       p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
-      if (const std::string no_room = why_no_room(r, *p->uses);
-          !p->why_not_repeatable.empty() && !no_room.empty())
-        p->why_not_repeatable += " and " + no_room;
-      if (needs_room(r, *p, *state_->device))
-        p->room_code = state_->device->kernels().get(specialization(r, p->binding, state_->options, true));
+      // Where memory is mapped before a launch, room is made first for what must not happen twice.
+      if (!state_->device->commits_on_touch() && !p->why_not_repeatable.empty() &&
+          p->uses->does(effect::kActivates | effect::kAppends)) {
+        const std::string no_room = why_no_room(r, *p->uses);
+        if (no_room.empty())
+          p->room_code = state_->device->kernels().get(specialization(r, p->binding, state_->options, true));
+        else
+          p->why_not_repeatable += " and " + no_room;
+      }
       p->block.version = kLaunchBlockVersion;
       // Blocks, too: a kernel over them says what happens once for each.
       const bool by_thread =

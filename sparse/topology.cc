@@ -294,7 +294,7 @@ void TreeStorage::reserve_cells(uint32_t node, uint64_t cells) {
   }
   const uint32_t index = nodes_[node].allocator;
   const AllocatorState a = wait_read_inline(stream(), &state()->allocators[index]);
-  if (cells + 1 > a.capacity) grow_to(a, index, cells + 1, "reserve");
+  if (cells >= a.capacity) grow_to(a, index, std::max(cells, cells + 1), "reserve");  // of 2^64 - 1, too
 }
 
 void TreeStorage::grow_short_allocators(const TreeState& now, std::string_view kernel,

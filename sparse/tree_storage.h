@@ -196,6 +196,8 @@ class TreeStorage : public RefCounted {
   uint64_t paid_cells(const device::AllocatorState& a) const;
   [[noreturn]] void throw_full(const device::TreeState& now, std::string_view who) const;
   void activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t allocator);
+  device::AllocatorState make_cells_free(uint32_t allocator, uint64_t wanted, std::string_view who);
+  void take_cells(const device::AllocatorState& before, uint32_t allocator, uint64_t cells);
   void take_bytes(uint32_t allocator, uint64_t cells, std::string_view who);
   struct AppendWork;
   AppendWork begin_append(uint32_t field, const int32_t* coords, uint64_t n);

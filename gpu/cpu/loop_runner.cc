@@ -65,7 +65,7 @@ void LoopRunner::wait_copy(void* to, const void* from, size_t bytes) {
 bool LoopRunner::has_status(const DeviceContext& context) {
   const auto& here = *static_cast<const DeviceContext*>(host_address(&context));
   const uint32_t status = __atomic_load_n(&here.status, __ATOMIC_ACQUIRE);
-  return status != 0 && !is_shortage(status_of(status));
+  return is_final_status(status);
 }
 
 bool LoopRunner::mark_end(std::string_view, DeviceContext&, Kept&) {

@@ -76,7 +76,8 @@ void CudaExecutor::run_loop(const Launch& launch, const LaunchBlock& block) {
   const bool is_counted_here = block.count == nullptr;
   if (is_counted_here && block.item_count == 0) return;
   auto& code = static_cast<CudaCode&>(*launch.code.get());
-  // As many blocks as run at once: each takes items until there are no more, however many there turn out to be.
+  // As many blocks as run at once: each takes items until there are no more, however many there turn out to
+  // be.
   unsigned blocks = code.max_blocks(launch.shared_bytes);
   if (is_counted_here) blocks = static_cast<unsigned>(std::min<uint64_t>(blocks, blocks_for(block)));
   void* parameters[] = {const_cast<LaunchBlock*>(&block)};  // copied by the call
@@ -229,7 +230,7 @@ bool CudaExecutor::has_status(const DeviceContext& context) {
   uint32_t status = 0;
   wait_copy(&status, &context.status, sizeof status);
   if (status == 0) status_none_at_ = changes;
-  return status != 0 && !is_shortage(status_of(status));
+  return is_final_status(status);
 }
 
 bool CudaExecutor::mark_end(std::string_view name, DeviceContext&, Kept& let_go) {

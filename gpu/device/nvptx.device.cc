@@ -1,7 +1,7 @@
 // Device intrinsics for NVIDIA GPUs: an item is shared by a thread block; orders are written as PTX.
 //
-// LLVM 19's NVPTX back end drops orderings on read-modify-writes and aborts on acquire loads, release stores and
-// fences, so every ordered operation here is its own line of PTX.
+// LLVM 19's NVPTX back end drops orderings on read-modify-writes and aborts on acquire loads, release stores
+// and fences, so every ordered operation here is its own line of PTX.
 #include "gpu/device/relaxed_atomics.h"
 #include "gpu/device_intrinsics.h"
 #include "gpu/launch_block.h"

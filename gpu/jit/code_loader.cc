@@ -107,8 +107,8 @@ orc::ObjectLinkingLayer& linking_layer(CodeSession& session) {
   return static_cast<orc::ObjectLinkingLayer&>(session.jit->getObjLinkingLayer());
 }
 
-// The registration function's address is taken here, not looked up by name as LLVM's own helper does: a program with a
-// static LLVM exports no names.
+// The registration function's address is taken here, not looked up by name as LLVM's own helper does: a
+// program with a static LLVM exports no names.
 void show_to_debuggers(const std::shared_ptr<CodeSession>& session) {
   orc::ExecutionSession& execution = session->jit->getExecutionSession();
   linking_layer(*session).addPlugin(std::make_unique<orc::DebugObjectManagerPlugin>(

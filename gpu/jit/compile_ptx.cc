@@ -29,8 +29,9 @@ constexpr Target kTargets[] = {{75, "+ptx70"}, {80, "+ptx70"}, {86, "+ptx71"},
 
 constexpr char kSkips[] = "coppice_skips";  // of the intrinsics: bool (const LaunchBlock*)
 
-// `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of the loop, or with
-// kThreadItems as many items at a time as it has threads. A recorded launch that is to be skipped takes none.
+// `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of the loop, or
+// with kThreadItems as many items at a time as it has threads. A recorded launch that is to be skipped takes
+// none.
 void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   auto* i64 = llvm::Type::getInt64Ty(context);
@@ -64,8 +65,8 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   };
   b.CreateCondBr(b.CreateCall(module.getFunction(kSkips), {f->getArg(0)}), done, begin);
   b.SetInsertPoint(begin);
-  // Two loads, the second one volatile: LLVM would make one of them, from either of two addresses, and that copies the
-  // block to local memory.
+  // Two loads, the second one volatile: LLVM would make one of them, from either of two addresses, and that
+  // copies the block to local memory.
   llvm::Value* count_at = b.CreateLoad(pointer, member(offsetof(LaunchBlock, count)));
   llvm::Value* host_count = b.CreateLoad(i64, member(offsetof(LaunchBlock, item_count)));
   b.CreateCondBr(b.CreateIsNull(count_at), counted, read_count);
@@ -97,8 +98,8 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   b.CreateRetVoid();
 }
 
-// A thread may have the registers that so many threads of one block leave it. Unless told that one block at a time is
-// enough, ptxas aims at full multiprocessors: of the tests' kernels it then spilled in one of ten.
+// A thread may have the registers that so many threads of one block leave it. Unless told that one block at a
+// time is enough, ptxas aims at full multiprocessors: of the tests' kernels it then spilled in one of ten.
 void add_launch_bounds(llvm::Module& module, llvm::Function& entry) {
   llvm::LLVMContext& context = module.getContext();
   auto add = [&](const char* bound, uint32_t value) {
@@ -151,8 +152,8 @@ std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request, cons
   return module;
 }
 
-// LLVM marks where inlined code begins with labels for debug tables, which this text has none of, and it may put one into
-// the middle of a call: a syntax error to ptxas.
+// LLVM marks where inlined code begins with labels for debug tables, which this text has none of, and it may
+// put one into the middle of a call: a syntax error to ptxas.
 std::string without_debug_labels(llvm::StringRef ptx) {
   std::string text;
   text.reserve(ptx.size());

@@ -1,4 +1,5 @@
-// The x86-64 back end: a specialized kernel as an ELF object in memory, for the cpu device or the emulated GPU.
+// The x86-64 back end: a specialized kernel as an ELF object in memory, for the cpu device or the emulated
+// GPU.
 #include <fmt/format.h>
 #include <llvm-c/Core.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
@@ -46,8 +47,8 @@ std::string_view llvm_version() {
   return version;
 }
 
-// A target's description is a variable within LLVM. A function's address would not do: it may be that of the program's
-// own jump to it.
+// A target's description is a variable within LLVM. A function's address would not do: it may be that of the
+// program's own jump to it.
 const std::string& llvm_identity() {
   static const std::string identity = [] {
     initialize_llvm();
@@ -91,14 +92,15 @@ std::string compile_x86(const SpecializeRequest& request) {
     if (f.isDeclaration()) continue;
     f.addFnAttr("target-cpu", machine->getTargetCPU());
     f.addFnAttr("target-features", machine->getTargetFeatureString());
-    // Fast math would take an estimate and a Newton step, which make a NaN of 1 / sqrt(0); and makers' estimates differ.
+    // Fast math would take an estimate and a Newton step, which make a NaN of 1 / sqrt(0); and makers'
+    // estimates differ.
     f.addFnAttr("reciprocal-estimates", "none");
     // For backtraces, debuggers and profilers: tables beside the code, which itself stays the same.
     f.setUWTableKind(llvm::UWTableKind::Async);
     if (request.options.step) f.addFnAttr("frame-pointer", "all");
   }
-  // Sanitizers do not watch emulated threads: these run in turns on one thread, change stacks, and what races there is
-  // found by the emulation's views of memory instead.
+  // Sanitizers do not watch emulated threads: these run in turns on one thread, change stacks, and what races
+  // there is found by the emulation's views of memory instead.
   if (simt)
     remove_sanitizer_attributes(*module);
   else

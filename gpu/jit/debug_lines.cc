@@ -8,6 +8,7 @@
 #include <llvm/IR/InlineAsm.h>
 
 #include "gpu/jit/llvm_module.h"
+#include "gpu/jit/source_path.h"
 
 namespace coppice::jit {
 namespace {
@@ -17,15 +18,9 @@ bool same_place(const llvm::DILocation* a, const llvm::DILocation* b) {
          a->getInlinedAt() == b->getInlinedAt();
 }
 
-std::string path_of(llvm::StringRef folder, llvm::StringRef file) {
-  return file.starts_with("/") ? file.str() : (folder + "/" + file).str();
-}
-
-// Clang splits a path into folder and file in more than one way.
 bool in_kernel_file(const llvm::DILocation* at) {
   const llvm::DICompileUnit* unit = at->getScope()->getSubprogram()->getUnit();
-  return unit != nullptr &&
-         path_of(at->getDirectory(), at->getFilename()) == path_of(unit->getDirectory(), unit->getFilename());
+  return unit != nullptr && path_of(at) == path_of(unit);
 }
 
 void add_nop(llvm::Instruction& before, llvm::DILocation* at) {

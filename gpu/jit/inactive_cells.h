@@ -1,5 +1,5 @@
-// Proves that a kernel over cells may also run for inactive cells, whose results are then dropped. It is a part
-// of coppice-kernelgen.
+// Proves that a kernel over cells may also run for inactive cells, whose results are then dropped. It is a
+// part of coppice-kernelgen.
 //
 // The loop over a bitmasked leaf computes whole rows where that is harmless (sparse/device/drivers.h). It is
 // harmless when the kernel surely comes to an end, traps nowhere, and touches nothing but its own variables

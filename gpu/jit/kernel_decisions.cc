@@ -1,6 +1,6 @@
-// What decides a kernel's activations (see kernel_decisions.h): values that follow from what the launch changes are marked,
-// and those that follow from them, until nothing is marked any more. A variable in memory has one mark for all of it, and
-// for all of its time.
+// Finds what decides a kernel's activations (see kernel_decisions.h): values that follow from what the launch
+// changes are marked, and those that follow from them, until nothing is marked any more. A variable in memory
+// has one mark for all of it, and for all of its time.
 #include "gpu/jit/kernel_decisions.h"
 
 #include <llvm/Analysis/ValueTracking.h>
@@ -23,7 +23,7 @@ class Marks {
     }
   }
 
-  // Of all branches, and of what is activated.
+  // Gives the marks of all branches, and of what is activated.
   uint32_t of_decisions() const {
     uint32_t marks = 0;
     for (const llvm::Instruction& i : llvm::instructions(kernel_)) {
@@ -33,7 +33,8 @@ class Marks {
       if (const auto* choice = llvm::dyn_cast<llvm::SwitchInst>(&i)) marks |= of(choice->getCondition());
       const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
       if (call == nullptr || !is_call_of(*call, kActivates)) continue;
-      // (this, from, coordinate), and of what stores, too, an index or none and the value, which decides nothing.
+      // (this, from, coordinate), and of what stores, too, an index or none and the value, which decides
+      // nothing.
       const unsigned decisive = call->arg_size() > 3 ? call->arg_size() - 1 : call->arg_size();
       for (unsigned k = 0; k < decisive; ++k) marks |= of_argument(call->getArgOperand(k));
     }
@@ -71,12 +72,7 @@ class Marks {
     for (const llvm::Value* object : objects_of(pointer)) {
       marks |= of(object);
       const auto* call = llvm::dyn_cast<llvm::CallBase>(object);
-      const auto* argument = llvm::dyn_cast<llvm::Argument>(object);
-      const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(object);
-      const bool is_by_value =
-          argument != nullptr && (argument->hasByValAttr() || argument->getDereferenceableBytes() > 0);
-      if (llvm::isa<llvm::AllocaInst>(object) || is_by_value || (global != nullptr && global->isConstant()))
-        continue;
+      if (is_own_object(*object)) continue;
       if (call != nullptr && is_call_of(*call, kAccess))  // what a role lets change, or a Read's block
         marks |= is_method_of(*call, "6ValuesIK") ? kDecidesByFields : kDecidesByChanges;
       else if (changes_memory_)
@@ -87,10 +83,8 @@ class Marks {
   uint32_t of_call(const llvm::CallBase& call) const {
     if (is_call_of(call, kActivates) || is_method_of(call, "6Append")) return kDecidesByChanges;
     uint32_t marks = is_method_of(call, "4Read") ? kDecidesByFields : 0;
-    const llvm::Function* callee = call.getCalledFunction();
-    // Operations on memory; others are about threads, and the same each time.
-    for (const char* prefix : {"coppice_fetch_", "coppice_exchange_", "coppice_compare_", "coppice_load_"})
-      if (callee != nullptr && callee->getName().starts_with(prefix)) marks |= kDecidesByChanges;
+    // Operations about threads give the same each time.
+    if (is_device_atomic(call) || is_device_load(call)) marks |= kDecidesByChanges;
     for (const llvm::Use& argument : call.args()) marks |= of_argument(argument.get());
     return marks;
   }
@@ -127,7 +121,7 @@ class Marks {
       if (copy != nullptr) is_new |= add_to_memory(copy->getRawDest(), of_load(copy->getRawSource()));
       const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
       if (call == nullptr || copy != nullptr || call->isLifetimeStartOrEnd()) continue;
-      // What it is given by address it may set; a marked function sets what it returns alone, or makes.
+      // A function may set what it is given by address; a marked one sets what it returns or makes alone.
       const llvm::Function* callee = call->getCalledFunction();
       const bool is_marked_one = callee != nullptr && callee->hasFnAttribute("llvm.assume");
       const bool makes = callee != nullptr && callee->getName().starts_with("_ZN7coppice6Random");

@@ -1,8 +1,8 @@
 // The effects of kernels (see kernel_effects.h).
 //
-// What is done through handles is left as calls, for which the marks of their methods and the roles answer. All else is
-// inlined and promoted to registers; what then still loads or stores somewhere else than in the kernel's own variables may
-// reach memory that others see.
+// Accesses through handles stay calls, for which the marks of their methods and the roles answer. All else is
+// inlined and promoted to registers; what then still loads or stores somewhere else than in the kernel's own
+// variables may reach memory that others see.
 #include "gpu/jit/kernel_effects.h"
 
 #include <llvm/Analysis/ValueTracking.h>
@@ -28,18 +28,13 @@ bool is_opaque(const llvm::Function& f) {
   return false;
 }
 
-// Tells whether memory is the kernel's own: a variable, a constant, an argument given by value, or what a handle's method
-// gave, for which the role answers.
+// Tells whether memory is the kernel's own, or what a handle's method gave, for which the role answers.
 bool is_own(const llvm::Value* pointer) {
   const llvm::Value* object = llvm::getUnderlyingObject(pointer, 0);
-  if (llvm::isa<llvm::AllocaInst>(object)) return true;
-  if (const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(object)) return global->isConstant();
-  if (const auto* argument = llvm::dyn_cast<llvm::Argument>(object))
-    return argument->hasByValAttr() || argument->getDereferenceableBytes() > 0;
-  return is_result_of_marked(*object, kAccess);
+  return is_own_object(*object) || is_result_of_marked(*object, kAccess);
 }
 
-// Of a call that is no function with a body.
+// Gives the effects of a call that nothing was inlined for.
 uint32_t effects_of_call(const llvm::CallBase& call) {
   const llvm::Function* callee = call.getCalledFunction();
   if (call.isInlineAsm() || callee == nullptr) return kUnknownEffects;
@@ -54,16 +49,12 @@ uint32_t effects_of_call(const llvm::CallBase& call) {
   if (const auto* set = llvm::dyn_cast<llvm::MemSetInst>(&call))
     return is_own(set->getRawDest()) ? 0 : kStoresMemory;
   if (!callee->isDeclaration()) return kUnknownEffects;  // it calls itself
-  // Operations of the device on memory; the others are about threads.
-  const llvm::StringRef name = callee->getName();
-  const bool is_atomic = name.starts_with("coppice_fetch_") || name.starts_with("coppice_exchange") ||
-                         name.starts_with("coppice_compare_exchange") ||
-                         name.starts_with("coppice_store_release");
-  if (is_atomic) return kAtomicsOnMemory | (call.use_empty() ? 0u : kDrawsFromMemory);
-  if (name.starts_with("coppice_load_acquire")) return kLoadsMemory;
-  if (callee->isIntrinsic() || name.starts_with("coppice_")) return 0;
-  // A function of a library may store through what it is given: modf, sincos, memcpy. Nobody leaves that out of a run
-  // that only makes room.
+  if (is_device_atomic(call)) return kAtomicsOnMemory | (call.use_empty() ? 0u : kDrawsFromMemory);
+  if (is_device_load(call)) return kLoadsMemory;
+  // Other operations of the device are about threads.
+  if (callee->isIntrinsic() || callee->getName().starts_with("coppice_")) return 0;
+  // A function of a library may store through what it is given: modf, sincos, memcpy. Nobody leaves that out
+  // of a run that only makes room.
   for (unsigned k = 0; k < call.arg_size(); ++k) {
     if (call.getArgOperand(k)->getType()->isPointerTy() && !is_own(call.getArgOperand(k)))
       return kLoadsMemory | kStoresMemory | kDecidesByChanges;

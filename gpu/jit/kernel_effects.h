@@ -1,5 +1,5 @@
-// What a kernel does besides what the roles of its handles say, found when its file is built: the generated header has it,
-// and a launch needs it to know what it touches (sparse/uses.h).
+// What a kernel does besides what the roles of its handles say, found when its file is built: the generated
+// header has it, and a launch needs it to know what it touches (sparse/uses.h).
 //
 // Every flag errs on the side of doing more: a kernel without a flag surely does not do it.
 #pragma once
@@ -30,8 +30,8 @@ inline constexpr uint32_t kDecidesByFields =
 
 namespace jit {
 
-// The effects of kernels by name. `bodies`: a kernel's name and the symbol of its function, in a module with debug
-// information in which nothing has been optimised. Cost: a few ms per kernel.
+// The effects of kernels by name. `bodies`: a kernel's name and the symbol of its function, in a module with
+// debug information in which nothing has been optimised. Cost: a few ms per kernel.
 std::map<std::string, uint32_t> kernel_effects(const llvm::Module& module,
                                                const std::map<std::string, std::string>& bodies);
 

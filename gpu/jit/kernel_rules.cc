@@ -365,14 +365,15 @@ class KernelRules {
     return stack;
   }
 
-  // Where the library's loops call the kernel, going outwards from a place in it; null in a function of its own.
+  // Where the library's loops call the kernel, going outwards from a place in it; null in a function of its
+  // own.
   const llvm::DILocation* call_by_library(const llvm::DILocation* at) const {
     while (at != nullptr && !folders_.is_library(path_of(at->getScope()))) at = at->getInlinedAt();
     return at;
   }
 
-  // The library's own variables, such as the cpu's tiles, are on no GPU's stack and bounded. Its loops have several
-  // copies of the kernel, of which one runs at a time.
+  // The library's own variables, such as the cpu's tiles, are on no GPU's stack and bounded. Its loops have
+  // several copies of the kernel, of which one runs at a time.
   void add_variable(const llvm::AllocaInst& variable,
                     std::map<const llvm::DILocation*, Stack>& copies) const {
     const auto size = variable.getAllocationSize(variable.getModule()->getDataLayout());

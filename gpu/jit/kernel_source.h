@@ -9,7 +9,11 @@
 #include <string>
 #include <string_view>
 
+#include "gpu/jit/source_path.h"
+
 namespace coppice::kernelgen {
+
+using jit::path_of;
 
 class SourceFolders {
  public:
@@ -56,13 +60,5 @@ class SourceFolders {
   mutable std::map<std::string, std::string> resolved_;
   std::string kernel_file_, library_, eigen_;
 };
-
-// clang names a file from the folder that it shares with the build, if any; only together with that it is one
-// name.
-template <class Scope>
-std::string path_of(const Scope* scope) {
-  const std::string file = scope->getFilename().str();
-  return file.empty() || file[0] == '/' ? file : scope->getDirectory().str() + "/" + file;
-}
 
 }  // namespace coppice::kernelgen

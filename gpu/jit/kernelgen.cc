@@ -1,11 +1,11 @@
-// coppice-kernelgen: reads a kernel file's bitcode (with debug information) and writes the header that declares its
-// kernels to the host, and the source that embeds the bitcode.
+// coppice-kernelgen: reads a kernel file's bitcode (with debug information) and writes the header that
+// declares its kernels to the host, and the source that embeds the bitcode.
 //
 //     coppice-kernelgen <debug.bc> <shipped.bc> <name> <library's folder> <Eigen's folder> <out.h> <out.cc>
 //
-// The header redeclares the structs that the kernel file itself defines and includes the headers that define the
-// others (kernel_types.h); it asserts clang's size and offsets of each against the host compiler's. What no device can
-// run is refused (kernel_rules.h). A build-time tool; needs LLVM.
+// The header redeclares the structs that the kernel file itself defines and includes the headers that define
+// the others (kernel_types.h); it asserts clang's size and offsets of each against the host compiler's. What
+// no device can run is refused (kernel_rules.h). A build-time tool; needs LLVM.
 #include <fmt/format.h>
 #include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/Bitcode/BitcodeReader.h>
@@ -45,8 +45,8 @@ struct KernelDeclaration {
   uint32_t effects = 0;      // coppice::kActivatesCells and the like
 };
 
-// The function behind a kernel's entry, by the template argument of what the entry calls: not by its name, which others
-// may have, too.
+// The function behind a kernel's entry, by the template argument of what the entry calls: not by its name,
+// which others may have, too.
 const llvm::Function* body_of(const llvm::Function& entry) {
   for (const llvm::Instruction& i : llvm::instructions(entry)) {
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);

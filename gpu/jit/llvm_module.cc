@@ -109,8 +109,8 @@ const llvm::GlobalVariable* initialised_by(const llvm::Instruction& i, const Rea
   return nullptr;
 }
 
-// Where the variable stands for which clang made the function that `i` is in, or was inlined to. A store itself
-// has no line, but the code before it, which makes the value.
+// Where the variable stands for which clang made the function that `i` is in, or was inlined to. A store
+// itself has no line, but the code before it, which makes the value.
 std::string place_of_initialiser(const llvm::Instruction& i) {
   for (const llvm::Instruction* before = &i; before != nullptr; before = before->getPrevNode()) {
     const llvm::DILocation* outermost = nullptr;

@@ -18,8 +18,8 @@ class PassBuilder;
 
 namespace coppice::jit {
 
-// Collects LLVM's errors during one compilation; `check` throws what was collected. Also tells LLVM's handler for fatal
-// errors which kernel this thread compiles.
+// Collects LLVM's errors during one compilation; `check` throws what was collected. Also tells LLVM's handler
+// for fatal errors which kernel this thread compiles.
 class Diagnostics {
  public:
   Diagnostics(llvm::LLVMContext& context, std::string id);
@@ -52,41 +52,45 @@ void keep_only(llvm::Module& module, std::string_view entry);
 enum class Vectors { kAsTuned, kNever };
 // LLVM's O3 pipeline.
 void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine, Vectors vectors = Vectors::kAsTuned);
-// No more than makes code bearable in a debugger: calls of the runtime inlined, constants folded, every line kept.
+// No more than makes code bearable in a debugger: calls of the runtime inlined, constants folded, every line
+// kept.
 void simplify_for_stepping(llvm::Module& module, llvm::TargetMachine& machine);
-// A `nop` on every line of the kernel file that calls what is inlined: without an instruction of its own a line cannot
-// be stopped at. To be done last.
+// A `nop` on every line of the kernel file that calls what is inlined: without an instruction of its own a
+// line cannot be stopped at. To be done last.
 void give_calls_code(llvm::Module& module);
 // In a program that was built with a sanitizer: before the pipeline, and as its end. Nothing otherwise.
 void prepare_for_sanitizer(llvm::Module& module);
 void add_sanitizer(llvm::ModulePassManager& passes, const llvm::Module& module);
 // For GPU code, emulated or not, which no sanitizer watches.
 void remove_sanitizer_attributes(llvm::Module& module);
-// At the vectoriser's start, takes from loops the claim that their iterations are independent where it does not hold for
-// all of their accesses (see loop_claims.cc).
+// At the vectoriser's start, takes from loops the claim that their iterations are independent where it does
+// not hold for all of their accesses (see loop_claims.cc).
 void drop_false_claims(llvm::PassBuilder& builder);
 // Takes pragmas off loops.
 void drop_loop_hints(llvm::Module& module);
-// For a run that only makes room: leaves out what the kernel's author stores, by whatever means, anywhere but in
-// variables. What the library's own headers store stays. To be done first.
+// For a run that only makes room: leaves out what the kernel's author stores, by whatever means, anywhere but
+// in variables. What the library's own headers store stays. To be done first.
 void remove_effects(llvm::Module& module, const Diagnostics& diagnostics);
-// For the emulated GPU: before linking its intrinsics, and after optimising (see simt_passes.cc). Errors: kCompile for an
-// access to memory that cannot be instrumented.
+// For the emulated GPU: before linking its intrinsics, and after optimising (see simt_passes.cc). Errors:
+// kCompile for an access to memory that cannot be instrumented.
 void prepare_for_simt(llvm::Module& module);
 void instrument_for_simt(llvm::Module& module, std::string_view entry, const Diagnostics& diagnostics);
-// Whether the kernel was defined by COPPICE_KERNEL_FAST_MATH (coppice/kernel.h). To be asked before keep_only().
+// Whether the kernel was defined by COPPICE_KERNEL_FAST_MATH (coppice/kernel.h). To be asked before
+// keep_only().
 bool has_fast_math(const llvm::Module& module, std::string_view entry);
-// All fast-math flags but those that declare NaNs and infinities impossible: a kernel may test for them. On the kernel's
-// own code, before a library is linked whose algorithms need the order of their sums.
+// All fast-math flags but those that declare NaNs and infinities impossible: a kernel may test for them. On
+// the kernel's own code, before a library is linked whose algorithms need the order of their sums.
 void add_fast_math_flags(llvm::Module& module);
 // For CPUs, after optimising: sums of products that the source lets be contracted become fused operations.
 void fuse_products(llvm::Module& module);
 // For GPUs, on all of the module's code: a function with another mode would not be inlined.
 void flush_denormals(llvm::Module& module);
 // For GPUs, after optimising: divisions and square roots of floats that have the flags become the approximate
-// instructions, and the rest of the flags go. LLVM's own "unsafe-fp-math" would make doubles approximate, and libdevice.
+// instructions, and the rest of the flags go. LLVM's own "unsafe-fp-math" would make doubles approximate, and
+// libdevice.
 void use_fast_gpu_instructions(llvm::Module& module);
-// Reduces line tables to what becomes PTX's .loc and .file. More makes the text say "debug", and ptxas optimise less.
+// Reduces line tables to what becomes PTX's .loc and .file. More makes the text say "debug", and ptxas
+// optimise less.
 void keep_line_directives(llvm::Module& module);
 // The target's device intrinsics (gpu/device/*.device.cc).
 std::span<const std::byte> cpu_intrinsics_bitcode();

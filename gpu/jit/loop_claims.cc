@@ -98,8 +98,8 @@ class Slots {
       return some_escape_ && !llvm::isa<llvm::Argument>(object) && !llvm::isa<llvm::GlobalVariable>(object);
     });
   }
-  // Whether a variable's life is one iteration's: it begins in the loop, or it is used there and nobody said where
-  // it begins.
+  // Whether a variable's life is one iteration's: it begins in the loop, or it is used there and nobody said
+  // where it begins.
   bool lives_within(const llvm::AllocaInst& slot) const {
     bool begins_outside = false, is_used = false;
     for (const llvm::User* user : slot.users()) {

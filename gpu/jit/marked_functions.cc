@@ -36,6 +36,38 @@ bool is_result_of_marked(const llvm::Value& object, llvm::StringRef with) {
          is_marked(*call->getCalledFunction(), with);
 }
 
+bool is_own_object(const llvm::Value& object) {
+  if (const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(&object)) return global->isConstant();
+  if (const auto* argument = llvm::dyn_cast<llvm::Argument>(&object))
+    return argument->hasByValAttr() || argument->getDereferenceableBytes() > 0;
+  return llvm::isa<llvm::AllocaInst>(object);
+}
+
+namespace {
+bool is_call_with_prefix(const llvm::Instruction& i, std::initializer_list<llvm::StringRef> prefixes) {
+  const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+  const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
+  return callee != nullptr && llvm::any_of(prefixes, [callee](llvm::StringRef prefix) {
+           return callee->getName().starts_with(prefix);
+         });
+}
+}  // namespace
+
+bool is_device_atomic(const llvm::Instruction& i) {
+  return is_call_with_prefix(
+      i, {"coppice_fetch_", "coppice_exchange_", "coppice_compare_exchange_", "coppice_store_release_"});
+}
+bool is_device_load(const llvm::Instruction& i) { return is_call_with_prefix(i, {"coppice_load_"}); }
+
+void let_inline(llvm::Function& f, bool stays) {
+  for (const auto kind :
+       {llvm::Attribute::NoInline, llvm::Attribute::OptimizeNone, llvm::Attribute::AlwaysInline})
+    f.removeFnAttr(kind);
+  f.addFnAttr(stays ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
+  for (llvm::Instruction& i : llvm::instructions(f))
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) call->removeFnAttr(llvm::Attribute::NoInline);
+}
+
 void make_opaque(llvm::Module& module, const std::function<bool(const llvm::Function&)>& is_opaque) {
   for (llvm::Function& f : module) {
     if (f.isDeclaration() || !is_opaque(f)) continue;
@@ -77,14 +109,9 @@ void inline_and_simplify(llvm::Module& module, const Functions& kept, const Func
       f.setComdat(nullptr);
       continue;
     }
-    for (const auto kind :
-         {llvm::Attribute::NoInline, llvm::Attribute::OptimizeNone, llvm::Attribute::AlwaysInline})
-      f.removeFnAttr(kind);
-    f.addFnAttr(kept.count(&f) != 0 ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
-    for (llvm::Instruction& i : llvm::instructions(f)) {
-      i.dropPoisonGeneratingFlags();  // what must not happen may happen at inactive cells
-      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) call->removeFnAttr(llvm::Attribute::NoInline);
-    }
+    let_inline(f, kept.count(&f) != 0);
+    // What must not happen may happen at inactive cells.
+    for (llvm::Instruction& i : llvm::instructions(f)) i.dropPoisonGeneratingFlags();
   }
   llvm::ModulePassManager passes;
   llvm::cantFail(analyses.builder.parsePassPipeline(passes, kPasses));

@@ -1,8 +1,9 @@
-// Leaves a kernel's effects on memory out (see llvm_module.h), for a run that only finds out how much room its launch needs.
+// Leaves a kernel's effects on memory out (see llvm_module.h), for a run that only finds out how much room
+// its launch needs.
 //
-// Which stores are the author's is told by the file that they were written in: the library's own headers lie in the folder
-// of the one that runs kernels over items (sparse/device/drivers.h), all else is the author's, also what the standard
-// library or Eigen does for them.
+// Which stores are the author's is told by the file that they were written in: the library's own headers lie
+// in the folder of the one that runs kernels over items (sparse/device/drivers.h), all else is the author's,
+// also what the standard library or Eigen does for them.
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IRBuilder.h>
@@ -14,14 +15,10 @@
 
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/marked_functions.h"
+#include "gpu/jit/source_path.h"
 
 namespace coppice::jit {
 namespace {
-
-std::string path_of(const llvm::DIFile& file) {
-  const llvm::StringRef name = file.getFilename();
-  return (name.starts_with("/") ? name : file.getDirectory() + "/" + name).str();
-}
 
 // The library's folder, by the place of the function that calls a kernel's body; empty where nothing says it.
 std::string library_folder(const llvm::Module& module) {
@@ -31,7 +28,7 @@ std::string library_folder(const llvm::Module& module) {
       for (const llvm::DILocation* at = i.getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
         const llvm::DISubprogram* program = at->getScope()->getSubprogram();
         if (!program->getName().starts_with("call_kernel<")) continue;
-        const std::string path = path_of(*program->getFile());
+        const std::string path = path_of(program);
         if (llvm::StringRef(path).ends_with(kDrivers)) return path.substr(0, path.size() - kDrivers.size());
       }
     }
@@ -45,14 +42,14 @@ bool is_library(const llvm::Instruction& i, const std::string& folder) {
   // Who calls this one says what it is for.
   while (at != nullptr && at->getScope()->getSubprogram()->getName() == "atomic_add") at = at->getInlinedAt();
   if (at == nullptr) return false;
-  const std::string path = path_of(*at->getFile());
+  const std::string path = path_of(at);
   for (const char* part : {"sparse/device/", "gpu/", "core/"})
     if (path.rfind(folder + part, 0) == 0) return true;
   return false;
 }
 
-// Where memory is: the kernel's own variables, or anywhere else. What a pointer that lies in a variable leads to is not known,
-// and neither is what may be the one or the other.
+// Where memory is: the kernel's own variables, or anywhere else. What a pointer that lies in a variable leads
+// to is not known, and neither is what may be the one or the other.
 enum class Origin { kVariable, kElsewhere, kUnknown };
 Origin origin_of(const llvm::Value* pointer) {
   llvm::SmallVector<const llvm::Value*> objects;
@@ -68,17 +65,6 @@ Origin origin_of(const llvm::Value* pointer) {
   return variables == 0 ? Origin::kElsewhere : Origin::kUnknown;
 }
 
-// A device's own operation on memory (gpu/device_intrinsics.h), which is still a call.
-bool is_atomic_call(const llvm::Instruction& i) {
-  const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
-  const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
-  if (callee == nullptr) return false;
-  for (const char* prefix :
-       {"coppice_fetch_", "coppice_exchange_", "coppice_compare_exchange_", "coppice_store_release_"})
-    if (callee->getName().starts_with(prefix)) return true;
-  return false;
-}
-
 // What an instruction writes to, where that is not the library's affair; else null.
 const llvm::Value* written_by_author(const llvm::Instruction& i, const std::string& folder) {
   const llvm::Value* to = nullptr;
@@ -86,7 +72,7 @@ const llvm::Value* written_by_author(const llvm::Instruction& i, const std::stri
   if (const auto* change = llvm::dyn_cast<llvm::AtomicRMWInst>(&i)) to = change->getPointerOperand();
   if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i)) to = swap->getPointerOperand();
   if (const auto* memory = llvm::dyn_cast<llvm::MemIntrinsic>(&i)) to = memory->getRawDest();
-  if (is_atomic_call(i)) to = llvm::cast<llvm::CallBase>(i).getArgOperand(0);
+  if (is_device_atomic(i)) to = llvm::cast<llvm::CallBase>(i).getArgOperand(0);
   return to == nullptr || is_library(i, folder) ? nullptr : to;
 }
 
@@ -94,12 +80,8 @@ const llvm::Value* written_by_author(const llvm::Instruction& i, const std::stri
 void inline_all(llvm::Module& module) {
   for (llvm::Function& f : module) {
     if (f.isDeclaration() || f.getName().starts_with("coppice_kernel_")) continue;
-    f.removeFnAttr(llvm::Attribute::NoInline);
-    f.removeFnAttr(llvm::Attribute::OptimizeNone);
-    f.addFnAttr(llvm::Attribute::AlwaysInline);
+    let_inline(f);
     f.setLinkage(llvm::GlobalValue::InternalLinkage);
-    for (llvm::Instruction& i : llvm::instructions(f))
-      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) call->removeFnAttr(llvm::Attribute::NoInline);
   }
   Analyses analyses;
   llvm::ModulePassManager passes;
@@ -120,7 +102,7 @@ void remove(llvm::Instruction& i) {
                                                          swap->getPointerOperand(), swap->getAlign());
     llvm::Value* const pair = builder.CreateInsertValue(llvm::PoisonValue::get(i.getType()), found, 0);
     i.replaceAllUsesWith(builder.CreateInsertValue(pair, builder.getTrue(), 1));
-  } else if (is_atomic_call(i) && !i.getType()->isVoidTy()) {
+  } else if (is_device_atomic(i) && !i.getType()->isVoidTy()) {
     i.replaceAllUsesWith(builder.CreateLoad(i.getType(), llvm::cast<llvm::CallBase>(i).getArgOperand(0)));
   }
   i.eraseFromParent();

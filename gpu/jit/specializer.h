@@ -1,10 +1,10 @@
 // The specializer: kernel bitcode + constants -> machine code for x86-64, or PTX for NVIDIA GPUs.
 //
-// Links the kernel with its target's device intrinsics, writes constants (trees' layouts, field bindings) into the
-// module, keeps one entry point, runs LLVM's O3 pipeline and emits. Thread-safe: every call has its own LLVM context.
-// Errors: coppice::Error kCompile, with the kernel's name and LLVM's words; unsupported targets and code (validate.h)
-// are refused before LLVM's back ends see them, since those abort the process on some inputs.
-// Cost: 20 to 60 ms per kernel on one core.
+// Links the kernel with its target's device intrinsics, writes constants (trees' layouts, field bindings)
+// into the module, keeps one entry point, runs LLVM's O3 pipeline and emits. Thread-safe: every call has its
+// own LLVM context. Errors: coppice::Error kCompile, with the kernel's name and LLVM's words; unsupported
+// targets and code (validate.h) are refused before LLVM's back ends see them, since those abort the process
+// on some inputs. Cost: 20 to 60 ms per kernel on one core.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +30,8 @@ struct SpecializeRequest {
   std::string entry;  // extern "C" function to keep
   std::vector<ConstantGlobal> constants;
   CodegenOptions options;  // `checks` is baked as the kernel's `extern const uint32_t coppice_debug_checks`
-  // Code that only finds out how much room a launch needs, `coppice_makes_room` in the kernel: whatever the kernel's
-  // author stores anywhere but in the kernel's own variables is left out.
+  // Code that only finds out how much room a launch needs, `coppice_makes_room` in the kernel: whatever the
+  // kernel's author stores anywhere but in the kernel's own variables is left out.
   bool makes_room = false;
   uint32_t shared_bytes = 0;  // that launches will ask for; means nothing to the compilers
 };
@@ -44,7 +44,8 @@ struct HostTarget {
 const HostTarget& host_target();
 // Of the LLVM that runs, which need not be the one that this was compiled with: "19.1.7".
 std::string_view llvm_version();
-// The version and the build (build_identity.h) of the library that holds LLVM; of the program that it is linked into.
+// The version and the build (build_identity.h) of the library that holds LLVM; of the program that it is
+// linked into.
 const std::string& llvm_identity();
 
 // An x86-64 ELF object that defines `request.entry`.
@@ -55,13 +56,13 @@ struct PtxTarget {
   // False: as in a build without a CUDA toolkit, where kernels that call math functions are refused.
   bool libdevice = true;
 };
-// The newest target that LLVM 19 knows for GPUs of a compute capability, 10 times major plus minor: sm_90's PTX for all
-// newer ones. Errors: kUnavailable for GPUs older than sm_75.
+// The newest target that LLVM 19 knows for GPUs of a compute capability, 10 times major plus minor: sm_90's
+// PTX for all newer ones. Errors: kUnavailable for GPUs older than sm_75.
 PtxTarget newest_ptx_target(int compute_capability);
 // Whether the build embedded NVIDIA's libdevice, the math functions of GPUs.
 bool has_libdevice();
-// PTX text with one kernel `file_kernel(LaunchBlock)`: a thread block of up to kGpuThreadsPerBlock threads per item for
-// cell and block loops.
+// PTX text with one kernel `file_kernel(LaunchBlock)`: a thread block of up to kGpuThreadsPerBlock threads
+// per item for cell and block loops.
 std::string compile_ptx(const SpecializeRequest& request, PtxTarget target);
 
 }  // namespace coppice::jit

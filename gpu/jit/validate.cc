@@ -30,7 +30,8 @@ struct Feature {
   std::string_view prefix;  // of the intrinsic's name after "llvm.x86."
   std::string_view needs;   // features of LLVM's x86 back end
 };
-// The first match counts. AVX-512 is taken as a whole: which of its parts an intrinsic needs is not in its name.
+// The first match counts. AVX-512 is taken as a whole: which of its parts an intrinsic needs is not in its
+// name.
 constexpr Feature kX86Features[] = {
     {"sse41.", "+sse4.1"},   {"sse42.", "+sse4.2"},  {"sse4a.", "+sse4a"},     {"ssse3.", "+ssse3"},
     {"sse3.", "+sse3"},      {"sse2.", "+sse2"},     {"sse.", "+sse"},         {"avx2.", "+avx2"},
@@ -194,7 +195,8 @@ class Validator {
     }
   }
 
-  // LLVM 19 aborts on ordered loads, stores and fences, and drops the order of read-modify-writes without a word.
+  // LLVM 19 aborts on ordered loads, stores and fences, and drops the order of read-modify-writes without a
+  // word.
   void check_atomic(const llvm::Instruction& i) const {
     static constexpr char kHint[] = "use a relaxed one, or the ordered ones of gpu/device_intrinsics.h";
     auto is_ordered = [](llvm::AtomicOrdering order) {
@@ -292,7 +294,8 @@ class Validator {
     if (!ptx_has_intrinsic(id, name, sm)) refuse(call, "the intrinsic " + name, "write it as C++");
   }
 
-  // PTX has no `x` or `m` operands. LLVM reports some of this and goes on with PTX that lacks the instruction.
+  // PTX has no `x` or `m` operands. LLVM reports some of this and goes on with PTX that lacks the
+  // instruction.
   void check_ptx_assembly(const llvm::CallBase& call) const {
     const auto* assembly = llvm::cast<llvm::InlineAsm>(call.getCalledOperand());
     if (assembly->getAsmString().empty()) return;  // a barrier to the compiler

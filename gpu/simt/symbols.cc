@@ -36,6 +36,15 @@ void load(Grid& grid, const AccessCall& call, void* to, Order order) {
     grid.memory().load(grid.running().number, at, to, call.bytes, order);
 }
 
+template <class T>
+T load_acquire(const AccessCall& call) {
+  Grid& grid = Grid::current();
+  grid.point();
+  T value;
+  load(grid, call, &value, Order::kAcquire);
+  return value;
+}
+
 void store(Grid& grid, const AccessCall& call, const void* from, Order order) {
   bool changed = true;
   if (grid.is_shared(call.address)) {
@@ -113,19 +122,11 @@ void coppice_simt_warp_barrier(uint32_t mask) {
 
 uint32_t coppice_simt_load_acquire_u32(const uint32_t* address, const CoppiceSimtSite* site) {
   constexpr uint32_t bytes = 4;
-  Grid& grid = Grid::current();
-  grid.point();
-  uint32_t value;
-  load(grid, COPPICE_ACCESS_CALL(kAtomic), &value, Order::kAcquire);
-  return value;
+  return load_acquire<uint32_t>(COPPICE_ACCESS_CALL(kAtomic));
 }
 uint64_t coppice_simt_load_acquire_u64(const uint64_t* address, const CoppiceSimtSite* site) {
   constexpr uint32_t bytes = 8;
-  Grid& grid = Grid::current();
-  grid.point();
-  uint64_t value;
-  load(grid, COPPICE_ACCESS_CALL(kAtomic), &value, Order::kAcquire);
-  return value;
+  return load_acquire<uint64_t>(COPPICE_ACCESS_CALL(kAtomic));
 }
 
 void coppice_simt_store_release_u32(uint32_t* address, uint32_t value, const CoppiceSimtSite* site) {

@@ -271,7 +271,8 @@ COPPICE_INLINE unsigned char* container_below(const NodeLayout& node, uint32_t f
 // Does the same to all that lies below `cell`, a cell of the node `depth` levels below the root.
 inline void clear_below(TreeState* tree, const NodesBelow& nodes, uint32_t depth, unsigned char* cell,
                         Clearing what, Lanes by = kAlone) {
-  for (uint32_t n = 0; n < nodes.count; ++n) {
+  // Children before their parents: what others activate below meanwhile is zeroed already, or its bit goes, too.
+  for (uint32_t n = nodes.count; n-- > 0;) {
     const NodeLayout& node = tree->layouts[tree->below[nodes.first + n]];
     uint64_t containers = 1;
     for (uint32_t l = depth; l + 1 < node.depth; ++l) containers *= num_cells_of(node.level[l]);

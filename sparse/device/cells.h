@@ -38,11 +38,16 @@ COPPICE_INLINE void set_flag(uint32_t* flag) {
   if (relaxed_load(flag) == 0) relaxed_store(flag, 1u);
 }
 
+COPPICE_INLINE void give_back_bytes(TreeState* tree, uint64_t bytes) {
+  if (tree->shared_limit != 0) coppice_fetch_add_u64(&tree->fresh_bytes, ~bytes + 1);
+}
+
 // Takes the bytes of a cell from what the tree's allocators may have together; false when that is used up.
 COPPICE_INLINE bool take_bytes(TreeState* tree, uint64_t bytes) {
   if (tree->shared_limit == 0) return true;
-  if (coppice_fetch_add_u64(&tree->fresh_bytes, bytes) + bytes <= tree->shared_limit) return true;
-  coppice_fetch_add_u64(&tree->fresh_bytes, ~bytes + 1);
+  // Nothing is taken that is not there, not even for a moment: a node whose cells fit would be refused for it.
+  for (uint64_t now = relaxed_load(&tree->fresh_bytes); now + bytes <= tree->shared_limit;)
+    if (compare_exchange(&tree->fresh_bytes, &now, now + bytes)) return true;
   return false;
 }
 
@@ -56,7 +61,7 @@ inline uint32_t allocate_by_warp(TreeState* tree, AllocatorState* a) {
     const uint32_t fresh = warp_fetch_increment(&a->num_cells);
     if (fresh < a->capacity) return fresh;
     coppice_fetch_add_u32(&a->num_cells, ~0u);
-    if (tree->shared_limit != 0) coppice_fetch_add_u64(&tree->fresh_bytes, ~a->cell_bytes + 1);
+    give_back_bytes(tree, a->cell_bytes);
   }
   return 0;
 }
@@ -93,7 +98,7 @@ inline CellBatch take_batch(TreeState* tree, AllocatorState* a, uint32_t most, b
   if (tree->shared_limit != 0) most = 1;
   if (!take_bytes(tree, a->cell_bytes)) return b;
   b.left = take_up_to(&a->num_cells, a->capacity, most, &b.at);
-  if (b.left == 0 && tree->shared_limit != 0) coppice_fetch_add_u64(&tree->fresh_bytes, ~a->cell_bytes + 1);
+  if (b.left == 0) give_back_bytes(tree, a->cell_bytes);
   return b;
 }
 
@@ -135,13 +140,9 @@ inline uint32_t refill(TreeState* tree, AllocatorState* a, WorkerCells* own, boo
     if (empty.left != 0 || empty.is_busy) continue;  // threads may have one word: a number is a mere hint
     empty.is_busy = true;
     if (!compare_exchange(word, &now, pack(empty))) continue;
-    const uint64_t most = kBatchBytes / a->cell_bytes;
-    const uint32_t size = 1u << empty.log2_next;
-    CellBatch b = take_batch(tree, a,
-                             most >= size ? size
-                             : most > 0   ? static_cast<uint32_t>(most)
-                                          : 1,
-                             is_recycled);
+    const uint64_t fit = kBatchBytes / a->cell_bytes;
+    const uint32_t most = fit > 0 ? static_cast<uint32_t>(fit) : 1, size = 1u << empty.log2_next;
+    CellBatch b = take_batch(tree, a, size < most ? size : most, is_recycled);
     relaxed_store(&own->shared_writes, relaxed_load(&own->shared_writes) + 1);
     if (b.left == 0) {
       relaxed_store(word, now);

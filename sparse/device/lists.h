@@ -99,7 +99,7 @@ inline LinkedChunk find_or_link_chunk(const LaunchBlock* block, uint32_t tree_sl
   const bool is_before = latest.linked - 1 > wanted;
   uint32_t at = is_before ? 0 : latest.linked - 1, cell = is_before ? first : latest.cell;
   while (at < wanted) {
-    auto* slot = reinterpret_cast<uint32_t*>(chunk_at(level, tree, cell) + kNextChunk);
+    uint32_t* const slot = next_chunk(level, tree, cell);
     cell = coppice_load_acquire_u32(slot);
     if (cell == 0 || cell == kLocked) {
       if (unpack_head(relaxed_load(&list->head)).first != first) return {nullptr, true};

@@ -166,6 +166,10 @@ COPPICE_INLINE ListHeader* list_at(const Place& p) { return reinterpret_cast<Lis
 COPPICE_INLINE unsigned char* chunk_at(const LevelLayout& level, const TreeState* tree, uint32_t cell) {
   return tree->allocators[level.allocator].cells + cell * level.cell_bytes;
 }
+// The slot of the chunk behind it.
+COPPICE_INLINE uint32_t* next_chunk(const LevelLayout& level, const TreeState* tree, uint32_t cell) {
+  return reinterpret_cast<uint32_t*>(chunk_at(level, tree, cell) + kNextChunk);
+}
 
 // The latest chunk of the list that begins with `first`. Acquire: what the thread knew that linked it, the slots of all
 // chunks before it among that, is known from here on.

@@ -212,7 +212,10 @@ COPPICE_KERNEL(plan_lists, Item r, CoppiceAppend a)
       c[0] = a.origin_above[0] + at.coord.x, c[1] = a.origin_above[1] + at.coord.y,
       c[2] = a.origin_above[2] + at.coord.z;
     } else if (const ListHead head = unpack_head(at.list->head); has_chunk(head)) {
-      const LatestChunk latest = latest_chunk(level, a.tree, head.first);
+      // A launch that failed may have left chunks linked behind the latest one that is known.
+      LatestChunk latest = latest_chunk(level, a.tree, head.first);
+      while (const uint32_t next = *next_chunk(level, a.tree, latest.cell))
+        latest = {next, latest.linked + 1};
       const uint32_t length = list_length(level, a.tree, at.list);
       const unsigned char* tail = find_chunk(level, a.tree, head.first, length);
       const AllocatorState& all = a.tree->allocators[level.allocator];

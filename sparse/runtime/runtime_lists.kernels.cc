@@ -60,6 +60,22 @@ static ListHeader* list_of_first_chunk(const TreeState* tree, const LevelLayout&
   auto* list = reinterpret_cast<ListHeader*>(chunk->slot - 1);  // it is the upper half of the head
   return unpack_head(list->head).first == cell ? list : nullptr;
 }
+// From one of a list's chunks on to the one of that number, or to the last that is linked.
+static LatestChunk walk_chunks(const LevelLayout& level, const TreeState* tree, LatestChunk from,
+                               uint32_t number) {
+  while (from.linked < number) {
+    const uint32_t next = *next_chunk(level, tree, from.cell);
+    if (next == 0) break;
+    from = {next, from.linked + 1};
+  }
+  return from;
+}
+// Makes it the one that walks of the list begin at.
+static void remember_latest(const LevelLayout& level, const TreeState* tree, uint32_t first,
+                            LatestChunk latest) {
+  reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first))->latest =
+      latest.linked == 1 ? 0 : pack(latest);
+}
 COPPICE_KERNEL(count_handed_out, Item, const AllocatorState* a, uint64_t* cells)
 { *cells = handed_out(*a); }
 // Items are the cells of the allocator, those of lists below new cells, too.
@@ -80,14 +96,7 @@ COPPICE_KERNEL(hide_wanted_chunks, Item i, TreeState* tree, const NodeLayout* no
   if (list == nullptr) return;
   const uint32_t asked = unpack_head(list->head).asked;
   const uint32_t chunks = asked == 0 ? 1 : (asked - 1) / level.chunk_cells + 1;
-  LatestChunk latest{first, 1};
-  while (latest.linked < chunks) {
-    const uint32_t next = *reinterpret_cast<uint32_t*>(chunk_at(level, tree, latest.cell) + kNextChunk);
-    if (next == 0) break;
-    latest = {next, latest.linked + 1};
-  }
-  reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first))->latest =
-      latest.linked == 1 ? 0 : pack(latest);
+  remember_latest(level, tree, first, walk_chunks(level, tree, {first, 1}, chunks));
 }
 // Behind the launch: the latest chunk is the last that is linked, also where nothing came.
 COPPICE_KERNEL(show_wanted_chunks, Item i, TreeState* tree, const NodeLayout* node)
@@ -95,13 +104,7 @@ COPPICE_KERNEL(show_wanted_chunks, Item i, TreeState* tree, const NodeLayout* no
   const LevelLayout& level = node->level[node->depth - 1];
   const auto first = static_cast<uint32_t>(i.index);
   if (list_of_first_chunk(tree, level, first) == nullptr) return;
-  LatestChunk latest = latest_chunk(level, tree, first);
-  for (;;) {
-    const uint32_t next = *reinterpret_cast<uint32_t*>(chunk_at(level, tree, latest.cell) + kNextChunk);
-    if (next == 0) break;
-    latest = {next, latest.linked + 1};
-  }
-  if (latest.linked > 1) reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first))->latest = pack(latest);
+  remember_latest(level, tree, first, walk_chunks(level, tree, latest_chunk(level, tree, first), ~0u));
 }
 // Where there was too little memory for all of them: lists give back the chunks that nothing is in.
 COPPICE_KERNEL(drop_wanted_chunks, Item i, TreeState* tree, const NodeLayout* node)
@@ -115,17 +118,10 @@ COPPICE_KERNEL(drop_wanted_chunks, Item i, TreeState* tree, const NodeLayout* no
     clear_list(tree, level, list);
     return;
   }
-  LatestChunk latest{first, 1};
-  const uint32_t chunks = (asked - 1) / level.chunk_cells + 1;
-  while (latest.linked < chunks) {
-    const uint32_t next = *reinterpret_cast<uint32_t*>(chunk_at(level, tree, latest.cell) + kNextChunk);
-    if (next == 0) break;
-    latest = {next, latest.linked + 1};
-  }
-  auto* behind = reinterpret_cast<uint32_t*>(chunk_at(level, tree, latest.cell) + kNextChunk);
-  if (recycle_slot(&tree->allocators[level.allocator], behind)) set_flag(&tree->lists_changed);
-  reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first))->latest =
-      latest.linked == 1 ? 0 : pack(latest);
+  const LatestChunk latest = walk_chunks(level, tree, {first, 1}, (asked - 1) / level.chunk_cells + 1);
+  if (recycle_slot(&tree->allocators[level.allocator], next_chunk(level, tree, latest.cell)))
+    set_flag(&tree->lists_changed);
+  remember_latest(level, tree, first, latest);
 }
 // What a launch deactivates is free for others only behind it: room for all of that to come again. Of a list that is emptied
 // the chunks come again one by one, and each emptying begins a new one. `chunk_cells`: 0 for a pointer node. `most`: what the

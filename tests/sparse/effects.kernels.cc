@@ -164,5 +164,16 @@ COPPICE_KERNEL(renew_some, Topology block, Item i, Read<int> n, uint32_t* counte
 }
 COPPICE_KERNEL(append_to_parts, Append<int> list, Item i, int each)
 { list.append(i, {static_cast<int>(i.index) / each, 0}, static_cast<int>(i.index)); }
+// Tests and activates, so that no run makes room for it.
+COPPICE_KERNEL(set_far_and_grow, Append<int> list, Topology block, Item i, int far)
+{
+  if (!block.is_active(i, {static_cast<int>(i.index)})) list.set(i, {0}, far, 1);
+  block.activate(i, {static_cast<int>(i.index)});
+}
+COPPICE_KERNEL(count_elements1, Read<int> x, Entry1 e, uint32_t* found, uint32_t* sum)
+{
+  __atomic_fetch_add(found, 1u, __ATOMIC_RELAXED);
+  __atomic_fetch_add(sum, static_cast<uint32_t>(x[e]), __ATOMIC_RELAXED);
+}
 COPPICE_KERNEL(append_to_one_each, Append<int> list, Item i, int lists)
 { list.append(i, {static_cast<int>(i.index) % lists}, static_cast<int>(i.index)); }

@@ -20,6 +20,16 @@ COPPICE_KERNEL(race_pairs1, CoppicePair x, Topology gone, Item i, int n, int cel
   else
     x.b.set(i, {cell}, tag_of(2, cell % 128));
 }
+// Of outer cells of two inner ones of `values` each: a third of the items deactivates the outer cell, and the others set the
+// last value of the first inner cell and the first of the second.
+COPPICE_KERNEL(race_inner1, Grow<int> x, Topology outer, Item i, int n, int values)
+{
+  const int cell = static_cast<int>(i.index % n), role = static_cast<int>(i.index / n);
+  if (role == 0)
+    outer.deactivate(i, {cell});
+  else
+    x.set(i, {2 * values * cell + (role == 1 ? values - 1 : values)}, role);
+}
 // All cells from `first` on, every `step`th.
 COPPICE_KERNEL(set_pairs1, CoppicePair x, Item i, int first, int step)
 {
@@ -53,6 +63,15 @@ COPPICE_KERNEL(look_at_pairs1, Read<int> a, Read<int> b, Topology leaf, Item i, 
   const int cell = static_cast<int>(i.index);
   values[3 * i.index] = a.at(i, {cell}), values[3 * i.index + 1] = b.at(i, {cell});
   values[3 * i.index + 2] = leaf.is_active(i, {cell}) ? 1 : 0;
+}
+// Of each outer cell's two values that are set: what they are, and whether their inner cells are active.
+COPPICE_KERNEL(look_at_inner1, Read<int> x, Topology leaf, Item i, int values, int* found)
+{
+  const int first = 2 * values * static_cast<int>(i.index) + values - 1;
+  for (int k = 0; k < 2; ++k) {
+    found[4 * i.index + 2 * k] = x.at(i, {first + k});
+    found[4 * i.index + 2 * k + 1] = leaf.is_active(i, {first + k}) ? 1 : 0;
+  }
 }
 // Of a loop's cells every third, and what it writes to a cell that it deactivates is not seen.
 COPPICE_KERNEL(leave_loop1, Write<int> a, Topology leaf, Cell1 c)

@@ -225,6 +225,34 @@ INSTANTIATE_TEST_SUITE_P(Sparse, MaskRaces,
                                           testing::Range(size_t{0}, std::size(kShapes))),
                          mask_race_name);
 
+class MaskRacesOfInnerCells : public DeviceTest {};
+
+// Seen to fail when what lies below a cell was zeroed after the bits between them: whoever activated an inner cell in
+// between kept it, and lost its value.
+TEST_P(MaskRacesOfInnerCells, AnInnerCellThatIsActiveHoldsWhatWasSet) {
+  const int values = is_emulated() ? 32 : 256, n = is_emulated() ? 200 : 2048;
+  for (uint64_t seed = 1; seed <= (is_emulated() ? 8 : 1); ++seed) {
+    std::string reason;
+    const IntrusivePtr<Device> seeded = test_device(GetParam(), reason, seed);
+    Program of_seed(seeded);
+    Tree tree(seeded);
+    Node outer = tree.root().bitmasked({n}), inner = outer.bitmasked({2}), leaf = inner.dense({values});
+    Field<int> x = leaf.place<int>("x");
+    for (int round = 0; round < (is_emulated() ? 3 : 60); ++round) {
+      std::vector<std::array<int32_t, 3>> second;
+      for (int cell = 0; cell < n; ++cell) second.push_back({2 * values * cell + values, 0, 0});
+      finish(tree.deactivate_all());
+      finish(leaf.activate(second));
+      run_on(of_seed, race_inner1, range(3 * int64_t{n}), x, outer.topology(), n, values);
+      std::vector<int> found(4 * static_cast<size_t>(n));
+      run_on(of_seed, look_at_inner1, range(n), x, leaf.topology(), values, found);
+      for (size_t k = 0; k < found.size(); k += 2)
+        ASSERT_EQ(found[k] != 0, found[k + 1] != 0) << "outer cell " << k / 4 << ", round " << round;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Sparse, MaskRacesOfInnerCells, testing::ValuesIn(test_devices()), device_test_name);
+
 class MaskRacesOfLists : public DeviceTest {};
 
 // No chunk is left behind in a cell that went.
