@@ -185,11 +185,13 @@ class Runner:
                                   check=False)
         except OSError as error:
             raise Fault(f"{program}: {error}") from error
+        if done.returncode in (126, 127):
+            raise Fault(f"{program} does not run: {done.stdout.strip()}")
         return done.returncode, done.stdout
 
     def check_without(self, patches):
         """Every test passes where no break is on, and every filter is that of a test."""
-        together = {}
+        together, nameless = {}, []
         for patch in patches:
             for program, chosen in patch.tests:
                 key = (program, chosen if program == "ctest" else "", tuple(sorted(patch.environment.items())))
@@ -199,7 +201,9 @@ class Runner:
                 listed = subprocess.run([self.build / "bin" / program, f"--gtest_filter={chosen}", "--gtest_list_tests"],
                                         capture_output=True, text=True, check=True).stdout
                 if "\n  " not in listed:
-                    raise Fault(f"{patch.path.name}: no test of {program} is called {chosen}")
+                    nameless.append(f"{patch.path.name}: no test of {program} is called {chosen}")
+        if nameless:
+            raise Fault("; ".join(nameless))
         for (program, _, extra), chosen in together.items():
             status, words = self.run("none", program, ":".join(dict.fromkeys(chosen)), 1800, dict(extra))
             if status != 0:

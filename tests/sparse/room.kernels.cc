@@ -12,6 +12,13 @@ COPPICE_KERNEL(append_wide, Append<Wide> list, Item i, int from)
   wide.at[0] = from + static_cast<int>(i.index);
   list.append(i, {0}, wide);
 }
+// Four chunks of a list, which is emptied before.
+COPPICE_KERNEL(renew_list, Append<Wide> list, Item i)
+{
+  const auto k = static_cast<int>(i.index);
+  list.deactivate(i, {k});
+  for (int n = 0; n < 16; ++n) list.append(i, {k}, Wide{});
+}
 COPPICE_KERNEL(visit_entries, Read<int> x, Entry1 e, uint32_t* visits)
 { __atomic_fetch_add(visits, x[e] >= 0 ? 1u : 1000u, __ATOMIC_RELAXED); }
 COPPICE_KERNEL(write_element, Append<int> list, Item i, int at, int index)
@@ -63,6 +70,18 @@ COPPICE_KERNEL(age_by_array, Update<int> x, Topology block, Cell1 c, int which)
   int oldest = 0;
   for (const int age : ages) oldest = age > oldest ? age : oldest;
   if (oldest < 10) block.activate(c, {c.coord(0)});
+}
+// Of a cell that the launch has written.
+COPPICE_KERNEL(write_then_ask, Read<int> now, Write<int> next, Topology block, Cell1 c)
+{
+  next[c] = now[c] - 1;
+  if (now[c] > 0) block.activate(c, {c.coord(0)});
+}
+// Nothing but a function of a library stores.
+COPPICE_KERNEL(split_to, Topology block, Item i, const double* x, double* whole)
+{
+  const double part = __builtin_modf(x[i], &whole[i]);
+  if (part < 2) block.activate(i, {static_cast<int>(i.index)});
 }
 
 struct CountedBy {
