@@ -12,6 +12,8 @@ COPPICE_KERNEL(append_wide, Append<Wide> list, Item i, int from)
   wide.at[0] = from + static_cast<int>(i.index);
   list.append(i, {0}, wide);
 }
+COPPICE_KERNEL(add_neighbours, Read<int, Star<1>> x, Write<int> y, Cell1 c)
+{ y[c] = 2 * x[c] + x(c, -1) + x(c, 1); }
 // Four chunks of a list, which is emptied before.
 COPPICE_KERNEL(renew_list, Append<Wide> list, Item i)
 {
@@ -21,6 +23,8 @@ COPPICE_KERNEL(renew_list, Append<Wide> list, Item i)
 }
 COPPICE_KERNEL(visit_entries, Read<int> x, Entry1 e, uint32_t* visits)
 { __atomic_fetch_add(visits, x[e] >= 0 ? 1u : 1000u, __ATOMIC_RELAXED); }
+COPPICE_KERNEL(count_entries, Read<Wide> v, Entry1 e, uint32_t* visits)
+{ __atomic_fetch_add(visits, v[e].at[1] == 0 ? 1u : 1000u, __ATOMIC_RELAXED); }
 COPPICE_KERNEL(write_element, Append<int> list, Item i, int at, int index)
 { list.set(i, {at}, index, 1); }
 

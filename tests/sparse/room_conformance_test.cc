@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "heat.kernels.h"
 #include "room.kernels.h"
+#include "sparse/bulk_append.h"
 #include "sparse/read_back.h"
 #include "sparse/uses.h"
 #include "tests/sparse/conformance_fixture.h"
@@ -169,7 +170,7 @@ TEST_P(Rooms, ALoopSeesWhatWasAppendedInBulk) {
   Field<int> x = lists.place<int>("x");
   run(write_element, range(1), x, 0, 2);
   std::vector<int32_t> coords;
-  for (int i = 0; i < 60; ++i) coords.insert(coords.end(), {i % 4, 0, 0});
+  for (int i = 0; i < 60; ++i) coords.insert(coords.end(), {0, 0, i % 4});
   const auto where = wait_device_copy(*device, coords);
   const auto values = wait_device_copy(*device, std::vector<int>(60, 5));
   for (const uint32_t expected : {3u, 63u, 123u}) {
@@ -253,6 +254,32 @@ TEST_P(Rooms, LoopsOfLargeDomainsAreInOrder) {
   std::vector<int> origins(10, -1);
   run(list_blocks2, over(leaf), origins);
   EXPECT_EQ(origins, (std::vector<int>{0, 0, 0, 5 * kSide, 0, 900 * kSide, 8 * kSide, 0, 16 * kSide, 2}));
+}
+
+// The list is made anew by a loop that needs no neighbours, and their table by the next one that does.
+TEST_P(Rooms, NeighboursThatCameAreSeen) {
+  Tree tree(device);
+  Node leaf = tree.root().pointer({16}).dense({4});
+  Field<int> x = leaf.place<int>("x"), y = leaf.place<int>("y");
+  write1(x, {3}, 1);
+  run(add_neighbours, over(leaf), x, y);
+  EXPECT_EQ(read1(y, {3}), std::vector<int>{2});
+  write1(x, {4}, 5);
+  EXPECT_EQ(sum(leaf, x), 6u);
+  run(add_neighbours, over(leaf), x, y);
+  EXPECT_EQ(read1(y, {3, 4}), (std::vector<int>{7, 11}));
+}
+
+TEST_P(Rooms, ALoopSeesWhatWasAppendedToAChunk) {
+  Tree tree(device);
+  Node list = tree.root().dynamic(1 << 16, 64);
+  Field<Wide> v = list.place<Wide>("v");
+  for (uint32_t length = 1; length < 4; ++length) {
+    run(append_wide, range(1), v, 0);
+    uint32_t visits = 0;
+    run(count_entries, over(list), v, inout(visits));
+    EXPECT_EQ(visits, length);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sparse, Rooms, testing::ValuesIn(test_devices()), device_test_name);
