@@ -14,7 +14,7 @@ PROGRAM, CACHE = sys.argv[1], sys.argv[2]
 PEERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers")
 KEYS = {"name", "ours", "peer", "unit", "ratio", "floor", "peer_name", "target", "instructions", "peer_instructions",
         "detail"}
-ROWS = ["mpm/taichi_24", "mpm/water_2d", "lookup/cube", "lookup/cube_openvdb", "lookup/shell", "lookup/shell_runs",
+ROWS = ["mpm/taichi_24", "mpm/water_2d", "lookup/cube", "lookup/cube_masked", "lookup/cube_openvdb", "lookup/shell", "lookup/shell_runs",
         "lookup/shell_openvdb"]
 ROWS += ["sparse/" + name for name in (
     "bytes_fill", "fill_active", "fill_empty", "fill_clear_gc", "fill_clear_gc_block", "activate_clear_gc",

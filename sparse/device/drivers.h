@@ -94,6 +94,17 @@ struct CellLoop {
   }
   static constexpr bool kScatters = (false || ... || scatters<Args>());
 
+  // Whether all cells of a piece are active, and what is computed of them can go where it belongs, row by
+  // row: their values lie side by side, as a dense leaf's.
+  static COPPICE_INLINE bool opens_whole(const unsigned char* container, const LeafPiece& p) {
+    bool is_contiguous = true;
+    each_handle([&]<class H>(std::type_identity<H>, uint32_t b) {
+      const bool is_written = H::kRole == Role::kWrite;
+      is_contiguous &= !is_written || coppice_fields[b].stride == sizeof(typename H::Value);
+    });
+    return is_contiguous && is_full(container, p);
+  }
+
   COPPICE_ONE_CELL static COPPICE_INLINE void call(const Pack& pack, const Place& cell) {
     call_kernel<kKernel, Args...>(pack, cell, std::index_sequence_for<Args...>{});
   }
@@ -113,8 +124,10 @@ struct CellLoop {
     }
   }
 
-  // Dense leaf, or blended: every cell of every row.
-  static COPPICE_INLINE void rows(const Pack& pack, LeafContext& context, const LeafPiece& p) {
+  // Every cell of every row; where it is blended, active ones are kept. `is_blended` is a constant where it
+  // is called.
+  static COPPICE_INLINE void rows(const Pack& pack, LeafContext& context, const LeafPiece& p,
+                                  bool is_blended) {
     const LeafShape s = leaf_shape();
     if (coppice_has_private_tiles()) {
       alignas(64) unsigned char row_storage[kRowBytes];
@@ -125,14 +138,14 @@ struct CellLoop {
         for (int y = y0; y < y1; ++y) {
           const uint32_t first = static_cast<uint32_t>((x * s.ey + y) * s.ez + z0);
           unsigned char* rows = row_storage;
-          if (blends()) {
+          if (is_blended) {
             if (row_is_empty(context.container, first, cells)) continue;
             each_handle([&]<class H>(std::type_identity<H>, uint32_t b) {
               open_row<H>(context, b, first, cells, rows);
             });
           }
           row(pack, context, x, y, z0, z1);
-          if (!blends()) continue;
+          if (!is_blended) continue;
           each_handle(
               [&]<class H>(std::type_identity<H>, uint32_t b) { close_row<H>(context, b, first, cells); });
         }
@@ -183,8 +196,11 @@ struct CellLoop {
     context.origin[0] = e.origin[0], context.origin[1] = e.origin[1], context.origin[2] = e.origin[2];
     each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { open_tile<H>(context, e, b, tiles); });
     if (coppice_loop.tiled != 0) coppice_block_barrier();
-    if (kind == NodeKind::kDense || blends()) {
-      rows(pack, context, piece);
+    if (blends() && opens_whole(context.container, piece)) {
+      each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { open_whole<H>(context, b); });
+      rows(pack, context, piece, false);
+    } else if (kind == NodeKind::kDense || blends()) {
+      rows(pack, context, piece, blends());
     } else {
       active_cells(pack, context, kind, piece);
     }

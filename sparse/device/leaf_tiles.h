@@ -145,11 +145,25 @@ COPPICE_INLINE uint64_t word_mask(const LeafPiece& p, uint32_t word) {
   if (word == p.end / 64) mask &= (uint64_t{1} << p.end % 64) - 1;
   return mask;
 }
+// Whether all cells of a piece are active.
+COPPICE_INLINE bool is_full(const unsigned char* container, const LeafPiece& p) {
+  const auto* mask = reinterpret_cast<const uint64_t*>(container);
+  uint64_t inactive = 0;
+  for (uint32_t word = p.first / 64; word * 64 < p.end; ++word) inactive |= ~mask[word] & word_mask(p, word);
+  return inactive == 0;
+}
 COPPICE_INLINE bool row_is_empty(const unsigned char* container, uint32_t first, int n) {
   uint32_t any = 0;
   for (int z = 0; z < n; z += 8)
     any |= mask_bits(container, first + static_cast<uint32_t>(z), n - z < 8 ? n - z : 8);
   return any == 0;
+}
+
+// A write of a leaf, or piece of one, whose cells are all active: it needs no private rows.
+template <class H>
+COPPICE_INLINE void open_whole(LeafContext& context, uint32_t binding) {
+  if constexpr (H::kRole == Role::kWrite)
+    context.write_base[binding] = context.container + coppice_fields[binding].offset;
 }
 
 // A blended write's private row, filled with what is there, since a kernel need not write every cell. Where it does,
