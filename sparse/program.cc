@@ -238,6 +238,7 @@ Binding make_binding(const LaunchRequest& r, bool checks) {
     f.node = b.node_slot(r, tree, h.id.node);
     b.fields.push_back(f);
   }
+  b.loop.box = r.box_at;
   check_roles(r);
   check_pairs(r, b);
   if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b, checks);
@@ -287,7 +288,11 @@ struct LaunchKeyHash {
 LaunchKey key_of(const LaunchRequest& r) {
   // Trees count by serial number: an address may be used again by a later tree.
   LaunchKey key{reinterpret_cast<uint64_t>(r.file), reinterpret_cast<uint64_t>(r.name.data()),
-                r.loop.tree ? r.loop.tree->serial() : 0, r.loop.node};
+                r.loop.tree ? r.loop.tree->serial() : 0, r.loop.node, r.box_at};
+  if (const LaunchRequest* other = r.makes_room_for) {
+    key.push_back(reinterpret_cast<uint64_t>(other->file));
+    key.push_back(reinterpret_cast<uint64_t>(other->name.data()));
+  }
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     key.push_back(r.handles[i].id.tree != nullptr ? tree_of(r.handles[i].id)->serial() : 0);
     key.push_back(uint64_t{r.handles[i].id.node} << 32 | r.handles[i].id.field);
@@ -321,7 +326,7 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   }
   TreeStorage* tree = r.loop.tree.get();
   const uint32_t node = r.loop.node;
-  launch.item_bytes = item_bytes(r);
+  if (!r.loop.box) launch.item_bytes = item_bytes(r);
   const bool neighbours = p.binding.needs_neighbours;
   launch.prepare = [tree = r.loop.tree, node, neighbours](LaunchBlock& block) {
     ElementList& list = tree->update_list(node, neighbours);
@@ -466,13 +471,14 @@ Launch Program::prepare(const LaunchRequest& r) {
   if (fresh) {
     try {
       auto p = make_intrusive<Prepared>();
-      p->name = kernel_id(r);
+      p->name = kernel_id(r.makes_room_for != nullptr ? *r.makes_room_for : r);
       p->handles.assign(r.handles, r.handles + r.num_handles);
       if (r.loop.tree) p->loop_path = r.loop.tree->path(r.loop.node);
       p->binding = make_binding(r, state_->options.checks);
       p->uses = uses_of(r);
       p->why_not_repeatable = why_not_repeatable(*p->uses);
-      p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
+      p->code = state_->device->kernels().get(
+          specialization(r, p->binding, state_->options, r.makes_room_for != nullptr));
       // Where memory is mapped before a launch, room is made first for what must not happen twice.
       if (!state_->device->commits_on_touch() && !p->why_not_repeatable.empty() &&
           p->uses->does(effect::kActivates | effect::kAppends)) {
@@ -482,6 +488,7 @@ Launch Program::prepare(const LaunchRequest& r) {
         else
           p->why_not_repeatable += " and " + no_room;
       }
+      if (r.loop.box) add_activation_by_loop(r, *p->uses);
       p->block.version = kLaunchBlockVersion;
       // Blocks, too: a kernel over them says what happens once for each.
       const bool by_thread =
@@ -511,6 +518,7 @@ Launch Program::prepare(const LaunchRequest& r) {
   launch.uses = p.uses;
   set_loop(launch, r, p);
   if (p.room_code) make_room_first(launch, shared, state_->device.get());
+  if (r.loop.box) activate_box_first(launch, r);
   Device* const device = state_->device.get();  // outlives what its stream is given
   if (p.uses->does(effect::kChangesTopology | effect::kAdds)) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };

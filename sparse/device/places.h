@@ -16,8 +16,9 @@ struct LeafContext {
   unsigned char* container;
   const uint32_t* neighbours;
   int32_t origin[kMaxDims];
-  unsigned char* read_base[kMaxBindings];   // tiles: the value, or sum, of local cell (0, 0, 0)
-  unsigned char* write_base[kMaxBindings];  // blended outputs: where the row's buffer would have local cell 0
+  unsigned char* read_base[kMaxBindings];  // tiles: the value, or sum, of local cell (0, 0, 0)
+  // Outputs of a leaf that blends: where the row's buffer would have local cell 0, or where the leaf has it.
+  unsigned char* write_base[kMaxBindings];
   unsigned char*
       added_base[kMaxBindings];  // tiles of sums: of local cell (0, 0, 0), whether it has been added to
 };
