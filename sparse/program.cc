@@ -189,13 +189,15 @@ void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
     device::cut_into_pieces(b.loop, b.nodes[b.loop.node].level[b.nodes[b.loop.node].depth - 1].extent);
 }
 
-// What of a block's values a kernel can have by pointer.
+// What of a block's values a kernel can have by pointer, and whether its node has the loop's cells.
 uint32_t block_access(const LaunchRequest& r, const HandleUse& h) {
   TreeStorage* tree = tree_of(h.id);
   const NodeDescription& n = tree->node(h.id.node);
   uint32_t access = 0;
   if (tree == r.loop.tree.get() && n.parent == tree->node(r.loop.node).parent) access |= device::kBlockData;
   if (tree->has_neighbour_table(h.id.node)) access |= device::kNeighbourData;
+  if (tree == r.loop.tree.get() && has_same_cells(tree->layout(h.id.node), tree->layout(r.loop.node)))
+    access |= device::kSameCells;
   if (n.kind != NodeKind::kPointer && tree->field(h.id.field).stride == h.value_bytes)
     access |= device::kContiguous;
   return access;
@@ -221,9 +223,18 @@ FieldBinding bind_field(const LaunchRequest& r, const HandleUse& h) {
   return f;
 }
 
-Binding make_binding(const LaunchRequest& r, bool checks) {
+// Memory of another device, and nodes without cells, are told before anything is prepared.
+void check_node(const LaunchRequest& r, const TreeStorage& tree, uint32_t node, const Device& device,
+                std::string_view what) {
+  if (&tree.device() != &device)
+    refuse(r, fmt::format("{} {}, on another device than the program", what, tree.path(node)));
+  if (node == 0) refuse(r, fmt::format("{} {}, a tree's root, which has no cells", what, tree.path(node)));
+}
+
+Binding make_binding(const LaunchRequest& r, const Device& device, bool checks) {
   Binding b;
   if (r.loop.tree) {
+    check_node(r, *r.loop.tree, r.loop.node, device, "the node looped over is");
     r.loop.tree->freeze();
     b.loop.tree = b.tree_slot(r, r.loop.tree.get());
     b.loop.node = b.node_slot(r, r.loop.tree.get(), r.loop.node);
@@ -232,6 +243,7 @@ Binding make_binding(const LaunchRequest& r, bool checks) {
     const HandleUse& h = r.handles[i];
     TreeStorage* tree = tree_of(h.id);
     if (tree == nullptr) refuse(r, fmt::format("handle {} names no field", i + 1));
+    check_node(r, *tree, h.id.node, device, fmt::format("handle {} is on", i + 1));
     tree->freeze();
     FieldBinding f = h.id.field == kNoField ? FieldBinding{} : bind_field(r, h);
     f.tree = b.tree_slot(r, tree);
@@ -258,6 +270,15 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
   s.entry = fmt::format("coppice_kernel_{}", r.name);
   s.shared_bytes = b.shared_bytes;
   s.options = options;
+  std::vector<HandleFacts> handles;
+  for (const HandleUse& h : std::span(r.handles, r.num_handles)) handles.push_back(facts_of(h, r.loop));
+  s.why_misused = [handles = std::move(handles),
+                   loop = r.loop.tree ? r.loop.tree->path(r.loop.node) : std::string("a range")](
+                      uint32_t what, uint32_t binding, uint32_t given) {
+    return binding < handles.size()
+               ? misuse_text(static_cast<DeviceStatus>(what), handles[binding], given, loop)
+               : std::string();
+  };
   s.constants = {{"coppice_nodes", std::as_bytes(std::span(b.nodes))},
                  {"coppice_fields", std::as_bytes(std::span(b.fields))},
                  {"coppice_loop", std::as_bytes(std::span(&b.loop, 1))}};
@@ -474,7 +495,7 @@ Launch Program::prepare(const LaunchRequest& r) {
       p->name = kernel_id(r.makes_room_for != nullptr ? *r.makes_room_for : r);
       p->handles.assign(r.handles, r.handles + r.num_handles);
       if (r.loop.tree) p->loop_path = r.loop.tree->path(r.loop.node);
-      p->binding = make_binding(r, state_->options.checks);
+      p->binding = make_binding(r, *state_->device, state_->options.checks);
       p->uses = uses_of(r);
       p->why_not_repeatable = why_not_repeatable(*p->uses);
       p->code = state_->device->kernels().get(
@@ -533,7 +554,7 @@ Launch Program::prepare(const LaunchRequest& r) {
 }
 
 std::string Program::ptx_of(const LaunchRequest& r, jit::PtxTarget target) {
-  const Binding b = make_binding(r, state_->options.checks);
+  const Binding b = make_binding(r, *state_->device, state_->options.checks);
   return jit::compile_ptx(specialization(r, b, state_->options), target);
 }
 

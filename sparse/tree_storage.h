@@ -29,6 +29,7 @@ struct NodeDescription {
   std::vector<uint32_t> children;
   std::array<uint32_t, device::kMaxDims> extent{1, 1, 1};  // by tree dimension
   std::vector<Axis> axes;
+  bool names_axes = false;       // by its author; else they are all of the tree's
   std::vector<int32_t> extents;  // as given, for messages
   CellLayout layout = CellLayout::kStructOfArrays;
   std::vector<uint32_t> fields;
@@ -171,6 +172,7 @@ class TreeStorage : public RefCounted {
  private:
   void require_describing(const char* what) const;
   void require_place_below(uint32_t parent, const std::string& what) const;
+  void require_axes_of_others(uint32_t parent, const std::vector<Axis>& axes, const std::string& what) const;
   uint32_t attach(NodeDescription n);
   void assign_dimensions();
   void lay_out(uint32_t node);

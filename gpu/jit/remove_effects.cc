@@ -1,9 +1,8 @@
 // Leaves a kernel's effects on memory out (see llvm_module.h), for a run that only finds out how much room
 // its launch needs.
 //
-// Which stores are the author's is told by the file that they were written in: the library's own headers lie
-// in the folder of the one that runs kernels over items (sparse/device/drivers.h), all else is the author's,
-// also what the standard library or Eigen does for them.
+// Which stores are the author's is told by the file that they were written in (library_code.h): what is not
+// in the library's own headers is the author's, also what the standard library or Eigen does for them.
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IRBuilder.h>
@@ -13,39 +12,19 @@
 #include <string>
 #include <vector>
 
+#include "gpu/jit/library_code.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/marked_functions.h"
-#include "gpu/jit/source_path.h"
 
 namespace coppice::jit {
 namespace {
-
-// The library's folder, by the place of the function that calls a kernel's body; empty where nothing says it.
-std::string library_folder(const llvm::Module& module) {
-  constexpr llvm::StringRef kDrivers = "sparse/device/drivers.h";
-  for (const llvm::Function& f : module) {
-    for (const llvm::Instruction& i : llvm::instructions(f)) {
-      for (const llvm::DILocation* at = i.getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
-        const llvm::DISubprogram* program = at->getScope()->getSubprogram();
-        if (!program->getName().starts_with("call_kernel<")) continue;
-        const std::string path = path_of(program);
-        if (llvm::StringRef(path).ends_with(kDrivers)) return path.substr(0, path.size() - kDrivers.size());
-      }
-    }
-  }
-  return "";
-}
 
 // Whether an instruction was written in the library's own headers.
 bool is_library(const llvm::Instruction& i, const std::string& folder) {
   const llvm::DILocation* at = i.getDebugLoc().get();
   // Who calls this one says what it is for.
   while (at != nullptr && at->getScope()->getSubprogram()->getName() == "atomic_add") at = at->getInlinedAt();
-  if (at == nullptr) return false;
-  const std::string path = path_of(at);
-  for (const char* part : {"sparse/device/", "gpu/", "core/"})
-    if (path.rfind(folder + part, 0) == 0) return true;
-  return false;
+  return at != nullptr && is_in_library(*at, folder);
 }
 
 // Where memory is: the kernel's own variables, or anywhere else. What a pointer that lies in a variable leads
@@ -76,21 +55,6 @@ const llvm::Value* written_by_author(const llvm::Instruction& i, const std::stri
   return to == nullptr || is_library(i, folder) ? nullptr : to;
 }
 
-// Makes one function of the entry, so that a variable is known as one wherever it is stored to.
-void inline_all(llvm::Module& module) {
-  for (llvm::Function& f : module) {
-    if (f.isDeclaration() || f.getName().starts_with("coppice_kernel_")) continue;
-    let_inline(f);
-    f.setLinkage(llvm::GlobalValue::InternalLinkage);
-  }
-  Analyses analyses;
-  llvm::ModulePassManager passes;
-  llvm::cantFail(analyses.builder.parsePassPipeline(
-      passes,
-      "always-inline,globaldce,function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,sroa<modify-cfg>)"));
-  passes.run(module, analyses.modules);
-}
-
 // What it gives is what is there; a swap says that it succeeded, so that nobody tries again.
 void remove(llvm::Instruction& i) {
   llvm::IRBuilder<> builder(&i);
@@ -110,11 +74,25 @@ void remove(llvm::Instruction& i) {
 
 }  // namespace
 
+void inline_all(llvm::Module& module) {
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration() || f.getName().starts_with("coppice_kernel_")) continue;
+    let_inline(f);
+    f.setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
+  Analyses analyses;
+  llvm::ModulePassManager passes;
+  llvm::cantFail(analyses.builder.parsePassPipeline(
+      passes,
+      "always-inline,globaldce,function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,sroa<modify-cfg>)"));
+  passes.run(module, analyses.modules);
+}
+
 void remove_effects(llvm::Module& module, const Diagnostics& diagnostics) {
   const std::string folder = library_folder(module);
   if (folder.empty())
     diagnostics.fail("making room", "nothing says which code is the library's: it has no line tables");
-  inline_all(module);
+  inline_all(module);  // a variable is known as one wherever it is stored to
   std::vector<llvm::Instruction*> effects;
   for (llvm::Function& f : module) {
     for (llvm::Instruction& i : llvm::instructions(f)) {

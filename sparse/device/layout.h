@@ -104,6 +104,7 @@ inline constexpr uint32_t kNeighbourData = 2;  // ... which lies right below a p
 inline constexpr uint32_t kContiguous = 4;     // a container's values lie side by side
 inline constexpr uint32_t kChangedHere =
     8;  // another handle changes its own cell's values: others are not to be read
+inline constexpr uint32_t kSameCells = 16;  // its node's cells are those of the node looped over
 
 // Words of each of the masks of a bitmasked node's container.
 inline constexpr uint64_t kMasks = 3;

@@ -85,6 +85,19 @@ struct Item {
   operator int64_t() const { return index; }
 };
 
+namespace device {
+
+// Where the runtime's own kernels use handles from: they take trees of any number of axes, and always give
+// three numbers, missing leading ones 0.
+struct Padded {
+  static constexpr bool kPadsCoordinates = true;
+  COPPICE_INLINE explicit Padded(const Item& i) : launch(i.launch), walks(i.walks) {}
+  const LaunchBlock* launch;
+  WalkMemo* walks;
+};
+
+}  // namespace device
+
 // One element of a list of the dynamic node a launch loops over: those that the lists had when the launch began.
 template <int D>
 struct Entry {
