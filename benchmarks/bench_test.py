@@ -14,12 +14,12 @@ PROGRAM, CACHE = sys.argv[1], sys.argv[2]
 PEERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers")
 KEYS = {"name", "ours", "peer", "unit", "ratio", "floor", "peer_name", "target", "instructions", "peer_instructions",
         "detail"}
-ROWS = ["mpm/taichi_24", "mpm/water_2d", "lookup/cube", "lookup/cube_openvdb", "lookup/shell", "lookup/shell_runs",
+ROWS = ["mpm/taichi_24", "mpm/water_2d", "lookup/cube", "lookup/cube_masked", "lookup/cube_openvdb", "lookup/shell", "lookup/shell_runs",
         "lookup/shell_openvdb"]
 ROWS += ["sparse/" + name for name in (
     "bytes_fill", "fill_active", "fill_empty", "fill_clear_gc", "fill_clear_gc_block", "activate_clear_gc",
     "activate_clear_gc_block", "list", "fill_empty_threads", "fill_empty_shared", "activate_clear_gc_threads",
-    "activate_clear_gc_shared", "struct_for", "bytes_struct_for", "struct_for_leaves",
+    "activate_clear_gc_shared", "fill_active_box", "fill_empty_box", "struct_for", "bytes_struct_for", "struct_for_leaves",
     "bytes_struct_for_leaves", "dense_line", "dense_image", "append_one", "append_many", "append_many_bulk",
     "laplacian", "laplacian_raw",
     "laplacian_openvdb", "bytes_laplacian")]

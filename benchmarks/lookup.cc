@@ -52,6 +52,7 @@ class Comparison {
  public:
   Comparison(Report& report, const Case& c) : report_(report), case_(c), tree_(c.region), array_(c.region) {
     vdb_ = make_openvdb_stencil(c.region, vdb_absent_);
+    if (!is_shell()) masked_.emplace(c.region, Device::cpu(1), true);
   }
   void run() {
     choose_arrays();
@@ -59,6 +60,7 @@ class Comparison {
     std::vector<Contestant> all{{[&] { tree_.run(kCalls); }, kCalls}};
     all.push_back({[&] { repeat([&] { run_array(*dense_); }); }, kCalls});
     if (is_shell()) all.push_back({[&] { repeat([&] { array_.run_runs(*runs_); }); }, kCalls});
+    if (masked_) all.push_back({[&] { masked_->run(kCalls); }, kCalls});
     std::vector<double> seconds = interleaved_medians(all, repetitions);
     // OpenVDB takes so long that it has rounds of its own, beside us again.
     std::vector<double> vdb_seconds;
@@ -125,6 +127,8 @@ class Comparison {
     };
     compare("the array", difference([&] { run_array(*dense_); }));
     if (is_shell()) compare("the array's runs", difference([&] { array_.run_runs(*runs_); }));
+    if (masked_ && masked_->result(count) != ours)
+      throw Error(ErrorCode::kInternal, "lookup: leaves with masks, all full, differ from dense ones");
     if (!vdb_) return;
     double largest = 0;
     size_t voxels = 0;
@@ -160,6 +164,7 @@ class Comparison {
       row.peer_name = fmt::format("plain array with a list of {} runs, {}", array_.num_runs(), runs_->name);
       report_.add(row);
     }
+    if (masked_) add_masked(row, ns(seconds[2]));
     row.name = "lookup/" + case_.name + "_openvdb", row.peer.reset(), row.peer_name = vdb_absent_;
     row.target = ratio_at_most(1.0 / 15);
     if (vdb_) count_instructions(row, shape + "_openvdb", 0);
@@ -170,6 +175,13 @@ class Comparison {
                                   stencil ? "ValueAccessor" : "SevenPointStencil",
                                   ns(std::max(vdb_seconds[1], vdb_seconds[2])));
     }
+    report_.add(row);
+  }
+
+  // The same cells below masks, all of whose bits are set.
+  void add_masked(Row row, double ns) {
+    row.name += "_masked", row.ours = ns, row.target.reset();
+    if (report_.options().instructions) row.instructions = wait_instructions("lookup/cube_masked/0");
     report_.add(row);
   }
 
@@ -187,6 +199,7 @@ class Comparison {
   Case case_;
   std::optional<double> our_instructions_;
   TreeStencil tree_;
+  std::optional<TreeStencil> masked_;
   ArrayData array_;
   std::unique_ptr<OpenVdbStencil> vdb_;
   std::string vdb_absent_;
@@ -204,7 +217,7 @@ double work_on_lookup(const std::string& name, size_t compiler, const WorkCounte
   ArrayData array(region);
   const double voxels = static_cast<double>(array.num_voxels()) * kCalls;
   if (!name.ends_with("_peer")) {
-    TreeStencil tree(region);
+    TreeStencil tree(region, Device::cpu(1), name == "cube_masked");
     counter.count([&] { tree.run(1); }, kCalls);
     return voxels;
   }

@@ -43,10 +43,10 @@ double least_bytes(const Region& region) {
   return 2.0 * 64 * static_cast<double>(lines);
 }
 
-TreeStencil::TreeStencil(const Region& region, IntrusivePtr<Device> device)
+TreeStencil::TreeStencil(const Region& region, IntrusivePtr<Device> device, bool is_masked)
     : region_(region), device_(std::move(device)), program_(device_), tree_(device_, {.name = "lookup"}) {
   const Node block = tree_.root().pointer({kTreeSide / 8, kTreeSide / 8, kTreeSide / 8});
-  leaf_ = region.outer2 != 0 ? block.bitmasked({8, 8, 8}) : block.dense({8, 8, 8});
+  leaf_ = region.outer2 != 0 || is_masked ? block.bitmasked({8, 8, 8}) : block.dense({8, 8, 8});
   now_ = leaf_->place<float>("now"), next_ = leaf_->place<float>("next");
   const int64_t n = region.side();
   check(program_.launch(fill_region, range(n * n * n), now_, region));

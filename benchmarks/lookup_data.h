@@ -38,8 +38,9 @@ double least_bytes(const Region& region);
 
 class TreeStencil {
  public:
-  // A shell's leaves are bitmasked, a full cube's dense.
-  explicit TreeStencil(const Region& region, IntrusivePtr<Device> device = Device::cpu(1));
+  // A shell's leaves are bitmasked, a full cube's dense unless they are to be masked, too.
+  explicit TreeStencil(const Region& region, IntrusivePtr<Device> device = Device::cpu(1),
+                       bool is_masked = false);
   // Launches that follow each other, and the wait for the last.
   void run(int launches);
   uint64_t num_leaves() { return leaf_->wait_num_active_blocks(); }

@@ -83,6 +83,7 @@ class SparseRows {
   void run() {
     run_fill();
     run_fill_by_threads();
+    run_fill_box();
     for (const bool whole_leaves : {false, true}) run_struct_for(whole_leaves);
     run_large("dense_line", 1, sizes_.items * 4);
     run_large("dense_image", sizes_.side * 2 / 3, sizes_.side * 2 / 3);
@@ -203,6 +204,34 @@ class SparseRows {
     });
     add("activate_clear_gc",
         [](FillTree& tree) { return timed([&] { tree.wait_activate(), tree.wait_clear(); }); });
+  }
+
+  // A loop over a box beside one that writes each cell by its coordinate.
+  void run_fill_box() {
+    report_.begin("sparse, fill by a loop over a box");
+    FillTree tree(device_, sizes_.blocks);
+    const auto blocks = static_cast<double>(tree.num_blocks());
+    for (const bool is_empty : {false, true}) {
+      const auto run = [&](void (FillTree::*fill)()) {
+        if (is_empty) tree.wait_clear();
+        return timed([&] { (tree.*fill)(); });
+      };
+      std::vector<double> by_box, by_coordinate;
+      for (int r = -1; r < sizes_.repetitions; ++r) {  // the first to warm up
+        const double box = run(&FillTree::wait_fill_box), coordinate = run(&FillTree::wait_fill);
+        if (r >= 0) by_box.push_back(box), by_coordinate.push_back(coordinate);
+      }
+      Row row;
+      row.name = is_empty ? "sparse/fill_empty_box" : "sparse/fill_active_box", row.unit = "ms";
+      row.ours = median(by_box) * 1e3, row.peer = median(by_coordinate) * 1e3;
+      row.peer_name = "ours, by coordinate";
+      row.floor = floor_s(blocks * (kBlockBytes + (is_empty ? kHeadBytes : 0)), threads()) * 1e3;
+      row.detail = fmt::format("{} blocks of 8^2, {} threads", tree.num_blocks(), threads());
+      report_.add(row);
+    }
+    tree.wait_clear(), tree.wait_fill_box();
+    const double cells = std::pow(sizes_.blocks * 8.0, 2);
+    compare("fill_empty_box", "sum", tree.wait_sum(), 2 * cells);
   }
 
   void run_struct_for(bool whole_leaves) {
@@ -401,6 +430,7 @@ double work_on_sparse(const std::string& name, const WorkCounter& counter) {
   if (name == "activate_clear_gc") return count([&] { tree.wait_activate(), tree.wait_clear(); });
   tree.wait_fill();
   if (name == "fill_active") return count([&] { tree.wait_fill(); });
+  if (name == "fill_active_box") return count([&] { tree.wait_fill_box(); });
   if (name == "list") return count([&] { tree.wait_touch(), tree.wait_list_s(); });
   throw Error(ErrorCode::kUsage, fmt::format("--work sparse/{}: no such case", name));
 }

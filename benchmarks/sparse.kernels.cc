@@ -13,6 +13,10 @@ COPPICE_KERNEL(fill_square, Grow<float> a, Item i, int32_t log2_side)
   a.set(i, {at >> log2_side, at & ((1 << log2_side) - 1)}, 2.0f);
 }
 
+// The same by a loop over the cells of a box.
+COPPICE_KERNEL(fill_cell, Write<float> a, Cell2 cell)
+{ a[cell] = 2.0f; }
+
 // Item i is block i of a square.
 COPPICE_KERNEL(activate_square, Topology block, Item i, int32_t log2_side)
 {

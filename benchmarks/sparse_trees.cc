@@ -33,6 +33,10 @@ void FillTree::wait_fill() {
   wait_done(program_.launch(fill_square, range(static_cast<int64_t>(num_cells())), a_,
                             std::countr_zero(static_cast<uint32_t>(blocks_ * kLeafSide))));
 }
+void FillTree::wait_fill_box() {
+  const int32_t side = blocks_ * kLeafSide;
+  wait_done(program_.launch(fill_cell, over_box(*leaf_, {0, 0}, {side, side}), a_));
+}
 void FillTree::wait_activate() {
   wait_done(program_.launch(activate_square, range(static_cast<int64_t>(num_blocks())), block_->topology(),
                             std::countr_zero(static_cast<uint32_t>(blocks_))));

@@ -13,6 +13,7 @@ class FillTree {
  public:
   FillTree(IntrusivePtr<Device> device, int32_t blocks);
   void wait_fill();      // writes every cell, row by row, whatever is active
+  void wait_fill_box();  // the same, by a loop over the cells of a box
   void wait_activate();  // every block, without a value
   void wait_clear();     // deactivates every block, collection included
   void wait_touch();     // reverses the state of one block, so that lists are out of date

@@ -56,4 +56,9 @@ uint64_t coppice_fetch_max_u64(uint64_t* address, uint64_t value);  // relaxed
 // In a loop that waits for another thread; `turn` counts its rounds. A CPU's thread soon lets others run: the
 // one that it waits for may not be running at all.
 void coppice_pause(uint32_t turn);
+
+// Stands where a kernel uses handle `binding` against its contract, behind the test for that. No target
+// defines it: once the optimiser has folded what the layouts decide, the specializer refuses the kernel if a
+// call is left whose handle is known, and drops the others (gpu/jit/misuse.cc). Right code has none left.
+void coppice_misuse(uint32_t what, uint32_t binding, uint32_t given);
 }

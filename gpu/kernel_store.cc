@@ -226,8 +226,16 @@ AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
   const std::lock_guard lock(state_->mutex);
   const uint64_t asked = ++state_->requests;
   if (auto found = state_->entries.find(key); found != state_->entries.end()) {
-    found->second.asked = asked;
-    return found->second.code;
+    // A misuse names the fields of the launch that was refused, which another launch of the same layouts has
+    // others of.
+    const AsyncValueRef<LoadedCodeRef>& code = found->second.code;
+    const bool is_misuse =
+        code.is_available() && code.is_error() && code.error().code() == ErrorCode::kInvalidArgument;
+    if (!is_misuse) {
+      found->second.asked = asked;
+      return code;
+    }
+    state_->entries.erase(found);
   }
   state_->unload_surplus();
   for (jit::ConstantGlobal& c : compilation->request.constants) {

@@ -68,9 +68,14 @@ enum class DeviceStatus : uint32_t {
   kAssertion = 14,         // (checks) an assertion failed: its text is a message
   kReadOfChanged = 15,     // a read of another cell of a field whose cells the same launch writes
   kNoRoom = 16,            // as kOutOfCells, of a run that only finds out how much room its launch needs
-  kOutOfUses =
-      17,  // (checks) a handle does what the launch's uses do not say: for whom; in the offset the effects
-  kOutOfMemoryUses = 18,  // (checks) so does a pointer: {address, bytes}; `assertion` has the place
+  // What the specializer refuses before anything runs (gpu/jit/misuse.cc); a status where only the run knows
+  // the handle, and there of reads only with the checks.
+  kWrongAxes = 17,   // a coordinate of another number of axes than the field's tree has: {given}
+  kOtherCells = 18,  // the own cell's value of a field that has no such cell
+  kNoLists = 19,     // a list's length or element on a node that is not dynamic
+  // (checks) A handle does what the launch's uses do not say: for whom; in the offset the effects.
+  kOutOfUses = 20,
+  kOutOfMemoryUses = 21,  // (checks) so does a pointer: {address, bytes}; `assertion` has the place
 };
 
 // Shared by all launches on a device; kernels add to it, the host reads it between launches.

@@ -86,7 +86,9 @@ void TreeStorage::activate_bulk(uint32_t node, const int32_t* coords, uint64_t n
   while (last > 0 && nodes_[path[last - 1]].kind != NodeKind::kPointer &&
          nodes_[path[last - 1]].kind != NodeKind::kBitmasked)
     --last;
-  if (last == 0) return;  // all of it is active for ever
+  if (path.empty())
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("activation of {}: a tree's root has no cells", this->path(node)));
   if (key_space(path, last) == ~uint64_t{0})
     throw Error(ErrorCode::kInvalidArgument, this->path(node) + ": its keys would need more than 64 bits");
   room<uint64_t>(scratch_keys_, n), room<uint32_t>(scratch_cells_, n);
@@ -95,11 +97,12 @@ void TreeStorage::activate_bulk(uint32_t node, const int32_t* coords, uint64_t n
   uint32_t* order = scratch_cells_->as<uint32_t>();
   uint64_t* count = counts_->as<uint64_t>();
   write_inline(stream(), count, 0);
-  run_now(program_, bulk_keys, n, device_layout(node), last - 1, coords, keys, order, count);
+  run_now(program_, bulk_keys, n, device_layout(node), std::max(last, 1u) - 1, coords, keys, order, count);
   if (const uint64_t outside = wait_read_inline(stream(), count); outside > 0)
     throw Error(ErrorCode::kOutOfRange,
                 fmt::format("activation of {}: {} of the coordinates are outside the domain {}",
                             this->path(node), outside, domain_text(layouts_[node])));
+  if (last == 0) return;  // all of it is active for ever
   primitives::sort_by_key(stream(), keys, order, n);
   CoppiceBulkLevel level{state(), device_layout(node), nullptr, 0, 0, 1, keys, order, coords};
   try {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "gpu/messages.h"
 #include "sparse/memory_uses.h"
@@ -25,6 +27,15 @@ std::string in_axes(const T (&xyz)[kMaxDims], uint32_t dims) {
   for (uint32_t d = kMaxDims - dims; d < kMaxDims; ++d)
     text += fmt::format("{}{}", text.empty() ? "(" : ", ", xyz[d]);
   return text + ")";
+}
+
+constexpr std::string_view kNoListsText =
+    "it has one value per cell: lengths, and elements by index, are of fields on dynamic nodes";
+
+std::string other_cells_text(Role role, std::string_view loop_path) {
+  return fmt::format("it has no own cell for those of {}, which is looped over; {}", loop_path,
+                     role == Role::kRead ? "read it by coordinate, field.at(cell, {...})"
+                                         : "add to it by coordinate, with an Accumulate that has no reach");
 }
 
 std::string about_handle(DeviceStatus status, const DeviceContext& c, const HandleUse& h,
@@ -58,6 +69,12 @@ std::string about_handle(DeviceStatus status, const DeviceContext& c, const Hand
           "read at {} while its cells are written by the same launch; read the own cell by field[cell], or "
           "use two fields",
           at);
+    case DeviceStatus::kWrongAxes:
+      return wrong_count_text(static_cast<uint32_t>(c.status_coord[0]), tree.options().name, tree.dims());
+    case DeviceStatus::kOtherCells:
+      return other_cells_text(h.role, loop_path);
+    case DeviceStatus::kNoLists:
+      return std::string(kNoListsText);
     case DeviceStatus::kNotBeside:
       return fmt::format("data() needs a field on the node looped over, {}, or beside it", loop_path);
     case DeviceStatus::kNoNeighbourTable:
@@ -123,6 +140,38 @@ std::string field_name(const HandleUse& h) {
              : fmt::format("'{}' on {}", tree.field(h.id.field).name, tree.path(h.id.node));
 }
 
+bool has_same_cells(const device::NodeLayout& a, const device::NodeLayout& b) {
+  return std::equal(a.origin, a.origin + kMaxDims, b.origin) &&
+         std::equal(a.domain, a.domain + kMaxDims, b.domain);
+}
+
+HandleFacts facts_of(const HandleUse& h, const Loop& loop) {
+  const TreeStorage& tree = tree_of(h);
+  const bool is_same_tree = loop.tree.get() == &tree;
+  return {(h.id.field == kNoField ? "" : "field ") + field_name(h),
+          tree.options().name,
+          tree.dims(),
+          h.role,
+          is_same_tree && has_same_cells(tree.layout(h.id.node), tree.layout(loop.node)),
+          tree.node(h.id.node).kind == device::NodeKind::kDynamic};
+}
+
+std::string wrong_count_text(uint32_t given, std::string_view tree, uint32_t dims) {
+  return fmt::format("{} coordinate{} given, tree '{}' has {} dimension{}", given, given == 1 ? "" : "s",
+                     tree, dims, dims == 1 ? "" : "s");
+}
+
+std::string misuse_text(DeviceStatus what, const HandleFacts& handle, uint32_t given,
+                        std::string_view loop_path) {
+  std::string why;
+  if (what == DeviceStatus::kWrongAxes && given != handle.dims)
+    why = wrong_count_text(given, handle.tree, handle.dims);
+  if (what == DeviceStatus::kOtherCells && !handle.has_same_cells)
+    why = other_cells_text(handle.role, loop_path);
+  if (what == DeviceStatus::kNoLists && !handle.has_lists) why = kNoListsText;
+  return why.empty() ? "" : fmt::format("{}: {}", handle.name, why);
+}
+
 DeviceStatus throw_kernel_error(Device& device, const LaunchedKernel& kernel) {
   Stream& stream = device.default_stream();
   DeviceContext& in_memory = device.context();
@@ -152,7 +201,9 @@ DeviceStatus throw_kernel_error(Device& device, const LaunchedKernel& kernel) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("kernel {}: {}", kernel.name, about_memory(stream, in_memory, context, kernel)));
   const bool wrong_use = status == DeviceStatus::kNotBeside || status == DeviceStatus::kNoNeighbourTable ||
-                         status == DeviceStatus::kNotContiguous || status == DeviceStatus::kReadOfChanged;
+                         status == DeviceStatus::kNotContiguous || status == DeviceStatus::kReadOfChanged ||
+                         status == DeviceStatus::kWrongAxes || status == DeviceStatus::kOtherCells ||
+                         status == DeviceStatus::kNoLists;
   const HandleUse& h = kernel.handles[context.status_detail];
   throw Error(wrong_use ? ErrorCode::kInvalidArgument : ErrorCode::kOutOfRange,
               fmt::format("kernel {}: {}: {}", kernel.name, handle_text(h),

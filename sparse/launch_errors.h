@@ -32,4 +32,23 @@ DeviceStatus throw_kernel_error(Device& device, const LaunchedKernel& kernel);
 // Errors: kInvalidArgument. In stream order.
 void check_topology_uses(Device& device, const LaunchedKernel& kernel);
 
+// What a text about a handle's misuse needs to know, when the tree may be gone.
+struct HandleFacts {
+  std::string name;  // as field_name()
+  std::string tree;
+  uint32_t dims = 0;
+  Role role = Role::kRead;
+  bool has_same_cells = false;  // its node has those of the node looped over
+  bool has_lists = false;
+};
+HandleFacts facts_of(const detail::HandleUse& handle, const Loop& loop);
+// Whether two nodes of one tree have the same cells, of the same coordinates, whichever are active.
+bool has_same_cells(const device::NodeLayout& a, const device::NodeLayout& b);
+// "1 coordinate given, tree 'wave' has 2 dimensions"
+std::string wrong_count_text(uint32_t given, std::string_view tree, uint32_t dims);
+// What is wrong with a use of a handle, as "field 'u' on wave.dense[8]: ..."; nothing where it is fine.
+// `what` is kWrongAxes (`given`: coordinates), kOtherCells or kNoLists.
+std::string misuse_text(DeviceStatus what, const HandleFacts& handle, uint32_t given,
+                        std::string_view loop_path);
+
 }  // namespace coppice

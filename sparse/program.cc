@@ -190,13 +190,15 @@ void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
     device::cut_into_pieces(b.loop, b.nodes[b.loop.node].level[b.nodes[b.loop.node].depth - 1].extent);
 }
 
-// What of a block's values a kernel can have by pointer.
+// What of a block's values a kernel can have by pointer, and whether its node has the loop's cells.
 uint32_t block_access(const LaunchRequest& r, const HandleUse& h) {
   TreeStorage* tree = tree_of(h.id);
   const NodeDescription& n = tree->node(h.id.node);
   uint32_t access = 0;
   if (tree == r.loop.tree.get() && n.parent == tree->node(r.loop.node).parent) access |= device::kBlockData;
   if (tree->has_neighbour_table(h.id.node)) access |= device::kNeighbourData;
+  if (tree == r.loop.tree.get() && has_same_cells(tree->layout(h.id.node), tree->layout(r.loop.node)))
+    access |= device::kSameCells;
   if (n.kind != NodeKind::kPointer && tree->field(h.id.field).stride == h.value_bytes)
     access |= device::kContiguous;
   return access;
@@ -222,9 +224,18 @@ FieldBinding bind_field(const LaunchRequest& r, const HandleUse& h) {
   return f;
 }
 
-Binding make_binding(const LaunchRequest& r, bool checks) {
+// Memory of another device, and nodes without cells, are told before anything is prepared.
+void check_node(const LaunchRequest& r, const TreeStorage& tree, uint32_t node, const Device& device,
+                std::string_view what) {
+  if (&tree.device() != &device)
+    refuse(r, fmt::format("{} {}, on another device than the program", what, tree.path(node)));
+  if (node == 0) refuse(r, fmt::format("{} {}, a tree's root, which has no cells", what, tree.path(node)));
+}
+
+Binding make_binding(const LaunchRequest& r, const Device& device, bool checks) {
   Binding b;
   if (r.loop.tree) {
+    check_node(r, *r.loop.tree, r.loop.node, device, "the node looped over is");
     r.loop.tree->freeze();
     b.loop.tree = b.tree_slot(r, r.loop.tree.get());
     b.loop.node = b.node_slot(r, r.loop.tree.get(), r.loop.node);
@@ -233,12 +244,14 @@ Binding make_binding(const LaunchRequest& r, bool checks) {
     const HandleUse& h = r.handles[i];
     TreeStorage* tree = tree_of(h.id);
     if (tree == nullptr) refuse(r, fmt::format("handle {} names no field", i + 1));
+    check_node(r, *tree, h.id.node, device, fmt::format("handle {} is on", i + 1));
     tree->freeze();
     FieldBinding f = h.id.field == kNoField ? FieldBinding{} : bind_field(r, h);
     f.tree = b.tree_slot(r, tree);
     f.node = b.node_slot(r, tree, h.id.node);
     b.fields.push_back(f);
   }
+  b.loop.box = r.box_at;
   check_roles(r);
   check_pairs(r, b);
   if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b, checks);
@@ -275,6 +288,15 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
   s.entry = fmt::format("coppice_kernel_{}", r.name);
   s.shared_bytes = b.shared_bytes;
   s.options = options;
+  std::vector<HandleFacts> handles;
+  for (const HandleUse& h : std::span(r.handles, r.num_handles)) handles.push_back(facts_of(h, r.loop));
+  s.why_misused = [handles = std::move(handles),
+                   loop = r.loop.tree ? r.loop.tree->path(r.loop.node) : std::string("a range")](
+                      uint32_t what, uint32_t binding, uint32_t given) {
+    return binding < handles.size()
+               ? misuse_text(static_cast<DeviceStatus>(what), handles[binding], given, loop)
+               : std::string();
+  };
   s.constants = {{"coppice_nodes", std::as_bytes(std::span(b.nodes))},
                  {"coppice_fields", std::as_bytes(std::span(b.fields))},
                  {"coppice_loop", std::as_bytes(std::span(&b.loop, 1))}};
@@ -308,7 +330,11 @@ struct LaunchKeyHash {
 LaunchKey key_of(const LaunchRequest& r) {
   // Trees count by serial number: an address may be used again by a later tree.
   LaunchKey key{reinterpret_cast<uint64_t>(r.file), reinterpret_cast<uint64_t>(r.name.data()),
-                r.loop.tree ? r.loop.tree->serial() : 0, r.loop.node};
+                r.loop.tree ? r.loop.tree->serial() : 0, r.loop.node, r.box_at};
+  if (const LaunchRequest* other = r.makes_room_for) {
+    key.push_back(reinterpret_cast<uint64_t>(other->file));
+    key.push_back(reinterpret_cast<uint64_t>(other->name.data()));
+  }
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     key.push_back(r.handles[i].id.tree != nullptr ? tree_of(r.handles[i].id)->serial() : 0);
     key.push_back(uint64_t{r.handles[i].id.node} << 32 | r.handles[i].id.field);
@@ -342,7 +368,7 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   }
   TreeStorage* tree = r.loop.tree.get();
   const uint32_t node = r.loop.node;
-  launch.item_bytes = item_bytes(r);
+  if (!r.loop.box) launch.item_bytes = item_bytes(r);
   const bool neighbours = p.binding.needs_neighbours;
   launch.prepare = [tree = r.loop.tree, node, neighbours](LaunchBlock& block) {
     ElementList& list = tree->update_list(node, neighbours);
@@ -378,7 +404,8 @@ bool finish_room(const Prepared& p, Device& device) {
   return again;
 }
 
-// After a run that could not make all of it: loops find what it activated, and lists keep no chunk that nothing is in.
+// After a run that could not make all of it, or a launch that failed: loops find what it activated, and lists keep no chunk
+// that nothing is in, such as those on the way to an element that was written by index and found no memory.
 void give_up_room(const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) {
     if (p.uses->does_to(tree, effect::kAppends)) tree->drop_room();
@@ -425,21 +452,17 @@ bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
     return false;
   }
   TreeState now[kMaxTreesPerKernel];
-  bool again = false, lacked_room = false;
+  bool again = false;
   try {
     // Of a recording: the launch itself has not run.
-    lacked_room = throw_kernel_error(device, p.kernel()) == DeviceStatus::kNoRoom;
+    const bool lacked_room = throw_kernel_error(device, p.kernel()) == DeviceStatus::kNoRoom;
     if (p.checks) check_topology_uses(device, p.kernel());
     for (size_t t = 0; t < b.trees.size(); ++t) {
       now[t] = b.trees[t]->wait_read_state();
       again |= b.trees[t]->resolve_shortage(now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
     }
   } catch (...) {
-    if (lacked_room) {
-      give_up_room(p);
-    } else {
-      for (TreeStorage* tree : b.trees) tree->settle();
-    }
+    give_up_room(p);
     throw;
   }
   if (!again) {
@@ -492,15 +515,16 @@ Launch Program::prepare(const LaunchRequest& r) {
   if (fresh) {
     try {
       auto p = make_intrusive<Prepared>();
-      p->name = kernel_id(r);
+      p->name = kernel_id(r.makes_room_for != nullptr ? *r.makes_room_for : r);
       p->handles.assign(r.handles, r.handles + r.num_handles);
       if (r.loop.tree) p->loop_path = r.loop.tree->path(r.loop.node);
-      p->binding = make_binding(r, state_->options.checks);
+      p->binding = make_binding(r, *state_->device, state_->options.checks);
       p->uses = coppice::uses_of(r);
       p->checks = state_->options.checks;
       if (p->checks) tell_uses(p->binding, *p->uses);
       p->why_not_repeatable = why_not_repeatable(*p->uses);
-      p->code = state_->device->kernels().get(specialization(r, p->binding, state_->options));
+      p->code = state_->device->kernels().get(
+          specialization(r, p->binding, state_->options, r.makes_room_for != nullptr));
       // Where memory is mapped before a launch, room is made first for what must not happen twice.
       if (!state_->device->commits_on_touch() && !p->why_not_repeatable.empty() &&
           p->uses->does(effect::kActivates | effect::kAppends)) {
@@ -510,6 +534,7 @@ Launch Program::prepare(const LaunchRequest& r) {
         else
           p->why_not_repeatable += " and " + no_room;
       }
+      if (r.loop.box) add_activation_by_loop(r, *p->uses);
       p->block.version = kLaunchBlockVersion;
       // Blocks, too: a kernel over them says what happens once for each.
       const bool by_thread =
@@ -545,6 +570,7 @@ Launch Program::prepare(const LaunchRequest& r) {
   }
   set_loop(launch, r, p);
   if (p.room_code) make_room_first(launch, shared, state_->device.get());
+  if (r.loop.box) activate_box_first(launch, r);
   Device* const device = state_->device.get();  // outlives what its stream is given
   if (p.uses->does(effect::kChangesTopology | effect::kAdds)) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };
@@ -560,13 +586,13 @@ Launch Program::prepare(const LaunchRequest& r) {
 }
 
 std::string Program::ptx_of(const LaunchRequest& r, jit::PtxTarget target) {
-  Binding b = make_binding(r, state_->options.checks);
+  Binding b = make_binding(r, *state_->device, state_->options.checks);
   if (state_->options.checks) tell_uses(b, *coppice::uses_of(r));
   return jit::compile_ptx(specialization(r, b, state_->options), target);
 }
 
 IntrusivePtr<const LaunchUses> Program::uses_of(const LaunchRequest& r) const {
-  make_binding(r, state_->options.checks);  // refuses what a launch would
+  make_binding(r, *state_->device, state_->options.checks);  // refuses what a launch would
   return coppice::uses_of(r);
 }
 

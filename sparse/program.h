@@ -12,9 +12,11 @@
 #pragma once
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "gpu/device.h"
 #include "sparse/kernel.h"
+#include "sparse/read_back.h"
 #include "sparse/tree.h"
 
 namespace coppice {
@@ -26,10 +28,22 @@ struct Loop {
   int64_t begin = 0;
   uint64_t count = 0;
   const uint64_t* device_count = nullptr;
+  std::optional<device::LoopBox> box = {};  // of over_box()
 };
 // The active cells of a node (Cell kernels), its containers (Block and BlockTeam kernels) or, of a dynamic node, the elements of its
 // lists (Entry kernels).
 inline Loop over(const Node& node) { return {node.tree(), node.id()}; }
+// The cells of a node from `low` up to, not including, `high`, coordinates in tree axes: those that are not
+// active become so first, and are zero, with all nodes above them; then a Cell kernel runs over the cells of
+// the box. Cells outside of it are neither visited nor activated; where a container that the box meets has no
+// cells of its own accord (a dense leaf below a pointer node), it becomes active as a whole. An empty box
+// does nothing. Fixes the tree's layout. For pointer, bitmasked and dense nodes. The launch's order of
+// things, growth and collection are those of a launch that activates the cells and one over the node behind
+// it, and an Error (kOutOfMemory) of the first is the launch's. Cost: for each container that the box meets a
+// walk, and an atomic operation per 64 bits of a mask; then that of over(node), of whose containers each is
+// looked at, those that the box does not meet by a few comparisons. Errors: kOutOfRange where the box is not
+// within the domain, kInvalidArgument for another node or number of axes, or a kernel that takes no Cell.
+Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high);
 inline Loop range(int64_t begin, int64_t end) {
   return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end - begin) : 0};
 }
@@ -72,6 +86,9 @@ struct LaunchRequest {
   PointerUse pointers[kMostPointers];
   bool has_hidden_pointers = false;  // some argument is, or leads to, a struct, which may have pointers
   uint32_t argument_bytes = 0;
+  uint32_t box_at = 0;  // the loop's box among the arguments, plus 1; 0: there is none
+  // A launch in whose place this one runs, as one that makes room; it has the other's name.
+  const LaunchRequest* makes_room_for = nullptr;
   alignas(16) unsigned char arguments[kLaunchArgumentBytes];
 };
 
@@ -183,6 +200,9 @@ void add_arguments(LaunchRequest& request, size_t& at, const Tuple& arguments, a
   }
 }
 
+// Puts the loop's box behind the arguments. Errors: kInvalidArgument where they leave no room for it.
+void add_box(LaunchRequest& request, size_t& at);
+
 template <class... Parameters, class... Arguments>
 LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                            const Arguments&... arguments) {
@@ -197,6 +217,7 @@ LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop
   if constexpr (sizeof...(Arguments) + 1 == sizeof...(Parameters)) {
     add_arguments<Parameters...>(request, at, std::tie(arguments...), std::integral_constant<size_t, 0>{});
   }
+  if (loop.box) add_box(request, at);
   request.argument_bytes = static_cast<uint32_t>(at);
   return request;
 }
@@ -278,6 +299,7 @@ class Program {
 
  private:
   Launch prepare(const detail::LaunchRequest& request);
+  void activate_box_first(Launch& launch, const detail::LaunchRequest& request);
   std::string ptx_of(const detail::LaunchRequest& request, jit::PtxTarget target);
   IntrusivePtr<const LaunchUses> uses_of(const detail::LaunchRequest& request) const;
   std::string explain(const detail::LaunchRequest& request) const;

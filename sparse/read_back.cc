@@ -2,12 +2,14 @@
 #include "sparse/read_back.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "runtime_lists.kernels.h"
 #include "runtime_read_back.kernels.h"
+#include "sparse/launch_errors.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
@@ -15,43 +17,59 @@ namespace coppice::detail {
 namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
+constexpr double kMostCells = 1ull << 40;
 
 }  // namespace
 
 void check_count(const TreeRef& tree, const GivenCoord& coord) {
+  if (!tree) throw Error(ErrorCode::kInvalidArgument, "the field to read is none: Node::place() makes one");
   tree->freeze();  // a tree has its dimensions from then on
-  if (coord.count == 0 || coord.count == tree->dims()) return;
-  throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("{} coordinate{} given, tree '{}' has {} dimension{}", coord.count,
-                          coord.count == 1 ? "" : "s", tree->options().name, tree->dims(),
-                          tree->dims() == 1 ? "" : "s"));
+  const auto surplus = coord.at.begin() + std::min(tree->dims(), coord.count);
+  const bool names_a_cell = coord.count >= tree->dims() &&
+                            std::all_of(surplus, coord.at.end(), [](int32_t number) { return number == 0; });
+  if (coord.count == 0 || names_a_cell) return;
+  throw Error(ErrorCode::kInvalidArgument, wrong_count_text(coord.count, tree->options().name, tree->dims()));
 }
 
-uint64_t count_box(const TreeRef& tree, const HostCoord& begin, const HostCoord& end) {
+BoxSize box_size(const TreeRef& tree, const HostCoord& begin, const HostCoord& end) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("tree '{}': {}", tree->options().name, why));
+  };
   tree->freeze();
-  uint64_t count = 1;
+  BoxSize size{1, 1, 1};
+  double cells = 1;
   for (uint32_t axis = 0; axis < tree->dims(); ++axis) {
-    if (end[axis] < begin[axis]) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("tree '{}': a box to read ends at {} of axis {}, before it begins, at {}",
-                              tree->options().name, end[axis], axis, begin[axis]));
-    }
-    count *= static_cast<uint64_t>(int64_t{end[axis]} - begin[axis]);
+    if (end[axis] < begin[axis])
+      refuse(fmt::format("a box to read ends at {} of axis {}, before it begins, at {}", end[axis], axis,
+                         begin[axis]));
+    size[axis] = static_cast<uint32_t>(int64_t{end[axis]} - begin[axis]);
+    cells *= size[axis];
   }
-  return count;
+  if (cells > kMostCells)
+    refuse(fmt::format("a box to read has {} cells, at most 2^40", fmt::join(size, " x ")));
+  return size;
 }
 
-void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& begin, const HostCoord& end,
+uint64_t count_cells(const BoxSize& size) { return uint64_t{size[0]} * size[1] * size[2]; }
+
+void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& begin, const BoxSize& size,
                      void* values) {
-  const uint64_t cells = count_box(tree, begin, end);
-  if (cells == 0) return;
+  const auto refuse = [&](const char* why) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", tree->path(field.node), why));
+  };
+  if (field.field == kNoField) refuse("a node's topology has no values to read");
+  if (tree->node(field.node).kind == device::NodeKind::kDynamic)
+    refuse("its fields have lists of values: wait_read_list() reads one");
+  tree->freeze();
+  const uint32_t dims = tree->dims();
   const FieldDescription& d = tree->field(field.field);
   CoppiceFieldBox box{{0, 0, 0}, {1, 1, 1}, 0, d.offset, d.stride, static_cast<uint32_t>(d.bytes)};
-  const uint32_t dims = tree->dims();
   for (uint32_t axis = 0; axis < dims; ++axis) {
     box.begin[3 - dims + axis] = begin[axis];
-    box.size[3 - dims + axis] = end[axis] - begin[axis];
+    box.size[3 - dims + axis] = size[axis];
   }
+  const uint64_t cells = count_cells({box.size[0], box.size[1], box.size[2]});
+  if (cells == 0) return;
   // Piece by piece: what is on its way to the host takes little memory and stays in the processor's cache.
   const uint64_t piece = std::min(cells, std::max<uint64_t>(1, kPieceBytes / d.bytes));
   wait_in_order(tree->stream(), "sparse.read", [&] {
@@ -69,6 +87,9 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
 
 std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord) {
   const uint64_t length = Node(tree, field.node).wait_length(coord);
+  if (field.field == kNoField)
+    throw Error(ErrorCode::kInvalidArgument,
+                tree->path(field.node) + ": a node's topology has no values to read");
   const FieldDescription& d = tree->field(field.field);
   std::vector<std::byte> values(length * d.bytes);
   CoppiceElements from{{0, 0, 0}, d.stride, d.offset, d.bytes};

@@ -5,7 +5,6 @@
 // A snapshot in stream order: it shows what the launches before it did, and blocks the host until these are done.
 #pragma once
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -16,26 +15,18 @@ namespace coppice {
 
 namespace detail {
 
-using HostCoord = std::array<int32_t, 3>;  // tree axes, in axis order; those that the tree lacks are ignored
-
-// As the caller wrote it: {x, y}, or a whole array, which fits every tree.
-struct GivenCoord {
-  HostCoord at{};
-  uint32_t count = 0;  // 0: not known
-
-  template <std::integral... Axes>
-  requires(sizeof...(Axes) >= 1 && sizeof...(Axes) <= 3) GivenCoord(Axes... axes)
-      : at{static_cast<int32_t>(axes)...}, count(sizeof...(Axes)) {}
-  GivenCoord(const HostCoord& coord) : at(coord) {}
-};
-
-// Errors: kInvalidArgument when they are not as many as the tree has dimensions.
+// Errors: kInvalidArgument when they are not as many as the tree has dimensions, but for zeros behind them,
+// or there is no tree.
 void check_count(const TreeRef& tree, const GivenCoord& coord);
-// Cells from `begin` up to, not including, `end`. Errors: kInvalidArgument when an extent is negative.
-uint64_t count_box(const TreeRef& tree, const HostCoord& begin, const HostCoord& end);
+// Cells per axis of the tree from `begin` up to, not including, `end`. Errors: kInvalidArgument when one is
+// negative, or all are more than 2^40.
+using BoxSize = std::array<uint32_t, 3>;
+BoxSize box_size(const TreeRef& tree, const HostCoord& begin, const HostCoord& end);
+uint64_t count_cells(const BoxSize& size);
 // Values of the list at `coord`, all of them.
 std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord);
-void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& begin, const HostCoord& end,
+// Errors: kInvalidArgument for what has no values in cells: a node's topology, a field on a dynamic node.
+void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& begin, const BoxSize& size,
                      void* values);
 
 }  // namespace detail
@@ -48,17 +39,17 @@ std::vector<T> wait_read(const Field<T>& field, const detail::GivenCoord& begin,
   static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no array of its values; use unsigned char");
   detail::check_count(field.tree, begin);
   detail::check_count(field.tree, end);
-  std::vector<T> values(detail::count_box(field.tree, begin.at, end.at));
-  detail::wait_read_bytes(field.tree, field.id, begin.at, end.at, values.data());
+  const detail::BoxSize size = detail::box_size(field.tree, begin.at, end.at);
+  std::vector<T> values(detail::count_cells(size));
+  detail::wait_read_bytes(field.tree, field.id, begin.at, size, values.data());
   return values;
 }
 // One value.
 template <class T>
 T wait_read(const Field<T>& field, const detail::GivenCoord& coord) {
   detail::check_count(field.tree, coord);
-  const auto& [x, y, z] = coord.at;
   T value;
-  detail::wait_read_bytes(field.tree, field.id, coord.at, {x + 1, y + 1, z + 1}, &value);
+  detail::wait_read_bytes(field.tree, field.id, coord.at, {1, 1, 1}, &value);
   return value;
 }
 

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "runtime_lists.kernels.h"
 #include "sparse/memory_report.h"
+#include "sparse/read_back.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 #include "topology.kernels.h"
@@ -79,6 +80,14 @@ FieldId Node::place_bytes(std::string name, size_t bytes, size_t alignment) cons
 Field<unsigned char> Node::topology() const { return {{tree_.get(), id_, kNoField}, tree_}; }
 std::string Node::path() const { return tree_->path(id_); }
 
+std::vector<std::array<int32_t, 3>> Node::checked(std::initializer_list<detail::GivenCoord> coords) const {
+  std::vector<std::array<int32_t, 3>> all;
+  for (const detail::GivenCoord& coord : coords) {
+    detail::check_count(tree_, coord);
+    all.push_back(coord.at);
+  }
+  return all;
+}
 AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
   auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->dims()));
@@ -113,23 +122,23 @@ AsyncValueRef<Chain> Node::reserve(uint64_t cells) const {
                                  [tree = tree_, id = id_, cells] { tree->reserve_cells(id, cells); });
 }
 
-bool Node::wait_is_active(std::array<int32_t, 3> coord) const {
-  tree_->freeze();
+bool Node::wait_is_active(const detail::GivenCoord& coord) const {
+  detail::check_count(tree_, coord);
   const auto ask = [&](Question* q) {
     run_now(tree_->stream_program(), test_coords, 1, topology(), q->coord.data(), &q->is_active);
   };
-  return wait_answer(*tree_, coord, ask).is_active != 0;
+  return wait_answer(*tree_, coord.at, ask).is_active != 0;
 }
 
-uint64_t Node::wait_length(std::array<int32_t, 3> coord) const {
-  tree_->freeze();
+uint64_t Node::wait_length(const detail::GivenCoord& coord) const {
+  detail::check_count(tree_, coord);
   if (tree_->node(id_).kind != device::NodeKind::kDynamic)
     throw Error(ErrorCode::kInvalidArgument, path() + " has no lists: wait_length() is for dynamic nodes");
   const auto ask = [&](Question* q) {
     run_now(tree_->stream_program(), list_length_at, 1, tree_->state(), tree_->device_layout(id_),
             q->coord.data(), &q->length);
   };
-  return wait_answer(*tree_, coord, ask).length;
+  return wait_answer(*tree_, coord.at, ask).length;
 }
 
 uint64_t Node::wait_num_active_blocks() const {

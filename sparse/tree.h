@@ -19,6 +19,7 @@
 #include "core/intrusive_ptr.h"
 #include "gpu/device.h"
 #include "sparse/device/handles.h"
+#include "sparse/given_coord.h"
 
 namespace coppice {
 
@@ -103,8 +104,9 @@ class Node {
  public:
   Node(TreeRef tree, uint32_t id) : tree_(std::move(tree)), id_(id) {}
 
-  // Children; extents are cells per axis. Without axes: i, then j, then k. Errors: kInvalidArgument (extent below 1,
-  // more than 3 axes in a tree, too deep, below a place that cannot have children, the tree is in use already).
+  // Children; extents are cells per axis. Without axes: i, then j, then k, as many as the nodes above have,
+  // and all others that name none. Errors: kInvalidArgument (extent below 1, another number of axes, more
+  // than 3 axes in a tree, too deep, below a place that cannot have children, the tree is in use already).
   Node dense(std::initializer_list<int32_t> extents) const {
     return child(device::NodeKind::kDense, {}, extents);
   }
@@ -143,8 +145,16 @@ class Node {
     return {place_bytes(std::move(name), sizeof(T), alignof(T)), tree_};
   }
 
-  // In stream order; coordinates in tree axes. Errors arrive with the async value (kOutOfRange outside the domain).
-  // Activation sorts, and allocates once: cells are numbered in coordinate order whatever the number of threads.
+  // In stream order; coordinates in tree axes. Errors arrive with the async value (activation: kOutOfRange
+  // outside the domain); kInvalidArgument is thrown where a list as {{3, 4}, {100, 7}} has others than as
+  // many numbers as the tree has axes. Activation sorts, and allocates once: cells are numbered in coordinate
+  // order whatever the number of threads.
+  AsyncValueRef<Chain> activate(std::initializer_list<detail::GivenCoord> coords) const {
+    return activate(checked(coords));
+  }
+  AsyncValueRef<Chain> deactivate(std::initializer_list<detail::GivenCoord> coords) const {
+    return deactivate(checked(coords));
+  }
   AsyncValueRef<Chain> activate(std::vector<std::array<int32_t, 3>> coords) const;
   // From memory of the device (a Buffer's), i32[n][3], missing leading axes 0, which must stay until then.
   AsyncValueRef<Chain> activate(const int32_t* coords, uint64_t n) const;
@@ -154,10 +164,11 @@ class Node {
   // memory is mapped before a launch, and only for launches that cannot be repeated and whose needs cannot be found out
   // before they run (docs/sparse.md, "Running out of memory"). Errors: kInvalidArgument for other nodes, kOutOfMemory.
   AsyncValueRef<Chain> reserve(uint64_t cells) const;
-  // Blocks the host until the stream has answered.
-  bool wait_is_active(std::array<int32_t, 3> coord) const;
+  // Blocks the host until the stream has answered. Errors: kInvalidArgument for a wrong number of
+  // coordinates.
+  bool wait_is_active(const detail::GivenCoord& coord) const;
   // Of the list at a coordinate of a dynamic node; 0 where there is none. Errors: kInvalidArgument on another node.
-  uint64_t wait_length(std::array<int32_t, 3> coord) const;
+  uint64_t wait_length(const detail::GivenCoord& coord) const;
   uint64_t wait_num_active_blocks() const;  // containers of this node that a loop over it visits
   NodeUsage wait_usage() const;             // of a bitmasked node by a pass over its masks
   uint64_t wait_num_active_cells() const { return wait_usage().active_cells; }
@@ -174,6 +185,7 @@ class Node {
   Node lists(std::optional<Axis> axis, int32_t max_length, int32_t chunk_cells) const;
   Node child(device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) const;
   FieldId place_bytes(std::string name, size_t bytes, size_t alignment) const;
+  std::vector<std::array<int32_t, 3>> checked(std::initializer_list<detail::GivenCoord> coords) const;
 
   TreeRef tree_;
   uint32_t id_;

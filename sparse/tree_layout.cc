@@ -26,6 +26,8 @@ uint64_t next_serial() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
+char axis_name(Axis axis) { return "ijklmnop"[static_cast<int>(axis)]; }
+
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::kInvalidArgument, message); }
 
 }  // namespace
@@ -69,7 +71,8 @@ void TreeStorage::require_describing(const char* what) const {
 uint32_t TreeStorage::add_node(uint32_t parent, NodeKind kind, std::vector<Axis> axes,
                                std::vector<int32_t> extents) {
   require_describing("add a node");
-  if (axes.empty()) {
+  const bool names_axes = !axes.empty();
+  if (!names_axes) {
     for (size_t a = 0; a < extents.size(); ++a) axes.push_back(static_cast<Axis>(a));
   }
   const std::string what =
@@ -81,7 +84,7 @@ uint32_t TreeStorage::add_node(uint32_t parent, NodeKind kind, std::vector<Axis>
   for (size_t a = 0; a < axes.size(); ++a) {
     if (extents[a] < 1) refuse(fmt::format("node {}: extent {} is below 1", what, extents[a]));
     if (std::count(axes.begin(), axes.end(), axes[a]) > 1)
-      refuse(fmt::format("node {}: axis {} is named twice", what, "ijklmnop"[static_cast<int>(axes[a])]));
+      refuse(fmt::format("node {}: axis {} is named twice", what, axis_name(axes[a])));
     if (a > 0 && axes[a] < axes[a - 1])
       refuse(fmt::format("node {}: axes must be named in the order i, j, k, ...", what));
   }
@@ -90,9 +93,10 @@ uint32_t TreeStorage::add_node(uint32_t parent, NodeKind kind, std::vector<Axis>
   if (num_cells >= uint64_t{1} << 32)
     refuse(fmt::format("node {}: {} cells, at most 2^32 - 1 in one container", what, num_cells));
   require_place_below(parent, what);
+  if (!names_axes) require_axes_of_others(parent, axes, what);
   NodeDescription n;
   n.kind = kind, n.parent = parent, n.axes = std::move(axes), n.extents = std::move(extents),
-  n.num_cells = num_cells;
+  n.num_cells = num_cells, n.names_axes = names_axes;
   return attach(std::move(n));
 }
 
@@ -101,6 +105,36 @@ void TreeStorage::require_place_below(uint32_t parent, const std::string& what) 
     refuse(fmt::format("node {}: a dynamic node has fields but no nodes below it", what));
   if (path_nodes(parent).size() >= device::kMaxDepth)
     refuse(fmt::format("node {}: at most {} nodes on the way from the root", what, device::kMaxDepth));
+}
+
+// Extents without axes are those of all of the tree's axes: as many as the nodes above have, and as any other
+// node has that does not name its own.
+void TreeStorage::require_axes_of_others(uint32_t parent, const std::vector<Axis>& axes,
+                                         const std::string& what) const {
+  const auto count = [](size_t n, const char* thing, const char* things) {
+    return fmt::format("{} {}", n, n == 1 ? thing : things);
+  };
+  const auto refuse_axes = [&](const std::string& others) {
+    refuse(
+        fmt::format("node {}: {} given, {}; a node on fewer or other axes names them, as in "
+                    "dense({{Axis::i}}, {{8}})",
+                    what, count(axes.size(), "extent", "extents"), others));
+  };
+  std::vector<Axis> above;
+  for (const uint32_t n : path_nodes(parent))
+    above.insert(above.end(), nodes_[n].axes.begin(), nodes_[n].axes.end());
+  std::sort(above.begin(), above.end());
+  above.erase(std::unique(above.begin(), above.end()), above.end());
+  if (!above.empty() && above != axes) {
+    std::string names;
+    for (const Axis a : above) names += fmt::format("{}{}", names.empty() ? "" : ", ", axis_name(a));
+    refuse_axes(fmt::format("{} divides {} ({})", path(parent), count(above.size(), "axis", "axes"), names));
+  }
+  for (uint32_t n = 1; n < nodes_.size(); ++n) {
+    const size_t other = nodes_[n].axes.size();
+    if (nodes_[n].kind == NodeKind::kDynamic || nodes_[n].names_axes || other == axes.size()) continue;
+    refuse_axes(fmt::format("{} has {}", path(n), other));
+  }
 }
 
 uint32_t TreeStorage::attach(NodeDescription n) {
@@ -125,7 +159,7 @@ uint32_t TreeStorage::add_lists(uint32_t parent, std::optional<Axis> axis, int32
   auto is_taken = [&](Axis a) { return std::count(taken.begin(), taken.end(), a) > 0; };
   if (axis && is_taken(*axis))
     refuse(fmt::format("node {}: axis {} is divided above it; a dynamic node needs an axis of its own", what,
-                       "ijklmnop"[static_cast<int>(*axis)]));
+                       axis_name(*axis)));
   NodeDescription n;
   n.kind = NodeKind::kDynamic, n.parent = parent, n.extents = {max_length};
   n.num_cells = static_cast<uint64_t>(chunk_cells), n.max_length = static_cast<uint32_t>(max_length);
@@ -297,10 +331,16 @@ void TreeStorage::build_layout(uint32_t id) {
     for (int d = 0; d < kMaxDims; ++d) layout.level[l].extent[d] = layout.level[l].span[d] = 1;
   }
   for (int d = 0; d < kMaxDims; ++d) layout.domain[d] = static_cast<uint32_t>(span[d]);
-  // The origin is told in coordinates of the leaves; an inner node's is as many of its own cells.
+  // The origin is told in coordinates of the leaves; an inner node's is as many of its own cells. Lists divide nothing: they
+  // are named by the coordinates of the node that they are below, the one of a root by the tree's lowest.
   std::array<int64_t, kMaxDims> below{1, 1, 1};
-  for (uint32_t n = id; !nodes_[n].children.empty(); n = nodes_[n].children[0]) {
-    for (int d = 0; d < kMaxDims; ++d) below[d] *= nodes_[nodes_[n].children[0]].extent[d];
+  const auto divides = [&](uint32_t n) { return nodes_[n].kind != NodeKind::kDynamic; };
+  for (uint32_t n = divides(id) || nodes_[id].parent == 0 ? id : nodes_[id].parent;;) {
+    const std::vector<uint32_t>& children = nodes_[n].children;
+    const auto child = std::find_if(children.begin(), children.end(), divides);
+    if (child == children.end()) break;
+    n = *child;
+    for (int d = 0; d < kMaxDims; ++d) below[d] *= nodes_[n].extent[d];
   }
   for (uint32_t a = 0; a < dims(); ++a) {
     const int d = kMaxDims - static_cast<int>(dims()) + static_cast<int>(a);
@@ -309,6 +349,10 @@ void TreeStorage::build_layout(uint32_t id) {
                          options_.origin[a], below[d], this->path(id)));
     }
     layout.origin[d] = static_cast<int32_t>(options_.origin[a] / below[d]);
+    if (layout.origin[d] + int64_t{layout.domain[d]} > int64_t{1} << 31) {
+      refuse(fmt::format("node {}: {} coordinates from {} on end beyond 2^31", this->path(id),
+                         layout.domain[d], layout.origin[d]));
+    }
   }
   for (uint32_t f : nodes_[id].fields) {
     layout.arrays[layout.num_arrays++] = {fields_[f].offset, fields_[f].stride,
@@ -344,6 +388,7 @@ void TreeStorage::build_below() {
 void TreeStorage::freeze() {
   if (frozen_) return;
   if (nodes_[0].children.empty()) refuse(fmt::format("tree '{}' has no nodes", options_.name));
+  axes_.clear(), allocators_.clear(), layouts_.clear(), below_.clear();  // of a call that ended in an Error
   assign_dimensions();
   for (uint32_t id = 0; id < nodes_.size(); ++id) {
     if (nodes_[id].kind != NodeKind::kPointer && nodes_[id].kind != NodeKind::kDynamic) continue;

@@ -30,6 +30,7 @@ struct NodeDescription {
   std::vector<uint32_t> children;
   std::array<uint32_t, device::kMaxDims> extent{1, 1, 1};  // by tree dimension
   std::vector<Axis> axes;
+  bool names_axes = false;       // by its author; else they are all of the tree's
   std::vector<int32_t> extents;  // as given, for messages
   CellLayout layout = CellLayout::kStructOfArrays;
   std::vector<uint32_t> fields;
@@ -130,7 +131,8 @@ class TreeStorage : public RefCounted {
   void want_what_is_removed();
   void hide_room();
   void show_room();
-  void drop_room();  // instead, where there is not: lists give their new chunks back
+  // Instead, where there is not, and behind a launch that failed: lists give back the chunks that hold nothing.
+  void drop_room();
   // Makes room for so many cells of a pointer or dynamic node in all. Errors: kInvalidArgument, kOutOfMemory.
   void reserve_cells(uint32_t node, uint64_t cells);
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
@@ -178,6 +180,7 @@ class TreeStorage : public RefCounted {
  private:
   void require_describing(const char* what) const;
   void require_place_below(uint32_t parent, const std::string& what) const;
+  void require_axes_of_others(uint32_t parent, const std::vector<Axis>& axes, const std::string& what) const;
   uint32_t attach(NodeDescription n);
   void assign_dimensions();
   void lay_out(uint32_t node);

@@ -158,6 +158,16 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
   return uses;
 }
 
+void add_activation_by_loop(const LaunchRequest& r, LaunchUses& uses) {
+  LaunchUse use;
+  use.kind = LaunchUse::Kind::kTopology;
+  use.radius = LaunchUse::kAnywhere;
+  use.tree = r.loop.tree.get();
+  use.node = r.loop.node, use.field = kNoField, use.effects = effect::kActivates;
+  use.name = r.loop.tree->path(r.loop.node);
+  uses.all.push_back(std::move(use));
+}
+
 std::string why_not_repeatable(const LaunchUses& uses) {
   constexpr uint32_t kOnce = effect::kChanges | effect::kAdds | effect::kAppends | effect::kDeactivates;
   for (const LaunchUse& a : uses.all) {

@@ -13,6 +13,10 @@ IntrusivePtr<LaunchUses> uses_of(const detail::LaunchRequest& request);
 // "reads, adds to", of effects alone.
 std::string words_of_effects(uint32_t effects);
 
+// What a loop over a box does besides its kernel: the cells of the box become active. That may happen twice,
+// and nothing in the kernel decides it.
+void add_activation_by_loop(const detail::LaunchRequest& request, LaunchUses& uses);
+
 // Empty when the launch's effects are the same when it has run twice, the first time perhaps in part, because nothing
 // that it changes decides what it does. Then it may be repeated when memory ran out. Else what stands against it, "adds to
 // 'mass' on grid.pointer[64].dense[8]".

@@ -14,7 +14,8 @@ namespace {
 
 // What kernels include of the library besides sparse/device/.
 constexpr llvm::StringRef kLibraryHeaders[] = {"core/device_macros.h", "gpu/device_intrinsics.h",
-                                               "gpu/effects.h", "gpu/launch_block.h", "gpu/message_record.h"};
+                                               "coppice/kernel.h",     "gpu/effects.h",
+                                               "gpu/launch_block.h",   "gpu/message_record.h"};
 
 }  // namespace
 
@@ -37,8 +38,11 @@ bool is_library(const llvm::Instruction& i, const std::string& folder) {
   const llvm::DILocation* at = i.getDebugLoc().get();
   // Who calls this one says what it is for.
   while (at != nullptr && at->getScope()->getSubprogram()->getName() == "atomic_add") at = at->getInlinedAt();
-  if (at == nullptr) return false;
-  const std::string path = path_of(at);
+  return at != nullptr && is_in_library(*at, folder);
+}
+
+bool is_in_library(const llvm::DILocation& at, const std::string& folder) {
+  const std::string path = path_of(&at);
   if (path.rfind(folder, 0) != 0) return false;
   // The folder may be the root of the author's own headers, too, and these may be in a gpu/ or core/ of theirs.
   const llvm::StringRef name = llvm::StringRef(path).substr(folder.size());

@@ -198,7 +198,8 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target) {
   auto machine = nvptx_machine(target, diagnostics);
   std::string name = request.id;
   std::replace(name.begin(), name.end(), '.', '_');
-  auto module = link_kernel(request, name, *machine, context, diagnostics);
+  const auto link = [&] { return link_kernel(request, name, *machine, context, diagnostics); };
+  auto module = link();
   const bool fast = has_fast_math(*module, request.entry);
   keep_only(*module, name);
   add_launch_bounds(*module, *module->getFunction(name));
@@ -216,6 +217,7 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target) {
   dump_module(stem, "in.ll", *module);
   optimize_o3(*module, *machine);
   if (add_math()) optimize_o3(*module, *machine);  // the optimiser made calls of its own, such as exp2 of pow
+  refuse_misuse(*module, request, link);
   if (fast) use_fast_gpu_instructions(*module);
   verify_module(*module, "optimising", diagnostics);
   dump_module(stem, "opt.ll", *module);

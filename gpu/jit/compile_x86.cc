@@ -36,6 +36,26 @@ void inline_always(llvm::Module& intrinsics) {
   }
 }
 
+// The kernel with all that it is linked with.
+std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request,
+                                          const llvm::TargetMachine& machine, llvm::LLVMContext& context,
+                                          const Diagnostics& diagnostics) {
+  auto module = parse_kernel(request, context, diagnostics);
+  if (request.makes_room) remove_effects(*module, diagnostics);
+  if (request.guards_memory) guard_memory(*module, request.entry);
+  module->setTargetTriple(machine.getTargetTriple().str());
+  module->setDataLayout(machine.createDataLayout());
+  const bool simt = request.options.simt;
+  if (simt) prepare_for_simt(*module);
+  auto intrinsics =
+      parse_bitcode(simt ? simt_intrinsics_bitcode() : cpu_intrinsics_bitcode(), context, diagnostics);
+  if (request.options.step) inline_always(*intrinsics);
+  link_into(*module, std::move(intrinsics), true, diagnostics);
+  bake_constants(*module, request, diagnostics);
+  strip_target_attributes(*module);
+  return module;
+}
+
 }  // namespace
 
 std::string_view llvm_version() {
@@ -73,19 +93,9 @@ std::string compile_x86(const SpecializeRequest& request) {
   llvm::LLVMContext context;
   Diagnostics diagnostics(context, request.id);
   auto machine = host_machine(request.options, diagnostics);
-  auto module = parse_kernel(request, context, diagnostics);
-  if (request.makes_room) remove_effects(*module, diagnostics);
-  if (request.guards_memory) guard_memory(*module, request.entry);
-  module->setTargetTriple(machine->getTargetTriple().str());
-  module->setDataLayout(machine->createDataLayout());
+  const auto link = [&] { return link_kernel(request, *machine, context, diagnostics); };
+  auto module = link();
   const bool simt = request.options.simt;
-  if (simt) prepare_for_simt(*module);
-  auto intrinsics =
-      parse_bitcode(simt ? simt_intrinsics_bitcode() : cpu_intrinsics_bitcode(), context, diagnostics);
-  if (request.options.step) inline_always(*intrinsics);
-  link_into(*module, std::move(intrinsics), true, diagnostics);
-  bake_constants(*module, request, diagnostics);
-  strip_target_attributes(*module);
   const bool fast = has_fast_math(*module, request.entry);
   keep_only(*module, request.entry);
   if (fast) add_fast_math_flags(*module);
@@ -113,6 +123,7 @@ std::string compile_x86(const SpecializeRequest& request) {
     simplify_for_stepping(*module, *machine);
   else
     optimize_o3(*module, *machine, simt ? Vectors::kNever : Vectors::kAsTuned);
+  refuse_misuse(*module, request, link);
   if (!request.options.step) fuse_products(*module);
   verify_module(*module, "optimising", diagnostics);
   dump_module(stem, "opt.ll", *module);

@@ -207,6 +207,7 @@ std::unique_ptr<llvm::Module> parse_kernel(const SpecializeRequest& request, llv
     f.setComdat(nullptr);
   }
   check(module->materializeAll());
+  declare_misuse(*module);
   return module;
 }
 

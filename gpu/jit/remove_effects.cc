@@ -17,8 +17,8 @@
 namespace coppice::jit {
 namespace {
 
-// Where memory is: the kernel's own variables, or anywhere else. What a pointer that lies in a variable leads to is not known,
-// and neither is what may be the one or the other.
+// Where memory is: the kernel's own variables, or anywhere else. What a pointer that lies in a variable leads
+// to is not known, and neither is what may be the one or the other.
 enum class Origin { kVariable, kElsewhere, kUnknown };
 Origin origin_of(const llvm::Value* pointer) {
   llvm::SmallVector<const llvm::Value*> objects;
@@ -68,7 +68,7 @@ void remove_effects(llvm::Module& module, const Diagnostics& diagnostics) {
   const std::string folder = library_folder(module);
   if (folder.empty())
     diagnostics.fail("making room", "nothing says which code is the library's: it has no line tables");
-  inline_all(module);
+  inline_all(module);  // a variable is known as one wherever it is stored to
   std::vector<llvm::Instruction*> effects;
   for (llvm::Function& f : module) {
     for (llvm::Instruction& i : llvm::instructions(f)) {

@@ -4,10 +4,12 @@
 // into the module, keeps one entry point, runs LLVM's O3 pipeline and emits. Thread-safe: every call has its
 // own LLVM context. Errors: coppice::Error kCompile, with the kernel's name and LLVM's words; unsupported
 // targets and code (validate.h) are refused before LLVM's back ends see them, since those abort the process
-// on some inputs. Cost: 20 to 60 ms per kernel on one core.
+// on some inputs. kInvalidArgument for a handle that is used against its contract, with the kernel's line
+// (misuse.cc). Cost: 20 to 60 ms per kernel on one core.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +39,9 @@ struct SpecializeRequest {
   // writes is compared with it.
   bool guards_memory = false;
   uint32_t shared_bytes = 0;  // that launches will ask for; means nothing to the compilers
+  // What is wrong with a use of handle `binding` that code has left (coppice_misuse() in
+  // gpu/device_intrinsics.h); nothing where it is fine. Called from the thread that compiles.
+  std::function<std::string(uint32_t what, uint32_t binding, uint32_t given)> why_misused;
 };
 
 // The machine this process runs on, as LLVM names it: part of every cache key.

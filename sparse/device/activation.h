@@ -66,17 +66,22 @@ inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, cons
 
 inline void clean_cell(TreeState* tree, const LevelLayout& level, unsigned char* container, uint32_t index);
 
-// Makes a cell of a bitmasked node active, and sees to it that it holds zeros if it was not. (The order is in masks.h.)
-COPPICE_INLINE void activate_bit(TreeState* tree, const LevelLayout& level, unsigned char* container,
-                                 uint32_t index) {
-  const MaskWord m = mask_word(level, container, index >> 6);
-  const uint64_t bit = 1ull << (index & 63);
-  if ((coppice_load_acquire_u64(m.active) & bit) == 0) {
-    coppice_fetch_or_u64(m.active, bit);
+// Makes cells of one word of a bitmasked container's mask active, and sees to it that those hold zeros which
+// were not. (The order is in masks.h.)
+COPPICE_INLINE void activate_bits(TreeState* tree, const LevelLayout& level, unsigned char* container,
+                                  uint32_t word, uint64_t bits) {
+  const MaskWord m = mask_word(level, container, word);
+  if ((coppice_load_acquire_u64(m.active) & bits) != bits) {
+    coppice_fetch_or_u64(m.active, bits);
     coppice_fence();
     set_flag(&tree->changed);
   }
-  if ((coppice_load_acquire_u64(m.dirty) & bit) != 0) clean_cell(tree, level, container, index);
+  for (uint64_t dirty = coppice_load_acquire_u64(m.dirty) & bits; dirty != 0; dirty &= dirty - 1)
+    clean_cell(tree, level, container, word * 64 + static_cast<uint32_t>(__builtin_ctzll(dirty)));
+}
+COPPICE_INLINE void activate_bit(TreeState* tree, const LevelLayout& level, unsigned char* container,
+                                 uint32_t index) {
+  activate_bits(tree, level, container, index >> 6, 1ull << (index & 63));
 }
 
 COPPICE_INLINE Coord cell_coord_at(const LevelLayout& level, uint32_t x, uint32_t y, uint32_t z) {

@@ -60,6 +60,22 @@ COPPICE_INLINE bool refuses_others(const LaunchBlock* block, uint32_t binding, C
   return true;
 }
 
+// What a kernel must not do with a handle, where the test for it has come out so (coppice_misuse()). True
+// where it is a status, too: of launches that look for one. What is done then must be harmless.
+COPPICE_INLINE bool misuses(const LaunchBlock* block, DeviceStatus what, uint32_t binding, uint32_t given,
+                            bool is_looked_for) {
+  coppice_misuse(static_cast<uint32_t>(what), binding, given);
+  if (!is_looked_for && !debug_checks()) return false;
+  raise_at(block, what, binding, {static_cast<int32_t>(given), 0, 0});
+  return true;
+}
+
+// The own cell's value is asked for of a field whose node has other cells than the one looped over.
+COPPICE_INLINE bool lacks_own_cell(const LaunchBlock* block, uint32_t binding, bool is_looked_for) {
+  const uint32_t access = coppice_fields[binding].access;
+  return (access & kSameCells) == 0 && misuses(block, DeviceStatus::kOtherCells, binding, 0, is_looked_for);
+}
+
 // Is an offset within a Star or Box of this radius?
 COPPICE_INLINE bool reaches(int radius, bool star, Coord d) {
   const bool box =

@@ -94,59 +94,74 @@ struct CellLoop {
   }
   static constexpr bool kScatters = (false || ... || scatters<Args>());
 
+  // Whether all cells of a piece are active, and what is computed of them can go where it belongs, row by
+  // row: their values lie side by side, as a dense leaf's.
+  static COPPICE_INLINE bool opens_whole(const unsigned char* container, const LeafPiece& p) {
+    bool is_contiguous = true;
+    each_handle([&]<class H>(std::type_identity<H>, uint32_t b) {
+      const bool is_written = H::kRole == Role::kWrite;
+      is_contiguous &= !is_written || coppice_fields[b].stride == sizeof(typename H::Value);
+    });
+    return is_contiguous && is_full(container, p);
+  }
+
   COPPICE_ONE_CELL static COPPICE_INLINE void call(const Pack& pack, const Place& cell) {
     call_kernel<kKernel, Args...>(pack, cell, std::index_sequence_for<Args...>{});
   }
 
-  static COPPICE_INLINE void row(const Pack& pack, const LeafContext& context, const LeafPiece& p, int x,
-                                 int y) {
+  static COPPICE_INLINE void row(const Pack& pack, const LeafContext& context, int x, int y, int z0, int z1) {
     const LeafShape s = leaf_shape();
     const uint32_t first = static_cast<uint32_t>((x * s.ey + y) * s.ez);
     if constexpr (kScatters) {
-      for (int z = p.z0; z < p.z1; ++z) {
+      for (int z = z0; z < z1; ++z) {
         call(pack, Place{&context, x, y, z, first + static_cast<uint32_t>(z)});
       }
     } else {
 #pragma clang loop vectorize(assume_safety) vectorize_width(8) unroll(disable)
-      for (int z = p.z0; z < p.z1; ++z) {
+      for (int z = z0; z < z1; ++z) {
         call(pack, Place{&context, x, y, z, first + static_cast<uint32_t>(z)});
       }
     }
   }
 
-  // Dense leaf, or blended: every cell of every row.
-  static COPPICE_INLINE void rows(const Pack& pack, LeafContext& context, const LeafPiece& p) {
+  // Every cell of every row; where it is blended, active ones are kept. `is_blended` is a constant where it
+  // is called.
+  static COPPICE_INLINE void rows(const Pack& pack, LeafContext& context, const LeafPiece& p,
+                                  bool is_blended) {
     const LeafShape s = leaf_shape();
     if (coppice_has_private_tiles()) {
       alignas(64) unsigned char row_storage[kRowBytes];
-      const int cells = p.z1 - p.z0;
-      for (int x = p.x0; x < p.x1; ++x) {
-        const int y0 = x == p.x0 ? p.y0 : 0, y1 = x + 1 == p.x1 ? p.y1 : s.ey;
+      const LeafBox& b = p.box;
+      const int z0 = box_begin(p.z0, b.z0), z1 = box_end(p.z1, b.z1), cells = z1 - z0;
+      for (int x = box_begin(p.x0, b.x0); x < box_end(p.x1, b.x1); ++x) {
+        const int y0 = box_begin(x == p.x0 ? p.y0 : 0, b.y0), y1 = box_end(x + 1 == p.x1 ? p.y1 : s.ey, b.y1);
         for (int y = y0; y < y1; ++y) {
-          const uint32_t first = static_cast<uint32_t>((x * s.ey + y) * s.ez + p.z0);
+          const uint32_t first = static_cast<uint32_t>((x * s.ey + y) * s.ez + z0);
           unsigned char* rows = row_storage;
-          if (blends()) {
+          if (is_blended) {
             if (row_is_empty(context.container, first, cells)) continue;
             each_handle([&]<class H>(std::type_identity<H>, uint32_t b) {
               open_row<H>(context, b, first, cells, rows);
             });
           }
-          row(pack, context, p, x, y);
-          if (!blends()) continue;
+          row(pack, context, x, y, z0, z1);
+          if (!is_blended) continue;
           each_handle(
               [&]<class H>(std::type_identity<H>, uint32_t b) { close_row<H>(context, b, first, cells); });
         }
       }
     } else {
       for (uint32_t i = p.first + coppice_lane(); i < p.end; i += coppice_lane_count())
-        one_cell(pack, context, i);
+        one_cell(pack, context, p.box, i);
     }
   }
 
-  static COPPICE_INLINE void one_cell(const Pack& pack, const LeafContext& context, uint32_t i) {
+  static COPPICE_INLINE void one_cell(const Pack& pack, const LeafContext& context, const LeafBox& b,
+                                      uint32_t i) {
     const LeafShape s = leaf_shape();
     const int z = static_cast<int>(i % s.ez), y = static_cast<int>(i / s.ez % s.ey),
               x = static_cast<int>(i / s.ez / s.ey);
+    if (has_box() && (x < b.x0 || x >= b.x1 || y < b.y0 || y >= b.y1 || z < b.z0 || z >= b.z1)) return;
     call(pack, Place{&context, x, y, z, i});
   }
 
@@ -157,19 +172,20 @@ struct CellLoop {
       for (uint32_t word = p.first / 64; word * 64 < p.end; ++word) {
         uint64_t bits = relaxed_load(reinterpret_cast<const uint64_t*>(context.container) + word);
         if (is_cut()) bits &= word_mask(p, word);
-        for (; bits != 0; bits &= bits - 1) one_cell(pack, context, word * 64 + __builtin_ctzll(bits));
+        for (; bits != 0; bits &= bits - 1) one_cell(pack, context, p.box, word * 64 + __builtin_ctzll(bits));
       }
       return;
     }
     for (uint32_t i = p.first + coppice_lane(); i < p.end; i += coppice_lane_count()) {
       const bool active = kind == NodeKind::kBitmasked ? mask_bit(context.container, i)
                                                        : slot_cell(context.container, i) != kAmbientCell;
-      if (active) one_cell(pack, context, i);
+      if (active) one_cell(pack, context, p.box, i);
     }
   }
 
   static COPPICE_INLINE void leaf(const LaunchBlock* block, const Pack& pack, const Element& e,
                                   const uint32_t* neighbours, const LeafPiece& piece) {
+    if (is_outside_box(piece)) return;
     alignas(64) unsigned char tile_storage[kTileBytes];
     unsigned char* tiles =
         coppice_has_private_tiles() ? tile_storage : static_cast<unsigned char*>(coppice_shared_memory());
@@ -180,8 +196,11 @@ struct CellLoop {
     context.origin[0] = e.origin[0], context.origin[1] = e.origin[1], context.origin[2] = e.origin[2];
     each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { open_tile<H>(context, e, b, tiles); });
     if (coppice_loop.tiled != 0) coppice_block_barrier();
-    if (kind == NodeKind::kDense || blends()) {
-      rows(pack, context, piece);
+    if (blends() && opens_whole(context.container, piece)) {
+      each_handle([&]<class H>(std::type_identity<H>, uint32_t b) { open_whole<H>(context, b); });
+      rows(pack, context, piece, false);
+    } else if (kind == NodeKind::kDense || blends()) {
+      rows(pack, context, piece, blends());
     } else {
       active_cells(pack, context, kind, piece);
     }
@@ -202,7 +221,8 @@ struct CellLoop {
       leaf(block, pack, elements[e],
            block->neighbours == nullptr ? nullptr
                                         : block->neighbours + neighbour_stride(coppice_loop.node) * e,
-           leaf_piece(is_cut() ? static_cast<uint32_t>(i % coppice_loop.pieces) : 0));
+           leaf_piece(is_cut() ? static_cast<uint32_t>(i % coppice_loop.pieces) : 0,
+                      leaf_box(block, elements[e])));
     }
   }
 };

@@ -181,12 +181,14 @@ COPPICE_INLINE T* value_of(const Entry<D>& entry, const FieldBinding& f) {
   return reinterpret_cast<T*>(entry.chunk + f.offset + entry.slot * static_cast<uint64_t>(f.stride));
 }
 
-// What a field has for an element: on the node looped over its value; on another dynamic node the element of the same
-// index of the list at the same coordinate, zero where it has none; on any other the value at that coordinate.
+// What a field has for an element: on the node looped over its value; on another dynamic node the element of
+// the same index of the list at the same coordinate, zero where it has none; on any other the value at that
+// coordinate. Its node must have the same cells as the lists' (kSameCells).
 template <class T, int D>
 COPPICE_INLINE T load_for(const Entry<D>& entry, uint32_t binding) {
   const FieldBinding& f = coppice_fields[binding];
   if (f.node == coppice_loop.node) return *value_of<T>(entry, f);
+  if (lacks_own_cell(entry.launch, binding, false)) return T{};
   const NodeLayout& node = coppice_nodes[f.node];
   const Coord list{entry.origin[0], entry.origin[1], entry.origin[2]};
   if (node.level[node.depth - 1].kind == NodeKind::kDynamic)
@@ -198,12 +200,38 @@ COPPICE_INLINE T load_for(const Entry<D>& entry, uint32_t binding) {
 // A coordinate as the dimension count says it: missing leading ones are 0.
 template <int D>
 COPPICE_INLINE Coord offset_coord(const int32_t (&o)[D]) {
+  static_assert(D <= kMaxDims, "a coordinate has 1 to 3 numbers");
   if constexpr (D == 1)
     return {0, 0, o[0]};
   else if constexpr (D == 2)
     return {0, o[0], o[1]};
   else
     return {o[0], o[1], o[2]};
+}
+
+}  // namespace device
+
+namespace device {
+
+// The coordinate that a kernel gives with a handle: as many numbers as the field's tree has axes. Where it
+// has others and the launch goes on, one outside of the domain.
+template <class From, int D>
+COPPICE_INLINE Coord coord_of(const From& from, uint32_t binding, const int32_t (&coord)[D],
+                              bool is_looked_for) {
+  if constexpr (!requires { From::kPadsCoordinates; }) {
+    const NodeLayout& node = coppice_nodes[coppice_fields[binding].node];
+    if (node.dims != D && misuses(launch_of(from), DeviceStatus::kWrongAxes, binding, D, is_looked_for))
+      return {0, 0, plus(node.origin[2], static_cast<int32_t>(node.domain[2]))};
+  }
+  return offset_coord(coord);
+}
+
+// A list is asked for of a node that has none.
+COPPICE_INLINE bool lacks_lists(const LaunchBlock* block, uint32_t binding) {
+  const NodeLayout& node = coppice_nodes[coppice_fields[binding].node];
+  if (node.level[node.depth - 1].kind == NodeKind::kDynamic) return false;
+  misuses(block, DeviceStatus::kNoLists, binding, 0, false);
+  return true;
 }
 
 }  // namespace device
@@ -250,7 +278,13 @@ struct Handle {
   friend struct device::HandleAccess;
   const device::FieldBinding& binding() const { return coppice_fields[id.field]; }
   const device::NodeLayout& layout() const { return coppice_nodes[binding().node]; }
-  // Whether the launch's uses say that it does this; known to be so without the checks. Of the values, or of cells alone.
+  // Launches of kernels that read alone do not look for a status.
+  template <class From, int D>
+  COPPICE_INLINE Coord coord_of(const From& from, const int32_t (&coord)[D]) const {
+    return device::coord_of(from, id.field, coord, R != Role::kRead);
+  }
+  // Whether the launch's uses say that it does this; known to be so without the checks. Of the values, or of
+  // cells alone.
   template <class From>
   COPPICE_INLINE bool may(const From& from, uint32_t effects, int32_t reach = 0) const {
     return may_do(from, effects, reach, sizeof(T));
@@ -305,7 +339,7 @@ struct Read : Handle<T, Role::kRead> {
     if (!this->may(from, effect::kReads, device::kAnyReach)) return T{};
     const device::FieldBinding& f = this->binding();
     const LaunchBlock* block = device::launch_of(from);
-    const Coord c = device::offset_coord(coord);
+    const Coord c = this->coord_of(from, coord);
     if (device::refuses_others(block, this->id.field, c)) return T{};
     device::check_domain(block, this->id.field, c);
     const device::Place p = device::find(this->layout(), device::tree_state(block, f.tree), c);
@@ -316,7 +350,8 @@ struct Read : Handle<T, Role::kRead> {
   COPPICE_HARMLESS COPPICE_ANYWHERE COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D],
                                                         int64_t index) const {
     if (!this->may(from, effect::kReads, device::kAnyReach)) return T{};
-    const Coord c = device::offset_coord(coord);
+    const Coord c = this->coord_of(from, coord);
+    if (device::lacks_lists(device::launch_of(from), this->id.field)) return T{};
     if (device::refuses_others(device::launch_of(from), this->id.field, c)) return T{};
     return device::element<T>(device::launch_of(from), this->id.field, c, index);
   }
@@ -324,7 +359,8 @@ struct Read : Handle<T, Role::kRead> {
   COPPICE_HARMLESS COPPICE_ANYWHERE COPPICE_INLINE uint32_t length(const From& from,
                                                                    const int32_t (&coord)[D]) const {
     if (!this->may(from, effect::kReads, device::kAnyReach)) return 0;
-    return device::length_at(device::launch_of(from), this->id.field, device::offset_coord(coord));
+    if (device::lacks_lists(device::launch_of(from), this->id.field)) return 0;
+    return device::length_at(device::launch_of(from), this->id.field, this->coord_of(from, coord));
   }
   // The values of a block's own container, cell 0 first (struct-of-arrays leaves; sibling leaves of the same cell too).
   template <int D>
@@ -462,7 +498,7 @@ struct Grow : Handle<T, Role::kGrow> {
     const LaunchBlock* block = device::launch_of(from);
     const device::FieldBinding& f = this->binding();
     const device::Place p = device::find_or_activate(block, this->layout(), f.tree, this->id.field,
-                                                     device::offset_coord(coord), device::walks_of(from));
+                                                     this->coord_of(from, coord), device::walks_of(from));
     if (p.active && !device::makes_room())
       device::store_shared(device::value_at<T>(block, f, p.container, p.index), value);
   }
@@ -470,12 +506,12 @@ struct Grow : Handle<T, Role::kGrow> {
   COPPICE_ACTIVATES COPPICE_INLINE void activate(const From& from, const int32_t (&coord)[D]) const {
     if (!this->may_do(from, effect::kActivates)) return;
     device::find_or_activate(device::launch_of(from), this->layout(), this->binding().tree, this->id.field,
-                             device::offset_coord(coord), device::walks_of(from));
+                             this->coord_of(from, coord), device::walks_of(from));
   }
   template <class From, int D>
   COPPICE_DEACTIVATES COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
     if (!this->may_do(from, effect::kDeactivates)) return;
-    const Coord c = device::offset_coord(coord);
+    const Coord c = this->coord_of(from, coord);
     device::check_domain(device::launch_of(from), this->id.field, c);
     device::deactivate(device::launch_of(from), this->layout(), this->binding().tree, c);
   }
@@ -483,7 +519,7 @@ struct Grow : Handle<T, Role::kGrow> {
   COPPICE_TESTS COPPICE_INLINE bool is_active(const From& from, const int32_t (&coord)[D]) const {
     if (!this->may_do(from, effect::kTests)) return false;
     const device::TreeState* tree = device::tree_state(device::launch_of(from), this->binding().tree);
-    return device::is_active(this->layout(), device::find(this->layout(), tree, device::offset_coord(coord)));
+    return device::is_active(this->layout(), device::find(this->layout(), tree, this->coord_of(from, coord)));
   }
 };
 

@@ -109,6 +109,7 @@ inline constexpr uint32_t kNeighbourData = 2;  // ... which lies right below a p
 inline constexpr uint32_t kContiguous = 4;     // a container's values lie side by side
 inline constexpr uint32_t kChangedHere =
     8;  // another handle changes its own cell's values: others are not to be read
+inline constexpr uint32_t kSameCells = 16;  // its node's cells are those of the node looped over
 
 // Words of each of the masks of a bitmasked node's container.
 inline constexpr uint64_t kMasks = 3;
@@ -157,8 +158,15 @@ struct LoopLayout {
   uint32_t pieces;      // of a container; 0 and 1: it is one item
   uint32_t piece_rows;  // rows of a piece; where it is 1, a row may be several pieces
   uint32_t piece_row_cells;
+  uint32_t
+      box;  // where in the launch's arguments the LoopBox is that the loop is kept to, plus 1; 0: there is none
 };
-static_assert(sizeof(LoopLayout) == 32);
+static_assert(sizeof(LoopLayout) == 36);
+// The cells that a loop over a box has: coordinates [low, high).
+struct LoopBox {
+  int32_t low[kMaxDims], high[kMaxDims];
+};
+static_assert(sizeof(LoopBox) == 24);
 inline constexpr uint32_t kPieceCells = 4096;  // of a container with more cells: the most that an item has
 
 // Cuts a container's cells into pieces of whole rows, or a row into pieces whose cells are a multiple of 64 so that no

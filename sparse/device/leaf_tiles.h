@@ -19,16 +19,40 @@ COPPICE_INLINE LeafShape leaf_shape() {
           static_cast<int32_t>(leaf.extent[2]), node.dims > 2, node.dims > 1};
 }
 
-// What of a container an item of a cell loop has: rows from (x0, y0) to before (x1 - 1, y1), of each the cells
-// [z0, z1). Their linear indices are [first, end). A container that is one item has constants for all of them.
+// The cells of a container that a loop over a box has: local coordinates [x0, x1) and so on. Where there is
+// no box they are constants, and all cells.
+struct LeafBox {
+  int32_t x0, x1, y0, y1, z0, z1;
+};
+COPPICE_INLINE bool has_box() { return coppice_loop.box != 0; }
+COPPICE_INLINE LeafBox leaf_box(const LaunchBlock* block, const Element& e) {
+  const LeafShape s = leaf_shape();
+  if (!has_box()) return {0, s.ex, 0, s.ey, 0, s.ez};
+  LoopBox box;
+  __builtin_memcpy(&box, block->arguments + coppice_loop.box - 1, sizeof box);
+  const auto local = [&](int32_t at, int d, int32_t cells) {
+    const int64_t c = int64_t{at} - e.origin[d];
+    return static_cast<int32_t>(c < 0 ? 0 : c > cells ? cells : c);
+  };
+  return {local(box.low[0], 0, s.ex),  local(box.high[0], 0, s.ex), local(box.low[1], 1, s.ey),
+          local(box.high[1], 1, s.ey), local(box.low[2], 2, s.ez),  local(box.high[2], 2, s.ez)};
+}
+// The later beginning, and the earlier end, of a piece's and the box's cells.
+COPPICE_INLINE int32_t box_begin(int32_t at, int32_t box) { return has_box() && box > at ? box : at; }
+COPPICE_INLINE int32_t box_end(int32_t at, int32_t box) { return has_box() && box < at ? box : at; }
+
+// What of a container an item of a cell loop has: rows from (x0, y0) to before (x1 - 1, y1), of each the
+// cells [z0, z1), as far as they lie in the box. Their linear indices are in [first, end). A container that
+// is one item has constants for all but the box.
 struct LeafPiece {
   int32_t x0, x1, y0, y1, z0, z1;
   uint32_t first, end;
+  LeafBox box;
 };
 COPPICE_INLINE bool is_cut() { return coppice_loop.pieces > 1; }
-COPPICE_INLINE LeafPiece leaf_piece(uint32_t number) {
+COPPICE_INLINE LeafPiece leaf_piece(uint32_t number, const LeafBox& box) {
   const LeafShape s = leaf_shape();
-  if (!is_cut()) return {0, s.ex, 0, s.ey, 0, s.ez, 0, static_cast<uint32_t>(s.ex * s.ey * s.ez)};
+  if (!is_cut()) return {0, s.ex, 0, s.ey, 0, s.ez, 0, static_cast<uint32_t>(s.ex * s.ey * s.ez), box};
   const uint32_t ey = static_cast<uint32_t>(s.ey), ez = static_cast<uint32_t>(s.ez);
   const uint32_t rows = static_cast<uint32_t>(s.ex) * ey, cells = coppice_loop.piece_row_cells;
   const uint32_t parts = (ez - 1) / cells + 1;  // of a row
@@ -42,7 +66,13 @@ COPPICE_INLINE LeafPiece leaf_piece(uint32_t number) {
           static_cast<int32_t>(z),
           static_cast<int32_t>(end_z),
           row * ez + z,
-          last_row * ez + end_z};
+          last_row * ez + end_z,
+          box};
+}
+// Whether the box has no cell of the piece's planes and columns.
+COPPICE_INLINE bool is_outside_box(const LeafPiece& p) {
+  return has_box() && (box_begin(p.x0, p.box.x0) >= box_end(p.x1, p.box.x1) || p.box.y0 >= p.box.y1 ||
+                       box_begin(p.z0, p.box.z0) >= box_end(p.z1, p.box.z1));
 }
 
 template <class T>
@@ -115,11 +145,25 @@ COPPICE_INLINE uint64_t word_mask(const LeafPiece& p, uint32_t word) {
   if (word == p.end / 64) mask &= (uint64_t{1} << p.end % 64) - 1;
   return mask;
 }
+// Whether all cells of a piece are active.
+COPPICE_INLINE bool is_full(const unsigned char* container, const LeafPiece& p) {
+  const auto* mask = reinterpret_cast<const uint64_t*>(container);
+  uint64_t inactive = 0;
+  for (uint32_t word = p.first / 64; word * 64 < p.end; ++word) inactive |= ~mask[word] & word_mask(p, word);
+  return inactive == 0;
+}
 COPPICE_INLINE bool row_is_empty(const unsigned char* container, uint32_t first, int n) {
   uint32_t any = 0;
   for (int z = 0; z < n; z += 8)
     any |= mask_bits(container, first + static_cast<uint32_t>(z), n - z < 8 ? n - z : 8);
   return any == 0;
+}
+
+// A write of a leaf, or piece of one, whose cells are all active: it needs no private rows.
+template <class H>
+COPPICE_INLINE void open_whole(LeafContext& context, uint32_t binding) {
+  if constexpr (H::kRole == Role::kWrite)
+    context.write_base[binding] = context.container + coppice_fields[binding].offset;
 }
 
 // A blended write's private row, filled with what is there, since a kernel need not write every cell. Where it does,

@@ -107,6 +107,12 @@ COPPICE_INLINE Offset from_origin(const NodeLayout& node, Coord c) {
           static_cast<uint32_t>(c.z) - static_cast<uint32_t>(node.origin[2])};
 }
 
+// Wraps instead of overflowing; what wrapped is outside every domain, which ends at 2^31 (tree_layout.cc).
+COPPICE_INLINE int32_t plus(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+}
+COPPICE_INLINE Coord plus(Coord a, Coord b) { return {plus(a.x, b.x), plus(a.y, b.y), plus(a.z, b.z)}; }
+
 // Whether an allocator has run out of cells in this launch: nobody waits for what cannot come.
 COPPICE_INLINE bool is_out_of_cells(const LaunchBlock* block) {
   return is_shortage(status_of(relaxed_load(&block->context->status)));

@@ -16,8 +16,9 @@ struct LeafContext {
   unsigned char* container;
   const uint32_t* neighbours;
   int32_t origin[kMaxDims];
-  unsigned char* read_base[kMaxBindings];   // tiles: the value, or sum, of local cell (0, 0, 0)
-  unsigned char* write_base[kMaxBindings];  // blended outputs: where the row's buffer would have local cell 0
+  unsigned char* read_base[kMaxBindings];  // tiles: the value, or sum, of local cell (0, 0, 0)
+  // Outputs of a leaf that blends: where the row's buffer would have local cell 0, or where the leaf has it.
+  unsigned char* write_base[kMaxBindings];
   unsigned char*
       added_base[kMaxBindings];  // tiles of sums: of local cell (0, 0, 0), whether it has been added to
 };
@@ -83,6 +84,19 @@ struct Item {
   device::WalkMemo* walks = nullptr;  // its thread's
   operator int64_t() const { return index; }
 };
+
+namespace device {
+
+// Where the runtime's own kernels use handles from: they take trees of any number of axes, and always give
+// three numbers, missing leading ones 0.
+struct Padded {
+  static constexpr bool kPadsCoordinates = true;
+  COPPICE_INLINE explicit Padded(const Item& i) : launch(i.launch), walks(i.walks) {}
+  const LaunchBlock* launch;
+  WalkMemo* walks;
+};
+
+}  // namespace device
 
 // One element of a list of the dynamic node a launch loops over: those that the lists had when the launch began.
 template <int D>

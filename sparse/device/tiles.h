@@ -156,7 +156,7 @@ COPPICE_INLINE void close_sums(const LeafContext& context, uint32_t binding) {
         atomic_add(value_at<T>(context.block, f, to.container, to.index), sums[at]);
       else
         miss_sum(context.block, binding,
-                 {context.origin[0] + x, context.origin[1] + y, context.origin[2] + z});
+                 {plus(context.origin[0], x), plus(context.origin[1], y), plus(context.origin[2], z)});
     });
   }
 }
@@ -175,7 +175,7 @@ COPPICE_INLINE void add_alone(T* p, T v) {
 namespace coppice {
 
 // A neighbour's value lies in the tile; where the tiles do not fit it is fetched from the neighbouring leaf, and where
-// there is no neighbour table or the field lives in another node than the loop's, by a walk.
+// there is no neighbour table or the field lives in another node that has the same cells, by a walk.
 template <class T, class Reach>
 template <int D>
 COPPICE_INLINE T Read<T, Reach>::load(const Cell<D>& cell, int dx, int dy, int dz) const {
@@ -184,11 +184,15 @@ COPPICE_INLINE T Read<T, Reach>::load(const Cell<D>& cell, int dx, int dy, int d
   const LeafContext& context = *cell.context;
   const int x = cell.i + dx, y = cell.j + dy, z = cell.k + dz;
   auto walk = [&] {
-    const Place p = find(this->layout(), tree_state(context.block, f.tree),
-                         {context.origin[0] + x, context.origin[1] + y, context.origin[2] + z});
+    const Place p =
+        find(this->layout(), tree_state(context.block, f.tree),
+             {plus(context.origin[0], x), plus(context.origin[1], y), plus(context.origin[2], z)});
     return *value_at<T>(context.block, f, p.container, p.index);
   };
-  if (f.node != coppice_loop.node) return walk();
+  if (f.node != coppice_loop.node) {
+    if (lacks_own_cell(context.block, this->id.field, false)) return T{};
+    return walk();
+  }
   if constexpr (kRadius > 0) {
     const uint32_t binding = this->id.field;
     if ((coppice_loop.tiled >> binding & 1) != 0)
@@ -206,7 +210,7 @@ template <class T, class Reach>
 template <class From, int D>
 COPPICE_INLINE void Accumulate<T, Reach>::add(const From& from, const int32_t (&coord)[D], T value) const {
   if (device::makes_room() || !this->may(from, effect::kAdds, device::kAnyReach)) return;
-  device::add_at<T>(device::launch_of(from), this->id.field, device::offset_coord(coord), value);
+  device::add_at<T>(device::launch_of(from), this->id.field, this->coord_of(from, coord), value);
 }
 
 template <class T, class Reach>
@@ -223,10 +227,10 @@ COPPICE_INLINE
     raise_at(context.block, DeviceStatus::kOutOfReach, binding, cell.coord(), d);
     return;
   }
+  if (this->binding().node != coppice_loop.node && lacks_own_cell(context.block, binding, true)) return;
   // What goes too far still comes where it belongs.
   if ((coppice_loop.tiled >> binding & 1) == 0 || !reached) {
-    const Coord c = cell.coord();
-    add_at<T>(context.block, binding, {c.x + d.x, c.y + d.y, c.z + d.z}, value);
+    add_at<T>(context.block, binding, plus(cell.coord(), d), value);
     return;
   }
   const int at = tile_index<T, kRadius>(cell.i + d.x, cell.j + d.y, cell.k + d.z);

@@ -8,7 +8,7 @@ using namespace coppice::device;
 
 struct CoppiceFieldBox {
   int32_t begin[3];  // lowest coordinate; missing leading dimensions are 0
-  int32_t size[3];   // and 1
+  uint32_t size[3];  // and 1
   int64_t first;     // item 0's cell of the box
   uint64_t offset;   // of the field's value of cell 0 in its container, or in a pointer node's cell
   uint32_t stride;
@@ -20,9 +20,9 @@ COPPICE_KERNEL(read_box, Item i, const TreeState* tree, const NodeLayout* node, 
                unsigned char* out)
 {
   const int64_t cell_of_box = box.first + i.index, row = cell_of_box / box.size[2];
-  const Coord c{box.begin[0] + static_cast<int32_t>(row / box.size[1]),
-                box.begin[1] + static_cast<int32_t>(row % box.size[1]),
-                box.begin[2] + static_cast<int32_t>(cell_of_box % box.size[2])};
+  const Coord c{plus(box.begin[0], static_cast<int32_t>(row / box.size[1])),
+                plus(box.begin[1], static_cast<int32_t>(row % box.size[1])),
+                plus(box.begin[2], static_cast<int32_t>(cell_of_box % box.size[2]))};
   const Place p = find(*node, tree, c);
   const LevelLayout& last = node->level[node->depth - 1];
   const unsigned char* value = p.container + box.offset + p.index * static_cast<uint64_t>(box.stride);

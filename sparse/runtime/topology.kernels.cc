@@ -10,12 +10,12 @@ using namespace coppice::device;
 COPPICE_KERNEL(deactivate_coords, Topology node, Item i, const int32_t* coords)
 {
   const int32_t* c = coords + 3 * i.index;
-  node.deactivate(i, {c[0], c[1], c[2]});
+  node.deactivate(Padded(i), {c[0], c[1], c[2]});
 }
 COPPICE_KERNEL(test_coords, Topology node, Item i, const int32_t* coords, uint32_t* active)
 {
   const int32_t* c = coords + 3 * i.index;
-  active[i.index] = node.is_active(i, {c[0], c[1], c[2]});
+  active[i.index] = node.is_active(Padded(i), {c[0], c[1], c[2]});
 }
 
 static CellHeader* header_of(const AllocatorState* a, uint32_t cell) {
@@ -284,7 +284,7 @@ COPPICE_KERNEL(fill_neighbours, Item i, const TreeState* tree, const NodeLayout*
   for (int x = -reach_x; x <= reach_x; ++x) {
     for (int y = -reach_y; y <= reach_y; ++y) {
       for (int z = -1; z <= 1; ++z) {
-        const Place place = find(*parent, tree, {at[0] + x, at[1] + y, at[2] + z});
+        const Place place = find(*parent, tree, {plus(at[0], x), plus(at[1], y), plus(at[2], z)});
         *out++ = place.active ? slot_cell(place.container, place.index) : kAmbientCell;
       }
     }

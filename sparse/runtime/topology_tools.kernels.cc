@@ -39,12 +39,8 @@ static Coord local_coord(const LevelLayout& l, uint32_t index) {
   return {static_cast<int32_t>(index / l.extent[2] / l.extent[1]),
           static_cast<int32_t>(index / l.extent[2] % l.extent[1]), static_cast<int32_t>(index % l.extent[2])};
 }
-// Wraps instead of overflowing; what wrapped is outside every domain.
-static int32_t plus(int32_t a, int32_t b) {
-  return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
-}
 static Coord global_coord(const Element& e, Coord c) {
-  return {plus(e.origin[0], c.x), plus(e.origin[1], c.y), plus(e.origin[2], c.z)};
+  return plus({e.origin[0], e.origin[1], e.origin[2]}, c);
 }
 
 // Cells 64 w to 64 w + 63 of a container that are active now.
@@ -112,7 +108,7 @@ COPPICE_KERNEL(dilate_masks, Topology to, Item i, CoppiceContainers c, CoppiceRe
         if (own[index / 64] >> (index % 64) & 1) return false;
       }
       const Coord g = global_coord(e, n);
-      if (in_domain(*c.node, g)) to.activate(i, {g.x, g.y, g.z});
+      if (in_domain(*c.node, g)) to.activate(Padded(i), {g.x, g.y, g.z});
       return false;
     });
   }
@@ -173,7 +169,7 @@ COPPICE_KERNEL(activate_marked, Topology to, Item i, CoppiceContainers c)
   for (uint64_t bits = c.masks[i.index]; bits != 0; bits &= bits - 1) {
     const Coord g = global_coord(
         e, local_coord(last_level(c.node), first + static_cast<uint32_t>(__builtin_ctzll(bits))));
-    to.activate(i, {g.x, g.y, g.z});
+    to.activate(Padded(i), {g.x, g.y, g.z});
   }
 }
 
@@ -184,7 +180,7 @@ COPPICE_KERNEL(deactivate_marked, Topology to, Item i, CoppiceContainers c)
   for (uint64_t bits = c.masks[i.index]; bits != 0; bits &= bits - 1) {
     const Coord g = global_coord(
         e, local_coord(last_level(c.node), first + static_cast<uint32_t>(__builtin_ctzll(bits))));
-    to.deactivate(i, {g.x, g.y, g.z});
+    to.deactivate(Padded(i), {g.x, g.y, g.z});
   }
 }
 
@@ -230,6 +226,6 @@ COPPICE_KERNEL(drop_unkept, Topology to, Item i, const AllocatorState* a, const 
   const auto* header = reinterpret_cast<const CellHeader*>(a->cells + cell * a->cell_bytes);
   if (header->state != CellState::kLive || (kept[cell / 64] >> (cell % 64) & 1) != 0) return;
   coppice_fetch_add_u64(dropped, 1);
-  to.deactivate(i, {plus(node->origin[0], header->coord[0]), plus(node->origin[1], header->coord[1]),
-                    plus(node->origin[2], header->coord[2])});
+  to.deactivate(Padded(i), {plus(node->origin[0], header->coord[0]), plus(node->origin[1], header->coord[1]),
+                            plus(node->origin[2], header->coord[2])});
 }

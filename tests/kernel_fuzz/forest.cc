@@ -281,7 +281,9 @@ void Grown::wait_read(FieldId id, uint32_t bytes, void* values) const {
   if (!lists_) {
     const int32_t end[3] = {box_.begin[0] + box_.extent[0], box_.begin[1] + box_.extent[1],
                             box_.begin[2] + box_.extent[2]};
-    detail::wait_read_bytes(node_->tree(), id, given(box_.begin), given(end), values);
+    const detail::HostCoord begin = given(box_.begin);
+    detail::wait_read_bytes(node_->tree(), id, begin, detail::box_size(node_->tree(), begin, given(end)),
+                            values);
     return;
   }
   auto* to = static_cast<std::byte*>(values);

@@ -195,9 +195,10 @@ class Cells final : public Boxed {
     fill(flag_, std::vector<uint32_t>(cells(), 1));
     std::vector<uint32_t> flags(cells());
     Bytes got(values_.size());
-    const detail::HostCoord first{}, end = past_the_end();
-    detail::wait_read_bytes(node_->tree(), flag_, first, end, flags.data());
-    detail::wait_read_bytes(node_->tree(), field_, first, end, got.data());
+    const detail::HostCoord first{};
+    const detail::BoxSize size = detail::box_size(node_->tree(), first, past_the_end());
+    detail::wait_read_bytes(node_->tree(), flag_, first, size, flags.data());
+    detail::wait_read_bytes(node_->tree(), field_, first, size, got.data());
     for (size_t cell = 0; cell < cells(); ++cell) {
       if (flags[cell] != active_[cell])
         return fmt::format("cell {}: active {}, want {}", place_text(cell), flags[cell], active_[cell]);

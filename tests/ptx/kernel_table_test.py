@@ -47,6 +47,9 @@ def programs(build, folder):
     yield [tests / "sparse_conformance_tests", "--gtest_filter=-*/simt:*/cpu1:*C58_*:*KernelsOnDisk*:*CudaKernels*"], False
     yield [tests / "sparse_unit_tests", "--gtest_filter=-*/simt:*/cpu1:Trees/TopologyTools*/1?:Trees/TopologyTools*/2?"], False
     yield [tests / "sparse_stress_tests", "--gtest_filter=*/PointerDense_cpu:Sparse/TopologyRaces.*/cpu:Sparse/MemoryCycles.*/cpu"], False
+    # In one, two and three dimensions.
+    each = ":".join(f"*AfterEachLaunchAlone/{kind}_cpu1" for kind in ["PointerDense", "PointerPointerDenseAndBitmasked", "PointerBitmaskedAndDense"])
+    yield [tests / "sparse_stress_tests", f"--gtest_filter={each}"], False
     # What only a device does whose memory is mapped before a launch: room, and recordings.
     yield [tests / "sparse_conformance_tests", "--gtest_filter=Sparse/Effects.*/simt"], False
     yield [tests / "sparse_unit_tests", "--gtest_filter=*LaunchGraphs*/simt:*LargeContainers*/simt"], False

@@ -221,6 +221,26 @@ TEST_P(BulkAppend, MistakesAreErrorsAndAppendNothing) {
   }
 }
 
+// Seen: lists beside a leaf began at the origin of the leaf's coordinates, so that -2 was outside the domain.
+TEST_P(BulkAppend, ListsHaveTheCoordinatesOfTheCellsThatTheyAreBelow) {
+  for (const bool lists_first : {false, true}) {
+    Tree tree(device, {.name = "grid", .origin = {-14, 0, 0}});
+    Node parent = tree.root().pointer({4});
+    Node other = lists_first ? parent.dynamic(100, 4) : parent.dense({7});
+    Node lists = lists_first ? other : parent.dynamic(100, 4), leaf = lists_first ? parent.dense({7}) : other;
+    Field<int> x = lists.place<int>("x"), y = leaf.place<int>("y");
+    finish(append_and_wait(x, {0, 0, -2, 0, 0, 1, 0, 0, -2}, std::vector<int>{1, 2, 3}));
+    EXPECT_EQ(wait_read_list(x, -2), (std::vector<int>{1, 3}));
+    EXPECT_EQ(wait_read_list(x, 1), std::vector<int>{2});
+    EXPECT_TRUE(parent.wait_is_active({-2, 0, 0}) && parent.wait_is_active({1, 0, 0}));
+    EXPECT_TRUE(leaf.wait_is_active({-14, 0, 0}) && leaf.wait_is_active({13, 0, 0}));
+    EXPECT_EQ(parent.wait_usage().active_cells, 2u);
+    EXPECT_EQ(
+        error_of(x, {0, 0, -3}, {1}),
+        "append to 'x' on grid.pointer[4].dynamic[100]: 1 of the coordinates are outside the domain [-2, 2)");
+  }
+}
+
 TEST_P(BulkAppend, OutOfMemoryAppendsNothing) {
   Tree tree(device, {.name = "grid", .max_bytes = 1 << 17});
   Node lists = tree.root().dense({4}).dynamic(1 << 20, 64);

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "effects.kernels.h"
+#include "lists.kernels.h"
 #include "sparse/launch_graph.h"
 #include "sparse/read_back.h"
 #include "sparse/uses.h"
@@ -50,6 +51,10 @@ class Effects : public Conformance {
       return;
     }
     run(given, loop, std::forward<Arguments>(arguments)...);
+  }
+  static ErrorCode error_code_of(const AsyncValueRef<Chain>& done) {
+    EXPECT_TRUE(done.is_error());
+    return done.is_error() ? done.error().code() : ErrorCode{};
   }
   bool is_refused = false;
   int n() const { return is_emulated() ? 200 : 2000; }
@@ -439,6 +444,23 @@ TEST_P(Effects, AnIndexOutsideOfAListIsMissedOnce) {
   EXPECT_EQ(done.error().code(), ErrorCode::kOutOfRange);
   device->default_stream().clear_error();
   EXPECT_EQ(missed(), before + 1);
+}
+// Seen: 62 chunks of a list that has no elements.
+TEST_P(Effects, AfterAWriteByIndexThatFoundNoMemoryListsKeepNoChunks) {
+  Tree tree(device, {.name = "small", .max_bytes = 256 << 10});
+  Node lists = tree.root().dense({64}).dynamic(1 << 20, 1024);  // 4 KiB a chunk, 62 of them
+  Field<int> v = lists.place<int>("v");
+  run(append_to_one_each, range(1), v, 1);
+  for (const int list : {0, 5}) {
+    std::vector<int> index{100 << 10}, value{1};
+    EXPECT_EQ(error_code_of(launch_and_wait(program(), set_elements, range(1), v, list, index, value)),
+              ErrorCode::kOutOfMemory);
+    device->default_stream().clear_error();
+    EXPECT_EQ(lists.wait_length({list, 0, 0}), list == 0 ? 1u : 0u);
+    EXPECT_EQ(lists.wait_usage().active_cells, 1u) << "chunks that hold nothing";
+  }
+  run(append_to_one_each, range(60), v, 60);
+  EXPECT_EQ(lists.wait_usage().active_cells, 60u);
 }
 // Library functions store by pointer, too.
 TEST_P(Effects, AFunctionThatIsGivenAnAddressStores) {

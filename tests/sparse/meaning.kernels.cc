@@ -143,6 +143,9 @@ COPPICE_KERNEL(double_up, Read<int> n, Write<int> o, Cell1 c)
 static constexpr int kTable[64] = {7, 9, 11, 13};
 COPPICE_KERNEL(look_up, Read<int> n, Write<int> o, Cell1 c)
 { o[c] = kTable[(n[c] - 1) * 1000000 % 3]; }
+// Where nothing is active, n is 0.
+COPPICE_KERNEL(look_far, Read<int> n, Write<int> o, Cell1 c)
+{ o[c] = kTable[n[c] == 0 ? 1 << 28 : n[c] % 3]; }
 COPPICE_KERNEL(write_by_address, Write<int> o, Cell1 c, uint64_t counts)
 {
   reinterpret_cast<int*>(counts)[c.coord(0)] += 1;

@@ -235,6 +235,11 @@ TEST_P(InactiveCells, DoNotIndexTables) {
   expect([](int n) { return std::array{7, 9, 11}[(n - 1) * 1000000 % 3]; });
 }
 
+TEST_P(InactiveCells, DoNotLookFarBehindTables) {
+  run(look_far, over(*leaf), n, o);
+  expect([](int n) { return std::array{7, 9, 11}[n % 3]; });
+}
+
 TEST_P(InactiveCells, DoNotWriteThroughAddressesThatCameAsIntegers) {
   const std::vector<int> zeros(kItems * kStep);
   const auto counts = wait_device_copy(*device, zeros.data(), zeros.size());

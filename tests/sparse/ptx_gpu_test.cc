@@ -9,6 +9,7 @@
 #include "messages.kernels.h"
 #include "runtime_activation.kernels.h"
 #include "runtime_append.kernels.h"
+#include "runtime_box.kernels.h"
 #include "runtime_collection.kernels.h"
 #include "runtime_lists.kernels.h"
 #include "sparse/program.h"
@@ -69,6 +70,7 @@ class Ptx : public testing::Test {
     add(bulk_flag_empty, range(9), level, u32);
     add(bulk_fill, range(9), level, u32);
     add(bulk_bits, range(9), level);
+    add(activate_box, range(9), masked3.topology(), device::LoopBox{});
     add(list_length_at, range(1), tree, node, coords, u64);
     add(clear_lists, range(9), state, node, elements);
     const CoppiceKeys keys{};
@@ -107,6 +109,7 @@ class Ptx : public testing::Test {
     add(diffuse, over(leaf3), Heat{now3, next3}, 0.1f);
     add(diffuse, over(masked3), Heat{now_masked, next_masked}, 0.1f);
     add(diffuse2, over(leaf2), Heat{now2, next2}, 0.1f);
+    add(diffuse, over_box(masked3, {3, 4, 5}, {6, 7, 8}), Heat{now_masked, next_masked}, 0.1f);
     add(grow_shell, range(9), now3, shell, 9);
     add(append_items, range(9), numbers, 3, static_cast<uint32_t*>(nullptr));
     add(append_and_read, range(9), numbers, static_cast<uint32_t*>(nullptr));

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "heat.kernels.h"
+#include "roles.kernels.h"
 #include "sparse/device/random.h"
 #include "sparse/program.h"
 #include "sparse/read_back.h"
@@ -222,6 +223,24 @@ TEST_F(TreeTest, RolesAreCheckedWhenLaunched) {
     EXPECT_STREQ(e.what(),
                  "kernel heat.diffuse: field 'now' on grid.pointer[4,4,4].dense[4,4,4] is both written and "
                  "read with a reach; use two fields");
+  }
+}
+
+// What blocks have of their own is on the node looped over, or beside it below the same parent.
+TEST_F(TreeTest, BlocksWriteNoNodeButTheirOwnAndThoseBeside) {
+  Tree tree(device, {.name = "grid"});
+  Node block = tree.root().pointer({4}), leaf = block.dense({4});
+  Field<int> a = leaf.place<int>("a"), beside = block.dense({4}).place<int>("beside"),
+             far = tree.root().dense({16}).place<int>("far");
+  EXPECT_NO_THROW(program.launch(read_other_block, over(leaf), a, beside));
+  try {
+    program.launch(read_other_block, over(leaf), a, far);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(
+        e.what(),
+        "kernel roles.read_other_block: it writes field 'far' on grid.dense[16], which is neither on "
+        "grid.pointer[4].dense[4] nor beside it");
   }
 }
 

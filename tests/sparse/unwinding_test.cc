@@ -84,7 +84,8 @@ class UnwindingTest : public KernelStoreFolder {
 
 TEST_F(UnwindingTest, ABacktraceOfAFaultingKernelLeadsToItsCaller) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "the unwinder allocates in the signal handler, which the thread sanitizer takes for a fault";
+  GTEST_SKIP()
+      << "the unwinder allocates in the signal handler, which the thread sanitizer takes for a fault";
 #endif
   const WithFaultHandler handler;
   for (const char* kernel : {"write_index", "add_one", "sine_and_cosine", "powers_of_ten"}) {

@@ -127,6 +127,36 @@ TEST(Workers, TheLastCellIsFoundInAnothersBatch) {
   }
 }
 
+// A worker's batches grow with what was handed out: from the first cells on it has one more than it uses at most.
+TEST(Workers, TakeAPartOfWhatThereIs) {
+  Blocks b(Device::cpu(1));
+  finish(b.activate(1, 1));
+  const auto batches = [&](int n) {
+    const TreeState& now = *b.tree.storage().state();
+    const uint64_t before = now.workers[0].shared_writes;
+    finish(b.activate(n, 1));
+    return now.workers[0].shared_writes - before;
+  };
+  EXPECT_EQ(batches(60), 59u);
+  EXPECT_LT(batches(8000), 1000u);
+}
+
+TEST(Workers, TakeFreshCellsOnlyWhereNobodyHoldsAFreeOne) {
+  Blocks b(Device::cpu(4));
+  finish(b.activate(10, 1));
+  finish(b.block->deactivate_all());
+  TreeState& now = *b.tree.storage().state();
+  AllocatorState& a = now.allocators[0];
+  ASSERT_EQ(a.free_size, 10u);
+  // As if another thread of the launch had taken all of the free list, and three cells of it were left.
+  a.free_used = 10, now.holds_cells = 1;
+  now.workers[2].batch[0] = pack(CellBatch{7, 3, 2, true, false});
+  finish(b.activate(3, 1));
+  EXPECT_EQ(handed_out(a), 11u);
+  finish(b.activate(4, 1));
+  EXPECT_EQ(handed_out(a), 12u);
+}
+
 TEST(Workers, ABatchThatIsBeingTakenIsWaitedFor) {
   Blocks b(Device::cpu(4), 64 << 10);
   finish(b.activate(1, 1));

@@ -1,0 +1,129 @@
+// Loops over a box of cells (over_box() in program.h): what is checked, and the activation before the loop.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "core/error.h"
+#include "runtime_box.kernels.h"
+#include "sparse/device/box.h"
+#include "sparse/launch_errors.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+
+using device::kMaxDims;
+using device::LoopBox;
+using device::NodeKind;
+using device::NodeLayout;
+
+namespace {
+
+// Containers that a box may meet: far more than there are cells in any memory.
+constexpr uint64_t kMostContainers = uint64_t{1} << 40;
+
+std::string text_of(const NodeLayout& layout, const LoopBox& box) {
+  std::string text;
+  for (uint32_t d = kMaxDims - layout.dims; d < kMaxDims; ++d)
+    text += fmt::format("{}[{}, {})", text.empty() ? "" : " x ", box.low[d], box.high[d]);
+  return text;
+}
+
+bool is_inside(const NodeLayout& layout, const LoopBox& box) {
+  for (int d = 0; d < kMaxDims; ++d) {
+    const int64_t low = layout.origin[d];
+    if (box.low[d] < low || box.high[d] > low + layout.domain[d]) return false;
+  }
+  return true;
+}
+
+// Whether cells of the node can be inactive.
+bool can_be_inactive(const NodeLayout& layout) {
+  return std::any_of(layout.level, layout.level + layout.depth,
+                     [](const device::LevelLayout& level) { return level.kind != NodeKind::kDense; });
+}
+
+uint64_t count_containers(const TreeStorage& tree, uint32_t node, const LoopBox& box) {
+  uint64_t n = 1;
+  const device::BoxContainers containers = containers_in(tree.layout(node), box);
+  for (const uint32_t count : containers.count) {
+    n *= count;
+    if (n <= kMostContainers) continue;
+    throw Error(ErrorCode::kOutOfMemory, fmt::format("over_box: the box {} meets too many containers of {}",
+                                                     text_of(tree.layout(node), box), tree.path(node)));
+  }
+  return n;
+}
+
+}  // namespace
+
+Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high) {
+  detail::check_count(node.tree(), low);
+  detail::check_count(node.tree(), high);
+  TreeStorage& tree = node.storage();
+  if (node.id() == 0 || tree.node(node.id()).kind == NodeKind::kDynamic)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("over_box: {} is {}; a box is of the cells of a pointer, bitmasked or dense node",
+                            node.path(), node.id() == 0 ? "a root" : "a dynamic node"));
+  const NodeLayout& layout = tree.layout(node.id());
+  Loop loop = over(node);
+  LoopBox& box = loop.box.emplace(LoopBox{{0, 0, 0}, {1, 1, 1}});
+  const uint32_t dims = tree.dims();
+  bool is_empty = false;
+  for (uint32_t axis = 0; axis < dims; ++axis) {
+    box.low[kMaxDims - dims + axis] = low.at[axis];
+    box.high[kMaxDims - dims + axis] = high.at[axis];
+    is_empty |= high.at[axis] <= low.at[axis];
+  }
+  if (is_empty)
+    box = LoopBox{};
+  else if (!is_inside(layout, box))
+    throw Error(ErrorCode::kOutOfRange, fmt::format("over_box: the box {} of {} is not within the domain {}",
+                                                    text_of(layout, box), node.path(), domain_text(layout)));
+  return loop;
+}
+
+namespace detail {
+
+void add_box(LaunchRequest& request, size_t& at) {
+  at = device::align_up(at, alignof(LoopBox));
+  if (request.place != LaunchRequest::Place::kCell || at + sizeof(LoopBox) > kLaunchArgumentBytes)
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("kernel {}.{}: over_box() is for a kernel that takes a Cell, and at most {} bytes of "
+                    "plain arguments",
+                    request.file->name, request.name, kLaunchArgumentBytes - sizeof(LoopBox)));
+  std::memcpy(request.arguments + at, &*request.loop.box, sizeof(LoopBox));
+  request.box_at = static_cast<uint32_t>(at) + 1;
+  at += sizeof(LoopBox);
+}
+
+}  // namespace detail
+
+// The box's cells are activated when the launch's turn comes, before its list is made, and in its name. That
+// is a launch of its own, which may be repeated as it grows, and which makes room for this one: a recording
+// skips this one where it ran out of cells.
+void Program::activate_box_first(Launch& launch, const detail::LaunchRequest& r) {
+  const LoopBox& box = *r.loop.box;
+  const Node node(r.loop.tree, r.loop.node);
+  const bool is_empty = box.high[kMaxDims - 1] <= box.low[kMaxDims - 1];
+  if (is_empty || !can_be_inactive(node.storage().layout(node.id()))) return;
+  const auto n = static_cast<int64_t>(count_containers(node.storage(), node.id(), box));
+  detail::LaunchRequest activation = detail::make_request(activate_box, range(n), node.topology(), box);
+  activation.makes_room_for = &r;
+  auto prepared = std::make_shared<Launch>(prepare(activation));
+  prepared->skip_on_status = false;
+  prepared->grain = 64;
+  launch.make_room = [prepared, stream = &device().default_stream(), make_list = std::move(launch.prepare),
+                      make_room = std::move(launch.make_room)](LaunchBlock& block) {
+    Launch now = *prepared;
+    now.block.number = block.number;
+    stream->run_inline(now);
+    make_list(block);
+    block.flags |= kNeedsRoom;
+    if (make_room) make_room(block);
+  };
+  launch.prepare = nullptr;
+}
+
+}  // namespace coppice

@@ -1,0 +1,203 @@
+// Misuse by the host that once was silent: trees whose nodes do not fit together or end beyond all
+// coordinates, calls with too few numbers, nodes of other devices. Each is one clear Error, and does nothing.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/sparse/misuse.h"
+
+namespace coppice {
+namespace {
+
+constexpr int kLast = std::numeric_limits<int>::max(), kFirst = std::numeric_limits<int>::min();
+
+class HostMisuse : public MisuseTest {};
+
+// ---- descriptions
+
+TEST_P(HostMisuse, ExtentsWithoutAxesAreOfAllOfTheTreesAxes) {
+  const auto described = [&](const auto& describe) {
+    return words_of([&] {
+      Tree tree(device, {.name = "t"});
+      describe(tree.root());
+      tree.freeze();
+    });
+  };
+  const std::string names = "; a node on fewer or other axes names them, as in dense({Axis::i}, {8})";
+  EXPECT_EQ(described([](Node root) {
+              root.pointer({4, 4}).dense({8});
+            }),
+            "node t.pointer[4,4].dense[8]: 1 extent given, t.pointer[4,4] divides 2 axes (i, j)" + names);
+  EXPECT_EQ(described([](Node root) {
+              root.pointer({4}).bitmasked({8, 8});
+            }),
+            "node t.pointer[4].bitmasked[8,8]: 2 extents given, t.pointer[4] divides 1 axis (i)" + names);
+  EXPECT_EQ(described([](Node root) { root.dense({Axis::j}, {4}).pointer({8}); }),
+            "node t.dense[4].pointer[8]: 1 extent given, t.dense[4] divides 1 axis (j)" + names);
+  EXPECT_EQ(described([](Node root) {
+              root.dense({8}), root.pointer({4, 4});
+            }),
+            "node t.pointer[4,4]: 2 extents given, t.dense[8] has 1" + names);
+  const Axis i = Axis::i, j = Axis::j, k = Axis::k;
+  for (int parent = 1; parent <= 3; ++parent) {
+    for (int child = 1; child <= 3; ++child) {
+      const auto with = [](Node above, int n) {
+        return n == 1 ? above.pointer({2}) : n == 2 ? above.pointer({2, 2}) : above.pointer({2, 2, 2});
+      };
+      EXPECT_EQ(described([&](Node root) { with(with(root, parent), child); }).empty(), parent == child)
+          << parent << " above " << child;
+    }
+  }
+  // Those that name theirs may have any.
+  EXPECT_EQ(described([&](Node root) { root.pointer({4, 4}).dense({i}, {8}); }), "");
+  EXPECT_EQ(described([&](Node root) { root.pointer({4, 4}).dense({k}, {8}); }), "");
+  EXPECT_EQ(described([&](Node root) { root.dense({i}, {4}).dense({j}, {4}).dense({8, 8}); }), "");
+  EXPECT_EQ(described([&](Node root) { root.dense({i}, {4}), root.pointer({4, 4}).dense({2, 2}); }), "");
+}
+
+// Seen before: cells of such a tree had coordinates that began again at the lowest.
+TEST_P(HostMisuse, ATreeEndsWhereCoordinatesDo) {
+  const auto frozen = [&](int origin) {
+    return words_of([&] {
+      Tree tree(device, {.name = "t", .origin = {origin}});
+      tree.root().pointer({4}).dense({4});
+      tree.freeze();
+    });
+  };
+  EXPECT_EQ(frozen(kLast - 11),
+            "node t.pointer[4].dense[4]: 16 coordinates from 2147483636 on end beyond 2^31");
+  EXPECT_EQ(frozen(kLast - 15), "");
+  EXPECT_EQ(frozen(kFirst), "");
+}
+
+// ---- the rim of all coordinates
+
+TEST_P(HostMisuse, TreesAtTheRimOfAllCoordinatesAreAsOthers) {
+  for (const int origin : {kFirst, kLast - 15, 0}) {
+    Tree tree(device, {.name = "t", .origin = {origin}});
+    SCOPED_TRACE(origin);
+    Node block = tree.root().pointer({4}), leaf = block.dense({4}),
+         lists = tree.root().dense({16}).dynamic(8, 4);
+    Field<int> x = leaf.place<int>("x"), y = leaf.place<int>("y"), s = leaf.place<int>("s"),
+               list = lists.place<int>("list");
+    const int last = origin + 15;
+    std::vector<int> rim{origin, last};
+    run(set_at1, range(2), x, rim);
+    run(append_at1, range(2), list, rim);
+    EXPECT_EQ(wait_read(x, {origin}), 1);
+    EXPECT_EQ(wait_read(x, {last}), 2);
+    EXPECT_EQ(wait_read_list(list, {last}), std::vector<int>{2});
+    run(near_the_rim1, over(leaf), x, y);
+    EXPECT_EQ(wait_read(y, {origin + 2}), 1) << "reads the cell two before it";
+    EXPECT_EQ(wait_read(y, {last - 2}), 2);
+    EXPECT_EQ(wait_read(y, {last}), 2) << "there is nothing beyond";
+    EXPECT_TRUE(leaf.wait_is_active({last}));
+    for (const int outside : {origin == kFirst ? kLast : origin - 1, last == kLast ? kFirst : last + 1}) {
+      EXPECT_EQ(wait_read(x, {outside}), 0);
+      EXPECT_FALSE(leaf.wait_is_active({outside}));
+      std::vector<int> at{outside};
+      EXPECT_NE(refusal(set_at1, range(1), x, at).find("is outside the domain"), std::string::npos);
+      EXPECT_NE(refusal(append_at1, range(1), list, at).find("is outside the domain"), std::string::npos);
+      const AsyncValueRef<Chain> done = leaf.activate({{outside}});
+      EXPECT_THROW(finish(done), Error);
+      device->default_stream().clear_error();
+    }
+    finish(leaf.activate({{last - 4}, {origin + 4}}));
+    EXPECT_EQ(leaf.wait_num_active_blocks(), 4u);
+  }
+}
+
+// Each cell adds to itself and to the one beside it, across the end of all coordinates.
+TEST_P(HostMisuse, SumsBeyondTheRimAreErrors) {
+  for (const int origin : {kFirst, kLast - 15}) {
+    Tree tree(device, {.origin = {origin}});
+    Node leaf = tree.root().pointer({4}).dense({4});
+    Field<int> s = leaf.place<int>("s");
+    finish(leaf.activate({{origin}, {origin + 4}, {origin + 8}, {origin + 12}}));
+    const std::string words = refusal(scatter_at_rim1, over(leaf), s);
+    EXPECT_NE(words.find("is outside the domain"), std::string::npos) << words;
+  }
+}
+
+// ---- calls of the host
+
+TEST_P(HostMisuse, TheHostGivesAsManyNumbersAsTheTreeHasAxes) {
+  Plane p(device);
+  const std::string one = "1 coordinate given, tree 'plane' has 2 dimensions",
+                    three = "3 coordinates given, tree 'plane' has 2 dimensions";
+  EXPECT_EQ(words_of([&] { p.leaf.activate({{7}}); }), one);
+  EXPECT_EQ(words_of([&] { p.leaf.activate({{7, 1}, {1, 2, 3}}); }), three);
+  EXPECT_EQ(words_of([&] { p.leaf.deactivate({{7}}); }), one);
+  EXPECT_EQ(words_of([&] { p.leaf.wait_is_active({7}); }), one);
+  EXPECT_EQ(words_of([&] { p.lists.wait_length({7, 1, 3}); }), three);
+  EXPECT_EQ(words_of([&] { wait_read(p.x, {7}); }), one);
+  EXPECT_EQ(words_of([&] { wait_read_list(p.list, {7}); }), one);
+  EXPECT_EQ(p.leaf.wait_num_active_cells(), 2u);
+}
+
+TEST_P(HostMisuse, WhatHasNoValuesOrCellsIsNotReadLoopedOverOrActivated) {
+  Plane p(device);
+  const Field<int> none;
+  EXPECT_EQ(words_of([&] { wait_read(none, {1, 2}); }), "the field to read is none: Node::place() makes one");
+  EXPECT_EQ(words_of([&] {
+              wait_read(p.leaf.topology(), {1, 2});
+            }),
+            p.leaf.path() + ": a node's topology has no values to read");
+  EXPECT_EQ(words_of([&] {
+              wait_read_list(p.lists.topology(), {3, 1});
+            }),
+            p.lists.path() + ": a node's topology has no values to read");
+  EXPECT_EQ(words_of([&] {
+              wait_read(p.list, {1, 2});
+            }),
+            p.lists.path() + ": its fields have lists of values: wait_read_list() reads one");
+  EXPECT_EQ(words_of([&] {
+              wait_read(p.x, {kFirst, kFirst}, {kLast, kLast});
+            }),
+            "tree 'plane': a box to read has 4294967295 x 4294967295 x 1 cells, at most 2^40");
+  EXPECT_EQ(refusal(number_cells2, over(p.tree.root()), p.x),
+            "kernel misuse.number_cells2: the node looped over is plane, a tree's root, which has no cells");
+  EXPECT_EQ(refusal(activate_item2, range(1), p.tree.root().topology()),
+            "kernel misuse.activate_item2: handle 1 is on plane, a tree's root, which has no cells");
+  EXPECT_EQ(words_of([&] {
+              finish(p.tree.root().activate({{1, 2}}));
+            }),
+            "activation of plane: a tree's root has no cells");
+  device->default_stream().clear_error();
+}
+
+TEST_P(HostMisuse, NodesOfAnotherDeviceAreRefused) {
+  Plane p(device);
+  const IntrusivePtr<Device> second = Device::cpu(1);
+  Tree tree(second, {.name = "elsewhere"});
+  Node leaf = tree.root().dense({4, 4});
+  Field<int> x = leaf.place<int>("x");
+  EXPECT_EQ(
+      refusal(number_cells2, over(leaf), x),
+      "kernel misuse.number_cells2: the node looped over is elsewhere.dense[4,4], on another device than "
+      "the program");
+  EXPECT_EQ(
+      refusal(add_item2, range(1), x),
+      "kernel misuse.add_item2: handle 1 is on elsewhere.dense[4,4], on another device than the program");
+}
+
+TEST_P(HostMisuse, ABoxOfADenseTreeIsActivatedInsideItsDomainAlone) {
+  Tree tree(device, {.name = "t"});
+  Node leaf = tree.root().dense({4, 4});
+  leaf.place<int>("x");
+  finish(leaf.activate({{3, 3}}));
+  try {
+    finish(leaf.activate({{3, 4}}));
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kOutOfRange);
+    EXPECT_EQ(e.message(),
+              "activation of t.dense[4,4]: 1 of the coordinates are outside the domain [0, 4) x [0, 4)");
+  }
+  device->default_stream().clear_error();
+}
+
+INSTANTIATE_TEST_SUITE_P(Sparse, HostMisuse, testing::ValuesIn(test_devices()), device_test_name);
+
+}  // namespace
+}  // namespace coppice
