@@ -58,8 +58,11 @@ inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, cons
         return fill_slot(block, tree_slot, level, slot, place);
     }
     // Whoever was to fill the slot may have failed, and others after it: nobody waits for what cannot come. Who has
-    // locked it is waited for: that thread knows.
-    if (now == 0 && is_out_of_cells(block)) return 0;
+    // locked it is waited for: that thread may have the last cell. A swap sees the lock where a load may miss it,
+    // and whoever locks the slot behind the swap is refused, too.
+    if (now == 0 && has_refused(tree_state(block, tree_slot)->allocators[level.allocator]) &&
+        coppice_compare_exchange_u32(slot, 0, 0) == 0)
+      return 0;
     coppice_pause(turn);
   }
 }

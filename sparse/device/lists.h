@@ -65,10 +65,10 @@ inline FirstChunk find_or_make_first_chunk(const LaunchBlock* block, uint32_t tr
         relaxed_store(&list->head, pack(ListHead{cell == 0 ? 0 : asked, cell}));
         return {cell, cell != 0};
       }
-      if (is_out_of_cells(block)) {
-        if (unpack_head(now).first == kAmbientCell) compare_exchange(&list->head, &now, uint64_t{0});
+      // As in activate_slot(): nobody has locked the list, and whoever does is refused.
+      if (has_refused(tree->allocators[level.allocator]) && unpack_head(now).first == kAmbientCell &&
+          compare_exchange(&list->head, &now, uint64_t{0}))
         return {0, false};
-      }
     }
     coppice_pause(turn);
   }

@@ -113,10 +113,8 @@ COPPICE_INLINE int32_t plus(int32_t a, int32_t b) {
 }
 COPPICE_INLINE Coord plus(Coord a, Coord b) { return {plus(a.x, b.x), plus(a.y, b.y), plus(a.z, b.z)}; }
 
-// Whether an allocator has run out of cells in this launch: nobody waits for what cannot come.
-COPPICE_INLINE bool is_out_of_cells(const LaunchBlock* block) {
-  return is_shortage(status_of(relaxed_load(&block->context->status)));
-}
+// Whether an allocator has run out of cells in this launch: then it has none for anybody until the launch is over.
+COPPICE_INLINE bool has_refused(const AllocatorState& a) { return relaxed_load(&a.shortage) != 0; }
 
 COPPICE_INLINE bool in_domain(const NodeLayout& node, Coord c) {
   const auto [x, y, z] = from_origin(node, c);

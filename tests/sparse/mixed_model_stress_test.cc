@@ -3,7 +3,12 @@
 
 namespace coppice::mixed {
 
-TEST_P(MixedModel, EqualsVectorsUnderRandomLaunches) { run_seeds(0, first_long_seed()); }
+TEST_P(MixedModel, EqualsVectorsUnderRandomLaunches) {
+  run_seeds(0, first_long_seed());
+  // Seen to lose an append: its thread gave up on a chunk that another was about to link, since some other node had
+  // been refused a cell.
+  if (is_emulated() && !HasFailure() && !IsSkipped()) run_seeds(77, 78);
+}
 TEST_P(MixedModel, GivesWhatVectorsGiveAfterEachLaunchAlone) { run_each_kind(); }
 INSTANTIATE_TEST_SUITE_P(Sparse, MixedModel, all_mixed_models(), mixed_test_name);
 
