@@ -99,7 +99,9 @@ class BoxLoops : public LoopTest {
       ASSERT_EQ(n[i], near) << i;
     }
     // Those that were visited are active, so there are no others.
-    if (!s.by_block) EXPECT_EQ(node.wait_num_active_cells(), in_box);
+    if (!s.by_block) {
+      EXPECT_EQ(node.wait_num_active_cells(), in_box);
+    }
   }
 
   std::string error_of(const std::function<void()>& call, ErrorCode code) {
