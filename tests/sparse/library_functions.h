@@ -73,7 +73,8 @@ inline void call_math_with_pointers(const Input& in, Visit&& visit) {
 // What compilers call of their own accord.
 template <class Visit>
 inline void call_helpers(const Input& in, Visit&& visit) {
-  const __int128 wide = (static_cast<__int128>(in.n) << 70) + in.n * 12345;
+  const auto unsigned_n = static_cast<unsigned __int128>(in.n);  // wraps where it is too large
+  const auto wide = static_cast<__int128>((unsigned_n << 70) + unsigned_n * 12345);
   const __int128 divisor = (static_cast<__int128>(in.n % 977) << 50) + 3;
   const auto uwide = static_cast<unsigned __int128>(wide), udivisor = static_cast<unsigned __int128>(divisor);
   auto low = [&](const char* name, __int128 v) {  // all of its bits, in numbers that a double holds
