@@ -32,10 +32,8 @@ struct Launch {
   // Device memory it looks at by Stream::wait_copy_inline; what earlier copies bring to the host may not be
   // there yet, and it must not wait for earlier values of the stream.
   std::function<void(LaunchBlock&)> prepare;
-  // Runs between the two, where the launch is about to run (and not where only its lists are wanted), with code of its own
-  // that the stream waits for, too; null where there is none.
+  // Runs between the two, where the launch is about to run (and not where only its lists are wanted).
   std::function<void(LaunchBlock&)> make_room;
-  AsyncValueRef<IntrusivePtr<jit::LoadedCode>> room_code;
   // Runs after the loop in stream order; true runs the loop again (an activation that ran out of cells and
   // has grown).
   std::function<bool(LaunchBlock&)> finish;

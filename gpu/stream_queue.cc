@@ -73,8 +73,7 @@ bool StreamQueue::can_begin() const {
   if (queue_.empty()) return false;
   if (pending_.empty()) return true;
   const Operation& next = queue_.front();
-  const auto is_there = [](const auto& code) { return !code || code.is_available(); };
-  return !next.waits && pending_.size() < kMostPending && is_there(next.code) && is_there(next.room_code);
+  return !next.waits && pending_.size() < kMostPending && (!next.code || next.code.is_available());
 }
 
 bool StreamQueue::step(Lock& lock) {
@@ -166,7 +165,7 @@ bool StreamQueue::end(Lock& lock, Operation operation) {
   // Drops what it holds before its completion is known; perhaps this stream, too.
   operation.function = nullptr;
   operation.shared_launch.reset();
-  operation.code.reset(), operation.room_code.reset();
+  operation.code.reset();
   operation.used.clear();
   if (operation.failed) {
     operation.done.set_error(*operation.failed);
@@ -269,13 +268,12 @@ void StreamQueue::resume_inline(const Launch& launch, uint64_t number) {
 }
 
 AsyncValueRef<Chain> StreamQueue::launch(Launch launch) {
-  Operation operation{.name = launch.name, .code = launch.code, .room_code = launch.room_code};
+  Operation operation{.name = launch.name, .code = launch.code};
   operation.function = [this, launch = std::move(launch)]() mutable { run(launch, launch.block); };
   return push(std::move(operation));
 }
 AsyncValueRef<Chain> StreamQueue::launch(IntrusivePtr<const SharedLaunch> launch) {
-  Operation operation{
-      .name = launch->launch.name, .code = launch->launch.code, .room_code = launch->launch.room_code};
+  Operation operation{.name = launch->launch.name, .code = launch->launch.code};
   operation.shared_launch = std::move(launch);
   return push(std::move(operation));
 }

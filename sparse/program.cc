@@ -12,7 +12,6 @@
 #include "gpu/kernel_store.h"
 #include "gpu/messages.h"
 #include "sparse/launch_errors.h"
-#include "sparse/memory_uses.h"
 #include "sparse/role_table.h"
 #include "sparse/tree_storage.h"
 #include "sparse/uses.h"
@@ -262,28 +261,11 @@ Binding make_binding(const LaunchRequest& r, const Device& device, bool checks) 
   return b;
 }
 
-// What the checks compare with what the kernel does.
-void tell_uses(Binding& b, const LaunchUses& uses) {
-  for (size_t i = 0; i < b.fields.size(); ++i) {
-    const LaunchUse& use = uses.all[i];
-    const bool changes = use.does(effect::kChanges);  // who changes a value may store one, too
-    b.fields[i].uses = use.effects | (changes ? effect::kStores : 0);
-    b.fields[i].reach = use.radius == LaunchUse::kAnywhere ? device::kAnyReach : use.radius;
-  }
-}
-
-// Whether what pointers reach is compared with the launch's uses. Code for stepping keeps its functions apart, in which it is
-// not known whether a pointer is to a variable.
-bool guards_memory(const LaunchRequest& r, const jit::CodegenOptions& options) {
-  return options.checks && !options.step && r.argument_bytes <= kMemoryUsesAt;
-}
-
 jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
                                       const jit::CodegenOptions& options, bool makes_room = false) {
   jit::SpecializeRequest s;
   s.id = kernel_id(r) + (makes_room ? "_room" : "");
   s.makes_room = makes_room;
-  s.guards_memory = !makes_room && guards_memory(r, options);
   s.file = r.file;
   s.entry = fmt::format("coppice_kernel_{}", r.name);
   s.shared_bytes = b.shared_bytes;
@@ -317,9 +299,6 @@ struct Prepared final : public RefCounted {
   std::vector<std::weak_ptr<const void>> lives;  // of the binding's trees
   AsyncValueRef<LoadedCodeRef> code;
   LaunchBlock block{};
-  bool checks = false;
-
-  LaunchedKernel kernel() const { return {name, handles, loop_path, *uses, binding.trees}; }
 };
 
 using LaunchKey = std::vector<uint64_t>;
@@ -415,7 +394,6 @@ void give_up_room(const Prepared& p) {
 
 // Makes room in the launch's place and with its number, by which it draws the same random numbers, when its turn comes.
 void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Device* device) {
-  launch.room_code = shared->room_code;
   launch.make_room = [shared, device, grain = launch.grain,
                       shared_bytes = launch.shared_bytes](LaunchBlock& block) {
     // Where the kernel turns out not to be one that can be run so, the launch takes the room that there is.
@@ -455,8 +433,8 @@ bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   bool again = false;
   try {
     // Of a recording: the launch itself has not run.
-    const bool lacked_room = throw_kernel_error(device, p.kernel()) == DeviceStatus::kNoRoom;
-    if (p.checks) check_topology_uses(device, p.kernel());
+    const bool lacked_room =
+        throw_kernel_error(device, p.name, p.handles, p.loop_path) == DeviceStatus::kNoRoom;
     for (size_t t = 0; t < b.trees.size(); ++t) {
       now[t] = b.trees[t]->wait_read_state();
       again |= b.trees[t]->resolve_shortage(now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
@@ -479,7 +457,6 @@ struct Program::State {
   IntrusivePtr<Device> device;
   jit::CodegenOptions options;
   std::unordered_map<LaunchKey, IntrusivePtr<Prepared>, LaunchKeyHash> prepared;
-  MemoryUseTables memory_uses;  // of launches with checks
   size_t launches_until_pruning = 0;
 
   // Launches of trees that are gone can never come again; without this, whoever rebuilds trees would pile them up, and
@@ -519,9 +496,7 @@ Launch Program::prepare(const LaunchRequest& r) {
       p->handles.assign(r.handles, r.handles + r.num_handles);
       if (r.loop.tree) p->loop_path = r.loop.tree->path(r.loop.node);
       p->binding = make_binding(r, *state_->device, state_->options.checks);
-      p->uses = coppice::uses_of(r);
-      p->checks = state_->options.checks;
-      if (p->checks) tell_uses(p->binding, *p->uses);
+      p->uses = uses_of(r);
       p->why_not_repeatable = why_not_repeatable(*p->uses);
       p->code = state_->device->kernels().get(
           specialization(r, p->binding, state_->options, r.makes_room_for != nullptr));
@@ -562,12 +537,6 @@ Launch Program::prepare(const LaunchRequest& r) {
   launch.keep_alive.emplace_back(shared);  // of its name, too
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
   launch.uses = p.uses;
-  if (guards_memory(r, state_->options)) {
-    launch.keep_alive.emplace_back(state_->memory_uses.wait_table(
-        *state_->device, *p.uses, {r.arguments, r.argument_bytes}, p.binding.trees));
-    const void* const table = static_cast<const Buffer*>(launch.keep_alive.back().get())->data();
-    std::memcpy(launch.block.arguments + kMemoryUsesAt, &table, sizeof table);
-  }
   set_loop(launch, r, p);
   if (p.room_code) make_room_first(launch, shared, state_->device.get());
   if (r.loop.box) activate_box_first(launch, r);
@@ -576,9 +545,8 @@ Launch Program::prepare(const LaunchRequest& r) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };
   } else if (state_->options.checks || is_over_blocks(r) || p.binding.names_a_field_twice) {
     launch.finish = [shared, device](LaunchBlock&) {
-      if (device->default_stream().is_recording()) return false;
-      throw_kernel_error(*device, shared->kernel());
-      if (shared->checks) check_topology_uses(*device, shared->kernel());
+      if (!device->default_stream().is_recording())
+        throw_kernel_error(*device, shared->name, shared->handles, shared->loop_path);
       return false;
     };
   }
@@ -586,18 +554,8 @@ Launch Program::prepare(const LaunchRequest& r) {
 }
 
 std::string Program::ptx_of(const LaunchRequest& r, jit::PtxTarget target) {
-  Binding b = make_binding(r, *state_->device, state_->options.checks);
-  if (state_->options.checks) tell_uses(b, *coppice::uses_of(r));
+  const Binding b = make_binding(r, *state_->device, state_->options.checks);
   return jit::compile_ptx(specialization(r, b, state_->options), target);
-}
-
-IntrusivePtr<const LaunchUses> Program::uses_of(const LaunchRequest& r) const {
-  make_binding(r, *state_->device, state_->options.checks);  // refuses what a launch would
-  return coppice::uses_of(r);
-}
-
-std::string Program::explain(const LaunchRequest& r) const {
-  return kernel_id(r) + "\n" + text_of(*uses_of(r));
 }
 
 }  // namespace coppice

@@ -64,7 +64,7 @@ struct HandleUse {
 
 // An argument that leads to memory.
 struct PointerUse {
-  uint32_t argument, offset;  // which one, from 1 on; where the packed arguments have its address
+  uint32_t argument, offset;  // which one, from 1 on; its address in the packed arguments
   bool is_const;
 };
 inline constexpr uint32_t kMostPointers = kLaunchArgumentBytes / sizeof(void*);
@@ -84,7 +84,7 @@ struct LaunchRequest {
   uint32_t num_arguments = 0;  // that the caller gave
   uint32_t num_pointers = 0;   // pointers and Views among them
   PointerUse pointers[kMostPointers];
-  bool has_hidden_pointers = false;  // some argument is, or leads to, a struct, which may have pointers
+  bool has_hidden_pointers = false;  // some argument is a struct, which may have pointers
   uint32_t argument_bytes = 0;
   uint32_t box_at = 0;  // the loop's box among the arguments, plus 1; 0: there is none
   // A launch in whose place this one runs, as one that makes room; it has the other's name.
@@ -142,14 +142,13 @@ concept LaunchArgument = std::is_convertible_v<const Argument&, Parameter> ||
 // Notes where an argument leads to memory, and where it may.
 template <class Parameter>
 void add_pointer(LaunchRequest& request, uint32_t at) {
-  const auto add = [&]<class T>(std::type_identity<T>) {
-    request.pointers[request.num_pointers++] = {request.num_arguments, at, std::is_const_v<T>};
-    request.has_hidden_pointers |= !std::is_arithmetic_v<T> && !std::is_enum_v<T>;  // in that memory
+  const auto add = [&](bool is_const) {
+    request.pointers[request.num_pointers++] = {request.num_arguments, at, is_const};
   };
   if constexpr (std::is_pointer_v<Parameter>)
-    add(std::type_identity<std::remove_pointer_t<Parameter>>{});
+    add(std::is_const_v<std::remove_pointer_t<Parameter>>);
   else if constexpr (device::is_view<Parameter>)
-    add(std::type_identity<std::remove_pointer_t<decltype(Parameter::items)>>{});
+    add(std::is_const_v<std::remove_pointer_t<decltype(Parameter::items)>>);
   else
     request.has_hidden_pointers |= !std::is_arithmetic_v<Parameter> && !std::is_enum_v<Parameter>;
 }
@@ -235,9 +234,6 @@ class BoundLaunch {
   Device& device() const { return *device_; }
   Stream& stream() const { return device_->default_stream(); }
   const IntrusivePtr<const SharedLaunch>& shared() const { return launch_; }
-  const LaunchUses& uses() const {
-    return *launch_->launch.uses;
-  }  // what it touches; text_of() in sparse/uses.h
 
  private:
   IntrusivePtr<Device> device_;
@@ -274,18 +270,6 @@ class Program {
                      const Arguments&... arguments) {
     return prepare(detail::make_request(kernel, loop, arguments...));
   }
-  // What such a launch touches, as data, and as text: the kernel's name and a line for each of its uses (text_of() in
-  // sparse/uses.h). Checks the roles as a launch does, and freezes trees; compiles and runs nothing.
-  template <class... Parameters, class... Arguments>
-  IntrusivePtr<const LaunchUses> uses(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
-                                      const Arguments&... arguments) const {
-    return uses_of(detail::make_request(kernel, loop, arguments...));
-  }
-  template <class... Parameters, class... Arguments>
-  std::string explain(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
-                      const Arguments&... arguments) const {
-    return explain(detail::make_request(kernel, loop, arguments...));
-  }
   Device& device() const;
   // Blocks the host until all that was launched is done. Throws the error of the first launch that failed.
   void wait() const;
@@ -301,8 +285,6 @@ class Program {
   Launch prepare(const detail::LaunchRequest& request);
   void activate_box_first(Launch& launch, const detail::LaunchRequest& request);
   std::string ptx_of(const detail::LaunchRequest& request, jit::PtxTarget target);
-  IntrusivePtr<const LaunchUses> uses_of(const detail::LaunchRequest& request) const;
-  std::string explain(const detail::LaunchRequest& request) const;
 
   struct State;
   std::unique_ptr<State> state_;

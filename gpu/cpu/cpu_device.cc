@@ -3,7 +3,6 @@
 #include <tbb/info.h>
 #include <tbb/task_arena.h>
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -37,9 +36,7 @@ class CpuDevice final : public Device {
   }
   int threads() const override { return threads_; }
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
-    auto buffer = make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
-    buffer->announce(std::max(reserved_bytes, initial_bytes));
-    return buffer;
+    return make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
   }
   bool commits_on_touch() const override { return true; }
   uint64_t memory_bytes() const override { return machine_memory_bytes(); }

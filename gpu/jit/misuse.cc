@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "gpu/jit/author_code.h"
+#include "gpu/jit/library_code.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/marked_functions.h"
 

@@ -189,7 +189,7 @@ TEST_P(Rooms, WhatPointersInStructsLeadToIsTouched) {
       program().make_launch(count_behind_a_member, range(1), room.block.topology(), CountedBy{},
                             static_cast<uint32_t*>(nullptr), static_cast<const int*>(nullptr));
   EXPECT_EQ(text_of(*launch.uses),
-            "  activates the cells of room.pointer[8192] as Grow, anywhere, in the order of the items\n"
+            "  activates the cells of room.pointer[8192], in the order of the items\n"
             "  reads, changes the memory of argument 3\n"
             "  reads the memory of argument 4\n"
             "  reads, changes memory behind members of its arguments\n");
