@@ -6,13 +6,13 @@ specializer, assembled by ptxas, in a table of registers, shared memory, stack a
 
 Runs the programs below with COPPICE_PTX_FOLDER (gpu/jit/ptx_recorder.h), and assembles for
 
-- sm_90: every specialization that they asked for;
-- sm_120: of sm_90's PTX, which newer GPUs get, every specialization of a hot kernel (of apps/ or sparse/), and one of each
-  of the others;
-- sm_75, sm_80: of PTX for them, one specialization of every kernel. But for the header, it is nearly always sm_90's text.
+- sm_90: every specialization of a hot kernel (of apps/ or sparse/) that they asked for, and two of each of the others: those
+  with the shortest and the longest text;
+- sm_75: the longest of every kernel. But for the header, PTX for it is nearly always sm_90's text;
+- sm_80: the longest of hot kernels;
+- sm_120: every specialization of hot kernels, of sm_90's PTX, which newer GPUs get.
 
-The one has the smallest key: any, but the same from run to run. The table is printed, and written to
-BUILD/kernel_table.txt. Fails when
+The table is printed, and written to BUILD/kernel_table.txt. Fails when
 
 - ptxas refuses any of it, or a hot kernel spills registers;
 - a kernel in the generated headers was not met, or lacks PTX for a GPU, and is not in NOT_FOR_GPUS with the reason;
@@ -53,7 +53,7 @@ def programs(build, folder):
     # What only a device does whose memory is mapped before a launch: room, and recordings.
     yield [tests / "sparse_conformance_tests", "--gtest_filter=Sparse/Effects.*/simt"], False
     yield [tests / "sparse_unit_tests", "--gtest_filter=*LaunchGraphs*/simt:*LargeContainers*/simt"], False
-    yield [tests / "sparse_stress_tests", "--gtest_filter=*MaskRaces*BelowPointer_cpu:Sparse/MaskRacesOfLists.*/cpu"], False
+    yield [tests / "sparse_stress_tests", "--gtest_filter=*MaskRaces*BelowPointer_cpu:Sparse/MaskRacesOfLists.*/cpu:Sparse/MaskRacesOfInnerCells.*/cpu"], False
     yield [tests / "kept_kernels_program", "cpu"], False
     yield [tests / "coppice-gpu-ladder", "compile", "simt"], False
     # All materials have the same kernels.
@@ -77,7 +77,14 @@ NOT_FOR_GPUS = {
     "fast_math.fast_doubles": "compiled and assembled by sparse_gpu_tests (PtxMath)",
     "fast_math.all_libdevice": "compiled and assembled by sparse_gpu_tests (PtxMath)",
     "heat.diffuse2": "compiled and assembled by sparse_gpu_tests (Ptx)",
+    "box_loops.visit_block2": "its launch is refused before anything is compiled: box_loop_conformance_test",
+    "runtime_box.activate_box": "it runs only as what makes room, which has a row: activate_box_room",
 }
+# Handles used from a loop that may not use them so, and on trees of other axes.
+for place in ["block1", "cell1", "entry1", "item1", "item3", "shared_block1", "team1"]:
+    NOT_FOR_GPUS[f"misuse.*_{place}"] = "its launch is refused: misuse_conformance_test"
+for name in ["add_where_told", "laplace2", "sum_to_own2"]:
+    NOT_FOR_GPUS[f"misuse.{name}"] = "its launch is refused: misuse_conformance_test"
 # Pairs of roles that race (sparse/role_table.cc).
 REFUSED_PAIRS = {
     "read": ["sum", "tile"],
@@ -146,6 +153,10 @@ def assemble(ptxas, text, gpu):
     return Usage(number(r"Used (\d+) registers"), number(r"(\d+) bytes smem"), number(r"(\d+) bytes stack frame"), spills, "")
 
 
+def wanted_gpus(is_hot):
+    return GPUS if is_hot else [75, 90]
+
+
 class Kernel:
     """One row: the worst of all its specializations."""
 
@@ -157,15 +168,17 @@ class Kernel:
 
     def texts_for(self, gpu, is_hot):
         """What is assembled for the GPU."""
-        texts = self.texts[min(gpu, 90)]
-        if gpu == 90 or (gpu > 90 and is_hot):
-            return list(texts.values())
-        return [texts[min(texts)]] if texts else []
+        texts = sorted(self.texts[min(gpu, 90)].values(), key=lambda text: (len(text), text))
+        if gpu >= 90 and is_hot:
+            return texts
+        if gpu not in wanted_gpus(is_hot):
+            return []
+        return texts[:1] + texts[1:][-1:] if gpu == 90 else texts[-1:]
 
     def row(self, name):
         if not self.usage:
             return f"{name:44} {self.refused[0] if self.refused else 'no PTX'}"
-        registers = " ".join(f"{self.usage[gpu].registers:4}" if gpu in self.usage else "none" for gpu in GPUS)
+        registers = " ".join(f"{self.usage[gpu].registers:4}" if gpu in self.usage else "   -" for gpu in GPUS)
         return (f"{name:44} {len(self.texts[90]):5} {registers} {max(self.shared, *(u.shared for u in self.usage.values())):7} "
                 f"{max(u.stack for u in self.usage.values()):6} {max(u.spills for u in self.usage.values()):6}")
 
@@ -214,7 +227,7 @@ def check(known, kernels, without_libdevice):
     wrong = []
     for name in sorted(known.keys() | kernels.keys()):
         kernel, why = kernels.get(name), why_not_for_gpus(name)
-        has_ptx = kernel is not None and len(kernel.usage) == len(GPUS)
+        has_ptx = kernel is not None and set(kernel.usage) >= set(wanted_gpus(known.get(name) in HOT_FOLDERS))
         if why and has_ptx and not kernel.refused:
             wrong.append(f"{name} is in NOT_FOR_GPUS ({why}), but has PTX: take it out")
         if why:
