@@ -73,13 +73,17 @@ enum class DeviceStatus : uint32_t {
   kWrongAxes = 17,   // a coordinate of another number of axes than the field's tree has: {given}
   kOtherCells = 18,  // the own cell's value of a field that has no such cell
   kNoLists = 19,     // a list's length or element on a node that is not dynamic
+  // (checks) A handle does what the launch's uses do not say: for whom; in the offset the effects.
+  kOutOfUses = 20,
+  kOutOfMemoryUses = 21,  // (checks) so does a pointer: {address, bytes}; `assertion` has the place
 };
 
 // Shared by all launches on a device; kernels add to it, the host reads it between launches.
 struct DeviceContext {
-  uint32_t status;           // status_word(), first writer wins
-  uint32_t status_tree;      // tree slot in the launch that failed
-  uint32_t status_detail;    // binding number, unless the status says otherwise
+  uint32_t status;  // status_word(), first writer wins
+  uint32_t
+      status_tree;  // tree slot in the launch that failed; of kOutOfMemoryUses, what it does (gpu/effects.h)
+  uint32_t status_detail;    // binding number, unless the status says otherwise; of a place, its length
   int32_t status_offset[3];  // (x, y, z) from the coordinate
   int64_t status_coord[3];   // coordinate (x, y, z), or {index, extent}
   uint64_t random_seed;
@@ -88,8 +92,8 @@ struct DeviceContext {
   alignas(64) unsigned char sink[kSinkBytes];  // where a refused access reads zeros, or writes
 
   MessageArea* messages;  // what kernels print (gpu/message_record.h)
-  alignas(64) unsigned char assertion
-      [kMaxAssertionBytes];  // the record of the one that set the status kAssertion
+  // The record of the one that set the status kAssertion; of kOutOfMemoryUses, the place in the kernel file.
+  alignas(64) unsigned char assertion[kMaxAssertionBytes];
 };
 static_assert(offsetof(DeviceContext, status_coord) == 24 && offsetof(DeviceContext, sink) == 128);
 static_assert(offsetof(DeviceContext, messages) == 128 + kSinkBytes);

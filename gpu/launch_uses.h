@@ -7,24 +7,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/intrusive_ptr.h"
+#include "gpu/effects.h"
 
 namespace coppice {
-
-// What a launch does to something.
-namespace effect {
-inline constexpr uint32_t kReads = 1;
-inline constexpr uint32_t kStores = 2;    // values that do not depend on what was there
-inline constexpr uint32_t kChanges = 4;   // in place, or by atomic operations: twice is not once
-inline constexpr uint32_t kAdds = 8;      // atomically
-inline constexpr uint32_t kAppends = 16;  // to lists, or sets elements of them
-inline constexpr uint32_t kActivates = 32;
-inline constexpr uint32_t kDeactivates = 64;  // cells, or empties lists
-inline constexpr uint32_t kTests = 128;       // asks which cells are active
-inline constexpr uint32_t kChangesTopology = kAppends | kActivates | kDeactivates;
-}  // namespace effect
 
 struct LaunchUse {
   enum class Kind : uint8_t { kField, kTopology, kMemory } kind = Kind::kField;
@@ -34,9 +23,10 @@ struct LaunchUse {
   uint32_t effects = 0;           // of namespace effect
   RefCounted* tree = nullptr;     // of a field or topology: a TreeStorage, kept by the launch
   uint32_t node = 0, field = 0;
+  std::string_view role;  // of the handle it comes from, "Read"; empty where none does
   // Of memory: which of the launch's arguments, from 1 on, and where in the launch block's arguments its
-  // address is; argument 0: behind a member of some argument, or reached by an address that the kernel
-  // computes.
+  // address is, from which the checks find the buffer (sparse/memory_uses.h); argument 0: behind a member of
+  // some argument, or reached by an address that the kernel computes.
   uint32_t argument = 0, argument_offset = 0;
   std::string name;  // "'now' on grid.pointer[64].dense[8]", "argument 3"
 

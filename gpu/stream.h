@@ -32,11 +32,16 @@ struct Launch {
   // Device memory it looks at by Stream::wait_copy_inline; what earlier copies bring to the host may not be
   // there yet, and it must not wait for earlier values of the stream.
   std::function<void(LaunchBlock&)> prepare;
-  // Runs between the two, where the launch is about to run (and not where only its lists are wanted).
+  // Runs between the two, where the launch is about to run (and not where only its lists are wanted), with code of its own
+  // that the stream waits for, too; null where there is none.
   std::function<void(LaunchBlock&)> make_room;
+  AsyncValueRef<IntrusivePtr<jit::LoadedCode>> room_code;
   // Runs after the loop in stream order; true runs the loop again (an activation that ran out of cells and
   // has grown).
   std::function<bool(LaunchBlock&)> finish;
+  // Runs instead of it where the loop could not: the emulated GPU ended it at a fault. Leaves what the kernel uses as after a
+  // launch that failed. May throw Error, which is dropped: a device that is lost can do nothing more.
+  std::function<void()> give_up;
   std::vector<IntrusivePtr<RefCounted>> keep_alive;  // what the kernel uses; let go when the launch is done
   IntrusivePtr<const LaunchUses> uses;               // null: nothing is known to be touched
   // Skipped (successfully) when the device status is not kOk at its turn. A GPU's is looked at after launches
@@ -48,6 +53,9 @@ struct Launch {
   // Whether its result depends on the order of its items: a device in deterministic mode keeps it.
   bool is_ordered() const { return uses && uses->depends_on_order(); }
 };
+
+// Where its loop could not run.
+void give_up_on(const Launch& launch);
 
 // A launch to be given more than once: immutable, and kept by whoever holds it. A run works on a copy of its
 // block.

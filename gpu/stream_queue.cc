@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/error.h"
 #include "core/trace.h"
 
 namespace coppice {
@@ -73,7 +74,8 @@ bool StreamQueue::can_begin() const {
   if (queue_.empty()) return false;
   if (pending_.empty()) return true;
   const Operation& next = queue_.front();
-  return !next.waits && pending_.size() < kMostPending && (!next.code || next.code.is_available());
+  const auto is_there = [](const auto& code) { return !code || code.is_available(); };
+  return !next.waits && pending_.size() < kMostPending && is_there(next.code) && is_there(next.room_code);
 }
 
 bool StreamQueue::step(Lock& lock) {
@@ -165,7 +167,7 @@ bool StreamQueue::end(Lock& lock, Operation operation) {
   // Drops what it holds before its completion is known; perhaps this stream, too.
   operation.function = nullptr;
   operation.shared_launch.reset();
-  operation.code.reset();
+  operation.code.reset(), operation.room_code.reset();
   operation.used.clear();
   if (operation.failed) {
     operation.done.set_error(*operation.failed);
@@ -210,11 +212,24 @@ void StreamQueue::prepare(const Launch& launch, LaunchBlock& block) {
   if (launch.make_room) launch.make_room(block);
 }
 
+void give_up_on(const Launch& launch) {
+  if (!launch.give_up) return;
+  try {
+    launch.give_up();
+  } catch (const Error&) {
+  }
+}
+
 void StreamQueue::repeat(const Launch& launch, LaunchBlock& block) {
   do {
-    executor_->run_loop(launch, block);
-    if (!launch.finish) return;
-    executor_->wait_begun();
+    try {
+      executor_->run_loop(launch, block);
+      if (!launch.finish) return;
+      executor_->wait_begun();
+    } catch (...) {
+      give_up_on(launch);
+      throw;
+    }
   } while (launch.finish(block));
 }
 
@@ -268,12 +283,13 @@ void StreamQueue::resume_inline(const Launch& launch, uint64_t number) {
 }
 
 AsyncValueRef<Chain> StreamQueue::launch(Launch launch) {
-  Operation operation{.name = launch.name, .code = launch.code};
+  Operation operation{.name = launch.name, .code = launch.code, .room_code = launch.room_code};
   operation.function = [this, launch = std::move(launch)]() mutable { run(launch, launch.block); };
   return push(std::move(operation));
 }
 AsyncValueRef<Chain> StreamQueue::launch(IntrusivePtr<const SharedLaunch> launch) {
-  Operation operation{.name = launch->launch.name, .code = launch->launch.code};
+  Operation operation{
+      .name = launch->launch.name, .code = launch->launch.code, .room_code = launch->launch.room_code};
   operation.shared_launch = std::move(launch);
   return push(std::move(operation));
 }

@@ -55,7 +55,7 @@ class StreamQueue final : public Stream {
     std::function<void()> function;  // empty: the launch is run
     IntrusivePtr<const SharedLaunch> shared_launch;
     AsyncValueRef<Chain> done;
-    AsyncValueRef<IntrusivePtr<jit::LoadedCode>> code;  // of a launch
+    AsyncValueRef<IntrusivePtr<jit::LoadedCode>> code, room_code;  // of a launch
     bool waits = false;  // is begun when everything before it is done: the host looks at what that did
     uint64_t epoch = 0;  // how many times errors had been cleared when it was queued
     // Once begun:

@@ -47,8 +47,10 @@ uint64_t count_containers(const TreeStorage& tree, uint32_t node, const LoopBox&
   uint64_t n = 1;
   const device::BoxContainers containers = containers_in(tree.layout(node), box);
   for (const uint32_t count : containers.count) {
-    n *= count;
-    if (n <= kMostContainers) continue;
+    if (count <= kMostContainers / n) {
+      n *= count;
+      continue;
+    }
     throw Error(ErrorCode::kOutOfMemory, fmt::format("over_box: the box {} meets too many containers of {}",
                                                      text_of(tree.layout(node), box), tree.path(node)));
   }

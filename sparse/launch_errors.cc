@@ -7,7 +7,9 @@
 
 #include "core/error.h"
 #include "gpu/messages.h"
+#include "sparse/memory_uses.h"
 #include "sparse/tree_storage.h"
+#include "sparse/uses.h"
 
 namespace coppice {
 
@@ -82,6 +84,36 @@ std::string about_handle(DeviceStatus status, const DeviceContext& c, const Hand
   }
 }
 
+std::string handle_text(const HandleUse& h) {
+  return (h.id.field == kNoField ? "" : "field ") + field_name(h);
+}
+
+// What a handle does that the launch's uses do not say.
+std::string about_use(const DeviceContext& c, const LaunchedKernel& kernel) {
+  const auto effects = static_cast<uint32_t>(c.status_coord[0]);
+  const std::string does = words_of_effects(effects);
+  if (c.status_detail >= kernel.handles.size())
+    return fmt::format("it {} through a handle that is none of its arguments", does);
+  const LaunchUse& use = kernel.uses.all[c.status_detail];
+  const std::string said = words_of_effects(use.effects);
+  return fmt::format("{}: it {} it{}; its uses say: {}", handle_text(kernel.handles[c.status_detail]), does,
+                     (use.effects & effects) == effects ? " further away, or as another type" : "",
+                     said.empty() ? "nothing" : said);
+}
+
+// What a pointer leads to that the launch's uses do not say.
+std::string about_memory(Stream& stream, const DeviceContext& in_memory, const DeviceContext& c,
+                         const LaunchedKernel& kernel) {
+  std::string place(c.status_detail, ' ');
+  stream.wait_copy_inline(place.data(), in_memory.assertion, place.size());
+  const std::string_view does = c.status_tree == effect::kReads    ? "reads"
+                                : c.status_tree == effect::kStores ? "stores"
+                                                                   : "changes";
+  return fmt::format("{}: a pointer {} {} bytes of {}, which its uses do not say", place, does,
+                     c.status_coord[1],
+                     name_of_address(static_cast<uint64_t>(c.status_coord[0]), kernel.trees));
+}
+
 bool is_kernel_error(DeviceStatus status) {
   return status != DeviceStatus::kOk && !is_shortage(status) && status != DeviceStatus::kStop;
 }
@@ -135,8 +167,7 @@ std::string misuse_text(DeviceStatus what, const HandleFacts& handle, uint32_t g
   return why.empty() ? "" : fmt::format("{}: {}", handle.name, why);
 }
 
-DeviceStatus throw_kernel_error(Device& device, std::string_view kernel, std::span<const HandleUse> handles,
-                                std::string_view loop_path) {
+DeviceStatus throw_kernel_error(Device& device, const LaunchedKernel& kernel) {
   Stream& stream = device.default_stream();
   DeviceContext& in_memory = device.context();
   DeviceContext context;
@@ -144,27 +175,47 @@ DeviceStatus throw_kernel_error(Device& device, std::string_view kernel, std::sp
                           offsetof(DeviceContext, sink));  // the status and what it says
   const DeviceStatus status = status_of(context.status);
   if (!is_kernel_error(status)) return status;
-  if (status != DeviceStatus::kOutOfView && status != DeviceStatus::kAssertion &&
-      context.status_detail >= handles.size())
-    return status;  // another stream's
+  const bool is_about_handle = status != DeviceStatus::kOutOfView && status != DeviceStatus::kAssertion &&
+                               status != DeviceStatus::kOutOfUses && status != DeviceStatus::kOutOfMemoryUses;
+  if (is_about_handle && context.status_detail >= kernel.handles.size()) return status;  // another stream's
   write_inline(stream, &in_memory.status, 0);
   if (status == DeviceStatus::kAssertion) {
     stream.wait_copy_inline(context.assertion, in_memory.assertion, sizeof context.assertion);
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("kernel {}: assertion failed: {}", kernel, format_assertion(context.assertion)));
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("kernel {}: assertion failed: {}", kernel.name,
+                                                         format_assertion(context.assertion)));
   }
   if (status == DeviceStatus::kOutOfView)
-    throw Error(ErrorCode::kOutOfRange,
-                fmt::format("kernel {}: argument {}: index {} is not in the view, which has items [0, {})",
-                            kernel, context.status_detail, context.status_coord[0], context.status_coord[1]));
+    throw Error(
+        ErrorCode::kOutOfRange,
+        fmt::format("kernel {}: argument {}: index {} is not in the view, which has items [0, {})",
+                    kernel.name, context.status_detail, context.status_coord[0], context.status_coord[1]));
+  if (status == DeviceStatus::kOutOfUses)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("kernel {}: {}", kernel.name, about_use(context, kernel)));
+  if (status == DeviceStatus::kOutOfMemoryUses)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("kernel {}: {}", kernel.name, about_memory(stream, in_memory, context, kernel)));
   const bool wrong_use = status == DeviceStatus::kNotBeside || status == DeviceStatus::kNoNeighbourTable ||
                          status == DeviceStatus::kNotContiguous || status == DeviceStatus::kReadOfChanged ||
                          status == DeviceStatus::kWrongAxes || status == DeviceStatus::kOtherCells ||
                          status == DeviceStatus::kNoLists;
-  const HandleUse& h = handles[context.status_detail];
+  const HandleUse& h = kernel.handles[context.status_detail];
   throw Error(wrong_use ? ErrorCode::kInvalidArgument : ErrorCode::kOutOfRange,
-              fmt::format("kernel {}: {}{}: {}", kernel, h.id.field == kNoField ? "" : "field ",
-                          field_name(h), about_handle(status, context, h, loop_path)));
+              fmt::format("kernel {}: {}: {}", kernel.name, handle_text(h),
+                          about_handle(status, context, h, kernel.loop_path)));
+}
+
+void check_topology_uses(Device& device, const LaunchedKernel& kernel) {
+  for (TreeStorage* tree : kernel.trees) {
+    if (kernel.uses.does_to(tree, effect::kChangesTopology)) continue;
+    Stream& stream = device.default_stream();
+    const auto flags = wait_read_inline(stream, &tree->state()->changed, 2);  // and lists_changed
+    if (flags[0] == 0 && flags[1] == 0) continue;
+    tree->settle();
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("kernel {}: it changed the topology of tree '{}', which its uses do not say",
+                            kernel.name, tree->options().name));
+  }
 }
 
 }  // namespace coppice

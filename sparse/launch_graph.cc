@@ -47,9 +47,16 @@ class LaunchGraph::State final : public RefCounted {
       if (!is_current()) record();
       const int most = static_cast<int>(std::max(1u, kMostLaunchesAtOnce / n));
       const int replays = std::min(times - done, most);
-      const uint64_t first = stream().replay_inline(*recording_);
-      for (int i = 1; i < replays; ++i) stream().replay_inline(*recording_);
-      const uint32_t word = wait_read_inline(stream(), &launches_.front().device().context().status);
+      uint64_t first = 0;
+      uint32_t word = 0;
+      try {
+        first = stream().replay_inline(*recording_);
+        for (int i = 1; i < replays; ++i) stream().replay_inline(*recording_);
+        word = wait_read_inline(stream(), &launches_.front().device().context().status);
+      } catch (...) {
+        for (const BoundLaunch& bound : launches_) give_up_on(bound.shared()->launch);
+        throw;
+      }
       for (TreeStorage* tree : trees_) tree->wait_follow_replays();
       done += replays;
       if (word == 0) continue;

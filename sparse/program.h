@@ -41,8 +41,10 @@ inline Loop over(const Node& node) { return {node.tree(), node.id()}; }
 // things, growth and collection are those of a launch that activates the cells and one over the node behind
 // it, and an Error (kOutOfMemory) of the first is the launch's. Cost: for each container that the box meets a
 // walk, and an atomic operation per 64 bits of a mask; then that of over(node), of whose containers each is
-// looked at, those that the box does not meet by a few comparisons. Errors: kOutOfRange where the box is not
-// within the domain, kInvalidArgument for another node or number of axes, or a kernel that takes no Cell.
+// looked at, those that the box does not meet by a few comparisons. The last cell of a domain that ends at 2^31
+// is in no box: `high` is a coordinate, too. Errors: kOutOfRange where the box is not within the domain,
+// kOutOfMemory where it meets more than 2^40 containers, kInvalidArgument for another node or number of axes,
+// or a kernel that takes no Cell.
 Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high);
 inline Loop range(int64_t begin, int64_t end) {
   return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end - begin) : 0};
@@ -64,7 +66,7 @@ struct HandleUse {
 
 // An argument that leads to memory.
 struct PointerUse {
-  uint32_t argument, offset;  // which one, from 1 on; its address in the packed arguments
+  uint32_t argument, offset;  // which one, from 1 on; where the packed arguments have its address
   bool is_const;
 };
 inline constexpr uint32_t kMostPointers = kLaunchArgumentBytes / sizeof(void*);
@@ -84,7 +86,7 @@ struct LaunchRequest {
   uint32_t num_arguments = 0;  // that the caller gave
   uint32_t num_pointers = 0;   // pointers and Views among them
   PointerUse pointers[kMostPointers];
-  bool has_hidden_pointers = false;  // some argument is a struct, which may have pointers
+  bool has_hidden_pointers = false;  // some argument is, or leads to, a struct, which may have pointers
   uint32_t argument_bytes = 0;
   uint32_t box_at = 0;  // the loop's box among the arguments, plus 1; 0: there is none
   // A launch in whose place this one runs, as one that makes room; it has the other's name.
@@ -142,13 +144,14 @@ concept LaunchArgument = std::is_convertible_v<const Argument&, Parameter> ||
 // Notes where an argument leads to memory, and where it may.
 template <class Parameter>
 void add_pointer(LaunchRequest& request, uint32_t at) {
-  const auto add = [&](bool is_const) {
-    request.pointers[request.num_pointers++] = {request.num_arguments, at, is_const};
+  const auto add = [&]<class T>(std::type_identity<T>) {
+    request.pointers[request.num_pointers++] = {request.num_arguments, at, std::is_const_v<T>};
+    request.has_hidden_pointers |= !std::is_arithmetic_v<T> && !std::is_enum_v<T>;  // in that memory
   };
   if constexpr (std::is_pointer_v<Parameter>)
-    add(std::is_const_v<std::remove_pointer_t<Parameter>>);
+    add(std::type_identity<std::remove_pointer_t<Parameter>>{});
   else if constexpr (device::is_view<Parameter>)
-    add(std::is_const_v<std::remove_pointer_t<decltype(Parameter::items)>>);
+    add(std::type_identity<std::remove_pointer_t<decltype(Parameter::items)>>{});
   else
     request.has_hidden_pointers |= !std::is_arithmetic_v<Parameter> && !std::is_enum_v<Parameter>;
 }
@@ -234,6 +237,9 @@ class BoundLaunch {
   Device& device() const { return *device_; }
   Stream& stream() const { return device_->default_stream(); }
   const IntrusivePtr<const SharedLaunch>& shared() const { return launch_; }
+  const LaunchUses& uses() const {
+    return *launch_->launch.uses;
+  }  // what it touches; text_of() in sparse/uses.h
 
  private:
   IntrusivePtr<Device> device_;
@@ -270,6 +276,18 @@ class Program {
                      const Arguments&... arguments) {
     return prepare(detail::make_request(kernel, loop, arguments...));
   }
+  // What such a launch touches, as data, and as text: the kernel's name and a line for each of its uses (text_of() in
+  // sparse/uses.h). Checks the roles as a launch does, and freezes trees; compiles and runs nothing.
+  template <class... Parameters, class... Arguments>
+  IntrusivePtr<const LaunchUses> uses(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
+                                      const Arguments&... arguments) const {
+    return uses_of(detail::make_request(kernel, loop, arguments...));
+  }
+  template <class... Parameters, class... Arguments>
+  std::string explain(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
+                      const Arguments&... arguments) const {
+    return explain(detail::make_request(kernel, loop, arguments...));
+  }
   Device& device() const;
   // Blocks the host until all that was launched is done. Throws the error of the first launch that failed.
   void wait() const;
@@ -285,6 +303,8 @@ class Program {
   Launch prepare(const detail::LaunchRequest& request);
   void activate_box_first(Launch& launch, const detail::LaunchRequest& request);
   std::string ptx_of(const detail::LaunchRequest& request, jit::PtxTarget target);
+  IntrusivePtr<const LaunchUses> uses_of(const detail::LaunchRequest& request) const;
+  std::string explain(const detail::LaunchRequest& request) const;
 
   struct State;
   std::unique_ptr<State> state_;

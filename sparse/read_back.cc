@@ -21,6 +21,11 @@ constexpr double kMostCells = 1ull << 40;
 
 }  // namespace
 
+void refuse_axis(const std::string& value) {
+  throw Error(ErrorCode::kOutOfRange,
+              fmt::format("{} is no coordinate: these are from -2^31 up to, not including, 2^31", value));
+}
+
 void check_count(const TreeRef& tree, const GivenCoord& coord) {
   if (!tree) throw Error(ErrorCode::kInvalidArgument, "the field to read is none: Node::place() makes one");
   tree->freeze();  // a tree has its dimensions from then on

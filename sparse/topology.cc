@@ -78,8 +78,9 @@ void TreeStorage::allocate_memory() {
     possible = std::max(2 * possible, 65536.0);
     const double limit =
         static_cast<double>(std::min(kMaxAllocatorBytes, max_bytes())) / static_cast<double>(n.cell_bytes);
-    storage.max_cells =
-        std::max<uint64_t>(2, static_cast<uint64_t>(std::min({1 + possible, limit, 4294967000.0})));
+    // Where not even one cell fits, there is the ambient one alone.
+    const uint64_t least = limit < 1 ? 1 : 2;
+    storage.max_cells = std::max(least, static_cast<uint64_t>(std::min({1 + possible, limit, 4294967000.0})));
     storage.cells = d.reserve(storage.max_cells * n.cell_bytes, n.cell_bytes);
     storage.free_list = d.reserve(storage.max_cells * 4, 4);
     storage.recycled_list = d.reserve(storage.max_cells * 4, 4);

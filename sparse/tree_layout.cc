@@ -46,11 +46,18 @@ const char* node_kind_name(NodeKind kind) {
   return "?";
 }
 
+// The runtime reaches all of a tree by pointers, and is not what the checks are for.
+static jit::CodegenOptions without_checks() {
+  jit::CodegenOptions options = jit::codegen_options();
+  options.checks = false;
+  return options;
+}
+
 TreeStorage::TreeStorage(IntrusivePtr<Device> device, TreeOptions options)
     : device_(device),
       options_(std::move(options)),
-      host_program_(device_),
-      program_(device_),
+      host_program_(device_, without_checks()),
+      program_(device_, without_checks()),
       serial_(next_serial()) {
   nodes_.emplace_back();  // the root: one dense cell
 }

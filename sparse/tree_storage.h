@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gpu/host_access.h"
+#include "gpu/memory_uses.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
 
@@ -163,6 +164,13 @@ class TreeStorage : public RefCounted {
   void forget_lost_lists();
   // After replays: what they did to the topology and the lists.
   void wait_follow_replays();
+  // For the checks of pointers (memory_uses.cc). Where a field's values lie; of an array of structs, with what lies between
+  // them. The zeros that refused reads get. All memory of the tree's.
+  MemoryUse memory_of(uint32_t field) const;
+  MemoryUse zeros() const;
+  std::vector<KnownBuffer> buffers() const;
+  // "'now' on grid.pointer[64].dense[8]", "the tree 'grid'"; empty for an address that is not in the tree's memory.
+  std::string name_of_address(uint64_t address) const;
   uint64_t live_cells(const device::TreeState& now, uint32_t node) const;
   // Of any node (memory_report.cc).
   NodeUsage full_usage(uint32_t node);

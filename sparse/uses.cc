@@ -35,6 +35,24 @@ uint32_t effects_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
   return ~0u;
 }
 
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::kRead:
+      return "Read";
+    case Role::kWrite:
+      return "Write";
+    case Role::kUpdate:
+      return "Update";
+    case Role::kAccumulate:
+      return "Accumulate";
+    case Role::kGrow:
+      return "Grow";
+    case Role::kAppend:
+      return "Append";
+  }
+  return "";
+}
+
 // Of a Grow: the last of several values set stays, and is_active() tells what earlier items activated. Of an Append it is
 // the order of the elements.
 bool depends_on_order(const HandleUse& h) {
@@ -46,9 +64,11 @@ LaunchUse use_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
   use.kind = h.id.field == kNoField ? LaunchUse::Kind::kTopology : LaunchUse::Kind::kField;
   use.tree = static_cast<TreeStorage*>(h.id.tree);
   use.node = h.id.node, use.field = h.id.field;
-  use.star = h.star;
-  const bool anywhere =
-      h.role == Role::kGrow || h.role == Role::kAppend || (h.role == Role::kAccumulate && h.radius == 0);
+  use.star = h.star, use.role = name_of(h.role);
+  // Which of a kernel's Reads reads elsewhere is not told.
+  const bool anywhere = h.role == Role::kGrow || h.role == Role::kAppend ||
+                        (h.role == Role::kAccumulate && h.radius == 0) ||
+                        (h.role == Role::kRead && (kernel & kReadsAnywhere) != 0);
   use.radius = anywhere ? LaunchUse::kAnywhere : static_cast<int16_t>(h.radius);
   use.effects = effects_of(h, kernel, over_blocks);
   use.depends_on_order = depends_on_order(h);
@@ -76,10 +96,7 @@ constexpr std::pair<uint32_t, std::string_view> kWords[] = {{effect::kReads, "re
 
 // "reads, tests the cells of grid.pointer[64]", of the effects asked for.
 std::string words_of(const LaunchUse& use, uint32_t effects) {
-  std::string words;
-  for (const auto& [bit, word] : kWords) {
-    if (use.does(bit & effects)) words += fmt::format("{}{}", words.empty() ? "" : ", ", word);
-  }
+  const std::string words = words_of_effects(use.effects & effects);
   const bool is_topology = use.kind == LaunchUse::Kind::kTopology;
   return fmt::format("{} {}{}", words.empty() ? "names" : words, is_topology ? "the cells of " : "",
                      use.name);
@@ -92,6 +109,14 @@ bool is_same(const LaunchUse& a, const LaunchUse& b) {
 }
 
 }  // namespace
+
+std::string words_of_effects(uint32_t effects) {
+  std::string words;
+  for (const auto& [bit, word] : kWords) {
+    if ((effects & bit) != 0) words += fmt::format("{}{}", words.empty() ? "" : ", ", word);
+  }
+  return words;
+}
 
 IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
   auto uses = make_intrusive<LaunchUses>();
@@ -187,7 +212,11 @@ std::string text_of(const LaunchUses& uses) {
   std::string text;
   for (const LaunchUse& use : uses.all) {
     text += "  " + words_of(use, ~0u);
+    if (!use.role.empty()) text += fmt::format(" as {}", use.role);
+    const bool is_tree = use.kind != LaunchUse::Kind::kMemory;
+    if (is_tree && use.radius == LaunchUse::kAnywhere) text += ", anywhere";
     if (use.radius > 0) text += fmt::format(", {}<{}>", use.star ? "Star" : "Box", use.radius);
+    if (is_tree && use.role.empty()) text += ", to loop over them";
     text += use.depends_on_order ? ", in the order of the items\n" : "\n";
   }
   return text;

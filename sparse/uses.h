@@ -10,6 +10,9 @@ namespace coppice {
 // Of a launch whose trees are frozen.
 IntrusivePtr<LaunchUses> uses_of(const detail::LaunchRequest& request);
 
+// "reads, adds to", of effects alone.
+std::string words_of_effects(uint32_t effects);
+
 // What a loop over a box does besides its kernel: the cells of the box become active. That may happen twice,
 // and nothing in the kernel decides it.
 void add_activation_by_loop(const detail::LaunchRequest& request, LaunchUses& uses);
@@ -23,7 +26,9 @@ std::string why_not_repeatable(const LaunchUses& uses);
 // so that there is room for it beforehand; else what stands against it.
 std::string why_no_room(const detail::LaunchRequest& request, const LaunchUses& uses);
 
-// A line for each thing that a launch touches, "  adds to 'mass' on grid.pointer[64].dense[8], Box<1>".
+// A line for each thing that a launch touches: what it does there, the handle's role, how far from its own cell, and
+// whether the result depends on the order of the items: sums of floats, or which of several values stays.
+//     "  adds to 'mass' on grid.pointer[64].dense[8] as Accumulate, Box<1>, in the order of the items"
 std::string text_of(const LaunchUses& uses);
 
 }  // namespace coppice

@@ -97,7 +97,8 @@ Grammar::Grammar(Arguments& arguments) {
                 "the same files from run to run, whatever the number of threads; on the CPU");
   run->add_flag("--overwrite", arguments.overwrite, "replace frames that are already in the folder");
   run->add_flag("--explain", arguments.explain,
-                "print the functions that the scene would run on the device, and run nothing");
+                "print the functions that the scene would run on the device and what their launches touch, "
+                "and run nothing");
   run->add_option("--dot", arguments.dot_file,
                   "write a drawing of these functions for Graphviz (-: to the terminal), and run nothing")
       ->type_name("FILE");
@@ -175,18 +176,24 @@ constexpr const char* kExplainLegend =
     "first.\n"
     "runs: inline, on the thread that made it ready; compute and blocking, on threads of their own.\n";
 
-void describe_functions(const Arguments& arguments, const scene::SceneConfig& scene, const CliHooks& hooks,
+constexpr const char* kUsesLegend =
+    "What each launch touches: a line for every field, topology and piece of memory that it uses.\n"
+    "as: the role of the handle; Star<N>, Box<N>, anywhere: how far from its own cell; else there alone.\n"
+    "activates, deactivates, tests: it changes the topology, or asks what is active.\n"
+    "in the order of the items: the result depends on it, as sums of floats do.\n";
+
+void describe_functions(const Arguments& arguments, const RunOptions& options, const CliHooks& hooks,
                         std::ostream& out) {
-  COPPICE_CHECK(static_cast<bool>(hooks.functions), "the program gave no way to describe its functions");
+  COPPICE_CHECK(hooks.functions && hooks.launches, "the program gave no way to describe its functions");
   const bool draws_here = arguments.dot_file == "-";
   if (arguments.explain && draws_here)
     throw Error(ErrorCode::kUsage, "--explain and --dot - cannot share the terminal; give --dot a file");
   const FunctionsText functions = hooks.functions();
   if (arguments.explain) {
-    fmt::print(
-        out,
-        "{} runs these functions on the device. They put work on its stream and return at once.\n\n{}\n{}",
-        scene.name, kExplainLegend, functions.tables);
+    fmt::print(out,
+               "{} runs these functions on the device. They put work on its stream and return at "
+               "once.\n\n{}\n{}\n\n{}\n{}",
+               options.scene.name, kExplainLegend, functions.tables, kUsesLegend, hooks.launches(options));
   }
   if (draws_here) {
     out << functions.graph;
@@ -242,7 +249,7 @@ int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& h
   if (arguments.explain || !arguments.dot_file.empty()) {
     if (!arguments.trace_file.empty())
       throw Error(ErrorCode::kUsage, "--trace records a run, and --explain and --dot run nothing");
-    describe_functions(arguments, options.scene, hooks, out);
+    describe_functions(arguments, options, hooks, out);
     return kExitDone;
   }
   Recording recording(arguments.trace_file);

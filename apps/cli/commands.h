@@ -63,6 +63,8 @@ struct CliHooks {
   // Polls `stop` after each frame; when it is set, returns kInterrupted with every file whole.
   std::function<RunOutcome(const RunOptions& options, const std::atomic<bool>& stop)> run;
   std::function<FunctionsText()> functions;
+  // What the kernels touch that these functions launch, kernel by kernel. Runs none.
+  std::function<std::string(const RunOptions& options)> launches;
   std::function<std::vector<InfoLine>()>
       info;  // lines that need the program's libraries: LLVM, OpenGL, OpenVDB
   std::function<std::string(const std::string& name)> device;  // what it is; makes it

@@ -2,6 +2,7 @@
 #include "apps/mpm/solver.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -155,6 +156,7 @@ class SolverOf final : public Solver {
   ParticleSnapshot wait_snapshot() override;
   DensityBlocks wait_density() override;
   uint64_t num_particles() const override { return n_; }
+  std::string explain_launches() override;
 
  private:
   void set_geometry();
@@ -171,6 +173,11 @@ class SolverOf final : public Solver {
     return make_intrusive<executor::Host>()->start_request(IntrusivePtr<Stream>(&device.default_stream()));
   }
   std::vector<Value> wait_run(std::string_view function, std::span<const Value> arguments);
+  // The launches of @mpm.step and @mpm.sort, in their order: what `make(kernel, loop, arguments...)` makes of each.
+  template <class Make>
+  auto step_launches(const Make& make);
+  template <class Make>
+  auto sort_launches(const Make& make);
   // Of the functions of these names. Binding starts compiling what is launched.
   std::array<Value, 7> batch_arguments(int steps);
   std::array<Value, 11> sort_arguments();
@@ -355,23 +362,26 @@ std::vector<Value> SolverOf<D>::wait_run(std::string_view function, std::span<co
 }
 
 template <int D>
-std::array<Value, 11> SolverOf<D>::sort_arguments() {
+template <class Make>
+auto SolverOf<D>::sort_launches(const Make& make) {
   const auto n = static_cast<int64_t>(n_);
   const Loop blocks = over(*grid_leaf_);
   const auto topology = grid_leaf_->topology();
   const ParticleArrays from = arguments_.particles, to{sorted_->as<float>(), from.stride};
-  return {value(Chain()),
-          value(tree_.root()),
-          value(*grid_leaf_),
-          bound(K::home, range(n), topology, from, arguments_.inv_dx),
-          bound(K::reach, blocks, topology),
-          bound(K::number, blocks, number_),
-          bound(K::keys, range(n), number_, from, arguments_.inv_dx, arguments_.n_groups,
-                keys_->as<uint32_t>(), order_->as<uint32_t>()),
-          value(keys_),
-          value(order_),
-          value(n),
-          bound(reorder_particles, range(n), from, to, order_->as<uint32_t>(), A::kCount)};
+  return std::array{make(K::home, range(n), topology, from, arguments_.inv_dx),
+                    make(K::reach, blocks, topology), make(K::number, blocks, number_),
+                    make(K::keys, range(n), number_, from, arguments_.inv_dx, arguments_.n_groups,
+                         keys_->as<uint32_t>(), order_->as<uint32_t>()),
+                    make(reorder_particles, range(n), from, to, order_->as<uint32_t>(), A::kCount)};
+}
+
+template <int D>
+std::array<Value, 11> SolverOf<D>::sort_arguments() {
+  const auto n = static_cast<int64_t>(n_);
+  const auto [home, reach, number, keys, reorder] =
+      sort_launches([this](const auto&... launch) { return bound(launch...); });
+  return {value(Chain()), value(tree_.root()), value(*grid_leaf_), home,     reach,  number,
+          keys,           value(keys_),        value(order_),      value(n), reorder};
 }
 
 template <int D>
@@ -426,15 +436,26 @@ void SolverOf<D>::choose_dt(double remaining_s) {
 }
 
 template <int D>
-std::array<Value, 7> SolverOf<D>::batch_arguments(int steps) {
+template <class Make>
+auto SolverOf<D>::step_launches(const Make& make) {
   const Loop blocks = over(*grid_leaf_);
-  return {value(Chain()),
-          value<int32_t>(steps),
-          bound(K::begin, range(1), arguments_),
-          bound(K::scatter, blocks, tiles_, arguments_),
-          bound(K::grid, blocks, tiles_, grid_, arguments_),
-          bound(K::gather, blocks, grid_, arguments_),
-          bound(K::finish, range(1), arguments_)};
+  return std::array{make(K::begin, range(1), arguments_), make(K::scatter, blocks, tiles_, arguments_),
+                    make(K::grid, blocks, tiles_, grid_, arguments_),
+                    make(K::gather, blocks, grid_, arguments_), make(K::finish, range(1), arguments_)};
+}
+
+template <int D>
+std::array<Value, 7> SolverOf<D>::batch_arguments(int steps) {
+  const auto [begin, scatter, grid, gather, finish] =
+      step_launches([this](const auto&... launch) { return bound(launch...); });
+  return {value(Chain()), value<int32_t>(steps), begin, scatter, grid, gather, finish};
+}
+
+template <int D>
+std::string SolverOf<D>::explain_launches() {
+  const auto explain = [this](const auto&... launch) { return program_.explain(launch...); };
+  return fmt::format("@mpm.sort\n\n{}\n\n@mpm.step\n\n{}", fmt::join(sort_launches(explain), "\n"),
+                     fmt::join(step_launches(explain), "\n"));
 }
 
 template <int D>

@@ -66,6 +66,8 @@ class Solver {
   virtual ParticleSnapshot wait_snapshot() = 0;
   virtual DensityBlocks wait_density() = 0;
   virtual uint64_t num_particles() const = 0;
+  // What each launch of the solver's functions touches (Program::explain()). Launches nothing.
+  virtual std::string explain_launches() = 0;
 };
 
 }  // namespace coppice::mpm

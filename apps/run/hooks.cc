@@ -53,6 +53,7 @@ CliHooks make_cli_hooks() {
             const executor::LoadedModule& module = mpm::solver_functions();
             return FunctionsText{executor::explain(module), executor::dot(module)};
           },
+      .launches = explain_launches,
       .info = info,
       .device = [](const std::string& name) { return Device::named(name)->description(); },
       .cache = [] { return summary(default_cache()); },

@@ -43,6 +43,10 @@ double now_ms() {
 
 }  // namespace
 
+std::string explain_launches(const cli::RunOptions& options) {
+  return mpm::Solver::create(make_device(options), options.scene)->explain_launches();
+}
+
 cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop) {
   const scene::SceneConfig& scene = options.scene;
   const std::string folder = options.output_folder.string();

@@ -1,6 +1,7 @@
 // `coppice run`: a scene simulated frame by frame, with everything it writes.
 #pragma once
 #include <atomic>
+#include <string>
 
 #include "apps/cli/commands.h"
 
@@ -9,5 +10,7 @@ namespace coppice {
 // Simulates the scene and writes frames, particles, volumes and numbers. Polls `stop` after each frame; what is written
 // by then is whole. With 0 frames it loads the scene and compiles every kernel, and writes nothing.
 cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop);
+// What each launch of the scene's solver touches. Samples the emitters, and launches nothing.
+std::string explain_launches(const cli::RunOptions& options);
 
 }  // namespace coppice

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/extents.h"
+#include "gpu/buffer_ranges.h"
 
 namespace coppice {
 namespace {
@@ -48,7 +49,15 @@ CpuBuffer::CpuBuffer(size_t reserved_bytes, size_t initial_bytes, Filling fillin
   if (initial_bytes > 0) grow(initial_bytes);
 }
 
-CpuBuffer::~CpuBuffer() { munmap(mapped_, mapped_bytes_); }
+void CpuBuffer::announce(size_t most_bytes) {
+  BufferRanges::all().set(data_, most_bytes);
+  is_announced_ = true;
+}
+
+CpuBuffer::~CpuBuffer() {
+  if (is_announced_) BufferRanges::all().set(data_, 0);
+  munmap(mapped_, mapped_bytes_);
+}
 
 // A hint: a kernel without huge pages refuses, and nothing is lost but speed.
 void CpuBuffer::advise() {

@@ -12,13 +12,15 @@ class CpuBuffer final : public Buffer {
   void discard(size_t offset_bytes, size_t bytes) override;
   void shrink(size_t size_bytes) override;
   void release() override;
+  // As one of a device that kernels reach by its own address (gpu/buffer_ranges.h).
+  void announce(size_t most_bytes);
 
  private:
   void advise();
 
   std::byte* mapped_ = nullptr;
   size_t mapped_bytes_ = 0;
-  bool has_huge_pages_ = false;
+  bool has_huge_pages_ = false, is_announced_ = false;
 };
 
 }  // namespace coppice

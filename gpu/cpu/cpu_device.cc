@@ -3,6 +3,7 @@
 #include <tbb/info.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -36,7 +37,9 @@ class CpuDevice final : public Device {
   }
   int threads() const override { return threads_; }
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
-    return make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
+    auto buffer = make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
+    buffer->announce(std::max(reserved_bytes, initial_bytes));
+    return buffer;
   }
   bool commits_on_touch() const override { return true; }
   uint64_t memory_bytes() const override { return machine_memory_bytes(); }

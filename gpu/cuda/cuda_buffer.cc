@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/extents.h"
+#include "gpu/buffer_ranges.h"
 
 namespace coppice::cuda {
 
@@ -45,9 +46,11 @@ CudaBuffer::CudaBuffer(IntrusivePtr<Context> context, size_t reserved_bytes, siz
     free_range();
     throw;
   }
+  BufferRanges::all().set(data_, std::max(reserved_bytes, initial_bytes));
 }
 
 CudaBuffer::~CudaBuffer() {
+  BufferRanges::all().set(data_, 0);
   const Context::FreeingScope scope(*context_);
   context_->wait_idle_to_free();  // a lost device answers at once
   while (!chunks_.empty()) unmap_last_chunk();

@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include "gpu/buffer_ranges.h"
+
 namespace coppice::cuda {
 namespace {
 
@@ -46,9 +48,11 @@ SmallBuffer::SmallBuffer(IntrusivePtr<SmallMemory> memory, size_t reserved_bytes
   reserved_bytes_ = SmallMemory::piece_bytes(std::max(reserved_bytes, initial_bytes));
   data_ = memory_->take(reserved_bytes_);
   size_bytes_ = initial_bytes;
+  BufferRanges::all().set(data_, std::max(reserved_bytes, initial_bytes));
 }
 
 SmallBuffer::~SmallBuffer() {
+  BufferRanges::all().set(data_, 0);
   {
     const Context::FreeingScope scope(memory_->context());
     memory_->context().wait_idle_to_free();

@@ -1,4 +1,5 @@
 // Device intrinsics for CPUs (x86-64 bitcode): one thread runs an item alone.
+#include "gpu/device/memory_guard.h"
 #include "gpu/device/relaxed_atomics.h"
 #include "gpu/device_intrinsics.h"
 

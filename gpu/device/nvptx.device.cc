@@ -2,6 +2,7 @@
 //
 // LLVM 19's NVPTX back end drops orderings on read-modify-writes and aborts on acquire loads, release stores
 // and fences, so every ordered operation here is its own line of PTX.
+#include "gpu/device/memory_guard.h"
 #include "gpu/device/relaxed_atomics.h"
 #include "gpu/device_intrinsics.h"
 #include "gpu/launch_block.h"

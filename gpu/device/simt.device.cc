@@ -1,5 +1,6 @@
 // Device intrinsics for the emulated GPU (x86-64 bitcode): an item is shared by the threads of a block, each
 // of them a fiber of gpu/simt/machine.h, which does what the hardware would.
+#include "gpu/device/memory_guard.h"
 #include "gpu/device/relaxed_atomics.h"
 #include "gpu/device_intrinsics.h"
 #include "gpu/simt/symbols.h"

@@ -18,8 +18,8 @@
 namespace coppice::jit {
 namespace {
 
-constexpr uint32_t kUnknownEffects =
-    kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory | kDecidesByChanges | kDecidesByFields;
+constexpr uint32_t kUnknownEffects = kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory |
+                                     kReadsAnywhere | kDecidesByChanges | kDecidesByFields;
 
 bool is_opaque(const llvm::Function& f) {
   for (const llvm::StringRef mark :
@@ -41,7 +41,7 @@ uint32_t effects_of_call(const llvm::CallBase& call) {
   if (is_marked(*callee, kActivates)) return kActivatesCells;
   if (is_marked(*callee, kDeactivates)) return kDeactivatesCells;
   if (is_marked(*callee, kTests)) return kTestsCells;
-  if (is_opaque(*callee)) return 0;
+  if (is_opaque(*callee)) return is_marked(*callee, kAnywhere) ? kReadsAnywhere : 0;
   if (const auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(&call)) {
     return (is_own(copy->getRawDest()) ? 0u : kStoresMemory) |
            (is_own(copy->getRawSource()) ? 0u : kLoadsMemory);

@@ -22,6 +22,7 @@ inline constexpr uint32_t kStoresMemory = 16;     // likewise
 inline constexpr uint32_t kAtomicsOnMemory = 32;  // likewise
 inline constexpr uint32_t kDrawsFromMemory =
     64;  // uses what an atomic operation gave it: what it does next depends on the order of items
+inline constexpr uint32_t kReadsAnywhere = 128;  // by at(), length() or neighbour_data(), whatever the reach
 // What it activates, or which way it takes at some branch, depends on what the launch changes:
 inline constexpr uint32_t kDecidesByChanges =
     256;  // memory, values updated in place, indices that appends were given

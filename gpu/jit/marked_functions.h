@@ -20,6 +20,7 @@ inline constexpr llvm::StringRef kMemory = "ext_coppice_memory";
 inline constexpr llvm::StringRef kActivates = "ext_coppice_activates";
 inline constexpr llvm::StringRef kDeactivates = "ext_coppice_deactivates";
 inline constexpr llvm::StringRef kTests = "ext_coppice_tests";
+inline constexpr llvm::StringRef kAnywhere = "ext_coppice_anywhere";
 
 // Tells whether a function carries a mark.
 bool is_marked(const llvm::Function& f, llvm::StringRef with);

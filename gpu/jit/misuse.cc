@@ -12,10 +12,12 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Module.h>
 
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
-#include "gpu/jit/library_code.h"
+#include "gpu/jit/author_code.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/marked_functions.h"
 
@@ -24,11 +26,20 @@ namespace {
 
 constexpr llvm::StringRef kMisuse = "coppice_misuse";
 
-// Where the author wrote it: "heat.kernels.cc:12: ", or nothing where calls of several lines have become one.
-std::string place_of(const llvm::Instruction& i, const std::string& folder) {
+// Where the author wrote something; no line where calls of several lines have become one.
+struct Place {
+  std::string file;
+  unsigned line = 0;
+  auto operator<=>(const Place&) const = default;
+  std::string text() const {
+    return line == 0 ? "" : fmt::format("{}:{}: ", file, line);
+  }  // "heat.kernels.cc:12: "
+};
+
+Place place_of(const llvm::Instruction& i, const std::string& folder) {
   const llvm::DILocation* at = i.getDebugLoc().get();
   while (at != nullptr && (at->getLine() == 0 || is_in_library(*at, folder))) at = at->getInlinedAt();
-  return at == nullptr ? "" : fmt::format("{}:{}: ", at->getFilename().str(), at->getLine());
+  return at == nullptr ? Place{} : Place{at->getFilename().str(), at->getLine()};
 }
 
 std::vector<llvm::CallInst*> calls_of_misuse(const llvm::Module& module) {
@@ -42,13 +53,18 @@ std::vector<llvm::CallInst*> calls_of_misuse(const llvm::Module& module) {
 }
 
 struct Finding {
-  std::string why;  // of the first wrong use, whatever the order of the calls; empty where there is none
-  bool has_unknown = false;  // some call's handle is not known
+  std::pair<Place, std::string> first;  // the first wrong use and why it is, whatever the order of the calls
+  std::set<Place> unknown;              // calls whose handle is not known
+  bool is_any() const { return !first.second.empty(); }
 };
-Finding find_misuse(const llvm::Module& module, const SpecializeRequest& request) {
+// `among`: the only calls to judge.
+Finding find_misuse(const llvm::Module& module, const SpecializeRequest& request,
+                    const std::set<Place>* among = nullptr) {
   Finding found;
   const std::string folder = library_folder(module);
   for (const llvm::CallInst* call : calls_of_misuse(module)) {
+    const Place place = place_of(*call, folder);
+    if (among != nullptr && !among->contains(place) && !among->contains(Place{})) continue;
     uint32_t given[3] = {};  // what, binding, given
     bool is_known = true;
     for (unsigned k = 0; k < 3; ++k) {
@@ -56,11 +72,9 @@ Finding find_misuse(const llvm::Module& module, const SpecializeRequest& request
       is_known = is_known && number != nullptr;
       if (number != nullptr) given[k] = static_cast<uint32_t>(number->getZExtValue());
     }
-    found.has_unknown |= !is_known;
-    const std::string why = is_known ? request.why_misused(given[0], given[1], given[2]) : "";
-    if (why.empty()) continue;
-    const std::string text = place_of(*call, folder) + why;
-    if (found.why.empty() || text < found.why) found.why = text;
+    if (!is_known) found.unknown.insert(place);
+    std::pair wrong(place, is_known ? request.why_misused(given[0], given[1], given[2]) : "");
+    if (!wrong.second.empty() && (!found.is_any() || wrong < found.first)) found.first = std::move(wrong);
   }
   return found;
 }
@@ -95,13 +109,15 @@ void refuse_misuse(llvm::Module& module, const SpecializeRequest& request,
   if (calls.empty()) return;
   if (request.why_misused) {
     Finding found = find_misuse(module, request);
-    if (found.why.empty() && found.has_unknown) {
+    if (!found.is_any() && !found.unknown.empty()) {
+      // This folds less than all of the optimiser does: calls that it had found dead are there again.
       const std::unique_ptr<llvm::Module> whole = link();
       fold_all(*whole);
-      found = find_misuse(*whole, request);
+      found = find_misuse(*whole, request, &found.unknown);
     }
-    if (!found.why.empty())
-      throw Error(ErrorCode::kInvalidArgument, fmt::format("kernel {}: {}", request.id, found.why));
+    if (found.is_any())
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("kernel {}: {}{}", request.id, found.first.first.text(), found.first.second));
   }
   llvm::Function* const misuse = calls[0]->getCalledFunction();
   for (llvm::CallInst* call : calls) call->eraseFromParent();

@@ -1,10 +1,8 @@
 // Leaves a kernel's effects on memory out (see llvm_module.h), for a run that only finds out how much room
 // its launch needs.
 //
-// Which stores are the author's is told by the file that they were written in (library_code.h): what is not
-// in the library's own headers is the author's, also what the standard library or Eigen does for them.
+// The author's stores go (author_code.h), and the library's own stay.
 #include <llvm/Analysis/ValueTracking.h>
-#include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -12,20 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "gpu/jit/library_code.h"
+#include "gpu/jit/author_code.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/marked_functions.h"
 
 namespace coppice::jit {
 namespace {
-
-// Whether an instruction was written in the library's own headers.
-bool is_library(const llvm::Instruction& i, const std::string& folder) {
-  const llvm::DILocation* at = i.getDebugLoc().get();
-  // Who calls this one says what it is for.
-  while (at != nullptr && at->getScope()->getSubprogram()->getName() == "atomic_add") at = at->getInlinedAt();
-  return at != nullptr && is_in_library(*at, folder);
-}
 
 // Where memory is: the kernel's own variables, or anywhere else. What a pointer that lies in a variable leads
 // to is not known, and neither is what may be the one or the other.
@@ -73,20 +63,6 @@ void remove(llvm::Instruction& i) {
 }
 
 }  // namespace
-
-void inline_all(llvm::Module& module) {
-  for (llvm::Function& f : module) {
-    if (f.isDeclaration() || f.getName().starts_with("coppice_kernel_")) continue;
-    let_inline(f);
-    f.setLinkage(llvm::GlobalValue::InternalLinkage);
-  }
-  Analyses analyses;
-  llvm::ModulePassManager passes;
-  llvm::cantFail(analyses.builder.parsePassPipeline(
-      passes,
-      "always-inline,globaldce,function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,sroa<modify-cfg>)"));
-  passes.run(module, analyses.modules);
-}
 
 void remove_effects(llvm::Module& module, const Diagnostics& diagnostics) {
   const std::string folder = library_folder(module);

@@ -52,7 +52,7 @@ Hash128 specialization_key(const SpecializeRequest& request, const KeyContext& c
   const CodegenOptions& options = request.options;
   update_bytes(options.simt ? context.simt_intrinsics : context.intrinsics);
   hasher.update(uint32_t{options.step}).update(uint32_t{options.checks}).update(uint32_t{options.simt});
-  hasher.update(uint32_t{request.makes_room});
+  hasher.update(uint32_t{request.makes_room}).update(uint32_t{request.guards_memory});
   hasher.update(kSanitizer);
   hasher.update(context.cpu).update(context.features).update(context.llvm);
   hasher.update(context.target).update(context.pipeline);

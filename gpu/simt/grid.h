@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/buffer_ranges.h"
 #include "gpu/launch_block.h"
 #include "gpu/simt/address.h"
-#include "gpu/simt/buffer_ranges.h"
 #include "gpu/simt/fiber.h"
 #include "gpu/simt/machine.h"
 #include "gpu/simt/scheduler.h"

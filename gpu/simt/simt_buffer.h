@@ -1,15 +1,18 @@
 // Device memory of the emulated GPU: memory of the host under addresses of the device (address.h).
 #pragma once
+#include <algorithm>
+
+#include "gpu/buffer_ranges.h"
 #include "gpu/cpu/cpu_buffer.h"
 #include "gpu/simt/address.h"
-#include "gpu/simt/buffer_ranges.h"
 
 namespace coppice::simt {
 
 class SimtBuffer final : public Buffer {
  public:
   SimtBuffer(size_t reserved_bytes, size_t initial_bytes, Filling filling = Filling::kPacked)
-      : memory_(make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling)) {
+      : memory_(make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling)),
+        most_bytes_(std::max(reserved_bytes, initial_bytes)) {
     data_ = device_address(memory_->data());
     reserved_bytes_ = memory_->reserved_bytes();
     take_size();
@@ -23,10 +26,11 @@ class SimtBuffer final : public Buffer {
  private:
   void take_size() {
     size_bytes_ = memory_->size_bytes();
-    BufferRanges::all().set(data_, size_bytes_);
+    BufferRanges::all().set(data_, size_bytes_, most_bytes_);
   }
 
   const IntrusivePtr<CpuBuffer> memory_;
+  const size_t most_bytes_;
 };
 
 }  // namespace coppice::simt

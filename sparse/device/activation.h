@@ -131,6 +131,7 @@ COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout
       uint32_t* const slot = reinterpret_cast<uint32_t*>(container) + index;
       const uint32_t id = activate_slot(block, tree_slot, level, slot, {cell_coord_at(level, x, y, z), 0});
       if (id == 0) return {tree->ambient, 0, false};
+      if (makes_room()) warp_fetch_increment(&tree->allocators[level.allocator].activations);
       if (way != nullptr) way->slot[l] = slot, way->cell[l] = id;
       cell = tree->allocators[level.allocator].cells + id * level.cell_bytes;
     } else {

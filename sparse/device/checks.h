@@ -6,6 +6,7 @@
 #pragma once
 #include <type_traits>
 
+#include "gpu/effects.h"
 #include "sparse/device/activation.h"
 
 namespace coppice::device {
@@ -23,6 +24,20 @@ COPPICE_INLINE T& refused(const LaunchBlock* block, T* instead) {
   if constexpr (sizeof(T) > kSinkBytes) return *instead;
   __builtin_memset(block->context->sink, 0, sizeof(T));
   return *reinterpret_cast<T*>(block->context->sink);
+}
+
+// Whether the launch's uses say that it does `effects` to a handle's field, as far away as `reach`. It is an error where a
+// handle was made of other bytes than those of a launch's argument, or the list of what the kernel does is not its own.
+// A function of its own in a kernel file's bitcode: it is called wherever a handle is used.
+[[gnu::noinline]] inline bool is_used(const LaunchBlock* block, uint32_t binding, uint32_t effects,
+                                      int32_t reach, uint32_t value_bytes) {
+  if (binding < static_cast<uint32_t>(kMaxBindings)) {
+    const FieldBinding& f = coppice_fields[binding];
+    const bool fits = value_bytes == 0 || value_bytes == f.value_bytes;
+    if ((f.uses & effects) == effects && reach <= f.reach && fits) return true;
+  }
+  raise_status(block, DeviceStatus::kOutOfUses, 0, binding, Coord{static_cast<int32_t>(effects), 0, 0});
+  return false;
 }
 
 // Reading outside the domain gives zeros; it is an error only to the checks.
@@ -69,6 +84,7 @@ namespace coppice {
 template <class T>
 class Values {
  public:
+  static constexpr uint32_t kRefused = ~0u;  // for a binding: these are no values of a field
   COPPICE_INLINE Values(T* first, const LaunchBlock* launch, uint32_t binding, device::Coord origin)
       : first_(first), launch_(launch), binding_(binding), origin_(origin) {}
   COPPICE_INLINE operator T*() const { return first_; }
@@ -76,6 +92,7 @@ class Values {
   template <class Index, class = std::enable_if_t<std::is_integral_v<Index>>>
   COPPICE_ACCESS COPPICE_INLINE T& operator[](Index i) const {
     if (device::debug_checks()) {
+      if (binding_ == kRefused) return device::refused(launch_, first_);
       const device::FieldBinding& f = coppice_fields[binding_];
       const auto index = static_cast<int64_t>(i);
       if (index < 0 || index >= f.num_values) {

@@ -265,10 +265,33 @@ struct Handle {
   friend struct device::HandleAccess;
   const device::FieldBinding& binding() const { return coppice_fields[id.field]; }
   const device::NodeLayout& layout() const { return coppice_nodes[binding().node]; }
-  // Launches of kernels that read alone do not look for a status.
+  // Launches of kernels that read or ask alone do not look for a status: one that they left would stop all that
+  // come behind them.
   template <class From, int D>
-  COPPICE_INLINE Coord coord_of(const From& from, const int32_t (&coord)[D]) const {
-    return device::coord_of(from, id.field, coord, R != Role::kRead);
+  COPPICE_INLINE Coord coord_of(const From& from, const int32_t (&coord)[D],
+                                bool is_looked_for = R != Role::kRead) const {
+    return device::coord_of(from, id.field, coord, is_looked_for);
+  }
+  // Whether the launch's uses say that it does this; known to be so without the checks. Of the values, or of
+  // cells alone.
+  template <class From>
+  COPPICE_INLINE bool may(const From& from, uint32_t effects, int32_t reach = 0) const {
+    return may_do(from, effects, reach, sizeof(T));
+  }
+  template <class From>
+  COPPICE_INLINE bool may_do(const From& from, uint32_t effects, int32_t reach = device::kAnyReach,
+                             uint32_t value_bytes = 0) const {
+    return !device::debug_checks() ||
+           device::is_used(device::launch_of(from), id.field, effects, reach, value_bytes);
+  }
+  // A refused value that is too large for the sink goes where it would have gone.
+  template <class From>
+  COPPICE_INLINE bool may_or_is_wide(const From& from, uint32_t effects) const {
+    return may(from, effects) || sizeof(T) > kSinkBytes;
+  }
+  template <class V, int D>
+  COPPICE_INLINE Values<V> no_values(const Block<D>& block) const {
+    return {reinterpret_cast<V*>(block.launch->context->sink), block.launch, Values<V>::kRefused, Coord{}};
   }
 
   FieldId id;
@@ -282,10 +305,12 @@ struct Read : Handle<T, Role::kRead> {
 
   template <int D>
   COPPICE_HARMLESS COPPICE_INLINE T operator[](const Cell<D>& cell) const {
+    if (!this->may(cell, effect::kReads)) return T{};
     return load(cell, 0, 0, 0);
   }
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE T operator[](const Entry<D>& entry) const {
+    if (!this->may(entry, effect::kReads)) return T{};
     return device::load_for<T>(entry, this->id.field);
   }
   COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const {
@@ -299,7 +324,8 @@ struct Read : Handle<T, Role::kRead> {
   }
   // Anywhere, by a tree walk. `from` is the kernel's cell, block or item.
   template <class From, int D>
-  COPPICE_HARMLESS COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D]) const {
+  COPPICE_HARMLESS COPPICE_ANYWHERE COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D]) const {
+    if (!this->may(from, effect::kReads, device::kAnyReach)) return T{};
     const device::FieldBinding& f = this->binding();
     const LaunchBlock* block = device::launch_of(from);
     const Coord c = this->coord_of(from, coord);
@@ -310,26 +336,32 @@ struct Read : Handle<T, Role::kRead> {
   }
   // Element `index` of the list at `coord` of a dynamic node (without an index: the first); zero where there is none.
   template <class From, int D>
-  COPPICE_HARMLESS COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D], int64_t index) const {
+  COPPICE_HARMLESS COPPICE_ANYWHERE COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D],
+                                                        int64_t index) const {
+    if (!this->may(from, effect::kReads, device::kAnyReach)) return T{};
     const Coord c = this->coord_of(from, coord);
     if (device::lacks_lists(device::launch_of(from), this->id.field)) return T{};
     if (device::refuses_others(device::launch_of(from), this->id.field, c)) return T{};
     return device::element<T>(device::launch_of(from), this->id.field, c, index);
   }
   template <class From, int D>
-  COPPICE_HARMLESS COPPICE_INLINE uint32_t length(const From& from, const int32_t (&coord)[D]) const {
+  COPPICE_HARMLESS COPPICE_ANYWHERE COPPICE_INLINE uint32_t length(const From& from,
+                                                                   const int32_t (&coord)[D]) const {
+    if (!this->may(from, effect::kReads, device::kAnyReach)) return 0;
     if (device::lacks_lists(device::launch_of(from), this->id.field)) return 0;
     return device::length_at(device::launch_of(from), this->id.field, this->coord_of(from, coord));
   }
   // The values of a block's own container, cell 0 first (struct-of-arrays leaves; sibling leaves of the same cell too).
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE Values<const T> data(const Block<D>& block) const {
+    if (!this->may(block, effect::kReads)) return this->template no_values<const T>(block);
     return device::block_values<const T>(block, this->id.field);
   }
   // The values of a neighbouring block, (dx, dy, dz) in -1..1; an inactive one reads as zeros.
   template <int D>
-  COPPICE_ACCESS COPPICE_INLINE Values<const T> neighbour_data(const Block<D>& block,
-                                                               const int32_t (&d)[D]) const {
+  COPPICE_ACCESS COPPICE_ANYWHERE COPPICE_INLINE Values<const T> neighbour_data(const Block<D>& block,
+                                                                                const int32_t (&d)[D]) const {
+    if (!this->may(block, effect::kReads, device::kAnyReach)) return this->template no_values<const T>(block);
     device::refuses_others(block.launch, this->id.field, {block.origin[0], block.origin[1], block.origin[2]});
     return device::neighbour_values<const T>(block, this->id.field, device::offset_coord(d));
   }
@@ -340,6 +372,7 @@ struct Read : Handle<T, Role::kRead> {
     static_assert(
         kRadius > 0,
         "a Read without a reach reads its own cell only; declare it Read<T, Star<1>> or Read<T, Box<1>>");
+    if (!this->may(cell, effect::kReads, kRadius)) return T{};
     if (device::debug_checks() && !device::reaches(kRadius, kStar, d)) {
       device::raise_at(cell.context->block, DeviceStatus::kOutOfReach, this->id.field, cell.coord(), d);
       const unsigned char* zeros = device::tree_state(cell.context->block, this->binding().tree)->ambient;
@@ -357,7 +390,8 @@ struct Write : Handle<T, Role::kWrite> {
   class Target {
    public:
     COPPICE_HARMLESS COPPICE_INLINE void operator=(const T& v) const {
-      if (!device::makes_room()) *address_ = v;
+      if (device::makes_room() || (device::debug_checks() && address_ == nullptr)) return;
+      *address_ = v;
     }
 
    private:
@@ -368,16 +402,19 @@ struct Write : Handle<T, Role::kWrite> {
   template <int D>
   COPPICE_HARMLESS COPPICE_INLINE Target operator[](const Cell<D>& cell) const {
     const device::FieldBinding& f = this->binding();
+    if (!this->may(cell, effect::kStores)) return Target(nullptr);
     if (device::blends())
       return Target(reinterpret_cast<T*>(cell.context->write_base[this->id.field]) + cell.index);
     return Target(device::value_at<T>(cell.context->block, f, cell.context->container, cell.index));
   }
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE Target operator[](const Entry<D>& entry) const {
+    if (!this->may(entry, effect::kStores)) return Target(nullptr);
     return Target(device::value_of<T>(entry, this->binding()));
   }
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE Values<T> data(const Block<D>& block) const {
+    if (!this->may(block, effect::kStores)) return this->template no_values<T>(block);
     return device::block_values<T>(block, this->id.field);
   }
 };
@@ -387,14 +424,18 @@ struct Update : Handle<T, Role::kUpdate> {
   using Handle<T, Role::kUpdate>::Handle;
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE T& operator[](const Cell<D>& cell) const {
+    if (!this->may_or_is_wide(cell, effect::kChanges))
+      return device::refused<T>(cell.context->block, nullptr);
     return *device::value_at<T>(cell.context->block, this->binding(), cell.context->container, cell.index);
   }
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE T& operator[](const Entry<D>& entry) const {
+    if (!this->may_or_is_wide(entry, effect::kChanges)) return device::refused<T>(entry.launch, nullptr);
     return *device::value_of<T>(entry, this->binding());
   }
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE Values<T> data(const Block<D>& block) const {
+    if (!this->may(block, effect::kChanges)) return this->template no_values<T>(block);
     return device::block_values<T>(block, this->id.field);
   }
 };
@@ -442,6 +483,7 @@ struct Grow : Handle<T, Role::kGrow> {
   template <class From, int D>
   COPPICE_ACTIVATES COPPICE_INLINE void set(const From& from, const int32_t (&coord)[D],
                                             const T& value) const {
+    if (!this->may(from, effect::kStores | effect::kActivates, device::kAnyReach)) return;
     const LaunchBlock* block = device::launch_of(from);
     const device::FieldBinding& f = this->binding();
     const device::Place p = device::find_or_activate(block, this->layout(), f.tree, this->id.field,
@@ -451,19 +493,23 @@ struct Grow : Handle<T, Role::kGrow> {
   }
   template <class From, int D>
   COPPICE_ACTIVATES COPPICE_INLINE void activate(const From& from, const int32_t (&coord)[D]) const {
+    if (!this->may_do(from, effect::kActivates)) return;
     device::find_or_activate(device::launch_of(from), this->layout(), this->binding().tree, this->id.field,
                              this->coord_of(from, coord), device::walks_of(from));
   }
   template <class From, int D>
   COPPICE_DEACTIVATES COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
+    if (!this->may_do(from, effect::kDeactivates)) return;
     const Coord c = this->coord_of(from, coord);
     device::check_domain(device::launch_of(from), this->id.field, c);
     device::deactivate(device::launch_of(from), this->layout(), this->binding().tree, c);
   }
   template <class From, int D>
   COPPICE_TESTS COPPICE_INLINE bool is_active(const From& from, const int32_t (&coord)[D]) const {
+    if (!this->may_do(from, effect::kTests)) return false;
     const device::TreeState* tree = device::tree_state(device::launch_of(from), this->binding().tree);
-    return device::is_active(this->layout(), device::find(this->layout(), tree, this->coord_of(from, coord)));
+    return device::is_active(this->layout(),
+                             device::find(this->layout(), tree, this->coord_of(from, coord, false)));
   }
 };
 

@@ -97,8 +97,13 @@ struct FieldBinding {
   uint32_t value_bytes;
   uint32_t num_values;  // in a container of its node
   uint32_t access;      // what of a block can be had by pointer, and whether others may be read: flags, below
+  // For the checks (checks.h), 0 without them: what the launch's uses say that it does to the field, of namespace effect,
+  // and how many cells around its own it does it to; kAnyReach: by coordinate.
+  uint32_t uses;
+  int32_t reach;
 };
-static_assert(sizeof(FieldBinding) == 32);
+static_assert(sizeof(FieldBinding) == 40);
+inline constexpr int32_t kAnyReach = 0x7fffffff;
 inline constexpr uint32_t kBlockData = 1;      // it is on the node looped over, or beside it
 inline constexpr uint32_t kNeighbourData = 2;  // ... which lies right below a pointer node
 inline constexpr uint32_t kContiguous = 4;     // a container's values lie side by side
@@ -249,8 +254,9 @@ struct alignas(64) AllocatorState {
   uint32_t free_used;      // entries already taken
   uint32_t recycled_size;
   uint32_t shortage;  // allocations refused since the last growth
-  uint32_t removals;  // what a run that makes room would deactivate, of it
-  uint64_t appends;   // ... would append to its lists: elements, and as many as lie before one that it sets
+  // What a run that makes room would do: deactivate, activate by slots, whatever is there, and append to lists, where
+  // an element set counts with as many as lie before it.
+  uint64_t removals, activations, appends;
 };
 static_assert(sizeof(AllocatorState) == 128 && offsetof(AllocatorState, num_cells) == 64);
 // Cells that were ever handed out, the ambient one included.

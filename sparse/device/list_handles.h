@@ -19,26 +19,32 @@ struct Append : Handle<T, Role::kAppend> {
   template <class From, int D>
   COPPICE_ACTIVATES COPPICE_INLINE uint32_t append(const From& from, const int32_t (&coord)[D],
                                                    const T& value) const {
+    if (!this->may(from, effect::kAppends | effect::kActivates, device::kAnyReach)) return kNoIndex;
     return device::append(device::launch_of(from), this->id.field, this->coord_of(from, coord), value);
   }
   // A list that is shorter becomes index + 1 long; what lies between is zero.
   template <class From, int D>
   COPPICE_ACTIVATES COPPICE_INLINE void set(const From& from, const int32_t (&coord)[D], int64_t index,
                                             const T& value) const {
+    if (!this->may(from, effect::kAppends | effect::kActivates, device::kAnyReach)) return;
     device::set_element(device::launch_of(from), this->id.field, this->coord_of(from, coord), index, value);
   }
   template <class From, int D>
   COPPICE_ACCESS COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D], int64_t index) const {
-    return device::element<T>(device::launch_of(from), this->id.field, this->coord_of(from, coord), index);
+    if (!this->may(from, effect::kReads, device::kAnyReach)) return T{};
+    return device::element<T>(device::launch_of(from), this->id.field, this->coord_of(from, coord, false),
+                              index);
   }
   // While others append: what is counted can be read, though it may be zero still.
   template <class From, int D>
   COPPICE_ACCESS COPPICE_INLINE uint32_t length(const From& from, const int32_t (&coord)[D]) const {
-    return device::length_at(device::launch_of(from), this->id.field, this->coord_of(from, coord));
+    if (!this->may(from, effect::kReads, device::kAnyReach)) return 0;
+    return device::length_at(device::launch_of(from), this->id.field, this->coord_of(from, coord, false));
   }
   // Empties the list.
   template <class From, int D>
   COPPICE_DEACTIVATES COPPICE_INLINE void deactivate(const From& from, const int32_t (&coord)[D]) const {
+    if (!this->may_do(from, effect::kDeactivates)) return;
     const Coord c = this->coord_of(from, coord);
     device::check_domain(device::launch_of(from), this->id.field, c);
     device::deactivate(device::launch_of(from), this->layout(), this->binding().tree, c);

@@ -142,6 +142,7 @@ COPPICE_INLINE ListPlace open_list(const LaunchBlock* block, uint32_t binding, C
 }
 
 COPPICE_INLINE void raise_list_full(const LaunchBlock* block, uint32_t binding, int64_t index, Coord c) {
+  if (makes_room()) return;  // the launch says so, and counts it once
   const FieldBinding& f = coppice_fields[binding];
   const NodeLayout& node = coppice_nodes[f.node];
   coppice_fetch_add_u64(&block->context->missed_writes, 1);

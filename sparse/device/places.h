@@ -91,9 +91,8 @@ namespace device {
 // three numbers, missing leading ones 0.
 struct Padded {
   static constexpr bool kPadsCoordinates = true;
-  COPPICE_INLINE explicit Padded(const Item& i) : launch(i.launch), index(i.index), walks(i.walks) {}
+  COPPICE_INLINE explicit Padded(const Item& i) : launch(i.launch), walks(i.walks) {}
   const LaunchBlock* launch;
-  int64_t index;
   WalkMemo* walks;
 };
 

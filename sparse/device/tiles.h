@@ -209,7 +209,7 @@ COPPICE_INLINE T Read<T, Reach>::load(const Cell<D>& cell, int dx, int dy, int d
 template <class T, class Reach>
 template <class From, int D>
 COPPICE_INLINE void Accumulate<T, Reach>::add(const From& from, const int32_t (&coord)[D], T value) const {
-  if (device::makes_room()) return;
+  if (device::makes_room() || !this->may(from, effect::kAdds, device::kAnyReach)) return;
   device::add_at<T>(device::launch_of(from), this->id.field, this->coord_of(from, coord), value);
 }
 
@@ -217,7 +217,7 @@ template <class T, class Reach>
 requires(Reach::kRadius > 0) template <int D>
 COPPICE_INLINE
     void Accumulate<T, Reach>::add(const Cell<D>& cell, const int32_t (&offset)[D], T value) const {
-  if (device::makes_room()) return;
+  if (device::makes_room() || !this->may(cell, effect::kAdds, kRadius)) return;
   using namespace device;
   const Coord d = offset_coord(offset);
   const LeafContext& context = *cell.context;

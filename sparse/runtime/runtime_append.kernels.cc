@@ -32,6 +32,7 @@ struct CoppiceAppendTotals {
 struct CoppiceListEnd {
   uint32_t length;
   uint32_t linked;     // chunks
+  uint32_t last;       // the last of them
   uint32_t tail;       // the one that its next element goes to, if there is one
   uint32_t first_new;  // the number, among all new chunks, of the list's first new one
 };
@@ -219,7 +220,8 @@ COPPICE_KERNEL(plan_lists, Item r, CoppiceAppend a)
       const uint32_t length = list_length(level, a.tree, at.list);
       const unsigned char* tail = find_chunk(level, a.tree, head.first, length);
       const AllocatorState& all = a.tree->allocators[level.allocator];
-      end = {length, latest.linked, static_cast<uint32_t>((tail - all.cells) / all.cell_bytes), 0};
+      end = {length, latest.linked, latest.cell, static_cast<uint32_t>((tail - all.cells) / all.cell_bytes),
+             0};
     }
     const uint64_t length = uint64_t{end.length} + a.counts[row];
     if (length > level.max_length) coppice_fetch_max_u64(&a.totals->too_full, ~row);
@@ -250,10 +252,8 @@ COPPICE_KERNEL(link_chunks, Team team, CoppiceAppend a, CoppiceNewCells cells)
   const CoppiceListEnd end = a.ends[row];
   const uint32_t begin = a.new_chunks[row], n = a.new_chunks[row + 1] - begin;
   uint32_t* const first_slot = reinterpret_cast<uint32_t*>(&at.list->head) + 1;
-  const uint32_t last =
-      end.linked == 0 ? 0 : latest_chunk(level, a.tree, unpack_head(at.list->head).first).cell;
   for (uint32_t j = team.lane(); j < n; j += team.lanes()) {
-    uint32_t* slot = &header(j == 0 ? last : cells[begin + j - 1])->next;
+    uint32_t* slot = &header(j == 0 ? end.last : cells[begin + j - 1])->next;
     if (j == 0 && end.linked == 0) slot = first_slot;
     write_header(allocator, cells[begin + j], slot, {at.coord, end.linked + j});
     if (j + 1 < n) header(cells[begin + j])->next = cells[begin + j + 1];
@@ -261,9 +261,9 @@ COPPICE_KERNEL(link_chunks, Team team, CoppiceAppend a, CoppiceNewCells cells)
   team.barrier();  // all have read the list as it was
   if (team.lane() != 0) return;
   const uint32_t first = end.linked == 0 ? cells[begin] : unpack_head(at.list->head).first;
-  if (n > 0 && end.linked > 0) header(last)->next = cells[begin];
-  if (n > 0 && end.linked + n > 1)
-    header(first)->latest = pack(LatestChunk{cells[begin + n - 1], end.linked + n});
+  if (n > 0 && end.linked > 0) header(end.last)->next = cells[begin];
+  if (end.linked + n > 1)
+    header(first)->latest = pack(LatestChunk{n > 0 ? cells[begin + n - 1] : end.last, end.linked + n});
   at.list->head = pack(ListHead{end.length + a.counts[row], first});
   a.ends[row].first_new = begin;
 }

@@ -52,7 +52,7 @@ static ListHeader* list_number(const TreeState* tree, const NodeLayout* node, co
 
 // Before a run that makes room: nothing is wanted yet.
 COPPICE_KERNEL(forget_wanted, Item, AllocatorState* a)
-{ a->removals = a->appends = 0; }
+{ a->removals = a->activations = a->appends = 0; }
 // The list whose first chunk a cell of a dynamic node's allocator is; null where it is none.
 static ListHeader* list_of_first_chunk(const TreeState* tree, const LevelLayout& level, uint32_t cell) {
   const auto* chunk = reinterpret_cast<const CellHeader*>(chunk_at(level, tree, cell));
@@ -123,15 +123,18 @@ COPPICE_KERNEL(drop_wanted_chunks, Item i, TreeState* tree, const NodeLayout* no
     set_flag(&tree->lists_changed);
   remember_latest(level, tree, first, latest);
 }
-// What a launch deactivates is free for others only behind it: room for all of that to come again. Of a list that is emptied
-// the chunks come again one by one, and each emptying begins a new one. `chunk_cells`: 0 for a pointer node. `most`: what the
-// allocator may have at most, which may be enough all the same.
+// What a launch deactivates is free for others only behind it: room for all of that to come again, which it does as often as
+// something is activated or appended. Of a list that is emptied the chunks come again one by one, and each emptying begins
+// a new one. `chunk_cells`: 0 for a pointer node. `most`: what the allocator may have at most, which may be enough all the
+// same.
 COPPICE_KERNEL(want_removed, Item i, AllocatorState* a, uint64_t chunk_cells, uint64_t most)
 {
   if (a->removals == 0) return;
   const uint64_t chunks = chunk_cells == 0 ? 0 : a->appends / chunk_cells + 1;
+  const uint64_t comings = chunk_cells == 0 ? a->activations : a->appends;
+  const uint64_t again = a->removals < comings ? a->removals : comings;
   const uint32_t left = a->free_size - (a->free_used < a->free_size ? a->free_used : a->free_size);
-  const uint64_t wanted = uint64_t{handed_out(*a)} - left + a->removals + chunks;
+  const uint64_t wanted = uint64_t{handed_out(*a)} - left + again + chunks;
   const uint64_t needed = wanted < most ? wanted : most;
   if (needed <= a->capacity) return;
   a->shortage += static_cast<uint32_t>(needed - a->capacity);

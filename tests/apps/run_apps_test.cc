@@ -165,8 +165,12 @@ TEST_F(Run, ExplainsAndDrawsItsFunctionsWithoutRunningThem) {
   const ProgramResult tables = run_program({"run", scene_, "-o", out_, "--explain"});
   EXPECT_EQ(tables.exit_code, 0) << tables.err;
   EXPECT_EQ(tables.err, "");
-  for (const char* part : {"tiny runs these functions", "@mpm.step(%e: event, %begin: launch", "@mpm.batch(",
-                           "repeat @mpm.step, 32", "%scattered"})
+  for (const char* part :
+       {"tiny runs these functions", "@mpm.step(%e: event, %begin: launch", "@mpm.batch(",
+        "repeat @mpm.step, 32", "%scattered", "\n@mpm.step\n\nmpm.begin_step_3d\n  reads, ",
+        "\nmpm.update_grid_3d\n  reads 'tile' on mpm.grid.pointer[", "].dense[4,4,4] as Write\n",
+        "  activates the cells of mpm.grid.pointer[", "as Grow, anywhere, in the order of the items\n",
+        ", to loop over them\n"})
     EXPECT_NE(tables.out.find(part), std::string::npos) << part << " in\n" << tables.out;
   const ProgramResult graph = run_program({"run", scene_, "-o", out_, "--dot", "-"});
   EXPECT_EQ(graph.exit_code, 0) << graph.err;

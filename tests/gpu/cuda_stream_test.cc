@@ -330,6 +330,24 @@ TEST_P(CudaStreamTest, ACompilationUnderWayDoesNotHoldBackWhatIsBeforeIt) {
   EXPECT_EQ(error_of(done), "");
 }
 
+// Break: can_begin() that asks for the launch's own code alone: hangs in make_room(), with `filled` pending.
+TEST_P(CudaStreamTest, NorDoesThatOfTheCodeThatMakesRoom) {
+  wait(stream->barrier());
+  fake.driver.hold();
+  const auto filled = stream->fill(bytes, 1, 10);
+  Launch late = launch("test.kernel");
+  late.room_code = make_unconstructed_async_value<IntrusivePtr<jit::LoadedCode>>();
+  const auto compiled = late.room_code;
+  late.make_room = [compiled](LaunchBlock&) { wait(compiled); };
+  const auto code = late.code;
+  const auto done = stream->launch(std::move(late));
+  fake.driver.release();
+  EXPECT_EQ(error_of(filled), "");
+  EXPECT_FALSE(done.is_available());
+  compiled.emplace(code.get());
+  EXPECT_EQ(error_of(done), "");
+}
+
 TEST_P(CudaStreamTest, CodeAndStreamsGoWhenTheirLastLaunchIsDone) {
   for (int i = 0; i < 20; ++i) {
     auto own = device.create_stream();

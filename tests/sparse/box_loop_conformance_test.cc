@@ -213,6 +213,15 @@ TEST_P(BoxLoops, DoNothingForEmptyBoxesAndRefuseOthersThanTheDomainHas) {
   error_of([&] { over_box(leaf, {0, 0}, {8, 9}); }, ErrorCode::kOutOfRange);
   error_of([&] { over_box(leaf, {0}, {8}); }, ErrorCode::kInvalidArgument);
   error_of([&] { over_box(lists, {0, 0}, {4, 4}); }, ErrorCode::kInvalidArgument);
+  // Seen before: these became [0, 0) and [0, 8).
+  EXPECT_EQ(error_of(
+                [&] {
+                  over_box(leaf, {0, 0}, {int64_t{1} << 31, 8});
+                },
+                ErrorCode::kOutOfRange),
+            "2147483648 is no coordinate: these are from -2^31 up to, not including, 2^31");
+  error_of([&] { over_box(leaf, {0, 0}, {(int64_t{1} << 32) + 8, 8}); }, ErrorCode::kOutOfRange);
+  error_of([&] { leaf.wait_is_active({0u, 4294967295u}); }, ErrorCode::kOutOfRange);
   error_of(
       [&] {
         program->launch(visit_block2, over_box(leaf, {0, 0}, {8, 8}), 1);
@@ -279,6 +288,21 @@ TEST_P(BoxLoops, AddUpInTiles) {
   for (int round = 0; round < 3; ++round) run(scatter_in_box2, over_box(leaf, {3, 5}, {21, 30}), sum);
   EXPECT_EQ(wait_read(sum, {3, 5}, {21, 30}), std::vector<int>(18 * 25, 3));
   EXPECT_EQ(leaf.wait_num_active_cells(), 18u * 25);
+}
+
+// Seen before: 2^64 containers were taken for none.
+TEST_P(BoxLoops, OfTooManyContainersAreRefused) {
+  Tree tree(device, {.name = "vast"});
+  Node node = tree.root();
+  for (int level = 0; level < 4; ++level) node = node.pointer({16, 16, 16});
+  const Node leaf = node.pointer({16, 16, 256}).dense({2, 2, 2});
+  const Field<int> x = leaf.place<int>("x"), y = leaf.place<int>("y");
+  const std::string text = error_of(
+      [&] {
+        run(write_large3, over_box(leaf, {0, 0, 0}, {1 << 21, 1 << 21, 1 << 25}), x, y);
+      },
+      ErrorCode::kOutOfMemory);
+  EXPECT_NE(text.find("meets too many containers of "), std::string::npos) << text;
 }
 
 // The kernel does not run for the cells that there was memory for.

@@ -177,3 +177,27 @@ COPPICE_KERNEL(count_elements1, Read<int> x, Entry1 e, uint32_t* found, uint32_t
 }
 COPPICE_KERNEL(append_to_one_each, Append<int> list, Item i, int lists)
 { list.append(i, {static_cast<int>(i.index) % lists}, static_cast<int>(i.index)); }
+// An index that no list has, in a launch that must not be repeated.
+COPPICE_KERNEL(set_outside_and_add, Append<int> list, Topology block, Accumulate<int> sum, Item i, int index,
+               int* out)
+{
+  (void)sum;  // an argument whose role alone counts
+  list.set(i, {0}, index, 5);
+  block.activate(i, {0});
+  *out += 1;
+}
+// As if in a header of the author's, whose include folder is the library's, too: no header of the library's.
+#line 1 "../../../core/authors_own.h"
+COPPICE_INLINE void count_one(int* n) { *n += 1; }
+#line 180 "../../../tests/sparse/effects.kernels.cc"
+COPPICE_KERNEL(count_elsewhere_and_grow, Topology block, Item i, int* n)
+{
+  count_one(n);
+  block.activate(i, {static_cast<int>(i.index)});
+}
+// The stores are left out of the run that makes room, which therefore does not fault.
+COPPICE_KERNEL(fault_then_append, Append<int> list, Item i, int* out)
+{
+  out[i.index + (1 << 20)] = 1;
+  list.append(i, {0}, 1);
+}

@@ -358,13 +358,15 @@ TEST_P(Effects, LaunchesSayWhatTheyTouch) {
   Room room(device);
   const Launch appends = program().make_launch(append_and_grow, range(1), v, room.block.topology(), 4);
   EXPECT_EQ(text_of(*appends.uses),
-            "  reads, appends to, activates 'v' on lists.dense[1].dynamic[64], in the order of the items\n"
-            "  activates the cells of room.pointer[8192], in the order of the items\n");
+            "  reads, appends to, activates 'v' on lists.dense[1].dynamic[64] as Append, anywhere, in the "
+            "order of the "
+            "items\n"
+            "  activates the cells of room.pointer[8192] as Grow, anywhere, in the order of the items\n");
   EXPECT_TRUE(appends.is_ordered());
   const Launch counts = program().make_launch(count_and_grow, range(1), room.block.topology(), 4,
                                               static_cast<uint32_t*>(nullptr));
   EXPECT_EQ(text_of(*counts.uses),
-            "  activates the cells of room.pointer[8192], in the order of the items\n"
+            "  activates the cells of room.pointer[8192] as Grow, anywhere, in the order of the items\n"
             "  reads, changes the memory of argument 3\n");
   EXPECT_EQ(why_not_repeatable(*counts.uses), "changes the memory of argument 3");
   const Launch activates = program().make_launch(activate_all, range(1), room.block.topology(), 4);
@@ -393,6 +395,55 @@ TEST_P(Effects, AfterRunningOutOfMemoryAppendsFindWhatIsLeft) {
   wait(lists.deactivate_all());
   run(append_to_one_each, range(600), v, 60);
   EXPECT_EQ(wait_read_list(v, 59).size(), 10u);
+}
+// The author's own headers may lie beside the library's.
+TEST_P(Effects, WhatAnAuthorsHeaderStoresIsTheAuthors) {
+  Room room(device);
+  int n = 0;
+  run(count_elsewhere_and_grow, range(1), room.block.topology(), inout(n));
+  EXPECT_EQ(n, 1);
+}
+// A limit below the size of one cell is kept.
+TEST_P(Effects, NoCellIsLargerThanTheLimit) {
+  Tree tree(device, {.name = "tiny", .max_bytes = 100});
+  Node block = tree.root().pointer({64}), leaf = block.dense({16384});
+  Field<int> x = leaf.place<int>("x");
+  std::vector<int> coords{5};
+  const auto written = launch_and_wait(program(), write_at1, range(1), x, coords, 7);
+  const auto expect_refused = [&](const AsyncValueRef<Chain>& done) {
+    ASSERT_TRUE(done.is_error());
+    EXPECT_EQ(done.error().code(), ErrorCode::kOutOfMemory);
+    const std::string message = done.error().what();
+    EXPECT_NE(message.find("tiny.pointer[64] is full: "), std::string::npos) << message;
+    EXPECT_NE(message.find("0 cells of 65"), std::string::npos) << message;
+    device->default_stream().clear_error();
+  };
+  expect_refused(written);
+  const auto activated = block.activate({{3}});
+  wait(activated);
+  expect_refused(activated);
+  EXPECT_EQ(block.wait_usage().active_cells, 0u);
+  EXPECT_EQ(read1(x, {5}), (std::vector<int>{0}));
+}
+// A run that makes room for the launch does not count what the launch will.
+TEST_P(Effects, AnIndexOutsideOfAListIsMissedOnce) {
+  const auto missed = [&] {
+    uint64_t n = 0;
+    device->wait_copy(&n, &device->context().missed_writes, sizeof n);
+    return n;
+  };
+  Tree tree(device);
+  Node lists = tree.root().dense({1}).dynamic(64, 64);
+  Field<int> v = lists.place<int>("v");
+  Room room(device);
+  const uint64_t before = missed();
+  int drawn = 0;
+  const auto done = launch_and_wait(program(), set_outside_and_add, range(1), v, room.block.topology(),
+                                    room.x, 64, inout(drawn));
+  ASSERT_TRUE(done.is_error());
+  EXPECT_EQ(done.error().code(), ErrorCode::kOutOfRange);
+  device->default_stream().clear_error();
+  EXPECT_EQ(missed(), before + 1);
 }
 // Seen: 62 chunks of a list that has no elements.
 TEST_P(Effects, AfterAWriteByIndexThatFoundNoMemoryListsKeepNoChunks) {

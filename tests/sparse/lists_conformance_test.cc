@@ -18,11 +18,12 @@ uint64_t total(const std::vector<uint32_t>& lengths) {
 
 // Seen to fail, on the emulated GPU, when the release that publishes a cell was relaxed.
 TEST_P(Conformance, C10_WhoeverFindsACellFindsItsHeader) {
+  Program unchecked(device, {});  // a kernel that reads headers touches more than its uses say
   for (int round = 0; round < 10; ++round) {
     Tree tree(device);
     Field<int> x = tree.root().pointer({64}).dense({1}).place<int>("x");
     uint32_t wrong = 0;
-    run(activate_and_check_headers1, range(256), x, 64, inout(wrong));
+    run_on(unchecked, activate_and_check_headers1, range(256), x, 64, inout(wrong));
     EXPECT_EQ(wrong, 0u);
   }
 }

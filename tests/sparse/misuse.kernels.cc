@@ -57,6 +57,30 @@ COPPICE_KERNEL(add_to_either, Accumulate<int> x, Accumulate<int> y, Item i, int 
   const Accumulate<int> both[2] = {x, y};
   for (int k = 0; k < which[2]; ++k) both[which[k]].add(i, {at}, 1);
 }
+// The else is dead, which all of the optimiser finds out, and a part of it does not.
+COPPICE_KERNEL(add_in_axes, Accumulate<int> a, Accumulate<int> b, Accumulate<int> plane, Item i,
+               const int* which)
+{
+  const Accumulate<int> both[2] = {a, b};
+  both[which[0]].add(i, {3}, 1);
+  int axes = 0;
+  for (int k = 0; k < 2; ++k) axes += 1;
+  if (axes == 2)
+    plane.add(i, {3, 1}, 1);
+  else
+    plane.add(i, {3}, 1);
+}
+// A kernel that only asks leaves no status, which nobody would look for.
+COPPICE_KERNEL(ask_either, Topology a, Topology b, Item i, const int* which, int* out)
+{
+  const Topology both[2] = {a, b};
+  out[i.index] = both[which[0]].is_active(i, {3});
+}
+COPPICE_KERNEL(ask_either_list, Append<int> a, Append<int> b, Item i, const int* which, int* out)
+{
+  const Append<int> both[2] = {a, b};
+  out[i.index] = static_cast<int>(both[which[0]].length(i, {3})) + both[which[0]].at(i, {3}, 0);
+}
 
 // ---- own cells
 

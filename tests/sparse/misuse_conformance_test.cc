@@ -125,6 +125,35 @@ TEST_P(Misuse, AHandleInAFunctionOrAnArrayIsTold) {
   EXPECT_EQ(wait_read(right, {10}) + wait_read(right, {11}), 2);
 }
 
+// Seen before: refused, as soon as an array hid a handle.
+TEST_P(Misuse, WhatIsNeverRunIsNoMisuse) {
+  Plane p(device);
+  Tree line(device, {.name = "line"});
+  const Node node = line.root().dense({16});
+  const Field<int> a = node.place<int>("a"), b = node.place<int>("b");
+  std::vector<int> which{1};
+  run(activate_item2, range(1), p.leaf.topology());
+  EXPECT_EQ(refusal(add_in_axes, range(1), a, b, p.x, which), "");
+  EXPECT_EQ(wait_read(b, {3}) + wait_read(p.x, {3, 1}), 2);
+}
+
+// Seen before: they left a status, and every later launch was skipped without a word.
+TEST_P(Misuse, KernelsThatOnlyAskHarmNoLaterLaunch) {
+  Plane p(device);
+  Tree line(device, {.name = "line"});
+  Node right = line.root().pointer({4}).dense({4}), lists = line.root().dense({16}).dynamic(64, 8);
+  const Field<int> list = lists.place<int>("list");
+  right.place<int>("right");
+  std::vector<int> which{1};
+  int out = 7;
+  refusal(ask_either, range(1), right.topology(), p.leaf.topology(), which, inout(out));
+  run(set_item2, range(1), p.x);
+  EXPECT_EQ(wait_read(p.x, {3, 1}), 1);
+  refusal(ask_either_list, range(1), list, p.list, which, inout(out));
+  run(append_item2, range(1), p.list);
+  EXPECT_EQ(wait_read_list(p.list, {3, 1}), std::vector<int>{1});
+}
+
 // Seen before: another tree's field was read at the same coordinate, a coarser node's at one that means
 // another place.
 TEST_P(Misuse, AnOwnCellIsOfTheNodeLoopedOverOrOneWithTheSameCells) {

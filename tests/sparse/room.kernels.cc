@@ -98,3 +98,15 @@ COPPICE_KERNEL(count_behind_a_member, Topology block, Item i, CountedBy by, uint
   __atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED);
   block.activate(i, {from[i]});
 }
+
+// All cells of a block may give it up, and few make others active.
+COPPICE_KERNEL(drop_or_go_on, Read<int> x, Topology block, Cell1 c)
+{
+  const int at = c.coord(0) / 1024;
+  if (x[c] == 0)
+    block.deactivate(c, {at});
+  else
+    block.activate(c, {at + 100});
+}
+COPPICE_KERNEL(set_one, Grow<int> x, Item i, int at)
+{ x.set(i, {at}, 1); }

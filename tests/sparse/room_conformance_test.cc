@@ -47,6 +47,19 @@ class Rooms : public Conformance {
   }
 };
 
+// Seen before: room for a cell of each of 65,536 deactivations, of 64 cells.
+TEST_P(Rooms, IsForWhatCanComeAgain) {
+  Blocks b(device);
+  std::vector<std::array<int32_t, 3>> first;
+  for (int k = 0; k < 64; ++k) first.push_back({k, 0, 0});
+  finish(b.block.activate(first));
+  run(set_one, range(1), b.x, 5 * kWidth);
+  run(drop_or_go_on, over(Node(b.x.tree, b.x.id.node)), b.x, b.block.topology());
+  EXPECT_TRUE(b.block.wait_is_active({105}));
+  EXPECT_EQ(b.block.wait_num_active_cells(), 1u);
+  EXPECT_LE(b.block.wait_usage().capacity_cells, 256u);
+}
+
 // A list of which there is much has room made behind its end, as often as it is appended to, and no more than it takes.
 TEST_P(Rooms, RoomForAListBeginsWhereItEnds) {
   Tree tree(device);
@@ -189,7 +202,7 @@ TEST_P(Rooms, WhatPointersInStructsLeadToIsTouched) {
       program().make_launch(count_behind_a_member, range(1), room.block.topology(), CountedBy{},
                             static_cast<uint32_t*>(nullptr), static_cast<const int*>(nullptr));
   EXPECT_EQ(text_of(*launch.uses),
-            "  activates the cells of room.pointer[8192], in the order of the items\n"
+            "  activates the cells of room.pointer[8192] as Grow, anywhere, in the order of the items\n"
             "  reads, changes the memory of argument 3\n"
             "  reads the memory of argument 4\n"
             "  reads, changes memory behind members of its arguments\n");

@@ -73,6 +73,37 @@ TEST_P(RoomOfLists, MoreThanThereCanEverBeIsRefused) {
   }
 }
 
+// Seen to lose elements of a later bulk append, and to write others to one place.
+TEST_P(RoomOfLists, ALaunchThatFaultsLeavesThemAsTheyWere) {
+  if (!is_emulated()) GTEST_SKIP() << "only the emulated GPU goes on after a fault";
+  Tree tree(device, {.name = "faults"});
+  Node lists = tree.root().dense({1}).dynamic(1 << 16, 16);
+  Field<int> v = lists.place<int>("v");
+  const auto small = device->reserve(64, 64);
+  const auto append_some = [&](size_t n) {
+    const auto values = wait_device_copy(*device, std::vector<int>(n, 1));
+    const auto coords = wait_device_copy(*device, std::vector<std::array<int32_t, 3>>(n, {0, 0, 0}));
+    finish(append(v, coords->as<int32_t>(), values->as<int>(), n));
+  };
+  const BoundLaunch bound = program().bind(fault_then_append, range(64), v, small->as<int>());
+  LaunchGraph graph({bound});
+  append_some(3);
+  size_t length = 3;
+  for (const bool is_recorded : {false, true}) {
+    const auto done = is_recorded ? graph.launch(2) : bound.launch();
+    wait(done);
+    ASSERT_TRUE(done.is_error());
+    EXPECT_NE(std::string(done.error().what()).find("touches memory of no buffer"), std::string::npos)
+        << done.error().what();
+    device->default_stream().clear_error();
+    for (const size_t n : {size_t{40}, size_t{100}}) {
+      append_some(n);
+      EXPECT_EQ(wait_read_list(v, 0), std::vector<int>(length += n, 1)) << is_recorded;
+    }
+    EXPECT_EQ(lists.wait_usage().active_cells, chunks_of(length, 16));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Sparse, RoomOfLists, testing::ValuesIn(test_devices()), device_test_name);
 
 }  // namespace

@@ -1,18 +1,21 @@
-#include "gpu/simt/buffer_ranges.h"
+// The table of buffers (see buffer_ranges.h).
+#include "gpu/buffer_ranges.h"
 
-namespace coppice::simt {
+#include <algorithm>
+
+namespace coppice {
 
 BufferRanges& BufferRanges::all() {
   static auto* const ranges = new BufferRanges;  // buffers may outlive every static object
   return *ranges;
 }
 
-void BufferRanges::set(const void* begin, size_t bytes) {
+void BufferRanges::set(const void* begin, size_t bytes, size_t most_bytes) {
   const std::lock_guard lock(mutex_);
   if (bytes == 0)
     sizes_.erase(reinterpret_cast<uintptr_t>(begin));
   else
-    sizes_[reinterpret_cast<uintptr_t>(begin)] = bytes;
+    sizes_[reinterpret_cast<uintptr_t>(begin)] = {bytes, std::max(bytes, most_bytes)};
   version_.fetch_add(1, std::memory_order_release);
 }
 
@@ -21,7 +24,15 @@ BufferRange BufferRanges::find(uintptr_t address) const {
   auto behind = sizes_.upper_bound(address);
   if (behind == sizes_.begin()) return {};
   --behind;
-  return {behind->first, behind->first + behind->second};
+  return range(behind->first, behind->second);
+}
+
+std::vector<BufferRange> BufferRanges::list() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<BufferRange> ranges;
+  ranges.reserve(sizes_.size());
+  for (const auto& [begin, size] : sizes_) ranges.push_back(range(begin, size));
+  return ranges;
 }
 
 bool BufferCache::search(uintptr_t address, size_t bytes) {
@@ -40,4 +51,4 @@ bool BufferCache::search(uintptr_t address, size_t bytes) {
   return true;
 }
 
-}  // namespace coppice::simt
+}  // namespace coppice

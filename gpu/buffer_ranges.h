@@ -1,5 +1,6 @@
-// Where the emulated GPU's buffers lie, so that an access beside them is found. One table for the process,
-// since a pointer does not say which device it is of. Thread-safe.
+// Where the buffers of all devices lie, so that an access beside them is found: by the emulated GPU, and by the checks of
+// pointers (sparse/memory_uses.h). One table for the process, since a pointer does not say which device it is of.
+// Thread-safe.
 #pragma once
 #include <array>
 #include <atomic>
@@ -7,12 +8,14 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <vector>
 
-namespace coppice::simt {
+namespace coppice {
 
 struct BufferRange {
   uintptr_t begin = 0;
-  uintptr_t end = 0;  // of what is committed; `begin` and 0 bytes where there is no buffer
+  uintptr_t end = 0;   // of what is committed; `begin` and 0 bytes where there is no buffer
+  uintptr_t most = 0;  // where it may end once it has grown
   bool holds(uintptr_t address, size_t bytes) const {
     return address >= begin && address <= end && bytes <= end - address;
   }
@@ -22,16 +25,25 @@ class BufferRanges {
  public:
   static BufferRanges& all();
 
-  // Also where its size has changed; of 0 bytes: it is gone.
-  void set(const void* begin, size_t bytes);
+  // Also where its size has changed; of 0 bytes: it is gone. It may grow to `most_bytes`, if that is more.
+  void set(const void* begin, size_t bytes, size_t most_bytes = 0);
   // The last buffer that begins at or before the address.
   BufferRange find(uintptr_t address) const;
+  // All of them, in the order of their addresses.
+  std::vector<BufferRange> list() const;
   // Another one whenever set() was called.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
  private:
+  struct Size {
+    size_t bytes, most;
+  };
+  static BufferRange range(uintptr_t begin, const Size& size) {
+    return {begin, begin + size.bytes, begin + size.most};
+  }
+
   mutable std::mutex mutex_;
-  std::map<uintptr_t, size_t> sizes_;
+  std::map<uintptr_t, Size> sizes_;
   std::atomic<uint64_t> version_{1};
 };
 
@@ -51,4 +63,4 @@ class BufferCache {
   uint64_t version_ = 0;
 };
 
-}  // namespace coppice::simt
+}  // namespace coppice

@@ -1,0 +1,35 @@
+// Which memory a launch may reach by pointers, for COPPICE_DEBUG=checks: from what it uses (uses.h) and where its arguments
+// lead (gpu/memory_uses.h has the table's form).
+#pragma once
+#include <cstddef>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "gpu/device.h"
+#include "gpu/launch_uses.h"
+#include "gpu/memory_uses.h"
+
+namespace coppice {
+
+class TreeStorage;
+
+// The tables of a Program's launches, each kept for as long as launches like it come. Thread-compatible.
+class MemoryUseTables {
+ public:
+  // Of a launch with these plain arguments. A buffer counts with what it can grow to.
+  // Cost: a look at all buffers of the process, and where no launch had the same table, a copy to the device.
+  IntrusivePtr<Buffer> wait_table(Device& device, const LaunchUses& uses,
+                                  std::span<const unsigned char> arguments,
+                                  std::span<TreeStorage* const> trees);
+
+ private:
+  static constexpr size_t kMostTables = 64;
+  std::unordered_map<std::string, IntrusivePtr<Buffer>> tables_;  // by what is in them
+};
+
+// What an address is in: a field, a tree, a buffer and where in it, or no buffer.
+std::string name_of_address(uint64_t address, std::span<TreeStorage* const> trees);
+
+}  // namespace coppice
