@@ -13,10 +13,11 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from generator import E, Kernel, Options, S, generate
+from generator import Options, generate
 from kernel_fuzz import runs_of
 from reducer import is_valid, reduce_kernel, size, smaller_lists
 from shapes import SHAPES
+from syntax import E, Kernel, S
 from toolchain import Toolchain
 
 HERE = Path(__file__).resolve().parent
