@@ -26,7 +26,8 @@ struct LaunchUse {
   std::string_view role;  // of the handle it comes from, "Read"; empty where none does
   // Of memory: which of the launch's arguments, from 1 on, and where in the launch block's arguments its
   // address is, from which the checks find the buffer (sparse/memory_uses.h); argument 0: behind a member of
-  // some argument, or reached by an address that the kernel computes.
+  // some argument, or reached by an address that the kernel computes. An argument that leads to memory is
+  // there without effects, too, where nothing is done there.
   uint32_t argument = 0, argument_offset = 0;
   std::string name;  // "'now' on grid.pointer[64].dense[8]", "argument 3"
 

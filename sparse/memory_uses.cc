@@ -27,13 +27,15 @@ struct Table {
   std::vector<KnownBuffer> buffers;
   MemoryUses head{};
 
-  // Where an argument leads.
+  // Where an argument leads: into a buffer, or to the end of one where none begins.
   void add_address(uint64_t address, uint32_t effects) {
-    const BufferRange range = BufferRanges::all().find(address);
-    if (range.begin != 0 && address >= range.begin && address < range.most)
-      uses.push_back(whole(range.begin, range.most - range.begin, effects));
-    else if (address != 0)
-      head.outside |= effects;
+    if (address == 0) return;
+    for (const uint64_t at : {address, address - 1}) {
+      const BufferRange range = BufferRanges::all().find(at);
+      if (range.begin == 0 || at >= range.most) continue;
+      return uses.push_back(whole(range.begin, range.most - range.begin, effects));
+    }
+    head.outside |= effects;
   }
 
   std::string bytes() const {

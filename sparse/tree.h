@@ -35,7 +35,8 @@ struct TreeOptions {
   std::string name = "tree";
   // Lowest coordinate per axis of the tree, in axis order.
   std::array<int32_t, device::kMaxDims> origin{0, 0, 0};
-  // Most memory that all cells of the tree's pointer and dynamic nodes may take; more is an Error kOutOfMemory.
+  // Most memory that all cells of the tree's pointer and dynamic nodes may take, one cell of zeros for each of these
+  // nodes among them; more is an Error kOutOfMemory.
   // 0: what the device has (Device::memory_bytes()).
   uint64_t max_bytes = 0;
 };

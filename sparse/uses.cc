@@ -143,7 +143,7 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
     use.depends_on_order = use.does(effect::kChanges) && (r.effects & kDrawsFromMemory) != 0;
     use.name = fmt::format("the memory of argument {}", use.argument);
     told |= use.effects;
-    if (use.effects != 0) uses->all.push_back(std::move(use));
+    uses->all.push_back(std::move(use));
   }
   // Pointers may also be members of structs, and may be const in an argument's type only.
   if ((on_memory & ~told) != 0 || (on_memory != 0 && r.has_hidden_pointers)) {
@@ -152,7 +152,8 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
     use.radius = LaunchUse::kAnywhere;
     use.effects = on_memory;
     use.depends_on_order = use.does(effect::kChanges) && (r.effects & kDrawsFromMemory) != 0;
-    use.name = "memory behind members of its arguments";
+    use.name = r.has_hidden_pointers ? "memory behind members of its arguments"
+                                     : "memory that no argument leads to";
     uses->all.push_back(std::move(use));
   }
   return uses;
@@ -211,6 +212,7 @@ std::string why_no_room(const LaunchRequest& r, const LaunchUses& uses) {
 std::string text_of(const LaunchUses& uses) {
   std::string text;
   for (const LaunchUse& use : uses.all) {
+    if (use.kind == LaunchUse::Kind::kMemory && use.effects == 0) continue;
     text += "  " + words_of(use, ~0u);
     if (!use.role.empty()) text += fmt::format(" as {}", use.role);
     const bool is_tree = use.kind != LaunchUse::Kind::kMemory;

@@ -32,14 +32,16 @@ inline bool is_beside_uses(const MemoryUses* uses, uint64_t at, uint64_t bytes, 
   return is_behind || (uses->outside & what) != 0;
 }
 
-// Whether it is one of the kernel's own variables, which a pointer from memory may lead to: on a GPU its local memory; else
-// the stack behind this function, as far as variables may reach (kMaxStackBytes in gpu/jit/kernel_rules.h), and as much
-// again for what the checks add.
+// Whether it is one of the kernel's own variables, which a pointer from memory may lead to, or fast memory of a CPU, which is
+// one of the driver's: on a GPU its local memory; else the stack around here, as far as variables may reach
+// (kMaxStackBytes in gpu/jit/kernel_rules.h), tiles, and what the checks add. This function may have a frame of its own,
+// or share the kernel's.
 inline bool is_variable(uint64_t at) {
 #ifdef __NVPTX__
   return __nvvm_isspacep_local(reinterpret_cast<const void*>(at));
 #else
-  return at - reinterpret_cast<uint64_t>(__builtin_frame_address(0)) < (128u << 10);
+  constexpr uint64_t kReach = 256u << 10;
+  return at + kReach - reinterpret_cast<uint64_t>(__builtin_frame_address(0)) < 2 * kReach;
 #endif
 }
 

@@ -122,9 +122,22 @@ class Guard {
       what |= kIsBehindMemory;
     const std::string place = place_of(i);
     llvm::IRBuilder<> builder(&i);
+    for (const llvm::Value* o : objects) bytes = unless_in_table(builder, pointer, o, bytes);
     i.setOperand(operand, builder.CreateCall(
                               guard_, {entry_.getArg(0), pointer, bytes, llvm::ConstantInt::get(u32_, what),
                                        text(place), llvm::ConstantInt::get(u32_, place.size())}));
+  }
+
+  // No bytes, which may be anywhere, where a pointer that may lead elsewhere leads to a constant table of the kernel's file.
+  llvm::Value* unless_in_table(llvm::IRBuilder<>& builder, llvm::Value* pointer, const llvm::Value* object,
+                               llvm::Value* bytes) const {
+    const auto* const found = llvm::dyn_cast<llvm::GlobalVariable>(object);
+    if (found == nullptr || found->getAddressSpace() != 0) return bytes;
+    auto* const table = const_cast<llvm::GlobalVariable*>(found);
+    llvm::Value* const from_begin =
+        builder.CreateSub(builder.CreatePtrToInt(pointer, u64_), builder.CreatePtrToInt(table, u64_));
+    return builder.CreateSelect(builder.CreateICmpULT(from_begin, bytes_of(table->getValueType())),
+                                llvm::ConstantInt::get(u64_, 0), bytes);
   }
 
   // "heat.kernels.cc:12"

@@ -116,3 +116,25 @@ COPPICE_KERNEL(use_fast_memory, BlockTeam<1, 64> team, int* out)
   team.barrier();
   if (team.lane() == 0) out[0] = fast[15];
 }
+// Pointers that may lead to one of several things.
+COPPICE_KERNEL(use_table_or_buffer, Item i, const int* in, int* out)
+{
+  static constexpr int kTable[4] = {10, 20, 30, 40};
+  const int* const p = i.index % 3 == 0 ? in : kTable;
+  out[i] = p[i.index % 4];
+}
+COPPICE_KERNEL(use_fast_memory_or_field, Read<int> x, BlockTeam<1, 4096> team, int* out)
+{
+  auto* fast = reinterpret_cast<int*>(team.fast);
+  const int* from = x.data(team);
+  for (int round = 0; round < 3; ++round) {
+    for (uint32_t k = team.lane(); k < 8; k += team.lanes()) fast[8 * round + k] = from[k] + 1;
+    team.barrier();
+    from = fast + 8 * round;
+  }
+  if (team.lane() == 0) out[0] = from[1];
+}
+COPPICE_KERNEL(use_ends, Item i, const int* end, int* out)
+{ out[i] = end[-1 - i.index]; }
+COPPICE_KERNEL(store_const, Item i, const int* in)
+{ const_cast<int*>(in)[i] = 5; }

@@ -157,6 +157,8 @@ TEST_P(Uses, APointerStaysInItsBuffer) {
   EXPECT_EQ(check(copy_at, range(1), mine->as<char>(), theirs->as<char>(), int64_t{0}, int64_t{64}), "");
   EXPECT_NE(check(change_const, range(1), mine->as<int>()).find("a pointer stores 4 bytes of a buffer"),
             std::string::npos);
+  EXPECT_NE(check(store_const, range(1), mine->as<int>()).find("a pointer stores 4 bytes of a buffer"),
+            std::string::npos);
   int left[32];
   device->wait_copy(left, theirs->data(), sizeof left);
   for (const int k : left) EXPECT_EQ(k, 0) << "what was refused was stored";
@@ -191,6 +193,12 @@ TEST_P(Uses, WhatIsSaidIsNoError) {
   int last = 0;
   device->wait_copy(&last, a->data(), sizeof last);
   EXPECT_EQ(last, 15);
+  // Seen before: refused, where a pointer may lead to one thing or another.
+  EXPECT_EQ(check(use_table_or_buffer, range(16), a->as<int>(), b->as<int>()), "");
+  device->wait_copy(&last, b->as<int>() + 5, sizeof last);
+  EXPECT_EQ(last, 20);
+  EXPECT_EQ(check(use_fast_memory_or_field, over(*leaf), x, a->as<int>()), "");
+  EXPECT_EQ(check(use_ends, range(16), a->as<int>() + 16, b->as<int>()), "");
   // A buffer that grows once its launch is bound.
   const auto grows = device->reserve(1 << 20, 64);
   Program checked(device, {.checks = true});
@@ -237,6 +245,9 @@ TEST_P(Uses, LaunchesExplainThemselves) {
   EXPECT_EQ(text_of(bound.uses()),
             "  activates, deactivates the cells of grid.pointer[16] as Grow, anywhere, in the order of the "
             "items\n");
+  EXPECT_EQ(program().explain(store_const, range(1), static_cast<int*>(nullptr)),
+            "uses.store_const\n"
+            "  stores memory that no argument leads to\n");
   // What a launch would refuse is refused here, too.
   EXPECT_THROW(program().explain(update_other, over(*block), x, y, 0), Error);
 }
