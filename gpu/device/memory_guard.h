@@ -29,7 +29,7 @@ inline bool is_beside_uses(const MemoryUses* uses, uint64_t at, uint64_t bytes, 
     if (at >= buffer.end || at + bytes <= buffer.begin) continue;
     return is_behind && buffer.is_tree == 0 && (uses->behind_memory & what) != 0;
   }
-  return is_behind || (uses->outside & what) != 0;
+  return ((is_behind ? uses->behind_memory : uses->outside) & what) != 0;
 }
 
 // Whether it is one of the kernel's own variables, which a pointer from memory may lead to, or fast memory of a CPU, which is

@@ -105,11 +105,12 @@ class Guard {
     return callee != nullptr && callee->getName() == "coppice_shared_memory";
   }
 
-  // Whether the author's code read a pointer from memory that is not the launch's arguments.
-  bool is_behind_memory(const llvm::Value* object) const {
+  // Whether a pointer was read from memory that is not the launch's arguments: from a table of pointers, or as a value of a
+  // field. (A container's own, which the library reads, cannot be told from these.)
+  static bool is_behind_memory(const llvm::Value* object) {
     const auto* load = llvm::dyn_cast<llvm::LoadInst>(object);
-    if (load == nullptr || is_library(*load, folder_)) return false;
-    return !llvm::isa<llvm::Argument>(llvm::getUnderlyingObject(load->getPointerOperand(), 0));
+    return load != nullptr &&
+           !llvm::isa<llvm::Argument>(llvm::getUnderlyingObject(load->getPointerOperand(), 0));
   }
 
   void guard(llvm::Instruction& i, unsigned operand, llvm::Value* bytes, uint32_t what) {
@@ -118,8 +119,7 @@ class Guard {
     llvm::SmallVector<const llvm::Value*> objects;
     llvm::getUnderlyingObjects(pointer, objects, nullptr, 0);
     if (llvm::all_of(objects, [&](const llvm::Value* o) { return is_own(*o); })) return;
-    if (llvm::any_of(objects, [&](const llvm::Value* o) { return is_behind_memory(o); }))
-      what |= kIsBehindMemory;
+    if (llvm::any_of(objects, is_behind_memory)) what |= kIsBehindMemory;
     const std::string place = place_of(i);
     llvm::IRBuilder<> builder(&i);
     for (const llvm::Value* o : objects) bytes = unless_in_table(builder, pointer, o, bytes);

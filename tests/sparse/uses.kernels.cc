@@ -82,6 +82,10 @@ COPPICE_KERNEL(store_by_read, Read<int> x, Block1 block)
 
 // ---- no faults
 
+struct PointerValue {
+  int* to;
+  int by;
+};
 struct TwoBuffers {
   int* a;
   int by;
@@ -138,3 +142,28 @@ COPPICE_KERNEL(use_ends, Item i, const int* end, int* out)
 { out[i] = end[-1 - i.index]; }
 COPPICE_KERNEL(store_const, Item i, const int* in)
 { const_cast<int*>(in)[i] = 5; }
+COPPICE_KERNEL(use_default_table, Item i, const int* given, int* out)
+{
+  static constexpr int kDefault[3] = {5, 8, 5};
+  const int* const table = given != nullptr ? given : kDefault;
+  int sum = 0;
+  for (int k = 0; k < 3; ++k) sum += table[k];
+  out[i] = sum;
+}
+COPPICE_KERNEL(use_moving_pointer, Item i, int* buffer, const int* index, int n)
+{
+  int local[8] = {};
+  int* at = local;
+  for (int k = 0; k < n; ++k) {
+    at = (index[k] & 1) != 0 ? buffer + 8 * i.index + (k & 7) : local + (k & 7);
+    *at += k;
+  }
+  buffer[8 * i.index] += local[0] + local[1] + local[2];
+}
+COPPICE_KERNEL(set_pointer, Grow<PointerValue> x, Item i, int* to)
+{ x.set(i, {static_cast<int>(i.index)}, PointerValue{to, 2}); }
+COPPICE_KERNEL(use_pointer_values, Read<PointerValue> x, Cell1 cell)
+{
+  const PointerValue value = x[cell];
+  if (value.to != nullptr) *value.to += value.by;
+}

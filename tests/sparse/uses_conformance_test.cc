@@ -181,6 +181,7 @@ TEST_P(Uses, APointerIntoATreeIsThatOfAHandle) {
 }
 
 TEST_P(Uses, WhatIsSaidIsNoError) {
+  Tree others(device, {.name = "others"});
   const auto a = device->reserve(64, 64), b = device->reserve(64, 64);
   int* rows_on_host[1] = {b->as<int>()};
   const auto rows = wait_device_copy(*device, rows_on_host, 1);
@@ -199,6 +200,16 @@ TEST_P(Uses, WhatIsSaidIsNoError) {
   EXPECT_EQ(last, 20);
   EXPECT_EQ(check(use_fast_memory_or_field, over(*leaf), x, a->as<int>()), "");
   EXPECT_EQ(check(use_ends, range(16), a->as<int>() + 16, b->as<int>()), "");
+  EXPECT_EQ(check(use_default_table, range(16), static_cast<const int*>(nullptr), b->as<int>()), "");
+  EXPECT_EQ(check(use_default_table, range(16), a->as<int>(), b->as<int>()), "");
+  EXPECT_EQ(check(use_moving_pointer, range(2), a->as<int>(), b->as<int>(), 8), "");
+  const Field<PointerValue> pointers = others.root().dense({1}).place<PointerValue>("pointers");
+  EXPECT_EQ(check(set_pointer, range(1), pointers, a->as<int>()), "");
+  int before = 0;
+  device->wait_copy(&before, a->data(), sizeof before);
+  EXPECT_EQ(check(use_pointer_values, over(Node(pointers.tree, pointers.id.node)), pointers), "");
+  device->wait_copy(&last, a->data(), sizeof last);
+  EXPECT_EQ(last, before + 2);
   // A buffer that grows once its launch is bound.
   const auto grows = device->reserve(1 << 20, 64);
   Program checked(device, {.checks = true});
