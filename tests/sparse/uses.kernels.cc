@@ -1,6 +1,8 @@
 // Kernels that touch more than their uses say, and some that look so and do not, for the checks of uses.
 #include <string.h>
 
+#include <algorithm>
+
 #include "coppice/kernel.h"
 
 using namespace coppice;
@@ -166,4 +168,9 @@ COPPICE_KERNEL(use_pointer_values, Read<PointerValue> x, Cell1 cell)
 {
   const PointerValue value = x[cell];
   if (value.to != nullptr) *value.to += value.by;
+}
+COPPICE_KERNEL(use_larger, Update<int> x, Cell1 cell, const int* index)
+{
+  static constexpr int kTable[4] = {50, 60, 70, 80};
+  x[cell] = std::max(x[cell], kTable[index[cell.coord(0) - 8] & 3]);
 }

@@ -202,6 +202,8 @@ TEST_P(Uses, WhatIsSaidIsNoError) {
   EXPECT_EQ(check(use_ends, range(16), a->as<int>() + 16, b->as<int>()), "");
   EXPECT_EQ(check(use_default_table, range(16), static_cast<const int*>(nullptr), b->as<int>()), "");
   EXPECT_EQ(check(use_default_table, range(16), a->as<int>(), b->as<int>()), "");
+  EXPECT_EQ(check(use_larger, over(*leaf), x, a->as<int>()), "");
+  EXPECT_GE(values()[0], 50);
   EXPECT_EQ(check(use_moving_pointer, range(2), a->as<int>(), b->as<int>(), 8), "");
   const Field<PointerValue> pointers = others.root().dense({1}).place<PointerValue>("pointers");
   EXPECT_EQ(check(set_pointer, range(1), pointers, a->as<int>()), "");
