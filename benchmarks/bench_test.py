@@ -20,7 +20,8 @@ ROWS += ["sparse/" + name for name in (
     "bytes_fill", "fill_active", "fill_empty", "fill_clear_gc", "fill_clear_gc_block", "activate_clear_gc",
     "activate_clear_gc_block", "list", "fill_empty_threads", "fill_empty_shared", "activate_clear_gc_threads",
     "activate_clear_gc_shared", "fill_active_box", "fill_empty_box", "struct_for", "bytes_struct_for", "struct_for_leaves",
-    "bytes_struct_for_leaves", "dense_line", "dense_image", "append_one", "append_many", "append_many_bulk",
+    "bytes_struct_for_leaves", "dense_line", "dense_image", "append_one", "append_one_threads",
+    "append_one_shared", "append_many", "append_many_bulk",
     "laplacian", "laplacian_raw",
     "laplacian_openvdb", "bytes_laplacian")]
 ROWS += ["memory/block", "start/warm", "start/cold"]

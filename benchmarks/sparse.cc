@@ -296,6 +296,30 @@ class SparseRows {
                              many ? "s" : "", threads());
     report_.add(row);
     if (many) run_append_bulk(tree, t.peer);
+    if (!many) run_append_by_threads(tree);
+  }
+  // All threads beside one, and how often they write to the list's head.
+  void run_append_by_threads(AppendTree& all) {
+    AppendTree one(Device::cpu(1), all.num_items(), false);
+    const auto run = [](AppendTree& tree) {
+      tree.wait_clear();
+      return timed([&] { tree.wait_append(); });
+    };
+    run(all), run(one);
+    const uint64_t before = all.shared_writes();
+    std::vector<double> of_all, of_one;
+    for (int r = 0; r < sizes_.repetitions; ++r) of_all.push_back(run(all)), of_one.push_back(run(one));
+    const auto items = static_cast<double>(all.num_items());
+    Row row;
+    row.name = "sparse/append_one_threads", row.unit = "ns/append", row.ours = median(of_all) * 1e9 / items;
+    row.peer = median(of_one) * 1e9 / items, row.peer_name = "ours, 1 thread", row.target = ratio_at_most(1);
+    row.floor = floor_s(items * sizeof(int32_t), threads()) * 1e9 / items;
+    row.detail = fmt::format("{} integers into 1 list, {} threads", all.num_items(), threads());
+    report_.add(row);
+    row.name = "sparse/append_one_shared", row.unit = "writes/append", row.peer.reset(), row.peer_name = "";
+    row.ours = static_cast<double>(all.shared_writes() - before) / (items * sizes_.repetitions);
+    row.target = ours_at_most(1.0 / 16), row.floor = {};
+    report_.add(row);
   }
   // Beside the peer's appends, which were timed just now.
   void run_append_bulk(AppendTree& tree, std::optional<double> peer) {

@@ -15,6 +15,14 @@
 namespace coppice::bench {
 namespace {
 
+// How often threads wrote to what all share of a tree.
+uint64_t shared_writes_of(const Tree& tree) {
+  const device::TreeState& state = *tree.storage().state();
+  uint64_t writes = 0;
+  for (uint64_t w = 0; w < state.num_workers; ++w) writes += state.workers[w].shared_writes;
+  return writes;
+}
+
 double sum_of(const Field<float>& field, int32_t side) {
   const std::vector<float> values = wait_read(field, {0, 0}, {side, side});
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -58,12 +66,7 @@ double FillTree::wait_list_s() {
   return seconds;
 }
 
-uint64_t FillTree::shared_writes() const {
-  const device::TreeState& state = *tree_.storage().state();
-  uint64_t writes = 0;
-  for (uint64_t w = 0; w < state.num_workers; ++w) writes += state.workers[w].shared_writes;
-  return writes;
-}
+uint64_t FillTree::shared_writes() const { return shared_writes_of(tree_); }
 uint64_t FillTree::wait_active_blocks() const { return block_->wait_usage().active_cells; }
 double FillTree::wait_sum() const { return sum_of(a_, blocks_ * kLeafSide); }
 
@@ -140,6 +143,7 @@ void AppendTree::wait_append_bulk() {
   wait_done(append(x_, coords_->as<int32_t>(), values_->as<int32_t>(), static_cast<uint64_t>(items_)));
 }
 void AppendTree::wait_append() { wait_done(program_.launch(append_items, range(items_), x_, lists_)); }
+uint64_t AppendTree::shared_writes() const { return shared_writes_of(tree_); }
 void AppendTree::wait_clear() { wait_done(list_->deactivate_all()); }
 
 double AppendTree::wait_sum() const {

@@ -80,7 +80,8 @@ class AppendTree {
   void wait_append();       // all items, in parallel
   void wait_append_bulk();  // the same by one call of the host
   void wait_clear();
-  double wait_sum() const;  // of all elements of all lists
+  uint64_t shared_writes() const;  // to heads of lists and lines of the allocator, so far
+  double wait_sum() const;         // of all elements of all lists
   int64_t num_items() const { return items_; }
   int32_t num_lists() const { return lists_; }
 

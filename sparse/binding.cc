@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "core/error.h"
 #include "sparse/launch_errors.h"
@@ -165,6 +166,20 @@ void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
     device::cut_into_pieces(b.loop, b.nodes[b.loop.node].level[b.nodes[b.loop.node].depth - 1].extent);
 }
 
+// Lets a thread gather what it appends where nobody can tell: the kernel appends to the lists of one field,
+// and neither it nor another handle looks at lists or takes anything away meanwhile.
+void choose_gathering(const LaunchRequest& r, Binding& b) {
+  constexpr uint32_t kTells = kLooksAtLists | kDeactivatesCells | kTestsCells;
+  if (r.place != LaunchRequest::Place::kItem || (r.effects & kTells) != 0) return;
+  const auto is_list = [](const HandleUse& h) {
+    return tree_of(h.id)->node(h.id.node).kind == NodeKind::kDynamic;
+  };
+  const std::span<const HandleUse> handles(r.handles, r.num_handles);
+  if (std::count_if(handles.begin(), handles.end(), is_list) != 1) return;
+  for (uint32_t i = 0; i < r.num_handles; ++i)
+    if (handles[i].role == Role::kAppend) b.fields[i].access |= device::kGathers;
+}
+
 // What of a block's values a kernel can have by pointer, and whether its node has the loop's cells.
 uint32_t block_access(const LaunchRequest& r, const HandleUse& h) {
   TreeStorage* tree = tree_of(h.id);
@@ -238,6 +253,7 @@ Binding make_binding(const LaunchRequest& r, const Device& device, bool checks) 
   check_roles(r);
   check_pairs(r, b);
   if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b, checks);
+  choose_gathering(r, b);
   if (is_over_blocks(r)) {
     b.shared_bytes = r.fast_bytes;
     b.needs_neighbours = r.loop.tree->has_neighbour_table(r.loop.node);

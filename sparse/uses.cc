@@ -152,8 +152,8 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
     use.radius = LaunchUse::kAnywhere;
     use.effects = on_memory;
     use.depends_on_order = use.does(effect::kChanges) && (r.effects & kDrawsFromMemory) != 0;
-    use.name = r.has_hidden_pointers ? "memory behind members of its arguments"
-                                     : "memory that no argument leads to";
+    use.name =
+        r.has_hidden_pointers ? "memory behind members of its arguments" : "memory that no argument leads to";
     uses->all.push_back(std::move(use));
   }
   return uses;

@@ -19,7 +19,7 @@ namespace coppice::jit {
 namespace {
 
 constexpr uint32_t kUnknownEffects = kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory |
-                                     kReadsAnywhere | kDecidesByChanges | kDecidesByFields;
+                                     kReadsAnywhere | kLooksAtLists | kDecidesByChanges | kDecidesByFields;
 
 bool is_opaque(const llvm::Function& f) {
   for (const llvm::StringRef mark :
@@ -62,6 +62,14 @@ uint32_t effects_of_call(const llvm::CallBase& call) {
   return 0;
 }
 
+// An Append's method other than the one that appends, or that one where its index is used.
+uint32_t effects_on_lists(const llvm::CallBase& call) {
+  const llvm::Function* callee = call.getCalledFunction();
+  if (callee == nullptr || !callee->getName().starts_with("_ZNK7coppice6Append")) return 0;
+  const bool appends = callee->getName().contains("E6append");
+  return appends && call.use_empty() ? 0 : kLooksAtLists;
+}
+
 uint32_t effects_of(const llvm::Instruction& i) {
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
     return is_own(load->getPointerOperand()) ? 0 : kLoadsMemory;
@@ -73,7 +81,7 @@ uint32_t effects_of(const llvm::Instruction& i) {
   if (atomic != nullptr)
     return is_own(atomic) ? 0 : kAtomicsOnMemory | (i.use_empty() ? 0u : kDrawsFromMemory);
   const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
-  return call == nullptr ? 0 : effects_of_call(*call);
+  return call == nullptr ? 0 : effects_of_call(*call) | effects_on_lists(*call);
 }
 
 uint32_t effects_of(llvm::Function& f) {

@@ -23,6 +23,8 @@ inline constexpr uint32_t kAtomicsOnMemory = 32;  // likewise
 inline constexpr uint32_t kDrawsFromMemory =
     64;  // uses what an atomic operation gave it: what it does next depends on the order of items
 inline constexpr uint32_t kReadsAnywhere = 128;  // by at(), length() or neighbour_data(), whatever the reach
+inline constexpr uint32_t kLooksAtLists =
+    1024;  // by an Append: reads or writes elements, or uses the index that append() gives
 // What it activates, or which way it takes at some branch, depends on what the launch changes:
 inline constexpr uint32_t kDecidesByChanges =
     256;  // memory, values updated in place, indices that appends were given

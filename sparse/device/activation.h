@@ -105,6 +105,7 @@ struct WalkMemo {
     uint32_t cell[kMaxDepth];
   };
   Last last[kBindings];
+  struct GatheredAppends* appends;  // null: appends are not gathered (lists.h)
 };
 
 // Walks down and activates every node on the way; a dynamic node's list is there as soon as its ancestors are.

@@ -122,6 +122,18 @@ COPPICE_INLINE uint32_t take_held(const AllocatorState* a, uint64_t* word, bool 
   }
 }
 
+// A tree of another device has no workers, also where its kernels run as a CPU's (on a driver that only records).
+COPPICE_INLINE bool has_workers(const TreeState* tree) {
+  return coppice_has_workers() && tree->num_workers != 0;
+}
+COPPICE_INLINE WorkerCells* own_lines(const TreeState* tree) {
+  return tree->workers + coppice_worker() % tree->num_workers;
+}
+// Counts a write of this thread to a line that all share.
+COPPICE_INLINE void note_shared_write(WorkerCells* own) {
+  relaxed_store(&own->shared_writes, relaxed_load(&own->shared_writes) + 1);
+}
+
 inline uint32_t take_from_others(const TreeState* tree, const AllocatorState* a, bool only_recycled) {
   for (uint64_t w = 0; w < tree->num_workers; ++w) {
     if (const uint32_t cell = take_held(a, &tree->workers[w].batch[a - tree->allocators], only_recycled))
@@ -143,7 +155,7 @@ inline uint32_t refill(TreeState* tree, AllocatorState* a, WorkerCells* own, boo
     const uint64_t fit = kBatchBytes / a->cell_bytes;
     const uint32_t most = fit > 0 ? static_cast<uint32_t>(fit) : 1, size = 1u << empty.log2_next;
     CellBatch b = take_batch(tree, a, size < most ? size : most, is_recycled);
-    relaxed_store(&own->shared_writes, relaxed_load(&own->shared_writes) + 1);
+    note_shared_write(own);
     if (b.left == 0) {
       relaxed_store(word, now);
       return 0;
@@ -161,7 +173,7 @@ inline uint32_t refill(TreeState* tree, AllocatorState* a, WorkerCells* own, boo
 inline uint32_t allocate_by_batch(TreeState* tree, AllocatorState* a) {
   // A cell that was refused once is refused for the rest of the launch.
   if (relaxed_load(&a->shortage) != 0) return 0;
-  WorkerCells* const own = tree->workers + coppice_worker() % tree->num_workers;
+  WorkerCells* const own = own_lines(tree);
   if (const uint32_t cell = take_held(a, &own->batch[a - tree->allocators])) return cell;
   if (a->free_size > 0) {
     if (coppice_load_acquire_u32(&a->free_used) < a->free_size) {
@@ -176,9 +188,7 @@ inline uint32_t allocate_by_batch(TreeState* tree, AllocatorState* a) {
 
 // A zeroed cell, or 0 when the allocator has no more (then the shortage is counted).
 inline uint32_t allocate_cell(TreeState* tree, AllocatorState* a) {
-  // A tree of another device has no workers, also where its kernels run as a CPU's (on a driver that only records).
-  const bool by_batch = coppice_has_workers() && tree->num_workers != 0;
-  const uint32_t cell = by_batch ? allocate_by_batch(tree, a) : allocate_by_warp(tree, a);
+  const uint32_t cell = has_workers(tree) ? allocate_by_batch(tree, a) : allocate_by_warp(tree, a);
   if (cell == 0) coppice_fetch_add_u32(&a->shortage, 1);
   return cell;
 }

@@ -63,6 +63,20 @@ struct LoopPlace<First, Rest...> {
   using Type = std::conditional_t<is_place_argument<First>, First, typename LoopPlace<Rest...>::Type>;
 };
 
+// Calls visit(type, binding) for each handle of a kernel.
+template <class... Args, class Visit>
+COPPICE_INLINE void each_handle_of(Visit&& visit) {
+  uint32_t binding = 0;
+  auto one = [&]<class T>(std::type_identity<T>) {
+    if constexpr (is_handle_argument<T>) {
+      uint32_t first = binding;
+      const T value = bound_handles<T>(first);
+      for_each_handle(value, [&]<class H>(const H&) { visit(std::type_identity<H>{}, binding++); });
+    }
+  };
+  (one(std::type_identity<Args>{}), ...);
+}
+
 template <auto kKernel, class... Args>
 struct CellLoop {
   using Place = typename LoopPlace<Args...>::Type;
@@ -70,15 +84,7 @@ struct CellLoop {
 
   template <class Visit>
   static COPPICE_INLINE void each_handle(Visit&& visit) {
-    uint32_t binding = 0;
-    auto one = [&]<class T>(std::type_identity<T>) {
-      if constexpr (is_handle_argument<T>) {
-        uint32_t first = binding;
-        const T value = bound_handles<T>(first);
-        for_each_handle(value, [&]<class H>(const H&) { visit(std::type_identity<H>{}, binding++); });
-      }
-    };
-    (one(std::type_identity<Args>{}), ...);
+    each_handle_of<Args...>(visit);
   }
 
   // Sums of a row's cells go to the same places of a tile.
@@ -310,7 +316,13 @@ COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t
     call_kernel<kKernel, Args...>(pack, Item{block, i, &walks}, std::index_sequence_for<Args...>{});
   };
   if constexpr ((false || ... || remembers_walks<Args>())) {
+    GatheredAppends appends;
+    walks.appends = &appends;
     for (int64_t i = first + coppice_lane(); i < last; i += coppice_lane_count()) one(i);
+    each_handle_of<Args...>([&]<class H>(std::type_identity<H>, uint32_t b) {
+      if constexpr (H::kRole == Role::kAppend)
+        if (gathers<typename H::Value>(b)) append_gathered<typename H::Value>(block, b, &appends);
+    });
   } else {
     // Items of a launch are independent by contract; LLVM still decides whether vectorising pays.
 #pragma clang loop vectorize(assume_safety)

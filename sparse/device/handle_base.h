@@ -90,6 +90,12 @@ COPPICE_INLINE WalkMemo* walks_of(const From& from) {
     return nullptr;
 }
 
+template <class From>
+COPPICE_INLINE GatheredAppends* appends_of(const From& from) {
+  const WalkMemo* const walks = walks_of(from);
+  return walks == nullptr ? nullptr : walks->appends;
+}
+
 // Entries of a neighbour table per element: 3^dims; a tree of fewer dimensions has the middle ones of the 27 only.
 COPPICE_INLINE uint32_t neighbour_stride(uint32_t node) {
   const uint32_t dims = coppice_nodes[node].dims;

@@ -110,6 +110,8 @@ inline constexpr uint32_t kContiguous = 4;     // a container's values lie side 
 inline constexpr uint32_t kChangedHere =
     8;  // another handle changes its own cell's values: others are not to be read
 inline constexpr uint32_t kSameCells = 16;  // its node's cells are those of the node looped over
+inline constexpr uint32_t kGathers =
+    32;  // appends whose indices nobody asks for, to a list that nobody looks at
 
 // Words of each of the masks of a bitmasked node's container.
 inline constexpr uint64_t kMasks = 3;

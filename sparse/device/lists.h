@@ -166,32 +166,89 @@ inline uint32_t want_element(const LaunchBlock* block, uint32_t tree_slot, const
   return index;
 }
 
-// Appends a value to the list at `c`; its index, or kNoIndex when the list or the memory is full.
+// Appends `n` values behind each other to the list at `c`; the first one's index, or kNoIndex when the list or the memory has
+// no room for it. Threads of a warp come with one value each.
 template <class T>
-COPPICE_INLINE uint32_t append(const LaunchBlock* block, uint32_t binding, Coord c, const T& value) {
+COPPICE_INLINE uint32_t append_run(const LaunchBlock* block, uint32_t binding, Coord c, const T* values,
+                                   uint32_t n) {
   const FieldBinding& f = coppice_fields[binding];
   const LevelLayout& level = coppice_nodes[f.node].level[coppice_nodes[f.node].depth - 1];
   const ListPlace p = open_list(block, binding, c);
   if (p.list == nullptr) return kNoIndex;
   if (makes_room()) return want_element(block, f.tree, level, p);
-  ListHead got = warp_ask_for_element(p.list);
+  const auto ask = [&] {
+    if (has_workers(p.tree)) note_shared_write(own_lines(p.tree));
+    return n == 1 ? warp_ask_for_element(p.list) : unpack_head(coppice_fetch_add_u64(&p.list->head, n));
+  };
+  ListHead got = ask();
   while (!has_chunk(got)) {
-    const FirstChunk made = find_or_make_first_chunk(block, f.tree, level, p.list, p.coord, 1);
+    const FirstChunk made = find_or_make_first_chunk(block, f.tree, level, p.list, p.coord, n);
     if (made.cell == 0) return kNoIndex;
-    got = made.is_new ? ListHead{0, made.cell} : warp_ask_for_element(p.list);
+    got = made.is_new ? ListHead{0, made.cell} : ask();
   }
   set_flag(&p.tree->lists_changed);
-  if (got.asked >= level.max_length) {
-    // What was asked for in vain is at most one element per thread at any time.
-    limit_list(p.list, got.first, level.max_length);
-    raise_list_full(block, binding, got.asked, c);
-    return kNoIndex;
+  unsigned char* chunk = nullptr;
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint32_t index = got.asked + i;
+    if (index >= level.max_length) {
+      // What was asked for in vain is at most `n` elements per thread at any time.
+      limit_list(p.list, got.first, level.max_length);
+      raise_list_full(block, binding, index, c);
+      if (n == 1) return kNoIndex;
+      continue;
+    }
+    if (chunk == nullptr || index % level.chunk_cells == 0) {
+      const LinkedChunk link = find_or_link_chunk(block, f.tree, level, p.list, got.first, index, p.coord);
+      if (link.is_cleared) break;  // with the list, after it was appended
+      if (link.chunk == nullptr) return i == 0 ? kNoIndex : got.asked;
+      chunk = link.chunk;
+    }
+    store_shared(element_at<T>(level, f, chunk, index), values[i]);  // others may read what is counted
   }
-  const LinkedChunk link = find_or_link_chunk(block, f.tree, level, p.list, got.first, got.asked, p.coord);
-  if (link.is_cleared) return got.asked;  // with the list, after it was appended
-  if (link.chunk == nullptr) return kNoIndex;
-  store_shared(element_at<T>(level, f, link.chunk, got.asked), value);  // others may read what is counted
   return got.asked;
+}
+
+// Values that a thread of a CPU is about to append to one list, in a turn at a range of items: a list's head, which every
+// append would write to, goes from core to core once for all of them. Only where nobody can tell: the kernel does not use
+// their indices, and neither looks at lists nor takes anything away (`kGathers`). They keep their order.
+struct GatheredAppends {
+  static constexpr uint32_t kBytes = 1024, kMost = 64, kFewest = 16;
+  Coord list{0, 0, 0};
+  uint32_t count = 0;
+  alignas(16) unsigned char values[kBytes];
+};
+// How many of a type are gathered; none where it would be too few to be worth it.
+template <class T>
+constexpr uint32_t most_gathered() {
+  constexpr uint32_t n = GatheredAppends::kBytes / sizeof(T);
+  if (alignof(T) > 16 || n < GatheredAppends::kFewest) return 0;
+  return n < GatheredAppends::kMost ? n : GatheredAppends::kMost;
+}
+template <class T>
+COPPICE_INLINE bool gathers(uint32_t binding) {
+  return (coppice_fields[binding].access & kGathers) != 0 && coppice_has_workers() && most_gathered<T>() > 0;
+}
+
+// Appends what has been gathered.
+template <class T>
+inline void append_gathered(const LaunchBlock* block, uint32_t binding, GatheredAppends* gathered) {
+  if (gathered->count == 0) return;
+  append_run(block, binding, gathered->list, reinterpret_cast<const T*>(gathered->values), gathered->count);
+  gathered->count = 0;
+}
+
+// Appends a value to the list at `c`; its index, or kNoIndex when the list or the memory is full, or nobody asks for it.
+template <class T>
+COPPICE_INLINE uint32_t append(const LaunchBlock* block, uint32_t binding, Coord c, const T& value,
+                               GatheredAppends* gathered) {
+  if (!gathers<T>(binding) || gathered == nullptr) return append_run(block, binding, c, &value, 1);
+  const Coord last = gathered->list;
+  if (gathered->count == most_gathered<T>() || c.x != last.x || c.y != last.y || c.z != last.z) {
+    append_gathered<T>(block, binding, gathered);
+    gathered->list = c;
+  }
+  __builtin_memcpy(gathered->values + gathered->count++ * sizeof(T), &value, sizeof(T));
+  return kNoIndex;
 }
 
 // Writes element `index`; a list that is shorter gets as long as that needs, with zeros between.
