@@ -64,6 +64,17 @@ TEST_P(GatheredAppends, KeepValuesOfManyBytes) {
   EXPECT_EQ(wrong, 0u);
 }
 
+// Seen to fail while these were gathered, too: what an append activates was not active yet for a sum of the same item.
+TEST_P(GatheredAppends, ActivateWhatIsAboveThemAtOnceWhereSumsNeedIt) {
+  Tree tree(device);
+  const Node block = tree.root().pointer({16});
+  const Field<int> count = block.dense({4}).place<int>("count"),
+                   x = block.dense({4}).dynamic(64, 16).place<int>("x");
+  run(append_and_count1, range(256), x, count);
+  EXPECT_EQ(wait_read(count, {0}, {64}), std::vector<int>(64, 4));
+  EXPECT_EQ(wait_read_list(x, {63}), std::vector<int>(4, 1));
+}
+
 // A list takes what fits, be it a part of what a thread has gathered.
 TEST_P(GatheredAppends, FillAListThatIsTooShort) {
   for (const int most : {1, 100, 1000}) {
