@@ -43,5 +43,6 @@ inline constexpr int kMemoryUsesAt = kLaunchArgumentBytes - static_cast<int>(siz
 
 // What coppice_guard_memory() is told: one of the effects, and perhaps
 inline constexpr uint32_t kIsBehindMemory = 1u << 31;  // the pointer was read from memory
+inline constexpr uint32_t kSaysNothing = 1u << 30;  // in a run that makes room: the launch itself will say it
 
 }  // namespace coppice

@@ -227,10 +227,19 @@ void StreamQueue::repeat(const Launch& launch, LaunchBlock& block) {
       if (!launch.finish) return;
       executor_->wait_begun();
     } catch (...) {
+      if (launch.skip_on_status) forget_status();
       give_up_on(launch);
       throw;
     }
   } while (launch.finish(block));
+}
+
+void StreamQueue::forget_status() {
+  try {
+    const uint32_t none = 0;
+    executor_->wait_copy(&context_.status, &none, sizeof none);
+  } catch (const Error&) {  // the device is lost
+  }
 }
 
 void StreamQueue::record(const Launch& launch, LaunchBlock& block) {

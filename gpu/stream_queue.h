@@ -68,6 +68,7 @@ class StreamQueue final : public Stream {
   void run(const Launch& launch, LaunchBlock& block);
   static void prepare(const Launch& launch, LaunchBlock& block);
   void repeat(const Launch& launch, LaunchBlock& block);  // once, and while its finish() says so
+  void forget_status();  // that a launch left whose error is told otherwise: it would stop all later ones
   void record(const Launch& launch, LaunchBlock& block);
   void work(std::string name);
   bool can_begin() const;

@@ -54,7 +54,7 @@ class LaunchGraph::State final : public RefCounted {
         for (int i = 1; i < replays; ++i) stream().replay_inline(*recording_);
         word = wait_read_inline(stream(), &launches_.front().device().context().status);
       } catch (...) {
-        for (const BoundLaunch& bound : launches_) give_up_on(bound.shared()->launch);
+        give_up();
         throw;
       }
       for (TreeStorage* tree : trees_) tree->wait_follow_replays();
@@ -76,6 +76,16 @@ class LaunchGraph::State final : public RefCounted {
         stream().run_inline(launch);
       }
     }
+  }
+
+  // The emulated GPU ended a replay at a fault. What cannot be done on a device that is lost is left.
+  void give_up() {
+    try {
+      write_inline(stream(), &launches_.front().device().context().status, 0);
+      for (TreeStorage* tree : trees_) tree->wait_follow_replays();
+    } catch (const Error&) {
+    }
+    for (const BoundLaunch& bound : launches_) give_up_on(bound.shared()->launch);
   }
 
   bool is_current() const {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 #include "gpu/buffer_ranges.h"
 #include "sparse/tree_storage.h"
@@ -129,9 +131,35 @@ std::string TreeStorage::name_of_address(uint64_t address) const {
   return "";
 }
 
-IntrusivePtr<Buffer> MemoryUseTables::wait_table(Device& device, const LaunchUses& uses,
-                                                 std::span<const unsigned char> arguments,
-                                                 std::span<TreeStorage* const> trees) {
+namespace {
+
+struct KnownTables {
+  std::mutex mutex;
+  std::set<uintptr_t> addresses;
+  static KnownTables& all() {
+    static auto* const tables = new KnownTables;  // tables may outlive every static object
+    return *tables;
+  }
+};
+
+}  // namespace
+
+MemoryUseTable::MemoryUseTable(IntrusivePtr<Buffer> given) : buffer(std::move(given)) {
+  const std::lock_guard lock(KnownTables::all().mutex);
+  KnownTables::all().addresses.insert(reinterpret_cast<uintptr_t>(buffer->data()));
+}
+MemoryUseTable::~MemoryUseTable() {
+  const std::lock_guard lock(KnownTables::all().mutex);
+  KnownTables::all().addresses.erase(reinterpret_cast<uintptr_t>(buffer->data()));
+}
+bool MemoryUseTable::is_one(uintptr_t address) {
+  const std::lock_guard lock(KnownTables::all().mutex);
+  return KnownTables::all().addresses.contains(address);
+}
+
+IntrusivePtr<MemoryUseTable> MemoryUseTables::wait_table(Device& device, const LaunchUses& uses,
+                                                         std::span<const unsigned char> arguments,
+                                                         std::span<TreeStorage* const> trees) {
   Table table;
   for (const LaunchUse& use : uses.all) {
     if (use.kind == LaunchUse::Kind::kMemory) add_memory(table, uses, use, arguments);
@@ -146,9 +174,7 @@ IntrusivePtr<Buffer> MemoryUseTables::wait_table(Device& device, const LaunchUse
     for (const KnownBuffer& buffer : tree->buffers()) table.buffers.push_back(buffer);
   }
   for (const BufferRange& range : BufferRanges::all().list()) {
-    const bool is_ours = std::any_of(tables_.begin(), tables_.end(), [&](const auto& entry) {
-      return reinterpret_cast<uintptr_t>(entry.second->data()) == range.begin;
-    });
+    const bool is_ours = MemoryUseTable::is_one(range.begin);
     const bool is_listed = std::any_of(table.buffers.begin(), table.buffers.end(),
                                        [&](const KnownBuffer& b) { return b.begin == range.begin; });
     if (!is_ours && !is_listed) table.buffers.push_back({range.begin, range.most, 0});
@@ -158,9 +184,9 @@ IntrusivePtr<Buffer> MemoryUseTables::wait_table(Device& device, const LaunchUse
   std::string bytes = table.bytes();
   if (const auto found = tables_.find(bytes); found != tables_.end()) return found->second;
   if (tables_.size() >= kMostTables) tables_.clear();  // launches keep those that they need
-  IntrusivePtr<Buffer> buffer = wait_device_copy(device, bytes.data(), bytes.size());
-  tables_.emplace(std::move(bytes), buffer);
-  return buffer;
+  auto made = make_intrusive<MemoryUseTable>(wait_device_copy(device, bytes.data(), bytes.size()));
+  tables_.emplace(std::move(bytes), made);
+  return made;
 }
 
 std::string name_of_address(uint64_t address, std::span<TreeStorage* const> trees) {

@@ -15,18 +15,27 @@ namespace coppice {
 
 class TreeStorage;
 
+// A table in device memory. All that there are are known, for they are no memory of a kernel's.
+class MemoryUseTable final : public RefCounted {
+ public:
+  explicit MemoryUseTable(IntrusivePtr<Buffer> given);
+  ~MemoryUseTable() override;
+  static bool is_one(uintptr_t address);
+  const IntrusivePtr<Buffer> buffer;
+};
+
 // The tables of a Program's launches, each kept for as long as launches like it come. Thread-compatible.
 class MemoryUseTables {
  public:
   // Of a launch with these plain arguments. A buffer counts with what it can grow to.
   // Cost: a look at all buffers of the process, and where no launch had the same table, a copy to the device.
-  IntrusivePtr<Buffer> wait_table(Device& device, const LaunchUses& uses,
-                                  std::span<const unsigned char> arguments,
-                                  std::span<TreeStorage* const> trees);
+  IntrusivePtr<MemoryUseTable> wait_table(Device& device, const LaunchUses& uses,
+                                          std::span<const unsigned char> arguments,
+                                          std::span<TreeStorage* const> trees);
 
  private:
   static constexpr size_t kMostTables = 64;
-  std::unordered_map<std::string, IntrusivePtr<Buffer>> tables_;  // by what is in them
+  std::unordered_map<std::string, IntrusivePtr<MemoryUseTable>> tables_;  // by what is in them
 };
 
 // What an address is in: a field, a tree, a buffer and where in it, or no buffer.

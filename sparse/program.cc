@@ -38,7 +38,7 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
   jit::SpecializeRequest s;
   s.id = kernel_id(r) + (makes_room ? "_room" : "");
   s.makes_room = makes_room;
-  s.guards_memory = !makes_room && guards_memory(r, options);
+  s.guards_memory = guards_memory(r, options);
   s.file = r.file;
   s.entry = fmt::format("coppice_kernel_{}", r.name);
   s.shared_bytes = b.shared_bytes;
@@ -318,10 +318,11 @@ Launch Program::prepare(const LaunchRequest& r) {
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
   launch.uses = p.uses;
   if (guards_memory(r, state_->options)) {
-    launch.keep_alive.emplace_back(state_->memory_uses.wait_table(
-        *state_->device, *p.uses, {r.arguments, r.argument_bytes}, p.binding.trees));
-    const void* const table = static_cast<const Buffer*>(launch.keep_alive.back().get())->data();
-    std::memcpy(launch.block.arguments + kMemoryUsesAt, &table, sizeof table);
+    auto table = state_->memory_uses.wait_table(*state_->device, *p.uses, {r.arguments, r.argument_bytes},
+                                                p.binding.trees);
+    const void* const address = table->buffer->data();
+    std::memcpy(launch.block.arguments + kMemoryUsesAt, &address, sizeof address);
+    launch.keep_alive.emplace_back(std::move(table));
   }
   set_loop(launch, r, p);
   if (p.room_code) make_room_first(launch, shared, state_->device.get());

@@ -29,7 +29,7 @@ inline bool is_beside_uses(const MemoryUses* uses, uint64_t at, uint64_t bytes, 
     if (at >= buffer.end || at + bytes <= buffer.begin) continue;
     return is_behind && buffer.is_tree == 0 && (uses->behind_memory & what) != 0;
   }
-  return ((is_behind ? uses->behind_memory : uses->outside) & what) != 0;
+  return ((uses->outside | (is_behind ? uses->behind_memory : 0)) & what) != 0;
 }
 
 // Whether it is one of the kernel's own variables, which a pointer from memory may lead to, or fast memory of a CPU, which is
@@ -62,7 +62,8 @@ void* coppice_guard_memory(const coppice::LaunchBlock* block, void* p, uint64_t 
   if (bytes == 0 || (fast != 0 && at >= fast && at - fast < (48u << 10)) || is_variable(at)) return p;
   if (is_used_memory(uses, at, bytes, effects) || is_beside_uses(uses, at, bytes, what | effects)) return p;
   DeviceContext* const context = block->context;
-  if (coppice_compare_exchange_u32(&context->status, 0,
+  if ((what & kSaysNothing) == 0 &&
+      coppice_compare_exchange_u32(&context->status, 0,
                                    status_word(DeviceStatus::kOutOfMemoryUses, launch_number(*block))) == 0) {
     context->status_tree = what & ~kIsBehindMemory;
     context->status_detail = place_length;

@@ -42,7 +42,7 @@ std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request,
                                           const Diagnostics& diagnostics) {
   auto module = parse_kernel(request, context, diagnostics);
   if (request.makes_room) remove_effects(*module, diagnostics);
-  if (request.guards_memory) guard_memory(*module, request.entry);
+  if (request.guards_memory) guard_memory(*module, request);
   module->setTargetTriple(machine.getTargetTriple().str());
   module->setDataLayout(machine.createDataLayout());
   const bool simt = request.options.simt;

@@ -26,8 +26,8 @@ namespace {
 
 class Guard {
  public:
-  Guard(llvm::Module& module, llvm::Function& entry, std::string folder)
-      : module_(module), entry_(entry), folder_(std::move(folder)) {
+  Guard(llvm::Module& module, llvm::Function& entry, std::string folder, bool makes_room)
+      : module_(module), entry_(entry), folder_(std::move(folder)), makes_room_(makes_room) {
     llvm::LLVMContext& context = module.getContext();
     pointer_ = llvm::PointerType::get(context, 0);
     u32_ = llvm::Type::getInt32Ty(context), u64_ = llvm::Type::getInt64Ty(context);
@@ -119,7 +119,16 @@ class Guard {
     llvm::SmallVector<const llvm::Value*> objects;
     llvm::getUnderlyingObjects(pointer, objects, nullptr, 0);
     if (llvm::all_of(objects, [&](const llvm::Value* o) { return is_own(*o); })) return;
-    if (llvm::any_of(objects, is_behind_memory)) what |= kIsBehindMemory;
+    if (llvm::any_of(objects, is_behind_memory)) {
+      what |= kIsBehindMemory;
+      for (const llvm::GlobalVariable& g :
+           module_.globals()) {  // it may have been the address of any of these
+        if (g.isConstant() && g.hasInitializer() && g.hasLocalLinkage() &&
+            !g.getName().starts_with("coppice_"))
+          objects.push_back(&g);
+      }
+    }
+    if (makes_room_) what |= kSaysNothing;
     const std::string place = place_of(i);
     llvm::IRBuilder<> builder(&i);
     for (const llvm::Value* o : objects) bytes = unless_in_table(builder, pointer, o, bytes);
@@ -159,6 +168,7 @@ class Guard {
   llvm::Module& module_;
   llvm::Function& entry_;
   const std::string folder_;
+  const bool makes_room_;
   llvm::Type *pointer_, *u32_, *u64_;
   llvm::FunctionCallee guard_;
   std::map<std::string, llvm::Constant*> texts_;
@@ -166,11 +176,11 @@ class Guard {
 
 }  // namespace
 
-void guard_memory(llvm::Module& module, std::string_view entry) {
+void guard_memory(llvm::Module& module, const SpecializeRequest& request) {
   const std::string folder = library_folder(module);
   if (folder.empty()) return;  // without line tables nothing says which code is the author's
   inline_all(module);
-  Guard(module, *module.getFunction(entry), folder).run();
+  Guard(module, *module.getFunction(request.entry), folder, request.makes_room).run();
 }
 
 }  // namespace coppice::jit

@@ -201,3 +201,10 @@ COPPICE_KERNEL(fault_then_append, Append<int> list, Item i, int* out)
   out[i.index + (1 << 20)] = 1;
   list.append(i, {0}, 1);
 }
+COPPICE_KERNEL(miss_then_fault, Grow<int> x, Item i, int* out)
+{
+  x.set(i, {-1}, 1);
+  out[i.index + (1 << 20)] = 1;
+}
+COPPICE_KERNEL(activate_at, Topology block, Item i, int at)
+{ block.activate(i, {at}); }

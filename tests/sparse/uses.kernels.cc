@@ -174,3 +174,16 @@ COPPICE_KERNEL(use_larger, Update<int> x, Cell1 cell, const int* index)
   static constexpr int kTable[4] = {50, 60, 70, 80};
   x[cell] = larger(x[cell], kTable[index[cell.coord(0) - 8] & 3]);
 }
+COPPICE_KERNEL(use_table_of_tables, Item i, int which, int* out)
+{
+  static constexpr int kA[4] = {1, 2, 3, 4}, kB[4] = {10, 20, 30, 40};
+  const int* const both[2] = {kA, kB};
+  out[i] = both[which & 1][i.index & 3];
+}
+COPPICE_KERNEL(fill_either, Item i, int* a, int* b, int which)
+{
+  int* const both[2] = {a, b};
+  both[(which + static_cast<int>(i.index)) & 1][i.index] = 1;
+}
+COPPICE_KERNEL(append_where, Append<int> list, Item i, const int* where)
+{ list.append(i, {where[i.index + (1 << 20)] & 1}, 1); }

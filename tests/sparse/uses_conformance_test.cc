@@ -164,6 +164,14 @@ TEST_P(Uses, APointerStaysInItsBuffer) {
   for (const int k : left) EXPECT_EQ(k, 0) << "what was refused was stored";
 }
 
+// Seen to fault in the run that made room for it.
+TEST_P(Uses, APointerStaysInItsBufferWhereRoomIsMade) {
+  const auto mine = device->reserve(64, 64);
+  EXPECT_NE(check(append_where, range(4), v, mine->as<int>()).find("a pointer reads 4 bytes of "),
+            std::string::npos);
+  EXPECT_EQ(check(append_one, range(1), v, 1), "");
+}
+
 TEST_P(Uses, APointerIntoATreeIsThatOfAHandle) {
   uint64_t at[2];
   run(list_addresses1, over(*leaf), inout(at));
@@ -204,6 +212,14 @@ TEST_P(Uses, WhatIsSaidIsNoError) {
   EXPECT_EQ(check(use_default_table, range(16), a->as<int>(), b->as<int>()), "");
   EXPECT_EQ(check(use_larger, over(*leaf), x, a->as<int>()), "");
   EXPECT_GE(values()[0], 50);
+  EXPECT_EQ(check(use_table_of_tables, range(16), 1, b->as<int>()), "");
+  device->wait_copy(&last, b->as<int>() + 2, sizeof last);
+  EXPECT_EQ(last, 30);
+  if (GetParam() == "cpu") {  // memory of the host's
+    std::vector<int> one(4), two(4);
+    EXPECT_EQ(check(fill_either, range(4), one.data(), two.data(), 0), "");
+    EXPECT_EQ(one, (std::vector<int>{1, 0, 1, 0}));
+  }
   EXPECT_EQ(check(use_moving_pointer, range(2), a->as<int>(), b->as<int>(), 8), "");
   const Field<PointerValue> pointers = others.root().dense({1}).place<PointerValue>("pointers");
   EXPECT_EQ(check(set_pointer, range(1), pointers, a->as<int>()), "");
@@ -239,6 +255,15 @@ TEST_P(Uses, TablesOfMemoryAreNotKeptForEver) {
   }
   EXPECT_GT(tables, 2u);
   EXPECT_LE(tables, 70u);
+  // Seen before: each of two programs took the other's tables for buffers, and made new ones for ever.
+  Program other(device, {.checks = true});
+  size_t of_both = 0;
+  for (int k = 0; k < 10; ++k) {
+    launch(*first);
+    finish(other.launch(store_at, range(16), first->as<int>(), int64_t{0}));
+    if (k == 1) of_both = BufferRanges::all().list().size();
+  }
+  EXPECT_EQ(BufferRanges::all().list().size(), of_both);
 }
 
 TEST_P(Uses, LaunchesExplainThemselves) {
