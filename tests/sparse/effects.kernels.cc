@@ -206,5 +206,3 @@ COPPICE_KERNEL(miss_then_fault, Grow<int> x, Item i, int* out)
   x.set(i, {-1}, 1);
   out[i.index + (1 << 20)] = 1;
 }
-COPPICE_KERNEL(activate_at, Topology block, Item i, int at)
-{ block.activate(i, {at}); }
