@@ -36,6 +36,9 @@ GPU_ROWS = ["gpu/" + name for name in (
     "copy", "laplacian_full", "laplacian_full_warp", "laplacian_tenth_leaves", "laplacian_tenth_leaves_warp",
     "laplacian_tenth_cells", "activate_clear_gc", "fill_clear_gc",
     "activations_coherent", "activations_random", "list", "mpm_1M", "mpm_7M", "taichi_24")]
+VIEWER_ROWS = ["viewer/" + name for name in (
+    "packing_water_2d", "points_1M_moving", "points_1M_complete", "points_10M_moving", "points_10M_complete", "volume_pack",
+    "volume_upload", "fog_draft", "fog_complete", "surface_draft", "surface_complete", "slices_draft", "slices_complete")]
 
 
 def run(*words):
@@ -55,6 +58,11 @@ class Bench(unittest.TestCase):
             with self.subTest(device):
                 self.check_table_and_json(GPU_ROWS, "gpu", "--device", device)
 
+    def test_rows_of_the_viewer(self):
+        if "cannot draw" in run("viewer", "--tiny").stderr:
+            self.skipTest("this machine has no OpenGL")
+        self.check_table_and_json(VIEWER_ROWS, "viewer")
+
     def check_table_and_json(self, names, *words):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "rows.json")
@@ -72,7 +80,7 @@ class Bench(unittest.TestCase):
     def check_row(self, row):
         self.assertEqual(set(row), KEYS)
         self.assertGreater(row["ours"], 0)
-        if row["name"].endswith("_shared"):  # a count, which nothing bounds from below
+        if row["name"].endswith("_shared") or "/packing_" in row["name"]:  # a count and a share, which nothing bounds from below
             self.assertIsNone(row["floor"])
         else:
             self.assertGreater(row["floor"], 0)

@@ -35,11 +35,16 @@ if(COPPICE_SANITIZE)
 endif()
 
 # coppice_library(name LINKS ...): the static library `coppice_<name>` of every .cc beside the caller's CMakeLists
-# (subfolders included, but for those listed in EXCLUDE).
+# (subfolders included, or those listed in FOLDERS alone, but for those listed in EXCLUDE).
 function(coppice_library name)
-  cmake_parse_arguments(ARG "" "" "LINKS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINKS;FOLDERS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "\\.kernels\\.cc$|\\.device\\.cc$")
+  if(ARG_FOLDERS)
+    list(TRANSFORM ARG_FOLDERS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+    list(JOIN ARG_FOLDERS "|" folders)
+    list(FILTER sources INCLUDE REGEX "${folders}")
+  endif()
   foreach(pattern IN LISTS ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${CMAKE_CURRENT_SOURCE_DIR}/${pattern}")
   endforeach()

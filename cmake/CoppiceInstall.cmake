@@ -1,9 +1,11 @@
 # What `cmake --install build/release --prefix P` puts into P, wherever P is and is moved to later:
 #
 #     bin/coppice                         the program; it finds its assets and its plugin from where it lies
-#     lib/libcoppice_{core,gpu,executor,sparse}.a  the library, and lib/coppice/libcoppice_vdb.so, the plugin that writes .vdb files
+#     lib/libcoppice_{core,gpu,executor,sparse,viewer}.a  the library and the viewer
+#     lib/coppice/libcoppice_{vdb,window}.so   the plugins that write .vdb files and show the viewer's window
 #     include/coppice/{coppice,core,gpu,executor,sparse}/   headers; include/coppice is what is put on the include path
-#     lib/cmake/coppice/                  find_package(coppice): the target coppice::coppice, coppice_add_kernels()
+#     lib/cmake/coppice/                  find_package(coppice): the target coppice::coppice, coppice_add_kernels(); with
+#                                         COMPONENTS viewer, which needs libpng: coppice::viewer
 #     libexec/coppice/coppice-kernelgen   used by coppice_add_kernels()
 #     share/coppice/{assets,examples}/, share/doc/coppice/
 #
@@ -36,6 +38,13 @@ install(TARGETS coppice_library coppice_sparse coppice_executor coppice_gpu copp
   ARCHIVE DESTINATION lib RUNTIME DESTINATION libexec/coppice)
 install(EXPORT coppice NAMESPACE coppice:: FILE coppiceTargets.cmake DESTINATION ${COPPICE_CMAKE_DIR})
 
+# The viewer finds its window by the program's run path, wherever that program is.
+set_target_properties(coppice_viewer PROPERTIES EXPORT_NAME viewer)
+target_link_libraries(coppice_viewer PUBLIC coppice_library)
+target_link_options(coppice_viewer INTERFACE "$<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/lib/coppice>")
+install(TARGETS coppice_viewer EXPORT coppice_viewer ARCHIVE DESTINATION lib)
+install(EXPORT coppice_viewer NAMESPACE coppice:: FILE coppiceViewerTargets.cmake DESTINATION ${COPPICE_CMAKE_DIR})
+
 configure_package_config_file(cmake/coppiceConfig.cmake.in ${CMAKE_BINARY_DIR}/cmake/coppiceConfig.cmake
   INSTALL_DESTINATION ${COPPICE_CMAKE_DIR} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/cmake/coppiceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
@@ -45,6 +54,10 @@ install(FILES ${CMAKE_BINARY_DIR}/cmake/coppiceConfig.cmake ${CMAKE_BINARY_DIR}/
 # LLVM's headers are none of a user's business.
 install(DIRECTORY coppice core gpu executor sparse DESTINATION include/coppice
   FILES_MATCHING PATTERN "*.h" PATTERN "llvm_module.h" EXCLUDE)
+# Of apps, what coppice/viewer.h includes and no more.
+install(FILES apps/viewer/viewer.h DESTINATION include/coppice/apps/viewer)
+install(FILES apps/geometry/stroke.h DESTINATION include/coppice/apps/geometry)
+install(FILES apps/render/color_map.h apps/render/packed_points.h apps/render/volume_style.h DESTINATION include/coppice/apps/render)
 
 install(TARGETS coppice RUNTIME DESTINATION bin)
 install(DIRECTORY assets DESTINATION share/coppice)

@@ -1,6 +1,7 @@
-# coppice_add_kernels(target file... [INCLUDES folder...]): compiles kernel files (x.kernels.cc) once to LLVM bitcode,
+# coppice_add_kernels(target file... [INCLUDES folder...] [NO_RELOAD]): compiles kernel files (x.kernels.cc) once to LLVM bitcode,
 # embeds it in the target, and generates `x.kernels.h`, which declares the kernels to the host with their argument types.
 # INCLUDES: folders whose headers the kernel files include; those beside a kernel file need no mention.
+# NO_RELOAD: a program that takes over changed kernels while it runs (sparse/kernel_reload.h) leaves these as they are.
 #
 # In C++ a kernel file is called as its name is, with every other character made an underscore: `my-heat.kernels.cc` becomes
 # `my-heat.kernels.h`, and in it `my_heat_kernels`.
@@ -81,6 +82,8 @@ function(coppice_bitcode out source)
     DEPENDS ${source} ${ARG_DEPENDS} DEPFILE ${raw}.d VERBATIM COMMENT "Bitcode ${full}")
   set(${out} ${shipped} PARENT_SCOPE)
   set(${out}_DEBUG ${raw} PARENT_SCOPE)
+  set(${out}_FLAGS ${COPPICE_BITCODE_FLAGS} ${sanitize} ${ARG_EXTRA} -I${COPPICE_INCLUDE_DIR} -isystem ${COPPICE_EIGEN_DIR}
+      ${includes} PARENT_SCOPE)
 endfunction()
 
 # Lets compile_commands.json say how clang compiles a kernel file, which editors ask: a target that nobody builds stands for
@@ -115,8 +118,34 @@ function(coppice_show_kernels_to_editors target source)
   endforeach()
 endfunction()
 
+# What gpu/kernel_builder.h reads, which does these commands again in a running program. It and its path stay in the build's
+# folder: where that is gone, nothing is compiled again.
+function(coppice_kernel_recipe recipe name source bitcode flags)
+  get_property(made GLOBAL PROPERTY COPPICE_KERNEL_RECIPES)
+  if(recipe IN_LIST made)
+    return()  # of a file that several targets compile
+  endif()
+  set_property(GLOBAL APPEND PROPERTY COPPICE_KERNEL_RECIPES ${recipe})
+  list(JOIN flags "\nflag " flags)
+  get_filename_component(source ${source} ABSOLUTE)
+  file(GENERATE OUTPUT ${recipe} CONTENT "coppice kernel recipe 1
+name ${name}
+source ${source}
+folder ${CMAKE_CURRENT_BINARY_DIR}
+bitcode ${bitcode}
+dependencies ${bitcode}.d
+clang ${COPPICE_CLANG}
+flag ${flags}
+opt ${COPPICE_OPT}
+passes ${COPPICE_BITCODE_PASSES}
+kernelgen $<TARGET_FILE:${COPPICE_KERNELGEN}>
+library ${COPPICE_INCLUDE_DIR}
+eigen ${COPPICE_EIGEN_DIR}
+")
+endfunction()
+
 function(coppice_add_kernels target)
-  cmake_parse_arguments(ARG "" "" "INCLUDES" ${ARGN})
+  cmake_parse_arguments(ARG "NO_RELOAD" "" "INCLUDES" ${ARGN})
   foreach(file IN LISTS ARG_UNPARSED_ARGUMENTS)
     get_filename_component(full ${file} NAME)
     string(REGEX REPLACE "(\\.kernels)?\\.[^.]*$" "" stem "${full}")
@@ -129,8 +158,14 @@ function(coppice_add_kernels target)
     coppice_bitcode(shipped ${file} INCLUDES ${ARG_INCLUDES})
     set(header ${CMAKE_CURRENT_BINARY_DIR}/kernels/${stem}.kernels.h)
     set(source ${CMAKE_CURRENT_BINARY_DIR}/kernels/${stem}.kernels.gen.cc)
+    set(recipe "")
+    if(NOT ARG_NO_RELOAD)
+      set(recipe ${CMAKE_CURRENT_BINARY_DIR}/kernels/${stem}.kernels.recipe)
+      coppice_kernel_recipe(${recipe} ${name} ${file} ${shipped_DEBUG} "${shipped_FLAGS}")
+    endif()
     add_custom_command(OUTPUT ${header} ${source}
       COMMAND ${COPPICE_KERNELGEN} ${shipped_DEBUG} ${shipped} ${name} ${COPPICE_INCLUDE_DIR} ${COPPICE_EIGEN_DIR} ${header} ${source}
+              ${recipe}
       DEPENDS ${shipped} ${shipped_DEBUG} ${COPPICE_KERNELGEN} VERBATIM COMMENT "Kernel header ${stem}.kernels.h")
     # .incbin is invisible to the compiler's own dependency scan (and to ccache, which therefore must not see it).
     set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${shipped})

@@ -25,8 +25,9 @@ LogLevel level_of_environment() {
 
 struct Log {
   std::atomic<LogLevel> level{level_of_environment()};
+  std::atomic<bool> has_copy{false};
   std::mutex mutex;
-  LogSink sink;
+  LogSink sink, copy;
 };
 
 // The one deliberate process-wide object: a log is where the user sends it, whichever part speaks. Never
@@ -72,12 +73,24 @@ void set_log_sink(LogSink sink) {
   log.sink.swap(sink);
 }
 
-bool detail::log_enabled(LogLevel level) { return level != LogLevel::kOff && level >= log_level(); }
+void set_log_copy(LogSink copy) {
+  Log& log = the_log();
+  const std::lock_guard lock(log.mutex);
+  log.copy.swap(copy);
+  log.has_copy.store(static_cast<bool>(log.copy), std::memory_order_relaxed);
+}
+
+bool detail::log_enabled(LogLevel level) {
+  if (level == LogLevel::kOff) return false;
+  return level >= log_level() || the_log().has_copy.load(std::memory_order_relaxed);
+}
 
 void detail::log_line(LogLevel level, fmt::string_view format, fmt::format_args args) {
   const std::string line = fmt::vformat(format, args);
   Log& log = the_log();
   const std::lock_guard lock(log.mutex);
+  if (log.copy) log.copy(level, line);
+  if (level < log_level()) return;
   if (log.sink) {
     log.sink(level, line);
   } else {

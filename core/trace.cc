@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,8 @@
 namespace coppice {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{64} << 10;
+// Each thread that has events holds a chunk. Live recordings have little room, which is to last for a thousand.
+constexpr size_t kChunkBytes = size_t{64} << 10, kLiveChunkBytes = size_t{8} << 10;
 constexpr size_t kLongestName = 1000;
 
 // In a chunk: a header, the name's bytes, then the next header at once.
@@ -32,12 +34,13 @@ struct EventHeader {
 static_assert(sizeof(EventHeader) == 24);
 
 struct Chunk {
-  std::unique_ptr<char[]> bytes = std::make_unique<char[]>(kChunkBytes);
+  explicit Chunk(size_t size) : bytes(std::make_unique_for_overwrite<char[]>(size)) {}
+  std::unique_ptr<char[]> bytes;
   size_t used = 0;
 };
 
 struct Buffer {
-  std::mutex mutex;  // its thread's, but for a moment in stop()
+  std::mutex mutex;  // its thread's, but for a moment in take() and stop()
   std::vector<Chunk> chunks;
 };
 
@@ -56,7 +59,8 @@ class TraceRecorder {
     return it;
   }
 
-  void start(std::string path, size_t most_bytes);
+  void start(std::string path, bool is_live, size_t most_bytes);
+  TraceRecord take();
   void stop();
   uint32_t add_row(std::string name);
   void rename_row(uint32_t id, std::string name);
@@ -70,21 +74,21 @@ class TraceRecorder {
     std::string name;
     bool is_gone = false;  // its owner is; kept for the events that it has
   };
-  struct Parsed {
-    std::vector<detail::TraceFileRow> rows;
-    std::vector<detail::TraceFileEvent> events;
-  };
+  bool is_recording() const { return is_live_ || !path_.empty(); }
+  // Empties all buffers, with mutex_ held.
+  TraceRecord collect();
   Buffer* this_thread_buffer();
   char* space_for(Buffer& buffer, size_t bytes);
-  Parsed parse(const std::vector<Chunk>& chunks) const;
 
   std::mutex mutex_;
   uint32_t next_row_ = 1;
   std::map<uint32_t, Row> rows_;
   std::vector<Buffer*> buffers_;    // of living threads
   std::vector<Chunk> left_behind_;  // by threads that ended
-  std::string path_;                // empty: no recording
+  std::string path_;                // of the file; empty: none is to be written
+  bool is_live_ = false;
   std::atomic<Trace::Clock::time_point> started_{};
+  std::atomic<size_t> chunk_bytes_{kChunkBytes};
   std::atomic<size_t> chunks_left_{0};
   std::atomic<uint64_t> dropped_{0};
 };
@@ -121,54 +125,71 @@ uint32_t own_row() {
 
 }  // namespace
 
-void TraceRecorder::start(std::string path, size_t most_bytes) {
+void TraceRecorder::start(std::string path, bool is_live, size_t most_bytes) {
   const std::lock_guard lock(mutex_);
+  const std::string who = is_live ? "a live trace" : path;
+  if (is_live_)
+    throw Error(ErrorCode::kUsage, fmt::format("{}: a live trace is being recorded already", who));
   if (!path_.empty())
-    throw Error(ErrorCode::kUsage, fmt::format("{}: a trace is being recorded already, for {}", path, path_));
-  { const AtomicFile attempt(path); }  // throws when there is no such folder, or no permission; goes again
+    throw Error(ErrorCode::kUsage, fmt::format("{}: a trace is being recorded already, for {}", who, path_));
+  if (!is_live) const AtomicFile attempt(path);  // throws when there is no such folder, or no permission
   path_ = std::move(path);
+  is_live_ = is_live;
   started_ = Trace::Clock::now();
-  chunks_left_ = std::max<size_t>(most_bytes / kChunkBytes, 1);
+  chunk_bytes_ = is_live ? kLiveChunkBytes : kChunkBytes;
+  chunks_left_ = std::max<size_t>(most_bytes / chunk_bytes_, 1);
   dropped_ = 0;
   Trace::is_on_.store(true, std::memory_order_release);
 }
 
+TraceRecord TraceRecorder::take() {
+  const std::lock_guard lock(mutex_);
+  return is_live_ ? collect() : TraceRecord();
+}
+
 void TraceRecorder::stop() {
   const std::lock_guard lock(mutex_);
-  if (path_.empty()) return;
+  if (!is_recording()) return;
   Trace::is_on_ = false;  // before the buffers are emptied: record() looks again under their locks
-  std::vector<Chunk> chunks = std::move(left_behind_);
-  left_behind_.clear();
+  TraceRecord record = collect();
+  if (std::exchange(is_live_, false)) return;
+  const std::string path = std::exchange(path_, {});
+  if (record.dropped > 0) log_warning("{}: {} events did not fit and are missing", path, record.dropped);
+  detail::write_trace_file(path, std::move(record));
+}
+
+TraceRecord TraceRecorder::collect() {
+  std::vector<Chunk> chunks = std::exchange(left_behind_, {});
   for (Buffer* buffer : buffers_) {
     const std::lock_guard buffer_lock(buffer->mutex);
     std::move(buffer->chunks.begin(), buffer->chunks.end(), std::back_inserter(chunks));
     buffer->chunks.clear();
   }
-  Parsed parsed = parse(chunks);
-  std::erase_if(rows_, [](const auto& row) { return row.second.is_gone; });
-  const std::string path = std::exchange(path_, {});
-  if (dropped_ > 0) log_warning("{}: {} events did not fit and are missing", path, dropped_.load());
-  detail::write_trace_file(path, parsed.rows, std::move(parsed.events), dropped_);
-}
-
-TraceRecorder::Parsed TraceRecorder::parse(const std::vector<Chunk>& chunks) const {
-  Parsed parsed;
-  std::map<uint32_t, bool> used;
-  for (const Chunk& chunk : chunks) {
+  chunks_left_ += chunks.size();
+  TraceRecord record;
+  record.dropped = dropped_.exchange(0);
+  std::set<uint32_t> used;
+  for (Chunk& chunk : chunks) {
     for (size_t at = 0; at < chunk.used;) {
       EventHeader header;
       std::memcpy(&header, &chunk.bytes[at], sizeof(header));
       at += sizeof(header);
-      parsed.events.push_back(
+      record.events.push_back(
           {header.begin_ns, header.end_ns, header.row, {&chunk.bytes[at], header.name_bytes}});
       at += header.name_bytes;
-      used[header.row] = true;
+      if (used.empty() || record.events.size() < 2 || record.events.end()[-2].row != header.row)
+        used.insert(header.row);
     }
+    record.text.push_back(std::move(chunk.bytes));
   }
-  for (const auto& [id, row] : rows_)
-    if (used.contains(id))
-      parsed.rows.push_back({id, row.name.empty() ? fmt::format("thread {}", id) : row.name});
-  return parsed;
+  for (const uint32_t id : used) {
+    const auto row = rows_.find(id);
+    if (row == rows_.end()) continue;
+    const std::string& name = row->second.name;
+    record.rows.push_back({id, name.empty() ? fmt::format("thread {}", id) : name});
+  }
+  std::erase_if(rows_, [](const auto& row) { return row.second.is_gone; });
+  return record;
 }
 
 uint32_t TraceRecorder::add_row(std::string name) {
@@ -182,7 +203,7 @@ void TraceRecorder::rename_row(uint32_t id, std::string name) {
 }
 void TraceRecorder::remove_row(uint32_t id) {
   const std::lock_guard lock(mutex_);
-  if (path_.empty()) {
+  if (!is_recording()) {
     rows_.erase(id);
   } else {
     rows_[id].is_gone = true;
@@ -211,12 +232,14 @@ void TraceRecorder::record(uint32_t row, std::string_view name, Trace::Clock::ti
 }
 
 char* TraceRecorder::space_for(Buffer& buffer, size_t bytes) {
-  if (buffer.chunks.empty() || buffer.chunks.back().used + bytes > kChunkBytes) {
+  // The same for all chunks of a recording: the one before left none behind.
+  const size_t chunk_bytes = chunk_bytes_.load(std::memory_order_relaxed);
+  if (buffer.chunks.empty() || buffer.chunks.back().used + bytes > chunk_bytes) {
     size_t left = chunks_left_.load(std::memory_order_relaxed);
     while (left > 0 && !chunks_left_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) {
     }
     if (left == 0) return nullptr;
-    buffer.chunks.emplace_back();
+    buffer.chunks.emplace_back(chunk_bytes);
   }
   Chunk& chunk = buffer.chunks.back();
   char* const to = &chunk.bytes[chunk.used];
@@ -242,8 +265,10 @@ void TraceRecorder::remove_buffer(std::unique_ptr<Buffer> buffer) {
 }
 
 void Trace::start(std::string path, size_t most_bytes) {
-  TraceRecorder::instance().start(std::move(path), most_bytes);
+  TraceRecorder::instance().start(std::move(path), false, most_bytes);
 }
+void Trace::start_live(size_t most_bytes) { TraceRecorder::instance().start({}, true, most_bytes); }
+TraceRecord Trace::take() { return TraceRecorder::instance().take(); }
 void Trace::stop() { TraceRecorder::instance().stop(); }
 
 TraceRow::TraceRow(std::string name) : id_(TraceRecorder::instance().add_row(std::move(name))) {}

@@ -7,8 +7,14 @@
 //   trace_event(row, "upload", begin, end);
 //   Trace::stop();                                       // writes the file
 //
+// Or, for whoever looks at it while it goes on:
+//
+//   Trace::start_live();
+//   const TraceRecord last = Trace::take();              // what ended since the last call
+//   Trace::stop();
+//
 // Off, an event costs two loads. On, two clock reads and a copy of the name into a buffer of the thread's own,
-// whose mutex nobody else takes before stop(). All buffers together are bounded: when they are full, later events are
+// whose mutex nobody else takes but for moments in take() and stop(). All buffers together are bounded: when they are full, later events are
 // dropped, counted, and reported in the file and the log. Thread-safe; threads may end, and rows be destroyed, at any
 // time. Names are copied, any bytes: what is no UTF-8 is replaced, and what exceeds 1000 bytes cut.
 #pragma once
@@ -17,8 +23,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace coppice {
 
@@ -30,16 +38,38 @@ class TraceListener {
   virtual void end() noexcept = 0;
 };
 
+struct TraceEvent {
+  int64_t begin_ns, end_ns;  // since the recording began
+  uint32_t row;
+  std::string_view name;
+};
+
+// Events of some time, thread by thread, each thread's in the order in which they ended.
+struct TraceRecord {
+  struct Row {
+    uint32_t id;
+    std::string name;
+  };
+  std::vector<Row> rows;  // those that have events
+  std::vector<TraceEvent> events;
+  uint64_t dropped = 0;                       // that did not fit
+  std::vector<std::unique_ptr<char[]>> text;  // where names are
+};
+
 class Trace {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr size_t kMostBytes = size_t{256} << 20;
+  static constexpr size_t kMostBytes = size_t{256} << 20, kMostLiveBytes = size_t{8} << 20;
 
   // One recording at a time in a process. Errors: kUsage when one is under way; kIo when `path` cannot be written, which
   // is tried here and not first after the run.
   static void start(std::string path, size_t most_bytes = kMostBytes);
-  // Writes the file, whole or not at all; nothing when no recording is under way. Events that have not ended are not in
-  // it. Errors: kIo; the recording is over all the same, and lost.
+  // The same without a file: events are kept until take(), as many as fit. Errors: kUsage.
+  static void start_live(size_t most_bytes = kMostLiveBytes);
+  // What ended since the recording began or the last call; nothing without a live recording. Cost: some ten ns per event.
+  static TraceRecord take();
+  // Ends a recording; nothing when none is under way. One with a file writes it, whole or not at all. Events that have
+  // not ended are not in it. Errors: kIo; the recording is over all the same, and lost.
   static void stop();
   // Relaxed: whether an event at the very start is recorded does not matter.
   static bool is_on() { return is_on_.load(std::memory_order_relaxed); }

@@ -56,27 +56,26 @@ std::string json_string(std::string_view text) {
   return json += '"';
 }
 
-void write_trace_file(const std::string& path, const std::vector<TraceFileRow>& rows,
-                      std::vector<TraceFileEvent> events, uint64_t dropped) {
-  std::stable_sort(events.begin(), events.end(), [](const TraceFileEvent& a, const TraceFileEvent& b) {
+void write_trace_file(const std::string& path, TraceRecord record) {
+  std::stable_sort(record.events.begin(), record.events.end(), [](const TraceEvent& a, const TraceEvent& b) {
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
   });
   const int process = getpid();
   AtomicFile file(path);
   file.write("[\n" + metadata(process, 0, "process_name", R"("name":"coppice")"));
-  for (const TraceFileRow& row : rows) {
+  for (const TraceRecord::Row& row : record.rows) {
     file.write(",\n" + metadata(process, row.id, "thread_name", R"("name":)" + json_string(row.name)));
     file.write(",\n" +
                metadata(process, row.id, "thread_sort_index", fmt::format(R"("sort_index":{})", row.id)));
   }
-  for (const TraceFileEvent& event : events)
+  for (const TraceEvent& event : record.events)
     file.write(
         fmt::format(",\n"
                     R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{}}})",
                     process, event.row, microseconds(event.begin_ns),
                     microseconds(event.end_ns - event.begin_ns), json_string(event.name)));
-  if (dropped > 0)
-    file.write(",\n" + metadata(process, 0, "dropped_events", fmt::format(R"("count":{})", dropped)));
+  if (record.dropped > 0)
+    file.write(",\n" + metadata(process, 0, "dropped_events", fmt::format(R"("count":{})", record.dropped)));
   file.write("\n]\n");
   file.commit();
 }

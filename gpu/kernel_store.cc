@@ -2,6 +2,7 @@
 #include "gpu/kernel_store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -23,6 +24,29 @@ namespace {
 
 // How often a kernel is looked for that somebody else compiles. Compilations take 20 to 60 ms.
 constexpr auto kRetryPeriod = std::chrono::milliseconds(5);
+
+// What progress() tells: counts of the process, and what they were when the last burst began. Numbers that change while they
+// are read may be of two moments.
+struct Counts {
+  std::atomic<uint64_t> asked{0}, compiled{0}, cached{0}, failed{0};
+  std::atomic<uint64_t> asked_before{0}, compiled_before{0}, cached_before{0}, failed_before{0};
+  std::atomic<Clock::time_point> began{}, ended{};
+
+  uint64_t done() const { return compiled + cached + failed; }
+  void ask() {
+    if (asked == done()) {
+      asked_before = asked.load(), compiled_before = compiled.load();
+      cached_before = cached.load(), failed_before = failed.load();
+      began = Clock::now();
+    }
+    ++asked;
+  }
+  void finish(std::atomic<uint64_t>& how) {
+    ended = Clock::now();
+    ++how;
+  }
+};
+constinit Counts counts;
 
 }  // namespace
 
@@ -197,6 +221,7 @@ bool KernelStore::State::find_or_compile(Compilation& c) {
     ++(hit ? burst.cached : burst.compiled);
     burst.end = options.now();
   }
+  counts.finish(hit ? counts.cached : counts.compiled);
   log_debug("kernel {}: {} ({})", c.request.id, hit ? "from the cache" : "compiled", c.key);
   c.result.emplace(std::move(code));
   return true;
@@ -207,8 +232,10 @@ bool KernelStore::State::complete(Compilation& c) {
   try {
     return find_or_compile(c);
   } catch (const Error& error) {
+    counts.finish(counts.failed);
     c.result.set_error(error);
   } catch (const std::exception& error) {
+    counts.finish(counts.failed);
     c.result.set_error(Error(ErrorCode::kCompile, "kernel " + c.request.id + ": " + error.what()));
   }
   return true;
@@ -246,6 +273,7 @@ AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
   auto result = make_unconstructed_async_value<LoadedCodeRef>();
   compilation->result = result;
   state_->entries.emplace(key, State::Entry{compilation->request.id, result, asked});
+  counts.ask();
   state_->queue.push_back({std::move(compilation), {}, {}});
   state_->changed.notify_all();
   return result;
@@ -276,6 +304,15 @@ void KernelStore::wait_compiled() {
   } else {
     log_info("kernels: {} from the cache in {:.2f} s", burst.cached, seconds);
   }
+}
+
+KernelStore::Progress KernelStore::progress() {
+  Progress p{counts.asked - counts.asked_before, counts.compiled - counts.compiled_before,
+             counts.cached - counts.cached_before, counts.failed - counts.failed_before};
+  const bool is_over = p.done() >= p.asked;
+  const Clock::time_point began = counts.began, until = is_over ? counts.ended.load() : Clock::now();
+  if (p.asked > 0) p.seconds = std::chrono::duration<double>(until - began).count();
+  return p;
 }
 
 jit::KernelCache& KernelStore::disk_cache() { return state_->cache; }

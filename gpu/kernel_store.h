@@ -62,6 +62,15 @@ class KernelStore {
   void wait_compiled();
   jit::KernelCache& disk_cache();
 
+  // Of all stores of the process, without a lock: how far the burst under way is, or the last one was. A burst begins when
+  // a kernel is asked for and none is under way.
+  struct Progress {
+    uint64_t asked = 0, compiled = 0, cached = 0, failed = 0;
+    double seconds = 0;  // since the burst began, or that it took
+    uint64_t done() const { return compiled + cached + failed; }
+  };
+  static Progress progress();
+
  private:
   struct State;
   std::shared_ptr<State> state_;

@@ -14,9 +14,9 @@ import re
 import sys
 
 LAYERS = ["core", "gpu", "executor", "sparse", "apps"]
-# Folders that stand outside the chain: what layer they count as.
-OUTSIDE = {"coppice": "sparse", "benchmarks": "apps"}
-FOLDERS = LAYERS + list(OUTSIDE) + ["tests"]
+# Folders and files that stand outside the chain: what layer they count as.
+OUTSIDE = {"coppice": "sparse", "coppice/viewer.h": "apps", "benchmarks": "apps"}
+FOLDERS = LAYERS + ["coppice", "benchmarks", "tests"]
 
 # System headers that only some files may include: (what, pattern of the include, pattern of the files, in words).
 RESTRICTED = [
@@ -91,7 +91,7 @@ def layer_of(path):
     parts = path.split("/")
     if parts[0] == "tests":
         parts = parts[1:-1] or ["apps"]
-    name = OUTSIDE.get(parts[0], parts[0])
+    name = OUTSIDE.get(path) or OUTSIDE.get(parts[0], parts[0])
     return name if name in LAYERS else None
 
 

@@ -89,10 +89,19 @@ for part in steps ladder tests kernels; do
 done
 exec {errors_fd}>&2 # while a child is waited for, bash's own words go nowhere
 interrupt() {
-  [ ${#pids[@]} -eq 0 ] || kill -TERM "${pids[@]}"
+  end_children
   printf '\n**Interrupted in the step %s.**\n' "${step:-machine}" >>"$folder/summary.md"
   write_end
   fail "interrupted; $folder/summary.md has the steps before" 130 2>&"$errors_fd"
+}
+# The shell's own list has a child from its fork on; a variable would have it a moment later. `timeout` makes a process group,
+# which is told as well: while it starts its command, a signal ends `timeout` alone.
+end_children() {
+  local child
+  for child in $(jobs -pr); do
+    kill -TERM "$child" 2>/dev/null
+    kill -TERM -- "-$child" 2>/dev/null
+  done
 }
 trap interrupt INT TERM
 

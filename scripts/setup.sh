@@ -35,11 +35,15 @@ build  libegl-mesa0            draws without a display
 build  libgl1-mesa-dri         draws on the CPU when there is no GPU
 build  libopenvdb-dev          writes .vdb volumes
 build  libboost-iostreams-dev  libopenvdb-dev needs it and does not say so
+build  libglfw3-dev            opens the viewer's window
+build  libimgui-dev            panels in the viewer's window
 test   libgtest-dev            test framework
 test   libgmock-dev            test framework
 test   libclang-rt-19-dev      fuzzes the readers of functions
 test   gdb                     steps through kernels
 test   python3                 checks the style rules
+test   xvfb                    a display without a screen, for tests of the window
+test   xdotool                 moves the mouse and types in tests of the window
 bench  python3-venv            installs Taichi, which benchmarks stand beside
 bench  valgrind                counts instructions
 bench  libboost-dev            intrusive_ptr, which reference counts stand beside

@@ -8,7 +8,8 @@ uniform float u_pixel_m;         // side of a pixel, in metres at distance 1 (pe
 uniform float u_radius_m;        // of particles
 
 const uint kNothing = 0u;
-const uint kFirstCollider = 0xffff0000u;  // below: index of the particle + 1
+const uint kFirstCollider = 0xffff0000u;
+const uint kFirstSurface = 0xfffe0000u;  // of particles; below: index of the particle + 1
 
 struct Ray {
   vec3 origin;
@@ -32,10 +33,15 @@ float hit_sphere(Ray ray, vec3 center, float radius) {
 }
 
 // Particles never become smaller than about a pixel, where rasterization would lose them.
-float visible_radius(vec3 center_view) {
+float visible_radius(vec3 center_view, float radius_m) {
   float pixel = u_orthographic != 0 ? u_pixel_m : u_pixel_m * -center_view.z;
-  return max(u_radius_m, 0.6 * pixel);
+  return max(radius_m, 0.6 * pixel);
 }
+float visible_radius(vec3 center_view) { return visible_radius(center_view, u_radius_m); }
+
+// Of a particle of the still renderer, from its colour's highest byte: see PackedParticle.
+float packed_radius(uint color) { return u_radius_m * float((color >> 27) + 1u) / 32.0; }
+uint packed_look(uint color) { return (color >> 24) & 7u; }
 
 float depth_of(float view_z) {
   float w = u_orthographic != 0 ? 1.0 : -view_z;

@@ -1,4 +1,5 @@
-// One triangle per particle, facing the eye, whose inscribed circle is exactly the sphere's outline.
+// With GRAINS particles have radii of their own. One triangle per particle, facing the eye, whose inscribed
+// circle is exactly the sphere's outline.
 uniform usamplerBuffer u_particles;  // xyz as float bits, colour
 
 flat out vec4 v_sphere;  // view space
@@ -7,8 +8,13 @@ flat out uint v_id;
 void main() {
   int index = gl_VertexID / 3;
   int vertex = gl_VertexID - 3 * index;
-  vec3 center = view_from_world(uintBitsToFloat(texelFetch(u_particles, index).xyz));
+  uvec4 texel = texelFetch(u_particles, index);
+  vec3 center = view_from_world(uintBitsToFloat(texel.xyz));
+#ifdef GRAINS
+  float radius = visible_radius(center, packed_radius(texel.w));
+#else
   float radius = visible_radius(center);
+#endif
   v_sphere = vec4(center, radius);
   v_id = uint(index) + 1u;
 

@@ -21,8 +21,6 @@ using device::NodeKind;
 
 namespace {
 
-TreeStorage* tree_of(const FieldId& id) { return static_cast<TreeStorage*>(id.tree); }
-
 [[noreturn]] void refuse(const LaunchRequest& r, const std::string& why) {
   throw Error(ErrorCode::kInvalidArgument, fmt::format("kernel {}: {}", kernel_id(r), why));
 }
@@ -55,7 +53,7 @@ void check_list_role(const LaunchRequest& r, const HandleUse& h) {
     refuse(r, fmt::format("field {} has lists of values; use Append, or Read", field_name(h)));
 }
 
-// What is looped over is what the kernel's place is of.
+// Refuses a loop over something else than the kernel's place is of.
 void check_loop(const LaunchRequest& r) {
   using Place = LaunchRequest::Place;
   TreeStorage* tree = r.loop.tree.get();
@@ -112,7 +110,8 @@ bool is_same_field(const HandleUse& a, const HandleUse& b) {
 }
 RoleUse use_of(const HandleUse& h) { return {h.role, h.radius}; }
 
-// Two handles of one field. A field that its own cells change is marked, so that reading others of it is an error.
+// Refuses two handles of one field that do not go together. A field that its own cells change is marked, so that
+// reading others of it is an error.
 void check_pairs(const LaunchRequest& r, Binding& b) {
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     for (uint32_t j = i + 1; j < r.num_handles; ++j) {
@@ -127,8 +126,8 @@ void check_pairs(const LaunchRequest& r, Binding& b) {
   }
 }
 
-// Which handles get tiles and whether rows are blended: both need the storage to suffice. What blending computes
-// of inactive cells is dropped, but a check could not drop its complaints.
+// Chooses which handles get tiles and whether rows are blended: both need the storage to suffice. Blending drops
+// what it computes of inactive cells, but a check could not drop its complaints.
 void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
   TreeStorage& tree = *r.loop.tree;
   const NodeDescription& n = tree.node(r.loop.node);
@@ -187,7 +186,7 @@ void choose_gathering(const LaunchRequest& r, Binding& b) {
     if (handles[i].role == Role::kAppend) b.fields[i].access |= device::kGathers;
 }
 
-// What of a block's values a kernel can have by pointer, and whether its node has the loop's cells.
+// Tells what of a block's values a kernel can have by pointer, and whether its node has the loop's cells.
 uint32_t block_access(const LaunchRequest& r, const HandleUse& h) {
   TreeStorage* tree = tree_of(h.id);
   const NodeDescription& n = tree->node(h.id.node);

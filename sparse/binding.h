@@ -1,5 +1,5 @@
-// What a launch's loop and handles come to: checked against each other and the trees, they become the constants of its
-// specialization.
+// This binds a launch's loop and handles: they are checked against each other and the trees, and become the
+// constants of its specialization.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -19,11 +19,16 @@ void TreeStorage::settle(const TreeState& now) {
   if (now.changed == 0 && now.lists_changed == 0) return;
   // Root to leaves: nodes were added parents first, so allocators are in that order already. One that recycles cells may
   // do so below, too, by numbers that only the device knows.
+  const auto begin = std::chrono::steady_clock::now();
   if (now.dirty != 0) clean_cells();
   bool may_be_recycled = now.dirty != 0;
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     may_be_recycled |= now.allocators[a].recycled_size != 0;
     if (may_be_recycled) collect_allocator(a);
+  }
+  if (may_be_recycled) {
+    ++collections_;
+    collection_time_ += std::chrono::steady_clock::now() - begin;
   }
   version_ += now.changed != 0;
   ++lists_version_;

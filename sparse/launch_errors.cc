@@ -18,7 +18,7 @@ using device::kMaxDims;
 
 namespace {
 
-TreeStorage& tree_of(const HandleUse& h) { return *static_cast<TreeStorage*>(h.id.tree); }
+TreeStorage& tree_of(const HandleUse& h) { return *tree_of(h.id); }
 
 // Components of the tree's own axes, which are the rightmost: "(3, 16)".
 template <class T>

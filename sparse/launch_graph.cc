@@ -25,20 +25,12 @@ constexpr uint32_t kMostLaunchesAtOnce = 1u << 20;
 
 class LaunchGraph::State final : public RefCounted {
  public:
-  explicit State(std::vector<BoundLaunch> launches) : launches_(std::move(launches)) {
-    for (const BoundLaunch& launch : launches_) {
-      for (const LaunchUse& use : launch.shared()->launch.uses->all) {
-        auto* const tree = static_cast<TreeStorage*>(use.tree);
-        if (tree == nullptr) continue;
-        if (!contains(trees_, tree)) trees_.push_back(tree);
-        if (use.does(effect::kChangesTopology) && !contains(changed_, tree)) changed_.push_back(tree);
-      }
-    }
-  }
+  explicit State(std::vector<BoundLaunch> launches) : launches_(std::move(launches)) { look_at_launches(); }
   Stream& stream() const { return launches_.front().stream(); }
 
   // In stream order.
   void run(int times) {
+    if (has_new_kernels()) look_at_launches();
     // A launch costs a host that shares its memory with the device next to nothing, and no launch needs room there.
     if (launches_.front().device().commits_on_touch()) return run_one_by_one(times);
     const auto n = static_cast<uint32_t>(launches_.size());
@@ -69,6 +61,26 @@ class LaunchGraph::State final : public RefCounted {
   }
 
  private:
+  // What they touch. A kernel that was replaced (sparse/kernel_reload.h) may touch something else.
+  void look_at_launches() {
+    trees_.clear(), changed_.clear(), needed_lists_.clear(), seen_.clear(), recording_.reset();
+    for (const BoundLaunch& launch : launches_) {
+      seen_.push_back(launch.shared());
+      for (const LaunchUse& use : launch.shared()->launch.uses->all) {
+        auto* const tree = static_cast<TreeStorage*>(use.tree);
+        if (tree == nullptr) continue;
+        if (!contains(trees_, tree)) trees_.push_back(tree);
+        if (use.does(effect::kChangesTopology) && !contains(changed_, tree)) changed_.push_back(tree);
+      }
+    }
+  }
+  bool has_new_kernels() const {
+    for (size_t i = 0; i < seen_.size(); ++i) {
+      if (launches_[i].shared() != seen_[i]) return true;
+    }
+    return false;
+  }
+
   void run_one_by_one(int times) {
     for (int i = 0; i < times; ++i) {
       for (const BoundLaunch& bound : launches_) {
@@ -127,8 +139,9 @@ class LaunchGraph::State final : public RefCounted {
   }
 
   const std::vector<BoundLaunch> launches_;
-  std::vector<TreeStorage*> trees_;    // kept by the launches
-  std::vector<TreeStorage*> changed_;  // of these
+  std::vector<IntrusivePtr<const SharedLaunch>> seen_;  // what `launches_` were when they were looked at
+  std::vector<TreeStorage*> trees_;                     // kept by the launches
+  std::vector<TreeStorage*> changed_;                   // of these
   std::unordered_map<TreeStorage*, NeededLists> needed_lists_;
   IntrusivePtr<Recording> recording_;
   std::vector<IntrusivePtr<RefCounted>> kept_;

@@ -48,9 +48,8 @@ uint64_t TreeStorage::count_active(uint32_t node) {
   return wait_read_inline(stream(), total->as<uint64_t>());
 }
 
-NodeUsage TreeStorage::full_usage(uint32_t node) {
+NodeUsage TreeStorage::full_usage(uint32_t node, const device::TreeState& now) {
   const NodeDescription& n = nodes_[node];
-  const device::TreeState now = wait_read_state();
   NodeUsage u;
   if (node == 0) {
     u.active_cells = u.existing_cells = u.capacity_cells = 1;
@@ -62,6 +61,9 @@ NodeUsage TreeStorage::full_usage(uint32_t node) {
     u.capacity_cells = cells - 1;
     u.cell_bytes = cells * a.cell_bytes;
     u.list_bytes = 2 * cells * sizeof(uint32_t);
+    u.free_cells = a.free_size - std::min(a.free_used, a.free_size);
+    u.recycled_cells = a.recycled_size;
+    u.collected_cells = a.collected, u.collections = a.collections;
   } else {
     const uint64_t committed = count_containers(now, node, true);
     u.existing_cells = count_containers(now, node, false) * n.num_cells;
@@ -79,14 +81,24 @@ NodeUsage TreeStorage::full_usage(uint32_t node) {
 
 MemoryReport TreeStorage::memory_report() {
   MemoryReport report;
+  const device::TreeState now = wait_read_state();
   for (uint32_t id = 1; id < nodes_.size(); ++id)
-    report.nodes.push_back({path(id), nodes_[id].kind, full_usage(id)});
+    report.nodes.push_back({path(id), nodes_[id].kind, full_usage(id, now)});
+  report.collections = collections_;
+  report.collection_s = std::chrono::duration<double>(collection_time_).count();
   report.root_bytes = root_->size_bytes();
   report.ambient_bytes = ambient_->size_bytes();
   report.bookkeeping_bytes =
       size_of(state_) + size_of(device_layouts_) + size_of(device_below_) + size_of(counts_);
   report.scratch_bytes = size_of(scratch_keys_) + size_of(scratch_cells_) + size_of(scratch_flags_) +
                          size_of(scratch_selected_) + size_of(scratch_elements_) + size_of(scratch_rows_);
+  return report;
+}
+
+MemoryReport wait_memory_report(const TreeRef& tree) {
+  tree->freeze();
+  MemoryReport report;
+  wait_in_order(tree->stream(), "sparse.memory_report", [&] { report = tree->memory_report(); });
   return report;
 }
 

@@ -174,10 +174,10 @@ IntrusivePtr<MemoryUseTable> MemoryUseTables::wait_table(Device& device, const L
     for (const KnownBuffer& buffer : tree->buffers()) table.buffers.push_back(buffer);
   }
   for (const BufferRange& range : BufferRanges::all().list()) {
-    const bool is_ours = MemoryUseTable::is_one(range.begin);
+    if (MemoryUseTable::is_one(range.begin)) continue;
     const bool is_listed = std::any_of(table.buffers.begin(), table.buffers.end(),
                                        [&](const KnownBuffer& b) { return b.begin == range.begin; });
-    if (!is_ours && !is_listed) table.buffers.push_back({range.begin, range.most, 0});
+    if (!is_listed) table.buffers.push_back({range.begin, range.most, 0});
   }
   table.head.num_uses = static_cast<uint32_t>(table.uses.size());
   table.head.num_buffers = static_cast<uint32_t>(table.buffers.size());

@@ -10,8 +10,10 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "gpu/kernel_store.h"
+#include "gpu/kernel_versions.h"
 #include "gpu/messages.h"
 #include "sparse/binding.h"
+#include "sparse/bound_launches.h"
 #include "sparse/launch_errors.h"
 #include "sparse/memory_uses.h"
 #include "sparse/tree_storage.h"
@@ -24,8 +26,6 @@ using detail::LaunchRequest;
 using device::TreeState;
 
 namespace {
-
-TreeStorage* tree_of(const FieldId& id) { return static_cast<TreeStorage*>(id.tree); }
 
 // Whether what pointers reach is compared with the launch's uses. Code for stepping keeps its functions apart, in which it is
 // not known whether a pointer is to a variable.
@@ -58,6 +58,18 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
   return s;
 }
 
+// A launch as a version of its kernel's file would have it (null: the program's own).
+LaunchRequest at_version(LaunchRequest r, const KernelVersion* version) {
+  if (version == nullptr) return r;
+  const KernelVersion::Facts& facts = version->facts.find(r.name)->second;
+  r.file = &version->code;
+  r.active_only = facts.active_only, r.effects = facts.effects;
+  return r;
+}
+LaunchRequest at_current_version(const LaunchRequest& r) {
+  return at_version(r, current_kernel_version(*r.file));
+}
+
 // What stays the same from launch to launch of one specialization.
 struct Prepared final : public RefCounted {
   std::string name;
@@ -73,6 +85,8 @@ struct Prepared final : public RefCounted {
   AsyncValueRef<LoadedCodeRef> code;
   LaunchBlock block{};
   bool checks = false;
+  const KernelVersion* version = nullptr;  // of the kernel's file
+  uint64_t generation = 0;                 // when that was known to stand for it
 
   LaunchedKernel kernel() const { return {name, handles, loop_path, *uses, binding.trees}; }
 };
@@ -237,6 +251,11 @@ struct Program::State {
   MemoryUseTables memory_uses;  // of launches with checks
   size_t launches_until_pruning = 0;
 
+  IntrusivePtr<Prepared> make(const LaunchRequest& r, const KernelVersion* version);
+  IntrusivePtr<Prepared> wait_make_good(const LaunchRequest& r, const KernelVersion* version);
+  void renew(const LaunchRequest& r, IntrusivePtr<Prepared>& prepared);
+  Launch launch_of(const LaunchRequest& r, const IntrusivePtr<Prepared>& prepared);
+
   // Launches of trees that are gone can never come again; without this, whoever rebuilds trees would pile them up, and
   // with them machine code. With n live entries there are at most 2n + 1 of them, and a launch looks at two on average.
   void prune() {
@@ -264,48 +283,96 @@ void Program::wait() const {
   if (done.is_error()) throw done.error();
 }
 
+IntrusivePtr<Prepared> Program::State::make(const LaunchRequest& given, const KernelVersion* version) {
+  const LaunchRequest r = at_version(given, version);
+  auto p = make_intrusive<Prepared>();
+  p->version = version;
+  p->name = kernel_id(r.makes_room_for != nullptr ? *r.makes_room_for : r);
+  p->handles.assign(r.handles, r.handles + r.num_handles);
+  if (r.loop.tree) p->loop_path = r.loop.tree->path(r.loop.node);
+  p->binding = make_binding(r, *device, options.checks);
+  p->uses = coppice::uses_of(r);
+  p->checks = options.checks;
+  if (p->checks) tell_uses(p->binding, *p->uses);
+  p->why_not_repeatable = why_not_repeatable(*p->uses);
+  p->code = device->kernels().get(specialization(r, p->binding, options, r.makes_room_for != nullptr));
+  // Where memory is mapped before a launch, room is made first for what must not happen twice.
+  if (!device->commits_on_touch() && !p->why_not_repeatable.empty() &&
+      p->uses->does(effect::kActivates | effect::kAppends)) {
+    const std::string no_room = why_no_room(r, *p->uses);
+    if (no_room.empty())
+      p->room_code = device->kernels().get(specialization(r, p->binding, options, true));
+    else
+      p->why_not_repeatable += " and " + no_room;
+  }
+  if (r.loop.box) add_activation_by_loop(r, *p->uses);
+  p->block.version = kLaunchBlockVersion;
+  // Blocks, too: a kernel over them says what happens once for each.
+  const bool by_thread = r.place == LaunchRequest::Place::kItem || r.place == LaunchRequest::Place::kBlock;
+  p->block.flags = by_thread ? kThreadItems : 0;
+  for (size_t t = 0; t < p->binding.trees.size(); ++t) {
+    p->block.trees[t] = p->binding.trees[t]->state();
+    p->lives.push_back(p->binding.trees[t]->life());
+  }
+  return p;
+}
+
+// What took the place of the program's own kernels is compiled here and now: where that is refused, the one
+// before stands in. Where that is refused, too, it is not the kernel that is wrong.
+IntrusivePtr<Prepared> Program::State::wait_make_good(const LaunchRequest& r, const KernelVersion* version) {
+  if (version == nullptr) return make(r, nullptr);
+  std::string why;
+  try {
+    IntrusivePtr<Prepared> p = make(r, version);
+    coppice::wait(p->code);
+    if (!p->code.is_error()) return p;
+    why = p->code.error().what();
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  device->kernels().remove(kernel_id(r));  // nobody else is to meet its error
+  IntrusivePtr<Prepared> last = wait_make_good(r, kernel_version_before(*r.file, *version));
+  reject_kernel_version(*r.file, *version, why);
+  return last;
+}
+
+void Program::State::renew(const LaunchRequest& r, IntrusivePtr<Prepared>& prepared) {
+  const uint64_t generation = kernel_generation();
+  const KernelVersion* const version = current_kernel_version(*r.file);
+  if (!prepared || prepared->version != version) prepared = wait_make_good(r, version);
+  prepared->generation = generation;
+}
+
 Launch Program::prepare(const LaunchRequest& r) {
   state_->prune();
   auto [entry, fresh] = state_->prepared.try_emplace(key_of(r));
-  if (fresh) {
+  if (fresh) note_kernel_file(*r.file);
+  if (fresh || entry->second->generation != kernel_generation()) {
     try {
-      auto p = make_intrusive<Prepared>();
-      p->name = kernel_id(r.makes_room_for != nullptr ? *r.makes_room_for : r);
-      p->handles.assign(r.handles, r.handles + r.num_handles);
-      if (r.loop.tree) p->loop_path = r.loop.tree->path(r.loop.node);
-      p->binding = make_binding(r, *state_->device, state_->options.checks);
-      p->uses = coppice::uses_of(r);
-      p->checks = state_->options.checks;
-      if (p->checks) tell_uses(p->binding, *p->uses);
-      p->why_not_repeatable = why_not_repeatable(*p->uses);
-      p->code = state_->device->kernels().get(
-          specialization(r, p->binding, state_->options, r.makes_room_for != nullptr));
-      // Where memory is mapped before a launch, room is made first for what must not happen twice.
-      if (!state_->device->commits_on_touch() && !p->why_not_repeatable.empty() &&
-          p->uses->does(effect::kActivates | effect::kAppends)) {
-        const std::string no_room = why_no_room(r, *p->uses);
-        if (no_room.empty())
-          p->room_code = state_->device->kernels().get(specialization(r, p->binding, state_->options, true));
-        else
-          p->why_not_repeatable += " and " + no_room;
-      }
-      if (r.loop.box) add_activation_by_loop(r, *p->uses);
-      p->block.version = kLaunchBlockVersion;
-      // Blocks, too: a kernel over them says what happens once for each.
-      const bool by_thread =
-          r.place == LaunchRequest::Place::kItem || r.place == LaunchRequest::Place::kBlock;
-      p->block.flags = by_thread ? kThreadItems : 0;
-      for (size_t t = 0; t < p->binding.trees.size(); ++t) {
-        p->block.trees[t] = p->binding.trees[t]->state();
-        p->lives.push_back(p->binding.trees[t]->life());
-      }
-      entry->second = std::move(p);
+      state_->renew(r, entry->second);
     } catch (...) {
       state_->prepared.erase(entry);
       throw;
     }
   }
-  const IntrusivePtr<Prepared> shared = entry->second;
+  Launch launch = state_->launch_of(r, entry->second);
+  if (r.loop.box) activate_box_first(launch, r);
+  return launch;
+}
+
+Launch Program::prepare_at(const LaunchRequest& r, const KernelVersion* version) {
+  Launch launch = state_->launch_of(r, state_->make(r, version));
+  if (r.loop.box) activate_box_first(launch, r);
+  return launch;
+}
+
+BoundLaunch Program::bind_request(const LaunchRequest& r) {
+  BoundLaunch bound(state_->device, prepare(r));
+  if (!r.file->recipe.empty()) BoundLaunches::add(bound.bound_, r, state_->options);
+  return bound;
+}
+
+Launch Program::State::launch_of(const LaunchRequest& r, const IntrusivePtr<Prepared>& shared) {
   const Prepared& p = *shared;
   Launch launch;
   launch.name = p.name;
@@ -317,21 +384,20 @@ Launch Program::prepare(const LaunchRequest& r) {
   launch.keep_alive.emplace_back(shared);  // of its name, too
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
   launch.uses = p.uses;
-  if (guards_memory(r, state_->options)) {
-    auto table = state_->memory_uses.wait_table(*state_->device, *p.uses, {r.arguments, r.argument_bytes},
-                                                p.binding.trees);
+  if (guards_memory(r, options)) {
+    auto table =
+        memory_uses.wait_table(*this->device, *p.uses, {r.arguments, r.argument_bytes}, p.binding.trees);
     const void* const address = table->buffer->data();
     std::memcpy(launch.block.arguments + kMemoryUsesAt, &address, sizeof address);
     launch.keep_alive.emplace_back(std::move(table));
   }
   set_loop(launch, r, p);
-  if (p.room_code) make_room_first(launch, shared, state_->device.get());
-  if (r.loop.box) activate_box_first(launch, r);
-  Device* const device = state_->device.get();  // outlives what its stream is given
+  if (p.room_code) make_room_first(launch, shared, this->device.get());
+  Device* const device = this->device.get();  // outlives what its stream is given
   if (p.uses->does(effect::kChangesTopology | effect::kAdds)) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };
     launch.give_up = [shared] { give_up_room(*shared); };
-  } else if (state_->options.checks || is_over_blocks(r) || p.binding.names_a_field_twice) {
+  } else if (options.checks || is_over_blocks(r) || p.binding.names_a_field_twice) {
     launch.finish = [shared, device](LaunchBlock&) {
       if (device->default_stream().is_recording()) return false;
       throw_kernel_error(*device, shared->kernel());
@@ -342,13 +408,15 @@ Launch Program::prepare(const LaunchRequest& r) {
   return launch;
 }
 
-std::string Program::ptx_of(const LaunchRequest& r, jit::PtxTarget target) {
+std::string Program::ptx_of(const LaunchRequest& given, jit::PtxTarget target) {
+  const LaunchRequest r = at_current_version(given);
   Binding b = make_binding(r, *state_->device, state_->options.checks);
   if (state_->options.checks) tell_uses(b, *coppice::uses_of(r));
   return jit::compile_ptx(specialization(r, b, state_->options), target);
 }
 
-IntrusivePtr<const LaunchUses> Program::uses_of(const LaunchRequest& r) const {
+IntrusivePtr<const LaunchUses> Program::uses_of(const LaunchRequest& given) const {
+  const LaunchRequest r = at_current_version(given);
   make_binding(r, *state_->device, state_->options.checks);  // refuses what a launch would
   return coppice::uses_of(r);
 }

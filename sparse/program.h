@@ -21,6 +21,8 @@
 
 namespace coppice {
 
+struct KernelVersion;
+
 // What a launch runs over.
 struct Loop {
   TreeRef tree;  // null: a range
@@ -226,24 +228,28 @@ LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop
 
 }  // namespace detail
 
+namespace detail {
+struct Bound;  // sparse/bound_launches.h
+}
+
 // A launch that has been prepared: its kernel, loop, handles and arguments as they were when it was bound. Giving it to
 // the stream again costs a queue entry. Keeps its trees and device, not what its arguments point to. Copies share it.
 class BoundLaunch {
  public:
-  BoundLaunch(IntrusivePtr<Device> device, Launch launch)
-      : device_(std::move(device)), launch_(make_intrusive<SharedLaunch>(std::move(launch))) {}
-  AsyncValueRef<Chain> launch() const { return stream().launch(launch_); }
-  std::string_view name() const { return launch_->launch.name; }  // "file.kernel"
-  Device& device() const { return *device_; }
-  Stream& stream() const { return device_->default_stream(); }
-  const IntrusivePtr<const SharedLaunch>& shared() const { return launch_; }
+  BoundLaunch(IntrusivePtr<Device> device, Launch launch);
+  AsyncValueRef<Chain> launch() const { return stream().launch(shared()); }
+  std::string_view name() const { return shared()->launch.name; }  // "file.kernel"
+  Device& device() const;
+  Stream& stream() const { return device().default_stream(); }
+  // Another one when its kernel was replaced (sparse/kernel_reload.h).
+  const IntrusivePtr<const SharedLaunch>& shared() const;
   const LaunchUses& uses() const {
-    return *launch_->launch.uses;
+    return *shared()->launch.uses;
   }  // what it touches; text_of() in sparse/uses.h
 
  private:
-  IntrusivePtr<Device> device_;
-  IntrusivePtr<const SharedLaunch> launch_;
+  friend class Program;
+  std::shared_ptr<detail::Bound> bound_;
 };
 
 class Program {
@@ -262,8 +268,7 @@ class Program {
   template <class... Parameters, class... Arguments>
   BoundLaunch bind(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                    const Arguments&... arguments) {
-    return BoundLaunch(IntrusivePtr<Device>(&device()),
-                       prepare(detail::make_request(kernel, loop, arguments...)));
+    return bind_request(detail::make_request(kernel, loop, arguments...));
   }
   // Starts compiling what such a launch needs, and does nothing else.
   template <class... Parameters, class... Arguments>
@@ -300,7 +305,12 @@ class Program {
   }
 
  private:
+  friend class BoundLaunches;
   Launch prepare(const detail::LaunchRequest& request);
+  // With the kernel of that version of its file (null: the program's own), whether or not that can be
+  // compiled.
+  Launch prepare_at(const detail::LaunchRequest& request, const KernelVersion* version);
+  BoundLaunch bind_request(const detail::LaunchRequest& request);
   void activate_box_first(Launch& launch, const detail::LaunchRequest& request);
   std::string ptx_of(const detail::LaunchRequest& request, jit::PtxTarget target);
   IntrusivePtr<const LaunchUses> uses_of(const detail::LaunchRequest& request) const;

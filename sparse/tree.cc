@@ -57,12 +57,7 @@ AsyncValueRef<Chain> Tree::trim() {
   storage_->freeze();
   return storage_->stream().enqueue("sparse.trim", [tree = storage_] { tree->trim(); });
 }
-MemoryReport Tree::wait_memory_report() const {
-  storage_->freeze();
-  MemoryReport report;
-  wait_in_order(storage_->stream(), "sparse.memory_report", [&] { report = storage_->memory_report(); });
-  return report;
-}
+MemoryReport Tree::wait_memory_report() const { return coppice::wait_memory_report(storage_); }
 
 Node Node::child(device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) const {
   return Node(tree_, tree_->add_node(id_, kind, std::move(axes), std::move(extents)));

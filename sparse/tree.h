@@ -76,6 +76,9 @@ struct NodeUsage {
   uint64_t cell_bytes = 0;
   uint64_t list_bytes = 0;          // pointer nodes: of free and of recycled cells
   uint64_t element_list_bytes = 0;  // of its loop list and neighbour table
+  // Pointer and dynamic nodes: cells that were deactivated and are zero again, ready for use; those that wait for the
+  // next collection; how many all collections so far have made free; and how many of these found any.
+  uint64_t free_cells = 0, recycled_cells = 0, collected_cells = 0, collections = 0;
 };
 struct MemoryReport;  // sparse/memory_report.h
 

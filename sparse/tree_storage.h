@@ -5,6 +5,7 @@
 // decision (wait_read_state()) and writes single fields.
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -173,7 +174,7 @@ class TreeStorage : public RefCounted {
   std::string name_of_address(uint64_t address) const;
   uint64_t live_cells(const device::TreeState& now, uint32_t node) const;
   // Of any node (memory_report.cc).
-  NodeUsage full_usage(uint32_t node);
+  NodeUsage full_usage(uint32_t node) { return full_usage(node, wait_read_state()); }
   MemoryReport memory_report();
   void trim();  // trim.cc
 
@@ -195,6 +196,7 @@ class TreeStorage : public RefCounted {
   uint64_t most_cells(uint32_t allocator, uint64_t capacity) const;
   void grow_to(const device::AllocatorState& now, uint32_t allocator, uint64_t needed, std::string_view who);
   void trim_allocator(device::AllocatorState now, uint32_t allocator);
+  NodeUsage full_usage(uint32_t node, const device::TreeState& now);
   uint64_t count_containers(const device::TreeState& now, uint32_t node, bool committed);
   uint64_t count_active(uint32_t node);
   void grow_short_allocators(const device::TreeState& now, std::string_view kernel, std::string_view why_not);
@@ -266,6 +268,8 @@ class TreeStorage : public RefCounted {
   std::vector<std::unique_ptr<ElementList>> lists_;
   IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, device_below_, scratch_keys_, scratch_cells_,
       scratch_flags_, scratch_selected_, scratch_elements_, scratch_rows_, counts_;
+  uint64_t collections_ = 0;  // that the host gave, and the time that they took it
+  std::chrono::steady_clock::duration collection_time_{};
   uint64_t version_ = 0;
   uint64_t lists_version_ = 0;  // of dynamic nodes' lengths
   uint64_t generation_ = 0;
@@ -296,5 +300,8 @@ void TreeStorage::room(ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t
   list.version = list.neighbour_version = ~uint64_t{0};
   lost_lists_.push_back(list.number);
 }
+
+// The tree that a host's handle names.
+inline TreeStorage* tree_of(const FieldId& id) { return static_cast<TreeStorage*>(id.tree); }
 
 }  // namespace coppice

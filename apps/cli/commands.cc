@@ -46,6 +46,9 @@ struct Arguments {
   bool clear = false;
   bool json = false;
   std::string info_device;
+  std::string view = "window";
+  bool is_paused = false, no_reload = false;
+  std::string journal_file, replay_file, played_folder;
 };
 
 struct Grammar {
@@ -53,6 +56,7 @@ struct Grammar {
 
   CLI::App app{"Simulations on sparse grids: a scene in, frames out."};
   CLI::App* run = nullptr;
+  CLI::App* view = nullptr;
   CLI::App* list = nullptr;
   CLI::App* info = nullptr;
   CLI::App* cache = nullptr;
@@ -65,6 +69,32 @@ std::string footer() {
   return text;
 }
 
+// Of the commands that simulate a scene.
+void add_scene_options(CLI::App& command, Arguments& arguments) {
+  command.add_option("SCENE", arguments.scene, "a scene file, or the name of one that `coppice list` shows")
+      ->required();
+  command.add_option("--frames", arguments.frames, "how many frames (short for --set time.frames=N)")
+      ->type_name("N");
+  command.add_option("--set", arguments.assignments, "change a key of the scene; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  const std::map<std::string, DeviceChoice> devices{{"auto", DeviceChoice::kAuto},
+                                                    {"cpu", DeviceChoice::kCpu},
+                                                    {"cuda", DeviceChoice::kCuda},
+                                                    {"simt", DeviceChoice::kSimt}};
+  command
+      .add_option_function<std::string>(
+          "--device", [&arguments, devices](const std::string& name) { arguments.device = devices.at(name); },
+          "where it runs: auto takes the GPU when there is one; simt emulates one, for tests: it is slow")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda", "simt"}));
+  command
+      .add_option("--threads", arguments.threads, "how many threads of the CPU it uses (default: all cores)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  command.add_flag("--deterministic", arguments.deterministic,
+                   "the same files from run to run, whatever the number of threads; on the CPU");
+}
+
 Grammar::Grammar(Arguments& arguments) {
   app.name("coppice");
   app.set_version_flag("--version", version_text());
@@ -72,29 +102,9 @@ Grammar::Grammar(Arguments& arguments) {
   app.footer(footer());
 
   run = app.add_subcommand("run", "simulate a scene and write its frames");
-  run->add_option("SCENE", arguments.scene, "a scene file, or the name of one that `coppice list` shows")
-      ->required();
+  add_scene_options(*run, arguments);
   run->add_option("-o,--output", arguments.output_folder, "folder for what is written (default: out/<scene>)")
       ->type_name("DIR");
-  run->add_option("--frames", arguments.frames, "how many frames (short for --set time.frames=N)")
-      ->type_name("N");
-  run->add_option("--set", arguments.assignments, "change a key of the scene; may be repeated")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  const std::map<std::string, DeviceChoice> devices{{"auto", DeviceChoice::kAuto},
-                                                    {"cpu", DeviceChoice::kCpu},
-                                                    {"cuda", DeviceChoice::kCuda},
-                                                    {"simt", DeviceChoice::kSimt}};
-  run->add_option_function<std::string>(
-         "--device", [&arguments, devices](const std::string& name) { arguments.device = devices.at(name); },
-         "where it runs: auto takes the GPU when there is one; simt emulates one, for tests: it is slow")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda", "simt"}));
-
-  run->add_option("--threads", arguments.threads, "how many threads of the CPU it uses (default: all cores)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096));
-  run->add_flag("--deterministic", arguments.deterministic,
-                "the same files from run to run, whatever the number of threads; on the CPU");
   run->add_flag("--overwrite", arguments.overwrite, "replace frames that are already in the folder");
   run->add_flag("--explain", arguments.explain,
                 "print the functions that the scene would run on the device and what their launches touch, "
@@ -105,6 +115,30 @@ Grammar::Grammar(Arguments& arguments) {
   run->add_option("--trace", arguments.trace_file,
                   "write what every thread and stream did when, for ui.perfetto.dev or chrome://tracing")
       ->type_name("FILE");
+
+  view = app.add_subcommand("view", "watch a scene while it is simulated, and steer it");
+  add_scene_options(*view, arguments);
+  view->add_option("--view", arguments.view,
+                   "where it is shown: in a window, as picture files, or nowhere (default: window)")
+      ->check(CLI::IsMember({"window", "file", "null"}));
+  view->add_option("-o,--output", arguments.output_folder,
+                   "folder for pictures and screenshots (default: out/<scene>)")
+      ->type_name("DIR");
+  view->add_flag("--overwrite", arguments.overwrite,
+                 "replace frames that are already in the folder (--view file)");
+  view->add_flag("--paused", arguments.is_paused, "begin paused");
+  CLI::Option* journal =
+      view->add_option("--journal", arguments.journal_file, "write what was done to the simulation, and when")
+          ->type_name("FILE");
+  CLI::Option* replay =
+      view->add_option("--replay", arguments.replay_file, "do again what a journal tells")->type_name("FILE");
+  view->add_option("--play", arguments.played_folder,
+                   "show the frames that an earlier run of the scene left in a folder; computes nothing")
+      ->type_name("DIR")
+      ->excludes(replay)
+      ->excludes(journal);
+  view->add_flag("--no-reload", arguments.no_reload,
+                 "leave kernel files alone that are changed while it is simulated");
 
   list = app.add_subcommand("list", "the scenes that come with the program");
   list->add_flag("--keys", arguments.keys, "the reference of all keys of a scene file instead (Markdown)");
@@ -227,25 +261,50 @@ class Recording {
   bool is_on_;
 };
 
-int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& hooks,
-                const std::atomic<bool>& stop) {
-  COPPICE_CHECK(static_cast<bool>(hooks.run), "the program gave no way to run a scene");
+std::vector<scene::SceneOverride> overrides_of(const Arguments& arguments) {
   std::vector<scene::SceneOverride> overrides;
-  for (const std::string& assignment : arguments.assignments) {
+  for (const std::string& assignment : arguments.assignments)
     overrides.push_back(scene::SceneOverride::set(assignment));
-  }
   if (arguments.frames) {
     overrides.push_back(
         {fmt::format("--frames {}", *arguments.frames), fmt::format("time.frames={}", *arguments.frames)});
   }
+  return overrides;
+}
+
+RunOptions run_options(const Arguments& arguments) {
   RunOptions options;
-  options.scene = scene::load_scene(resolve_scene(arguments.scene), overrides);
+  options.scene = scene::load_scene(resolve_scene(arguments.scene), overrides_of(arguments));
   options.output_folder = arguments.output_folder.empty() ? fs::path("out") / options.scene.file.stem()
                                                           : fs::path(arguments.output_folder);
   options.device = arguments.device;
   options.threads = arguments.threads;
   options.deterministic = arguments.deterministic;
   options.overwrite = arguments.overwrite;
+  return options;
+}
+
+int view_command(const Arguments& arguments, const CliHooks& hooks, const std::atomic<bool>& stop) {
+  COPPICE_CHECK(static_cast<bool>(hooks.view), "the program gave no way to view a scene");
+  if (arguments.is_paused && arguments.view != "window") {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("--paused is for a window; nobody could go on with --view {}", arguments.view));
+  }
+  ViewOptions options;
+  options.run = run_options(arguments);
+  options.overrides = overrides_of(arguments);
+  options.where = arguments.view;
+  options.is_paused = arguments.is_paused, options.reloads_kernels = !arguments.no_reload;
+  options.has_frames = arguments.frames.has_value();
+  options.journal = arguments.journal_file, options.replay = arguments.replay_file;
+  options.play = arguments.played_folder;
+  return hooks.view(options, stop) == RunOutcome::kFinished ? kExitDone : kExitInterrupted;
+}
+
+int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& hooks,
+                const std::atomic<bool>& stop) {
+  COPPICE_CHECK(static_cast<bool>(hooks.run), "the program gave no way to run a scene");
+  const RunOptions options = run_options(arguments);
   if (arguments.explain || !arguments.dot_file.empty()) {
     if (!arguments.trace_file.empty())
       throw Error(ErrorCode::kUsage, "--trace records a run, and --explain and --dot run nothing");
@@ -352,6 +411,7 @@ int cache_command(const Arguments& arguments, std::ostream& out, const CliHooks&
 int dispatch(const Grammar& grammar, const Arguments& arguments, std::ostream& out, const CliHooks& hooks,
              const std::atomic<bool>& stop) {
   if (grammar.run->parsed()) return run_command(arguments, out, hooks, stop);
+  if (grammar.view->parsed()) return view_command(arguments, hooks, stop);
   if (grammar.list->parsed()) return list_command(arguments, out);
   if (grammar.info->parsed()) return info_command(arguments, out, hooks);
   return cache_command(arguments, out, hooks);

@@ -35,6 +35,18 @@ struct RunOptions {
   bool overwrite = false;  // frames that are in output_folder may be replaced
 };
 
+// `coppice view`: a scene beside somebody who looks.
+struct ViewOptions {
+  RunOptions run;                               // output_folder: of pictures and screenshots
+  std::vector<scene::SceneOverride> overrides;  // that the scene was loaded with
+  std::string where = "window";                 // or "file", "null"
+  bool is_paused = false;
+  bool has_frames = false;  // ends after the scene's last frame, also in a window
+  std::filesystem::path journal, replay;
+  std::filesystem::path play;   // a folder that an earlier run wrote into: its frames instead of a simulation
+  bool reloads_kernels = true;  // takes over kernel files that are changed
+};
+
 enum class RunOutcome { kFinished, kInterrupted };
 
 // One line of `coppice info`, and one member of `coppice info --json`: "CUDA driver" is there as "cuda_driver".
@@ -62,6 +74,8 @@ struct FunctionsText {
 struct CliHooks {
   // Polls `stop` after each frame; when it is set, returns kInterrupted with every file whole.
   std::function<RunOutcome(const RunOptions& options, const std::atomic<bool>& stop)> run;
+  // Returns when the window was closed, or the last frame was shown.
+  std::function<RunOutcome(const ViewOptions& options, const std::atomic<bool>& stop)> view;
   std::function<FunctionsText()> functions;
   // What the kernels touch that these functions launch, kernel by kernel. Runs none.
   std::function<std::string(const RunOptions& options)> launches;

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <memory>
 
+#include "apps/geometry/philox.h"
 #include "apps/geometry/sampling.h"
 #include "core/error.h"
 
@@ -104,7 +107,65 @@ void check_inside(const scene::SceneConfig& scene, const scene::Emitter& e,
               e.origin.table);
 }
 
+// A ball without what is outside of a box, in `dim` dimensions.
+class BallInBox final : public Shape {
+ public:
+  BallInBox(const Vec3f& center, float radius, const Aabb3f& box, int dim)
+      : center_(center), radius_(radius) {
+    const Vec3f reach = Vec3f::Constant(radius);
+    bounds_ = {(center - reach).cwiseMax(box.min), (center + reach).cwiseMin(box.max)};
+    if (dim == 2) bounds_.min.z() = bounds_.max.z() = 0;
+  }
+  bool contains(const Vec3f& p) const override {
+    return bounds_.contains(p) && (p - center_).squaredNorm() <= radius_ * radius_;
+  }
+  Aabb3f bounds() const override { return bounds_; }
+
+ private:
+  Vec3f center_;
+  float radius_;
+  Aabb3f bounds_;
+};
+
+// Another one for each step and ball.
+uint64_t seed_of(const scene::SceneConfig& scene, const Vec3f& center, float radius_m, uint64_t steps) {
+  const auto seed = static_cast<uint64_t>(scene.seed);
+  const auto words = [](uint64_t w) {
+    return std::array{static_cast<uint32_t>(w), static_cast<uint32_t>(w >> 32)};
+  };
+  const auto mixed = philox4x32({std::bit_cast<uint32_t>(center.x()), std::bit_cast<uint32_t>(center.y()),
+                                 std::bit_cast<uint32_t>(center.z()), std::bit_cast<uint32_t>(radius_m)},
+                                words(seed));
+  const auto last = philox4x32(mixed, words(steps));
+  return last[0] | uint64_t{last[1]} << 32;
+}
+
 }  // namespace
+
+int subcells_per_axis(const scene::SceneConfig& scene, size_t emitter) {
+  int k = 1;
+  while (std::pow(k, scene.dim) < scene.emitters[emitter].particles_per_cell) ++k;
+  return k;
+}
+
+std::vector<Vec3f> sample_ball(const scene::SceneConfig& scene, size_t emitter, const Vec3f& center,
+                               float radius_m, uint64_t steps, uint64_t most) {
+  const int per_cell = scene.emitters[emitter].particles_per_cell;
+  // Where a step leaves particles, too: not upon the walls.
+  const Vec3f margin = Vec3f::Constant(static_cast<float>(0.01 * scene.dx_m()));
+  const Aabb3f domain{scene.domain.min.cast<float>() + margin, scene.domain.max.cast<float>() - margin};
+  const BallInBox ball(center, radius_m, domain, scene.dim);
+  if (ball.bounds().is_empty()) return {};
+  double about = per_cell * (scene.dim == 3 ? M_PI / 6 : M_PI / 4);
+  for (int axis = 0; axis < scene.dim; ++axis)
+    about *= static_cast<double>(ball.bounds().size()[axis]) / scene.dx_m();
+  if (about > 2.0 * static_cast<double>(most) + 1000) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("emit: about {:.2g} particles; there is room for {} more", about, most));
+  }
+  return sample_particles(
+      ball, {scene.dim, static_cast<float>(scene.dx_m()), per_cell, seed_of(scene, center, radius_m, steps)});
+}
 
 EmittedParticles emit_particles(const scene::SceneConfig& scene) {
   EmittedParticles all;

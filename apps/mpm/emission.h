@@ -15,4 +15,13 @@ struct EmittedParticles {
 // Errors (with the emitter's place in the scene): a mesh that cannot be read, no particles, particles outside the domain.
 EmittedParticles emit_particles(const scene::SceneConfig& scene);
 
+// The sub-cells of a grid cell along an axis, of which an emitter's particles take one each.
+int subcells_per_axis(const scene::SceneConfig& scene, size_t emitter);
+
+// The part of a ball in the domain, as dense as the emitter's own particles; its middle lies in the domain.
+// The seed is that of the scene, `steps` and the ball. Errors: kUsage where about twice as many as `most`
+// would come.
+std::vector<Vec3f> sample_ball(const scene::SceneConfig& scene, size_t emitter, const Vec3f& center,
+                               float radius_m, uint64_t steps, uint64_t most);
+
 }  // namespace coppice::mpm

@@ -1,5 +1,8 @@
 // Kernels of the MLS-MPM solver: its stages (mpm_steps.h) for 2 and 3 dimensions.
+#include "apps/mpm/grid_values.h"
+#include "apps/mpm/hand.h"
 #include "apps/mpm/mpm_steps.h"
+#include "apps/mpm/point_packing.h"
 
 using namespace coppice;
 using namespace coppice::mpm;
@@ -82,13 +85,46 @@ COPPICE_KERNEL(copy_density_2d, Read<NodeValue> grid, Block2 block, float per_ce
                std::int32_t* origins)
 {
   for (int n = 0; n < kBlockNodes<2>; ++n)
-    values[block.number * kBlockNodes<2> + n] = grid.data(block)[n].v[3] * per_cell;
+    values[block.number * kBlockNodes<2> + n] =
+        grid_value(grid.data(block)[n], GridValue::kDensity, per_cell);
   for (int d = 0; d < 3; ++d) origins[3 * block.number + d] = block.origin[d];
 }
 COPPICE_KERNEL(copy_density_3d, Read<NodeValue> grid, Block3 block, float per_cell, float* values,
                std::int32_t* origins)
 {
   for (int n = 0; n < kBlockNodes<3>; ++n)
-    values[block.number * kBlockNodes<3> + n] = grid.data(block)[n].v[3] * per_cell;
+    values[block.number * kBlockNodes<3> + n] =
+        grid_value(grid.data(block)[n], GridValue::kDensity, per_cell);
   for (int d = 0; d < 3; ++d) origins[3 * block.number + d] = block.origin[d];
 }
+
+// The grid's values in a tree of 8^3 leaves, which is what volumes are drawn from: leaves where blocks are,
+// then values.
+COPPICE_KERNEL(activate_shown_3d, Topology shown, Block3 block)
+{ shown.activate(block, {block.coord(0), block.coord(1), block.coord(2)}); }
+COPPICE_KERNEL(show_grid_3d, Read<NodeValue> grid, Write<float> shown, Cell3 cell, GridValue value,
+               float per_cell)
+{ shown[cell] = grid_value(grid.at(cell, {cell.coord(0), cell.coord(1), cell.coord(2)}), value, per_cell); }
+
+COPPICE_KERNEL(pack_points_2d, Item i, ParticleArrays particles, const Group<2>* groups, PointValue value,
+               SmallVec<float, 3> shift, float* out)
+{ pack_point<2>(particles, groups, i.index, value, shift, out); }
+COPPICE_KERNEL(pack_points_3d, Item i, ParticleArrays particles, const Group<3>* groups, PointValue value,
+               SmallVec<float, 3> shift, float* out)
+{ pack_point<3>(particles, groups, i.index, value, shift, out); }
+
+// A hand acts between two steps.
+COPPICE_KERNEL(push_particles_2d, Item i, ParticleArrays particles, Capsule<2> stroke,
+               SmallVec<float, 2> velocity, std::uint32_t* max_speed_bits)
+{ push_particle<2>(particles, i.index, stroke, velocity, max_speed_bits); }
+COPPICE_KERNEL(push_particles_3d, Item i, ParticleArrays particles, Capsule<3> stroke,
+               SmallVec<float, 3> velocity, std::uint32_t* max_speed_bits)
+{ push_particle<3>(particles, i.index, stroke, velocity, max_speed_bits); }
+COPPICE_KERNEL(mark_kept_2d, Item i, ParticleArrays particles, Capsule<2> stroke, std::uint32_t* is_kept)
+{ mark_kept<2>(particles, i.index, stroke, is_kept); }
+COPPICE_KERNEL(mark_kept_3d, Item i, ParticleArrays particles, Capsule<3> stroke, std::uint32_t* is_kept)
+{ mark_kept<3>(particles, i.index, stroke, is_kept); }
+COPPICE_KERNEL(mark_taken_2d, Item i, ParticleArrays particles, Subcells<2> subcells, std::uint32_t* is_taken)
+{ mark_taken<2>(particles, i.index, subcells, is_taken); }
+COPPICE_KERNEL(mark_taken_3d, Item i, ParticleArrays particles, Subcells<3> subcells, std::uint32_t* is_taken)
+{ mark_taken<3>(particles, i.index, subcells, is_taken); }

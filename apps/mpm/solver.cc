@@ -8,23 +8,29 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <vector>
 
 #include "apps/geometry/mesh.h"
 #include "apps/mpm/emission.h"
+#include "apps/mpm/hand.h"
+#include "apps/mpm/hand_check.h"
 #include "apps/mpm/solver_types.h"
 #include "apps/mpm/step_graph.h"
+#include "apps/render/brick_layout.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/trace.h"
 #include "executor/executor.h"
 #include "gpu/host_access.h"
 #include "gpu/kernel_store.h"
+#include "gpu/stream_primitives.h"
 #include "mpm.kernels.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
+#include "sparse/tree_storage.h"
 
 namespace coppice::mpm {
 namespace {
@@ -45,6 +51,8 @@ struct Kernels<2> {
   static constexpr auto& finish = finish_step_2d;
   static constexpr auto &home = activate_home_2d, &reach = activate_reach_2d, &number = number_blocks_2d;
   static constexpr auto &keys = block_keys_2d, &density = copy_density_2d;
+  static constexpr auto& pack = pack_points_2d;
+  static constexpr auto &push = push_particles_2d, &kept = mark_kept_2d, &taken = mark_taken_2d;
 };
 template <>
 struct Kernels<3> {
@@ -53,6 +61,8 @@ struct Kernels<3> {
   static constexpr auto& finish = finish_step_3d;
   static constexpr auto &home = activate_home_3d, &reach = activate_reach_3d, &number = number_blocks_3d;
   static constexpr auto &keys = block_keys_3d, &density = copy_density_3d;
+  static constexpr auto& pack = pack_points_3d;
+  static constexpr auto &push = push_particles_3d, &kept = mark_kept_3d, &taken = mark_taken_3d;
 };
 
 void check(const AsyncValueRef<Chain>& done) {
@@ -67,8 +77,8 @@ Value value(T given) {
   return make_available_async_value<T>(std::move(given));
 }
 
-// Without the way through the solver's functions: how much of it the error has taken depends on how far ahead the host
-// was, and step.graph is nothing that the user wrote.
+// Without the way through the solver's functions: how much of it the error has taken depends on how far ahead
+// the host was, and step.graph is nothing that the user wrote.
 Error for_users(const Error& error) {
   const bool is_ours = error.location().file == solver_functions().source().file;
   return Error(error.code(), error.message(), is_ours ? InputLocation{} : error.location());
@@ -136,7 +146,7 @@ class SolverOf final : public Solver {
   using K = Kernels<D>;
 
  public:
-  SolverOf(IntrusivePtr<Device> device, const scene::SceneConfig& scene)
+  SolverOf(IntrusivePtr<Device> device, const scene::SceneConfig& scene, const SolverOptions& options)
       : device_(std::move(device)),
         request_(start_request(*device_)),
         scene_(scene),
@@ -144,36 +154,62 @@ class SolverOf final : public Solver {
         tree_(device_, {.name = "mpm.grid"}) {
     set_geometry();
     make_tree();
-    upload(emit_particles(scene_));
+    make_groups();
+    add_particles(emit_particles(scene_),
+                  [this](uint8_t emitter) { return scene_.emitters[emitter].velocity; });
+    most_particles_ = n_ + options.most_emitted;
     set_colliders();
   }
   ~SolverOf() override { wait(device_->default_stream().barrier()); }
 
   void wait_ready() override;
-  void wait_advance_frame() override;
+  bool wait_advance(int most_steps) override;
   int frame() const override { return frame_; }
+  uint64_t steps() const override { return steps_; }
+  double time_s() const override { return time_s_; }
+  double max_speed_m_s() const override { return std::bit_cast<float>(host_control_.max_speed_bits); }
   FrameStats wait_stats() override;
   ParticleSnapshot wait_snapshot() override;
   DensityBlocks wait_density() override;
+  void wait_pack(PointValue value, std::vector<render::PackedPoint>& points) override;
+  Node grid_leaf() const override { return *grid_leaf_; }
+  render::VolumePlacement grid_placement() const override;
+  Field<float> wait_grid_field(GridValue value) override;
+  GridNode wait_grid_node(const Vec3i& node) override;
+  void set_parameters(const scene::SceneConfig& scene) override;
   uint64_t num_particles() const override { return n_; }
+  uint64_t wait_emit(size_t emitter, const Vec3f& center, float radius_m, const Vec3f& velocity) override;
+  void wait_push(const Stroke& stroke, const Vec3f& velocity) override;
+  uint64_t wait_cut(const Stroke& stroke) override;
+  MemoryReport wait_memory_report() override { return tree_.wait_memory_report(); }
+  std::vector<std::pair<std::string, uint64_t>> buffer_bytes() const override;
+  std::map<std::string, std::string> kernels_by_argument() override;
   std::string explain_launches() override;
 
  private:
   void set_geometry();
   void make_tree();
-  void upload(const EmittedParticles& emitted);
+  void make_groups();
+  void reserve_particles(uint64_t n);
+  // While nothing is queued; velocity(emitter) in m/s.
+  template <class F>
+  void add_particles(const EmittedParticles& emitted, F&& velocity);
+  std::vector<Vec3f> wait_without_taken(size_t emitter, const std::vector<Vec3f>& places);
+  Capsule<D> local(const Stroke& stroke) const;
+  std::vector<uint32_t> places_by_id() const;
   void set_colliders();
   void sort_particles();
   void count_segments();
   void choose_dt(double remaining_s);
   void run_batch(int steps);
-  // Without a queue: the functions' operations take no time but to put work on the stream, and whoever waits for the
-  // device does so here. Another thread could only make them slower.
+  // Without a queue: the functions' operations take no time but to put work on the stream, and whoever waits
+  // for the device does so here. Another thread could only make them slower.
   static IntrusivePtr<executor::Request> start_request(Device& device) {
     return make_intrusive<executor::Host>()->start_request(IntrusivePtr<Stream>(&device.default_stream()));
   }
   std::vector<Value> wait_run(std::string_view function, std::span<const Value> arguments);
-  // The launches of @mpm.step and @mpm.sort, in their order: what `make(kernel, loop, arguments...)` makes of each.
+  // The launches of @mpm.step and @mpm.sort, in their order: what `make(kernel, loop, arguments...)` makes of
+  // each.
   template <class Make>
   auto step_launches(const Make& make);
   template <class Make>
@@ -190,11 +226,11 @@ class SolverOf final : public Solver {
   float* attribute(int number) const {
     return arguments_.particles.base + number * arguments_.particles.stride;
   }
-  // While nothing is queued: all particles' value(i) of an attribute.
+  // While nothing is queued: value(i) of an attribute for `n` particles, to those from `begin` on.
   template <class F>
-  void upload_attribute(int number, F&& value);
-  // While nothing is queued: visit(rows, i) for every particle, in order, with attribute a of it at rows[a][i]; only those
-  // that are asked for.
+  void upload_attribute(int number, uint64_t begin, uint64_t n, F&& value);
+  // While nothing is queued: visit(rows, i) for every particle, in order, with attribute a of it at
+  // rows[a][i]; only those that are asked for.
   template <class F>
   void for_each_particle(std::span<const int> attributes, F&& visit) const;
   Vec3d origin() const { return scene_.domain.min - Vec3d::Constant(kPad * scene_.dx_m()); }
@@ -207,16 +243,22 @@ class SolverOf final : public Solver {
   std::optional<Node> block_, grid_leaf_;
   Field<NodeValue> grid_, tiles_;
   Field<uint32_t> number_;
+  std::optional<Tree> shown_tree_;  // from the first wait_grid_field() on
+  Field<float> shown_;
+  uint64_t shown_version_ = 0;  // of the grid's topology when shown_tree_ got its own
   uint64_t n_ = 0, n_blocks_ = 0;
+  uint64_t next_id_ = 0, most_particles_ = 0;
   std::vector<Group<D>> groups_;
   IntrusivePtr<Buffer> particles_, sorted_, keys_, order_, starts_, group_table_, control_, density_,
-      origins_;
+      origins_, packed_;
   StepControl<D> host_control_{};  // what control_ holds, but for what is written there before the next batch
   StepArguments<D> arguments_{};
   bool sorted_once_ = false;
   int frame_ = 0;
+  uint64_t steps_ = 0;
   double time_s_ = 0;
   FrameStats stats_;
+  bool is_frame_over_ = true;  // no step of the next one was made
 };
 
 template <int D>
@@ -258,53 +300,77 @@ void SolverOf<D>::make_tree() {
 }
 
 template <int D>
-void SolverOf<D>::upload(const EmittedParticles& emitted) {
-  n_ = emitted.position.size();
+void SolverOf<D>::make_groups() {
   for (const scene::Emitter& e : scene_.emitters) groups_.push_back(make_group<D>(scene_, e));
-  // Rows start on cache lines, and an odd number of lines apart: a power-of-two distance would make all attributes of
-  // a particle compete for the same cache set (measured: 1.6 times slower updates).
-  const int64_t stride = static_cast<int64_t>(((n_ + 15) / 16) | 1) * 16;
-  const size_t bytes = static_cast<size_t>(stride) * A::kCount * sizeof(float);
-  particles_ = device_->reserve(bytes, bytes);
-  sorted_ = device_->reserve(bytes, bytes);
-  keys_ = device_->reserve(n_ * 4, n_ * 4);
-  order_ = device_->reserve(n_ * 4, n_ * 4);
-  arguments_.particles = {particles_->as<float>(), stride};
   arguments_.n_groups = static_cast<uint32_t>(groups_.size());
   group_table_ = wait_device_copy(*device_, groups_);
   arguments_.groups = group_table_->as<Group<D>>();
   control_ = device_->reserve(sizeof(StepControl<D>), sizeof(StepControl<D>));
   arguments_.control = control_->as<StepControl<D>>();
-  const Vec3f shift = origin().template cast<float>();
-  const std::vector<uint8_t>& emitter = emitted.emitter;
-  for (int k = 0; k < D; ++k) {
-    upload_attribute(A::kPosition + k, [&](uint64_t i) { return emitted.position[i][k] - shift[k]; });
-    upload_attribute(A::kVelocity + k,
-                     [&](uint64_t i) { return static_cast<float>(scene_.emitters[emitter[i]].velocity[k]); });
-    upload_attribute(A::kDeformation + k * D + k, [](uint64_t) { return 1.0f; });
-  }
-  upload_attribute(A::kScalar, [&](uint64_t i) { return initial_scalar(groups_[emitter[i]]); });
-  upload_attribute(A::kGroup, [&](uint64_t i) { return static_cast<float>(emitter[i]); });
-  upload_attribute(A::kId, [](uint64_t i) { return std::bit_cast<float>(static_cast<uint32_t>(i)); });
-  float speed2 = 0, modulus = 0;
-  for (size_t e = 0; e < groups_.size(); ++e) {
-    speed2 = std::max(speed2, static_cast<float>(scene_.emitters[e].velocity.squaredNorm()));
-    const double c =
-        scene::sound_speed_m_s(scene_.materials[static_cast<size_t>(scene_.emitters[e].material_id)]);
-    modulus = std::max(modulus, static_cast<float>(c * c));
-  }
-  host_control_.max_speed_bits = std::bit_cast<uint32_t>(std::sqrt(speed2));
-  host_control_.max_modulus_bits = std::bit_cast<uint32_t>(modulus);
+}
+
+// Room for so many; those that are there stay.
+template <int D>
+void SolverOf<D>::reserve_particles(uint64_t n) {
+  // Rows start on cache lines, and an odd number of lines apart: a power-of-two distance would make all
+  // attributes of a particle compete for the same cache set (measured: 1.6 times slower updates).
+  const int64_t stride = static_cast<int64_t>(((n + 15) / 16) | 1) * 16;
+  if (stride <= arguments_.particles.stride) return;
+  const size_t word_bytes = static_cast<size_t>(stride) * 4, bytes = word_bytes * A::kCount;
+  const IntrusivePtr<Buffer> particles = device_->reserve(bytes, bytes),
+                             sorted = device_->reserve(bytes, bytes),
+                             keys = device_->reserve(word_bytes, word_bytes),
+                             order = device_->reserve(word_bytes, word_bytes);
+  for (int a = 0; n_ > 0 && a < A::kCount; ++a)
+    device_->wait_copy(particles->as<float>() + a * stride, attribute(a), n_ * sizeof(float));
+  particles_ = particles, sorted_ = sorted, keys_ = keys, order_ = order;
+  arguments_.particles = {particles_->as<float>(), stride};
 }
 
 template <int D>
 template <class F>
-void SolverOf<D>::upload_attribute(int number, F&& value) {
-  std::vector<float> row(std::min(n_, kRowParticles));
-  for (uint64_t first = 0; first < n_; first += kRowParticles) {
-    const uint64_t n = std::min(n_ - first, kRowParticles);
+void SolverOf<D>::add_particles(const EmittedParticles& emitted, F&& velocity) {
+  const uint64_t n = emitted.position.size(), at = n_;
+  reserve_particles(at + n);
+  const Vec3f shift = origin().template cast<float>();
+  const std::vector<uint8_t>& emitter = emitted.emitter;
+  // Particles that were cut have left their values there.
+  if (next_id_ > 0) {
+    for (int a = 0; a < A::kCount; ++a) upload_attribute(a, at, n, [](uint64_t) { return 0.0f; });
+  }
+  for (int k = 0; k < D; ++k) {
+    upload_attribute(A::kPosition + k, at, n, [&](uint64_t i) { return emitted.position[i][k] - shift[k]; });
+    upload_attribute(A::kVelocity + k, at, n,
+                     [&](uint64_t i) { return static_cast<float>(velocity(emitter[i])[k]); });
+    upload_attribute(A::kDeformation + k * D + k, at, n, [](uint64_t) { return 1.0f; });
+  }
+  upload_attribute(A::kScalar, at, n, [&](uint64_t i) { return initial_scalar(groups_[emitter[i]]); });
+  upload_attribute(A::kGroup, at, n, [&](uint64_t i) { return static_cast<float>(emitter[i]); });
+  upload_attribute(A::kId, at, n,
+                   [&](uint64_t i) { return std::bit_cast<float>(static_cast<uint32_t>(next_id_ + i)); });
+  n_ += n, next_id_ += n;
+  // What limits the next step. Bits of floats that are not negative order like integers.
+  StepControl<D>& c = host_control_;
+  for (size_t e = 0; e < groups_.size(); ++e) {
+    if (std::ranges::find(emitter, static_cast<uint8_t>(e)) == emitter.end()) continue;
+    const float speed = std::sqrt(static_cast<float>(velocity(static_cast<uint8_t>(e)).squaredNorm()));
+    const double sound =
+        scene::sound_speed_m_s(scene_.materials[static_cast<size_t>(scene_.emitters[e].material_id)]);
+    c.max_speed_bits = std::max(c.max_speed_bits, std::bit_cast<uint32_t>(speed));
+    c.max_modulus_bits =
+        std::max(c.max_modulus_bits, std::bit_cast<uint32_t>(static_cast<float>(sound * sound)));
+  }
+  c.drifted = 1;  // they are to be sorted
+}
+
+template <int D>
+template <class F>
+void SolverOf<D>::upload_attribute(int number, uint64_t begin, uint64_t count, F&& value) {
+  std::vector<float> row(std::min(count, kRowParticles));
+  for (uint64_t first = 0; first < count; first += kRowParticles) {
+    const uint64_t n = std::min(count - first, kRowParticles);
     for (uint64_t i = 0; i < n; ++i) row[i] = value(first + i);
-    device_->wait_copy(attribute(number) + first, row.data(), n * sizeof(float));
+    device_->wait_copy(attribute(number) + begin + first, row.data(), n * sizeof(float));
   }
 }
 
@@ -405,8 +471,8 @@ void SolverOf<D>::count_segments() {
                                       value(starts_), value(static_cast<int64_t>(bins))});
 }
 
-// The largest step that neither a particle nor a sound wave crosses more than `cfl` cells in, and the frame's rest in
-// equal steps.
+// The largest step that neither a particle nor a sound wave crosses more than `cfl` cells in, and the frame's
+// rest in equal steps.
 template <int D>
 void SolverOf<D>::choose_dt(double remaining_s) {
   const double speed = std::bit_cast<float>(host_control_.max_speed_bits);
@@ -417,7 +483,8 @@ void SolverOf<D>::choose_dt(double remaining_s) {
                                      std::min(scene_.time.max_dt_s, reach / std::max(sound, 1e-6));
   const double dt_speed = reach / std::max(falling, 1e-9), dt_sound = reach / std::max(sound, 1e-9);
   const double most = std::min({dt_speed, dt_sound, scene_.time.max_dt_s});
-  // The steps before were rounded to float: without the tolerance, that would cost a step at the end of most frames.
+  // The steps before were rounded to float: without the tolerance, that would cost a step at the end of most
+  // frames.
   const double steps = std::ceil(remaining_s / most * (1 - 1e-6));
   const double dt = remaining_s / std::max(steps, 1.0);
   if (!(steps < kMostSteps)) {
@@ -459,13 +526,25 @@ std::string SolverOf<D>::explain_launches() {
 }
 
 template <int D>
+std::map<std::string, std::string> SolverOf<D>::kernels_by_argument() {
+  const auto name = [](const auto& kernel, const auto&...) {
+    return fmt::format("{}.{}", kernel.file->name, kernel.name);
+  };
+  const auto [home, reach, number, keys, reorder] = sort_launches(name);
+  const auto [begin, scatter, grid, gather, finish] = step_launches(name);
+  return {{"home", home},       {"reach", reach},  {"number", number},   {"find_keys", keys},
+          {"reorder", reorder}, {"begin", begin},  {"scatter", scatter}, {"grid", grid},
+          {"gather", gather},   {"finish", finish}};
+}
+
+template <int D>
 void SolverOf<D>::run_batch(int steps) {
   StepControl<D>& c = host_control_;
   c.stop = 0, c.steps_done = 0, c.too_fast = 0;
   device_->wait_copy(control_->data(), &c, sizeof c);
   wait_run("mpm.batch", batch_arguments(steps));
   device_->wait_copy(&c, control_->data(), sizeof c);
-  stats_.steps += c.steps_done;
+  stats_.steps += c.steps_done, steps_ += c.steps_done;
   time_s_ = c.time_s;
 }
 
@@ -479,22 +558,25 @@ void SolverOf<D>::check_finite() const {
 }
 
 template <int D>
-void SolverOf<D>::wait_advance_frame() {
-  const TraceScope trace("solver.frame");
-  stats_.steps = stats_.sorts = 0;
-  const double end_s = (frame_ + 1) * scene_.time.frame_dt_s;
-  while (end_s - time_s_ > 1e-9 * scene_.time.frame_dt_s) {
-    if (!sorted_once_ || host_control_.drifted != 0) sort_particles();
-    choose_dt(end_s - time_s_);
-    const double steps = std::round((end_s - time_s_) / stats_.dt_s);
-    run_batch(static_cast<int>(std::min<double>(steps, kStepsPerBatch)));
-    check_finite();
-    // The float dt of the steps adds up to the frame's end but for rounding; the next frame starts from the exact time.
-    if (std::abs(end_s - time_s_) < 0.5 * stats_.dt_s) host_control_.time_s = time_s_ = end_s;
-  }
+bool SolverOf<D>::wait_advance(int most_steps) {
+  const TraceScope trace("solver.batch");
+  if (is_frame_over_) stats_.steps = stats_.sorts = 0;
+  is_frame_over_ = false;
+  const double end_s = (frame_ + 1) * scene_.time.frame_dt_s, tolerance_s = 1e-9 * scene_.time.frame_dt_s;
+  if (!sorted_once_ || host_control_.drifted != 0) sort_particles();
+  choose_dt(end_s - time_s_);
+  const double steps = std::round((end_s - time_s_) / stats_.dt_s);
+  run_batch(static_cast<int>(std::min<double>(steps, std::min(most_steps, kStepsPerBatch))));
+  check_finite();
+  // The float dt of the steps adds up to the frame's end but for rounding; the next frame starts from the
+  // exact time.
+  if (std::abs(end_s - time_s_) < 0.5 * stats_.dt_s) host_control_.time_s = time_s_ = end_s;
+  if (end_s - time_s_ > tolerance_s) return false;
   ++frame_;
+  is_frame_over_ = true;
   log_debug("frame {}: {} steps, dt {:.3g} s ({} bound), {} sorts", frame_, stats_.steps, stats_.dt_s,
             stats_.dt_from_sound ? "sound speed" : "CFL", stats_.sorts);
+  return true;
 }
 
 template <int D>
@@ -531,6 +613,19 @@ FrameStats SolverOf<D>::wait_stats() {
   return s;
 }
 
+// The place of each id among those that are there: where particles were cut ids are missing.
+template <int D>
+std::vector<uint32_t> SolverOf<D>::places_by_id() const {
+  std::vector<uint32_t> places(next_id_, next_id_ == n_);
+  if (next_id_ != n_) {
+    for_each_particle(std::array{int{A::kId}}, [&](const auto& rows, uint64_t i) {
+      places[std::bit_cast<uint32_t>(rows[A::kId][i])] = 1;
+    });
+  }
+  std::exclusive_scan(places.begin(), places.end(), places.begin(), 0u);
+  return places;
+}
+
 template <int D>
 ParticleSnapshot SolverOf<D>::wait_snapshot() {
   check(device_->default_stream().barrier());
@@ -539,10 +634,11 @@ ParticleSnapshot SolverOf<D>::wait_snapshot() {
       s.material.resize(n_), s.emitter.resize(n_);
   s.affine.resize(n_ * D * D), s.deformation.resize(n_ * D * D), s.mass.resize(n_);
   const Vec3f shift = origin().template cast<float>();
+  const std::vector<uint32_t> place_of = places_by_id();
   std::array<int, A::kCount> all;
   std::iota(all.begin(), all.end(), 0);
   for_each_particle(all, [&](const auto& rows, uint64_t i) {
-    const size_t id = std::bit_cast<uint32_t>(rows[A::kId][i]);
+    const size_t id = place_of[std::bit_cast<uint32_t>(rows[A::kId][i])];
     s.position[id] = s.velocity[id] = Vec3f::Zero();
     SmallMat<float, D> f{};
     for (int k = 0; k < D; ++k) {
@@ -570,7 +666,7 @@ DensityBlocks SolverOf<D>::wait_density() {
   d.dx = arguments_.dx;
   d.origin = origin().template cast<float>();
   constexpr size_t nodes = D == 3 ? 64 : 64;
-  if (!sorted_once_) return d;
+  if (n_blocks_ == 0) return d;
   d.values.resize(n_blocks_ * nodes);
   d.origins.resize(n_blocks_ * 3);
   const auto per_cell = static_cast<float>(1.0 / std::pow(scene_.dx_m(), D));
@@ -587,11 +683,190 @@ DensityBlocks SolverOf<D>::wait_density() {
   return d;
 }
 
+template <int D>
+void SolverOf<D>::wait_pack(PointValue value, std::vector<render::PackedPoint>& points) {
+  points.resize(n_);
+  if (n_ == 0) return;
+  const size_t bytes = n_ * sizeof(render::PackedPoint);
+  if (!packed_ || packed_->size_bytes() < bytes) packed_ = device_->reserve(bytes, bytes);
+  SmallVec<float, 3> shift{};
+  for (int a = 0; a < 3; ++a) shift.v[a] = static_cast<float>(origin()[a]);
+  check(program_.launch(K::pack, range(static_cast<int64_t>(n_)), arguments_.particles, arguments_.groups,
+                        value, shift, packed_->as<float>()));
+  device_->wait_copy(points.data(), packed_->data(), bytes);
+}
+
+template <int D>
+std::vector<std::pair<std::string, uint64_t>> SolverOf<D>::buffer_bytes() const {
+  const auto bytes = [](std::initializer_list<const Buffer*> buffers) {
+    uint64_t sum = 0;
+    for (const Buffer* b : buffers) sum += b != nullptr ? b->size_bytes() : 0;
+    return sum;
+  };
+  return {{"particles", bytes({particles_.get()})},
+          {"particles being sorted", bytes({sorted_.get(), keys_.get(), order_.get(), starts_.get()})},
+          {"packed for output", bytes({packed_.get(), density_.get(), origins_.get()})}};
+}
+
+template <int D>
+render::VolumePlacement SolverOf<D>::grid_placement() const {
+  Vec3d low = origin() - Vec3d::Constant(0.5 * scene_.dx_m());
+  if (D == 2) low.z() = 0;  // where particles are
+  return {low.template cast<float>(), arguments_.dx};
+}
+
+template <int D>
+Field<float> SolverOf<D>::wait_grid_field(GridValue value) {
+  if constexpr (D == 3) {
+    check(device_->default_stream().barrier());
+    const uint64_t version = tree_.storage().version();
+    const bool is_first = !shown_tree_;
+    if (is_first) {
+      constexpr int b = render::kBrickCells;
+      const device::NodeLayout& grid = tree_.storage().layout(grid_leaf_->id());
+      const auto leaves = [&](int axis) { return static_cast<int32_t>((grid.domain[axis] + b - 1) / b); };
+      shown_tree_.emplace(device_, TreeOptions{.name = "mpm.shown"});
+      shown_ = shown_tree_->root()
+                   .pointer({leaves(0), leaves(1), leaves(2)})
+                   .dense({b, b, b})
+                   .template place<float>("shown");
+    }
+    const Node leaf(shown_.tree, shown_.id.node);
+    if (is_first || version != shown_version_) {
+      check(shown_tree_->deactivate_all());
+      check(program_.launch(activate_shown_3d, over(*grid_leaf_), leaf.topology()));
+      shown_version_ = version;
+    }
+    const auto per_cell = static_cast<float>(1.0 / std::pow(scene_.dx_m(), D));
+    check(program_.launch(show_grid_3d, over(leaf), grid_, shown_, value, per_cell));
+    return shown_;
+  } else {
+    throw Error(ErrorCode::kInvalidArgument, "the grid is shown as a volume in 3-D only");
+  }
+}
+
+template <int D>
+GridNode SolverOf<D>::wait_grid_node(const Vec3i& node) {
+  const detail::HostCoord at{node[0], node[1], node[2]};
+  const NodeValue value = wait_read(grid_, at);
+  return {grid_leaf_->wait_is_active(at), value.v[3], {value.v[0], value.v[1], value.v[2]}};
+}
+
+template <int D>
+void SolverOf<D>::set_parameters(const scene::SceneConfig& scene) {
+  scene_.gravity = scene.gravity;
+  scene_.walls = scene.walls;
+  scene_.time.cfl = scene.time.cfl;
+  scene_.time.max_dt_s = scene.time.max_dt_s;
+  set_geometry();
+}
+
+template <int D>
+Capsule<D> SolverOf<D>::local(const Stroke& stroke) const {
+  return {small<D>(stroke.from.template cast<double>() - origin()),
+          small<D>((stroke.to - stroke.from).template cast<double>()), stroke.radius_m};
+}
+
+// The places that are left are those whose sub-cell has no particle.
+template <int D>
+std::vector<Vec3f> SolverOf<D>::wait_without_taken(size_t emitter, const std::vector<Vec3f>& places) {
+  Aabb3f bounds;
+  for (const Vec3f& p : places) bounds.extend(p);
+  // The lattice is that of the samples, whose cells start at whole multiples of dx in the world.
+  Subcells<D> subcells;
+  const double per_m = subcells_per_axis(scene_, emitter) / scene_.dx_m();
+  subcells.per_m = static_cast<float>(per_m);
+  size_t count = 1;
+  for (int k = 0; k < D; ++k) {
+    const double first = std::floor(bounds.min[k] * per_m);
+    subcells.first.v[k] = static_cast<float>(first - origin()[k] * per_m);
+    subcells.extent[k] = static_cast<int32_t>(std::floor(bounds.max[k] * per_m) - first) + 1;
+    count *= static_cast<size_t>(subcells.extent[k]);
+  }
+  std::vector<uint32_t> is_taken(count);
+  const IntrusivePtr<Buffer> marks = device_->reserve(count * 4, count * 4);
+  check(program_.launch(K::taken, range(static_cast<int64_t>(n_)), arguments_.particles, subcells,
+                        marks->as<uint32_t>()));
+  device_->wait_copy(is_taken.data(), marks->data(), count * 4);
+  std::vector<Vec3f> free;
+  std::ranges::copy_if(places, std::back_inserter(free), [&](const Vec3f& p) {
+    const int64_t number = subcell_of(subcells, small<D>(p.cast<double>() - origin()));
+    return number < 0 || is_taken[static_cast<size_t>(number)] == 0;
+  });
+  return free;
+}
+
+template <int D>
+uint64_t SolverOf<D>::wait_emit(size_t emitter, const Vec3f& center, float radius_m, const Vec3f& velocity) {
+  check_stroke(scene_, "emit", {center, center, radius_m});
+  check_velocity("emit", velocity);
+  const Vec3f at(center.x(), center.y(), D == 3 ? center.z() : 0.0f);
+  // Ids are 32 bits.
+  const uint64_t most =
+      std::min(most_particles_ - std::min(n_, most_particles_), (uint64_t{1} << 32) - next_id_);
+  std::vector<Vec3f> places = sample_ball(scene_, emitter, at, radius_m, steps_, most);
+  check_not_empty(scene_, radius_m, places.size());
+  places = wait_without_taken(emitter, places);
+  if (places.size() > most)
+    throw Error(ErrorCode::kUsage,
+                fmt::format("emit: {} particles; there is room for {} more", places.size(), most));
+  const uint64_t n = places.size();
+  if (n == 0) return 0;
+  check(device_->default_stream().barrier());
+  // With room for more, so that a hand that goes on does not have all of them moved each time.
+  if (static_cast<int64_t>(n_ + n) > arguments_.particles.stride)
+    reserve_particles(std::min(most_particles_, (n_ + n) * 3 / 2));
+  add_particles({std::move(places), std::vector<uint8_t>(n, static_cast<uint8_t>(emitter))},
+                [&](uint8_t) { return velocity; });
+  return n;
+}
+
+template <int D>
+void SolverOf<D>::wait_push(const Stroke& stroke, const Vec3f& velocity) {
+  check_stroke(scene_, "push", stroke);
+  check_velocity("push", velocity);
+  StepControl<D>& c = host_control_;
+  device_->wait_copy(control_->data(), &c, sizeof c);
+  check(program_.launch(K::push, range(static_cast<int64_t>(n_)), arguments_.particles, local(stroke),
+                        small<D>(velocity.cast<double>()), &arguments_.control->max_speed_bits));
+  device_->wait_copy(&c, control_->data(), sizeof c);
+}
+
+template <int D>
+uint64_t SolverOf<D>::wait_cut(const Stroke& stroke) {
+  check_stroke(scene_, "cut", stroke);
+  if (n_ == 0) return 0;
+  const uint64_t before = n_;
+  const auto flags = keys_->as<uint32_t>(), kept = order_->as<uint32_t>();
+  check(
+      program_.launch(K::kept, range(static_cast<int64_t>(n_)), arguments_.particles, local(stroke), flags));
+  uint64_t left = 0;
+  Stream& stream = device_->default_stream();
+  check(stream.enqueue("mpm.select",
+                       [&, n = n_] { left = primitives::wait_select_if_flag(stream, flags, kept, n); }));
+  if (left == before) return 0;
+  const ParticleArrays from = arguments_.particles, to{sorted_->as<float>(), from.stride};
+  check(
+      program_.launch(reorder_particles, range(static_cast<int64_t>(left)), from, to, kept, int{A::kCount}));
+  std::swap(particles_, sorted_);
+  arguments_.particles.base = particles_->as<float>();
+  n_ = left;
+  host_control_.drifted = 1;  // where blocks' particles begin is to be found again
+  return before - left;
+}
+
 }  // namespace
 
-std::unique_ptr<Solver> Solver::create(IntrusivePtr<Device> device, const scene::SceneConfig& scene) {
-  if (scene.dim == 2) return std::make_unique<SolverOf<2>>(std::move(device), scene);
-  return std::make_unique<SolverOf<3>>(std::move(device), scene);
+void Solver::wait_advance_frame() {
+  const TraceScope trace("solver.frame");
+  while (!wait_advance(kStepsPerBatch)) {
+  }
+}
+
+std::unique_ptr<Solver> Solver::create(IntrusivePtr<Device> device, const scene::SceneConfig& scene,
+                                       const SolverOptions& options) {
+  if (scene.dim == 2) return std::make_unique<SolverOf<2>>(std::move(device), scene, options);
+  return std::make_unique<SolverOf<3>>(std::move(device), scene, options);
 }
 
 }  // namespace coppice::mpm

@@ -1,17 +1,26 @@
 // The MLS-MPM solver: a scene's particles, advanced frame by frame on a device.
 //
-// Explicit time integration; snow, jelly, water and sand; a pointer.pointer.dense grid that is rebuilt as the material
-// moves. Particles are sorted by block when one has drifted a cell. On the cpu device results do not depend on the
-// number of threads. Thread-compatible.
+// Explicit time integration; snow, jelly, water and sand; a pointer.pointer.dense grid that is rebuilt as the
+// material moves. Particles are sorted by block when one has drifted a cell. On the cpu device results do not
+// depend on the number of threads. Thread-compatible.
 #pragma once
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "apps/geometry/stroke.h"
+#include "apps/mpm/grid_values.h"
+#include "apps/mpm/point_packing.h"
+#include "apps/render/packed_points.h"
+#include "apps/render/volume_style.h"
 #include "apps/scene/scene.h"
 #include "core/math.h"
 #include "gpu/device.h"
+#include "sparse/memory_report.h"
+#include "sparse/tree.h"
 
 namespace coppice::mpm {
 
@@ -38,6 +47,13 @@ struct DensityBlocks {
   std::vector<float> values;     // [n_blocks][block_size^D], kg/m^3 (kg/m^2 in 2-D); x slowest
 };
 
+// A node of the grid after the last step.
+struct GridNode {
+  bool is_active = false;  // its block is there
+  double mass_kg = 0;
+  Vec3f velocity_m_s = Vec3f::Zero();
+};
+
 struct FrameStats {
   double time_s = 0;
   uint64_t particles = 0, active_blocks = 0, steps = 0, sorts = 0;
@@ -49,23 +65,75 @@ struct FrameStats {
   bool dt_from_sound = false;  // the sound speed bounded it, not the material's own speed
 };
 
+struct SolverOptions {
+  // A hand emits so many beside those of the scene at most; memory is taken when they come, 120 bytes a
+  // particle and as much again to sort them.
+  uint64_t most_emitted = uint64_t{1} << 20;
+};
+
 class Solver {
  public:
   virtual ~Solver() = default;
 
-  // Samples the emitters and uploads the particles. Errors: kInvalidArgument for particles outside the domain or an
-  // emitter that yields none (with the emitter's place in the scene file), and what meshes bring.
-  static std::unique_ptr<Solver> create(IntrusivePtr<Device> device, const scene::SceneConfig& scene);
+  // Samples the emitters and uploads the particles. Errors: kInvalidArgument for particles outside the domain
+  // or an emitter that yields none (with the emitter's place in the scene file), and what meshes bring.
+  static std::unique_ptr<Solver> create(IntrusivePtr<Device> device, const scene::SceneConfig& scene,
+                                        const SolverOptions& options = {});
 
   // Starts compiling every kernel of the solver; wait_ready() returns when they are there.
   virtual void wait_ready() = 0;
-  // One frame further. Blocks. Errors: kNumeric when velocities stop being finite (names the frame and what to change).
-  virtual void wait_advance_frame() = 0;
+  // One frame further. Blocks. Errors: kNumeric when velocities stop being finite (names the frame and what
+  // to change).
+  void wait_advance_frame();
+  // At most `most_steps` steps further, and not beyond the frame's end; returns whether it came there. Where
+  // a batch ends decides when the time step is chosen again, so results depend on it in their last bits.
+  // Errors: as above.
+  virtual bool wait_advance(int most_steps) = 0;
   virtual int frame() const = 0;
+  virtual uint64_t steps() const = 0;  // since the beginning
+  virtual double time_s() const = 0;
+  virtual double max_speed_m_s() const = 0;  // of the last batch's last step
   virtual FrameStats wait_stats() = 0;
   virtual ParticleSnapshot wait_snapshot() = 0;
   virtual DensityBlocks wait_density() = 0;
+  // All particles in the solver's order, 16 bytes each, packed on the device: a tenth of what wait_snapshot()
+  // copies.
+  virtual void wait_pack(PointValue value, std::vector<render::PackedPoint>& points) = 0;
+  // The node that has the grid's values, for drawing its tree, and where it is: the grid's node (i, j, k) is
+  // the middle of cell (i, j, k).
+  virtual Node grid_leaf() const = 0;
+  virtual render::VolumePlacement grid_placement() const = 0;
+  // The grid's values after the last step, as a field of a tree that is made for it at the first call, with
+  // the grid's coordinates and leaves of 8^3 cells: what a BrickPacker takes. 3-D only. Errors: those of the
+  // launches before.
+  virtual Field<float> wait_grid_field(GridValue value) = 0;
+  // Zero where there is none. 2-D: without the last coordinate.
+  virtual GridNode wait_grid_node(const Vec3i& node) = 0;
+  // From the next step on: gravity, walls, time.cfl and time.max_dt_s of a scene that else is the same.
+  virtual void set_parameters(const scene::SceneConfig& scene) = 0;
   virtual uint64_t num_particles() const = 0;
+
+  // A hand acts between two steps. Places are in the world, and in the domain; in 2-D their z plays no
+  // part. Errors: kUsage for a place, radius or velocity without sense, with what was expected; nothing has
+  // changed then.
+  //
+  // A ball of an emitter's material, undeformed, as dense as the emitter samples it, without what is outside
+  // of the domain and what would stand where particles are already: how many have come. It adds that many
+  // times a particle's mass and, by `velocity` (m/s), momentum. Errors: kUsage, too, where there is no room
+  // for so many (SolverOptions), or the ball is smaller than a particle's share of a cell. Cost: a launch
+  // over all particles, sampling on the host, and sorting before the next step.
+  virtual uint64_t wait_emit(size_t emitter, const Vec3f& center, float radius_m, const Vec3f& velocity) = 0;
+  // Particles get (1 - d^2 / r^2)^2 of the velocity (m/s) beside their own, d being their distance from the
+  // stroke's segment: so much momentum is added, and no mass. One launch over all particles.
+  virtual void wait_push(const Stroke& stroke, const Vec3f& velocity) = 0;
+  // Takes out what is in the stroke, with its mass and momentum: how many are gone. Cost: two launches over
+  // all particles, and sorting before the next step.
+  virtual uint64_t wait_cut(const Stroke& stroke) = 0;
+  // Of the grid's tree, and the bytes of what lies beside it, by name. The first one is read on the stream.
+  virtual MemoryReport wait_memory_report() = 0;
+  virtual std::vector<std::pair<std::string, uint64_t>> buffer_bytes() const = 0;
+  // The kernels that the solver's functions launch (step_graph.h), by the names of the arguments that they are given by.
+  virtual std::map<std::string, std::string> kernels_by_argument() = 0;
   // What each launch of the solver's functions touches (Program::explain()). Launches nothing.
   virtual std::string explain_launches() = 0;
 };

@@ -49,8 +49,10 @@ void check_attributes(std::span<const PlyAttribute> attributes, int64_t n_partic
   COPPICE_CHECK(has_position, "particles need a position");
 }
 
-std::string header_text(std::span<const PlyAttribute> attributes, int64_t n_particles) {
+std::string header_text(std::span<const PlyAttribute> attributes, int64_t n_particles,
+                        const std::string& of) {
   std::string text = "ply\nformat binary_little_endian 1.0\ncomment written by coppice\n";
+  if (!of.empty()) text += fmt::format("comment of {}\n", of);
   for (const PlyAttribute& a : attributes)
     text += fmt::format("comment attribute {} {}\n", a.name, file_components(a));
   text += fmt::format("element vertex {}\n", n_particles);
@@ -134,11 +136,12 @@ std::string read_bytes(const std::string& path) {
 }  // namespace
 
 void write_particles_ply(const std::string& path, std::span<const PlyAttribute> attributes,
-                         int64_t n_particles) {
+                         int64_t n_particles, const std::string& of) {
   check_attributes(attributes, n_particles);
+  COPPICE_CHECK(of.find('\n') == std::string::npos, "particles of '{}'", of);
   constexpr size_t kChunkBytes = 1 << 20;
   AtomicFile file(path);
-  std::string rows = header_text(attributes, n_particles);
+  std::string rows = header_text(attributes, n_particles, of);
   for (int64_t i = 0; i < n_particles; ++i) {
     append_row(attributes, i, rows);
     if (rows.size() < kChunkBytes) continue;
@@ -174,7 +177,9 @@ ParticleTable read_particles_ply(const std::string& path) {
     throw Error(ErrorCode::kInvalidArgument,
                 "expected binary_little_endian PLY with the one element 'vertex'", {path});
   }
-  ParticleTable table{header.elements[0].count, columns_of(header, path)};
+  ParticleTable table{header.elements[0].count, columns_of(header, path), {}};
+  for (const std::string& comment : header.comments)
+    if (comment.starts_with("of ")) table.of = comment.substr(3);
   size_t row_bytes = 0;
   for (const ParticleColumn& column : table.columns) row_bytes += type_bytes(column.type) * column.components;
   const size_t body = bytes.size() - header.body_offset_bytes;

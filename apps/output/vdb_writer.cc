@@ -1,15 +1,13 @@
 // Loads the OpenVDB plugin and calls it.
 #include "apps/output/vdb_writer.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
-#include <filesystem>
 
 #include "apps/output/vdb/vdb_plugin.h"
+#include "apps/plugins/plugin_library.h"
 #include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/error.h"
@@ -18,11 +16,14 @@
 namespace coppice {
 namespace {
 
-constexpr const char* kPluginName = "libcoppice_vdb.so";
+constexpr PluginKind kPlugin{.file_name = "libcoppice_vdb.so",
+                             .name = "OpenVDB",
+                             .needs = "OpenVDB",
+                             .version_function = "coppice_vdb_abi_version",
+                             .version = COPPICE_VDB_ABI_VERSION};
 
 using WriteFunction = decltype(&coppice_write_vdb);
 using SummarizeFunction = decltype(&coppice_summarize_vdb);
-using VersionFunction = decltype(&coppice_vdb_abi_version);
 
 void check_volume(const VdbVolume& volume) {
   COPPICE_CHECK(std::isfinite(volume.voxel_size) && volume.voxel_size > 0, "voxel_size");
@@ -33,42 +34,14 @@ void check_volume(const VdbVolume& volume) {
 
 }  // namespace
 
-std::vector<std::string> VdbWriter::plugin_candidates() {
-  std::error_code status;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", status).parent_path();
-  if (status) return {};
-  std::vector<std::string> candidates;
-  for (const char* where : {".", "../lib", "../lib/coppice"}) {
-    candidates.push_back((folder / where / kPluginName).lexically_normal().string());
-  }
-  return candidates;
-}
+std::vector<std::string> VdbWriter::plugin_candidates() { return PluginLibrary::candidates(kPlugin); }
 
 VdbWriter::VdbWriter(const std::vector<std::string>& candidates) {
-  for (const std::string& path : candidates) {
-    std::error_code status;
-    if (!std::filesystem::exists(path, status)) continue;
-    load(path);
-    return;
-  }
-  why_not_ = fmt::format("built without OpenVDB: no {}", fmt::join(candidates, ", no "));
-}
-
-void VdbWriter::load(const std::string& path) {
-  // Local, so that OpenVDB's many symbols meet no others.
-  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    why_not_ = fmt::format("the OpenVDB plugin does not load: {}", ::dlerror());
-    return;
-  }
-  const auto version = reinterpret_cast<VersionFunction>(::dlsym(library, "coppice_vdb_abi_version"));
-  if (version == nullptr || version() != COPPICE_VDB_ABI_VERSION) {
-    why_not_ = fmt::format("the OpenVDB plugin {} belongs to another version of coppice", path);
-    return;
-  }
-  write_ = ::dlsym(library, "coppice_write_vdb");
-  summarize_ = ::dlsym(library, "coppice_summarize_vdb");
-  COPPICE_CHECK(write_ != nullptr && summarize_ != nullptr, "{} lacks an entry point of its version", path);
+  const PluginLibrary plugin(kPlugin, candidates);
+  why_not_ = plugin.why_not();
+  if (!plugin.is_loaded()) return;
+  write_ = plugin.entry_point("coppice_write_vdb");
+  summarize_ = plugin.entry_point("coppice_summarize_vdb");
 }
 
 bool VdbWriter::write(const std::string& path, const VdbVolume& volume) {

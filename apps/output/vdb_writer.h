@@ -38,7 +38,7 @@ struct VdbSummary {
 
 class VdbWriter {
  public:
-  // Where the plugin is looked for: beside the program, in ../lib and in ../lib/coppice.
+  // Where the plugin is looked for (plugins/plugin_library.h).
   static std::vector<std::string> plugin_candidates();
 
   // Loads the first candidate that exists. Does not throw: without one, or when it does not load,
@@ -56,8 +56,6 @@ class VdbWriter {
   VdbSummary read_summary(const std::string& path, const std::string& grid_name) const;
 
  private:
-  void load(const std::string& path);
-
   void* write_ = nullptr;  // entry points of the plugin
   void* summarize_ = nullptr;
   std::string why_not_;

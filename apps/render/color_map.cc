@@ -58,6 +58,13 @@ Rgb spline(const Rgb& a, const Rgb& b, const Rgb& c, const Rgb& d, float u) {
 
 }  // namespace
 
+uint32_t pack_color(const Rgb& color) {
+  const auto channel = [](float c) {
+    return static_cast<uint32_t>(std::lround(std::clamp(c, 0.0f, 1.0f) * 255.0f));
+  };
+  return channel(color.x()) | channel(color.y()) << 8 | channel(color.z()) << 16;
+}
+
 Rgb color_at(ColorMap map, float t) {
   if (std::isnan(t)) return Rgb::Constant(0.5f);
   const std::span<const uint32_t> colors = control_colors(map);

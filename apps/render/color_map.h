@@ -4,6 +4,7 @@
 // the look of the maps whose names they bear without reproducing their tables.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -13,10 +14,20 @@ namespace coppice::render {
 
 using Rgb = Vec3f;  // sRGB-encoded, each in [0, 1]
 
+// The values at a map's ends.
+struct ScalarRange {
+  float min = 0.0f;
+  float max = 1.0f;
+  bool operator==(const ScalarRange&) const = default;
+};
+
 enum class ColorMap { kViridis, kInferno, kMagma, kTurbo, kCoolwarm, kGray };
 
 // The colour at t; below 0 and above 1 the map's ends, and grey for a value that is not a number.
 Rgb color_at(ColorMap map, float t);
+
+// Eight bits a channel, 0x00bbggrr: on little-endian machines the bytes of an RGBA texel whose alpha is open.
+uint32_t pack_color(const Rgb& color);
 
 // "viridis", "inferno", "magma", "turbo", "coolwarm", "gray".
 std::string_view name_of(ColorMap map);

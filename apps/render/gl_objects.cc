@@ -20,11 +20,23 @@ std::string one_line(std::string text) {
   return text;
 }
 
-GLuint compile(const GlFunctions& gl, GLenum stage, std::string_view name) {
-  const std::string_view common = embedded::render_shaders("common.glsl");
-  const std::string_view body = embedded::render_shaders(name);
-  COPPICE_CHECK(!common.empty() && !body.empty(), "shader {} is not embedded", name);
-  const std::string source = fmt::format("#version 330 core\n{}\n#line 1\n{}", common, body);
+// The shader's text, with the text of each `#include "name"` in place of that line.
+std::string shader_text(std::string_view name) {
+  std::string text(embedded::render_shaders(name));
+  COPPICE_CHECK(!text.empty(), "shader {} is not embedded", name);
+  static constexpr std::string_view kInclude = "#include \"";
+  for (size_t at = 0; (at = text.find(kInclude, at)) != std::string::npos;) {
+    const size_t first = at + kInclude.size();
+    const size_t last = text.find('"', first);
+    text.replace(at, last + 1 - at, shader_text(text.substr(first, last - first)));
+  }
+  return text;
+}
+
+GLuint compile(const GlFunctions& gl, GLenum stage, std::string_view name, std::string_view defines) {
+  const std::string common = shader_text("common.glsl");
+  const std::string body = shader_text(name);
+  const std::string source = fmt::format("#version 330 core\n{}\n{}\n#line 1\n{}", defines, common, body);
   const GLuint shader = gl.CreateShader(stage);
   const GLchar* text = source.c_str();
   gl.ShaderSource(shader, 1, &text, nullptr);
@@ -43,12 +55,13 @@ GLuint compile(const GlFunctions& gl, GLenum stage, std::string_view name) {
 
 }  // namespace
 
-GlProgram::GlProgram(const GlFunctions& gl, std::string_view vertex_name, std::string_view fragment_name)
+GlProgram::GlProgram(const GlFunctions& gl, std::string_view vertex_name, std::string_view fragment_name,
+                     std::string_view defines)
     : gl_(&gl) {
-  const GLuint vertex = compile(gl, GL_VERTEX_SHADER, vertex_name);
+  const GLuint vertex = compile(gl, GL_VERTEX_SHADER, vertex_name, defines);
   GLuint fragment = 0;
   try {
-    fragment = compile(gl, GL_FRAGMENT_SHADER, fragment_name);
+    fragment = compile(gl, GL_FRAGMENT_SHADER, fragment_name, defines);
   } catch (...) {
     gl.DeleteShader(vertex);
     throw;
@@ -84,6 +97,10 @@ void GlProgram::set(const char* name, const Vec3f& v) const {
 void GlProgram::set(const char* name, const Vec4f& v) const {
   gl_->Uniform4f(find(name), v.x(), v.y(), v.z(), v.w());
 }
+void GlProgram::set(const char* name, const Vec2i& v) const { gl_->Uniform2i(find(name), v.x(), v.y()); }
+void GlProgram::set(const char* name, const Vec3i& v) const {
+  gl_->Uniform3i(find(name), v.x(), v.y(), v.z());
+}
 void GlProgram::set(const char* name, const Mat4f& value) const {
   gl_->UniformMatrix4fv(find(name), 1, GL_FALSE, value.data());  // Eigen and OpenGL both store columns
 }
@@ -112,6 +129,7 @@ void allocate_texture(const GlFunctions& gl, const GlTexture& texture, GLenum fo
   GLenum layout = GL_RED;
   GLenum type = GL_UNSIGNED_BYTE;
   if (format == GL_R32UI) layout = GL_RED_INTEGER, type = GL_UNSIGNED_INT;
+  if (format == GL_RGBA8) layout = GL_RGBA;
   if (format == GL_DEPTH_COMPONENT32F) layout = GL_DEPTH_COMPONENT, type = GL_FLOAT;
   gl.BindTexture(GL_TEXTURE_2D, texture.id());
   gl.PixelStorei(GL_UNPACK_ALIGNMENT, 1);

@@ -34,12 +34,14 @@ using GlFramebuffer = GlName<&GlFunctions::GenFramebuffers, &GlFunctions::Delete
 using GlRenderbuffer = GlName<&GlFunctions::GenRenderbuffers, &GlFunctions::DeleteRenderbuffers>;
 using GlVertexArray = GlName<&GlFunctions::GenVertexArrays, &GlFunctions::DeleteVertexArrays>;
 
-// A linked program of the embedded shaders shaders/<name>; shaders/common.glsl is put before each.
+// A linked program of the embedded shaders shaders/<name>; shaders/common.glsl is put before each, and
+// `defines`, lines of the preprocessor, before that. `#include "name"` takes in another of them.
 class GlProgram {
  public:
   // Throws Error(kUnavailable) with the driver's log: the sources are ours, and a driver that refuses them is
   // at fault.
-  GlProgram(const GlFunctions& gl, std::string_view vertex_name, std::string_view fragment_name);
+  GlProgram(const GlFunctions& gl, std::string_view vertex_name, std::string_view fragment_name,
+            std::string_view defines = {});
   ~GlProgram();
   GlProgram(const GlProgram&) = delete;
   GlProgram& operator=(const GlProgram&) = delete;
@@ -51,6 +53,8 @@ class GlProgram {
   void set(const char* name, const Vec2f& value) const;
   void set(const char* name, const Vec3f& value) const;
   void set(const char* name, const Vec4f& value) const;
+  void set(const char* name, const Vec2i& value) const;
+  void set(const char* name, const Vec3i& value) const;
   void set(const char* name, const Mat4f& value) const;
 
  private:

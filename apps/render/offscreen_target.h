@@ -1,8 +1,11 @@
 // A framebuffer of our own to draw a frame into, and its read-back as an Image.
 //
-// Eight bits per channel, colour only: antialiasing is ParticleRenderer's supersampling, because
+// Eight bits per channel, and depth on request: antialiasing is ParticleRenderer's supersampling, because
 // multisampling does nothing for spheres whose outline and depth are decided in the fragment shader.
 #pragma once
+
+#include <optional>
+#include <vector>
 
 #include "apps/render/gl_objects.h"
 #include "apps/render/image.h"
@@ -12,7 +15,7 @@ namespace coppice::render {
 class OffscreenTarget {
  public:
   // Throws Error(kOutOfMemory) or Error(kUnavailable) when the driver cannot have it.
-  OffscreenTarget(const GlFunctions& gl, int width, int height);
+  OffscreenTarget(const GlFunctions& gl, int width, int height, bool has_depth = false);
 
   GLuint framebuffer() const { return framebuffer_.id(); }
   int width() const { return width_; }
@@ -20,6 +23,8 @@ class OffscreenTarget {
 
   // Waits for the frame.
   Image wait_and_read() const;
+  // f32[height][width], 0 (near) to 1, top row first. Only where there is depth.
+  std::vector<float> wait_and_read_depth() const;
 
  private:
   const GlFunctions& gl_;
@@ -27,6 +32,7 @@ class OffscreenTarget {
   int height_;
   GlFramebuffer framebuffer_;
   GlRenderbuffer color_;
+  std::optional<GlRenderbuffer> depth_;
 };
 
 }  // namespace coppice::render

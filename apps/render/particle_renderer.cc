@@ -9,34 +9,50 @@
 #include <vector>
 
 #include "apps/render/gl_objects.h"
+#include "apps/render/id_target.h"
 #include "apps/render/particle_shading.h"
 #include "apps/render/scene_geometry.h"
+#include "apps/render/shadow_map.h"
+#include "apps/render/surface_layer.h"
+#include "apps/render/view.h"
 #include "core/error.h"
 
 namespace coppice::render {
 namespace {
 
-enum TextureUnit { kParticles, kSurfaces, kColliders, kIds, kDepth, kShadow, kFloorLight, kTextureUnits };
-
-// A camera with what shaders need of it.
-struct View {
-  Mat4f view_from_world;
-  Mat4f clip_from_view;
-  Vec2f half_extent;
-  bool orthographic;
-  float pixel_m;  // see shaders/common.glsl
-  Vec2f size_px;
-
-  View(const Camera& camera, const Aabb3f& bounds, int width_px, int height_px) {
-    const float aspect = static_cast<float>(width_px) / static_cast<float>(height_px);
-    view_from_world = camera.view_from_world();
-    clip_from_view = camera.clip_from_view(aspect, camera.planes_around(bounds));
-    half_extent = camera.half_extent(aspect);
-    orthographic = camera.projection == Projection::kOrthographic;
-    size_px = Vec2f(static_cast<float>(width_px), static_cast<float>(height_px));
-    pixel_m = 2.0f * half_extent.y() / size_px.y();
-  }
+enum TextureUnit {
+  kParticles,
+  kSurfaces,
+  kColliders,
+  kIds,
+  kDepth,
+  kShadow,
+  kWaterShadow = kShadow + 1,  // of the pass that lights the floor; else the depth of water
+  kWaterDepth = kWaterShadow,
+  kFloorLight,
+  kFloorSun,
+  kDensity,
+  kBodies,  // and those behind it, SurfaceLayer's
+  kTextureUnits = kBodies + SurfaceLayer::kTextureUnits
 };
+static_assert(kTextureUnits <= 16, "OpenGL 3.3 promises 16 to a fragment shader");
+
+constexpr int kFloorSunSize = 512;  // texels along each side
+// Water of a third of the domain's longest side lets so much light through: exp(-these).
+const Vec3f kAbsorption(3.2f, 0.95f, 0.42f);
+
+View view_of(const Camera& camera, const Aabb3f& bounds, int width_px, int height_px) {
+  return View(camera, camera.planes_around(bounds), width_px, height_px);
+}
+
+// From the world to 0 to 1 in a map that the view fills.
+Mat4f unit_from_world(const View& view) {
+  Mat4f unit_from_clip = Mat4f::Identity() * 0.5f;
+  unit_from_clip.col(3) = Vec4f(0.5f, 0.5f, 0.5f, 1.0f);
+  return unit_from_clip * view.clip_from_view * view.view_from_world;
+}
+
+Vec3f absorption(const RenderScene& scene) { return kAbsorption * (3.0f / scene.domain.size().maxCoeff()); }
 
 }  // namespace
 
@@ -44,88 +60,60 @@ struct ParticleRenderer::Impl {
   const GlFunctions& gl;
   RenderOptions options;
   GLint max_particles = 0;
-  GLint max_texture_px = 0;
 
   GlProgram particle_program;
   GlProgram collider_program;
-  GlProgram shade_program;
+  GlProgram floor_program;
+  std::optional<GlProgram> surface_program;
+  std::optional<GlProgram>
+      shade_programs[4];  // without bodies, with water, with jelly, with both; made when needed
   GlVertexArray no_attributes;
   GlBufferTexture particles;
   GlBufferTexture surfaces;
   GlBufferTexture colliders;
   GlTexture floor_light;
-  GlTexture shadow_depth;
-  GlFramebuffer shadow_target;
-  std::optional<GlTexture> ids;  // this and the next two: of the last frame's size
-  std::optional<GlTexture> depth;
-  std::optional<GlFramebuffer> sample_target;
-  int sample_width = 0;
-  int sample_height = 0;
+  GlTexture floor_sun;
+  GlFramebuffer floor_sun_target;
+  GlTexture density;
+  SurfaceLayer bodies;
+  ShadowMap shadow;
+  ShadowMap water_shadow;
+  std::optional<IdTarget> samples;        // of the last frame's size
+  std::optional<IdTarget> water_samples;  // of the last frame with water
 
   Impl(const GlFunctions& functions, const RenderOptions& wanted)
       : gl(functions),
         options(wanted),
-        particle_program(gl, "particle.vert", "particle.frag"),
+        particle_program(gl, "particle.vert", "particle.frag", "#define GRAINS"),
         collider_program(gl, "collider.vert", "collider.frag"),
-        shade_program(gl, "fullscreen.vert", "shade.frag"),
+        floor_program(gl, "fullscreen.vert", "floor_light.frag"),
         no_attributes(gl),
         particles(gl, GL_RGBA32UI),
         surfaces(gl, GL_RGBA8),
         colliders(gl, GL_RGBA32F),
         floor_light(gl),
-        shadow_depth(gl),
-        shadow_target(gl) {
+        floor_sun(gl),
+        floor_sun_target(gl),
+        density(gl),
+        bodies(gl),
+        shadow(gl, options.shadow_size_px),
+        water_shadow(gl, options.shadow_size_px) {
     gl.GetIntegerv(GL_MAX_TEXTURE_BUFFER_SIZE, &max_particles);
-    gl.GetIntegerv(GL_MAX_TEXTURE_SIZE, &max_texture_px);
-    make_shadow_target();
-  }
-
-  void require_complete(const char* what) {
-    const GLenum status = gl.CheckFramebufferStatus(GL_FRAMEBUFFER);
-    check_gl(gl, "allocating render targets");
-    if (status != GL_FRAMEBUFFER_COMPLETE) {
-      throw Error(ErrorCode::kUnavailable,
-                  fmt::format("the OpenGL driver cannot draw {}: status 0x{:04x}", what, status));
-    }
-  }
-
-  void make_shadow_target() {
-    allocate_texture(gl, shadow_depth, GL_DEPTH_COMPONENT32F, options.shadow_size_px, options.shadow_size_px,
-                     GL_LINEAR);
-    gl.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_COMPARE_MODE, GL_COMPARE_REF_TO_TEXTURE);
-    gl.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_COMPARE_FUNC, GL_LEQUAL);
-    gl.BindFramebuffer(GL_FRAMEBUFFER, shadow_target.id());
-    gl.FramebufferTexture2D(GL_FRAMEBUFFER, GL_DEPTH_ATTACHMENT, GL_TEXTURE_2D, shadow_depth.id(), 0);
-    gl.DrawBuffer(GL_NONE);
-    gl.ReadBuffer(GL_NONE);
-    require_complete("a shadow map");
+    allocate_texture(gl, floor_sun, GL_RGBA8, kFloorSunSize, kFloorSunSize, GL_LINEAR);
+    gl.BindFramebuffer(GL_FRAMEBUFFER, floor_sun_target.id());
+    gl.FramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, floor_sun.id(), 0);
+    require_complete_framebuffer(gl, "the light on the floor");
     gl.BindFramebuffer(GL_FRAMEBUFFER, 0);
   }
 
-  void make_sample_target(int width, int height) {
-    if (width == sample_width && height == sample_height) return;
-    if (width > max_texture_px || height > max_texture_px) {
-      throw Error(
-          ErrorCode::kUnavailable,
-          fmt::format(
-              "this OpenGL driver draws at most {0} x {0} samples, not {1} x {2}; choose a smaller frame",
-              max_texture_px, width, height));
-    }
-    sample_width = sample_height = 0;
-    ids.emplace(gl);
-    depth.emplace(gl);
-    sample_target.emplace(gl);
-    allocate_texture(gl, *ids, GL_R32UI, width, height, GL_NEAREST);
-    allocate_texture(gl, *depth, GL_DEPTH_COMPONENT32F, width, height, GL_NEAREST);
-    gl.BindFramebuffer(GL_FRAMEBUFFER, sample_target->id());
-    gl.FramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, ids->id(), 0);
-    gl.FramebufferTexture2D(GL_FRAMEBUFFER, GL_DEPTH_ATTACHMENT, GL_TEXTURE_2D, depth->id(), 0);
-    require_complete("particle ids");
-    sample_width = width;
-    sample_height = height;
+  void make_sample_target(std::optional<IdTarget>& target, int width, int height) {
+    if (target && width == target->width() && height == target->height()) return;
+    target.reset();
+    target.emplace(gl, width, height);
   }
 
-  void upload(const RenderScene& scene, const ParticleShading& shading) {
+  void upload(const RenderScene& scene, const ParticleSurfaces& surfaces_of_bodies,
+              const ParticleShading& shading) {
     if (shading.particles.size() > static_cast<size_t>(max_particles)) {
       throw Error(ErrorCode::kUnavailable,
                   fmt::format("this OpenGL driver draws at most {} particles, not {}", max_particles,
@@ -140,6 +128,10 @@ struct ParticleRenderer::Impl {
     allocate_texture(gl, floor_light, GL_R8, shaded ? shading.floor_size.x() : 1,
                      shaded ? shading.floor_size.y() : 1, GL_LINEAR,
                      shaded ? shading.floor_visibility.data() : &kOpen);
+    const bool is_dense = !shading.density.empty();
+    allocate_texture_3d(gl, density, GL_R8, is_dense ? shading.density_size : Vec3i(Vec3i::Ones()),
+                        is_dense ? std::span<const uint8_t>(shading.density) : std::span(&kOpen, 1));
+    bodies.update(surfaces_of_bodies);
     check_gl(gl, "copying particles to the graphics device");
   }
 
@@ -150,21 +142,16 @@ struct ParticleRenderer::Impl {
 
   void use(const GlProgram& program, const View& view, const RenderScene& scene) {
     program.use();
-    program.set("u_view_from_world", view.view_from_world);
-    program.set("u_clip_from_view", view.clip_from_view);
+    set_view(program, view);
     program.set("u_world_from_view", Mat4f(view.view_from_world.inverse()));
-    program.set("u_half_extent", view.half_extent);
-    program.set("u_orthographic", view.orthographic ? 1 : 0);
-    program.set("u_target_size", view.size_px);
-    program.set("u_pixel_m", view.pixel_m);
     program.set("u_radius_m", scene.radius_m);
     program.set("u_particles", static_cast<int>(kParticles));
     program.set("u_surfaces", static_cast<int>(kSurfaces));
     program.set("u_colliders", static_cast<int>(kColliders));
   }
 
-  // Depth, and ids where the framebuffer has them, of everything.
-  void draw_geometry(const View& view, const RenderScene& scene, size_t n_particles, GLuint target) {
+  // Clears the framebuffer's depth, and ids where it has them, and makes ready to draw these.
+  void begin_depth(const View& view, GLuint target, bool has_ids) {
     gl.BindFramebuffer(GL_FRAMEBUFFER, target);
     gl.Viewport(0, 0, static_cast<GLsizei>(view.size_px.x()), static_cast<GLsizei>(view.size_px.y()));
     gl.Enable(GL_DEPTH_TEST);
@@ -173,7 +160,11 @@ struct ParticleRenderer::Impl {
     const GLfloat farthest = 1.0f;
     const GLuint nothing[4] = {0, 0, 0, 0};
     gl.ClearBufferfv(GL_DEPTH, 0, &farthest);
-    if (target != shadow_target.id()) gl.ClearBufferuiv(GL_COLOR, 0, nothing);
+    if (has_ids) gl.ClearBufferuiv(GL_COLOR, 0, nothing);
+  }
+
+  // Depth, and ids where the framebuffer has them, of all but water.
+  void draw_geometry(const View& view, const RenderScene& scene, size_t n_particles) {
     if (!scene.colliders.empty()) {
       use(collider_program, view, scene);
       gl.Enable(GL_CULL_FACE);
@@ -185,43 +176,93 @@ struct ParticleRenderer::Impl {
       use(particle_program, view, scene);
       gl.DrawArrays(GL_TRIANGLES, 0, static_cast<GLsizei>(3 * n_particles));
     }
-    gl.Disable(GL_DEPTH_TEST);
+    draw_surface(view, scene, ParticleSurfaces::kJelly);
+  }
+
+  void draw_surface(const View& view, const RenderScene& scene, int field) {
+    if (!bodies.has(field)) return;
+    if (!surface_program) surface_program.emplace(gl, "fullscreen.vert", "surface.frag");
+    use(*surface_program, view, scene);
+    bodies.set_uniforms(*surface_program, kBodies);
+    surface_program->set("u_field", field);
+    gl.DrawArrays(GL_TRIANGLES, 0, 3);
+  }
+
+  // The key light that reaches the floor, from the shadow maps.
+  void draw_floor_sun(const View& light, const RenderScene& scene, float map_depth_m) {
+    gl.BindFramebuffer(GL_FRAMEBUFFER, floor_sun_target.id());
+    gl.Viewport(0, 0, kFloorSunSize, kFloorSunSize);
+    floor_program.use();
+    bind_texture(kWaterShadow, water_shadow.texture());
+    water_shadow.set_compares(false);
+    bind_texture(kShadow, shadow.texture());
+    shadow.set_compares(false);
+    floor_program.set("u_solid", static_cast<int>(kShadow));
+    floor_program.set("u_water", static_cast<int>(kWaterShadow));
+    floor_program.set("u_target_size", Vec2f(kFloorSunSize, kFloorSunSize));
+    floor_program.set("u_shadow_from_world", unit_from_world(light));
+    floor_program.set("u_floor_bounds", floor_sun_bounds(scene));
+    floor_program.set("u_floor_y", scene.domain.min.y());
+    floor_program.set("u_map_side_m", light.pixel_m * light.size_px.x());
+    floor_program.set("u_map_depth_m", map_depth_m);
+    floor_program.set("u_radius_m", scene.radius_m);
+    floor_program.set("u_absorption", absorption(scene));
+    gl.DrawArrays(GL_TRIANGLES, 0, 3);
+    shadow.set_compares(true);
+  }
+
+  const GlProgram& shade_program() {
+    static constexpr const char* kDefines[] = {"", "#define WATER", "#define JELLY",
+                                               "#define WATER\n#define JELLY"};
+    const size_t i =
+        (bodies.has(ParticleSurfaces::kWater) ? 1u : 0u) + (bodies.has(ParticleSurfaces::kJelly) ? 2u : 0u);
+    if (!shade_programs[i]) shade_programs[i].emplace(gl, "fullscreen.vert", "shade.frag", kDefines[i]);
+    return *shade_programs[i];
   }
 
   void shade(const View& view, const View& light, const RenderScene& scene, const ParticleShading& shading,
              GLuint framebuffer, int width, int height) {
+    const GlProgram& p = shade_program();
     gl.BindFramebuffer(GL_FRAMEBUFFER, framebuffer);
     gl.Viewport(0, 0, width, height);
-    use(shade_program, view, scene);
-    bind_texture(kIds, ids->id());
-    bind_texture(kDepth, depth->id());
-    bind_texture(kShadow, shadow_depth.id());
+    use(p, view, scene);
+    bind_texture(kIds, samples->ids());
+    bind_texture(kDepth, samples->depth());
+    bind_texture(kShadow, shadow.texture());
+    if (water_samples) bind_texture(kWaterDepth, water_samples->depth());
     bind_texture(kFloorLight, floor_light.id());
-    shade_program.set("u_ids", static_cast<int>(kIds));
-    shade_program.set("u_depth", static_cast<int>(kDepth));
-    shade_program.set("u_shadow", static_cast<int>(kShadow));
-    shade_program.set("u_floor_light", static_cast<int>(kFloorLight));
-    Mat4f unit_from_clip = Mat4f::Identity() * 0.5f;
-    unit_from_clip.col(3) = Vec4f(0.5f, 0.5f, 0.5f, 1.0f);
-    shade_program.set("u_shadow_from_world",
-                      Mat4f(unit_from_clip * light.clip_from_view * light.view_from_world));
-    shade_program.set("u_shadow_texel_m", light.pixel_m);
-    shade_program.set("u_samples", options.samples_per_side);
-    shade_program.set("u_dim", scene.dim);
-    shade_program.set("u_frame_size", Vec2f(static_cast<float>(width), static_cast<float>(height)));
-    shade_program.set("u_to_light", to_key_light());
-    shade_program.set("u_domain_min", scene.domain.min);
-    shade_program.set("u_domain_max", scene.domain.max);
+    bind_texture(kFloorSun, floor_sun.id());
+    gl.ActiveTexture(GL_TEXTURE0 + static_cast<GLenum>(kDensity));
+    gl.BindTexture(GL_TEXTURE_3D, density.id());
+    bodies.set_uniforms(p, kBodies);
+    p.set("u_ids", static_cast<int>(kIds));
+    p.set("u_depth", static_cast<int>(kDepth));
+    p.set("u_shadow", static_cast<int>(kShadow));
+    p.set("u_floor_light", static_cast<int>(kFloorLight));
+    p.set("u_floor_sun", static_cast<int>(kFloorSun));
+    p.set("u_water_depth", static_cast<int>(kWaterDepth));
+    p.set("u_density", static_cast<int>(kDensity));
+    p.set("u_density_origin", shading.density_origin);
+    p.set("u_density_size", Vec3f(shading.density_size.cast<float>() * shading.density_cell_m));
+    p.set("u_density_cell_m", shading.density_cell_m);
+    p.set("u_absorption", absorption(scene));
+    p.set("u_floor_sun_bounds", floor_sun_bounds(scene));
+    p.set("u_shadow_from_world", unit_from_world(light));
+    p.set("u_shadow_texel_m", light.pixel_m);
+    p.set("u_samples", options.samples_per_side);
+    p.set("u_dim", scene.dim);
+    p.set("u_frame_size", Vec2f(static_cast<float>(width), static_cast<float>(height)));
+    p.set("u_to_light", to_key_light());
+    p.set("u_domain_min", scene.domain.min);
+    p.set("u_domain_max", scene.domain.max);
     const bool shaded = !shading.floor_visibility.empty();
     const Aabb3f& floor = shading.floor_bounds;
-    shade_program.set(
-        "u_floor_bounds",
-        shaded ? Vec4f(floor.min.x(), floor.min.z(), floor.max.x(), floor.max.z()) : Vec4f(Vec4f::Zero()));
-    shade_program.set("u_grid_m", grid_spacing(scene.domain));
+    p.set("u_floor_bounds",
+          shaded ? Vec4f(floor.min.x(), floor.min.z(), floor.max.x(), floor.max.z()) : Vec4f(Vec4f::Zero()));
+    p.set("u_grid_m", grid_spacing(scene.domain));
     const std::vector<Vec4f> edges = scene.dim == 3 ? back_edges(scene, width, height) : std::vector<Vec4f>();
-    for (size_t i = 0; i < edges.size(); ++i)
-      shade_program.set(fmt::format("u_edges[{}]", i).c_str(), edges[i]);
-    shade_program.set("u_n_edges", static_cast<int>(edges.size()));
+    for (size_t i = 0; i < edges.size(); ++i) p.set(fmt::format("u_edges[{}]", i).c_str(), edges[i]);
+    p.set("u_n_edges", static_cast<int>(edges.size()));
     gl.DrawArrays(GL_TRIANGLES, 0, 3);
   }
 
@@ -229,6 +270,7 @@ struct ParticleRenderer::Impl {
     for (int unit = kTextureUnits - 1; unit >= 0; --unit) {
       bind_texture(static_cast<TextureUnit>(unit), 0);
       gl.BindTexture(GL_TEXTURE_BUFFER, 0);
+      gl.BindTexture(GL_TEXTURE_3D, 0);
     }
     gl.BindVertexArray(0);
     gl.UseProgram(0);
@@ -251,20 +293,39 @@ ParticleRenderer::~ParticleRenderer() = default;
 void ParticleRenderer::draw(const RenderScene& scene, GLuint framebuffer, int width, int height) {
   scene.validate();
   Impl& r = *impl_;
-  const ParticleShading shading = compute_particle_shading(scene);
+  const std::vector<uint32_t> colors = compute_particle_colors(scene);
+  const ParticleSurfaces bodies = make_particle_surfaces(scene, colors);
+  const ParticleShading shading = compute_particle_shading(scene, colors, bodies.is_enclosed);
   const Aabb3f bounds = drawn_bounds(scene, shading.bounds);
   const int n = r.options.samples_per_side;
-  const View eye(scene.camera, bounds, width * n, height * n);
-  const View light(light_camera(bounds), bounds, r.options.shadow_size_px, r.options.shadow_size_px);
+  const View eye = view_of(scene.camera, bounds, width * n, height * n);
+  const Camera light_eye = light_camera(bounds);
+  const ClipPlanes light_planes = light_eye.planes_around(shadow_bounds(scene, bounds));
+  const View light(light_eye, light_planes, r.options.shadow_size_px, r.options.shadow_size_px);
 
-  r.make_sample_target(width * n, height * n);
-  r.upload(scene, shading);
+  r.make_sample_target(r.samples, width * n, height * n);
+  r.upload(scene, bodies, shading);
+  const bool has_water = r.bodies.has(ParticleSurfaces::kWater);
+  if (has_water) r.make_sample_target(r.water_samples, width * n, height * n);
   r.gl.BindVertexArray(r.no_attributes.id());
   r.particles.bind(kParticles);
   r.surfaces.bind(kSurfaces);
   r.colliders.bind(kColliders);
-  if (scene.dim == 3) r.draw_geometry(light, scene, shading.particles.size(), r.shadow_target.id());
-  r.draw_geometry(eye, scene, shading.particles.size(), r.sample_target->id());
+  r.bodies.bind(kBodies);
+  if (scene.dim == 3) {
+    r.begin_depth(light, r.shadow.framebuffer(), false);
+    r.draw_geometry(light, scene, shading.particles.size());
+    r.begin_depth(light, r.water_shadow.framebuffer(), false);
+    r.draw_surface(light, scene, ParticleSurfaces::kWater);
+  }
+  r.begin_depth(eye, r.samples->framebuffer(), true);
+  r.draw_geometry(eye, scene, shading.particles.size());
+  if (has_water) {
+    r.begin_depth(eye, r.water_samples->framebuffer(), true);
+    r.draw_surface(eye, scene, ParticleSurfaces::kWater);
+  }
+  r.gl.Disable(GL_DEPTH_TEST);
+  if (scene.dim == 3) r.draw_floor_sun(light, scene, light_planes.far_m - light_planes.near_m);
   r.shade(eye, light, scene, shading, framebuffer, width, height);
   r.unbind();
   check_gl(r.gl, "drawing a frame");

@@ -1,9 +1,11 @@
 // Draws a RenderScene into a framebuffer with whatever OpenGL context is current; owns no window and no
 // context.
 //
-// A frame: (1) host: colours, smooth normals, ambient visibility; (2) depth of everything from the key light;
-// (3) which particle or collider each sample sees, and its depth; (4) one pass over the pixels that
-// intersects, lights and averages. Spheres are exact: a triangle per particle, and a ray per sample.
+// A frame: (1) host: colours, the surfaces of water and jelly, grains, smooth normals, ambient visibility;
+// (2) depth of everything from the key light, water apart; (3) the light that reaches the floor; (4) which
+// particle, jelly or collider each sample sees, and its depth, and the depth of water; (5) one pass over
+// the pixels that intersects, lights and averages. Spheres are exact: a triangle per particle, and a ray
+// per sample.
 #pragma once
 
 #include <memory>

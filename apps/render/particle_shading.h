@@ -1,5 +1,6 @@
-// What the host computes per particle before a frame: colour, and how open its surroundings are.
+// What the host computes per particle before a frame: colour, grains, and how open its surroundings are.
 //
+// In 3-D snow and sand become grains: several small spheres at random in the space of each particle.
 // The particles are counted in a coarse grid. From the blurred density come a smooth surface normal (which
 // gives a heap of small spheres the shading of one body) and an ambient visibility (rays to the sky through
 // the density), both looked up per particle. Cost: about 1.5 us of one core per particle, shared among all
@@ -8,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "apps/render/render_scene.h"
@@ -17,7 +19,9 @@ namespace coppice::render {
 // One texel (4 x u32) of the shaders' particle array.
 struct PackedParticle {
   Vec3f position;  // m
-  uint32_t color;  // sRGB, 0x00bbggrr
+  uint32_t
+      color;  // sRGB, 0x00bbggrr; in the highest byte the look (3 bits), and the radius (5 bits, from 0):
+              // radius_m * (radius + 1) / 32
 };
 static_assert(sizeof(PackedParticle) == 16);
 
@@ -29,15 +33,25 @@ struct PackedSurface {
 static_assert(sizeof(PackedSurface) == 4);
 
 struct ParticleShading {
-  std::vector<PackedParticle> particles;  // the finite ones
+  std::vector<PackedParticle> particles;  // the finite ones that no surface encloses, or their grains
   std::vector<PackedSurface> surfaces;    // [particles.size()]
-  Aabb3f bounds;                          // of the centres; empty without particles
+  Aabb3f bounds;                          // of the centres, enclosed ones, too; empty without particles
   Vec2i floor_size = Vec2i::Zero();       // texels along x and z; zero in 2-D and without particles
   Aabb3f floor_bounds;                    // what the floor texture covers (its x and z)
   std::vector<uint8_t> floor_visibility;  // u8[floor_size.y()][floor_size.x()]
+  // How full of particles other than water space is; a cell's value stands at its middle. Empty in 2-D.
+  Vec3i density_size = Vec3i::Zero();
+  Vec3f density_origin = Vec3f::Zero();  // m; of the grid's lower corner
+  float density_cell_m = 1.0f;
+  std::vector<uint8_t> density;  // u8[z][y][x], 255 = full
 };
 
-// `scene` is valid.
-ParticleShading compute_particle_shading(const RenderScene& scene);
+// sRGB 0x00bbggrr, [scene.positions.size()]. `scene` is valid.
+std::vector<uint32_t> compute_particle_colors(const RenderScene& scene);
+
+// `scene` is valid; `colors` are the particles' and is_enclosed u8[n] has those that are not drawn as
+// spheres; empty: none of them.
+ParticleShading compute_particle_shading(const RenderScene& scene, std::span<const uint32_t> colors,
+                                         std::span<const uint8_t> is_enclosed = {});
 
 }  // namespace coppice::render

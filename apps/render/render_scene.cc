@@ -21,9 +21,14 @@ void RenderScene::validate() const {
   require(domain.min.allFinite() && domain.max.allFinite() && !domain.is_empty(),
           "the domain is empty or not finite");
   require(std::isfinite(radius_m) && radius_m > 0.0f, fmt::format("the particle radius is {} m", radius_m));
+  for (const float spacing_m : body_spacing_m)
+    require(std::isfinite(spacing_m) && spacing_m >= 0.0f,
+            fmt::format("a body's spacing is {} m", spacing_m));
   require(!palette.empty(), "the palette has no colours");
   require(materials.empty() || materials.size() == positions.size(),
           fmt::format("{} materials for {} particles", materials.size(), positions.size()));
+  require(looks.empty() || looks.size() == positions.size(),
+          fmt::format("{} looks for {} particles", looks.size(), positions.size()));
   require(color_mode != ColorMode::kScalar || scalar.size() == positions.size(),
           fmt::format("{} values to colour {} particles by", scalar.size(), positions.size()));
   require(!range || (std::isfinite(range->min) && std::isfinite(range->max)),

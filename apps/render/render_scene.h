@@ -3,6 +3,7 @@
 // Spans are read during the call only. Units are SI; y is up; in 2-D all z are 0.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,7 +17,13 @@
 namespace coppice::render {
 
 enum class ColorMode { kMaterial, kScalar };
+// How particles are drawn in 3-D. Water and jelly are surfaces, of which spray, the particles far from
+// others, stays spheres; snow and sand are drawn as grains, several for a particle. In 2-D all are discs.
+enum class Look : uint8_t { kSpheres, kWater, kJelly, kSnow, kSand };
 enum class RenderColliderShape { kSphere, kBox };
+
+// The radius that particles of a 3-D scene are drawn with, of the side of a cube of their volume.
+inline constexpr float kRadiusPerSpacing = 0.6f;
 
 struct RenderCollider {
   RenderColliderShape shape = RenderColliderShape::kSphere;
@@ -26,18 +33,16 @@ struct RenderCollider {
   Mat3f world_from_local = Mat3f::Identity();  // rotation of the box
 };
 
-struct ScalarRange {
-  float min = 0.0f;
-  float max = 1.0f;
-};
-
 struct RenderScene {
   int dim = 3;  // 2 or 3
   Aabb3f domain;
   std::span<const Vec3f> positions;    // f32[n][3], m; those that are not finite are skipped
   std::span<const uint8_t> materials;  // u8[n], indices into palette (modulo its size); empty: all 0
   std::span<const float> scalar;       // f32[n]; needed by ColorMode::kScalar
+  std::span<const Look> looks;         // [n]; empty: all kSpheres
   float radius_m = 0.01f;              // of every particle
+  // Sides of cubes of water's and of jelly's particles' volumes, m, the widest, for their surfaces. 0: radius_m's.
+  std::array<float, 2> body_spacing_m{};
   ColorMode color_mode = ColorMode::kMaterial;
   std::span<const Rgb> palette = default_palette();
   ColorMap color_map = ColorMap::kViridis;

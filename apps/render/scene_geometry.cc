@@ -66,6 +66,24 @@ Camera light_camera(const Aabb3f& bounds) {
   return camera;
 }
 
+Aabb3f shadow_bounds(const RenderScene& scene, const Aabb3f& drawn) {
+  const Vec3f light = to_key_light();
+  const Vec3f down = light * (std::max(drawn.max.y() - scene.domain.min.y(), 0.0f) / light.y());
+  Aabb3f bounds = drawn;
+  bounds.extend(Vec3f(drawn.min - down));
+  bounds.extend(Vec3f(drawn.max - down));
+  return bounds;
+}
+
+Vec4f floor_sun_bounds(const RenderScene& scene) {
+  const Vec3f light = to_key_light();
+  const Vec3f away = -light / light.y() * scene.domain.size().y();  // where the shadow of the ceiling goes
+  const float slack = 0.1f * scene.domain.size().maxCoeff();
+  const Vec3f low = scene.domain.min + away.cwiseMin(0.0f) - Vec3f::Constant(slack);
+  const Vec3f high = scene.domain.max + away.cwiseMax(0.0f) + Vec3f::Constant(slack);
+  return {low.x(), low.z(), high.x(), high.z()};
+}
+
 float grid_spacing(const Aabb3f& domain) {
   const float wanted = std::max(domain.size().maxCoeff() / 10.0f, 1e-6f);
   const float decade = std::pow(10.0f, std::floor(std::log10(wanted)));

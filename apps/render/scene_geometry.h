@@ -21,6 +21,12 @@ Vec3f to_key_light();
 // Sees all of `bounds` from where the key light comes.
 Camera light_camera(const Aabb3f& bounds);
 
+// What is drawn, and the shadow of it on the floor.
+Aabb3f shadow_bounds(const RenderScene& scene, const Aabb3f& drawn);
+
+// The part of the floor that shadows of what is in the domain fall on: min x, min z, max x, max z, m.
+Vec4f floor_sun_bounds(const RenderScene& scene);
+
 // Of the lines on the floor, m: 1, 2 or 5 times a power of ten, near a tenth of the domain.
 float grid_spacing(const Aabb3f& domain);
 

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "apps/geometry/mesh.h"
+#include "apps/render/camera_path.h"
 
 namespace coppice {
-namespace {
-
 render::ColorMap color_map_of(scene::Colormap map) {
   switch (map) {
     case scene::Colormap::kViridis:
@@ -22,6 +22,8 @@ render::ColorMap color_map_of(scene::Colormap map) {
   }
   return render::ColorMap::kViridis;
 }
+
+namespace {
 
 // Materials keep their own colour; emitters of one scene are told apart by the palette's order.
 void choose_colors(const scene::SceneConfig& scene, FrameView& view) {
@@ -46,7 +48,24 @@ void choose_scalar(const scene::SceneConfig& scene, FrameView& view) {
   }
 }
 
-void place_colliders(const scene::SceneConfig& scene, double time_s, render::RenderScene& out) {
+}  // namespace
+
+render::Look look_of(mpm::MaterialKind kind, scene::ColorBy color) {
+  switch (kind) {
+    case mpm::MaterialKind::kSnow:
+      return render::Look::kSnow;
+    case mpm::MaterialKind::kWater:
+      return color == scene::ColorBy::kMaterial ? render::Look::kWater : render::Look::kJelly;
+    case mpm::MaterialKind::kSand:
+      return render::Look::kSand;
+    case mpm::MaterialKind::kJelly:
+      break;
+  }
+  return render::Look::kJelly;
+}
+
+std::vector<render::RenderCollider> colliders_at(const scene::SceneConfig& scene, double time_s) {
+  std::vector<render::RenderCollider> all;
   for (const scene::Collider& c : scene.colliders) {
     render::RenderCollider r;
     r.shape = c.shape == scene::ColliderShape::kSphere ? render::RenderColliderShape::kSphere
@@ -59,11 +78,109 @@ void place_colliders(const scene::SceneConfig& scene, double time_s, render::Ren
     if (turn.norm() > 0)
       spin = Eigen::AngleAxisd(turn.norm(), turn.normalized()).toRotationMatrix().cast<float>();
     r.world_from_local = spin * rotation_from_euler_degrees(c.rotate_deg.cast<float>());
-    out.colliders.push_back(r);
+    all.push_back(r);
   }
+  return all;
+}
+
+namespace {
+
+double spacing_m(const scene::SceneConfig& scene, int per_cell) {
+  return scene.dx_m() / std::pow(per_cell, 1.0 / scene.dim);
 }
 
 }  // namespace
+
+std::array<float, 2> body_spacing_m(const scene::SceneConfig& scene) {
+  std::array<float, 2> widest{};
+  for (const scene::Emitter& e : scene.emitters) {
+    const render::Look look = look_of(e.material, scene.output.color);
+    if (look != render::Look::kWater && look != render::Look::kJelly) continue;
+    float& of = widest[look == render::Look::kWater ? 0 : 1];
+    of = std::max(of, static_cast<float>(spacing_m(scene, e.particles_per_cell)));
+  }
+  return widest;
+}
+
+float particle_radius_m(const scene::SceneConfig& scene) {
+  const double spacing = spacing_m(scene, scene.emitters.empty() ? 8 : scene.emitters[0].particles_per_cell);
+  return static_cast<float>((scene.dim == 3 ? render::kRadiusPerSpacing : 0.75) * spacing);
+}
+
+namespace {
+
+// Of the sphere around an emitter at the start, m; none where that is not known without its mesh.
+std::optional<double> radius_of(const scene::Emitter& e) {
+  switch (e.shape) {
+    case scene::EmitterShape::kSphere:
+      return e.radius;
+    case scene::EmitterShape::kBox:
+      return e.half_size.norm();
+    case scene::EmitterShape::kCylinder:
+      return std::hypot(e.radius, e.half_height);
+    case scene::EmitterShape::kMesh:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Aabb3f scene_bounds(const scene::SceneConfig& scene) {
+  const Aabb3f domain{scene.domain.min.cast<float>(), scene.domain.max.cast<float>()};
+  const bool falls = scene.gravity.y() < 0 && scene.gravity.x() == 0 && scene.gravity.z() == 0;
+  Aabb3f bodies;
+  const auto add_sphere = [&](const Vec3d& center, double radius) {
+    bodies.extend(Vec3f((center - Vec3d::Constant(radius)).cast<float>()));
+    bodies.extend(Vec3f((center + Vec3d::Constant(radius)).cast<float>()));
+  };
+  for (const scene::Emitter& e : scene.emitters) {
+    const std::optional<double> radius = radius_of(e);
+    if (!radius || !falls || e.velocity.norm() > 0) return domain;
+    add_sphere(e.center, *radius);
+  }
+  for (const scene::Collider& c : scene.colliders) {
+    if (c.velocity.norm() > 0) return domain;
+    add_sphere(c.center, c.shape == scene::ColliderShape::kSphere ? c.radius : c.half_size.norm());
+  }
+  // Falling bodies spread about as wide as they were high, and splash a little higher.
+  const float height = bodies.max.y() - domain.min.y();
+  bodies.min -= Vec3f(height, 0, height);
+  bodies.max += Vec3f(height, 0.1f * height, height);
+  bodies.min.y() = domain.min.y();
+  bodies.min = bodies.min.cwiseMax(domain.min);
+  bodies.max = bodies.max.cwiseMin(domain.max);
+  return bodies.is_empty() ? domain : bodies;
+}
+
+namespace {
+
+// Keyframes leave open what the camera without them would have.
+render::Camera camera_at(const scene::Camera& camera, render::Camera otherwise, double time_s) {
+  std::vector<render::CameraKey> keys;
+  for (const scene::CameraKeyframe& k : camera.keyframes) {
+    render::Camera at = otherwise;
+    at.position = k.position.cast<float>();
+    if (k.origin.has("target")) at.look_at = k.target.cast<float>();
+    if (k.origin.has("fov_deg")) at.fov_deg = static_cast<float>(k.fov_deg);
+    keys.push_back({k.time_s, at});
+  }
+  return render::camera_at(keys, time_s);
+}
+
+}  // namespace
+
+render::Camera camera_of(const scene::SceneConfig& scene, float aspect, double time_s) {
+  const Aabb3f domain{scene.domain.min.cast<float>(), scene.domain.max.cast<float>()};
+  if (scene.dim == 2) return render::frame_domain_2d(domain, aspect);
+  const scene::Camera& c = scene.output.camera;
+  render::Camera camera = render::frame_domain_3d(scene_bounds(scene), aspect);
+  if (c.origin.has("position")) camera.position = c.position.cast<float>();
+  if (c.origin.has("target")) camera.look_at = c.target.cast<float>();
+  if (c.origin.has("fov_deg")) camera.fov_deg = static_cast<float>(c.fov_deg);
+  if (!c.keyframes.empty()) return camera_at(c, camera, time_s);
+  return camera;
+}
 
 FrameView make_frame_view(const scene::SceneConfig& scene, mpm::ParticleSnapshot particles, double time_s) {
   FrameView view;
@@ -72,30 +189,26 @@ FrameView make_frame_view(const scene::SceneConfig& scene, mpm::ParticleSnapshot
   render::RenderScene& r = view.render;
   r.dim = scene.dim;
   r.domain = {scene.domain.min.cast<float>(), scene.domain.max.cast<float>()};
-  const int per_cell = scene.emitters.empty() ? 8 : scene.emitters[0].particles_per_cell;
-  const double spacing = scene.dx_m() / std::pow(per_cell, 1.0 / scene.dim);
-  r.radius_m = static_cast<float>((scene.dim == 3 ? 0.6 : 0.75) * spacing);
+  r.radius_m = particle_radius_m(scene);
+  r.body_spacing_m = body_spacing_m(scene);
   const bool scalar =
       scene.output.color == scene::ColorBy::kSpeed || scene.output.color == scene::ColorBy::kVolumeRatio;
   r.color_mode = scalar ? render::ColorMode::kScalar : render::ColorMode::kMaterial;
   if (scalar) choose_scalar(scene, view);
+  std::vector<render::Look> look_of_material;
+  for (const scene::MaterialParameters& m : scene.materials)
+    look_of_material.push_back(look_of(scene::kind_of_material(m), scene.output.color));
+  for (const uint8_t material : view.particles.material) view.looks.push_back(look_of_material[material]);
   r.color_map = color_map_of(scene.output.colormap);
   if (scene.output.color_range)
     r.range = render::ScalarRange{static_cast<float>(scene.output.color_range->x()),
                                   static_cast<float>(scene.output.color_range->y())};
-  place_colliders(scene, time_s, r);
-  const float aspect = static_cast<float>(scene.output.width) / static_cast<float>(scene.output.height);
-  if (scene.dim == 2) {
-    r.camera = render::frame_domain_2d(r.domain, aspect);
-  } else {
-    r.camera = render::frame_domain_3d(r.domain, aspect);
-    const scene::Camera& c = scene.output.camera;
-    if (c.origin.has("position")) r.camera.position = c.position.cast<float>();
-    if (c.origin.has("target")) r.camera.look_at = c.target.cast<float>();
-    if (c.origin.has("fov_deg")) r.camera.fov_deg = static_cast<float>(c.fov_deg);
-  }
+  r.colliders = colliders_at(scene, time_s);
+  r.camera = camera_of(
+      scene, static_cast<float>(scene.output.width) / static_cast<float>(scene.output.height), time_s);
   r.positions = view.particles.position;
   r.materials = view.colors;
+  r.looks = view.looks;
   r.scalar = view.scalar;
   r.palette = view.palette;
   return view;

@@ -9,6 +9,7 @@
 #include "apps/render/image.h"
 #include "apps/render/movie.h"
 #include "apps/run/frame_view.h"
+#include "apps/run/scene_points.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/trace.h"
@@ -69,8 +70,8 @@ void FrameWriter::write_particles(const mpm::ParticleSnapshot& p, int frame) {
       {"material", PlyType::kUint8, 1, p.material.data()},
       {"emitter", PlyType::kUint8, 1, p.emitter.data()},
   }};
-  write_particles_ply(particles_ply_path(folder_, frame), attributes,
-                      static_cast<int64_t>(p.position.size()));
+  write_particles_ply(particles_ply_path(folder_, frame), attributes, static_cast<int64_t>(p.position.size()),
+                      describe_particles(scene_));
 }
 
 void FrameWriter::write_volume(mpm::Solver& solver, int frame) {

@@ -6,6 +6,7 @@
 #include "apps/output/vdb_writer.h"
 #include "apps/render/renderer.h"
 #include "apps/run/run_scene.h"
+#include "apps/run/view_scene.h"
 #include "core/error.h"
 #include "executor/describe.h"
 #include "gpu/device.h"
@@ -48,6 +49,7 @@ jit::KernelCache default_cache() {
 CliHooks make_cli_hooks() {
   return {
       .run = run_scene,
+      .view = view_scene,
       .functions =
           [] {
             const executor::LoadedModule& module = mpm::solver_functions();

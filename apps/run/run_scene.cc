@@ -29,19 +29,19 @@ std::string_view device_name(cli::DeviceChoice choice) {
   return "auto";
 }
 
-IntrusivePtr<Device> make_device(const cli::RunOptions& options) {
-  if (options.threads == 0 && !options.deterministic) return Device::named(device_name(options.device));
-  if (options.device == cli::DeviceChoice::kCuda)
-    throw Error(ErrorCode::kUsage, "--threads and --deterministic are for the cpu device; use --device cpu");
-  return Device::cpu({.threads = options.threads, .deterministic = options.deterministic});
-}
-
 double now_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
 }  // namespace
+
+IntrusivePtr<Device> make_device(const cli::RunOptions& options) {
+  if (options.threads == 0 && !options.deterministic) return Device::named(device_name(options.device));
+  if (options.device == cli::DeviceChoice::kCuda)
+    throw Error(ErrorCode::kUsage, "--threads and --deterministic are for the cpu device; use --device cpu");
+  return Device::cpu({.threads = options.threads, .deterministic = options.deterministic});
+}
 
 std::string explain_launches(const cli::RunOptions& options) {
   return mpm::Solver::create(make_device(options), options.scene)->explain_launches();

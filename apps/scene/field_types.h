@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "apps/scene/acts.h"
 #include "core/math.h"
 
 namespace coppice::scene {
@@ -65,6 +66,7 @@ struct FieldOptions {
   std::string conflicts_with = {};  // a key of the same table that must not be given as well
   std::string default_text = {};    // what the reference says when the default is computed
   VectorRule vector = VectorRule::kSpatial;
+  Acts acts = Acts::kRestart;
   bool is_dimension = false;  // this integer is the number of dimensions, for the vectors declared after it
 };
 

@@ -45,6 +45,24 @@ void finish_walls(SceneConfig& scene) {
   }
 }
 
+void finish_keyframes(Camera& camera) {
+  for (std::size_t i = 0; i < camera.keyframes.size(); ++i) {
+    CameraKeyframe& key = camera.keyframes[i];
+    const std::string path = element_path("output.camera.keyframe", i);
+    if (i > 0 && !(key.time_s > camera.keyframes[i - 1].time_s)) {
+      throw input_error(
+          key.origin.of("time"),
+          fmt::format("'{}.time' must be later than the one before, which is at {} s; it is {} s", path,
+                      camera.keyframes[i - 1].time_s, key.time_s));
+    }
+    if (!key.origin.has("target")) key.target = camera.target;
+    if (!key.origin.has("fov_deg")) key.fov_deg = camera.fov_deg;
+    if ((key.position - key.target).norm() > 0.0) continue;
+    throw input_error(key.origin.of("position"),
+                      fmt::format("'{}.position' and its target must be different places", path));
+  }
+}
+
 void finish_camera(SceneConfig& scene) {
   Camera& camera = scene.output.camera;
   if (scene.dim == 2 && scene.output.origin.has("camera")) {
@@ -58,9 +76,11 @@ void finish_camera(SceneConfig& scene) {
     const double distance_m = 0.5 * size.norm() / std::sin(half_fov_rad);
     camera.position = camera.target + distance_m * Vec3d(0.35, 0.35, 1.0).normalized();
   }
-  if ((camera.position - camera.target).norm() > 0.0) return;
-  throw input_error(camera.origin.of("position"),
-                    "'output.camera.position' and 'target' must be different places");
+  if ((camera.position - camera.target).norm() == 0.0) {
+    throw input_error(camera.origin.of("position"),
+                      "'output.camera.position' and 'target' must be different places");
+  }
+  finish_keyframes(camera);
 }
 
 void finish_output(SceneConfig& scene) {

@@ -98,10 +98,20 @@ struct Collider {
   TableOrigin origin;
 };
 
+// Where the camera is at a time; it moves from one to the next.
+struct CameraKeyframe {
+  double time_s = 0.0;
+  Vec3d position = Vec3d::Zero();  // m
+  Vec3d target = Vec3d::Zero();    // m; filled unless given: the camera's
+  double fov_deg = 0.0;            // vertical; filled unless given: the camera's
+  TableOrigin origin;
+};
+
 struct Camera {
-  Vec3d position = Vec3d::Zero();  // m; filled unless given: sees the whole domain
-  Vec3d target = Vec3d::Zero();    // m; filled unless given: the domain's middle
-  double fov_deg = 35.0;           // vertical
+  Vec3d position = Vec3d::Zero();         // m; filled unless given: sees the whole domain
+  Vec3d target = Vec3d::Zero();           // m; filled unless given: the domain's middle
+  double fov_deg = 30.0;                  // vertical
+  std::vector<CameraKeyframe> keyframes;  // times go up
   TableOrigin origin;
 };
 

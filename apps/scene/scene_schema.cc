@@ -50,8 +50,9 @@ Schema<Time> time_schema() {
               .conflicts_with = "fps",
               .default_text = "1 / fps"})
       .field("cfl", &Time::cfl, "a step moves no particle and no sound wave further than this part of a cell",
-             {.bounds = {.min = 0.0, .max = 1.0, .min_excluded = true}})
-      .field("max_dt_s", &Time::max_dt_s, "the longest time step", {.unit = "s", .bounds = kLength});
+             {.bounds = {.min = 0.0, .max = 1.0, .min_excluded = true}, .acts = Acts::kNow})
+      .field("max_dt_s", &Time::max_dt_s, "the longest time step",
+             {.unit = "s", .bounds = kLength, .acts = Acts::kNow});
   return schema;
 }
 
@@ -60,15 +61,15 @@ Schema<Walls> walls_schema() {
       "What the domain's sides do to the material: `stick` holds it, `slip` lets it slide along but not "
       "leave, "
       "`separate` lets it slide and leave.");
-  schema.field("all", &Walls::all, "for every side that is not named below")
+  schema.field("all", &Walls::all, "for every side that is not named below", {.acts = Acts::kNow})
       .field("friction", &Walls::friction, "Coulomb friction of the sides that do not stick",
-             {.bounds = between(0, 10)})
-      .field("x_min", &Walls::x_min, "left", {.default_text = "`all`"})
-      .field("x_max", &Walls::x_max, "right", {.default_text = "`all`"})
-      .field("y_min", &Walls::y_min, "floor", {.default_text = "`all`"})
-      .field("y_max", &Walls::y_max, "ceiling", {.default_text = "`all`"})
-      .field("z_min", &Walls::z_min, "back; 3-D only", {.default_text = "`all`"})
-      .field("z_max", &Walls::z_max, "front; 3-D only", {.default_text = "`all`"});
+             {.bounds = between(0, 10), .acts = Acts::kNow})
+      .field("x_min", &Walls::x_min, "left", {.default_text = "`all`", .acts = Acts::kNow})
+      .field("x_max", &Walls::x_max, "right", {.default_text = "`all`", .acts = Acts::kNow})
+      .field("y_min", &Walls::y_min, "floor", {.default_text = "`all`", .acts = Acts::kNow})
+      .field("y_max", &Walls::y_max, "ceiling", {.default_text = "`all`", .acts = Acts::kNow})
+      .field("z_min", &Walls::z_min, "back; 3-D only", {.default_text = "`all`", .acts = Acts::kNow})
+      .field("z_max", &Walls::z_max, "front; 3-D only", {.default_text = "`all`", .acts = Acts::kNow});
   return schema;
 }
 
@@ -204,18 +205,36 @@ Schema<Collider> collider_schema() {
   return schema;
 }
 
+Schema<CameraKeyframe> keyframe_schema() {
+  Schema<CameraKeyframe> schema(
+      "Where the camera is at a time. It turns about its target from one to the next, and begins and ends at "
+      "rest; the "
+      "viewer writes them down (docs/viewer.md).");
+  schema
+      .field("time", &CameraKeyframe::time_s, "when, in simulated time; later than the one before",
+             {.unit = "s", .bounds = between(0, 1e9), .required = true})
+      .field("position", &CameraKeyframe::position, "where the camera stands",
+             {.unit = "m", .bounds = kPlace, .required = true})
+      .field("target", &CameraKeyframe::target, "what it looks at",
+             {.unit = "m", .bounds = kPlace, .default_text = "[output.camera]'s"})
+      .field("fov_deg", &CameraKeyframe::fov_deg, "vertical angle of view",
+             {.unit = "degrees", .bounds = between(1, 150), .default_text = "[output.camera]'s"});
+  return schema;
+}
+
 Schema<Camera> camera_schema() {
   Schema<Camera> schema(
       "From where a 3-D scene is seen, with y up. A 2-D scene is seen from the front and needs none.");
   schema
-      .field("position", &Camera::position, "where the camera stands",
+      .field("position", &Camera::position, "where the camera stands, unless there are keyframes",
              {.unit = "m",
               .bounds = kPlace,
-              .default_text = "in front of the domain, so that all of it is seen"})
+              .default_text = "in front of the domain, so that what may happen in it is seen"})
       .field("target", &Camera::target, "what it looks at",
-             {.unit = "m", .bounds = kPlace, .default_text = "the domain's middle"})
+             {.unit = "m", .bounds = kPlace, .default_text = "the middle of what is to be seen"})
       .field("fov_deg", &Camera::fov_deg, "vertical angle of view",
-             {.unit = "degrees", .bounds = between(1, 150)});
+             {.unit = "degrees", .bounds = between(1, 150)})
+      .tables("keyframe", &Camera::keyframes, keyframe_schema());
   return schema;
 }
 
@@ -226,10 +245,10 @@ Schema<Output> output_schema() {
              {.unit = "pixels", .bounds = between(16, 16384)})
       .field("height", &Output::height, "height of the picture",
              {.unit = "pixels", .bounds = between(16, 16384)})
-      .field("color", &Output::color, "what the particles' colour shows")
-      .field("colormap", &Output::colormap, "colours of speed and volume_ratio")
+      .field("color", &Output::color, "what the particles' colour shows", {.acts = Acts::kNow})
+      .field("colormap", &Output::colormap, "colours of speed and volume_ratio", {.acts = Acts::kNow})
       .field("color_range", &Output::color_range, "the values at the colour map's two ends",
-             {.default_text = "the range of each frame", .vector = VectorRule::kFixed})
+             {.default_text = "the range of each frame", .vector = VectorRule::kFixed, .acts = Acts::kNow})
       .field("png", &Output::png, "a picture of each frame")
       .field("mp4", &Output::mp4, "a film of the pictures, when ffmpeg is installed")
       .field("particles", &Output::particles, "all particles with their attributes as binary PLY")
@@ -269,7 +288,7 @@ Schema<SceneConfig> scene_schema() {
              {.bounds = between(2, 3), .is_dimension = true})
       .field("seed", &SceneConfig::seed, "seed of everything random", {.bounds = kSeed})
       .field("gravity", &SceneConfig::gravity, "acceleration of everything",
-             {.unit = "m/s^2", .bounds = kPlace})
+             {.unit = "m/s^2", .bounds = kPlace, .acts = Acts::kNow})
       .table("domain", &SceneConfig::domain, domain_schema())
       .table("grid", &SceneConfig::grid, grid_schema())
       .table("time", &SceneConfig::time, time_schema())

@@ -58,7 +58,9 @@ class TableSchema {
     std::optional<FieldValue> default_value;                     // absent: unset by default
     std::function<std::optional<FieldValue>(const void*)> load;  // values only
     std::function<void(void*, const FieldValue&)> store;         // values only
-    std::function<void*(void*)> child;         // kTable: the member; kTables: a new last element
+    std::function<void*(void*)> child;  // kTable: the member; kTables: a new last element
+    std::function<std::vector<const void*>(const void*)>
+        children;                              // kTable: the member; kTables: all elements
     std::shared_ptr<const TableSchema> table;  // kTable, kTables
   };
 
@@ -117,6 +119,9 @@ class Schema : public TableSchema {
     Field f{
         .key = std::move(key), .kind = FieldKind::kTable, .doc = schema.doc(), .options = std::move(options)};
     f.child = [member](void* object) -> void* { return &(static_cast<T*>(object)->*member); };
+    f.children = [member](const void* object) {
+      return std::vector<const void*>{&(static_cast<const T*>(object)->*member)};
+    };
     f.table = std::make_shared<Schema<M>>(std::move(schema));
     add(std::move(f));
     return *this;
@@ -129,6 +134,11 @@ class Schema : public TableSchema {
             .doc = schema.doc(),
             .options = std::move(options)};
     f.child = [member](void* object) -> void* { return &(static_cast<T*>(object)->*member).emplace_back(); };
+    f.children = [member](const void* object) {
+      std::vector<const void*> all;
+      for (const M& element : static_cast<const T*>(object)->*member) all.push_back(&element);
+      return all;
+    };
     f.table = std::make_shared<Schema<M>>(std::move(schema));
     add(std::move(f));
     return *this;

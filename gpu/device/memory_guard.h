@@ -32,10 +32,10 @@ inline bool is_beside_uses(const MemoryUses* uses, uint64_t at, uint64_t bytes, 
   return ((uses->outside | (is_behind ? uses->behind_memory : 0)) & what) != 0;
 }
 
-// Whether it is one of the kernel's own variables, which a pointer from memory may lead to, or fast memory of a CPU, which is
-// one of the driver's: on a GPU its local memory; else the stack around here, as far as variables may reach
-// (kMaxStackBytes in gpu/jit/kernel_rules.h), tiles, and what the checks add. This function may have a frame of its own,
-// or share the kernel's.
+// Tells whether it is one of the kernel's own variables, which a pointer from memory may lead to, or fast memory of
+// a CPU, which is one of the driver's. On a GPU these are in local memory; else they are on the stack around here, as
+// far as variables may reach (kMaxStackBytes in gpu/jit/kernel_rules.h), tiles, and what the checks add. This
+// function may have a frame of its own, or share the kernel's.
 inline bool is_variable(uint64_t at) {
 #ifdef __NVPTX__
   return __nvvm_isspacep_local(reinterpret_cast<const void*>(at));

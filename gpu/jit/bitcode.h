@@ -13,6 +13,10 @@ struct KernelBitcode {
   std::string_view name;
   std::string_view source_file;  // as clang saw it, for messages
   std::span<const std::byte> bitcode;
+  // What whatever takes its place while the program runs must agree with (gpu/jit/kernel_interface.h), and
+  // the file in the build's folder that says how it was compiled (gpu/kernel_builder.h); empty where nothing
+  // can take its place.
+  std::string_view interface = {}, recipe = {};
 };
 
 }  // namespace coppice

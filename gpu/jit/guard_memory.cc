@@ -105,8 +105,8 @@ class Guard {
     return callee != nullptr && callee->getName() == "coppice_shared_memory";
   }
 
-  // Whether a pointer was read from memory that is not the launch's arguments: from a table of pointers, or as a value of a
-  // field. (A container's own, which the library reads, cannot be told from these.)
+  // Tells whether a pointer was read from memory that is not the launch's arguments: from a table of pointers, or as
+  // a value of a field. (A container's own, which the library reads, cannot be told from these.)
   static bool is_behind_memory(const llvm::Value* object) {
     const auto* load = llvm::dyn_cast<llvm::LoadInst>(object);
     return load != nullptr &&
@@ -137,7 +137,8 @@ class Guard {
                                        text(place), llvm::ConstantInt::get(u32_, place.size())}));
   }
 
-  // No bytes, which may be anywhere, where a pointer that may lead elsewhere leads to a constant table of the kernel's file.
+  // Makes it no bytes, which may be anywhere, where a pointer that may lead elsewhere leads to a constant table of
+  // the kernel's file.
   llvm::Value* unless_in_table(llvm::IRBuilder<>& builder, llvm::Value* pointer, const llvm::Value* object,
                                llvm::Value* bytes) const {
     const auto* const found = llvm::dyn_cast<llvm::GlobalVariable>(object);

@@ -31,9 +31,8 @@ struct Place {
   std::string file;
   unsigned line = 0;
   auto operator<=>(const Place&) const = default;
-  std::string text() const {
-    return line == 0 ? "" : fmt::format("{}:{}: ", file, line);
-  }  // "heat.kernels.cc:12: "
+  // "heat.kernels.cc:12: "
+  std::string text() const { return line == 0 ? "" : fmt::format("{}:{}: ", file, line); }
 };
 
 Place place_of(const llvm::Instruction& i, const std::string& folder) {

@@ -2,7 +2,7 @@
 #
 # Every line is written when its step ends: a report that is cut off has all that went before.
 
-failed=false pids=()
+failed=false
 now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 begin_ms=$(now_ms)
 step_begin_ms=$begin_ms step=
@@ -34,11 +34,9 @@ limited() {
   left=$(seconds_left)
   [ "$limit" -le "$left" ] || limit=$left
   [ "$limit" -ge 1 ] || return 125
-  timeout --kill-after=2 "$limit" "$@" >>"$log" 2>&1 </dev/null &
+  timeout --kill-after=2 "$limit" "$@" >>"$log" 2>&1 </dev/null {errors_fd}>&- &
   child=$!
-  pids=("$child")
   { wait "$child"; } 2>/dev/null || status=$? # quiet: bash would tell of a crash itself
-  pids=()
   return "$status"
 }
 reason() {

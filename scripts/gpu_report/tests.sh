@@ -14,9 +14,9 @@ names_of() {
   done
 }
 
-# Of the program under way: the test and the process in each slot, and the slots that are free. Whoever ends says so through
+# Of the program under way: the test in each slot, and the slots that are free. Whoever ends says so through
 # a pipe: bash's `wait -n` misses those that have ended already.
-declare -A running_test=() slot_pid=()
+declare -A running_test=()
 free_slots=() passed=0 skipped=0 bad=()
 exec {done_fd}<> <(:)
 
@@ -24,9 +24,9 @@ exec {done_fd}<> <(:)
 run_in_slot() {
   local slot=$1 limit=$2 child status=0
   shift 2
-  timeout --kill-after=2 "$limit" "$@" >"$folder/running/$slot.txt" 2>&1 </dev/null &
+  trap end_children TERM
+  timeout --kill-after=2 "$limit" "$@" >"$folder/running/$slot.txt" 2>&1 </dev/null {errors_fd}>&- {done_fd}>&- &
   child=$!
-  trap 'kill -TERM "$child"' TERM
   wait "$child" || status=$?
   echo "$slot $status" >&"$done_fd"
 }
@@ -57,8 +57,7 @@ wait_for_one() {
   read -r slot status <&"$done_fd"
   note_outcome "${running_test[$slot]}" "$status" "$folder/running/$slot.txt"
   free_slots+=("$slot")
-  unset "running_test[$slot]" "slot_pid[$slot]"
-  pids=("${slot_pid[@]}")
+  unset "running_test[$slot]"
 }
 
 # run_tests PROGRAM LIMIT FILTER. A test may take 20 of the 460 parts; those that fail are examined (steps.sh), as far as
@@ -89,8 +88,7 @@ run_tests() {
     slot=${free_slots[-1]}
     unset 'free_slots[-1]'
     run_in_slot "$slot" "$one" "$bin/$program" --gtest_filter="$name" 2>/dev/null & # quiet: bash would tell of crashes
-    running_test[$slot]=$name slot_pid[$slot]=$!
-    pids=("${slot_pid[@]}")
+    running_test[$slot]=$name
   done
   while [ ${#running_test[@]} -gt 0 ]; do wait_for_one; done
   text="$passed of ${#names[@]}"

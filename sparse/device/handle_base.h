@@ -1,5 +1,5 @@
-// What all field handles have in common: reach, role, the field they name, and how coordinates and blocks lead to values.
-// Kernels name the handles themselves (handles.h, list_handles.h).
+// All field handles have this in common: reach, role, the field they name, and how coordinates and blocks lead to
+// values. Kernels name the handles themselves (handles.h, list_handles.h).
 //
 // Device-clean, and the same types on the host, where a handle is made from a field (sparse/tree.h).
 #pragma once
@@ -17,8 +17,8 @@ concept FixedEigenMatrix = requires {
 }
 &&(T::RowsAtCompileTime > 0) && (T::ColsAtCompileTime > 0);
 
-// What its bytes are enough to copy: Eigen's fixed-size matrices, and plain structs of them, are so in all but the
-// language's eyes. (A struct that owns something has something to destroy.)
+// True of a type that is copied by its bytes: Eigen's fixed-size matrices, and plain structs of them, are so in all
+// but the language's eyes. (A struct that owns something has something to destroy.)
 template <class T>
 inline constexpr bool is_value = std::is_trivially_copyable_v<T> || FixedEigenMatrix<T> ||
                                  (std::is_aggregate_v<T> && std::is_trivially_destructible_v<T>);
@@ -45,7 +45,7 @@ struct Box {
 
 enum class Role : uint32_t { kRead, kWrite, kUpdate, kAccumulate, kGrow, kAppend };
 
-// What a handle holds: on the host the field it names, on the device the number of its binding.
+// A handle holds this: on the host the field it names, on the device the number of its binding.
 struct FieldId {
   void* tree = nullptr;  // TreeStorage* on the host, null on the device
   uint32_t node = 0;
@@ -162,7 +162,7 @@ COPPICE_INLINE T* value_of(const Entry<D>& entry, const FieldBinding& f) {
   return reinterpret_cast<T*>(entry.chunk + f.offset + entry.slot * static_cast<uint64_t>(f.stride));
 }
 
-// What a field has for an element: on the node looped over its value; on another dynamic node the element of
+// Loads what a field has for an element: on the node looped over its value; on another dynamic node the element of
 // the same index of the list at the same coordinate, zero where it has none; on any other the value at that
 // coordinate. Its node must have the same cells as the lists' (kSameCells).
 template <class T, int D>

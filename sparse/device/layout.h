@@ -250,6 +250,8 @@ struct alignas(64) AllocatorState {
   uint32_t free_size;      // entries of free_list
   uint32_t recycle_count;  // collection's copy of recycled_size
   uint32_t free_kept;      // collection's count of free entries that were not used
+  uint64_t collected;      // cells that collections have made free so far
+  uint64_t collections;    // that found any
 
   alignas(64)
       uint32_t num_cells;  // first cell never handed out; above capacity after a shortage, until collection

@@ -42,9 +42,9 @@ struct FirstChunk {
   uint32_t cell;  // 0: out of cells
   bool is_new;    // by this call
 };
-inline FirstChunk find_or_make_first_chunk(const LaunchBlock* block, uint32_t tree_slot,
-                                           const LevelLayout& level, ListHeader* list, Coord list_coord,
-                                           uint32_t asked) {
+[[gnu::noinline]] inline FirstChunk find_or_make_first_chunk(const LaunchBlock* block, uint32_t tree_slot,
+                                                             const LevelLayout& level, ListHeader* list,
+                                                             Coord list_coord, uint32_t asked) {
   TreeState* tree = tree_state(block, tree_slot);
   for (uint32_t turn = 0;; ++turn) {
     uint64_t now = relaxed_load(&list->head);
@@ -90,11 +90,11 @@ struct LinkedChunk {
   unsigned char* chunk;  // null: none
   bool is_cleared;
 };
-inline LinkedChunk find_or_link_chunk(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
-                                      ListHeader* list, uint32_t first, uint32_t index, Coord list_coord) {
+// A function of its own for those that are not the latest: most appends are to that, and would save registers for this.
+[[gnu::noinline]] inline LinkedChunk walk_or_link_chunk(const LaunchBlock* block, uint32_t tree_slot,
+                                                        const LevelLayout& level, ListHeader* list,
+                                                        uint32_t first, uint32_t wanted, Coord list_coord) {
   const TreeState* tree = tree_state(block, tree_slot);
-  const uint32_t wanted = index / level.chunk_cells;
-  if (wanted == 0) return {chunk_at(level, tree, first), false};
   const LatestChunk latest = latest_chunk(level, tree, first);
   const bool is_before = latest.linked - 1 > wanted;
   uint32_t at = is_before ? 0 : latest.linked - 1, cell = is_before ? first : latest.cell;
@@ -117,6 +117,16 @@ inline LinkedChunk find_or_link_chunk(const LaunchBlock* block, uint32_t tree_sl
     coppice_fetch_max_u64(&header->latest, pack(LatestChunk{cell, at + 1}));
   }
   return {chunk_at(level, tree, cell), false};
+}
+COPPICE_INLINE LinkedChunk find_or_link_chunk(const LaunchBlock* block, uint32_t tree_slot,
+                                              const LevelLayout& level, ListHeader* list, uint32_t first,
+                                              uint32_t index, Coord list_coord) {
+  const TreeState* tree = tree_state(block, tree_slot);
+  const uint32_t wanted = index / level.chunk_cells;
+  if (wanted == 0) return {chunk_at(level, tree, first), false};
+  const LatestChunk latest = latest_chunk(level, tree, first);
+  if (latest.linked - 1 == wanted) return {chunk_at(level, tree, latest.cell), false};
+  return walk_or_link_chunk(block, tree_slot, level, list, first, wanted, list_coord);
 }
 
 template <class T>
@@ -150,6 +160,15 @@ COPPICE_INLINE void raise_list_full(const LaunchBlock* block, uint32_t binding, 
                StatusPlace{{index, node.level[node.depth - 1].max_length, 0}, c});
 }
 
+// `n` elements from `index` on are beyond a list's end. (What is asked for in vain is at most what each thread appends
+// at once, at any time.)
+[[gnu::noinline]] inline void refuse_elements(const LaunchBlock* block, uint32_t binding, ListHeader* list,
+                                              uint32_t first, uint32_t index, uint32_t n, Coord c) {
+  const NodeLayout& node = coppice_nodes[coppice_fields[binding].node];
+  limit_list(list, first, node.level[node.depth - 1].max_length);
+  for (uint32_t i = 0; i < n; ++i) raise_list_full(block, binding, index + i, c);
+}
+
 // In a run that makes room: links the chunk that an append would need. Returns the index that it would have been given,
 // were the order of the threads the same.
 inline uint32_t want_element(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
@@ -166,36 +185,35 @@ inline uint32_t want_element(const LaunchBlock* block, uint32_t tree_slot, const
   return index;
 }
 
-// Appends `n` values behind each other to the list at `c`; the first one's index, or kNoIndex when the list or the memory has
-// no room for it. Threads of a warp come with one value each.
+// Appends `n` values behind each other to the list at `c`; returns the first one's index, or kNoIndex when the list
+// or the memory has no room for it. Threads of a warp come with one value each. `own` are the thread's lines of the
+// list's tree, where it has workers.
 template <class T>
 COPPICE_INLINE uint32_t append_run(const LaunchBlock* block, uint32_t binding, Coord c, const T* values,
-                                   uint32_t n) {
+                                   uint32_t n, WorkerCells* own) {
   const FieldBinding& f = coppice_fields[binding];
   const LevelLayout& level = coppice_nodes[f.node].level[coppice_nodes[f.node].depth - 1];
   const ListPlace p = open_list(block, binding, c);
   if (p.list == nullptr) return kNoIndex;
   if (makes_room()) return want_element(block, f.tree, level, p);
-  const auto ask = [&] {
-    if (has_workers(p.tree)) note_shared_write(own_lines(p.tree));
-    return n == 1 ? warp_ask_for_element(p.list) : unpack_head(coppice_fetch_add_u64(&p.list->head, n));
-  };
-  ListHead got = ask();
-  while (!has_chunk(got)) {
+  ListHead got;
+  for (;;) {
+    if (has_workers(p.tree)) note_shared_write(own);
+    got = n == 1 ? warp_ask_for_element(p.list) : unpack_head(coppice_fetch_add_u64(&p.list->head, n));
+    if (has_chunk(got)) break;
     const FirstChunk made = find_or_make_first_chunk(block, f.tree, level, p.list, p.coord, n);
     if (made.cell == 0) return kNoIndex;
-    got = made.is_new ? ListHead{0, made.cell} : ask();
+    if (!made.is_new) continue;
+    got = {0, made.cell};
+    break;
   }
   set_flag(&p.tree->lists_changed);
   unsigned char* chunk = nullptr;
   for (uint32_t i = 0; i < n; ++i) {
     const uint32_t index = got.asked + i;
     if (index >= level.max_length) {
-      // What was asked for in vain is at most `n` elements per thread at any time.
-      limit_list(p.list, got.first, level.max_length);
-      raise_list_full(block, binding, index, c);
-      if (n == 1) return kNoIndex;
-      continue;
+      refuse_elements(block, binding, p.list, got.first, index, n - i, c);
+      return i == 0 ? kNoIndex : got.asked;
     }
     if (chunk == nullptr || index % level.chunk_cells == 0) {
       const LinkedChunk link = find_or_link_chunk(block, f.tree, level, p.list, got.first, index, p.coord);
@@ -208,13 +226,15 @@ COPPICE_INLINE uint32_t append_run(const LaunchBlock* block, uint32_t binding, C
   return got.asked;
 }
 
-// Values that a thread of a CPU is about to append to one list, in a turn at a range of items: a list's head, which every
-// append would write to, goes from core to core once for all of them. Only where nobody can tell: the kernel does not use
-// their indices, and neither looks at lists nor takes anything away (`kGathers`). They keep their order.
+// A thread of a CPU gathers here what it is about to append to one list, in a turn at a range of items: a list's
+// head, which every append would write to, goes from core to core once for all of them. It does so only where nobody
+// can tell: the kernel does not use their indices, and neither looks at lists nor takes anything away (`kGathers`).
+// They keep their order.
 struct GatheredAppends {
   static constexpr uint32_t kBytes = 1024, kMost = 64, kFewest = 16;
   Coord list{0, 0, 0};
   uint32_t count = 0;
+  WorkerCells* own = nullptr;  // of the list's tree
   alignas(16) unsigned char values[kBytes];
 };
 // How many of a type are gathered; none where it would be too few to be worth it.
@@ -229,19 +249,35 @@ COPPICE_INLINE bool gathers(uint32_t binding) {
   return (coppice_fields[binding].access & kGathers) != 0 && coppice_has_workers() && most_gathered<T>() > 0;
 }
 
-// Appends what has been gathered.
+template <class T>
+[[gnu::noinline]] inline void append_many(const LaunchBlock* block, uint32_t binding,
+                                          const GatheredAppends* gathered) {
+  append_run(block, binding, gathered->list, reinterpret_cast<const T*>(gathered->values), gathered->count,
+             gathered->own);
+}
+// Appends what has been gathered: often one value, where a kernel appends to many lists.
 template <class T>
 inline void append_gathered(const LaunchBlock* block, uint32_t binding, GatheredAppends* gathered) {
   if (gathered->count == 0) return;
-  append_run(block, binding, gathered->list, reinterpret_cast<const T*>(gathered->values), gathered->count);
+  const TreeState* tree = tree_state(block, coppice_fields[binding].tree);
+  if (gathered->own == nullptr && has_workers(tree)) gathered->own = own_lines(tree);
+  if (gathered->count == 1)
+    append_run(block, binding, gathered->list, reinterpret_cast<const T*>(gathered->values), 1,
+               gathered->own);
+  else
+    append_many<T>(block, binding, gathered);
   gathered->count = 0;
 }
 
-// Appends a value to the list at `c`; its index, or kNoIndex when the list or the memory is full, or nobody asks for it.
+// Appends a value to the list at `c`; returns its index, or kNoIndex when the list or the memory is full, or nobody
+// asks for it.
 template <class T>
 COPPICE_INLINE uint32_t append(const LaunchBlock* block, uint32_t binding, Coord c, const T& value,
                                GatheredAppends* gathered) {
-  if (!gathers<T>(binding) || gathered == nullptr) return append_run(block, binding, c, &value, 1);
+  if (!gathers<T>(binding) || gathered == nullptr) {
+    const TreeState* tree = tree_state(block, coppice_fields[binding].tree);
+    return append_run(block, binding, c, &value, 1, has_workers(tree) ? own_lines(tree) : nullptr);
+  }
   const Coord last = gathered->list;
   if (gathered->count == most_gathered<T>() || c.x != last.x || c.y != last.y || c.z != last.z) {
     append_gathered<T>(block, binding, gathered);

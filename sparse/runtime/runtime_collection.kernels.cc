@@ -116,6 +116,8 @@ COPPICE_KERNEL(collect_move_free, Item i, AllocatorState* a)
 COPPICE_KERNEL(collect_bookkeep, Item, AllocatorState* a)
 {
   a->free_size = a->free_kept + a->recycle_count;
+  a->collected += a->recycle_count;
+  a->collections += a->recycle_count != 0;
   a->free_used = 0;
   a->recycled_size = 0;
 }

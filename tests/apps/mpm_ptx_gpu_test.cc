@@ -1,6 +1,7 @@
 // GPU code of the MPM solver's kernels: it compiles and assembles.
 #include <gtest/gtest.h>
 
+#include "apps/mpm/hand.h"
 #include "apps/mpm/solver_types.h"
 #include "mpm.kernels.h"
 #include "sparse/program.h"
@@ -48,6 +49,12 @@ TEST_F(MpmPtx, EveryKernelAssembles) {
       add(activate_reach_2d, over(leaf2), leaf2.topology());
   add(block_keys_3d, range(9), number3, particles, 1.0f, 1u, u32, u32),
       add(block_keys_2d, range(9), number2, particles, 1.0f, 1u, u32, u32);
+  add(push_particles_3d, range(9), particles, Capsule<3>{}, SmallVec<float, 3>{}, u32),
+      add(push_particles_2d, range(9), particles, Capsule<2>{}, SmallVec<float, 2>{}, u32);
+  add(mark_kept_3d, range(9), particles, Capsule<3>{}, u32),
+      add(mark_kept_2d, range(9), particles, Capsule<2>{}, u32);
+  add(mark_taken_3d, range(9), particles, Subcells<3>{}, u32),
+      add(mark_taken_2d, range(9), particles, Subcells<2>{}, u32);
   add(reorder_particles, range(9), particles, particles, u32, 3);
   if (!jit::has_libdevice()) GTEST_SKIP() << "built without libdevice, which the materials need";
   ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path());

@@ -9,41 +9,12 @@
 
 #include "apps/render/renderer.h"
 #include "core/error.h"
+#include "tests/apps/image_blobs.h"
 
 namespace coppice::render {
 namespace {
 
 constexpr int kSide = 160;
-
-// Red, green, blue: far apart in hue whatever the light.
-const std::vector<Rgb> kPrimaries = {Rgb(0.9f, 0.1f, 0.1f), Rgb(0.1f, 0.8f, 0.1f), Rgb(0.1f, 0.2f, 0.95f)};
-
-bool is_reddish(Rgba8 c) { return c[0] > 1.6 * c[1] && c[0] > 1.6 * c[2]; }
-bool is_greenish(Rgba8 c) { return c[1] > 1.6 * c[0] && c[1] > 1.6 * c[2]; }
-bool is_bluish(Rgba8 c) { return c[2] > 1.3 * c[0] && c[2] > 1.3 * c[1] && c[2] > 110; }
-
-struct Blob {
-  double x = 0;  // centroid, px, pixel centres at half-integers
-  double y = 0;
-  int count = 0;
-  double radius() const { return std::sqrt(count / 3.14159265358979); }
-};
-
-template <class Predicate>
-Blob find_blob(const Image& image, Predicate belongs) {
-  Blob blob;
-  for (int y = 0; y < image.height(); ++y) {
-    for (int x = 0; x < image.width(); ++x) {
-      if (!belongs(image.pixel(x, y))) continue;
-      blob.x += x + 0.5;
-      blob.y += y + 0.5;
-      ++blob.count;
-    }
-  }
-  blob.x /= std::max(blob.count, 1);
-  blob.y /= std::max(blob.count, 1);
-  return blob;
-}
 
 class RenderFrames : public testing::Test {
  protected:
@@ -91,13 +62,7 @@ TEST_F(RenderFrames, SphereAppearsWhereTheCameraProjectsItAndAsLarge) {
   scene_.radius_m = 0.3f;
   const Blob blob = find_blob(render(), is_reddish);
   const Vec2f expected = scene_.camera.pixel_from_world(center, kSide, kSide);
-  // A sphere's outline is seen under asin(r / d); off the axis it is an ellipse stretched by 1 / cos^1.5
-  // (area).
-  const Vec3f to_center = center - scene_.camera.position;
-  const double half_tangent = std::tan(20.0 * 3.14159265358979 / 180.0);
-  const double cosine = -to_center.z() / to_center.norm();
-  const double angle = std::asin(0.3 / to_center.norm());
-  const double radius = std::tan(angle) / half_tangent * 0.5 * kSide / std::pow(cosine, 1.5);
+  const double radius = outline_radius_px(scene_.camera, center, 0.3, kSide);
   EXPECT_NEAR(blob.x, expected.x(), 1.0);
   EXPECT_NEAR(blob.y, expected.y(), 1.0);
   EXPECT_NEAR(blob.radius(), radius, 1.0);

@@ -186,7 +186,7 @@ TEST(ParticleShading, InsideOfAHeapIsDarkerThanItsTopAndNormalsPointOut) {
     }
   }
   scene.positions = positions;
-  const ParticleShading shading = compute_particle_shading(scene);
+  const ParticleShading shading = compute_particle_shading(scene, compute_particle_colors(scene));
   ASSERT_EQ(shading.particles.size(), positions.size());
   const auto at = [&](int i, int j, int k) {
     return shading.surfaces[static_cast<size_t>((k * 25 + j) * 25 + i)];
@@ -258,6 +258,30 @@ TEST(Movie, FramesBecomeAnMp4WhereFfmpegIs) {
   file.read(head.data(), 12);
   EXPECT_EQ(head.substr(4, 4), "ftyp");
   EXPECT_EQ(folder.file_count(), 2);
+}
+
+TEST(ParticleColors, WhatIsNotFiniteIsMagenta) {
+  const std::vector<Vec3f> positions(4, Vec3f::Zero());
+  const std::vector<float> values{0, std::nanf(""), std::numeric_limits<float>::infinity(), 1};
+  RenderScene scene;
+  scene.positions = positions, scene.scalar = values;
+  scene.color_mode = ColorMode::kScalar;
+  const std::vector<uint32_t> colors = compute_particle_colors(scene);
+  const uint32_t magenta = pack_color(Rgb(1, 0, 1));
+  EXPECT_EQ(colors[1], magenta);
+  EXPECT_EQ(colors[2], magenta);
+  EXPECT_NE(colors[0], magenta);
+  EXPECT_NE(colors[0], colors[3]);
+}
+
+// The limit of looking down from the front: x stays to the right.
+TEST(Cameras, LookStraightDownWithXToTheRight) {
+  Camera camera;
+  camera.position = Vec3f(0.5f, 3, 0.5f), camera.look_at = Vec3f(0.5f, 0, 0.5f);
+  Camera almost = camera;
+  almost.position.z() += 1e-3f;
+  for (const Vec3f& p : {Vec3f(1, 0, 0.5f), Vec3f(0.5f, 0, 1)})
+    EXPECT_LT((camera.pixel_from_world(p, 100, 100) - almost.pixel_from_world(p, 100, 100)).norm(), 0.5f);
 }
 
 }  // namespace

@@ -139,6 +139,28 @@ TEST(Scene, RefusesAColliderWithoutSize) {
       "usage: scenes/a.toml:10:10: 'collider[0].radius' does not apply here: only with shape = \"sphere\"");
 }
 
+TEST(Scene, KeyframesLeadTheCamera) {
+  const std::string ball = kBall, key = "[[output.camera.keyframe]]\n", place = "position = [1, 1, 3]\n";
+  const SceneConfig scene = parse(ball + "[output.camera]\ntarget = [0, 0, 0]\n" + key + "time = 0.5\n" +
+                                  place + key + "time = 2\nfov_deg = 60\ntarget = [1, 0, 0]\n" + place);
+  const std::vector<CameraKeyframe>& keys = scene.output.camera.keyframes;
+  ASSERT_EQ(keys.size(), 2u);
+  EXPECT_EQ(keys[0].time_s, 0.5);
+  EXPECT_EQ(keys[0].target, Vec3d(0, 0, 0));
+  EXPECT_EQ(keys[0].fov_deg, 30);
+  EXPECT_EQ(keys[1].target, Vec3d(1, 0, 0));
+  EXPECT_EQ(keys[1].fov_deg, 60);
+  EXPECT_EQ(
+      error_in(ball + key + "time = 1.0\n" + place + key + "time = 1.0\n" + place),
+      "usage: scenes/a.toml:10:1: 'output.camera.keyframe[1].time' must be later than the one before, which "
+      "is at 1 s; it is 1 s");
+  EXPECT_EQ(error_in(ball + key + "time = 1.0\nposition = [0.5, 0.5, 0.5]\n"),
+            "usage: scenes/a.toml:8:1: 'output.camera.keyframe[0].position' and its target must be "
+            "different places");
+  EXPECT_EQ(error_in(ball + key + place),
+            "usage: scenes/a.toml:6:1: 'output.camera.keyframe[0].time' is required but missing");
+}
+
 TEST(Scene, RefusesAPictureWithoutAView) {
   EXPECT_EQ(error_in(std::string("output.camera = { position = [1, 1, 1], target = [1, 1, 1] }\n") + kBall),
             "usage: scenes/a.toml:1:19: 'output.camera.position' and 'target' must be different places");

@@ -68,6 +68,22 @@ TEST_F(Log, PassesLinesAtOrAboveTheLevel) {
   EXPECT_TRUE(lines.empty());
 }
 
+TEST_F(Log, ACopyHasLinesOfAllLevels) {
+  std::vector<std::string> copied;
+  set_log_copy([&](LogLevel level, std::string_view line) {
+    copied.push_back(std::string(name_of(level)) + "|" + std::string(line));
+  });
+  set_log_level(LogLevel::kError);
+  log_one_of_each();
+  set_log_level(LogLevel::kOff);
+  log_warning("to the copy alone");
+  set_log_copy({});
+  log_one_of_each();
+  EXPECT_EQ(lines, std::vector<std::string>{"error|e 4"}) << "the sink has what it had";
+  EXPECT_EQ(copied, (std::vector<std::string>{"debug|d 1", "info|i 2", "warning|w 3", "error|e 4",
+                                              "warning|to the copy alone"}));
+}
+
 TEST_F(Log, DefaultSinkWritesToStderrOnly) {
   set_log_sink({});
   testing::internal::CaptureStdout();

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -230,6 +232,109 @@ TEST_F(TraceTest, ReportsAFileThatCannotBeWrittenAtItsEnd) {
   EXPECT_FALSE(Trace::is_on());
   Trace::stop();                                                                  // nothing more to do
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);  // no temporary is left
+}
+
+using Seen = std::vector<std::pair<std::string, std::string>>;  // row, name
+Seen seen_in(const TraceRecord& record) {
+  Seen seen;
+  for (const TraceEvent& event : record.events) {
+    EXPECT_LE(event.begin_ns, event.end_ns);
+    const auto row = std::find_if(record.rows.begin(), record.rows.end(),
+                                  [&](const TraceRecord::Row& r) { return r.id == event.row; });
+    seen.emplace_back(row == record.rows.end() ? "no row" : row->name, event.name);
+  }
+  return seen;
+}
+
+TEST_F(TraceTest, LiveOnesAreTakenPieceByPiece) {
+  name_this_thread_row("main");
+  { const TraceScope scope("before"); }
+  Trace::start_live();
+  {
+    const TraceScope outer("outer");
+    { const TraceScope inner("inner"); }
+    EXPECT_EQ(seen_in(Trace::take()), (Seen{{"main", "inner"}})) << "what has not ended comes later";
+  }
+  std::thread([] {
+    name_this_thread_row("gone");
+    const TraceScope scope("work");
+  }).join();
+  Seen both = seen_in(Trace::take());
+  std::sort(both.begin(), both.end());  // threads come in any order
+  EXPECT_EQ(both, (Seen{{"gone", "work"}, {"main", "outer"}}));
+  EXPECT_EQ(seen_in(Trace::take()), Seen{});
+  Trace::stop();
+  EXPECT_FALSE(Trace::is_on());
+  { const TraceScope scope("after"); }
+  EXPECT_EQ(seen_in(Trace::take()), Seen{});
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(TraceTest, LiveOnesDropWhatNobodyTakes) {
+  const TraceRow row("row");
+  Trace::start_live(64 << 10);
+  const auto now = Trace::Clock::now();
+  for (int i = 0; i < 3000; ++i) trace_event(row, "12345678", now, now);
+  TraceRecord record = Trace::take();
+  EXPECT_EQ(record.events.size(), 2048u);
+  EXPECT_EQ(record.dropped, 952u);
+  // What was taken makes room.
+  for (int i = 0; i < 3000; ++i) trace_event(row, "12345678", now, now);
+  record = Trace::take();
+  EXPECT_EQ(record.events.size(), 2048u);
+  EXPECT_EQ(record.dropped, 952u);
+}
+
+// Seen to fail: 128 threads had all the room there is.
+TEST_F(TraceTest, LiveOnesHaveRoomForManyThreads) {
+  Trace::start_live();
+  for (int i = 0; i < 600; ++i) std::thread([] { const TraceScope scope("work"); }).join();
+  const TraceRecord record = Trace::take();
+  EXPECT_EQ(record.dropped, 0u);
+  EXPECT_EQ(record.events.size(), 600u);
+}
+
+TEST_F(TraceTest, ThereIsOneRecordingLiveOrNot) {
+  Trace::start_live();
+  EXPECT_THROW(Trace::start_live(), Error);
+  EXPECT_THROW(Trace::start(path()), Error);
+  Trace::stop();
+  Trace::start(path());
+  EXPECT_THROW(Trace::start_live(), Error);
+  { const TraceScope scope("kept for the file"); }
+  EXPECT_TRUE(Trace::take().events.empty());
+  EXPECT_EQ(stop_and_read().size(), 1u);
+}
+
+// Two threads record while a third takes: every event once, each thread's in its order.
+TEST_F(TraceTest, LosesNothingWhileItIsTaken) {
+  constexpr int kEvents = 20'000;
+  Trace::start_live();
+  std::atomic<int> at_work{2};
+  std::vector<std::thread> threads;
+  for (const char* name : {"a", "b"}) {
+    threads.emplace_back([&at_work, name] {
+      name_this_thread_row(name);
+      for (int i = 0; i < kEvents; ++i) {
+        const std::string number = std::to_string(i);
+        const TraceScope scope(number);
+      }
+      --at_work;
+    });
+  }
+  std::map<std::string, int> next;
+  uint64_t dropped = 0;
+  for (bool is_last = false; !is_last;) {
+    is_last = at_work == 0;
+    if (is_last) {
+      for (std::thread& t : threads) t.join();
+    }
+    const TraceRecord record = Trace::take();
+    dropped += record.dropped;
+    for (const auto& [row, name] : seen_in(record)) ASSERT_EQ(name, std::to_string(next[row]++)) << row;
+  }
+  EXPECT_EQ(dropped, 0u);
+  EXPECT_EQ(next, (std::map<std::string, int>{{"a", kEvents}, {"b", kEvents}}));
 }
 
 TEST_F(TraceTest, RecordsManyThreadsWhileItStartsAndStops) {

@@ -6,8 +6,9 @@ The rehearsals climb the real ladder (tests/apps/ladder) on the emulated GPU and
 hang, a planted wrong result and a planted sticky error.
 
 Seen to fail: when a step that hung was not ended, when a crash hid the tests behind it, when failures left exit code 0, when
-the folder was made before the device was asked for, when a rung was climbed although what it needs had failed, and when the
-summary was written at the end only.
+the folder was made before the device was asked for, when a rung was climbed although what it needs had failed, when the
+summary was written at the end only, when a child's number was written down after the child had begun, and when only `timeout`
+was told to end, not its command (on one core, `taskset -c 0`, every second and every fifth interrupted report left one).
 """
 import json
 import os
@@ -17,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SCRIPT, BIN, CACHE = map(os.path.abspath, sys.argv[1:4])
@@ -82,6 +84,18 @@ def table_of(folder):
     rows = [line.strip("| ").split(" | ") for line in (folder / "summary.md").read_text().splitlines()
             if line.startswith("| ") and not line.startswith("| step")]
     return {row[0]: row[1] for row in rows if len(row) == 3}
+
+
+# The processes that write to a file.
+def writers_of(file):
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(process / "fd" / "1") == str(file):
+                found.append(process.name)
+        except OSError:
+            pass  # it has ended, or is not ours
+    return found
 
 
 class GpuReportTest(unittest.TestCase):
@@ -244,6 +258,10 @@ class GpuReportTest(unittest.TestCase):
             running.send_signal(signal.SIGTERM)
             _, errors = running.communicate(timeout=60)  # its child holds no pipe that would keep this waiting
         self.assertEqual(running.returncode, 130)
+        end = time.monotonic() + 30
+        while (left := writers_of(self.folder / "ladder" / "memory.txt")) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertEqual(left, [])
         self.assertEqual(errors, f"gpu: error: interrupted; {self.folder}/summary.md has the steps before\n")
         self.assertIn("\n**Interrupted in the step ladder: memory.**\n", (self.folder / "summary.md").read_text())
         self.assertEqual(table_of(self.folder)["ladder: driver"][:6], "passed")

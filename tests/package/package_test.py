@@ -9,10 +9,15 @@ import pathlib
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "apps" / "window"))
+from window_session_test import Display  # noqa: E402
 
 SOURCE, BUILD, CMAKE, PREFIX = (pathlib.Path(a) if i != 2 else a for i, a in enumerate(sys.argv[1:5]))
 EXAMPLES = SOURCE / "examples"
@@ -162,8 +167,67 @@ class PackageTest(unittest.TestCase):
             done = run([project / "build" / "wave", *arguments], env=self.environment, cwd=project)
             self.assertEqual((done.returncode, done.stdout), (2, "usage: wave FOLDER | wave --check\n"))
 
+    def test_the_viewers_example_runs_with_every_back_end(self):
+        project = self.copy_of("viewer")
+        self.build_whole(project)
+        self.assertEqual([w for w in self.run_program(project, "viewer", "--view", "null", "--frames", "3").splitlines()
+                          if not w.startswith("kernels: ")], [])
+        pictures = project / "pictures"
+        self.run_program(project, "viewer", "--view", "file", "--frames", "20", "-o", pictures)
+        self.assertEqual(sorted(p.name for p in pictures.glob("*.png")), [f"frame_{i:04}.png" for i in range(21)])
+        self.assertNotEqual((pictures / "frame_0001.png").read_bytes(), (pictures / "frame_0020.png").read_bytes())
+        for arguments, status, words in [(["--view", "file"], 2, "--view file needs --frames N"), (["--speed"], 2, "--speed"),
+                                         (["--view", "window"], 1, "cannot open a window: ")]:
+            environment = {k: v for k, v in self.environment.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+            done = run([project / "build" / "viewer", *arguments], env=environment, cwd=project)
+            self.assertEqual((done.returncode, done.stdout.count("\n")), (status, 1), done.stdout)
+            self.assertRegex(done.stdout, rf"^room: error: .*{words}")
+        if not (BUILD / "lib" / "libcoppice_window.so").exists():
+            self.skipTest("the build has no window")
+        if not shutil.which("Xvfb"):
+            self.skipTest("Xvfb is not installed")
+        # The program lies elsewhere than the package, whose window it finds nevertheless.
+        display = Display(str(self.folder))
+        self.addCleanup(display.stop)
+        state = project / "state.json"
+        environment = {**self.environment, "DISPLAY": display.name, "COPPICE_VIEW_TEST": str(state)}
+        window = subprocess.Popen([project / "build" / "viewer", "--view", "window", "--frames", "20"], env=environment)
+        self.addCleanup(window.kill)
+        end = time.monotonic() + 60
+        seen = {}
+        while seen.get("run") != "ended" and time.monotonic() < end and window.poll() is None:
+            time.sleep(0.05)
+            if state.exists():
+                seen = json.loads(state.read_text())["state"]
+        self.assertEqual((seen.get("run"), seen.get("steps")), ("ended", "200"), seen)
+        window.send_signal(signal.SIGINT)  # the window stays open until it is closed
+        self.assertEqual(window.wait(timeout=60), 0)
+
+    def test_a_kernel_that_is_saved_is_taken_over_by_the_running_viewer(self):
+        project = self.copy_of("viewer")
+        self.build_whole(project)
+        kernels, words = project / "room.kernels.cc", project / "words"
+        right = kernels.read_text()
+        with words.open("w") as out:
+            running = subprocess.Popen([project / "build" / "viewer", "--view", "null"], env=self.environment, stderr=out)
+        self.addCleanup(running.kill)
+
+        def wait_for(pattern):
+            end = time.monotonic() + 60
+            while not re.search(pattern, words.read_text(), re.M) and time.monotonic() < end and running.poll() is None:
+                time.sleep(0.05)
+            self.assertRegex(words.read_text(), re.compile(pattern, re.M))
+
+        kernels.write_text(right.replace("keep * (now", "0.5f * keep * (now"))
+        wait_for(r"^kernels: room\.kernels\.cc loaded in \d+ ms$")
+        kernels.write_text(right.replace("laplacian(now, cell)", "laplacian(now, sell)"))
+        wait_for(r"^warning: kernels: room\.kernels\.cc is not taken: \S*/room\.kernels\.cc:24:\d+: error: .*'sell'")
+        self.assertIsNone(running.poll())
+        running.send_signal(signal.SIGTERM)
+        self.assertEqual(running.wait(timeout=60), 130)
+
     def test_every_example_is_tested_here(self):
-        self.assertEqual(sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir()), ["heat", "wave"])
+        self.assertEqual(sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir()), ["heat", "viewer", "wave"])
 
     # ---- the guide
 

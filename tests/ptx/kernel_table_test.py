@@ -45,7 +45,7 @@ def programs(build, folder):
     tests = build / "bin"
     # Without the tests that specialize a kernel for dozens of random trees, and the emulated GPU, which has the same PTX.
     yield [tests / "sparse_conformance_tests", "--gtest_filter=-*/simt:*/cpu1:*C58_*:*KernelsOnDisk*:*CudaKernels*"], False
-    yield [tests / "sparse_unit_tests", "--gtest_filter=-*/simt:*/cpu1:Trees/TopologyTools*/1?:Trees/TopologyTools*/2?"], False
+    yield [tests / "sparse_unit_tests", "--gtest_filter=-*/simt:*/cpu1:Trees/TopologyTools*/1?:Trees/TopologyTools*/2?:Sparse/Reload.*"], False
     yield [tests / "sparse_stress_tests", "--gtest_filter=*/PointerDense_cpu:Sparse/TopologyRaces.*/cpu:Sparse/MemoryCycles.*/cpu"], False
     # In one, two and three dimensions.
     each = ":".join(f"*AfterEachLaunchAlone/{kind}_cpu1" for kind in ["PointerDense", "PointerPointerDenseAndBitmasked", "PointerBitmaskedAndDense"])
@@ -56,6 +56,7 @@ def programs(build, folder):
     yield [tests / "sparse_stress_tests", "--gtest_filter=*MaskRaces*BelowPointer_cpu:Sparse/MaskRacesOfLists.*/cpu:Sparse/MaskRacesOfInnerCells.*/cpu"], False
     yield [tests / "kept_kernels_program", "cpu"], False
     yield [tests / "coppice-gpu-ladder", "compile", "simt"], False
+    yield [tests / "apps_unit_tests", "--gtest_filter=Volumes/BrickPack.*/cpu:Trees/TreeBoxesOf.*/cpu:PointPacking.*:Mpm/GridField.*/cpu:Mpm/Hands.*/cpu"], False
     # All materials have the same kernels.
     for scene in ["snow_2d", "snow_3d"]:
         yield [tests / "coppice", "run", scene, "-o", folder / "out" / scene, *SCENE], False
@@ -71,6 +72,7 @@ NOT_FOR_GPUS = {
     "library.helpers": "converts between floats and integers of 128 bits, which GPUs do not: validate_test",
     "ladder.spin_for_ever": "a planted fault, compiled when it is asked for: gpu_report_test",
     "ladder.store_nowhere": "a planted fault, compiled when it is asked for: gpu_report_test",
+    "reload.*": "changed while they are used, each test in a process of its own: kernel_reload_test",
     "loops.count_blocks1": "its launch is refused before anything is compiled: loops_test",
     "conformance_lists.add_to_list1": "its launch is refused before anything is compiled: lists_conformance_test",
     "fast_math.*_functions": "compiled and assembled by sparse_gpu_tests (PtxMath)",

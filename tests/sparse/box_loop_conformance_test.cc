@@ -237,7 +237,7 @@ TEST_P(BoxLoops, GrowWithKernelsThatGrow) {
   Tree one(device, {.origin = {-side, -side}}), other(device);
   // Cells of 32 KiB: an allocator begins with a few and must grow again and again.
   const Node block = one.root().pointer({blocks, blocks}), leaf = block.bitmasked({4, 4});
-  const Field<int> visits = leaf.place<int>("visits");
+  const Field<int> visits = leaf.place<int>("visits"), beside = leaf.place<int>("beside");
   block.dense({64, 128}).place<int>("pad");
   const Node other_block = other.root().pointer({2 * blocks, 2 * blocks}),
              other_leaf = other_block.dense({4, 4});
@@ -256,7 +256,7 @@ TEST_P(BoxLoops, GrowWithKernelsThatGrow) {
     }
   }
   // In its own tree, beyond the box.
-  run(set_beside2, over_box(leaf, {low, low}, {high, high}), visits, visits, 2, 0);
+  run(set_beside2, over_box(leaf, {low, low}, {high, high}), visits, beside, 2, 0);
   EXPECT_EQ(leaf.wait_num_active_cells(), static_cast<uint64_t>((high - low) * (high - low + 2)));
 }
 

@@ -246,6 +246,9 @@ TEST_F(KernelStoreCacheTest, CountsTheTimeFromTheFirstRequest) {
   }
   seconds = 5;
   store.get(jit_request("add_one"));
+  const KernelStore::Progress under_way = KernelStore::progress();
+  EXPECT_EQ(under_way.asked, 2u);
+  EXPECT_EQ(under_way.done(), 0u);
   {
     const std::lock_guard lock(gate);
     seconds = 7;
@@ -254,10 +257,16 @@ TEST_F(KernelStoreCacheTest, CountsTheTimeFromTheFirstRequest) {
   changed.notify_all();
   store.wait_compiled();
   EXPECT_EQ(summary, "kernels: 2 compiled in 7.00 s, 0 from the cache");
+  const KernelStore::Progress over = KernelStore::progress();
+  EXPECT_EQ(over.asked, 2u);
+  EXPECT_EQ(over.compiled, 2u);
+  EXPECT_GT(over.seconds, 0);
+  EXPECT_EQ(KernelStore::progress().seconds, over.seconds) << "the burst is over";
   seconds = 100;  // idle time belongs to nobody
   store.get(jit_request("powers_of_ten"));
   store.wait_compiled();
   EXPECT_EQ(summary, "kernels: 1 compiled in 0.00 s, 0 from the cache");
+  EXPECT_EQ(KernelStore::progress().asked, 1u) << "of a burst of its own";
   set_log_sink({});
 }
 

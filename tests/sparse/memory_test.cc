@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 #include "core/error.h"
 #include "sparse/device/layout.h"
@@ -80,6 +81,54 @@ TEST_F(MemoryTest, UsageIsWhatTheLayoutSays) {
   for (const std::string& part : {std::string("bitmasked"), std::to_string(l.capacity_cells),
                                   std::to_string(b.bytes), std::to_string(report.total_bytes())})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+// Every cell that there is memory for is active, free, waiting, or was never used.
+TEST_F(MemoryTest, CountsFreeCellsAndCollections) {
+  Tree tree(device);
+  Node top = tree.root().pointer({64}), block = top.pointer({8}), leaf = block.dense({4});
+  Field<int> x = leaf.place<int>("x");
+  const auto usages = [&] { return std::pair(top.wait_usage(), block.wait_usage()); };
+  set(x, {0, 4, 8, 32, 64, 96});  // 3 blocks below cell 0 of the top, one each below 1, 2 and 3
+  auto [t, b] = usages();
+  EXPECT_EQ(t.active_cells, 4u);
+  EXPECT_EQ(b.active_cells, 6u);
+  for (const NodeUsage& u : {t, b}) {
+    EXPECT_EQ(u.free_cells + u.recycled_cells + u.collected_cells + u.collections, 0u);
+  }
+  EXPECT_EQ(tree.wait_memory_report().collections, 0u);
+  EXPECT_EQ(tree.wait_memory_report().collection_s, 0);
+
+  deactivate(block, {0, 1});
+  std::tie(t, b) = usages();
+  EXPECT_EQ(b.active_cells, 4u);
+  EXPECT_EQ(b.free_cells, 2u);
+  EXPECT_EQ(b.collected_cells, 2u);
+  EXPECT_EQ(b.collections, 1u);
+  EXPECT_EQ(b.recycled_cells, 0u) << "collected behind the launch";
+  EXPECT_EQ(t.collections, 0u) << "nothing of it was";
+  EXPECT_EQ(tree.wait_memory_report().collections, 1u);
+  const double first_s = tree.wait_memory_report().collection_s;
+  EXPECT_GT(first_s, 0);
+
+  set(x, {12});  // which takes one of the free cells
+  EXPECT_EQ(block.wait_usage().free_cells, 1u);
+  deactivate(top, {0});  // with the two blocks that it has left, on the device alone
+  std::tie(t, b) = usages();
+  EXPECT_EQ(t.active_cells, 3u);
+  EXPECT_EQ(t.free_cells, 1u);
+  EXPECT_EQ(t.collected_cells, 1u);
+  EXPECT_EQ(b.active_cells, 3u);
+  EXPECT_EQ(b.free_cells, 3u);
+  EXPECT_EQ(b.collected_cells, 4u);
+  EXPECT_EQ(b.collections, 2u);
+  const MemoryReport report = tree.wait_memory_report();
+  EXPECT_EQ(report.collections, 2u);
+  EXPECT_GT(report.collection_s, first_s);
+  EXPECT_EQ(report.nodes[1].usage.collected_cells, 4u);
+  EXPECT_EQ(report.nodes[1].usage.free_cells, 3u);
+  set(x, {100});  // an activation collects nothing
+  EXPECT_EQ(tree.wait_memory_report().collections, 2u);
 }
 
 TEST_F(MemoryTest, CellsBelowABitmaskedNodeExistWhereTheirBitIsSet) {

@@ -158,6 +158,10 @@ TEST(Workers, TakeFreshCellsOnlyWhereNobodyHoldsAFreeOne) {
 }
 
 TEST(Workers, ABatchThatIsBeingTakenIsWaitedFor) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP()
+      << "its thread stands for a worker, whose writes the launch's end would order before what comes then";
+#endif
   Blocks b(Device::cpu(4), 64 << 10);
   finish(b.activate(1, 1));
   TreeState& now = *b.tree.storage().state();

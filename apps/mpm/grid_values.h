@@ -1,0 +1,25 @@
+// What a node of the grid has to show: its density, its speed.
+//
+// Device-clean.
+#pragma once
+#include "apps/mpm/solver_types.h"
+
+namespace coppice::mpm {
+
+enum class GridValue : std::int32_t {
+  kDensity = 0,  // kg/m^3 (kg/m^2 in 2-D)
+  kSpeed = 1,    // m/s
+};
+
+// A node at rest has this speed, so that it is told from one without mass; halves have it, too.
+inline constexpr float kLeastSpeed = 6e-8f;
+
+// Of a node after a step; 0 where there is no mass. `per_cell`: 1 / the cell's volume.
+COPPICE_INLINE float grid_value(const NodeValue& node, GridValue value, float per_cell) {
+  if (value == GridValue::kDensity) return node.v[3] * per_cell;
+  if (!(node.v[3] > 0.0f)) return 0.0f;
+  const float speed = sqrtf(node.v[0] * node.v[0] + node.v[1] * node.v[1] + node.v[2] * node.v[2]);
+  return speed < kLeastSpeed ? kLeastSpeed : speed;
+}
+
+}  // namespace coppice::mpm

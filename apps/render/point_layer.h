@@ -1,0 +1,30 @@
+// A set of particles to draw, each coloured by one number.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "apps/render/color_map.h"
+#include "apps/render/packed_points.h"
+#include "apps/render/render_scene.h"
+#include "apps/render/value_range.h"
+
+namespace coppice::render {
+
+// Spans are read during the call only that takes the layer.
+struct PointLayer {
+  std::span<const PackedPoint> points;  // those whose position is not finite are skipped
+  float radius_m = 0.01f;               // of every particle
+  bool is_categorical = false;          // values are indices into `palette` (modulo its size)
+  std::span<const Rgb> palette = default_palette();
+  ColorMap map = ColorMap::kViridis;
+  std::optional<ScalarRange> range;  // at the map's ends; none: percentile_range() of the values
+  Percentiles percentiles;           // of that
+  bool is_logarithmic = false;       // between the map's ends (color_scale.h)
+};
+
+// The colour of values that are not finite, and of categories that are no index: no map or palette of ours
+// comes near it.
+inline const Rgb kBadValueColor = Rgb(1.0f, 0.0f, 1.0f);
+
+}  // namespace coppice::render

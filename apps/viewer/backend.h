@@ -1,0 +1,62 @@
+// Where the viewer shows what it sees: a window, files, or nowhere.
+//
+// A back end is used on the thread that called Viewer::run(), but for wake(). The window's is a plugin
+// (window/window_plugin.h): it reaches the viewer by these virtual functions alone.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/viewer/command.h"
+#include "apps/viewer/film.h"
+#include "apps/viewer/live_view.h"
+#include "apps/viewer/reports.h"
+#include "apps/viewer/simulation.h"
+#include "apps/viewer/snapshot.h"
+#include "apps/viewer/status.h"
+
+namespace coppice::viewer {
+
+// What a back end may ask of the viewer.
+class Session {
+ public:
+  virtual ~Session() = default;
+  virtual const std::string& title() const = 0;
+  // False: there are too many commands that the simulation has not looked at yet.
+  virtual bool post(Command command) = 0;
+  virtual SimulationStatus status() const = 0;
+  // What was measured of what is watched (Watch).
+  virtual Reports reports() const = 0;
+  // Lines of the log with numbers above `after`, of all levels, the oldest first; the last thousand at most.
+  virtual std::vector<std::shared_ptr<const LogLine>> log_lines(uint64_t after) const = 0;
+  // Into what log_lines() has, and nowhere else.
+  virtual void log(LogLevel level, const std::string& text) = 0;
+  virtual CompileStatus compile_status() const = 0;
+  // Whether what was computed last is still to be taken.
+  virtual bool has_more() const = 0;
+  virtual std::vector<Parameter> parameters() const = 0;
+  // The camera to begin with, once there is a snapshot.
+  virtual render::Camera first_camera(const Snapshot& snapshot, float aspect) const = 0;
+  virtual std::unique_ptr<LiveView> make_live_view(const render::GlFunctions& gl) const = 0;
+  // Writes a picture of a snapshot in the quality of files. Returns the file's name; or why there is none, as
+  // text, for this may be called by a plugin.
+  virtual std::string write_screenshot(const Snapshot& snapshot, const render::Camera& camera,
+                                       const ViewOptions& options, int width, int height) noexcept = 0;
+  // Of what the window shows from now on; it is the session's, which waits for it at its end. Null, and why.
+  virtual Film* begin_film(std::string& why) noexcept = 0;
+};
+
+class ViewerBackend {
+ public:
+  virtual ~ViewerBackend() = default;
+  virtual bool wants_snapshot() const = 0;
+  // Complete and immutable. Whoever keeps it keeps the simulation from filling it: let go of the one before.
+  virtual void show(std::shared_ptr<const Snapshot> snapshot) = 0;
+  // Input, drawing, and waiting until there is something to do, at most for a tenth of a second. False:
+  // closed.
+  virtual bool poll(Session& session) = 0;
+  // Ends a wait in poll(). From any thread.
+  virtual void wake() = 0;
+};
+
+}  // namespace coppice::viewer

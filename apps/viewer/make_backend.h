@@ -1,0 +1,25 @@
+// Back ends by their names.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/viewer/backend.h"
+
+namespace coppice::viewer {
+
+struct BackendOptions {
+  std::string where = "window";
+  std::filesystem::path folder = ".";  // of pictures
+  bool overwrite = false;              // those of an earlier run
+  int width = 1280, height = 720;      // of pictures
+  std::string title;                   // of a window
+};
+
+// "window", "file", "null".
+std::vector<std::string> backend_names();
+// Errors: kUnavailable with the reason where there can be no window, kIo for the folder.
+std::unique_ptr<ViewerBackend> make_backend(const BackendOptions& options);
+
+}  // namespace coppice::viewer

@@ -1,0 +1,99 @@
+// What a simulation shows of one moment: complete, and immutable once it was handed over.
+//
+// The simulation's thread fills one while the viewer draws another (snapshot_exchange.h). Memory is kept from
+// one moment to the next, so that filling allocates nothing once it has grown.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/render/brick_pack.h"
+#include "apps/render/color_map.h"
+#include "apps/render/packed_points.h"
+#include "apps/render/render_scene.h"
+#include "apps/render/tree_boxes.h"
+#include "apps/render/volume_style.h"
+#include "core/math.h"
+
+namespace coppice::viewer {
+
+// A set of particles with one attribute each.
+struct PointSet {
+  std::string name;             // "particles"
+  std::string attribute, unit;  // of the values: "speed", "m/s"
+  std::vector<render::PackedPoint> points;
+  float radius_m = 0.01f;
+  bool is_categorical = false;  // values are indices into `palette`
+  std::vector<render::Rgb> palette;
+  std::vector<std::string> categories;  // what the palette's colours are, for the legend; as many, or none
+  render::ColorMap map = render::ColorMap::kViridis;
+  std::optional<render::ScalarRange> range;  // none: of the values themselves
+  std::vector<render::Look> looks;           // [points], of pictures for files; empty: all spheres
+  std::array<float, 2> body_spacing_m{};     // as RenderScene has them
+};
+
+// A field of a tree, where it is not zero, and how it is drawn.
+struct VolumeSet {
+  std::string name, unit;
+  render::BrickVolume bricks;
+  render::VolumePlacement placement;  // of the tree's cells in the world
+  render::VolumeStyle style;
+  bool has_range = false;  // style.range was given; else it is that of the values
+};
+
+// The containers of a tree's nodes.
+struct TreeSet {
+  std::string name;  // "mpm.grid"
+  render::TreeBoxes boxes;
+};
+
+// What is packed only while somebody wants to see it.
+struct Wanted {
+  bool trees = false;
+  bool volumes = true;
+  std::string grid;             // one of Snapshot::grid_values, as a volume; empty: none
+  std::optional<Vec3f> cell_m;  // the cell that this point of the world lies in is read
+  bool operator==(const Wanted&) const = default;
+};
+
+// A number that is shown beside the picture.
+struct Reading {
+  std::string name;
+  double value = 0;
+  std::string unit;
+};
+
+// All values of a cell of a tree.
+struct CellReading {
+  std::string name;  // "grid (12, 3, 40)"
+  Aabb3f bounds;     // m
+  bool is_active = false;
+  std::vector<Reading> values;
+};
+
+// Where in time a simulation stands that can be anywhere at once, as a film can: set with the parameter kPlaybackPath.
+struct Playback {
+  int64_t first = 0, last = 0, now = 0;  // frames
+};
+inline constexpr const char* kPlaybackPath = "frame";
+
+struct Snapshot {
+  Wanted wanted;       // what it is to be filled with; set before
+  uint64_t steps = 0;  // that the simulation had made since it began
+  double time_s = 0;
+  int dim = 3;
+  Aabb3f domain;
+  std::vector<PointSet> points;
+  std::vector<VolumeSet> volumes;
+  std::vector<TreeSet> trees;
+  std::vector<std::string> grid_values;  // what can be wanted of the simulation's grid: "density"
+  std::vector<render::RenderCollider> colliders;
+  std::vector<Reading> readings;
+  std::vector<CellReading> cells;  // at Wanted::cell_m: one of each tree
+  std::optional<Playback> playback;
+  double pack_s = 0;  // what filling this one took, by the host's clock
+};
+
+}  // namespace coppice::viewer

@@ -1,0 +1,106 @@
+// Snapshots for the headless renderer (see still_picture.h).
+#include "apps/viewer/still_picture.h"
+
+#include <cmath>
+
+#include "apps/render/gl_context.h"
+#include "apps/render/offscreen_target.h"
+#include "apps/viewer/live_view.h"
+
+namespace coppice::viewer {
+
+void make_still_scene(const Snapshot& snapshot, const render::Camera& camera, StillScene& still) {
+  render::RenderScene& r = still.scene;
+  r = {};
+  r.dim = snapshot.dim;
+  r.domain = snapshot.domain;
+  r.camera = camera;
+  r.colliders = snapshot.colliders;
+  still.positions.clear(), still.colors.clear(), still.scalar.clear(), still.looks.clear();
+  if (!snapshot.points.empty()) {
+    const PointSet& look = snapshot.points.front();
+    r.radius_m = look.radius_m, r.body_spacing_m = look.body_spacing_m;
+    r.color_mode = look.is_categorical ? render::ColorMode::kMaterial : render::ColorMode::kScalar;
+    r.color_map = look.map;
+    r.range = look.range;
+    still.palette = look.palette;
+  }
+  for (const PointSet& set : snapshot.points) {
+    for (const render::PackedPoint& p : set.points) {
+      still.positions.push_back(p.position);
+      if (r.color_mode == render::ColorMode::kScalar)
+        still.scalar.push_back(p.value);
+      else
+        still.colors.push_back(p.value >= 0 && p.value < 256 ? static_cast<uint8_t>(p.value) : uint8_t{0});
+    }
+  }
+  for (const PointSet& set : snapshot.points) {
+    if (set.looks.empty())
+      still.looks.insert(still.looks.end(), set.points.size(), render::Look::kSpheres);
+    else
+      still.looks.insert(still.looks.end(), set.looks.begin(), set.looks.end());
+  }
+  r.looks = still.looks;
+  r.positions = still.positions, r.materials = still.colors, r.scalar = still.scalar;
+  if (!still.palette.empty()) r.palette = still.palette;
+}
+
+// A context of its own, with what a window would draw in.
+struct StillRenderer::Live {
+  Live(int width, int height) {
+    const render::GlContext::Current current(context);
+    target = std::make_unique<render::OffscreenTarget>(context.gl(), width, height, true);
+    try {
+      view = make_live_view(context.gl());
+    } catch (...) {
+      target.reset();  // while the context is current
+      throw;
+    }
+  }
+  ~Live() {
+    try {
+      const render::GlContext::Current current(context);
+      view.reset(), target.reset();
+    } catch (const Error&) {
+      // A window's context may be current here; the deleters would act on what is in that one.
+      static_cast<void>(view.release());
+      static_cast<void>(target.release());
+    }
+  }
+  render::Image render(const Snapshot& snapshot, const render::Camera& camera, const ViewOptions& options) {
+    const render::GlContext::Current current(context);
+    // The view lets go of it before this returns.
+    view->show({&snapshot, [](const Snapshot*) {}});
+    ViewOptions whole = options;
+    whole.most_ms = 1000;
+    while (!view->draw(camera, whole, target->framebuffer(), target->width(), target->height())) {
+    }
+    render::Image image = target->wait_and_read();
+    view->show(std::make_shared<const Snapshot>());
+    return image;
+  }
+
+  render::GlContext context;
+  std::unique_ptr<render::OffscreenTarget> target;
+  std::unique_ptr<LiveView> view;
+};
+
+StillRenderer::StillRenderer() = default;
+StillRenderer::~StillRenderer() = default;
+
+render::Image StillRenderer::render(const Snapshot& snapshot, const render::Camera& camera, int width,
+                                    int height, const ViewOptions& options) {
+  if (width != width_ || height != height_) renderer_.reset(), live_.reset();
+  width_ = width, height_ = height;
+  const bool has_volumes = options.shows_volumes && !snapshot.volumes.empty(),
+             has_trees = options.shows_trees && !snapshot.trees.empty();
+  if (has_volumes || has_trees || !options.shows_points || !options.colors.empty()) {
+    if (!live_) live_ = std::make_unique<Live>(width, height);
+    return live_->render(snapshot, camera, options);
+  }
+  if (!renderer_) renderer_.emplace(width, height);
+  make_still_scene(snapshot, camera, still_);
+  return renderer_->render(still_.scene);
+}
+
+}  // namespace coppice::viewer

@@ -1,0 +1,15 @@
+// Trees' memory as panels show it.
+#pragma once
+#include <string>
+
+#include "apps/viewer/reports.h"
+#include "sparse/memory_report.h"
+
+namespace coppice::viewer {
+
+TreeMemory tree_memory(std::string name, const MemoryReport& report);
+
+// Goes on with the histories of what was there before: trees and nodes are known by their order and names.
+void add_to_history(const MemoryState& before, MemoryState& now);
+
+}  // namespace coppice::viewer

@@ -1,0 +1,127 @@
+// How volumes are drawn, and where their slices are: by the panel and by keys.
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+
+#include "apps/viewer/window/panels.h"
+
+namespace coppice::viewer {
+namespace {
+
+using render::VolumeMode;
+
+constexpr std::array<const char*, 3> kModes = {"fog", "surface", "slices"};  // as VolumeMode
+constexpr std::array<const char*, 3> kAxes = {"x", "y", "z"};
+
+bool has_volumes(const Ui& ui) {
+  return ui.shown && (!ui.shown->volumes.empty() || !ui.shown->grid_values.empty());
+}
+
+VolumeMode mode_of(const Ui& ui) {
+  const bool is_said = !ui.view.volume_mode && ui.shown && !ui.shown->volumes.empty();
+  return is_said ? ui.shown->volumes.front().style.mode : ui.view.volume_mode.value_or(VolumeMode::kFog);
+}
+
+void draw_grid_values(Ui& ui) {
+  const std::vector<std::string>& values = ui.shown->grid_values;
+  if (values.empty()) return;
+  ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x * 0.5f);
+  if (ImGui::BeginCombo("grid", ui.view.grid.empty() ? "not shown" : ui.view.grid.c_str())) {
+    if (ImGui::Selectable("not shown", ui.view.grid.empty())) ui.view.grid.clear();
+    for (const std::string& value : values) {
+      if (ImGui::Selectable(value.c_str(), value == ui.view.grid)) ui.view.grid = value;
+      ui.widgets.note("grid:" + value);
+    }
+    ImGui::EndCombo();
+  }
+  ui.widgets.note("grid");
+}
+
+void draw_slice(Ui& ui, size_t axis) {
+  std::optional<float>& slice = ui.view.slices_m[axis];
+  const int k = static_cast<int>(axis);
+  const Aabb3f& domain = ui.shown->domain;
+  ImGui::PushID(k);
+  bool is_shown = slice.has_value();
+  if (ImGui::Checkbox(kAxes[axis], &is_shown)) ui.show_slice(k, is_shown);
+  ui.widgets.note(fmt::format("slice {}", kAxes[axis]));
+  if (slice) {
+    ImGui::SameLine();
+    ImGui::SetNextItemWidth(-1);
+    if (ImGui::SliderFloat("##at", &*slice, domain.min[k], domain.max[k], "%.4g m")) ui.slice_axis = k;
+    ui.widgets.note(fmt::format("slice {} at", kAxes[axis]));
+  }
+  ImGui::PopID();
+}
+
+}  // namespace
+
+void Ui::show_points(bool alone) {
+  view.shows_points = true;
+  if (alone) view.shows_volumes = false;
+}
+
+void Ui::show_volumes(VolumeMode mode, bool alone) {
+  if (!has_volumes(*this)) {
+    notice = "there is no volume to show";
+    return;
+  }
+  view.volume_mode = mode;
+  view.shows_volumes = true;
+  if (alone) view.shows_points = false;
+  if (view.grid.empty() && !shown->grid_values.empty()) view.grid = shown->grid_values.front();
+  const bool is_cut = std::ranges::any_of(view.slices_m, [](const auto& slice) { return slice.has_value(); });
+  if (mode == VolumeMode::kSlices && !is_cut) show_slice(slice_axis, true);
+}
+
+void Ui::show_slice(int axis, bool is_shown) {
+  std::optional<float>& slice = view.slices_m[static_cast<size_t>(axis)];
+  if (!is_shown) {
+    slice.reset();
+    return;
+  }
+  slice_axis = axis;
+  if (!slice && shown) slice = shown->domain.center()[axis];
+}
+
+void Ui::choose_slice(int axis, bool beside) {
+  if (!has_volumes(*this)) return;
+  const bool is_shown = view.slices_m[static_cast<size_t>(axis)].has_value();
+  if (beside) return show_slice(axis, !is_shown);
+  for (int other = 0; other < 3; ++other)
+    if (other != axis) show_slice(other, false);
+  show_slice(axis, true);
+}
+
+void Ui::move_slice(int axis, float cells) {
+  std::optional<float>& slice = view.slices_m[static_cast<size_t>(axis)];
+  if (!slice || !shown) return;
+  const Aabb3f& domain = shown->domain;
+  const float size = domain.size()[axis];
+  const float cell_m = shown->volumes.empty() ? size / 64 : shown->volumes.front().placement.cell_m;
+  slice = std::clamp(*slice + cells * cell_m, domain.min[axis], domain.max[axis]);
+}
+
+void draw_volumes(Ui& ui) {
+  if (!has_volumes(ui) || !ui.view.shows_volumes) return;
+  draw_grid_values(ui);
+  if (ui.view.grid.empty() && ui.shown->volumes.empty()) return;
+  const VolumeMode mode = mode_of(ui);
+  for (size_t i = 0; i < kModes.size(); ++i) {
+    if (i > 0) ImGui::SameLine();
+    if (ImGui::RadioButton(kModes[i], mode == static_cast<VolumeMode>(i)))
+      ui.show_volumes(static_cast<VolumeMode>(i), false);
+    ui.widgets.note(kModes[i]);
+  }
+  if (mode != VolumeMode::kSlices) return;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    draw_slice(ui, axis);
+    const std::optional<float>& slice = ui.view.slices_m[axis];
+    if (slice) ui.widgets.say(fmt::format("slice {}", kAxes[axis]), fmt::format("{:.6g}", *slice));
+  }
+  ImGui::Checkbox("interpolated", &ui.view.interpolates_slices);
+  ui.widgets.note("interpolated");
+}
+
+}  // namespace coppice::viewer

@@ -1,0 +1,98 @@
+// Keeps the picture and knows when it is out of date.
+#include "apps/viewer/window/picture.h"
+
+#include <stdexcept>
+#include <utility>
+
+namespace coppice::viewer {
+namespace {
+
+std::vector<float> numbers_of(const render::Camera& c) {
+  return {static_cast<float>(c.projection),
+          c.position.x(),
+          c.position.y(),
+          c.position.z(),
+          c.look_at.x(),
+          c.look_at.y(),
+          c.look_at.z(),
+          c.up.x(),
+          c.up.y(),
+          c.up.z(),
+          c.fov_deg,
+          c.height_m};
+}
+
+}  // namespace
+
+Picture::Picture(const render::GlFunctions& gl, PFNGLBLITFRAMEBUFFERPROC blit, std::unique_ptr<LiveView> view)
+    : gl_(gl), blit_(blit), view_(std::move(view)) {}
+
+Picture::~Picture() { free(); }
+
+void Picture::free() {
+  if (framebuffer_ != 0) gl_.DeleteFramebuffers(1, &framebuffer_);
+  if (color_ != 0) gl_.DeleteRenderbuffers(1, &color_);
+  if (depth_ != 0) gl_.DeleteRenderbuffers(1, &depth_);
+  framebuffer_ = color_ = depth_ = 0;
+  width_ = height_ = 0;
+}
+
+void Picture::resize(int width, int height) {
+  if (width == width_ && height == height_) return;
+  free();
+  gl_.GenRenderbuffers(1, &color_);
+  gl_.BindRenderbuffer(GL_RENDERBUFFER, color_);
+  gl_.RenderbufferStorage(GL_RENDERBUFFER, GL_RGBA8, width, height);
+  gl_.GenRenderbuffers(1, &depth_);
+  gl_.BindRenderbuffer(GL_RENDERBUFFER, depth_);
+  gl_.RenderbufferStorage(GL_RENDERBUFFER, GL_DEPTH_COMPONENT24, width, height);
+  gl_.GenFramebuffers(1, &framebuffer_);
+  gl_.BindFramebuffer(GL_FRAMEBUFFER, framebuffer_);
+  gl_.FramebufferRenderbuffer(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, color_);
+  gl_.FramebufferRenderbuffer(GL_FRAMEBUFFER, GL_DEPTH_ATTACHMENT, GL_RENDERBUFFER, depth_);
+  if (gl_.CheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE) {
+    free();
+    throw std::runtime_error("OpenGL refuses a picture of the window's size");
+  }
+  width_ = width;
+  height_ = height;
+  is_new_ = true;
+}
+
+void Picture::show(std::shared_ptr<const Snapshot> snapshot) {
+  has_snapshot_ = false, is_complete_ = true;
+  view_->show(std::move(snapshot));
+  has_snapshot_ = true;
+  is_new_ = true;
+}
+
+bool Picture::draw(const render::Camera& camera, const ViewOptions& options, int width, int height) {
+  if (!has_snapshot_) return false;
+  resize(width, height);
+  std::vector<float> seen_from = numbers_of(camera);
+  if (!is_new_ && is_complete_ && seen_from == seen_from_ && options == options_) return false;
+  seen_from_ = std::move(seen_from);
+  options_ = options;
+  is_new_ = false;
+  is_complete_ = true;  // when drawing fails: it would fail again
+  is_complete_ = view_->draw(camera, options, framebuffer_, width, height);
+  return true;
+}
+
+std::vector<uint8_t> Picture::read() const {
+  std::vector<uint8_t> rgba(static_cast<size_t>(width_) * static_cast<size_t>(height_) * 4);
+  gl_.BindFramebuffer(GL_READ_FRAMEBUFFER, framebuffer_);
+  gl_.ReadPixels(0, 0, width_, height_, GL_RGBA, GL_UNSIGNED_BYTE, rgba.data());
+  gl_.BindFramebuffer(GL_FRAMEBUFFER, 0);
+  return rgba;
+}
+
+void Picture::put_into_window() const {
+  if (framebuffer_ == 0) return;
+  gl_.BindFramebuffer(GL_READ_FRAMEBUFFER, framebuffer_);
+  gl_.BindFramebuffer(GL_DRAW_FRAMEBUFFER, 0);
+  blit_(0, 0, width_, height_, 0, 0, width_, height_, GL_COLOR_BUFFER_BIT, GL_NEAREST);
+  gl_.BindFramebuffer(GL_FRAMEBUFFER, 0);
+}
+
+}  // namespace coppice::viewer

@@ -1,0 +1,49 @@
+// The picture behind the panels, in a framebuffer of its own, so that the panels are drawn anew without it.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "apps/viewer/live_view.h"
+
+namespace coppice::viewer {
+
+class Picture {
+ public:
+  // `gl` outlives it; its context is current in all calls and in the destructor.
+  Picture(const render::GlFunctions& gl, PFNGLBLITFRAMEBUFFERPROC blit, std::unique_ptr<LiveView> view);
+  ~Picture();
+  Picture(const Picture&) = delete;
+  Picture& operator=(const Picture&) = delete;
+
+  // Errors: the view's; then there is nothing to draw until the next one, and the picture stays as it is.
+  void show(std::shared_ptr<const Snapshot> snapshot);
+  // Draws what is not drawn yet, as much as ViewOptions::most_ms allows. Returns whether there was
+  // anything to draw. Errors: the view's; then it is left as it is.
+  bool draw(const render::Camera& camera, const ViewOptions& options, int width, int height);
+  // Copies it into the window's framebuffer of the same size.
+  void put_into_window() const;
+  bool is_drawn() const { return framebuffer_ != 0; }
+  // As it is drawn now, rows from the bottom.
+  std::vector<uint8_t> read() const;  // u8[height][width][4]
+  bool is_complete() const { return is_complete_; }
+  std::vector<ShownRange> ranges() const { return view_->ranges(); }
+  std::vector<ShownRange> volume_ranges() const { return view_->volume_ranges(); }
+  std::optional<Picked> pick(int x, int y) { return view_->pick(x, y); }
+  std::optional<Vec3f> position_at(int x, int y) { return view_->position_at(x, y); }
+
+ private:
+  void resize(int width, int height);
+  void free();
+
+  const render::GlFunctions& gl_;
+  const PFNGLBLITFRAMEBUFFERPROC blit_;
+  std::unique_ptr<LiveView> view_;
+  GLuint framebuffer_ = 0, color_ = 0, depth_ = 0;
+  int width_ = 0, height_ = 0;
+  bool has_snapshot_ = false, is_new_ = true, is_complete_ = true;
+  std::vector<float> seen_from_;  // the camera of the last draw
+  ViewOptions options_;           // of the last draw
+};
+
+}  // namespace coppice::viewer

@@ -1,0 +1,81 @@
+// Interfaces of kernel files (see kernel_interface.h).
+#include "gpu/jit/kernel_interface.h"
+
+#include <fmt/format.h>
+#include <llvm/BinaryFormat/Dwarf.h>
+#include <llvm/IR/DebugInfoMetadata.h>
+
+#include <set>
+
+#include "gpu/jit/kernel_types.h"
+
+namespace coppice::kernelgen {
+namespace {
+
+using llvm::DICompositeType;
+using llvm::DIDerivedType;
+using llvm::DIType;
+
+std::string name_of(const DIType& type) {
+  return TypeDeclarations::scope_of(type.getScope()) + type.getName().str();
+}
+
+class TypeLines {
+ public:
+  // The type's name; what it leads to is added to the lines.
+  std::string add(const DIType* type) {
+    if (type == nullptr) return "void";
+    if (const auto* derived = llvm::dyn_cast<DIDerivedType>(type)) {
+      const std::string base = add(derived->getBaseType());
+      const unsigned tag = derived->getTag();
+      const bool points = tag == llvm::dwarf::DW_TAG_pointer_type ||
+                          tag == llvm::dwarf::DW_TAG_reference_type ||
+                          tag == llvm::dwarf::DW_TAG_rvalue_reference_type;
+      return points ? base + "*" : base;  // names of types and qualifiers change nothing
+    }
+    const auto* record = llvm::dyn_cast<DICompositeType>(type);
+    if (record == nullptr) return name_of(*type);
+    if (record->getTag() == llvm::dwarf::DW_TAG_array_type)
+      return fmt::format("{}[{}]", add(record->getBaseType()), record->getSizeInBits() / 8);
+    const std::string name = name_of(*record);
+    if (seen_.insert(record).second && !record->isForwardDecl()) add_line(*record, name);
+    return name;
+  }
+  const std::set<std::string>& lines() const { return lines_; }
+
+ private:
+  void add_line(const DICompositeType& record, const std::string& name) {
+    std::string line = fmt::format("type {}\t{}", name, record.getSizeInBits() / 8);
+    for (const auto* element : record.getElements()) {
+      if (const auto* value = llvm::dyn_cast<llvm::DIEnumerator>(element))
+        line += fmt::format(" {}={}", value->getName().str(), value->getValue().getSExtValue());
+      const auto* part = llvm::dyn_cast<DIDerivedType>(element);
+      const bool takes_room =
+          part != nullptr && !part->isStaticMember() &&
+          (part->getTag() == llvm::dwarf::DW_TAG_member || part->getTag() == llvm::dwarf::DW_TAG_inheritance);
+      if (!takes_room) continue;
+      line += fmt::format(" {}:{}@{}", part->getName().str(), add(part->getBaseType()),
+                          part->getOffsetInBits() / 8);
+      if (part->isBitField()) line += fmt::format(".{}", part->getOffsetInBits() % 8);
+    }
+    lines_.insert(line);
+  }
+
+  std::set<const DIType*> seen_;
+  std::set<std::string> lines_;
+};
+
+}  // namespace
+
+std::string interface_text(const std::vector<KernelLine>& kernels) {
+  TypeLines types;
+  std::set<std::string> lines;
+  for (const KernelLine& k : kernels) {
+    lines.insert(fmt::format("kernel {} {} {} {}", k.name, int{k.active_only}, k.effects, k.arguments));
+    for (const DIType* type : k.body->getType()->getTypeArray()) types.add(type);
+  }
+  lines.insert(types.lines().begin(), types.lines().end());
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
+}
+
+}  // namespace coppice::kernelgen

@@ -1,0 +1,165 @@
+// Versions of kernel files (see kernel_versions.h).
+#include "gpu/kernel_versions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "core/error.h"
+
+namespace coppice {
+namespace {
+
+struct Installed {
+  const KernelVersion* version;
+  bool is_rejected = false;
+};
+
+struct Versions {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<const KernelVersion>> made;
+  std::unordered_map<const KernelBitcode*, std::vector<Installed>> of_file;  // the oldest first
+  std::vector<RejectedKernels> rejected;
+  std::vector<const KernelBitcode*> noted;
+};
+// Never destroyed: kernels may be launched while the program's other statics are.
+Versions& versions() {
+  static auto* const all = new Versions;
+  return *all;
+}
+constinit std::atomic<uint64_t> generation{0};
+
+std::string_view take_word(std::string_view& text, char end = ' ') {
+  const size_t at = std::min(text.find(end), text.size());
+  const std::string_view word = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return word;
+}
+
+// An interface (gpu/jit/kernel_interface.h) by the names in it.
+struct Interface {
+  std::map<std::string, std::string, std::less<>> arguments;
+  std::set<std::string_view> types;  // whole lines
+  std::map<std::string, KernelVersion::Facts, std::less<>> facts;
+};
+Interface parse_interface(std::string_view text) {
+  Interface parsed;
+  while (!text.empty()) {
+    std::string_view line = take_word(text, '\n');
+    const std::string_view what = take_word(line);
+    if (what == "kernel") {
+      const std::string name(take_word(line));
+      KernelVersion::Facts& facts = parsed.facts[name];
+      facts.active_only = take_word(line) == "1";
+      const std::string_view effects = take_word(line);
+      std::from_chars(effects.data(), effects.data() + effects.size(), facts.effects);
+      parsed.arguments[name] = line;
+    } else if (what == "type") {
+      parsed.types.insert(line);
+    }
+  }
+  return parsed;
+}
+
+// Called with the mutex held; the newest that is good, of those before `end`.
+const KernelVersion* newest_good(const std::vector<Installed>& all, size_t end) {
+  while (end > 0 && all[end - 1].is_rejected) --end;
+  return end == 0 ? nullptr : all[end - 1].version;
+}
+size_t place_of(const std::vector<Installed>& all, const KernelVersion& version) {
+  const auto is_it = [&](const Installed& i) { return i.version == &version; };
+  return static_cast<size_t>(std::find_if(all.begin(), all.end(), is_it) - all.begin());
+}
+
+}  // namespace
+
+const KernelVersion& make_kernel_version(const KernelBitcode& file, BuiltKernels built) {
+  const std::string source = std::filesystem::path(file.source_file).filename().string();
+  const Interface own = parse_interface(file.interface);
+  Interface now = parse_interface(built.interface);
+  for (const auto& [name, arguments] : own.arguments) {
+    const auto found = now.arguments.find(name);
+    if (found != now.arguments.end() && found->second == arguments) continue;
+    throw Error(ErrorCode::kCompile,
+                fmt::format("{}: kernel {}.{}: {}; build the program again", source, file.name, name,
+                            found == now.arguments.end() ? "it is gone" : "its arguments changed"));
+  }
+  for (const std::string_view line : own.types) {
+    if (now.types.contains(line)) continue;
+    throw Error(
+        ErrorCode::kCompile,
+        fmt::format(
+            "{}: a type that its kernels share with the program changed ({}); build the program again",
+            source, line.substr(0, line.find('\t'))));
+  }
+  auto version = std::make_unique<KernelVersion>();
+  version->bytes = std::move(built.bitcode);
+  version->code = file;
+  version->code.bitcode = version->bytes;
+  version->facts = std::move(now.facts);
+  Versions& v = versions();
+  const std::lock_guard lock(v.mutex);
+  return *v.made.emplace_back(std::move(version));
+}
+
+uint64_t kernel_generation() { return generation.load(std::memory_order_acquire); }
+
+const KernelVersion* current_kernel_version(const KernelBitcode& file) {
+  Versions& v = versions();
+  const std::lock_guard lock(v.mutex);
+  const auto found = v.of_file.find(&file);
+  return found == v.of_file.end() ? nullptr : newest_good(found->second, found->second.size());
+}
+
+const KernelVersion* kernel_version_before(const KernelBitcode& file, const KernelVersion& version) {
+  Versions& v = versions();
+  const std::lock_guard lock(v.mutex);
+  const std::vector<Installed>& all = v.of_file.at(&file);
+  return newest_good(all, place_of(all, version));
+}
+
+void install_kernel_version(const KernelBitcode& file, const KernelVersion& version) {
+  Versions& v = versions();
+  const std::lock_guard lock(v.mutex);
+  v.of_file[&file].push_back({&version});
+  ++generation;
+}
+
+void reject_kernel_version(const KernelBitcode& file, const KernelVersion& version, const std::string& why) {
+  Versions& v = versions();
+  const std::lock_guard lock(v.mutex);
+  std::vector<Installed>& all = v.of_file.at(&file);
+  Installed& one = all.at(place_of(all, version));
+  if (std::exchange(one.is_rejected, true)) return;
+  v.rejected.push_back({&file, why});
+  ++generation;
+}
+
+std::vector<RejectedKernels> take_rejected_kernels() {
+  Versions& v = versions();
+  const std::lock_guard lock(v.mutex);
+  return std::exchange(v.rejected, {});
+}
+
+void note_kernel_file(const KernelBitcode& file) {
+  if (file.recipe.empty()) return;
+  Versions& v = versions();
+  const std::lock_guard lock(v.mutex);
+  if (std::find(v.noted.begin(), v.noted.end(), &file) == v.noted.end()) v.noted.push_back(&file);
+}
+
+std::vector<const KernelBitcode*> noted_kernel_files() {
+  Versions& v = versions();
+  const std::lock_guard lock(v.mutex);
+  return v.noted;
+}
+
+}  // namespace coppice

@@ -1,0 +1,55 @@
+// Which bitcode stands for a kernel file: the program's own, or one that took its place while the program
+// runs.
+//
+// Thread-safe. A version is kept until the program ends (it has the size of the kernel file's bitcode, up to
+// 1 MB): compilers may be at work with it. Who keeps anything that was made of a version compares
+// kernel_generation() with what it was then.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpu/jit/bitcode.h"
+#include "gpu/kernel_builder.h"
+
+namespace coppice {
+
+struct KernelVersion {
+  KernelBitcode code;  // of `bytes`; otherwise as the program's own
+  std::vector<std::byte> bytes;
+  // By a kernel's name, what its constant in the generated header says of the program's own.
+  struct Facts {
+    bool active_only = false;
+    uint32_t effects = 0;
+  };
+  std::map<std::string, Facts, std::less<>> facts;
+};
+
+// A version of a file. Errors: kCompile where it may not take the place of the program's own, with the
+// reason: "kernel heat.diffuse: its arguments changed; build the program again".
+const KernelVersion& make_kernel_version(const KernelBitcode& file, BuiltKernels built);
+
+// Changes when any file gets another version. One load.
+uint64_t kernel_generation();
+// The version that stands for a file; null: the program's own.
+const KernelVersion* current_kernel_version(const KernelBitcode& file);
+// The one that stood for it before `version`, and was not rejected; null: the program's own.
+const KernelVersion* kernel_version_before(const KernelBitcode& file, const KernelVersion& version);
+void install_kernel_version(const KernelBitcode& file, const KernelVersion& version);
+// A device refused it: the one before stands for the file again, and the reason waits for whoever asks. Done
+// twice, the second time does nothing.
+void reject_kernel_version(const KernelBitcode& file, const KernelVersion& version, const std::string& why);
+struct RejectedKernels {
+  const KernelBitcode* file;
+  std::string why;
+};
+std::vector<RejectedKernels> take_rejected_kernels();
+
+// Files that something was launched of and that have a recipe. In the order in which they were first used.
+void note_kernel_file(const KernelBitcode& file);
+std::vector<const KernelBitcode*> noted_kernel_files();
+
+}  // namespace coppice

@@ -1,0 +1,63 @@
+// Bound launches that are made anew (see bound_launches.h).
+#include "sparse/bound_launches.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace coppice {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<detail::Bound>> all;
+  size_t most = 64;  // from which on those that are gone are looked for
+};
+// Never destroyed: whoever binds may outlive the program's statics.
+Registry& registry() {
+  static auto* const one = new Registry;
+  return *one;
+}
+
+}  // namespace
+
+BoundLaunch::BoundLaunch(IntrusivePtr<Device> device, Launch launch)
+    : bound_(std::make_shared<detail::Bound>()) {
+  bound_->device = std::move(device);
+  bound_->launch = make_intrusive<SharedLaunch>(std::move(launch));
+}
+Device& BoundLaunch::device() const { return *bound_->device; }
+const IntrusivePtr<const SharedLaunch>& BoundLaunch::shared() const { return bound_->launch; }
+
+void BoundLaunches::add(const std::shared_ptr<detail::Bound>& bound, const detail::LaunchRequest& request,
+                        const jit::CodegenOptions& options) {
+  bound->request = std::make_unique<const detail::LaunchRequest>(request);
+  bound->options = options;
+  bound->version = current_kernel_version(*request.file);
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  if (r.all.size() >= r.most) {
+    std::erase_if(r.all, [](const auto& one) { return one.expired(); });
+    r.most = std::max<size_t>(64, 2 * r.all.size());
+  }
+  r.all.push_back(bound);
+}
+
+std::vector<std::shared_ptr<detail::Bound>> BoundLaunches::all() {
+  std::vector<std::shared_ptr<detail::Bound>> all;
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  for (const auto& one : r.all)
+    if (std::shared_ptr<detail::Bound> bound = one.lock()) all.push_back(std::move(bound));
+  return all;
+}
+
+Launch BoundLaunches::prepare_at(const detail::Bound& bound, const KernelVersion* version) {
+  return Program(bound.device, bound.options).prepare_at(*bound.request, version);
+}
+
+void BoundLaunches::wait_renew(detail::Bound& bound) {
+  bound.launch = make_intrusive<SharedLaunch>(Program(bound.device, bound.options).prepare(*bound.request));
+  bound.version = current_kernel_version(*bound.request->file);  // it may have been rejected meanwhile
+}
+
+}  // namespace coppice

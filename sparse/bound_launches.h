@@ -1,0 +1,37 @@
+// The process's bound launches whose kernels may be replaced while it runs (sparse/kernel_reload.h).
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "gpu/kernel_versions.h"
+#include "sparse/program.h"
+
+namespace coppice {
+
+namespace detail {
+
+// What the copies of a BoundLaunch share.
+struct Bound {
+  IntrusivePtr<Device> device;
+  IntrusivePtr<const SharedLaunch> launch;
+  // What it is made of anew, and for; null where its kernel stays as it is.
+  std::unique_ptr<const LaunchRequest> request;
+  jit::CodegenOptions options;
+  const KernelVersion* version = nullptr;  // of its kernel's file that `launch` has
+};
+
+}  // namespace detail
+
+class BoundLaunches {
+ public:
+  // Thread-safe.
+  static void add(const std::shared_ptr<detail::Bound>& bound, const detail::LaunchRequest& request,
+                  const jit::CodegenOptions& options);
+  static std::vector<std::shared_ptr<detail::Bound>> all();
+  // The launch with another version of its kernel, which begins to be compiled.
+  static Launch prepare_at(const detail::Bound& bound, const KernelVersion* version);
+  // Takes over what stands for its kernel's file now; waits until that is compiled.
+  static void wait_renew(detail::Bound& bound);
+};
+
+}  // namespace coppice

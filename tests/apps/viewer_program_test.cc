@@ -1,0 +1,300 @@
+// A program's own functions in the viewer: what it shows, how it is steered, and what bad arguments get.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <thread>
+
+#include "apps/render/image.h"
+#include "apps/viewer/viewer.h"
+#include "core/error.h"
+#include "gpu/host_access.h"
+#include "render_volumes.kernels.h"
+#include "sparse/program.h"
+#include "tests/apps/geometry_test_files.h"
+
+namespace coppice {
+namespace {
+
+using testing::HasSubstr;
+
+// Points on a circle that turns.
+struct Circle {
+  float spin = 1;
+  int steps = 0, packs = 0, resets = 0, throws_at = -1;
+
+  void step() {
+    if (steps == throws_at) throw Error(ErrorCode::kNumeric, "the circle broke");
+    ++steps;
+  }
+  void pack(std::vector<render::PackedPoint>& points) {
+    points.clear();
+    for (int i = 0; i < 500; ++i) {
+      const float a = 0.1f * static_cast<float>(i) + spin * 0.01f * static_cast<float>(steps);
+      points.push_back({{std::cos(a), std::sin(a), 0}, static_cast<float>(i)});
+    }
+    ++packs;
+  }
+  int run(std::vector<const char*> words) {
+    words.insert(words.begin(), "circle");
+    Viewer viewer(static_cast<int>(words.size()), words.data(), "circle");
+    viewer.points("points", [&](auto& points) { pack(points); }, {.attribute = "number", .radius_m = 0.05f});
+    viewer.slider("spin", spin, 0.0f, 10.0f, "1/s");
+    viewer.reading("steps", [&] { return static_cast<double>(steps); });
+    viewer.time_step(0.01, 3);
+    viewer.on_reset([&] { steps = 0, ++resets; });
+    return viewer.run([&] { step(); });
+  }
+};
+
+TEST(ViewerProgram, RunsAsManyFramesAsAreAskedFor) {
+  Circle circle;
+  EXPECT_EQ(circle.run({"--view", "null", "--frames", "5"}), 0);
+  EXPECT_EQ(circle.steps, 15);
+  EXPECT_GE(circle.packs, 2);  // the beginning and the end; between them as often as somebody looked
+}
+
+TEST(ViewerProgram, WritesAPictureOfEachFrame) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out";
+  Circle circle;
+  testing::internal::CaptureStderr();
+  const int code = circle.run({"--view=file", "--frames=2", "-o", out.c_str()});
+  const std::string said = testing::internal::GetCapturedStderr();
+  if (said.find("cannot draw") != std::string::npos) GTEST_SKIP() << "this machine has no OpenGL";
+  ASSERT_EQ(code, 0) << said;
+  EXPECT_EQ(circle.packs, 3);
+  const auto picture = [&](int i) {
+    return render::read_png(out + "/frame_000" + std::to_string(i) + ".png");
+  };
+  const render::Image first = picture(0), last = picture(2);
+  EXPECT_EQ(first.width(), 1280);
+  EXPECT_FALSE(std::ranges::equal(first.bytes(), last.bytes()));
+  EXPECT_FALSE(std::filesystem::exists(out + "/frame_0003.png"));
+}
+
+TEST(ViewerProgram, DoesWhatAJournalSays) {
+  const TemporaryFolder folder;
+  const std::string journal = folder / "a.journal";
+  write_text(journal, "coppice journal 1\n2 set spin 2.5\n4 reset\n1 set spin 99\n");
+  Circle circle;
+  testing::internal::CaptureStderr();
+  // All of it was done but for what could not be.
+  EXPECT_EQ(circle.run({"--view", "null", "--frames", "2", "--replay", journal.c_str()}), 2);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("error: of the journal, 1 command was refused, the first: spin = 99: expected a "
+                        "number from 0 to 10"));
+  EXPECT_EQ(circle.spin, 2.5f);
+  EXPECT_EQ(circle.resets, 1);
+}
+
+TEST(ViewerProgram, GetsTheStrokesOfAHand) {
+  const TemporaryFolder folder;
+  const std::string journal = folder / "a.journal";
+  write_text(journal,
+             "coppice journal 1\n2 push from 0 0 1 to 0 1 1 radius 0.5 velocity 0 3 0\n"
+             "3 push from 0 0 1 to 0 1 1 radius -1 velocity 0 3 0\n4 cut from 0 0 0 to 0 1 0 radius 0.5\n");
+  const std::vector<const char*> words{"program", "--view",   "null",         "--frames",
+                                       "9",       "--replay", journal.c_str()};
+  Viewer viewer(static_cast<int>(words.size()), words.data(), "program");
+  EXPECT_THROW(viewer.on_push({}), Error);
+  int steps = 0;
+  std::vector<std::string> pushes;
+  viewer.on_push([&](const Stroke& s, const Vec3f& v) {
+    pushes.push_back(fmt::format("{}: {} {} {} {}", steps, s.to.y(), s.to.z(), s.radius_m, v.y()));
+  });
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(viewer.run([&] { ++steps; }), 2);
+  // The first that was refused, of two: the radius, and that there is no on_cut().
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      HasSubstr(
+          "2 commands were refused, the first: a stroke with a radius of -1 m; expected a positive one"));
+  EXPECT_THAT(pushes, testing::ElementsAre("2: 1 1 0.5 3"));
+}
+
+TEST(ViewerProgram, WhatAStepThrowsIsOneLine) {
+  Circle circle;
+  circle.throws_at = 4;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(circle.run({"--view", "null", "--frames", "5"}), 1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("circle: error: the circle broke\n"));
+  EXPECT_EQ(circle.steps, 4);
+}
+
+TEST(ViewerProgram, BadArgumentsAreOneLine) {
+  struct Case {
+    std::vector<const char*> words;
+    const char* line;
+  };
+  for (const Case& c :
+       {Case{{"--view", "screen"}, "--view"}, Case{{"--colour"}, "--colour"},
+        Case{{"--frames", "-3"}, "--frames"}, Case{{"--view", "file"}, "needs --frames"},
+        Case{{"--view", "null", "--replay", "/nowhere"}, "cannot read the journal /nowhere"}}) {
+    SCOPED_TRACE(c.line);
+    Circle circle;
+    testing::internal::CaptureStderr();
+    EXPECT_NE(circle.run(c.words), 0);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, testing::StartsWith("circle: error: "));
+    EXPECT_THAT(said, HasSubstr(c.line));
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+    EXPECT_EQ(circle.steps, 0);
+  }
+}
+
+// A tree of the program's own, that grows from picture to picture.
+TEST(ViewerProgram, ShowsFieldsOfItsTrees) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out";
+  const IntrusivePtr<Device> device = Device::cpu(2);
+  Tree tree(device);
+  const Field<float> x = tree.root().pointer({8, 8, 8}).dense({8, 8, 8}).place<float>("x");
+  Program program(device);
+  int steps = 0;
+  const std::vector<const char*> words{"tree", "--view", "file", "--frames", "2", "-o", out.c_str()};
+  Viewer viewer(static_cast<int>(words.size()), words.data(), "tree");
+  FieldLook look{.unit = "K", .placement = {.cell_m = 1.0f / 64}};
+  look.style.opacity = {{0, 0}, {1, 0.5f}};
+  viewer.field(
+      "x", [&] { return x; }, look);
+  viewer.domain({Vec3f::Zero(), Vec3f::Ones()});
+  testing::internal::CaptureStderr();
+  const int code = viewer.run([&] {
+    std::vector<int> coords;
+    std::vector<float> values;
+    for (int i = 0; i < 16 * 16 * 16; ++i) {
+      const int side = 24 * steps;
+      coords.insert(coords.end(), {side + i / 256, 24 + i / 16 % 16, 24 + i % 16});
+      values.push_back(1 + static_cast<float>(i % 16));
+    }
+    const IntrusivePtr<Buffer> c = wait_device_copy(*device, coords), v = wait_device_copy(*device, values);
+    wait(program.launch(set_volume_cells_3, range(16 * 16 * 16), x, c->as<int>(), v->as<float>()));
+    ++steps;
+  });
+  const std::string said = testing::internal::GetCapturedStderr();
+  if (said.find("cannot draw") != std::string::npos) GTEST_SKIP() << "this machine has no OpenGL";
+  ASSERT_EQ(code, 0) << said;
+  // Pixels that are brighter than what an empty tree shows: none, then more and more.
+  const auto bright = [&](int i) {
+    const render::Image image = render::read_png(out + "/frame_000" + std::to_string(i) + ".png"),
+                        empty = render::read_png(out + "/frame_0000.png");
+    int n = 0;
+    for (int y = 0; y < image.height(); ++y)
+      for (int x_px = 0; x_px < image.width(); ++x_px) n += image.pixel(x_px, y) != empty.pixel(x_px, y);
+    return n;
+  };
+  EXPECT_GT(bright(1), 2000);
+  EXPECT_GT(bright(2), bright(1) * 3 / 2);
+}
+
+// Seen to fail: the process was.
+TEST(ViewerProgram, AFieldOfNoTreeIsOneLine) {
+  const std::vector<const char*> words{"none", "--view", "null", "--frames", "2"};
+  Viewer viewer(static_cast<int>(words.size()), words.data(), "none");
+  viewer.field("heat", [] { return Field<float>(); });
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(viewer.run([] {}), 1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("field 'heat': it is of no tree"));
+}
+
+// A step that only launches is over when the device is done: nothing piles up, and its errors are the step's.
+TEST(ViewerProgram, WaitsForTheDeviceBehindEachStep) {
+  for (const bool has_field : {true, false}) {
+    const IntrusivePtr<Device> device = Device::cpu(1);
+    Tree tree(device);
+    const Field<float> x = tree.root().dense({8}).place<float>("x");
+    const std::vector<const char*> words{"slow", "--view", "null", "--frames", "8"};
+    Viewer viewer(static_cast<int>(words.size()), words.data(), "slow");
+    if (has_field)
+      viewer.field("x", [&] { return x; });
+    else
+      viewer.device(device);
+    int steps = 0;
+    std::atomic<int> done = 0;
+    testing::internal::CaptureStderr();
+    const int code = viewer.run([&] {
+      EXPECT_EQ(done, steps);
+      ++steps;
+      device->default_stream().enqueue("slow", [&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (++done == 5) throw Error(ErrorCode::kOutOfMemory, "the fifth is too large");
+      });
+    });
+    EXPECT_EQ(code, 1);
+    EXPECT_EQ(steps, 5);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("slow: error: "));
+  }
+}
+
+TEST(ViewerProgram, CategoriesHaveAColourEach) {
+  const char* words[] = {"x"};
+  Viewer viewer(1, words, "x");
+  EXPECT_THROW(viewer.points("p", [](auto&) {}, {.categories = std::vector<std::string>(9)}), Error);
+}
+
+// What the process is killed amid is in the file.
+TEST(ViewerProgram, TheJournalIsWrittenWhileItRuns) {
+  const TemporaryFolder folder;
+  const std::string replay = folder / "in.journal", journal = folder / "out.journal";
+  write_text(replay, "coppice journal 1\n2 set spin 2.5\n");
+  const std::vector<const char*> words{"x",        "--view",       "null",      "--frames",     "5",
+                                       "--replay", replay.c_str(), "--journal", journal.c_str()};
+  Viewer viewer(static_cast<int>(words.size()), words.data(), "x");
+  float spin = 0;
+  viewer.slider("spin", spin, 0, 10);
+  std::string seen;
+  int steps = 0;
+  EXPECT_EQ(viewer.run([&] {
+    if (++steps == 4) seen = read_text(journal);
+  }),
+            0);
+  EXPECT_EQ(seen, read_text(replay));
+  EXPECT_EQ(read_text(journal), seen);
+}
+
+TEST(ViewerProgram, KeepsPicturesOfAnEarlierRun) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out";
+  std::filesystem::create_directories(out);
+  write_text(out + "/frame_0000.png", "old");
+  Circle circle;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(circle.run({"--view=file", "--frames=1", "-o", out.c_str()}), 2);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("--overwrite replaces them"));
+  EXPECT_EQ(read_text(out + "/frame_0000.png"), "old");
+}
+
+TEST(ViewerProgram, NothingIsGivenTwiceOrLate) {
+  const char* words[] = {"x", "--view", "null", "--frames", "1"};
+  Viewer viewer(5, words, "x");
+  float value = 0;
+  viewer.slider("a", value, 0, 1);
+  EXPECT_THROW(viewer.slider("a", value, 0, 1), Error);
+  EXPECT_THROW(viewer.points("p", {}), Error);
+  EXPECT_THROW(viewer.field("f", {}), Error);
+  EXPECT_THROW(viewer.reading("r", {}), Error);
+  EXPECT_THROW(viewer.device({}), Error);
+  EXPECT_THROW(viewer.run({}), Error);
+  EXPECT_THROW(viewer.time_step(0), Error);
+  EXPECT_THROW(viewer.domain({}), Error);
+  EXPECT_THROW(viewer.points("p", [](auto&) {}, {.range = render::ScalarRange{1, 0}}), Error);
+  EXPECT_EQ(viewer.run([] {}), 0);
+  EXPECT_THROW(viewer.slider("b", value, 0, 1), Error);
+  EXPECT_THROW(viewer.run([] {}), Error);
+}
+
+TEST(ViewerProgram, SlidersHaveTwoEnds) {
+  const char* words[] = {"x"};
+  Viewer viewer(1, words, "x");
+  float value = 0;
+  EXPECT_THROW(viewer.slider("a", value, 1.0f, 1.0f), Error);
+  EXPECT_THROW(viewer.slider("a", value, 0.0f, INFINITY), Error);
+}
+
+}  // namespace
+}  // namespace coppice

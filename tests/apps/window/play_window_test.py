@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Plays an earlier run in the window of `coppice view`, with mouse and keys through XTEST on a display of its own.
+
+    play_window_test.py COPPICE PLUGIN [PICTURES]
+
+Seen to fail: when ',' went forward, and when a keyframe did not take the place of the one of its time.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+from window_session_test import ENVIRONMENT, SKIPPED, Display, Failure, Session, check, is_possible
+
+SCENE = """dim = 3
+[grid]
+resolution = 16
+[time]
+frames = 12
+fps = 100
+[output]
+vdb = false
+png = false
+[[emitter]]
+shape = "sphere"
+center = [0.5, 0.5, 0.5]
+radius = 0.12
+material = "snow"
+"""
+
+
+def goes_anywhere(s):
+    s.wait_until("the first frame", lambda p: p["state"].get("frame") == "0")
+    s.settle()  # panels have their size then
+    s.picture("played")
+    # By the bar, which is dragged to its end and let go there.
+    s.do("mousemove", *s.middle("timeline", 0.02))
+    s.settle()
+    s.do("mousedown", 1)
+    for x in [0.1, 0.3, 0.5, 0.7, 0.9, 1.0]:
+        s.do("mousemove", *s.middle("timeline", x))
+        s.settle()
+    s.picture("dragged")
+    s.do("mouseup", 1)
+    state = s.wait_until("the last frame", lambda p: p["state"].get("frame") == "12")["state"]
+    check(state["run"] == "paused" and state["steps"] == "0", state)
+    # By keys: back, and forward beyond the end, where it begins anew.
+    s.do("key", "comma")
+    s.wait_until("a frame back", lambda p: p["state"].get("frame") == "11")
+    s.do("key", "period")
+    s.wait_until("the last one", lambda p: p["state"].get("frame") == "12")
+    s.do("key", "period")
+    s.wait_until("the first one", lambda p: p["state"].get("frame") == "0")
+    s.do("key", "comma")
+    s.settle()
+    check(s.published()["state"]["frame"] == "0", "there is none before the first")
+
+
+def keyframes_are_put_down(s):
+    s.click("add keyframe")
+    s.do("key", "period")
+    s.wait_until("another frame", lambda p: p["state"].get("frame") == "1")
+    s.do("mousemove", 640, 500, "mousedown", 1, "mousemove_relative", 80, 0, "mouseup", 1)
+    s.click("add keyframe")
+    s.click("add keyframe")  # of the same time: in its place
+    s.click("copy keyframes")
+    state = s.wait_until("keyframes in the clipboard", lambda p: "keyframe" in p["state"].get("copied", ""))["state"]
+    check(state["copied"].count("[[output.camera.keyframe]]") == 2 and "time = 0.01\n" in state["copied"], state["copied"])
+    s.picture("keyframes")
+    return state["copied"]
+
+
+def plays(s):
+    s.do("key", "space")
+    s.wait_until("frames pass", lambda p: int(p["state"]["steps"]) > 30)  # more than twice through
+    s.do("key", "Escape")
+    check(s.process.wait(timeout=60) == 0, "it ends well")
+
+
+def main(program, plugin, pictures=None):
+    if not is_possible(plugin):
+        return SKIPPED
+    with tempfile.TemporaryDirectory() as folder:
+        scene, out = os.path.join(folder, "played.toml"), os.path.join(folder, "out")
+        with open(scene, "w", encoding="utf-8") as file:
+            file.write(SCENE)
+        subprocess.run([program, "run", scene, "-o", out], env=ENVIRONMENT, check=True)
+        display = Display(folder)
+        session = None
+        try:
+            session = Session([program, "view", scene, "--play", out, "--paused"], display, folder, pictures=pictures)
+            goes_anywhere(session)
+            keys = keyframes_are_put_down(session)
+            plays(session)
+            # The scene takes them as they were copied.
+            with open(scene, "a", encoding="utf-8") as file:
+                file.write(keys)
+            subprocess.run([program, "view", scene, "--play", out, "--view", "null"], env=ENVIRONMENT, check=True)
+        except Failure as failure:
+            print(f"FAILED: {failure}")
+            return 1
+        finally:
+            if session and session.process.poll() is None:
+                session.process.kill()
+            display.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,14 @@
+// What reload.kernels.cc has from a header, which kernel_reload_test.cc changes in a copy.
+//
+// Device-clean.
+#pragma once
+
+namespace coppice {
+
+inline constexpr int kReloadStep = 100;
+
+struct ReloadWeights {
+  int first, second;
+};
+
+}  // namespace coppice

@@ -1,0 +1,18 @@
+// Kernels that kernel_reload_test.cc changes in a copy of this file while they are used.
+#include "tests/sparse/reload.h"
+
+#include "coppice/kernel.h"
+
+using namespace coppice;
+
+struct ReloadScale {
+  int factor;
+};
+
+COPPICE_KERNEL(fill, Update<int> x, Cell2 cell, ReloadScale scale)
+{ x[cell] = 2 * scale.factor + kReloadStep; }
+COPPICE_KERNEL(weigh, Update<int> x, Cell2 cell, const ReloadWeights* weights)
+{ x[cell] = weights->first + 10 * weights->second; }
+// What it does to the tree is changed, too.
+COPPICE_KERNEL(touch, Grow<int> x, Item i)
+{ (void)x.is_active(i, {static_cast<int>(i.index), 0}); }
