@@ -63,7 +63,7 @@ install(TARGETS coppice RUNTIME DESTINATION bin)
 install(DIRECTORY assets DESTINATION share/coppice)
 install(DIRECTORY examples DESTINATION share/coppice PATTERN ".clang-format" EXCLUDE)
 # The pages lie to each other as in the sources, and what they link to beside them is linked to.
-install(DIRECTORY docs DESTINATION share/doc/coppice FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(DIRECTORY docs DESTINATION share/doc/coppice)
 install(FILES README.md CONTRIBUTING.md LICENSE CHANGELOG.md DESTINATION share/doc/coppice)
 foreach(folder assets examples)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/links)
