@@ -76,12 +76,8 @@ std::vector<std::string> split_path(const SceneOverride& override, std::string_v
   return segments;
 }
 
-// A table in which the path `segments[first...]` holds the value; its nodes name the override as their
-// source.
-toml::table parse_assignment(const SceneOverride& override, const std::vector<std::string>& segments,
-                             std::size_t first, std::string_view value) {
-  std::string key = segments[first];
-  for (std::size_t i = first + 1; i < segments.size(); ++i) key += "." + segments[i];
+// A table in which `key` has the value; its nodes name the override as their source.
+toml::table parse_assignment(const SceneOverride& override, const std::string& key, std::string_view value) {
   try {
     return toml::parse(fmt::format("{} = {}", key, value), override.origin);
   } catch (const toml::parse_error& error) {
@@ -90,12 +86,18 @@ toml::table parse_assignment(const SceneOverride& override, const std::vector<st
   }
 }
 
+// The element of an index; that behind the last one is a new, empty table.
 toml::node& element_of(const SceneOverride& override, toml::array& array, const std::string& segment,
                        const std::string& path) {
   const std::optional<std::size_t> index = parse_index(segment);
-  if (!index || *index >= array.size()) {
-    throw override_error(override, fmt::format("'{}' has {} element{}; '{}' is not the index of one", path,
-                                               array.size(), array.size() == 1 ? "" : "s", segment));
+  if (!index || *index > array.size()) {
+    throw override_error(
+        override, fmt::format("'{}' has {} element{}; '{}' is not the index of one, nor {}, which adds one",
+                              path, array.size(), array.size() == 1 ? "" : "s", segment, array.size()));
+  }
+  if (*index == array.size()) {
+    toml::table holder = parse_assignment(override, "new", "{}");
+    array.push_back(std::move(*holder["new"].as_table()));
   }
   return array[*index];
 }
@@ -127,21 +129,22 @@ void apply(const SceneOverride& override, toml::table& root) {
     if (toml::array* array = at->as_array()) {
       toml::node& element = element_of(override, *array, segment, path);
       if (last) {
-        toml::table holder = parse_assignment(override, assignment.segments, i, assignment.value);
+        toml::table holder = parse_assignment(override, segment, assignment.value);
         const auto position = array->begin() + static_cast<std::ptrdiff_t>(*parse_index(segment));
         holder.begin()->second.visit([&](auto& value) { array->replace(position, std::move(value)); });
         return;
       }
       at = &element;
     } else if (toml::table* table = at->as_table()) {
-      toml::node* child = table->get(segment);
-      if (last || !child) {
-        toml::table holder = parse_assignment(override, assignment.segments, i, assignment.value);
+      if (last || !table->contains(segment)) {
+        // What is not there yet and has an index behind it is a list, and else a table.
+        const std::string_view none = last || !parse_index(assignment.segments[i + 1]) ? "{}" : "[]";
+        toml::table holder = parse_assignment(override, segment, last ? assignment.value : none);
         holder.begin()->second.visit(
             [&](auto& value) { table->insert_or_assign(segment, std::move(value)); });
-        return;
+        if (last) return;
       }
-      at = child;
+      at = table->get(segment);
     } else {
       throw override_error(override, fmt::format("'{}' is a plain value and has no key '{}'", path, segment));
     }

@@ -81,10 +81,12 @@ TEST(Override, NamesItselfInEveryError) {
             "usage: --set co unt=1: 'co unt' is not a key path such as time.frames or emitter.0.radius");
   EXPECT_EQ(error_with("count.more=1"),
             "usage: --set count.more=1: 'count' is a plain value and has no key 'more'");
-  EXPECT_EQ(error_with("point.2.x=1"),
-            "usage: --set point.2.x=1: 'point' has 2 elements; '2' is not the index of one");
-  EXPECT_EQ(error_with("point.x=1"),
-            "usage: --set point.x=1: 'point' has 2 elements; 'x' is not the index of one");
+  EXPECT_EQ(
+      error_with("point.3.x=1"),
+      "usage: --set point.3.x=1: 'point' has 2 elements; '3' is not the index of one, nor 2, which adds one");
+  EXPECT_EQ(
+      error_with("point.x=1"),
+      "usage: --set point.x=1: 'point' has 2 elements; 'x' is not the index of one, nor 2, which adds one");
   EXPECT_EQ(error_with("count=abc"),
             "usage: --set count=abc: 'count' must be an integer, not the string \"abc\"");
   EXPECT_EQ(error_with("cuont=1"), "usage: --set cuont=1: unknown key 'cuont'; did you mean 'count'?");
