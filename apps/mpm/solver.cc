@@ -65,6 +65,35 @@ struct Kernels<3> {
   static constexpr auto &push = push_particles_3d, &kept = mark_kept_3d, &taken = mark_taken_3d;
 };
 
+// What the length of a step follows from.
+struct StepBounds {
+  double speed_m_s, sound_m_s, dt_s;
+  bool is_max_dt, is_sound;  // which of them: time.max_dt_s, waves, else particles
+  bool is_start;             // nothing has moved yet: it is what the scene asks for
+};
+
+// A step that is short because of what was asked becomes longer by other means than one that is short because
+// the motion has blown up, which the steps before were too long for.
+std::string why_too_many_steps(const StepBounds& b, const scene::Time& time) {
+  if (b.is_max_dt) {
+    return fmt::format(
+        "steps of {:.3g} s, as time.max_dt_s asks for, are more than {:.0e} in a frame; raise "
+        "time.max_dt_s, or have shorter frames (time.fps)",
+        b.dt_s, kMostSteps);
+  }
+  const std::string what = fmt::format(
+      "particles move with {:.3g} m/s and waves with {:.3g} m/s, which needs steps of {:.3g} s, more than "
+      "{:.0e} "
+      "in a frame",
+      b.speed_m_s, b.sound_m_s, b.dt_s, kMostSteps);
+  if (!b.is_start) {
+    return fmt::format("{}; lower time.cfl (now {:.3g}) or time.max_dt_s, or soften the material", what,
+                       time.cfl);
+  }
+  return fmt::format("{}; {}, take a coarser grid, or raise time.cfl (now {:.3g})", what,
+                     b.is_sound ? "soften the material" : "lower velocities or gravity", time.cfl);
+}
+
 void check(const AsyncValueRef<Chain>& done) {
   wait(done);
   if (done.is_error()) throw done.error();
@@ -488,12 +517,15 @@ void SolverOf<D>::choose_dt(double remaining_s) {
   const double steps = std::ceil(remaining_s / most * (1 - 1e-6));
   const double dt = remaining_s / std::max(steps, 1.0);
   if (!(steps < kMostSteps)) {
-    throw Error(
-        ErrorCode::kNumeric,
-        fmt::format(
-            "frame {}: at t = {:.6g} s particles move with {:.3g} m/s and waves with {:.3g} m/s, which needs "
-            "steps of {:.3g} s; lower time.cfl (now {:.3g}) or time.max_dt_s, or soften the material",
-            frame_ + 1, time_s_, speed, sound, dt, scene_.time.cfl));
+    throw Error(ErrorCode::kNumeric,
+                fmt::format("frame {}: at t = {:.6g} s {}", frame_ + 1, time_s_,
+                            why_too_many_steps({.speed_m_s = speed,
+                                                .sound_m_s = sound,
+                                                .dt_s = dt,
+                                                .is_max_dt = most == scene_.time.max_dt_s,
+                                                .is_sound = dt_sound <= dt_speed,
+                                                .is_start = steps_ == 0},
+                                               scene_.time)));
   }
   arguments_.dt = static_cast<float>(dt);
   // Above this a particle crosses more than `cfl` cells in a step: the batch stops and dt is chosen again.
