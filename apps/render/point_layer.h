@@ -1,6 +1,7 @@
 // A set of particles to draw, each coloured by one number.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 
@@ -16,6 +17,7 @@ struct PointLayer {
   std::span<const PackedPoint> points;  // those whose position is not finite are skipped
   float radius_m = 0.01f;               // of every particle
   bool is_categorical = false;          // values are indices into `palette` (modulo its size)
+  size_t n_categories = 0;              // indices from here on are none; 0: each is one
   std::span<const Rgb> palette = default_palette();
   ColorMap map = ColorMap::kViridis;
   std::optional<ScalarRange> range;  // at the map's ends; none: percentile_range() of the values

@@ -52,16 +52,17 @@ void make_colors(const PointLayer& layer, StagedPoints* out) {
 // Turns a value into the index of its colour.
 class ColorIndex {
  public:
-  ColorIndex(bool is_categorical, const ColorScale& scale, size_t n_colors)
-      : is_categorical_(is_categorical), scale_(scale), bad_(static_cast<uint32_t>(n_colors - 1)) {}
+  ColorIndex(const PointLayer& layer, const ColorScale& scale, size_t n_colors)
+      : is_categorical_(layer.is_categorical), scale_(scale), bad_(static_cast<uint32_t>(n_colors - 1)) {
+    if (layer.n_categories > 0) end_ = std::min(end_, static_cast<float>(layer.n_categories));
+  }
 
   uint32_t bad() const { return bad_; }
 
   uint32_t operator()(float value) const {
     if (!std::isfinite(value)) return bad_;
     if (is_categorical_) {
-      // Beyond 2^24 a float is no exact index.
-      return value < 0.0f || value > 16777216.0f ? bad_ : static_cast<uint32_t>(value) % bad_;
+      return value < 0.0f || value >= end_ ? bad_ : static_cast<uint32_t>(value) % bad_;
     }
     return static_cast<uint32_t>(scale_.at(value) * static_cast<float>(kMapColors - 1) + 0.5f);
   }
@@ -70,6 +71,7 @@ class ColorIndex {
   bool is_categorical_;
   ColorScale scale_;
   uint32_t bad_;
+  float end_ = 16777217.0f;  // of categories; beyond 2^24 a float is no exact index
 };
 
 struct BadCounts {
@@ -113,7 +115,7 @@ void stage_points(const PointLayer& layer, StagedPoints* out) {
   out->radius_m = layer.radius_m;
   out->order = PointOrder(layer.points.size());
   out->points.resize(layer.points.size());
-  const ColorIndex color(layer.is_categorical, scale, out->colors.size());
+  const ColorIndex color(layer, scale, out->colors.size());
   const BadCounts bad = store(layer.points, color, out);
   out->n_bad_positions = bad.positions;
   out->n_bad_values = bad.values;

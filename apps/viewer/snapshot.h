@@ -27,7 +27,9 @@ struct PointSet {
   float radius_m = 0.01f;
   bool is_categorical = false;  // values are indices into `palette`
   std::vector<render::Rgb> palette;
-  std::vector<std::string> categories;  // what the palette's colours are, for the legend; as many, or none
+  // What the palette's colours are, for the legend: as many, and no other index is one; or none, and indices
+  // beyond the palette begin anew.
+  std::vector<std::string> categories;
   render::ColorMap map = render::ColorMap::kViridis;
   std::optional<render::ScalarRange> range;  // none: of the values themselves
   std::vector<render::Look> looks;           // [points], of pictures for files; empty: all spheres

@@ -1,10 +1,11 @@
 // Snapshots for the headless renderer (see still_picture.h).
 #include "apps/viewer/still_picture.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "apps/render/gl_context.h"
 #include "apps/render/offscreen_target.h"
+#include "apps/render/point_layer.h"
 #include "apps/viewer/live_view.h"
 
 namespace coppice::viewer {
@@ -23,15 +24,25 @@ void make_still_scene(const Snapshot& snapshot, const render::Camera& camera, St
     r.color_mode = look.is_categorical ? render::ColorMode::kMaterial : render::ColorMode::kScalar;
     r.color_map = look.map;
     r.range = look.range;
-    still.palette = look.palette;
+    const auto palette = render::default_palette();
+    still.palette.assign(look.palette.begin(), look.palette.end());
+    if (still.palette.empty()) still.palette.assign(palette.begin(), palette.end());
   }
+  // Behind the palette, what is no category has its colour, as in a window.
+  const size_t bad = std::min<size_t>(still.palette.size(), 255);
+  const auto color_of = [&](const PointSet& set, float value) -> size_t {
+    const size_t named = set.categories.size();
+    if (!(value >= 0 && value < 16777216.0f)) return bad;
+    const auto index = static_cast<size_t>(value);
+    return named > 0 && index >= named ? bad : index % bad;
+  };
   for (const PointSet& set : snapshot.points) {
     for (const render::PackedPoint& p : set.points) {
       still.positions.push_back(p.position);
       if (r.color_mode == render::ColorMode::kScalar)
         still.scalar.push_back(p.value);
       else
-        still.colors.push_back(p.value >= 0 && p.value < 256 ? static_cast<uint8_t>(p.value) : uint8_t{0});
+        still.colors.push_back(static_cast<uint8_t>(color_of(set, p.value)));
     }
   }
   for (const PointSet& set : snapshot.points) {
@@ -42,7 +53,9 @@ void make_still_scene(const Snapshot& snapshot, const render::Camera& camera, St
   }
   r.looks = still.looks;
   r.positions = still.positions, r.materials = still.colors, r.scalar = still.scalar;
-  if (!still.palette.empty()) r.palette = still.palette;
+  if (still.palette.empty()) return;
+  still.palette.resize(bad), still.palette.push_back(render::kBadValueColor);
+  r.palette = still.palette;
 }
 
 // A context of its own, with what a window would draw in.

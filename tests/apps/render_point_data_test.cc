@@ -223,6 +223,12 @@ TEST(StagedPoints, CountCategoriesThatAreNoIndex) {
   EXPECT_EQ(staged.points[2].color_index, 4u);
   EXPECT_EQ(staged.colors.size(), 5u);
   EXPECT_EQ(staged.colors[4], (std::array<uint8_t, 4>{255, 0, 255, 255}));
+  // With names, there are no more than are named. Seen to fail: the colours began anew.
+  layer.n_categories = 4;
+  stage_points(layer, &staged);
+  EXPECT_EQ(staged.n_bad_values, 4u);
+  EXPECT_EQ(staged.points[0].color_index, 0u);
+  EXPECT_EQ(staged.points[1].color_index, 4u);
 }
 
 TEST(StagedPoints, CountOverManyThreads) {
