@@ -95,7 +95,12 @@ void main() {
   float t_end = min(min(leave.x, leave.y), leave.z);
   if (u_has_opaque != 0) {
     float z = opaque_z(gl_FragCoord.xy);
-    t_end = min(t_end, (z - ray.origin.z) / ray.direction.z * cells_per_m);
+    float t_opaque = (z - ray.origin.z) / ray.direction.z * cells_per_m;
+#ifdef SLICES
+    // Of volumes that one plane cuts the one that was drawn first is before the others.
+    t_opaque -= 2e-4 * abs(t_opaque);
+#endif
+    t_end = min(t_end, t_opaque);
   }
   if (!(t < t_end)) return;
 #ifdef SLICES

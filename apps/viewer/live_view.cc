@@ -90,6 +90,7 @@ void stage(const PointSet& set, const ColorChoice& choice, LivePoints& to) {
   render::PointLayer layer{.points = set.points,
                            .radius_m = set.radius_m,
                            .is_categorical = set.is_categorical,
+                           .n_categories = set.categories.size(),
                            .map = choice.map.value_or(set.map),
                            .percentiles = choice.percentiles,
                            .is_logarithmic = choice.is_logarithmic.value_or(false)};
@@ -120,6 +121,10 @@ void stage(const VolumeSet& set, const ColorChoice& choice, LiveVolume& to) {
   // Volumes need a range that is not empty.
   if (!(shown.range.min < shown.range.max))
     shown.range.max = shown.range.min + std::max(1e-6f * std::abs(shown.range.min), 1e-30f);
+  // A threshold that nobody has chosen for a field that is no surface by itself may be none of its values.
+  const bool is_chosen = choice.threshold || set.style.mode == render::VolumeMode::kSurface;
+  if (!is_chosen && !(shown.threshold > shown.range.min && shown.threshold < shown.range.max))
+    shown.threshold = 0.5f * (shown.range.min + shown.range.max);
 }
 
 class LiveViewOf final : public LiveView {
@@ -238,7 +243,8 @@ class LiveViewOf final : public LiveView {
     render::VolumeStyle style = set.style;
     style.map = shown.map, style.range = shown.range, style.is_logarithmic = shown.is_logarithmic;
     style.threshold = shown.threshold;
-    style.mode = options.volume_mode.value_or(style.mode);
+    // What is one cell thick has no fog and no surface.
+    if (set.bricks.dim == 3) style.mode = options.volume_mode.value_or(style.mode);
     style.interpolates_slices &= options.interpolates_slices;
     const auto is_set = [](const auto& slices) {
       return std::ranges::any_of(slices, [](const auto& slice) { return slice.has_value(); });
