@@ -3,24 +3,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace coppice::render {
 namespace {
 
-int checked_side(int pixels) {
-  if (pixels < 1 || pixels > 16384) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("a frame has 1 to 16384 pixels a side, not {}", pixels));
-  }
-  return pixels;
+// Samples are drawn into textures, so that n x n of them for a pixel leave less room for pixels.
+void require_size(const GlFunctions& gl, int width, int height, const RenderOptions& options) {
+  GLint texture = 0, renderbuffer = 0, viewport[2] = {0, 0};
+  gl.GetIntegerv(GL_MAX_TEXTURE_SIZE, &texture);
+  gl.GetIntegerv(GL_MAX_RENDERBUFFER_SIZE, &renderbuffer);
+  gl.GetIntegerv(GL_MAX_VIEWPORT_DIMS, viewport);
+  const int samples = std::min({texture, viewport[0], viewport[1]});
+  const int most = std::min(renderbuffer, samples / std::max(options.samples_per_side, 1));
+  if (std::min(width, height) >= 1 && std::max(width, height) <= most) return;
+  throw Error(
+      ErrorCode::kUsage,
+      fmt::format("the OpenGL driver of this machine draws pictures of 1 to {} pixels a side, not {} x {}",
+                  most, width, height));
 }
 
 }  // namespace
 
-Renderer::Renderer(int width, int height, const RenderOptions& options)
-    : width_(checked_side(width)), height_(checked_side(height)) {
+void require_picture_size(int width, int height, const RenderOptions& options) {
+  GlContext context;
+  const GlContext::Current current(context);
+  require_size(context.gl(), width, height, options);
+}
+
+Renderer::Renderer(int width, int height, const RenderOptions& options) : width_(width), height_(height) {
   GlContext::Current current(context_);
+  require_size(context_.gl(), width, height, options);
   target_ = std::make_unique<OffscreenTarget>(context_.gl(), width, height);
   try {
     particles_ = std::make_unique<ParticleRenderer>(context_.gl(), options);

@@ -11,10 +11,14 @@
 
 namespace coppice::render {
 
+// Asks the driver, and draws nothing: to be called before room is made for pictures of this size. Errors:
+// kUsage with the most pixels a side that the driver has room for; kUnavailable, one line that says what to
+// install, on a machine without OpenGL 3.3.
+void require_picture_size(int width, int height, const RenderOptions& options = {});
+
 class Renderer {
  public:
-  // Throws Error(kUnavailable), one line that says what to install, on a machine without OpenGL 3.3;
-  // kInvalidArgument when the frame is not of 1 to 16384 pixels a side.
+  // Errors: those of require_picture_size().
   Renderer(int width, int height, const RenderOptions& options = {});
   ~Renderer();
 

@@ -18,6 +18,7 @@ namespace coppice {
 
 FrameWriter::FrameWriter(const scene::SceneConfig& scene, std::string folder, bool overwrite)
     : scene_(scene), folder_(std::move(folder)), pictures_(scene.output.png) {
+  if (pictures_) require_pictures();
   prepare_output_folder(folder_, overwrite);
   log_.emplace(
       stats_csv_path(folder_),
@@ -40,18 +41,19 @@ void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double mi
       s.momentum.y(), s.momentum.z(), s.kinetic_J, s.potential_J, s.max_speed_m_s, milliseconds});
 }
 
-void FrameWriter::write_picture(const mpm::ParticleSnapshot& particles, int frame, double time_s) {
-  if (!renderer_) {
-    try {
-      renderer_.emplace(scene_.output.width, scene_.output.height);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kUnavailable) throw;
-      // A machine without OpenGL still simulates; particles and volumes are written all the same.
-      log_warning("no pictures: {}", error.what());
-      pictures_ = false;
-      return;
-    }
+void FrameWriter::require_pictures() {
+  try {
+    render::require_picture_size(scene_.output.width, scene_.output.height);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+    // A machine without OpenGL still simulates; particles and volumes are written all the same.
+    log_warning("no pictures: {}", error.what());
+    pictures_ = false;
   }
+}
+
+void FrameWriter::write_picture(const mpm::ParticleSnapshot& particles, int frame, double time_s) {
+  if (!renderer_) renderer_.emplace(scene_.output.width, scene_.output.height);
   const FrameView view = make_frame_view(scene_, particles, time_s);
   render::write_png(renderer_->render(view.render), frame_png_path(folder_, frame));
   ++pictures_written_;

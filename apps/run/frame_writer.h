@@ -14,7 +14,8 @@ namespace coppice {
 
 class FrameWriter {
  public:
-  // Prepares the folder. Errors: those of prepare_output_folder().
+  // Prepares the folder. Errors: kUsage for pictures that are too large for the driver, before the folder is
+  // touched; those of prepare_output_folder().
   FrameWriter(const scene::SceneConfig& scene, std::string folder, bool overwrite);
 
   // `s`: the solver's statistics of this frame; `milliseconds`: what it took to simulate.
@@ -23,6 +24,7 @@ class FrameWriter {
   void finish();
 
  private:
+  void require_pictures();
   void write_picture(const mpm::ParticleSnapshot& particles, int frame, double time_s);
   void write_particles(const mpm::ParticleSnapshot& particles, int frame);
   void write_volume(mpm::Solver& solver, int frame);

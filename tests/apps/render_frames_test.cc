@@ -235,9 +235,29 @@ TEST(Renderer, RefusesFramesWithoutPixels) {
       FAIL() << side;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kUnavailable) GTEST_SKIP() << error.what();
-      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      EXPECT_EQ(error.code(), ErrorCode::kUsage);
     }
   }
+}
+
+// The limit that is named holds: frames of that size are drawn, larger ones refused before anything is.
+TEST(Renderer, NamesTheLargestFrameOfTheDriver) {
+  std::string message;
+  try {
+    require_picture_size(1 << 20, 16);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kUnavailable) GTEST_SKIP() << error.what();
+    message = error.what();
+  }
+  const size_t at = message.find("of 1 to ");
+  ASSERT_NE(at, std::string::npos) << message;
+  const int most = std::stoi(message.substr(at + 8));
+  EXPECT_THROW(require_picture_size(16, most + 1), Error);
+  require_picture_size(most, most);
+  Renderer renderer(most, 16);
+  RenderScene scene;
+  scene.domain = {Vec3f::Zero(), Vec3f::Ones()};
+  EXPECT_EQ(renderer.render(scene).width(), most);
 }
 
 }  // namespace
