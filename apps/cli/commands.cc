@@ -127,18 +127,19 @@ Grammar::Grammar(Arguments& arguments) {
   view->add_flag("--overwrite", arguments.overwrite,
                  "replace frames that are already in the folder (--view file)");
   view->add_flag("--paused", arguments.is_paused, "begin paused");
-  CLI::Option* journal =
-      view->add_option("--journal", arguments.journal_file, "write what was done to the simulation, and when")
-          ->type_name("FILE");
-  CLI::Option* replay =
-      view->add_option("--replay", arguments.replay_file, "do again what a journal tells")->type_name("FILE");
-  view->add_option("--play", arguments.played_folder,
-                   "show the frames that an earlier run of the scene left in a folder; computes nothing")
-      ->type_name("DIR")
-      ->excludes(replay)
-      ->excludes(journal);
+  view->add_option("--journal", arguments.journal_file, "write what was done to the simulation, and when")
+      ->type_name("FILE");
+  view->add_option("--replay", arguments.replay_file, "do again what a journal tells")->type_name("FILE");
   view->add_flag("--no-reload", arguments.no_reload,
                  "leave kernel files alone that are changed while it is simulated");
+  CLI::Option* play =
+      view->add_option("--play", arguments.played_folder,
+                       "show the frames that an earlier run of the scene left in a folder; computes nothing")
+          ->type_name("DIR");
+  // What says how something is computed says nothing of what was computed earlier.
+  for (const char* name :
+       {"--journal", "--replay", "--device", "--threads", "--deterministic", "--no-reload"})
+    play->excludes(view->get_option(name));
 
   list = app.add_subcommand("list", "the scenes that come with the program");
   list->add_flag("--keys", arguments.keys, "the reference of all keys of a scene file instead (Markdown)");

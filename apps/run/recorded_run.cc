@@ -45,7 +45,7 @@ void check_numbers(const ParticleTable& table, const std::string& name, int comp
 
 }  // namespace
 
-std::vector<int64_t> recorded_frames(const std::filesystem::path& folder) {
+std::vector<int64_t> recorded_frames(const std::filesystem::path& folder, std::optional<int64_t> last) {
   std::vector<int64_t> frames;
   std::error_code error;
   std::filesystem::directory_iterator entries(folder, error);
@@ -67,12 +67,19 @@ std::vector<int64_t> recorded_frames(const std::filesystem::path& folder) {
         ErrorCode::kNotFound,
         fmt::format("no particles (particles_0000.ply ...) of an earlier run are in {}", folder.string()));
   }
+  if (last && *last < frames.front()) {
+    throw Error(ErrorCode::kUsage, fmt::format("the first frame in {} is {}; --frames {} leaves none",
+                                               folder.string(), frames.front(), *last));
+  }
+  if (last) frames.erase(std::ranges::upper_bound(frames, *last), frames.end());
   return frames;
 }
 
 RecordedRun::RecordedRun(const std::filesystem::path& folder, scene::SceneConfig scene,
-                         std::vector<scene::SceneOverride> overrides)
-    : folder_(folder), parameters_(std::move(scene), std::move(overrides)), frames_(recorded_frames(folder)) {
+                         std::vector<scene::SceneOverride> overrides, std::optional<int64_t> last)
+    : folder_(folder),
+      parameters_(std::move(scene), std::move(overrides)),
+      frames_(recorded_frames(folder, last)) {
   wait_load(0);
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,16 +17,16 @@
 
 namespace coppice {
 
-// The numbers of the frames whose particles are in a folder; they go up, and there is at least one. Errors:
-// kNotFound.
-std::vector<int64_t> recorded_frames(const std::filesystem::path& folder);
+// The numbers of the frames whose particles are in a folder, up to `last`; they go up, and there is at least
+// one. Errors: kNotFound; kUsage where all are behind `last`.
+std::vector<int64_t> recorded_frames(const std::filesystem::path& folder, std::optional<int64_t> last = {});
 
 class RecordedRun final : public viewer::Simulation {
  public:
-  // Errors: those of recorded_frames() and of reading the first of them; kInvalidArgument for particles of
-  // another scene; those of SceneParameters.
+  // Frames behind `last` are left out. Errors: those of recorded_frames() and of reading the first of them;
+  // kInvalidArgument for particles of another scene; those of SceneParameters.
   RecordedRun(const std::filesystem::path& folder, scene::SceneConfig scene,
-              std::vector<scene::SceneOverride> overrides);
+              std::vector<scene::SceneOverride> overrides, std::optional<int64_t> last = {});
 
   bool wait_advance(
       int most_steps) override;  // Errors: those of reading a frame; it stays where it was then.

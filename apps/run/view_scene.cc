@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "apps/run/frame_view.h"
 #include "apps/run/recorded_run.h"
@@ -20,12 +20,18 @@
 namespace coppice {
 namespace {
 
-// That are shown behind the first one.
-int64_t frames_of(const cli::ViewOptions& options) {
-  const int64_t asked = options.run.scene.time.frames;
-  if (options.play.empty()) return asked;
-  const auto there = static_cast<int64_t>(recorded_frames(options.play).size());
-  return options.has_frames ? std::min(asked, there - 1) : there - 1;
+// The frame that --frames names.
+std::optional<int64_t> last_asked(const cli::ViewOptions& options) {
+  return options.has_frames ? std::optional<int64_t>(options.run.scene.time.frames) : std::nullopt;
+}
+
+// The frame that the simulation ends with, counted from the first that is shown; negative: none.
+int64_t last_frame(const cli::ViewOptions& options) {
+  const bool is_window = options.where == "window";
+  if (!options.play.empty())  // which a window shows over and over
+    return is_window ? -1
+                     : static_cast<int64_t>(recorded_frames(options.play, last_asked(options)).size()) - 1;
+  return is_window && !options.has_frames ? -1 : options.run.scene.time.frames;
 }
 
 // Pictures go into another folder: --overwrite removes what an earlier run has left there.
@@ -47,11 +53,12 @@ cli::RunOutcome view_scene(const cli::ViewOptions& options, const std::atomic<bo
   viewer::ViewerRun run;
   run.title = scene.name;
   run.make = [&]() -> std::unique_ptr<viewer::Simulation> {
-    if (!options.play.empty()) return std::make_unique<RecordedRun>(options.play, scene, options.overrides);
+    if (!options.play.empty())
+      return std::make_unique<RecordedRun>(options.play, scene, options.overrides, last_asked(options));
     return std::make_unique<SceneSimulation>(make_device(options.run), scene, options.overrides);
   };
   run.options.is_paused = options.is_paused;
-  run.options.last_frame = is_window && !options.has_frames ? -1 : frames_of(options);
+  run.options.last_frame = last_frame(options);
   run.options.shows_every_frame = options.where == "file";
   // As it was, not as fast as files are read.
   run.options.pace = is_window && !options.play.empty() ? 1 : 0;
@@ -61,6 +68,7 @@ cli::RunOutcome view_scene(const cli::ViewOptions& options, const std::atomic<bo
   run.first_camera = [&](const viewer::Snapshot& s, float aspect) {
     return camera_of(scene, aspect, s.time_s);
   };
+  run.has_camera_path = scene.dim == 3 && !scene.output.camera.keyframes.empty();
   run.journal = options.journal;
   run.screenshot_folder = options.run.output_folder;
   const std::unique_ptr<viewer::ViewerBackend> backend =
@@ -71,10 +79,8 @@ cli::RunOutcome view_scene(const cli::ViewOptions& options, const std::atomic<bo
                             .height = scene.output.height,
                             .title = scene.name});
   const viewer::ViewerOutcome outcome = run_viewer(run, *backend, stop);
-  if (const auto* files = dynamic_cast<const viewer::FileBackend*>(backend.get())) {
-    log_info("{} pictures are in {}", files->written(), options.run.output_folder.string());
-    if (scene.output.mp4) files->wait_make_movie(1.0 / scene.time.frame_dt_s);
-  }
+  if (const auto* files = dynamic_cast<const viewer::FileBackend*>(backend.get()))
+    files->wait_finish(scene.output.mp4 ? std::optional(1.0 / scene.time.frame_dt_s) : std::nullopt);
   return outcome == viewer::ViewerOutcome::kStopped ? cli::RunOutcome::kInterrupted
                                                     : cli::RunOutcome::kFinished;
 }

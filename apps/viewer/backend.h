@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/render/camera_path.h"
 #include "apps/viewer/command.h"
 #include "apps/viewer/film.h"
 #include "apps/viewer/live_view.h"
@@ -37,6 +38,10 @@ class Session {
   virtual std::vector<Parameter> parameters() const = 0;
   // The camera to begin with, once there is a snapshot.
   virtual render::Camera first_camera(const Snapshot& snapshot, float aspect) const = 0;
+  // Whether that one moves with the snapshots' time, through keyframes.
+  virtual bool has_camera_path() const = 0;
+  // The camera of keyframes at a time; there is one at least.
+  virtual render::Camera camera_at(const std::vector<render::CameraKey>& keys, double time_s) const = 0;
   virtual std::unique_ptr<LiveView> make_live_view(const render::GlFunctions& gl) const = 0;
   // Writes a picture of a snapshot in the quality of files. Returns the file's name; or why there is none, as
   // text, for this may be called by a plugin.

@@ -36,6 +36,7 @@ void CameraControl::begin(const render::Camera& camera) {
   has_begun_ = true;
   place();
   moved();
+  is_led_by_hand_ = false;
 }
 
 void CameraControl::set_viewport(float width, float height) {
@@ -114,6 +115,7 @@ void CameraControl::set_pivot(const Vec3f& point) {
   if (arm.norm() < kNearest * scale_m_) return;
   pivot_ = point;
   arm_ = arm;
+  is_led_by_hand_ = true;
   place();
 }
 

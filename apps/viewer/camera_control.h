@@ -19,6 +19,9 @@ class CameraControl {
   // Errors: kInvalidArgument for a camera that is none.
   void begin(const render::Camera& camera);
   bool has_begun() const { return has_begun_; }
+  // Whether anything but begin() has led the camera since, or chosen what it turns about.
+  bool is_led_by_hand() const { return is_led_by_hand_; }
+  void let_go() { is_led_by_hand_ = false; }
   bool is_flat() const { return camera_.projection == render::Projection::kOrthographic; }
   // Ignored when either is not positive: a window may have no area.
   void set_viewport(float width, float height);
@@ -56,7 +59,7 @@ class CameraControl {
   float pivot_depth() const;
   float metres_per_pixel() const;
   Mat3f world_from_camera() const;
-  void moved() { still_s_ = 0; }
+  void moved() { still_s_ = 0, is_led_by_hand_ = true; }
 
   render::Camera camera_;
   Vec3f pivot_ = Vec3f::Zero();
@@ -66,7 +69,7 @@ class CameraControl {
   float width_ = 1, height_ = 1;
   Vec3f flight_ = Vec3f::Zero();
   float still_s_ = kSettle_s;
-  bool has_begun_ = false;
+  bool has_begun_ = false, is_led_by_hand_ = false;
 };
 
 // Adds a key at its place in time, or puts it in place of the one that has its time.

@@ -71,7 +71,8 @@ void FilmWriter::run() {
     changed_.notify_all();
     return;
   }
-  log_info("{} pictures of the window are in {}", written, folder_.string());
+  log_info("{} picture{} in {}", written, written == 1 ? " of the window is" : "s of the window are",
+           folder_.string());
   if (written > 1)
     render::wait_and_write_movie({folder_.string(), "frame_%04d.png", 0, kFps, "ffmpeg"},
                                  movie_mp4_path(folder_.string()));

@@ -7,6 +7,7 @@
 
 #include "apps/output/output_folder.h"
 #include "apps/render/movie.h"
+#include "core/log.h"
 
 namespace coppice::viewer {
 
@@ -30,6 +31,7 @@ bool QuietBackend::poll(Session& session) {
 
 FileBackend::FileBackend(std::filesystem::path folder, bool overwrite, int width, int height)
     : folder_(std::move(folder)), width_(width), height_(height) {
+  render::require_picture_size(width, height);
   prepare_output_folder(folder_.string(), overwrite);
 }
 
@@ -42,14 +44,19 @@ void FileBackend::show(std::shared_ptr<const Snapshot> snapshot) {
   const float aspect = static_cast<float>(width_) / static_cast<float>(height_);
   const render::Image image =
       renderer_.render(*snapshot, session_->first_camera(*snapshot, aspect), width_, height_);
-  render::write_png(image, (folder_ / fmt::format("frame_{:04d}.png", written_)).string());
-  ++written_;
+  last_ = snapshot->playback ? snapshot->playback->now : written_;
+  if (written_++ == 0) first_ = last_;
+  render::write_png(image, frame_png_path(folder_.string(), last_));
 }
 
-void FileBackend::wait_make_movie(double fps) const {
-  if (written_ > 1)
-    render::wait_and_write_movie({folder_.string(), "frame_%04d.png", 0, fps, "ffmpeg"},
-                                 movie_mp4_path(folder_.string()));
+void FileBackend::wait_finish(std::optional<double> fps) const {
+  const std::string folder = folder_.string();
+  log_info("{} picture{} in {}", written_, written_ == 1 ? " is" : "s are", folder);
+  if (!fps || written_ < 2) return;
+  const std::string movie = movie_mp4_path(folder);
+  if (last_ - first_ + 1 != written_)
+    return log_info("no movie '{}': of the frames {} to {} some are missing", movie, first_, last_);
+  render::wait_and_write_movie({folder, "frame_%04d.png", static_cast<int>(first_), *fps, "ffmpeg"}, movie);
 }
 
 }  // namespace coppice::viewer

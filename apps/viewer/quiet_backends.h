@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "apps/viewer/backend.h"
 #include "apps/viewer/still_picture.h"
@@ -33,24 +34,26 @@ class NullBackend final : public QuietBackend {
   uint64_t shown_ = 0;
 };
 
-// Writes each snapshot as frame_0000.png and so on, in the quality of `coppice run`. Used with
-// SimulationThreadOptions::shows_every_frame.
+// Writes each snapshot as frame_0000.png and so on, in the quality of `coppice run`; what is played keeps the
+// numbers of its frames. Used with SimulationThreadOptions::shows_every_frame.
 class FileBackend final : public QuietBackend {
  public:
-  // The folder is made where it is not there. Errors: kIo; kUsage where an earlier run's outputs are in it, unless they may
-  // be overwritten: they are removed then; those of the renderer, at the first picture.
+  // The folder is made where it is not there. Errors: those of require_picture_size(), before the folder is
+  // touched; kIo; kUsage where an earlier run's outputs are in it, unless they may be overwritten: they are
+  // removed then.
   FileBackend(std::filesystem::path folder, bool overwrite, int width, int height);
 
   bool poll(Session& session) override;
   void show(std::shared_ptr<const Snapshot> snapshot) override;
-  int written() const { return written_; }
-  // A movie.mp4 of them, where there are two and ffmpeg is installed; else one line says so.
-  void wait_make_movie(double fps) const;
+  // One line says how many pictures are where. With `fps` also a movie.mp4 of them, where there are two,
+  // none is missing between them and ffmpeg is installed; else one line says why not.
+  void wait_finish(std::optional<double> fps) const;
 
  private:
   const std::filesystem::path folder_;
   const int width_, height_;
   int written_ = 0;
+  int64_t first_ = 0, last_ = 0;  // numbers of the frames that were written
   Session* session_ = nullptr;
   StillRenderer renderer_;
 };

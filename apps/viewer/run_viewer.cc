@@ -16,6 +16,7 @@ class SessionOf final : public Session {
  public:
   SessionOf(const ViewerRun& run, ViewerBackend& backend) : run_(run), journal_(run.journal) {
     journal_.begin();
+    for (const JournalEntry& entry : run.journal_begin) journal_.add(entry);
     thread_.emplace(run.make, options(run, backend));
   }
 
@@ -36,6 +37,10 @@ class SessionOf final : public Session {
   render::Camera first_camera(const Snapshot& s, float aspect) const override {
     if (run_.first_camera) return run_.first_camera(s, aspect);
     return s.dim == 2 ? render::frame_domain_2d(s.domain, aspect) : render::frame_domain_3d(s.domain, aspect);
+  }
+  bool has_camera_path() const override { return run_.has_camera_path; }
+  render::Camera camera_at(const std::vector<render::CameraKey>& keys, double time_s) const override {
+    return render::camera_at(keys, time_s);
   }
   std::unique_ptr<LiveView> make_live_view(const render::GlFunctions& gl) const override {
     return viewer::make_live_view(gl);

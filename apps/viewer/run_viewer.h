@@ -16,7 +16,9 @@ struct ViewerRun {
   // Without `on_news` and `journal`, which are the viewer's.
   SimulationThreadOptions options;
   std::function<render::Camera(const Snapshot&, float aspect)> first_camera;  // none: all of the domain
+  bool has_camera_path = false;                   // first_camera depends on the snapshot's time
   std::filesystem::path journal;                  // written while the run goes on; empty: nowhere
+  std::vector<JournalEntry> journal_begin;        // what was done before the simulation began
   std::filesystem::path screenshot_folder = ".";  // view_0000.png, the first that is not there
 };
 

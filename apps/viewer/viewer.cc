@@ -84,6 +84,7 @@ struct Viewer::Parts {
   double dt_s = 0;
   int steps_per_frame = 1;
   std::function<void()> reset, step;
+  std::function<void(const Vec3f&, float, const Vec3f&)> emit;
   std::function<void(const Stroke&, const Vec3f&)> push;
   std::function<void(const Stroke&)> cut;
   bool is_run = false;  // run() was called
@@ -109,6 +110,9 @@ struct Viewer::Parts {
 
 namespace {
 
+// What a program's hand emits, in journals.
+constexpr const char* kEmitted = "particles";
+
 // Where nearly all of them are: between the 5th and the 95th percentile on each axis, and as far again beyond.
 Aabb3f bounds_of_most(const std::vector<Vec3f>& positions) {
   Aabb3f most;
@@ -127,11 +131,11 @@ Aabb3f bounds_of_most(const std::vector<Vec3f>& positions) {
 }
 
 // Particles and cells of one moment, with a tenth of their extent around them; nothing where there are none.
-std::optional<Aabb3f> domain_of(const Snapshot& s) {
+std::optional<Aabb3f> domain_of(const Snapshot& s, size_t most_points) {
   Aabb3f bounds;
   for (const viewer::PointSet& set : s.points) {
     std::vector<Vec3f> positions;
-    const size_t stride = 1 + set.points.size() / 100'000;
+    const size_t stride = 1 + set.points.size() / most_points;
     for (size_t i = 0; i < set.points.size(); i += stride)
       if (set.points[i].position.allFinite()) positions.push_back(set.points[i].position);
     const Aabb3f most = bounds_of_most(positions);
@@ -158,6 +162,38 @@ std::optional<Aabb3f> domain_of(const Snapshot& s) {
   return Aabb3f{bounds.min - around, bounds.max + around};
 }
 
+// Errors: kUsage; the slider is as it was then.
+void set_slider(std::vector<Slider>& sliders, const std::string& name, const std::string& text) {
+  const auto found = std::ranges::find(sliders, name, &Slider::name);
+  if (found == sliders.end()) {
+    std::string names;
+    for (const Slider& s : sliders) names += (names.empty() ? "; there are " : ", ") + s.name;
+    throw Error(ErrorCode::kUsage, fmt::format("no slider '{}'{}", name, names));
+  }
+  float value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size() ||
+      !(value >= found->min && value <= found->max)) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("{} = {}: expected a number from {} to {}", name, text, found->min, found->max));
+  }
+  *found->value = value;
+}
+
+// Of --set: "NAME=VALUE". Sets the slider, and returns what a journal has of it. Errors: kUsage.
+viewer::JournalEntry set_by_argument(std::vector<Slider>& sliders, const std::string& assignment) {
+  const size_t equals = assignment.find('=');
+  if (equals == std::string::npos)
+    throw Error(ErrorCode::kUsage, fmt::format("--set {}: expected NAME=VALUE", assignment));
+  viewer::SetParameter set{assignment.substr(0, equals), assignment.substr(equals + 1)};
+  try {
+    set_slider(sliders, set.path, set.value);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("--set {}: {}", assignment, error.what()));
+  }
+  return {0, std::move(set)};
+}
+
 void wait_for_all(Device& device) {
   const AsyncValueRef<Chain> done = device.default_stream().barrier();
   wait(done);
@@ -176,7 +212,7 @@ Field<float> field_of(const FieldSource& from) {
 template <class Parts>
 class ProgramSimulation final : public viewer::Simulation {
  public:
-  explicit ProgramSimulation(Parts& parts) : p_(parts), devices_(parts.devices) {
+  explicit ProgramSimulation(Parts& parts) : p_(parts), devices_(parts.devices), domain_(parts.domain) {
     for (const FieldSource& f : p_.fields) {
       IntrusivePtr<Device> device(&field_of(f).tree->device());
       if (device_name_.empty()) device_name_ = device->name();
@@ -220,7 +256,7 @@ class ProgramSimulation final : public viewer::Simulation {
       from.fill(to.points);
     }
     // Where particles are, they show what is to be seen at first.
-    s.volumes.resize(s.wanted.volumes || !p_.domain ? p_.fields.size() : 0);
+    s.volumes.resize(s.wanted.volumes || !domain_ ? p_.fields.size() : 0);
     for (size_t i = 0; i < s.volumes.size(); ++i) {
       FieldSource& from = p_.fields[i];
       viewer::VolumeSet& to = s.volumes[i];
@@ -240,8 +276,8 @@ class ProgramSimulation final : public viewer::Simulation {
     }
     pack_trees(s);
     read_cells(s);
-    if (!p_.domain) p_.domain = domain_of(s);
-    s.domain = p_.domain.value_or(Aabb3f{Vec3f::Zero(), Vec3f::Ones()}), s.dim = p_.dim;
+    if (!p_.domain) guess_domain(s);
+    s.domain = domain_.value_or(Aabb3f{Vec3f::Zero(), Vec3f::Ones()}), s.dim = p_.dim;
     s.readings.clear();
     for (const NumberSource& n : p_.readings) s.readings.push_back({n.name, n.value(), n.unit});
   }
@@ -274,24 +310,25 @@ class ProgramSimulation final : public viewer::Simulation {
     return all;
   }
   void wait_set(const std::string& path, const std::string& text) override {
-    const auto found = std::ranges::find(p_.sliders, path, &Slider::name);
-    if (found == p_.sliders.end()) throw Error(ErrorCode::kUsage, fmt::format("no slider '{}'", path));
-    float value = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failed != std::errc() || end != text.data() + text.size() ||
-        !(value >= found->min && value <= found->max)) {
-      throw Error(ErrorCode::kUsage, fmt::format("{} = {}: expected a number from {} to {}", path, text,
-                                                 found->min, found->max));
-    }
-    *found->value = value;
+    set_slider(p_.sliders, path, text);
   }
 
   viewer::Hands hands() const override {
     viewer::Hands hands;
+    if (p_.emit) hands.materials = {kEmitted};
     hands.pushes = static_cast<bool>(p_.push), hands.cuts = static_cast<bool>(p_.cut);
     return hands;
   }
   using Simulation::wait_act;  // of what is not offered
+  void wait_act(const viewer::Emit& emit) override {
+    if (!p_.emit) return Simulation::wait_act(emit);
+    if (emit.material != kEmitted)
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("emit: no material '{}'; expected {}", emit.material, kEmitted));
+    check_finite({emit.center, emit.center, emit.radius_m}, emit.velocity_m_s);
+    p_.emit(emit.center, emit.radius_m, emit.velocity_m_s);
+    for (const IntrusivePtr<Device>& device : devices_) wait_for_all(*device);
+  }
   void wait_act(const viewer::Push& push) override {
     if (!p_.push) return Simulation::wait_act(push);
     check_finite(push.stroke, push.velocity_m_s);
@@ -310,9 +347,16 @@ class ProgramSimulation final : public viewer::Simulation {
     if (s.radius_m > 0 && std::isfinite(s.radius_m) && (s.from + s.to + velocity).allFinite()) return;
     throw Error(
         ErrorCode::kUsage,
-        fmt::format(
-            "a stroke with a radius of {} m; expected a positive one, and finite places and velocities",
-            s.radius_m));
+        fmt::format("a hand with a radius of {} m; expected a positive one, and finite places and velocities",
+                    s.radius_m));
+  }
+  // What there is to see, once there is something; anew when that has become much larger, as what begins with
+  // a drop does.
+  void guess_domain(const Snapshot& s) {
+    constexpr float kMuchLarger = 4;
+    const std::optional<Aabb3f> now = domain_of(s, domain_ ? 2'000 : 100'000);
+    if (!now) return;
+    if (!domain_ || now->size().maxCoeff() > kMuchLarger * domain_->size().maxCoeff()) domain_ = now;
   }
   // Fields of one node are read together.
   void read_cells(Snapshot& s) {
@@ -360,7 +404,8 @@ class ProgramSimulation final : public viewer::Simulation {
 
   Parts& p_;
   std::vector<IntrusivePtr<Device>> devices_;
-  std::string device_name_;  // of the first field
+  std::string device_name_;       // of the first field
+  std::optional<Aabb3f> domain_;  // that is given, or guessed so far
   uint64_t steps_ = 0;
 };
 
@@ -426,6 +471,11 @@ void Viewer::on_reset(std::function<void()> reset) {
   parts_->require_open("on_reset");
   parts_->reset = std::move(reset);
 }
+void Viewer::on_emit(std::function<void(const Vec3f&, float, const Vec3f&)> emit) {
+  parts_->require_open("on_emit");
+  if (!emit) throw Error(ErrorCode::kInvalidArgument, "on_emit: its function is empty");
+  parts_->emit = std::move(emit);
+}
 void Viewer::on_push(std::function<void(const Stroke&, const Vec3f&)> push) {
   parts_->require_open("on_push");
   if (!push) throw Error(ErrorCode::kInvalidArgument, "on_push: its function is empty");
@@ -454,6 +504,7 @@ int Viewer::run(std::function<void()> step) {
   viewer::BackendOptions back;
   viewer::ViewerRun run;
   std::string journal, replay;
+  std::vector<std::string> assignments;
   int64_t frames = -1;
   app.add_option("--view", back.where, "where it is shown: in a window, as picture files, or nowhere")
       ->check(CLI::IsMember(viewer::backend_names()));
@@ -464,6 +515,9 @@ int Viewer::run(std::function<void()> step) {
                  fmt::format("folder for pictures and screenshots (default: {})", back.folder.string()));
   app.add_flag("--overwrite", back.overwrite, "replace pictures that are already in the folder");
   app.add_flag("--paused", run.options.is_paused, "begin paused");
+  app.add_option("--set", assignments, "give a slider a value before the first step; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   app.add_option("--journal", journal, "write what was done to the simulation, and when");
   app.add_option("--replay", replay, "do again what a journal tells");
   bool no_reload = false;
@@ -478,6 +532,8 @@ int Viewer::run(std::function<void()> step) {
     return 2;
   }
   try {
+    for (const std::string& assignment : assignments)
+      run.journal_begin.push_back(set_by_argument(parts_->sliders, assignment));
     if (!replay.empty()) run.options.replay = viewer::read_journal(replay, journal);
     if (frames < 0 && back.where == "file")
       throw Error(ErrorCode::kUsage, "--view file needs --frames N, for it would write for ever");
@@ -494,7 +550,7 @@ int Viewer::run(std::function<void()> step) {
     const StopSignals signals;
     const viewer::ViewerOutcome outcome = viewer::run_viewer(run, *backend, g_stop);
     if (const auto* files = dynamic_cast<const viewer::FileBackend*>(backend.get()))
-      files->wait_make_movie(viewer::Film::kFps);
+      files->wait_finish(viewer::Film::kFps);
     return outcome == viewer::ViewerOutcome::kStopped ? 130 : 0;
   } catch (const Error& error) {
     fmt::print(stderr, "{}: error: {}\n", parts_->title, error.what());

@@ -34,8 +34,10 @@ namespace coppice {
 struct PointLook {
   std::string attribute, unit;  // what values are: "speed", "m/s"
   float radius_m = 0.01f;
-  bool is_categorical = false;          // values are indices into a palette of 8 colours
-  std::vector<std::string> categories;  // their names, for the legend: at most 8
+  bool is_categorical = false;  // values are indices into a palette of 8 colours
+  // Their names, for the legend: at most 8, and others are none then. Without names the 9th has the first
+  // colour.
+  std::vector<std::string> categories;
   render::ColorMap map = render::ColorMap::kViridis;
   std::optional<render::ScalarRange> range;  // none: of the values
 };
@@ -68,8 +70,9 @@ class Viewer {
   void slider(std::string name, float& value, float min, float max, std::string unit = "");
   // Another device whose work belongs to the steps, for programs that show no field of a tree on it.
   void device(IntrusivePtr<Device> device);
-  // What is seen at first; without it, the first particles or cells, but for those far away from nearly all others, and a
-  // little more around them.
+  // What is seen at first; without it, the particles and cells of the first moment that has some, but for
+  // those far away from nearly all others, and a little more around them; again when they spread over more
+  // than four times as much, until somebody moves the camera.
   void domain(const Aabb3f& domain, int dim = 3);
   // A number beside the picture.
   void reading(std::string name, std::function<double()> value, std::string unit = "");
@@ -78,6 +81,8 @@ class Viewer {
   // The mouse as a hand, called between two steps: what is in the stroke is to move by `velocity` (m/s)
   // beside its own, or is to be taken out. Places and the radius are finite, the radius is positive. What
   // these throw is shown in one line, and has changed nothing. Without them the window has no such tool.
+  // on_emit: a ball of what the program has is to be added, with a velocity; in journals that is "particles".
+  void on_emit(std::function<void(const Vec3f& center, float radius_m, const Vec3f& velocity_m_s)> emit);
   void on_push(std::function<void(const Stroke& stroke, const Vec3f& velocity)> push);
   void on_cut(std::function<void(const Stroke& stroke)> cut);
   // Simulated seconds of a step (else time is not shown), and steps from one written picture to the next.

@@ -365,5 +365,18 @@ TEST_F(Cli, FindsProgramsInThePath) {
   EXPECT_FALSE(find_program("no-such-program-anywhere"));
 }
 
+// What says how a scene is computed says nothing of what was computed earlier. Seen to fail: it was ignored.
+TEST_F(Cli, RefusesWhatHasNoMeaningBesidePlay) {
+  const std::vector<std::vector<std::string>> meaningless{{"--device", "cpu"}, {"--threads", "2"},
+                                                          {"--deterministic"}, {"--no-reload"},
+                                                          {"--journal", "a"},  {"--replay", "a"}};
+  for (const std::vector<std::string>& words : meaningless) {
+    std::vector<std::string> all{"view", "snow_3d", "--play", "out"};
+    all.insert(all.end(), words.begin(), words.end());
+    EXPECT_EQ(run(all), kExitUsage);
+    EXPECT_EQ(err_, "coppice: error: " + words[0] + " excludes --play\n");
+  }
+}
+
 }  // namespace
 }  // namespace coppice::cli

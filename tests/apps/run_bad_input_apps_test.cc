@@ -209,5 +209,22 @@ TEST_P(Stopped, FinishesItsFrameAndLeavesWholeFiles) {
 INSTANTIATE_TEST_SUITE_P(By, Stopped, testing::Values(SIGINT, SIGTERM),
                          [](const auto& info) { return info.param == SIGINT ? "CtrlC" : "Termination"; });
 
+// Before an earlier run's files are removed. Seen to fail: they were gone.
+TEST_F(BadInput, RefusesPicturesThatAreTooLargeBeforeAnythingIsTouched) {
+  ASSERT_EQ(run_with({"--frames", "1"}).exit_code, 0);
+  const std::vector<std::string> before = names_in(out_);
+  const auto too_large = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {scene_, "-o", out_, "--overwrite", "--set", "output.width=16384"});
+    return run_program(all);
+  };
+  for (const ProgramResult& result : {too_large({"run"}), too_large({"view", "--view", "file"})}) {
+    if (result.exit_code == 0 || result.err_has("cannot draw"))
+      GTEST_SKIP() << "such pictures, or none, are drawn here";
+    expect_refused(result, 2, {"draws pictures of 1 to ", " pixels a side, not 16384 x 120"});
+    EXPECT_EQ(names_in(out_), before);
+  }
+}
+
 }  // namespace
 }  // namespace coppice

@@ -192,5 +192,46 @@ TEST_F(RecordedRuns, AreSeenFromTheCamerasKeyframes) {
   EXPECT_GT(bright(3), 4 * bright(0));
 }
 
+// Seen to fail: pictures were numbered without the frames that are missing.
+TEST_F(RecordedRuns, PicturesHaveTheNumbersOfTheirFrames) {
+  std::filesystem::remove(particles_ply_path(out_, 1));
+  const std::string pictures = folder_ / "pictures";
+  const ProgramResult drawn = run_program(
+      {"view", file_, "--play", out_, "--view", "file", "-o", pictures, "--set", "output.mp4=true"});
+  ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
+  for (const int frame : {0, 1, 2, 3})
+    EXPECT_EQ(std::filesystem::exists(frame_png_path(pictures, frame)), frame != 1) << frame;
+  EXPECT_THAT(drawn.err, HasSubstr("3 pictures are in " + pictures));
+  EXPECT_THAT(drawn.err, HasSubstr("of the frames 0 to 3 some are missing"));
+}
+
+// --frames names the last one, as in a run. Seen to fail: a window played all of them.
+TEST_F(RecordedRuns, EndWithTheFrameThatIsAskedFor) {
+  std::filesystem::remove(particles_ply_path(out_, 1));
+  RecordedRun recorded(out_, scene(), {}, 2);
+  for (const int64_t frame : {0, 2, 0}) {
+    EXPECT_EQ(frame_of(recorded), frame);
+    recorded.wait_advance(1);
+  }
+  viewer::Snapshot s;
+  recorded.wait_pack(s);
+  EXPECT_EQ(s.playback->last, 2);
+  const std::string pictures = folder_ / "pictures";
+  const auto draw = [&](const char* frames) {
+    return run_program(
+        {"view", file_, "--play", out_, "--view", "file", "-o", pictures, "--overwrite", "--frames", frames});
+  };
+  const ProgramResult one = draw("1");
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_EQ(count_names(pictures, ".png"), 1);
+  EXPECT_THAT(one.err, HasSubstr("1 picture is in"));
+  ASSERT_EQ(draw("2").exit_code, 0);
+  EXPECT_EQ(count_names(pictures, ".png"), 2);
+  ASSERT_EQ(draw("99").exit_code, 0);
+  EXPECT_EQ(count_names(pictures, ".png"), 3);
+  std::filesystem::remove(particles_ply_path(out_, 0));
+  expect_refused(draw("1"), 2, {"the first frame in", "is 2; --frames 1 leaves none"});
+}
+
 }  // namespace
 }  // namespace coppice

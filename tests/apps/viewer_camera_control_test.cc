@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include "apps/scene/scene.h"
 #include "apps/viewer/camera_control.h"
@@ -240,6 +242,42 @@ TEST(Keyframes, AreKeptByTimeAndReadByScenes) {
     EXPECT_EQ(read[i].fov_deg, 35);  // of a camera of the renderer
   }
   EXPECT_EQ(keys[1].camera.position.x(), 1.0f);  // the later one of its time
+}
+
+TEST(CameraControl, KnowsWhetherAHandHasLedIt) {
+  const std::vector<std::function<void(CameraControl&)>> acts = {[](CameraControl& c) {
+                                                                   c.orbit({3, 2});
+                                                                 },
+                                                                 [](CameraControl& c) {
+                                                                   c.pan({3, 2});
+                                                                 },
+                                                                 [](CameraControl& c) {
+                                                                   c.dolly(1, {0, 0});
+                                                                 },
+                                                                 [](CameraControl& c) { c.change_fov(1); },
+                                                                 [](CameraControl& c) {
+                                                                   c.set_flight({1, 0, 0}), c.advance(0.1f);
+                                                                 },
+                                                                 [](CameraControl& c) {
+                                                                   c.frame({Vec3f::Zero(), Vec3f::Ones()});
+                                                                 },
+                                                                 [](CameraControl& c) {
+                                                                   c.set_pivot({0.1f, 0.2f, 0.3f});
+                                                                 }};
+  for (size_t i = 0; i < acts.size(); ++i) {
+    CameraControl control = control_3d();
+    control.advance(0.1f);
+    EXPECT_FALSE(control.is_led_by_hand());
+    acts[i](control);
+    EXPECT_TRUE(control.is_led_by_hand()) << i;
+    const render::Camera led = control.camera();
+    control.let_go();
+    EXPECT_FALSE(control.is_led_by_hand());
+    EXPECT_EQ(control.camera().position, led.position);
+    control.orbit({3, 2});
+    control.begin(led);
+    EXPECT_FALSE(control.is_led_by_hand());
+  }
 }
 
 }  // namespace

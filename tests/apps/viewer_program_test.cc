@@ -75,6 +75,10 @@ TEST(ViewerProgram, WritesAPictureOfEachFrame) {
   EXPECT_EQ(first.width(), 1280);
   EXPECT_FALSE(std::ranges::equal(first.bytes(), last.bytes()));
   EXPECT_FALSE(std::filesystem::exists(out + "/frame_0003.png"));
+  EXPECT_THAT(said, HasSubstr("3 pictures are in " + out));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(circle.run({"--view=file", "--frames=0", "--overwrite", "-o", out.c_str()}), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("1 picture is in " + out));
 }
 
 TEST(ViewerProgram, DoesWhatAJournalSays) {
@@ -112,8 +116,7 @@ TEST(ViewerProgram, GetsTheStrokesOfAHand) {
   // The first that was refused, of two: the radius, and that there is no on_cut().
   EXPECT_THAT(
       testing::internal::GetCapturedStderr(),
-      HasSubstr(
-          "2 commands were refused, the first: a stroke with a radius of -1 m; expected a positive one"));
+      HasSubstr("2 commands were refused, the first: a hand with a radius of -1 m; expected a positive one"));
   EXPECT_THAT(pushes, testing::ElementsAre("2: 1 1 0.5 3"));
 }
 
@@ -294,6 +297,100 @@ TEST(ViewerProgram, SlidersHaveTwoEnds) {
   float value = 0;
   EXPECT_THROW(viewer.slider("a", value, 1.0f, 1.0f), Error);
   EXPECT_THROW(viewer.slider("a", value, 0.0f, INFINITY), Error);
+}
+
+// What is there when something is there first, and anew once that has become much larger.
+TEST(ViewerProgram, SeesWhatIsThereWhateverItBeginsWith) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out";
+  const std::vector<const char*> words{"grows", "--view", "file", "--frames", "3", "-o", out.c_str()};
+  Viewer viewer(static_cast<int>(words.size()), words.data(), "grows");
+  int steps = 0;
+  // Nothing, then a drop, far from the middle, then a cloud around it.
+  viewer.points("points",
+                [&](std::vector<render::PackedPoint>& points) {
+                  points.clear();
+                  const float size = steps == 1 ? 1e-3f : 10;
+                  for (int i = 0; steps > 0 && i < 4096; ++i) {
+                    const Vec3f at(static_cast<float>(i % 16), static_cast<float>(i / 16 % 16),
+                                   static_cast<float>(i / 256));
+                    points.push_back({Vec3f::Constant(100) + size / 16 * at, 1});
+                  }
+                },
+                {.radius_m = 0.5f});
+  testing::internal::CaptureStderr();
+  const int code = viewer.run([&] { ++steps; });
+  const std::string said = testing::internal::GetCapturedStderr();
+  if (said.find("cannot draw") != std::string::npos) GTEST_SKIP() << "this machine has no OpenGL";
+  ASSERT_EQ(code, 0) << said;
+  // How much of the picture differs from the empty one's middle row's ends: particles fill about a third, and not all.
+  const auto share = [&](int i) {
+    const render::Image image = render::read_png(out + "/frame_000" + std::to_string(i) + ".png"),
+                        empty = render::read_png(out + "/frame_0000.png");
+    int n = 0;
+    for (int y = 0; y < image.height(); ++y)
+      for (int x = 0; x < image.width(); ++x) n += image.pixel(x, y) != empty.pixel(x, y);
+    return static_cast<double>(n) / (image.width() * image.height());
+  };
+  for (const int frame : {1, 2, 3}) {
+    EXPECT_GT(share(frame), 0.05) << frame;
+    EXPECT_LT(share(frame), 0.9) << frame;
+  }
+}
+
+TEST(ViewerProgram, AHandEmitsWhatTheProgramAdds) {
+  const TemporaryFolder folder;
+  const std::string journal = folder / "a.journal", again = folder / "b.journal";
+  write_text(
+      journal,
+      "coppice journal 1\n2 emit particles at 0.5 1 0 radius 0.25 velocity 0 -2 0\n"
+      "3 emit particles at 0 0 0 radius 0 velocity 0 0 0\n4 emit water at 0 0 0 radius 1 velocity 0 0 0\n");
+  const std::vector<const char*> words{"program",  "--view",        "null",      "--frames",   "9",
+                                       "--replay", journal.c_str(), "--journal", again.c_str()};
+  Viewer viewer(static_cast<int>(words.size()), words.data(), "program");
+  EXPECT_THROW(viewer.on_emit({}), Error);
+  int steps = 0;
+  std::vector<std::string> balls;
+  viewer.on_emit([&](const Vec3f& center, float radius_m, const Vec3f& velocity) {
+    balls.push_back(fmt::format("{}: {} {} {} {}", steps, center.x(), center.y(), radius_m, velocity.y()));
+  });
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(viewer.run([&] { ++steps; }), 2);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(HasSubstr("2 commands were refused, the first: a hand with a radius of 0 m"),
+                             HasSubstr("emit: no material 'water'; expected particles")));
+  EXPECT_THAT(balls, testing::ElementsAre("2: 0.5 1 0.25 -2"));
+  EXPECT_EQ(read_text(again), "coppice journal 1\n2 emit particles at 0.5 1 0 radius 0.25 velocity 0 -2 0\n");
+}
+
+// A journal of a program that began with other values has them, so that a replay does not need the arguments.
+TEST(ViewerProgram, ArgumentsSetSliders) {
+  const TemporaryFolder folder;
+  const std::string journal = folder / "a.journal";
+  Circle circle;
+  EXPECT_EQ(circle.run({"--view", "null", "--frames", "1", "--set", "spin=3", "--set", "spin=2.5",
+                        "--journal", journal.c_str()}),
+            0);
+  EXPECT_EQ(circle.spin, 2.5f);
+  EXPECT_EQ(read_text(journal), "coppice journal 1\n0 set spin 3\n0 set spin 2.5\n");
+  Circle other;
+  EXPECT_EQ(other.run({"--view", "null", "--frames", "1", "--replay", journal.c_str()}), 0);
+  EXPECT_EQ(other.spin, 2.5f);
+  for (const auto& [argument, line] :
+       {std::pair("spin=99", "--set spin=99: spin = 99: expected a number from 0 to 10"),
+        std::pair("spin=", "expected a number from 0 to 10"),
+        std::pair("spin", "--set spin: expected NAME=VALUE"),
+        std::pair("turn=1", "--set turn=1: no slider 'turn'; there are spin")}) {
+    SCOPED_TRACE(argument);
+    Circle refused;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(refused.run({"--view", "null", "--frames", "1", "--set", argument}), 2);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, HasSubstr(line));
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+    EXPECT_EQ(refused.spin, 1);
+    EXPECT_EQ(refused.steps, 0);
+  }
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/viewer/window/panels.h"
 
@@ -39,21 +41,32 @@ ImVec4 color_of(RunState state) {
   }
 }
 
-void draw_banner(const char* name, const std::string& text, const ImVec4& color, Ui& ui) {
-  if (text.empty()) return;
-  const ImVec2 low = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x, pad = 5 * ui.scale;
-  const ImVec2 size = ImGui::CalcTextSize(text.c_str(), nullptr, false, width - 2 * pad);
-  const ImVec2 high(low.x + width, low.y + size.y + 2 * pad);
-  ImGui::GetWindowDrawList()->AddRectFilled(low, high, ImGui::GetColorU32(color), 3 * ui.scale);
-  ImGui::SetCursorScreenPos({low.x + pad, low.y + pad});
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width - 2 * pad);
-  ImGui::TextUnformatted(text.c_str());
-  ImGui::PopTextWrapPos();
-  ImGui::SetCursorScreenPos(low);
-  ImGui::Dummy({width, size.y + 2 * pad});
-  ui.widgets.note(name);
+// How wide a line of messages may be, in the screen's units.
+constexpr float kMessageWidth = 480;
+
+struct Banner {
+  const char* name;
+  std::string text;
+  ImVec4 color;
+};
+const ImVec4 kBad{0.55f, 0.12f, 0.1f, 1}, kWarning{0.4f, 0.3f, 0.05f, 1}, kNews{0.12f, 0.25f, 0.4f, 1};
+
+float height_of(const Banner& banner, float width, float pad) {
+  return ImGui::CalcTextSize(banner.text.c_str(), nullptr, false, width - 2 * pad).y + 2 * pad;
+}
+
+// From `low` on, over all else; returns where it ends.
+float draw_banner(const Banner& banner, const ImVec2& low, float width, Ui& ui) {
+  const auto& [name, text, color] = banner;
+  const float pad = 5 * ui.scale, wrap = width - 2 * pad;
+  const ImVec2 high(low.x + width, low.y + height_of(banner, width, pad));
+  ImDrawList& draw = *ImGui::GetForegroundDrawList();
+  draw.AddRectFilled(low, high, ImGui::GetColorU32(color), 3 * ui.scale);
+  draw.AddText(ImGui::GetFont(), ImGui::GetFontSize(), {low.x + pad, low.y + pad},
+               ImGui::GetColorU32(ImGuiCol_Text), text.c_str(), nullptr, wrap);
+  ui.widgets.note(name, {low.x, low.y}, {high.x, high.y});
   ui.widgets.say(name, text);
+  return high.y;
 }
 
 void row(const char* name, const std::string& value) {
@@ -64,30 +77,41 @@ void row(const char* name, const std::string& value) {
   ImGui::TextUnformatted(value.c_str());
 }
 
-void draw_numbers(const SimulationStatus& status) {
+// Of what is played, the frame that is seen; it has no steps.
+void draw_numbers(Ui& ui) {
+  const SimulationStatus& status = ui.status;
   if (!ImGui::BeginTable("numbers", 2, ImGuiTableFlags_SizingStretchProp)) return;
-  row("step", fmt::format("{}", status.steps));
-  row("frame", fmt::format("{}", status.frames));
-  row("time", fmt::format("{:.6g} s", status.time_s));
-  row("speed", fmt::format("{:.4g} steps/s", status.steps_per_s));
+  const Playback* const played = ui.shown && ui.shown->playback ? &*ui.shown->playback : nullptr;
+  if (played == nullptr) row("step", fmt::format("{}", status.steps));
+  const std::string frame = played != nullptr ? fmt::format("{} of {}", played->now, played->last)
+                                              : fmt::format("{}", status.frames);
+  row("frame", frame);
+  row("time", fmt::format("{:.6g} s", played != nullptr ? ui.shown->time_s : status.time_s));
+  row("speed", fmt::format("{:.4g} {}/s", status.steps_per_s, played != nullptr ? "frames" : "steps"));
   row("packing", fmt::format("{:.1f} % of the time", 100 * status.pack_share));
   ImGui::EndTable();
+  ui.widgets.say("frame row", frame);
 }
 
 // A last good kernel goes on behind an error, so that is no failure of the simulation.
-void draw_kernels(Ui& ui) {
+Banner kernels_banner(const KernelReloadStatus& kernels) {
   using State = KernelReloadStatus::State;
-  const KernelReloadStatus& kernels = ui.status.kernels;
-  ui.widgets.say("kernels", kernels.text);
-  if (kernels.state == State::kFailed) {
-    draw_banner("kernel error", kernels.text, {0.55f, 0.12f, 0.1f, 1}, ui);
-  } else if (kernels.state == State::kCompiling) {
-    draw_banner("kernels", kernels.text, {0.12f, 0.25f, 0.4f, 1}, ui);
-  } else if (kernels.state == State::kLoaded) {
-    ImGui::PushStyleColor(ImGuiCol_Text, ImVec4(0.45f, 0.85f, 0.5f, 1));
-    ImGui::TextWrapped("%s", kernels.text.c_str());
-    ImGui::PopStyleColor();
-  }
+  if (kernels.state == State::kFailed) return {"kernel error", kernels.text, kBad};
+  return {"kernels", kernels.state == State::kCompiling ? kernels.text : std::string(), kNews};
+}
+
+std::vector<Banner> banners_of(const Ui& ui) {
+  const SimulationStatus& s = ui.status;
+  std::vector<Banner> all{{"message", s.message, s.state == RunState::kFailed ? kBad : kWarning},
+                          {"refused", s.notice, kWarning},
+                          {"picture error", ui.picture_error, kBad},
+                          {"notice", ui.notice, kNews},
+                          kernels_banner(s.kernels)};
+  if (const CompileStatus c = ui.session.compile_status(); c.done < c.asked)
+    all.push_back({"compiling",
+                   fmt::format("kernels: {} of {} are there, {:.1f} s", c.done, c.asked, c.seconds), kNews});
+  std::erase_if(all, [](const Banner& b) { return b.text.empty(); });
+  return all;
 }
 
 void draw_pace(Ui& ui) {
@@ -168,19 +192,23 @@ void draw_status(Ui& ui) {
     ImGui::TextColored({0.5f, 0.8f, 1, 1}, "picture frozen (P)");
   }
   draw_buttons(ui);
-  draw_banner(
-      "message", status.message,
-      status.state == RunState::kFailed ? ImVec4(0.55f, 0.12f, 0.1f, 1) : ImVec4(0.4f, 0.3f, 0.05f, 1), ui);
-  draw_banner("refused", status.notice, {0.4f, 0.3f, 0.05f, 1}, ui);
-  draw_banner("picture error", ui.picture_error, {0.55f, 0.12f, 0.1f, 1}, ui);
-  draw_banner("notice", ui.notice, {0.12f, 0.25f, 0.4f, 1}, ui);
-  if (const CompileStatus c = ui.session.compile_status(); c.done < c.asked) {
-    draw_banner("compiling", fmt::format("kernels: {} of {} are there, {:.1f} s", c.done, c.asked, c.seconds),
-                {0.12f, 0.25f, 0.4f, 1}, ui);
-  }
-  draw_kernels(ui);
-  draw_numbers(status);
+  draw_numbers(ui);
   draw_pace(ui);
+}
+
+void draw_messages(Ui& ui, const Vec2f& low, const Vec2f& high) {
+  ui.widgets.say("kernels", ui.status.kernels.text);
+  const ImVec2 all = ImGui::GetIO().DisplaySize;
+  const float most = kMessageWidth * ui.scale, gap = low.y();
+  const bool has_room = high.x() - low.x() > 0.5f * most;
+  const float width = std::min(has_room ? high.x() - low.x() : all.x - 2 * gap, most);
+  ImVec2 at(0.5f * ((has_room ? low.x() + high.x() : all.x) - width), gap);
+  const std::vector<Banner> banners = banners_of(ui);
+  if (!has_room) {  // at the foot of a window that is all panels, whose buttons are at its head
+    at.y = all.y - gap;
+    for (const Banner& banner : banners) at.y -= height_of(banner, width, 5 * ui.scale) + 0.5f * gap;
+  }
+  for (const Banner& banner : banners) at.y = draw_banner(banner, at, width, ui) + 0.5f * gap;
 }
 
 }  // namespace coppice::viewer

@@ -36,6 +36,14 @@ void draw_level(Ui& ui, size_t number, const render::TreeLevel& level, bool is_f
 
 }  // namespace
 
+void Ui::toggle_trees() {
+  if (!status.has_memory) {
+    notice = "there is no tree to show";
+    return;
+  }
+  view.shows_trees = !view.shows_trees;
+}
+
 void draw_trees(Ui& ui) {
   if (!ui.view.shows_trees || !ui.shown) return;
   bool is_first = true;

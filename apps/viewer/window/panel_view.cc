@@ -40,7 +40,7 @@ void draw_title(const std::string& name, const std::string& what, const std::str
 }
 
 void draw_bad(size_t count, const char* what) {
-  if (count > 0) ImGui::TextColored({1, 0.4f, 1, 1}, "%zu %s not finite", count, what);
+  if (count > 0) ImGui::TextColored({1, 0.4f, 1, 1}, "%zu %s", count, what);
 }
 
 void draw_threshold(Ui& ui, const VolumeSet& set, const ShownRange& shown) {
@@ -58,8 +58,8 @@ void draw_legend(Ui& ui, const PointSet& set, const ShownRange* shown) {
   ui.widgets.note("legend:" + set.name);
   if (shown == nullptr) return;
   if (!set.is_categorical) draw_colors(ui, color_key(set), *shown, set.range.has_value(), false);
-  draw_bad(shown->n_bad_values, "values are");
-  draw_bad(shown->n_bad_positions, "positions are");
+  draw_bad(shown->n_bad_values, set.is_categorical ? "values are no category" : "values are not finite");
+  draw_bad(shown->n_bad_positions, "positions are not finite");
 }
 
 void draw_legend(Ui& ui, const VolumeSet& set, const ShownRange* shown) {
@@ -71,11 +71,16 @@ void draw_legend(Ui& ui, const VolumeSet& set, const ShownRange* shown) {
   } else {
     draw_colors(ui, color_key(set), *shown, set.has_range, set.style.is_logarithmic);
   }
-  draw_bad(shown->n_bad_values, "cells are");
+  draw_bad(shown->n_bad_values, "cells are not finite");
 }
 
 // Keyframes are put down at the times that are shown, and copied for a scene file.
 void draw_keyframes(Ui& ui) {
+  if (ui.has_path()) {
+    if (ImGui::Checkbox("follow keyframes", &ui.follows_path) && ui.follows_path) ui.camera.let_go();
+    ui.widgets.note("follow keyframes");
+    if (ImGui::IsItemHovered()) ImGui::SetTooltip("Until a hand moves the camera");
+  }
   if (ImGui::Button("Add keyframe")) put_key(ui.camera_keys, {ui.shown->time_s, ui.camera.camera()});
   ui.widgets.note("add keyframe");
   if (ui.camera_keys.empty()) return;
@@ -91,17 +96,22 @@ void draw_keyframes(Ui& ui) {
 }  // namespace
 
 void draw_view(Ui& ui) {
+  const bool has_trees = ui.status.has_memory;  // and volumes of them; what is played has none
   layer(ui, "points", ui.view.shows_points);
   ImGui::SameLine();
-  layer(ui, "volumes", ui.view.shows_volumes);
-  ImGui::SameLine();
+  if (has_trees) {
+    layer(ui, "volumes", ui.view.shows_volumes);
+    ImGui::SameLine();
+  }
   layer(ui, "domain", ui.view.shows_domain);
   layer(ui, "colliders", ui.view.shows_colliders);
   ImGui::SameLine();
   layer(ui, "solid", ui.view.is_solid);
-  ImGui::SameLine();
-  layer(ui, "tree", ui.view.shows_trees);
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("B");
+  if (has_trees) {
+    ImGui::SameLine();
+    layer(ui, "tree", ui.view.shows_trees);
+    if (ImGui::IsItemHovered()) ImGui::SetTooltip("B");
+  }
   draw_volumes(ui);
   draw_trees(ui);
   if (ui.shown) {

@@ -18,10 +18,30 @@ bool has_volumes(const Ui& ui) {
   return ui.shown && (!ui.shown->volumes.empty() || !ui.shown->grid_values.empty());
 }
 
-VolumeMode mode_of(const Ui& ui) {
-  const bool is_said = !ui.view.volume_mode && ui.shown && !ui.shown->volumes.empty();
-  return is_said ? ui.shown->volumes.front().style.mode : ui.view.volume_mode.value_or(VolumeMode::kFog);
+// That all volumes are drawn in; none where each has its own, and these differ.
+std::optional<VolumeMode> mode_of(const Ui& ui) {
+  if (ui.view.volume_mode || !ui.shown || ui.shown->volumes.empty())
+    return ui.view.volume_mode.value_or(VolumeMode::kFog);
+  const std::vector<VolumeSet>& volumes = ui.shown->volumes;
+  const VolumeMode first = volumes.front().style.mode;
+  const bool is_same =
+      std::ranges::all_of(volumes, [&](const VolumeSet& v) { return v.style.mode == first; });
+  return is_same ? std::optional(first) : std::nullopt;
 }
+
+// Where the simulation has a slice across an axis; none: nowhere.
+std::optional<float> own_slice_m(const Ui& ui, int axis) {
+  if (!ui.shown) return std::nullopt;
+  for (const VolumeSet& v : ui.shown->volumes) {
+    if (const auto& slice = v.style.slices[static_cast<size_t>(axis)])
+      return v.placement.origin_m[axis] + *slice * v.placement.cell_m;
+  }
+  return std::nullopt;
+}
+bool has_own_slices(const Ui& ui) { return own_slice_m(ui, 0) || own_slice_m(ui, 1) || own_slice_m(ui, 2); }
+
+// Whether volumes have a style of their own: fields of a program, not the grid of a scene.
+bool has_own_modes(const Ui& ui) { return ui.shown && ui.shown->grid_values.empty(); }
 
 void draw_grid_values(Ui& ui) {
   const std::vector<std::string>& values = ui.shown->grid_values;
@@ -67,12 +87,19 @@ void Ui::show_volumes(VolumeMode mode, bool alone) {
     notice = "there is no volume to show";
     return;
   }
+  const bool is_again = view.volume_mode == mode && view.shows_volumes && alone && !view.shows_points;
+  if (is_again && has_own_modes(*this)) return show_own_volumes();
   view.volume_mode = mode;
   view.shows_volumes = true;
   if (alone) view.shows_points = false;
   if (view.grid.empty() && !shown->grid_values.empty()) view.grid = shown->grid_values.front();
   const bool is_cut = std::ranges::any_of(view.slices_m, [](const auto& slice) { return slice.has_value(); });
-  if (mode == VolumeMode::kSlices && !is_cut) show_slice(slice_axis, true);
+  if (mode == VolumeMode::kSlices && !is_cut && !has_own_slices(*this)) show_slice(slice_axis, true);
+}
+
+void Ui::show_own_volumes() {
+  view.volume_mode.reset();
+  view.slices_m = {};
 }
 
 void Ui::show_slice(int axis, bool is_shown) {
@@ -82,7 +109,7 @@ void Ui::show_slice(int axis, bool is_shown) {
     return;
   }
   slice_axis = axis;
-  if (!slice && shown) slice = shown->domain.center()[axis];
+  if (!slice && shown) slice = own_slice_m(*this, axis).value_or(shown->domain.center()[axis]);
 }
 
 void Ui::choose_slice(int axis, bool beside) {
@@ -96,6 +123,7 @@ void Ui::choose_slice(int axis, bool beside) {
 
 void Ui::move_slice(int axis, float cells) {
   std::optional<float>& slice = view.slices_m[static_cast<size_t>(axis)];
+  if (!slice && own_slice_m(*this, axis)) show_slice(axis, true);
   if (!slice || !shown) return;
   const Aabb3f& domain = shown->domain;
   const float size = domain.size()[axis];
@@ -107,14 +135,21 @@ void draw_volumes(Ui& ui) {
   if (!has_volumes(ui) || !ui.view.shows_volumes) return;
   draw_grid_values(ui);
   if (ui.view.grid.empty() && ui.shown->volumes.empty()) return;
-  const VolumeMode mode = mode_of(ui);
+  const std::optional<VolumeMode> mode = mode_of(ui);
   for (size_t i = 0; i < kModes.size(); ++i) {
     if (i > 0) ImGui::SameLine();
-    if (ImGui::RadioButton(kModes[i], mode == static_cast<VolumeMode>(i)))
-      ui.show_volumes(static_cast<VolumeMode>(i), false);
+    const auto of_button = static_cast<VolumeMode>(i);
+    if (ImGui::RadioButton(kModes[i], mode == of_button)) ui.show_volumes(of_button, false);
     ui.widgets.note(kModes[i]);
   }
-  if (mode != VolumeMode::kSlices) return;
+  if (has_own_modes(ui)) {
+    ImGui::SameLine();
+    if (ImGui::RadioButton("own", !ui.view.volume_mode)) ui.show_own_volumes();
+    ui.widgets.note("own");
+    if (ImGui::IsItemHovered()) ImGui::SetTooltip("Each as the program says; so does its key once more");
+  }
+  ui.widgets.say("volume mode", mode ? kModes[static_cast<size_t>(*mode)] : "own");
+  if (mode && mode != VolumeMode::kSlices) return;
   for (size_t axis = 0; axis < 3; ++axis) {
     draw_slice(ui, axis);
     const std::optional<float>& slice = ui.view.slices_m[axis];

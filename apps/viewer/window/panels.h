@@ -75,6 +75,7 @@ struct Ui {
   std::vector<ShownRange> ranges, volume_ranges;  // of the shown point sets and volumes, once they were drawn
   CameraControl camera;
   std::vector<render::CameraKey> camera_keys;  // that were put down so far
+  bool follows_path = false;                   // the camera goes through keyframes until a hand leads it
   ViewOptions view;
   HandChoice hand;
   WidgetLog widgets;
@@ -96,10 +97,15 @@ struct Ui {
   float scale = 1;
   int slice_axis = 2;  // that [ and ] move
 
+  // Keyframes that were put down go before the scene's.
+  bool has_path() const { return !camera_keys.empty() || session.has_camera_path(); }
   // What is not shown alone is shown beside what already is.
   void show_points(bool alone);
+  // Alone, and so already: as show_own_volumes(), if they have styles of their own.
   void show_volumes(render::VolumeMode mode, bool alone);
+  void show_own_volumes();  // each as the simulation has it
   void show_slice(int axis, bool is_shown);
+  void toggle_trees();
   // The only one, or beside the others if it was not, and else no more.
   void choose_slice(int axis, bool beside);
   void move_slice(int axis, float cells);
@@ -170,6 +176,9 @@ class BreakpointPanel {
 };
 
 void draw_status(Ui& ui);
+// What there is to say, over the picture between `low` and `high`, so that nothing that one may click on
+// moves when it comes and goes.
+void draw_messages(Ui& ui, const Vec2f& low, const Vec2f& high);
 // A button for each instrument: it is opened, or closed again.
 void draw_instrument_switches(Ui& ui);
 // Has measured what the open instrument shows, and nothing while that is not seen: hidden, folded or

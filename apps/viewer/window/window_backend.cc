@@ -25,6 +25,12 @@ constexpr double kCursor_s = 0.5;        // a text cursor blinks
 constexpr float kLongestStep_s = 0.25f;  // of flight in one frame, after a pause
 constexpr int kFramesBehindInput = 3;    // Dear ImGui sees a press, then a release, then settles
 constexpr float kSelectionRadii = 20;    // around a picked point
+constexpr double kNotice_s = 20;         // what the window says is in the log then, and out of the way
+
+bool is_same(const render::Camera& a, const render::Camera& b) {
+  return a.position == b.position && a.look_at == b.look_at && a.fov_deg == b.fov_deg &&
+         a.height_m == b.height_m;
+}
 
 }  // namespace
 
@@ -102,6 +108,7 @@ bool WindowBackend::is_due() {
   // Kernels are compiled then, which tells no news.
   if (ui_->status.state == RunState::kStarting && since_s >= kNews_s) return true;
   if (ImGui::GetIO().WantTextInput && since_s >= kCursor_s) return true;
+  if (!ui_->notice.empty() && glfwGetTime() - noticed_s_ >= kNotice_s) return true;
   return has_work();
 }
 
@@ -122,12 +129,19 @@ void WindowBackend::redraw() {
   ui.reports = ui.session.reports();
   ui.parameters = ui.session.parameters();
   if (ui.status.obeyed >= ui.pause_number) ui.wants_pause.reset();
+  const KernelReloadStatus& kernels = ui.status.kernels;
+  if (std::exchange(kernels_, kernels.text) != kernels.text &&
+      kernels.state == KernelReloadStatus::State::kLoaded)
+    ui.notice = kernels.text;  // which goes by itself
+  if (std::exchange(noticed_, ui.notice) != ui.notice) noticed_s_ = now;
+  if (now - noticed_s_ >= kNotice_s) ui.notice.clear();
   ui.widgets.begin_frame();
   window_.begin_ui();
   // Input is about the picture that was seen: a new snapshot has none to pick from before it is drawn.
   handle_input();
   attempt([&] { take_shown(); });
   ui.camera.advance(step_s);
+  attempt([&] { place_camera(); });
   draw_picture();
   attempt([&] { add_to_film(); });
   hand_.draw(ui);
@@ -156,12 +170,32 @@ void WindowBackend::take_shown() {
   ui.shown = std::exchange(offered_, nullptr);
   ui.ranges.clear();
   ui.volume_ranges.clear();
-  if (!ui.camera.has_begun()) {
-    const Vec2f size = window_.size().cast<float>();
-    ui.camera.set_viewport(size.x(), size.y());
-    ui.camera.begin(ui.session.first_camera(*ui.shown, size.x() / size.y()));
-  }
+  if (!ui.camera.has_begun()) ui.follows_path = ui.session.has_camera_path();
   if (picture_) picture_->show(ui.shown);
+}
+
+// Until a hand leads it, it goes through keyframes, or sees the domain as that is known by now.
+void WindowBackend::place_camera() {
+  Ui& ui = *ui_;
+  if (!ui.shown) return;
+  if (ui.camera.has_begun() && ui.camera.is_led_by_hand()) {
+    ui.follows_path = false;
+    placed_.reset();
+    return;
+  }
+  const Vec2f size = window_.size().cast<float>();
+  const bool follows = ui.follows_path && ui.has_path();
+  const Aabb3f& domain = ui.shown->domain;
+  if (!follows && ui.camera.has_begun() && domain.min == framed_.min && domain.max == framed_.max) return;
+  const render::Camera wanted = follows && !ui.camera_keys.empty()
+                                    ? ui.session.camera_at(ui.camera_keys, ui.shown->time_s)
+                                    : ui.session.first_camera(*ui.shown, size.x() / size.y());
+  framed_ = domain;
+  // A picture of the same view goes on where it was.
+  if (placed_ && is_same(wanted, *placed_)) return;
+  placed_ = wanted;
+  ui.camera.set_viewport(size.x(), size.y());
+  ui.camera.begin(wanted);
 }
 
 // For what is to be seen and is not in every snapshot.
@@ -236,8 +270,7 @@ void WindowBackend::press(const InputEvent& event) {
     case GLFW_KEY_Z:
       return ui.choose_slice(event.code - GLFW_KEY_X, has_shift);
     case GLFW_KEY_B:
-      ui.view.shows_trees = !ui.view.shows_trees;
-      return;
+      return ui.toggle_trees();
     case GLFW_KEY_L:
       ui.hand.tool = Tool::kLook;
       return;
@@ -416,6 +449,7 @@ void WindowBackend::draw_panels() {
   Vec2f high(width - right - 2 * gap, height - gap);
   high.y() -= timeline_.draw(ui, low, high);
   draw_instrument(ui, low, high, is_new_size);
+  draw_messages(ui, low, high);
 }
 
 void WindowBackend::publish() {
@@ -427,6 +461,7 @@ void WindowBackend::publish() {
   if (!ui_->copied.empty()) widgets.say("copied", ui_->copied);
   widgets.say("renderer", window_.renderer());
   if (ui_->camera.has_begun()) {
+    widgets.say("camera is led by", ui_->follows_path ? "keyframes" : "hand");
     const Vec3f& at = ui_->camera.camera().position;
     widgets.say("camera", fmt::format("{:.5g} {:.5g} {:.5g}", at.x(), at.y(), at.z()));
   }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "apps/viewer/backend.h"
@@ -37,6 +38,7 @@ class WindowBackend final : public ViewerBackend {
   template <class F>
   void attempt(F&& act);
   void take_shown();
+  void place_camera();
   void ask();
   void handle_input();
   bool scroll_slice(const InputEvent& event);
@@ -67,6 +69,11 @@ class WindowBackend final : public ViewerBackend {
   std::atomic<bool> has_news_{true};
   Wanted asked_;  // last, of the simulation
   bool is_frozen_ = false;
+  std::optional<render::Camera> placed_;  // where place_camera() has put it; none: a hand has led it since
+  Aabb3f framed_;                         // the domain that it saw from there
+  std::string noticed_;                   // the window's notice, and since when it is there
+  double noticed_s_ = 0;
+  std::string kernels_;   // what was said of them last
   Film* film_ = nullptr;  // the session's
   double film_began_s_ = 0;
   Vec2i film_size_ = Vec2i::Zero();

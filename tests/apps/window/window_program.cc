@@ -1,6 +1,8 @@
 // A window on a simulation that is none, for window_session_test.py: what is posted and done is printed, one a line.
 //
 //     window_program session     until the window is closed
+//     window_program grows       what is seen is ten times as large with each step
+//     window_program fields      two fields, one a surface and one a slice
 //     window_program failed      the simulation has failed, and there are no commands taken
 //     window_program troubled    volumes cannot be shown, and the first click fails
 //     window_program reopen N    opens and closes it so often
@@ -8,6 +10,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -50,7 +53,8 @@ class FakeView final : public LiveView {
   ~FakeView() override { say("view deleted"); }
   void show(std::shared_ptr<const Snapshot> snapshot) override {
     is_drawn_ = false;
-    if (!snapshot->volumes.empty()) throw Error(ErrorCode::kOutOfMemory, "no room for a volume");
+    if (!snapshot->volumes.empty() && snapshot->volumes[0].name.empty())
+      throw Error(ErrorCode::kOutOfMemory, "no room for a volume");
   }
   bool draw(const render::Camera& camera, const ViewOptions& options, GLuint framebuffer, int width,
             int height) override {
@@ -167,6 +171,10 @@ class FakeSession final : public Session {
   render::Camera first_camera(const Snapshot& snapshot, float aspect) const override {
     return render::frame_domain_3d(snapshot.domain, aspect);
   }
+  bool has_camera_path() const override { return false; }
+  render::Camera camera_at(const std::vector<render::CameraKey>& keys, double time_s) const override {
+    return render::camera_at(keys, time_s);
+  }
   std::unique_ptr<LiveView> make_live_view(const render::GlFunctions& gl) const override {
     return std::make_unique<FakeView>(gl);
   }
@@ -185,6 +193,8 @@ class FakeSession final : public Session {
 
   void cannot_show_volumes() { has_volumes_ = true; }
   void refuse_a_reset() { refuses_reset_ = true; }
+  void show_fields() { has_fields_ = true; }
+  void grow() { grows_ = true, status_.state = RunState::kPaused; }
   void fail() {
     status_.state = RunState::kFailed;
     status_.message =
@@ -204,6 +214,7 @@ class FakeSession final : public Session {
     auto s = std::make_shared<Snapshot>();
     s->wanted = wanted_, s->steps = status_.steps;
     s->domain = {Vec3f(0, 0, 0), Vec3f(2, 1, 1)};
+    if (grows_) s->domain.max *= static_cast<float>(std::pow(10.0, static_cast<double>(status_.steps)));
     PointSet set;
     set.name = "particles";
     set.attribute = "speed";
@@ -228,6 +239,13 @@ class FakeSession final : public Session {
     s->trees.push_back(tree);
     s->grid_values = {"density", "speed"};
     if (has_volumes_ && wanted_.volumes) s->volumes.resize(1);
+    if (has_fields_) {
+      s->grid_values.clear();
+      s->volumes.resize(2);
+      s->volumes[0].name = "smoke", s->volumes[0].style.mode = render::VolumeMode::kSurface;
+      s->volumes[1].name = "heat", s->volumes[1].style.mode = render::VolumeMode::kSlices;
+      s->volumes[1].placement.cell_m = 0.1f, s->volumes[1].style.slices[1] = 2.5f;
+    }
     if (wanted_.cell_m) {
       s->cells.resize(1);
       s->cells[0].name =
@@ -386,7 +404,7 @@ class FakeSession final : public Session {
   LogRing log_;
   std::vector<Parameter> parameters_;
   int owed_ = 0;
-  bool has_volumes_ = false, refuses_reset_ = false;
+  bool has_volumes_ = false, refuses_reset_ = false, grows_ = false, has_fields_ = false;
   Wanted wanted_;
 };
 
@@ -398,6 +416,8 @@ void run(const std::string& mode) {
   g_fails_to_pick = mode == "troubled";
   if (g_fails_to_pick) session.cannot_show_volumes();
   if (mode == "session") session.refuse_a_reset();
+  if (mode == "grows") session.grow();
+  if (mode == "fields") session.show_fields();
   window->show(session.snapshot());
   while (window->poll(session)) {
     if (!session.is_running()) continue;

@@ -391,10 +391,15 @@ def keys_act_on_the_window(s):
     s.wait_until("hidden panels", lambda p: p["state"]["panels"] == "hidden" and "pause" not in p["widgets"])
     s.picture("hidden")
     s.do("key", "h")
-    s.wait_until("panels", lambda p: p["state"]["panels"] == "shown" and "pause" in p["widgets"])
+    # What is said moves nothing that one may be about to click on. Seen to fail.
+    before = s.wait_until("panels", lambda p: p["state"]["panels"] == "shown" and "pause" in p["widgets"])["widgets"]
     s.do("key", "F12")
     s.expect("screenshot ")
-    s.wait_until("the file's name", lambda p: "picture_0001.png" in p["state"].get("notice", ""))
+    after = s.wait_until("the file's name", lambda p: "picture_0001.png" in p["state"].get("notice", ""))["widgets"]
+    for widget in ["pause", "pace", "tool:push", "instrument:Time", "group:Breakpoints", "points"]:
+        check(before[widget] == after[widget], f"{widget} has moved: {before[widget]} {after[widget]}")
+    check(before["pause"][2] < after["notice"][0] < after["notice"][2] < before["parameter:gravity"][0],
+          f"the notice is between the panels: {after['notice']}")
     s.hold("shift", "F12")
     s.expect("film begins")
     x0, y0, x1, y1 = s.published()["widgets"]["window"]
@@ -577,6 +582,59 @@ def closes(s):
     check(s.process.wait(timeout=PATIENCE_S) == 0, "the program ends well")
 
 
+def sees_what_comes_until_a_hand_leads_the_camera(program, display, folder, pictures):
+    """Seen to fail: the camera stayed where it saw what was there first."""
+    s = Session([program, "grows"], display, folder, pictures)
+
+    def camera(of):
+        return [float(x) for x in of["state"].get("camera", "0").split()]
+
+    first = camera(s.wait_until("a camera", lambda p: "camera" in p["state"]))
+    s.do("key", "period")
+    s.expect("step")
+    s.wait_until("ten times as far", lambda p: all(abs(a - 10 * b) < 1e-3 * abs(a) for a, b in zip(camera(p), first)))
+    s.do("mousemove", 560, 650, "mousedown", 1, "mousemove_relative", 60, 20)
+    s.settle()
+    s.do("mouseup", 1)
+    s.settle()
+    led = camera(s.published())
+    s.do("key", "period")
+    s.expect("step")
+    s.wait_until("a step more", lambda p: p["state"]["steps"] == "2")
+    s.settle()
+    check(camera(s.published()) == led, "the hand leads")
+    closes(s)
+
+
+def fields_keep_their_own_style(program, display, folder, pictures):
+    """Seen to fail: 4 put a slice where no field had one, and nothing led back to what the program says."""
+    def shows(mode):
+        return lambda p: p["state"].get("volume mode") == mode
+
+    s = Session([program, "fields"], display, folder, pictures)
+    s.wait_until("each its own", shows("own"))
+    s.picture("own")
+    s.do("key", "4")
+    now = s.wait_until("slices", shows("slices"))
+    check(not any(f"slice {axis}" in now["state"] for axis in "xyz"), "where the field has its slice")
+    s.do("key", "2")
+    s.wait_until("surfaces", shows("surface"))
+    s.do("key", "shift+2")
+    s.settle()
+    check(shows("surface")(s.published()), "with Shift it stays")
+    s.do("key", "2")
+    s.wait_until("each its own again", shows("own"))
+    s.do("key", "4")
+    s.wait_until("slices", shows("slices"))
+    s.do("key", "y")
+    s.wait_until("the field's place", lambda p: p["state"].get("slice y") == "0.25")
+    s.reveal("own")
+    s.click("own")
+    now = s.wait_until("its own by the panel", shows("own"))
+    check("slice y" not in now["state"], "and the slices, too")
+    closes(s)
+
+
 def shows_failures(program, display, folder, pictures):
     s = Session([program, "failed"], display, folder, pictures)
     state = s.wait_until("failed", lambda p: "message" in p["state"])["state"]
@@ -657,8 +715,10 @@ def main(program, plugin, pictures=None):
                          follows_the_windows_size, closes]:
                 print(step.__name__, flush=True)
                 step(session)
-            print("shows_failures, errors_of_the_picture_leave_the_window_usable, says_why_there_is_no_window, reopens",
+            print("sees_what_comes, fields_keep_their_style, shows_failures, errors_of_the_picture_leave_the_window_usable, says_why_there_is_no_window, reopens",
                   flush=True)
+            sees_what_comes_until_a_hand_leads_the_camera(program, display, folder, pictures)
+            fields_keep_their_own_style(program, display, folder, pictures)
             shows_failures(program, display, folder, pictures)
             errors_of_the_picture_leave_the_window_usable(program, display, folder, pictures)
             says_why_there_is_no_window(program, display)
