@@ -243,8 +243,7 @@ class LiveViewOf final : public LiveView {
     render::VolumeStyle style = set.style;
     style.map = shown.map, style.range = shown.range, style.is_logarithmic = shown.is_logarithmic;
     style.threshold = shown.threshold;
-    // What is one cell thick has no fog and no surface.
-    if (set.bricks.dim == 3) style.mode = options.volume_mode.value_or(style.mode);
+    style.mode = mode_of(set, options);
     style.interpolates_slices &= options.interpolates_slices;
     const auto is_set = [](const auto& slices) {
       return std::ranges::any_of(slices, [](const auto& slice) { return slice.has_value(); });

@@ -64,6 +64,11 @@ struct ViewOptions {
   bool operator==(const ViewOptions&) const = default;
 };
 
+// What a volume is drawn as. One that is a single cell thick has neither fog nor a surface to see.
+inline render::VolumeMode mode_of(const VolumeSet& set, const ViewOptions& options) {
+  return set.bricks.dim == 3 ? options.volume_mode.value_or(set.style.mode) : set.style.mode;
+}
+
 // Boxes of a tree have a colour for each level, from the root's child down, or this map's, from empty to
 // full.
 inline constexpr render::ColorMap kFillMap = render::ColorMap::kViridis;

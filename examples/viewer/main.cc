@@ -24,13 +24,14 @@ struct Room {
     const float a = turn + 2.1f * i;
     return 0.7f * Vec3f(std::sin(a), 0.8f * std::sin(1.3f * a), std::cos(0.7f * a + i));
   }
+  void heat(const Vec3f& at, int radius) {  // a ball around `at` (m) of `radius` cells
+    const Vec3i center = (at / kCell).array().floor().cast<int>();
+    const int side = 2 * radius + 1;
+    program.launch(heat_ball, range(side * side * side), now, center, radius);
+  }
   void step() {
     turn += speed * kStep;
-    for (int i = 0; i < 3; ++i) {
-      const Vec3i center = (ball(i) / kCell).array().floor().cast<int>();
-      program.launch(heat_ball, range((2 * kRadius + 1) * (2 * kRadius + 1) * (2 * kRadius + 1)), now, center,
-                     kRadius);
-    }
+    for (int i = 0; i < 3; ++i) heat(ball(i), kRadius);
     program.launch(trim, over(leaf), now, blocks.topology(), kCold);
     program.launch(grow, over(leaf), now, leaf.topology(), kCold);
     const float k = diffusivity * kStep / (kCell * kCell);  // stable up to 1/6
@@ -58,6 +59,9 @@ int main(int argc, char** argv) {
       "leaves", [&] { return room.leaf.wait_num_active_blocks(); }, "of 32768");
   viewer.domain({Vec3f::Constant(-0.9f), Vec3f::Constant(0.9f)});
   viewer.time_step(kStep, 10);
+  viewer.on_emit([&](const Vec3f& at, float radius_m, const Vec3f&) {
+    room.heat(at, static_cast<int>(radius_m / kCell) + 1);  // what the mouse pours stays where it is
+  });
   viewer.on_reset([&] { room.reset(); });
   return viewer.run([&] { room.step(); });
 }

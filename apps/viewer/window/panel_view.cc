@@ -66,7 +66,7 @@ void draw_legend(Ui& ui, const VolumeSet& set, const ShownRange* shown) {
   draw_title(set.name, "", set.unit);
   ui.widgets.note("legend:" + set.name);
   if (shown == nullptr) return;
-  if (ui.view.volume_mode.value_or(set.style.mode) == render::VolumeMode::kSurface) {
+  if (mode_of(set, ui.view) == render::VolumeMode::kSurface) {
     draw_threshold(ui, set, *shown);
   } else {
     draw_colors(ui, color_key(set), *shown, set.has_range, set.style.is_logarithmic);
