@@ -62,11 +62,22 @@ def goes_anywhere(s):
     check(s.published()["state"]["frame"] == "0", "there is none before the first")
 
 
+def turns(s):
+    s.do("mousemove", 640, 500)
+    s.settle()  # the panel that the mouse was over has the buttons until then
+    s.do("mousedown", 1)
+    s.settle()
+    s.do("mousemove_relative", 80, 0)
+    s.settle()
+    s.do("mouseup", 1)
+    s.settle()
+
+
 def keyframes_are_put_down(s):
     s.click("add keyframe")
     s.do("key", "period")
     s.wait_until("another frame", lambda p: p["state"].get("frame") == "1")
-    s.do("mousemove", 640, 500, "mousedown", 1, "mousemove_relative", 80, 0, "mouseup", 1)
+    turns(s)
     s.click("add keyframe")
     s.click("add keyframe")  # of the same time: in its place
     s.click("copy keyframes")
@@ -91,7 +102,7 @@ def follows_keyframes(s):
     second = camera_of(s)
     check(max(abs(a - b) for a, b in zip(first, second)) > 0.05, f"it turns: {first} {second}")
     s.picture("followed")
-    s.do("mousemove", 640, 500, "mousedown", 1, "mousemove_relative", 80, 0, "mouseup", 1)
+    turns(s)
     s.wait_until("a hand leads it", lambda p: p["state"].get("camera is led by") == "hand")
     third = camera_of(s)
     s.do("key", "comma")
