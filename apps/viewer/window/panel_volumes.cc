@@ -136,19 +136,20 @@ void draw_volumes(Ui& ui) {
   draw_grid_values(ui);
   if (ui.view.grid.empty() && ui.shown->volumes.empty()) return;
   const std::optional<VolumeMode> mode = mode_of(ui);
+  const bool is_own = has_own_modes(ui) && !ui.view.volume_mode;
   for (size_t i = 0; i < kModes.size(); ++i) {
     if (i > 0) ImGui::SameLine();
     const auto of_button = static_cast<VolumeMode>(i);
-    if (ImGui::RadioButton(kModes[i], mode == of_button)) ui.show_volumes(of_button, false);
+    if (ImGui::RadioButton(kModes[i], !is_own && mode == of_button)) ui.show_volumes(of_button, false);
     ui.widgets.note(kModes[i]);
   }
   if (has_own_modes(ui)) {
     ImGui::SameLine();
-    if (ImGui::RadioButton("own", !ui.view.volume_mode)) ui.show_own_volumes();
+    if (ImGui::RadioButton("own", is_own)) ui.show_own_volumes();
     ui.widgets.note("own");
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("Each as the program says; so does its key once more");
   }
-  ui.widgets.say("volume mode", mode ? kModes[static_cast<size_t>(*mode)] : "own");
+  ui.widgets.say("volume mode", is_own || !mode ? "own" : kModes[static_cast<size_t>(*mode)]);
   if (mode && mode != VolumeMode::kSlices) return;
   for (size_t axis = 0; axis < 3; ++axis) {
     draw_slice(ui, axis);
