@@ -32,7 +32,7 @@ function(coppice_check_kernel_compiler problem)
   endif()
 endfunction()
 
-set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -disable-llvm-passes -emit-llvm -c -fno-exceptions -fno-rtti
+set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -fno-use-ctor-homing -Xclang -disable-llvm-passes -emit-llvm -c -fno-exceptions -fno-rtti
     -fno-math-errno -ffp-contract=fast-honor-pragmas -fcomplex-arithmetic=improved
     -Xclang -ffloat16-excess-precision=none -fno-stack-protector
     -fno-unwind-tables -fno-asynchronous-unwind-tables
@@ -40,7 +40,7 @@ set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -disable-llvm-passes -emit-l
     -Wno-unknown-assumption
     -DEIGEN_DONT_VECTORIZE -DEIGEN_NO_DEBUG)
 set(COPPICE_BITCODE_PASSES
-    "function(sroa,early-cse,simplifycfg),cgscc(inline,function(sroa,early-cse,simplifycfg)),globaldce,strip-nonlinetable-debuginfo")
+    "strip-nonlinetable-debuginfo,function(sroa,early-cse,simplifycfg),cgscc(inline,function(sroa,early-cse,simplifycfg)),globaldce")
 
 # Sanitizers: clang marks the functions, so that no pass moves what they watch; the specializer's own passes instrument
 # them. Not for GPU code.
@@ -102,7 +102,7 @@ function(coppice_show_kernels_to_editors target source)
   if(NOT TARGET ${shadow})
     add_library(${shadow} OBJECT EXCLUDE_FROM_ALL)
     set(flags ${COPPICE_BITCODE_FLAGS})
-    list(REMOVE_ITEM flags -std=c++20 -c -emit-llvm -Xclang -disable-llvm-passes -ffloat16-excess-precision=none)
+    list(REMOVE_ITEM flags -std=c++20 -c -emit-llvm -Xclang -fno-use-ctor-homing -disable-llvm-passes -ffloat16-excess-precision=none)
     # Nothing that the project sets for its own files, and no tool that it has run on them.
     set_target_properties(${shadow} PROPERTIES COMPILE_OPTIONS "${flags}" COMPILE_DEFINITIONS "" INCLUDE_DIRECTORIES ""
       CXX_STANDARD 20 CXX_EXTENSIONS OFF CXX_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF

@@ -5,9 +5,9 @@
 // paths. Nothing of it is in an installed package or a bundle; a program that was built elsewhere finds no
 // recipe, and says so.
 #pragma once
-#include <atomic>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,11 +36,19 @@ std::vector<std::filesystem::path> kernel_sources(const KernelRecipe& recipe,
 struct BuiltKernels {
   std::vector<std::byte> bitcode;
   std::string interface;  // gpu/jit/kernel_interface.h
+  // "file:line:column: what is wrong", the first one of clang or coppice-kernelgen, all of whose words are
+  // logged (debug); empty: nothing, and the above is there.
+  std::string why_not;
+  // Empty where a file is missing that one of them includes.
   std::vector<std::filesystem::path> sources;
 };
-// In a temporary folder that is gone afterwards. Blocks for as long as clang needs, 0.2 to 2 s. Errors:
-// kCompile with "file:line:column: what is wrong", the first one of clang or coppice-kernelgen, all of whose
-// words are logged (debug); kCancelled when `stop` became true, within 50 ms; kIo for the temporary folder.
-BuiltKernels wait_build_kernels(const KernelRecipe& recipe, const std::atomic<bool>& stop);
+// In a temporary folder that is gone afterwards. Blocks for as long as clang needs, 0.2 to 2 s, and opt beside
+// coppice-kernelgen, which together take as long again. `known`: lines of earlier interfaces, of kernels that
+// need no more than to be known again. Errors: kCancelled when `must_stop()`, which the calling thread asks 20
+// times a second, said so; kIo for the temporary folder; kUnavailable where a program cannot be started.
+BuiltKernels wait_build_kernels(const KernelRecipe& recipe, const std::string& known,
+                                const std::function<bool()>& must_stop);
+// Removes temporary folders of processes that ended while they compiled.
+void remove_dead_build_folders();
 
 }  // namespace coppice

@@ -45,6 +45,10 @@ struct Counts {
     ended = Clock::now();
     ++how;
   }
+  void take_back() {
+    ended = Clock::now();
+    --asked;
+  }
 };
 constinit Counts counts;
 
@@ -59,6 +63,7 @@ struct KernelStore::State {
     {
       std::lock_guard lock(mutex);
       stopping = true;
+      drop_unwanted();
     }
     changed.notify_all();
     for (std::thread& worker : workers) worker.join();
@@ -75,6 +80,7 @@ struct KernelStore::State {
   };
   struct Compilation {
     jit::SpecializeRequest request;
+    Hash128 hash;                               // by which `entries` has it
     std::vector<std::vector<std::byte>> bytes;  // of the request's constants, which belong to the caller
     std::string key;
     AsyncValueRef<LoadedCodeRef> result;
@@ -113,6 +119,8 @@ struct KernelStore::State {
   bool find_or_compile(Compilation& c);
   bool complete(Compilation& c);
   void unload_surplus();
+  bool is_wanted(Compilation& c);
+  void drop_unwanted();
   std::optional<Job> wait_for_job(std::unique_lock<std::mutex>& lock);
   void work();
 };
@@ -168,6 +176,27 @@ void KernelStore::State::unload_surplus() {
     job.unused.push_back(std::move(entries.extract(it->second).mapped().code));
   }
   queue.push_back(std::move(job));
+  changed.notify_all();
+}
+
+// Called with the mutex held, as the next one. Forgets what is not wanted: a compilation that has not begun, and that
+// nobody but this store has the result of.
+bool KernelStore::State::is_wanted(Compilation& c) {
+  const auto found = entries.find(c.hash);
+  const bool is_known = found != entries.end() && found->second.code == c.result;
+  if (is_known) found->second.code.reset();
+  const bool wanted = c.result.value().has_waiters() || !c.result.is_unique();
+  if (is_known && wanted) found->second.code = c.result;
+  if (is_known && !wanted) entries.erase(found);
+  return wanted;
+}
+
+void KernelStore::State::drop_unwanted() {
+  std::erase_if(queue, [&](const Job& job) {
+    if (!job.compilation || is_wanted(*job.compilation)) return false;
+    counts.take_back();
+    return true;
+  });
   changed.notify_all();
 }
 
@@ -250,6 +279,7 @@ AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
   auto compilation = std::make_unique<State::Compilation>();
   compilation->request = std::move(request);
   compilation->key = key.hex();
+  compilation->hash = key;
   const std::lock_guard lock(state_->mutex);
   const uint64_t asked = ++state_->requests;
   if (auto found = state_->entries.find(key); found != state_->entries.end()) {
@@ -284,6 +314,11 @@ void KernelStore::release_unused() {
   state_->unload_surplus();
 }
 
+void KernelStore::drop_unwanted() {
+  const std::lock_guard lock(state_->mutex);
+  state_->drop_unwanted();
+}
+
 void KernelStore::remove(const std::string& id) {
   std::lock_guard lock(state_->mutex);
   std::erase_if(state_->entries, [&](const auto& entry) { return entry.second.id == id; });
@@ -294,7 +329,7 @@ void KernelStore::wait_compiled() {
   state_->changed.wait(lock, [&] { return state_->queue.empty() && state_->running == 0; });
   const State::Burst burst = std::exchange(state_->burst, {});
   for (const auto& [key, entry] : state_->entries) {
-    if (entry.code.is_error()) throw entry.code.error();
+    if (entry.code.is_error() && !entry.is_unused()) throw entry.code.error();
   }
   lock.unlock();
   if (burst.compiled + burst.cached == 0) return;

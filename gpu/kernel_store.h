@@ -48,7 +48,7 @@ class KernelStore {
   // Errors: kUsage when the environment's bound of the cache is no number, or COPPICE_DEBUG is wrong.
   explicit KernelStore(int threads);
   explicit KernelStore(Options options);
-  ~KernelStore();  // waits for compilations under way
+  ~KernelStore();  // waits for compilations under way, and for those that somebody waits for
 
   // The compiled kernel, sooner or later; an error (kCompile) when LLVM refuses it.
   AsyncValueRef<LoadedCodeRef> get(jit::SpecializeRequest request);
@@ -57,8 +57,11 @@ class KernelStore {
   // Unloads what is not in use, but for `max_unused` of it. Does not wait for that. To be called when kernels went out of
   // use; costs some ten nanoseconds per kernel of the store.
   void release_unused();
+  // Forgets what is still to be compiled and nobody waits for any more.
+  void drop_unwanted();
   // Returns when nothing is being compiled; logs the summary line if anything was since the last call, with the time
-  // from the first request to the end of the last compilation. Throws the error of a kernel that did not compile.
+  // from the first request to the end of the last compilation. Throws the error of a kernel that did not compile, if
+  // somebody holds it.
   void wait_compiled();
   jit::KernelCache& disk_cache();
 

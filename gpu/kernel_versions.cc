@@ -8,7 +8,6 @@
 #include <charconv>
 #include <filesystem>
 #include <mutex>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -44,11 +43,19 @@ std::string_view take_word(std::string_view& text, char end = ' ') {
   return word;
 }
 
+using FactsByName = std::map<std::string, KernelVersion::Facts, std::less<>>;
+
+// A type that kernels and the program share.
+struct SharedType {
+  std::string_view layout;  // empty: no kernel looks into it
+  std::string_view file;    // a hash of the one that defines it
+};
 // An interface (gpu/jit/kernel_interface.h) by the names in it.
 struct Interface {
-  std::map<std::string, std::string, std::less<>> arguments;
-  std::set<std::string_view> types;  // whole lines
-  std::map<std::string, KernelVersion::Facts, std::less<>> facts;
+  std::map<std::string_view, std::string_view> arguments;
+  std::map<std::string_view, SharedType> types;
+  std::map<std::string_view, std::string_view> library;  // hashes of headers
+  FactsByName facts;
 };
 Interface parse_interface(std::string_view text) {
   Interface parsed;
@@ -56,17 +63,46 @@ Interface parse_interface(std::string_view text) {
     std::string_view line = take_word(text, '\n');
     const std::string_view what = take_word(line);
     if (what == "kernel") {
-      const std::string name(take_word(line));
-      KernelVersion::Facts& facts = parsed.facts[name];
+      const std::string_view name = take_word(line);
+      KernelVersion::Facts& facts = parsed.facts[std::string(name)];
       facts.active_only = take_word(line) == "1";
       const std::string_view effects = take_word(line);
       std::from_chars(effects.data(), effects.data() + effects.size(), facts.effects);
+      facts.contents = take_word(line);
       parsed.arguments[name] = line;
-    } else if (what == "type") {
-      parsed.types.insert(line);
+      continue;
+    }
+    const std::string_view name = take_word(line, '\t');
+    if (what == "library") {
+      parsed.library[name] = line;
+    } else {
+      const std::string_view layout = take_word(line, '\t');
+      parsed.types[name] = {layout, line};
     }
   }
   return parsed;
+}
+
+// Why kernels of interface `now` may not take the place of those of `own`; empty where they may.
+std::string why_not(const Interface& own, const Interface& now, std::string_view file) {
+  for (const auto& [name, arguments] : own.arguments) {
+    const auto found = now.arguments.find(name);
+    if (found == now.arguments.end()) return fmt::format("kernel {}.{}: it is gone", file, name);
+    if (found->second != arguments) return fmt::format("kernel {}.{}: its arguments changed", file, name);
+  }
+  for (const auto& [name, type] : own.types) {
+    const auto found = now.types.find(name);
+    if (found == now.types.end() || found->second.layout.empty()) continue;     // no kernel looks into it
+    const bool is_same = type.layout.empty() ? found->second.file == type.file  // nobody knew what it was
+                                             : found->second.layout == type.layout;
+    if (!is_same) return fmt::format("a type that its kernels share with the program changed ({})", name);
+  }
+  for (const auto& [header, hash] : own.library) {
+    const auto found = now.library.find(header);
+    if (found != now.library.end() && found->second != hash)
+      return fmt::format("{}, by which kernels and the program work together, changed", header);
+  }
+  return "";
 }
 
 // Called with the mutex held; the newest that is good, of those before `end`.
@@ -85,29 +121,42 @@ const KernelVersion& make_kernel_version(const KernelBitcode& file, BuiltKernels
   const std::string source = std::filesystem::path(file.source_file).filename().string();
   const Interface own = parse_interface(file.interface);
   Interface now = parse_interface(built.interface);
-  for (const auto& [name, arguments] : own.arguments) {
-    const auto found = now.arguments.find(name);
-    if (found != now.arguments.end() && found->second == arguments) continue;
-    throw Error(ErrorCode::kCompile,
-                fmt::format("{}: kernel {}.{}: {}; build the program again", source, file.name, name,
-                            found == now.arguments.end() ? "it is gone" : "its arguments changed"));
-  }
-  for (const std::string_view line : own.types) {
-    if (now.types.contains(line)) continue;
-    throw Error(
-        ErrorCode::kCompile,
-        fmt::format(
-            "{}: a type that its kernels share with the program changed ({}); build the program again",
-            source, line.substr(0, line.find('\t'))));
-  }
+  if (const std::string why = why_not(own, now, file.name); !why.empty())
+    throw Error(ErrorCode::kCompile, fmt::format("{}: {}; build the program again", source, why));
   auto version = std::make_unique<KernelVersion>();
+  version->file = &file;
   version->bytes = std::move(built.bitcode);
   version->code = file;
   version->code.bitcode = version->bytes;
   version->facts = std::move(now.facts);
   Versions& v = versions();
   const std::lock_guard lock(v.mutex);
+  const auto note_same = [&](const KernelBitcode& code, const FactsByName& facts) {
+    for (const auto& [name, fact] : version->facts) {
+      const auto before = facts.find(name);
+      if (before != facts.end() && before->second == fact) version->as_before.emplace(name, &code);
+    }
+  };
+  note_same(file, own.facts);
+  for (const auto& other : v.made) {
+    if (other->file == &file) note_same(other->code, other->facts);
+  }
   return *v.made.emplace_back(std::move(version));
+}
+
+std::string known_kernels(const KernelBitcode& file) {
+  std::string lines;
+  const auto add = [&](const FactsByName& facts) {
+    for (const auto& [name, fact] : facts)
+      lines += fmt::format("kernel {} {} {} {}\n", name, int{fact.active_only}, fact.effects, fact.contents);
+  };
+  add(parse_interface(file.interface).facts);
+  Versions& v = versions();
+  const std::lock_guard lock(v.mutex);
+  for (const auto& version : v.made) {
+    if (version->file == &file) add(version->facts);
+  }
+  return lines;
 }
 
 uint64_t kernel_generation() { return generation.load(std::memory_order_acquire); }

@@ -18,19 +18,28 @@
 namespace coppice {
 
 struct KernelVersion {
-  KernelBitcode code;  // of `bytes`; otherwise as the program's own
+  const KernelBitcode* file = nullptr;  // the program's own
+  KernelBitcode code;                   // of `bytes`; otherwise as the program's own
   std::vector<std::byte> bytes;
   // By a kernel's name, what its constant in the generated header says of the program's own.
   struct Facts {
     bool active_only = false;
     uint32_t effects = 0;
+    std::string contents;  // KernelContents::hash()
+    bool operator==(const Facts&) const = default;
   };
   std::map<std::string, Facts, std::less<>> facts;
+  // The oldest version in which kernels are as they are in this one, whose machine code there may be already:
+  // the same but for its lines.
+  std::map<std::string, const KernelBitcode*, std::less<>> as_before;
 };
 
 // A version of a file. Errors: kCompile where it may not take the place of the program's own, with the
 // reason: "kernel heat.diffuse: its arguments changed; build the program again".
 const KernelVersion& make_kernel_version(const KernelBitcode& file, BuiltKernels built);
+
+// What is known of a file's kernels, of its own and of versions, as lines of an interface.
+std::string known_kernels(const KernelBitcode& file);
 
 // Changes when any file gets another version. One load.
 uint64_t kernel_generation();

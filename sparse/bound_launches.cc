@@ -2,7 +2,7 @@
 #include "sparse/bound_launches.h"
 
 #include <algorithm>
-#include <mutex>
+#include <utility>
 
 namespace coppice {
 namespace {
@@ -26,7 +26,19 @@ BoundLaunch::BoundLaunch(IntrusivePtr<Device> device, Launch launch)
   bound_->launch = make_intrusive<SharedLaunch>(std::move(launch));
 }
 Device& BoundLaunch::device() const { return *bound_->device; }
-const IntrusivePtr<const SharedLaunch>& BoundLaunch::shared() const { return bound_->launch; }
+IntrusivePtr<const SharedLaunch> BoundLaunch::shared() const {
+  const std::lock_guard lock(bound_->mutex);
+  return bound_->launch;
+}
+
+void detail::Bound::replace(Launch with, const KernelVersion* now) {
+  IntrusivePtr<const SharedLaunch> next = make_intrusive<SharedLaunch>(std::move(with));
+  {
+    const std::lock_guard lock(mutex);
+    std::swap(launch, next);
+  }
+  version = now;
+}
 
 void BoundLaunches::add(const std::shared_ptr<detail::Bound>& bound, const detail::LaunchRequest& request,
                         const jit::CodegenOptions& options) {
@@ -56,8 +68,9 @@ Launch BoundLaunches::prepare_at(const detail::Bound& bound, const KernelVersion
 }
 
 void BoundLaunches::wait_renew(detail::Bound& bound) {
-  bound.launch = make_intrusive<SharedLaunch>(Program(bound.device, bound.options).prepare(*bound.request));
-  bound.version = current_kernel_version(*bound.request->file);  // it may have been rejected meanwhile
+  Launch launch = Program(bound.device, bound.options).prepare(*bound.request);
+  // It may have been rejected meanwhile.
+  bound.replace(std::move(launch), current_kernel_version(*bound.request->file));
 }
 
 }  // namespace coppice

@@ -1,6 +1,7 @@
 // The process's bound launches whose kernels may be replaced while it runs (sparse/kernel_reload.h).
 #pragma once
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "gpu/kernel_versions.h"
@@ -13,11 +14,14 @@ namespace detail {
 // What the copies of a BoundLaunch share.
 struct Bound {
   IntrusivePtr<Device> device;
+  mutable std::mutex mutex;  // of `launch`: another thread may give it while it is replaced
   IntrusivePtr<const SharedLaunch> launch;
   // What it is made of anew, and for; null where its kernel stays as it is.
   std::unique_ptr<const LaunchRequest> request;
   jit::CodegenOptions options;
   const KernelVersion* version = nullptr;  // of its kernel's file that `launch` has
+
+  void replace(Launch with, const KernelVersion* now);
 };
 
 }  // namespace detail

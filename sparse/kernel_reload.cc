@@ -9,6 +9,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -28,7 +30,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Status = KernelReloadStatus::State;
 
-constexpr auto kPeriod = std::chrono::milliseconds(250);
+std::string name_of(const KernelBitcode& file) {
+  return std::filesystem::path(file.source_file).filename().string();
+}
+
+constexpr auto kPeriod = std::chrono::milliseconds(100);
 
 // What tells that a file was written: editors replace files, so the inode counts, too.
 struct Stamp {
@@ -59,30 +65,49 @@ struct Watched {
   const KernelBitcode* file;
   KernelRecipe recipe;
   std::vector<std::pair<std::filesystem::path, Stamp>> sources;
+  std::optional<Clock::time_point> saved;  // and not compiled since
 
   std::string name() const { return recipe.source.filename().string(); }
-  // When it was saved, if a source is not what it was.
-  std::optional<Clock::time_point> look() {
-    std::optional<Clock::time_point> saved;
+  // Whether a source is not what it was; then `saved` says when.
+  bool look() {
+    bool has_changed = false;
     for (auto& [path, known] : sources) {
       const std::optional<Stamp> now = stamp_of(path);
       if (!now || *now == known) continue;
       known = *now;
       saved = Clock::now() - age_of(*now);
+      has_changed = true;
     }
-    return saved;
+    return has_changed;
   }
-  void watch(const std::vector<std::filesystem::path>& files) {
-    std::vector<std::pair<std::filesystem::path, Stamp>> all;
+  // What was watched before stays so where `is_all` is false. One that is new counts as changed where it was
+  // written since `read`, when clang may have had it before.
+  void watch(const std::vector<std::filesystem::path>& files, bool is_all, const Stamp& read) {
+    auto all = is_all ? decltype(sources)() : sources;
     for (const auto& path : files) {
       const auto is_it = [&](const auto& known) { return known.first == path; };
+      if (std::any_of(all.begin(), all.end(), is_it)) continue;
       const auto known = std::find_if(sources.begin(), sources.end(), is_it);
-      // One that is new was there when clang read it.
-      all.emplace_back(path, known != sources.end() ? known->second : stamp_of(path).value_or(Stamp()));
+      const Stamp now = stamp_of(path).value_or(Stamp());
+      const Stamp fresh = now.is_later_than(read) ? Stamp() : now;
+      all.emplace_back(path, known != sources.end() ? known->second : fresh);
     }
     sources = std::move(all);
   }
+  // The folders of its sources, in which a file may appear that one of them includes.
+  std::vector<std::filesystem::path> folders() const {
+    std::vector<std::filesystem::path> all;
+    for (const auto& [path, known] : sources) all.push_back(path.parent_path());
+    return all;
+  }
 };
+
+Stamp stamp_of(std::chrono::system_clock::time_point time) {
+  const auto now = time.time_since_epoch();
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(now);
+  const auto part = std::chrono::duration_cast<std::chrono::nanoseconds>(now - whole);
+  return {whole.count(), part.count()};
+}
 
 // What clang made, on its way to the thread that launches.
 struct Built {
@@ -105,28 +130,43 @@ struct Candidate {
 }  // namespace
 
 struct KernelReload::State {
-  explicit State(std::function<void()> given) : on_news(std::move(given)), thread([this] { watch(); }) {}
+  explicit State(std::function<void()> given) : on_news(std::move(given)) {
+    if (is_alone) {
+      thread = std::thread([this] { watch(); });
+    } else {
+      status.text = "kernels are watched by another viewer of this process";
+    }
+  }
   ~State() {
+    if (!is_alone) return;
     stopping = true;
     { const std::lock_guard lock(mutex); }
     changed.notify_all();
     thread.join();
+    exists = false;
   }
 
   void watch();
   void add_new_files();
-  void compile(Watched& w, Clock::time_point saved);
-  void say(Status state, std::string text);
+  void add(const KernelBitcode& file);
+  void compile(Watched& w);
+  bool try_compile(Watched& w, const std::function<bool()>& must_stop);
+  void say(const KernelBitcode* of, Status state, std::string text);
   void begin(Built built);
-  void refuse(const std::string& name, const std::string& why);
+  void drop_candidate();
+  void refuse(const KernelBitcode* file, const std::string& name, const std::string& why);
   std::optional<LoadedKernels> install(Candidate& candidate);
   void renew_launches();
 
+  static inline std::atomic<bool> exists{false};
+  const bool is_alone = !exists.exchange(true);
   const std::function<void()> on_news;
+  const Stamp began = stamp_of(std::chrono::system_clock::now());
   std::atomic<bool> stopping{false};
   mutable std::mutex mutex;  // of what follows, up to the next blank line
   std::condition_variable changed;
   KernelReloadStatus status;
+  std::map<const KernelBitcode*, std::string> failures;  // of files that have not been loaded since
   std::deque<Built> ready;
   bool must_compile = false;
 
@@ -139,75 +179,102 @@ struct KernelReload::State {
   std::thread thread;  // last: it uses the above
 };
 
-void KernelReload::State::say(Status state, std::string text) {
+void KernelReload::State::say(const KernelBitcode* of, Status state, std::string text) {
   {
     const std::lock_guard lock(mutex);
+    if (state == Status::kFailed) failures[of] = text;
+    if (state == Status::kLoaded) failures.erase(of);
     status = {state, std::move(text)};
   }
   if (on_news) on_news();
 }
 
-void KernelReload::State::refuse(const std::string& name, const std::string& why) {
+void KernelReload::State::refuse(const KernelBitcode* file, const std::string& name, const std::string& why) {
   log_warning("kernels: {} is not taken: {}", name, why);
-  say(Status::kFailed, why);
+  say(file, Status::kFailed, why);
 }
 
 // ---- the thread that watches
+
+void KernelReload::State::add(const KernelBitcode& file) {
+  Watched w{&file, read_kernel_recipe(std::filesystem::path(file.recipe)), {}, {}};
+  // What was saved since the build is a change, though nobody looked by then; and a build since the program's
+  // beginning was not the program's.
+  Stamp built = stamp_of(w.recipe.bitcode).value_or(Stamp());
+  if (built.is_later_than(began)) built = began;
+  w.watch(kernel_sources(w.recipe, w.recipe.dependencies), true, built);
+  log_debug("kernels: {} is watched, with {} headers", w.name(), w.sources.size() - 1);
+  watched.push_back(std::move(w));
+}
 
 void KernelReload::State::add_new_files() {
   for (const KernelBitcode* const file : noted_kernel_files()) {
     if (std::find(looked_at.begin(), looked_at.end(), file) != looked_at.end()) continue;
     looked_at.push_back(file);
+    std::string why;
     try {
-      Watched w{file, read_kernel_recipe(std::filesystem::path(file->recipe)), {}};
-      w.watch(kernel_sources(w.recipe, w.recipe.dependencies));
-      // What was saved since the build is a change, though nobody looked by then.
-      const Stamp built = stamp_of(w.recipe.bitcode).value_or(Stamp());
-      for (auto& [path, known] : w.sources) {
-        if (known.is_later_than(built)) known = Stamp();
-      }
-      log_debug("kernels: {} is watched, with {} headers", w.name(), w.sources.size() - 1);
-      watched.push_back(std::move(w));
-      const std::lock_guard lock(mutex);
-      if (status.state == Status::kNone) status = {Status::kWatching, {}};
-    } catch (const Error& error) {
-      log_info("kernels: {}", error.what());
-      const std::lock_guard lock(mutex);
-      if (status.state == Status::kNone) status.text = error.what();
+      add(*file);
+    } catch (const std::exception& error) {
+      why = error.what();
+      log_info("kernels: {}", why);
     }
+    const std::lock_guard lock(mutex);
+    if (status.state == Status::kNone) status = {why.empty() ? Status::kWatching : Status::kNone, why};
   }
 }
 
-// What is saved while clang is at work is compiled again, and what clang had read of it is dropped.
-void KernelReload::State::compile(Watched& w, Clock::time_point saved) {
-  for (;;) {
-    say(Status::kCompiling, fmt::format("{} is being compiled", w.name()));
-    std::string why;
-    const KernelVersion* version = nullptr;
-    try {
-      BuiltKernels built = wait_build_kernels(w.recipe, stopping);
-      w.watch(built.sources);
-      version = &make_kernel_version(*w.file, std::move(built));
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::kCancelled) return;
-      why = error.what();
-    }
-    if (const auto again = w.look()) {
-      saved = *again;
-      continue;
-    }
-    if (version == nullptr) return refuse(w.name(), why);
-    {
-      const std::lock_guard lock(mutex);
-      std::erase_if(ready, [&](const Built& b) { return b.file == w.file; });
-      ready.push_back({w.file, w.name(), saved, version});
-    }
-    if (on_news) on_news();
-    return;
+// False: to be done again, since a source was saved meanwhile.
+bool KernelReload::State::try_compile(Watched& w, const std::function<bool()>& must_stop) {
+  const Clock::time_point saved = w.saved.value_or(Clock::now());
+  w.saved.reset();
+  say(w.file, Status::kCompiling, fmt::format("{} is being compiled", w.name()));
+  // Less a second, since clocks of files may be of elsewhere.
+  const Stamp read = stamp_of(std::chrono::system_clock::now() - std::chrono::seconds(1));
+  BuiltKernels built;
+  std::string why;
+  const KernelVersion* version = nullptr;
+  try {
+    built = wait_build_kernels(w.recipe, known_kernels(*w.file), must_stop);
+    const bool is_whole = built.why_not.empty();
+    w.watch(built.sources.empty() ? w.folders() : built.sources, is_whole, read);
+    if (must_stop()) return false;
+    why = built.why_not;
+    if (is_whole) version = &make_kernel_version(*w.file, std::move(built));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) return false;
+    why = error.what();
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  if (version == nullptr) {
+    refuse(w.file, w.name(), why);
+    return true;
+  }
+  {
+    const std::lock_guard lock(mutex);
+    std::erase_if(ready, [&](const Built& b) { return b.file == w.file; });
+    ready.push_back({w.file, w.name(), saved, version});
+  }
+  if (on_news) on_news();
+  return true;
+}
+
+// What is saved while clang is at work is compiled again at once, but for what is saved all the time: it
+// would never be there, nor any other file.
+void KernelReload::State::compile(Watched& w) {
+  constexpr int kMostRestarts = 3;
+  for (int i = 0; !stopping; ++i) {
+    const bool may_restart = i < kMostRestarts;
+    if (try_compile(w, [&] { return stopping || (may_restart && w.look()); })) return;
   }
 }
 
 void KernelReload::State::watch() {
+  try {
+    remove_dead_build_folders();
+  } catch (const Error& error) {
+    log_debug("kernels: {}", error.what());
+  }
   while (!stopping) {
     add_new_files();
     bool all = false;
@@ -216,9 +283,9 @@ void KernelReload::State::watch() {
       all = std::exchange(must_compile, false);
     }
     for (Watched& w : watched) {
-      std::optional<Clock::time_point> saved = w.look();
-      if (all && !saved) saved = Clock::now();
-      if (saved && !stopping) compile(w, *saved);
+      w.look();
+      if (all && !w.saved) w.saved = Clock::now();
+      if (w.saved && !stopping) compile(w);
     }
     std::unique_lock lock(mutex);
     changed.wait_for(lock, kPeriod, [&] { return stopping || must_compile; });
@@ -227,8 +294,25 @@ void KernelReload::State::watch() {
 
 // ---- the thread that launches
 
-void KernelReload::State::begin(Built built) {
+// What was asked of compilers for it, and nobody else wants, is not worth their time.
+void KernelReload::State::drop_candidate() {
+  if (!candidate) return;
+  std::vector<IntrusivePtr<Device>> devices;
+  for (const auto& [bound, launch] : candidate->launches) {
+    const auto b = bound.lock();
+    if (b && std::find(devices.begin(), devices.end(), b->device) == devices.end())
+      devices.push_back(b->device);
+  }
   candidate.reset();
+  for (const IntrusivePtr<Device>& device : devices) device->kernels().drop_unwanted();
+}
+
+void KernelReload::State::begin(Built built) {
+  drop_candidate();
+  const KernelVersion* const standing = current_kernel_version(*built.file);
+  const auto bytes = standing != nullptr ? standing->code.bitcode : built.file->bitcode;
+  if (std::ranges::equal(bytes, built.version->code.bitcode))
+    return say(built.file, Status::kLoaded, fmt::format("{} is as it was", built.name));
   Candidate c{std::move(built), {}};
   try {
     for (const std::shared_ptr<detail::Bound>& bound : BoundLaunches::all()) {
@@ -236,7 +320,8 @@ void KernelReload::State::begin(Built built) {
       c.launches.emplace_back(bound, BoundLaunches::prepare_at(*bound, c.built.version));
     }
   } catch (const Error& error) {
-    return refuse(c.built.name, error.what());  // what it does now is not allowed with these trees
+    // What it does now is not allowed with these trees.
+    return refuse(c.built.file, c.built.name, error.what());
   }
   candidate = std::move(c);
 }
@@ -250,7 +335,7 @@ std::optional<LoadedKernels> KernelReload::State::install(Candidate& c) {
     if (const auto b = bound.lock()) b->device->kernels().remove(std::string(launch.name));
   }
   if (!why.empty()) {
-    refuse(c.built.name, why);
+    refuse(c.built.file, c.built.name, why);
     return std::nullopt;
   }
   // Streams look at launches when their turn comes.
@@ -263,22 +348,18 @@ std::optional<LoadedKernels> KernelReload::State::install(Candidate& c) {
   }
   install_kernel_version(*c.built.file, *c.built.version);
   for (auto& [bound, launch] : c.launches) {
-    const auto b = bound.lock();
-    if (!b) continue;
-    b->launch = make_intrusive<SharedLaunch>(std::move(launch));
-    b->version = c.built.version;
+    if (const auto b = bound.lock()) b->replace(std::move(launch), c.built.version);
   }
   const double took_s = std::chrono::duration<double>(Clock::now() - c.built.saved).count();
   std::string text = fmt::format("{} loaded in {:.0f} ms", c.built.name, 1e3 * took_s);
   log_info("kernels: {}", text);
-  say(Status::kLoaded, std::move(text));
+  say(c.built.file, Status::kLoaded, std::move(text));
   return LoadedKernels{c.built.name, hash128(c.built.version->bytes).hex(), took_s};
 }
 
 // Launches that were bound meanwhile, or whose kernel was rejected by a device since.
 void KernelReload::State::renew_launches() {
-  for (const RejectedKernels& r : take_rejected_kernels())
-    refuse(std::filesystem::path(r.file->source_file).filename().string(), r.why);
+  for (const RejectedKernels& r : take_rejected_kernels()) refuse(r.file, name_of(*r.file), r.why);
   for (const std::shared_ptr<detail::Bound>& bound : BoundLaunches::all()) {
     if (bound->version == current_kernel_version(*bound->request->file)) continue;
     wait(bound->device->default_stream().barrier());
@@ -309,9 +390,13 @@ std::vector<LoadedKernels> KernelReload::poll() {
     if (auto one = s.install(*s.candidate)) loaded.push_back(std::move(*one));
     s.candidate.reset();
   }
-  while (kernel_generation() != s.generation) {
-    s.generation = kernel_generation();
-    s.renew_launches();
+  try {
+    for (uint64_t now = kernel_generation(); now != s.generation; now = kernel_generation()) {
+      s.renew_launches();
+      s.generation = now;
+    }
+  } catch (const std::exception&) {
+    if (loaded.empty()) throw;  // else by the next call, which finds the same
   }
   return loaded;
 }
@@ -328,7 +413,18 @@ void KernelReload::compile_now() {
 
 KernelReloadStatus KernelReload::status() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->status;
+  const State& s = *state_;
+  if (s.status.state == Status::kCompiling || s.failures.empty()) return s.status;
+  return {Status::kFailed, s.failures.begin()->second};
+}
+
+std::vector<LoadedKernels> standing_kernels() {
+  std::vector<LoadedKernels> standing;
+  for (const KernelBitcode* const file : noted_kernel_files()) {
+    if (const KernelVersion* const version = current_kernel_version(*file))
+      standing.push_back({name_of(*file), hash128(version->bytes).hex()});
+  }
+  return standing;
 }
 
 }  // namespace coppice

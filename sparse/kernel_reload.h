@@ -5,13 +5,13 @@
 //     while (...) { reload.poll(); step(); }
 //
 // Watched are the files that something was launched of, and what they include: those of
-// coppice_add_kernels(), where the build's folder and its clang are still there. They are looked at four
+// coppice_add_kernels(), where the build's folder and its clang are still there. They are looked at ten
 // times a second; what was saved since the build is taken over at once.
 //
 // A file takes another's place when each of its kernels is there with the same arguments, and types that
 // arguments lead to are as they were; else it is refused, and the last good one goes on. So it does when
 // clang, coppice-kernelgen or the device refuses it. What the host knows of a kernel by other ways (a
-// constant in a header that both include) stays as it was.
+// constant in a header that both include) stays as it was. Kernels that did not change keep their code.
 //
 // Replaced are launches of all programs, bound ones, and those in launch graphs and in functions of the
 // executor. What is under way keeps its code.
@@ -43,7 +43,10 @@ struct LoadedKernels {
   double took_s = 0;  // since it was saved
 };
 
-// One of them in a process.
+// Of the process's files, what stands for the program's own now: of an earlier KernelReload.
+std::vector<LoadedKernels> standing_kernels();
+
+// One at a time in a process: another says in its status that it does nothing.
 class KernelReload {
  public:
   // `on_news` is called from another thread when poll() has something to do, or the status has changed.
@@ -52,9 +55,9 @@ class KernelReload {
   KernelReload(const KernelReload&) = delete;
   KernelReload& operator=(const KernelReload&) = delete;
 
-  // To be called between two launches by whoever gives them, while nobody else does: it changes bound
-  // launches. Returns what took another's place now. Nothing of it waits, but for the devices when something
-  // is replaced.
+  // To be called between two launches by whoever gives them: other threads that launch kernels of the same
+  // files may get the old ones for a moment, or some old and some new. Returns what took another's place now.
+  // Nothing of it waits, but for the devices when something is replaced.
   std::vector<LoadedKernels> poll();
   // Whether poll() is to be called again soon, without news: the device's compiler is at work.
   bool is_pending() const;

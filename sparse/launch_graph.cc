@@ -66,7 +66,7 @@ class LaunchGraph::State final : public RefCounted {
     trees_.clear(), changed_.clear(), needed_lists_.clear(), seen_.clear(), recording_.reset();
     for (const BoundLaunch& launch : launches_) {
       seen_.push_back(launch.shared());
-      for (const LaunchUse& use : launch.shared()->launch.uses->all) {
+      for (const LaunchUse& use : seen_.back()->launch.uses->all) {
         auto* const tree = static_cast<TreeStorage*>(use.tree);
         if (tree == nullptr) continue;
         if (!contains(trees_, tree)) trees_.push_back(tree);
@@ -111,8 +111,9 @@ class LaunchGraph::State final : public RefCounted {
     recording_.reset(), kept_.clear(), generations_.clear();
     // Lists are there from now on, so that only those of trees that change must be looked at in replays.
     for (const BoundLaunch& bound : launches_) {
-      LaunchBlock block = bound.shared()->launch.block;
-      if (bound.shared()->launch.prepare) bound.shared()->launch.prepare(block);
+      const IntrusivePtr<const SharedLaunch> shared = bound.shared();
+      LaunchBlock block = shared->launch.block;
+      if (shared->launch.prepare) shared->launch.prepare(block);
     }
     for (TreeStorage* tree : trees_) tree->begin_recording(contains(changed_, tree));
     recording_ = stream().record_inline([&] {

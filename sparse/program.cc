@@ -58,16 +58,19 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
   return s;
 }
 
-// A launch as a version of its kernel's file would have it (null: the program's own).
-LaunchRequest at_version(LaunchRequest r, const KernelVersion* version) {
+// A launch as a version of its kernel's file would have it (null: the program's own). A kernel that stayed as
+// it was has the code that there is, but where lines are part of it.
+LaunchRequest at_version(LaunchRequest r, const KernelVersion* version, const jit::CodegenOptions& options) {
   if (version == nullptr) return r;
   const KernelVersion::Facts& facts = version->facts.find(r.name)->second;
-  r.file = &version->code;
+  const auto before = version->as_before.find(r.name);
+  const bool has_lines = options.step || options.checks;
+  r.file = before == version->as_before.end() || has_lines ? &version->code : before->second;
   r.active_only = facts.active_only, r.effects = facts.effects;
   return r;
 }
-LaunchRequest at_current_version(const LaunchRequest& r) {
-  return at_version(r, current_kernel_version(*r.file));
+LaunchRequest at_current_version(const LaunchRequest& r, const jit::CodegenOptions& options) {
+  return at_version(r, current_kernel_version(*r.file), options);
 }
 
 // What stays the same from launch to launch of one specialization.
@@ -284,7 +287,7 @@ void Program::wait() const {
 }
 
 IntrusivePtr<Prepared> Program::State::make(const LaunchRequest& given, const KernelVersion* version) {
-  const LaunchRequest r = at_version(given, version);
+  const LaunchRequest r = at_version(given, version, options);
   auto p = make_intrusive<Prepared>();
   p->version = version;
   p->name = kernel_id(r.makes_room_for != nullptr ? *r.makes_room_for : r);
@@ -409,14 +412,14 @@ Launch Program::State::launch_of(const LaunchRequest& r, const IntrusivePtr<Prep
 }
 
 std::string Program::ptx_of(const LaunchRequest& given, jit::PtxTarget target) {
-  const LaunchRequest r = at_current_version(given);
+  const LaunchRequest r = at_current_version(given, state_->options);
   Binding b = make_binding(r, *state_->device, state_->options.checks);
   if (state_->options.checks) tell_uses(b, *coppice::uses_of(r));
   return jit::compile_ptx(specialization(r, b, state_->options), target);
 }
 
 IntrusivePtr<const LaunchUses> Program::uses_of(const LaunchRequest& given) const {
-  const LaunchRequest r = at_current_version(given);
+  const LaunchRequest r = at_current_version(given, state_->options);
   make_binding(r, *state_->device, state_->options.checks);  // refuses what a launch would
   return coppice::uses_of(r);
 }

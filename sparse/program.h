@@ -238,14 +238,13 @@ class BoundLaunch {
  public:
   BoundLaunch(IntrusivePtr<Device> device, Launch launch);
   AsyncValueRef<Chain> launch() const { return stream().launch(shared()); }
-  std::string_view name() const { return shared()->launch.name; }  // "file.kernel"
+  std::string name() const { return std::string(shared()->launch.name); }  // "file.kernel"
   Device& device() const;
   Stream& stream() const { return device().default_stream(); }
-  // Another one when its kernel was replaced (sparse/kernel_reload.h).
-  const IntrusivePtr<const SharedLaunch>& shared() const;
-  const LaunchUses& uses() const {
-    return *shared()->launch.uses;
-  }  // what it touches; text_of() in sparse/uses.h
+  // Another one when its kernel was replaced (sparse/kernel_reload.h), by whichever thread.
+  IntrusivePtr<const SharedLaunch> shared() const;
+  // What it touches; text_of() in sparse/uses.h.
+  IntrusivePtr<const LaunchUses> uses() const { return shared()->launch.uses; }
 
  private:
   friend class Program;

@@ -47,7 +47,8 @@ SimulationThread::SimulationThread(Make make, SimulationThreadOptions options)
         }
         work_.notify_one();
       }) {
-  if (options_.reloads_kernels) {
+  // A replay does what was done with the program's own kernels.
+  if (options_.reloads_kernels && options_.replay.empty()) {
     kernels_.emplace([this] {
       {
         const std::lock_guard lock(mutex_);
@@ -177,6 +178,8 @@ void SimulationThread::run() {
   if (options_.nice != 0)
     ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()),
                   ::getpriority(PRIO_PROCESS, 0) + options_.nice);
+  for (LoadedKernels& standing : standing_kernels())
+    note(0, KernelsLoaded{std::move(standing.file), std::move(standing.hash)});
   make();
   do show();
   while (run_once());

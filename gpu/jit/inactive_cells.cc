@@ -241,7 +241,8 @@ llvm::Function* find_one_cell(llvm::Function& from, Functions& seen) {
 
 }  // namespace
 
-std::map<std::string, std::string> why_active_only(const llvm::Module& original) {
+std::map<std::string, std::string> why_active_only(const llvm::Module& original,
+                                                   const std::set<std::string>& names) {
   constexpr llvm::StringRef kPrefix = "coppice_kernel_";
   const std::unique_ptr<llvm::Module> module = llvm::CloneModule(original);
   llvm::stripNonLineTableDebugInfo(*module);
@@ -252,10 +253,10 @@ std::map<std::string, std::string> why_active_only(const llvm::Module& original)
   Functions kept, inlined;
   for (llvm::Function& f : *module) {
     if (f.isDeclaration() || !f.getName().starts_with(kPrefix)) continue;
-    Functions seen, reached;
-    llvm::Function* cell = find_one_cell(f, seen);
-    if (cell == nullptr) continue;
     const std::string name = f.getName().substr(kPrefix.size()).str();
+    Functions seen, reached;
+    llvm::Function* cell = names.contains(name) ? find_one_cell(f, seen) : nullptr;
+    if (cell == nullptr) continue;
     why[name] = proof.look_at_source(*cell, reached);
     if (!why[name].empty()) continue;
     open[name] = cell, kept.insert(cell);

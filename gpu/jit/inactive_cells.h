@@ -7,6 +7,7 @@
 // is optimised; what cannot be proved keeps the kernel to active cells.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 
 namespace llvm {
@@ -15,9 +16,10 @@ class Module;
 
 namespace coppice::jit {
 
-// For each kernel over cells of a kernel file's module with debug information, by name: empty when it may run
-// for inactive cells, else one line, "file:line: what it does". Kernels over anything else are not in it.
+// For each kernel over cells of those named, in a kernel file's module with debug information, by name: empty
+// when it may run for inactive cells, else one line, "file:line: what it does". Kernels over anything else are not in it.
 // Cost: a few ms per kernel.
-std::map<std::string, std::string> why_active_only(const llvm::Module& module);
+std::map<std::string, std::string> why_active_only(const llvm::Module& module,
+                                                   const std::set<std::string>& names);
 
 }  // namespace coppice::jit

@@ -2,10 +2,12 @@
 // declares its kernels to the host, and the source that embeds the bitcode.
 //
 //     coppice-kernelgen <debug.bc> <shipped.bc> <name> <library's folder> <Eigen's folder> <out.h> <out.cc> [recipe]
-//     coppice-kernelgen --interface <debug.bc> <shipped.bc> <name> <library's folder> <Eigen's folder> <out>
+//     coppice-kernelgen --interface <debug.bc> <shipped.bc> <name> <library's folder> <Eigen's folder> <out> <known>
 //
 // The second form writes the interface alone (kernel_interface.h): a running program asks for it, which takes
-// over changed kernels. `recipe` is the file by which it finds out how to compile them
+// over changed kernels. <shipped.bc> may be "-", the standard input, which is read when the rest is. <known>
+// has lines of earlier interfaces: kernels whose contents are there are not judged again, which takes most of
+// the time. `recipe` is the file by which it finds out how to compile them
 // (gpu/kernel_builder.h).
 //
 // The header redeclares the structs that the kernel file itself defines and includes the headers that define
@@ -25,12 +27,16 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/jit/c_names.h"
 #include "gpu/jit/inactive_cells.h"
+#include "gpu/jit/kernel_contents.h"
 #include "gpu/jit/kernel_effects.h"
 #include "gpu/jit/kernel_interface.h"
 #include "gpu/jit/kernel_rules.h"
@@ -41,15 +47,19 @@ namespace {
 
 using llvm::DICompositeType;
 
+constexpr std::string_view kPrefix = "coppice_kernel_";
+
 struct KernelDeclaration {
   std::string name;
-  std::string space;         // the namespace it is in, "" or "n::m"
-  std::string arguments;     // C++ types
+  std::string space;      // the namespace it is in, "" or "n::m"
+  std::string arguments;  // C++ types
+  std::string body_symbol;
   bool active_only = false;  // as in coppice::Kernel
   std::string why;           // it is, where it is over cells: file, line and what is there
   uint32_t layout = 0;       // device::argument_layout as clang has it
   uint32_t effects = 0;      // coppice::kActivatesCells and the like
   const llvm::DISubprogram* body = nullptr;
+  std::string contents;  // KernelContents::hash()
 };
 
 // The function behind a kernel's entry, by the template argument of what the entry calls: not by its name,
@@ -77,12 +87,8 @@ std::string place_of(const llvm::Function& f) {
   return program == nullptr ? "" : fmt::format("{}:{}: ", path_of(program), program->getLine());
 }
 
-std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, const llvm::Module& shipped,
-                                            const SourceFolders& folders, TypeDeclarations& declarations) {
-  static constexpr std::string_view kPrefix = "coppice_kernel_";
+std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, TypeDeclarations& declarations) {
   std::vector<KernelDeclaration> kernels;
-  std::map<std::string, std::string> bodies;
-  const std::map<std::string, std::string> why_active_only = coppice::jit::why_active_only(module);
   for (const llvm::Function& f : module) {
     const std::string symbol = f.getName().str();
     if (f.isDeclaration() || symbol.rfind(kPrefix, 0) != 0) continue;
@@ -90,12 +96,8 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, const ll
     const llvm::Function* const body = body_of(f);
     if (body == nullptr || body->getSubprogram() == nullptr)
       throw std::runtime_error(place_of(f) + "kernel " + name + " was not defined by COPPICE_KERNEL");
-    if (const llvm::Function* entry = shipped.getFunction(symbol))
-      check_kernel(*entry, name, module, folders);
     std::string arguments;
     const auto types = body->getSubprogram()->getType()->getTypeArray();
-    const auto why = why_active_only.find(name);
-    bodies[name] = body->getName().str();
     const std::string space = TypeDeclarations::scope_of(body->getSubprogram()->getScope());
     if (space.empty() && is_name_of_c(name))
       throw std::runtime_error(
@@ -109,16 +111,68 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, const ll
         module.getNamedGlobal("coppice_only_kernel_in_this_file_with_the_name_" + name);
     if (layout == nullptr || !layout->hasInitializer())
       throw std::runtime_error(place_of(f) + "kernel " + name + " was not defined by COPPICE_KERNEL");
-    kernels.push_back(
-        {name, space, arguments, why == why_active_only.end() || !why->second.empty(),
-         why == why_active_only.end() ? "" : why->second,
-         static_cast<uint32_t>(llvm::cast<llvm::ConstantInt>(layout->getInitializer())->getZExtValue()), 0,
-         body->getSubprogram()});
+    KernelDeclaration& k = kernels.emplace_back();
+    k.name = name, k.space = space, k.arguments = arguments;
+    k.layout = static_cast<uint32_t>(llvm::cast<llvm::ConstantInt>(layout->getInitializer())->getZExtValue());
+    k.body = body->getSubprogram(), k.body_symbol = body->getName().str();
   }
   if (kernels.empty()) throw std::runtime_error("no COPPICE_KERNEL in this file");
-  const std::map<std::string, uint32_t> effects = coppice::jit::kernel_effects(module, bodies);
-  for (KernelDeclaration& k : kernels) k.effects = effects.at(k.name);
   return kernels;
+}
+
+// What is known of kernels by their names and contents.
+struct Facts {
+  bool active_only = false;
+  uint32_t effects = 0;
+};
+using KnownKernels = std::map<std::pair<std::string, std::string>, Facts>;
+
+KnownKernels read_known(const std::string& path) {
+  KnownKernels known;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string what, name, contents;
+    Facts facts;
+    if (words >> what >> name >> facts.active_only >> facts.effects >> contents && what == "kernel")
+      known[{name, contents}] = facts;
+  }
+  return known;
+}
+
+// What only the bitcode that is shipped tells, and whether devices can run it.
+void look_at_shipped(const llvm::Module& shipped, const llvm::Module& debug, const SourceFolders& folders,
+                     const KnownKernels& known, std::vector<KernelDeclaration>& kernels) {
+  const KernelContents contents(shipped);
+  for (KernelDeclaration& k : kernels) {
+    const llvm::Function* const entry = shipped.getFunction(std::string(kPrefix) + k.name);
+    if (entry == nullptr) throw std::runtime_error("no kernel " + k.name + " in the bitcode to be shipped");
+    k.contents = contents.hash(*entry);
+    if (!known.contains({k.name, k.contents})) check_kernel(*entry, k.name, debug, folders);
+  }
+}
+
+// What kernels do, by the bitcode as it was written.
+void judge(const llvm::Module& debug, const KnownKernels& known, std::vector<KernelDeclaration>& kernels) {
+  std::set<std::string> names;
+  std::map<std::string, std::string> bodies;
+  for (KernelDeclaration& k : kernels) {
+    if (const auto found = known.find({k.name, k.contents}); found != known.end()) {
+      k.active_only = found->second.active_only, k.effects = found->second.effects;
+    } else {
+      names.insert(k.name), bodies[k.name] = k.body_symbol;
+    }
+  }
+  if (names.empty()) return;
+  const std::map<std::string, std::string> why = coppice::jit::why_active_only(debug, names);
+  const std::map<std::string, uint32_t> effects = coppice::jit::kernel_effects(debug, bodies);
+  for (KernelDeclaration& k : kernels) {
+    if (!names.contains(k.name)) continue;
+    const auto reason = why.find(k.name);
+    k.active_only = reason == why.end() || !reason->second.empty();
+    if (reason != why.end()) k.why = reason->second;
+    k.effects = effects.at(k.name);
+  }
 }
 
 // Text as the inside of a C++ string literal.
@@ -158,11 +212,13 @@ void write_header(const std::string& path, const std::string& name, const std::s
   }
 }
 
-std::string interface_of(const std::vector<KernelDeclaration>& kernels) {
+std::string interface_of(const std::vector<KernelDeclaration>& kernels, const llvm::Module& debug,
+                         const SourceFolders& folders) {
   std::vector<KernelLine> lines;
   for (const KernelDeclaration& k : kernels)
-    lines.push_back({k.name, k.active_only, k.effects, fmt::format("{} {}", k.layout, k.arguments), k.body});
-  return interface_text(lines);
+    lines.push_back(
+        {k.name, k.active_only, k.effects, k.contents, fmt::format("{} {}", k.layout, k.arguments), k.body});
+  return interface_text(lines, debug, folders);
 }
 
 void write_source(const std::string& path, const std::string& header, const std::string& name,
@@ -188,7 +244,7 @@ void write_source(const std::string& path, const std::string& header, const std:
 }
 
 std::unique_ptr<llvm::Module> read(const char* path, llvm::LLVMContext& context) {
-  auto buffer = llvm::MemoryBuffer::getFile(path);
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!buffer) throw std::runtime_error(std::string(path) + ": " + buffer.getError().message());
   auto module = llvm::parseBitcodeFile((*buffer)->getMemBufferRef(), context);
   if (!module) throw std::runtime_error(std::string(path) + ": " + llvm::toString(module.takeError()));
@@ -196,33 +252,36 @@ std::unique_ptr<llvm::Module> read(const char* path, llvm::LLVMContext& context)
 }
 
 int run(int argc, char** argv) {
-  const bool tells_interface = argc == 8 && std::string_view(argv[1]) == "--interface";
+  const bool tells_interface = argc == 9 && std::string_view(argv[1]) == "--interface";
   if (argc != 8 && argc != 9) {
     std::fprintf(
         stderr,
         "usage: coppice-kernelgen <debug.bc> <shipped.bc> <name> <library's folder> <Eigen's folder> <out.h> "
         "<out.cc> [recipe]\n       coppice-kernelgen --interface <debug.bc> <shipped.bc> <name> <library's "
-        "folder> "
-        "<Eigen's folder> <out>\n");
+        "folder> <Eigen's folder> <out> <known>\n");
     return 2;
   }
   const std::vector<std::string> words(argv + (tells_interface ? 2 : 1), argv + argc);
   // A context each: types of one module would change their names in the other's.
   llvm::LLVMContext context, shipped_context;
-  const auto module = read(words[0].c_str(), context), shipped = read(words[1].c_str(), shipped_context);
+  const auto module = read(words[0].c_str(), context);
   // The file's own name must be known before the first type is looked at.
   std::string kernel_file;
   for (const llvm::DICompileUnit* unit : module->debug_compile_units()) kernel_file = path_of(unit);
   const SourceFolders folders(kernel_file, words[3], words[4]);
   TypeDeclarations declarations(folders);
   check_file(*module);
-  const auto kernels = find_kernels(*module, *shipped, folders, declarations);
+  auto kernels = find_kernels(*module, declarations);
+  const auto shipped = read(words[1].c_str(), shipped_context);
+  const KnownKernels known = tells_interface ? read_known(words[6]) : KnownKernels();
+  look_at_shipped(*shipped, *module, folders, known, kernels);
+  judge(*module, known, kernels);
   if (tells_interface) {
-    std::ofstream(words[5]) << interface_of(kernels);
+    std::ofstream(words[5]) << interface_of(kernels, *module, folders);
     return 0;
   }
   write_header(words[5], words[2], kernel_file, declarations, kernels);
-  write_source(words[6], words[5], words[2], kernel_file, words[1], interface_of(kernels),
+  write_source(words[6], words[5], words[2], kernel_file, words[1], interface_of(kernels, *module, folders),
                words.size() > 7 ? words[7] : "");
   return 0;
 }

@@ -226,5 +226,31 @@ TEST_F(BadInput, RefusesPicturesThatAreTooLargeBeforeAnythingIsTouched) {
   }
 }
 
+// Runs go on without pictures; what is for pictures alone ends before it has made its folder.
+TEST_F(BadInput, SaysWhyThereAreNoPictures) {
+  if (run_with({"--frames", "1"}).err_has("cannot draw")) GTEST_SKIP() << "none are drawn here";
+  write_text(folder_ / "libEGL.so.1", "no library\n");
+  const std::map<std::string, std::pair<std::string, std::string>> machines{
+      {"libEGL.so.1 is not installed", {"LD_LIBRARY_PATH", folder_ / ""}},
+      {"no OpenGL 3.3 context (tried EGL",
+       {"__EGL_VENDOR_LIBRARY_DIRS", "/nowhere"}}};  // libEGL without drivers
+  for (const auto& [why, variable] : machines) {
+    ProgramOptions machine;
+    machine.environment.insert(variable);
+    fs::remove_all(out_);
+    const ProgramResult run = run_program({"run", scene_, "-o", out_, "--frames", "1"}, machine);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_TRUE(run.err_has("cannot draw frames: " + why)) << run.err;
+    EXPECT_EQ(count_names(out_, ".png"), 0);
+    EXPECT_EQ(count_names(out_, ".ply"), 2);
+    fs::remove_all(out_);
+    const ProgramResult view =
+        run_program({"view", scene_, "-o", out_, "--view", "file", "--frames", "1"}, machine);
+    EXPECT_EQ(view.exit_code, 1);
+    EXPECT_TRUE(view.err_has("error: cannot draw frames: " + why)) << view.err;
+    EXPECT_FALSE(fs::exists(out_));
+  }
+}
+
 }  // namespace
 }  // namespace coppice

@@ -77,6 +77,9 @@ class KernelCopy {
   void save(const std::string& text) const { std::ofstream(source_, std::ios::trunc) << text; }
   void save(std::string_view from, std::string_view to) const { save(replaced(kernels, from, to)); }
   void save_header(const std::string& text) const { std::ofstream(header_, std::ios::trunc) << text; }
+  void save_beside(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::trunc) << text;
+  }
   void save_recipe(const std::string& text) const { std::ofstream(folder_ / "recipe") << text; }
   std::string recipe() const { return read_text_of(folder_ / "recipe"); }
 

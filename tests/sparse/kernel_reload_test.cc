@@ -2,13 +2,19 @@
 #include "sparse/kernel_reload.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 #include "executor/builtin_operations.h"
 #include "executor/executor.h"
 #include "executor/text.h"
 #include "gpu/kernel_builder.h"
+#include "gpu/kernel_store.h"
+#include "gpu/kernel_versions.h"
 #include "sparse/launch_graph.h"
 #include "sparse/operations.h"
 #include "sparse/read_back.h"
@@ -49,7 +55,8 @@ class Reload : public DeviceTest {
       loaded.insert(loaded.end(), now.begin(), now.end());
       status = reload->status();
       has_begun |= status.state == Status::kCompiling;
-      if (!loaded.empty() || (has_begun && status.state == Status::kFailed)) return status;
+      const bool stayed = status.text.ends_with("is as it was");
+      if (!loaded.empty() || (has_begun && (status.state == Status::kFailed || stayed))) return status;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     ADD_FAILURE() << "nothing was loaded in a minute: " << status.text;
@@ -90,6 +97,27 @@ TEST_P(Reload, AChangedKernelTakesThePlaceOfTheOneBefore) {
   EXPECT_EQ(wait_reload().state, Status::kLoaded);
   EXPECT_EQ(loaded[0].hash, hash);
   EXPECT_EQ(filled(), 103);
+}
+
+TEST_P(Reload, AKernelThatStayedAsItWasKeepsItsCode) {
+  const auto weights = wait_device_copy(*device, std::vector<int>{1, 2});
+  const BoundLaunch fills = program().bind(copy->of(fill), over(*leaf), x, ReloadScale{1});
+  const BoundLaunch weighs = program().bind(copy->of(weigh), over(*leaf), y, weights->as<ReloadWeights>());
+  EXPECT_EQ(filled(), 102);
+  wait_watching();
+  copy->save("2 * scale", "3 * scale");
+  ASSERT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
+  const auto num_asked_for = [&] {
+    const jit::KernelCache::Stats stats = device->kernels().disk_cache().stats();
+    return stats.hits + stats.misses;
+  };
+  const uint64_t before = num_asked_for();
+  copy->save("2 * scale", "\n\n4 * scale");  // the other kernel is two lines lower
+  ASSERT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
+  EXPECT_EQ(num_asked_for() - before, 1u);
+  EXPECT_EQ(filled(), 104);
+  weighs.launch();
+  EXPECT_EQ(wait_read(y, {3, 3}), 21);
 }
 
 // Seen to fail with bound launches that keep what they were made of, and with a launch graph that keeps its
@@ -178,6 +206,202 @@ TEST_P(Reload, WhatTheProgramWasBuiltWithMustNotChange) {
   copy->save_header(
       replaced(copy->header, "int first, second", "int second, first"));  // only a pointer leads to it
   expect_refused("a type that its kernels share with the program changed (coppice::ReloadWeights)");
+  copy->save_header(replaced(copy->header, "int a, b", "int a, b, c"));  // only a field does
+  expect_refused("a type that its kernels share with the program changed (coppice::ReloadPair)");
+}
+
+// No kernel looked into it when the program was built, so that nobody knows what it was like.
+TEST_P(Reload, ATypeThatWasSealedIsKnownByItsHeader) {
+  EXPECT_EQ(filled(), 102);
+  wait_watching();
+  const std::string opened = replaced(copy->kernels, "sealed != nullptr", "sealed->inside");
+  copy->save(opened);
+  EXPECT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
+  copy->save_header(replaced(copy->header, "int inside", "int before, inside"));
+  const KernelReloadStatus status = wait_reload();
+  EXPECT_EQ(status.state, Status::kFailed);
+  EXPECT_NE(status.text.find("share with the program changed (coppice::ReloadSealed)"), std::string::npos)
+      << status.text;
+}
+
+TEST_P(Reload, AnErrorInAHeaderThatIsNewIsMendedThere) {
+  EXPECT_EQ(filled(), 102);
+  wait_watching();
+  const std::string with_header =
+      "#include \"more.h\"\n" + replaced(copy->kernels, "2 * scale", "kMore * scale");
+  copy->save(with_header);  // which is not there yet
+  EXPECT_NE(wait_reload().text.find("'more.h' file not found"), std::string::npos) << reload->status().text;
+  copy->save_beside("more.h", "constexpr int kMore = ;\n");
+  EXPECT_NE(wait_reload().text.find("more.h:1:23: error: expected expression"), std::string::npos)
+      << reload->status().text;
+  copy->save_beside("more.h", "constexpr int kMore = 7;\n");
+  EXPECT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
+  EXPECT_EQ(filled(), 107);
+  copy->save_beside("more.h", "constexpr int kMore = 8;\n");
+  EXPECT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
+  EXPECT_EQ(filled(), 108);
+}
+
+// Seen to end the program.
+TEST_P(Reload, WithoutAFolderForTemporaryFilesOneLineSaysSo) {
+  EXPECT_EQ(filled(), 102);
+  wait_watching();
+  const char* const before = getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("TMPDIR", "/nowhere", 1);
+  copy->save("2 * scale", "3 * scale");
+  for (int i = 0; i < 6000 && reload->status().state != Status::kFailed; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_NE(reload->status().text.find("no folder for temporary files"), std::string::npos)
+      << reload->status().text;
+  EXPECT_EQ(filled(), 102);
+  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", kept.c_str(), 1);
+  copy->save("2 * scale", "4 * scale");
+  EXPECT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
+  EXPECT_EQ(filled(), 104);
+}
+
+// How its commands ended is nobody's to know then.
+TEST_P(Reload, ClangsWordsCountWhereTheSystemReapsChildren) {
+  const auto before = signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(filled(), 102);
+  wait_watching();
+  copy->save("scale.factor", "scale.factr");
+  const KernelReloadStatus status = wait_reload();
+  EXPECT_EQ(status.state, Status::kFailed);
+  EXPECT_NE(status.text.find("copy.kernels.cc:13:23: error: no member named 'factr'"), std::string::npos)
+      << status.text;
+  copy->save("2 * scale", "6 * scale");
+  EXPECT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
+  EXPECT_EQ(filled(), 106);
+  signal(SIGCHLD, before);
+}
+
+TEST_P(Reload, WhatIsSavedAsItWasStays) {
+  EXPECT_EQ(filled(), 102);
+  wait_watching();
+  copy->save("2 * scale", "3 * scale");
+  ASSERT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
+  const uint64_t generation = kernel_generation();
+  copy->save("2 * scale", "3 * scal");
+  EXPECT_EQ(wait_reload().state, Status::kFailed);
+  copy->save("2 * scale", "3 * scale");
+  const KernelReloadStatus status = wait_reload();
+  EXPECT_EQ(status.state, Status::kLoaded);
+  EXPECT_EQ(status.text, "copy.kernels.cc is as it was");
+  EXPECT_EQ(kernel_generation(), generation);
+  EXPECT_EQ(filled(), 103);
+}
+
+// Seen to fail when each save began the compilation anew.
+TEST_P(Reload, WhatIsSavedAllTheTimeIsLoadedNowAndThen) {
+  const BoundLaunch bound = program().bind(copy->of(fill), over(*leaf), x, ReloadScale{1});
+  EXPECT_EQ(filled(), 102);
+  wait_watching();
+  std::atomic<bool> is_enough{false};
+  std::thread saves([&] {
+    for (int i = 3; !is_enough && i < 600; ++i) {
+      copy->save("2 * scale", std::to_string(i) + " * scale");
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  EXPECT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
+  is_enough = true;
+  saves.join();
+}
+
+TEST_P(Reload, AFailureStandsWhileAnotherFileIsLoaded) {
+  reload.reset();
+  const KernelCopy second;  // what is written later counts as changed
+  reload.emplace();
+  EXPECT_EQ(filled(), 102);
+  program().launch(second.of(fill), over(*leaf), y, ReloadScale{1});
+  wait_watching();
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));  // both are watched by then
+  copy->save("scale.factor", "scale.factr");
+  EXPECT_EQ(wait_reload().state, Status::kFailed);
+  second.save("2 * scale", "3 * scale");
+  const KernelReloadStatus status = wait_reload();
+  EXPECT_EQ(loaded.size(), 1u);
+  EXPECT_EQ(status.state, Status::kFailed);
+  EXPECT_NE(status.text.find("'factr'"), std::string::npos) << status.text;
+  copy->save("2 * scale", "4 * scale");
+  EXPECT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
+  EXPECT_EQ(filled(), 104);
+}
+
+TEST_P(Reload, AnotherThreadMayLaunchMeanwhile) {
+  const BoundLaunch bound = program().bind(copy->of(fill), over(*leaf), x, ReloadScale{1});
+  EXPECT_EQ(filled(), 102);
+  wait_watching();
+  std::atomic<bool> is_enough{false};
+  std::thread launches([&] {
+    while (!is_enough) wait(bound.launch());
+  });
+  for (const char* text : {"3 * scale", "4 * scale"}) {
+    copy->save("2 * scale", text);
+    EXPECT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
+  }
+  is_enough = true;
+  launches.join();
+  wait(bound.launch());
+  EXPECT_EQ(wait_read(x, {3, 3}), 104);
+}
+
+TEST_P(Reload, ASecondOneSaysThatItDoesNothing) {
+  KernelReload other;
+  EXPECT_EQ(other.status().state, Status::kNone);
+  EXPECT_EQ(other.status().text, "kernels are watched by another viewer of this process");
+  EXPECT_EQ(filled(), 102);
+  wait_watching();
+  EXPECT_TRUE(other.poll().empty());
+}
+
+TEST_P(Reload, FoldersOfProcessesThatDiedAreRemoved) {
+  const std::filesystem::path folders = std::filesystem::temp_directory_path();
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  const auto dead = folders / ("coppice_reload_" + std::to_string(child) + "_abcdef");
+  const auto ours = folders / ("coppice_reload_" + std::to_string(getpid()) + "_abcdef");
+  std::filesystem::create_directory(dead);
+  std::filesystem::create_directory(ours);
+  remove_dead_build_folders();
+  EXPECT_FALSE(std::filesystem::exists(dead));
+  EXPECT_TRUE(std::filesystem::exists(ours));
+  std::filesystem::remove(ours);
+}
+
+// ---- interfaces
+
+std::string why_refused(const char* own, const char* now) {
+  static const std::byte nothing[1] = {};
+  const KernelBitcode file{"heat", "heat.kernels.cc", nothing, own, "recipe"};
+  try {
+    make_kernel_version(file, {{}, now, "", {}});
+    return "";
+  } catch (const Error& error) {
+    return error.message();
+  }
+}
+
+TEST(KernelInterfaces, WhatProgramAndKernelsShareMustStay) {
+  const std::string types = "heat.kernels.cc: a type that its kernels share with the program changed (A)";
+  const std::string again = "; build the program again";
+  EXPECT_EQ(why_refused("type A\t8 x:int@0\tf1\n", "type A\t8 x:int@0\tf2\n"), "");
+  EXPECT_EQ(why_refused("type A\t8 x:int@0\tf1\n", "type A\t8 x:int@4\tf2\n"), types + again);
+  EXPECT_EQ(why_refused("type A\t8 x:int@0\tf1\n", "opaque A\t\tf2\n"), "") << "none looks into it";
+  EXPECT_EQ(why_refused("type A\t8 x:int@0\tf1\n", "\n"), "") << "none looks into it";
+  EXPECT_EQ(why_refused("opaque A\t\tf1\n", "type A\t8 x:int@0\tf1\n"), "");
+  EXPECT_EQ(why_refused("opaque A\t\tf1\n", "type A\t8 x:int@0\tf2\n"), types + again);
+  EXPECT_EQ(why_refused("library a/b.h\tf1\n", "library a/b.h\tf1\nlibrary a/c.h\tf3\n"), "");
+  EXPECT_EQ(why_refused("library a/b.h\tf1\n", "library a/b.h\tf2\n"),
+            "heat.kernels.cc: a/b.h, by which kernels and the program work together, changed" + again);
+  EXPECT_EQ(why_refused("kernel k 1 24 c1 77 int\n", "kernel k 0 25 c2 77 int\n"), "");
+  EXPECT_EQ(why_refused("kernel k 1 24 c1 77 int\n", "kernel k 1 24 c1 78 int\n"),
+            "heat.kernels.cc: kernel heat.k: its arguments changed" + again);
+  EXPECT_EQ(why_refused("kernel k 1 24 c1 77 int\n", "kernel h 1 24 c1 77 int\n"),
+            "heat.kernels.cc: kernel heat.k: it is gone" + again);
 }
 
 TEST_P(Reload, AHeaderThatItIncludesCounts) {

@@ -83,6 +83,61 @@ class KernelgenTest(unittest.TestCase):
                       compiled.stderr)
         self.assertIn("snippet.kernels.cc:2:", compiled.stderr)
 
+    # ---- contents of single kernels
+
+    def contents(self, kernels, **headers):
+        """By a kernel's name, what its line of the interface says of its contents."""
+        for name, text in headers.items():
+            (self.folder / f"{name}.h").write_text(text)
+        self.expect_generated(kernels)
+        interface, known = self.folder / "interface", self.folder / "known"
+        known.write_text(self.known)
+        with open(self.folder / "snippet.bc", "rb") as shipped:
+            told = subprocess.run([KERNELGEN, "--interface", self.folder / "snippet.debug.bc", "-", "snippet", SOURCE,
+                                   EIGEN, interface, known], stdin=shipped, capture_output=True, text=True, check=False)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        lines = [line.split() for line in interface.read_text().splitlines() if line.startswith("kernel ")]
+        self.assertTrue(all(len(line[4]) == 40 for line in lines), lines)
+        self.lines = {line[1]: line for line in lines}
+        return {line[1]: line[4] for line in lines}
+
+    known = ""
+
+    def test_what_is_known_of_the_same_contents_is_taken_over(self):
+        file = ("COPPICE_KERNEL(f, coppice::Item i, int* out, int a) { out[i.index] = a; }\n"
+                "COPPICE_KERNEL(g, coppice::Item i, int* out, int a) { out[i.index] += a; }\n")
+        self.contents(file)
+        before = self.lines
+        self.assertNotEqual(before["f"][3], before["g"][3])
+        self.known = " ".join(["kernel", "f", "0", "77", before["f"][4]]) + "\n" + " ".join(["kernel", "g", "0", "77", "0" * 40])
+        self.contents(file)
+        self.assertEqual(self.lines["f"][2:5], ["0", "77", before["f"][4]])
+        self.assertEqual(self.lines["g"], before["g"])
+
+    def test_contents_of_a_kernel_are_those_of_what_it_leads_to(self):
+        file = """#include "twice.h"
+            static constexpr float kTable[] = {1, 2, 3, 4};
+            __attribute__((noinline)) static float far(float x) { return x + 1; }
+            COPPICE_KERNEL(f, coppice::Item i, float* out, float a) { out[i.index] = far(a) * kTable[i.index & 3]; }
+            COPPICE_KERNEL(g, coppice::Item i, float* out, float a) { out[i.index] = twice(a); }
+            COPPICE_KERNEL(h, coppice::Item i, float* out, float a) { out[i.index] = a; }
+            """
+        twice = "inline float twice(float x) { return 2 * x; }\n"
+        known = self.contents(file, twice=twice)
+        self.assertEqual(len(set(known.values())), 3, known)
+        for change, into, changed in [
+                ("x + 1", "x + 2", {"f"}), ("3, 4}", "3, 5}", {"f"}), ("twice(a)", "twice(a) + 1", {"g"}),
+                ("static constexpr", "\n\nstatic constexpr", set()), ("= a;", "= /* as it was */ a;", set()),
+                ("COPPICE_KERNEL(g", "COPPICE_KERNEL(more, coppice::Item i, int* x) { x[i.index] = 1; }\nCOPPICE_KERNEL(g", {"more"})]:
+            with self.subTest(into):
+                now = self.contents(file.replace(change, into), twice=twice)
+                self.assertEqual({name for name in now if now[name] != known.get(name)}, changed)
+        now = self.contents(file, twice=twice.replace("2 *", "3 *"))
+        self.assertEqual({name for name in now if now[name] != known[name]}, {"g"})
+        # What is the author's is told by the file.
+        now = self.contents(file.replace("twice.h", "again.h"), again=twice)
+        self.assertEqual({name for name in now if now[name] != known[name]}, {"g"})
+
     # ---- what kernelgen refuses
 
     IN_A_HEADER = ", or be defined in a header that the host includes, too"

@@ -10,5 +10,13 @@ inline constexpr int kReloadStep = 100;
 struct ReloadWeights {
   int first, second;
 };
+// The values of a field.
+struct ReloadPair {
+  int a, b;
+};
+// No kernel looks into it.
+struct ReloadSealed {
+  int inside;
+};
 
 }  // namespace coppice

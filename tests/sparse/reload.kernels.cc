@@ -16,3 +16,7 @@ COPPICE_KERNEL(weigh, Update<int> x, Cell2 cell, const ReloadWeights* weights)
 // What it does to the tree is changed, too.
 COPPICE_KERNEL(touch, Grow<int> x, Item i)
 { (void)x.is_active(i, {static_cast<int>(i.index), 0}); }
+COPPICE_KERNEL(pair, Write<ReloadPair> x, Cell2 cell)
+{ x[cell] = {1, 2}; }
+COPPICE_KERNEL(seal, Write<int> x, Cell2 cell, const ReloadSealed* sealed)
+{ x[cell] = sealed != nullptr; }

@@ -270,6 +270,32 @@ TEST_F(KernelStoreTest, ReportsAKernelThatDoesNotCompileAndServesTheOthers) {
   EXPECT_FALSE(good.is_error());
 }
 
+// What a reload gave up must not fail the next solver.
+TEST_F(KernelStoreTest, WaitsForAndThrowsWhatSomebodyHoldsOnly) {
+  store->get(request_for("no_such_kernel"));
+  EXPECT_NO_THROW(store->wait_compiled());
+  const auto bad = store->get(request_for("no_such_kernel"));
+  EXPECT_THROW(store->wait_compiled(), Error);
+}
+
+TEST_F(KernelStoreTest, DropsWhatNobodyWaitsForAnyMore) {
+  const auto first = store->get(request_for("write_index"));  // keeps the only thread busy
+  for (uint32_t i = 0; i < 20; ++i) {
+    SpecializeRequest request = request_for("add_one");
+    request.constants = {{"none", std::as_bytes(std::span(&i, 1))}};
+    store->get(std::move(request));
+  }
+  const auto held = store->get(request_for("add_one"));
+  store->drop_unwanted();
+  store->wait_compiled();
+  EXPECT_TRUE(first.is_concrete() && held.is_concrete());
+  EXPECT_LE(store->disk_cache().stats().entries, 4u) << "but for those that had begun";
+  const KernelStore::Progress progress = KernelStore::progress();
+  EXPECT_EQ(progress.done(), progress.asked);
+  const auto again = store->get(request_for("add_one"));
+  EXPECT_EQ(again, held);
+}
+
 TEST_F(KernelStoreTest, KeysTellConstantsApart) {
   const std::byte zero[4] = {}, one[4] = {std::byte{1}};
   SpecializeRequest a = request_for("add_one"), b = a, c = a;

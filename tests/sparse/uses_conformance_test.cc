@@ -280,7 +280,7 @@ TEST_P(Uses, LaunchesExplainThemselves) {
             "  tests the cells of grid.pointer[16] as Grow, anywhere, in the order of the items\n"
             "  stores the memory of argument 3\n");
   const BoundLaunch bound = program().bind(grow_and_shrink, range(1), block->topology(), 1, 2);
-  EXPECT_EQ(text_of(bound.uses()),
+  EXPECT_EQ(text_of(*bound.uses()),
             "  activates, deactivates the cells of grid.pointer[16] as Grow, anywhere, in the order of the "
             "items\n");
   EXPECT_EQ(program().explain(store_const, range(1), static_cast<int*>(nullptr)),

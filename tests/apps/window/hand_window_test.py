@@ -6,12 +6,10 @@
 Particles and speeds are those that the window publishes. Skipped where Xvfb, xdotool, the plugin or OpenGL is missing.
 """
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 
-from window_session_test import ENVIRONMENT, PATIENCE_S, SKIPPED, Display, Failure, Session, check
+from window_session_test import ENVIRONMENT, PATIENCE_S, Session, check, on_a_display
 
 SCENE = """
 dim = 3
@@ -111,32 +109,15 @@ def journal_is_done_again(coppice, scene, journal, folder):
 
 
 def main(coppice, plugin, pictures=None):
-    for tool in ["Xvfb", "xdotool"]:
-        if not shutil.which(tool):
-            print(f"skipped: no {tool}")
-            return SKIPPED
-    if not os.path.exists(plugin):
-        print("skipped: built without the window's plugin")
-        return SKIPPED
-    with tempfile.TemporaryDirectory() as folder:
+    def test(display, folder):
         scene, journal = os.path.join(folder, "ball.toml"), os.path.join(folder, "a.journal")
         with open(scene, "w", encoding="utf-8") as file:
             file.write(SCENE)
-        display = Display(folder)
-        session = None
-        try:
-            command = [coppice, "view", scene, "--paused", "--journal", journal, "-o", os.path.join(folder, "out")]
-            session = Session(command, display, folder, pictures)
-            hand_works(session)
-            journal_is_done_again(coppice, scene, journal, folder)
-        except Failure as failure:
-            print(f"FAILED: {failure}")
-            return 1
-        finally:
-            if session and session.process.poll() is None:
-                session.process.kill()
-            display.stop()
-    return 0
+        command = [coppice, "view", scene, "--paused", "--journal", journal, "-o", os.path.join(folder, "out")]
+        hand_works(Session(command, display, folder, pictures))
+        journal_is_done_again(coppice, scene, journal, folder)
+
+    return on_a_display(plugin, test)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,8 @@ are not there; with the numbers of what was read instead of the frame's; with a 
 import os
 import subprocess
 import sys
-import tempfile
 
-from window_session_test import ENVIRONMENT, SKIPPED, Display, Failure, Session, check, is_possible
+from window_session_test import ENVIRONMENT, Session, check, on_a_display
 
 SCENE = """dim = 3
 [grid]
@@ -125,35 +124,23 @@ def plays(s):
 
 
 def main(program, plugin, pictures=None):
-    if not is_possible(plugin):
-        return SKIPPED
-    with tempfile.TemporaryDirectory() as folder:
+    def test(display, folder):
         scene, out = os.path.join(folder, "played.toml"), os.path.join(folder, "out")
         with open(scene, "w", encoding="utf-8") as file:
             file.write(SCENE)
         subprocess.run([program, "run", scene, "-o", out], env=ENVIRONMENT, check=True)
-        display = Display(folder)
-        session = None
-        try:
-            session = Session([program, "view", scene, "--play", out, "--paused"], display, folder, pictures=pictures)
-            goes_anywhere(session)
-            keys = keyframes_are_put_down(session)
-            plays(session)
-            # The scene takes them as they were copied.
-            with open(scene, "a", encoding="utf-8") as file:
-                file.write(keys)
-            subprocess.run([program, "view", scene, "--play", out, "--view", "null"], env=ENVIRONMENT, check=True)
-            os.remove(session.state_file)
-            session = Session([program, "view", scene, "--play", out, "--paused"], display, folder, pictures=pictures)
-            follows_keyframes(session)
-        except Failure as failure:
-            print(f"FAILED: {failure}")
-            return 1
-        finally:
-            if session and session.process.poll() is None:
-                session.process.kill()
-            display.stop()
-    return 0
+        session = Session([program, "view", scene, "--play", out, "--paused"], display, folder, pictures=pictures)
+        goes_anywhere(session)
+        keys = keyframes_are_put_down(session)
+        plays(session)
+        # The scene takes them as they were copied.
+        with open(scene, "a", encoding="utf-8") as file:
+            file.write(keys)
+        subprocess.run([program, "view", scene, "--play", out, "--view", "null"], env=ENVIRONMENT, check=True)
+        os.remove(session.state_file)
+        follows_keyframes(Session([program, "view", scene, "--play", out, "--paused"], display, folder, pictures=pictures))
+
+    return on_a_display(plugin, test)
 
 
 if __name__ == "__main__":

@@ -74,12 +74,14 @@ class Display:
 
 class Session:
     """A program with a window, its lines, and the state that it publishes."""
+    begun = []
 
     def __init__(self, command, display, folder, pictures=None):
         self.display, self.pictures = display, pictures
         self.state_file = os.path.join(folder, f"state_{command[1]}.json")
         self.environment = dict(ENVIRONMENT, DISPLAY=display.name, COPPICE_VIEW_TEST=self.state_file)
         self.process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, text=True)
+        Session.begun.append(self)
         self.lines = queue.Queue()
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -700,37 +702,45 @@ def is_possible(plugin):
     return True
 
 
-def main(program, plugin, pictures=None):
+def on_a_display(plugin, test):
+    """The exit status of test(display, folder), with a display of its own; the sessions that it began end with it."""
     if not is_possible(plugin):
         return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         display = Display(folder)
-        session = None
         try:
-            session = Session([program, "session"], display, folder, pictures)
-            for step in [keys_pause_and_step, colours_are_chosen, breakpoints_pause,
-                         instruments_measure_while_they_are_open, kernels_are_compiled_on_demand, sleeps_while_nothing_happens, sliders_and_lists_set,
-                         text_fields_take_keys, mouse_moves_the_camera_and_picks, keys_act_on_the_window,
-                         trees_are_asked_for, keys_choose_what_of_the_grid_is_seen, hands_reach_the_simulation, freezing_is_not_pausing,
-                         follows_the_windows_size, closes]:
-                print(step.__name__, flush=True)
-                step(session)
-            print("sees_what_comes, fields_keep_their_style, shows_failures, errors_of_the_picture_leave_the_window_usable, says_why_there_is_no_window, reopens",
-                  flush=True)
-            sees_what_comes_until_a_hand_leads_the_camera(program, display, folder, pictures)
-            fields_keep_their_own_style(program, display, folder, pictures)
-            shows_failures(program, display, folder, pictures)
-            errors_of_the_picture_leave_the_window_usable(program, display, folder, pictures)
-            says_why_there_is_no_window(program, display)
-            reopens(program, display)
+            test(display, folder)
         except Failure as failure:
             print(f"FAILED: {failure}")
             return 1
         finally:
-            if session and session.process.poll() is None:
-                session.process.kill()
+            for session in Session.begun:
+                if session.process.poll() is None:
+                    session.process.kill()
             display.stop()
     return 0
+
+
+def main(program, plugin, pictures=None):
+    def test(display, folder):
+        session = Session([program, "session"], display, folder, pictures)
+        for step in [keys_pause_and_step, colours_are_chosen, breakpoints_pause,
+                     instruments_measure_while_they_are_open, kernels_are_compiled_on_demand, sleeps_while_nothing_happens, sliders_and_lists_set,
+                     text_fields_take_keys, mouse_moves_the_camera_and_picks, keys_act_on_the_window,
+                     trees_are_asked_for, keys_choose_what_of_the_grid_is_seen, hands_reach_the_simulation, freezing_is_not_pausing,
+                     follows_the_windows_size, closes]:
+            print(step.__name__, flush=True)
+            step(session)
+        print("sees_what_comes, fields_keep_their_style, shows_failures, errors_of_the_picture_leave_the_window_usable, says_why_there_is_no_window, reopens",
+              flush=True)
+        sees_what_comes_until_a_hand_leads_the_camera(program, display, folder, pictures)
+        fields_keep_their_own_style(program, display, folder, pictures)
+        shows_failures(program, display, folder, pictures)
+        errors_of_the_picture_leave_the_window_usable(program, display, folder, pictures)
+        says_why_there_is_no_window(program, display)
+        reopens(program, display)
+
+    return on_a_display(plugin, test)
 
 
 if __name__ == "__main__":

@@ -127,9 +127,10 @@ AssembledKernels assemble_kernels(std::span<const KernelPlan> plans, const Kerne
     add_part(*loops, loop_linker, plan.parts.loop, fmt::format("coppice_kernel_loop_{}", plan.shape), plan,
              diagnostics);
   }
-  const auto why = why_active_only(*cells);
+  std::set<std::string> names;
   std::map<std::string, std::string> bodies;
-  for (const KernelPlan& plan : plans) bodies[plan.body] = plan.body;
+  for (const KernelPlan& plan : plans) names.insert(plan.body), bodies[plan.body] = plan.body;
+  const auto why = why_active_only(*cells, names);
   const auto effects = kernel_effects(*cells, bodies);
   for (const KernelPlan& plan : plans) {
     const auto own = why.find(plan.body);
