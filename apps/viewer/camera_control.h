@@ -31,6 +31,9 @@ class CameraControl {
   // True until the camera has stood still for a moment, so that drafts are drawn meanwhile.
   bool is_moving() const { return has_begun_ && still_s_ < kSettle_s; }
 
+  // Of the world at the depth of the pivot, per pixel of the viewport.
+  float metres_per_pixel() const;
+
   // What was under the mouse turns with it; a flat scene is panned.
   void orbit(const Vec2f& pixels);
   // What lies as deep as the pivot follows the mouse.
@@ -57,7 +60,6 @@ class CameraControl {
   void turn_to(float yaw, float pitch);
   void place();
   float pivot_depth() const;
-  float metres_per_pixel() const;
   Mat3f world_from_camera() const;
   void moved() { still_s_ = 0, is_led_by_hand_ = true; }
 

@@ -196,6 +196,8 @@ void draw_readings(Ui& ui);
 void draw_picked(Ui& ui);
 void draw_cells(Ui& ui);
 void draw_view(Ui& ui);
+// In the lower left corner of what panels leave free: a round length at the depth of the pivot.
+void draw_scale(Ui& ui, const Vec2f& low, const Vec2f& high);
 void draw_volumes(Ui& ui);  // how they are drawn, and where slices are
 void draw_trees(Ui& ui);    // what is shown of the tree, when it is
 // With ticks; `what` stands below it.

@@ -448,6 +448,7 @@ void WindowBackend::draw_panels() {
   const Vec2f low(left + 2 * gap, gap);
   Vec2f high(width - right - 2 * gap, height - gap);
   high.y() -= timeline_.draw(ui, low, high);
+  draw_scale(ui, low, high);
   draw_instrument(ui, low, high, is_new_size);
   draw_messages(ui, low, high);
 }

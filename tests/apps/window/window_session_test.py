@@ -378,6 +378,24 @@ def mouse_moves_the_camera_and_picks(s):
     s.picture("picked")
 
 
+def the_scale_is_that_of_the_pivot(s):
+    """Per pixel a length that shrinks by a tenth with each notch of the wheel."""
+    def metres_per_pixel(state):
+        length, unit, _, pixels, _ = state["scale"].split()
+        check(unit == "m" and length.strip("0.") in ["1", "2", "5"] and 60 < float(pixels) <= 160, state["scale"])
+        return float(length) / float(pixels)
+
+    before = metres_per_pixel(s.wait_until("a scale", lambda p: "scale" in p["state"])["state"])
+    s.do("mousemove", 560, 500)
+    s.do("click", "--repeat", 7, "--delay", 30, 4)
+    for _ in range(10):
+        s.settle()
+    after = metres_per_pixel(s.published()["state"])
+    check(abs(after / before / 0.9**7 - 1) < 0.05, f"{before} {after}")
+    s.do("click", "--repeat", 7, "--delay", 30, 5)
+    s.settle()
+
+
 def clicks_pick_while_it_runs(s):
     """Seen to fail: with a new snapshot in the frame of the click nothing was there to be hit."""
     for y in [640, 645, 650]:
@@ -726,7 +744,7 @@ def main(program, plugin, pictures=None):
         session = Session([program, "session"], display, folder, pictures)
         for step in [keys_pause_and_step, colours_are_chosen, breakpoints_pause,
                      instruments_measure_while_they_are_open, kernels_are_compiled_on_demand, sleeps_while_nothing_happens, sliders_and_lists_set,
-                     text_fields_take_keys, mouse_moves_the_camera_and_picks, keys_act_on_the_window,
+                     text_fields_take_keys, mouse_moves_the_camera_and_picks, the_scale_is_that_of_the_pivot, keys_act_on_the_window,
                      trees_are_asked_for, keys_choose_what_of_the_grid_is_seen, hands_reach_the_simulation, freezing_is_not_pausing,
                      follows_the_windows_size, closes]:
             print(step.__name__, flush=True)
