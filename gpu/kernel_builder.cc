@@ -45,7 +45,7 @@ constexpr std::string_view kFolderPrefix = "coppice_reload_";
 
 fs::path folder_of_folders() {
   std::error_code why;
-  const fs::path folder = fs::temp_directory_path(why);
+  const fs::path folder = fs::absolute(fs::temp_directory_path(why));  // compilers run in another one
   if (why) throw Error(ErrorCode::kIo, fmt::format("no folder for temporary files: {}", why.message()));
   return folder;
 }

@@ -45,6 +45,8 @@ std::string known_kernels(const KernelBitcode& file);
 uint64_t kernel_generation();
 // The version that stands for a file; null: the program's own.
 const KernelVersion* current_kernel_version(const KernelBitcode& file);
+// Whether kernels would be what they are now, if `version` stood for the file; lines may count or not.
+bool stands(const KernelBitcode& file, const KernelVersion& version, bool lines_count);
 // The one that stood for it before `version`, and was not rejected; null: the program's own.
 const KernelVersion* kernel_version_before(const KernelBitcode& file, const KernelVersion& version);
 void install_kernel_version(const KernelBitcode& file, const KernelVersion& version);

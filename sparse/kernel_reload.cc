@@ -309,14 +309,17 @@ void KernelReload::State::drop_candidate() {
 
 void KernelReload::State::begin(Built built) {
   drop_candidate();
-  const KernelVersion* const standing = current_kernel_version(*built.file);
-  const auto bytes = standing != nullptr ? standing->code.bitcode : built.file->bitcode;
-  if (std::ranges::equal(bytes, built.version->code.bitcode))
+  const auto is_its = [file = built.file](const auto& bound) { return bound->request->file == file; };
+  std::vector<std::shared_ptr<detail::Bound>> all = BoundLaunches::all();
+  std::erase_if(all, [&](const auto& bound) { return !is_its(bound); });
+  const auto counts_lines = [](const jit::CodegenOptions& o) { return o.step || o.checks; };
+  const bool lines_count = counts_lines(jit::codegen_options()) ||
+                           std::ranges::any_of(all, [&](const auto& b) { return counts_lines(b->options); });
+  if (stands(*built.file, *built.version, lines_count))
     return say(built.file, Status::kLoaded, fmt::format("{} is as it was", built.name));
   Candidate c{std::move(built), {}};
   try {
-    for (const std::shared_ptr<detail::Bound>& bound : BoundLaunches::all()) {
-      if (bound->request->file != c.built.file) continue;
+    for (const std::shared_ptr<detail::Bound>& bound : all) {
       c.launches.emplace_back(bound, BoundLaunches::prepare_at(*bound, c.built.version));
     }
   } catch (const Error& error) {

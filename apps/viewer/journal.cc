@@ -90,8 +90,9 @@ std::vector<JournalEntry> parse_journal(std::string_view text, const std::string
   InputLocation at{file_name, 0, 1};
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
+    std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);  // as editors elsewhere end lines
     if (++at.line == 1) {
       if (line != kFirstLine)
         throw Error(ErrorCode::kUsage,

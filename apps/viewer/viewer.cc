@@ -26,7 +26,12 @@ using viewer::Parameter;
 using viewer::Snapshot;
 
 std::atomic<bool> g_stop = false;
-void stop_program(int) { g_stop.store(true, std::memory_order_relaxed); }
+// The second one ends the program at once: a step that never ends would not be waited for.
+void stop_program(int signal) {
+  if (!g_stop.exchange(true, std::memory_order_relaxed)) return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
 
 // While it lives, what asks the program to end ends the viewer, in good order.
 class StopSignals {

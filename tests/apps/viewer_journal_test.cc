@@ -32,6 +32,9 @@ TEST(Journal, IsReadAsItWasWritten) {
             "coppice journal 1\n0 set gravity [0.0, -3.0, 0.0]\n96 step 2\n98 reset\n5 kernels 0a1b my "
             "heat.kernels.cc\n7 set output.color \"speed\"\n");
   EXPECT_EQ(journal_text(parse_journal(text, "a.journal")), text);
+  std::string other;  // as editors elsewhere end lines
+  for (const char c : text) other += c == '\n' ? "\r\n" : std::string(1, c);
+  EXPECT_EQ(journal_text(parse_journal(other, "a.journal")), text);
 }
 
 TEST(Journal, KeepsEveryBitOfWhatAHandDid) {

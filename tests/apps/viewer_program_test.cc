@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -50,6 +52,21 @@ struct Circle {
     return viewer.run([&] { step(); });
   }
 };
+
+// The first Ctrl-C ends it in good order, which a step that never ends would put off for ever.
+TEST(ViewerProgram, TheSecondCtrlCEndsItAtOnce) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto run = [](int times) {
+    const char* const words[] = {"stopped", "--view", "null"};
+    Viewer viewer(3, words, "stopped");
+    viewer.points("none", [](auto&) {});
+    return viewer.run([&] {
+      for (; times > 0; --times) std::raise(SIGINT);
+    });
+  };
+  EXPECT_EXIT(std::exit(run(1)), testing::ExitedWithCode(130), "");
+  EXPECT_EXIT(std::exit(run(2)), testing::KilledBySignal(SIGINT), "");
+}
 
 TEST(ViewerProgram, RunsAsManyFramesAsAreAskedFor) {
   Circle circle;

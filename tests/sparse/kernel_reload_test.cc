@@ -295,6 +295,8 @@ TEST_P(Reload, WhatIsSavedAsItWasStays) {
   const KernelReloadStatus status = wait_reload();
   EXPECT_EQ(status.state, Status::kLoaded);
   EXPECT_EQ(status.text, "copy.kernels.cc is as it was");
+  copy->save("2 * scale", "/* more */\n  3 * scale");  // words and lines that are not the kernel's
+  EXPECT_EQ(wait_reload().text, "copy.kernels.cc is as it was");
   EXPECT_EQ(kernel_generation(), generation);
   EXPECT_EQ(filled(), 103);
 }
