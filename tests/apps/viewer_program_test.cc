@@ -328,10 +328,10 @@ TEST(ViewerProgram, SeesWhatIsThereWhateverItBeginsWith) {
                 [&](std::vector<render::PackedPoint>& points) {
                   points.clear();
                   const float size = steps == 1 ? 1e-3f : 10;
-                  for (int i = 0; steps > 0 && i < 4096; ++i) {
-                    const Vec3f at(static_cast<float>(i % 16), static_cast<float>(i / 16 % 16),
-                                   static_cast<float>(i / 256));
-                    points.push_back({Vec3f::Constant(100) + size / 16 * at, 1});
+                  for (int i = 0; steps > 0 && i < 512; ++i) {
+                    const Vec3f at(static_cast<float>(i % 8), static_cast<float>(i / 8 % 8),
+                                   static_cast<float>(i / 64));
+                    points.push_back({Vec3f::Constant(100) + size / 8 * at, 1});
                   }
                 },
                 {.radius_m = 0.5f});
