@@ -341,9 +341,11 @@ void TypeDeclarations::assert_layout(const DICompositeType& record, const std::s
   assertions.push_back(
       fmt::format("static_assert(sizeof({0}) == {1}, \"{0} differs between clang and the host compiler\");\n",
                   name, record.getSizeInBits() / 8));
+  const bool is_class = record.getTag() == llvm::dwarf::DW_TAG_class_type;
   for (const DIDerivedType* member : data_members(record)) {
-    if (member->getFlags() & (llvm::DINode::FlagPrivate | llvm::DINode::FlagProtected)) continue;
-    if (member->getName().empty() || member->isBitField()) continue;
+    const auto access = member->getFlags() & llvm::DINode::FlagAccessibility;
+    const bool is_public = access == 0 ? !is_class : access == llvm::DINode::FlagPublic;
+    if (!is_public || member->getName().empty() || member->isBitField()) continue;
     assertions.push_back(fmt::format("static_assert(offsetof({}, {}) == {});\n", name,
                                      member->getName().str(), member->getOffsetInBits() / 8));
   }

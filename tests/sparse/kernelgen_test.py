@@ -83,6 +83,18 @@ class KernelgenTest(unittest.TestCase):
                       compiled.stderr)
         self.assertIn("snippet.kernels.cc:2:", compiled.stderr)
 
+    # ---- types of headers
+
+    def test_members_that_are_private_are_no_concern_of_the_hosts(self):
+        for definition in ["class P { float a_ = 1; public: float b; float sum() const { return a_ + b; } };",
+                           "struct P { float b; float sum() const { return a_ + b; } private: float a_ = 1; };",
+                           "class P { protected: float a_ = 1; float b; public: float sum() const { return a_ + b; } };"]:
+            with self.subTest(definition):
+                (self.folder / "types.h").write_text("#pragma once\n" + definition)
+                self.expect_generated('#include "types.h"\nCOPPICE_KERNEL(f, coppice::Item i, float* out, const P* p) { out[i.index] = p->sum(); }')
+                compiled = self.compile_host("")
+                self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
     # ---- contents of single kernels
 
     def contents(self, kernels, **headers):
