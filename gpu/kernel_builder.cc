@@ -45,9 +45,9 @@ constexpr std::string_view kFolderPrefix = "coppice_reload_";
 
 fs::path folder_of_folders() {
   std::error_code why;
-  const fs::path folder = fs::absolute(fs::temp_directory_path(why));  // compilers run in another one
+  const fs::path folder = fs::temp_directory_path(why);
   if (why) throw Error(ErrorCode::kIo, fmt::format("no folder for temporary files: {}", why.message()));
-  return folder;
+  return fs::absolute(folder);  // compilers run in another one
 }
 
 // "coppice_reload_<pid>_XXXXXX"
