@@ -1,8 +1,9 @@
-// What the viewer's pictures and packing take: points and volumes drawn by OpenGL, wherever it runs, and the share of a
-// simulation's time that packing for them takes.
+// What the viewer's pictures and packing take: points and volumes drawn by OpenGL, wherever it runs, and the
+// share of a simulation's time that packing for them takes.
 //
-// A "moving" or "draft" row is one call after the camera turned by a degree, with a limit as in the window; a "complete" row is
-// the time from the last movement until the picture is complete, in calls of 100 ms as the window makes at rest.
+// A "moving" or "draft" row is one call after the camera turned by a degree, with a limit as in the window; a
+// "complete" row is the time from the last movement until the picture is complete, in calls of 100 ms as the
+// window makes at rest.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -79,8 +80,8 @@ render::Camera camera_at(int step, const Vec3f& middle, float distance) {
   return camera;
 }
 
-// A ball of about n particles on a lattice, in the order of blocks of 4^3 cells with 8 particles each, with a value like a
-// speed. Its diameter is 1.
+// A ball of about n particles on a lattice, in the order of blocks of 4^3 cells with 8 particles each, with a
+// value like a speed. Its diameter is 1.
 std::vector<PackedPoint> ball_of(size_t n) {
   const auto side =
       static_cast<int>(std::lround(std::cbrt(static_cast<double>(n) * 6 / std::numbers::pi) / 8)) * 8;

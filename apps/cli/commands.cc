@@ -69,7 +69,7 @@ std::string footer() {
   return text;
 }
 
-// Of the commands that simulate a scene.
+// Adds the options that all commands have which simulate a scene.
 void add_scene_options(CLI::App& command, Arguments& arguments) {
   command.add_option("SCENE", arguments.scene, "a scene file, or the name of one that `coppice list` shows")
       ->required();
@@ -136,7 +136,7 @@ Grammar::Grammar(Arguments& arguments) {
       view->add_option("--play", arguments.played_folder,
                        "show the frames that an earlier run of the scene left in a folder; computes nothing")
           ->type_name("DIR");
-  // What says how something is computed says nothing of what was computed earlier.
+  // These options say how something is computed, and an earlier run was computed already.
   for (const char* name :
        {"--journal", "--replay", "--device", "--threads", "--deterministic", "--no-reload"})
     play->excludes(view->get_option(name));

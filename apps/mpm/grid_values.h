@@ -1,4 +1,4 @@
-// What a node of the grid has to show: its density, its speed.
+// A node of the grid has these values to show: its density and its speed.
 //
 // Device-clean.
 #pragma once
@@ -14,7 +14,7 @@ enum class GridValue : std::int32_t {
 // A node at rest has this speed, so that it is told from one without mass; halves have it, too.
 inline constexpr float kLeastSpeed = 6e-8f;
 
-// Of a node after a step; 0 where there is no mass. `per_cell`: 1 / the cell's volume.
+// Returns a node's value after a step, 0 where it has no mass. `per_cell` is 1 / the cell's volume.
 COPPICE_INLINE float grid_value(const NodeValue& node, GridValue value, float per_cell) {
   if (value == GridValue::kDensity) return node.v[3] * per_cell;
   if (!(node.v[3] > 0.0f)) return 0.0f;

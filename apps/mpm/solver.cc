@@ -1,4 +1,5 @@
-// The MLS-MPM solver (see solver.h): set-up, the frame loop, sorting and read-back.
+// The MLS-MPM solver (see solver.h): set-up, the frame loop, sorting and read-back. The file is long because
+// all of it works on the same particle arrays and step control, which no other file may touch.
 #include "apps/mpm/solver.h"
 
 #include <fmt/format.h>
@@ -65,7 +66,7 @@ struct Kernels<3> {
   static constexpr auto &push = push_particles_3d, &kept = mark_kept_3d, &taken = mark_taken_3d;
 };
 
-// What the length of a step follows from.
+// The length of a step follows from these.
 struct StepBounds {
   double speed_m_s, sound_m_s, dt_s;
   bool is_max_dt, is_sound;  // which of them: time.max_dt_s, waves, else particles
@@ -378,7 +379,8 @@ void SolverOf<D>::add_particles(const EmittedParticles& emitted, F&& velocity) {
   upload_attribute(A::kId, at, n,
                    [&](uint64_t i) { return std::bit_cast<float>(static_cast<uint32_t>(next_id_ + i)); });
   n_ += n, next_id_ += n;
-  // What limits the next step. Bits of floats that are not negative order like integers.
+  // The fastest particle and wave limit the next step. Bits of floats that are not negative order as
+  // integers do.
   StepControl<D>& c = host_control_;
   for (size_t e = 0; e < groups_.size(); ++e) {
     if (std::ranges::find(emitter, static_cast<uint8_t>(e)) == emitter.end()) continue;

@@ -129,7 +129,8 @@ class Solver {
   // Takes out what is in the stroke, with its mass and momentum: how many are gone. Cost: two launches over
   // all particles, and sorting before the next step.
   virtual uint64_t wait_cut(const Stroke& stroke) = 0;
-  // Of the grid's tree, and the bytes of what lies beside it, by name. The first one is read on the stream.
+  // They report the grid's tree, and the bytes of each buffer beside it by name. The first one waits for the
+  // stream.
   virtual MemoryReport wait_memory_report() = 0;
   virtual std::vector<std::pair<std::string, uint64_t>> buffer_bytes() const = 0;
   // The kernels that the solver's functions launch (step_graph.h), by the names of the arguments that they are given by.

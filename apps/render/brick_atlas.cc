@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostSlots = 227;  // along an axis: 2048 texels; 8 bits of an index entry have room for 256
 
-// Of at least so many slots, nearly a cube.
+// The texture has at least so many slots, and is nearly a cube.
 Vec3i slots_for(size_t bricks) {
   const auto n = static_cast<double>(bricks);
   const int x = std::max(1, static_cast<int>(std::ceil(std::cbrt(n))));

@@ -21,7 +21,7 @@ class BrickAtlas {
     BrickStats stats;
     uint32_t slot;
   };
-  // Of the last update.
+  // They tell what the last update did.
   struct Counters {
     size_t uploaded = 0, kept = 0, freed = 0;
     bool has_grown = false;  // all bricks were uploaded then

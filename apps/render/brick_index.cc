@@ -57,7 +57,7 @@ void BrickIndex::measure_distances() {
   const size_t x = size_t(size_.x()), y = size_t(size_.y()), z = size_t(size_.z());
   scratch_.resize(distance_.size()), spread_.resize(distance_.size());
   for (int round = 1; round < kFarthest; ++round) {
-    // What has not been reached yet is at kFarthest; a round spreads the others by one brick.
+    // A brick that has not been reached yet is at kFarthest; a round spreads the others by one brick.
     least_of_row(distance_.data(), scratch_.data(), x * y, z);
     least_of_neighbours(scratch_.data(), spread_.data(), x, y, z);
     least_of_neighbours(spread_.data(), scratch_.data(), 1, x, y * z);

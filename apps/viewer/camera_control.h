@@ -1,8 +1,8 @@
 // Turns what a hand does with a mouse and keys into a camera.
 //
-// A 3-D scene is seen from a turntable: y stays up, and the camera turns about a pivot, which moves with it when it is
-// panned or flown. A 2-D scene is seen from the front, and is panned and zoomed only. Lengths on the screen are in
-// pixels of the viewport, x to the right, y down.
+// A 3-D scene is seen from a turntable: y stays up, and the camera turns about a pivot, which moves with it
+// when it is panned or flown. A 2-D scene is seen from the front, and is panned and zoomed only. Lengths on
+// the screen are in pixels of the viewport, x to the right, y down.
 #pragma once
 #include <span>
 #include <string>
@@ -15,8 +15,8 @@ namespace coppice::viewer {
 
 class CameraControl {
  public:
-  // Starts from a camera with y up; it turns about what that looks at. The projection says whether the scene is flat.
-  // Errors: kInvalidArgument for a camera that is none.
+  // Starts from a camera with y up; it turns about what that looks at. The projection says whether the scene
+  // is flat. Errors: kInvalidArgument for a camera that is none.
   void begin(const render::Camera& camera);
   bool has_begun() const { return has_begun_; }
   // Whether anything but begin() has led the camera since, or chosen what it turns about.
@@ -38,7 +38,8 @@ class CameraControl {
   void orbit(const Vec2f& pixels);
   // What lies as deep as the pivot follows the mouse.
   void pan(const Vec2f& pixels);
-  // Each notch takes a tenth of the distance to the pivot, which is never reached. A flat scene is zoomed about `at`.
+  // Each notch takes a tenth of the distance to the pivot, which is never reached. A flat scene is zoomed
+  // about `at`.
   void dolly(float notches, const Vec2f& at);
   // Widens or narrows the view; the camera stays where it is. A flat scene has none.
   void change_fov(float notches);
@@ -48,7 +49,8 @@ class CameraControl {
   void set_flight(const Vec3f& direction) { flight_ = direction; }
   // Moves all that moves by itself. The path does not depend on how the time is cut into calls.
   void advance(float seconds);
-  // Sees all of a box from the direction in which the camera looks now. A box that is empty or not finite is ignored.
+  // Sees all of a box from the direction in which the camera looks now. A box that is empty or not finite is
+  // ignored.
   void frame(const Aabb3f& box);
 
   // The table [output.camera] of a scene file; a comment for a flat scene, which needs none.

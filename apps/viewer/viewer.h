@@ -8,12 +8,14 @@
 //     return viewer.run([&] { swirl.step(); });
 //   }
 //
-// run() keeps this thread for the window and calls everything that was given on another one, between two steps: none of it
-// needs a lock, and the window answers however long a step takes. What a step throws pauses the simulation and is shown.
-// A step is over when all that it launched on the devices of the fields is done, so that it need not wait itself.
+// run() keeps this thread for the window and calls everything that was given on another one, between two
+// steps: none of it needs a lock, and the window answers however long a step takes. What a step throws pauses
+// the simulation and is shown. A step is over when all that it launched on the devices of the fields is done,
+// so that it need not wait itself.
 //
-// Everything is given before run(). Functions that are empty, values that are not finite and names that are there already are
-// Errors: kInvalidArgument. Within run(), and when it has returned, nothing can be given any more: kUsage.
+// Everything is given before run(). Functions that are empty, values that are not finite and names that are
+// there already are Errors: kInvalidArgument. Within run(), and when it has returned, nothing can be given
+// any more: kUsage.
 #pragma once
 #include <functional>
 #include <memory>
@@ -65,8 +67,8 @@ class Viewer {
               PointLook look = {});
   // `field` is asked for its field each time, for solvers that swap two. Of any node but a dynamic one.
   void field(std::string name, std::function<Field<float>()> field, FieldLook look = {});
-  // `value` is read and written between two steps alone. It outlives run(). A name is one word. Errors: kInvalidArgument
-  // unless min < max.
+  // `value` is read and written between two steps alone. It outlives run(). A name is one word. Errors:
+  // kInvalidArgument unless min < max.
   void slider(std::string name, float& value, float min, float max, std::string unit = "");
   // Another device whose work belongs to the steps, for programs that show no field of a tree on it.
   void device(IntrusivePtr<Device> device);
@@ -76,7 +78,8 @@ class Viewer {
   void domain(const Aabb3f& domain, int dim = 3);
   // A number beside the picture.
   void reading(std::string name, std::function<double()> value, std::string unit = "");
-  // Back to the beginning; without it there is no way back. Launches that failed are forgotten before it. Devices outlive it.
+  // Back to the beginning; without it there is no way back. Launches that failed are forgotten before it.
+  // Devices outlive it.
   void on_reset(std::function<void()> reset);
   // The mouse as a hand, called between two steps: what is in the stroke is to move by `velocity` (m/s)
   // beside its own, or is to be taken out. Places and the radius are finite, the radius is positive. What
@@ -88,8 +91,8 @@ class Viewer {
   // Simulated seconds of a step (else time is not shown), and steps from one written picture to the next.
   void time_step(double dt_s, int steps_per_frame = 1);
 
-  // Returns main()'s exit code: 0; 1 with one line on stderr when something failed; 2 for bad arguments; 130 when it was
-  // interrupted. Once; a second call is an Error: kUsage.
+  // Returns main()'s exit code: 0; 1 with one line on stderr when something failed; 2 for bad arguments; 130
+  // when it was interrupted. Once; a second call is an Error: kUsage.
   int run(std::function<void()> step);
 
  private:
