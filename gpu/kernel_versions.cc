@@ -168,11 +168,11 @@ const KernelVersion* current_kernel_version(const KernelBitcode& file) {
   return found == v.of_file.end() ? nullptr : newest_good(found->second, found->second.size());
 }
 
-bool stands(const KernelBitcode& file, const KernelVersion& version, bool lines_count) {
+bool stands(const KernelBitcode& file, const KernelVersion& version, bool with_lines) {
   const KernelVersion* const now = current_kernel_version(file);
   const auto bytes = now != nullptr ? now->code.bitcode : file.bitcode;
   if (std::ranges::equal(bytes, version.code.bitcode)) return true;
-  return !lines_count &&
+  return !with_lines &&
          (now != nullptr ? now->facts : parse_interface(file.interface).facts) == version.facts;
 }
 

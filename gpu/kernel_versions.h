@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpu/jit/bitcode.h"
+#include "gpu/jit/codegen_options.h"
 #include "gpu/kernel_builder.h"
 
 namespace coppice {
@@ -34,6 +35,9 @@ struct KernelVersion {
   std::map<std::string, const KernelBitcode*, std::less<>> as_before;
 };
 
+// Whether lines are part of kernels' code, so that one that has moved is another.
+inline bool lines_count(const jit::CodegenOptions& options) { return options.step || options.checks; }
+
 // A version of a file. Errors: kCompile where it may not take the place of the program's own, with the
 // reason: "kernel heat.diffuse: its arguments changed; build the program again".
 const KernelVersion& make_kernel_version(const KernelBitcode& file, BuiltKernels built);
@@ -46,7 +50,7 @@ uint64_t kernel_generation();
 // The version that stands for a file; null: the program's own.
 const KernelVersion* current_kernel_version(const KernelBitcode& file);
 // Whether kernels would be what they are now, if `version` stood for the file; lines may count or not.
-bool stands(const KernelBitcode& file, const KernelVersion& version, bool lines_count);
+bool stands(const KernelBitcode& file, const KernelVersion& version, bool with_lines);
 // The one that stood for it before `version`, and was not rejected; null: the program's own.
 const KernelVersion* kernel_version_before(const KernelBitcode& file, const KernelVersion& version);
 void install_kernel_version(const KernelBitcode& file, const KernelVersion& version);

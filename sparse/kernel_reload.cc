@@ -309,13 +309,11 @@ void KernelReload::State::drop_candidate() {
 
 void KernelReload::State::begin(Built built) {
   drop_candidate();
-  const auto is_its = [file = built.file](const auto& bound) { return bound->request->file == file; };
   std::vector<std::shared_ptr<detail::Bound>> all = BoundLaunches::all();
-  std::erase_if(all, [&](const auto& bound) { return !is_its(bound); });
-  const auto counts_lines = [](const jit::CodegenOptions& o) { return o.step || o.checks; };
-  const bool lines_count = counts_lines(jit::codegen_options()) ||
-                           std::ranges::any_of(all, [&](const auto& b) { return counts_lines(b->options); });
-  if (stands(*built.file, *built.version, lines_count))
+  std::erase_if(all, [&](const auto& bound) { return bound->request->file != built.file; });
+  const bool with_lines = lines_count(jit::codegen_options()) ||
+                          std::ranges::any_of(all, [](const auto& b) { return lines_count(b->options); });
+  if (stands(*built.file, *built.version, with_lines))
     return say(built.file, Status::kLoaded, fmt::format("{} is as it was", built.name));
   Candidate c{std::move(built), {}};
   try {

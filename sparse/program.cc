@@ -64,8 +64,8 @@ LaunchRequest at_version(LaunchRequest r, const KernelVersion* version, const ji
   if (version == nullptr) return r;
   const KernelVersion::Facts& facts = version->facts.find(r.name)->second;
   const auto before = version->as_before.find(r.name);
-  const bool has_lines = options.step || options.checks;
-  r.file = before == version->as_before.end() || has_lines ? &version->code : before->second;
+  const bool is_new = before == version->as_before.end() || lines_count(options);
+  r.file = is_new ? &version->code : before->second;
   r.active_only = facts.active_only, r.effects = facts.effects;
   return r;
 }

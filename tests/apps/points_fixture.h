@@ -10,8 +10,8 @@
 #include "apps/render/gl_context.h"
 #include "apps/render/offscreen_target.h"
 #include "apps/render/point_renderer.h"
-#include "core/error.h"
 #include "tests/apps/image_blobs.h"
+#include "tests/apps/make_or_skip.h"
 
 namespace coppice::render {
 
@@ -26,12 +26,8 @@ inline bool is_drawn(Rgba8 c) { return !is_black(c); }
 class RenderPoints : public testing::Test {
  protected:
   void SetUp() override {
-    try {
-      context_ = std::make_unique<GlContext>();
-    } catch (const Error& error) {
-      ASSERT_EQ(error.code(), ErrorCode::kUnavailable) << error.what();
-      GTEST_SKIP() << error.what();
-    }
+    make_or_skip(context_);
+    if (!context_) return;
     current_ = std::make_unique<GlContext::Current>(*context_);
     renderer_ = std::make_unique<PointRenderer>(context_->gl());
     layer_.palette = kPrimaries;

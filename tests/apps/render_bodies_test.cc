@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "apps/render/renderer.h"
-#include "core/error.h"
 #include "tests/apps/image_blobs.h"
+#include "tests/apps/make_or_skip.h"
 #include "tests/apps/particle_blocks.h"
 
 namespace coppice::render {
@@ -20,12 +20,8 @@ constexpr float kSpacing = 1.0f / 40;
 class RenderBodies : public testing::Test {
  protected:
   void SetUp() override {
-    try {
-      renderer_ = std::make_unique<Renderer>(kSide, kSide);
-    } catch (const Error& error) {
-      ASSERT_EQ(error.code(), ErrorCode::kUnavailable) << error.what();
-      GTEST_SKIP() << error.what();
-    }
+    make_or_skip(renderer_, kSide, kSide);
+    if (!renderer_) return;
     scene_.domain = {Vec3f::Zero(), Vec3f::Ones()};
     scene_.radius_m = kRadiusPerSpacing * kSpacing;
     scene_.palette = kPrimaries;

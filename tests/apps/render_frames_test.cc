@@ -10,6 +10,7 @@
 #include "apps/render/renderer.h"
 #include "core/error.h"
 #include "tests/apps/image_blobs.h"
+#include "tests/apps/make_or_skip.h"
 
 namespace coppice::render {
 namespace {
@@ -19,12 +20,8 @@ constexpr int kSide = 160;
 class RenderFrames : public testing::Test {
  protected:
   void SetUp() override {
-    try {
-      renderer_ = std::make_unique<Renderer>(kSide, kSide);
-    } catch (const Error& error) {
-      ASSERT_EQ(error.code(), ErrorCode::kUnavailable) << error.what();
-      GTEST_SKIP() << error.what();
-    }
+    make_or_skip(renderer_, kSide, kSide);
+    if (!renderer_) return;
     scene_.domain.min = Vec3f::Constant(-1.0f);
     scene_.domain.max = Vec3f::Constant(1.0f);
     scene_.palette = kPrimaries;

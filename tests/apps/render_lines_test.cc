@@ -10,6 +10,7 @@
 #include "apps/render/offscreen_target.h"
 #include "core/error.h"
 #include "tests/apps/image_blobs.h"
+#include "tests/apps/make_or_skip.h"
 #include "tests/apps/small_gl_device.h"
 
 namespace coppice::render {
@@ -20,12 +21,8 @@ constexpr int kSide = 160;
 class RenderLines : public testing::Test {
  protected:
   void SetUp() override {
-    try {
-      context_ = std::make_unique<GlContext>();
-    } catch (const Error& error) {
-      ASSERT_EQ(error.code(), ErrorCode::kUnavailable) << error.what();
-      GTEST_SKIP() << error.what();
-    }
+    make_or_skip(context_);
+    if (!context_) return;
     current_ = std::make_unique<GlContext::Current>(*context_);
     lines_ = std::make_unique<LineRenderer>(context_->gl());
     target_ = std::make_unique<OffscreenTarget>(context_->gl(), kSide, kSide, true);

@@ -13,8 +13,8 @@
 #include "apps/render/gl_context.h"
 #include "apps/render/volume_renderer.h"
 #include "apps/render/volume_target.h"
-#include "core/error.h"
 #include "core/hash.h"
+#include "tests/apps/make_or_skip.h"
 
 namespace coppice::render {
 
@@ -72,12 +72,8 @@ struct Picture {
 class VolumeTest : public testing::Test {
  protected:
   void SetUp() override {
-    try {
-      context_ = std::make_unique<GlContext>();
-    } catch (const Error& error) {
-      ASSERT_EQ(error.code(), ErrorCode::kUnavailable) << error.what();
-      GTEST_SKIP() << error.what();
-    }
+    make_or_skip(context_);
+    if (!context_) return;
     current_ = std::make_unique<GlContext::Current>(*context_);
     target_.emplace(gl());
     atlas_.emplace(gl());

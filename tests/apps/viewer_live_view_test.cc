@@ -8,6 +8,7 @@
 #include "apps/viewer/live_view.h"
 #include "apps/viewer/still_picture.h"
 #include "core/error.h"
+#include "tests/apps/make_or_skip.h"
 #include "tests/apps/render_volume_fixture.h"
 #include "tests/apps/small_gl_device.h"
 
@@ -19,11 +20,8 @@ constexpr int kWidth = 320, kHeight = 240;
 class LiveViews : public testing::Test {
  protected:
   void SetUp() override {
-    try {
-      context_ = std::make_unique<render::GlContext>();
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
+    make_or_skip(context_);
+    if (!context_) return;
     current_.emplace(*context_);
     target_ = std::make_unique<render::OffscreenTarget>(context_->gl(), kWidth, kHeight, true);
     view_ = make_live_view(context_->gl());
