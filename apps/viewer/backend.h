@@ -4,6 +4,7 @@
 // (window/window_plugin.h): it reaches the viewer by these virtual functions alone.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "apps/viewer/simulation.h"
 #include "apps/viewer/snapshot.h"
 #include "apps/viewer/status.h"
+#include "apps/viewer/still.h"
 
 namespace coppice::viewer {
 
@@ -47,6 +49,12 @@ class Session {
   // text, for this may be called by a plugin.
   virtual std::string write_screenshot(const Snapshot& snapshot, const render::Camera& camera,
                                        const ViewOptions& options, int width, int height) noexcept = 0;
+  // Draws a picture in the quality of files beside the window, which is woken when take_still() has it; of several that
+  // were asked for the last one counts. Only what has_still() says.
+  virtual bool has_still(const Snapshot& snapshot, const ViewOptions& options) const = 0;
+  virtual void ask_still(uint64_t number, std::shared_ptr<const Snapshot> snapshot,
+                         const render::Camera& camera, const ViewOptions& options, int width, int height) = 0;
+  virtual std::optional<Still> take_still() = 0;
   // Of what the window shows from now on; it is the session's, which waits for it at its end. Null, and why.
   virtual Film* begin_film(std::string& why) noexcept = 0;
 };

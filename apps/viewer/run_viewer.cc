@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "apps/viewer/log_ring.h"
-#include "apps/viewer/still_picture.h"
+#include "apps/viewer/still_thread.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "gpu/kernel_store.h"
@@ -14,10 +14,11 @@ namespace {
 
 class SessionOf final : public Session {
  public:
-  SessionOf(const ViewerRun& run, ViewerBackend& backend) : run_(run), journal_(run.journal) {
+  SessionOf(const ViewerRun& run, ViewerBackend& backend)
+      : run_(run), backend_(backend), journal_(run.journal) {
     journal_.begin();
     for (const JournalEntry& entry : run.journal_begin) journal_.add(entry);
-    thread_.emplace(run.make, options(run, backend));
+    thread_.emplace(run.make, options(run));
   }
 
   const std::string& title() const override { return run_.title; }
@@ -59,6 +60,16 @@ class SessionOf final : public Session {
     }
   }
 
+  bool has_still(const Snapshot& snapshot, const ViewOptions& options) const override {
+    return has_still_scene(snapshot, options);
+  }
+  void ask_still(uint64_t number, std::shared_ptr<const Snapshot> snapshot, const render::Camera& camera,
+                 const ViewOptions& options, int width, int height) override {
+    if (!still_thread_) still_thread_.emplace([this] { backend_.wake(); });
+    still_thread_->ask(number, std::move(snapshot), camera, options, width, height);
+  }
+  std::optional<Still> take_still() override { return still_thread_ ? still_thread_->take() : std::nullopt; }
+
   Film* begin_film(std::string& why) noexcept override {
     try {
       std::filesystem::path folder;
@@ -79,9 +90,9 @@ class SessionOf final : public Session {
   }
 
  private:
-  SimulationThreadOptions options(const ViewerRun& run, ViewerBackend& backend) {
+  SimulationThreadOptions options(const ViewerRun& run) {
     SimulationThreadOptions o = run.options;
-    o.on_news = [&backend] { backend.wake(); };
+    o.on_news = [this] { backend_.wake(); };
     // A disk that is full must not stop the simulation.
     o.journal = [this](uint64_t steps, const Command& c) {
       try {
@@ -95,11 +106,13 @@ class SessionOf final : public Session {
   }
 
   const ViewerRun& run_;
+  ViewerBackend& backend_;
   LogRing log_;
   const LogCopy log_copy_{log_};
   JournalWriter journal_;  // used by the simulation's thread alone, as the next one, while that runs
   std::exception_ptr journal_failure_;
   StillRenderer stills_;
+  std::optional<StillThread> still_thread_;
   std::vector<std::unique_ptr<FilmWriter>> films_;
   std::optional<SimulationThread> thread_;
 };

@@ -39,6 +39,10 @@ Error error_of(const std::exception_ptr& thrown) {
 
 }  // namespace
 
+void be_nicer(int by) {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), ::getpriority(PRIO_PROCESS, 0) + by);
+}
+
 SimulationThread::SimulationThread(Make make, SimulationThreadOptions options)
     : make_(std::move(make)), options_(std::move(options)), exchange_([this] {
         {
@@ -175,9 +179,7 @@ std::optional<SimulationThread::Clock::time_point> SimulationThread::due() const
 void SimulationThread::run() {
   name_this_thread_row("simulation");
   // Of this thread alone, and of those that are started from it.
-  if (options_.nice != 0)
-    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()),
-                  ::getpriority(PRIO_PROCESS, 0) + options_.nice);
+  if (options_.nice != 0) be_nicer(options_.nice);
   for (LoadedKernels& standing : standing_kernels())
     note(0, KernelsLoaded{std::move(standing.file), std::move(standing.hash)});
   make();

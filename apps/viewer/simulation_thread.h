@@ -28,6 +28,8 @@ namespace coppice::viewer {
 // For a window that must answer while the simulation takes all cores: it then has nine tenths of them when it
 // needs them.
 inline constexpr int kNiceBesideWindow = 10;
+// Lets other threads go before this one, and before those that it makes.
+void be_nicer(int by);
 
 struct SimulationThreadOptions {
   bool is_paused = false;          // at the start

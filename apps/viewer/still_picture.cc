@@ -10,13 +10,20 @@
 
 namespace coppice::viewer {
 
-void make_still_scene(const Snapshot& snapshot, const render::Camera& camera, StillScene& still) {
+bool has_still_scene(const Snapshot& snapshot, const ViewOptions& options) {
+  const bool has_volumes = options.shows_volumes && !snapshot.volumes.empty(),
+             has_trees = options.shows_trees && !snapshot.trees.empty();
+  return options.shows_points && !has_volumes && !has_trees && options.colors.empty();
+}
+
+void make_still_scene(const Snapshot& snapshot, const render::Camera& camera, const ViewOptions& options,
+                      StillScene& still) {
   render::RenderScene& r = still.scene;
   r = {};
   r.dim = snapshot.dim;
   r.domain = snapshot.domain;
   r.camera = camera;
-  r.colliders = snapshot.colliders;
+  if (options.shows_colliders) r.colliders = snapshot.colliders;
   still.positions.clear(), still.colors.clear(), still.scalar.clear(), still.looks.clear();
   if (!snapshot.points.empty()) {
     const PointSet& look = snapshot.points.front();
@@ -105,14 +112,12 @@ render::Image StillRenderer::render(const Snapshot& snapshot, const render::Came
                                     int height, const ViewOptions& options) {
   if (width != width_ || height != height_) renderer_.reset(), live_.reset();
   width_ = width, height_ = height;
-  const bool has_volumes = options.shows_volumes && !snapshot.volumes.empty(),
-             has_trees = options.shows_trees && !snapshot.trees.empty();
-  if (has_volumes || has_trees || !options.shows_points || !options.colors.empty()) {
+  if (!has_still_scene(snapshot, options)) {
     if (!live_) live_ = std::make_unique<Live>(width, height);
     return live_->render(snapshot, camera, options);
   }
   if (!renderer_) renderer_.emplace(width, height);
-  make_still_scene(snapshot, camera, still_);
+  make_still_scene(snapshot, camera, options, still_);
   return renderer_->render(still_.scene);
 }
 

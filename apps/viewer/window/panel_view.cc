@@ -112,6 +112,8 @@ void draw_view(Ui& ui) {
     layer(ui, "tree", ui.view.shows_trees);
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("B");
   }
+  layer(ui, "fine at rest", ui.wants_stills);
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("While nothing moves: the picture as F12 writes it");
   draw_volumes(ui);
   draw_trees(ui);
   if (ui.shown) {

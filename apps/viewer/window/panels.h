@@ -93,6 +93,7 @@ struct Ui {
   LogPanel log;
   size_t graph = 0;  // that is shown
   bool has_panels = true, is_frozen = false;
+  bool wants_stills = true;     // pictures in the quality of files, at rest
   uint64_t restart_number = 0;  // of the command that changed a parameter which acts after a reset
   float scale = 1;
   int slice_axis = 2;  // that [ and ] move

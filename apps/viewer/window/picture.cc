@@ -33,7 +33,10 @@ void Picture::free() {
   if (framebuffer_ != 0) gl_.DeleteFramebuffers(1, &framebuffer_);
   if (color_ != 0) gl_.DeleteRenderbuffers(1, &color_);
   if (depth_ != 0) gl_.DeleteRenderbuffers(1, &depth_);
-  framebuffer_ = color_ = depth_ = 0;
+  if (still_framebuffer_ != 0) gl_.DeleteFramebuffers(1, &still_framebuffer_);
+  if (still_ != 0) gl_.DeleteTextures(1, &still_);
+  framebuffer_ = color_ = depth_ = still_framebuffer_ = still_ = 0;
+  has_still_ = false;
   width_ = height_ = 0;
 }
 
@@ -74,14 +77,30 @@ bool Picture::draw(const render::Camera& camera, const ViewOptions& options, int
   seen_from_ = std::move(seen_from);
   options_ = options;
   is_new_ = false;
+  has_still_ = false;
+  ++version_;
   is_complete_ = true;  // when drawing fails: it would fail again
   is_complete_ = view_->draw(camera, options, framebuffer_, width, height);
   return true;
 }
 
+void Picture::show_still(const std::vector<uint8_t>& rgba) {
+  if (still_ == 0) gl_.GenTextures(1, &still_);
+  gl_.ActiveTexture(GL_TEXTURE0);
+  gl_.BindTexture(GL_TEXTURE_2D, still_);
+  gl_.TexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width_, height_, 0, GL_RGBA, GL_UNSIGNED_BYTE, rgba.data());
+  gl_.BindTexture(GL_TEXTURE_2D, 0);
+  if (still_framebuffer_ == 0) gl_.GenFramebuffers(1, &still_framebuffer_);
+  gl_.BindFramebuffer(GL_FRAMEBUFFER, still_framebuffer_);
+  gl_.FramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, still_, 0);
+  has_still_ = gl_.CheckFramebufferStatus(GL_FRAMEBUFFER) == GL_FRAMEBUFFER_COMPLETE;
+  gl_.BindFramebuffer(GL_FRAMEBUFFER, 0);
+  if (!has_still_) throw std::runtime_error("OpenGL refuses a still picture of the window's size");
+}
+
 std::vector<uint8_t> Picture::read() const {
   std::vector<uint8_t> rgba(static_cast<size_t>(width_) * static_cast<size_t>(height_) * 4);
-  gl_.BindFramebuffer(GL_READ_FRAMEBUFFER, framebuffer_);
+  gl_.BindFramebuffer(GL_READ_FRAMEBUFFER, shown());
   gl_.ReadPixels(0, 0, width_, height_, GL_RGBA, GL_UNSIGNED_BYTE, rgba.data());
   gl_.BindFramebuffer(GL_FRAMEBUFFER, 0);
   return rgba;
@@ -89,7 +108,7 @@ std::vector<uint8_t> Picture::read() const {
 
 void Picture::put_into_window() const {
   if (framebuffer_ == 0) return;
-  gl_.BindFramebuffer(GL_READ_FRAMEBUFFER, framebuffer_);
+  gl_.BindFramebuffer(GL_READ_FRAMEBUFFER, shown());
   gl_.BindFramebuffer(GL_DRAW_FRAMEBUFFER, 0);
   blit_(0, 0, width_, height_, 0, 0, width_, height_, GL_COLOR_BUFFER_BIT, GL_NEAREST);
   gl_.BindFramebuffer(GL_FRAMEBUFFER, 0);

@@ -21,10 +21,16 @@ class Picture {
   // Draws what is not drawn yet, as much as ViewOptions::most_ms allows. Returns whether there was
   // anything to draw. Errors: the view's; then it is left as it is.
   bool draw(const render::Camera& camera, const ViewOptions& options, int width, int height);
+  // Another one for each thing that was drawn: its number is that of a still, which is shown from then on until something
+  // else is drawn. Rows from the bottom, of the picture's size.
+  uint64_t version() const { return version_; }
+  void show_still(const std::vector<uint8_t>& rgba);
+  void hide_still() { has_still_ = false; }
+  bool has_still() const { return has_still_; }
   // Copies it into the window's framebuffer of the same size.
   void put_into_window() const;
   bool is_drawn() const { return framebuffer_ != 0; }
-  // As it is drawn now, rows from the bottom.
+  // As it is shown now, rows from the bottom.
   std::vector<uint8_t> read() const;  // u8[height][width][4]
   bool is_complete() const { return is_complete_; }
   std::vector<ShownRange> ranges() const { return view_->ranges(); }
@@ -35,13 +41,16 @@ class Picture {
  private:
   void resize(int width, int height);
   void free();
+  GLuint shown() const { return has_still_ ? still_framebuffer_ : framebuffer_; }
 
   const render::GlFunctions& gl_;
   const PFNGLBLITFRAMEBUFFERPROC blit_;
   std::unique_ptr<LiveView> view_;
   GLuint framebuffer_ = 0, color_ = 0, depth_ = 0;
+  GLuint still_framebuffer_ = 0, still_ = 0;  // its texture
   int width_ = 0, height_ = 0;
-  bool has_snapshot_ = false, is_new_ = true, is_complete_ = true;
+  uint64_t version_ = 0;
+  bool has_snapshot_ = false, is_new_ = true, is_complete_ = true, has_still_ = false;
   std::vector<float> seen_from_;  // the camera of the last draw
   ViewOptions options_;           // of the last draw
 };

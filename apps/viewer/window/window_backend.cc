@@ -25,6 +25,7 @@ constexpr double kCursor_s = 0.5;        // a text cursor blinks
 constexpr float kLongestStep_s = 0.25f;  // of flight in one frame, after a pause
 constexpr int kFramesBehindInput = 3;    // Dear ImGui sees a press, then a release, then settles
 constexpr float kSelectionRadii = 20;    // around a picked point
+constexpr double kRest_s = 0.4;          // until a still picture is worth its time
 constexpr double kNotice_s = 20;         // what the window says is in the log then, and out of the way
 
 bool is_same(const render::Camera& a, const render::Camera& b) {
@@ -67,6 +68,7 @@ bool WindowBackend::poll(Session& session) {
       ui_->sees_instrument = false;
       post_watch(*ui_);
     }
+    update_still();
     if (!window_.should_close() && is_due()) redraw();
   } catch (const std::exception& e) {
     if (ui_ && ui_->notice != e.what()) {
@@ -394,6 +396,41 @@ void WindowBackend::add_to_film() {
   if (film_->is_due(time_s)) film_->add(time_s, picture_->read(), film_size_.x(), film_size_.y());
 }
 
+// Nothing that is seen changes until somebody does something.
+bool WindowBackend::is_at_rest() const {
+  const RunState state = ui_->status.state;
+  const bool stands =
+      is_frozen_ || state == RunState::kPaused || state == RunState::kFailed || state == RunState::kEnded;
+  return stands && !offered_ && picture_ && picture_->is_drawn() && picture_->is_complete() &&
+         !ui_->camera.is_moving();
+}
+
+// At rest the picture is drawn once more as files have it, beside the window; it is shown if it still is of what is seen.
+void WindowBackend::update_still() {
+  Ui& ui = *ui_;
+  if (!picture_) return;
+  if (std::optional<Still> still = ui.session.take_still()) {
+    if (!still->error.empty()) {
+      ui.session.log(LogLevel::kWarning, "no still picture: " + still->error);
+    } else if (still->number == picture_->version() && ui.wants_stills) {
+      picture_->show_still(still->rgba);
+    }
+    frames_owed_ = 1;
+  }
+  if (!ui.wants_stills && picture_->has_still()) {
+    picture_->hide_still();
+    asked_still_ = 0;
+  }
+  if (std::exchange(rested_, picture_->version()) != picture_->version() || !is_at_rest())
+    rested_s_ = glfwGetTime();
+  if (!ui.wants_stills || asked_still_ == rested_ || glfwGetTime() - rested_s_ < kRest_s) return;
+  // What was picked is outlined in the window's own picture alone.
+  if (!ui.shown || ui.view.cell_m || !ui.session.has_still(*ui.shown, ui.view)) return;
+  asked_still_ = rested_;
+  const Vec2i pixels = window_.pixels();
+  ui.session.ask_still(asked_still_, ui.shown, ui.camera.camera(), ui.view, pixels.x(), pixels.y());
+}
+
 void WindowBackend::draw_picture() {
   const Vec2i pixels = window_.pixels();
   gl_.BindFramebuffer(GL_FRAMEBUFFER, 0);
@@ -458,6 +495,7 @@ void WindowBackend::publish() {
   if (!widgets.is_on()) return;
   widgets.say("panels", ui_->has_panels ? "shown" : "hidden");
   widgets.say("picture", ui_->is_frozen ? "frozen" : "live");
+  widgets.say("still", picture_ && picture_->has_still() ? "shown" : "none");
   if (film_ != nullptr) widgets.say("film", "recording");
   if (!ui_->copied.empty()) widgets.say("copied", ui_->copied);
   widgets.say("renderer", window_.renderer());

@@ -52,6 +52,8 @@ class WindowBackend final : public ViewerBackend {
   void save_picture();
   void toggle_film();
   void add_to_film();
+  void update_still();
+  bool is_at_rest() const;
   void draw_picture();
   void draw_panels();
   void publish();
@@ -77,7 +79,9 @@ class WindowBackend final : public ViewerBackend {
   Film* film_ = nullptr;  // the session's
   double film_began_s_ = 0;
   Vec2i film_size_ = Vec2i::Zero();
-  int frames_owed_ = 3;  // panels need some frames until they have their sizes
+  uint64_t rested_ = 0, asked_still_ = 0;  // versions of the picture: seen last, and asked for
+  double rested_s_ = 0;                    // since when it is that one
+  int frames_owed_ = 3;                    // panels need some frames until they have their sizes
   double drawn_s_ = -1, moved_s_ = 0;
   Vec2i laid_out_ = Vec2i::Zero();  // the size of the window that the panels were placed in
 };

@@ -49,6 +49,9 @@ def drag(s, middle, way):
 
 def hand_works(s):
     first = particles(s.wait_until("the paused scene", lambda p: p["state"].get("run") == "paused" and particles(p) > 0))
+    # At rest it is drawn as files have it, until something happens.
+    s.wait_until("a still picture", lambda p: p["state"].get("still") == "shown")
+    s.picture("still")
     box = s.published()["widgets"]["window"]
     middle = int((box[0] + box[2]) / 2), int((box[1] + box[3]) / 2)
     s.do("mousemove", *middle)
@@ -59,6 +62,7 @@ def hand_works(s):
     check(speed(s.published()) == 0, "nothing moves")
     drag(s, middle, [(20, 0), (40, 0)])
     pushed = s.wait_until("a push that is seen while it is paused", lambda p: speed(p) > 0.3)
+    check(pushed["state"]["still"] == "none", "what is new is seen at once")
     check(pushed["state"]["steps"] == "0" and particles(pushed) == first, f"{pushed['state']}")
     s.picture("pushed")
     s.do("key", "period")

@@ -184,6 +184,14 @@ class FakeSession final : public Session {
     say("screenshot " + std::to_string(width) + " " + std::to_string(height));
     return "frames/picture_0001.png";
   }
+  bool has_still(const Snapshot&, const ViewOptions&) const override { return has_stills_; }
+  void ask_still(uint64_t number, std::shared_ptr<const Snapshot>, const render::Camera&, const ViewOptions&,
+                 int width, int height) override {
+    say("still " + std::to_string(width) + " " + std::to_string(height));
+    still_ = Still{.number = number, .width = width, .height = height};
+    for (int i = 0; i < width * height; ++i) still_->rgba.insert(still_->rgba.end(), {200, 40, 90, 255});
+  }
+  std::optional<Still> take_still() override { return std::exchange(still_, std::nullopt); }
   Film* begin_film(std::string& why) noexcept override {
     if (refuses_films_) return why = "no film: the disk is full", nullptr;
     refuses_films_ = true;  // the next one
@@ -191,6 +199,7 @@ class FakeSession final : public Session {
     return &film_;
   }
 
+  void have_stills() { has_stills_ = true; }
   void cannot_show_volumes() { has_volumes_ = true; }
   void refuse_a_reset() { refuses_reset_ = true; }
   void show_fields() { has_fields_ = true; }
@@ -404,6 +413,8 @@ class FakeSession final : public Session {
   LogRing log_;
   std::vector<Parameter> parameters_;
   int owed_ = 0;
+  bool has_stills_ = false;
+  std::optional<Still> still_;
   bool has_volumes_ = false, refuses_reset_ = false, grows_ = false, has_fields_ = false;
   Wanted wanted_;
 };
@@ -418,6 +429,7 @@ void run(const std::string& mode) {
   if (mode == "session") session.refuse_a_reset();
   if (mode == "grows") session.grow();
   if (mode == "fields") session.show_fields();
+  if (mode == "stills") session.have_stills();
   window->show(session.snapshot());
   while (window->poll(session)) {
     if (!session.is_running()) continue;

@@ -47,15 +47,28 @@ class Display:
         if self.name == ":":
             raise Failure("Xvfb does not start")
 
-    def save(self, path):
+    def screen(self):
+        """Its size, and a function that returns a row: 4 bytes a pixel, blue, green, red."""
         with open(os.path.join(self.folder, "Xvfb_screen0"), "rb") as file:
             data = file.read()
         head = struct.unpack(">25I", data[:100])
         start, width, height, stride, colors = head[0], head[4], head[5], head[12], head[19]
+
+        def row(y):
+            at = start + 12 * colors + y * stride
+            return data[at:at + 4 * width]
+
+        return width, height, row
+
+    def pixel(self, x, y):
+        row = self.screen()[2](y)
+        return row[4 * x + 2], row[4 * x + 1], row[4 * x]
+
+    def save(self, path):
+        width, height, row_of = self.screen()
         rows = b""
         for y in range(height):
-            at = start + 12 * colors + y * stride
-            row = data[at:at + 4 * width]
+            row = row_of(y)
             rgb = bytearray(3 * width)
             rgb[0::3], rgb[1::3], rgb[2::3] = row[2::4], row[1::4], row[0::4]
             rows += b"\0" + bytes(rgb)
@@ -694,6 +707,45 @@ def reopens(program, display):
     check(done.returncode == 0 and "reopened 20" in done.stdout, f"{done.returncode}: {done.stdout[-300:]} {done.stderr[-3000:]}")
 
 
+def rests_in_a_still_picture(program, display, folder, pictures):
+    s = Session([program, "stills"], display, folder, pictures)
+
+    def still_is(wanted):
+        return lambda p: p["state"].get("still") == wanted
+
+    s.wait_until("running", lambda p: p["state"].get("run") == "running")
+    check(s.published()["state"]["still"] == "none", "what moves has none")
+    s.do("key", "space")
+    x0, y0, x1, y1 = s.published()["widgets"]["window"]
+    at = int((x0 + x1) / 2), int(y1) - 60  # between the panels
+    size = s.expect("still ")
+    check(size == f"still {int(x1 - x0)} {int(y1 - y0)}", size)
+    s.wait_until("a still picture", still_is("shown"))
+    s.settle()
+    check(display.pixel(*at) == (200, 40, 90), f"it is seen: {display.pixel(*at)}")
+    s.picture("still")
+    # Whoever turns sees the window's own picture, until the hand rests.
+    s.do("mousemove", 560, 640, "mousedown", 1, "mousemove", 580, 640)
+    s.wait_until("the window's own", still_is("none"))
+    s.do("mouseup", 1)
+    s.expect("still ")
+    s.wait_until("another one", still_is("shown"))
+    s.reveal("fine at rest")
+    s.click("fine at rest")
+    s.wait_until("nobody wants it", still_is("none"))
+    s.settle()
+    check(display.pixel(*at) != (200, 40, 90), "it is not seen any more")
+    s.click("fine at rest")
+    s.wait_until("it is wanted again", still_is("shown"))
+    # What is picked is outlined in the window's own picture.
+    s.do("mousemove", 560, 640, "click", 1)
+    s.expect("pick")
+    s.wait_until("the window's own again", still_is("none"))
+    s.do("key", "space")
+    s.do("key", "Escape")
+    check(s.process.wait(timeout=PATIENCE_S) == 0, "it ends well")
+
+
 def says_why_there_is_no_window(program, display):
     for change, wanted in [({"DISPLAY": None}, "DISPLAY"), ({"DISPLAY": ":77777"}, "display"),
                            ({"DISPLAY": display.name, "MESA_GL_VERSION_OVERRIDE": "2.1"}, "OpenGL 3.3")]:
@@ -751,12 +803,13 @@ def main(program, plugin, pictures=None):
                      follows_the_windows_size, closes]:
             print(step.__name__, flush=True)
             step(session)
-        print("sees_what_comes, fields_keep_their_style, shows_failures, errors_of_the_picture_leave_the_window_usable, says_why_there_is_no_window, reopens",
+        print("sees_what_comes, fields_keep_their_style, shows_failures, errors_of_the_picture_leave_the_window_usable, rests_in_a_still_picture, says_why_there_is_no_window, reopens",
               flush=True)
         sees_what_comes_until_a_hand_leads_the_camera(program, display, folder, pictures)
         fields_keep_their_own_style(program, display, folder, pictures)
         shows_failures(program, display, folder, pictures)
         errors_of_the_picture_leave_the_window_usable(program, display, folder, pictures)
+        rests_in_a_still_picture(program, display, folder, pictures)
         says_why_there_is_no_window(program, display)
         reopens(program, display)
 

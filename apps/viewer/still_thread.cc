@@ -1,0 +1,72 @@
+// Pictures one after another, in a context of the thread's own (see still_thread.h).
+#include "apps/viewer/still_thread.h"
+
+#include <utility>
+
+#include "apps/viewer/simulation_thread.h"
+
+namespace coppice::viewer {
+
+StillThread::StillThread(std::function<void()> on_done)
+    : on_done_(std::move(on_done)), thread_([this] { run(); }) {}
+
+StillThread::~StillThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+  }
+  asked_.notify_all();
+  thread_.join();
+}
+
+void StillThread::ask(uint64_t number, std::shared_ptr<const Snapshot> snapshot, const render::Camera& camera,
+                      const ViewOptions& options, int width, int height) {
+  const std::lock_guard lock(mutex_);
+  next_ = {number, std::move(snapshot), camera, options, width, height};
+  asked_.notify_all();
+}
+
+std::optional<Still> StillThread::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(done_, std::nullopt);
+}
+
+void StillThread::run() {
+  // The threads that a software driver makes for the context are as nice as this one.
+  be_nicer(kNiceBesideWindow);
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    asked_.wait(lock, [&] { return next_ || is_ending_; });
+    if (is_ending_) break;
+    Request request = *std::exchange(next_, std::nullopt);
+    lock.unlock();
+    Still still = draw(std::move(request));
+    lock.lock();
+    done_ = std::move(still);
+    lock.unlock();
+    on_done_();
+  }
+  renderer_.reset();
+}
+
+Still StillThread::draw(Request request) {
+  Still still{.number = request.number, .width = request.width, .height = request.height};
+  try {
+    make_still_scene(*request.snapshot, request.camera, request.options, scene_);
+    request.snapshot.reset();
+    if (!renderer_ || width_ != request.width || height_ != request.height) {
+      renderer_.reset();
+      width_ = request.width, height_ = request.height;
+      renderer_.emplace(width_, height_);
+    }
+    render::Image image = renderer_->render(scene_.scene);
+    image.flip_rows();
+    still.rgba.assign(image.bytes().begin(), image.bytes().end());
+  } catch (const std::exception& e) {
+    renderer_.reset();
+    still.error = e.what();
+  }
+  return still;
+}
+
+}  // namespace coppice::viewer

@@ -1,0 +1,53 @@
+// Still pictures of what a window shows at rest, drawn beside it on a thread of their own.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "apps/viewer/still.h"
+#include "apps/viewer/still_picture.h"
+
+namespace coppice::viewer {
+
+class StillThread {
+ public:
+  // `on_done` is called on the thread when there is something to take.
+  explicit StillThread(std::function<void()> on_done);
+  ~StillThread();  // waits for the picture under way
+
+  // Draws it as soon as the one under way is done; another that has not begun yet is forgotten. The snapshot is let go
+  // of before it is drawn, so that the simulation is not kept from filling it. Errors come with take().
+  void ask(uint64_t number, std::shared_ptr<const Snapshot> snapshot, const render::Camera& camera,
+           const ViewOptions& options, int width, int height);
+  // The last picture that was finished, once.
+  std::optional<Still> take();
+
+ private:
+  struct Request {
+    uint64_t number;
+    std::shared_ptr<const Snapshot> snapshot;
+    render::Camera camera;
+    ViewOptions options;
+    int width, height;
+  };
+  void run();
+  Still draw(Request request);
+
+  const std::function<void()> on_done_;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable asked_;
+  std::optional<Request> next_;
+  std::optional<Still> done_;
+  bool is_ending_ = false;
+  // The thread's own.
+  std::optional<render::Renderer> renderer_;
+  int width_ = 0, height_ = 0;
+  StillScene scene_;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace coppice::viewer
