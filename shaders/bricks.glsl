@@ -38,7 +38,7 @@ struct Found {
   vec4 color;   // premultiplied
   float t;      // of a surface; below 0: there is none
   float t_before, value_before, value;  // the sample before it and the one at it
-  vec3 normal;  // not zero: of a face of the bounds
+  vec3 normal;  // not zero: of a side of what is drawn
 };
 
 #ifdef FOG
@@ -68,7 +68,7 @@ bool pass(inout Found found, float t, float v, float t_next, float v_next) {
 #ifndef SLICES
 // Bricks are stepped through in integers: a rounded coordinate never decides which brick comes next along the
 // axis that the ray leaves by, and never leaves the box that was passed along the others.
-Found march(vec3 origin, vec3 d, float t, float t_end, bool enters_flat) {
+Found march(vec3 origin, vec3 d, float t, float t_end) {
   Found found = Found(vec4(0.0), -1.0, 0.0, 0.0, 0.0, vec3(0.0));
   vec3 inverse = 1.0 / d;
   bvec3 forward = greaterThan(d, vec3(0.0));
@@ -95,14 +95,6 @@ Found march(vec3 origin, vec3 d, float t, float t_end, bool enters_flat) {
           found.color += (1.0 - found.color.a) * kBad;
           return found;
         }
-#ifdef SURFACE
-        if (enters_flat && (v >= u_threshold) != (0.0 >= u_threshold)) {
-          found.t = found.t_before = t;
-          found.value = found.value_before = v;
-          found.normal = -sign(d) * u_is_flat;
-          return found;
-        }
-#endif
       }
       float k = floor(t_v / u_step) + 1.0;
       for (int samples = 0; samples < 64 && t_v < t_last; ++samples) {
@@ -119,7 +111,6 @@ Found march(vec3 origin, vec3 d, float t, float t_end, bool enters_flat) {
       }
     }
     has_value = entry >= kFull;
-    enters_flat = false;
     if (t_out >= t_end) return found;
     t = max(t, t_out);
     ivec3 next = clamp(ivec3(floor((origin + t * d) * 0.125)), low, high);

@@ -26,7 +26,7 @@ vec2 box_range(int f, vec3 origin, vec3 direction) {
 float crossing(int f, vec3 origin, vec3 direction, float t_first, float t_last) {
   if (!(t_first < t_last)) return -1.0;
   vec3 start = origin / u_cell_m + u_field_offset[f];
-  Found found = march(start, direction, t_first / u_cell_m, t_last / u_cell_m, false);
+  Found found = march(start, direction, t_first / u_cell_m, t_last / u_cell_m);
   return found.t < 0.0 ? -1.0 : refine(found, start, direction) * u_cell_m;
 }
 

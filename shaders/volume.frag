@@ -9,6 +9,10 @@ uniform vec3 u_high;
 uniform vec2 u_range;          // values of the first and the last colour, or their logarithms to base 2
 uniform int u_is_logarithmic;
 uniform vec3 u_surface_color;  // linear
+uniform int u_is_clear;
+uniform vec3 u_absorption;     // 1 / cell
+uniform vec3 u_cut_low;        // 1 on axes where a body has a face at u_low
+uniform vec3 u_cut_high;
 uniform vec3 u_to_light;
 uniform vec3 u_slice;          // sample space
 uniform vec3 u_has_slice;
@@ -32,6 +36,42 @@ vec4 shade(vec3 normal, vec3 d) {
   float shine = pow(max(dot(normal, normalize(u_to_light - d)), 0.0), 40.0);
   vec3 light = u_surface_color * (0.72 * sun + mix(vec3(0.16, 0.14, 0.13), vec3(0.28, 0.31, 0.36), sky));
   return vec4(pow(min(light + 0.12 * shine, 1.0), vec3(1.0 / 2.2)), 1.0);
+}
+#endif
+
+#ifdef SURFACE
+const vec3 kGlow = vec3(0.03, 0.25, 0.52);  // scattered light of deep water, linear
+const int kMostCrossings = 6;
+
+vec3 sky(vec3 d) {
+  vec3 above = mix(vec3(0.62, 0.68, 0.75), vec3(0.26, 0.42, 0.68), smoothstep(0.0, 0.85, d.y));
+  return mix(vec3(0.16, 0.17, 0.19), above, smoothstep(-0.06, 0.04, d.y));
+}
+
+// Cells of a straight ray that are inside of the body, from its surface at t on.
+float cells_inside(vec3 origin, vec3 d, float t, float t_end) {
+  float cells = 0.0;
+  for (int i = 0; i < kMostCrossings && t < t_end; ++i) {
+    float t_start = min(t + 0.1, t_end);
+    bool is_inside = value_at(clamp(origin + t_start * d, u_low, u_high)) >= u_threshold;
+    Found next = march(origin, d, t_start, t_end);
+    float t_next = next.t < 0.0 || is_bad(next.value) ? t_end : min(refine(next, origin, d), t_end);
+    if (is_inside) cells += t_next - t;
+    t = max(t_next, t_start);
+  }
+  return cells;
+}
+
+// A clear body over what is behind it, which it darkens evenly: colours cannot be multiplied by blending.
+vec4 shade_clear(vec3 normal, vec3 d, float cells) {
+  vec3 passed = exp(-u_absorption * cells);
+  vec3 mirrored = reflect(d, normal);
+  float fresnel = 0.02 + 0.98 * pow(1.0 - max(dot(normal, -d), 0.0), 5.0);
+  float glint = pow(max(dot(mirrored, u_to_light), 0.0), 250.0);
+  float alpha = 1.0 - (1.0 - fresnel) * dot(passed, vec3(0.45, 0.35, 0.2));
+  vec3 light = mix(kGlow * (1.0 - passed), sky(mirrored), fresnel);
+  vec3 color = pow(min(light / max(alpha, 1e-3), 1.0), vec3(1.0 / 2.2)) * alpha;
+  return vec4(min(color + glint, 1.0), min(alpha + glint, 1.0));
 }
 #endif
 
@@ -107,8 +147,20 @@ void main() {
   Found found = nearest_slice(origin, d, t, t_end);
   o_color = found.color;
 #else
-  bool enters_flat = t_enter > 0.0 && dot(vec3(equal(enter, vec3(t_enter))), u_is_flat) > 0.0;
-  Found found = march(origin, d, t, t_end, enters_flat);
+  Found found = Found(vec4(0.0), -1.0, 0.0, 0.0, 0.0, vec3(0.0));
+#ifdef SURFACE
+  vec3 cut = vec3(equal(enter, vec3(t_enter))) * mix(u_cut_high, u_cut_low, vec3(greaterThan(d, vec3(0.0))));
+  if (t_enter > 0.0 && dot(cut, cut) > 0.0) {
+    float v = value_at(clamp(origin + t * d, u_low, u_high));
+    if (is_bad(v) || (v >= u_threshold) != (0.0 >= u_threshold)) {
+      found.t = found.t_before = t;
+      found.value = found.value_before = v;
+      found.normal = -sign(d) * cut;
+    }
+  }
+  if (found.t < 0.0)
+#endif
+    found = march(origin, d, t, t_end);
   o_color = found.color;
 #endif
 #ifdef SURFACE
@@ -121,7 +173,9 @@ void main() {
       float size = length(g);
       vec3 normal = size > 0.0 && !is_bad(size) ? g / size : -d;
       if (dot(found.normal, found.normal) > 0.0) normal = found.normal;
-      o_color = shade(dot(normal, d) > 0.0 ? -normal : normal, d);
+      if (dot(normal, d) > 0.0) normal = -normal;
+      o_color = u_is_clear != 0 ? shade_clear(normal, d, cells_inside(origin, d, found.t, t_end))
+                                : shade(normal, d);
     }
   }
 #endif

@@ -1,4 +1,5 @@
 // Kernels of the MLS-MPM solver: its stages (mpm_steps.h) for 2 and 3 dimensions.
+#include "apps/mpm/body_field.h"
 #include "apps/mpm/grid_values.h"
 #include "apps/mpm/hand.h"
 #include "apps/mpm/mpm_steps.h"
@@ -105,6 +106,16 @@ COPPICE_KERNEL(activate_shown_3d, Topology shown, Block3 block)
 COPPICE_KERNEL(show_grid_3d, Read<NodeValue> grid, Write<float> shown, Cell3 cell, GridValue value,
                float per_cell)
 { shown[cell] = grid_value(grid.at(cell, {cell.coord(0), cell.coord(1), cell.coord(2)}), value, per_cell); }
+
+COPPICE_KERNEL(activate_body_3d, Topology shown, Item i, ParticleArrays particles, const Group<3>* groups,
+               BodyShare body)
+{ activate_body_leaves(shown, i, particles, groups, body); }
+COPPICE_KERNEL(add_body_3d, Accumulate<float> shown, Item i, ParticleArrays particles, const Group<3>* groups,
+               BodyShare body)
+{ add_body_share(shown, i, particles, groups, body); }
+COPPICE_KERNEL(mark_enclosed_3d, Read<float> shown, Item i, ParticleArrays particles, const Group<3>* groups,
+               BodyShare body, float threshold, std::uint32_t* is_enclosed_flags)
+{ is_enclosed_flags[i.index] = is_enclosed(shown, i, particles, groups, body, threshold) ? 1u : 0u; }
 
 COPPICE_KERNEL(pack_points_2d, Item i, ParticleArrays particles, const Group<2>* groups, PointValue value,
                SmallVec<float, 3> shift, float* out)

@@ -18,9 +18,9 @@
 #include "apps/mpm/emission.h"
 #include "apps/mpm/hand.h"
 #include "apps/mpm/hand_check.h"
+#include "apps/mpm/shown_grid.h"
 #include "apps/mpm/solver_types.h"
 #include "apps/mpm/step_graph.h"
-#include "apps/render/brick_layout.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/trace.h"
@@ -205,6 +205,7 @@ class SolverOf final : public Solver {
   Node grid_leaf() const override { return *grid_leaf_; }
   render::VolumePlacement grid_placement() const override;
   Field<float> wait_grid_field(GridValue value) override;
+  Field<float> wait_body_field(MaterialKind kind, float threshold, std::vector<uint8_t>& enclosed) override;
   GridNode wait_grid_node(const Vec3i& node) override;
   void set_parameters(const scene::SceneConfig& scene) override;
   uint64_t num_particles() const override { return n_; }
@@ -219,6 +220,7 @@ class SolverOf final : public Solver {
  private:
   void set_geometry();
   void make_tree();
+  ShownGrid& wait_shown_grid();
   void make_groups();
   void reserve_particles(uint64_t n);
   // While nothing is queued; velocity(emitter) in m/s.
@@ -273,9 +275,7 @@ class SolverOf final : public Solver {
   std::optional<Node> block_, grid_leaf_;
   Field<NodeValue> grid_, tiles_;
   Field<uint32_t> number_;
-  std::optional<Tree> shown_tree_;  // from the first wait_grid_field() on
-  Field<float> shown_;
-  uint64_t shown_version_ = 0;  // of the grid's topology when shown_tree_ got its own
+  std::optional<ShownGrid> shown_;  // from the first wait_shown_grid() on
   uint64_t n_ = 0, n_blocks_ = 0;
   uint64_t next_id_ = 0, most_particles_ = 0;
   std::vector<Group<D>> groups_;
@@ -750,32 +750,29 @@ render::VolumePlacement SolverOf<D>::grid_placement() const {
 }
 
 template <int D>
+ShownGrid& SolverOf<D>::wait_shown_grid() {
+  if (D != 3) throw Error(ErrorCode::kInvalidArgument, "the grid is shown as a volume in 3-D only");
+  check(device_->default_stream().barrier());
+  if (!shown_) shown_.emplace(device_, *grid_leaf_);
+  return *shown_;
+}
+
+template <int D>
 Field<float> SolverOf<D>::wait_grid_field(GridValue value) {
+  return wait_shown_grid().wait_show(grid_, value, static_cast<float>(1.0 / std::pow(scene_.dx_m(), D)));
+}
+
+template <int D>
+Field<float> SolverOf<D>::wait_body_field(MaterialKind kind, float threshold,
+                                          std::vector<uint8_t>& enclosed) {
+  ShownGrid& shown = wait_shown_grid();
   if constexpr (D == 3) {
-    check(device_->default_stream().barrier());
-    const uint64_t version = tree_.storage().version();
-    const bool is_first = !shown_tree_;
-    if (is_first) {
-      constexpr int b = render::kBrickCells;
-      const device::NodeLayout& grid = tree_.storage().layout(grid_leaf_->id());
-      const auto leaves = [&](int axis) { return static_cast<int32_t>((grid.domain[axis] + b - 1) / b); };
-      shown_tree_.emplace(device_, TreeOptions{.name = "mpm.shown"});
-      shown_ = shown_tree_->root()
-                   .pointer({leaves(0), leaves(1), leaves(2)})
-                   .dense({b, b, b})
-                   .template place<float>("shown");
-    }
-    const Node leaf(shown_.tree, shown_.id.node);
-    if (is_first || version != shown_version_) {
-      check(shown_tree_->deactivate_all());
-      check(program_.launch(activate_shown_3d, over(*grid_leaf_), leaf.topology()));
-      shown_version_ = version;
-    }
-    const auto per_cell = static_cast<float>(1.0 / std::pow(scene_.dx_m(), D));
-    check(program_.launch(show_grid_3d, over(leaf), grid_, shown_, value, per_cell));
-    return shown_;
+    const StepArguments<3>& a = arguments_;
+    const BodyShare body = {
+        kind, a.inv_dx, a.inv_dx * a.inv_dx * a.inv_dx, {a.cells[0], a.cells[1], a.cells[2]}};
+    return shown.wait_show_body(a.particles, a.groups, n_, body, threshold, enclosed);
   } else {
-    throw Error(ErrorCode::kInvalidArgument, "the grid is shown as a volume in 3-D only");
+    return {};
   }
 }
 

@@ -107,6 +107,11 @@ class Solver {
   // the grid's coordinates and leaves of 8^3 cells: what a BrickPacker takes. 3-D only. Errors: those of the
   // launches before.
   virtual Field<float> wait_grid_field(GridValue value) = 0;
+  // How full the grid's nodes are of the particles of a material, 1 being as full as they were sampled: a field as
+  // above, which it replaces. `enclosed`, u8[num_particles()] in wait_pack()'s order, is 1 for those of it whose place
+  // is as full as `threshold`. 3-D only.
+  virtual Field<float> wait_body_field(MaterialKind kind, float threshold,
+                                       std::vector<uint8_t>& enclosed) = 0;
   // Zero where there is none. 2-D: without the last coordinate.
   virtual GridNode wait_grid_node(const Vec3i& node) = 0;
   // From the next step on: gravity, walls, time.cfl and time.max_dt_s of a scene that else is the same.

@@ -38,8 +38,6 @@ enum TextureUnit {
 static_assert(kTextureUnits <= 16, "OpenGL 3.3 promises 16 to a fragment shader");
 
 constexpr int kFloorSunSize = 512;  // texels along each side
-// Water of a third of the domain's longest side lets so much light through: exp(-these).
-const Vec3f kAbsorption(3.2f, 0.95f, 0.42f);
 
 View view_of(const Camera& camera, const Aabb3f& bounds, int width_px, int height_px) {
   return View(camera, camera.planes_around(bounds), width_px, height_px);
@@ -51,8 +49,6 @@ Mat4f unit_from_world(const View& view) {
   unit_from_clip.col(3) = Vec4f(0.5f, 0.5f, 0.5f, 1.0f);
   return unit_from_clip * view.clip_from_view * view.view_from_world;
 }
-
-Vec3f absorption(const RenderScene& scene) { return kAbsorption * (3.0f / scene.domain.size().maxCoeff()); }
 
 }  // namespace
 
@@ -206,7 +202,7 @@ struct ParticleRenderer::Impl {
     floor_program.set("u_map_side_m", light.pixel_m * light.size_px.x());
     floor_program.set("u_map_depth_m", map_depth_m);
     floor_program.set("u_radius_m", scene.radius_m);
-    floor_program.set("u_absorption", absorption(scene));
+    floor_program.set("u_absorption", water_absorption(scene.domain));
     gl.DrawArrays(GL_TRIANGLES, 0, 3);
     shadow.set_compares(true);
   }
@@ -245,7 +241,7 @@ struct ParticleRenderer::Impl {
     p.set("u_density_origin", shading.density_origin);
     p.set("u_density_size", Vec3f(shading.density_size.cast<float>() * shading.density_cell_m));
     p.set("u_density_cell_m", shading.density_cell_m);
-    p.set("u_absorption", absorption(scene));
+    p.set("u_absorption", water_absorption(scene.domain));
     p.set("u_floor_sun_bounds", floor_sun_bounds(scene));
     p.set("u_shadow_from_world", unit_from_world(light));
     p.set("u_shadow_texel_m", light.pixel_m);

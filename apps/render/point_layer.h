@@ -15,6 +15,7 @@ namespace coppice::render {
 // Spans are read during the call only that takes the layer.
 struct PointLayer {
   std::span<const PackedPoint> points;  // those whose position is not finite are skipped
+  std::span<const uint8_t> is_hidden;   // u8[points.size()], not 0: it is not drawn; empty: all are
   float radius_m = 0.01f;               // of every particle
   bool is_categorical = false;          // values are indices into `palette` (modulo its size)
   size_t n_categories = 0;              // indices from here on are none; 0: each is one

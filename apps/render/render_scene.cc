@@ -41,4 +41,9 @@ void RenderScene::validate() const {
   camera.validate();
 }
 
+Vec3f water_absorption(const Aabb3f& domain) {
+  // A third of the longest side lets so much through: exp(-these).
+  return Vec3f(3.2f, 0.95f, 0.42f) * (3.0f / domain.size().maxCoeff());
+}
+
 }  // namespace coppice::render

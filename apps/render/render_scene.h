@@ -54,4 +54,8 @@ struct RenderScene {
   void validate() const;
 };
 
+// How much of red, green and blue a metre of water takes away in pictures: as if each domain were a pool, clear at a
+// tenth of its longest side and blue at a third.
+Vec3f water_absorption(const Aabb3f& domain);
+
 }  // namespace coppice::render

@@ -31,6 +31,10 @@ void require_drawable(const PointLayer& layer) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("a particle's radius of {} m: it must be positive", layer.radius_m));
   }
+  if (!layer.is_hidden.empty() && layer.is_hidden.size() != layer.points.size()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{} flags of {} particles", layer.is_hidden.size(), layer.points.size()));
+  }
   if (layer.is_categorical && layer.palette.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "particles of categories need a palette of at least one colour");
   }
@@ -83,7 +87,8 @@ BadCounts operator+(const BadCounts& a, const BadCounts& b) {
   return {a.positions + b.positions, a.values + b.values};
 }
 
-BadCounts store(std::span<const PackedPoint> points, const ColorIndex& color, StagedPoints* out) {
+BadCounts store(const PointLayer& layer, const ColorIndex& color, StagedPoints* out) {
+  const std::span<const PackedPoint> points = layer.points;
   const auto store_some = [&](const tbb::blocked_range<size_t>& range, BadCounts counts) {
     for (size_t i = range.begin(); i != range.end(); ++i) {
       StagedPoint staged = {points[i].position, color(points[i].value)};
@@ -91,7 +96,9 @@ BadCounts store(std::span<const PackedPoint> points, const ColorIndex& color, St
         ++counts.positions;
         staged.position = Vec3f::Constant(kNowhere);
       }
-      if (staged.position.cwiseAbs().maxCoeff() > kNowhere) staged.position = Vec3f::Constant(kNowhere);
+      const bool is_hidden = !layer.is_hidden.empty() && layer.is_hidden[i] != 0;
+      if (is_hidden || staged.position.cwiseAbs().maxCoeff() > kNowhere)
+        staged.position = Vec3f::Constant(kNowhere);
       counts.values += staged.color_index == color.bad();
       out->points[out->order.stored_from_point(i)] = staged;
     }
@@ -116,7 +123,7 @@ void stage_points(const PointLayer& layer, StagedPoints* out) {
   out->order = PointOrder(layer.points.size());
   out->points.resize(layer.points.size());
   const ColorIndex color(layer, scale, out->colors.size());
-  const BadCounts bad = store(layer.points, color, out);
+  const BadCounts bad = store(layer, color, out);
   out->n_bad_positions = bad.positions;
   out->n_bad_values = bad.values;
   out->sample.clear();

@@ -128,6 +128,20 @@ struct VolumeRenderer::Impl {
     p.set("u_bricks", all.size());
     Vec3f low = Vec3f::Zero(), high = all.size().cast<float>() * float(kBrickCells);
     for (int axis = atlas.dim(); axis < 3; ++axis) high[axis] = 1;
+    // Sides where a body that reaches them has a face.
+    Vec3f cut_low = is_flat.cast<float>(), cut_high = cut_low;
+    for (int axis = 0; axis < atlas.dim() && view.style.bounds_m; ++axis) {
+      const auto cell_of = [&](const Vec3f& world) {
+        return static_cast<float>((double(world[axis]) - double(view.placement.origin_m[axis])) /
+                                      double(view.placement.cell_m) +
+                                  to_sample[axis]);
+      };
+      const float first = cell_of(view.style.bounds_m->min), last = cell_of(view.style.bounds_m->max);
+      if (first > low[axis]) low[axis] = first, cut_low[axis] = 1;
+      if (last < high[axis]) high[axis] = last, cut_high[axis] = 1;
+    }
+    p.set("u_cut_low", cut_low);
+    p.set("u_cut_high", cut_high);
     p.set("u_low", low);
     p.set("u_high", high);
     p.set("u_is_flat", Vec3f(is_flat.cast<float>()));
@@ -141,6 +155,8 @@ struct VolumeRenderer::Impl {
     p.set("u_samples_exits", is_coarse ? 0 : 1);
     p.set("u_threshold", s.threshold);
     p.set("u_surface_color", Vec3f(s.surface_color.array().pow(2.2f)));
+    p.set("u_is_clear", s.absorption ? 1 : 0);
+    p.set("u_absorption", s.absorption.value_or(Vec3f::Zero()));
     Vec3f slice = Vec3f::Zero(), has_slice = Vec3f::Zero();
     for (int axis = 0; axis < 3; ++axis) {
       if (!s.slices[static_cast<size_t>(axis)]) continue;

@@ -41,6 +41,11 @@ void VolumeView::validate() const {
     refuse("a volume's cells need a positive size and a finite place");
   if (!(s.range.min < s.range.max) || !std::isfinite(s.range.min) || !std::isfinite(s.range.max))
     refuse("a volume's range needs a maximum above its minimum");
+  if (s.absorption && !((s.absorption->array() >= 0).all() && s.absorption->allFinite()))
+    refuse("a clear body's absorption needs three numbers from 0 on");
+  if (s.bounds_m &&
+      !((s.bounds_m->min.array() <= s.bounds_m->max.array()).all() && s.bounds_m->size().allFinite()))
+    refuse("a volume's bounds need a lower and an upper corner");
   if (!std::isfinite(s.threshold)) refuse("a volume's threshold must be a number");
   for (size_t i = 0; i < s.opacity.size(); ++i) {
     const OpacityPoint& p = s.opacity[i];
@@ -88,6 +93,9 @@ uint64_t key_of(const VolumeView& v, const BrickAtlas& atlas) {
       v.style.interpolates_slices, v.style.hides_zero, v.style.is_logarithmic, v.style.opacity.size());
   for (const OpacityPoint& p : v.style.opacity) add(p.at, p.per_cell);
   for (const auto& slice : v.style.slices) add(slice.has_value(), slice.value_or(0));
+  add(v.style.absorption.has_value(), v.style.bounds_m.has_value());
+  add3(v.style.absorption.value_or(Vec3f::Zero()));
+  if (v.style.bounds_m) add3(v.style.bounds_m->min), add3(v.style.bounds_m->max);
   add3(v.style.surface_color), add3(v.placement.origin_m), add(v.placement.cell_m);
   add(v.camera.projection, v.camera.fov_deg, v.camera.height_m, v.planes.near_m, v.planes.far_m);
   add3(v.camera.position), add3(v.camera.look_at), add3(v.camera.up);

@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "apps/mpm/step_graph.h"
@@ -19,6 +21,32 @@
 
 namespace coppice {
 namespace {
+
+// Water and jelly make up bodies, with a surface; snow and sand are grains.
+constexpr std::array kBodyKinds = {mpm::MaterialKind::kWater, mpm::MaterialKind::kJelly};
+constexpr float kBodyThreshold = 0.45f, kEnclosedThreshold = 0.5f * kBodyThreshold;
+
+bool has_kind(const scene::SceneConfig& scene, mpm::MaterialKind kind) {
+  return std::ranges::any_of(scene.materials,
+                             [&](const auto& m) { return scene::kind_of_material(m) == kind; });
+}
+bool has_bodies(const scene::SceneConfig& scene) {
+  return std::ranges::any_of(kBodyKinds, [&](mpm::MaterialKind kind) { return has_kind(scene, kind); });
+}
+
+render::VolumeStyle body_style(const scene::SceneConfig& scene, mpm::MaterialKind kind,
+                               const Aabb3f& domain) {
+  render::VolumeStyle style;
+  style.mode = render::VolumeMode::kSurface;
+  style.threshold = kBodyThreshold;
+  style.range = {0, 1};
+  style.opacity = {{0.0f, 0.0f}, {1.0f, 0.15f}};
+  style.surface_color = render::default_palette()[static_cast<size_t>(kind)];
+  style.bounds_m = domain;
+  if (kind == mpm::MaterialKind::kWater)
+    style.absorption = render::water_absorption(domain) * static_cast<float>(scene.dx_m());
+  return style;
+}
 
 // Half of what the lightest material weighs is where its surface is.
 render::VolumeStyle grid_style(const scene::SceneConfig& scene, bool is_density) {
@@ -103,15 +131,38 @@ std::vector<viewer::FunctionGraph> SceneSimulation::graphs() const {
   return graphs;
 }
 
+void SceneSimulation::pack_bodies(viewer::Snapshot& s) {
+  viewer::PointSet& p = s.points[0];
+  p.is_enclosed.assign(p.points.size(), 0);
+  s.volumes.resize(kBodyKinds.size());
+  size_t n = 0;
+  for (const mpm::MaterialKind kind : kBodyKinds) {
+    if (!has_kind(scene_, kind)) continue;
+    viewer::VolumeSet& v = s.volumes[n++];
+    v.name = enum_names(mpm::MaterialKind())[static_cast<size_t>(kind)], v.unit.clear();
+    v.placement = solver_->grid_placement();
+    brick_packer_.wait_pack(solver_->wait_body_field(kind, kEnclosedThreshold, enclosed_),
+                            render::BrickFormat::kHalf, v.bricks);
+    v.style = body_style(scene_, kind, s.domain);
+    v.has_range = v.is_body = true;
+    std::ranges::transform(p.is_enclosed, enclosed_, p.is_enclosed.begin(), std::bit_or<uint8_t>());
+  }
+  s.volumes.resize(n);
+}
+
 void SceneSimulation::pack_grid(viewer::Snapshot& s) {
   s.grid_values.clear();
+  s.points[0].is_enclosed.clear();
   if (scene_.dim == 3) s.grid_values = {"density", "speed"};
+  if (scene_.dim == 3 && has_bodies(scene_)) s.grid_values.insert(s.grid_values.begin(), viewer::kBodies);
   const auto wanted = std::ranges::find(s.grid_values, s.wanted.grid);
   const bool is_wanted = s.wanted.volumes && wanted != s.grid_values.end();
+  if (is_wanted && *wanted == viewer::kBodies) return pack_bodies(s);
   s.volumes.resize(is_wanted ? 1 : 0);
   if (!is_wanted) return;
   const bool is_density = *wanted == "density";
   viewer::VolumeSet& v = s.volumes[0];
+  v.has_range = v.is_body = false;
   v.name = *wanted, v.unit = is_density ? "kg/m^3" : "m/s";
   v.placement = solver_->grid_placement();
   if (std::exchange(packed_, v.name) != v.name) brick_packer_.forget_format();

@@ -40,6 +40,7 @@ class SceneSimulation final : public viewer::Simulation {
 
  private:
   void pack_grid(viewer::Snapshot& s);
+  void pack_bodies(viewer::Snapshot& s);
   void read_cell(viewer::Snapshot& s);
   void choose_looks(viewer::PointSet& points);
 
@@ -50,7 +51,8 @@ class SceneSimulation final : public viewer::Simulation {
   render::TreeBoxPacker tree_packer_;
   render::BrickPacker brick_packer_;
   std::string packed_;                      // value of the grid, last
-  std::vector<render::PackedPoint> kinds_;  // scratch
+  std::vector<render::PackedPoint> kinds_;  // scratch, as the next
+  std::vector<uint8_t> enclosed_;
 };
 
 }  // namespace coppice

@@ -88,6 +88,7 @@ const ColorChoice& choice_of(const ViewOptions& options, const std::string& key)
 
 void stage(const PointSet& set, const ColorChoice& choice, LivePoints& to) {
   render::PointLayer layer{.points = set.points,
+                           .is_hidden = set.is_enclosed,
                            .radius_m = set.radius_m,
                            .is_categorical = set.is_categorical,
                            .n_categories = set.categories.size(),

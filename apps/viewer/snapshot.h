@@ -32,6 +32,7 @@ struct PointSet {
   std::vector<std::string> categories;
   render::ColorMap map = render::ColorMap::kViridis;
   std::optional<render::ScalarRange> range;  // none: of the values themselves
+  std::vector<uint8_t> is_enclosed;          // [points], not 0: in a body that a volume shows; empty: none is
   std::vector<render::Look> looks;           // [points], of pictures for files; empty: all spheres
   std::array<float, 2> body_spacing_m{};     // as RenderScene has them
 };
@@ -43,6 +44,7 @@ struct VolumeSet {
   render::VolumePlacement placement;  // of the tree's cells in the world
   render::VolumeStyle style;
   bool has_range = false;  // style.range was given; else it is that of the values
+  bool is_body = false;    // what particles make up, which pictures of files draw from the particles
 };
 
 // The containers of a tree's nodes.
@@ -50,6 +52,10 @@ struct TreeSet {
   std::string name;  // "mpm.grid"
   render::TreeBoxes boxes;
 };
+
+// Of Snapshot::grid_values: each material that makes up bodies is a volume, and the points of it that are not spray
+// are enclosed.
+inline constexpr const char* kBodies = "bodies";
 
 // What is packed only while somebody wants to see it.
 struct Wanted {

@@ -11,7 +11,8 @@
 namespace coppice::viewer {
 
 bool has_still_scene(const Snapshot& snapshot, const ViewOptions& options) {
-  const bool has_volumes = options.shows_volumes && !snapshot.volumes.empty(),
+  const bool has_volumes =
+                 options.shows_volumes && !std::ranges::all_of(snapshot.volumes, &VolumeSet::is_body),
              has_trees = options.shows_trees && !snapshot.trees.empty();
   return options.shows_points && !has_volumes && !has_trees && options.colors.empty();
 }

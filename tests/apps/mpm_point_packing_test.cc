@@ -99,6 +99,49 @@ TEST_P(GridField, HasTheDensityOfVolumeFilesAndTheSpeedOfParticles) {
   EXPECT_GT(moving, 5);
 }
 
+// A block of water in a corner of the domain is full there, also where it touches the walls; what is no water plays no
+// part, and what flies alone is not enclosed.
+TEST_P(GridField, IsAsFullOfAMaterialAsItWasSampled) {
+  const std::unique_ptr<Solver> solver = Solver::create(
+      device,
+      scene::parse_scene(
+          tiny_scene(
+              "shape = \"box\"\ncenter = [0.15, 0.15, 0.15]\nhalf_size = [0.15, 0.15, 0.15]\n"
+              "material = \"water\"\n",
+              "[[emitter]]\nshape = \"box\"\ncenter = [0.75, 0.75, 0.75]\nhalf_size = [0.035, 0.035, 0.035]\n"
+              "material = \"water\"\n[[emitter]]\nshape = \"sphere\"\ncenter = [0.75, 0.25, 0.25]\n"
+              "radius = 0.1\nmaterial = \"snow\"\n"),
+          "tiny.toml"));
+  std::vector<uint8_t> enclosed;
+  std::vector<render::PackedPoint> points;
+  const auto full_at = [&](const Field<float>& field, const Vec3f& world) {
+    const Vec3i node = ((world - solver->grid_placement().origin_m) * 16).array().floor().cast<int>();
+    return wait_read(field, {node.x(), node.y(), node.z()});
+  };
+  for (int batch = 0; batch < 2; ++batch) {
+    solver->wait_advance(is_emulated() ? 1 : 4);
+    const Field<float> field = solver->wait_body_field(MaterialKind::kWater, 0.6f, enclosed);
+    for (const Vec3f& inside :
+         {Vec3f(0.125f, 0.125f, 0.125f), Vec3f(0, 0.125f, 0.125f), Vec3f(0.125f, 0, 0), Vec3f(0, 0, 0)})
+      EXPECT_NEAR(full_at(field, inside), 1, 0.35f) << inside.transpose();
+    for (const Vec3f& outside :
+         {Vec3f(0.5f, 0.5f, 0.5f), Vec3f(0.75f, 0.25f, 0.25f), Vec3f(-0.0625f, 0.125f, 0.125f)})
+      EXPECT_EQ(full_at(field, outside), 0) << outside.transpose();
+    solver->wait_pack(PointValue::kEmitter, points);
+    ASSERT_EQ(enclosed.size(), points.size());
+    std::array<int, 3> n{}, in{};
+    for (size_t i = 0; i < points.size(); ++i)
+      ++n.at(static_cast<size_t>(points[i].value)),
+          in.at(static_cast<size_t>(points[i].value)) += enclosed[i];
+    EXPECT_GT(in[0], 0.7 * n[0]);
+    EXPECT_GT(n[1], 0);
+    EXPECT_EQ(in[1], 0);
+    EXPECT_EQ(in[2], 0);
+    // Another value of the grid comes between.
+    EXPECT_GT(full_at(solver->wait_grid_field(GridValue::kDensity), Vec3f(0.75f, 0.25f, 0.25f)), 100);
+  }
+}
+
 TEST(GridFieldIn2D, IsRefused) {
   const std::unique_ptr<Solver> solver = Solver::create(
       Device::cpu(2),
@@ -106,6 +149,8 @@ TEST(GridFieldIn2D, IsRefused) {
                          "[0.5, 0.5]\nhalf_size = [0.2, 0.1]\nmaterial = \"snow\"\n",
                          "tiny.toml"));
   EXPECT_THROW(solver->wait_grid_field(GridValue::kDensity), Error);
+  std::vector<uint8_t> enclosed;
+  EXPECT_THROW(solver->wait_body_field(MaterialKind::kWater, 0.3f, enclosed), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Mpm, GridField, testing::ValuesIn(test_devices()), device_test_name);

@@ -208,6 +208,20 @@ TEST(StagedPoints, HaveColoursOfTheMapWithReversedAndEmptyRanges) {
   EXPECT_EQ(indices({2.0f, 2.0f}), (std::vector<uint32_t>{128, 128, 128, 128, 128}));
 }
 
+TEST(StagedPoints, AreFarAwayWhereTheyAreHidden) {
+  const std::vector<PackedPoint> points = with_values({1.0f, 2.0f, 3.0f});
+  const std::vector<uint8_t> is_hidden = {0, 1, 0};
+  PointLayer layer;
+  layer.points = points, layer.is_hidden = is_hidden;
+  StagedPoints staged;
+  stage_points(layer, &staged);
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(staged.points[staged.order.stored_from_point(i)].position.norm() > 1e17f, i == 1);
+  EXPECT_EQ(staged.n_bad_positions, 0u) << "hidden ones are not broken";
+  layer.is_hidden = std::span(is_hidden).first(2);
+  EXPECT_THROW(stage_points(layer, &staged), Error);
+}
+
 TEST(StagedPoints, CountCategoriesThatAreNoIndex) {
   const std::vector<PackedPoint> points =
       with_values({0.0f, 5.0f, -1.0f, 1e30f, std::numeric_limits<float>::quiet_NaN()});

@@ -1,5 +1,6 @@
 // Pictures of volumes against rays that are followed on the host. Needs EGL.
 #include "apps/render/brick_pack.h"
+#include "apps/render/scene_geometry.h"
 #include "render_volumes.kernels.h"
 #include "tests/apps/render_volume_fixture.h"
 
@@ -151,6 +152,69 @@ TEST_F(Volume, ASurfaceStandsWhereTheFieldPassesTheThreshold) {
     }
     EXPECT_GT(checked, 200);
   }
+}
+
+// As much of what is behind is seen as Fresnel's law and the way through the ball leave.
+TEST_F(Volume, AClearBodyIsAsOpaqueAsItIsThick) {
+  view_.style.mode = VolumeMode::kSurface;
+  view_.style.threshold = 4;
+  view_.style.absorption = Vec3f::Constant(0.03f);
+  atlas_->update(volume_of(ball(17), {-32, -32, -32}, {32, 32, 32}));
+  look_from(Vec3f(0.3f, 0.5f, 1));
+  const Picture picture = draw();
+  const Vec3f to_light = to_key_light();
+  int checked = 0;
+  for (int y = 0; y < picture.height; y += 3) {
+    for (int x = 0; x < picture.width; x += 3) {
+      const CpuRay ray = ray_of(x, y);
+      const float along = -ray.origin.dot(ray.direction);
+      const float across = (ray.origin + along * ray.direction).norm();
+      if (across > 16) continue;
+      const float half = std::sqrt(17.0f * 17.0f - across * across);
+      const Vec3f normal = (ray.origin + (along - half) * ray.direction).normalized();
+      const float cosine = -normal.dot(ray.direction);
+      const Vec3f mirrored = ray.direction + 2 * cosine * normal;
+      if (mirrored.dot(to_light) > 0.95f) continue;  // the lamp is mirrored there
+      const float fresnel = 0.02f + 0.98f * std::pow(1 - cosine, 5.0f);
+      const float seen = (1 - fresnel) * std::exp(-0.03f * 2 * half);
+      EXPECT_NEAR(picture.at(x, y)[3] / 255.0f, 1 - seen, 0.025f) << x << ' ' << y;
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 200);
+}
+
+// What ends the ray ends the way through the body.
+TEST_F(Volume, AClearBodyIsThinBeforeOpaqueThings) {
+  view_.style.mode = VolumeMode::kSurface;
+  view_.style.threshold = 4;
+  view_.style.absorption = Vec3f::Constant(0.03f);
+  atlas_->update(volume_of(ball(17), {-32, -32, -32}, {32, 32, 32}));
+  const int whole = draw().at(80, 60)[3];
+  begin_frame();
+  // A wall through its middle, 80 m away.
+  const auto [n, f] = view_.planes;
+  const GLfloat depth = f / (f - n) * (1 - n / 80.0f);
+  gl().ClearBufferfv(GL_DEPTH, 0, &depth);
+  ++view_.opaque_version;
+  EXPECT_TRUE(renderer_->draw(*atlas_, view_, kNoLimit));
+  const float seen = 0.98f * std::exp(-0.03f * 17);
+  EXPECT_NEAR(read().at(80, 60)[3] / 255.0f, 1 - seen, 0.02f);
+  EXPECT_GT(whole, read().at(80, 60)[3] + 40);
+}
+
+TEST_F(Volume, ABodyHasAFaceWhereBoundsCutItOff) {
+  view_.style.mode = VolumeMode::kSurface;
+  view_.style.threshold = 4;
+  view_.style.bounds_m = Aabb3f{Vec3f::Constant(-40), Vec3f(40, 40, 3)};
+  atlas_->update(volume_of(ball(17), {-32, -32, -32}, {32, 32, 32}));
+  const Picture cut = draw();
+  EXPECT_EQ(cut.at(80, 60)[3], 255);
+  EXPECT_NEAR(distance_of(cut.depth_at(80, 60)), 77, 0.1f) << "the camera is 80 m before its middle";
+  // Beside the face, which is a disc of 16.7, the ball goes on behind it.
+  EXPECT_GT(cut.num_drawn(), 1000);
+  view_.style.bounds_m = Aabb3f{Vec3f::Constant(-40), Vec3f(40, 40, -18)};
+  EXPECT_EQ(draw().num_drawn(), 0) << "all of it is outside";
 }
 
 TEST_F(Volume, FogIsWhatItsIntegralSays) {
@@ -437,6 +501,8 @@ TEST_F(Volume, RefusesWhatCannotBeDrawn) {
   EXPECT_EQ(code_of([&] { view_.style.threshold = NAN; }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of([&] { view_.style.opacity = {{0, 1}}; }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of([&] { view_.style.opacity = {{1, 0}, {0, 0}}; }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { view_.style.absorption = Vec3f(0, -1, 0); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { view_.style.bounds_m = Aabb3f(); }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of([&] { view_.camera.look_at = view_.camera.position; }), ErrorCode::kInvalidArgument);
 }
 

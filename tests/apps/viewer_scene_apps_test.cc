@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +11,7 @@
 
 #include "apps/run/scene_simulation.h"
 #include "apps/viewer/simulation_thread.h"
+#include "apps/viewer/still_picture.h"
 #include "core/error.h"
 #include "tests/apps/run_outputs.h"
 #include "tests/apps/run_program.h"
@@ -205,6 +207,47 @@ TEST_F(Scenes, PackTheGridAsAVolumeWhileItIsWanted) {
   s.wanted.volumes = false;
   simulation->wait_pack(s);
   EXPECT_TRUE(s.volumes.empty());
+}
+
+// Water and jelly are volumes of their own, and what they enclose is not drawn as points beside them.
+TEST_F(Scenes, HaveBodiesOfWaterAndJelly) {
+  const auto ball = [](const char* material, const char* x) {
+    return fmt::format("shape = \"sphere\"\ncenter = [{}, 0.5, 0.5]\nradius = 0.2\nmaterial = \"{}\"\n", x,
+                       material);
+  };
+  write_text(file_, tiny_scene(ball("water", "0.25"), "[[emitter]]\n" + ball("jelly", "0.75") +
+                                                          "[[emitter]]\n" + ball("snow", "0.5")));
+  auto simulation = make();
+  simulation->wait_advance(4);
+  Snapshot s;
+  simulation->wait_pack(s);
+  EXPECT_THAT(s.grid_values, testing::ElementsAre(viewer::kBodies, "density", "speed"));
+  EXPECT_TRUE(s.points.at(0).is_enclosed.empty());
+  s.wanted.grid = viewer::kBodies;
+  simulation->wait_pack(s);
+  ASSERT_EQ(s.volumes.size(), 2u);
+  EXPECT_EQ(s.volumes[0].name, "water");
+  EXPECT_EQ(s.volumes[1].name, "jelly");
+  EXPECT_TRUE(s.volumes[0].style.absorption && !s.volumes[1].style.absorption);
+  const viewer::PointSet& p = s.points[0];
+  ASSERT_EQ(p.is_enclosed.size(), p.points.size());
+  std::array<int, 4> enclosed{}, all{};
+  for (size_t i = 0; i < p.points.size(); ++i) {
+    const auto kind = static_cast<size_t>(p.points[i].value);
+    ++all.at(kind), enclosed.at(kind) += p.is_enclosed[i];
+  }
+  for (const mpm::MaterialKind kind : {mpm::MaterialKind::kWater, mpm::MaterialKind::kJelly}) {
+    const auto k = static_cast<size_t>(kind);
+    EXPECT_GT(all[k], 500);
+    EXPECT_GT(enclosed[k], 0.9 * all[k]);
+  }
+  EXPECT_EQ(enclosed[static_cast<size_t>(mpm::MaterialKind::kSnow)], 0);
+  EXPECT_TRUE(viewer::has_still_scene(s, {})) << "pictures of files have the bodies, too";
+  s.wanted.grid = "density";
+  simulation->wait_pack(s);
+  EXPECT_TRUE(s.points[0].is_enclosed.empty());
+  EXPECT_EQ(s.volumes.size(), 1u);
+  EXPECT_FALSE(viewer::has_still_scene(s, {}));
 }
 
 // Seen to fail: the format went on from the speed to the density, and beyond a reset.

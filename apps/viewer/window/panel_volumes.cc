@@ -91,8 +91,13 @@ void Ui::show_volumes(VolumeMode mode, bool alone) {
   if (is_again && has_own_modes(*this)) return show_own_volumes();
   view.volume_mode = mode;
   view.shows_volumes = true;
-  if (alone) view.shows_points = false;
-  if (view.grid.empty() && !shown->grid_values.empty()) view.grid = shown->grid_values.front();
+  const std::vector<std::string>& values = shown->grid_values;
+  const bool has_bodies = !values.empty() && values.front() == kBodies;
+  // Bodies are surfaces; they hide the points that they enclose, and others are seen beside them.
+  if (view.grid == kBodies && mode != VolumeMode::kSurface) view.grid.clear();
+  if (view.grid.empty() && !values.empty())
+    view.grid = has_bodies && mode != VolumeMode::kSurface ? values[1] : values.front();
+  if (alone) view.shows_points = view.grid == kBodies;
   const bool is_cut = std::ranges::any_of(view.slices_m, [](const auto& slice) { return slice.has_value(); });
   if (mode == VolumeMode::kSlices && !is_cut && !has_own_slices(*this)) show_slice(slice_axis, true);
 }
