@@ -127,13 +127,6 @@ Found march(vec3 origin, vec3 d, float t, float t_end) {
 #endif
 
 #ifdef SURFACE
-vec3 gradient_at(vec3 p) {
-  const vec2 h = vec2(1.0, 0.0);
-  vec3 g = vec3(value_at(p + h.xyy) - value_at(p - h.xyy), value_at(p + h.yxy) - value_at(p - h.yxy),
-                value_at(p + h.yyx) - value_at(p - h.yyx));
-  return g * (1.0 - u_is_flat);
-}
-
 // Where the value is the threshold between two samples: one secant step, and the one after it within what is
 // left.
 float refine(Found found, vec3 origin, vec3 d) {

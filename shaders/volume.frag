@@ -30,6 +30,17 @@ vec4 color_of(float v) { return texelFetch(u_colors, ivec2(color_index(v) + 0.5,
 #include "bricks.glsl"
 
 #ifdef SURFACE
+// Beyond a side that cuts the body off values go on as they are there.
+vec3 gradient_at(vec3 p) {
+  const vec2 h = vec2(1.0, 0.0);
+  vec3 low = mix(vec3(-1e9), u_low, u_cut_low);
+  vec3 high = mix(vec3(1e9), u_high, u_cut_high);
+#define AT(offset) value_at(clamp(p + (offset), low, high))
+  vec3 g = vec3(AT(h.xyy) - AT(-h.xyy), AT(h.yxy) - AT(-h.yxy), AT(h.yyx) - AT(-h.yyx));
+#undef AT
+  return g * (1.0 - u_is_flat);
+}
+
 vec4 shade(vec3 normal, vec3 d) {
   float sun = max((dot(normal, u_to_light) + 0.25) / 1.25, 0.0);
   float sky = 0.5 + 0.5 * normal.y;
@@ -66,7 +77,7 @@ float cells_inside(vec3 origin, vec3 d, float t, float t_end) {
 vec4 shade_clear(vec3 normal, vec3 d, float cells) {
   vec3 passed = exp(-u_absorption * cells);
   vec3 mirrored = reflect(d, normal);
-  float fresnel = 0.02 + 0.98 * pow(1.0 - max(dot(normal, -d), 0.0), 5.0);
+  float fresnel = 0.02 + 0.98 * pow(1.0 - clamp(dot(normal, -d), 0.0, 1.0), 5.0);
   float glint = pow(max(dot(mirrored, u_to_light), 0.0), 250.0);
   float alpha = 1.0 - (1.0 - fresnel) * dot(passed, vec3(0.45, 0.35, 0.2));
   vec3 light = mix(kGlow * (1.0 - passed), sky(mirrored), fresnel);
@@ -155,7 +166,7 @@ void main() {
     if (is_bad(v) || (v >= u_threshold) != (0.0 >= u_threshold)) {
       found.t = found.t_before = t;
       found.value = found.value_before = v;
-      found.normal = -sign(d) * cut;
+      found.normal = normalize(-sign(d) * cut);
     }
   }
   if (found.t < 0.0)

@@ -20,15 +20,19 @@ struct BodyStencil {
   float w[3][3];
 };
 
-// Quadratic B-splines, clamped into the grid, so that broken positions stay in it.
+// m to nodes, in the domain: what is not finite or elsewhere is at a wall.
+COPPICE_INLINE float node_position(const ParticleArrays& p, std::int64_t i, const BodyShare& body, int axis) {
+  const float x = p.base[(Attribute<3>::kPosition + axis) * p.stride + i] * body.inv_dx;
+  return clamp_to(x, static_cast<float>(kPad), static_cast<float>(kPad + body.cells[axis]));
+}
+
+// Quadratic B-splines.
 COPPICE_INLINE BodyStencil body_stencil(const ParticleArrays& p, std::int64_t i, const BodyShare& body) {
-  using A = Attribute<3>;
   BodyStencil s;
   COPPICE_UNROLL
   for (int axis = 0; axis < 3; ++axis) {
-    const float x = p.base[(A::kPosition + axis) * p.stride + i] * body.inv_dx;
-    const float most = static_cast<float>(body.cells[axis] + 2 * kPad - 3);
-    const float base = clamp_to(std::floor(x - 0.5f), 0.0f, most);
+    const float x = node_position(p, i, body, axis);
+    const float base = std::floor(x - 0.5f);
     const float fx = x - base, left = 1.5f - fx, right = fx - 0.5f;
     s.base[axis] = static_cast<std::int32_t>(base);
     s.w[axis][0] = 0.5f * left * left;
@@ -96,7 +100,9 @@ COPPICE_INLINE void add_body_share(const Field& shown, const Item& item, const P
   }
 }
 
-// Whether the field, which is trilinear between nodes, is `threshold` or more where the particle is.
+// Whether the particle is in the body whose surface is where the field, trilinear between nodes, is `threshold`, or so
+// near to it that it would stick out of it as a bump: above half of that, in a cell that the surface passes. Where
+// there is no surface, as in sheets of one layer, none is.
 template <class Field, class Item>
 COPPICE_INLINE bool is_enclosed(const Field& shown, const Item& item, const ParticleArrays& p,
                                 const Group<3>* groups, const BodyShare& body, float threshold) {
@@ -105,13 +111,11 @@ COPPICE_INLINE bool is_enclosed(const Field& shown, const Item& item, const Part
   float part[3];
   COPPICE_UNROLL
   for (int axis = 0; axis < 3; ++axis) {
-    const float x = p.base[(Attribute<3>::kPosition + axis) * p.stride + item.index] * body.inv_dx;
-    const float at =
-        clamp_to(x, static_cast<float>(kPad), static_cast<float>(kPad + body.cells[axis]) - 1e-3f);
-    low[axis] = static_cast<std::int32_t>(at);
-    part[axis] = at - static_cast<float>(low[axis]);
+    const float x = node_position(p, item.index, body, axis);
+    low[axis] = static_cast<std::int32_t>(x);
+    part[axis] = x - static_cast<float>(low[axis]);
   }
-  float sum = 0;
+  float sum = 0, most = 0;
   for (int corner = 0; corner < 8; ++corner) {
     float weight = 1;
     std::int32_t node[3];
@@ -121,9 +125,11 @@ COPPICE_INLINE bool is_enclosed(const Field& shown, const Item& item, const Part
       node[axis] = low[axis] + step;
       weight *= step != 0 ? part[axis] : 1.0f - part[axis];
     }
-    sum += weight * shown.at(item, {node[0], node[1], node[2]});
+    const float value = shown.at(item, {node[0], node[1], node[2]});
+    sum += weight * value;
+    most = value > most ? value : most;
   }
-  return sum >= threshold;
+  return sum >= 0.5f * threshold && most >= threshold;
 }
 
 }  // namespace coppice::mpm

@@ -19,8 +19,8 @@ class ShownGrid {
 
   // A value of the grid as it is now; `per_cell` is 1 / the cell's volume. Both wait, and throw what the launches did.
   Field<float> wait_show(const Field<NodeValue>& grid, GridValue value, float per_cell);
-  // How full the grid's nodes are of `body`; `enclosed`, u8[n], gets 1 for particles of it whose place is as full as
-  // `threshold`, and 0 for all others. Cost: three launches over all particles, with 27
+  // How full the grid's nodes are of `body`; `enclosed`, u8[n], gets 1 for particles of it that the surface at `threshold`
+  // encloses, and 0 for all others. Cost: three launches over all particles, with 27
   // atomic additions for each of the body.
   Field<float> wait_show_body(const ParticleArrays& particles, const Group<3>* groups, uint64_t n,
                               const BodyShare& body, float threshold, std::vector<uint8_t>& enclosed);

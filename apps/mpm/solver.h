@@ -108,8 +108,8 @@ class Solver {
   // launches before.
   virtual Field<float> wait_grid_field(GridValue value) = 0;
   // How full the grid's nodes are of the particles of a material, 1 being as full as they were sampled: a field as
-  // above, which it replaces. `enclosed`, u8[num_particles()] in wait_pack()'s order, is 1 for those of it whose place
-  // is as full as `threshold`. 3-D only.
+  // above, which it replaces. `enclosed`, u8[num_particles()] in wait_pack()'s order, is 1 for those of it that
+  // are inside of the surface at `threshold`, or stick out of it a little. 3-D only.
   virtual Field<float> wait_body_field(MaterialKind kind, float threshold,
                                        std::vector<uint8_t>& enclosed) = 0;
   // Zero where there is none. 2-D: without the last coordinate.

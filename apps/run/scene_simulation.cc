@@ -22,9 +22,10 @@
 namespace coppice {
 namespace {
 
-// Water and jelly make up bodies, with a surface; snow and sand are grains.
-constexpr std::array kBodyKinds = {mpm::MaterialKind::kWater, mpm::MaterialKind::kJelly};
-constexpr float kBodyThreshold = 0.45f, kEnclosedThreshold = 0.5f * kBodyThreshold;
+// Water and jelly make up bodies, with a surface; snow and sand are grains. Clear bodies are drawn behind opaque ones,
+// over what is seen through them.
+constexpr std::array kBodyKinds = {mpm::MaterialKind::kJelly, mpm::MaterialKind::kWater};
+constexpr float kBodyThreshold = 0.45f;
 
 bool has_kind(const scene::SceneConfig& scene, mpm::MaterialKind kind) {
   return std::ranges::any_of(scene.materials,
@@ -141,7 +142,7 @@ void SceneSimulation::pack_bodies(viewer::Snapshot& s) {
     viewer::VolumeSet& v = s.volumes[n++];
     v.name = enum_names(mpm::MaterialKind())[static_cast<size_t>(kind)], v.unit.clear();
     v.placement = solver_->grid_placement();
-    brick_packer_.wait_pack(solver_->wait_body_field(kind, kEnclosedThreshold, enclosed_),
+    brick_packer_.wait_pack(solver_->wait_body_field(kind, kBodyThreshold, enclosed_),
                             render::BrickFormat::kHalf, v.bricks);
     v.style = body_style(scene_, kind, s.domain);
     v.has_range = v.is_body = true;

@@ -86,15 +86,23 @@ const ColorChoice& choice_of(const ViewOptions& options, const std::string& key)
   return found == options.colors.end() ? none : found->second;
 }
 
-void stage(const PointSet& set, const ColorChoice& choice, LivePoints& to) {
-  render::PointLayer layer{.points = set.points,
-                           .is_hidden = set.is_enclosed,
-                           .radius_m = set.radius_m,
-                           .is_categorical = set.is_categorical,
-                           .n_categories = set.categories.size(),
-                           .map = choice.map.value_or(set.map),
-                           .percentiles = choice.percentiles,
-                           .is_logarithmic = choice.is_logarithmic.value_or(false)};
+// Whether the surfaces of all bodies are seen, so that what they enclose need not be.
+bool shows_bodies(const Snapshot& s, const ViewOptions& options) {
+  return options.shows_volumes && std::ranges::all_of(s.volumes, [&](const VolumeSet& v) {
+           return !v.is_body || mode_of(v, options) == render::VolumeMode::kSurface;
+         });
+}
+
+void stage(const PointSet& set, const ColorChoice& choice, bool hides_enclosed, LivePoints& to) {
+  render::PointLayer layer{
+      .points = set.points,
+      .is_hidden = hides_enclosed ? std::span<const uint8_t>(set.is_enclosed) : std::span<const uint8_t>(),
+      .radius_m = set.radius_m,
+      .is_categorical = set.is_categorical,
+      .n_categories = set.categories.size(),
+      .map = choice.map.value_or(set.map),
+      .percentiles = choice.percentiles,
+      .is_logarithmic = choice.is_logarithmic.value_or(false)};
   if (choice.range == RangeChoice::kGiven) layer.range = set.range, layer.percentiles = {};
   if (choice.range == RangeChoice::kFixed) layer.range = choice.fixed;
   if (!set.palette.empty()) layer.palette = set.palette;
@@ -136,9 +144,10 @@ class LiveViewOf final : public LiveView {
     snapshot_.reset();  // when copying it fails, what is there is of no moment
     while (points_.size() < snapshot->points.size()) points_.push_back(std::make_unique<LivePoints>(gl_));
     points_.resize(snapshot->points.size());
+    hides_enclosed_ = shows_bodies(*snapshot, options_);
     for (size_t i = 0; i < points_.size(); ++i) {
       const PointSet& set = snapshot->points[i];
-      stage(set, choice_of(options_, color_key(set)), *points_[i]);
+      stage(set, choice_of(options_, color_key(set)), hides_enclosed_, *points_[i]);
     }
     while (volumes_.size() < snapshot->volumes.size()) volumes_.push_back(std::make_unique<LiveVolume>(gl_));
     volumes_.resize(snapshot->volumes.size());
@@ -168,7 +177,7 @@ class LiveViewOf final : public LiveView {
         (options.shows_points ? points_.size() : 0) + (options.shows_volumes ? volumes_.size() : 0);
     const double share_ms = options.most_ms / static_cast<double>(std::max<size_t>(parts, 1));
     bool is_complete = true;
-    recolor(options);
+    restage(options);
     if (options.shows_points) {
       for (const auto& set : points_) {
         set->renderer.draw(view, framebuffer, share_ms);
@@ -226,11 +235,14 @@ class LiveViewOf final : public LiveView {
   }
 
  private:
-  void recolor(const ViewOptions& options) {
-    if (options.colors == options_.colors) return;
+  void restage(const ViewOptions& options) {
+    const bool hides_enclosed = shows_bodies(*snapshot_, options);
+    const bool is_other = std::exchange(hides_enclosed_, hides_enclosed) != hides_enclosed;
+    if (!is_other && options.colors == options_.colors) return;
     for (size_t i = 0; i < points_.size(); ++i) {
       const ColorChoice& choice = choice_of(options, color_key(snapshot_->points[i]));
-      if (!(choice == points_[i]->choice)) stage(snapshot_->points[i], choice, *points_[i]);
+      if (is_other || !(choice == points_[i]->choice))
+        stage(snapshot_->points[i], choice, hides_enclosed, *points_[i]);
     }
     for (size_t i = 0; i < volumes_.size(); ++i) {
       const ColorChoice& choice = choice_of(options, color_key(snapshot_->volumes[i]));
@@ -342,7 +354,8 @@ class LiveViewOf final : public LiveView {
   std::shared_ptr<const Snapshot> snapshot_;
   uint64_t opaque_version_ = 0;
   bool are_points_complete_ = false;
-  ViewOptions options_;  // of the last draw
+  bool hides_enclosed_ = false;  // points that bodies enclose
+  ViewOptions options_;          // of the last draw
   std::optional<render::View> view_;
   GLuint framebuffer_ = 0;
   bool has_lines_ = false, has_boxes_ = false, has_solids_ = false;

@@ -68,6 +68,9 @@ class SessionOf final : public Session {
     if (!still_thread_) still_thread_.emplace([this] { backend_.wake(); });
     still_thread_->ask(number, std::move(snapshot), camera, options, width, height);
   }
+  void forget_still() override {
+    if (still_thread_) still_thread_->forget();
+  }
   std::optional<Still> take_still() override { return still_thread_ ? still_thread_->take() : std::nullopt; }
 
   Film* begin_film(std::string& why) noexcept override {

@@ -11,9 +11,12 @@
 namespace coppice::viewer {
 
 bool has_still_scene(const Snapshot& snapshot, const ViewOptions& options) {
-  const bool has_volumes =
-                 options.shows_volumes && !std::ranges::all_of(snapshot.volumes, &VolumeSet::is_body),
-             has_trees = options.shows_trees && !snapshot.trees.empty();
+  // Files have the surfaces of bodies, too.
+  const auto is_in_files = [&](const VolumeSet& v) {
+    return v.is_body && mode_of(v, options) == render::VolumeMode::kSurface;
+  };
+  const bool has_volumes = options.shows_volumes && !std::ranges::all_of(snapshot.volumes, is_in_files);
+  const bool has_trees = options.shows_trees && !snapshot.trees.empty();
   return options.shows_points && !has_volumes && !has_trees && options.colors.empty();
 }
 

@@ -21,9 +21,17 @@ StillThread::~StillThread() {
 
 void StillThread::ask(uint64_t number, std::shared_ptr<const Snapshot> snapshot, const render::Camera& camera,
                       const ViewOptions& options, int width, int height) {
+  std::optional<Request> request(std::in_place,
+                                 Request{number, std::move(snapshot), camera, options, width, height});
   const std::lock_guard lock(mutex_);
-  next_ = {number, std::move(snapshot), camera, options, width, height};
+  next_.swap(request);  // the old one is destroyed behind the lock, and its simulation gets the snapshot
   asked_.notify_all();
+}
+
+void StillThread::forget() {
+  std::optional<Request> request;
+  const std::lock_guard lock(mutex_);
+  next_.swap(request);
 }
 
 std::optional<Still> StillThread::take() {

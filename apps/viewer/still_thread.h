@@ -17,12 +17,14 @@ class StillThread {
  public:
   // `on_done` is called on the thread when there is something to take.
   explicit StillThread(std::function<void()> on_done);
-  ~StillThread();  // waits for the picture under way
+  ~StillThread();  // waits for the picture under way, some seconds for a large one
 
   // Draws it as soon as the one under way is done; another that has not begun yet is forgotten. The snapshot is let go
-  // of before it is drawn, so that the simulation is not kept from filling it. Errors come with take().
+  // of before it is drawn. Errors come with take().
   void ask(uint64_t number, std::shared_ptr<const Snapshot> snapshot, const render::Camera& camera,
            const ViewOptions& options, int width, int height);
+  // What was asked for and has not begun is not wanted any more; its snapshot is let go of.
+  void forget();
   // The last picture that was finished, once.
   std::optional<Still> take();
 

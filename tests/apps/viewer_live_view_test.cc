@@ -536,5 +536,32 @@ TEST_F(LiveViews, AFieldIsSeenInEachModeThatKeysChoose) {
   EXPECT_EQ(view_->volume_ranges().at(0).threshold, 350);
 }
 
+// Only where its surface is seen: in fog, or without volumes, they would be missing.
+TEST_F(LiveViews, PointsThatABodyEnclosesAreHiddenBesideItsSurface) {
+  auto s = std::make_shared<Snapshot>(*snapshot_);
+  s->points.resize(1);
+  s->points[0].points = {{{-0.5f, 0, 0}, 0}};
+  s->points[0].is_enclosed = {1};
+  s->volumes.resize(1);
+  s->volumes[0].is_body = true;
+  s->volumes[0].style.mode = render::VolumeMode::kSurface;
+  view_->show(s);
+  ViewOptions options;
+  options.most_ms = 1000;
+  const auto sees_it = [&] {
+    while (!view_->draw(camera_, options, target_->framebuffer(), kWidth, kHeight)) {
+    }
+    const Vec2f at = camera_.pixel_from_world({-0.5f, 0, 0}, kWidth, kHeight);
+    return view_->pick(static_cast<int>(at.x()), static_cast<int>(at.y())).has_value();
+  };
+  EXPECT_FALSE(sees_it());
+  options.volume_mode = render::VolumeMode::kFog;
+  EXPECT_TRUE(sees_it());
+  options.volume_mode.reset();
+  EXPECT_FALSE(sees_it());
+  options.shows_volumes = false;
+  EXPECT_TRUE(sees_it());
+}
+
 }  // namespace
 }  // namespace coppice::viewer

@@ -226,9 +226,9 @@ TEST_F(Scenes, HaveBodiesOfWaterAndJelly) {
   s.wanted.grid = viewer::kBodies;
   simulation->wait_pack(s);
   ASSERT_EQ(s.volumes.size(), 2u);
-  EXPECT_EQ(s.volumes[0].name, "water");
-  EXPECT_EQ(s.volumes[1].name, "jelly");
-  EXPECT_TRUE(s.volumes[0].style.absorption && !s.volumes[1].style.absorption);
+  EXPECT_EQ(s.volumes[0].name, "jelly") << "what is clear comes last";
+  EXPECT_EQ(s.volumes[1].name, "water");
+  EXPECT_TRUE(s.volumes[1].style.absorption && !s.volumes[0].style.absorption);
   const viewer::PointSet& p = s.points[0];
   ASSERT_EQ(p.is_enclosed.size(), p.points.size());
   std::array<int, 4> enclosed{}, all{};
@@ -243,6 +243,9 @@ TEST_F(Scenes, HaveBodiesOfWaterAndJelly) {
   }
   EXPECT_EQ(enclosed[static_cast<size_t>(mpm::MaterialKind::kSnow)], 0);
   EXPECT_TRUE(viewer::has_still_scene(s, {})) << "pictures of files have the bodies, too";
+  viewer::ViewOptions fog;
+  fog.volume_mode = render::VolumeMode::kFog;
+  EXPECT_FALSE(viewer::has_still_scene(s, fog));
   s.wanted.grid = "density";
   simulation->wait_pack(s);
   EXPECT_TRUE(s.points[0].is_enclosed.empty());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <semaphore>
 
 #include "apps/viewer/still_thread.h"
 #include "tests/apps/make_or_skip.h"
@@ -76,6 +77,21 @@ TEST_F(StillThreads, SayWhatWentWrongAndGoOn) {
   EXPECT_NE(none.error.find("pixels a side, not 16777216 x 1"), std::string::npos) << none.error;
   ask(2, one_ball());
   EXPECT_EQ(wait_take().error, "");
+}
+
+// A simulation has two snapshots, and one that waits here would keep it from showing anything.
+TEST_F(StillThreads, LetGoOfWhatIsForgotten) {
+  std::binary_semaphore is_busy(0), may_go_on(0);
+  StillThread busy([&] { is_busy.release(), may_go_on.acquire(); });
+  busy.ask(1, one_ball(), camera_, {}, kWidth, kHeight);
+  is_busy.acquire();
+  std::shared_ptr<Snapshot> s = one_ball();
+  const std::weak_ptr<Snapshot> seen = s;
+  busy.ask(2, std::exchange(s, nullptr), camera_, {}, kWidth, kHeight);
+  EXPECT_FALSE(seen.expired());
+  busy.forget();
+  EXPECT_TRUE(seen.expired());
+  may_go_on.release();
 }
 
 TEST_F(StillThreads, EndWhileOneIsDrawn) {

@@ -172,6 +172,7 @@ void GlfwWindow::heard(InputEvent event) {
 
 std::vector<InputEvent> GlfwWindow::take_events() { return std::exchange(events_, {}); }
 bool GlfwWindow::take_touched() { return std::exchange(is_touched_, false); }
+void GlfwWindow::hide() { glfwHideWindow(window_); }
 bool GlfwWindow::should_close() const { return glfwWindowShouldClose(window_) == GLFW_TRUE; }
 void GlfwWindow::close() { glfwSetWindowShouldClose(window_, GLFW_TRUE); }
 

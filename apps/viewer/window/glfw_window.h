@@ -39,6 +39,7 @@ class GlfwWindow {
   bool take_touched();
   bool should_close() const;
   void close();
+  void hide();
 
   void begin_ui();
   void end_ui();  // draws it and shows the frame

@@ -50,7 +50,10 @@ void draw_grid_values(Ui& ui) {
   if (ImGui::BeginCombo("grid", ui.view.grid.empty() ? "not shown" : ui.view.grid.c_str())) {
     if (ImGui::Selectable("not shown", ui.view.grid.empty())) ui.view.grid.clear();
     for (const std::string& value : values) {
-      if (ImGui::Selectable(value.c_str(), value == ui.view.grid)) ui.view.grid = value;
+      if (ImGui::Selectable(value.c_str(), value == ui.view.grid)) {
+        ui.view.grid = value;
+        if (value == kBodies) ui.view.volume_mode = VolumeMode::kSurface, ui.view.shows_points = true;
+      }
       ui.widgets.note("grid:" + value);
     }
     ImGui::EndCombo();
@@ -94,9 +97,9 @@ void Ui::show_volumes(VolumeMode mode, bool alone) {
   const std::vector<std::string>& values = shown->grid_values;
   const bool has_bodies = !values.empty() && values.front() == kBodies;
   // Bodies are surfaces; they hide the points that they enclose, and others are seen beside them.
+  if (has_bodies && mode == VolumeMode::kSurface && (alone || view.grid.empty())) view.grid = kBodies;
   if (view.grid == kBodies && mode != VolumeMode::kSurface) view.grid.clear();
-  if (view.grid.empty() && !values.empty())
-    view.grid = has_bodies && mode != VolumeMode::kSurface ? values[1] : values.front();
+  if (view.grid.empty() && !values.empty()) view.grid = values[has_bodies ? 1 : 0];
   if (alone) view.shows_points = view.grid == kBodies;
   const bool is_cut = std::ranges::any_of(view.slices_m, [](const auto& slice) { return slice.has_value(); });
   if (mode == VolumeMode::kSlices && !is_cut && !has_own_slices(*this)) show_slice(slice_axis, true);

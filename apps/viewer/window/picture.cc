@@ -84,11 +84,13 @@ bool Picture::draw(const render::Camera& camera, const ViewOptions& options, int
   return true;
 }
 
-void Picture::show_still(const std::vector<uint8_t>& rgba) {
+void Picture::show_still(const Still& still) {
+  if (still.width != width_ || still.height != height_) return;
   if (still_ == 0) gl_.GenTextures(1, &still_);
   gl_.ActiveTexture(GL_TEXTURE0);
   gl_.BindTexture(GL_TEXTURE_2D, still_);
-  gl_.TexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width_, height_, 0, GL_RGBA, GL_UNSIGNED_BYTE, rgba.data());
+  gl_.TexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width_, height_, 0, GL_RGBA, GL_UNSIGNED_BYTE,
+                 still.rgba.data());
   gl_.BindTexture(GL_TEXTURE_2D, 0);
   if (still_framebuffer_ == 0) gl_.GenFramebuffers(1, &still_framebuffer_);
   gl_.BindFramebuffer(GL_FRAMEBUFFER, still_framebuffer_);

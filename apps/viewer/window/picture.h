@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/viewer/live_view.h"
+#include "apps/viewer/still.h"
 
 namespace coppice::viewer {
 
@@ -22,9 +23,11 @@ class Picture {
   // anything to draw. Errors: the view's; then it is left as it is.
   bool draw(const render::Camera& camera, const ViewOptions& options, int width, int height);
   // Another one for each thing that was drawn: its number is that of a still, which is shown from then on until something
-  // else is drawn. Rows from the bottom, of the picture's size.
+  // else is drawn. One of another size is not.
   uint64_t version() const { return version_; }
-  void show_still(const std::vector<uint8_t>& rgba);
+  void show_still(const Still& still);
+  Vec2i size() const { return {width_, height_}; }
+  bool has_snapshot() const { return has_snapshot_; }
   void hide_still() { has_still_ = false; }
   bool has_still() const { return has_still_; }
   // Copies it into the window's framebuffer of the same size.

@@ -76,7 +76,9 @@ bool WindowBackend::poll(Session& session) {
       frames_owed_ = 1;
     }
   }
-  return !window_.should_close();
+  if (!window_.should_close()) return true;
+  window_.hide();  // what is under way, as a still picture, takes a while to end
+  return false;
 }
 
 void WindowBackend::start(Session& session) {
@@ -396,13 +398,13 @@ void WindowBackend::add_to_film() {
   if (film_->is_due(time_s)) film_->add(time_s, picture_->read(), film_size_.x(), film_size_.y());
 }
 
-// Nothing that is seen changes until somebody does something.
+// What is seen is drawn, and changes only when somebody does something.
 bool WindowBackend::is_at_rest() const {
   const RunState state = ui_->status.state;
   const bool stands =
       is_frozen_ || state == RunState::kPaused || state == RunState::kFailed || state == RunState::kEnded;
-  return stands && !offered_ && picture_ && picture_->is_drawn() && picture_->is_complete() &&
-         !ui_->camera.is_moving();
+  return stands && picture_->is_drawn() && picture_->has_snapshot() && !has_work() &&
+         !window_.pixels().isZero();
 }
 
 // At rest the picture is drawn once more as files have it, beside the window; it is shown if it still is of what is seen.
@@ -412,23 +414,26 @@ void WindowBackend::update_still() {
   if (std::optional<Still> still = ui.session.take_still()) {
     if (!still->error.empty()) {
       ui.session.log(LogLevel::kWarning, "no still picture: " + still->error);
+      ui.wants_stills = false;  // it would fail again
     } else if (still->number == picture_->version() && ui.wants_stills) {
-      picture_->show_still(still->rgba);
+      picture_->show_still(*still);
     }
     frames_owed_ = 1;
   }
-  if (!ui.wants_stills && picture_->has_still()) {
+  if (!ui.wants_stills) {
     picture_->hide_still();
     asked_still_ = 0;
   }
-  if (std::exchange(rested_, picture_->version()) != picture_->version() || !is_at_rest())
+  if (std::exchange(rested_, picture_->version()) != picture_->version() || !is_at_rest()) {
     rested_s_ = glfwGetTime();
+    if (asked_still_ != rested_) ui.session.forget_still();
+  }
   if (!ui.wants_stills || asked_still_ == rested_ || glfwGetTime() - rested_s_ < kRest_s) return;
   // What was picked is outlined in the window's own picture alone.
   if (!ui.shown || ui.view.cell_m || !ui.session.has_still(*ui.shown, ui.view)) return;
   asked_still_ = rested_;
-  const Vec2i pixels = window_.pixels();
-  ui.session.ask_still(asked_still_, ui.shown, ui.camera.camera(), ui.view, pixels.x(), pixels.y());
+  const Vec2i size = picture_->size();
+  ui.session.ask_still(asked_still_, ui.shown, ui.camera.camera(), ui.view, size.x(), size.y());
 }
 
 void WindowBackend::draw_picture() {

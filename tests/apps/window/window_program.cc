@@ -191,6 +191,7 @@ class FakeSession final : public Session {
     still_ = Still{.number = number, .width = width, .height = height};
     for (int i = 0; i < width * height; ++i) still_->rgba.insert(still_->rgba.end(), {200, 40, 90, 255});
   }
+  void forget_still() override { still_.reset(); }
   std::optional<Still> take_still() override { return std::exchange(still_, std::nullopt); }
   Film* begin_film(std::string& why) noexcept override {
     if (refuses_films_) return why = "no film: the disk is full", nullptr;
