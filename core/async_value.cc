@@ -96,6 +96,8 @@ namespace {
 // A global only so that a leak test is one line; release builds never touch it.
 constinit std::atomic<int64_t> live_values{0};
 
+constexpr const char* kDropped = "an asynchronous value was dropped before it had a value";
+
 void destroy_payload(const AsyncValueType& type, void* payload) {
   if (type.destroy_payload != nullptr) type.destroy_payload(payload);
 }
@@ -136,6 +138,11 @@ Error detail::current_exception_as_error() {
   }
 }
 
+Error detail::dropped_value_error() { return Error(ErrorCode::kCancelled, kDropped); }
+bool detail::is_dropped_value_error(const Error& error) {
+  return error.code() == ErrorCode::kCancelled && error.message() == kDropped;
+}
+
 bool AsyncValue::has_waiters() const {
   const uint64_t word = word_.load(std::memory_order_acquire);
   return !is_available(word) && pointer_of<detail::Waiter>(word) != nullptr;
@@ -150,7 +157,7 @@ bool AsyncValue::is_unique() const {
 Error AsyncValue::error() const {
   const uint64_t word = word_.load(std::memory_order_acquire);
   COPPICE_CHECK(state_of(word) == State::kError, "error() of an async value that is not an error");
-  return Error(IntrusivePtr<const Error::Rep>(pointer_of<const Error::Rep>(word)));
+  return Error(share(pointer_of<const Error::Rep>(word)));
 }
 
 // Pushes unless available. Success: release, so that the completing thread sees the waiter; a failure that
@@ -207,7 +214,7 @@ void AsyncValue::forward_to(RCReference<AsyncValue> target) {
   // kConstructed without a payload marks "forwarded, not yet resolved", so that a second forward_to is
   // caught.
   word_.fetch_or(bits_of(State::kConstructed), std::memory_order_relaxed);
-  target->and_then([self = RCReference<AsyncValue>(this)](AsyncValue* source) { self->take_over(source); });
+  target->and_then([self = share(this)](AsyncValue* source) { self->take_over(source); });
 }
 
 void AsyncValue::take_over(AsyncValue* target) {
@@ -237,7 +244,7 @@ void AsyncValue::destroy(AsyncValue* self) {
   }
   if (!is_available(word) && pointer_of<detail::Waiter>(word) != nullptr) {
     self->revive();
-    self->set_error(Error(ErrorCode::kCancelled, "an asynchronous value was dropped before it had a value"));
+    self->set_error(detail::dropped_value_error());
     detail::RefAccess::drop_strong(self);  // comes back here, with nothing waiting
     return;
   }
@@ -253,7 +260,7 @@ void wait(AsyncValue& value) {
   // Even for a value that is available: whether one is depends on timing, and the mistake does not.
   COPPICE_CHECK(!is_worker_thread(), "wait() on a worker thread would block work that it waits for");
   if (value.is_available()) return;
-  const RCReference<AsyncValue> keep(&value);
+  const RCReference<AsyncValue> keep = share(&value);
   if (auto* queue = CompletionQueue::current()) {
     while (!value.is_available() && queue->run_one()) {
     }

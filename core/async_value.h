@@ -8,6 +8,8 @@
 //   if (half.is_error()) throw half.error();
 //   use(half.get());
 //
+// Who puts work off holds a Promise<T> instead: it completes its value once, and cannot forget to.
+//
 // The function of a map(), try_map() or flat_map() may throw: the result is then that error (anything but
 // coppice::Error becomes kInternal). It is skipped when its source is an error; the result is the same error.
 //
@@ -53,6 +55,9 @@ namespace detail {
 
 // The error that a continuation's exception becomes. Call inside a catch block.
 Error current_exception_as_error();
+// The error of a value that nobody will complete any more.
+Error dropped_value_error();
+bool is_dropped_value_error(const Error& error);
 
 template <class>
 inline constexpr bool kIsAsyncValueRef = false;
@@ -126,7 +131,7 @@ class AsyncValuePtr : public detail::AsyncValueMethods<T, AsyncValuePtr<T>> {
 
   AsyncValue& value() const { return *value_; }
   AsyncValue* get_async_value() const { return value_; }
-  AsyncValueRef<T> copy_ref() const { return AsyncValueRef<T>(RCReference<AsyncValue>(value_)); }
+  AsyncValueRef<T> copy_ref() const { return AsyncValueRef<T>(share(value_)); }
   explicit operator bool() const { return value_ != nullptr; }
   friend bool operator==(const AsyncValuePtr& a, const AsyncValuePtr& b) { return a.value_ == b.value_; }
 
@@ -159,6 +164,47 @@ class AsyncValueRef : public detail::AsyncValueMethods<T, AsyncValueRef<T>> {
   RCReference<AsyncValue> value_;
 };
 static_assert(sizeof(AsyncValueRef<int>) == sizeof(void*) && sizeof(AsyncValuePtr<int>) == sizeof(void*));
+
+// The duty to complete a value, once, by a value or an error. Dropped before that it leaves the error
+// kCancelled, so that nobody waits for ever; completing with an empty promise, or twice, is a failed check.
+// One thread at a time.
+template <class T>
+class [[nodiscard]] Promise {
+ public:
+  Promise() = default;  // empty
+  explicit Promise(AsyncValueRef<T> value) : value_(std::move(value)) {}
+  Promise(Promise&&) noexcept = default;
+  Promise& operator=(Promise&& other) noexcept {
+    Promise taken(std::move(other));
+    std::swap(value_, taken.value_);
+    return *this;
+  }
+  ~Promise() {
+    if (value_) value_.set_error(detail::dropped_value_error());
+  }
+
+  // What is promised.
+  AsyncValueRef<T> value() const { return value_; }
+  explicit operator bool() const { return static_cast<bool>(value_); }
+
+  template <class... Args>
+  void emplace(Args&&... args) {
+    release().emplace(std::forward<Args>(args)...);
+  }
+  void set_error(Error error) { release().set_error(std::move(error)); }
+  // Passes the duty on to the caller; the promise is empty.
+  [[nodiscard]] AsyncValueRef<T> release() {
+    COPPICE_CHECK(value_, "a promise is kept once");
+    return std::move(value_);
+  }
+
+ private:
+  AsyncValueRef<T> value_;
+};
+template <class T>
+Promise<T> make_promise() {
+  return Promise<T>(make_unconstructed_async_value<T>());
+}
 
 // An untyped reference as a typed one: null, or (cast) a failed check, unless AsyncValue::is_type<T>().
 template <class T>

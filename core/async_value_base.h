@@ -103,9 +103,12 @@ class AsyncValue final : public RefCountedBase<AsyncValue> {
     return is_payload(typeid(T));
   }
   bool is_payload(const std::type_index& payload) const {
-    const AsyncValueType* type = resolved()->type_;
-    return type->payload != nullptr ? payload == *type->payload : is_error();
+    const std::type_info* const type = payload_type();
+    return type != nullptr ? payload == *type : is_error();
   }
+  // The type of the payload that this holds, now or later; null while it may be anything, and for untyped
+  // errors.
+  const std::type_info* payload_type() const { return resolved()->type_->payload; }
   // Whether the caller's reference is the only one, to this value and to all that it was forwarded to.
   bool is_unique() const;
   bool has_waiters() const;

@@ -145,19 +145,12 @@ void follow(AsyncValueRef<U>& result, F& f, AsyncValuePtr<T> source) {
 // What an executor gets to run. Dropped before that, it leaves an error instead of a result that never comes.
 template <class Rule, class U, class F, class T>
 struct FollowTask {
-  AsyncValueRef<U> result;
+  Promise<U> result;
   F f;
   AsyncValueRef<T> source;
 
-  FollowTask(AsyncValueRef<U> result, F f, AsyncValueRef<T> source)
-      : result(std::move(result)), f(std::move(f)), source(std::move(source)) {}
-  FollowTask(FollowTask&&) = default;
-  FollowTask& operator=(FollowTask&&) = delete;
-  ~FollowTask() {
-    if (result) result.set_error(Error(ErrorCode::kCancelled, "a task was dropped before it ran"));
-  }
   void operator()() {
-    AsyncValueRef<U> mine = std::move(result);
+    AsyncValueRef<U> mine = result.release();
     follow<Rule, true>(mine, f, source.as_ptr());
   }
 };
@@ -186,7 +179,8 @@ auto AsyncValueMethods<T, Self>::chain_on(Executor&& executor, F&& f) const {
     std::decay_t<F> f;
     void operator()(AsyncValuePtr<T> source) {
       if (source.is_error()) return result.set_error(source.error());
-      executor(FollowTask<Rule, U, std::decay_t<F>, T>(std::move(result), std::move(f), source.copy_ref()));
+      executor(FollowTask<Rule, U, std::decay_t<F>, T>{Promise<U>(std::move(result)), std::move(f),
+                                                       source.copy_ref()});
     }
   };
   and_then(Hand{copy_of_unshared(result), std::forward<Executor>(executor), std::forward<F>(f)});

@@ -2,13 +2,16 @@
 //
 //   auto node = make_intrusive<Node>(arguments...);      // one allocation, first reference a plain store
 //   WeakIntrusivePtr<Node> weak(node);                   // breaks cycles; weak.lock() gives a strong pointer
-//   or null Node* raw = node.release();                          // hands the reference out, to C code for
-//   instance ... auto again = IntrusivePtr<Node>(raw, kAdoptRef);     // ... and takes it back; reclaim(raw)
-//   is the same
+//   or null
+//   IntrusivePtr<Node> other = share(raw);               // one more pointer to an object that has an owner already
+//   Node* raw = node.release();                          // hands the reference out, to C code for instance ...
+//   auto again = IntrusivePtr<Node>(raw, kAdoptRef);     // ... and takes it back; reclaim(raw) is the same
+//   auto lent = adopt_unowned(arena_node);               // an object that no heap owns; reclaim_unowned() ends that
 //
-// One pointer wide. Copies cost one relaxed atomic addition, moves none. Targets derive from RefCounted or
-// RefCountedBase (core/ref_counted.h). NullType::singleton() is what an empty pointer holds: nullptr unless a
-// class has an "undefined" object of its own, which is then neither counted nor destroyed.
+// There is no pointer from a bare `new`: IntrusivePtr<Node>(new Node) does not compile, for it would count
+// from 0. One pointer wide. Copies cost one relaxed atomic addition, moves none. Targets derive from
+// RefCounted or RefCountedBase (core/ref_counted.h). NullType::singleton() is what an empty pointer holds:
+// nullptr unless a class has an "undefined" object of its own, which is then neither counted nor destroyed.
 #pragma once
 
 #include <compare>
@@ -40,8 +43,6 @@ class IntrusivePtr {
 
   IntrusivePtr() noexcept : target_(NullType::singleton()) {}
   IntrusivePtr(std::nullptr_t) noexcept : IntrusivePtr() {}
-  // Shares an object that already has an owner; counts one more reference.
-  explicit IntrusivePtr(T* target) noexcept : target_(target) { retain(); }
   IntrusivePtr(T* target, AdoptRef) noexcept : target_(target) {}
 
   IntrusivePtr(const IntrusivePtr& other) noexcept : target_(other.target_) { retain(); }
@@ -174,6 +175,33 @@ IntrusivePtr<T> make_intrusive(Args&&... args) {
   T* target = new T(std::forward<Args>(args)...);
   detail::RefAccess::count(target).start();
   return IntrusivePtr<T>(target, kAdoptRef);
+}
+
+// One more pointer to an object that already has an owner; null gives an empty one.
+template <class T, class NullType = DefaultNullType<T>>
+[[nodiscard]] IntrusivePtr<T, NullType> share(T* target) noexcept {
+  if (target != NullType::singleton()) detail::RefAccess::count(target).add_strong();
+  return IntrusivePtr<T, NullType>(target, kAdoptRef);
+}
+
+// For objects that no heap owns: those of an arena, static ones, members. The first pointer to a new one,
+// beside a reference that is the owner's: no pointer destroys the object, however many come and go. Before
+// the owner destroys it, or uses its memory again, it calls reclaim_unowned(), once for each adopt_unowned().
+template <class T>
+[[nodiscard]] IntrusivePtr<T> adopt_unowned(T& object) noexcept {
+  auto& count = detail::RefAccess::count(&object);
+  COPPICE_CHECK(count.load() == detail::RefCount::kNone,
+                "adopt_unowned() of an object that has owners already");
+  count.start(2);
+  return IntrusivePtr<T>(&object, kAdoptRef);
+}
+// A failed check while a pointer to it remains, strong or weak. What their holders wrote is visible
+// afterwards.
+template <class T>
+void reclaim_unowned(T& object) noexcept {
+  auto& count = detail::RefAccess::count(&object);
+  COPPICE_CHECK(count.is_exclusive(), "an object is reclaimed while pointers to it remain");
+  count.stop();
 }
 
 template <class T, class N, class U, class M>

@@ -73,6 +73,9 @@ class RefCount {
     word_.store(word_of(strong), std::memory_order_relaxed);
   }
 
+  // Back to a new object's count. The caller has seen is_exclusive().
+  void stop() { word_.store(kNone, std::memory_order_relaxed); }
+
   // Makes the only reference `strong` references by a plain store. The caller has seen is_exclusive(), or
   // is_unique() of an object that is never referenced weakly: a weak pointer could be locked meanwhile.
   void set_unique_to(uint32_t strong) {

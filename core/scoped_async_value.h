@@ -1,9 +1,12 @@
 // ScopedAsyncValue<T>: an async value that lives on the stack or inside another object; no allocation.
 //
-// References may be taken while it lives. Its destructor destroys the payload, and checks that all other
-// references are gone and that nothing waits for it any more: to be completed, if at all, outside of other
-// values' continuations.
+// References may be taken while it lives. When the value is available its destructor waits until the other
+// references are gone, since who completes a value holds one for a moment longer than others wait for it: so
+// none may be held on the destroying thread, nor for long. A value that is not available, and is referenced
+// or waited for, is a failed check. To be completed, if at all, outside of other values' continuations.
 #pragma once
+
+#include <thread>
 
 #include "core/async_value.h"
 
@@ -18,8 +21,11 @@ class ScopedAsyncValue {
   ScopedAsyncValue(const ScopedAsyncValue&) = delete;
   ScopedAsyncValue& operator=(const ScopedAsyncValue&) = delete;
   ~ScopedAsyncValue() {
-    COPPICE_CHECK(ref_.unique(), "a scoped async value is destroyed while referenced");
+    COPPICE_CHECK(ref_->is_available() || ref_.unique(),
+                  "a scoped async value is destroyed while referenced");
     COPPICE_CHECK(!ref_->has_waiters(), "a scoped async value is destroyed while something waits for it");
+    // Nothing to sleep on: whoever drops the last other reference must not touch this memory afterwards.
+    while (!ref_.unique()) std::this_thread::yield();
   }
 
   AsyncValuePtr<T> as_ptr() const { return AsyncValuePtr<T>(value_); }

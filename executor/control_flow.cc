@@ -30,14 +30,14 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
       : Suspended(&describe_waiting),
         choose_(choose),
         functions_(functions),
-        module_(functions[0].function->module),
-        selector_(selector),
-        request_(&request),
+        module_(share(functions[0].function->module)),
+        selector_(share(selector)),
+        request_(share(&request)),
         arguments_(references_to(arguments)),
         results_(make_pending(results)) {}
   void start() {
     request_->add(*this);
-    selector_->and_then([self = IntrusivePtr<Branch>(this)]() mutable {
+    selector_->and_then([self = share(this)]() mutable {
       Request& request = *self->request_;
       resume(request, [self = std::move(self)] { self->run(); });
     });
@@ -46,7 +46,7 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
   static void run(Choose choose, RemainingAttributes functions, AsyncValue& selector,
                   std::span<AsyncValue* const> arguments, std::span<AsyncValue*> results, Request& request) {
     if (selector.is_error()) {
-      for (AsyncValue*& result : results) result = RCReference<AsyncValue>(&selector).release();
+      for (AsyncValue*& result : results) result = share(&selector).release();
     } else {
       execute(*choose(selector, functions), arguments, results, request);
     }
@@ -109,8 +109,8 @@ AsyncValueRef<Chain> parallel_for(int32_t begin, int32_t end, Constant<LoadedFun
   const int64_t n = end > begin ? (int64_t{end} - begin + block - 1) / block : 0;
   CountDown done(n);
   auto run_block = [done, shared = references_to(arguments), body = &body.get(),
-                    module = IntrusivePtr<const LoadedModule>(body.get().module),
-                    owner = IntrusivePtr<Request>(&request)](int32_t first, int32_t last) mutable {
+                    module = share(body.get().module),
+                    owner = share(&request)](int32_t first, int32_t last) mutable {
     const auto from = make_available_async_value<int32_t>(first),
                to = make_available_async_value<int32_t>(last);
     ValueList values(shared.size() + 2), results(1);
@@ -198,7 +198,7 @@ void check_selector(const OperationUse& use, std::string_view type) {
 
 std::vector<RCReference<AsyncValue>> references_to(const RemainingArguments& arguments) {
   std::vector<RCReference<AsyncValue>> references;
-  for (size_t i = 0; i < arguments.size(); ++i) references.emplace_back(arguments[i]);
+  for (size_t i = 0; i < arguments.size(); ++i) references.push_back(share(arguments[i]));
   return references;
 }
 

@@ -10,7 +10,7 @@ namespace coppice::executor {
 
 IntrusivePtr<Request> Host::start_request(IntrusivePtr<Stream> stream) {
   // Relaxed: only that the numbers differ counts.
-  return make_intrusive<Request>(IntrusivePtr<Host>(this), std::move(stream),
+  return make_intrusive<Request>(share(this), std::move(stream),
                                  next_source_.fetch_add(1, std::memory_order_relaxed));
 }
 
@@ -20,7 +20,7 @@ Request::~Request() = default;
 
 void Request::cancel_at(WorkQueue::Clock::time_point when) {
   COPPICE_CHECK(queue() != nullptr, "cancel_at() needs a queue");
-  queue()->add_at(when, Task([weak = WeakIntrusivePtr<Request>(IntrusivePtr<Request>(this))] {
+  queue()->add_at(when, Task([weak = WeakIntrusivePtr<Request>(share(this))] {
                     if (const auto self = weak.lock()) self->cancel();
                   }));
 }

@@ -163,7 +163,7 @@ void Frame::publish_pending(ReadyOperations& ready, uint32_t r, AsyncValue* valu
   }
   if (!others_wait) return;
   share();
-  value->and_then([frame = IntrusivePtr<Frame>(this), r, is_enqueued]() mutable {
+  value->and_then([frame = coppice::share(this), r, is_enqueued]() mutable {
     Request& request = frame->request_;
     resume(request, [frame = std::move(frame), r, is_enqueued] { frame->continue_with(r, is_enqueued); });
   });
@@ -268,7 +268,7 @@ void Frame::drain(ReadyOperations& ready) {
 void Frame::dispatch(uint32_t op, Run where) {
   share();
   WorkQueue& queue = *request_.queue();
-  Task task(MustRun(request_, [frame = IntrusivePtr<Frame>(this), op] {
+  Task task(MustRun(request_, [frame = coppice::share(this), op] {
     ReadyOperations ready;
     frame->run(ready, op);
     frame->drain(ready);

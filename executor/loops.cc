@@ -18,10 +18,10 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
       : Suspended(&describe_waiting),
         is_while_(is_while),
         body_(body),
-        module_(body.module),
+        module_(share(body.module)),
         window_(window),
-        request_(&request),
-        decider_(first),
+        request_(share(&request)),
+        decider_(share(first)),
         values_(references_to(carried)) {}
 
   void start(RemainingResults results) {
@@ -86,7 +86,7 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   void suspend() {
     request_->add(*this);
     const RCReference<AsyncValue> pending = std::move(pending_);
-    pending->and_then([self = IntrusivePtr<Loop>(this)]() mutable {
+    pending->and_then([self = share(this)]() mutable {
       Request& request = *self->request_;
       resume(request, [self = std::move(self)] { self->run(); });
     });

@@ -82,7 +82,7 @@ class Argument {
   T* operator->() const { return &get(); }
   AsyncValue* value() const { return value_; }
   // A reference of one's own, for work that outlives the call.
-  AsyncValueRef<T> value_ref() const { return AsyncValueRef<T>(RCReference<AsyncValue>(value_)); }
+  AsyncValueRef<T> value_ref() const { return AsyncValueRef<T>(share(value_)); }
 
  private:
   AsyncValue* value_;
@@ -122,7 +122,7 @@ struct StreamEvent {
 class After {
  public:
   explicit After(AsyncValue* value) : value_(value) {}
-  AsyncValueRef<Chain> done() const { return AsyncValueRef<Chain>(RCReference<AsyncValue>(value_)); }
+  AsyncValueRef<Chain> done() const { return AsyncValueRef<Chain>(share(value_)); }
 
  private:
   AsyncValue* value_;

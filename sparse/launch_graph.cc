@@ -164,7 +164,7 @@ AsyncValueRef<Chain> LaunchGraph::launch(int times) const {
   if (times < 0)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("a launch graph cannot be launched {} times", times));
-  const IntrusivePtr<State> state(static_cast<State*>(state_.get()));
+  const IntrusivePtr<State> state = share(static_cast<State*>(state_.get()));
   return state->stream().issue("launch_graph", [state, times] { state->run(times); });
 }
 
@@ -172,7 +172,7 @@ BoundLaunch bind_deactivate_all(const Node& node) {
   TreeStorage& tree = node.storage();
   tree.freeze();
   Launch launch = tree.program().make_launch(mark_changed, range(1), tree.state());
-  launch.keep_alive.emplace_back(&tree);
+  launch.keep_alive.push_back(share(&tree));
   LaunchUse use;
   use.kind = LaunchUse::Kind::kTopology;
   use.tree = &tree, use.node = node.id(), use.field = kNoField;
@@ -187,7 +187,7 @@ BoundLaunch bind_deactivate_all(const Node& node) {
       tree.settle();
     return false;
   };
-  return BoundLaunch(IntrusivePtr<Device>(&tree.device()), std::move(launch));
+  return BoundLaunch(share(&tree.device()), std::move(launch));
 }
 
 }  // namespace coppice

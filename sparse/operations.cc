@@ -69,7 +69,7 @@ StreamEvent collect(After, const Tree& tree, Request& request) {
   TreeStorage& storage = tree.storage();
   Stream& stream = stream_of(request, storage);
   storage.freeze();
-  return {stream.enqueue("sparse.collect", [tree = IntrusivePtr<TreeStorage>(&storage)] { tree->settle(); })};
+  return {stream.enqueue("sparse.collect", [tree = share(&storage)] { tree->settle(); })};
 }
 
 StreamEvent update_list(After, const Node& node, Constant<bool> with_neighbours, Request& request) {

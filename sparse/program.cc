@@ -385,7 +385,7 @@ Launch Program::State::launch_of(const LaunchRequest& r, const IntrusivePtr<Prep
   std::memcpy(launch.block.arguments, r.arguments, r.argument_bytes);
   launch.keep_alive.reserve(1 + p.binding.trees.size());
   launch.keep_alive.emplace_back(shared);  // of its name, too
-  for (TreeStorage* tree : p.binding.trees) launch.keep_alive.emplace_back(tree);
+  for (TreeStorage* tree : p.binding.trees) launch.keep_alive.push_back(share(tree));
   launch.uses = p.uses;
   if (guards_memory(r, options)) {
     auto table =

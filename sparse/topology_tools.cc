@@ -148,7 +148,7 @@ uint64_t run_prune(Program& program, TreeStorage& tree, uint32_t node, uint32_t 
     const CoppiceValues values{f.offset, f.stride, static_cast<uint32_t>(f.bytes), tolerance};
     run(program, keep_with_values, static_cast<int64_t>(c.count), c.view, values, kept);
   }
-  run(program, drop_unkept, cells, topology_of(TreeRef(IntrusivePtr<RefCounted>(&tree)), pointer), a,
+  run(program, drop_unkept, cells, topology_of(TreeRef(share<RefCounted>(&tree)), pointer), a,
       tree.device_layout(pointer), kept, dropped);
   return wait_read_inline(tree.stream(), dropped);
 }

@@ -237,7 +237,7 @@ class SolverOf final : public Solver {
   // Without a queue: the functions' operations take no time but to put work on the stream, and whoever waits
   // for the device does so here. Another thread could only make them slower.
   static IntrusivePtr<executor::Request> start_request(Device& device) {
-    return make_intrusive<executor::Host>()->start_request(IntrusivePtr<Stream>(&device.default_stream()));
+    return make_intrusive<executor::Host>()->start_request(share(&device.default_stream()));
   }
   std::vector<Value> wait_run(std::string_view function, std::span<const Value> arguments);
   // The launches of @mpm.step and @mpm.sort, in their order: what `make(kernel, loop, arguments...)` makes of

@@ -267,7 +267,7 @@ class ProgramSimulation final : public viewer::Simulation {
       viewer::VolumeSet& to = s.volumes[i];
       const Field<float> field = field_of(from);
       if (!from.packer || from.device.get() != &field.tree->device()) {
-        from.device = IntrusivePtr<Device>(&field.tree->device());
+        from.device = share(&field.tree->device());
         from.packer = std::make_unique<render::BrickPacker>(from.device);
         from.tree_packer.reset();
       }
@@ -397,8 +397,7 @@ class ProgramSimulation final : public viewer::Simulation {
       if (std::ranges::any_of(done, is_same)) continue;
       done.push_back(field.id);
       if (!from.tree_packer)
-        from.tree_packer =
-            std::make_unique<render::TreeBoxPacker>(IntrusivePtr<Device>(&field.tree->device()));
+        from.tree_packer = std::make_unique<render::TreeBoxPacker>(share(&field.tree->device()));
       s.trees.resize(std::max(s.trees.size(), n + 1));
       viewer::TreeSet& to = s.trees[n++];
       to.name = field.tree->options().name;

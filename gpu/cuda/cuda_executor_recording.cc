@@ -80,7 +80,7 @@ void CudaExecutor::replay(Recording& given) {
   auto& recording = static_cast<CudaRecording&>(given);
   COPPICE_CHECK(!capture_, "a recording inside another");
   COPPICE_CHECK(&recording.context() == context_.get(), "a recording of another device");
-  used_.emplace_back(&recording);
+  used_.push_back(share(&recording));
   names_ = recording.name();
   is_issued_ = true;
   issue_timed(

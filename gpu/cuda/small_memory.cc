@@ -90,7 +90,7 @@ IntrusivePtr<Buffer> make_buffer(const IntrusivePtr<SmallMemory>& small, size_t 
                                  size_t initial_bytes) {
   if (std::max(reserved_bytes, initial_bytes) <= SmallMemory::kMostBytes)
     return make_intrusive<SmallBuffer>(small, reserved_bytes, initial_bytes);
-  return make_intrusive<CudaBuffer>(IntrusivePtr<Context>(&small->context()), reserved_bytes, initial_bytes);
+  return make_intrusive<CudaBuffer>(share(&small->context()), reserved_bytes, initial_bytes);
 }
 
 }  // namespace coppice::cuda

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <latch>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/scoped_async_value.h"
@@ -391,6 +393,29 @@ TEST_F(AsyncValueTest, ScopedValueDestroysItsPayloadOnceAtTheEndOfScope) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(&wide.as_ptr().get()) % 64, 0u);
 }
 
+// The completer may hold its reference for a while after the value is available: what wait() returns at.
+TEST_F(AsyncValueTest, ScopedValueMayEndWhileItsCompleterLetsGoOfIt) {
+  std::latch is_waited_for(1), is_ending(1);
+  std::thread completer;
+  {
+    ScopedAsyncValue<int> scoped;
+    struct Ending {  // destroyed right before `scoped`
+      std::latch& latch;
+      ~Ending() { latch.count_down(); }
+    } const ending{is_ending};
+    completer = std::thread([&, ref = scoped.copy_ref()]() mutable {
+      is_waited_for.wait();
+      ref.emplace(7);
+      is_ending.wait();
+      ref.reset();
+    });
+    is_waited_for.count_down();
+    wait(scoped.as_ptr());
+    EXPECT_EQ(scoped.as_ptr().get(), 7);
+  }
+  completer.join();
+}
+
 // Seen to fail under ASan with the queue's reference returned by the nested run and not by the outermost
 // waiter.
 TEST_F(AsyncValueTest, WaitInsideAContinuationRunsWhatStandsInLine) {
@@ -409,6 +434,36 @@ TEST_F(AsyncValueTest, WaitInsideAContinuationRunsWhatStandsInLine) {
   a.reset();  // the continuations hold the last reference, and lose it inside the wait
   AsyncValuePtr<int>(raw).emplace(10);
   EXPECT_EQ(seen, 12);
+}
+
+TEST_F(AsyncValueTest, APromiseIsKeptOnceAndLeavesAnErrorWhenDropped) {
+  static_assert(!std::is_copy_constructible_v<Promise<int>> &&
+                std::is_nothrow_move_constructible_v<Promise<int>>);
+  Promise<int> first = make_promise<int>(), second;
+  EXPECT_TRUE(first && !second);
+  const AsyncValueRef<int> value = first.value();
+  second = std::move(first);
+  EXPECT_FALSE(first);  // NOLINT
+  EXPECT_FALSE(value.is_available());
+  second.emplace(7);
+  EXPECT_EQ(value.get(), 7);
+  EXPECT_TRUE(value.is_unique());
+
+  const AsyncValueRef<int> failed = (second = make_promise<int>()).value();
+  const AsyncValueRef<int> held = failed;  // as a register does
+  second = Promise<int>();
+  ASSERT_TRUE(failed.is_error());
+  EXPECT_EQ(failed.error().code(), ErrorCode::kCancelled);
+
+  auto released = make_promise<int>();
+  const AsyncValueRef<int> mine = released.release();
+  EXPECT_FALSE(released);
+  EXPECT_FALSE(mine.is_available());
+  mine.emplace(1);
+  auto kept = make_promise<int>();
+  kept.set_error(some_error());
+  EXPECT_DEATH(kept.emplace(2), "kept once");
+  EXPECT_DEATH(kept.set_error(some_error()), "kept once");
 }
 
 TEST(AsyncValueDeathTest, RefusesIllegalTransitions) {

@@ -182,7 +182,7 @@ TYPED_TEST(IntrusivePtrTest, ReleaseAndReclaimRoundTripWithoutCounting) {
   EXPECT_EQ(q.use_count(), 2u);
   raw = p.release();
   IntrusivePtr<TypeParam> adopted(raw, kAdoptRef);
-  IntrusivePtr<TypeParam> shared(raw);  // counts one more
+  IntrusivePtr<TypeParam> shared = share(raw);  // counts one more
   EXPECT_EQ(q.use_count(), 3u);
   EXPECT_EQ(IntrusivePtr<TypeParam>::reclaim(nullptr), nullptr);
 }
@@ -442,6 +442,59 @@ TEST(IntrusivePtr, DestroyHookDecidesWhereTheMemoryGoes) {
   delete raw;
 }
 
+// A pointer from a bare new would count from 0, leak the object and release its resources with nobody weak.
+static_assert(!std::is_constructible_v<IntrusivePtr<PlainBase>, PlainBase*>);
+static_assert(!std::is_constructible_v<IntrusivePtr<VirtualBase>, VirtualDerived*>);
+static_assert(!std::is_assignable_v<IntrusivePtr<PlainBase>&, PlainBase*>);
+static_assert(!std::is_constructible_v<IntrusivePtr<PlainBase, UndefinedType>, PlainBase*>);
+
+TEST(IntrusivePtr, SharesTheNullObjectAsAnEmptyPointer) {
+  EXPECT_EQ(share(static_cast<PlainBase*>(nullptr)), nullptr);
+  const auto empty = share<PlainBase, UndefinedType>(&undefined_object);
+  EXPECT_FALSE(empty);
+  EXPECT_EQ(empty.use_count(), 0u);
+}
+
+// As a plan of memory has them: places in an arena, each used by one object after another.
+TEST(IntrusivePtr, AnObjectThatNoHeapOwnsIsDestroyedByItsOwnerAlone) {
+  Events events;
+  alignas(VirtualDerived) std::byte arena[2][sizeof(VirtualDerived)];
+  for (int round = 0; round < 3; ++round) {
+    VirtualDerived* const objects[] = {new (arena[0]) VirtualDerived(&events, 1),
+                                       new (arena[1]) VirtualDerived(&events, 2)};
+    for (VirtualDerived* const object : objects) {
+      IntrusivePtr<VirtualBase> p = adopt_unowned(*object);
+      EXPECT_EQ(p.use_count(), 2u);
+      const auto copy = p;
+      WeakIntrusivePtr<VirtualBase> weak(p);
+      p.reset();
+      EXPECT_EQ(weak.lock(), copy);
+    }
+    EXPECT_EQ(events.destroyed, 2 * round);
+    EXPECT_EQ(events.released, 0);
+    for (VirtualDerived* const object : objects) {
+      reclaim_unowned(*object);
+      object->~VirtualDerived();
+    }
+    EXPECT_EQ(events.destroyed, 2 * round + 2);
+  }
+  EXPECT_DEATH(
+      {
+        PlainBase object;
+        const auto p = adopt_unowned(object);
+        reclaim_unowned(object);
+      },
+      "while pointers to it remain");
+  EXPECT_DEATH(
+      {
+        PlainBase object;
+        const WeakIntrusivePtr<PlainBase> weak(adopt_unowned(object));
+        reclaim_unowned(object);
+      },
+      "while pointers to it remain");
+  EXPECT_DEATH((void)adopt_unowned(*make_intrusive<PlainBase>()), "has owners already");
+}
+
 // The counts as the executor uses them: several references by one store, several dropped by one subtraction.
 TEST(RefCount, StartsWithAsManyReferencesAsAsked) {
   Events events;
@@ -505,7 +558,7 @@ TEST(IntrusivePtrDeathTest, DebugBuildsCatchBrokenOwnership) {
   EXPECT_DEATH(
       {
         VirtualBase on_stack;
-        const IntrusivePtr<VirtualBase> p(&on_stack);
+        const IntrusivePtr<VirtualBase> p = share(&on_stack);
       },
       "cannot be brought back");
   EXPECT_DEATH(
@@ -521,7 +574,7 @@ TEST(IntrusivePtrDeathTest, DebugBuildsRefuseToBringAnObjectBack) {
   const WeakIntrusivePtr<PlainBase> w(p);
   PlainBase* const raw = p.get();
   p.reset();
-  EXPECT_DEATH(IntrusivePtr<PlainBase>{raw}, "cannot be brought back");
+  EXPECT_DEATH((void)share(raw), "cannot be brought back");
 }
 
 TEST(IntrusivePtrDeathTest, DebugBuildsRefuseCountsThatOverflow) {

@@ -55,7 +55,7 @@ class Kept {
   std::vector<RCReference<AsyncValue>> values_;
 };
 
-inline uint32_t references(AsyncValue* value) { return RCReference<AsyncValue>(value).use_count() - 1; }
+inline uint32_t references(AsyncValue* value) { return share(value).use_count() - 1; }
 
 // probe.add.i32 "name" (a, b)    the sum; notes the references to both while it runs
 // probe.refs.i32 "name" (a)      notes the references to a

@@ -22,7 +22,7 @@ struct CompleterOfHost {
 template <class F>
 void complete_later(Request& request, uint32_t choice, F work) {
   Task task(MustRun(request,
-                    [work = std::move(work), keep = IntrusivePtr<Request>(&request)]() mutable { work(); }));
+                    [work = std::move(work), keep = share(&request)]() mutable { work(); }));
   if (request.queue() == nullptr || choice % 4 < 2) {
     request.host().shared<CompleterOfHost>().completer->add(std::move(task));
   } else if (choice % 4 == 2) {

@@ -127,7 +127,7 @@ void Grown::plant(int number) {
     options.origin[d - (3 - dims_)] =
         (int(random >> (8 * d + 24) & 255) % 5 - 3) * (all[d] / path[0].second[d]);
   }
-  tree_ = std::make_unique<Tree>(IntrusivePtr<Device>(&program_.device()), options);
+  tree_ = std::make_unique<Tree>(share(&program_.device()), options);
   Node at = tree_->root();
   for (const auto& [node_kind, e] : path) {
     const int32_t extents[3] = {e[0], e[1], e[2]};

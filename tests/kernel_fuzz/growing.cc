@@ -37,7 +37,7 @@ class Boxed : public GrowingTree {
         dims_(dims),
         bytes_(bytes_of(type)),
         is_float_(type == "f32"),
-        tree_(IntrusivePtr<Device>(&fills.device()), TreeOptions{.name = "grown"}) {
+        tree_(share(&fills.device()), TreeOptions{.name = "grown"}) {
     for (int d = 0; d < 3; ++d) box_.extent[d] = kUpper[dims - 1][d] * kLeaf[dims - 1][d];
   }
   FieldId field() const override { return field_; }

@@ -122,7 +122,7 @@ double shared_writes_per_append(const Tree& tree, int appends) {
 TEST(GatheredAppendsOnCpu, WriteToTheHeadOnceForMany) {
   Program program(Device::cpu(4));
   const int n = 100000;
-  Tree tree(IntrusivePtr<Device>(&program.device())), other(IntrusivePtr<Device>(&program.device()));
+  Tree tree(share(&program.device())), other(share(&program.device()));
   const Field<int> x = tree.root().dense({1}).dynamic(1 << 20, 1024).place<int>("x"),
                    y = other.root().dense({1}).dynamic(1 << 20, 1024).place<int>("y");
   run_on(program, append_to_next1, range(n), x, 1, 1, 1);
@@ -138,7 +138,7 @@ TEST(GatheredAppendsOnCpu, WriteToTheHeadOnceForMany) {
 TEST(GatheredAppendsOnCpu, KeepTheOrderOfAThread) {
   for (const bool is_deterministic : {false, true}) {
     Program program(is_deterministic ? Device::cpu({.threads = 4, .deterministic = true}) : Device::cpu(1));
-    Tree tree(IntrusivePtr<Device>(&program.device()));
+    Tree tree(share(&program.device()));
     const Field<int> x = tree.root().dense({3}).dynamic(1 << 16, 32).place<int>("x");
     run_on(program, append_to_next1, range(9000), x, 3, 1, 5);
     for (int at = 0; at < 3; ++at) {

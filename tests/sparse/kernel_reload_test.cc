@@ -148,7 +148,7 @@ TEST_P(Reload, WhoeverHoldsALaunchGetsTheNewKernel) {
                                                    "test.graph"),
                                    registry);
   const auto host = make_intrusive<executor::Host>();
-  const auto request = host->start_request(IntrusivePtr<Stream>(&device->default_stream()));
+  const auto request = host->start_request(share(&device->default_stream()));
   const auto run_function = [&] {
     for (const auto& result : execute(
              module->function("main"),

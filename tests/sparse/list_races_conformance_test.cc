@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Sparse, ListRaces, testing::ValuesIn(test_devices()), d
 // appends of the next launches went to chunks that were in no list.
 TEST_P(ListRaces, AppendsAndClearsHaveASerialOrder) {
   run_schedules([](Program& program, uint32_t random, int n) {
-    Tree tree(IntrusivePtr<Device>(&program.device()));
+    Tree tree(share(&program.device()));
     Node lists = tree.root().dense({kLists}).dynamic(1 << 20, 4);
     Field<int> x = lists.place<int>("x");
     for (const uint32_t clears : {4u, 64u}) {
@@ -93,7 +93,7 @@ TEST_P(ListRaces, AppendsAndClearsHaveASerialOrder) {
 // Also where the lists are in cells that come with them.
 TEST_P(ListRaces, AppendsAndClearsBelowCellsThatAreNew) {
   run_schedules([](Program& program, uint32_t random, int n) {
-    Tree tree(IntrusivePtr<Device>(&program.device()));
+    Tree tree(share(&program.device()));
     Node lists = tree.root().pointer({2}).bitmasked({2}).dynamic(1 << 20, 2);
     Field<int> x = lists.place<int>("x");
     std::vector<uint32_t> index(static_cast<size_t>(n), device::kNoIndex);
@@ -106,7 +106,7 @@ TEST_P(ListRaces, AppendsAndClearsBelowCellsThatAreNew) {
 // Seen to fail when an append took back by an atomic add what it had counted: a clear came in between.
 TEST_P(ListRaces, AClearOfAFullListLeavesWhatItMayHold) {
   run_schedules([](Program& program, uint32_t random, int n) {
-    Tree tree(IntrusivePtr<Device>(&program.device()));
+    Tree tree(share(&program.device()));
     Node lists = tree.root().dense({kLists}).dynamic(6, 4);
     Field<int> x = lists.place<int>("x");
     std::vector<uint32_t> index(static_cast<size_t>(n), device::kNoIndex);
@@ -121,7 +121,7 @@ TEST_P(ListRaces, AClearOfAFullListLeavesWhatItMayHold) {
 
 TEST_P(ListRaces, AnItemsOwnClearAndAppendKeepTheirOrder) {
   run_schedules([](Program& program, uint32_t, int n) {
-    Tree tree(IntrusivePtr<Device>(&program.device()));
+    Tree tree(share(&program.device()));
     Node lists = tree.root().dense({kLists}).dynamic(1 << 20, 4);
     Field<int> x = lists.place<int>("x");
     run_on(program, clear_then_append, range(n), x, kLists);
@@ -141,7 +141,7 @@ TEST_P(ListRaces, AnItemsOwnClearAndAppendKeepTheirOrder) {
 // a head of before.
 TEST_P(ListRaces, AnItemFindsWhatItAppended) {
   run_schedules([](Program& program, uint32_t, int n) {
-    Tree tree(IntrusivePtr<Device>(&program.device()));
+    Tree tree(share(&program.device()));
     Node lists = tree.root().pointer({kLists}).dynamic(1 << 20, 4);
     Field<int> x = lists.place<int>("x");
     uint32_t wrong = 0;
@@ -152,7 +152,7 @@ TEST_P(ListRaces, AnItemFindsWhatItAppended) {
 
 TEST_P(ListRaces, ReadersSeeElementsOfTheirListOrZero) {
   run_schedules([](Program& program, uint32_t random, int n) {
-    Tree tree(IntrusivePtr<Device>(&program.device()));
+    Tree tree(share(&program.device()));
     Node lists = tree.root().dense({kLists}).dynamic(1 << 20, 2);
     Field<int> x = lists.place<int>("x");
     uint32_t wrong = 0;
@@ -164,7 +164,7 @@ TEST_P(ListRaces, ReadersSeeElementsOfTheirListOrZero) {
 
 TEST_P(ListRaces, WritesByIndexAndClearsHaveASerialOrder) {
   run_schedules([](Program& program, uint32_t random, int n) {
-    Tree tree(IntrusivePtr<Device>(&program.device()));
+    Tree tree(share(&program.device()));
     Node lists = tree.root().dense({kLists}).dynamic(1 << 20, 4);
     Field<int> x = lists.place<int>("x");
     run_on(program, set_or_clear, range(n), x, kLists, random, 50);

@@ -43,7 +43,7 @@ class MixedTree {
       : shape(shape),
         max_bytes(max_bytes),
         program_(program),
-        tree(IntrusivePtr<Device>(&program.device()),
+        tree(share(&program.device()),
              {.name = name, .origin = shape.first(shape.leaf()), .max_bytes = max_bytes}) {
     Node at = tree.root();
     for (const MixedLevel& level : shape.levels) nodes.push_back(at = child(at, level));

@@ -58,9 +58,7 @@ class Operations : public testing::Test {
     device->wait_copy(items.data(), from->data(), n * sizeof(T));
     return items;
   }
-  IntrusivePtr<executor::Request> request_on(Stream& stream) {
-    return host->start_request(IntrusivePtr<Stream>(&stream));
-  }
+  IntrusivePtr<executor::Request> request_on(Stream& stream) { return host->start_request(share(&stream)); }
 
   IntrusivePtr<Device> device = cpu_or_test_device();
   Program program{device};
