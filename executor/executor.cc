@@ -58,6 +58,29 @@ struct NestedScope {
   ~NestedScope() { --nested; }
 };
 
+Error wrong_argument(const LoadedFunction& function, size_t i, std::string_view found) {
+  return Error(ErrorCode::kInvalidArgument, fmt::format("argument {} of @{} must be {}, and is {}", i + 1,
+                                                        function.name, function.argument_types[i], found));
+}
+
+// Whether its type is not known yet. The state comes first: a value that another thread forwards meanwhile
+// has its type when it is available.
+bool is_open(const AsyncValue& value) { return !value.is_available() && value.payload_type() == nullptr; }
+
+// What `value` becomes, or an error if that is no argument i of the function.
+RCReference<AsyncValue> checked_later(const LoadedFunction& function, size_t i, AsyncValue& value) {
+  RCReference<AsyncValue> checked = make_indirect_async_value();
+  value.and_then([checked, &function, i, module = share(function.module)](AsyncValue* source) {
+    const Registry& registry = module->registry();
+    if (registry.is_type(*source, function.argument_types[i])) {
+      checked->forward_to(share(source));
+    } else {
+      checked->set_error(wrong_argument(function, i, registry.type_name_of(*source)));
+    }
+  });
+  return checked;
+}
+
 }  // namespace
 
 void execute(const LoadedFunction& function, std::span<AsyncValue* const> arguments,
@@ -86,16 +109,19 @@ std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& function,
                             function.argument_types.size() == 1 ? "" : "s", arguments.size()));
   }
   std::vector<AsyncValue*> given, results(function.returns.size());
+  std::vector<RCReference<AsyncValue>> checked;  // those that are made here
   for (size_t i = 0; i < arguments.size(); ++i) {
     AsyncValue* const value = arguments[i].get();
-    // What an unresolved untyped value will be is found out by the operations that use it.
-    const bool is_open = value != nullptr && value->is_indirect() && !value->is_available();
-    if (value == nullptr ||
-        (!is_open && !function.module->registry().is_type(*value, function.argument_types[i]))) {
-      throw Error(ErrorCode::kInvalidArgument, fmt::format("argument {} of @{} must be {}", i + 1,
-                                                           function.name, function.argument_types[i]));
+    if (value == nullptr) throw wrong_argument(function, i, "null");
+    if (is_open(*value)) {
+      checked.push_back(checked_later(function, i, *value));
+      given.push_back(checked.back().get());
+    } else {
+      const Registry& registry = function.module->registry();
+      if (!registry.is_type(*value, function.argument_types[i]))
+        throw wrong_argument(function, i, registry.type_name_of(*value));
+      given.push_back(value);
     }
-    given.push_back(value);
   }
   execute(function, given, results, request);
   std::vector<RCReference<AsyncValue>> owned;

@@ -298,7 +298,7 @@ inline void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*
     return;
   }
   for (const AsyncValue* const result : results) {
-    if (result == nullptr || !result->is_available()) return check_results(op, results);
+    if (result == nullptr || !result->is_concrete()) return check_results(op, results);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "executor/frame.h"
@@ -22,18 +23,32 @@ bool is_abandoned(AsyncValue& value) {
 
 void Frame::fail_with_exception(const LoadedOperation& op, std::span<AsyncValue*> results) const {
   const Error error = coppice::detail::current_exception_as_error();
+  take_back_dropped(op, results);
   fail(results, located(error, op).with_step(function_.describe(op)));
 }
 
 // What an operation owes: every result, or somebody who will set it.
 void Frame::check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const {
-  const auto error = [&](const char* message) {
-    return located(Error(ErrorCode::kInternal, message), op).with_step(function_.describe(op));
-  };
-  for (AsyncValue* const result : results) {
-    if (result == nullptr) return fail(results, error("the operation left a result unset"));
-    if (is_abandoned(*result)) result->set_error(error("the operation dropped a result unset"));
+  const bool is_dropped = take_back_dropped(op, results);
+  if (std::find(results.begin(), results.end(), nullptr) == results.end()) return;
+  const char* const message =
+      is_dropped ? "the operation dropped a result unset" : "the operation left a result unset";
+  fail(results, located(Error(ErrorCode::kInternal, message), op).with_step(function_.describe(op)));
+}
+
+// Makes results unset again that the operation has made and will not complete: an error that says whose they
+// are takes their place. Those of an operation that runs functions are other operations' results.
+bool Frame::take_back_dropped(const LoadedOperation& op, std::span<AsyncValue*> results) {
+  bool any = false;
+  for (AsyncValue*& result : results) {
+    if (result == nullptr) continue;
+    const bool is_broken_promise =
+        !op.non_strict && result->is_error() && coppice::detail::is_dropped_value_error(result->error());
+    if (!is_broken_promise && !is_abandoned(*result)) continue;
+    RefAccess::drop_strong(std::exchange(result, nullptr));
+    any = true;
   }
+  return any;
 }
 
 Error Frame::located(const Error& error, const LoadedOperation& op) const {
@@ -47,7 +62,7 @@ Error Frame::located(const Error& error, const LoadedOperation& op) const {
 // and could not say so itself.
 Error Frame::skipped(const LoadedOperation& op, AsyncValue& argument) const {
   Error error = argument.error();
-  if (error.code() == ErrorCode::kCancelled) return error;
+  if (error.code() == ErrorCode::kCancelled && !coppice::detail::is_dropped_value_error(error)) return error;
   if (error.path().empty()) {
     for (const uint32_t r : op.arguments) {
       const uint32_t producer = function_.registers[r].producer;

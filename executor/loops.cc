@@ -1,6 +1,9 @@
 // repeat and while: iterations of a function whose values are carried from one to the next.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "core/error.h"
 #include "executor/control_flow_types.h"
 #include "executor/executor.h"
@@ -46,7 +49,7 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
         for (auto& value : values_) value = decider_;
         return true;
       }
-      if (is_finished()) return true;
+      if (is_finished() || makes_only_errors()) return true;
       if (request_->is_cancelled()) {
         for (auto& value : values_) value = make_error_async_value(Error(ErrorCode::kCancelled, "cancelled"));
         return true;
@@ -58,6 +61,14 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   }
   bool is_finished() const {
     return is_while_ ? !decider_->get<bool>() : iteration_ >= decider_->get<int32_t>();
+  }
+  // Whether an iteration has got nothing but errors and made nothing else of them: all after it would do the
+  // same. One that has got them is not enough, since a body may return what does not depend on its arguments.
+  bool makes_only_errors() {
+    const bool are_errors =
+        !values_.empty() &&
+        std::all_of(values_.begin(), values_.end(), [](const auto& value) { return value->is_error(); });
+    return std::exchange(were_errors_, are_errors) && are_errors;
   }
   // When the window is used up: a value carried that has not come yet.
   RCReference<AsyncValue> missing() {
@@ -105,7 +116,8 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   RCReference<AsyncValue> decider_, pending_;
   std::vector<RCReference<AsyncValue>> values_, results_;
   int64_t iteration_ = 0;
-  uint32_t ahead_ = 0;  // iterations since all values were available
+  uint32_t ahead_ = 0;        // iterations since all values were available
+  bool were_errors_ = false;  // all values before the last iteration
 };
 
 template <bool kIsWhile>

@@ -18,8 +18,8 @@
 //
 // Ownership: arguments are +0: they live until the function returns; who needs one longer takes a value_ref(). Results
 // are +1: the reference that is set or returned passes to the executor.
-// Work on a queue that must complete a result is a MustRun (must_run.h): a queue that drops its tasks would leave the
-// result's users waiting.
+// Work that completes a result later holds the Promise that allocate() gives. Forgotten, or dropped by a
+// queue that shuts down, it makes the result the error kCancelled.
 #pragma once
 #include <span>
 #include <string>
@@ -92,11 +92,11 @@ template <class T>
 class Result {
  public:
   explicit Result(AsyncValue** slot) : slot_(slot) {}
-  // A value that will come later; the reference is for whoever completes it.
-  [[nodiscard]] AsyncValueRef<T> allocate() const {
+  // A value that will come later, and the duty to complete it: work that is dropped with it leaves an error.
+  [[nodiscard]] Promise<T> allocate() const {
     auto value = make_unconstructed_async_value<T>();
-    set(value);
-    return value;
+    set(coppice::detail::copy_of_unshared(value));
+    return Promise<T>(std::move(value));
   }
   template <class... Args>
   void emplace(Args&&... args) const {

@@ -1,7 +1,10 @@
 // The registry's tables.
 #include "executor/registry.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/check.h"
 #include "core/nearest_name.h"
@@ -21,16 +24,12 @@ Registry::Registry() {
 
 void Registry::add_type(std::type_index type, std::string_view name) {
   COPPICE_CHECK(!has_type(name), "the type name {} is taken", name);
-  COPPICE_CHECK(type_names_.emplace(type, name).second, "the type of {} has another name already", name);
+  const auto [entry, is_new] = type_names_.emplace(type, name);
+  COPPICE_CHECK(is_new, "the type of {} has another name already", name);
+  types_.emplace(entry->second, type);
 }
 
-bool Registry::has_type(std::string_view name) const {
-  if (name == "event") return true;
-  for (const auto& [type, known] : type_names_) {
-    if (known == name) return true;
-  }
-  return false;
-}
+bool Registry::has_type(std::string_view name) const { return name == "event" || types_.contains(name); }
 
 std::string_view Registry::type_name(std::type_index type) const {
   const auto found = type_names_.find(type);
@@ -41,10 +40,19 @@ std::string_view Registry::type_name(std::type_index type) const {
 
 bool Registry::is_type(const AsyncValue& value, std::string_view name) const {
   if (name == "event") return value.is_payload(typeid(Chain));
-  for (const auto& [type, known] : type_names_) {
-    if (known == name) return value.is_payload(type);
-  }
-  return false;
+  const auto found = types_.find(name);
+  return found != types_.end() && value.is_payload(found->second);
+}
+
+std::string Registry::type_name_of(const AsyncValue& value) const {
+  const std::type_info* const type = value.payload_type();
+  if (type == nullptr) return "of no type";
+  const auto found = type_names_.find(*type);
+  if (found != type_names_.end()) return found->second;
+  int failed = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed), &std::free);
+  return failed == 0 ? name.get() : type->name();
 }
 
 void Registry::add(OperationInfo info) {

@@ -81,14 +81,17 @@ class Registry {
   std::string nearest(std::string_view name) const;
   bool has_type(std::string_view name) const;
   std::string_view type_name(std::type_index type) const;  // failed check when there is none
-  // Of a value that came from outside: whether it is, or may turn out to be, of the type with that name.
+  // For values that came from outside. Whether it is known to hold, now or later, the type with that name.
   bool is_type(const AsyncValue& value, std::string_view name) const;
+  // The name of what it holds; a type that has no name here is shown as in C++.
+  std::string type_name_of(const AsyncValue& value) const;
 
  private:
   void add_type(std::type_index type, std::string_view name);
   void add(OperationInfo info);
 
   std::unordered_map<std::type_index, std::string> type_names_;
+  std::unordered_map<std::string_view, std::type_index> types_;  // by the names in type_names_
   std::unordered_map<std::string_view, std::unique_ptr<const OperationInfo>>
       operations_;  // by their own names
 };

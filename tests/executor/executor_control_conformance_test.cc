@@ -2,6 +2,10 @@
 // the list does not name: graphs that cannot progress, rings, memory.
 #include <gtest/gtest.h>
 
+#include <latch>
+#include <limits>
+#include <thread>
+
 #include "core/live_objects.h"
 #include "tests/executor/probe_operations.h"
 
@@ -154,6 +158,40 @@ func @main(%c: bool, %n: i32, %x: i32) -> (i32, i32) {{
   }
 }
 
+TEST(ExecutorConformance, N57_ALoopEndsWhenAllThatItCarriesIsErrors) {
+  ProbedProgram p(R"(
+func @fail(%x: i32) -> i32 { %y = fail.i32 (%x) return %y }
+func @fail_later(%x: i32) -> i32 { %y = async_fail.i32 (%x) return %y }
+func @go_on(%x: i32) -> (i32, bool) { %y = fail.i32 (%x) %true = constant.bool true return %y, %true }
+func @half(%x: i32, %y: i32) -> (i32, i32) {
+  %a = fail.i32 (%x)
+  %one = constant.i32 1
+  %b = add.i32 (%y, %one)
+  return %a, %b
+}
+func @one(%x: i32) -> i32 { %y = constant.i32 1 return %y }
+func @constant(%n: i32, %x: i32) -> i32 { %y = repeat @one (%n, %x) return %y }
+func @main(%n: i32, %x: i32) -> i32 { %y = repeat @fail (%n, %x) return %y }
+func @later(%n: i32, %x: i32) -> i32 { %y = repeat @fail_later, 4 (%n, %x) return %y }
+func @endless(%c: bool, %x: i32) -> i32 { %y = while @go_on (%c, %x) return %y }
+func @one_of_two(%n: i32, %x: i32) -> (i32, i32) { %y, %z = repeat @half (%n, %x, %x) return %y, %z }
+)");
+  const int32_t most = std::numeric_limits<int32_t>::max();
+  EXPECT_STREQ(p.run("main", {i32(most), i32(1)})[0]->error().what(),
+               "test.graph:2:35: failed [@fail fail.i32 -> @fail fail.i32]");
+  const auto later = p.run("later", {i32(most), i32(1)})[0];
+  p.later().run_all();
+  EXPECT_EQ(later->error().message(), "failed later");
+  EXPECT_EQ(p.run("endless", {boolean(true), i32(1)})[0]->error().message(), "failed");
+  // A body may return what no error reaches.
+  EXPECT_EQ(
+      p.run("constant", {i32(3), make_error_async_value(Error(ErrorCode::kIo, "lost"))})[0]->get<int32_t>(),
+      1);
+  const auto half = p.run("one_of_two", {i32(3), i32(1)});
+  EXPECT_TRUE(half[0]->is_error());
+  EXPECT_EQ(half[1]->get<int32_t>(), 4);
+}
+
 TEST(ExecutorConformance, N57_AnUnusedIndirectResultOfALoopLivesUntilItIsForwarded) {
   const LeakCheck check;
   {
@@ -286,6 +324,50 @@ TEST(ExecutorConformance, AResultThatItsOperationForgetsIsAnErrorAndNoHang) {
                  "test.graph:2:8: the operation dropped a result unset [@main dropped.i32 -> @main add.i32]");
   }
   EXPECT_EQ(check.report(), "");
+}
+
+TEST(ExecutorConformance, AResultThatDeferredWorkForgetsIsAnErrorAndNoHang) {
+  const LeakCheck check;
+  {
+    ProbedProgram p("func @main() -> i32 {\n  %x = forgotten.i32\n  %y = add.i32 (%x, %x)\n  return %y\n}");
+    const auto y = p.run("main")[0];
+    EXPECT_FALSE(y->is_available());
+    p.later().run_all();
+    ASSERT_TRUE(y->is_available()) << p.request->describe_waiting();
+    EXPECT_EQ(y->error().code(), ErrorCode::kCancelled);
+    EXPECT_STREQ(y->error().what(),
+                 "test.graph:2:8: an asynchronous value was dropped before it had a value "
+                 "[@main forgotten.i32 -> @main add.i32]");
+  }
+  EXPECT_EQ(check.report(), "");
+}
+
+// Seen to hang with a plain reference in the task.
+TEST(ExecutorConformance, AResultWhoseWorkAQueueDropsIsAnErrorAndNoHang) {
+  ProbedProgram p(
+      "func @main(%x: i32) -> i32 {\n  %y = queued_copy.i32 (%x)\n  %z = add.i32 (%y, %y)\n  return %z\n}",
+      WorkQueue::create({.threads = 1}));
+  std::latch is_running(1), is_over(1);
+  p.host->queue()->add(0, 0, Task([&] {
+                         is_running.count_down();
+                         is_over.wait();
+                       }));
+  is_running.wait();
+  const auto z = p.run("main", {i32(1)})[0];
+  std::thread shutdown([&] { p.host->queue()->shutdown(WorkQueue::Shutdown::kDrop); });
+  std::latch is_there(1);
+  z->and_then([&] { is_there.count_down(); });
+  is_there.wait();
+  is_over.count_down();
+  shutdown.join();
+  EXPECT_EQ(z->error().code(), ErrorCode::kCancelled);
+}
+
+TEST(ExecutorConformance, AnOperationThatThrowsWithAResultUnderWayGivesItsError) {
+  ProbedProgram p("func @main() -> i32 {\n  %x = throws_late.i32\n  return %x\n}");
+  const auto x = p.run("main")[0];
+  ASSERT_TRUE(x->is_available());
+  EXPECT_STREQ(x->error().what(), "test.graph:2:8: too late [@main throws_late.i32]");
 }
 
 TEST(ExecutorConformance, AGraphThatCannotProgressSaysWhatWaitsForWhat) {

@@ -27,7 +27,7 @@ void add_thread_probes(Registry& registry) {
   add_probe_operations(registry);
   registry.add("count_later", [](const Chain&, Result<Chain> done, Request& request) {
     Request* const r = &request;
-    auto work = [done = done.allocate(), r, keep = share(r)] {
+    auto work = [done = done.allocate(), r, keep = share(r)]() mutable {
       ++r->host().shared<Counter>().value;
       done.emplace();
     };

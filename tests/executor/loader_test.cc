@@ -125,8 +125,8 @@ TEST(Executor, RefusesArgumentsOfAnotherNumberOrType) {
     return "accepted";
   };
   EXPECT_EQ(message({}), "@f takes 1 argument, not 0");
-  EXPECT_EQ(message({make_available_async_value<float>(1.0f)}), "argument 1 of @f must be i32");
-  EXPECT_EQ(message({nullptr}), "argument 1 of @f must be i32");
+  EXPECT_EQ(message({make_available_async_value<float>(1.0f)}), "argument 1 of @f must be i32, and is f32");
+  EXPECT_EQ(message({nullptr}), "argument 1 of @f must be i32, and is null");
   EXPECT_EQ(message({make_error_async_value(Error(ErrorCode::kIo, "lost"))}), "accepted");
 }
 

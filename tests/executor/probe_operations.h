@@ -87,7 +87,9 @@ inline void add_value_probes(Registry& registry) {
 // async_copy.i32 (a)        a, later; by Result::allocate      async_copy_ref.i32 (a)   by a returned AsyncValueRef
 // read_later.i32 (a)        notes a, later                     copy_to_two.i32 (a)      a itself as both results
 // never.i32 ()              its producer keeps it for ever (Kept)
-// dropped.i32 ()            its producer forgets it at once
+// dropped.i32 ()            its producer forgets it at once   forgotten.i32 ()       ... when Later runs
+// throws_late.i32 ()        its producer throws with the result allocated
+// queued_copy.i32 (a)       a, by a task of the queue
 // partial.i32 (a)           a, and an error
 // divmod.i32 (a, b)         quotient and remainder
 // fail_with.i32 7 (a)       the error "failure 7"              async_fail_with.i32 7 (a)    the same, later
@@ -95,11 +97,13 @@ inline void add_value_probes(Registry& registry) {
 inline void add_i32_probes(Registry& registry) {
   registry.add("async_copy.i32", [](Argument<int32_t> in, Result<int32_t> out, Request& request) {
     request.host().shared<Later>().add(
-        [in = in.value_ref(), out = out.allocate()] { out.emplace(in.get()); });
+        [in = in.value_ref(), out = out.allocate()]() mutable { out.emplace(in.get()); });
   });
   registry.add("async_copy_ref.i32", [](Argument<int32_t> in, Request& request) {
-    auto out = make_unconstructed_async_value<int32_t>();
-    request.host().shared<Later>().add([in = in.value_ref(), out] { out.emplace(in.get()); });
+    auto promise = make_promise<int32_t>();
+    AsyncValueRef<int32_t> out = promise.value();
+    request.host().shared<Later>().add(
+        [in = in.value_ref(), promise = std::move(promise)]() mutable { promise.emplace(in.get()); });
     return out;
   });
   registry.add("read_later.i32", [](Argument<int32_t> in, Request& request) {
@@ -110,9 +114,21 @@ inline void add_i32_probes(Registry& registry) {
   registry.add("copy_to_two.i32",
                [](Argument<int32_t> in, Result<int32_t> a, Result<int32_t> b) { a.set(in), b.set(in); });
   registry.add("never.i32", [](Result<int32_t> result, Request& request) {
-    request.host().shared<Kept>().add(result.allocate());
+    request.host().shared<Kept>().add(result.allocate().release());
   });
   registry.add("dropped.i32", [](Result<int32_t> result) { (void)result.allocate(); });
+  registry.add("forgotten.i32", [](Result<int32_t> result, Request& request) {
+    request.host().shared<Later>().add([result = result.allocate()] {});
+  });
+  registry.add("queued_copy.i32", [](Argument<int32_t> in, Result<int32_t> out, Request& request) {
+    request.queue()->add(request.source(), 0, Task([in = in.value_ref(), out = out.allocate()]() mutable {
+                           out.emplace(in.get());
+                         }));
+  });
+  registry.add("throws_late.i32", [](Result<int32_t> result) {
+    const auto promise = result.allocate();
+    throw Error(ErrorCode::kNumeric, "too late");
+  });
   registry.add("partial.i32", [](Argument<int32_t> a, Result<int32_t> good, Result<int32_t> bad) {
     good.set(a);
     bad.set_error(Error(ErrorCode::kNumeric, "only one"));
@@ -121,12 +137,12 @@ inline void add_i32_probes(Registry& registry) {
   registry.add("fail_with.i32", [](Constant<int32_t> number, int32_t) -> int32_t {
     throw Error(ErrorCode::kNumeric, fmt::format("failure {}", number.get()));
   });
-  registry.add("async_fail_with.i32",
-               [](Constant<int32_t> number, Argument<int32_t>, Result<int32_t> result, Request& request) {
-                 request.host().shared<Later>().add([number = number.get(), result = result.allocate()] {
-                   result.set_error(Error(ErrorCode::kNumeric, fmt::format("failure {}", number)));
-                 });
-               });
+  registry.add("async_fail_with.i32", [](Constant<int32_t> number, Argument<int32_t>, Result<int32_t> result,
+                                         Request& request) {
+    request.host().shared<Later>().add([number = number.get(), result = result.allocate()]() mutable {
+      result.set_error(Error(ErrorCode::kNumeric, fmt::format("failure {}", number)));
+    });
+  });
   registry.add("cancel", [](Argument<int32_t> a, Result<int32_t> same, Request& request) {
     request.cancel();
     same.set(a);

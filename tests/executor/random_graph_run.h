@@ -21,8 +21,7 @@ struct CompleterOfHost {
 // Completes by the completer's threads, and with a queue also by its compute and its blocking threads.
 template <class F>
 void complete_later(Request& request, uint32_t choice, F work) {
-  Task task(MustRun(request,
-                    [work = std::move(work), keep = share(&request)]() mutable { work(); }));
+  Task task(MustRun(request, [work = std::move(work), keep = share(&request)]() mutable { work(); }));
   if (request.queue() == nullptr || choice % 4 < 2) {
     request.host().shared<CompleterOfHost>().completer->add(std::move(task));
   } else if (choice % 4 == 2) {
@@ -35,33 +34,35 @@ void complete_later(Request& request, uint32_t choice, F work) {
 inline void add_random_graph_operations(Registry& registry) {
   using Operands = std::pair<uint32_t, uint32_t>;
   const auto add_async = [&](const char* name, uint32_t (*f)(uint32_t, uint32_t)) {
-    registry.add(name,
-                 [f](Argument<int32_t> a, Argument<int32_t> b, Result<int32_t> result, Request& request) {
-                   const Operands operands(*a, *b);
-                   complete_later(request, operands.first ^ operands.second,
-                                  [f, a = a.value_ref(), b = b.value_ref(), result = result.allocate()] {
-                                    result.emplace(static_cast<int32_t>(
-                                        f(static_cast<uint32_t>(a.get()), static_cast<uint32_t>(b.get()))));
-                                  });
-                 });
+    registry.add(
+        name, [f](Argument<int32_t> a, Argument<int32_t> b, Result<int32_t> result, Request& request) {
+          const Operands operands(*a, *b);
+          complete_later(request, operands.first ^ operands.second,
+                         [f, a = a.value_ref(), b = b.value_ref(), result = result.allocate()]() mutable {
+                           result.emplace(static_cast<int32_t>(
+                               f(static_cast<uint32_t>(a.get()), static_cast<uint32_t>(b.get()))));
+                         });
+        });
   };
   add_async("async_add.i32", [](uint32_t a, uint32_t b) { return a + b; });
   add_async("async_sub.i32", [](uint32_t a, uint32_t b) { return a - b; });
   registry.add("async_twice.i32", [](Argument<int32_t> a, Argument<int32_t> b, Result<int32_t> first,
                                      Result<int32_t> second, Request& request) {
-    const auto sum = first.allocate();
-    second.set(sum);
+    auto sum = first.allocate();
+    second.set(sum.value());
     const uint32_t value = static_cast<uint32_t>(*a) + static_cast<uint32_t>(*b);
-    complete_later(request, value, [sum, value] { sum.emplace(static_cast<int32_t>(value)); });
+    complete_later(request, value,
+                   [sum = std::move(sum), value]() mutable { sum.emplace(static_cast<int32_t>(value)); });
   });
   registry.add("fail_with.i32", [](Constant<int32_t> number, int32_t) -> int32_t {
     throw Error(ErrorCode::kNumeric, fmt::format("failure {}", number.get()));
   });
   registry.add("async_fail_with.i32", [](Constant<int32_t> number, int32_t a, Result<int32_t> result,
                                          Request& request) {
-    complete_later(request, static_cast<uint32_t>(a), [number = number.get(), result = result.allocate()] {
-      result.set_error(Error(ErrorCode::kNumeric, fmt::format("failure {}", number)));
-    });
+    complete_later(request, static_cast<uint32_t>(a),
+                   [number = number.get(), result = result.allocate()]() mutable {
+                     result.set_error(Error(ErrorCode::kNumeric, fmt::format("failure {}", number)));
+                   });
   });
   const auto same = [](Argument<int32_t> a, Result<int32_t> result) { result.set(a); };
   registry.add("same.i32", same);

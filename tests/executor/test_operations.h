@@ -1,7 +1,6 @@
 // Operations for tests: work that is done when the test says so, and counters of what ran and lived.
 #pragma once
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -16,13 +15,13 @@ namespace coppice::executor {
 // Work that asynchronous operations have put off. Host::shared<Later>(): run it from the test.
 class Later {
  public:
-  void add(std::function<void()> work) {
+  void add(Task work) {
     const std::lock_guard lock(mutex_);
     work_.push_back(std::move(work));
   }
   // False when there is none. What it sets off may put off more.
   bool run_one() {
-    std::function<void()> work;
+    Task work;
     {
       const std::lock_guard lock(mutex_);
       if (work_.empty()) return false;
@@ -40,7 +39,7 @@ class Later {
 
  private:
   std::mutex mutex_;
-  std::deque<std::function<void()>> work_;
+  std::deque<Task> work_;
 };
 
 // The names and numbers that operations noted, in the order in which they ran.
@@ -64,14 +63,15 @@ class Notes {
 // fail.i32 (a)           an error at once        note.i32 "name" (a) -> a, notes name and value when it runs
 // refs.i32 (a) -> i32    the number of references to a while the operation runs
 inline void add_test_operations(Registry& registry) {
-  registry.add(
-      "async_add.i32", [](Argument<int32_t> a, Argument<int32_t> b, Result<int32_t> sum, Request& request) {
-        request.host().shared<Later>().add(
-            [a = a.value_ref(), b = b.value_ref(), sum = sum.allocate()] { sum.emplace(a.get() + b.get()); });
-      });
+  registry.add("async_add.i32", [](Argument<int32_t> a, Argument<int32_t> b, Result<int32_t> sum,
+                                   Request& request) {
+    request.host().shared<Later>().add([a = a.value_ref(), b = b.value_ref(),
+                                        sum = sum.allocate()]() mutable { sum.emplace(a.get() + b.get()); });
+  });
   registry.add("async_fail.i32", [](Argument<int32_t>, Result<int32_t> result, Request& request) {
-    request.host().shared<Later>().add(
-        [result = result.allocate()] { result.set_error(Error(ErrorCode::kNumeric, "failed later")); });
+    request.host().shared<Later>().add([result = result.allocate()]() mutable {
+      result.set_error(Error(ErrorCode::kNumeric, "failed later"));
+    });
   });
   registry.add("fail.i32", [](int32_t) -> int32_t { throw Error(ErrorCode::kNumeric, "failed"); });
   registry.add("note.i32", [](Constant<std::string_view> name, Argument<int32_t> value, Result<int32_t> same,
