@@ -11,11 +11,13 @@
 
 namespace coppice::executor {
 
+using FunctionsByName = std::unordered_map<std::string_view, const LoadedFunction*>;
+
 // One function on its way from Function to LoadedFunction.
 class FunctionLoader {
  public:
   FunctionLoader(const Module& module, const Function& from, LoadedFunction& to, const Registry& registry,
-                 const std::vector<std::unique_ptr<LoadedFunction>>& functions)
+                 const FunctionsByName& functions)
       : module_(module), from_(from), to_(to), registry_(registry), functions_(functions) {}
 
   void run() {
@@ -53,7 +55,7 @@ class FunctionLoader {
   const Function& from_;
   LoadedFunction& to_;
   const Registry& registry_;
-  const std::vector<std::unique_ptr<LoadedFunction>>& functions_;
+  const FunctionsByName& functions_;
   std::vector<uint32_t> order_;  // operations, each behind those that produce its arguments
 };
 
@@ -141,12 +143,8 @@ void FunctionLoader::bind_attributes(const Operation& op, LoadedOperation& to) {
   for (size_t i = 0; i < given; ++i) {
     if (i < fixed) check_attribute(op, i, info.attributes[i]);
     const LoadedFunction* function = nullptr;
-    if (const auto* ref = std::get_if<FunctionRef>(&op.attributes[i])) {
-      // check(module) has found it.
-      const auto at = std::find_if(module_.functions.begin(), module_.functions.end(),
-                                   [&](const Function& f) { return f.name == ref->name; });
-      function = functions_[static_cast<size_t>(at - module_.functions.begin())].get();
-    }
+    // check(module) has found it.
+    if (const auto* ref = std::get_if<FunctionRef>(&op.attributes[i])) function = functions_.at(ref->name);
     to_.attributes_.push_back({&op.attributes[i], function});
   }
   // The vector was reserved for all.
@@ -182,10 +180,12 @@ void FunctionLoader::order_operations() {
 void FunctionLoader::report_ring(const std::vector<uint32_t>& missing) const {
   // From an operation that waits, walk to a producer that waits, until one comes again: from there on it is a ring.
   std::vector<uint32_t> way;
+  std::vector<bool> is_on_way(missing.size(), false);
   auto op = static_cast<uint32_t>(
       std::find_if(missing.begin(), missing.end(), [](uint32_t n) { return n > 0; }) - missing.begin());
-  while (std::find(way.begin(), way.end(), op) == way.end()) {
+  while (!is_on_way[op]) {
     way.push_back(op);
+    is_on_way[op] = true;
     for (const uint32_t r : from_.operations[op].arguments) {
       const uint32_t producer = to_.registers[r].producer;
       if (producer != kNoOperation && missing[producer] > 0) {
@@ -258,33 +258,42 @@ void FunctionLoader::check_arguments(const Operation& op, const OperationInfo& i
 
 namespace {
 
-// What the operation needs of a register that it has as several arguments is the most that one of them needs.
-Needs needs_of(const LoadedOperation& op, uint32_t r) {
-  Needs needs = Needs::kNothing;
-  for (size_t i = 0; i < op.arguments.size(); ++i) {
-    if (op.arguments[i] != r) continue;
-    const Needs here = op.non_strict               ? Needs::kNothing
-                       : i < op.info->needs.size() ? op.info->needs[i]
-                                                   : Needs::kAvailable;
-    needs = std::min(needs, here);  // kAvailable is the least enumerator
-  }
-  return needs;
+Needs needs_of(const LoadedOperation& op, size_t argument) {
+  if (op.non_strict) return Needs::kNothing;
+  return argument < op.info->needs.size() ? op.info->needs[argument] : Needs::kAvailable;
 }
 
 }  // namespace
 
 void FunctionLoader::lay_out_users() {
+  struct Slice {
+    size_t begin, end;  // of the users that are filled in so far
+  };
+  std::vector<Slice> slices;
   size_t num_users = 0;
-  for (const Register& r : from_.registers) num_users += r.used_by.size();
-  to_.users_.reserve(num_users);
-  for (uint32_t r = 0; r < to_.registers.size(); ++r) {
-    const size_t first = to_.users_.size();
-    for (const uint32_t user : from_.registers[r].used_by) {
-      to_.users_.push_back({user, needs_of(to_.operations[user], r)});
-      ++to_.operations[user].waits;
-    }
-    to_.registers[r].users = std::span(to_.users_).subspan(first);
+  for (const Register& r : from_.registers) {
+    slices.push_back({num_users, num_users});
+    num_users += r.used_by.size();
   }
+  to_.users_.resize(num_users);
+  for (uint32_t op = 0; op < to_.operations.size(); ++op) {
+    LoadedOperation& user = to_.operations[op];
+    for (size_t i = 0; i < user.arguments.size(); ++i) {
+      Slice& slice = slices[user.arguments[i]];
+      const Needs needs = needs_of(user, i);
+      if (slice.begin == slice.end || to_.users_[slice.end - 1].operation != op) {
+        to_.users_[slice.end++] = {op, needs};
+        ++user.waits;
+      } else {
+        // Of several arguments that are one register the operation needs the most. kAvailable is the least
+        // enumerator.
+        Needs& most = to_.users_[slice.end - 1].needs;
+        most = std::min(most, needs);
+      }
+    }
+  }
+  for (size_t r = 0; r < slices.size(); ++r)
+    to_.registers[r].users = std::span(to_.users_).subspan(slices[r].begin, slices[r].end - slices[r].begin);
   for (uint32_t op = 0; op < to_.operations.size(); ++op) {
     if (to_.operations[op].waits == 0) to_.without_waits.push_back(op);
   }
@@ -334,18 +343,18 @@ IntrusivePtr<LoadedModule> LoadedModule::load(Module module, const Registry& reg
     to.argument_types = loaded->source_.functions[i].argument_types;
     to.result_types = loaded->source_.functions[i].result_types;
     to.name = loaded->source_.functions[i].name;
+    loaded->by_name_.emplace(to.name, &to);
   }
   for (size_t i = 0; i < loaded->functions_.size(); ++i)
     FunctionLoader(loaded->source_, loaded->source_.functions[i], *loaded->functions_[i], registry,
-                   loaded->functions_)
+                   loaded->by_name_)
         .run();
   return loaded;
 }
 
 const LoadedFunction& LoadedModule::function(std::string_view name) const {
-  for (const auto& function : functions_) {
-    if (function->name == name) return *function;
-  }
+  const auto found = by_name_.find(name);
+  if (found != by_name_.end()) return *found->second;
   throw Error(ErrorCode::kNotFound, fmt::format("{} has no function @{}",
                                                 source_.file.empty() ? "the module" : source_.file, name));
 }

@@ -9,6 +9,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "executor/registry.h"
@@ -75,6 +77,7 @@ class LoadedModule final : public RefCounted {
   // Errors: kInvalidArgument with the place in the module's text: an unknown operation (and the nearest known), numbers
   // and types of arguments, results and attributes, an unknown type, operations that wait for each other in a ring.
   // `registry` outlives the module.
+  // Time is linear in the module's size, but for sorting the users of a register and what can start at once.
   static IntrusivePtr<LoadedModule> load(Module module, const Registry& registry);
 
   // For load() only.
@@ -90,6 +93,7 @@ class LoadedModule final : public RefCounted {
   const Module source_;
   const Registry& registry_;
   std::vector<std::unique_ptr<LoadedFunction>> functions_;
+  std::unordered_map<std::string_view, const LoadedFunction*> by_name_;  // by their own names
 };
 
 }  // namespace coppice::executor
