@@ -219,7 +219,7 @@ class ProgramSimulation final : public viewer::Simulation {
  public:
   explicit ProgramSimulation(Parts& parts) : p_(parts), devices_(parts.devices), domain_(parts.domain) {
     for (const FieldSource& f : p_.fields) {
-      IntrusivePtr<Device> device(&field_of(f).tree->device());
+      IntrusivePtr<Device> device = share(&field_of(f).tree->device());
       if (device_name_.empty()) device_name_ = device->name();
       if (std::ranges::find(devices_, device) == devices_.end()) devices_.push_back(std::move(device));
     }
