@@ -8,7 +8,8 @@
 //                         position, position of `return`
 //                register    name, use count, used by (operations)
 //                operation   name, attributes, arguments (registers), number of results, position
-//                attribute   byte 0 false, 1 true, 2 integer (zigzag), 3 real (8 bytes), 4 string, 5 @name
+//                attribute   byte 0 false, 1 true, 2 integer (zigzag), 3 real (8 bytes), 4 string, 5 @name;
+//                            lists: 6 of integers, 7 of reals, 8 of strings, an empty one as 6
 //                position    line, column
 //              A string is 2 * its index in `strings`, or, when it is longer than those, 2 * its size + 1 and its
 //              bytes here: so that no few bytes of a file make a long string many times.

@@ -55,6 +55,7 @@ class Decoder {
  private:
   // Least sizes in bytes of an encoded string, register, operation, function: bounds of what a length may claim.
   static constexpr size_t kStringBytes = 1, kRegisterBytes = 3, kOperationBytes = 6, kFunctionBytes = 10;
+  static constexpr size_t kRealBytes = 8;
 
   size_t left() const { return bytes_.size() - next_; }
   uint8_t byte();
@@ -65,6 +66,8 @@ class Decoder {
 
   void read_strings();
   std::string string();
+  int64_t integer();
+  double real();
   Attribute attribute();
   Position position();
   Register one_register();
@@ -152,24 +155,37 @@ std::string Decoder::string() {
   return std::string(strings_[value]);
 }
 
+int64_t Decoder::integer() {
+  const uint64_t zigzag = number();
+  return static_cast<int64_t>(zigzag >> 1 ^ (0 - (zigzag & 1)));
+}
+
+double Decoder::real() {
+  if (left() < kRealBytes) malformed("a real needs 8 bytes");
+  next_ += kRealBytes;
+  return std::bit_cast<double>(read_fixed(bytes_, next_ - kRealBytes, kRealBytes));
+}
+
 Attribute Decoder::attribute() {
   switch (const uint8_t kind = byte(); kind) {
     case kFalse:
       return false;
     case kTrue:
       return true;
-    case kInteger: {
-      const uint64_t zigzag = number();
-      return static_cast<int64_t>(zigzag >> 1 ^ (0 - (zigzag & 1)));
-    }
+    case kInteger:
+      return integer();
     case kReal:
-      if (left() < 8) malformed("a real needs 8 bytes");
-      next_ += 8;
-      return std::bit_cast<double>(read_fixed(bytes_, next_ - 8, 8));
+      return real();
     case kString:
       return string();
     case kFunction:
       return FunctionRef{string()};
+    case kIntegers:
+      return list(1, [this] { return integer(); });
+    case kReals:
+      return list(kRealBytes, [this] { return real(); });
+    case kStrings:
+      return strings();
     default:
       malformed(fmt::format("there is no attribute of kind {}", kind));
   }

@@ -44,6 +44,10 @@ class Encoder {
  private:
   void put(uint32_t value) { put_number(body_, value); }
   void put(const std::string& value);
+  void put(int64_t value) {
+    put_number(body_, static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
+  }
+  void put(double value) { put_fixed(body_, std::bit_cast<uint64_t>(value), 8); }
   void put(const Attribute& value);
   void put(const Position& value) { put(value.line), put(value.column); }
   void put(const Register& value) { put(value.name), put(value.use_count), put_list(value.used_by); }
@@ -72,20 +76,23 @@ void Encoder::put(const std::string& value) {
 }
 
 void Encoder::put(const Attribute& value) {
+  const auto put_kind = [this](Kind kind) { put_fixed(body_, kind, 1); };
   if (const auto* truth = std::get_if<bool>(&value)) {
-    put_fixed(body_, *truth ? kTrue : kFalse, 1);
+    put_kind(*truth ? kTrue : kFalse);
   } else if (const auto* integer = std::get_if<int64_t>(&value)) {
-    put_fixed(body_, kInteger, 1);
-    put_number(body_, static_cast<uint64_t>(*integer) << 1 ^ static_cast<uint64_t>(*integer >> 63));
+    put_kind(kInteger), put(*integer);
   } else if (const auto* real = std::get_if<double>(&value)) {
-    put_fixed(body_, kReal, 1);
-    put_fixed(body_, std::bit_cast<uint64_t>(*real), 8);
+    put_kind(kReal), put(*real);
   } else if (const auto* text = std::get_if<std::string>(&value)) {
-    put_fixed(body_, kString, 1);
-    put(*text);
+    put_kind(kString), put(*text);
+  } else if (const auto* function = std::get_if<FunctionRef>(&value)) {
+    put_kind(kFunction), put(function->name);
+  } else if (const auto* integers = std::get_if<std::vector<int64_t>>(&value)) {
+    put_kind(kIntegers), put_list(*integers);
+  } else if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
+    put_kind(kReals), put_list(*reals);
   } else {
-    put_fixed(body_, kFunction, 1);
-    put(std::get<FunctionRef>(value).name);
+    put_kind(kStrings), put_list(std::get<std::vector<std::string>>(value));
   }
 }
 

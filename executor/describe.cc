@@ -23,6 +23,12 @@ struct AttributeText {
     return text;
   }
   std::string operator()(const FunctionRef& value) const { return '@' + value.name; }
+  template <class T>
+  std::string operator()(const std::vector<T>& items) const {
+    std::vector<std::string> texts;
+    for (const T& item : items) texts.push_back((*this)(item));
+    return fmt::format("[{}]", fmt::join(texts, ", "));
+  }
 };
 
 // As it stands in the text, without its arguments: "repeat @body, 32".

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <string>
 #include <typeindex>
@@ -34,9 +35,15 @@ class Host final : public RefCounted {
  public:
   // Without a queue everything runs on the thread that calls execute() or completes a value: for tests and tools, and
   // as deterministic as these calls are.
-  explicit Host(IntrusivePtr<WorkQueue> queue = nullptr) : queue_(std::move(queue)) {}
+  // `memory` outlives the host and all that its functions make.
+  explicit Host(IntrusivePtr<WorkQueue> queue = nullptr,
+                std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
+      : memory_(memory), queue_(std::move(queue)) {}
 
   WorkQueue* queue() const { return queue_.get(); }
+  // Where functions get the memory of what they make: one that is capped (capped_memory.h) makes an error of
+  // what does not fit. Async values themselves, and what the executor needs, come from its own pools.
+  std::pmr::memory_resource& memory() const { return memory_; }
   // `stream` is where the operations of this request that use a device put their work.
   IntrusivePtr<Request> start_request(IntrusivePtr<Stream> stream = nullptr);
   // One T for all operations of this host, made when it is first asked for.
@@ -49,6 +56,7 @@ class Host final : public RefCounted {
   }
 
  private:
+  std::pmr::memory_resource& memory_;
   std::mutex mutex_;
   std::unordered_map<std::type_index, std::shared_ptr<void>> shared_;
   std::atomic<uint64_t> next_source_{1};

@@ -125,7 +125,7 @@ Token Lexer::next() {
     return take(Token::Kind::kWord, size);
   }
   if (c == '-' && at(1) == '>') return take(Token::Kind::kPunctuation, 2);
-  if (std::string_view("(){},:=").find(c) != std::string_view::npos)
+  if (std::string_view("()[]{},:=").find(c) != std::string_view::npos)
     return take(Token::Kind::kPunctuation, 1);
   if (c > 0x20 && c < 0x7f) fail(position(), fmt::format("unexpected character '{}'", c));
   fail(position(), fmt::format("unexpected byte {:#04x}", static_cast<unsigned char>(c)));

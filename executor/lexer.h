@@ -15,7 +15,7 @@ struct Token {
     kString,       // "..."
     kRegister,     // %name
     kFunction,     // @name
-    kPunctuation,  // one of ( ) { } , : = ->
+    kPunctuation,  // one of ( ) [ ] { } , : = ->
   };
   Kind kind = Kind::kEnd;
   std::string_view text;  // as written, with '%', '@' or the quotes

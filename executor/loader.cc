@@ -75,8 +75,19 @@ const char* describe(AttributeKind kind) {
       return "a string";
     case AttributeKind::kFunction:
       return "an @function";
+    case AttributeKind::kIntegers:
+      return "a list of integers";
+    case AttributeKind::kReals:
+      return "a list of real numbers (with a point)";
+    case AttributeKind::kStrings:
+      return "a list of strings";
   }
   return "?";
+}
+
+bool is_empty_list(const Attribute& value) {
+  const auto* integers = std::get_if<std::vector<int64_t>>(&value);
+  return integers != nullptr && integers->empty();
 }
 
 bool fits(const Attribute& value, AttributeKind kind) {
@@ -95,6 +106,12 @@ bool fits(const Attribute& value, AttributeKind kind) {
       return std::holds_alternative<std::string>(value);
     case AttributeKind::kFunction:
       return std::holds_alternative<FunctionRef>(value);
+    case AttributeKind::kIntegers:
+      return std::holds_alternative<std::vector<int64_t>>(value);
+    case AttributeKind::kReals:
+      return std::holds_alternative<std::vector<double>>(value) || is_empty_list(value);
+    case AttributeKind::kStrings:
+      return std::holds_alternative<std::vector<std::string>>(value) || is_empty_list(value);
   }
   return false;
 }

@@ -106,6 +106,10 @@ void FunctionChecker::check_operation(const Operation& operation, uint32_t& next
     if (ref != nullptr && !names_.contains(ref->name))
       fail(operation.position, "{} refers to {}, and there is no such function", operation.name,
            quoted(ref->name));
+    const auto* reals = std::get_if<std::vector<double>>(&attribute);
+    const auto* strings = std::get_if<std::vector<std::string>>(&attribute);
+    if ((reals != nullptr && reals->empty()) || (strings != nullptr && strings->empty()))
+      fail(operation.position, "{} has an empty list that is not one of integers", operation.name);
   }
 }
 

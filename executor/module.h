@@ -23,8 +23,10 @@ struct FunctionRef {
   bool operator==(const FunctionRef&) const = default;
 };
 
-// A constant that is part of an operation, such as the 42 of `constant.i32 42`.
-using Attribute = std::variant<bool, int64_t, double, std::string, FunctionRef>;
+// A constant that is part of an operation, such as the 42 of `constant.i32 42`, or a list of constants of one
+// kind. An empty list has no kind: it is always one of integers.
+using Attribute = std::variant<bool, int64_t, double, std::string, FunctionRef, std::vector<int64_t>,
+                               std::vector<double>, std::vector<std::string>>;
 
 // A place in the module's text, counted from 1; 0: none.
 struct Position {
@@ -69,9 +71,9 @@ struct Module {
 void count_uses(Function& function);
 
 // Checks all that needs no registry: register indices, every register set exactly once and in order, names
-// (names.h), distinct ones of functions and registers, attributes that name functions of the module, numbers of
-// arguments and results of the signature, use counts and used-by records. Linear time. Errors: kInvalidArgument
-// with the place.
+// (names.h), distinct ones of functions and registers, attributes that name functions of the module, empty
+// lists, numbers of arguments and results of the signature, use counts and used-by records. Linear time.
+// Errors: kInvalidArgument with the place.
 void check(const Module& module);
 
 }  // namespace coppice::executor

@@ -9,7 +9,8 @@
 //   Argument<T>              the same, and its async value
 //   After                    a stream's event: what the operation puts on the request's stream runs after it anyway, so
 //                            the operation starts without waiting for it
-//   Constant<T>              an attribute: bool, int32_t, int64_t, float, double, std::string_view, LoadedFunction
+//   Constant<T>              an attribute: bool, int32_t, int64_t, float, double, std::string_view, LoadedFunction, or a
+//                            list: std::span<const U> of int64_t, double or std::string
 //   Result<T>                a result; set, emplace or allocate it before returning
 //   RemainingArguments, RemainingResults, RemainingAttributes      however many there are; last of their kind
 //   Request&                 the request

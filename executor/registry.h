@@ -34,7 +34,17 @@ enum class Needs : uint8_t {
   kNothing,    // a non-strict operation: an async value, whatever its state
 };
 
-enum class AttributeKind : uint8_t { kBool, kInt32, kInt64, kReal, kString, kFunction };
+enum class AttributeKind : uint8_t {
+  kBool,
+  kInt32,
+  kInt64,
+  kReal,
+  kString,
+  kFunction,
+  kIntegers,
+  kReals,
+  kStrings
+};
 
 struct OperationTraits {
   Run run = Run::kInline;

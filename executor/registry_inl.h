@@ -81,6 +81,20 @@ struct Parameter<Constant<T>> {
     return Constant<T>(static_cast<T>(std::get<Stored>(*call.attribute(at.attribute++).value)));
   }
 };
+template <class T>
+struct Parameter<Constant<std::span<const T>>> {
+  static_assert(std::is_same_v<T, int64_t> || std::is_same_v<T, double> || std::is_same_v<T, std::string>,
+                "no list has items of this type");
+  static constexpr AttributeKind kKind = std::is_same_v<T, int64_t>  ? AttributeKind::kIntegers
+                                         : std::is_same_v<T, double> ? AttributeKind::kReals
+                                                                     : AttributeKind::kStrings;
+  static void describe(OperationInfo& info, const Registry&) { info.attributes.push_back(kKind); }
+  // An empty list is one of integers, whatever the operation takes.
+  static Constant<std::span<const T>> get(OperationCall& call, Cursor& at) {
+    const auto* items = std::get_if<std::vector<T>>(call.attribute(at.attribute++).value);
+    return Constant<std::span<const T>>(items != nullptr ? *items : std::span<const T>());
+  }
+};
 template <>
 struct Parameter<Constant<LoadedFunction>> {
   static void describe(OperationInfo& info, const Registry&) {

@@ -47,6 +47,10 @@ class Parser {
   bool operation(Function& function);
   void results(Function& function, Operation& operation);
   std::optional<Attribute> attribute();
+  std::optional<Attribute> scalar();
+  Attribute list();
+  template <class T>
+  Attribute list_from(Attribute first);
   double nan_bits();
   Attribute number();
   template <class T>
@@ -225,6 +229,40 @@ void Parser::resolve_uses(Function& function) const {
 }
 
 std::optional<Attribute> Parser::attribute() {
+  if (take_if("[")) return list();
+  return scalar();
+}
+
+// The current token is behind the '['.
+Attribute Parser::list() {
+  if (take_if("]")) return std::vector<int64_t>();
+  const Token token = token_;
+  if (auto first = scalar()) {
+    if (std::holds_alternative<int64_t>(*first)) return list_from<int64_t>(std::move(*first));
+    if (std::holds_alternative<double>(*first)) return list_from<double>(std::move(*first));
+    if (std::holds_alternative<std::string>(*first)) return list_from<std::string>(std::move(*first));
+  }
+  lexer_.fail(token.position,
+              fmt::format("expected an integer, a real, a string or ']', found {}", describe(token)));
+}
+
+template <class T>
+Attribute Parser::list_from(Attribute first) {
+  std::vector<T> items{std::get<T>(std::move(first))};
+  while (take_if(",")) {
+    const Token token = token_;
+    auto next = scalar();
+    if (!next || !std::holds_alternative<T>(*next))
+      lexer_.fail(
+          token.position,
+          fmt::format("expected an item of the same kind as the list's first, found {}", describe(token)));
+    items.push_back(std::get<T>(std::move(*next)));
+  }
+  expect("]", "',' or ']' behind an item of a list");
+  return items;
+}
+
+std::optional<Attribute> Parser::scalar() {
   switch (token_.kind) {
     case Kind::kNumber:
       return number();

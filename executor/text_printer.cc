@@ -24,15 +24,6 @@ void append_real(std::string& out, double value) {
   if (std::isfinite(value) && text.find_first_of(".e") == text.npos) out += ".0";
 }
 
-struct AttributePrinter {
-  std::string& out;
-  void operator()(bool value) const { out += value ? "true" : "false"; }
-  void operator()(int64_t value) const { out += std::to_string(value); }
-  void operator()(double value) const { append_real(out, value); }
-  void operator()(const std::string& value) const { append_literal(out, value); }
-  void operator()(const FunctionRef& value) const { out += '@' + value.name; }
-};
-
 // Appends each item by print(item), with commas between.
 template <class Items, class Print>
 void append_list(std::string& out, const Items& items, Print print) {
@@ -43,6 +34,21 @@ void append_list(std::string& out, const Items& items, Print print) {
     print(item);
   }
 }
+
+struct AttributePrinter {
+  std::string& out;
+  void operator()(bool value) const { out += value ? "true" : "false"; }
+  void operator()(int64_t value) const { out += std::to_string(value); }
+  void operator()(double value) const { append_real(out, value); }
+  void operator()(const std::string& value) const { append_literal(out, value); }
+  void operator()(const FunctionRef& value) const { out += '@' + value.name; }
+  template <class T>
+  void operator()(const std::vector<T>& items) const {
+    out += '[';
+    append_list(out, items, [this](const T& item) { (*this)(item); });
+    out += ']';
+  }
+};
 
 void append_registers(std::string& out, const Function& function, const std::vector<uint32_t>& registers) {
   append_list(out, registers, [&](uint32_t r) {

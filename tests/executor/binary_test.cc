@@ -64,6 +64,24 @@ TEST(Binary, DecodesWhatItEncodes) {
   EXPECT_EQ(decode(encode(Module{}), ""), Module{});
 }
 
+TEST(Binary, DecodesListsAndRefusesEmptyOnesOfAnotherKind) {
+  const Module m = parse(
+      "func @f() { op [], [1, -300], [-0.0, 2.5], [\"a\", \"a longer string, of more than 32 bytes\"] return "
+      "}");
+  EXPECT_EQ(decode(encode(m), ""), m);
+  // The kind of the empty list, behind the number of attributes; a name of 6 bytes would be found before it.
+  const Bytes empty = encode(parse("func @f() { op [] return }", "f"));
+  Bytes payload(empty.begin() + kBinaryHeaderBytes, empty.end());
+  const std::byte list[] = {std::byte{1}, std::byte{6}, std::byte{0}};
+  const auto at = std::search(payload.begin(), payload.end(), std::begin(list), std::end(list));
+  ASSERT_NE(at, payload.end());
+  for (const int kind : {7, 8}) {
+    at[1] = static_cast<std::byte>(kind);
+    EXPECT_EQ(error_of(file_of(payload)),
+              "f.cpb: malformed: op has an empty list that is not one of integers");
+  }
+}
+
 TEST(Binary, RealsKeepTheirBits) {
   Module m = parse("func @f() { op 0.0 return }");
   for (const uint64_t bits : std::initializer_list<uint64_t>{0x8000000000000000, kPlainNan,
@@ -204,7 +222,7 @@ TEST(Binary, SaysWhatIsWrongWithinAFunction) {
   const Refused refused[] = {
       {with(21, 3), "f.cpb: malformed: register %x has use count 3, and its uses in function @f make 2"},
       {with(23, 1), "f.cpb: malformed: the used-by record of %x lacks the use by op, or is not ascending"},
-      {with(30, 6), "f.cpb: malformed at byte 55: there is no attribute of kind 6"},
+      {with(30, 9), "f.cpb: malformed at byte 55: there is no attribute of kind 9"},
       {with(30, 3), "f.cpb: malformed at byte 67: the payload ends here, and something must follow"},
       {with(33, 2), "f.cpb: malformed: op names register number 2, and function @f has 2"},
       {with(34, 2), "f.cpb: malformed at byte 59: an operation sets more registers than there are"},

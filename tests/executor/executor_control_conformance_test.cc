@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/live_objects.h"
+#include "executor/capped_memory.h"
 #include "tests/executor/probe_operations.h"
 
 namespace coppice::executor {
@@ -287,15 +288,44 @@ TEST(ExecutorConformance, N59_ALeakOfOneIntIsReported) {
   EXPECT_EQ(check.report(), "");
 }
 
-// The list's cap of 1 KiB is a property of its allocator; here an operation's lack of memory is an error value.
-TEST(ExecutorConformance, N59_AFailedAllocationIsAnErrorValue) {
-  struct OutOfMemory {
-    static void add(Registry& registry) {
-      registry.add("allocate", [](int32_t) -> int32_t { throw std::bad_alloc(); });
-    }
-  };
-  Program p("func @main(%x: i32) -> i32 { %y = allocate (%x) return %y }", nullptr, &OutOfMemory::add);
-  EXPECT_EQ(p.run("main", {i32(1)})[0]->error().code(), ErrorCode::kOutOfMemory);
+TEST(ExecutorConformance, N59_AnAllocationBeyondTheHostsCapIsAnErrorValue) {
+  using Bytes = std::pmr::vector<std::byte>;
+  Registry registry;
+  add_builtin_operations(registry);
+  registry.add_type<Bytes>("bytes");
+  registry.add("allocate", [](int32_t bytes, Request& request) {
+    return Bytes(static_cast<size_t>(bytes), &request.host().memory());
+  });
+  registry.add("size", [](const Bytes& bytes) { return static_cast<int32_t>(bytes.size()); });
+  const auto module = LoadedModule::load(parse(R"(
+func @main(%x: i32) -> (i32, bytes) {
+  %a = allocate (%x)
+  %n = size (%a)
+  %b = allocate (%x)
+  %m = size (%b)
+  %sum = add.i32 (%n, %m)
+  return %sum, %b
+})",
+                                               "test.graph"),
+                                         registry);
+  CappedMemory memory(1024);
+  {
+    const auto host = make_intrusive<Host>(nullptr, memory);
+    const auto request = host->start_request();
+    const auto run = [&](int32_t bytes) { return execute(module->function("main"), {i32(bytes)}, *request); };
+    EXPECT_EQ(run(512)[0]->get<int32_t>(), 1024);
+    EXPECT_EQ(run(1024)[0]->get<int32_t>(), 2048) << "the first dies before the second is made";
+    EXPECT_EQ(memory.used_bytes(), 0u);
+    const auto refused = run(1025);
+    EXPECT_EQ(refused[1]->error().code(), ErrorCode::kOutOfMemory);
+    EXPECT_STREQ(refused[1]->error().what(),
+                 "test.graph:5:8: 1025 bytes wanted, and 0 of 1024 are in use [@main allocate]");
+    const auto held = run(600);
+    EXPECT_EQ(memory.used_bytes(), 600u);
+    EXPECT_EQ(run(425)[1]->error().message(), "425 bytes wanted, and 600 of 1024 are in use");
+    EXPECT_EQ(run(424)[0]->get<int32_t>(), 848);
+  }
+  EXPECT_EQ(memory.used_bytes(), 0u);
 }
 
 TEST(ExecutorConformance, N59_AnUnknownOperationIsRefusedAtLoad) {

@@ -4,16 +4,33 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <span>
+
 #include "tests/executor/test_operations.h"
 
 namespace coppice::executor {
 namespace {
+
+// sum.i64 [1, 2], sum.f64 [0.5], concat ["a", "b"]
+void add_list_operations(Registry& registry) {
+  registry.add("sum.i64", [](Constant<std::span<const int64_t>> items) {
+    return std::accumulate(items.get().begin(), items.get().end(), int64_t{0});
+  });
+  registry.add("sum.f64", [](Constant<std::span<const double>> items) {
+    return std::accumulate(items.get().begin(), items.get().end(), 0.0);
+  });
+  registry.add("concat", [](Constant<std::span<const std::string>> items) {
+    return std::accumulate(items.get().begin(), items.get().end(), std::string());
+  });
+}
 
 const Registry& registry() {
   static const Registry& all = *[] {
     auto* r = new Registry;
     add_builtin_operations(*r);
     add_test_operations(*r);
+    add_list_operations(*r);
     return r;
   }();
   return all;
@@ -54,6 +71,14 @@ TEST(Loader, SaysWhatIsWrongAndWhere) {
        "m.graph:1:25: @f: attribute 1 of constant.i32 must be a 32-bit integer"},
       {"func @f() -> f32 { %y = constant.f32 1 return %y }",
        "m.graph:1:25: @f: attribute 1 of constant.f32 must be a real number (with a point)"},
+      {"func @f() -> i64 { %y = sum.i64 [1.5] return %y }",
+       "m.graph:1:25: @f: attribute 1 of sum.i64 must be a list of integers"},
+      {"func @f() -> f64 { %y = sum.f64 [1] return %y }",
+       "m.graph:1:25: @f: attribute 1 of sum.f64 must be a list of real numbers (with a point)"},
+      {"func @f() -> string { %y = concat \"a\" return %y }",
+       "m.graph:1:28: @f: attribute 1 of concat must be a list of strings"},
+      {"func @f() -> i32 { %y = constant.i32 [1] return %y }",
+       "m.graph:1:25: @f: attribute 1 of constant.i32 must be a 32-bit integer"},
       {"func @g(%x: f32) { return } func @f(%x: i32) { call @g (%x) return }",
        "m.graph:1:48: @f: call: @g has the arguments (f32), and (i32) are wanted here"},
       {"func @g(%x: i32) -> i32 { return %x } func @f(%x: i32) -> i32 { %y = if @g, @g (%x, %x) return %y }",
@@ -107,6 +132,27 @@ func @f(%x: i32) -> (i32, i32) {
 })");
   p.run("f", {i32(1)});
   EXPECT_EQ(p.notes(), (std::vector<std::string>{"long 1 1", "long 2 1", "long 3 1", "short 1"}));
+}
+
+TEST(Loader, GivesListsToOperations) {
+  Program p(R"(
+func @f() -> (i64, f64, string, i64, f64, string) {
+  %a = sum.i64 [1, 2, -40]
+  %b = sum.f64 [0.5, 1e3]
+  %c = concat ["a", "", "bc"]
+  %d = sum.i64 []
+  %e = sum.f64 []
+  %g = concat []
+  return %a, %b, %c, %d, %e, %g
+})",
+            nullptr, &add_list_operations);
+  const auto results = p.run("f");
+  EXPECT_EQ(results[0]->get<int64_t>(), -37);
+  EXPECT_EQ(results[1]->get<double>(), 1000.5);
+  EXPECT_EQ(results[2]->get<std::string>(), "abc");
+  EXPECT_EQ(results[3]->get<int64_t>(), 0);
+  EXPECT_EQ(results[4]->get<double>(), 0.0);
+  EXPECT_EQ(results[5]->get<std::string>(), "");
 }
 
 // @f0, and functions that each call the one before.

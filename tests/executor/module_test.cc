@@ -65,6 +65,8 @@ const Broken kBroken[] = {
      "and no word of the text form"},
     {[](Module& m) { m.functions[0].operations[0].attributes[1] = FunctionRef{"h"}; },
      "f.cpx:2:12: op refers to \"h\", and there is no such function"},
+    {[](Module& m) { m.functions[0].operations[0].attributes[1] = std::vector<double>(); },
+     "f.cpx:2:12: op has an empty list that is not one of integers"},
     {[](Module& m) { m.functions[0].operations[1].arguments[0] = 3; },
      "f.cpx:3:3: use names register number 3, and function @f has 3"},
     {[](Module& m) { m.functions[0].operations[0].results[0] = 4; },

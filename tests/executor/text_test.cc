@@ -116,6 +116,15 @@ TEST(Text, ReadsEveryKindOfAttribute) {
   EXPECT_TRUE(std::isnan(std::get<double>(read[8])));
   EXPECT_EQ(read[9], Attribute(std::string("a b")));
   EXPECT_EQ(read[10], Attribute(FunctionRef{"f"}));
+  const auto lists = attributes_of(R"([], [1, -2], [1.5, inf, nan:7ff8000000000001], ["a, b", ""])");
+  ASSERT_EQ(lists.size(), 4u);
+  EXPECT_EQ(lists[0], Attribute(std::vector<int64_t>()));
+  EXPECT_EQ(lists[1], Attribute(std::vector<int64_t>{1, -2}));
+  EXPECT_EQ(std::get<std::vector<double>>(lists[2]).size(), 3u);
+  EXPECT_EQ(lists[3], Attribute(std::vector<std::string>{"a, b", ""}));
+  const std::string text =
+      "func @f() {\n  op [], [1, -2], [1.5, inf, nan:7ff8000000000001], [\"a, b\", \"\"]\n  return\n}\n";
+  EXPECT_EQ(print(parse(text)), text);
 }
 
 TEST(Text, ReadsCsEscapes) {
@@ -202,6 +211,15 @@ constexpr Refused kRefused[] = {
     {"func @f() { %a = 5", "f.cpx:1:18: expected the name of an operation, found '5'"},
     {"func @f() { %a = return", "f.cpx:1:18: expected the name of an operation, found 'return'"},
     {"func @f() { op 1, (", "f.cpx:1:19: expected an attribute behind ',', found '('"},
+    {"func @f() { op [1, 2.0] return }",
+     "f.cpx:1:20: expected an item of the same kind as the list's first, found '2.0'"},
+    {"func @f() { op [true] return }",
+     "f.cpx:1:17: expected an integer, a real, a string or ']', found 'true'"},
+    {"func @f() { op [[1]] return }", "f.cpx:1:17: expected an integer, a real, a string or ']', found '['"},
+    {"func @f() { op [1 return }",
+     "f.cpx:1:19: expected ',' or ']' behind an item of a list, found 'return'"},
+    {"func @f() { op [1, ] return }",
+     "f.cpx:1:20: expected an item of the same kind as the list's first, found ']'"},
     {"func @f() { op (5)", "f.cpx:1:17: expected an argument, as %name, or ')', found '5'"},
     {"func @f() { op (%a %b)", "f.cpx:1:20: expected ')' or ',' behind an argument, found '%b'"},
     {"func @f() { op (%a, 5)", "f.cpx:1:21: expected a register behind ',', found '5'"},
