@@ -62,13 +62,21 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   bool is_finished() const {
     return is_while_ ? !decider_->get<bool>() : iteration_ >= decider_->get<int32_t>();
   }
-  // Whether an iteration has got nothing but errors and made nothing else of them: all after it would do the
-  // same. One that has got them is not enough, since a body may return what does not depend on its arguments.
+  // Whether an iteration has got nothing but errors and made the same ones of them: all after it would do so,
+  // too. One that has got them is not enough, since a body may return what does not depend on its arguments,
+  // or exchange them.
   bool makes_only_errors() {
-    const bool are_errors =
-        !values_.empty() &&
-        std::all_of(values_.begin(), values_.end(), [](const auto& value) { return value->is_error(); });
-    return std::exchange(were_errors_, are_errors) && are_errors;
+    std::vector<Error> errors;
+    if (std::all_of(values_.begin(), values_.end(), [](const auto& value) { return value->is_error(); })) {
+      for (const auto& value : values_) errors.push_back(value->error());
+    }
+    const auto is_same = [](const Error& a, const Error& b) {
+      return a.code() == b.code() && a.message() == b.message();
+    };
+    const bool are_same =
+        !errors.empty() && std::equal(errors.begin(), errors.end(), errors_.begin(), errors_.end(), is_same);
+    errors_ = std::move(errors);
+    return are_same;
   }
   // When the window is used up: a value carried that has not come yet.
   RCReference<AsyncValue> missing() {
@@ -116,8 +124,8 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   RCReference<AsyncValue> decider_, pending_;
   std::vector<RCReference<AsyncValue>> values_, results_;
   int64_t iteration_ = 0;
-  uint32_t ahead_ = 0;        // iterations since all values were available
-  bool were_errors_ = false;  // all values before the last iteration
+  uint32_t ahead_ = 0;         // iterations since all values were available
+  std::vector<Error> errors_;  // all values before the last iteration, if they were errors
 };
 
 template <bool kIsWhile>

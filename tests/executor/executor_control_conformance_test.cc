@@ -172,6 +172,8 @@ func @half(%x: i32, %y: i32) -> (i32, i32) {
 }
 func @one(%x: i32) -> i32 { %y = constant.i32 1 return %y }
 func @constant(%n: i32, %x: i32) -> i32 { %y = repeat @one (%n, %x) return %y }
+func @swap(%x: i32, %y: i32) -> (i32, i32) { return %y, %x }
+func @swapped(%n: i32, %x: i32, %y: i32) -> (i32, i32) { %a, %b = repeat @swap (%n, %x, %y) return %a, %b }
 func @main(%n: i32, %x: i32) -> i32 { %y = repeat @fail (%n, %x) return %y }
 func @later(%n: i32, %x: i32) -> i32 { %y = repeat @fail_later, 4 (%n, %x) return %y }
 func @endless(%c: bool, %x: i32) -> i32 { %y = while @go_on (%c, %x) return %y }
@@ -188,6 +190,11 @@ func @one_of_two(%n: i32, %x: i32) -> (i32, i32) { %y, %z = repeat @half (%n, %x
   EXPECT_EQ(
       p.run("constant", {i32(3), make_error_async_value(Error(ErrorCode::kIo, "lost"))})[0]->get<int32_t>(),
       1);
+  // Or exchange the errors.
+  const auto error = [](const char* text) { return make_error_async_value(Error(ErrorCode::kIo, text)); };
+  const auto swapped = p.run("swapped", {i32(5), error("a"), error("b")});
+  EXPECT_EQ(swapped[0]->error().message(), "b");
+  EXPECT_EQ(swapped[1]->error().message(), "a");
   const auto half = p.run("one_of_two", {i32(3), i32(1)});
   EXPECT_TRUE(half[0]->is_error());
   EXPECT_EQ(half[1]->get<int32_t>(), 4);
