@@ -82,6 +82,7 @@ void run(const Options& options) {
       "\nratio: ours / peer. floor: what this machine allows at most for the same work, see "
       "docs/benchmarks.md.\n");
   if (json) {
+    std::fflush(stdout);  // the file may be standard output
     json->write(report.json());
     json->commit();
   }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/output_target.h"
 
 namespace coppice {
 namespace {
@@ -47,62 +48,74 @@ int sync_by_name(const std::string& path, int flags) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_path_(temporary_for(path_)) {
-  descriptor_ = uninterrupted(
-      [&] { return open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
-  if (descriptor_ < 0) {
-    const int error = errno;
-    temporary_path_.clear();  // not ours to remove
-    fail("cannot be created", error);
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  OutputTarget target = open_output(path_);
+  if (target.descriptor >= 0) {
+    descriptor_ = target.descriptor;
+    is_stream_ = true;
+    return;
   }
+  target_path_ = std::move(target.path);
+  std::string temporary = temporary_for(target_path_);
+  descriptor_ =
+      uninterrupted([&] { return open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
+  if (descriptor_ < 0) fail("cannot be created", errno);
+  temporary_path_ = std::move(temporary);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
+      target_path_(std::move(other.target_path_)),
       temporary_path_(std::exchange(other.temporary_path_, {})),
       buffer_(std::exchange(other.buffer_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      has_written_(other.has_written_) {}
+      has_written_(other.has_written_),
+      is_stream_(other.is_stream_) {}
 
 AtomicFile::~AtomicFile() { discard(); }
 
+const std::string& AtomicFile::temporary_path() const {
+  if (is_stream_)
+    throw Error(ErrorCode::kIo,
+                fmt::format("{} is no regular file, and what is written there must be one", path_));
+  return temporary_path_;
+}
+
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  COPPICE_CHECK(!temporary_path_.empty(), "{} is written after commit() or a failure", path_);
+  COPPICE_CHECK(descriptor_ >= 0, "{} is written after commit() or a failure", path_);
   has_written_ = true;
-  const auto* data = reinterpret_cast<const char*>(bytes.data());
-  if (buffer_.size() + bytes.size() <= kBufferBytes) {
-    buffer_.append(data, bytes.size());
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (buffer_.size() + text.size() <= kBufferBytes) {
+    buffer_.append(text);
     return;
   }
   flush();
-  write_through(data, bytes.size());
+  write_through(text);
 }
 
 void AtomicFile::flush() {
-  write_through(buffer_.data(), buffer_.size());
+  write_through(buffer_);
   buffer_.clear();
 }
 
-void AtomicFile::write_through(const char* data, size_t size_bytes) {
-  while (size_bytes > 0) {
-    const ssize_t written = uninterrupted([&] { return ::write(descriptor_, data, size_bytes); });
-    if (written < 0) fail("cannot be written", errno);
-    data += written;
-    size_bytes -= static_cast<size_t>(written);
-  }
+void AtomicFile::write_through(std::string_view bytes) {
+  if (const int error = write_all(descriptor_, bytes); error != 0) fail("cannot be written", error);
 }
 
 void AtomicFile::commit() {
-  COPPICE_CHECK(!temporary_path_.empty(), "{} is committed twice or after a failure", path_);
+  COPPICE_CHECK(descriptor_ >= 0, "{} is committed twice or after a failure", path_);
   flush();
   // A library that wrote by name may have replaced our file by another, so that one is synced by name.
   const int sync_error =
-      has_written_ ? (fsync(descriptor_) < 0 ? errno : 0) : sync_by_name(temporary_path_, 0);
-  if (sync_error != 0) fail("cannot be flushed to disk", sync_error);
+      has_written_ || is_stream_ ? (fsync(descriptor_) < 0 ? errno : 0) : sync_by_name(temporary_path_, 0);
+  // EINVAL, EROFS: pipes and many devices have no such operation.
+  const bool cannot_sync = is_stream_ && (sync_error == EINVAL || sync_error == EROFS);
+  if (sync_error != 0 && !cannot_sync) fail("cannot be flushed to disk", sync_error);
   if (close(std::exchange(descriptor_, -1)) < 0) fail("cannot be closed", errno);
-  if (std::rename(temporary_path_.c_str(), path_.c_str()) < 0) fail("cannot be put in place", errno);
+  if (is_stream_) return;
+  if (std::rename(temporary_path_.c_str(), target_path_.c_str()) < 0) fail("cannot be put in place", errno);
   temporary_path_.clear();
-  const int folder_error = sync_by_name(folder_of(path_), O_DIRECTORY);
+  const int folder_error = sync_by_name(folder_of(target_path_), O_DIRECTORY);
   // EINVAL: a file system that has no such operation for folders.
   if (folder_error != 0 && folder_error != EINVAL)
     fail("is in place, but its folder cannot be flushed", folder_error);

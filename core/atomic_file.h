@@ -7,7 +7,9 @@
 //
 // A library that writes by name itself is given temporary_path() instead of write(); then comes commit().
 // Whatever fails throws Error(kIo) with the path and the reason and leaves no temporary behind; a file that
-// was there before stays as it was until commit() replaces it. Not thread-safe; the folder must exist.
+// was there before stays as it was until commit() replaces it. Links are followed. What is no regular file, such as a
+// pipe or a device, is not replaced: the bytes go there as they come (see output_target.h for the names of
+// descriptors). Not thread-safe; the folder must exist.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +21,8 @@ namespace coppice {
 
 class AtomicFile {
  public:
-  // Creates the temporary, so that a missing or unwritable folder is reported before the work is done.
+  // Creates the temporary, so that a missing or unwritable folder is reported before the work is done. Waits for a
+  // reader where the name is a pipe's.
   explicit AtomicFile(std::string path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -32,20 +35,24 @@ class AtomicFile {
   void commit();
 
   const std::string& path() const { return path_; }
-  // "<path>.tmp.<process>.<number>", unique among threads and processes.
-  const std::string& temporary_path() const { return temporary_path_; }
+  // True for a pipe, a device or a descriptor: what is written is there before commit(), and nothing is replaced.
+  bool is_stream() const { return is_stream_; }
+  // "<path>.tmp.<process>.<number>", unique among threads and processes. Errors: kIo for a stream, which has none.
+  const std::string& temporary_path() const;
 
  private:
   void flush();
-  void write_through(const char* data, size_t size_bytes);
+  void write_through(std::string_view bytes);
   [[noreturn]] void fail(const char* what, int error_number);
   void discard() noexcept;
 
-  std::string path_;
-  std::string temporary_path_;  // empty: committed, moved from, or removed
+  std::string path_;            // as it was named
+  std::string target_path_;     // of the file that is replaced, behind the links
+  std::string temporary_path_;  // empty: of a stream, committed, moved from, or removed
   std::string buffer_;
-  int descriptor_ = -1;
+  int descriptor_ = -1;  // -1: committed, moved from, or failed
   bool has_written_ = false;
+  bool is_stream_ = false;
 };
 
 }  // namespace coppice

@@ -86,6 +86,8 @@ class TraceRecorder {
   std::vector<Buffer*> buffers_;    // of living threads
   std::vector<Chunk> left_behind_;  // by threads that ended
   std::string path_;                // of the file; empty: none is to be written
+  std::unique_ptr<AtomicFile>
+      stream_;  // a pipe stays open, since its reader takes the first close for the end
   bool is_live_ = false;
   std::atomic<Trace::Clock::time_point> started_{};
   std::atomic<size_t> chunk_bytes_{kChunkBytes};
@@ -132,7 +134,10 @@ void TraceRecorder::start(std::string path, bool is_live, size_t most_bytes) {
     throw Error(ErrorCode::kUsage, fmt::format("{}: a live trace is being recorded already", who));
   if (!path_.empty())
     throw Error(ErrorCode::kUsage, fmt::format("{}: a trace is being recorded already, for {}", who, path_));
-  if (!is_live) const AtomicFile attempt(path);  // throws when there is no such folder, or no permission
+  if (!is_live) {
+    AtomicFile attempt(path);  // throws when there is no such folder, or no permission
+    if (attempt.is_stream()) stream_ = std::make_unique<AtomicFile>(std::move(attempt));
+  }
   path_ = std::move(path);
   is_live_ = is_live;
   started_ = Trace::Clock::now();
@@ -155,7 +160,8 @@ void TraceRecorder::stop() {
   if (std::exchange(is_live_, false)) return;
   const std::string path = std::exchange(path_, {});
   if (record.dropped > 0) log_warning("{}: {} events did not fit and are missing", path, record.dropped);
-  detail::write_trace_file(path, std::move(record));
+  const std::unique_ptr<AtomicFile> stream = std::move(stream_);
+  detail::write_trace_file(stream ? std::move(*stream) : AtomicFile(path), std::move(record));
 }
 
 TraceRecord TraceRecorder::collect() {

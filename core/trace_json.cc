@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "core/atomic_file.h"
-
 namespace coppice::detail {
 namespace {
 
@@ -56,12 +54,11 @@ std::string json_string(std::string_view text) {
   return json += '"';
 }
 
-void write_trace_file(const std::string& path, TraceRecord record) {
+void write_trace_file(AtomicFile file, TraceRecord record) {
   std::stable_sort(record.events.begin(), record.events.end(), [](const TraceEvent& a, const TraceEvent& b) {
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
   });
   const int process = getpid();
-  AtomicFile file(path);
   file.write("[\n" + metadata(process, 0, "process_name", R"("name":"coppice")"));
   for (const TraceRecord::Row& row : record.rows) {
     file.write(",\n" + metadata(process, row.id, "thread_name", R"("name":)" + json_string(row.name)));

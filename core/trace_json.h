@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/atomic_file.h"
 #include "core/trace.h"
 
 namespace coppice::detail {
@@ -12,6 +13,6 @@ namespace coppice::detail {
 std::string json_string(std::string_view text);
 
 // Sorts the events: by time, of those that begin together the longest first, as the viewers nest them.
-void write_trace_file(const std::string& path, TraceRecord record);
+void write_trace_file(AtomicFile file, TraceRecord record);
 
 }  // namespace coppice::detail

@@ -112,8 +112,10 @@ Grammar::Grammar(Arguments& arguments) {
   run->add_option("--dot", arguments.dot_file,
                   "write a drawing of these functions for Graphviz (-: to the terminal), and run nothing")
       ->type_name("FILE");
-  run->add_option("--trace", arguments.trace_file,
-                  "write what every thread and stream did when, for ui.perfetto.dev or chrome://tracing")
+  run->add_option(
+         "--trace", arguments.trace_file,
+         "write what every thread and stream did when, for ui.perfetto.dev or chrome://tracing (-: to "
+         "the terminal)")
       ->type_name("FILE");
 
   view = app.add_subcommand("view", "watch a scene while it is simulated, and steer it");
@@ -127,7 +129,8 @@ Grammar::Grammar(Arguments& arguments) {
   view->add_flag("--overwrite", arguments.overwrite,
                  "replace frames that are already in the folder (--view file)");
   view->add_flag("--paused", arguments.is_paused, "begin paused");
-  view->add_option("--journal", arguments.journal_file, "write what was done to the simulation, and when")
+  view->add_option("--journal", arguments.journal_file,
+                   "write what was done to the simulation, and when (-: to the terminal)")
       ->type_name("FILE");
   view->add_option("--replay", arguments.replay_file, "do again what a journal tells")->type_name("FILE");
   view->add_flag("--no-reload", arguments.no_reload,
@@ -233,6 +236,7 @@ void describe_functions(const Arguments& arguments, const RunOptions& options, c
   if (draws_here) {
     out << functions.graph;
   } else if (!arguments.dot_file.empty()) {
+    out.flush();  // the file may be /dev/stdout
     AtomicFile file(arguments.dot_file);
     file.write(functions.graph);
     file.commit();

@@ -1,13 +1,19 @@
 // Journals as text (see journal.h).
 #include "apps/viewer/journal.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
+#include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "apps/viewer/hand_text.h"
 #include "core/error.h"
+#include "core/output_target.h"
 
 namespace coppice::viewer {
 namespace {
@@ -76,6 +82,11 @@ std::string line_of(const JournalEntry& entry) {
   return fmt::format("{} reset\n", entry.steps);
 }
 
+[[noreturn]] void refuse(const std::filesystem::path& file, int error_number) {
+  throw Error(ErrorCode::kIo, fmt::format("cannot write the journal {}: {}", file.string(),
+                                          std::generic_category().message(error_number)));
+}
+
 }  // namespace
 
 std::string journal_text(const std::vector<JournalEntry>& entries) {
@@ -132,22 +143,27 @@ std::vector<JournalEntry> read_journal(const std::filesystem::path& file,
 
 JournalWriter::JournalWriter(std::filesystem::path file) : file_(std::move(file)) {}
 
+JournalWriter::~JournalWriter() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
 void JournalWriter::begin() {
-  if (out_.is_open() || file_.empty()) return;
-  out_.open(file_, std::ios::binary | std::ios::trunc);
-  out_ << kFirstLine << '\n' << std::flush;
-  require_good();
+  if (descriptor_ >= 0 || file_.empty()) return;
+  const OutputTarget target = open_output(file_.string());
+  descriptor_ = target.descriptor;
+  if (descriptor_ < 0)
+    descriptor_ = open(target.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) refuse(file_, errno);
+  append(fmt::format("{}\n", kFirstLine));
 }
 
 void JournalWriter::add(const JournalEntry& entry) {
   begin();
-  if (file_.empty()) return;
-  out_ << line_of(entry) << std::flush;
-  require_good();
+  if (!file_.empty()) append(line_of(entry));
 }
 
-void JournalWriter::require_good() const {
-  if (!out_) throw Error(ErrorCode::kIo, fmt::format("cannot write the journal {}", file_.string()));
+void JournalWriter::append(std::string_view line) {
+  if (const int error = write_all(descriptor_, line); error != 0) refuse(file_, error);
 }
 
 }  // namespace coppice::viewer

@@ -15,7 +15,6 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,16 +42,20 @@ std::vector<JournalEntry> read_journal(const std::filesystem::path& file,
 class JournalWriter {
  public:
   explicit JournalWriter(std::filesystem::path file);
-  // Replaces a file that is there. Done by the first add(), too. Errors: kIo.
+  ~JournalWriter();
+  JournalWriter(const JournalWriter&) = delete;
+  JournalWriter& operator=(const JournalWriter&) = delete;
+  // Empties a file that is there; a pipe, a device or a descriptor (core/output_target.h) is written to as it is. Done by
+  // the first add(), too. Errors: kIo.
   void begin();
   // Errors: kIo.
   void add(const JournalEntry& entry);
 
  private:
-  void require_good() const;
+  void append(std::string_view line);
 
   const std::filesystem::path file_;
-  std::ofstream out_;
+  int descriptor_ = -1;
 };
 
 }  // namespace coppice::viewer

@@ -522,7 +522,8 @@ int Viewer::run(std::function<void()> step) {
   app.add_option("--set", assignments, "give a slider a value before the first step; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  app.add_option("--journal", journal, "write what was done to the simulation, and when");
+  app.add_option("--journal", journal,
+                 "write what was done to the simulation, and when (-: to the terminal)");
   app.add_option("--replay", replay, "do again what a journal tells");
   bool no_reload = false;
   app.add_flag("--no-reload", no_reload, "leave kernel files alone that are changed while the program runs");

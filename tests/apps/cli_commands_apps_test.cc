@@ -1,12 +1,14 @@
 // The command line with a recording solver behind it: exit codes, the one line on stderr, and what reaches
 // the hooks.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include "apps/cli/assets.h"
 #include "apps/cli/commands.h"
@@ -144,6 +146,25 @@ TEST_F(Cli, DotWritesTheGraphAndRunsNothing) {
   EXPECT_FALSE(seen_);
   EXPECT_EQ(run({"run", "snow_3d", "--dot", (folder_ / "none" / "step.dot").string()}), kExitFailure);
   EXPECT_NE(err_.find("none/step.dot"), std::string::npos) << err_;
+}
+
+// Seen to fail: the link and the pipe were replaced by files.
+TEST_F(Cli, DotAndTraceReplaceNothingButFiles) {
+  for (const std::string option : {"--dot", "--trace"}) {
+    SCOPED_TRACE(option);
+    const std::string link = (folder_ / ("link" + option)).string(), pipe = (folder_ / option).string();
+    fs::create_symlink("file" + option, link);
+    EXPECT_EQ(run({"run", "snow_3d", option, link}), kExitDone);
+    EXPECT_TRUE(fs::is_symlink(link));
+    EXPECT_FALSE(read("file" + option).empty());
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    std::string seen;
+    std::thread reader([&] { seen = read(option); });
+    EXPECT_EQ(run({"run", "snow_3d", option, pipe}), kExitDone);
+    reader.join();
+    EXPECT_EQ(seen.empty(), false);
+    EXPECT_TRUE(fs::is_fifo(pipe));
+  }
 }
 
 TEST_F(Cli, ExplainAndDotGoTogetherUnlessBothWantTheTerminal) {

@@ -1,6 +1,8 @@
 // Journals of sessions: what was written is read again, and what is no journal gets one clear line.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "apps/viewer/journal.h"
 #include "core/error.h"
@@ -91,6 +93,25 @@ TEST(Journal, IsNotReadFromTheFileThatIsWritten) {
   for (const std::string& written : {file, other})
     EXPECT_THROW(read_journal(file, written), Error) << written;
   EXPECT_EQ(read_journal(file, folder / "c.journal").size(), 1u);
+}
+
+// Seen to fail: the signal of a broken pipe ended the program, and "-" made a file of that name.
+TEST(Journal, IsWrittenIntoPipesAsFarAsSomebodyReadsThem) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const int saved = dup(STDOUT_FILENO);
+  dup2(ends[1], STDOUT_FILENO);
+  JournalWriter terminal("-");
+  terminal.add({3, Reset()});
+  dup2(saved, STDOUT_FILENO);
+  close(saved);
+  char text[64] = {};
+  EXPECT_EQ(read(ends[0], text, sizeof text - 1), 26);
+  EXPECT_EQ(std::string(text), "coppice journal 1\n3 reset\n");
+  close(ends[0]), close(ends[1]);
+  expect_error(ErrorCode::kIo, {"cannot write the journal -: Broken pipe"}, [&] {
+    terminal.add({4, Reset()});
+  });
 }
 
 }  // namespace

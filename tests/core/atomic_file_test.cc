@@ -1,14 +1,19 @@
 // core/atomic_file.h: whole files or none, whatever fails.
 #include "core/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include "core/error.h"
 
@@ -138,9 +143,13 @@ TEST_F(AtomicFileTest, MissingOrWrongFolderIsAnErrorAtOnce) {
 
 TEST_F(AtomicFileTest, FolderInTheWayIsAnErrorAndLeavesNoTemporary) {
   fs::create_directories(path("taken/inside"));
-  AtomicFile file(path("taken"));
+  EXPECT_EQ(io_error_of([&] { AtomicFile(path("taken")); }),
+            path("taken") + " cannot be opened: Is a directory");
+  AtomicFile file(path("later"));
+  fs::create_directory(path("later"));
   file.write("x");
-  EXPECT_EQ(io_error_of([&] { file.commit(); }), path("taken") + " cannot be put in place: Is a directory");
+  EXPECT_EQ(io_error_of([&] { file.commit(); }), path("later") + " cannot be put in place: Is a directory");
+  fs::remove(path("later"));
   EXPECT_EQ(files_in_folder(), 1);
   EXPECT_TRUE(fs::is_directory(path("taken/inside")));
 }
@@ -179,6 +188,109 @@ TEST_F(AtomicFileTest, FailureHalfWayKeepsTheOldFileAndLeavesNothing) {
   EXPECT_EQ(at_write, at_commit);
   EXPECT_EQ(read(path("frame.ply")), "old");
   EXPECT_EQ(files_in_folder(), 1);
+}
+
+// The tests of what is no regular file were seen to fail when a name was replaced whatever stood there.
+TEST_F(AtomicFileTest, FollowsLinksToTheFileThatIsReplaced) {
+  fs::create_directory(path("far"));
+  std::ofstream(path("far/a.txt")) << "old";
+  fs::create_symlink("far/a.txt", path("near"));
+  fs::create_symlink("near", path("nearer"));
+  fs::create_symlink("far/b.txt", path("dangling"));
+  for (const char* name : {"nearer", "dangling"}) {
+    AtomicFile file(path(name));
+    file.write("new");
+    file.commit();
+    EXPECT_TRUE(fs::is_symlink(path(name))) << name;
+  }
+  EXPECT_TRUE(fs::is_symlink(path("near")));
+  EXPECT_EQ(read(path("far/a.txt")), "new");
+  EXPECT_EQ(read(path("far/b.txt")), "new");
+  EXPECT_EQ(std::distance(fs::directory_iterator(path("far")), fs::directory_iterator()), 2);
+
+  fs::create_symlink("round", path("round"));
+  EXPECT_EQ(io_error_of([&] { AtomicFile(path("round")); }),
+            path("round") + " cannot be opened: Too many levels of symbolic links");
+  EXPECT_TRUE(fs::is_symlink(path("round")));
+}
+
+TEST_F(AtomicFileTest, WritesIntoAPipeThatHasAName) {
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
+  std::string seen;
+  std::thread reader([&] { seen = read(path("fifo")); });
+  const std::string text(3 << 20, 'x');
+  {
+    AtomicFile file(path("fifo"));
+    EXPECT_TRUE(file.is_stream());
+    file.write(text);
+    file.commit();
+  }
+  reader.join();
+  EXPECT_TRUE(seen == text);
+  EXPECT_TRUE(fs::is_fifo(path("fifo")));
+  EXPECT_EQ(files_in_folder(), 1);
+}
+
+TEST_F(AtomicFileTest, WritesToItsOwnDescriptorsAsTheyAre) {
+  std::ofstream(path("log")) << "before\n";
+  const int descriptor = open(path("log").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  const std::string name = "/dev/fd/" + std::to_string(descriptor);
+  fs::create_symlink("/proc/self/fd/" + std::to_string(descriptor), path("link"));
+  for (const std::string& way : {name, path("link")}) {
+    AtomicFile file(way);
+    file.write("line\n");
+    file.commit();
+  }
+  EXPECT_EQ(read(path("log")), "before\nline\nline\n");
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  const int saved = dup(STDOUT_FILENO);
+  dup2(descriptor, STDOUT_FILENO);
+  const std::string error = io_error_of([] {
+    AtomicFile file("-");
+    file.write("to the terminal\n");
+    file.commit();
+  });
+  dup2(saved, STDOUT_FILENO);
+  close(saved), close(descriptor);
+  EXPECT_EQ(error, "no error");
+  EXPECT_EQ(read(path("log")), "before\nline\nline\nto the terminal\n");
+  EXPECT_EQ(io_error_of([&] { AtomicFile file(name); }), name + " cannot be opened: Bad file descriptor");
+  const int reading = open(path("log").c_str(), O_RDONLY | O_CLOEXEC);
+  const std::string unwritable = "/dev/fd/" + std::to_string(reading);
+  EXPECT_EQ(io_error_of([&] { AtomicFile file(unwritable); }),
+            unwritable + " cannot be opened: Bad file descriptor");
+  close(reading);
+}
+
+TEST_F(AtomicFileTest, APipeThatNobodyReadsIsAnErrorAndNoSignal) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  close(ends[0]);
+  const std::string name = "/dev/fd/" + std::to_string(ends[1]);
+  AtomicFile file(name);
+  file.write("x");
+  EXPECT_EQ(io_error_of([&] { file.commit(); }), name + " cannot be written: Broken pipe");
+  close(ends[1]);
+}
+
+TEST_F(AtomicFileTest, LeavesADeviceWhatItIs) {
+  const std::string full = path("full");
+  if (mknod(full.c_str(), S_IFCHR | 0666, makedev(1, 7)) != 0) GTEST_SKIP() << "no right to make devices";
+  if (std::ofstream probe(full); !probe) GTEST_SKIP() << "devices do not work in " << folder;
+  fs::create_symlink("full", path("link"));
+  for (const std::string& way : {full, path("link")}) {
+    EXPECT_EQ(io_error_of([&] {
+                AtomicFile file(way);
+                file.write("x");
+                file.commit();
+              }),
+              way + " cannot be written: No space left on device");
+  }
+  EXPECT_TRUE(fs::is_character_file(full));
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(files_in_folder(), 2);
+  EXPECT_EQ(io_error_of([&] { AtomicFile(full).temporary_path(); }),
+            full + " is no regular file, and what is written there must be one");
 }
 
 TEST_F(AtomicFileTest, IsOverAfterCommitOrFailure) {

@@ -2,6 +2,7 @@
 #include "core/trace.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -232,6 +233,22 @@ TEST_F(TraceTest, ReportsAFileThatCannotBeWrittenAtItsEnd) {
   EXPECT_FALSE(Trace::is_on());
   Trace::stop();                                                                  // nothing more to do
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);  // no temporary is left
+}
+
+// Seen to fail when the trial at the start closed the pipe: its reader took that for the end.
+TEST_F(TraceTest, GoesIntoAPipeThatSomebodyReadsFromTheStart) {
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
+  std::thread reader([&] {
+    std::ifstream in(path("fifo"));
+    std::ofstream(path("copy.json")) << in.rdbuf();
+  });
+  name_this_thread_row("main");
+  Trace::start(path("fifo"));
+  { const TraceScope scope("piped"); }
+  Trace::stop();
+  reader.join();
+  EXPECT_EQ(lines_of(path("copy.json")), Lines{"main | piped |"});
+  EXPECT_TRUE(std::filesystem::is_fifo(path("fifo")));
 }
 
 using Seen = std::vector<std::pair<std::string, std::string>>;  // row, name
