@@ -16,13 +16,13 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/read_file.h"
 
 namespace coppice {
 namespace {
@@ -32,9 +32,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFirstLine = "coppice kernel recipe 1";
 
 std::optional<std::string> read_text(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  std::string text;
+  if (read_file(file.string(), text) != 0) return std::nullopt;
+  return text;
 }
 
 Error missing(const std::string& what) {

@@ -4,17 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "apps/geometry/ply_header.h"
 #include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/error.h"
+#include "core/read_file.h"
 
 namespace coppice {
 namespace {
@@ -125,11 +123,9 @@ std::string read_bytes(const std::string& path) {
   std::error_code status;
   if (!std::filesystem::exists(path, status))
     throw Error(ErrorCode::kNotFound, "no such particle file", {path});
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (!in)
-    throw Error(ErrorCode::kIo, fmt::format("cannot read particles: {}", std::strerror(errno)), {path});
+  std::string bytes;
+  if (const int error = read_file(path, bytes); error != 0)
+    throw Error(ErrorCode::kIo, fmt::format("cannot read particles: {}", std::strerror(error)), {path});
   return bytes;
 }
 

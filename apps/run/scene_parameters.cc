@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 
 #include "apps/scene/schema_keys.h"
 #include "core/error.h"
+#include "core/read_file.h"
 
 namespace coppice {
 namespace {
@@ -46,9 +45,9 @@ std::vector<double> numbers_of(const std::optional<scene::FieldValue>& value) {
 }
 
 std::string read_text(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw Error(ErrorCode::kIo, fmt::format("cannot read the scene {}", file.string()));
+  std::string text;
+  if (read_file(file.string(), text) != 0)
+    throw Error(ErrorCode::kIo, fmt::format("cannot read the scene {}", file.string()));
   return text;
 }
 

@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <vector>
 
 #include "apps/scene/document_impl.h"
+#include "core/read_file.h"
 
 namespace coppice::scene {
 namespace {
@@ -187,13 +187,12 @@ Document Document::load(const std::filesystem::path& path, std::span<const Scene
   if (std::filesystem::is_directory(path, status)) {
     throw Error(ErrorCode::kIo, fmt::format("cannot read scene '{}': it is a folder", path.string()));
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw Error(ErrorCode::kIo,
-                fmt::format("cannot read scene '{}': no such file or no permission", path.string()));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad())
-    throw Error(ErrorCode::kIo, fmt::format("cannot read scene '{}': the read failed", path.string()));
+  std::string text;
+  if (const int error = read_file(path.string(), text); error != 0) {
+    const bool is_opened = error != ENOENT && error != EACCES && error != ENOTDIR;
+    throw Error(ErrorCode::kIo, fmt::format("cannot read scene '{}': {}", path.string(),
+                                            is_opened ? "the read failed" : "no such file or no permission"));
+  }
   return parse(text, path.string(), overrides);
 }
 

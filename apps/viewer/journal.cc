@@ -7,13 +7,12 @@
 
 #include <cerrno>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "apps/viewer/hand_text.h"
 #include "core/error.h"
 #include "core/output_target.h"
+#include "core/read_file.h"
 
 namespace coppice::viewer {
 namespace {
@@ -132,11 +131,8 @@ std::vector<JournalEntry> read_journal(const std::filesystem::path& file,
     throw Error(ErrorCode::kUsage,
                 fmt::format("the journal {} cannot be done again and written anew at once", file.string()));
   }
-  std::ifstream in(file, std::ios::binary);
   std::string text;
-  const bool is_readable = in && !std::filesystem::is_directory(file, status);
-  if (is_readable) text.assign(std::istreambuf_iterator<char>(in), {});
-  if (!is_readable || in.bad())
+  if (read_file(file.string(), text) != 0)
     throw Error(ErrorCode::kIo, fmt::format("cannot read the journal {}", file.string()));
   return parse_journal(text, file.string());
 }

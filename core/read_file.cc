@@ -1,0 +1,57 @@
+// Reads in pieces that grow, since the size of a pipe or of a file in /proc is not known (see read_file.h).
+#include "core/read_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace coppice {
+namespace {
+
+constexpr size_t kFirstPiece = size_t{64} << 10;
+
+int read_all(int descriptor, std::string& bytes) {
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0) return errno;
+  // One byte more than a file has, so that its end is seen without another piece.
+  size_t wanted =
+      std::max(kFirstPiece, S_ISREG(status.st_mode) ? static_cast<size_t>(status.st_size) + 1 : 0);
+  for (size_t size = 0;;) {
+    bytes.resize(wanted);
+    const ssize_t n = read(descriptor, bytes.data() + size, bytes.size() - size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    size += static_cast<size_t>(n);
+    if (n == 0) {
+      bytes.resize(size);
+      return 0;
+    }
+    if (size == wanted) wanted *= 2;
+  }
+}
+
+}  // namespace
+
+int read_file(const std::string& path, std::string& bytes) {
+  bytes.clear();
+  int descriptor = 0;
+  do {
+    descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  } while (descriptor < 0 && errno == EINTR);
+  if (descriptor < 0) return errno;
+  int error = 0;
+  try {
+    error = read_all(descriptor, bytes);
+  } catch (...) {
+    close(descriptor);
+    throw;
+  }
+  close(descriptor);
+  if (error != 0) bytes.clear();
+  return error;
+}
+
+}  // namespace coppice
