@@ -9,12 +9,12 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <numeric>
 #include <tuple>
 
 #include "core/error.h"
+#include "core/read_file.h"
 
 namespace coppice {
 namespace {
@@ -25,12 +25,11 @@ std::string read_whole_file(const std::string& path) {
   if (std::filesystem::is_directory(path, status)) {
     throw Error(ErrorCode::kIo, "expected a mesh file, found a folder", {path});
   }
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw Error(ErrorCode::kIo, fmt::format("cannot open mesh: {}", std::strerror(errno)), {path});
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (in.bad())
-    throw Error(ErrorCode::kIo, fmt::format("cannot read mesh: {}", std::strerror(errno)), {path});
+  std::string text;
+  if (const int error = read_file(path, text); error != 0)
+    throw Error(ErrorCode::kIo,
+                fmt::format("cannot {} mesh: {}", error == EIO ? "read" : "open", std::strerror(error)),
+                {path});
   return text;
 }
 
@@ -69,6 +68,14 @@ TriangleMesh load_mesh(const std::string& path) {
   }
   const std::string text = read_whole_file(path);
   return extension == ".obj" ? parse_obj(text, path) : parse_ply(text, path);
+}
+
+void append_polygon(std::span<const int32_t> corners, std::vector<Vec3i>& triangles) {
+  if (corners.size() < 3) return;
+  const size_t middle = corners.size() / 2;
+  append_polygon(corners.first(middle + 1), triangles);
+  triangles.emplace_back(corners.front(), corners[middle], corners.back());
+  append_polygon(corners.subspan(middle), triangles);
 }
 
 void check_mesh(const TriangleMesh& mesh, const std::string& name) {

@@ -122,21 +122,13 @@ class ObjParser {
     return static_cast<int32_t>(zero_based);
   }
 
-  // A fan is right for concave polygons too, as far as the winding number goes: the signed triangles have the
-  // polygon's boundary, and for a plane polygon that alone decides.
   void parse_face(std::string_view line) {
-    int corners = 0;
-    Vec3i triangle = Vec3i::Zero();
-    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
-      const int32_t index = parse_index(word);
-      if (corners == 0) triangle[0] = index;
-      triangle[1] = triangle[2];
-      triangle[2] = index;
-      if (++corners < 3) continue;
-      mesh_.triangles.push_back(triangle);
-      triangle_lines_.push_back(line_);
-    }
-    if (corners < 3) fail(fmt::format("a face has {} corners, expected 3 or more", corners));
+    corners_.clear();
+    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
+      corners_.push_back(parse_index(word));
+    if (corners_.size() < 3) fail(fmt::format("a face has {} corners, expected 3 or more", corners_.size()));
+    append_polygon(corners_, mesh_.triangles);
+    triangle_lines_.resize(mesh_.triangles.size(), line_);
   }
 
   // Positive indices may name vertices further down, so they are checked at the end.
@@ -157,6 +149,7 @@ class ObjParser {
   int line_ = 0;
   int joined_ = 0;
   TriangleMesh mesh_;
+  std::vector<int32_t> corners_;     // of the face that is read
   std::vector<int> triangle_lines_;  // line of each triangle's face
 };
 

@@ -140,23 +140,19 @@ class PlyMeshParser {
     }
   }
 
-  // Cut into a fan: see the note in mesh_obj.cc.
   void parse_face(const PlyProperty& property) {
     const int64_t corners = read_list_size(property);
     if (corners < 3) fail(fmt::format("face {} has {} corners, expected 3 or more", row_, corners));
-    Vec3i triangle = Vec3i::Zero();
+    corners_.clear();
     for (int64_t corner = 0; corner < corners; ++corner) {
       const double index = read(property.type);
       if (!(index >= 0 && index <= std::numeric_limits<int32_t>::max()) || index != std::floor(index)) {
         fail(fmt::format("face {}: vertex index {} is out of range", row_, index));
       }
-      if (corner == 0) triangle[0] = static_cast<int32_t>(index);
-      triangle[1] = triangle[2];
-      triangle[2] = static_cast<int32_t>(index);
-      if (corner < 2) continue;
-      mesh_.triangles.push_back(triangle);
-      triangle_faces_.push_back(row_);
+      corners_.push_back(static_cast<int32_t>(index));
     }
+    append_polygon(corners_, mesh_.triangles);
+    triangle_faces_.resize(mesh_.triangles.size(), row_);
   }
 
   // Faces may stand before the vertices, so their indices are checked at the end.
@@ -177,6 +173,7 @@ class PlyMeshParser {
   const PlyElement* element_ = nullptr;
   int64_t row_ = 0;
   TriangleMesh mesh_;
+  std::vector<int32_t> corners_;         // of the face that is read
   std::vector<int64_t> triangle_faces_;  // the face that each triangle is cut from
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <string>
 
 #include "apps/geometry/mesh.h"
@@ -55,7 +56,7 @@ std::string binary_tetrahedron(bool big_endian) {
   return bytes;
 }
 
-TEST(ObjReader, CutsPolygonsIntoFansAndUnderstandsEveryIndexForm) {
+TEST(ObjReader, CutsPolygonsAndUnderstandsEveryIndexForm) {
   const TriangleMesh mesh = parse_obj(
       "# a comment\r\nmtllib x.mtl\nv 0 0 0 1 0 0\nv +1 0 0\nv 1 1 0 # corner\n v\t0 1e0 0\r\nvt 0 0\nvn 0 0 "
       "1\n"
@@ -67,6 +68,48 @@ TEST(ObjReader, CutsPolygonsIntoFansAndUnderstandsEveryIndexForm) {
   EXPECT_EQ(mesh.triangles[0], Vec3i(0, 1, 2));
   EXPECT_EQ(mesh.triangles[1], Vec3i(0, 2, 3));
   for (int t = 2; t < 5; ++t) EXPECT_EQ(mesh.triangles[t], Vec3i(0, 1, 2)) << t;
+}
+
+// Seen to fail with a fan, whose triangles are all as long as the polygon: then no query may skip any of them.
+TEST(Polygon, IsCutIntoTrianglesThatAreMostlyShort) {
+  constexpr int kCorners = 4096;
+  std::vector<int32_t> corners(kCorners);
+  TriangleMesh mesh;
+  for (int i = 0; i < kCorners; ++i) {
+    const double angle = 2 * M_PI * i / kCorners;
+    corners[i] = i;
+    mesh.vertices.emplace_back(std::cos(angle), std::sin(angle), 0);
+  }
+  append_polygon(corners, mesh.triangles);
+  ASSERT_EQ(mesh.triangles.size(), kCorners - 2u);
+  double area = 0, length = 0;
+  for (const Vec3i& t : mesh.triangles) {
+    const Vec3f a = mesh.vertices[t[0]], b = mesh.vertices[t[1]], c = mesh.vertices[t[2]];
+    area += 0.5 * (b - a).cross(c - a).z();
+    length += (c - a).norm();
+  }
+  EXPECT_NEAR(area, M_PI, 1e-4);
+  // Each of the log2(n) levels has chords that together are no longer than the circle.
+  EXPECT_LE(length, 2 * M_PI * std::log2(kCorners));
+}
+
+TEST(Polygon, OfAnyNumberOfCornersKeepsItsBoundary) {
+  for (int n = 0; n <= 9; ++n) {
+    std::vector<int32_t> corners;
+    for (int i = 0; i < n; ++i) corners.push_back(10 + i);
+    std::vector<Vec3i> triangles;
+    append_polygon(corners, triangles);
+    EXPECT_EQ(triangles.size(), static_cast<size_t>(std::max(n - 2, 0)));
+    std::map<std::pair<int, int>, int> edges;
+    for (const Vec3i& t : triangles)
+      for (int k = 0; k < 3; ++k) {
+        ++edges[{t[k], t[(k + 1) % 3]}];
+        --edges[{t[(k + 1) % 3], t[k]}];
+      }
+    std::erase_if(edges, [](const auto& edge) { return edge.second <= 0; });
+    EXPECT_EQ(edges.size(), n < 3 ? 0u : static_cast<size_t>(n)) << n;
+    for (int i = 0; n >= 3 && i < n; ++i) EXPECT_EQ((edges[{10 + i, 10 + (i + 1) % n}]), 1) << n;
+  }
 }
 
 TEST(ObjReader, AcceptsFacesBeforeTheirVertices) {
