@@ -1,13 +1,17 @@
 // Names a run's outputs and clears the way for them.
 #include "apps/output/output_folder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "apps/output/io_error.h"
@@ -76,31 +80,62 @@ bool is_output_name(const std::string& name) {
          is_numbered(name, "density_", ".vdb") || name == "stats.csv" || name == "movie.mp4";
 }
 
-void check_output_folder(const std::string& folder, bool overwrite) {
+FolderLock::FolderLock(const std::string& folder) {
+  descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor_ < 0) throw_io_error("cannot open the output folder", folder, errno);
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(descriptor_);
+  throw Error(ErrorCode::kUsage, "another run is writing into this folder; name another one with -o",
+              {folder});
+}
+
+FolderLock::FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+bool FolderLock::is_of(const std::string& folder) const {
+  struct stat ours {
+  }, there{};
+  return descriptor_ >= 0 && ::fstat(descriptor_, &ours) == 0 && ::stat(folder.c_str(), &there) == 0 &&
+         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+OutputFolder::OutputFolder(std::string path, bool overwrite) : path_(std::move(path)), overwrite_(overwrite) {
   std::error_code status;
-  if (!fs::exists(folder, status)) return;
-  if (!fs::is_directory(folder, status)) {
-    throw Error(ErrorCode::kUsage, "the output folder is a file", {folder});
-  }
-  const std::vector<fs::path> outputs = list_files(folder, /*temporaries=*/false);
-  if (outputs.empty() || overwrite) return;
+  if (!fs::exists(path_, status)) return;
+  if (!fs::is_directory(path_, status))
+    throw Error(ErrorCode::kUsage, "the output folder is a file", {path_});
+  take();
+}
+
+void OutputFolder::take() {
+  if (!lock_.is_of(path_)) lock_ = FolderLock(path_);
+  const std::vector<fs::path> outputs = list_files(path_, /*temporaries=*/false);
+  if (outputs.empty() || overwrite_) return;
   throw Error(
       ErrorCode::kUsage,
       fmt::format("the output folder holds {} file{} of an earlier run ({}{}); --overwrite replaces them",
                   outputs.size(), outputs.size() > 1 ? "s" : "", outputs[0].filename().string(),
                   outputs.size() > 1 ? ", ..." : ""),
-      {folder});
+      {path_});
 }
 
-void prepare_output_folder(const std::string& folder, bool overwrite) {
-  check_output_folder(folder, overwrite);
+void OutputFolder::prepare() {
   std::error_code status;
-  fs::create_directories(folder, status);
-  if (status) throw_io_error("cannot create the output folder", folder, status.value());
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
-    throw_io_error("cannot write to the output folder", folder, errno);
-  remove_files(list_files(folder, /*temporaries=*/false));
-  if (overwrite) remove_files(list_files(folder, /*temporaries=*/true));
+  fs::create_directories(path_, status);
+  if (status) throw_io_error("cannot create the output folder", path_, status.value());
+  take();
+  if (::access(path_.c_str(), W_OK | X_OK) != 0)
+    throw_io_error("cannot write to the output folder", path_, errno);
+  remove_files(list_files(path_, /*temporaries=*/false));
+  if (overwrite_) remove_files(list_files(path_, /*temporaries=*/true));
 }
 
 }  // namespace coppice

@@ -1,4 +1,4 @@
-// The folder that a run writes into: names of its files, and preparing it.
+// The folder that a run writes into: names of its files, keeping other runs out of it, and preparing it.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,47 @@ std::string movie_mp4_path(const std::string& folder);                     // mo
 // True for the base names above, with any number of digits.
 bool is_output_name(const std::string& file_name);
 
-// Refuses a folder that cannot be taken, and touches nothing: called before long work is begun. Errors: kUsage when
-// `folder` is a file, or when an earlier run's outputs are in it and `overwrite` is off; kIo when it cannot be listed.
-void check_output_folder(const std::string& folder, bool overwrite);
+// Keeps other runs, of this process too, from writing into a folder while it lives. The kernel holds the lock and lets it
+// go when the process ends, however it ends; nothing is left in the folder, and whoever only reads is not kept out. On a
+// file system without such locks it keeps nobody out.
+class FolderLock {
+ public:
+  FolderLock() = default;  // of no folder
+  // Errors: kUsage when another one has it; kIo when it cannot be opened.
+  explicit FolderLock(const std::string& folder);
+  FolderLock(FolderLock&& other) noexcept;
+  FolderLock& operator=(FolderLock&& other) noexcept;
+  ~FolderLock();
 
-// Checks `folder`, then creates it (and its parents). With `overwrite` an earlier run's outputs are removed, with the
-// temporaries of a run that was killed ("<output>.tmp.<...>"); nothing else is touched, no subfolder either. Errors:
-// those of the check; kIo when it cannot be created, emptied or written to.
-void prepare_output_folder(const std::string& folder, bool overwrite);
+  // Whether this is the lock of what is at `folder` now.
+  bool is_of(const std::string& folder) const;
+
+ private:
+  int descriptor_ = -1;
+};
+
+// A run's claim to the folder that it writes into.
+class OutputFolder {
+ public:
+  // Refuses a folder that cannot be taken, and touches nothing: made before long work is begun. A folder that is there
+  // is locked from here on. Errors: kUsage when it is a file, when another run writes into it, or when an earlier run's
+  // outputs are in it and `overwrite` is off; kIo when it cannot be listed.
+  OutputFolder(std::string path, bool overwrite);
+
+  // Checks once more, creates the folder (and its parents) and locks it. With `overwrite` an earlier run's outputs are
+  // removed, with the temporaries of a run that was killed ("<output>.tmp.<...>"); nothing else is touched, no subfolder
+  // either. Called when the first frame is there to be written: what fails before leaves the earlier run's. Errors: as
+  // above; kIo when it cannot be created, emptied or written to.
+  void prepare();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  void take();
+
+  std::string path_;
+  bool overwrite_;
+  FolderLock lock_;
+};
 
 }  // namespace coppice

@@ -4,7 +4,6 @@
 #include <array>
 #include <filesystem>
 
-#include "apps/output/output_folder.h"
 #include "apps/output/particle_ply.h"
 #include "apps/render/image.h"
 #include "apps/render/movie.h"
@@ -16,12 +15,15 @@
 
 namespace coppice {
 
-FrameWriter::FrameWriter(const scene::SceneConfig& scene, std::string folder, bool overwrite)
-    : scene_(scene), folder_(std::move(folder)), pictures_(scene.output.png) {
+FrameWriter::FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder)
+    : scene_(scene), folder_(folder), pictures_(scene.output.png) {
   if (pictures_) require_pictures();
-  prepare_output_folder(folder_, overwrite);
+}
+
+void FrameWriter::begin() {
+  folder_.prepare();
   log_.emplace(
-      stats_csv_path(folder_),
+      stats_csv_path(folder_.path()),
       std::vector<std::string>{"frame", "time_s", "particles", "active_blocks", "steps", "dt_s", "mass_kg",
                                "momentum_x_kg_m_s", "momentum_y_kg_m_s", "momentum_z_kg_m_s", "kinetic_J",
                                "potential_J", "max_speed_m_s", "milliseconds"});
@@ -31,9 +33,16 @@ void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double mi
   const TraceScope trace("frame.write");
   const int frame = solver.frame();
   const mpm::ParticleSnapshot particles = solver.wait_snapshot();
+  std::optional<render::Image> picture;
+  if (pictures_) picture = draw(particles, s.time_s);
+  // All that can fail but the disk is done for the first frame: what an earlier run has left is removed now.
+  if (!log_) begin();
   if (scene_.output.particles) write_particles(particles, frame);
   if (scene_.output.vdb && scene_.dim == 3 && frame > 0) write_volume(solver, frame);
-  if (pictures_) write_picture(particles, frame, s.time_s);
+  if (picture) {
+    render::write_png(*picture, frame_png_path(folder_.path(), frame));
+    ++pictures_written_;
+  }
   // The row comes last: a frame that has one has all its files.
   log_->write_row(std::array<double, 14>{
       static_cast<double>(frame), s.time_s, static_cast<double>(s.particles),
@@ -52,11 +61,9 @@ void FrameWriter::require_pictures() {
   }
 }
 
-void FrameWriter::write_picture(const mpm::ParticleSnapshot& particles, int frame, double time_s) {
+render::Image FrameWriter::draw(const mpm::ParticleSnapshot& particles, double time_s) {
   if (!renderer_) renderer_.emplace(scene_.output.width, scene_.output.height);
-  const FrameView view = make_frame_view(scene_, particles, time_s);
-  render::write_png(renderer_->render(view.render), frame_png_path(folder_, frame));
-  ++pictures_written_;
+  return renderer_->render(make_frame_view(scene_, particles, time_s).render);
 }
 
 void FrameWriter::write_particles(const mpm::ParticleSnapshot& p, int frame) {
@@ -72,8 +79,8 @@ void FrameWriter::write_particles(const mpm::ParticleSnapshot& p, int frame) {
       {"material", PlyType::kUint8, 1, p.material.data()},
       {"emitter", PlyType::kUint8, 1, p.emitter.data()},
   }};
-  write_particles_ply(particles_ply_path(folder_, frame), attributes, static_cast<int64_t>(p.position.size()),
-                      describe_particles(scene_));
+  write_particles_ply(particles_ply_path(folder_.path(), frame), attributes,
+                      static_cast<int64_t>(p.position.size()), describe_particles(scene_));
 }
 
 void FrameWriter::write_volume(mpm::Solver& solver, int frame) {
@@ -82,13 +89,13 @@ void FrameWriter::write_volume(mpm::Solver& solver, int frame) {
   std::vector<Vec3i> blocks(d.origins.size() / 3);
   for (size_t b = 0; b < blocks.size(); ++b)
     blocks[b] = Vec3i(d.origins[3 * b], d.origins[3 * b + 1], d.origins[3 * b + 2]);
-  vdb_->write(density_vdb_path(folder_, frame), {"density", d.dx, d.origin, 2, blocks, d.values});
+  vdb_->write(density_vdb_path(folder_.path(), frame), {"density", d.dx, d.origin, 2, blocks, d.values});
 }
 
 void FrameWriter::finish() {
   if (!pictures_ || !scene_.output.mp4 || pictures_written_ < 2) return;
-  render::wait_and_write_movie({folder_, "frame_%04d.png", 0, 1.0 / scene_.time.frame_dt_s, "ffmpeg"},
-                               movie_mp4_path(folder_));
+  render::wait_and_write_movie({folder_.path(), "frame_%04d.png", 0, 1.0 / scene_.time.frame_dt_s, "ffmpeg"},
+                               movie_mp4_path(folder_.path()));
 }
 
 }  // namespace coppice

@@ -7,6 +7,7 @@
 
 #include "apps/mpm/solver.h"
 #include "apps/output/csv_log.h"
+#include "apps/output/output_folder.h"
 #include "apps/output/vdb_writer.h"
 #include "apps/render/renderer.h"
 
@@ -14,23 +15,24 @@ namespace coppice {
 
 class FrameWriter {
  public:
-  // Prepares the folder. Errors: kUsage for pictures that are too large for the driver, before the folder is
-  // touched; those of prepare_output_folder().
-  FrameWriter(const scene::SceneConfig& scene, std::string folder, bool overwrite);
+  // `folder` is touched by the first write() alone. Errors: kUsage for pictures that are too large for the driver.
+  FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder);
 
-  // `s`: the solver's statistics of this frame; `milliseconds`: what it took to simulate.
+  // `s`: the solver's statistics of this frame; `milliseconds`: what it took to simulate. The first one prepares the
+  // folder when its picture is drawn. Errors: those of OutputFolder::prepare(), and kIo.
   void write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds);
   // The movie, when ffmpeg is there.
   void finish();
 
  private:
   void require_pictures();
-  void write_picture(const mpm::ParticleSnapshot& particles, int frame, double time_s);
+  void begin();
+  render::Image draw(const mpm::ParticleSnapshot& particles, double time_s);
   void write_particles(const mpm::ParticleSnapshot& particles, int frame);
   void write_volume(mpm::Solver& solver, int frame);
 
   const scene::SceneConfig& scene_;
-  std::string folder_;
+  OutputFolder& folder_;
   std::optional<CsvLog> log_;
   std::optional<render::Renderer> renderer_;
   std::optional<VdbWriter> vdb_;

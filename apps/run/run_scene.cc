@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <optional>
 
 #include "apps/mpm/solver.h"
 #include "apps/output/output_folder.h"
@@ -50,7 +51,8 @@ std::string explain_launches(const cli::RunOptions& options) {
 cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop) {
   const scene::SceneConfig& scene = options.scene;
   const std::string folder = options.output_folder.string();
-  if (scene.time.frames > 0) check_output_folder(folder, options.overwrite);
+  std::optional<OutputFolder> output;
+  if (scene.time.frames > 0) output.emplace(folder, options.overwrite);
   IntrusivePtr<Device> device = make_device(options);
   // Mistakes in the scene come before the output folder is touched.
   std::unique_ptr<mpm::Solver> solver = mpm::Solver::create(device, scene);
@@ -59,7 +61,7 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   solver->wait_ready();
   if (scene.time.frames == 0) return cli::RunOutcome::kFinished;
 
-  FrameWriter writer(scene, folder, options.overwrite);
+  FrameWriter writer(scene, *output);
   writer.write(*solver, solver->wait_stats(), 0.0);
   Progress progress(scene.time.frames, stderr_progress_output());
   double previous_dt_s = 0;

@@ -5,15 +5,15 @@
 
 #include <algorithm>
 
-#include "apps/output/output_folder.h"
 #include "apps/render/image.h"
 #include "apps/render/movie.h"
 #include "core/log.h"
 
 namespace coppice::viewer {
 
-FilmWriter::FilmWriter(std::filesystem::path folder) : folder_(std::move(folder)) {
-  prepare_output_folder(folder_.string(), false);
+FilmWriter::FilmWriter(std::filesystem::path folder)
+    : folder_(std::move(folder)), claim_(folder_.string(), false) {
+  claim_.prepare();
   thread_ = std::thread([this] { run(); });
 }
 

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "apps/output/output_folder.h"
+
 namespace coppice::viewer {
 
 // A plugin calls these alone.
@@ -31,7 +33,7 @@ class Film {
 // Writes folder/frame_0000.png ..., and folder/movie.mp4 at the end, on a thread of its own.
 class FilmWriter final : public Film {
  public:
-  // Errors: those of prepare_output_folder().
+  // Errors: those of OutputFolder.
   explicit FilmWriter(std::filesystem::path folder);
   ~FilmWriter() override;  // ends it, and waits until all is written
 
@@ -53,6 +55,7 @@ class FilmWriter final : public Film {
   void write(const Picture& picture, int64_t written) const;
 
   const std::filesystem::path folder_;
+  OutputFolder claim_;
   int64_t next_ = 0;  // of whoever adds
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

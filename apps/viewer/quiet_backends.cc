@@ -5,7 +5,6 @@
 
 #include <chrono>
 
-#include "apps/output/output_folder.h"
 #include "apps/render/movie.h"
 #include "core/log.h"
 
@@ -29,10 +28,9 @@ bool QuietBackend::poll(Session& session) {
   return true;
 }
 
-FileBackend::FileBackend(std::filesystem::path folder, bool overwrite, int width, int height)
-    : folder_(std::move(folder)), width_(width), height_(height) {
+FileBackend::FileBackend(const std::filesystem::path& folder, bool overwrite, int width, int height)
+    : folder_(folder.string(), overwrite), width_(width), height_(height) {
   render::require_picture_size(width, height);
-  prepare_output_folder(folder_.string(), overwrite);
 }
 
 bool FileBackend::poll(Session& session) {
@@ -44,13 +42,14 @@ void FileBackend::show(std::shared_ptr<const Snapshot> snapshot) {
   const float aspect = static_cast<float>(width_) / static_cast<float>(height_);
   const render::Image image =
       renderer_.render(*snapshot, session_->first_camera(*snapshot, aspect), width_, height_);
+  if (written_ == 0) folder_.prepare();
   last_ = snapshot->playback ? snapshot->playback->now : written_;
   if (written_++ == 0) first_ = last_;
-  render::write_png(image, frame_png_path(folder_.string(), last_));
+  render::write_png(image, frame_png_path(folder_.path(), last_));
 }
 
 void FileBackend::wait_finish(std::optional<double> fps) const {
-  const std::string folder = folder_.string();
+  const std::string& folder = folder_.path();
   log_info("{} picture{} in {}", written_, written_ == 1 ? " is" : "s are", folder);
   if (!fps || written_ < 2) return;
   const std::string movie = movie_mp4_path(folder);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 
+#include "apps/output/output_folder.h"
 #include "apps/viewer/backend.h"
 #include "apps/viewer/still_picture.h"
 
@@ -38,19 +39,19 @@ class NullBackend final : public QuietBackend {
 // numbers of its frames. Used with SimulationThreadOptions::shows_every_frame.
 class FileBackend final : public QuietBackend {
  public:
-  // The folder is made where it is not there. Errors: those of require_picture_size(), before the folder is
-  // touched; kIo; kUsage where an earlier run's outputs are in it, unless they may be overwritten: they are
-  // removed then.
-  FileBackend(std::filesystem::path folder, bool overwrite, int width, int height);
+  // The folder is touched when the first picture is drawn: made where it is not there, and emptied of an earlier run's
+  // outputs where they may be overwritten. Errors: those of require_picture_size() and of OutputFolder.
+  FileBackend(const std::filesystem::path& folder, bool overwrite, int width, int height);
 
   bool poll(Session& session) override;
+  // Errors: those of the renderer, and of OutputFolder::prepare(); kIo.
   void show(std::shared_ptr<const Snapshot> snapshot) override;
   // One line says how many pictures are where. With `fps` also a movie.mp4 of them, where there are two,
   // none is missing between them and ffmpeg is installed; else one line says why not.
   void wait_finish(std::optional<double> fps) const;
 
  private:
-  const std::filesystem::path folder_;
+  OutputFolder folder_;
   const int width_, height_;
   int written_ = 0;
   int64_t first_ = 0, last_ = 0;  // numbers of the frames that were written

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/output/output_folder.h"
 #include "apps/viewer/log_ring.h"
 #include "apps/viewer/still_thread.h"
 #include "core/error.h"
@@ -49,10 +50,12 @@ class SessionOf final : public Session {
   std::string write_screenshot(const Snapshot& snapshot, const render::Camera& camera,
                                const ViewOptions& options, int width, int height) noexcept override {
     try {
-      if (!run_.screenshot_folder.empty()) std::filesystem::create_directories(run_.screenshot_folder);
+      const std::filesystem::path& folder = run_.screenshot_folder;
+      if (!folder.empty()) std::filesystem::create_directories(folder);
+      const FolderLock lock(folder.empty() ? "." : folder.string());
       std::filesystem::path file;
       for (int i = 0; file.empty() || std::filesystem::exists(file); ++i)
-        file = run_.screenshot_folder / fmt::format("view_{:04d}.png", i);
+        file = folder / fmt::format("view_{:04d}.png", i);
       render::write_png(stills_.render(snapshot, camera, width, height, options), file.string());
       return file.string();
     } catch (const std::exception& e) {
@@ -75,8 +78,9 @@ class SessionOf final : public Session {
 
   Film* begin_film(std::string& why) noexcept override {
     try {
+      if (!run_.screenshot_folder.empty()) std::filesystem::create_directories(run_.screenshot_folder);
       std::filesystem::path folder;
-      for (int i = 0; folder.empty() || std::filesystem::exists(folder); ++i)
+      for (int i = 0; folder.empty() || !std::filesystem::create_directory(folder); ++i)
         folder = run_.screenshot_folder / fmt::format("film_{:04d}", i);
       return films_.emplace_back(std::make_unique<FilmWriter>(folder)).get();
     } catch (const std::exception& e) {

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "tests/apps/geometry_test_files.h"
 
 namespace coppice {
@@ -30,11 +32,11 @@ TEST(OutputFolder, KnowsItsOwnNames) {
 
 TEST(OutputFolder, IsCreatedWithItsParents) {
   const TemporaryFolder folder;
-  prepare_output_folder(folder / "a/b/c", false);
+  OutputFolder(folder / "a/b/c", false).prepare();
   EXPECT_TRUE(std::filesystem::is_directory(folder / "a/b/c"));
-  prepare_output_folder(folder / "a/b/c", false);  // an empty one will do
+  OutputFolder(folder / "a/b/c", false).prepare();  // an empty one will do
   write_text(folder / "a/b/c/notes.txt", "mine");
-  prepare_output_folder(folder / "a/b/c", false);  // and one with other files
+  OutputFolder(folder / "a/b/c", false).prepare();  // and one with other files
 }
 
 TEST(OutputFolder, IsRefusedWhenItHoldsFrames) {
@@ -43,7 +45,7 @@ TEST(OutputFolder, IsRefusedWhenItHoldsFrames) {
   write_text(frame_png_path(folder.path(), 0), "x");
   expect_error(ErrorCode::kUsage,
                {folder.path(), "holds 2 files of an earlier run (frame_0000.png, ...)", "--overwrite"},
-               [&] { prepare_output_folder(folder.path(), false); });
+               [&] { OutputFolder(folder.path(), false).prepare(); });
   EXPECT_EQ(names_in(folder.path()).size(), 2u);
 }
 
@@ -59,7 +61,7 @@ TEST(OutputFolder, IsEmptiedOfOutputsOnlyWhenOverwriting) {
   std::filesystem::create_directory(folder / "frame_0009.png");  // a folder, strange as it is
   std::filesystem::create_directory(folder / "old");
   write_text(folder / "old/frame_0000.png", "mine");
-  prepare_output_folder(folder.path(), true);
+  OutputFolder(folder.path(), true).prepare();
   EXPECT_EQ(names_in(folder.path()),
             (std::vector<std::string>{"frame_0000.jpg", "frame_0009.png", "notes.txt", "old",
                                       "other.txt.tmp.1", "stats.csv.bak"}));
@@ -71,18 +73,59 @@ TEST(OutputFolder, RemovesALinkAndNotWhatItPointsTo) {
   std::filesystem::create_directory(folder / "out");
   write_text(folder / "precious.png", "mine");
   std::filesystem::create_symlink(folder / "precious.png", folder / "out/frame_0000.png");
-  prepare_output_folder(folder / "out", true);
+  OutputFolder(folder / "out", true).prepare();
   EXPECT_TRUE(names_in(folder / "out").empty());
   EXPECT_EQ(read_text(folder / "precious.png"), "mine");
+}
+
+// Seen to fail: two runs wrote their frames into one folder.
+TEST(OutputFolder, IsOneRunsAtATime) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "out";
+  OutputFolder first(path, true);  // not there yet: nobody's
+  std::optional<OutputFolder> second(std::in_place, path, true);
+  second->prepare();
+  write_text(stats_csv_path(path), "second's");
+  const auto is_refused = [&](const std::function<void()>& body) {
+    expect_error(ErrorCode::kUsage, {path + ": another run is writing into this folder", "-o"}, body);
+  };
+  is_refused([&] { first.prepare(); });
+  is_refused([&] { OutputFolder(path, false); });
+  is_refused([&] { FolderLock{path}; });
+  EXPECT_EQ(read_text(stats_csv_path(path)), "second's");
+  EXPECT_EQ(names_in(path), std::vector<std::string>{"stats.csv"}) << "the lock leaves nothing there";
+  second.reset();
+  first.prepare();
+  EXPECT_TRUE(names_in(path).empty());
+}
+
+TEST(OutputFolder, IsLockedAnewWhenItWasMadeAnew) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "out";
+  std::filesystem::create_directory(path);
+  OutputFolder run(path, false);
+  std::filesystem::rename(path, folder / "moved");
+  run.prepare();
+  expect_error(ErrorCode::kUsage, {"another run"}, [&] { FolderLock{path}; });
+  FolderLock(folder / "moved");
+}
+
+TEST(OutputFolder, IsLeftAsItIsUntilItIsPrepared) {
+  const TemporaryFolder folder;
+  write_text(stats_csv_path(folder.path()), "earlier");
+  OutputFolder run(folder.path(), true);
+  EXPECT_EQ(read_text(stats_csv_path(folder.path())), "earlier");
+  run.prepare();
+  EXPECT_TRUE(names_in(folder.path()).empty());
 }
 
 TEST(OutputFolder, IsRefusedWhenItIsAFileOrLiesInOne) {
   const TemporaryFolder folder;
   write_text(folder / "file", "x");
   expect_error(ErrorCode::kUsage, {"file", "the output folder is a file"},
-               [&] { prepare_output_folder(folder / "file", true); });
+               [&] { OutputFolder(folder / "file", true).prepare(); });
   expect_error(ErrorCode::kIo, {"file/out", "cannot create the output folder", "Not a directory"},
-               [&] { prepare_output_folder(folder / "file/out", false); });
+               [&] { OutputFolder(folder / "file/out", false).prepare(); });
 }
 
 TEST(OutputFolder, IsRefusedWhenItCannotBeWritten) {
@@ -90,7 +133,7 @@ TEST(OutputFolder, IsRefusedWhenItCannotBeWritten) {
   const TemporaryFolder folder;
   ::chmod(folder.path().c_str(), 0500);
   expect_error(ErrorCode::kIo, {"cannot write to the output folder", "Permission denied"},
-               [&] { prepare_output_folder(folder.path(), false); });
+               [&] { OutputFolder(folder.path(), false).prepare(); });
   ::chmod(folder.path().c_str(), 0700);
 }
 

@@ -1,13 +1,16 @@
 // Films of the window: pictures at a fixed rate, whatever the window drew.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 
 #include "apps/output/output_folder.h"
 #include "apps/render/image.h"
 #include "apps/viewer/film.h"
+#include "apps/viewer/run_viewer.h"
 #include "core/error.h"
 #include "tests/apps/geometry_test_files.h"
+#include "tests/apps/still_simulation.h"
 
 namespace coppice::viewer {
 namespace {
@@ -69,6 +72,39 @@ TEST(Films, AnErrorEndsIt) {
   }
   EXPECT_EQ(read_text(film), "in the way");
   EXPECT_THROW(FilmWriter(folder / "film"), Error);
+}
+
+// Asks for pictures once, as a window does.
+class Photographer final : public ViewerBackend {
+ public:
+  bool wants_snapshot() const override { return false; }
+  void show(std::shared_ptr<const Snapshot>) override {}
+  bool poll(Session& session) override {
+    picture = session.write_screenshot(Snapshot(), render::Camera(), ViewOptions(), 8, 8);
+    for (Film*& film : films) film = session.begin_film(why);
+    return false;
+  }
+  void wake() override {}
+
+  std::string picture, why;
+  std::array<Film*, 2> films{};
+};
+
+// Seen to fail: nobody asked whose the folder is.
+TEST(Films, AndScreenshotsKeepOutOfAFolderThatIsAnothersNow) {
+  TemporaryFolder folder;
+  OutputFolder other(folder / "out", false);
+  other.prepare();
+  ViewerRun run;
+  run.make = [] { return std::make_unique<StillSimulation>(); };
+  run.screenshot_folder = folder / "out";
+  Photographer backend;
+  run_viewer(run, backend, false);
+  EXPECT_NE(backend.picture.find("no picture: "), std::string::npos) << backend.picture;
+  EXPECT_NE(backend.picture.find("another run is writing into this folder"), std::string::npos)
+      << backend.picture;
+  for (const Film* film : backend.films) EXPECT_NE(film, nullptr) << backend.why;
+  EXPECT_EQ(names_in(folder / "out"), (std::vector<std::string>{"film_0000", "film_0001"}));
 }
 
 }  // namespace
