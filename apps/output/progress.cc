@@ -85,10 +85,11 @@ void Progress::clear_line() {
 void Progress::draw() {
   drawn_ = done_;
   if (output_.is_terminal) {
-    *output_.stream << '\r' << terminal_line() << "\x1b[K" << std::flush;
+    // In one piece, since a signal handler may write between two.
+    *output_.stream << fmt::format("\r{}\x1b[K", terminal_line()) << std::flush;
     is_line_open_ = true;
   } else {
-    *output_.stream << plain_line() << '\n' << std::flush;
+    *output_.stream << plain_line() + '\n' << std::flush;
   }
 }
 

@@ -12,6 +12,7 @@
 #include "apps/run/frame_writer.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/stop_signals.h"
 
 namespace coppice {
 namespace {
@@ -62,10 +63,12 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   if (scene.time.frames == 0) return cli::RunOutcome::kFinished;
 
   FrameWriter writer(scene, *output);
+  StopSignals::let_finish("frame", 0);
   writer.write(*solver, solver->wait_stats(), 0.0);
   Progress progress(scene.time.frames, stderr_progress_output());
   double previous_dt_s = 0;
   while (solver->frame() < scene.time.frames && !stop.load(std::memory_order_relaxed)) {
+    StopSignals::let_finish("frame", solver->frame() + 1);
     const double start_ms = now_ms();
     solver->wait_advance_frame();
     const double milliseconds = now_ms() - start_ms;

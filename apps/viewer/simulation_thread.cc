@@ -11,6 +11,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/stop_signals.h"
 #include "core/trace.h"
 
 namespace coppice::viewer {
@@ -199,6 +200,7 @@ void SimulationThread::make() {
     simulation_.reset();
     return fail("the simulation cannot begin", std::current_exception());
   }
+  StopSignals::let_finish("the steps under way");  // until here there was nothing to finish
   is_shown_ = false;
   must_show_ = options_.shows_every_frame;
   update([&](SimulationStatus& s) {

@@ -5,11 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 
 #include "apps/viewer/cell_text.h"
 #include "apps/viewer/make_backend.h"
@@ -17,6 +15,7 @@
 #include "apps/viewer/run_viewer.h"
 #include "apps/viewer/tree_memory.h"
 #include "core/error.h"
+#include "core/stop_signals.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -24,32 +23,6 @@ namespace {
 
 using viewer::Parameter;
 using viewer::Snapshot;
-
-std::atomic<bool> g_stop = false;
-// The second one ends the program at once: a step that never ends would not be waited for.
-void stop_program(int signal) {
-  if (!g_stop.exchange(true, std::memory_order_relaxed)) return;
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);
-}
-
-// While it lives, what asks the program to end ends the viewer, in good order.
-class StopSignals {
- public:
-  StopSignals() {
-    g_stop.store(false, std::memory_order_relaxed);
-    for (size_t i = 0; i < kSignals.size(); ++i) before_[i] = std::signal(kSignals[i], stop_program);
-  }
-  ~StopSignals() {
-    for (size_t i = 0; i < kSignals.size(); ++i) std::signal(kSignals[i], before_[i]);
-  }
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-
- private:
-  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
-  std::array<void (*)(int), kSignals.size()> before_{};
-};
 
 struct PointSource {
   std::string name;
@@ -553,7 +526,7 @@ int Viewer::run(std::function<void()> step) {
     run.options.nice = back.where == "window" ? viewer::kNiceBesideWindow : 0;
     const std::unique_ptr<viewer::ViewerBackend> backend = viewer::make_backend(back);
     const StopSignals signals;
-    const viewer::ViewerOutcome outcome = viewer::run_viewer(run, *backend, g_stop);
+    const viewer::ViewerOutcome outcome = viewer::run_viewer(run, *backend, signals.requested());
     if (const auto* files = dynamic_cast<const viewer::FileBackend*>(backend.get()))
       files->wait_finish(viewer::Film::kFps);
     return outcome == viewer::ViewerOutcome::kStopped ? 130 : 0;

@@ -200,6 +200,11 @@ TEST_P(Stopped, FinishesItsFrameAndLeavesWholeFiles) {
   const std::string last = std::to_string(rows.size() - 1);
   EXPECT_EQ(result.err_lines().back(),
             "interrupted after frame " + last + " of 100000; frames 0 to " + last + " are in " + out_);
+  const std::string before_last =
+      std::to_string(rows.size() - 2);  // where the signal came between two frames
+  EXPECT_TRUE(result.err_has("finishing frame " + last + "; again to stop now\n") ||
+              result.err_has("finishing frame " + before_last + "; again to stop now\n"))
+      << result.err;
   EXPECT_EQ(count_names(out_, ".ply"), static_cast<int64_t>(rows.size()));
   const bool draws = !result.err_has("no pictures");
   EXPECT_EQ(count_names(out_, ".png"), draws ? static_cast<int64_t>(rows.size()) : 0);

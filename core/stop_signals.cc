@@ -1,0 +1,108 @@
+// Signal handlers that touch lock-free atomics and write(), and nothing else (see stop_signals.h).
+#include "core/stop_signals.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/check.h"
+#include "core/log.h"
+
+namespace coppice {
+namespace {
+
+constexpr int kExitInterrupted = 130;
+
+// Globals, since a handler has no other way to know.
+std::atomic<bool> is_requested{false}, is_installed{false}, is_terminal{false};
+std::atomic<const char*> unit{nullptr};  // what is finished; null: nothing is
+std::atomic<int64_t> unit_number{-1};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free &&
+              std::atomic<int64_t>::is_always_lock_free);
+
+// A line of at most 160 bytes, put together without the heap.
+class Line {
+ public:
+  void add(const char* text) {
+    const size_t size = std::min(std::strlen(text), text_.size() - size_);
+    std::memcpy(text_.data() + size_, text, size);
+    size_ += size;
+  }
+  void add(int64_t number) {
+    std::array<char, 21> digits{};
+    size_t first = digits.size() - 1;
+    do {
+      digits[--first] = static_cast<char>('0' + number % 10);
+      number /= 10;
+    } while (number > 0);
+    add(&digits[first]);
+  }
+  void write() const {
+    // There is nobody to tell of a failure.
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text_.data(), size_);
+  }
+
+ private:
+  std::array<char, 160> text_;
+  size_t size_ = 0;
+};
+
+extern "C" void on_stop_signal(int) {
+  const int saved_errno = errno;
+  const char* const what = unit.load(std::memory_order_acquire);
+  const bool ends_now = what == nullptr || is_requested.exchange(true, std::memory_order_relaxed);
+  if (log_level() <= LogLevel::kInfo) {
+    Line line;
+    // The terminal has "^C" in the line of the progress.
+    if (is_terminal.load(std::memory_order_relaxed)) line.add("\n");
+    if (ends_now) {
+      line.add("stopped");
+    } else {
+      line.add("finishing ");
+      line.add(what);
+      if (const int64_t number = unit_number.load(std::memory_order_relaxed); number >= 0) {
+        line.add(" ");
+        line.add(number);
+      }
+      line.add("; again to stop now");
+    }
+    line.add("\n");
+    line.write();
+  }
+  if (ends_now) _exit(kExitInterrupted);
+  errno = saved_errno;
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  COPPICE_CHECK(!is_installed.exchange(true), "the signals are taken already");
+  is_requested = false;
+  unit = nullptr;
+  is_terminal = isatty(STDERR_FILENO) == 1;
+  log_level();  // reads the environment at its first call, which a handler must not
+  struct sigaction action {};
+  action.sa_handler = on_stop_signal;
+  action.sa_flags = SA_RESTART;
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], nullptr, &before_[i]);
+    if (kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;
+    sigaction(kSignals[i], &action, nullptr);
+  }
+}
+
+StopSignals::~StopSignals() {
+  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  is_installed = false;
+}
+
+const std::atomic<bool>& StopSignals::requested() const { return is_requested; }
+
+void StopSignals::let_finish(const char* what, int64_t number) {
+  unit_number.store(number, std::memory_order_relaxed);
+  unit.store(what, std::memory_order_release);
+}
+
+}  // namespace coppice

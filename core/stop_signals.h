@@ -1,0 +1,41 @@
+// Ctrl-C, a request to terminate and a terminal that is closed, for a program that has something to finish.
+//
+//   const StopSignals signals;               // in main(): from here on a signal ends the program at once
+//   load();
+//   for (int64_t i = 0; i < n && !signals.requested(); ++i) {
+//     StopSignals::let_finish("frame", i);   // a signal says "finishing frame 12; again to stop now"
+//     wait_write_frame(i);
+//   }
+//
+// A program that ends at once has the exit code 130, and runs no destructor: what is half done then must be nothing that
+// somebody finds. One object at a time, made and destroyed by the main thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+
+namespace coppice {
+
+class StopSignals {
+ public:
+  // Takes SIGINT, SIGTERM and SIGHUP; one that hangs up is left alone where the program was told to ignore it (nohup).
+  StopSignals();
+  ~StopSignals();  // gives them back
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  // Set by the first signal behind let_finish(). Polled between two pieces of work.
+  const std::atomic<bool>& requested() const;
+
+  // From now on the first signal sets requested() and says on standard error what is finished: `what`, which is never
+  // freed, and `number` unless it is negative. The second one ends the program. Any thread; without an object nothing.
+  static void let_finish(const char* what, int64_t number = -1);
+
+ private:
+  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
+
+}  // namespace coppice
