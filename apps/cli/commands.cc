@@ -18,6 +18,7 @@
 #include "apps/cli/environment.h"
 #include "apps/cli/json_text.h"
 #include "apps/cli/system_info.h"
+#include "apps/viewer/make_backend.h"
 #include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/error.h"
@@ -291,10 +292,8 @@ RunOptions run_options(const Arguments& arguments) {
 
 int view_command(const Arguments& arguments, const CliHooks& hooks, const std::atomic<bool>& stop) {
   COPPICE_CHECK(static_cast<bool>(hooks.view), "the program gave no way to view a scene");
-  if (arguments.is_paused && arguments.view != "window") {
-    throw Error(ErrorCode::kUsage,
-                fmt::format("--paused is for a window; nobody could go on with --view {}", arguments.view));
-  }
+  viewer::check_flags(arguments.view,
+                      {arguments.is_paused, !arguments.output_folder.empty(), arguments.overwrite});
   ViewOptions options;
   options.run = run_options(arguments);
   options.overrides = overrides_of(arguments);

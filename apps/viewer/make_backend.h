@@ -19,6 +19,14 @@ struct BackendOptions {
 
 // "window", "file", "null".
 std::vector<std::string> backend_names();
+// Flags of a command line that only some back ends have a use for.
+struct BackendFlags {
+  bool is_paused = false;     // --paused
+  bool names_folder = false;  // -o
+  bool overwrites = false;    // --overwrite
+};
+// Errors: kUsage for a flag that means nothing with the back end `where`.
+void check_flags(const std::string& where, const BackendFlags& flags);
 // Errors: kUnavailable with the reason where there can be no window, kIo for the folder.
 std::unique_ptr<ViewerBackend> make_backend(const BackendOptions& options);
 

@@ -488,8 +488,9 @@ int Viewer::run(std::function<void()> step) {
   app.add_option("--frames", frames, "frames, then the simulation ends; a window stays open")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   back.folder = std::filesystem::path("out") / parts_->title;
-  app.add_option("-o,--output", back.folder,
-                 fmt::format("folder for pictures and screenshots (default: {})", back.folder.string()));
+  const CLI::Option* const folder =
+      app.add_option("-o,--output", back.folder,
+                     fmt::format("folder for pictures and screenshots (default: {})", back.folder.string()));
   app.add_flag("--overwrite", back.overwrite, "replace pictures that are already in the folder");
   app.add_flag("--paused", run.options.is_paused, "begin paused");
   app.add_option("--set", assignments, "give a slider a value before the first step; may be repeated")
@@ -515,9 +516,8 @@ int Viewer::run(std::function<void()> step) {
     if (!replay.empty()) run.options.replay = viewer::read_journal(replay, journal);
     if (frames < 0 && back.where == "file")
       throw Error(ErrorCode::kUsage, "--view file needs --frames N, for it would write for ever");
-    if (run.options.is_paused && back.where != "window")
-      throw Error(ErrorCode::kUsage,
-                  fmt::format("--paused is for a window; nobody could go on with --view {}", back.where));
+    viewer::check_flags(back.where,
+                        {run.options.is_paused, folder->count() > 0, /*overwrites=*/back.overwrite});
     run.title = parts_->title, run.journal = journal, run.screenshot_folder = back.folder;
     run.make = [this] { return std::make_unique<ProgramSimulation<Parts>>(*parts_); };
     run.options.last_frame = frames;

@@ -171,6 +171,9 @@ TEST(ViewerProgram, BadArgumentsAreOneLine) {
   for (const Case& c :
        {Case{{"--view", "screen"}, "--view"}, Case{{"--colour"}, "--colour"},
         Case{{"--frames", "-3"}, "--frames"}, Case{{"--view", "file"}, "needs --frames"},
+        Case{{"--view", "null", "-o", "out"}, "-o is the folder of pictures; --view null makes none"},
+        Case{{"--view", "null", "--overwrite"},
+             "--overwrite is for --view file; --view null replaces nothing"},
         Case{{"--view", "null", "--replay", "/nowhere"}, "cannot read the journal /nowhere"}}) {
     SCOPED_TRACE(c.line);
     Circle circle;

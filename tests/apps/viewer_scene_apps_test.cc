@@ -445,6 +445,9 @@ TEST_F(Scenes, WhatCannotBeViewedGetsOneLine) {
              "bad.journal:2:1: 'soon reset'"},
         Case{{"view", file_, "--view", "screen"}, 2, "--view"},
         Case{{"view", file_, "--view", "null", "--paused"}, 2, "--paused is for a window"},
+        Case{{"view", file_, "--view", "null", "-o", folder_ / "out"}, 2, "-o is the folder of pictures"},
+        Case{{"view", file_, "--view", "null", "--overwrite"}, 2, "--overwrite is for --view file"},
+        Case{{"view", file_, "--overwrite"}, 2, "--overwrite is for --view file; --view window"},
         Case{{"view", file_, "--view", "file", "-o", file_}, 2, "the output folder is a file"},
         Case{{"view", "nowhere.toml", "--view", "null"}, 2, "nowhere.toml"},
         Case{{"view", gone, "--view", "null"}, 1, "gone.obj"}}) {
