@@ -171,7 +171,8 @@ AsyncValueRef<Chain> LaunchGraph::launch(int times) const {
 BoundLaunch bind_deactivate_all(const Node& node) {
   TreeStorage& tree = node.storage();
   tree.freeze();
-  Launch launch = tree.program().make_launch(mark_changed, range(1), tree.state());
+  Launch launch = tree.with_host_program(
+      [&](Program& program) { return program.make_launch(mark_changed, range(1), tree.state()); });
   launch.keep_alive.push_back(share(&tree));
   LaunchUse use;
   use.kind = LaunchUse::Kind::kTopology;

@@ -177,33 +177,37 @@ uint64_t TreeStorage::live_cells(const TreeState& now, uint32_t node) const {
 
 void TreeStorage::compile_runtime() {
   freeze();
+  with_host_program([this](Program& program) { compile_runtime(program); });
+}
+
+void TreeStorage::compile_runtime(Program& program) {
   const device::NodeLayout* layout = nullptr;
   uint32_t* words = nullptr;
   uint64_t* counts = nullptr;
   AllocatorState* a = nullptr;
   Element* elements = nullptr;
-  host_program_.compile(select_live, range(1), state(), CoppiceSelection{}, static_cast<void*>(nullptr),
-                        words, counts);
+  program.compile(select_live, range(1), state(), CoppiceSelection{}, static_cast<void*>(nullptr), words,
+                  counts);
   const uint32_t* const begins = nullptr;
   const CoppiceSlots slots{};
-  host_program_.compile(count_slots, range(1), slots, words);
-  host_program_.compile(write_slots, range(1), slots, begins, words);
-  host_program_.compile(write_elements, range(1), static_cast<const TreeState*>(state()), slots, begins,
-                        layout, layout, elements);
-  host_program_.compile(flag_elements, range(1), state(), layout, 0, words, uint64_t{1}, words);
-  host_program_.compile(fill_elements, range(1), state(), layout, 0, words, uint64_t{1}, words, elements);
-  host_program_.compile(fill_neighbours, range(1), state(), layout, elements, layout, words);
-  host_program_.compile(recycle_all_cells, range(1), state(), 0u, 1u);
-  host_program_.compile(count_batches, range(1), a, 1u, counts);
-  host_program_.compile(count_recycled, range(1), a, counts);
-  host_program_.compile(count_version, range(1), state());
-  host_program_.compile(mark_changed, range(1), state());
-  host_program_.compile(give_back_cells, range(1), state(), 1u);
-  host_program_.compile(collect_below, range(1), state(), 0u, layout);
-  host_program_.compile(collect_begin, range(1), a, counts);
-  host_program_.compile(collect_move_free, range(1), a);
-  host_program_.compile(collect_bookkeep, range(1), a);
-  host_program_.compile(collect_refill, range(1), a);
+  program.compile(count_slots, range(1), slots, words);
+  program.compile(write_slots, range(1), slots, begins, words);
+  program.compile(write_elements, range(1), static_cast<const TreeState*>(state()), slots, begins, layout,
+                  layout, elements);
+  program.compile(flag_elements, range(1), state(), layout, 0, words, uint64_t{1}, words);
+  program.compile(fill_elements, range(1), state(), layout, 0, words, uint64_t{1}, words, elements);
+  program.compile(fill_neighbours, range(1), state(), layout, elements, layout, words);
+  program.compile(recycle_all_cells, range(1), state(), 0u, 1u);
+  program.compile(count_batches, range(1), a, 1u, counts);
+  program.compile(count_recycled, range(1), a, counts);
+  program.compile(count_version, range(1), state());
+  program.compile(mark_changed, range(1), state());
+  program.compile(give_back_cells, range(1), state(), 1u);
+  program.compile(collect_below, range(1), state(), 0u, layout);
+  program.compile(collect_begin, range(1), a, counts);
+  program.compile(collect_move_free, range(1), a);
+  program.compile(collect_bookkeep, range(1), a);
+  program.compile(collect_refill, range(1), a);
 }
 
 bool TreeStorage::resolve_shortage(const TreeState& now, std::string_view kernel, std::string_view why_not) {

@@ -98,8 +98,10 @@ AsyncValueRef<Chain> Node::activate(const int32_t* coords, uint64_t n) const {
 AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
   auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->dims()));
-  Launch launch = tree_->program().make_launch(deactivate_coords, range(static_cast<int64_t>(coords.size())),
-                                               topology(), flat->as<int32_t>());
+  Launch launch = tree_->with_host_program([&](Program& program) {
+    return program.make_launch(deactivate_coords, range(static_cast<int64_t>(coords.size())), topology(),
+                               flat->as<int32_t>());
+  });
   launch.keep_alive.emplace_back(flat);
   return tree_->stream().launch(std::move(launch));
 }

@@ -6,7 +6,8 @@
 //
 // Node and Field are small handles that share the tree. A tree is described first and used afterwards: its first launch
 // (or freeze()) fixes the layout, and adding to it then is an Error. Extents need not be powers of two (but shifts are
-// cheaper than divisions). Describing is not thread-safe; using a tree on one stream at a time is.
+// cheaper than divisions). Describing is not thread-safe. Using a tree is, its first use too; its work runs on its device's
+// default stream, in the order in which it was given.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -63,7 +63,7 @@ TreeStorage::TreeStorage(IntrusivePtr<Device> device, TreeOptions options)
 }
 
 void TreeStorage::require_describing(const char* what) const {
-  if (frozen_)
+  if (frozen())
     refuse(fmt::format("tree '{}': cannot {}: the tree is in use; describe all of it before its first launch",
                        options_.name, what));
 }
@@ -386,7 +386,14 @@ void TreeStorage::build_below() {
 }
 
 void TreeStorage::freeze() {
-  if (frozen_) return;
+  if (frozen()) return;
+  const std::lock_guard lock(freeze_mutex_);
+  if (frozen()) return;
+  fix_layout();
+  frozen_.store(true, std::memory_order_release);
+}
+
+void TreeStorage::fix_layout() {
   if (nodes_[0].children.empty()) refuse(fmt::format("tree '{}' has no nodes", options_.name));
   axes_.clear(), allocators_.clear(), layouts_.clear(), below_.clear();  // of a call that ended in an Error
   assign_dimensions();
@@ -404,7 +411,6 @@ void TreeStorage::freeze() {
   build_below();
   lists_.resize(nodes_.size());
   allocate_memory();
-  frozen_ = true;
 }
 
 }  // namespace coppice

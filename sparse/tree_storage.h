@@ -1,12 +1,14 @@
 // What stands behind Tree, Node and Field: the description, the fixed layout, the memory, lists and collection.
 //
-// Phases: describe (add_node, add_field) -> freeze -> use. In use, everything that touches memory runs in stream order
-// (functions marked so) and therefore on one thread at a time. Memory is the device's: the host reads its state once per
+// Phases: describe (add_node, add_field), on one thread -> freeze -> use, by any number of threads. In use, everything that
+// touches memory runs in stream order (functions marked so) and therefore on one thread at a time. Memory is the device's: the host reads its state once per
 // decision (wait_read_state()) and writes single fields.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -90,13 +92,17 @@ class TreeStorage : public RefCounted {
   uint32_t add_lists(uint32_t parent, std::optional<Axis> axis, int32_t max_length, int32_t chunk_cells);
   uint32_t add_field(uint32_t node, std::string name, size_t bytes, size_t alignment);
   void set_layout(uint32_t node, CellLayout layout);
-  void freeze();  // idempotent
-  bool frozen() const { return frozen_; }
+  void freeze();  // idempotent; of several threads that come first, one does it and the others wait
+  bool frozen() const { return frozen_.load(std::memory_order_acquire); }
 
   const TreeOptions& options() const { return options_; }
   Device& device() const { return *device_; }
-  // Of the runtime's own kernels, for the thread that gives launches.
-  Program& program() { return host_program_; }
+  // f(program) with the program of the runtime's own kernels for threads that give launches, one after another.
+  template <class F>
+  auto with_host_program(F&& f) {
+    const std::lock_guard lock(host_program_mutex_);
+    return f(host_program_);
+  }
   Program& stream_program() { return program_; }  // for what runs in stream order
   const NodeDescription& node(uint32_t id) const { return nodes_[id]; }
   const FieldDescription& field(uint32_t id) const { return fields_[id]; }
@@ -189,7 +195,9 @@ class TreeStorage : public RefCounted {
   void build_layout(uint32_t node);
   void find_below(uint32_t node, std::vector<uint32_t>& below) const;
   void build_below();
+  void fix_layout();
   void allocate_memory();
+  void compile_runtime(Program& program);
   void grow_memory(uint32_t allocator, uint64_t cells);  // the state's capacity is the caller's to write
   // That its own and the tree's limits allow.
   uint64_t largest_capacity(const device::AllocatorState& a, uint32_t allocator) const;
@@ -254,10 +262,12 @@ class TreeStorage : public RefCounted {
 
   IntrusivePtr<Device> device_;
   TreeOptions options_;
+  std::mutex host_program_mutex_;
   Program host_program_, program_;
   const uint64_t serial_;
   const std::shared_ptr<const void> life_ = std::make_shared<char>();
-  bool frozen_ = false;
+  std::mutex freeze_mutex_;
+  std::atomic<bool> frozen_ = false;  // true: what freeze() made is there for every thread
   std::vector<NodeDescription> nodes_;
   std::vector<FieldDescription> fields_;
   std::vector<Axis> axes_;  // of the tree, in axis order
