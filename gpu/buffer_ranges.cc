@@ -1,7 +1,12 @@
 // The table of buffers (see buffer_ranges.h).
 #include "gpu/buffer_ranges.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "core/error.h"
+#include "gpu/device.h"
 
 namespace coppice {
 
@@ -10,13 +15,24 @@ BufferRanges& BufferRanges::all() {
   return *ranges;
 }
 
-void BufferRanges::set(const void* begin, size_t bytes, size_t most_bytes) {
+void BufferRanges::set(const void* begin, size_t bytes, size_t most_bytes, const DeviceContext* owner) {
   const std::lock_guard lock(mutex_);
   if (bytes == 0)
     sizes_.erase(reinterpret_cast<uintptr_t>(begin));
   else
-    sizes_[reinterpret_cast<uintptr_t>(begin)] = {bytes, std::max(bytes, most_bytes)};
+    sizes_[reinterpret_cast<uintptr_t>(begin)] = {bytes, std::max(bytes, most_bytes), owner};
   version_.fetch_add(1, std::memory_order_release);
+}
+
+bool is_of_another_device(const DeviceContext& device, const void* address) {
+  if (address == nullptr || Device::count() < 2) return false;
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const BufferRange range = BufferRanges::all().find(at);
+  return range.owner != nullptr && range.owner != &device && at < range.most;
+}
+void check_owner(const DeviceContext& device, const void* address, std::string_view what) {
+  if (!is_of_another_device(device, address)) return;
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("{} is in memory of another device", what));
 }
 
 BufferRange BufferRanges::find(uintptr_t address) const {

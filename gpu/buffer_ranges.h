@@ -1,5 +1,5 @@
-// Where the buffers of all devices lie, so that an access beside them is found: by the emulated GPU, and by the checks of
-// pointers (sparse/memory_uses.h). One table for the process, since a pointer does not say which device it is of.
+// Where the buffers of all devices lie, so that an access beside them is found: by the emulated GPU, by the checks of
+// pointers (sparse/memory_uses.h), and where a device is given memory of another one. One table for the process, since a pointer does not say which device it is of.
 // Thread-safe.
 #pragma once
 #include <array>
@@ -8,14 +8,18 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 namespace coppice {
 
+struct DeviceContext;
+
 struct BufferRange {
   uintptr_t begin = 0;
-  uintptr_t end = 0;   // of what is committed; `begin` and 0 bytes where there is no buffer
-  uintptr_t most = 0;  // where it may end once it has grown
+  uintptr_t end = 0;                     // of what is committed; `begin` and 0 bytes where there is no buffer
+  uintptr_t most = 0;                    // where it may end once it has grown
+  const DeviceContext* owner = nullptr;  // of the device whose memory it is; null: not told
   bool holds(uintptr_t address, size_t bytes) const {
     return address >= begin && address <= end && bytes <= end - address;
   }
@@ -26,7 +30,7 @@ class BufferRanges {
   static BufferRanges& all();
 
   // Also where its size has changed; of 0 bytes: it is gone. It may grow to `most_bytes`, if that is more.
-  void set(const void* begin, size_t bytes, size_t most_bytes = 0);
+  void set(const void* begin, size_t bytes, size_t most_bytes = 0, const DeviceContext* owner = nullptr);
   // The last buffer that begins at or before the address.
   BufferRange find(uintptr_t address) const;
   // All of them, in the order of their addresses.
@@ -37,15 +41,22 @@ class BufferRanges {
  private:
   struct Size {
     size_t bytes, most;
+    const DeviceContext* owner;
   };
   static BufferRange range(uintptr_t begin, const Size& size) {
-    return {begin, begin + size.bytes, begin + size.most};
+    return {begin, begin + size.bytes, begin + size.most, size.owner};
   }
 
   mutable std::mutex mutex_;
   std::map<uintptr_t, Size> sizes_;
   std::atomic<uint64_t> version_{1};
 };
+
+// Whether an address is in a buffer of another device than the one with this context: its work has another order, and its
+// memory may be no memory here. Cost: a search of the table; nothing while there is one device.
+bool is_of_another_device(const DeviceContext& device, const void* address);
+// Errors: kInvalidArgument where it is, "`what` is in memory of another device".
+void check_owner(const DeviceContext& device, const void* address, std::string_view what);
 
 // What was found last, for the many accesses to few buffers.
 class BufferCache {

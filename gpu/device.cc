@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "gpu/buffer_ranges.h"
 #include "gpu/cuda/cuda_device.h"
 #include "gpu/host_access.h"
 #include "gpu/messages.h"
@@ -56,6 +57,11 @@ IntrusivePtr<Device> Device::named(std::string_view name) {
 
 void Device::set_message_handler(std::function<void(std::string_view)> handler) {
   if (MessageLog* log = message_log()) log->set_handler(std::move(handler));
+}
+
+void Device::check_copy(const void* to, const void* from) {
+  check_owner(context(), to, "what a copy goes to");
+  check_owner(context(), from, "what is to be copied");
 }
 
 void Device::set_seed(uint64_t seed) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <atomic>
 #include <string_view>
 
 #include "core/intrusive_ptr.h"
@@ -31,7 +32,9 @@ struct CpuOptions {
 
 class Device : public RefCounted {
  public:
-  ~Device() override = default;
+  Device() { count_.fetch_add(1, std::memory_order_relaxed); }
+  ~Device() override { count_.fetch_sub(1, std::memory_order_relaxed); }
+  static int count() { return count_.load(std::memory_order_relaxed); }  // in the process, now
 
   // The one to take where nothing else is asked for: the CPU, until all that it can do has been seen to work
   // on a GPU.
@@ -58,7 +61,8 @@ class Device : public RefCounted {
   // What all buffers together may have: the memory of the machine, or of its control group, or the GPU's own.
   virtual uint64_t memory_bytes() const = 0;
   // Copies at once, in no stream's order, between memory that nothing queued uses (a new buffer, say): device
-  // to host, host to device or within the device, as the addresses say.
+  // to host, host to device or within the device, as the addresses say. Errors: kInvalidArgument for memory of
+  // another device.
   virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
   virtual IntrusivePtr<Stream> create_stream() = 0;
   virtual Stream& default_stream() = 0;
@@ -79,3 +83,10 @@ class Device : public RefCounted {
 };
 
 }  // namespace coppice
+
+ protected:
+  // Errors: kInvalidArgument where one of a copy's addresses is in memory of another device.
+  void check_copy(const void* to, const void* from);
+
+ private:
+  static inline constinit std::atomic<int> count_{0};

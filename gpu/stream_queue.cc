@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/trace.h"
+#include "gpu/buffer_ranges.h"
 
 namespace coppice {
 namespace {
@@ -330,3 +331,20 @@ void StreamQueue::clear_error() {
 }
 
 }  // namespace coppice
+void StreamQueue::check_copy(const void* to, const void* from) const {
+  check_owner(context_, to, "what a copy goes to");
+  check_owner(context_, from, "what is to be copied");
+}
+  check_copy(to, from);
+  check_owner(context_, to, "what is to be filled");
+  check_copy(to, from);
+void StreamQueue::fill_inline(void* to, int byte, size_t bytes) {
+  check_owner(context_, to, "what is to be filled");
+  executor_->fill(to, byte, bytes);
+}
+void StreamQueue::run_inline(const PrimitiveCall& call) {
+  const std::initializer_list<const void*> arrays{call.in, call.starts, call.first, call.second, call.result};
+  for (const void* given : arrays)
+    check_owner(context_, given, "an array of a primitive");
+  executor_->run_primitive(call);
+}

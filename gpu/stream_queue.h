@@ -40,8 +40,8 @@ class StreamQueue final : public Stream {
   void clear_error() override;
   void run_inline(Launch& launch) override;
   void wait_copy_inline(void* to, const void* from, size_t bytes) override;
-  void fill_inline(void* to, int byte, size_t bytes) override { executor_->fill(to, byte, bytes); }
-  void run_inline(const PrimitiveCall& call) override { executor_->run_primitive(call); }
+  void fill_inline(void* to, int byte, size_t bytes) override;
+  void run_inline(const PrimitiveCall& call) override;
   void* result_inline() override { return executor_->result_memory(); }
   IntrusivePtr<Recording> record_inline(const std::function<void()>& give) override;
   bool is_recording() const override { return is_recording_; }
@@ -67,6 +67,8 @@ class StreamQueue final : public Stream {
   void run(const Operation& operation);
   void run(const Launch& launch, LaunchBlock& block);
   static void prepare(const Launch& launch, LaunchBlock& block);
+  // Errors: kInvalidArgument where an address is in memory of another device.
+  void check_copy(const void* to, const void* from) const;
   void repeat(const Launch& launch, LaunchBlock& block);  // once, and while its finish() says so
   void forget_status();  // that a launch left whose error is told otherwise: it would stop all later ones
   void record(const Launch& launch, LaunchBlock& block);

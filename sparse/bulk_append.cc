@@ -10,6 +10,7 @@
 #include <bit>
 
 #include "core/error.h"
+#include "gpu/buffer_ranges.h"
 #include "gpu/stream_primitives.h"
 #include "runtime_append.kernels.h"
 #include "sparse/launch_errors.h"
@@ -238,6 +239,9 @@ AsyncValueRef<Chain> append_bytes(const TreeRef& tree, const FieldId& field, con
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("append: {} is no dynamic node, so that its fields have no lists",
                             tree->path(field.node)));
+  const DeviceContext& device = tree->device().context();
+  check_owner(device, coords, "the coordinates to append at");
+  check_owner(device, values, "what is to be appended");
   return tree->stream().enqueue("sparse.append", [tree, field = field.field, coords, values, n] {
     tree->append_bulk(field, coords, values, n);
   });

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "gpu/buffer_ranges.h"
 #include "gpu/kernel_store.h"
 #include "gpu/kernel_versions.h"
 #include "gpu/messages.h"
@@ -152,6 +153,21 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   // About a thousand cells per task; a task's start costs a few hundred nanoseconds.
   launch.grain = static_cast<uint32_t>(
       std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
+}
+
+// What arguments lead to belongs to the program's device, as trees do (check_node() in binding.cc).
+void check_pointers(const LaunchRequest& r, Device& device) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("kernel {}: {} is in memory of another device", kernel_id(r), what));
+  };
+  for (const detail::PointerUse& pointer : std::span(r.pointers, r.num_pointers)) {
+    const void* address = nullptr;
+    std::memcpy(&address, r.arguments + pointer.offset, sizeof address);
+    if (is_of_another_device(device.context(), address))
+      refuse(fmt::format("what argument {} leads to", pointer.argument));
+  }
+  if (is_of_another_device(device.context(), r.loop.device_count)) refuse("the count of its range");
 }
 
 // Lets a run that makes room count from nothing.
@@ -377,6 +393,7 @@ BoundLaunch Program::bind_request(const LaunchRequest& r) {
 
 Launch Program::State::launch_of(const LaunchRequest& r, const IntrusivePtr<Prepared>& shared) {
   const Prepared& p = *shared;
+  check_pointers(r, *device);
   Launch launch;
   launch.name = p.name;
   launch.code = p.code;

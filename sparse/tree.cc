@@ -2,6 +2,7 @@
 #include "sparse/tree.h"
 
 #include "core/error.h"
+#include "gpu/buffer_ranges.h"
 #include "runtime_lists.kernels.h"
 #include "sparse/memory_report.h"
 #include "sparse/read_back.h"
@@ -92,6 +93,7 @@ AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) 
 }
 AsyncValueRef<Chain> Node::activate(const int32_t* coords, uint64_t n) const {
   tree_->freeze();
+  check_owner(tree_->device().context(), coords, "the coordinates to activate");
   return tree_->stream().enqueue("sparse.activate",
                                  [tree = tree_, id = id_, coords, n] { tree->activate_bulk(id, coords, n); });
 }

@@ -49,8 +49,8 @@ CpuBuffer::CpuBuffer(size_t reserved_bytes, size_t initial_bytes, Filling fillin
   if (initial_bytes > 0) grow(initial_bytes);
 }
 
-void CpuBuffer::announce(size_t most_bytes) {
-  BufferRanges::all().set(data_, most_bytes);
+void CpuBuffer::announce(size_t most_bytes, const DeviceContext& owner) {
+  BufferRanges::all().set(data_, most_bytes, 0, &owner);
   is_announced_ = true;
 }
 

@@ -4,6 +4,8 @@
 
 namespace coppice {
 
+struct DeviceContext;
+
 class CpuBuffer final : public Buffer {
  public:
   CpuBuffer(size_t reserved_bytes, size_t initial_bytes, Filling filling);
@@ -13,7 +15,7 @@ class CpuBuffer final : public Buffer {
   void shrink(size_t size_bytes) override;
   void release() override;
   // As one of a device that kernels reach by its own address (gpu/buffer_ranges.h).
-  void announce(size_t most_bytes);
+  void announce(size_t most_bytes, const DeviceContext& owner);
 
  private:
   void advise();

@@ -38,12 +38,15 @@ class CpuDevice final : public Device {
   int threads() const override { return threads_; }
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
     auto buffer = make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
-    buffer->announce(std::max(reserved_bytes, initial_bytes));
+    buffer->announce(std::max(reserved_bytes, initial_bytes), context_);
     return buffer;
   }
   bool commits_on_touch() const override { return true; }
   uint64_t memory_bytes() const override { return machine_memory_bytes(); }
-  void wait_copy(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  void wait_copy(void* to, const void* from, size_t bytes) override {
+    check_copy(to, from);
+    std::memcpy(to, from, bytes);
+  }
   IntrusivePtr<Stream> create_stream() override { return new_stream(); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return context_; }

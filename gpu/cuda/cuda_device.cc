@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "gpu/buffer_ranges.h"
 #include "gpu/cuda/context.h"
 #include "gpu/cuda/cuda_code.h"
 #include "gpu/cuda/cuda_executor.h"
@@ -56,11 +57,14 @@ class CudaDevice final : public Device {
     return context_->properties().multiprocessors * kThreadsPerMultiprocessor;
   }
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling) override {
-    return make_buffer(small_, reserved_bytes, initial_bytes);
+    IntrusivePtr<Buffer> buffer = make_buffer(small_, reserved_bytes, initial_bytes);
+    BufferRanges::all().set(buffer->data(), std::max(reserved_bytes, initial_bytes), 0, &context());
+    return buffer;
   }
   uint64_t memory_bytes() const override { return context_->properties().memory_bytes; }
   void wait_copy(void* to, const void* from, size_t bytes) override {
     context_->throw_if_lost();
+    check_copy(to, from);
     const Context::Scope scope(*context_);
     context_->wait_copy(reinterpret_cast<DeviceAddress>(to), reinterpret_cast<DeviceAddress>(from), bytes);
   }

@@ -10,9 +10,11 @@ namespace coppice::simt {
 
 class SimtBuffer final : public Buffer {
  public:
-  SimtBuffer(size_t reserved_bytes, size_t initial_bytes, Filling filling = Filling::kPacked)
+  SimtBuffer(size_t reserved_bytes, size_t initial_bytes, Filling filling = Filling::kPacked,
+             const DeviceContext* owner = nullptr)
       : memory_(make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling)),
-        most_bytes_(std::max(reserved_bytes, initial_bytes)) {
+        most_bytes_(std::max(reserved_bytes, initial_bytes)),
+        owner_(owner) {
     data_ = device_address(memory_->data());
     reserved_bytes_ = memory_->reserved_bytes();
     take_size();
@@ -26,11 +28,12 @@ class SimtBuffer final : public Buffer {
  private:
   void take_size() {
     size_bytes_ = memory_->size_bytes();
-    BufferRanges::all().set(data_, size_bytes_, most_bytes_);
+    BufferRanges::all().set(data_, size_bytes_, most_bytes_, owner_);
   }
 
   const IntrusivePtr<CpuBuffer> memory_;
   const size_t most_bytes_;
+  const DeviceContext* const owner_;  // as in BufferRange
 };
 
 }  // namespace coppice::simt

@@ -50,10 +50,11 @@ class SimtDevice final : public Device {
     return options_.threads_per_block * options_.blocks_per_multiprocessor * options_.multiprocessors;
   }
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
-    return make_intrusive<simt::SimtBuffer>(reserved_bytes, initial_bytes, filling);
+    return make_intrusive<simt::SimtBuffer>(reserved_bytes, initial_bytes, filling, &context());
   }
   uint64_t memory_bytes() const override { return machine_memory_bytes(); }
   void wait_copy(void* to, const void* from, size_t bytes) override {
+    check_copy(to, from);
     std::memcpy(simt::host_address(to), simt::host_address(from), bytes);
   }
   IntrusivePtr<Stream> create_stream() override { return new_stream(); }

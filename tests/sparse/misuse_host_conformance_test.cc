@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "gpu/stream_primitives.h"
+#include "sparse/bulk_append.h"
 #include "tests/sparse/misuse.h"
 
 namespace coppice {
@@ -179,6 +181,41 @@ TEST_P(HostMisuse, NodesOfAnotherDeviceAreRefused) {
   EXPECT_EQ(
       refusal(add_item2, range(1), x),
       "kernel misuse.add_item2: handle 1 is on elsewhere.dense[4,4], on another device than the program");
+}
+
+TEST_P(HostMisuse, MemoryOfAnotherDeviceIsRefused) {
+  Plane p(device);
+  for (const IntrusivePtr<Device>& second : {Device::cpu(1), Device::simt()}) {
+    const IntrusivePtr<Buffer> theirs = second->reserve(4096, 4096), ours = device->reserve(4096, 4096);
+    int* const numbers = theirs->as<int>() + 3;
+    const std::string elsewhere = " is in memory of another device";
+    EXPECT_EQ(refusal(read_at_item2, range(1), p.x, numbers),
+              "kernel misuse.read_at_item2: what argument 2 leads to" + elsewhere);
+    EXPECT_EQ(refusal(add_item2, range_on_device(theirs->as<uint64_t>()), p.x),
+              "kernel misuse.add_item2: the count of its range" + elsewhere);
+    EXPECT_EQ(words_of([&] { program->bind(read_at_item2, range(1), p.x, numbers); }),
+              "kernel misuse.read_at_item2: what argument 2 leads to" + elsewhere);
+    EXPECT_EQ(words_of([&] { p.leaf.activate(numbers, 1); }), "the coordinates to activate" + elsewhere);
+    EXPECT_EQ(words_of([&] { append(p.list, numbers, ours->as<int>(), 1); }),
+              "the coordinates to append at" + elsewhere);
+    EXPECT_EQ(words_of([&] { append(p.list, ours->as<int>(), numbers, 1); }),
+              "what is to be appended" + elsewhere);
+    Stream& stream = device->default_stream();
+    EXPECT_EQ(words_of([&] { stream.copy(theirs->data(), ours->data(), 8); }),
+              "what a copy goes to" + elsewhere);
+    EXPECT_EQ(words_of([&] { stream.copy(ours->data(), theirs->data(), 8); }),
+              "what is to be copied" + elsewhere);
+    EXPECT_EQ(words_of([&] { stream.fill(theirs->data(), 0, 8); }), "what is to be filled" + elsewhere);
+    EXPECT_EQ(words_of([&] { device->wait_copy(ours->data(), theirs->data(), 8); }),
+              "what is to be copied" + elsewhere);
+    const auto sort = stream.enqueue(
+        "sort", [&] { primitives::sort_by_key(stream, theirs->as<uint32_t>(), ours->as<uint32_t>(), 4); });
+    EXPECT_EQ(words_of([&] { finish(sort); }), "an array of a primitive" + elsewhere);
+    stream.clear_error();
+    // Between their buffers lies memory of the host, which is nobody's.
+    int plain = 0;
+    device->wait_copy(ours->data(), &plain, sizeof plain);
+  }
 }
 
 TEST_P(HostMisuse, ABoxOfADenseTreeIsActivatedInsideItsDomainAlone) {
