@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/error_rep.h"
+#include "core/process_end.h"
 #include "core/worker_thread.h"
 
 namespace coppice {
@@ -91,6 +92,11 @@ class CompletionQueue {
   Frame* running_ = nullptr;
 };
 constinit thread_local CompletionQueue* CompletionQueue::current_ = nullptr;
+
+bool detail::run_next_continuation() {
+  CompletionQueue* const queue = CompletionQueue::current();
+  return queue != nullptr && queue->run_one();
+}
 
 namespace {
 // A global only so that a leak test is one line; release builds never touch it.

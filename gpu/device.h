@@ -1,12 +1,15 @@
 // A device: memory, streams, and the kernels compiled for it. One interface, several devices: cpu, simt,
 // cuda.
 //
-// Thread-safe. Devices are shared: whoever holds buffers, streams or programs keeps the device alive.
+// Thread-safe. Devices are shared: whoever holds streams, trees or programs keeps the device alive. The last of these
+// handles may go at any time and on any thread, within a continuation too: what the device was given is done first, and
+// what nobody waits for is not compiled any more. When the process ends while handles are left, exit() waits for what is
+// under way; what is queued behind it gets the error kCancelled (core/process_end.h).
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
-#include <atomic>
 #include <string_view>
 
 #include "core/intrusive_ptr.h"
@@ -80,9 +83,6 @@ class Device : public RefCounted {
   void set_message_handler(std::function<void(std::string_view)> handler);
   // The seed of kernels' Random, in the default stream's order; 0 at first.
   void set_seed(uint64_t seed);
-};
-
-}  // namespace coppice
 
  protected:
   // Errors: kInvalidArgument where one of a copy's addresses is in memory of another device.
@@ -90,3 +90,6 @@ class Device : public RefCounted {
 
  private:
   static inline constinit std::atomic<int> count_{0};
+};
+
+}  // namespace coppice

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/log.h"
+#include "core/process_end.h"
 #include "gpu/jit/code_loader.h"
 #include "gpu/jit/dump.h"
 
@@ -52,21 +53,30 @@ struct Counts {
 };
 constinit Counts counts;
 
+Error ending_error(const std::string& id) {
+  return Error(ErrorCode::kCancelled, "kernel " + id + ": the process ends");
+}
+
 }  // namespace
 
-struct KernelStore::State {
+struct KernelStore::State : std::enable_shared_from_this<State> {
   explicit State(Options o) : options(std::move(o)), cache(options.folder, options.max_bytes) {
     if (!options.backend) options.backend = jit::host_backend();
-    for (int i = 0; i < options.threads; ++i) workers.emplace_back([this] { work(); });
   }
-  ~State() {
-    {
+  // Threads keep their state: a continuation of a kernel's value, which runs on one of them, may drop the device.
+  static void start(const std::shared_ptr<State>& state) {
+    for (int i = 0; i < state->options.threads; ++i)
+      state->workers.push_back(start_thread([state] { state->work(); }));
+  }
+  void stop() {
+    const bool is_in_child = guard.is_in_child();
+    if (!is_in_child) {
       std::lock_guard lock(mutex);
       stopping = true;
-      drop_unwanted();
+      drop_unwanted();  // notifies
     }
-    changed.notify_all();
-    for (std::thread& worker : workers) worker.join();
+    for (std::thread& worker : workers)
+      is_in_child || worker.get_id() == std::this_thread::get_id() ? worker.detach() : worker.join();
   }
 
   struct Entry {
@@ -111,7 +121,18 @@ struct KernelStore::State {
   std::deque<Job> queue;
   int running = 0;
   bool stopping = false;
+  bool is_ending = false;  // the process is: nothing is compiled any more
   jit::KernelCache cache;
+  const ForkGuard guard;
+  // The one thread may be the one that called exit(), so that somebody else must cancel what is queued.
+  const ProcessEndWatch watch{[this]() -> std::function<void()> {
+    const std::lock_guard lock(mutex);
+    is_ending = true;
+    changed.notify_all();
+    return [state = weak_from_this().lock()] {
+      if (state) state->cancel();
+    };
+  }};
 
   LoadedCodeRef load_image(const std::string& image, const jit::SpecializeRequest& request);
   LoadedCodeRef compile_anew(const jit::SpecializeRequest& request, const std::string& key);
@@ -122,6 +143,7 @@ struct KernelStore::State {
   bool is_wanted(Compilation& c);
   void drop_unwanted();
   std::optional<Job> wait_for_job(std::unique_lock<std::mutex>& lock);
+  void cancel();
   void work();
 };
 
@@ -129,6 +151,7 @@ struct KernelStore::State {
 std::optional<KernelStore::State::Job> KernelStore::State::wait_for_job(std::unique_lock<std::mutex>& lock) {
   const auto is_earlier = [](const Job& a, const Job& b) { return a.not_before < b.not_before; };
   for (;;) {
+    if (is_ending) return std::nullopt;
     if (queue.empty()) {
       if (stopping) return std::nullopt;
       changed.wait(lock);
@@ -141,6 +164,19 @@ std::optional<KernelStore::State::Job> KernelStore::State::wait_for_job(std::uni
       return job;
     }
     changed.wait_until(lock, Clock::time_point(next->not_before));
+  }
+}
+
+// Whoever waits for what is queued learns that it will not come.
+void KernelStore::State::cancel() {
+  const std::deque<Job> cancelled = [this] {
+    const std::lock_guard lock(mutex);
+    return std::exchange(queue, {});
+  }();
+  for (const Job& job : cancelled) {
+    if (!job.compilation) continue;
+    counts.finish(counts.failed);
+    job.compilation->result.set_error(ending_error(job.compilation->request.id));
   }
 }
 
@@ -159,6 +195,9 @@ void KernelStore::State::work() {
     }
     changed.notify_all();
   }
+  const bool must_cancel = is_ending;  // what was put off meanwhile, too
+  lock.unlock();
+  if (must_cancel) cancel();
 }
 
 // Called with the mutex held. A kernel that is unused here stays so: only get() could hand it out.
@@ -223,7 +262,10 @@ LoadedCodeRef KernelStore::State::compile_anew(const jit::SpecializeRequest& req
   if (is_first) log_info("kernels: compiling; the result is kept in {}", cache.folder().string());
   const std::string image = options.backend->compile(request);
   cache.store(key, image);
-  return options.backend->load(image, request);
+  LoadedCodeRef code = options.backend->load(image, request);
+  static std::once_flag once;
+  std::call_once(once, wait_before_what_is_static_now);  // LLVM's
+  return code;
 }
 
 bool KernelStore::State::is_put_off(Compilation& c, const jit::KernelCache::Lock& lock) const {
@@ -271,10 +313,18 @@ bool KernelStore::State::complete(Compilation& c) {
 }
 
 KernelStore::KernelStore(int threads) : KernelStore(Options{.threads = threads}) {}
-KernelStore::KernelStore(Options options) : state_(std::make_shared<State>(std::move(options))) {}
-KernelStore::~KernelStore() = default;
+KernelStore::KernelStore(Options options) : state_(std::make_shared<State>(std::move(options))) {
+  try {
+    State::start(state_);
+  } catch (...) {
+    state_->stop();
+    throw;
+  }
+}
+KernelStore::~KernelStore() { state_->stop(); }
 
 AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
+  state_->guard.check("kernel " + request.id);
   const Hash128 key = specialization_key(request, state_->options.key);
   auto compilation = std::make_unique<State::Compilation>();
   compilation->request = std::move(request);
@@ -294,6 +344,7 @@ AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
     }
     state_->entries.erase(found);
   }
+  if (state_->is_ending) return ending_error(compilation->request.id);
   state_->unload_surplus();
   for (jit::ConstantGlobal& c : compilation->request.constants) {
     compilation->bytes.emplace_back(c.bytes.begin(), c.bytes.end());

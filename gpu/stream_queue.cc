@@ -20,17 +20,39 @@ constexpr size_t kMostPending = 512;  // each keeps an event, and what it uses
 constexpr int kEagerPolls = 200;
 constexpr std::chrono::microseconds kPollPause{20};
 
+Error ending_error(std::string_view what) {
+  return Error(ErrorCode::kCancelled, fmt::format("{}: the process ends", what));
+}
+
 }  // namespace
 
-StreamQueue::StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext& context, std::string name)
-    : executor_(std::move(executor)), context_(context), thread_([this, name] { work(name); }) {
+StreamQueue::StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext& context, std::string name,
+                         IntrusivePtr<RefCounted> device)
+    : device_(std::move(device)),
+      executor_(std::move(executor)),
+      context_(context),
+      watch_([this] {
+        const std::lock_guard lock(mutex_);
+        is_ending_ = true;
+        ready_.notify_one();
+        return nullptr;
+      }),
+      thread_(start_thread([this, name] { work(name); })) {
   pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
 }
 
 StreamQueue::~StreamQueue() {
+  if (guard_.is_in_child()) {
+    thread_.detach();
+    return;
+  }
   Lock lock(mutex_);
   stopping_ = true;
   if (std::this_thread::get_id() == thread_.get_id()) {
+    if (is_ending_) {  // exit() was called by an operation, and will not come back
+      thread_.detach();
+      return;
+    }
     // A thread cannot join itself: it does here what is left to do, and touches nothing of this object
     // afterwards.
     bool* const destroyed = destroyed_;
@@ -48,8 +70,14 @@ StreamQueue::~StreamQueue() {
 AsyncValueRef<Chain> StreamQueue::push(Operation operation) {
   auto done = make_unconstructed_async_value<Chain>();
   operation.done = done;
+  guard_.check(operation.name);
   {
-    std::lock_guard lock(mutex_);
+    Lock lock(mutex_);
+    if (has_left_) {
+      lock.unlock();
+      done.set_error(ending_error(operation.name));
+      return done;
+    }
     operation.epoch = epoch_;
     queue_.push_back(std::move(operation));
   }
@@ -61,8 +89,11 @@ void StreamQueue::work(std::string name) {
   name_this_thread_row(std::move(name));
   Lock lock(mutex_);
   for (;;) {
-    ready_.wait(lock, [&] { return stopping_ || has_work(); });
-    if (!has_work()) return;
+    ready_.wait(lock, [&] { return stopping_ || is_ending_ || has_work(); });
+    if (!has_work()) {
+      has_left_ = true;
+      return;
+    }
     if (!step(lock)) {
       lock.release();  // the mutex is gone
       return;
@@ -76,6 +107,7 @@ bool StreamQueue::can_begin() const {
   if (pending_.empty()) return true;
   const Operation& next = queue_.front();
   const auto is_there = [](const auto& code) { return !code || code.is_available(); };
+  if (is_ending_) return true;
   return !next.waits && pending_.size() < kMostPending && is_there(next.code) && is_there(next.room_code);
 }
 
@@ -93,6 +125,7 @@ bool StreamQueue::begin_next(Lock& lock) {
   queue_.pop_front();
   std::optional<Error>& failed = operation.failed;
   if (error_ && error_epoch_ == operation.epoch) failed = error_;
+  if (is_ending_ && !failed) failed = ending_error(operation.name);
   const bool skipped = failed.has_value();
   lock.unlock();
   if (!skipped) {
@@ -312,10 +345,16 @@ AsyncValueRef<Chain> StreamQueue::enqueue(std::string_view name, std::function<v
 AsyncValueRef<Chain> StreamQueue::issue(std::string_view name, std::function<void()> function) {
   return push({.name = name, .function = std::move(function)});
 }
+void StreamQueue::check_copy(const void* to, const void* from) const {
+  check_owner(context_, to, "what a copy goes to");
+  check_owner(context_, from, "what is to be copied");
+}
 AsyncValueRef<Chain> StreamQueue::copy(void* to, const void* from, size_t bytes) {
+  check_copy(to, from);
   return push({.name = "copy", .function = [=, this] { executor_->copy(to, from, bytes); }});
 }
 AsyncValueRef<Chain> StreamQueue::fill(void* to, int byte, size_t bytes) {
+  check_owner(context_, to, "what is to be filled");
   return push({.name = "fill", .function = [=, this] { executor_->fill(to, byte, bytes); }});
 }
 AsyncValueRef<Chain> StreamQueue::barrier() {
@@ -323,7 +362,17 @@ AsyncValueRef<Chain> StreamQueue::barrier() {
 }
 void StreamQueue::wait_copy_inline(void* to, const void* from, size_t bytes) {
   COPPICE_CHECK(!is_recording_, "a recording neither copies nor reads back");
+  check_copy(to, from);
   executor_->wait_copy(to, from, bytes);
+}
+void StreamQueue::fill_inline(void* to, int byte, size_t bytes) {
+  check_owner(context_, to, "what is to be filled");
+  executor_->fill(to, byte, bytes);
+}
+void StreamQueue::run_inline(const PrimitiveCall& call) {
+  const std::initializer_list<const void*> arrays{call.in, call.starts, call.first, call.second, call.result};
+  for (const void* given : arrays) check_owner(context_, given, "an array of a primitive");
+  executor_->run_primitive(call);
 }
 void StreamQueue::clear_error() {
   std::lock_guard lock(mutex_);
@@ -331,20 +380,3 @@ void StreamQueue::clear_error() {
 }
 
 }  // namespace coppice
-void StreamQueue::check_copy(const void* to, const void* from) const {
-  check_owner(context_, to, "what a copy goes to");
-  check_owner(context_, from, "what is to be copied");
-}
-  check_copy(to, from);
-  check_owner(context_, to, "what is to be filled");
-  check_copy(to, from);
-void StreamQueue::fill_inline(void* to, int byte, size_t bytes) {
-  check_owner(context_, to, "what is to be filled");
-  executor_->fill(to, byte, bytes);
-}
-void StreamQueue::run_inline(const PrimitiveCall& call) {
-  const std::initializer_list<const void*> arrays{call.in, call.starts, call.first, call.second, call.result};
-  for (const void* given : arrays)
-    check_owner(context_, given, "an array of a primitive");
-  executor_->run_primitive(call);
-}

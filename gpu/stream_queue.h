@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 
+#include "core/process_end.h"
 #include "gpu/launch_profile.h"
 #include "gpu/stream_executor.h"
 
@@ -24,10 +25,12 @@ namespace coppice {
 class StreamQueue final : public Stream {
  public:
   // `context` (an address of the device's), and what `executor` refers to, live until the stream's thread
-  // ends.
-  StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext& context, std::string name);
+  // ends: a stream that is not the device's own keeps the device.
+  StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext& context, std::string name,
+              IntrusivePtr<RefCounted> device = {});
   // Finishes what is queued. May run on the stream's own thread: an operation can hold the last reference to
-  // a device.
+  // a device. When the process ends (core/process_end.h), what is queued then, or is given later, gets the error
+  // kCancelled.
   ~StreamQueue() override;
 
   AsyncValueRef<Chain> launch(Launch launch) override;
@@ -64,11 +67,11 @@ class StreamQueue final : public Stream {
     StreamExecutor::Kept used;
   };
   AsyncValueRef<Chain> push(Operation operation);
+  // Errors: kInvalidArgument where an address is in memory of another device.
+  void check_copy(const void* to, const void* from) const;
   void run(const Operation& operation);
   void run(const Launch& launch, LaunchBlock& block);
   static void prepare(const Launch& launch, LaunchBlock& block);
-  // Errors: kInvalidArgument where an address is in memory of another device.
-  void check_copy(const void* to, const void* from) const;
   void repeat(const Launch& launch, LaunchBlock& block);  // once, and while its finish() says so
   void forget_status();  // that a launch left whose error is told otherwise: it would stop all later ones
   void record(const Launch& launch, LaunchBlock& block);
@@ -85,6 +88,8 @@ class StreamQueue final : public Stream {
   bool reach_oldest(Lock& lock, bool wait);
   void set_error(const Error& error, uint64_t epoch);  // with mutex_ held
 
+  const IntrusivePtr<RefCounted> device_;  // first: what follows uses it
+  const ForkGuard guard_;
   const std::unique_ptr<StreamExecutor> executor_;
   DeviceContext& context_;
   uint64_t launches_ = 0;  // that were not skipped, nor the runtime's own; of the stream's thread
@@ -98,11 +103,13 @@ class StreamQueue final : public Stream {
   uint64_t error_epoch_ = 0;    // operations queued in this epoch are skipped while there is an error
   uint64_t epoch_ = 0;
   bool stopping_ = false;
-  std::deque<Operation> pending_;  // begun and not ended; of the stream's thread, as what follows
+  bool is_ending_ = false, has_left_ = false;  // with the process: its thread is to leave, or has left
+  std::deque<Operation> pending_;              // begun and not ended; of the stream's thread, as what follows
   LaunchProfile profile_;
   bool* destroyed_ =
       nullptr;  // set by a destructor that runs on the worker; null but where an operation is let go
-  std::thread thread_;
+  ProcessEndWatch watch_;
+  std::thread thread_;  // last: it uses all of the above
 };
 
 }  // namespace coppice

@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/log.h"
+#include "core/process_end.h"
 #include "gpu/kernel_builder.h"
 #include "gpu/kernel_store.h"
 #include "gpu/kernel_versions.h"
@@ -132,18 +133,21 @@ struct Candidate {
 struct KernelReload::State {
   explicit State(std::function<void()> given) : on_news(std::move(given)) {
     if (is_alone) {
-      thread = std::thread([this] { watch(); });
+      thread = start_thread([this] { watch(); });
     } else {
       status.text = "kernels are watched by another viewer of this process";
     }
   }
   ~State() {
     if (!is_alone) return;
+    let_go();
+    guard.is_in_child() ? thread.detach() : thread.join();
+    exists = false;
+  }
+  void let_go() {
     stopping = true;
     { const std::lock_guard lock(mutex); }
     changed.notify_all();
-    thread.join();
-    exists = false;
   }
 
   void watch();
@@ -176,6 +180,8 @@ struct KernelReload::State {
   std::optional<Candidate> candidate;  // of who polls
   uint64_t generation = kernel_generation();
 
+  const ForkGuard guard;
+  const ProcessEndWatch process_end{[this] { return let_go(), nullptr; }};
   std::thread thread;  // last: it uses the above
 };
 

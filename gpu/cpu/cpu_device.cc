@@ -47,16 +47,16 @@ class CpuDevice final : public Device {
     check_copy(to, from);
     std::memcpy(to, from, bytes);
   }
-  IntrusivePtr<Stream> create_stream() override { return new_stream(); }
+  IntrusivePtr<Stream> create_stream() override { return new_stream(IntrusivePtr<RefCounted>(this)); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return context_; }
   MessageLog* message_log() override { return &messages_; }
   KernelStore& kernels() override { return kernels_; }
 
  private:
-  IntrusivePtr<StreamQueue> new_stream() {
+  IntrusivePtr<StreamQueue> new_stream(IntrusivePtr<RefCounted> device = {}) {
     return make_intrusive<StreamQueue>(std::make_unique<TbbLoopRunner>(arena_, deterministic_, messages_),
-                                       context_, "coppice.stream");
+                                       context_, "coppice.stream", std::move(device));
   }
 
   int threads_;

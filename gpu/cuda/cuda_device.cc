@@ -68,17 +68,17 @@ class CudaDevice final : public Device {
     const Context::Scope scope(*context_);
     context_->wait_copy(reinterpret_cast<DeviceAddress>(to), reinterpret_cast<DeviceAddress>(from), bytes);
   }
-  IntrusivePtr<Stream> create_stream() override { return new_stream(); }
+  IntrusivePtr<Stream> create_stream() override { return new_stream(IntrusivePtr<RefCounted>(this)); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return *device_context_->as<DeviceContext>(); }
   MessageLog* message_log() override { return &messages_.log(); }
   KernelStore& kernels() override { return kernels_; }
 
  private:
-  IntrusivePtr<StreamQueue> new_stream() {
+  IntrusivePtr<StreamQueue> new_stream(IntrusivePtr<RefCounted> device = {}) {
     return make_intrusive<StreamQueue>(
         std::make_unique<CudaExecutor>(context_, small_, device_context_, messages_.log(), exact_errors_),
-        context(), "coppice.cuda");
+        context(), "coppice.cuda", std::move(device));
   }
 
   const bool exact_errors_;

@@ -58,33 +58,34 @@ std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request,
 
 }  // namespace
 
+// What these return is never destroyed: threads may compile until the process ends.
 std::string_view llvm_version() {
-  static const std::string version = [] {
+  static const auto& version = *new std::string([] {
     unsigned major = 0, minor = 0, patch = 0;
     LLVMGetVersion(&major, &minor, &patch);
     return fmt::format("{}.{}.{}", major, minor, patch);
-  }();
+  }());
   return version;
 }
 
 // A target's description is a variable within LLVM. A function's address would not do: it may be that of the
 // program's own jump to it.
 const std::string& llvm_identity() {
-  static const std::string identity = [] {
+  static const auto& identity = *new std::string([] {
     initialize_llvm();
     std::string error;
     const llvm::Target* target = llvm::TargetRegistry::lookupTarget(llvm::sys::getProcessTriple(), error);
     return fmt::format("{} {}", llvm_version(), build_identity(target));
-  }();
+  }());
   return identity;
 }
 
 const HostTarget& host_target() {
-  static const HostTarget target = [] {
+  static const auto& target = *new HostTarget([] {
     initialize_llvm();
     auto builder = llvm::cantFail(llvm::orc::JITTargetMachineBuilder::detectHost());
     return HostTarget{builder.getCPU(), builder.getFeatures().getString()};
-  }();
+  }());
   return target;
 }
 

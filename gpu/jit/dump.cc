@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 // One warning per folder, however many kernels there are.
 void warn_once(const fs::path& folder, const std::string& why) {
   static std::mutex mutex;
-  static std::string warned;
+  static auto& warned = *new std::string;  // never destroyed: see host_target()
   {
     const std::lock_guard lock(mutex);
     if (std::exchange(warned, folder.string()) == folder.string()) return;

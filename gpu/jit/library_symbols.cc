@@ -179,13 +179,13 @@ struct Table {
 }  // namespace
 
 std::span<const LibrarySymbol> library_symbols() {
-  static const std::vector<LibrarySymbol> symbols = [] {
+  static const auto& symbols = *new std::vector<LibrarySymbol>([] {  // never destroyed: see host_target()
     Table table;
     table.add_memory();
     table.add_math();
     table.add_compiler_helpers();
     return table.sorted();
-  }();
+  }());
   return symbols;
 }
 

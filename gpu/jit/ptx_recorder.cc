@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 // Of all keys that this process met, whatever device asked.
 bool is_smallest_key(const std::string& id, const std::string& key) {
   static std::mutex mutex;
-  static std::map<std::string, std::string> smallest;
+  static auto& smallest = *new std::map<std::string, std::string>;  // never destroyed: see host_target()
   const std::lock_guard lock(mutex);
   const auto [known, is_first] = smallest.try_emplace(id, key);
   if (is_first) return true;

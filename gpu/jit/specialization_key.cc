@@ -14,19 +14,20 @@ std::span<const std::byte> nvptx_intrinsics_bitcode();
 std::span<const std::byte> libdevice_bitcode();
 
 const KeyContext& key_context() {
-  static const KeyContext context{host_target().cpu,
-                                  host_target().features,
-                                  llvm_identity(),
-                                  "",
-                                  std::string(pipeline_identity()),
-                                  kLaunchBlockVersion,
-                                  cpu_intrinsics_bitcode(),
-                                  simt_intrinsics_bitcode()};
-  return context;
+  // Never destroyed: devices may be in use when the process ends.
+  static const auto* const context = new KeyContext{host_target().cpu,
+                                                    host_target().features,
+                                                    llvm_identity(),
+                                                    "",
+                                                    std::string(pipeline_identity()),
+                                                    kLaunchBlockVersion,
+                                                    cpu_intrinsics_bitcode(),
+                                                    simt_intrinsics_bitcode()};
+  return *context;
 }
 
 KeyContext ptx_key_context(PtxTarget target) {
-  static const std::string libdevice = Hasher().update(libdevice_bitcode()).digest().hex();
+  static const auto& libdevice = *new std::string(Hasher().update(libdevice_bitcode()).digest().hex());
   return {"",
           target.libdevice ? libdevice : "",
           llvm_identity(),

@@ -57,7 +57,7 @@ class SimtDevice final : public Device {
     check_copy(to, from);
     std::memcpy(simt::host_address(to), simt::host_address(from), bytes);
   }
-  IntrusivePtr<Stream> create_stream() override { return new_stream(); }
+  IntrusivePtr<Stream> create_stream() override { return new_stream(IntrusivePtr<RefCounted>(this)); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return *context_->as<DeviceContext>(); }
   MessageLog* message_log() override { return &messages_; }
@@ -75,9 +75,9 @@ class SimtDevice final : public Device {
   static IntrusivePtr<Buffer> memory(size_t bytes) {
     return make_intrusive<simt::SimtBuffer>(bytes, bytes, Filling::kScattered);
   }
-  IntrusivePtr<StreamQueue> new_stream() {
+  IntrusivePtr<StreamQueue> new_stream(IntrusivePtr<RefCounted> device = {}) {
     return make_intrusive<StreamQueue>(std::make_unique<SimtLoopRunner>(options_, messages_), context(),
-                                       "coppice.simt");
+                                       "coppice.simt", std::move(device));
   }
 
   const simt::Options options_;

@@ -1,0 +1,141 @@
+// The end of the process (see process_end.h).
+#include "core/process_end.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/log.h"
+
+namespace coppice {
+namespace {
+
+// Longer than any kernel takes to compile: who ends the process while a function of a stream waits for something that
+// no longer comes is not to wait for ever.
+constexpr std::chrono::seconds kPatience{10};
+
+}  // namespace
+
+struct ProcessEnd;
+namespace {
+// exit() destroys the thread-local objects of the thread that calls it before it destroys anything static, what LLVM
+// makes in its functions while a kernel is compiled included.
+struct OfThread {
+  bool is_at_work = false;  // one of the library's, within its body
+  ~OfThread();
+};
+thread_local OfThread of_thread;
+}  // namespace
+
+struct ProcessEnd {
+  static ProcessEnd& one() {
+    static auto* const end = new ProcessEnd;  // whoever has threads may outlive every static object
+    return *end;
+  }
+  ProcessEnd() {
+    // Destructors of keys run after those of thread-local objects, and those of later keys after those of oneTBB's.
+    pthread_key_create(&key, [](void*) { one().leave(); });
+    pthread_atfork([] { one().mutex.lock(); }, [] { one().mutex.unlock(); },
+                   [] {
+                     one().mutex.unlock();
+                     ForkGuard::forks_.fetch_add(1, std::memory_order_relaxed);
+                   });
+    std::atexit(at_exit);
+  }
+  static void at_exit() { one().wait_for_threads(); }
+
+  void leave() {
+    const std::lock_guard lock(mutex);
+    --threads;
+    left.notify_all();
+  }
+
+  void wait_for_threads() {
+    std::unique_lock lock(mutex);
+    if (guard.is_in_child() || ending.exchange(true)) return;
+    std::vector<std::function<void()>> rest;
+    for (const ProcessEndWatch* watch : watches) rest.push_back(watch->let_go_());
+    lock.unlock();
+    for (std::function<void()>& work : rest) {
+      if (work) std::exchange(work, nullptr)();
+    }
+    const int own = of_thread.is_at_work ? 1 : 0;  // one of them called exit()
+    // Others may wait for what it would have done next.
+    while (own != 0 && detail::run_next_continuation()) {
+    }
+    lock.lock();
+    if (left.wait_for(lock, kPatience, [&] { return threads <= own; })) return;
+    lock.unlock();
+    log_warning("the process ends while threads of its devices are at work: they took longer than {} s",
+                kPatience.count());
+  }
+
+  std::mutex mutex;
+  std::condition_variable left;
+  std::list<ProcessEndWatch*> watches;
+  int threads = 0;
+  std::atomic<bool> ending{false};
+  pthread_key_t key{};  // not null in threads that are counted
+  const ForkGuard guard{};
+};
+
+namespace {
+bool is_main_thread() { return gettid() == getpid(); }
+OfThread::~OfThread() {
+  if (is_at_work || is_main_thread()) ProcessEnd::at_exit();
+}
+// The main thread has its object from the start, whoever makes devices.
+[[maybe_unused]] const bool main_has_one = (of_thread.is_at_work = false, true);
+}  // namespace
+
+ProcessEndWatch::ProcessEndWatch(LetGo let_go) : let_go_(std::move(let_go)) {
+  ProcessEnd& end = ProcessEnd::one();
+  const std::lock_guard lock(end.mutex);
+  at_ = end.watches.insert(end.watches.end(), this);
+}
+ProcessEndWatch::~ProcessEndWatch() {
+  ProcessEnd& end = ProcessEnd::one();
+  const std::lock_guard lock(end.mutex);
+  end.watches.erase(at_);
+}
+
+std::thread start_thread(std::function<void()> body) {
+  ProcessEnd& end = ProcessEnd::one();
+  {
+    const std::lock_guard lock(end.mutex);
+    ++end.threads;
+  }
+  try {
+    return std::thread([&end, body = std::move(body)]() mutable {
+      pthread_setspecific(end.key, &end);
+      of_thread.is_at_work = true;
+      std::exchange(body, nullptr)();  // what it holds goes before the thread does
+      of_thread.is_at_work = false;
+    });
+  } catch (...) {
+    end.leave();
+    throw;
+  }
+}
+
+void wait_before_what_is_static_now() { std::atexit(ProcessEnd::at_exit); }
+
+ForkGuard::ForkGuard() : made_in_(forks_.load(std::memory_order_relaxed)) {}
+
+void ForkGuard::refuse(std::string_view what) {
+  throw Error(
+      ErrorCode::kUnavailable,
+      fmt::format("{}: its device belongs to the process that this one was forked from, whose threads are "
+                  "not here; use it there alone, or fork before it is made",
+                  what));
+}
+
+}  // namespace coppice

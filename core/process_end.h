@@ -1,0 +1,69 @@
+// Threads of the library at the end of the process, and in its forked children.
+//
+// exit() destroys static objects while all other threads run on; one that compiles or runs a loop then uses what LLVM or
+// oneTBB have destroyed. So exit() first asks whoever has threads to let them go (ProcessEndWatch), and waits until those
+// that start_thread() started are gone: what they are doing is done, what is queued behind it is not. A child that was
+// forked has none of these threads: its handles refuse to be used (ForkGuard).
+//
+// All this happens before any static object is destroyed where main returns, and where exit() is called by the main thread
+// or by one of the library's. Where another thread calls it, static objects are destroyed first that were made since
+// wait_before_what_is_static_now(). A main thread that calls pthread_exit() ends the process, too.
+//
+// Thread-safe.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <list>
+#include <string_view>
+#include <thread>
+
+namespace coppice {
+
+// Who has threads that must be told. Made before they are started, destroyed after they were joined or detached.
+class ProcessEndWatch {
+ public:
+  // `let_go` runs once at most, when exit() begins, on the thread that called it. It may only say so to the threads:
+  // it must neither wait nor make or destroy another watch. What it returns, where that is not null, is free to do
+  // that, and runs on the same thread once all have been told; it keeps what it needs.
+  using LetGo = std::function<std::function<void()>()>;
+  explicit ProcessEndWatch(LetGo let_go);
+  ~ProcessEndWatch();  // when it returns, let_go runs no more
+  ProcessEndWatch(const ProcessEndWatch&) = delete;
+  ProcessEndWatch& operator=(const ProcessEndWatch&) = delete;
+
+ private:
+  friend struct ProcessEnd;
+  const LetGo let_go_;
+  std::list<ProcessEndWatch*>::iterator at_;
+};
+
+// A thread that exit() waits for, for at most 10 s. Errors: std::system_error, as from std::thread.
+std::thread start_thread(std::function<void()> body);
+
+// To be called when a library has just made static objects that the threads use: exit() will wait before it destroys them.
+// A library makes most of them when it is used for the first time.
+void wait_before_what_is_static_now();
+
+namespace detail {
+// Runs the first of the continuations that wait behind those that the calling thread is in; false: there is none.
+bool run_next_continuation();  // core/async_value.cc
+}  // namespace detail
+
+// The process that a handle with threads was made in.
+class ForkGuard {
+ public:
+  ForkGuard();
+  bool is_in_child() const { return made_in_ != forks_.load(std::memory_order_relaxed); }
+  // Errors: kUnavailable in a forked child; `what` is what was to be done.
+  void check(std::string_view what) const {
+    if (is_in_child()) refuse(what);
+  }
+
+ private:
+  friend struct ProcessEnd;
+  [[noreturn]] static void refuse(std::string_view what);
+  static inline constinit std::atomic<int> forks_{0};  // that lie between this process and its first one
+  const int made_in_;
+};
+
+}  // namespace coppice

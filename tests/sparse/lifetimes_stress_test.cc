@@ -1,0 +1,79 @@
+// Every order in which the handles of a device go is clean, and so is every moment at which a program ends.
+#include <sys/wait.h>
+
+#include "core/error.h"
+#include "sparse/memory_report.h"
+#include "sparse/read_back.h"
+#include "tests/sparse/lifetime_runs.h"
+
+namespace coppice {
+namespace {
+
+TEST_F(Lifetimes, DevicesAreMadeAndDroppedInRandomOrders) { make_and_drop(2, 1, 1); }
+
+TEST_F(Lifetimes, ProgramsEndInRandomWays) { end_programs(4, 83); }
+
+// It has a thread of its own, which the loops of its launches share with the device's.
+TEST_F(Lifetimes, AStreamOutlivesItsDevicesOtherHandles) {
+  for (const auto make : {+[] { return Device::cpu(2); }, +[] { return Device::simt(); }}) {
+    const int before = Device::count();
+    IntrusivePtr<Stream> stream = make()->create_stream();
+    EXPECT_EQ(Device::count(), before + 1);
+    int runs = 0;
+    wait(stream->enqueue("count", [&] { ++runs; }));
+    EXPECT_EQ(runs, 1);
+    stream.reset();
+    EXPECT_EQ(Device::count(), before);
+  }
+}
+
+// A compiler's thread that drops the last handle of its device does not wait for itself.
+TEST_F(Lifetimes, AContinuationOfCodeDropsItsDevice) {
+  const int before = Device::count();
+  {
+    World::Random random(1);
+    auto world = std::make_shared<World>(random);
+    const auto code = world->code();
+    code.and_then([world = std::move(world)]() mutable { world.reset(); });
+  }
+  while (Device::count() > before) std::this_thread::yield();
+}
+
+// Calls that are refused in a forked child: they would wait for threads that are not there.
+int count_refused(const std::vector<std::function<void()>>& calls) {
+  int refused = 0;
+  for (const auto& call : calls) {
+    try {
+      call();
+    } catch (const Error& error) {
+      refused += error.code() == ErrorCode::kUnavailable &&
+                 error.message().find("the process that this one was forked from") != std::string::npos;
+    }
+  }
+  return refused;
+}
+
+TEST_F(Lifetimes, AForkedChildMayNotUseItsParentsDevice) {
+  const auto device = Device::cpu(2);
+  Program program(device);
+  Tree tree(device);
+  Node leaf = tree.root().pointer({4}).bitmasked({4});
+  Field<int> x = leaf.place<int>("x"), y = leaf.place<int>("y");
+  wait(program.launch(write_every1, range(4), x, 1, 3));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(count_refused({[&] { program.launch(write_every1, range(4), x, 1, 3); },
+                         [&] { program.launch(write_branching1, over(leaf), x, y); },
+                         [&] { leaf.activate({{1}}); }, [&] { wait_read(x, {1}); }, [&] { program.wait(); },
+                         [&] { tree.wait_memory_report(); }}));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 6);
+  EXPECT_EQ(wait_read(x, {3}), 3);
+}
+
+}  // namespace
+}  // namespace coppice
