@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/check.h"
+
 namespace coppice {
 namespace {
 
@@ -25,8 +27,12 @@ BoundLaunch::BoundLaunch(IntrusivePtr<Device> device, Launch launch)
   bound_->device = std::move(device);
   bound_->launch = make_intrusive<SharedLaunch>(std::move(launch));
 }
-Device& BoundLaunch::device() const { return *bound_->device; }
+Device& BoundLaunch::device() const {
+  COPPICE_CHECK(bound_ != nullptr, "a BoundLaunch is used that was moved from");
+  return *bound_->device;
+}
 IntrusivePtr<const SharedLaunch> BoundLaunch::shared() const {
+  COPPICE_CHECK(bound_ != nullptr, "a BoundLaunch is used that was moved from");
   const std::lock_guard lock(bound_->mutex);
   return bound_->launch;
 }

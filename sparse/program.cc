@@ -7,6 +7,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "gpu/buffer_ranges.h"
@@ -290,12 +291,16 @@ struct Program::State {
 
 Program::Program(IntrusivePtr<Device> device, const jit::CodegenOptions& options)
     : state_(std::make_unique<State>()) {
+  if (!device) throw Error(ErrorCode::kInvalidArgument, "a program without a device");
   state_->device = std::move(device);
   state_->options = state_->device->codegen(options);
 }
 Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
-Device& Program::device() const { return *state_->device; }
+Device& Program::device() const {
+  COPPICE_CHECK(state_ != nullptr, "a Program is used that was moved from");
+  return *state_->device;
+}
 void Program::wait() const {
   const AsyncValueRef<Chain> done = device().default_stream().barrier();
   coppice::wait(done);
@@ -363,6 +368,7 @@ void Program::State::renew(const LaunchRequest& r, IntrusivePtr<Prepared>& prepa
 }
 
 Launch Program::prepare(const LaunchRequest& r) {
+  COPPICE_CHECK(state_ != nullptr, "a Program is used that was moved from");
   state_->prune();
   auto [entry, fresh] = state_->prepared.try_emplace(key_of(r));
   if (fresh) note_kernel_file(*r.file);

@@ -1,9 +1,14 @@
 // Tree and Node handles (see tree.h): description, and host-side activation in stream order.
 #include "sparse/tree.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "core/error.h"
 #include "gpu/buffer_ranges.h"
 #include "runtime_lists.kernels.h"
+#include "sparse/launch_errors.h"
 #include "sparse/memory_report.h"
 #include "sparse/read_back.h"
 #include "sparse/runtime_launch.h"
@@ -20,6 +25,18 @@ std::vector<int32_t> flatten(const std::vector<std::array<int32_t, 3>>& coords, 
     for (uint32_t a = 0; a < dims; ++a) flat[3 * i + 3 - dims + a] = coords[i][a];
   }
   return flat;
+}
+
+size_t count_outside(const std::vector<std::array<int32_t, 3>>& coords, const device::NodeLayout& layout) {
+  const auto is_outside = [&](const std::array<int32_t, 3>& coord) {
+    for (uint32_t a = 0; a < layout.dims; ++a) {
+      const uint32_t d = device::kMaxDims - layout.dims + a;
+      const int64_t from_origin = int64_t{coord[a]} - layout.origin[d];
+      if (from_origin < 0 || from_origin >= layout.domain[d]) return true;
+    }
+    return false;
+  };
+  return static_cast<size_t>(std::count_if(coords.begin(), coords.end(), is_outside));
 }
 
 // What the host asks of one coordinate, in device memory.
@@ -47,9 +64,16 @@ Question wait_answer(TreeStorage& tree, std::array<int32_t, 3> coord, Ask ask) {
 }  // namespace
 
 TreeStorage* TreeRef::get() const { return static_cast<TreeStorage*>(tree_.get()); }
+TreeStorage& TreeRef::operator*() const {
+  if (tree_) return *get();
+  throw Error(ErrorCode::kInvalidArgument,
+              "a Tree, Node or Field is used that was default-made or moved from: it names no tree");
+}
 
-Tree::Tree(IntrusivePtr<Device> device, TreeOptions options)
-    : storage_(make_intrusive<TreeStorage>(std::move(device), std::move(options))) {}
+Tree::Tree(IntrusivePtr<Device> device, TreeOptions options) {
+  if (!device) throw Error(ErrorCode::kInvalidArgument, fmt::format("tree '{}': no device", options.name));
+  storage_ = TreeRef(make_intrusive<TreeStorage>(std::move(device), std::move(options)));
+}
 Node Tree::root() const { return Node(storage_, 0); }
 void Tree::freeze() { storage_->freeze(); }
 void Tree::compile_runtime() { storage_->compile_runtime(); }
@@ -99,6 +123,16 @@ AsyncValueRef<Chain> Node::activate(const int32_t* coords, uint64_t n) const {
 }
 AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
+  if (id_ != 0 && tree_->node(id_).kind == device::NodeKind::kDense)
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("deactivation of {}: cells of a dense node are active as long as what is above them",
+                    path()));
+  if (const size_t outside = id_ == 0 ? 0 : count_outside(coords, tree_->layout(id_)); outside > 0) {
+    const std::string why = fmt::format("deactivation of {}: {} of the coordinates are outside the domain {}",
+                                        path(), outside, domain_text(tree_->layout(id_)));
+    return tree_->stream().enqueue("sparse.deactivate", [why] { throw Error(ErrorCode::kOutOfRange, why); });
+  }
   auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->dims()));
   Launch launch = tree_->with_host_program([&](Program& program) {
     return program.make_launch(deactivate_coords, range(static_cast<int64_t>(coords.size())), topology(),

@@ -48,8 +48,9 @@ class TreeRef {
   TreeRef() = default;
   TreeRef(IntrusivePtr<RefCounted> tree) : tree_(std::move(tree)) {}
   TreeStorage* get() const;
-  TreeStorage* operator->() const { return get(); }
-  TreeStorage& operator*() const { return *get(); }
+  // Errors: kInvalidArgument where there is none: of a handle that was default-made or moved from.
+  TreeStorage* operator->() const { return &**this; }
+  TreeStorage& operator*() const;
   explicit operator bool() const { return static_cast<bool>(tree_); }
   const IntrusivePtr<RefCounted>& counted() const { return tree_; }
 
@@ -85,6 +86,7 @@ struct MemoryReport;  // sparse/memory_report.h
 
 class Tree {
  public:
+  // Errors: kInvalidArgument without a device.
   explicit Tree(IntrusivePtr<Device> device, TreeOptions options = {});
   Node root() const;
   // Fixes the layout now, so that a mistake in it is an Error here. Errors: kInvalidArgument.
@@ -150,9 +152,10 @@ class Node {
     return {place_bytes(std::move(name), sizeof(T), alignof(T)), tree_};
   }
 
-  // In stream order; coordinates in tree axes. Errors arrive with the async value (activation: kOutOfRange
-  // outside the domain); kInvalidArgument is thrown where a list as {{3, 4}, {100, 7}} has others than as
-  // many numbers as the tree has axes. Activation sorts, and allocates once: cells are numbered in coordinate
+  // In stream order; coordinates in tree axes. Errors arrive with the async value (kOutOfRange where one of
+  // them is outside the domain; then nothing has been activated or deactivated); kInvalidArgument is thrown
+  // where a list as {{3, 4}, {100, 7}} has others than as many numbers as the tree has axes, and where cells
+  // of a dense node are to be deactivated, which are active as long as what is above them. Activation sorts, and allocates once: cells are numbered in coordinate
   // order whatever the number of threads.
   AsyncValueRef<Chain> activate(std::initializer_list<detail::GivenCoord> coords) const {
     return activate(checked(coords));

@@ -6,6 +6,7 @@
 
 #include "gpu/stream_primitives.h"
 #include "sparse/bulk_append.h"
+#include "sparse/topology_tools.h"
 #include "tests/sparse/misuse.h"
 
 namespace coppice {
@@ -181,6 +182,48 @@ TEST_P(HostMisuse, NodesOfAnotherDeviceAreRefused) {
   EXPECT_EQ(
       refusal(add_item2, range(1), x),
       "kernel misuse.add_item2: handle 1 is on elsewhere.dense[4,4], on another device than the program");
+}
+
+// Once nothing happened, and nothing was said.
+TEST_P(HostMisuse, DeactivationIsOfCellsThatAreThere) {
+  Plane p(device);
+  try {
+    finish(p.leaf.deactivate({{3, 1}, {16, 0}, {0, -1}}));
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kOutOfRange);
+    EXPECT_EQ(e.message(), "deactivation of " + p.leaf.path() +
+                               ": 2 of the coordinates are outside the domain [0, 16) x [0, 16)");
+  }
+  device->default_stream().clear_error();
+  EXPECT_TRUE(p.leaf.wait_is_active({3, 1})) << "as with an activation, nothing of the call is done";
+  Tree tree(device, {.name = "t"});
+  Node dense = tree.root().pointer({4}).dense({4});
+  EXPECT_EQ(words_of([&] { dense.deactivate({{1}}); }),
+            "deactivation of t.pointer[4].dense[4]: cells of a dense node are active as long as what is "
+            "above them");
+}
+
+TEST_P(HostMisuse, HandlesThatNameNothingAreRefused) {
+  const std::string no_tree =
+      "a Tree, Node or Field is used that was default-made or moved from: it names no tree";
+  Plane p(device);
+  Node gone = p.leaf;
+  const Node kept = std::move(gone);
+  EXPECT_EQ(words_of([&] { gone.activate({{1, 1}}); }), "the field to read is none: Node::place() makes one");
+  EXPECT_EQ(words_of([&] { gone.deactivate_all(); }), no_tree);
+  EXPECT_EQ(words_of([&] { gone.dense({4, 4}); }), no_tree);
+  EXPECT_EQ(words_of([&] { dilate(gone, Neighbourhood::kFaces); }), no_tree);
+  EXPECT_EQ(words_of([&] { append(Field<int>(), nullptr, nullptr, 0); }), no_tree);
+  EXPECT_EQ(words_of([&] {
+              wait_read(Field<int>(), {1, 1});
+            }),
+            "the field to read is none: Node::place() makes one");
+  EXPECT_EQ(words_of([] { Tree(nullptr, {.name = "t"}); }), "tree 't': no device");
+  EXPECT_EQ(words_of([] { Program(nullptr); }), "a program without a device");
+  Program first(device);
+  const Program second = std::move(first);
+  EXPECT_DEATH(first.wait(), "a Program is used that was moved from");
 }
 
 TEST_P(HostMisuse, MemoryOfAnotherDeviceIsRefused) {
