@@ -2,6 +2,7 @@
 // threads, deadlines and queues that end while functions run (60).
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <thread>
 
 #include "core/live_objects.h"
@@ -244,6 +245,36 @@ func @main(%n: i32, %x: i32) -> i32 { %y = repeat @body (%n, %x) return %y }
     EXPECT_EQ(p.request->describe_waiting(), "");
   }
   EXPECT_EQ(check.report(), "");
+}
+
+// Blocking operations, one behind the other, on a queue that takes no more: each is refused and skipped, and no stack
+// holds them all.
+TEST(ExecutorConformance, N60_AChainOfOperationsThatAQueueRefusesNeedsNoStack) {
+  constexpr int kLength = 25'000;
+  std::string text = "func @main(%x0: i32) -> i32 {\n";
+  for (int i = 0; i < kLength; ++i) text += fmt::format("  %x{} = block (%x{})\n", i + 1, i);
+  text += fmt::format("  return %x{}\n}}\n", kLength);
+  for (const bool has_begun : {false, true}) {
+    ThreadedProgram p(text, 1);
+    std::latch entered(1), shut(1);
+    // A task of the queue that is dropped while it runs finds the queue closed, as the test's thread does.
+    p.host->queue()->add_blocking([&] {
+      entered.count_down();
+      shut.wait();
+    });
+    entered.wait();
+    RCReference<AsyncValue> result;
+    if (has_begun) result = p.run("main", {i32(0)})[0];
+    std::thread opener([&] {
+      while (p.host->queue()->add(1, 0, [] {})) std::this_thread::yield();
+      shut.count_down();
+    });
+    p.host->queue()->shutdown(WorkQueue::Shutdown::kDrop);
+    opener.join();
+    if (!has_begun) result = p.run("main", {i32(0)})[0];
+    ASSERT_TRUE(result->is_available());
+    EXPECT_EQ(result->error().code(), ErrorCode::kCancelled);
+  }
 }
 
 TEST(ExecutorConformance, ManyThreadsExecuteOneModuleAtOnce) {
