@@ -264,7 +264,7 @@ void AsyncValue::destroy(AsyncValue* self) {
 
 void wait(AsyncValue& value) {
   // Even for a value that is available: whether one is depends on timing, and the mistake does not.
-  COPPICE_CHECK(!is_worker_thread(), "wait() on a worker thread would block work that it waits for");
+  check_may_wait("wait()");
   if (value.is_available()) return;
   const RCReference<AsyncValue> keep = share(&value);
   if (auto* queue = CompletionQueue::current()) {

@@ -1,27 +1,43 @@
-// Which threads are running a task of a work queue: there, wait() is refused (core/async_value_base.h).
+// Which threads do work that others wait for: there, wait() is refused (core/async_value_base.h).
 //
-// The queues set it (executor/work_queue.h); it is here because wait() is.
+//   what runs                                   set by                     never ends there
+//   a task of a work queue, blocking or not     executor/work_queue.h      wait(), wait_idle(), shutdown()
+//   a stream's operations and continuations     gpu/stream_queue.cc        the same
+//   compilations and their continuations        gpu/kernel_store.cc        the same, and wait_for_code()
+//
+// It is here because wait() is. A simulation's thread (apps/viewer/) is none of these: what it waits for is done by them.
 #pragma once
 
 namespace coppice {
 
 class WorkerThreadScope {
  public:
-  // The calling thread runs a task of `queue`, a tag that is only compared, until the scope ends. Scopes nest.
-  explicit WorkerThreadScope(const void* queue) : outer_(queue_) { queue_ = queue; }
-  ~WorkerThreadScope() { queue_ = outer_; }
+  // Until the scope ends the calling thread does work of `owner`, a tag that is only compared (null: of nobody). `name`
+  // is for the message of a refused wait(). Scopes nest.
+  explicit WorkerThreadScope(const void* owner, const char* name = "a worker thread") : outer_(current_) {
+    current_ = {owner, name};
+  }
+  ~WorkerThreadScope() { current_ = outer_; }
   WorkerThreadScope(const WorkerThreadScope&) = delete;
   WorkerThreadScope& operator=(const WorkerThreadScope&) = delete;
 
-  // The queue of the innermost scope of the calling thread, or null.
-  static const void* current_queue() { return queue_; }
+  // Of the innermost scope of the calling thread, or null.
+  static const void* current_owner() { return current_.owner; }
+  static const char* current_name() { return current_.name; }
 
  private:
+  struct Work {
+    const void* owner;
+    const char* name;
+  };
   // Thread-local, since it is a property of the thread that wait() asks for, however deep in the task.
-  static inline constinit thread_local const void* queue_ = nullptr;
-  const void* outer_;
+  static inline constinit thread_local Work current_ = {nullptr, nullptr};
+  const Work outer_;
 };
 
-inline bool is_worker_thread() { return WorkerThreadScope::current_queue() != nullptr; }
+inline bool is_worker_thread() { return WorkerThreadScope::current_owner() != nullptr; }
+
+// A failed check on a worker thread; `call` is what waits: "wait()".
+void check_may_wait(const char* call);
 
 }  // namespace coppice

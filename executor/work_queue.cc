@@ -28,11 +28,11 @@ class ConcurrentWorkQueue final : public WorkQueue {
   bool is_short_of_work() const override { return core_->is_short_of_work(); }
   bool is_compute_thread() const override { return core_->is_compute_thread(); }
   void wait_idle() override {
-    COPPICE_CHECK(!is_worker_thread(), "wait_idle() on a worker thread would wait for itself");
+    check_may_wait("wait_idle()");
     core_->wait_idle();
   }
   void shutdown(Shutdown how) override {
-    COPPICE_CHECK(!is_worker_thread(), "shutdown() on a worker thread would wait for itself");
+    check_may_wait("shutdown()");
     core_->shutdown(how);
   }
 

@@ -27,10 +27,10 @@ WorkQueueCore::WorkQueueCore(const WorkQueue::Options& options)
 
 bool WorkQueueCore::accepts() const {
   if (state_ != State::kDraining) return state_ == State::kOpen;
-  return is_compute_thread() || WorkerThreadScope::current_queue() == &blocking_;
+  return is_compute_thread() || WorkerThreadScope::current_owner() == &blocking_;
 }
 
-bool WorkQueueCore::is_compute_thread() const { return WorkerThreadScope::current_queue() == this; }
+bool WorkQueueCore::is_compute_thread() const { return WorkerThreadScope::current_owner() == this; }
 
 bool WorkQueueCore::is_open() {
   const std::lock_guard lock(mutex_);

@@ -14,8 +14,10 @@
 
 #include "core/log.h"
 #include "core/process_end.h"
+#include "core/worker_thread.h"
 #include "gpu/jit/code_loader.h"
 #include "gpu/jit/dump.h"
+#include "gpu/wait_for_code.h"
 
 namespace coppice {
 
@@ -25,6 +27,9 @@ namespace {
 
 // How often a kernel is looked for that somebody else compiles. Compilations take 20 to 60 ms.
 constexpr auto kRetryPeriod = std::chrono::milliseconds(5);
+
+// What the threads of every store work for: only compared.
+constexpr char kCompiler = 0;
 
 // What progress() tells: counts of the process, and what they were when the last burst began. Numbers that change while they
 // are read may be of two moments.
@@ -181,6 +186,7 @@ void KernelStore::State::cancel() {
 }
 
 void KernelStore::State::work() {
+  const WorkerThreadScope scope(&kCompiler, "a compiler's thread");
   std::unique_lock lock(mutex);
   while (std::optional<Job> job = wait_for_job(lock)) {
     ++running;
@@ -376,6 +382,7 @@ void KernelStore::remove(const std::string& id) {
 }
 
 void KernelStore::wait_compiled() {
+  check_may_wait("wait_compiled()");
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [&] { return state_->queue.empty() && state_->running == 0; });
   const State::Burst burst = std::exchange(state_->burst, {});
@@ -399,6 +406,12 @@ KernelStore::Progress KernelStore::progress() {
   const Clock::time_point began = counts.began, until = is_over ? counts.ended.load() : Clock::now();
   if (p.asked > 0) p.seconds = std::chrono::duration<double>(until - began).count();
   return p;
+}
+
+void wait_for_code(const AsyncValueRef<LoadedCodeRef>& code) {
+  if (WorkerThreadScope::current_owner() == &kCompiler) check_may_wait("wait_for_code()");
+  const WorkerThreadScope compiled_by_others(nullptr);
+  wait(code);
 }
 
 jit::KernelCache& KernelStore::disk_cache() { return state_->cache; }

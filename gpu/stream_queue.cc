@@ -11,6 +11,8 @@
 #include "core/error.h"
 #include "core/trace.h"
 #include "gpu/buffer_ranges.h"
+#include "core/worker_thread.h"
+#include "gpu/wait_for_code.h"
 
 namespace coppice {
 namespace {
@@ -19,6 +21,7 @@ constexpr size_t kMostPending = 512;  // each keeps an event, and what it uses
 // Polling: first without a pause, then with one, which costs a long operation next to nothing.
 constexpr int kEagerPolls = 200;
 constexpr std::chrono::microseconds kPollPause{20};
+constexpr const char* kStreamsThread = "a stream's thread";
 
 Error ending_error(std::string_view what) {
   return Error(ErrorCode::kCancelled, fmt::format("{}: the process ends", what));
@@ -87,6 +90,7 @@ AsyncValueRef<Chain> StreamQueue::push(Operation operation) {
 
 void StreamQueue::work(std::string name) {
   name_this_thread_row(std::move(name));
+  const WorkerThreadScope scope(this, kStreamsThread);
   Lock lock(mutex_);
   for (;;) {
     ready_.wait(lock, [&] { return stopping_ || is_ending_ || has_work(); });
@@ -235,7 +239,7 @@ void StreamQueue::run(const Launch& launch, LaunchBlock& block) {
   if (is_recording_) return record(launch, block);
   if (launch.skip_on_status && executor_->has_status(context_)) return;
   if (launch.skip_on_status) block.number = launches_++;
-  wait(launch.code);
+  wait_for_code(launch.code);
   if (launch.code.is_error()) throw launch.code.error();
   prepare(launch, block);
   repeat(launch, block);
@@ -281,7 +285,7 @@ void StreamQueue::record(const Launch& launch, LaunchBlock& block) {
   COPPICE_CHECK(recorded_launches_ > 0, "the runtime's own work belongs to a launch of the recording");
   block.number = recorded_launches_ - 1;
   block.flags |= kRecorded | (is_settling_ ? kSettles : 0);
-  wait(launch.code);
+  wait_for_code(launch.code);
   if (launch.code.is_error()) throw launch.code.error();
   prepare(launch, block);
   executor_->run_loop(launch, block);
@@ -339,7 +343,14 @@ AsyncValueRef<Chain> StreamQueue::launch(IntrusivePtr<const SharedLaunch> launch
 
 AsyncValueRef<Chain> StreamQueue::enqueue(std::string_view name, std::function<void()> function) {
   return push({.name = name,
-               .function = [this, function = std::move(function)] { executor_->run_function(function); },
+               // The executor may have it run by a thread of its own.
+               .function =
+                   [this, function = std::move(function)] {
+                     executor_->run_function([&] {
+                       const WorkerThreadScope scope(this, kStreamsThread);
+                       function();
+                     });
+                   },
                .waits = true});
 }
 AsyncValueRef<Chain> StreamQueue::issue(std::string_view name, std::function<void()> function) {

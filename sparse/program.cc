@@ -14,6 +14,7 @@
 #include "gpu/kernel_store.h"
 #include "gpu/kernel_versions.h"
 #include "gpu/messages.h"
+#include "gpu/wait_for_code.h"
 #include "sparse/binding.h"
 #include "sparse/bound_launches.h"
 #include "sparse/launch_errors.h"
@@ -208,7 +209,7 @@ void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Devic
   launch.make_room = [shared, device, grain = launch.grain,
                       shared_bytes = launch.shared_bytes](LaunchBlock& block) {
     // Where the kernel turns out not to be one that can be run so, the launch takes the room that there is.
-    wait(shared->room_code);
+    wait_for_code(shared->room_code);
     if (shared->room_code.is_error()) return;
     begin_room(*shared);
     Launch room;
@@ -348,7 +349,7 @@ IntrusivePtr<Prepared> Program::State::wait_make_good(const LaunchRequest& r, co
   std::string why;
   try {
     IntrusivePtr<Prepared> p = make(r, version);
-    coppice::wait(p->code);
+    wait_for_code(p->code);
     if (!p->code.is_error()) return p;
     why = p->code.error().what();
   } catch (const Error& error) {
