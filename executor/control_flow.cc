@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <atomic>
+
 #include "core/count_down.h"
 #include "core/error.h"
 #include "executor/control_flow_types.h"
@@ -27,16 +30,16 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
 
   Branch(Choose choose, RemainingAttributes functions, AsyncValue* selector, RemainingArguments arguments,
          RemainingResults results, Request& request)
-      : Suspended(&describe_waiting),
+      : Suspended(kType),
         choose_(choose),
         functions_(functions),
         module_(share(functions[0].function->module)),
         selector_(share(selector)),
         request_(share(&request)),
         arguments_(references_to(arguments)),
-        results_(make_pending(results)) {}
+        results_(make_pending(results, functions[0].function->result_types, request)) {}
   void start() {
-    request_->add(*this);
+    if (!request_->add(*this)) return fail_cancelled();
     selector_->and_then([self = share(this)]() mutable {
       Request& request = *self->request_;
       resume(request, [self = std::move(self)] { self->run(); });
@@ -53,13 +56,19 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
   }
 
  private:
-  static void describe_waiting(const Suspended& self, std::string& text) {
-    const auto& branch = static_cast<const Branch&>(self);
+  void describe_waiting(std::string& text) const {
     text += fmt::format("a choice between @{} and {} more waits for its condition\n",
-                        branch.functions_[0].function->name, branch.functions_.size() - 1);
+                        functions_[0].function->name, functions_.size() - 1);
+  }
+  void cancel() {
+    if (request_->remove(*this)) fail_cancelled();
+  }
+  void fail_cancelled() {
+    const auto cancelled = make_error_async_value(Error(ErrorCode::kCancelled, "cancelled"));
+    for (const auto& result : results_) request_->pending_events().forward(*request_, *result, cancelled);
   }
   void run() {
-    request_->remove(*this);
+    if (!request_->remove(*this)) return;  // cancelled
     ValueList arguments(arguments_.size()), results(results_.size());
     for (size_t i = 0; i < arguments_.size(); ++i) arguments[i] = arguments_[i].get();
     try {
@@ -67,9 +76,13 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
     } catch (const Error& error) {
       for (AsyncValue*& result : results.span()) result = make_error_async_value(error).release();
     }
-    for (size_t i = 0; i < results_.size(); ++i)
-      results_[i]->forward_to(RCReference<AsyncValue>::reclaim(results[i]));
+    for (size_t i = 0; i < results_.size(); ++i) {
+      request_->pending_events().forward(*request_, *results_[i],
+                                         RCReference<AsyncValue>::reclaim(results[i]));
+    }
   }
+  static constexpr Type kType = suspended_type<Branch>();
+  friend SuspendedAccess;
 
   const Choose choose_;
   const RemainingAttributes functions_;
@@ -101,43 +114,92 @@ const LoadedFunction* choose_by_index(AsyncValue& index, RemainingAttributes fun
   return functions[static_cast<size_t>(i)].function;
 }
 
-// Blocks [begin, end) of equal size as tasks of the queue, the last one here.
-AsyncValueRef<Chain> parallel_for(int32_t begin, int32_t end, Constant<LoadedFunction> body,
-                                  Constant<int32_t> block, RemainingArguments arguments, Request& request) {
-  if (block < 1)
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("blocks of {} iterations", block.get()));
-  const int64_t n = end > begin ? (int64_t{end} - begin + block - 1) / block : 0;
-  CountDown done(n);
-  auto run_block = [done, shared = references_to(arguments), body = &body.get(),
-                    module = share(body.get().module),
-                    owner = share(&request)](int32_t first, int32_t last) mutable {
+// Blocks [begin, end) of equal size. As many tasks of the queue as it has threads take one block after the other; each
+// queues itself again behind a block, so that other functions have their turn.
+class ParallelFor final : public RefCountedBase<ParallelFor> {
+ public:
+  ParallelFor(int32_t begin, int32_t end, int32_t block, const LoadedFunction& body,
+              const RemainingArguments& shared, Request& request)
+      : begin_(begin),
+        end_(end),
+        block_(block),
+        num_blocks_(end > begin ? (int64_t{end} - begin + block - 1) / block : 0),
+        body_(body),
+        module_(share(body.module)),
+        request_(share(&request)),
+        shared_(references_to(shared)),
+        done_(num_blocks_) {}
+
+  AsyncValueRef<Chain> start() {
+    const AsyncValueRef<Chain> done = done_.chain();
+    WorkQueue* const queue = request_->queue();
+    if (queue == nullptr) {
+      while (run_next()) {
+      }
+      return done;
+    }
+    for (int64_t i = 1; i < std::min<int64_t>(num_blocks_, queue->threads()); ++i) add_task();
+    work();
+    return done;
+  }
+
+ private:
+  void add_task() {
+    request_->queue()->add(request_->source(), 0,
+                           Task(MustRun(*request_, [self = share(this)] { self->work(); })));
+  }
+  void work() {
+    // Relaxed: a number of blocks, which orders nothing.
+    if (run_next() && next_.load(std::memory_order_relaxed) < num_blocks_) add_task();
+  }
+  // False: there are none.
+  bool run_next() {
+    if (request_->is_cancelled()) return drop_rest();
+    const int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
+    if (i >= num_blocks_) return false;
+    const auto first = static_cast<int32_t>(begin_ + i * block_);
+    run_block(first, static_cast<int32_t>(std::min<int64_t>(end_, int64_t{first} + block_)));
+    return true;
+  }
+  bool drop_rest() {
+    const int64_t first = next_.exchange(num_blocks_, std::memory_order_relaxed);
+    if (first >= num_blocks_) return false;
+    CountDown done = done_;
+    done.count_down(num_blocks_ - first - 1);
+    done.count_down(Error(ErrorCode::kCancelled, "cancelled"), begin_ + first * block_);
+    return false;
+  }
+  void run_block(int32_t first, int32_t last) {
     const auto from = make_available_async_value<int32_t>(first),
                to = make_available_async_value<int32_t>(last);
-    ValueList values(shared.size() + 2), results(1);
+    ValueList values(shared_.size() + 2), results(1);
     values[0] = from.get_async_value(), values[1] = to.get_async_value();
-    for (size_t i = 0; i < shared.size(); ++i) values[i + 2] = shared[i].get();
-    execute(*body, values.span(), results.span(), *owner);
+    for (size_t i = 0; i < shared_.size(); ++i) values[i + 2] = shared_[i].get();
+    execute(body_, values.span(), results.span(), *request_);
     const auto finished = RCReference<AsyncValue>::reclaim(results[0]);
-    finished->and_then([done, first](AsyncValue* value) mutable {
+    finished->and_then([done = done_, first](AsyncValue* value) mutable {
       if (value->is_error()) {
         done.count_down(value->error(), first);
       } else {
         done.count_down();
       }
     });
-  };
-  for (int64_t i = 0; i < n; ++i) {
-    const auto first = static_cast<int32_t>(begin + i * block);
-    const auto last = static_cast<int32_t>(std::min<int64_t>(end, int64_t{first} + block));
-    if (request.queue() == nullptr || i + 1 == n) {
-      run_block(first, last);
-    } else {
-      request.queue()->add(
-          request.source(), 0,
-          Task(MustRun(request, [run_block, first, last]() mutable { run_block(first, last); })));
-    }
   }
-  return done.chain();
+
+  const int64_t begin_, end_, block_, num_blocks_;
+  const LoadedFunction& body_;
+  const IntrusivePtr<const LoadedModule> module_;  // keeps the body
+  const IntrusivePtr<Request> request_;
+  const std::vector<RCReference<AsyncValue>> shared_;
+  const CountDown done_;
+  std::atomic<int64_t> next_{0};
+};
+
+AsyncValueRef<Chain> parallel_for(int32_t begin, int32_t end, Constant<LoadedFunction> body,
+                                  Constant<int32_t> block, RemainingArguments arguments, Request& request) {
+  if (block < 1)
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("blocks of {} iterations", block.get()));
+  return make_intrusive<ParallelFor>(begin, end, block, body.get(), arguments, request)->start();
 }
 
 std::vector<std::string> types_of_call(const OperationUse& use) {
@@ -202,11 +264,13 @@ std::vector<RCReference<AsyncValue>> references_to(const RemainingArguments& arg
   return references;
 }
 
-std::vector<RCReference<AsyncValue>> make_pending(RemainingResults results) {
+std::vector<RCReference<AsyncValue>> make_pending(RemainingResults results,
+                                                  const std::vector<std::string>& types, Request& request) {
   std::vector<RCReference<AsyncValue>> pending;
-  for (AsyncValue*& result : results) {
+  for (size_t i = 0; i < results.size(); ++i) {
     pending.push_back(make_indirect_async_value());
-    result = RCReference<AsyncValue>(pending.back()).release();
+    if (types[i] == kEventType) request.pending_events().add(request, *pending.back());
+    results[i] = RCReference<AsyncValue>(pending.back()).release();
   }
   return pending;
 }
@@ -216,7 +280,7 @@ void add_control_flow_operations(Registry& registry) {
   registry.add("call", &call, non_strict, &types_of_call);
   registry.add("if", &branch<&choose_by_condition>, non_strict, &types_of_if);
   registry.add("case", &branch<&choose_by_index>, non_strict, &types_of_case);
-  registry.add("parallel_for", &parallel_for, {}, &types_of_parallel_for);
+  registry.add("parallel_for", &parallel_for, {.run = Run::kCompute}, &types_of_parallel_for);
   add_loop_operations(registry);
 }
 

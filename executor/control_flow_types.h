@@ -17,8 +17,31 @@ void check_selector(const OperationUse& use, std::string_view type);
 
 // References of one's own to arguments, for work that outlives the call.
 std::vector<RCReference<AsyncValue>> references_to(const RemainingArguments& arguments);
-// Fills the results with indirect values, and returns a reference to each for whoever forwards them.
-std::vector<RCReference<AsyncValue>> make_pending(RemainingResults results);
+// Fills the results, of these types or more, with indirect values, and returns a reference to each for whoever forwards
+// them by PendingEvents::forward().
+std::vector<RCReference<AsyncValue>> make_pending(RemainingResults results,
+                                                  const std::vector<std::string>& types, Request& request);
+
+// Of an S that its continuations keep while it is in the list, and that has describe_waiting() and cancel().
+struct SuspendedAccess {
+  template <class S>
+  static void describe(const Suspended& self, std::string& text) {
+    static_cast<const S&>(self).describe_waiting(text);
+  }
+  template <class S>
+  static bool hold(Suspended& self) {
+    (void)share(&static_cast<S&>(self)).release();
+    return true;
+  }
+  template <class S>
+  static void cancel(Suspended& self) {
+    IntrusivePtr<S>::reclaim(&static_cast<S&>(self))->cancel();
+  }
+};
+template <class S>
+constexpr Suspended::Type suspended_type() {
+  return {&SuspendedAccess::describe<S>, &SuspendedAccess::hold<S>, &SuspendedAccess::cancel<S>};
+}
 
 void add_loop_operations(Registry& registry);
 

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+#include <vector>
+
 #include "core/error.h"
 #include "executor/frame.h"
 
@@ -25,23 +28,44 @@ void Request::cancel_at(WorkQueue::Clock::time_point when) {
                   }));
 }
 
-void Request::add(Suspended& suspended) {
+void Request::cancel() {
+  // Before the list is looked at: what is added behind that sees the flag.
+  if ((flags_.fetch_or(kCancelled, std::memory_order_relaxed) & kCancelled) != 0) return;
+  std::vector<Suspended*> held;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Suspended* s = suspended_; s != nullptr; s = s->next) {
+      if (s->type.hold(*s)) held.push_back(s);
+    }
+  }
+  for (Suspended* const s : held) s->type.cancel(*s);
+}
+
+bool Request::add(Suspended& suspended) {
   const std::lock_guard lock(mutex_);
+  if (is_cancelled()) return false;
+  suspended.is_listed = true;
   suspended.previous = nullptr;
   suspended.next = suspended_;
   if (suspended_ != nullptr) suspended_->previous = &suspended;
   suspended_ = &suspended;
+  return true;
 }
-void Request::remove(Suspended& suspended) {
+bool Request::remove(Suspended& suspended) {
   const std::lock_guard lock(mutex_);
+  if (!std::exchange(suspended.is_listed, false)) return false;
   (suspended.previous != nullptr ? suspended.previous->next : suspended_) = suspended.next;
   if (suspended.next != nullptr) suspended.next->previous = suspended.previous;
+  return true;
 }
 
 std::string Request::describe_waiting() const {
   std::string text;
   const std::lock_guard lock(mutex_);
-  for (const Suspended* s = suspended_; s != nullptr; s = s->next) s->describe(*s, text);
+  flags_.fetch_or(kDescribed, std::memory_order_relaxed);
+  for (const Suspended* s = suspended_; s != nullptr; s = s->next) s->type.describe(*s, text);
+  // Release: for Request::flags().
+  flags_.fetch_and(~kDescribed, std::memory_order_release);
   return text;
 }
 

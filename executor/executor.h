@@ -4,9 +4,9 @@
 //   wait(*results[0]);                                                    // at the program's edge only
 //
 // An operation starts when its arguments have what it needs of them (registry.h, Needs), on the thread that made the
-// last of them so, unless its Run says otherwise. Nothing blocks. execute() returns when everything that could run on
-// this thread has run: results that are there by then are the values themselves, the others indirect values that are
-// forwarded when they come. A function whose operations all complete at once runs without an atomic read-modify-write
+// last of them so, unless its Run says otherwise. Nothing blocks. execute() returns when what is cheap and could run has
+// run on this thread, and the rest of what could start is handed over to the host's queue (without a queue, has run, too):
+// results that are there by then are the values themselves, the others indirect values that are forwarded when they come. A function whose operations all complete at once runs without an atomic read-modify-write
 // per operation, and without any allocation but its frame and its values, both from pools.
 //
 // Errors: an operation with an error among its arguments is skipped; its results are the first such error, with the
@@ -38,13 +38,13 @@ inline std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& functi
 void execute(const LoadedFunction& function, std::span<AsyncValue* const> arguments,
              std::span<AsyncValue*> results, Request& request);
 
-// Runs `work` where the request's other work runs: at once on a compute thread of its queue (or without a queue), else
-// by the queue: continuations must not compute on whatever thread completes a value, be it one for blocking tasks or one
-// of another queue. `work` keeps the request alive.
+// Runs `work` where the request's other work runs: by its queue, or at once where there is none. Continuations must not
+// compute on whatever thread completes a value: what else waits for the value would wait for them. `work` keeps the
+// request alive.
 template <class F>
 void resume(Request& request, F work) {
   WorkQueue* const queue = request.queue();
-  if (queue == nullptr || queue->is_compute_thread()) {
+  if (queue == nullptr) {
     work();
   } else {
     queue->add(request.source(), ~0u, Task(MustRun(request, std::move(work))));

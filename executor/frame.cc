@@ -67,8 +67,10 @@ void Frame::destroy(Frame* frame) {
   RefAccess::drop_strong(&request);
 }
 
-Frame::~Frame() {
-  if (shared_) request_.remove(*this);
+// The last reference has gone, and the list's is left.
+void Frame::release_resources() {
+  request_.remove(*this);
+  RefAccess::drop_weak(this);
 }
 
 void Frame::share() {
@@ -76,20 +78,52 @@ void Frame::share() {
   shared_ = true;
   RefAccess::count(&request_).add_strong();
   RefAccess::count(function_.module).add_strong();
-  request_.add(*this);
+  RefAccess::count(this).add_weak();
+  if (!request_.add(*this)) RefAccess::drop_weak(this);  // start() cancels what waits
 }
 
 void Frame::start(std::span<AsyncValue* const> arguments) {
   ReadyOperations ready;
-  for (uint32_t i = 0; i < arguments.size(); ++i) set_argument(ready, i, arguments[i]);
+  // From the first one that is missing on, all of them before others may know the frame.
+  const auto n = static_cast<uint32_t>(arguments.size());
+  uint32_t first_missing = 0;
+  for (; first_missing < n && arguments[first_missing]->is_available(); ++first_missing) {
+    set_argument(first_missing, arguments[first_missing]);
+    for (const RegisterUser& user : function_.registers[first_missing].users) arrive(ready, user.operation);
+  }
+  for (uint32_t i = first_missing; i < n; ++i) set_argument(i, arguments[i]);
+  for (uint32_t i = first_missing; i < n; ++i) {
+    if (!function_.registers[i].users.empty()) publish(ready, i, arguments[i]);
+  }
   for (const uint32_t op : function_.without_waits) push(ready, op);
   drain(ready);
-  start_non_strict();
+  if (!function_.non_strict.empty()) start_non_strict();
+  if (shared_ && request_.is_cancelled()) cancel_waiting();
 }
 
-// What still waits although it needs nothing: it gets indirect values for what is missing.
+// Makes an operation that waits ready; it gets indirect values for what is missing. False: it has begun already.
+bool Frame::begin_waiting(ReadyOperations& ready, uint32_t op) {
+  if (!claim(op)) return false;
+  for (const uint32_t r : function_.operations[op].arguments) materialize(r);
+  push(ready, op);
+  return true;
+}
+
+// What still waits although it needs nothing. What is cheap runs before the next one begins, which then misses less.
 void Frame::start_non_strict() {
+  ReadyOperations expensive;
   for (const uint32_t op : function_.non_strict) {
+    const bool is_handed_over =
+        function_.operations[op].where == Run::kCompute && request_.queue() != nullptr;
+    ReadyOperations ready;
+    if (begin_waiting(is_handed_over ? expensive : ready, op) && !is_handed_over) drain(ready);
+  }
+  if (expensive.compute != kNoOperation) drain(expensive);
+}
+
+// Of a request that is cancelled: what begins now is skipped.
+void Frame::cancel_waiting() {
+  for (uint32_t op = 0; op < function_.operations.size(); ++op) {
     if (!claim(op)) continue;
     for (const uint32_t r : function_.operations[op].arguments) materialize(r);
     ReadyOperations ready;
@@ -108,6 +142,7 @@ AsyncValue* Frame::materialize(uint32_t r) {
   AsyncValue* value = registers_[r].load(std::memory_order_acquire);
   if (value != nullptr) return value;
   AsyncValue* indirect = make_indirect_async_value().release();
+  if (function_.register_types[r] == kEventType) request_.pending_events().add(request_, *indirect);
   const uint32_t uses = function_.registers[r].use_count;
   RefAccess::count(indirect).set_unique_to(uses);
   share();  // its producer has not run yet, so it runs later
@@ -151,21 +186,36 @@ inline void Frame::publish(ReadyOperations& ready, uint32_t r, AsyncValue* value
 
 void Frame::publish_pending(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
   const std::span<const RegisterUser> users = function_.registers[r].users;
-  // An indirect value says nothing about the stream: its producer may not even have run.
-  const bool is_enqueued = !value->is_indirect();
-  bool others_wait = false;
+  // An indirect value itself says nothing about the stream: its producer may not even have run.
+  const AsyncValueRef<Chain> enqueued =
+      value->is_indirect() ? request_.pending_events().enqueued(*value) : AsyncValueRef<Chain>();
+  const bool is_enqueued = !value->is_indirect() || (enqueued && enqueued.is_available());
+  bool wait_for_value = false, wait_for_event = false;
   for (const RegisterUser& user : users) {
     if (user.needs == Needs::kNothing || (user.needs == Needs::kEnqueued && is_enqueued)) {
       arrive(ready, user.operation);
     } else {
-      others_wait = true;
+      (user.needs == Needs::kEnqueued ? wait_for_event : wait_for_value) = true;
     }
   }
-  if (!others_wait) return;
+  const bool is_event_apart = wait_for_event && enqueued;
+  if (is_event_apart) continue_when(enqueued.value(), r, {.of_value = false, .of_event = true});
+  if (wait_for_value || (wait_for_event && !is_event_apart))
+    continue_when(*value, r, {.of_value = true, .of_event = !is_enqueued && !is_event_apart});
+}
+
+// On a compute thread of the queue, what is cheap goes on at once.
+void Frame::continue_when(AsyncValue& value, uint32_t r, Users users) {
   share();
-  value->and_then([frame = coppice::share(this), r, is_enqueued]() mutable {
+  value.and_then([frame = coppice::share(this), r, users]() mutable {
     Request& request = frame->request_;
-    resume(request, [frame = std::move(frame), r, is_enqueued] { frame->continue_with(r, is_enqueued); });
+    const WorkQueue* const queue = request.queue();
+    if (queue != nullptr && queue->is_compute_thread()) {
+      frame->continue_with(r, users, Context::kContinuation);
+    } else {
+      resume(request,
+             [frame = std::move(frame), r, users] { frame->continue_with(r, users, Context::kOwn); });
+    }
   });
 }
 
@@ -201,27 +251,27 @@ void Frame::set_shared(ReadyOperations& ready, uint32_t r, AsyncValue* value, ui
 }
 
 // +0: the caller keeps it alive while we start, the uses of the function's own keep it alive later.
-void Frame::set_argument(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
+inline void Frame::set_argument(uint32_t r, AsyncValue* value) {
   const uint32_t uses = function_.registers[r].use_count - 1;
   if (uses == 0) return;
   RefAccess::count(value).add_strong(uses);
   registers_[r].store(value, std::memory_order_relaxed);
-  publish(ready, r, value);
 }
 
 void Frame::forward(ReadyOperations& ready, uint32_t r, AsyncValue* indirect, AsyncValue* value) {
-  indirect->forward_to(RCReference<AsyncValue>::reclaim(value));
+  request_.pending_events().forward(request_, *indirect, RCReference<AsyncValue>::reclaim(value));
   publish(ready, r, indirect);
   drop(indirect);
 }
 
-void Frame::continue_with(uint32_t r, bool was_enqueued) {
+void Frame::continue_with(uint32_t r, Users users, Context context) {
   ReadyOperations ready;
   for (const RegisterUser& user : function_.registers[r].users) {
-    if (user.needs == Needs::kAvailable || (user.needs == Needs::kEnqueued && !was_enqueued))
+    if ((user.needs == Needs::kAvailable && users.of_value) ||
+        (user.needs == Needs::kEnqueued && users.of_event))
       arrive(ready, user.operation);
   }
-  drain(ready);
+  drain(ready, context);
 }
 
 // The right to start a non-strict operation whatever it waits for.
@@ -235,8 +285,8 @@ bool Frame::claim(uint32_t op) {
 }
 
 // Cheap operations at once, since they may set others free; then one of the expensive ones here, and of the others as
-// many elsewhere as the queue is short of: all when this is a thread for blocking tasks, or of another queue.
-void Frame::drain(ReadyOperations& ready) {
+// many elsewhere as the queue is short of: all when this is no compute thread of the queue, or has more to do.
+void Frame::drain(ReadyOperations& ready, Context context) {
   WorkQueue* const queue = request_.queue();
   while (true) {
     while (ready.here != kNoOperation) {
@@ -251,7 +301,7 @@ void Frame::drain(ReadyOperations& ready) {
     if (ready.compute == kNoOperation) return;
     const uint32_t op = ready.compute;
     ready.compute = next_[op];
-    const bool runs_here = queue == nullptr || queue->is_compute_thread() || !WorkQueue::is_worker_thread();
+    const bool runs_here = queue == nullptr || (context == Context::kOwn && queue->is_compute_thread());
     while (ready.compute != kNoOperation && queue != nullptr && (!runs_here || queue->is_short_of_work())) {
       const uint32_t other = ready.compute;
       ready.compute = next_[other];
@@ -302,20 +352,33 @@ inline void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*
   }
 }
 
-void Frame::run(ReadyOperations& ready, uint32_t index) {
+template <bool kHasFlags>
+[[gnu::always_inline]] inline void Frame::run(ReadyOperations& ready, uint32_t index, uint32_t flags) {
   const LoadedOperation& op = function_.operations[index];
   ValueList slots(op.results.size());
   const std::span<AsyncValue*> results = slots.span();
   AsyncValue* const failed = op.non_strict ? nullptr : first_error(op);
-  if (failed == nullptr && !request_.is_cancelled()) [[likely]] {
+  if (failed == nullptr && (!kHasFlags || (flags & Request::kCancelled) == 0)) [[likely]] {
     run_function(op, results);
   } else {
     fail(results, failed == nullptr ? Error(ErrorCode::kCancelled, "cancelled") : skipped(op, *failed));
   }
   const std::span<const uint32_t> registers = op.results;
   for (size_t i = 0; i < results.size(); ++i) set(ready, registers[i], results[i]);
+  if (kHasFlags && (flags & Request::kDescribed) != 0) request_.wait_described();
   // Relaxed: nothing has changed these registers since the operation became ready.
   for (const uint32_t r : op.arguments) drop(registers_[r].load(std::memory_order_relaxed));
+}
+
+void Frame::run(ReadyOperations& ready, uint32_t index) {
+  const uint32_t flags = request_.flags();
+  if (flags != 0) [[unlikely]]
+    return run_flagged(ready, index, flags);
+  run<false>(ready, index, 0);
+}
+
+void Frame::run_flagged(ReadyOperations& ready, uint32_t index, uint32_t flags) {
+  run<true>(ready, index, flags);
 }
 
 }  // namespace coppice::executor

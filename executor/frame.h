@@ -12,6 +12,11 @@
 //
 // Threads: a frame begins exclusive to the thread that executes it, and its counters are plain. Before anything of it is
 // handed to another thread (a continuation, a task), share() makes it shared, for good.
+//
+// A shared frame is in its request's list, which has a weak reference to it: describe_waiting() and cancel() find there
+// what waits. What an operation that waits has as arguments, describe_waiting() may look at: it exchanges the operation's
+// count for itself after Request::kDescribed is set, so that whoever starts the operation afterwards sees the flag, and
+// gives the arguments back only when it is done.
 #pragma once
 #include <atomic>
 
@@ -27,13 +32,11 @@ struct ReadyOperations {
 
 class Frame final : public RefCountedBase<Frame>, private Suspended {
  public:
-  static constexpr bool kAllowsWeakReferences = false;
   static constexpr bool kIsMostlyUnique = true;
 
   // The caller has the only reference. `request` and the function's module outlive the call that made it, and are kept
   // alive from share() on.
   static IntrusivePtr<Frame> create(const LoadedFunction& function, Request& request);
-  ~Frame();
 
   void start(std::span<AsyncValue* const> arguments);
   void take_results(std::span<AsyncValue*> results);
@@ -43,12 +46,13 @@ class Frame final : public RefCountedBase<Frame>, private Suspended {
   friend struct coppice::detail::RefAccess;
 
   Frame(const LoadedFunction& function, Request& request)
-      : Suspended(&describe_waiting), function_(function), request_(request) {}
+      : Suspended(kType), function_(function), request_(request) {}
   static void destroy(Frame* frame);
+  void release_resources();  // leaves the list
   static size_t bytes(const LoadedFunction& function);
 
   void set(ReadyOperations& ready, uint32_t r, AsyncValue* value);
-  void set_argument(ReadyOperations& ready, uint32_t r, AsyncValue* value);
+  void set_argument(uint32_t r, AsyncValue* value);
   void forward(ReadyOperations& ready, uint32_t r, AsyncValue* indirect, AsyncValue* value);
   void set_shared(ReadyOperations& ready, uint32_t r, AsyncValue* value, uint32_t uses);
   void publish(ReadyOperations& ready, uint32_t r, AsyncValue* value);
@@ -58,10 +62,18 @@ class Frame final : public RefCountedBase<Frame>, private Suspended {
   bool claim(uint32_t op);
   AsyncValue* materialize(uint32_t r);
 
-  void drain(ReadyOperations& ready);
+  // kContinuation: on a thread that goes on with something else, so that nothing expensive runs here.
+  enum class Context { kOwn, kContinuation };
+  void drain(ReadyOperations& ready, Context context = Context::kOwn);
+  bool begin_waiting(ReadyOperations& ready, uint32_t op);
   void start_non_strict();
+  void cancel_waiting();
   void dispatch(uint32_t op, Run where);
   void run(ReadyOperations& ready, uint32_t op);
+  // Of a request with Request::flags(), apart, so that others do without a look at them when an operation has run.
+  [[gnu::noinline]] void run_flagged(ReadyOperations& ready, uint32_t op, uint32_t flags);
+  template <bool kHasFlags>
+  void run(ReadyOperations& ready, uint32_t op, uint32_t flags);
   void run_function(const LoadedOperation& op, std::span<AsyncValue*> results);
   void fail_with_exception(const LoadedOperation& op, std::span<AsyncValue*> results) const;
   void check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const;
@@ -69,13 +81,18 @@ class Frame final : public RefCountedBase<Frame>, private Suspended {
   AsyncValue* first_error(const LoadedOperation& op) const;
   Error skipped(const LoadedOperation& op, AsyncValue& argument) const;
   // Lines of operations that have not started and what they wait for.
-  static void describe_waiting(const Suspended& self, std::string& text);
   void describe_waiting(std::string& text) const;
   Error located(const Error& error, const LoadedOperation& op) const;
   static void fail(std::span<AsyncValue*> results, Error error);
-  void continue_with(uint32_t r, bool was_enqueued);
+  // Which users of a register a continuation tells.
+  struct Users {
+    bool of_value, of_event;
+  };
+  void continue_when(AsyncValue& value, uint32_t r, Users users);
+  void continue_with(uint32_t r, Users users, Context context);
   void share();
 
+  static const Type kType;
   const LoadedFunction& function_;
   Request& request_;
   bool shared_ = false;  // changed once, before another thread knows the frame

@@ -84,12 +84,15 @@ void Frame::fail(std::span<AsyncValue*> results, Error error) {
   std::replace(results.begin(), results.end(), static_cast<AsyncValue*>(nullptr), value);
 }
 
-void Frame::describe_waiting(const Suspended& self, std::string& text) {
-  static_cast<const Frame&>(self).describe_waiting(text);
-}
+constinit const Suspended::Type Frame::kType = {
+    [](const Suspended& self, std::string& text) { static_cast<const Frame&>(self).describe_waiting(text); },
+    [](Suspended& self) { return RefAccess::count(&static_cast<Frame&>(self)).try_add_strong(); },
+    [](Suspended& self) { IntrusivePtr<Frame>::reclaim(&static_cast<Frame&>(self))->cancel_waiting(); }};
+
 void Frame::describe_waiting(std::string& text) const {
   for (uint32_t op = 0; op < function_.operations.size(); ++op) {
-    if (waits_[op].load(std::memory_order_acquire) == 0) continue;
+    // An exchange, not a load: see frame.h.
+    if (waits_[op].fetch_add(0, std::memory_order_acq_rel) == 0) continue;
     const LoadedOperation& o = function_.operations[op];
     text += fmt::format("{}{} waits for", function_.describe(o),
                         o.position.line > 0 ? fmt::format(" (line {})", o.position.line) : "");

@@ -16,6 +16,7 @@
 #include <typeindex>
 #include <unordered_map>
 
+#include "executor/pending_events.h"
 #include "executor/work_queue.h"
 #include "gpu/stream.h"
 
@@ -26,9 +27,17 @@ class Request;
 // What a request has begun and not ended: a function with operations that wait, a loop or branch that does. A base, in a
 // list of the request's.
 struct Suspended {
-  explicit Suspended(void (*describe)(const Suspended&, std::string&)) : describe(describe) {}
-  void (*const describe)(const Suspended& self, std::string& text);  // adds a line for each thing that waits
-  Suspended *previous = nullptr, *next = nullptr;                    // guarded by the request's mutex
+  struct Type {
+    void (*describe)(const Suspended& self, std::string& text);  // adds a line for each thing that waits
+    // Counts a reference for cancel(). False where the last one has gone and self is about to leave the list.
+    bool (*hold)(Suspended& self);
+    // Completes what waits, with kCancelled, and gives the reference back.
+    void (*cancel)(Suspended& self);
+  };
+  explicit Suspended(const Type& type) : type(type) {}
+  const Type& type;
+  Suspended *previous = nullptr, *next = nullptr;  // guarded by the request's mutex, as is_listed is
+  bool is_listed = false;
 };
 
 class Host final : public RefCounted {
@@ -75,26 +84,39 @@ class Request final : public RefCounted {
   Stream* stream() const { return stream_.get(); }
   uint64_t source() const { return source_; }  // of tasks, for the queue's fairness
 
-  // Operations that have not started are skipped, with the error kCancelled. Those that run are not interrupted.
-  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  // Operations that have not started are skipped, with the error kCancelled: those that wait, and loops and branches that
+  // do, on the calling thread, before this returns. Those that run, or have something under way, are not interrupted.
+  void cancel();
   // cancel() at that time. Needs a queue.
   void cancel_at(WorkQueue::Clock::time_point when);
   // Relaxed: cancelling orders nothing; an operation may just have started.
-  bool is_cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  bool is_cancelled() const { return (flags_.load(std::memory_order_relaxed) & kCancelled) != 0; }
 
   // Which operations of this request wait for what, a line each; empty when all has run. For a run that does not come to
-  // its end: call it when the queue is idle, for it looks at what waits without stopping it.
+  // its end; it may be one that still goes on. Operations that end meanwhile wait until this has returned.
   std::string describe_waiting() const;
 
   // For the executor and the operations that run functions.
-  void add(Suspended& suspended);
-  void remove(Suspended& suspended);
+  // False, with nothing added: the request is cancelled, and what would wait ends at once instead.
+  bool add(Suspended& suspended);
+  // False: it was not in the list. Of several that want to end what waits, one removes it.
+  bool remove(Suspended& suspended);
+  PendingEvents& pending_events() { return pending_events_; }
+
+  // What operations that start look at: almost always 0.
+  static constexpr uint32_t kCancelled = 1;
+  static constexpr uint32_t kDescribed =
+      2;  // describe_waiting() is looking at what operations have as arguments
+  // Acquire: what describe_waiting() looked at may be freed once it has cleared its flag.
+  uint32_t flags() const { return flags_.load(std::memory_order_acquire); }
+  void wait_described() const { const std::lock_guard lock(mutex_); }
 
  private:
   const IntrusivePtr<Host> host_;
   const IntrusivePtr<Stream> stream_;
   const uint64_t source_;
-  std::atomic<bool> cancelled_{false};
+  mutable std::atomic<uint32_t> flags_{0};
+  PendingEvents pending_events_;
   mutable std::mutex mutex_;
   Suspended* suspended_ = nullptr;  // guarded by mutex_
 };

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
+#include <utility>
 
 #include "core/error.h"
 
@@ -348,6 +350,37 @@ std::string LoadedFunction::describe(const LoadedOperation& o) const {
   return fmt::format("@{} {}", name, o.info->name);
 }
 
+namespace {
+
+// An operation that runs functions is worth handing to another thread when one of their operations is.
+void place_calls(const std::vector<std::unique_ptr<LoadedFunction>>& functions) {
+  std::unordered_map<const LoadedFunction*, std::vector<std::pair<LoadedFunction*, uint32_t>>> callers;
+  std::vector<const LoadedFunction*> found;
+  for (const auto& f : functions) {
+    bool is_found = false;
+    for (uint32_t op = 0; op < f->operations.size(); ++op) {
+      is_found |= f->operations[op].where == Run::kCompute;
+      for (const BoundAttribute& a : f->operations[op].attributes) {
+        if (a.function != nullptr) callers[a.function].emplace_back(f.get(), op);
+      }
+    }
+    if (is_found) found.push_back(f.get());
+  }
+  // Each call is placed once, so that this ends however functions call each other.
+  while (!found.empty()) {
+    const LoadedFunction* const f = found.back();
+    found.pop_back();
+    for (const auto& [caller, op] : callers[f]) {
+      LoadedOperation& call = caller->operations[op];
+      if (call.where != Run::kInline) continue;
+      call.where = Run::kCompute;
+      found.push_back(caller);
+    }
+  }
+}
+
+}  // namespace
+
 IntrusivePtr<LoadedModule> LoadedModule::load(Module module, const Registry& registry) {
   check(module);
   auto loaded = make_intrusive<LoadedModule>(std::move(module), registry);
@@ -366,6 +399,7 @@ IntrusivePtr<LoadedModule> LoadedModule::load(Module module, const Registry& reg
     FunctionLoader(loaded->source_, loaded->source_.functions[i], *loaded->functions_[i], registry,
                    loaded->by_name_)
         .run();
+  place_calls(loaded->functions_);
   return loaded;
 }
 

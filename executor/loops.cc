@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "core/error.h"
@@ -13,61 +14,63 @@ namespace coppice::executor {
 namespace {
 
 // A loop under way. It runs on whatever thread resumes it, on one at a time.
+//
+//   free_   iterations that may begin before one of those in flight has ended; -1: the loop waits for that
 class Loop final : public RefCountedBase<Loop>, private Suspended {
  public:
   // `first` decides whether there is an iteration: a count (i32) or a condition (bool).
   Loop(bool is_while, const LoadedFunction& body, uint32_t window, AsyncValue* first,
        RemainingArguments carried, Request& request)
-      : Suspended(&describe_waiting),
+      : Suspended(kType),
         is_while_(is_while),
         body_(body),
         module_(share(body.module)),
-        window_(window),
         request_(share(&request)),
+        needs_values_(body.without_waits.empty() && body.non_strict.empty()),
+        free_(window),
         decider_(share(first)),
         values_(references_to(carried)) {}
 
   void start(RemainingResults results) {
-    if (advance()) {
+    const Stop stop = advance();
+    if (stop == Stop::kEnded) {
       for (size_t i = 0; i < results.size(); ++i) results[i] = values_[i].release();
       return;
     }
     // Only now: another thread may finish the loop from here on.
-    results_ = make_pending(results);
-    suspend();
+    results_ = make_pending(results, body_.result_types, *request_);
+    suspend(stop);
   }
 
  private:
-  // Iterates as far as it goes. True: at the end, and values_ are the results. False: pending_ must come first.
-  bool advance() {
+  enum class Stop { kEnded, kNeedsDecider, kNeedsEnd };  // kNeedsEnd: of an iteration
+
+  // Iterates as far as it goes. When it has ended, values_ are the results.
+  Stop advance() {
     while (true) {
-      if (!decider_->is_available()) {
-        pending_ = decider_;
-        return false;
-      }
+      if (!decider_->is_available()) return Stop::kNeedsDecider;
       if (decider_->is_error()) {
         for (auto& value : values_) value = decider_;
-        return true;
+        return Stop::kEnded;
       }
-      if (is_finished() || makes_only_errors()) return true;
-      if (request_->is_cancelled()) {
-        for (auto& value : values_) value = make_error_async_value(Error(ErrorCode::kCancelled, "cancelled"));
-        return true;
-      }
-      pending_ = missing();
-      if (pending_) return false;
+      if (is_finished() || makes_only_errors()) return Stop::kEnded;
+      if (request_->is_cancelled()) return fail_cancelled();
+      // Acquire: what the iteration that ended has made.
+      if (free_.load(std::memory_order_acquire) <= 0) return Stop::kNeedsEnd;
       iterate();
     }
   }
   bool is_finished() const {
     return is_while_ ? !decider_->get<bool>() : iteration_ >= decider_->get<int32_t>();
   }
-  // Whether an iteration has got nothing but errors and made the same ones of them: all after it would do so,
-  // too. One that has got them is not enough, since a body may return what does not depend on its arguments,
-  // or exchange them.
+  // Whether the next iterations could only pass errors on: all values were errors before the last one and behind it,
+  // and the same ones, since a body may exchange them; and nothing in the body runs without them.
   bool makes_only_errors() {
+    if (!needs_values_) return false;
+    const auto all = [this](auto is_so) { return std::all_of(values_.begin(), values_.end(), is_so); };
+    if (!all([](const auto& value) { return value->is_available(); })) return false;
     std::vector<Error> errors;
-    if (std::all_of(values_.begin(), values_.end(), [](const auto& value) { return value->is_error(); })) {
+    if (all([](const auto& value) { return value->is_error(); })) {
       for (const auto& value : values_) errors.push_back(value->error());
     }
     const auto is_same = [](const Error& a, const Error& b) {
@@ -78,53 +81,93 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     errors_ = std::move(errors);
     return are_same;
   }
-  // When the window is used up: a value carried that has not come yet.
-  RCReference<AsyncValue> missing() {
-    if (ahead_ < window_) return nullptr;
-    for (const auto& value : values_) {
-      if (!value->is_available()) return value;
-    }
-    ahead_ = 0;
-    return nullptr;
+  Stop fail_cancelled() {
+    const auto cancelled = make_error_async_value(Error(ErrorCode::kCancelled, "cancelled"));
+    for (auto& value : values_) value = cancelled;
+    return Stop::kEnded;
   }
   void iterate() {
     ValueList arguments(values_.size()), results(values_.size() + (is_while_ ? 1 : 0));
     for (size_t i = 0; i < values_.size(); ++i) arguments[i] = values_[i].get();
     execute(body_, arguments.span(), results.span(), *request_);
-    for (size_t i = 0; i < values_.size(); ++i) values_[i] = RCReference<AsyncValue>::reclaim(results[i]);
+    AsyncValue* pending = nullptr;
+    int num_pending = 0;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = RCReference<AsyncValue>::reclaim(results[i]);
+      if (!results[i]->is_available()) pending = results[i], ++num_pending;
+    }
     if (is_while_) decider_ = RCReference<AsyncValue>::reclaim(results[values_.size()]);
-    ++iteration_, ++ahead_;
+    ++iteration_;
+    if (num_pending == 0) return;
+    // Relaxed: only ends of iterations have something to tell.
+    free_.fetch_sub(1, std::memory_order_relaxed);
+    const auto end = [self = share(this)] { self->end_iteration(); };
+    if (num_pending == 1) {
+      pending->and_then(end);
+    } else {
+      when_all(values_).value().and_then(end);
+    }
   }
-  static void describe_waiting(const Suspended& self, std::string& text) {
-    const auto& loop = static_cast<const Loop&>(self);
-    const char* const what = !loop.decider_->is_available() ? (loop.is_while_ ? "its condition" : "its count")
-                                                            : "the values that it carries";
-    text += fmt::format("{} @{} waits for {} after {} iterations\n", loop.is_while_ ? "while" : "repeat",
-                        loop.body_.name, what, loop.iteration_);
+  void end_iteration() {
+    // Release: the iteration's values; acquire: of those that ended before, for the loop that goes on.
+    if (free_.fetch_add(1, std::memory_order_acq_rel) < 0) resume_later();
   }
-  void suspend() {
-    request_->add(*this);
-    const RCReference<AsyncValue> pending = std::move(pending_);
-    pending->and_then([self = share(this)]() mutable {
-      Request& request = *self->request_;
-      resume(request, [self = std::move(self)] { self->run(); });
-    });
+  void resume_later() {
+    resume(*request_, [self = share(this)] { self->run(); });
+  }
+  void suspend(Stop stop) {
+    while (stop != Stop::kEnded) {
+      is_held_up_ = stop == Stop::kNeedsEnd;
+      if (!request_->add(*this)) {
+        fail_cancelled();
+        break;
+      }
+      if (stop == Stop::kNeedsDecider) {
+        const RCReference<AsyncValue> decider = decider_;
+        return decider->and_then([self = share(this)] { self->resume_later(); });
+      }
+      // From here on another thread may go on, unless an iteration has ended meanwhile.
+      if (free_.fetch_sub(1, std::memory_order_acq_rel) <= 0) return;
+      free_.fetch_add(1, std::memory_order_relaxed);
+      if (!request_->remove(*this)) return;  // cancelled
+      stop = advance();
+    }
+    finish();
   }
   void run() {
-    request_->remove(*this);
-    if (!advance()) return suspend();
-    for (size_t i = 0; i < results_.size(); ++i) results_[i]->forward_to(std::move(values_[i]));
+    if (!request_->remove(*this)) return;  // cancelled
+    // It has taken the place of an iteration to be woken, and gives it back.
+    if (is_held_up_) free_.fetch_add(1, std::memory_order_relaxed);
+    suspend(advance());
   }
+  void finish() {
+    for (size_t i = 0; i < results_.size(); ++i)
+      request_->pending_events().forward(*request_, *results_[i], std::move(values_[i]));
+  }
+  void cancel() {
+    if (!request_->remove(*this)) return;  // it goes on
+    fail_cancelled();
+    finish();
+  }
+  void describe_waiting(std::string& text) const {
+    const char* const what = !decider_->is_available() ? (is_while_ ? "its condition" : "its count")
+                                                       : "the values that it carries";
+    text += fmt::format("{} @{} waits for {} after {} iterations\n", is_while_ ? "while" : "repeat",
+                        body_.name, what, iteration_);
+  }
+  static constexpr Type kType = suspended_type<Loop>();
+  friend SuspendedAccess;
 
   const bool is_while_;
   const LoadedFunction& body_;
   const IntrusivePtr<const LoadedModule> module_;  // keeps the body
-  const uint32_t window_;  // iterations that may start before the values carried are available
   const IntrusivePtr<Request> request_;
-  RCReference<AsyncValue> decider_, pending_;
+  const bool needs_values_;  // nothing in the body runs when all its arguments are errors
+  std::atomic<int64_t> free_;
+  RCReference<AsyncValue> decider_;
   std::vector<RCReference<AsyncValue>> values_, results_;
   int64_t iteration_ = 0;
-  uint32_t ahead_ = 0;         // iterations since all values were available
+  bool is_held_up_ = false;    // suspended for the end of an iteration
   std::vector<Error> errors_;  // all values before the last iteration, if they were errors
 };
 
@@ -171,8 +214,10 @@ std::vector<std::string> types_of_while(const OperationUse& use) {
 }  // namespace
 
 void add_loop_operations(Registry& registry) {
-  registry.add("repeat", &loop<false>, {.non_strict = true}, &types_of_repeat);
-  registry.add("while", &loop<true>, {.non_strict = true}, &types_of_while);
+  // Nobody knows before how long a loop takes.
+  const OperationTraits traits{.run = Run::kCompute, .non_strict = true};
+  registry.add("repeat", &loop<false>, traits, &types_of_repeat);
+  registry.add("while", &loop<true>, traits, &types_of_while);
 }
 
 }  // namespace coppice::executor

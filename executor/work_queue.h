@@ -10,7 +10,7 @@
 // the task with the highest priority, the latest first among equals. Blocking tasks run in order of their coming.
 //
 // A thread that runs a task of a queue may call neither wait() nor this queue's or another's wait_idle() or shutdown():
-// each is a failed check there. (The bodies of a task's own oneTBB loops are on threads that do not know of the task.)
+// each is a failed check there, as on the threads of streams and of the compiler (core/worker_thread.h). (The bodies of a task's own oneTBB loops are on threads that do not know of the task.)
 // The last reference may be dropped anywhere; on such a thread the destructor does not wait, and the queue's threads
 // finish what is queued and end by themselves. Thread-safe. Nothing here throws but std::bad_alloc; a task must not at
 // all. Whatever a queue does with a task, it holds no lock meanwhile.
@@ -41,8 +41,9 @@ class WorkQueue : public RefCounted {
   // drained); of add_blocking() and add_at() also, with a line in the log, when the system gives no thread to run it.
   virtual bool add(uint64_t source, uint32_t priority, Task task) = 0;
   virtual bool add_blocking(Task task) = 0;
-  // At `when` or soon after, as add() with a source of its own. For deadlines: from shutdown() on, of either kind,
-  // what is not due is destroyed unrun, and no more is taken.
+  // At `when` or soon after, one behind the other on a thread that has nothing else to do, and in the order of their
+  // times. For deadlines, also while every compute thread is busy: from shutdown() on, of either kind, what is not due is
+  // destroyed unrun, and no more is taken.
   virtual bool add_at(Clock::time_point when, Task task) = 0;
 
   virtual int threads() const = 0;

@@ -3,7 +3,7 @@
 //   add()           -> ready_ (ready_tasks.h) -> jobs of the arena, at most one per compute thread, each of which runs
 //                                                what is next until nothing is, or until it is another arena's turn
 //   add_blocking()  -> blocking_, a FIFO      -> threads of our own
-//   add_at()        -> timers_, a heap        -> one thread, which moves what is due to ready_
+//   add_at()        -> timers_, a heap        -> one thread, which runs what is due
 //
 //   kOpen --shutdown(kDrain)--> kDraining --nothing unfinished--> kClosed
 //     |----shutdown(kDrop)------------------------------------------^

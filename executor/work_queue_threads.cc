@@ -9,10 +9,6 @@
 #include "executor/work_queue_core.h"
 
 namespace coppice::executor {
-namespace {
-// Each timer is a source of its own, so that those due together run in order: counted down from here.
-constexpr uint64_t kLastTimerSource = ~uint64_t{0};
-}  // namespace
 
 bool WorkQueueCore::start_thread(std::thread& thread, void (*body)(WorkQueueCore*, int), int index) {
   try {
@@ -94,8 +90,8 @@ void WorkQueueCore::work_timers() {
       std::pop_heap(timers_.begin(), timers_.end(), is_due_later);
       Timer due = std::move(timers_.back());
       timers_.pop_back();
-      push_ready(kLastTimerSource - due.number, 0, std::move(due.task), std::move(lock));
-      lock = Lock(mutex_);
+      ++unfinished_;
+      run(std::move(due.task), lock, /*may_block=*/true);
     }
   }
   leave(std::move(lock));

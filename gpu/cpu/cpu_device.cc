@@ -47,7 +47,7 @@ class CpuDevice final : public Device {
     check_copy(to, from);
     std::memcpy(to, from, bytes);
   }
-  IntrusivePtr<Stream> create_stream() override { return new_stream(IntrusivePtr<RefCounted>(this)); }
+  IntrusivePtr<Stream> create_stream() override { return new_stream(share<RefCounted>(this)); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return context_; }
   MessageLog* message_log() override { return &messages_; }

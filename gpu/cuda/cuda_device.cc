@@ -68,7 +68,7 @@ class CudaDevice final : public Device {
     const Context::Scope scope(*context_);
     context_->wait_copy(reinterpret_cast<DeviceAddress>(to), reinterpret_cast<DeviceAddress>(from), bytes);
   }
-  IntrusivePtr<Stream> create_stream() override { return new_stream(IntrusivePtr<RefCounted>(this)); }
+  IntrusivePtr<Stream> create_stream() override { return new_stream(share<RefCounted>(this)); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return *device_context_->as<DeviceContext>(); }
   MessageLog* message_log() override { return &messages_.log(); }

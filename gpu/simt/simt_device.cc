@@ -57,7 +57,7 @@ class SimtDevice final : public Device {
     check_copy(to, from);
     std::memcpy(simt::host_address(to), simt::host_address(from), bytes);
   }
-  IntrusivePtr<Stream> create_stream() override { return new_stream(IntrusivePtr<RefCounted>(this)); }
+  IntrusivePtr<Stream> create_stream() override { return new_stream(share<RefCounted>(this)); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return *context_->as<DeviceContext>(); }
   MessageLog* message_log() override { return &messages_; }

@@ -61,7 +61,7 @@ TEST(Explain, TellsOfEveryRegisterAndOperation) {
   1  %noted = note.i32 "a \"note\"\n\\ of {it}"  7     inline   9         %n
   2  %done = stream.done                         8     inline   9         %e on the stream
   3  %ready = after.i32                          9     compute  8         %done, %noted
-  4  %twice = repeat @double, 4                  10    inline   1         nothing; takes %n, %ready as they come
+  4  %twice = repeat @double, 4                  10    compute  1         nothing; takes %n, %ready as they come
   5  %unused = call @double                      11    inline   1         nothing; takes %n as they come
 )");
 }

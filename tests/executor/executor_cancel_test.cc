@@ -1,0 +1,117 @@
+// Cancelling: what waits comes to its end at once, by hand and at a deadline, and a parallel_for that has just begun.
+#include <gtest/gtest.h>
+
+#include <latch>
+
+#include "core/live_objects.h"
+#include "tests/executor/probe_operations.h"
+
+namespace coppice::executor {
+namespace {
+
+constexpr const char* kWaiting = R"(
+func @same(%x: i32) -> i32 { return %x }
+func @more(%x: i32) -> (i32, bool) { %b = less.i32 (%x, %x) return %x, %b }
+func @later(%x: i32) -> i32 { %y = async_copy.i32 (%x) return %y }
+func @operation(%x: i32, %c: bool) -> i32 { %y = add.i32 (%x, %x) return %y }
+func @inner(%x: i32, %c: bool) -> i32 { %y = call @operation (%x, %c) %z = add.i32 (%y, %y) return %z }
+func @repeat(%x: i32, %c: bool) -> i32 { %y = repeat @same (%x, %x) return %y }
+func @iteration(%x: i32, %c: bool) -> i32 {
+  %n = constant.i32 3
+  %y = repeat @later (%n, %n)
+  return %y
+}
+func @window(%x: i32, %c: bool) -> i32 {
+  %n = constant.i32 3
+  %y = repeat @later, 2 (%n, %n)
+  return %y
+}
+func @while(%x: i32, %c: bool) -> i32 { %y = while @more (%c, %x) return %y }
+func @if(%x: i32, %c: bool) -> i32 { %y = if @same, @same (%c, %x) return %y }
+)";
+constexpr const char* kFunctions[] = {"operation", "inner", "repeat", "iteration", "window", "while", "if"};
+
+// Nobody completes the arguments before all is over.
+TEST(ExecutorCancel, CompletesWhatWaits) {
+  for (const bool has_queue : {false, true}) {
+    for (const char* function : kFunctions) {
+      const LeakCheck check;
+      {
+        ProbedProgram p(kWaiting, has_queue ? WorkQueue::create({.threads = 1}) : nullptr);
+        const auto x = make_unconstructed_async_value<int32_t>();
+        const auto c = make_unconstructed_async_value<bool>();
+        const auto result = p.run(function, {x, c})[0];
+        if (has_queue) p.host->queue()->wait_idle();
+        EXPECT_NE(p.request->describe_waiting(), "") << function;
+        EXPECT_FALSE(result->is_available());
+        p.request->cancel();
+        ASSERT_TRUE(result->is_error()) << function;
+        EXPECT_EQ(result->error().code(), ErrorCode::kCancelled);
+        EXPECT_EQ(p.request->describe_waiting(), "");
+        // What comes behind finds nobody waiting, and what begins behind does not wait at all.
+        p.later().run_all();
+        const auto again = p.run(function, {x, c})[0];
+        if (has_queue) p.host->queue()->wait_idle();
+        EXPECT_TRUE(again->is_error()) << function;
+        x.emplace(1), c.emplace(true);
+        if (has_queue) p.host->queue()->shutdown(WorkQueue::Shutdown::kDrain);
+      }
+      EXPECT_EQ(check.report(), "") << function;
+    }
+  }
+}
+
+TEST(ExecutorCancel, ADeadlineCompletesWhatWaits) {
+  for (const char* function : kFunctions) {
+    ProbedProgram p(kWaiting, WorkQueue::create({.threads = 1}));
+    const auto x = make_unconstructed_async_value<int32_t>();
+    const auto c = make_unconstructed_async_value<bool>();
+    const auto result = p.run(function, {x, c})[0];
+    p.request->cancel_at(WorkQueue::Clock::now());
+    wait(*result);
+    EXPECT_EQ(result->error().code(), ErrorCode::kCancelled) << function;
+  }
+}
+
+// A queue with one thread that is held: what it is given stays, and is counted.
+TEST(ExecutorCancel, AParallelForQueuesNoMoreBlocksThanThereAreThreads) {
+  static constexpr int kThreads = 2;
+  class CountingQueue final : public WorkQueue {
+   public:
+    bool add(uint64_t source, uint32_t priority, Task task) override {
+      const int now = ++queued_;
+      for (int most = most_; now > most && !most_.compare_exchange_weak(most, now);) {
+      }
+      return queue_->add(source, priority, [this, task = std::move(task)]() mutable {
+        --queued_;
+        task();
+      });
+    }
+    bool add_blocking(Task task) override { return queue_->add_blocking(std::move(task)); }
+    bool add_at(Clock::time_point when, Task task) override { return queue_->add_at(when, std::move(task)); }
+    int threads() const override { return kThreads; }
+    bool is_short_of_work() const override { return true; }
+    bool is_compute_thread() const override { return queue_->is_compute_thread(); }
+    void wait_idle() override { queue_->wait_idle(); }
+    void shutdown(Shutdown how) override { queue_->shutdown(how); }
+    int most() const { return most_; }
+
+   private:
+    IntrusivePtr<WorkQueue> queue_ = WorkQueue::create({.threads = kThreads});
+    std::atomic<int> queued_{0}, most_{0};
+  };
+  auto queue = make_intrusive<CountingQueue>();
+  ProbedProgram p(R"(
+func @block(%begin: i32, %end: i32) -> chain { %c = chain.new return %c }
+func @main(%begin: i32, %end: i32) -> chain { %c = parallel_for @block, 1 (%begin, %end) return %c }
+)",
+                  queue);
+  const auto result = p.run("main", {i32(0), i32(10'000)})[0];
+  wait(*result);
+  EXPECT_TRUE(result->is_concrete());
+  queue->wait_idle();
+  EXPECT_LE(queue->most(), 2 * kThreads);
+}
+
+}  // namespace
+}  // namespace coppice::executor
