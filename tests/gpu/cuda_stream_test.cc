@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "gpu/cuda/staging.h"
+#include "gpu/wait_for_code.h"
 #include "tests/gpu/fake_cuda.h"
 
 namespace coppice::fake {
@@ -338,7 +339,7 @@ TEST_P(CudaStreamTest, NorDoesThatOfTheCodeThatMakesRoom) {
   Launch late = launch("test.kernel");
   late.room_code = make_unconstructed_async_value<IntrusivePtr<jit::LoadedCode>>();
   const auto compiled = late.room_code;
-  late.make_room = [compiled](LaunchBlock&) { wait(compiled); };
+  late.make_room = [compiled](LaunchBlock&) { wait_for_code(compiled); };
   const auto code = late.code;
   const auto done = stream->launch(std::move(late));
   fake.driver.release();
