@@ -234,9 +234,9 @@ TEST(LaunchGraph, RefusesWhatItCannotGive) {
   EXPECT_NE(message([] { LaunchGraph({}); }).find("of no launches"), std::string::npos);
   auto one = Device::cpu(1), other = Device::cpu(1);
   Program a(one), b(other);
-  auto count = one->reserve(8, 8);
-  auto* const counts = count->as<uint64_t>();
-  const BoundLaunch first = a.bind(count_up, range(1), counts), second = b.bind(count_up, range(1), counts);
+  const auto count = one->reserve(8, 8), others = other->reserve(8, 8);
+  const BoundLaunch first = a.bind(count_up, range(1), count->as<uint64_t>());
+  const BoundLaunch second = b.bind(count_up, range(1), others->as<uint64_t>());
   EXPECT_NE(message([&] {
               LaunchGraph({first, second});
             }).find("belong to different devices"),
