@@ -27,7 +27,7 @@ AsyncValueRef<Chain> PendingEvents::enqueued(const AsyncValue& indirect) {
 
 void PendingEvents::forward(Request& request, AsyncValue& indirect, RCReference<AsyncValue> to) {
   if (size_.load(std::memory_order_relaxed) == 0) return indirect.forward_to(std::move(to));
-  const RCReference<AsyncValue> keep(&indirect), target(to);
+  const RCReference<AsyncValue> keep = share(&indirect), target(to);
   indirect.forward_to(std::move(to));
   follow(request, indirect, *target);
 }
