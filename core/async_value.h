@@ -187,9 +187,16 @@ class [[nodiscard]] Promise {
   AsyncValueRef<T> value() const { return value_; }
   explicit operator bool() const { return static_cast<bool>(value_); }
 
+  // When T's constructor throws, the promise is still to be kept.
   template <class... Args>
   void emplace(Args&&... args) {
-    release().emplace(std::forward<Args>(args)...);
+    AsyncValueRef<T> value = release();
+    try {
+      value.emplace(std::forward<Args>(args)...);
+    } catch (...) {
+      value_ = std::move(value);
+      throw;
+    }
   }
   void set_error(Error error) { release().set_error(std::move(error)); }
   // Passes the duty on to the caller; the promise is empty.

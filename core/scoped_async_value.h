@@ -2,17 +2,19 @@
 //
 // References may be taken while it lives. When the value is available its destructor waits until the other
 // references are gone, since who completes a value holds one for a moment longer than others wait for it: so
-// none may be held on the destroying thread, nor for long. A value that is not available, and is referenced
-// or waited for, is a failed check. To be completed, if at all, outside of other values' continuations.
+// none may be held on the destroying thread, nor for longer than kMostWaitMs, which is a failed check. So is
+// a value that is not available, and is referenced or waited for. To be completed, if at all, outside of
+// other values' continuations.
 #pragma once
 
+#include <chrono>
 #include <thread>
 
 #include "core/async_value.h"
 
 namespace coppice {
 
-template <class T>
+template <class T, int kMostWaitMs = 10'000>
 class ScopedAsyncValue {
  public:
   ScopedAsyncValue() : value_(new (storage_ + kPadding) AsyncValue(&kType)) {
@@ -25,7 +27,12 @@ class ScopedAsyncValue {
                   "a scoped async value is destroyed while referenced");
     COPPICE_CHECK(!ref_->has_waiters(), "a scoped async value is destroyed while something waits for it");
     // Nothing to sleep on: whoever drops the last other reference must not touch this memory afterwards.
-    while (!ref_.unique()) std::this_thread::yield();
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMostWaitMs);
+    while (!ref_.unique()) {
+      COPPICE_CHECK(std::chrono::steady_clock::now() < give_up,
+                    "a scoped async value is destroyed while referenced, for {} ms", kMostWaitMs);
+      std::this_thread::yield();
+    }
   }
 
   AsyncValuePtr<T> as_ptr() const { return AsyncValuePtr<T>(value_); }

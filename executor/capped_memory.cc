@@ -2,9 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "core/check.h"
 #include "core/error.h"
 
 namespace coppice::executor {
+
+CappedMemory::~CappedMemory() {
+  COPPICE_CHECK(used_bytes() == 0,
+                "the memory of a host's functions is destroyed while {} bytes of it are in use",
+                used_bytes());
+}
 
 void* CappedMemory::do_allocate(size_t bytes, size_t alignment) {
   // Relaxed: a sum that orders nothing.

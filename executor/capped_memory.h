@@ -4,7 +4,9 @@
 //   CappedMemory memory(1 << 30);
 //   auto host = make_intrusive<Host>(WorkQueue::create(), memory);
 //
-// It outlives the host and all that was allocated from it. Thread-safe where `upstream` is.
+// It outlives all that was allocated from it, or a check fails. A result may come before the thread that made it
+// has let go of what it was made from, so host->queue()->wait_idle() or shutdown() comes before the memory
+// goes. Thread-safe where `upstream` is.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -17,6 +19,7 @@ class CappedMemory final : public std::pmr::memory_resource {
   explicit CappedMemory(size_t most_bytes,
                         std::pmr::memory_resource& upstream = *std::pmr::new_delete_resource())
       : most_bytes_(most_bytes), upstream_(upstream) {}
+  ~CappedMemory() override;
 
   // Of what is allocated now: as many as were asked for, without what `upstream` adds.
   size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }

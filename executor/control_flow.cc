@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <unordered_set>
 
 #include "core/count_down.h"
 #include "core/error.h"
@@ -212,8 +213,10 @@ std::vector<std::string> types_of_branch(const OperationUse& use) {
   if (use.attributes.empty()) throw Error(ErrorCode::kInvalidArgument, "there is no function to choose");
   const std::vector<std::string> rest(use.argument_types.begin() + 1, use.argument_types.end());
   const LoadedFunction& first = function_attribute(use, 0);
+  std::unordered_set<const LoadedFunction*> checked;
   for (size_t i = 0; i < use.attributes.size(); ++i) {
     const LoadedFunction& f = function_attribute(use, i);
+    if (!checked.insert(&f).second) continue;
     check_types("argument", f, f.argument_types, rest);
     check_types("result", f, f.result_types, first.result_types);
   }

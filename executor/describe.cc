@@ -13,6 +13,9 @@ namespace {
 
 // ---- parts that tables and pictures share
 
+// A longer list is cut, so that a table's lines can be read.
+constexpr size_t kMostItems = 8;
+
 struct AttributeText {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(int64_t value) const { return fmt::format("{}", value); }
@@ -25,8 +28,10 @@ struct AttributeText {
   std::string operator()(const FunctionRef& value) const { return '@' + value.name; }
   template <class T>
   std::string operator()(const std::vector<T>& items) const {
+    const size_t n = std::min(items.size(), kMostItems);
     std::vector<std::string> texts;
-    for (const T& item : items) texts.push_back((*this)(item));
+    for (size_t i = 0; i < n; ++i) texts.push_back((*this)(items[i]));
+    if (n < items.size()) texts.push_back(fmt::format("… {} more", items.size() - n));
     return fmt::format("[{}]", fmt::join(texts, ", "));
   }
 };

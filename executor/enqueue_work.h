@@ -4,9 +4,10 @@
 //   AsyncValueRef<Text> text = enqueue_blocking_work(request, [path] { return read(path); });
 //
 // A result of void is a Chain. What f throws is the result's error (see async_value.h), and work that the
-// queue drops, or does not take, leaves the error kCancelled. Without a queue f runs at once. Where a request
-// is given, its work and the request's have their turns together, and it is not skipped when the request is
-// cancelled.
+// queue drops, or does not take, leaves the error kCancelled. Without a queue f runs at once. What f holds is
+// destroyed before its result is there. The host must live until then: f may hold a reference to it.
+// Work of enqueue_work(request, ...) takes its turns with the request's operations; blocking work has a
+// thread of its own. Neither is skipped when the request is cancelled.
 #pragma once
 #include <type_traits>
 #include <utility>
@@ -28,23 +29,26 @@ struct Work {
   void operator()() {
     const AsyncValueRef<WorkResult<F>> result = promise.release();
     try {
-      result.emplace_with([this]() -> WorkResult<F> {
+      F mine = std::move(f);
+      result.value().template construct_with<WorkResult<F>>([&]() -> WorkResult<F> {
         if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
-          f();
+          mine();
           return Chain();
         } else {
-          return f();
+          return mine();
         }
       });
     } catch (...) {
-      result.set_error(coppice::detail::current_exception_as_error());
+      return result.set_error(coppice::detail::current_exception_as_error());
     }
+    result.set_concrete();
   }
 };
 
 // add(task) gives it to the queue, if there is one.
 template <class F, class Add>
 AsyncValueRef<WorkResult<F>> enqueue(WorkQueue* queue, F f, Add add) {
+  static_assert(!coppice::detail::kIsAsyncValueRef<WorkResult<F>>, "work returns its result itself");
   auto promise = make_promise<WorkResult<F>>();
   AsyncValueRef<WorkResult<F>> result = promise.value();
   Task task(Work<F>{std::move(promise), std::move(f)});

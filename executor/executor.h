@@ -21,7 +21,9 @@
 
 namespace coppice::executor {
 
-// Arguments are +0, results +1. Errors: kInvalidArgument for the wrong number or type of arguments. An
+// Arguments are +0, results +1. An argument that is not available must come from a Promise, whose drop is an
+// error: the function holds references to it, so a plain reference that its producer drops would leave it
+// waiting for ever. Errors: kInvalidArgument for the wrong number or type of arguments. An
 // untyped indirect value is checked when it has a value, and is an error kInvalidArgument to its users if
 // that is of another type.
 std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& function,

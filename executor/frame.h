@@ -77,7 +77,6 @@ class Frame final : public RefCountedBase<Frame>, private Suspended {
   void run_function(const LoadedOperation& op, std::span<AsyncValue*> results);
   void fail_with_exception(const LoadedOperation& op, std::span<AsyncValue*> results) const;
   void check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const;
-  static bool take_back_dropped(const LoadedOperation& op, std::span<AsyncValue*> results);
   AsyncValue* first_error(const LoadedOperation& op) const;
   Error skipped(const LoadedOperation& op, AsyncValue& argument) const;
   // Lines of operations that have not started and what they wait for.

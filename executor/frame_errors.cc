@@ -19,36 +19,42 @@ bool is_abandoned(AsyncValue& value) {
   return !value.is_available() && RefAccess::count(&value).is_unique() && !value.is_available();
 }
 
+// Whether the operation has forgotten a promise that it made. Not an error that other operations have had, since
+// their names are in its path, nor a result of an operation that passes on what others made.
+bool is_broken_promise(const LoadedOperation& op, const AsyncValue& value) {
+  if (op.non_strict || !value.is_error()) return false;
+  const Error error = value.error();
+  return coppice::detail::is_dropped_value_error(error) && error.path().empty();
+}
+
 }  // namespace
 
+// Results that the operation has made and will not complete become its error, too.
 void Frame::fail_with_exception(const LoadedOperation& op, std::span<AsyncValue*> results) const {
   const Error error = coppice::detail::current_exception_as_error();
-  take_back_dropped(op, results);
+  for (AsyncValue*& result : results) {
+    if (result != nullptr && (is_broken_promise(op, *result) || is_abandoned(*result)))
+      RefAccess::drop_strong(std::exchange(result, nullptr));
+  }
   fail(results, located(error, op).with_step(function_.describe(op)));
 }
 
-// What an operation owes: every result, or somebody who will set it.
+// What an operation owes: every result, or somebody who will set it. A promise that it has forgotten is the same
+// error as one that is forgotten later, with the operation's name and place.
 void Frame::check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const {
-  const bool is_dropped = take_back_dropped(op, results);
-  if (std::find(results.begin(), results.end(), nullptr) == results.end()) return;
-  const char* const message =
-      is_dropped ? "the operation dropped a result unset" : "the operation left a result unset";
-  fail(results, located(Error(ErrorCode::kInternal, message), op).with_step(function_.describe(op)));
-}
-
-// Makes results unset again that the operation has made and will not complete: an error that says whose they
-// are takes their place. Those of an operation that runs functions are other operations' results.
-bool Frame::take_back_dropped(const LoadedOperation& op, std::span<AsyncValue*> results) {
-  bool any = false;
+  const char* message = "the operation left a result unset";
   for (AsyncValue*& result : results) {
     if (result == nullptr) continue;
-    const bool is_broken_promise =
-        !op.non_strict && result->is_error() && coppice::detail::is_dropped_value_error(result->error());
-    if (!is_broken_promise && !is_abandoned(*result)) continue;
-    RefAccess::drop_strong(std::exchange(result, nullptr));
-    any = true;
+    if (is_broken_promise(op, *result)) {
+      const Error error = located(result->error(), op).with_step(function_.describe(op));
+      RefAccess::drop_strong(std::exchange(result, make_error_async_value(error).release()));
+    } else if (is_abandoned(*result)) {
+      message = "the operation dropped a result unset";
+      RefAccess::drop_strong(std::exchange(result, nullptr));
+    }
   }
-  return any;
+  if (std::find(results.begin(), results.end(), nullptr) == results.end()) return;
+  fail(results, located(Error(ErrorCode::kInternal, message), op).with_step(function_.describe(op)));
 }
 
 Error Frame::located(const Error& error, const LoadedOperation& op) const {

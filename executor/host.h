@@ -44,7 +44,8 @@ class Host final : public RefCounted {
  public:
   // Without a queue everything runs on the thread that calls execute() or completes a value: for tests and tools, and
   // as deterministic as these calls are.
-  // `memory` outlives the host and all that its functions make.
+  // `memory` outlives the host and all that its functions make. Threads of the queue may hold some of that after the
+  // results have come, and keep the host alive: queue()->wait_idle() or shutdown() comes before the memory goes.
   explicit Host(IntrusivePtr<WorkQueue> queue = nullptr,
                 std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
       : memory_(memory), queue_(std::move(queue)) {}

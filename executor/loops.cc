@@ -76,9 +76,12 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     const auto is_same = [](const Error& a, const Error& b) {
       return a.code() == b.code() && a.message() == b.message();
     };
-    const bool are_same =
-        !errors.empty() && std::equal(errors.begin(), errors.end(), errors_.begin(), errors_.end(), is_same);
+    // Behind several iterations, as run ahead, the same ones may be back after others.
+    const bool is_next = iteration_ == errors_at_ + 1;
+    const bool are_same = is_next && !errors.empty() &&
+                          std::equal(errors.begin(), errors.end(), errors_.begin(), errors_.end(), is_same);
     errors_ = std::move(errors);
+    errors_at_ = iteration_;
     return are_same;
   }
   Stop fail_cancelled() {
@@ -168,7 +171,8 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   std::vector<RCReference<AsyncValue>> values_, results_;
   int64_t iteration_ = 0;
   bool is_held_up_ = false;    // suspended for the end of an iteration
-  std::vector<Error> errors_;  // all values before the last iteration, if they were errors
+  std::vector<Error> errors_;  // all values behind an iteration, if they were errors
+  int64_t errors_at_ = -1;     // that one's number
 };
 
 template <bool kIsWhile>

@@ -10,8 +10,8 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/trace.h"
-#include "gpu/buffer_ranges.h"
 #include "core/worker_thread.h"
+#include "gpu/buffer_ranges.h"
 #include "gpu/wait_for_code.h"
 
 namespace coppice {

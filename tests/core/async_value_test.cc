@@ -466,6 +466,28 @@ TEST_F(AsyncValueTest, APromiseIsKeptOnceAndLeavesAnErrorWhenDropped) {
   EXPECT_DEATH(kept.set_error(some_error()), "kept once");
 }
 
+TEST_F(AsyncValueTest, APromiseWhoseValueCannotBeMadeIsStillToBeKept) {
+  struct Positive {
+    explicit Positive(int x) {
+      if (x <= 0) throw some_error();
+    }
+  };
+  auto promise = make_promise<Positive>();
+  const AsyncValueRef<Positive> value = promise.value();
+  EXPECT_THROW(promise.emplace(-1), Error);
+  EXPECT_TRUE(promise);
+  EXPECT_FALSE(value.is_available());
+  promise.emplace(1);
+  EXPECT_TRUE(value.is_concrete());
+
+  auto dropped = make_promise<Positive>();
+  const AsyncValueRef<Positive> never = dropped.value();
+  EXPECT_THROW(dropped.emplace(-1), Error);
+  dropped = Promise<Positive>();
+  ASSERT_TRUE(never.is_error());
+  EXPECT_EQ(never.error().code(), ErrorCode::kCancelled);
+}
+
 TEST(AsyncValueDeathTest, RefusesIllegalTransitions) {
   auto value = make_available_async_value<int>(1);
   EXPECT_DEATH(value.emplace(2), "completed once");
@@ -489,6 +511,14 @@ TEST(AsyncValueDeathTest, RefusesIllegalTransitions) {
         escaped = scoped.copy_ref();
       },
       "destroyed while referenced");
+  EXPECT_DEATH(
+      {
+        AsyncValueRef<int> escaped;
+        ScopedAsyncValue<int, 10> scoped;
+        scoped.as_ptr().emplace(1);
+        escaped = scoped.copy_ref();
+      },
+      "destroyed while referenced, for 10 ms");
   EXPECT_DEATH(
       {
         ScopedAsyncValue<int> scoped;

@@ -39,6 +39,21 @@ TEST(CheckedArguments, SoAreCountsAndConditions) {
             "argument 1 of @f must be bool, and is string");
 }
 
+TEST(CheckedArguments, SoAreThoseThatAThreadOfTheQueueResolves) {
+  Program p("func @f(%x: i32) -> i32 { %y = add.i32 (%x, %x) return %y }", WorkQueue::create({.threads = 1}));
+  const auto good = make_indirect_async_value(), bad = make_indirect_async_value();
+  const auto sum = p.run("f", {good})[0], failed = p.run("f", {bad})[0];
+  p.host->queue()->add(0, 0, Task([&] {
+                         bad->forward_to(text("forty-two"));
+                         good->forward_to(i32(21));
+                       }));
+  wait(*sum);
+  wait(*failed);
+  EXPECT_EQ(sum->get<int32_t>(), 42);
+  EXPECT_STREQ(failed->error().what(), "argument 1 of @f must be i32, and is string [@f add.i32]");
+  p.host->queue()->wait_idle();
+}
+
 TEST(CheckedArguments, AnIndirectValueOfTheRightTypeOrAnErrorPasses) {
   Program p("func @f(%x: i32) -> i32 { %y = add.i32 (%x, %x) return %y }");
   const auto good = make_indirect_async_value(), bad = make_indirect_async_value();

@@ -71,6 +71,14 @@ TEST(Explain, AFunctionWithoutAnythingIsItsSignature) {
   EXPECT_EQ(explain(p.module->function("f")), "@f()\n");
 }
 
+TEST(Explain, CutsListsOfMoreThanEightItems) {
+  Program p("func @f() { sum [1, 2, 3, 4, 5, 6, 7, 8] sum [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] return }", nullptr,
+            [](Registry& registry) { registry.add("sum", [](Constant<std::span<const int64_t>>) {}); });
+  const std::string text = explain(*p.module);
+  EXPECT_NE(text.find("sum [1, 2, 3, 4, 5, 6, 7, 8] "), std::string::npos) << text;
+  EXPECT_NE(text.find("sum [1, 2, 3, 4, 5, 6, 7, 8, … 2 more] "), std::string::npos) << text;
+}
+
 // A reader of what dot() may write: statements of nodes, edges, subgraphs and attributes, each with a ';' or a '}'.
 class DotReader {
  public:

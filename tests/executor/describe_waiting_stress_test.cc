@@ -26,7 +26,7 @@ func @main(%n: i32, %x: i32) -> i32 { %y = repeat @step, 4 (%n, %x) return %y }
             WorkQueue::create({.threads = 2}), [](Registry& registry) {
               registry.add("twice_later.i32", [](int32_t a, Result<int32_t> twice, Request& request) {
                 request.queue()->add(request.source(), 0,
-                                     [a, twice = twice.allocate()] { twice.emplace(a * 2); });
+                                     [a, twice = twice.allocate()]() mutable { twice.emplace(a * 2); });
               });
             });
   for (int round = 0; round < 20; ++round) {

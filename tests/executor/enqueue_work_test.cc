@@ -68,6 +68,27 @@ TEST(EnqueueWork, WhatTheQueueDropsOrRefusesIsCancelled) {
   EXPECT_EQ(check.report(), "");
 }
 
+// Who hears of a result may destroy what the work held on to: a file, or memory that it wrote to.
+TEST(EnqueueWork, WhatTheWorkHoldsIsGoneWhenItsResultIsThere) {
+  const auto host = make_intrusive<Host>(WorkQueue::create({.threads = 1}));
+  for (const bool fails : {false, true}) {
+    auto held = std::make_shared<int>(1);
+    std::latch may_end(1);
+    const std::weak_ptr<int> watched = held;
+    const auto result = enqueue_work(*host, [&, held = std::move(held)] {
+      may_end.wait();
+      if (fails) throw Error(ErrorCode::kIo, "unread");
+      return *held;
+    });
+    const auto is_gone = result.get_async_value();
+    bool was_gone = false;
+    is_gone->and_then([&] { was_gone = watched.expired(); });
+    may_end.count_down();
+    wait(result);
+    EXPECT_TRUE(was_gone) << fails;
+  }
+}
+
 // The seed's AsyncCopy.
 TEST(EnqueueWork, MakesOperationsAsynchronous) {
   struct Copy {
@@ -78,8 +99,12 @@ TEST(EnqueueWork, MakesOperationsAsynchronous) {
     }
   };
   Program p("func @main(%x: i32) -> i32 { %y = copy (%x) %z = add.i32 (%y, %y) return %z }",
-            WorkQueue::create({.threads = 2}), &Copy::add);
+            WorkQueue::create({.threads = 1}), &Copy::add);
+  std::latch may_end(1);
+  (void)enqueue_work(*p.host, [&] { may_end.wait(); });
   const auto z = p.run("main", {i32(21)})[0];
+  EXPECT_FALSE(z->is_available()) << "the only thread is busy";
+  may_end.count_down();
   wait(*z);
   EXPECT_EQ(z->get<int32_t>(), 42);
 }

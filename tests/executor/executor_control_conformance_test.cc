@@ -360,7 +360,8 @@ TEST(ExecutorConformance, AResultThatItsOperationForgetsIsAnErrorAndNoHang) {
     const auto y = p.run("main")[0];
     ASSERT_TRUE(y->is_available());
     EXPECT_STREQ(y->error().what(),
-                 "test.graph:2:8: the operation dropped a result unset [@main dropped.i32 -> @main add.i32]");
+                 "test.graph:2:8: an asynchronous value was dropped before it had a value "
+                 "[@main dropped.i32 -> @main add.i32]");
   }
   EXPECT_EQ(check.report(), "");
 }

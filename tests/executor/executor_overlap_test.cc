@@ -49,14 +49,14 @@ void add_overlap_operations(Registry& registry) {
   });
   registry.add("early.i32", [](int32_t a, Result<int32_t> early, Result<int32_t> late, Request& request) {
     request.host().shared<Later>().add(
-        [a, host = &request.host(), early = early.allocate(), late = late.allocate()] {
+        [a, host = &request.host(), early = early.allocate(), late = late.allocate()]() mutable {
           early.emplace(a);
           late.emplace(host->shared<Meeting>().wait_for_other());
         });
   });
   registry.add("begin.i32", [](int32_t a, Result<int32_t> next, Result<Chain> done, Request& request) {
     request.host().shared<Notes>().add(fmt::format("begin {}", a));
-    request.host().shared<Later>().add([done = done.allocate()] { done.emplace(); });
+    request.host().shared<Later>().add([done = done.allocate()]() mutable { done.emplace(); });
     next.emplace(a + 1);
   });
 }
