@@ -8,9 +8,9 @@
 //   auto again = IntrusivePtr<Node>(raw, kAdoptRef);     // ... and takes it back; reclaim(raw) is the same
 //   auto lent = adopt_unowned(arena_node);               // an object that no heap owns; reclaim_unowned() ends that
 //
-// There is no constructor from a bare pointer: IntrusivePtr<Node>(new Node) does not compile. share(), reclaim()
-// and kAdoptRef are for objects whose count make_intrusive() or adopt_unowned() has started; of others, as of
-// share(new Node), the count is wrong, which debug builds check. One pointer wide. Copies cost one relaxed atomic addition, moves none. Targets derive from
+// There is no constructor from a bare pointer: IntrusivePtr<Node>(new Node) does not compile. share() and
+// reclaim() are for objects that make_intrusive() or adopt_unowned() has begun to count, which debug builds
+// check. One pointer wide. Copies cost one relaxed atomic addition, moves none. Targets derive from
 // RefCounted or RefCountedBase (core/ref_counted.h). NullType::singleton() is what an empty pointer holds:
 // nullptr unless a class has an "undefined" object of its own, which is then neither counted nor destroyed.
 #pragma once

@@ -488,6 +488,8 @@ TEST_F(AsyncValueTest, APromiseWhoseValueCannotBeMadeIsStillToBeKept) {
   EXPECT_EQ(never.error().code(), ErrorCode::kCancelled);
 }
 
+using ImpatientValue = ScopedAsyncValue<int, /*kMostWaitMs=*/10>;
+
 TEST(AsyncValueDeathTest, RefusesIllegalTransitions) {
   auto value = make_available_async_value<int>(1);
   EXPECT_DEATH(value.emplace(2), "completed once");
@@ -514,7 +516,7 @@ TEST(AsyncValueDeathTest, RefusesIllegalTransitions) {
   EXPECT_DEATH(
       {
         AsyncValueRef<int> escaped;
-        ScopedAsyncValue<int, 10> scoped;
+        ImpatientValue scoped;
         scoped.as_ptr().emplace(1);
         escaped = scoped.copy_ref();
       },
