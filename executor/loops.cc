@@ -43,18 +43,24 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   }
 
  private:
-  enum class Stop { kEnded, kNeedsDecider, kNeedsEnd };  // kNeedsEnd: of an iteration
+  enum class Stop { kEnded, kNeedsValue, kNeedsEnd };  // of awaited_; of an iteration
 
   // Iterates as far as it goes. When it has ended, values_ are the results.
   Stop advance() {
     while (true) {
-      if (!decider_->is_available()) return Stop::kNeedsDecider;
+      if (!decider_->is_available()) return await(decider_);
       if (decider_->is_error()) {
         for (auto& value : values_) value = decider_;
         return Stop::kEnded;
       }
-      if (is_finished() || makes_only_errors()) return Stop::kEnded;
+      if (is_finished()) return Stop::kEnded;
       if (request_->is_cancelled()) return fail_cancelled();
+      // What errors become is compared from one iteration to the next, none runs ahead.
+      if (has_errors_.load(std::memory_order_relaxed)) {
+        for (const auto& value : values_)
+          if (!value->is_available()) return await(value);
+      }
+      if (makes_only_errors()) return Stop::kEnded;
       // Acquire: what the iteration that ended has made.
       if (free_.load(std::memory_order_acquire) <= 0) return Stop::kNeedsEnd;
       iterate();
@@ -72,6 +78,8 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     std::vector<Error> errors;
     if (all([](const auto& value) { return value->is_error(); })) {
       for (const auto& value : values_) errors.push_back(value->error());
+    } else {
+      has_errors_.store(false, std::memory_order_relaxed);
     }
     const auto is_same = [](const Error& a, const Error& b) {
       return a.code() == b.code() && a.message() == b.message();
@@ -89,6 +97,10 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     for (auto& value : values_) value = cancelled;
     return Stop::kEnded;
   }
+  Stop await(RCReference<AsyncValue> value) {
+    awaited_ = std::move(value);
+    return Stop::kNeedsValue;
+  }
   void iterate() {
     ValueList arguments(values_.size()), results(values_.size() + (is_while_ ? 1 : 0));
     for (size_t i = 0; i < values_.size(); ++i) arguments[i] = values_[i].get();
@@ -104,7 +116,11 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     if (num_pending == 0) return;
     // Relaxed: only ends of iterations have something to tell.
     free_.fetch_sub(1, std::memory_order_relaxed);
-    const auto end = [self = share(this)] { self->end_iteration(); };
+    const auto end = [self = share(this)](AsyncValue* value) {
+      // Relaxed: who learns of the end learns of it, too.
+      if (self->needs_values_ && value->is_error()) self->has_errors_.store(true, std::memory_order_relaxed);
+      self->end_iteration();
+    };
     if (num_pending == 1) {
       pending->and_then(end);
     } else {
@@ -125,9 +141,9 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
         fail_cancelled();
         break;
       }
-      if (stop == Stop::kNeedsDecider) {
-        const RCReference<AsyncValue> decider = decider_;
-        return decider->and_then([self = share(this)] { self->resume_later(); });
+      if (stop == Stop::kNeedsValue) {
+        const RCReference<AsyncValue> awaited = std::move(awaited_);
+        return awaited->and_then([self = share(this)] { self->resume_later(); });
       }
       // From here on another thread may go on, unless an iteration has ended meanwhile.
       if (free_.fetch_sub(1, std::memory_order_acq_rel) <= 0) return;
@@ -167,7 +183,8 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   const IntrusivePtr<Request> request_;
   const bool needs_values_;  // nothing in the body runs when all its arguments are errors
   std::atomic<int64_t> free_;
-  RCReference<AsyncValue> decider_;
+  std::atomic<bool> has_errors_{false};  // an iteration that came later has
+  RCReference<AsyncValue> decider_, awaited_;
   std::vector<RCReference<AsyncValue>> values_, results_;
   int64_t iteration_ = 0;
   bool is_held_up_ = false;    // suspended for the end of an iteration
