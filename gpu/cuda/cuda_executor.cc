@@ -182,7 +182,13 @@ void CudaExecutor::copy_by_addresses(void* to, const void* from, size_t bytes, b
   if (to_device && from_device) return issue_copy(to, from, bytes);
   if (to_device) return copy_to_device(to, from, bytes, waits);
   if (from_device) copy_to_host(to, from, bytes);
-  if (waits || !from_device) wait_begun();
+  try {
+    if (waits || !from_device) wait_begun();
+  } catch (...) {
+    // Who has waited in vain may be gone with its memory when the copy comes.
+    if (waits && from_device) deliveries_.pop_back();
+    throw;
+  }
   if (!from_device) std::memcpy(to, from, bytes);
 }
 void CudaExecutor::copy(void* to, const void* from, size_t bytes) {
