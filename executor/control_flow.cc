@@ -40,8 +40,9 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
         arguments_(references_to(arguments)),
         results_(make_pending(results, functions[0].function->result_types, request)) {}
   void start() {
+    const RCReference<AsyncValue> selector = selector_;  // which another thread's cancel lets go of
     if (!request_->add(*this)) return fail_cancelled();
-    selector_->and_then([self = share(this)]() mutable {
+    selector->and_then([self = share(this)]() mutable {
       Request& request = *self->request_;
       resume(request, [self = std::move(self)] { self->run(); });
     });
@@ -62,7 +63,9 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
                         functions_[0].function->name, functions_.size() - 1);
   }
   void cancel() {
-    if (request_->remove(*this)) fail_cancelled();
+    if (!request_->remove(*this)) return;  // it goes on
+    fail_cancelled();
+    selector_.reset();  // its waiter holds the branch
   }
   void fail_cancelled() {
     const auto cancelled = make_error_async_value(Error(ErrorCode::kCancelled, "cancelled"));
@@ -88,7 +91,7 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
   const Choose choose_;
   const RemainingAttributes functions_;
   const IntrusivePtr<const LoadedModule> module_;  // keeps the functions
-  const RCReference<AsyncValue> selector_;
+  RCReference<AsyncValue> selector_;
   const IntrusivePtr<Request> request_;
   const std::vector<RCReference<AsyncValue>> arguments_, results_;
 };

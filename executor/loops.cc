@@ -167,6 +167,7 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     if (!request_->remove(*this)) return;  // it goes on
     fail_cancelled();
     finish();
+    decider_.reset();  // its waiter holds the loop
   }
   void describe_waiting(std::string& text) const {
     const char* const what = !decider_->is_available() ? (is_while_ ? "its condition" : "its count")
