@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <utility>
@@ -33,6 +35,7 @@ struct OfThread {
   ~OfThread();
 };
 thread_local OfThread of_thread;
+constinit thread_local bool is_in_another_library = false;  // one of its threads, in a task of ours
 }  // namespace
 
 struct ProcessEnd {
@@ -53,8 +56,10 @@ struct ProcessEnd {
   static void at_exit() { one().wait_for_threads(); }
 
   void leave() {
+    threads.fetch_sub(1);
+    // exit() says that it has begun before it looks at the number: one of the two sees what the other did.
+    if (!ending.load()) return;
     const std::lock_guard lock(mutex);
-    --threads;
     left.notify_all();
   }
 
@@ -72,16 +77,17 @@ struct ProcessEnd {
     while (own != 0 && detail::run_next_continuation()) {
     }
     lock.lock();
-    if (left.wait_for(lock, kPatience, [&] { return threads <= own; })) return;
+    if (left.wait_for(lock, kPatience, [&] { return threads.load() <= own; })) return;
     lock.unlock();
-    log_warning("the process ends while threads of its devices are at work: they took longer than {} s",
-                kPatience.count());
+    log_warning(
+        "the process ends while threads of its devices or queues are at work: they took longer than {} s",
+        kPatience.count());
   }
 
   std::mutex mutex;
   std::condition_variable left;
   std::list<ProcessEndWatch*> watches;
-  int threads = 0;
+  std::atomic<int> threads{0};  // and other holds
   std::atomic<bool> ending{false};
   pthread_key_t key{};  // not null in threads that are counted
   const ForkGuard guard{};
@@ -109,10 +115,7 @@ ProcessEndWatch::~ProcessEndWatch() {
 
 std::thread start_thread(std::function<void()> body) {
   ProcessEnd& end = ProcessEnd::one();
-  {
-    const std::lock_guard lock(end.mutex);
-    ++end.threads;
-  }
+  end.threads.fetch_add(1);
   try {
     return std::thread([&end, body = std::move(body)]() mutable {
       pthread_setspecific(end.key, &end);
@@ -121,9 +124,28 @@ std::thread start_thread(std::function<void()> body) {
       of_thread.is_at_work = false;
     });
   } catch (...) {
-    end.leave();
+    end.threads.fetch_sub(
+        1);  // without leave()'s lock: the caller may hold one that a watch waits for under it
+    end.left.notify_all();
     throw;
   }
+}
+
+ExitHold::ExitHold() { ProcessEnd::one().threads.fetch_add(1); }
+ExitHold::~ExitHold() { ProcessEnd::one().leave(); }
+ExitHold::AtWork::AtWork() : was_(std::exchange(of_thread.is_at_work, true)) { is_in_another_library = true; }
+ExitHold::AtWork::~AtWork() { is_in_another_library = of_thread.is_at_work = was_; }
+
+// oneTBB crashes when exit() finalizes it on a worker of its own. So such a thread ends the process before, and behind the
+// static objects of the program, since those are made later than this is said.
+__attribute__((constructor(101))) static void end_before_libraries() {
+  on_exit(
+      [](int status, void*) {
+        if (!is_in_another_library) return;
+        std::fflush(nullptr);
+        _exit(status);
+      },
+      nullptr);
 }
 
 void wait_before_what_is_static_now() { std::atexit(ProcessEnd::at_exit); }

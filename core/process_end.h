@@ -2,12 +2,13 @@
 //
 // exit() destroys static objects while all other threads run on; one that compiles or runs a loop then uses what LLVM or
 // oneTBB have destroyed. So exit() first asks whoever has threads to let them go (ProcessEndWatch), and waits until those
-// that start_thread() started are gone: what they are doing is done, what is queued behind it is not. A child that was
-// forked has none of these threads: its handles refuse to be used (ForkGuard).
+// that start_thread() started are gone, and nothing holds the end up (ExitHold): what they are doing is done, what is queued
+// behind it is not. A child that was forked has none of these threads: its handles refuse to be used (ForkGuard).
 //
 // All this happens before any static object is destroyed where main returns, and where exit() is called by the main thread
 // or by one of the library's. Where another thread calls it, static objects are destroyed first that were made since
-// wait_before_what_is_static_now(). A main thread that calls pthread_exit() ends the process, too.
+// wait_before_what_is_static_now(). Where a thread of another library calls it, in a task of ours (ExitHold::AtWork), the
+// static objects of shared libraries are not destroyed. A main thread that calls pthread_exit() ends the process, too.
 //
 // Thread-safe.
 #pragma once
@@ -39,6 +40,28 @@ class ProcessEndWatch {
 
 // A thread that exit() waits for, for at most 10 s. Errors: std::system_error, as from std::thread.
 std::thread start_thread(std::function<void()> body);
+
+// Work on a thread of another library's that exit() waits for, for at most 10 s: from when it is given to that library until
+// this is destroyed. Lock-free until exit() begins.
+class ExitHold {
+ public:
+  ExitHold();
+  ~ExitHold();
+  ExitHold(const ExitHold&) : ExitHold() {}
+  ExitHold& operator=(const ExitHold&) = delete;
+
+  // While the calling thread does this work: should it call exit() itself, that does not wait for it.
+  class AtWork {
+   public:
+    AtWork();
+    ~AtWork();
+    AtWork(const AtWork&) = delete;
+    AtWork& operator=(const AtWork&) = delete;
+
+   private:
+    const bool was_;
+  };
+};
 
 // To be called when a library has just made static objects that the threads use: exit() will wait before it destroys them.
 // A library makes most of them when it is used for the first time.

@@ -76,7 +76,7 @@ class LoadedModule final : public RefCounted {
  public:
   // Errors: kInvalidArgument with the place in the module's text: an unknown operation (and the nearest known), numbers
   // and types of arguments, results and attributes, an unknown type, operations that wait for each other in a ring.
-  // `registry` outlives the module.
+  // It keeps what is registered; operations registered later are for modules loaded later.
   // Time is linear in the module's size, but for sorting the users of a register and what can start at once.
   static IntrusivePtr<LoadedModule> load(Module module, const Registry& registry);
 
@@ -91,7 +91,7 @@ class LoadedModule final : public RefCounted {
 
  private:
   const Module source_;
-  const Registry& registry_;
+  const Registry registry_;
   std::vector<std::unique_ptr<LoadedFunction>> functions_;
   std::unordered_map<std::string_view, const LoadedFunction*> by_name_;  // by their own names
 };

@@ -3,7 +3,6 @@
 
 #include <cxxabi.h>
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "core/check.h"
@@ -24,31 +23,33 @@ Registry::Registry() {
 
 void Registry::add_type(std::type_index type, std::string_view name) {
   COPPICE_CHECK(!has_type(name), "the type name {} is taken", name);
-  const auto [entry, is_new] = type_names_.emplace(type, name);
+  const auto [entry, is_new] = tables_->type_names.emplace(type, name);
   COPPICE_CHECK(is_new, "the type of {} has another name already", name);
-  types_.emplace(entry->second, type);
+  tables_->types.emplace(entry->second, type);
 }
 
-bool Registry::has_type(std::string_view name) const { return name == "event" || types_.contains(name); }
+bool Registry::has_type(std::string_view name) const {
+  return name == "event" || tables_->types.contains(name);
+}
 
 std::string_view Registry::type_name(std::type_index type) const {
-  const auto found = type_names_.find(type);
-  COPPICE_CHECK(found != type_names_.end(),
+  const auto found = tables_->type_names.find(type);
+  COPPICE_CHECK(found != tables_->type_names.end(),
                 "{} has no type name: add_type() before the operations that use it", type.name());
   return found->second;
 }
 
 bool Registry::is_type(const AsyncValue& value, std::string_view name) const {
   if (name == "event") return value.is_payload(typeid(Chain));
-  const auto found = types_.find(name);
-  return found != types_.end() && value.is_payload(found->second);
+  const auto found = tables_->types.find(name);
+  return found != tables_->types.end() && value.is_payload(found->second);
 }
 
 std::string Registry::type_name_of(const AsyncValue& value) const {
   const std::type_info* const type = value.payload_type();
   if (type == nullptr) return "of no type";
-  const auto found = type_names_.find(*type);
-  if (found != type_names_.end()) return found->second;
+  const auto found = tables_->type_names.find(*type);
+  if (found != tables_->type_names.end()) return found->second;
   int failed = 0;
   const std::unique_ptr<char, decltype(&std::free)> name(
       abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed), &std::free);
@@ -57,27 +58,25 @@ std::string Registry::type_name_of(const AsyncValue& value) const {
 
 void Registry::add(OperationInfo info) {
   COPPICE_CHECK(is_operation_name(info.name), "{} is no name for an operation", info.name);
-  COPPICE_CHECK(operations_.find(info.name) == operations_.end(), "the operation {} is registered already",
-                info.name);
+  COPPICE_CHECK(find(info.name) == nullptr, "the operation {} is registered already", info.name);
   COPPICE_CHECK(!(info.more_results && !info.infer), "{}: remaining results need their types inferred",
                 info.name);
   if (info.traits.non_strict) {
     for (Needs& needs : info.needs) needs = Needs::kNothing;
   }
-  auto owned = std::make_unique<const OperationInfo>(std::move(info));
-  const std::string_view name = owned->name;
-  operations_.emplace(name, std::move(owned));
+  std::string name = info.name;
+  tables_->operations.emplace(std::move(name), std::move(info));
 }
 
 const OperationInfo* Registry::find(std::string_view name) const {
-  const auto found = operations_.find(name);
-  return found == operations_.end() ? nullptr : found->second.get();
+  const auto found = tables_->operations.find(name);
+  return found == tables_->operations.end() ? nullptr : &found->second;
 }
 
 std::string Registry::nearest(std::string_view name) const {
   std::vector<std::string> names;
-  for (const auto& [known, info] : operations_) names.emplace_back(known);
-  std::sort(names.begin(), names.end());  // the first of equals is taken
+  for (const auto& [known, info] : tables_->operations)
+    names.push_back(known);  // the first of equals is taken
   return nearest_name(name, names).value_or("");
 }
 

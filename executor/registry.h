@@ -9,6 +9,7 @@
 // Registering is for one thread at a time; afterwards a registry is read from any.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -73,9 +74,12 @@ struct OperationInfo {
   InferTypes infer;  // of what is not fixed
 };
 
+// A handle: copies share what is registered, and each loaded module holds one.
 class Registry {
  public:
   Registry();
+  Registry(const Registry&) = default;
+  Registry& operator=(const Registry&) = default;
 
   // Names a payload type. Chain ("chain"), bool, int32_t ("i32"), int64_t, float ("f32"), double and std::string are there.
   template <class T>
@@ -100,10 +104,12 @@ class Registry {
   void add_type(std::type_index type, std::string_view name);
   void add(OperationInfo info);
 
-  std::unordered_map<std::type_index, std::string> type_names_;
-  std::unordered_map<std::string_view, std::type_index> types_;  // by the names in type_names_
-  std::unordered_map<std::string_view, std::unique_ptr<const OperationInfo>>
-      operations_;  // by their own names
+  struct Tables {
+    std::unordered_map<std::type_index, std::string> type_names;
+    std::unordered_map<std::string_view, std::type_index> types;  // by the names in type_names
+    std::map<std::string, OperationInfo, std::less<>> operations;
+  };
+  std::shared_ptr<Tables> tables_ = std::make_shared<Tables>();
 };
 
 }  // namespace coppice::executor

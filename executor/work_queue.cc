@@ -1,6 +1,7 @@
 // The queue as its users hold it: a reference to a core that may outlive it for a while (see work_queue_core.h).
 #include "executor/work_queue.h"
 
+#include "core/check.h"
 #include "core/worker_thread.h"
 #include "executor/work_queue_core.h"
 
@@ -11,8 +12,11 @@ class ConcurrentWorkQueue final : public WorkQueue {
  public:
   explicit ConcurrentWorkQueue(const Options& options) : core_(std::make_unique<WorkQueueCore>(options)) {}
   ~ConcurrentWorkQueue() override {
-    if (!core_->is_open()) return;
-    if (coppice::is_worker_thread()) {
+    if (core_->is_in_child()) {
+      core_.release();  // its threads are the parent's, and so is whoever holds its mutex
+    } else if (!core_->is_open()) {
+      return;
+    } else if (coppice::is_worker_thread() || core_->is_ending()) {
       core_.release()->abandon();
     } else {
       core_->shutdown(Shutdown::kDrain);
@@ -20,23 +24,40 @@ class ConcurrentWorkQueue final : public WorkQueue {
   }
 
   bool add(uint64_t source, uint32_t priority, Task task) override {
+    check_process("add()");
     return core_->add(source, priority, std::move(task));
   }
-  bool add_blocking(Task task) override { return core_->add_blocking(std::move(task)); }
-  bool add_at(Clock::time_point when, Task task) override { return core_->add_at(when, std::move(task)); }
+  bool add_blocking(Task task) override {
+    check_process("add_blocking()");
+    return core_->add_blocking(std::move(task));
+  }
+  bool add_at(Clock::time_point when, Task task) override {
+    check_process("add_at()");
+    return core_->add_at(when, std::move(task));
+  }
   int threads() const override { return core_->threads(); }
   bool is_short_of_work() const override { return core_->is_short_of_work(); }
   bool is_compute_thread() const override { return core_->is_compute_thread(); }
   void wait_idle() override {
     check_may_wait("wait_idle()");
+    check_process("wait_idle()");
     core_->wait_idle();
   }
   void shutdown(Shutdown how) override {
     check_may_wait("shutdown()");
+    check_process("shutdown()");
     core_->shutdown(how);
   }
 
  private:
+  void check_process(const char* call) const {
+    COPPICE_CHECK(
+        !core_->is_in_child(),
+        "{} of a work queue of the process that this one was forked from, whose threads are not here; "
+        "make one here, or fork before it is made",
+        call);
+  }
+
   std::unique_ptr<WorkQueueCore> core_;
 };
 

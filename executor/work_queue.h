@@ -10,10 +10,15 @@
 // the task with the highest priority, the latest first among equals. Blocking tasks run in order of their coming.
 //
 // A thread that runs a task of a queue may call neither wait() nor this queue's or another's wait_idle() or shutdown():
-// each is a failed check there, as on the threads of streams and of the compiler (core/worker_thread.h). (The bodies of a task's own oneTBB loops are on threads that do not know of the task.)
+// each is a failed check there, as on the threads of streams and of the compiler (core/worker_thread.h). (The bodies of a
+// task's own oneTBB loops are on threads that do not know of the task.)
 // The last reference may be dropped anywhere; on such a thread the destructor does not wait, and the queue's threads
-// finish what is queued and end by themselves. Thread-safe. Nothing here throws but std::bad_alloc; a task must not at
-// all. Whatever a queue does with a task, it holds no lock meanwhile.
+// finish what is queued and end by themselves. When the process ends, exit() waits for the tasks that are running (for at
+// most 10 s) before anything static is destroyed; what is queued then is destroyed unrun, and no more is taken. Whatever is
+// called in a forked child, but the destructor, is a failed check.
+//
+// Thread-safe. Nothing here throws but std::bad_alloc; a task must not at all. Whatever a queue does with a task, it holds
+// no lock meanwhile.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <tbb/info.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/worker_thread.h"
 
@@ -14,11 +15,18 @@ namespace {
 constexpr int kTasksPerJob = 32;
 }  // namespace
 
+struct WorkQueueCore::Dropped {
+  ReadyTasks ready;
+  std::deque<Task> blocking;
+  std::vector<Timer> timers;
+};
+
 WorkQueueCore::WorkQueueCore(const WorkQueue::Options& options)
     : threads_(options.threads > 0 ? options.threads : tbb::info::default_concurrency()),
       most_blocking_threads_(std::max(options.blocking_threads, 1)),
       workers_(threads_),
-      arena_(threads_, 0) {
+      arena_(threads_, 0),
+      watch_([this] { return let_go(); }) {
   for (int i = 0; i < threads_; ++i) {
     rows_.emplace_back(fmt::format("compute {}", i));
     free_rows_.push_back(threads_ - 1 - i);
@@ -26,6 +34,7 @@ WorkQueueCore::WorkQueueCore(const WorkQueue::Options& options)
 }
 
 bool WorkQueueCore::accepts() const {
+  if (is_ending()) return false;
   if (state_ != State::kDraining) return state_ == State::kOpen;
   return is_compute_thread() || WorkerThreadScope::current_owner() == &blocking_;
 }
@@ -55,7 +64,10 @@ void WorkQueueCore::push_ready(uint64_t source, uint32_t priority, Task task, Lo
 }
 
 void WorkQueueCore::enqueue_job() {
-  arena_.enqueue([this] { run_job(); });
+  arena_.enqueue([this, hold = ExitHold()] {
+    const ExitHold::AtWork at_work;
+    run_job();
+  });
 }
 
 void WorkQueueCore::run_job() {
@@ -117,25 +129,37 @@ void WorkQueueCore::wait_idle() {
   idle_.wait(lock, [&] { return unfinished_ == 0; });
 }
 
+WorkQueueCore::Dropped WorkQueueCore::take_all() {
+  num_ready_.store(0, std::memory_order_relaxed);
+  return {std::exchange(ready_, {}), std::exchange(blocking_, {}), std::exchange(timers_, {})};
+}
+
+std::function<void()> WorkQueueCore::let_go() {
+  const Lock lock(mutex_);
+  is_ending_.store(true, std::memory_order_relaxed);
+  auto dropped = std::make_shared<Dropped>(take_all());
+  finish(dropped->ready.size() + dropped->blocking.size());
+  blocking_added_.notify_all();
+  timers_changed_.notify_all();
+  return [dropped = std::move(dropped)]() mutable { dropped.reset(); };
+}
+
 void WorkQueueCore::shutdown(WorkQueue::Shutdown how) {
-  ReadyTasks ready;
-  std::deque<Task> blocking;
-  std::vector<Timer> timers;
+  Dropped dropped;
   Lock lock(mutex_);
   COPPICE_CHECK(state_ == State::kOpen, "a work queue is shut down once");
   state_ = State::kDraining;
-  std::swap(timers, timers_);
   if (how == WorkQueue::Shutdown::kDrop) {
     state_ = State::kClosed;
-    std::swap(ready, ready_);
-    num_ready_.store(0, std::memory_order_relaxed);
-    std::swap(blocking, blocking_);
+    dropped = take_all();
+  } else {
+    std::swap(dropped.timers, timers_);
   }
-  const size_t dropped = ready.size() + blocking.size();
+  const size_t unrun = dropped.ready.size() + dropped.blocking.size();
   lock.unlock();
-  ready = {}, blocking.clear(), timers.clear();
+  dropped = {};
   lock.lock();
-  finish(dropped);
+  finish(unrun);
   idle_.wait(lock, [&] { return unfinished_ == 0; });
   close();
   // Threads leave before they are joined, jobs before they are nothing but oneTBB's.

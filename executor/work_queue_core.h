@@ -8,19 +8,24 @@
 //   kOpen --shutdown(kDrain)--> kDraining --nothing unfinished--> kClosed
 //     |----shutdown(kDrop)------------------------------------------^
 //
+// When the process ends (core/process_end.h) whatever has not begun is dropped, in any of these states, and nothing more is
+// taken; exit() waits for what is running.
+//
 // One mutex guards everything; no task is run, destroyed, or moved to the arena under it. The core goes when its queue
 // does and no job or thread is left, which are counted: shutdown() waits for that. A queue that is destroyed on a worker
-// thread cannot wait; its core drains by itself, and the last thread that leaves it deletes it.
+// thread, or while the process ends, cannot wait; its core drains by itself, and who leaves it last deletes it.
 #pragma once
 #include <tbb/task_arena.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "core/process_end.h"
 #include "core/trace.h"
 #include "executor/ready_tasks.h"
 #include "executor/work_queue.h"
@@ -42,6 +47,8 @@ class WorkQueueCore {
     return num_ready_.load(std::memory_order_relaxed) < 2 * static_cast<size_t>(threads_);
   }
   bool is_open();
+  bool is_ending() const { return is_ending_.load(std::memory_order_relaxed); }
+  bool is_in_child() const { return guard_.is_in_child(); }
   void wait_idle();
   void shutdown(WorkQueue::Shutdown how);
   // Drains, then deletes this, without blocking the caller.
@@ -50,6 +57,7 @@ class WorkQueueCore {
  private:
   using Lock = std::unique_lock<std::mutex>;
   enum class State { kOpen, kDraining, kClosed };
+  struct Dropped;  // tasks that do not run
   struct Timer {
     WorkQueue::Clock::time_point when;
     uint64_t number;
@@ -60,6 +68,10 @@ class WorkQueueCore {
   void run(Task task, Lock& lock, bool may_block = false);
   void finish(size_t tasks);
   void close();
+  // With mutex_ held. The caller destroys what it returns without it.
+  Dropped take_all();
+  // When the process ends; what it returns destroys what is dropped.
+  std::function<void()> let_go();
   // The caller, counted in members_, touches nothing of this afterwards.
   void leave(Lock lock);
 
@@ -74,6 +86,7 @@ class WorkQueueCore {
   bool start_thread(std::thread& thread, void (*body)(WorkQueueCore*, int), int index);
   static bool is_due_later(const Timer& a, const Timer& b);
 
+  const ForkGuard guard_;
   const int threads_, most_blocking_threads_;
   WorkerClaim workers_;
   tbb::task_arena arena_;
@@ -81,8 +94,9 @@ class WorkQueueCore {
   std::mutex mutex_;
   State state_ = State::kOpen;
   bool is_abandoned_ = false;
-  size_t unfinished_ = 0;  // tasks that are queued or running
-  int members_ = 0;        // jobs_, and threads that were started and have not ended
+  std::atomic<bool> is_ending_{false};  // with the process; written under the mutex
+  size_t unfinished_ = 0;               // tasks that are queued or running
+  int members_ = 0;                     // jobs_, and threads that were started and have not ended
   std::condition_variable idle_;
 
   ReadyTasks ready_;
@@ -101,6 +115,7 @@ class WorkQueueCore {
   uint64_t next_timer_ = 0;
   std::thread timer_thread_;
   std::condition_variable timers_changed_;
+  const ProcessEndWatch watch_;  // last: it uses the above
 };
 
 }  // namespace coppice::executor

@@ -12,7 +12,7 @@ namespace coppice::executor {
 
 bool WorkQueueCore::start_thread(std::thread& thread, void (*body)(WorkQueueCore*, int), int index) {
   try {
-    thread = std::thread(body, this, index);
+    thread = coppice::start_thread([this, body, index] { body(this, index); });
   } catch (const std::system_error& error) {
     log_warning("work queue: cannot start a thread: {}", error.what());
     return false;
@@ -49,7 +49,7 @@ void WorkQueueCore::work_blocking(int index) {
   Lock lock(mutex_);
   for (;;) {
     ++idle_blocking_threads_;
-    blocking_added_.wait(lock, [&] { return state_ == State::kClosed || !blocking_.empty(); });
+    blocking_added_.wait(lock, [&] { return state_ == State::kClosed || is_ending() || !blocking_.empty(); });
     --idle_blocking_threads_;
     if (blocking_.empty()) break;
     Task task = std::move(blocking_.front());
@@ -65,7 +65,7 @@ bool WorkQueueCore::is_due_later(const Timer& a, const Timer& b) {
 
 bool WorkQueueCore::add_at(WorkQueue::Clock::time_point when, Task task) {
   const Lock lock(mutex_);
-  if (state_ != State::kOpen || !ensure_timer_thread()) return false;
+  if (state_ != State::kOpen || is_ending() || !ensure_timer_thread()) return false;
   timers_.push_back({when, next_timer_++, std::move(task)});
   std::push_heap(timers_.begin(), timers_.end(), is_due_later);
   timers_changed_.notify_one();
@@ -81,7 +81,7 @@ bool WorkQueueCore::ensure_timer_thread() {
 void WorkQueueCore::work_timers() {
   pthread_setname_np(pthread_self(), "coppice.timer");
   Lock lock(mutex_);
-  while (state_ != State::kClosed) {
+  while (state_ != State::kClosed && !is_ending()) {
     if (timers_.empty()) {
       timers_changed_.wait(lock);
     } else if (const auto when = timers_.front().when; when > WorkQueue::Clock::now()) {

@@ -8,6 +8,8 @@
 #include <mutex>
 #include <utility>
 
+#include "core/process_end.h"
+
 namespace coppice {
 namespace {
 
@@ -16,6 +18,13 @@ struct Limit {
   int claimed = 0;
   int in_force = 0;
   std::unique_ptr<tbb::global_control> control;
+  // oneTBB destroys what it keeps of the limit before a detached thread may have ended its last claim.
+  bool is_ending = false;
+  const ProcessEndWatch watch{[this] {
+    const std::lock_guard lock(mutex);
+    is_ending = true;
+    return nullptr;
+  }};
 };
 
 // A global because what it sets is one, of oneTBB. Never destroyed: the last claim may end on any thread, at any time.
@@ -27,6 +36,7 @@ Limit& limit() {
 void claim(int workers) {
   Limit& it = limit();
   const std::lock_guard lock(it.mutex);
+  if (it.is_ending) return;
   it.claimed += workers;
   // oneTBB counts a thread that is no worker, too. Never below what oneTBB does by itself: others use it as well.
   const int wanted = it.claimed + 1 > tbb::info::default_concurrency() ? it.claimed + 1 : 0;

@@ -4,10 +4,10 @@
 #include <filesystem>
 
 #include "gpu/kernel_store.h"
+#include "tests/core/watch_command.h"
 #include "tests/sparse/conformance_fixture.h"
 #include "tests/sparse/kept_kernels.h"
 #include "tests/sparse/kernel_store_util.h"
-#include "tests/sparse/watch_command.h"
 
 namespace coppice {
 namespace {

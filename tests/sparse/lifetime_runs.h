@@ -1,15 +1,13 @@
 // Devices that are made, used and dropped in random orders, and programs that end meanwhile (lifetimes_stress_test.cc and,
 // with more runs, lifetimes_long_test.cc).
 #pragma once
-#include <fmt/format.h>
-
 #include <atomic>
 #include <filesystem>
 #include <thread>
 
+#include "tests/core/ending_runs.h"
 #include "tests/sparse/kernel_store_util.h"
 #include "tests/sparse/lifetimes.h"
-#include "tests/sparse/watch_command.h"
 
 namespace coppice {
 
@@ -35,15 +33,11 @@ class Lifetimes : public KernelStoreFolder {
 
   // Programs that end in random ways (ending_program.cc).
   void end_programs(int runs, uint32_t seed) {
-    const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     for (int run = 0; run < runs; ++run) {
       const auto own = folder / std::to_string(run);
-      const Watched ended =
-          watch(fmt::format("COPPICE_LOG=warning COPPICE_CACHE_DIR={} timeout 60 {}/ending_program {}",
-                            own.string(), beside.string(), seed + static_cast<uint32_t>(run)));
-      ASSERT_EQ(ended.exit_code, 0) << "ending_program " << seed + static_cast<uint32_t>(run) << ": "
-                                    << ended.output;
-      ASSERT_EQ(ended.output, "") << "ending_program " << seed + static_cast<uint32_t>(run);
+      run_endings("ending_program", 1, seed + static_cast<uint32_t>(run),
+                  "COPPICE_CACHE_DIR=" + own.string());
+      if (HasFatalFailure()) return;
       std::filesystem::remove_all(own);
     }
   }

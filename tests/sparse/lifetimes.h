@@ -68,8 +68,15 @@ class World {
     bound_.push_back(program_->bind(write_every1, range(5), *y_, 3, 2));
     return bound_.back().shared()->launch.code;
   }
-  Stream& stream() const { return device_->default_stream(); }
-  Stream& second_stream() const { return *second_; }
+
+  // Behind a launch, or behind the compilation of a kernel.
+  void on_its_threads(Random& random, std::function<void()> deed) {
+    if (random() % 2 == 0) {
+      code().and_then(std::move(deed));
+    } else {
+      last().and_then(std::move(deed));
+    }
+  }
 
   // The handles one after another, in a random order.
   void let_go(Random& random) {

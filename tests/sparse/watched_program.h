@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/sparse/watch_command.h"
+#include "tests/core/watch_command.h"
 
 namespace coppice {
 
