@@ -65,6 +65,10 @@ void add_thread_probes(Registry& registry) {
 struct ThreadedProgram : Program {
   ThreadedProgram(std::string_view text, int threads)
       : Program(text, threads > 0 ? WorkQueue::create({.threads = threads}) : nullptr, &add_thread_probes) {}
+  // What its threads still hold when the results are there is not the next test's leak.
+  ~ThreadedProgram() {
+    if (WorkQueue* const queue = host->queue()) queue->wait_idle();
+  }
   // On the host's thread: what the function returns, when it is there.
   std::vector<RCReference<AsyncValue>> wait_for(
       std::string_view function, std::initializer_list<RCReference<AsyncValue>> arguments = {}) {
