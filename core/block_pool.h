@@ -11,7 +11,8 @@
 // What stays cached: at most 32 KiB a class and thread (256 KiB a thread), handed over when the thread ends, and
 // 1 MiB a class (8 MiB in all) in the shared store; the rest goes back to operator delete.
 //
-// Builds with AddressSanitizer or ThreadSanitizer cache nothing, so that these see each use after free.
+// Builds with AddressSanitizer or ThreadSanitizer cache nothing, so that these see each use after free. What the library was
+// built with counts, and not what its user is: blocks pass from one to the other.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@
 
 namespace coppice {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef COPPICE_SANITIZED_MEMORY  // by the build, which exports it
 inline constexpr bool kCachesBlocks = false;
 #else
 inline constexpr bool kCachesBlocks = true;

@@ -13,8 +13,10 @@
 // Thread-safe.
 #pragma once
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <list>
+#include <memory>
 #include <string_view>
 #include <thread>
 
@@ -87,6 +89,22 @@ class ForkGuard {
   [[noreturn]] static void refuse(std::string_view what);
   static inline constinit std::atomic<int> forks_{0};  // that lie between this process and its first one
   const int made_in_;
+};
+
+// What a handle's threads wait on. A child that was forked while they did must not destroy it: that would wait for them.
+class ThreadsCondition {
+ public:
+  ThreadsCondition() : condition_(std::make_unique<std::condition_variable>()) {}
+  ~ThreadsCondition() {
+    if (guard_.is_in_child()) condition_.release();
+  }
+  ThreadsCondition(const ThreadsCondition&) = delete;
+  ThreadsCondition& operator=(const ThreadsCondition&) = delete;
+  std::condition_variable* operator->() const { return condition_.get(); }
+
+ private:
+  const ForkGuard guard_;
+  std::unique_ptr<std::condition_variable> condition_;
 };
 
 }  // namespace coppice

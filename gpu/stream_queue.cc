@@ -37,7 +37,7 @@ StreamQueue::StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext
       watch_([this] {
         const std::lock_guard lock(mutex_);
         is_ending_ = true;
-        ready_.notify_one();
+        ready_->notify_one();
         return nullptr;
       }),
       thread_(start_thread([this, name] { work(name); })) {
@@ -66,7 +66,7 @@ StreamQueue::~StreamQueue() {
     return;
   }
   lock.unlock();
-  ready_.notify_one();
+  ready_->notify_one();
   thread_.join();
 }
 
@@ -84,7 +84,7 @@ AsyncValueRef<Chain> StreamQueue::push(Operation operation) {
     operation.epoch = epoch_;
     queue_.push_back(std::move(operation));
   }
-  ready_.notify_one();
+  ready_->notify_one();
   return done;
 }
 
@@ -93,7 +93,7 @@ void StreamQueue::work(std::string name) {
   const WorkerThreadScope scope(this, kStreamsThread);
   Lock lock(mutex_);
   for (;;) {
-    ready_.wait(lock, [&] { return stopping_ || is_ending_ || has_work(); });
+    ready_->wait(lock, [&] { return stopping_ || is_ending_ || has_work(); });
     if (!has_work()) {
       has_left_ = true;
       return;
@@ -186,7 +186,7 @@ bool StreamQueue::wait_oldest(Lock& lock) {
     const bool must_wait = !queue_.empty();  // what is queued cannot be begun before this is done
     if (reach_oldest(lock, must_wait)) break;
     if (polls >= kEagerPolls) {
-      ready_.wait_for(lock, kPollPause);
+      ready_->wait_for(lock, kPollPause);
     } else {
       lock.unlock();
       std::this_thread::yield();

@@ -8,7 +8,6 @@
 // thread, as on a CPU. It polls, so that what is queued meanwhile is begun at once and the device does not
 // run dry.
 #pragma once
-#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -97,7 +96,7 @@ class StreamQueue final : public Stream {
   bool is_recording_ = false, is_settling_ = false;
   uint32_t recorded_launches_ = 0;
   std::mutex mutex_;
-  std::condition_variable ready_;
+  ThreadsCondition ready_;
   std::deque<Operation> queue_;
   std::optional<Error> error_;  // guarded by mutex_, as the rest is
   uint64_t error_epoch_ = 0;    // operations queued in this epoch are skipped while there is an error

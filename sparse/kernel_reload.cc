@@ -147,7 +147,7 @@ struct KernelReload::State {
   void let_go() {
     stopping = true;
     { const std::lock_guard lock(mutex); }
-    changed.notify_all();
+    changed->notify_all();
   }
 
   void watch();
@@ -168,7 +168,7 @@ struct KernelReload::State {
   const Stamp began = stamp_of(std::chrono::system_clock::now());
   std::atomic<bool> stopping{false};
   mutable std::mutex mutex;  // of what follows, up to the next blank line
-  std::condition_variable changed;
+  ThreadsCondition changed;
   KernelReloadStatus status;
   std::map<const KernelBitcode*, std::string> failures;  // of files that have not been loaded since
   std::deque<Built> ready;
@@ -294,7 +294,7 @@ void KernelReload::State::watch() {
       if (w.saved && !stopping) compile(w);
     }
     std::unique_lock lock(mutex);
-    changed.wait_for(lock, kPeriod, [&] { return stopping || must_compile; });
+    changed->wait_for(lock, kPeriod, [&] { return stopping || must_compile; });
   }
 }
 
@@ -415,7 +415,7 @@ void KernelReload::compile_now() {
     const std::lock_guard lock(state_->mutex);
     state_->must_compile = true;
   }
-  state_->changed.notify_all();
+  state_->changed->notify_all();
 }
 
 KernelReloadStatus KernelReload::status() const {

@@ -119,6 +119,43 @@ class PackageTest(unittest.TestCase):
 
     # ---- examples
 
+    def test_programs_of_users_may_be_built_with_sanitizers(self):
+        project = self.folder / "sanitized"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.22)
+project(sanitized CXX)
+find_package(coppice REQUIRED)
+add_executable(sanitized main.cc)
+target_compile_options(sanitized PRIVATE -fsanitize=address)
+target_link_options(sanitized PRIVATE -fsanitize=address)
+target_link_libraries(sanitized PRIVATE coppice::coppice)
+""")
+        # Blocks of all sizes go from the program to the library and back.
+        (project / "main.cc").write_text("""#include <cstdio>
+#include "executor/builtin_operations.h"
+#include "executor/executor.h"
+#include "executor/text.h"
+using namespace coppice;
+using namespace coppice::executor;
+int main() {
+  Registry registry;
+  add_builtin_operations(registry);
+  registry.add("square.i32", [](int32_t x) { return x * x; });
+  auto module = LoadedModule::load(
+      parse("func @main(%x: i32) -> i32 { %y = square.i32 (%x) %z = square.i32 (%y) return %z }", "g"), registry);
+  auto host = make_intrusive<Host>(WorkQueue::create({.threads = 2}));
+  auto request = host->start_request();
+  for (int i = 0; i < 1000; ++i) {
+    auto z = execute(module->function("main"), {make_available_async_value<int32_t>(3)}, *request)[0];
+    wait(*z);
+    if (z->get<int32_t>() != 81) return 1;
+  }
+  std::puts("81");
+}
+""")
+        self.build_whole(project)
+        self.assertEqual(self.run_program(project, "sanitized", ASAN_OPTIONS="detect_leaks=1"), "81\n")
+
     def test_the_first_example_is_short(self):
         heat = EXAMPLES / "heat"
         lines = lambda *names: sum(len((heat / name).read_text().splitlines()) for name in names)

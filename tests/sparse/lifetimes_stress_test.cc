@@ -75,5 +75,24 @@ TEST_F(Lifetimes, AForkedChildMayNotUseItsParentsDevice) {
   EXPECT_EQ(wait_read(x, {3}), 3);
 }
 
+// Its streams' threads, which wait for work in the parent, are not there to be told.
+TEST_F(Lifetimes, AForkedChildMayDropItsParentsHandles) {
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    World::Random random(seed);
+    World world(random);
+    for (int n = 0; n < 3; ++n) world.work(random);
+    wait(world.last());
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      world.let_go(random);
+      _exit(7);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "seed " << seed;
+  }
+}
+
 }  // namespace
 }  // namespace coppice

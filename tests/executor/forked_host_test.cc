@@ -1,0 +1,47 @@
+// Hosts in processes that were forked from their own: the threads of their queues are not there.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "executor/enqueue_work.h"
+
+namespace coppice::executor {
+namespace {
+
+// The child's exit code, or -1 where a signal ended it.
+int exit_code_of_child(const std::function<int()>& deed) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(deed());
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+struct Forked : testing::Test {
+  Forked() {
+    wait(*enqueue_work(*host, [] {}).release_rc_reference());
+    wait(*enqueue_blocking_work(*host, [] {}).release_rc_reference());
+  }
+  IntrusivePtr<Host> host = make_intrusive<Host>(WorkQueue::create({.threads = 2}));
+};
+
+TEST_F(Forked, AChildMayDropItsParentsHost) {
+  EXPECT_EQ(exit_code_of_child([&] { return host.reset(), 7; }), 7);
+  EXPECT_EQ(enqueue_work(*host, [] { return 1; }).is_error(), false);
+}
+
+TEST_F(Forked, AChildMayNotUseItsParentsQueue) {
+  testing::GTEST_FLAG(death_test_style) = "fast";  // that forks, and does no more
+  EXPECT_DEATH(enqueue_work(*host, [] {}),
+               "add\\(\\) of a work queue of the process that this one was forked from");
+  EXPECT_DEATH(enqueue_blocking_work(*host, [] {}), "add_blocking\\(\\) of a work queue of the process");
+  EXPECT_DEATH(host->queue()->wait_idle(), "wait_idle\\(\\) of a work queue of the process");
+}
+
+}  // namespace
+}  // namespace coppice::executor
