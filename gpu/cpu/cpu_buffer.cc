@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/error.h"
@@ -17,6 +18,7 @@ namespace coppice {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kHeapAlignment = 256;  // as small buffers of a GPU have it
 
 size_t page_bytes() {
   static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -25,28 +27,50 @@ size_t page_bytes() {
 size_t page_align(size_t bytes) { return round_up(bytes, page_bytes()); }
 size_t page_floor(size_t bytes) { return bytes / page_bytes() * page_bytes(); }
 
-[[noreturn]] void out_of_memory(const char* what, size_t bytes) {
-  throw Error(ErrorCode::kOutOfMemory,
-              fmt::format("cannot {} {} bytes of memory: {}", what, bytes, std::strerror(errno)));
-}
-
 }  // namespace
 
 CpuBuffer::CpuBuffer(size_t reserved_bytes, size_t initial_bytes, Filling filling) {
-  reserved_bytes_ = page_align(std::max<size_t>({reserved_bytes, initial_bytes, 1}));
+  reserved_bytes_ = std::max<size_t>({reserved_bytes, initial_bytes, 1});
+  if (reserved_bytes_ <= kMostHeapBytes) {
+    mapped_ = static_cast<std::byte*>(allocate_zeros(reserved_bytes_ + kHeapAlignment));
+    data_ = mapped_ + kHeapAlignment - reinterpret_cast<size_t>(mapped_) % kHeapAlignment;
+    size_bytes_ = initial_bytes;
+    return;
+  }
+  map(filling);
+  try {
+    grow(initial_bytes);
+  } catch (...) {
+    free_memory();
+    throw;
+  }
+}
+
+void CpuBuffer::map(Filling filling) {
+  reserved_bytes_ = page_align(reserved_bytes_);
   has_huge_pages_ = filling == Filling::kPacked && reserved_bytes_ >= 2 * kHugePage;
   if (has_huge_pages_) reserved_bytes_ = round_up(reserved_bytes_, kHugePage);
   // One huge page more than is used, so that the range can start at a multiple of one.
   mapped_bytes_ = reserved_bytes_ + (has_huge_pages_ ? kHugePage : 0);
+  claim_.emplace(mapped_bytes_);
   // NORESERVE and no access: the range costs address space only.
   void* range = mmap(nullptr, mapped_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (range == MAP_FAILED) out_of_memory("reserve", reserved_bytes_);
+  if (range == MAP_FAILED) throw_out_of_memory("reserve", reserved_bytes_, errno);
   mapped_ = static_cast<std::byte*>(range);
   data_ = mapped_;
-  if (has_huge_pages_)
-    data_ += round_up(reinterpret_cast<size_t>(mapped_), kHugePage) - reinterpret_cast<size_t>(mapped_);
+  if (has_huge_pages_) unmap_beside_data();
   advise();
-  if (initial_bytes > 0) grow(initial_bytes);
+}
+
+// What is left before and behind a range that starts at a multiple of a huge page would be a mapping of its
+// own each. Where the system refuses, it stays.
+void CpuBuffer::unmap_beside_data() {
+  data_ += round_up(reinterpret_cast<size_t>(mapped_), kHugePage) - reinterpret_cast<size_t>(mapped_);
+  const auto before = static_cast<size_t>(data_ - mapped_);
+  if (before > 0 && munmap(mapped_, before) == 0) mapped_ = data_, mapped_bytes_ -= before;
+  std::byte* const end = data_ + reserved_bytes_;
+  const auto behind = static_cast<size_t>(mapped_ + mapped_bytes_ - end);
+  if (behind > 0 && munmap(end, behind) == 0) mapped_bytes_ -= behind;
 }
 
 void CpuBuffer::announce(size_t most_bytes, const DeviceContext& owner) {
@@ -54,9 +78,16 @@ void CpuBuffer::announce(size_t most_bytes, const DeviceContext& owner) {
   is_announced_ = true;
 }
 
+void CpuBuffer::free_memory() {
+  if (is_on_heap())
+    std::free(mapped_);
+  else
+    munmap(mapped_, mapped_bytes_);
+}
+
 CpuBuffer::~CpuBuffer() {
   if (is_announced_) BufferRanges::all().set(data_, 0);
-  munmap(mapped_, mapped_bytes_);
+  free_memory();
 }
 
 // A hint: a kernel without huge pages refuses, and nothing is lost but speed.
@@ -70,11 +101,15 @@ void CpuBuffer::grow(size_t size_bytes) {
     throw Error(ErrorCode::kOutOfRange,
                 fmt::format("a buffer of at most {} bytes cannot grow to {}", reserved_bytes_, size_bytes));
   }
+  if (!is_on_heap()) commit(size_bytes);
+  size_bytes_ = size_bytes;
+}
+
+void CpuBuffer::commit(size_t size_bytes) {
   // Whole huge pages as soon as one would be half full; before that small ones, since many buffers stay small.
   const bool huge = has_huge_pages_ && size_bytes > kHugePage / 2;
   const size_t end = huge ? round_up(size_bytes, kHugePage) : page_align(size_bytes);
-  if (mprotect(data_, end, PROT_READ | PROT_WRITE) != 0) out_of_memory("commit", end);
-  size_bytes_ = size_bytes;
+  if (mprotect(data_, end, PROT_READ | PROT_WRITE) != 0) throw_out_of_memory("commit", end, errno);
 }
 
 void CpuBuffer::discard(size_t offset_bytes, size_t bytes) {
@@ -84,7 +119,7 @@ void CpuBuffer::discard(size_t offset_bytes, size_t bytes) {
   }
   const size_t end = offset_bytes + bytes, first = page_align(offset_bytes), last = page_floor(end);
   // Locked pages are not returned; they read as zero nevertheless.
-  if (first >= last || madvise(data_ + first, last - first, MADV_DONTNEED) != 0) {
+  if (is_on_heap() || first >= last || madvise(data_ + first, last - first, MADV_DONTNEED) != 0) {
     std::memset(data_ + offset_bytes, 0, bytes);
     return;
   }
@@ -95,18 +130,23 @@ void CpuBuffer::discard(size_t offset_bytes, size_t bytes) {
 void CpuBuffer::shrink(size_t size_bytes) {
   if (size_bytes >= size_bytes_) return;
   discard(size_bytes, size_bytes_ - size_bytes);
+  if (is_on_heap()) {
+    size_bytes_ = size_bytes;
+    return;
+  }
   // All that grow() may have made accessible.
   const size_t kept = page_align(size_bytes),
                end = has_huge_pages_ ? round_up(size_bytes_, kHugePage) : page_align(size_bytes_);
-  if (mprotect(data_ + kept, end - kept, PROT_NONE) != 0) out_of_memory("give back", end - kept);
+  if (mprotect(data_ + kept, end - kept, PROT_NONE) != 0) throw_out_of_memory("give back", end - kept, errno);
   size_bytes_ = size_bytes;
 }
 
 void CpuBuffer::release() {
+  if (is_on_heap()) return shrink(0);
   // A fresh mapping over the old one drops the pages and their contents at once.
   if (mmap(data_, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
            0) == MAP_FAILED) {
-    out_of_memory("release", reserved_bytes_);
+    throw_out_of_memory("release", reserved_bytes_, errno);
   }
   advise();
   size_bytes_ = 0;

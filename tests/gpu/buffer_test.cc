@@ -1,7 +1,8 @@
 // gpu/buffer.h on the cpu device: memory grows in place, is zero at first, and goes back to the system.
 //
 // Breaks that were seen to fail here: discard() without the last page's part, discard() that only writes zeros, shrink()
-// that leaves what it gives back accessible.
+// that leaves what it gives back accessible; small buffers with mappings of their own, and large ones with what is left
+// before and behind whole huge pages.
 #include "gpu/buffer.h"
 
 #include <gtest/gtest.h>
@@ -10,6 +11,8 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "gpu/device.h"
@@ -26,6 +29,12 @@ class BufferTest : public testing::Test {
     size_t total = 0, resident = 0;
     file >> total >> resident;
     return resident * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  }
+  static int64_t count_mappings() {
+    std::ifstream file("/proc/self/maps");
+    int64_t lines = 0;
+    for (std::string line; std::getline(file, line);) ++lines;
+    return lines;
   }
   static bool all_zero(const std::byte* from, const std::byte* to) {
     return std::all_of(from, to, [](std::byte b) { return b == std::byte{0}; });
@@ -115,6 +124,53 @@ TEST_F(BufferTest, DiscardReturnsPagesToTheSystem) {
   const size_t full = resident_bytes();
   buffer->discard(100, kBytes - 200);
   EXPECT_LT(resident_bytes() + kBytes / 2, full);
+}
+
+TEST_F(BufferTest, SmallOnesTakeNoMappings) {
+  std::vector<IntrusivePtr<Buffer>> buffers;
+  buffers.push_back(device->reserve(64 << 10, 1));
+  const int64_t before = count_mappings();
+  for (int n = 0; n < 500; ++n) {
+    buffers.push_back(device->reserve(1 + n * 131 % (64 << 10), 1));
+    buffers.back()->data()[0] = std::byte{1};
+    ASSERT_EQ(reinterpret_cast<uintptr_t>(buffers.back()->data()) % 256, 0u);
+  }
+  EXPECT_LT(count_mappings() - before, 50) << "those of the heap as a whole";
+}
+
+TEST_F(BufferTest, LargeOnesTakeTwoMappings) {
+  for (const size_t reserved : {size_t{1} << 20, size_t{16} << 20}) {
+    std::vector<IntrusivePtr<Buffer>> buffers;
+    const int64_t before = count_mappings();
+    for (int n = 0; n < 100; ++n) buffers.push_back(device->reserve(reserved, 100));
+    EXPECT_LE(count_mappings() - before, 205) << reserved;
+  }
+}
+
+TEST_F(BufferTest, SmallOnesKeepWhatLargeOnesDo) {
+  auto buffer = device->reserve(40000, 100);
+  std::byte* const data = buffer->data();
+  std::memset(data, 1, 100);
+  buffer->grow(40000);
+  EXPECT_EQ(buffer->data(), data);
+  EXPECT_EQ(data[99], std::byte{1});
+  EXPECT_TRUE(all_zero(data + 100, data + 40000));
+  EXPECT_THROW(buffer->grow(40001), Error);
+  std::memset(data, 1, 40000);
+  buffer->discard(5, 39990);
+  EXPECT_EQ(data[4], std::byte{1});
+  EXPECT_TRUE(all_zero(data + 5, data + 39995));
+  EXPECT_EQ(data[39995], std::byte{1});
+  EXPECT_THROW(buffer->discard(39999, 2), Error);
+  buffer->shrink(10);
+  EXPECT_EQ(buffer->size_bytes(), 10u);
+  EXPECT_EQ(data[4], std::byte{1});
+  buffer->grow(40000);
+  EXPECT_TRUE(all_zero(data + 10, data + 40000));
+  buffer->release();
+  EXPECT_EQ(buffer->size_bytes(), 0u);
+  buffer->grow(40000);
+  EXPECT_TRUE(all_zero(data, data + 40000));
 }
 
 TEST_F(BufferTest, ShrunkBuffersGrowAgainWithZeros) {
