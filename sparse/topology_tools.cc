@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "sparse/launch_errors.h"
 #include "sparse/program.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
@@ -191,6 +192,30 @@ struct SetOperation {
   bool adds;          // the active cells of `from` become active
 };
 
+bool has_domain_within(const device::NodeLayout& node, const device::NodeLayout& other) {
+  for (int d = 0; d < device::kMaxDims; ++d) {
+    const int64_t low = node.origin[d], other_low = other.origin[d];
+    if (low < other_low || low + node.domain[d] > other_low + other.domain[d]) return false;
+  }
+  return true;
+}
+
+// Throws where a cell that is marked to become active in `to` is outside its domain.
+void check_inside(Program& program, const Containers& marked, const Node& from, const Node& to,
+                  const char* tool) {
+  TreeStorage& target = to.storage();
+  const device::NodeLayout& domain = target.layout(to.id());
+  if (has_domain_within(from.storage().layout(from.id()), domain)) return;
+  const IntrusivePtr<Buffer> count = target.device().reserve(sizeof(uint64_t), sizeof(uint64_t));
+  run(program, count_outside, marked.words(), marked.view, target.device_layout(to.id()),
+      count->as<uint64_t>());
+  const uint64_t outside = wait_read_inline(target.stream(), count->as<uint64_t>());
+  if (outside == 0) return;
+  throw Error(ErrorCode::kOutOfRange,
+              fmt::format("{}: {} of the active cells of {} are outside the domain {} of {}", tool, outside,
+                          from.path(), domain_text(domain), to.path()));
+}
+
 AsyncValueRef<Chain> combine(const Node& from, const Node& to, SetOperation operation) {
   unit_of(from, operation.tool);
   const Unit unit = unit_of(to, operation.tool);
@@ -207,6 +232,7 @@ AsyncValueRef<Chain> combine(const Node& from, const Node& to, SetOperation oper
     if (operation.adds) {
       added = containers_of(source, from.id());
       run(program, snapshot_masks, added.words(), added.view);
+      check_inside(program, added, from, to, operation.tool);
     }
     if (!operation.keeps_all) {
       leaving = containers_of(*unit.tree, unit.node);

@@ -14,7 +14,8 @@
 //
 // Errors, thrown: kInvalidArgument for the root, for a node without any bitmasked or pointer node on its way (it is
 // always active), for trees of different dimensions or devices, and for negative steps. With the async value:
-// kOutOfMemory; what had been changed until then stays changed.
+// kOutOfMemory; what had been changed until then stays changed. kOutOfRange, as an activation does, of the tools that
+// say so; then nothing has been changed.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -57,13 +58,14 @@ AsyncValueRef<uint64_t> prune(const Node& node, double tolerance, const Field<T>
 
 // Makes the active cells of `to` those of `from`, cell by cell at the same coordinate of the two nodes. The values of
 // cells that stay are kept, new ones are zero. Trees, leaf sizes, kinds and origins may differ. With the async value:
-// kOutOfRange when an active cell of `from` is outside the domain of `to`; all others have been activated.
+// kOutOfRange when active cells of `from` are outside the domain of `to`; then nothing has been activated or
+// deactivated. Cost of finding that out: a pass over the masks of `from`, where its domain is not within that of `to`.
 AsyncValueRef<Chain> copy_topology(const Node& from, const Node& to);
 // ... those of either. Errors as above.
 AsyncValueRef<Chain> merge_topology(const Node& from, const Node& to);
-// ... those of both.
+// ... those of both. What lies outside of the domain of `to` is in none of both, and no error.
 AsyncValueRef<Chain> intersect_topology(const Node& from, const Node& to);
-// ... those of `to` that are not active in `from`.
+// ... those of `to` that are not active in `from`, which may have others outside of the domain of `to`.
 AsyncValueRef<Chain> subtract_topology(const Node& from, const Node& to);
 
 }  // namespace coppice

@@ -6,7 +6,6 @@
 #include <atomic>
 
 #include "core/error.h"
-#include "core/extents.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -16,11 +15,6 @@ using device::NodeKind;
 
 namespace {
 
-// Arrays of a cache line and more start on a line of their own, so that rows are aligned for vector loads.
-uint64_t array_alignment(uint64_t bytes, uint64_t element_alignment) {
-  return bytes >= 64 ? std::max<uint64_t>(64, element_alignment) : std::max<uint64_t>(element_alignment, 1);
-}
-
 uint64_t next_serial() {
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
@@ -29,6 +23,18 @@ uint64_t next_serial() {
 char axis_name(Axis axis) { return "ijklmnop"[static_cast<int>(axis)]; }
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::kInvalidArgument, message); }
+
+// Whether the nodes on a way divide each axis into at most 2^31 cells.
+bool has_countable_span(const std::vector<NodeDescription>& nodes, const std::vector<uint32_t>& way) {
+  for (int d = 0; d < kMaxDims; ++d) {
+    uint64_t span = 1;
+    for (const uint32_t n : way) {
+      span *= nodes[n].extent[d];
+      if (span > uint64_t{1} << 31) return false;
+    }
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -89,9 +95,11 @@ uint32_t TreeStorage::add_node(uint32_t parent, NodeKind kind, std::vector<Axis>
       refuse(fmt::format("node {}: axes must be named in the order i, j, k, ...", what));
   }
   uint64_t num_cells = 1;
-  for (int32_t e : extents) num_cells *= static_cast<uint64_t>(e);
-  if (num_cells >= uint64_t{1} << 32)
-    refuse(fmt::format("node {}: {} cells, at most 2^32 - 1 in one container", what, num_cells));
+  for (int32_t e : extents) {
+    num_cells *= static_cast<uint64_t>(e);  // of two numbers below 2^32
+    if (num_cells >= uint64_t{1} << 32)
+      refuse(fmt::format("node {}: more than 2^32 - 1 cells in one container", what));
+  }
   require_place_below(parent, what);
   if (!names_axes) require_axes_of_others(parent, axes, what);
   NodeDescription n;
@@ -224,78 +232,6 @@ void TreeStorage::assign_dimensions() {
   }
 }
 
-// Places a node's own fields from byte `first` on; `end` is where they end.
-void TreeStorage::lay_out_fields(NodeDescription& n, uint64_t first, bool single_cell, uint64_t& end) {
-  uint64_t at = first;
-  const uint64_t cells = single_cell ? 1 : n.num_cells;
-  if (n.layout == CellLayout::kArrayOfStructs || single_cell) {
-    uint64_t stride = 0, alignment = 1;
-    for (uint32_t f : n.fields) {
-      stride = round_up(stride, fields_[f].alignment);
-      fields_[f].offset = stride;
-      stride += fields_[f].bytes;
-      alignment = std::max(alignment, fields_[f].alignment);
-    }
-    stride = round_up(stride, alignment);
-    at = round_up(at, array_alignment(stride * cells, alignment));
-    for (uint32_t f : n.fields) {
-      fields_[f].offset += at;
-      fields_[f].stride = static_cast<uint32_t>(stride);
-    }
-    at += stride * cells;
-  } else {
-    for (uint32_t f : n.fields) {
-      at = round_up(at, array_alignment(fields_[f].bytes * cells, fields_[f].alignment));
-      fields_[f].offset = at;
-      fields_[f].stride = static_cast<uint32_t>(fields_[f].bytes);
-      at += fields_[f].bytes * cells;
-    }
-  }
-  end = at;
-}
-
-// Sizes of a node, children first.
-void TreeStorage::lay_out(uint32_t id) {
-  for (uint32_t child : nodes_[id].children) lay_out(child);
-  NodeDescription& n = nodes_[id];
-  uint64_t children_bytes = 0, children_alignment = 1;
-  for (uint32_t child : n.children) {
-    children_bytes = round_up(children_bytes, nodes_[child].container_alignment);
-    nodes_[child].offset_in_cell = children_bytes;
-    children_bytes += nodes_[child].container_bytes;
-    children_alignment = std::max(children_alignment, nodes_[child].container_alignment);
-  }
-  children_bytes = round_up(children_bytes, children_alignment);
-  if (n.kind == NodeKind::kDynamic) {
-    lay_out_fields(n, device::kChunkHeaderBytes, false, n.cell_offset);
-    n.cell_bytes = round_up(n.cell_offset, 64);
-    n.container_bytes = sizeof(device::ListHeader);
-    n.container_alignment = alignof(device::ListHeader);
-    return;
-  }
-  if (n.kind == NodeKind::kPointer) {
-    uint64_t end = sizeof(device::CellHeader);
-    lay_out_fields(n, end, true, end);
-    n.cell_offset = round_up(end, children_alignment);
-    // A header's atomics need 8-byte cells at least; payloads of a cache line and more keep their lines.
-    n.cell_bytes = round_up(n.cell_offset + children_bytes,
-                            children_bytes >= 64 ? std::max<uint64_t>(64, children_alignment) : 16);
-    n.container_bytes = n.num_cells * sizeof(uint32_t);
-  } else {
-    uint64_t end = n.kind == NodeKind::kBitmasked
-                       ? device::kMasks * device::mask_words(n.num_cells) * sizeof(uint64_t)
-                       : 0;
-    lay_out_fields(n, end, false, end);
-    n.cell_offset = children_bytes > 0 ? round_up(end, children_alignment) : end;
-    n.cell_bytes = children_bytes;
-    n.container_bytes = n.cell_offset + children_bytes * n.num_cells;
-  }
-  uint64_t alignment = std::max<uint64_t>(8, n.kind == NodeKind::kPointer ? 8 : children_alignment);
-  for (uint32_t f : n.fields) alignment = std::max(alignment, fields_[f].alignment);
-  n.container_alignment = n.container_bytes >= 64 ? std::max<uint64_t>(64, alignment) : alignment;
-  n.container_bytes = round_up(std::max<uint64_t>(n.container_bytes, 8), n.container_alignment);
-}
-
 // The constant description that kernels get: the way from the root to the node.
 void TreeStorage::build_layout(uint32_t id) {
   device::NodeLayout& layout = layouts_[id];
@@ -322,8 +258,6 @@ void TreeStorage::build_layout(uint32_t id) {
       level.extent[d] = n.extent[d];
       level.span[d] = static_cast<uint32_t>(span[d]);
       span[d] *= n.extent[d];
-      if (span[d] > uint64_t{1} << 31)
-        refuse(fmt::format("node {}: more than 2^31 coordinates on an axis", this->path(id)));
     }
   }
   // Levels past the node are never walked; extents of 1 keep their divisions defined.
@@ -407,6 +341,11 @@ void TreeStorage::fix_layout() {
   }
   lay_out(0);
   layouts_.resize(nodes_.size());
+  // Of all nodes before any layout is built: a node's needs the spans of those below it.
+  for (uint32_t id = 1; id < nodes_.size(); ++id) {
+    if (!has_countable_span(nodes_, path_nodes(id)))
+      refuse(fmt::format("node {}: more than 2^31 coordinates on an axis", path(id)));
+  }
   for (uint32_t id = 1; id < nodes_.size(); ++id) build_layout(id);
   build_below();
   lists_.resize(nodes_.size());

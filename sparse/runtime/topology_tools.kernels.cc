@@ -162,6 +162,19 @@ COPPICE_KERNEL(find_leaving, Item i, CoppiceContainers c, CoppiceBox box, const 
   c.masks[i.index] = leaving;
 }
 
+// Marked cells that another node's domain does not have.
+COPPICE_KERNEL(count_outside, Item i, CoppiceContainers c, const NodeLayout* other_node, uint64_t* outside)
+{
+  const Element& e = c.elements[i.index / c.words];
+  const uint32_t first = static_cast<uint32_t>(i.index % c.words) * 64;
+  uint64_t n = 0;
+  for (uint64_t bits = c.masks[i.index]; bits != 0; bits &= bits - 1) {
+    const Coord at = local_coord(last_level(c.node), first + static_cast<uint32_t>(__builtin_ctzll(bits)));
+    n += !in_domain(*other_node, global_coord(e, at));
+  }
+  if (n != 0) coppice_fetch_add_u64(outside, n);
+}
+
 COPPICE_KERNEL(activate_marked, Topology to, Item i, CoppiceContainers c)
 {
   const Element& e = c.elements[i.index / c.words];
