@@ -27,7 +27,8 @@
 //
 // All run on the request's stream, in its order: an event is available when the device has come there, and an error when
 // this or an earlier operation of the stream failed. Errors before that, kInvalidArgument: the request has no stream, or
-// a launch, tree or node belongs to another one. kOutOfRange, at the operation's turn: a buffer is too small.
+// a launch, tree or node belongs to another one, or what is copied or filled to another device. At the operation's turn:
+// kInvalidArgument where a primitive's buffer is of another device, kOutOfRange where a buffer is too small.
 //
 // Of sparse/, only this header and its source include executor/.
 #pragma once
