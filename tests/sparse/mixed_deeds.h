@@ -31,4 +31,13 @@ inline int place_on(int axis, uint32_t salt, const int (&from)[3], const int* bo
   return box[axis] + static_cast<int>(random % static_cast<uint32_t>(box[3 + axis]));
 }
 
+inline int wrapping_sum(int a, int b) {
+  return static_cast<int>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+}
+inline int wrapping_product(int a, int b) {
+  return static_cast<int>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
+}
+// By which a value counts that far away; another number for every offset.
+inline int weight_of(int x, int y, int z) { return 1 + 2 * (x + 2) + 11 * (y + 2) + 59 * (z + 2); }
+
 }  // namespace coppice::mixed

@@ -46,25 +46,27 @@ struct MixedLaunch {
       false;             // room is not made for it: where memory is at its end, what finds a cell happens
   bool removes = false;  // takes cells or elements away
   bool changes_values = false;  // of cells that there are
+  // The Error that it must end in; nothing may be queued behind it, and `apply` says what is left.
+  std::optional<ErrorCode> fails;
 };
 
 class MixedLaunches {
  public:
   using Models = std::vector<ModelTree>;
-  // `most` operations in a launch.
-  MixedLaunches(Program& program, std::vector<std::unique_ptr<MixedTree>>& trees, int most,
+  // `most` operations in a launch, of the first `num_kinds` kinds.
+  MixedLaunches(Program& program, std::vector<std::unique_ptr<MixedTree>>& trees, int num_kinds, int most,
                 uint64_t most_elements)
-      : program_(program), trees_(trees), most_(most), most_elements_(most_elements) {}
+      : program_(program), trees_(trees), num_kinds_(num_kinds), most_(most), most_elements_(most_elements) {}
 
   MixedLaunch draw(std::mt19937& random, const Models& models) {
     random_ = &random, models_ = &models;
     const int a = pick(size(trees_)), b = pick(3) == 0 ? a : pick(size(trees_));
     if (models[a].count_elements() > most_elements_ || models[b].count_elements() > most_elements_)
       return clear_lists(models[a].count_elements() > most_elements_ ? a : b);
-    return make(pick(30), a, b);
+    return make(pick(num_kinds_), a, b);
   }
-  // One of each kind, below kKinds; on the first tree, and on the last.
-  static constexpr int kKinds = 28;
+  // One of each kind, below kKinds; on the first tree, and on the last. Those from kWithoutTools on are of mixed_tools.h.
+  static constexpr int kWithoutTools = 30, kKinds = 44;
   MixedLaunch draw_kind(int kind, std::mt19937& random, const Models& models) {
     random_ = &random, models_ = &models;
     return make(kind, 0, size(trees_) - 1);
@@ -122,8 +124,11 @@ class MixedLaunches {
       case 26:
       case 27:
         return refill(a);
-      default:
+      case 28:
+      case 29:
         return rarely(a);
+      default:
+        return make_tool(kind - kWithoutTools, a, b);
     }
   }
 
@@ -200,7 +205,7 @@ class MixedLaunches {
       case kSet:
         return tree.set(s.number(leaf, c), o[4]);
       case kAdd:
-        return void(tree.y[s.number(leaf, c)] += o[4]);
+        return void(tree.y[s.number(leaf, c)] = wrapping_sum(tree.y[s.number(leaf, c)], o[4]));
       case kActivateInner:
         return tree.activate(inner, s.number(inner, c));
       case kActivateLeaf:
@@ -289,89 +294,11 @@ class MixedLaunches {
   MixedLaunch lists(int a, int b);
   MixedLaunch refill(int a);
 
-  // Values that go with their block, and come elsewhere.
-  MixedLaunch move(int a, int b) {
-    const MixedShape& s = shape(a);
-    int level = s.leaf() > 0 && s.has_inactive(s.leaf() - 1) ? s.leaf() - 1 : s.leaf();
-    if (!s.has_inactive(level)) return grow(a, b);
-    MixedLaunch launch = named("move", a, b);
-    const unsigned salt = (*random_)();
-    std::vector<int> operations;
-    std::set<int> blocks, targets;
-    for (int k = draw_count(); k > 0; --k) {
-      const int from = pick_leaf(a), to = pick_leaf(b), block = s.holder(s.leaf(), from, level);
-      if (!goes(a, s.leaf(), from, salt) || (a == b && goes(b, s.leaf(), to, salt))) continue;
-      if (blocks.contains(block) || targets.contains(to)) continue;
-      blocks.insert(block), targets.insert(to);
-      add(operations, kNothing, leaf_coord(a, from));
-      add(operations, kNothing, s.coord(level, block));
-      add(operations, kSet, leaf_coord(b, to));
-    }
-    launch.operations = operations.size() / kNumbers;
-    launch.apply = [a, b, level, operations](Models& m, uint64_t) {
-      const Models before = m;
-      for (size_t at = 0; at < operations.size(); at += 3 * kNumbers) {
-        const auto number = [&](int tree, int l, int n) {
-          const int* o = &operations[at + static_cast<size_t>(n) * kNumbers];
-          return m[tree].shape->number(l, {o[1], o[2], o[3]});
-        };
-        const int value = before[a].x[number(a, m[a].shape->leaf(), 0)];
-        m[a].deactivate(level, number(a, level, 1));
-        m[b].set(number(b, m[b].shape->leaf(), 2), value + 1);
-      }
-    };
-    launch.bound = COPPICE_MIXED_BIND(
-        program_, s.dims, mixed_move, range(static_cast<int64_t>(operations.size() / (3 * kNumbers))),
-        trees_[a]->x, trees_[a]->topology(level), trees_[b]->x, keep(launch, operations));
-    launch.can_repeat = launch.removes = launch.may_lack_room = true;
-    return launch;
-  }
-  // Items have a cell of the top node each, and do to it what they like.
-  MixedLaunch churn(int a) {
-    MixedLaunch launch = named("churn", a, a);
-    const MixedShape& s = shape(a);
-    std::vector<int> tops(s.count(0)), operations;
-    for (int i = 0; i < size(tops); ++i) tops[i] = i;
-    std::shuffle(tops.begin(), tops.end(), *random_);
-    tops.resize(1 + pick(std::min(size(tops), most_)));
-    const int per = 2 + pick(4);
-    for (const int top : tops) {
-      for (int k = 0; k < per; ++k) {
-        Coord3 c = s.coord(0, top);
-        for (int d = 0; d < 3; ++d) c[d] = c[d] * s.size(0)[d] + pick(s.size(0)[d]);
-        const int leaf = s.number(s.leaf(), c), what = pick(8);
-        const int deed = what < 3 ? kSet : what < 5 ? kActivateLeaf : kDeactivateTop + what - 5;
-        const int level = deed == kDeactivateTop ? 0 : deed == kDeactivateInner ? inner(a) : s.leaf();
-        add(operations, deed, s.coord(level, s.holder(s.leaf(), leaf, level)),
-            deed == kSet ? next_value_++ : 0);
-      }
-    }
-    apply_items(launch, {a, a, a}, operations);
-    launch.bound = COPPICE_MIXED_BIND(program_, s.dims, mixed_churn, range(size(tops)), trees_[a]->x,
-                                      trees_[a]->topology(0), trees_[a]->topology(inner(a)),
-                                      trees_[a]->topology(s.leaf()), keep(launch, operations), per);
-    launch.can_repeat = launch.removes = launch.may_lack_room = true;
-    return launch;
-  }
-  MixedLaunch shrink(int a) {
-    MixedLaunch launch = named("shrink", a, a);
-    const MixedShape& s = shape(a);
-    std::vector<int> operations;
-    const int n = draw_count() / 4 + 1;
-    for (int k = 0; k < n; ++k) {
-      const int what = pick(4), level = what == 0 ? 0 : what == 1 ? inner(a) : s.leaf();
-      if (what == 3)
-        add_list(operations, a, kClear, pick_list(a), 0, kInOrder);
-      else
-        add(operations, kDeactivateTop + what, s.coord(level, pick(s.count(level))));
-    }
-    apply_items(launch, {a, a, a}, operations);
-    launch.bound = COPPICE_MIXED_BIND(program_, s.dims, mixed_shrink, range(n), trees_[a]->v,
-                                      trees_[a]->topology(0), trees_[a]->topology(inner(a)),
-                                      trees_[a]->topology(s.leaf()), keep(launch, operations), 1);
-    launch.can_repeat = launch.removes = true;
-    return launch;
-  }
+  // ---- launches in which cells go (mixed_changes.h)
+  MixedLaunch move(int a, int b);
+  MixedLaunch churn(int a);
+  MixedLaunch shrink(int a);
+
   MixedLaunch sum(int a, int b) {
     MixedLaunch launch = named("sum", a, b);
     std::vector<int> active, operations;
@@ -466,11 +393,26 @@ class MixedLaunches {
   MixedLaunch clear_lists(int a);
   MixedLaunch rarely(int a);
 
+  // ---- topology tools, stencils, boxes, and what must fail (mixed_tools.h)
+  MixedLaunch make_tool(int kind, int a, int b);
+  int pick_unit(int a);
+  Coord3 pick_outside(int a, int level);
+  MixedLaunch dilate_cells(int a);
+  MixedLaunch erode_cells(int a);
+  MixedLaunch combine(int a, int b);
+  MixedLaunch prune_cells(int a);
+  MixedLaunch stencil(int a, bool is_star);
+  MixedLaunch scatter(int a);
+  MixedLaunch box(int a, int b);
+  MixedLaunch call_outside(int a);
+  MixedLaunch store_outside(int a);
+  MixedLaunch add_to_inactive(int a, int b);
+
   static constexpr uint32_t kNoPlace = ~uint32_t{0} - 7;
 
   Program& program_;
   std::vector<std::unique_ptr<MixedTree>>& trees_;
-  const int most_;
+  const int num_kinds_, most_;
   const uint64_t most_elements_;
   std::mt19937* random_ = nullptr;
   const Models* models_ = nullptr;

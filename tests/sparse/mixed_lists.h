@@ -1,6 +1,6 @@
 // Launches of mixed_launches.h that append to lists, write them by index, clear and read them.
 #pragma once
-#include "tests/sparse/mixed_launches.h"
+#include "tests/sparse/mixed_changes.h"
 
 namespace coppice::mixed {
 

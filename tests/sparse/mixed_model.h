@@ -1,4 +1,4 @@
-// Sequences of random launches and calls of the host over one to three trees, beside a reference of plain vectors.
+// Sequences of random launches and calls of the host over one to three trees, of shapes made by hand or drawn, beside a reference of plain vectors.
 //
 // A sequence is a list of steps. A step gives the stream one to four launches or calls (mixed_launches.h) without waiting, or
 // a launch graph of some, recorded now or earlier; then all that the trees have is compared with the reference: values,
@@ -21,49 +21,35 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <future>
 #include <sstream>
+#include <thread>
 
-#include "tests/sparse/mixed_loops.h"
+#include "tests/sparse/mixed_shapes.h"
 #include "tests/sparse/mixed_shortage.h"
+#include "tests/sparse/mixed_tools.h"
 #include "tests/sparse/test_devices.h"
 
 namespace coppice::mixed {
 
-// Trees of a sequence, by shape.
-struct MixedKind {
-  const char* name;
-  std::vector<MixedShape> shapes;
-};
-inline const std::vector<MixedKind>& mixed_kinds() {
-  using enum device::NodeKind;
-  static const std::vector<MixedKind> kinds = {
-      {"PointerDense", {{1, {{kPointer, {60, 1, 1}}, {kDense, {7, 1, 1}}}, 0, 4, {13, 0, 0}}}},
-      {"PointerPointerDenseAndBitmasked",
-       {{2, {{kPointer, {3, 5, 1}}, {kPointer, {4, 3, 1}}, {kDense, {3, 2, 1}}}, 1, 4, {1, 2, 0}},
-        {2, {{kBitmasked, {12, 15, 1}}}, 0, 2, {5, 0, 0}}}},
-      {"PointerBitmaskedAndDense",
-       {{3, {{kPointer, {3, 2, 3}}, {kBitmasked, {3, 4, 3}}}, 1, 4, {1, 1, 2}},
-        {3, {{kDense, {3, 4, 5}}}, 0, 8, {0, 3, 1}}}},
-      {"BitmaskedPointerDenseAndPointerAndPointerDense",
-       {{2, {{kBitmasked, {3, 5, 1}}, {kPointer, {4, 2, 1}}, {kDense, {3, 3, 1}}}, 1, 4, {2, 0, 0}},
-        {2, {{kPointer, {9, 8, 1}}}, 0, 1, {0, 5, 0}},
-        {2, {{kPointer, {4, 3, 1}}, {kDense, {3, 5, 1}}}, 1, 2, {1, 1, 0}}}},
-      {"PointerPointer", {{1, {{kPointer, {9, 1, 1}}, {kPointer, {7, 1, 1}}}, 1, 4, {2, 0, 0}}}},
-      {"BitmaskedBitmaskedAndPointerPointerBitmasked",
-       {{3, {{kBitmasked, {5, 3, 1}}, {kBitmasked, {2, 3, 5}}}, 1, 4, {0, 0, 0}},
-        {3, {{kPointer, {3, 3, 2}}, {kPointer, {1, 2, 3}}, {kBitmasked, {3, 3, 1}}}, 0, 2, {1, 2, 1}}}},
-  };
-  return kinds;
+// Beside the devices of test_devices.h: cpus of four threads, in the deterministic mode, and with the checks.
+inline constexpr const char *kDeterministic = "deterministic", *kChecks = "checks";
+inline IntrusivePtr<Device> mixed_device(const std::string& name, std::string& reason, int seed) {
+  if (name == kDeterministic) return Device::cpu({.threads = 4, .deterministic = true});
+  return test_device(name == kChecks ? "cpu4" : name, reason, static_cast<uint64_t>(seed));
 }
 
 // One sequence, from a seed.
 class MixedSequence {
  public:
-  MixedSequence(const std::string& device_name, const MixedKind& kind, int seed, bool is_traced)
-      : seed_(seed), is_traced_(is_traced) {
-    device_ = test_device(device_name, no_device, static_cast<uint64_t>(seed));
+  MixedSequence(const std::string& device_name, MixedKind given_kind, int seed, bool is_traced)
+      : seed_(seed), is_traced_(is_traced), kind_(std::move(given_kind)) {
+    device_ = mixed_device(device_name, no_device, seed);
     if (!device_) return;
-    program_.emplace(device_);
+    const MixedKind& kind = kind_;
+    jit::CodegenOptions options = jit::codegen_options();
+    options.checks |= device_name == kChecks;
+    program_.emplace(device_, options);
     std::mt19937 random(hash_u32(static_cast<uint64_t>(seed), 1));
     is_limited_ = random() % 2 == 0;
     for (size_t t = 0; t < kind.shapes.size(); ++t) {
@@ -72,21 +58,20 @@ class MixedSequence {
           std::make_unique<MixedTree>(*program_, kind.shapes[t], "t" + std::to_string(t), max_bytes));
       models_.emplace_back(kind.shapes[t]);
     }
-    const bool is_emulated = is_emulated_device(device_name);
-    launches_.emplace(*program_, trees_, is_emulated ? 150 : 500, is_emulated ? 300 : 3000);
+    const bool is_emulated = is_emulated_device(device_name),
+               is_drawn = kind.num_kinds == MixedLaunches::kKinds;
+    launches_.emplace(*program_, trees_, kind.num_kinds, is_emulated || is_drawn ? 150 : 500,
+                      is_emulated || is_drawn ? 300 : 3000);
+    hops_ = is_drawn;
+    if (hops_ && random() % 2 == 0) use_at_once();
   }
 
-  // Throws Mismatch.
+  // Throws Mismatch. Steps over trees that were drawn are given from one thread or another.
   void run_step(int step) {
-    random_.seed(hash_u32(static_cast<uint64_t>(seed_), 2, static_cast<uint64_t>(step)));
-    const int what = static_cast<int>(random_() % 8);
-    if (what == 0)
-      run_new_graph();
-    else if (what == 1 && graph_)
-      run_graph();
+    if (hops_ && hash_u32(static_cast<uint64_t>(seed_), 4, static_cast<uint64_t>(step)) % 4 == 0)
+      std::async(std::launch::async, [&] { run_step_here(step); }).get();
     else
-      run_launches(1 + static_cast<int>(random_() % 4),
-                   [&](const Models& m) { return launches_->draw(random_, m); });
+      run_step_here(step);
   }
   // A launch of each kind, alone. Throws Mismatch.
   void run_each_kind() {
@@ -97,6 +82,12 @@ class MixedSequence {
   }
   uint64_t operations() const { return operations_; }
   uint64_t shortages() const { return shortages_; }
+  uint64_t num_trees() const { return trees_.size(); }
+  uint64_t num_lists() const {
+    uint64_t n = 0;
+    for (const ModelTree& m : models_) n += m.lists.size();
+    return n;
+  }
 
   std::string no_device;  // why there is none
   uint64_t steps = 0;     // that were run
@@ -108,6 +99,28 @@ class MixedSequence {
     std::optional<LaunchGraph> graph;
   };
 
+  // The trees' first use, by two threads.
+  void use_at_once() const {
+    const auto ask = [this] {
+      for (const auto& tree : trees_)
+        expect_equal(tree->leaf().wait_is_active(tree->shape.coord(tree->shape.leaf(), 0)),
+                     unit_of(tree->shape, tree->shape.leaf()) < 0, "a new tree's cell");
+    };
+    std::future<void> other = std::async(std::launch::async, ask);
+    ask(), other.get();
+  }
+  void run_step_here(int step) {
+    random_.seed(hash_u32(static_cast<uint64_t>(seed_), 2, static_cast<uint64_t>(step)));
+    const int what = static_cast<int>(random_() % 8);
+    if (what == 0)
+      run_new_graph();
+    else if (what == 1 && graph_)
+      run_graph();
+    else
+      run_launches(1 + static_cast<int>(random_() % 4),
+                   [&](const Models& m) { return launches_->draw(random_, m); });
+  }
+
   void trace(const std::string& words) const {
     if (is_traced_) fprintf(stderr, "    %s\n", words.c_str());
   }
@@ -117,7 +130,8 @@ class MixedSequence {
     std::vector<Models> states{begin_states()};
     std::vector<AsyncValueRef<Chain>> done;
     const std::vector<uint64_t> ever = ever_used();
-    for (int i = 0; i < n && (given.empty() || !given.back().is_alone); ++i) {
+    const auto may_follow = [](const MixedLaunch& launch) { return !launch.is_alone && !launch.fails; };
+    for (int i = 0; i < n && (given.empty() || may_follow(given.back())); ++i) {
       given.push_back(draw(states.back()));
       MixedLaunch& launch = given.back();
       trace(launch.name);
@@ -128,11 +142,21 @@ class MixedSequence {
     }
     wait(done.back());
     for (size_t i = 0; i < done.size(); ++i) {
-      if (done[i].is_error()) return go_on_after(done[i].error(), given[i], states[i], states[i + 1], ever);
+      if (given[i].fails)
+        check_failure(done[i], given[i]);
+      else if (done[i].is_error())
+        return go_on_after(done[i].error(), given[i], states[i], states[i + 1], ever);
     }
     compare(states.back());
     for (const MixedLaunch& launch : given) check_counter(launch, launch.counted);
     given.back().verify(models_);
+  }
+  void check_failure(const AsyncValueRef<Chain>& done, const MixedLaunch& launch) {
+    if (!done.is_error()) throw Mismatch(launch.name + ": no error");
+    trace(done.error().what());
+    if (done.error().code() != *launch.fails)
+      throw Mismatch(fmt::format("{}: another error: {}", launch.name, done.error().what()));
+    device_->default_stream().clear_error();
   }
   // States count cells that launches take from now on.
   Models begin_states() {
@@ -145,7 +169,7 @@ class MixedSequence {
     std::vector<BoundLaunch> bound;
     for (int tries = 0; tries < 12 && bound.size() < 3; ++tries) {
       MixedLaunch launch = launches_->draw(random_, models_);
-      if (!launch.can_repeat || !launch.bound) continue;
+      if (!launch.can_repeat || !launch.bound || launch.fails) continue;
       bound.push_back(*launch.bound);
       fresh.launches.push_back(std::move(launch));
     }
@@ -273,6 +297,8 @@ class MixedSequence {
 
   const int seed_;
   const bool is_traced_;
+  const MixedKind kind_;
+  bool hops_ = false;
   IntrusivePtr<Device> device_;
   std::optional<Program> program_;
   bool is_limited_ = false;

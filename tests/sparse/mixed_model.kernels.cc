@@ -32,10 +32,6 @@ COPPICE_INLINE void each_operation(const Item& i, const int* operations, int per
   for (int n = 0; n < per; ++n) visit(operations + (i.index * per + n) * kNumbers, i.index * per + n);
 }
 
-COPPICE_INLINE int wrapping_sum(int a, int b) {
-  return static_cast<int>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
-}
-
 #define IN_ALL_DIMENSIONS(M) M(1) M(2) M(3)
 
 // ---- growth alone: such a launch may be repeated
@@ -222,6 +218,62 @@ IN_ALL_DIMENSIONS(CHURN)
     if ((x[c] & 1) != 0) other.activate(c, place_of<D>(c, salt, box).c);                                \
   }
 IN_ALL_DIMENSIONS(ASK)
+
+// ---- what is around a cell: any number of cells away, however small containers are
+template <class X>
+COPPICE_INLINE int value_near(const X& x, const Cell1& c, Coord o) {
+  return x(c, o.z);
+}
+template <class X>
+COPPICE_INLINE int value_near(const X& x, const Cell2& c, Coord o) {
+  return x(c, o.y, o.z);
+}
+template <class X>
+COPPICE_INLINE int value_near(const X& x, const Cell3& c, Coord o) {
+  return x(c, o.x, o.y, o.z);
+}
+// Calls visit(offset) for cells up to so many away, in all directions or along the axes alone.
+template <int D, int kReach, bool kStar, class Visit>
+COPPICE_INLINE void each_offset(Visit&& visit) {
+  constexpr int kX = D > 2 ? kReach : 0, kY = D > 1 ? kReach : 0;
+  COPPICE_UNROLL
+  for (int x = -kX; x <= kX; ++x) {
+    COPPICE_UNROLL
+    for (int y = -kY; y <= kY; ++y) {
+      COPPICE_UNROLL
+      for (int z = -kReach; z <= kReach; ++z) {
+        if (!kStar || (x != 0) + (y != 0) + (z != 0) <= 1) visit(Coord{x, y, z});
+      }
+    }
+  }
+}
+template <int D, int kReach, bool kStar, class X, class C>
+COPPICE_INLINE int sum_near(const X& x, const C& c) {
+  int sum = 0;
+  each_offset<D, kReach, kStar>([&](Coord o) {
+    sum = wrapping_sum(sum, wrapping_product(value_near(x, c, o), weight_of(o.x, o.y, o.z)));
+  });
+  return sum;
+}
+#define NEAR(D)                                                                \
+  COPPICE_KERNEL(mixed_star##D, Read<int, Star<2>> x, Write<int> y, Cell##D c) \
+  { y[c] = sum_near<D, 2, true>(x, c); }                                       \
+  COPPICE_KERNEL(mixed_box##D, Read<int, Box<1>> x, Write<int> y, Cell##D c)   \
+  { y[c] = sum_near<D, 1, false>(x, c); }
+IN_ALL_DIMENSIONS(NEAR)
+
+// To what is active around each cell, and to itself.
+#define SCATTER(D)                                                                                    \
+  COPPICE_KERNEL(mixed_scatter##D, Read<int> x, Accumulate<int, Box<1>> y, Topology cells, Cell##D c) \
+  {                                                                                                   \
+    each_offset<D, 1, false>([&](Coord o) {                                                           \
+      const int offset[3] = {o.x, o.y, o.z};                                                          \
+      At<D> by, at;                                                                                   \
+      for (int d = 0; d < D; ++d) by.c[d] = offset[3 - D + d], at.c[d] = c.coord(d) + by.c[d];        \
+      if (cells.is_active(c, at.c)) y.add(c, by.c, wrapping_product(x[c], weight_of(o.x, o.y, o.z))); \
+    });                                                                                               \
+  }
+IN_ALL_DIMENSIONS(SCATTER)
 
 // ---- what there is
 // A coordinate's number in a box, the last axis fastest.

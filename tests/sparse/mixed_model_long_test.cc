@@ -3,7 +3,12 @@
 
 namespace coppice::mixed {
 
-TEST_P(MixedModel, EqualsVectorsUnderManyRandomLaunches) { run_seeds(first_long_seed(), num_seeds()); }
+TEST_P(MixedModel, EqualsVectorsUnderManyRandomLaunches) {
+  run_seeds(first_long_seed(), num_seeds(), operations_of_each());
+}
 INSTANTIATE_TEST_SUITE_P(SparseLong, MixedModel, all_mixed_models(), mixed_test_name);
+
+TEST_P(DrawnModel, EqualsVectorsUnderManyRandomLaunches) { run_others(); }
+INSTANTIATE_TEST_SUITE_P(SparseLong, DrawnModel, DrawnModel::models(1), mixed_test_name);
 
 }  // namespace coppice::mixed

@@ -24,27 +24,27 @@ class MixedModel : public testing::TestWithParam<std::tuple<std::string, int>> {
   int operations_of_each() const { return is_emulated() ? 1000 : 100'000; }
 
   void run_each_kind() {
-    MixedSequence sequence(std::get<0>(GetParam()),
-                           mixed_kinds()[static_cast<size_t>(std::get<1>(GetParam()))], 0, false);
+    MixedSequence sequence(std::get<0>(GetParam()), kind_of(std::get<1>(GetParam()), 0), 0, false);
     if (!sequence.no_device.empty()) GTEST_SKIP() << sequence.no_device;
     sequence.run_each_kind();
   }
-  void run_seeds(int first, int last) {
+  void run_seeds(int first, int last, int operations_of_each) {
     const auto& [device, number] = GetParam();
-    const MixedKind& kind = mixed_kinds()[static_cast<size_t>(number)];
-    if (const char* seed = std::getenv("COPPICE_MODEL_SEED")) return run_told(device, kind, std::atoi(seed));
+    if (const char* seed = std::getenv("COPPICE_MODEL_SEED"))
+      return run_told(device, kind_of(number, std::atoi(seed)), std::atoi(seed));
     if (const char* seeds = std::getenv("COPPICE_MODEL_SEEDS")) sscanf(seeds, "%d-%d", &first, &last);
-    uint64_t operations = 0, shortages = 0, steps = 0;
+    uint64_t operations = 0, shortages = 0, steps = 0, trees = 0, lists = 0;
     for (int seed = first; seed < last; ++seed) {
+      const MixedKind kind = kind_of(number, seed);
       MixedSequence sequence(device, kind, seed, false);
       if (!sequence.no_device.empty()) GTEST_SKIP() << sequence.no_device;
-      const auto failure = run_steps(sequence, operations_of_each());
+      const auto failure = run_steps(sequence, operations_of_each);
       if (failure) return report(device, kind, seed, *failure);
       operations += sequence.operations(), shortages += sequence.shortages(), steps += sequence.steps;
+      trees += sequence.num_trees(), lists += sequence.num_lists();
     }
-    printf("%s: %d seeds, %llu operations in %llu steps, %llu ran out of memory\n", kind.name, last - first,
-           static_cast<unsigned long long>(operations), static_cast<unsigned long long>(steps),
-           static_cast<unsigned long long>(shortages));
+    fmt::print("{}: {} seeds, {} trees, {} lists, {} operations in {} steps, {} ran out of memory\n",
+               kind_of(number, 0).name, last - first, trees, lists, operations, steps, shortages);
   }
 
  private:
@@ -110,13 +110,35 @@ class MixedModel : public testing::TestWithParam<std::tuple<std::string, int>> {
   }
 };
 
+// Over trees that are drawn time goes into compiling kernels for them: a seed a test, of few operations.
+class DrawnModel : public MixedModel {
+ protected:
+  static constexpr int kTests = 4, kSeeds = 124;
+  void run_first_seed() {
+    const int seed = std::get<1>(GetParam()) - random_kind_number();
+    run_seeds(seed, seed + 1, 100);
+  }
+  void run_others() { run_seeds(kTests, kSeeds, 600); }
+
+ public:
+  // Also in the deterministic mode and with the checks.
+  static auto models(int tests) {
+    std::vector<std::string> devices = test_devices_by_threads();
+    if (test_devices_asked_for().empty()) devices.insert(devices.end(), {kDeterministic, kChecks});
+    const int first = random_kind_number();
+    return testing::Combine(testing::ValuesIn(devices), testing::Range(first, first + tests));
+  }
+  static auto first_models() { return models(kTests); }
+};
+
 inline std::string mixed_test_name(const testing::TestParamInfo<MixedModel::ParamType>& info) {
-  return std::string(mixed_kinds()[static_cast<size_t>(std::get<1>(info.param))].name) + "_" +
-         std::get<0>(info.param);
+  const auto& [device, number] = info.param;
+  const int drawn = number - random_kind_number();
+  return kind_of(number, 0).name + (drawn >= 0 ? std::to_string(drawn) : "") + "_" + device;
 }
 inline auto all_mixed_models() {
   return testing::Combine(testing::ValuesIn(test_devices_by_threads()),
-                          testing::Range(0, static_cast<int>(mixed_kinds().size())));
+                          testing::Range(0, random_kind_number()));
 }
 
 }  // namespace coppice::mixed
