@@ -51,7 +51,10 @@ AllocatorState TreeStorage::make_cells_free(uint32_t index, uint64_t wanted, std
   // Threads of a launch that asked at once may have counted past the end of the free list.
   if (a.free_used > a.free_size) write_inline(stream(), &in_memory->free_used, a.free_used = a.free_size);
   const uint64_t fresh = fresh_of(a, wanted);
-  if (a.num_cells + fresh > a.capacity) grow_to(a, index, a.num_cells + fresh, who);
+  if (a.num_cells + fresh > a.capacity) {
+    grow_to(a, index, a.num_cells + fresh, who);
+    a = wait_read_inline(stream(), in_memory);  // it may lie elsewhere now
+  }
   if (shares_limit_) take_bytes(index, fresh, who);
   return a;
 }

@@ -87,6 +87,8 @@ struct Prepared final : public RefCounted {
   std::string why_not_repeatable;
   // Of the code that makes room before the launch; null where none is to be made, or where it cannot.
   AsyncValueRef<LoadedCodeRef> room_code;
+  // On a CPU: it may run short of cells, and what it does must not happen twice.
+  bool needs_full_ranges = false;
   std::vector<std::weak_ptr<const void>> lives;  // of the binding's trees
   AsyncValueRef<LoadedCodeRef> code;
   LaunchBlock block{};
@@ -229,6 +231,20 @@ void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Devic
   };
 }
 
+// Where the launch's turn comes while trees have little memory, those that it grows get all that they may
+// have; or every one, if the launch was told where their cells will lie.
+void take_full_ranges_first(Launch& launch, const IntrusivePtr<Prepared>& shared, bool every_one) {
+  const std::vector<TreeStorage*>& trees = shared->binding.trees;
+  if (std::all_of(trees.begin(), trees.end(), [](const TreeStorage* t) { return t->has_full_ranges(); }))
+    return;
+  launch.make_room = [shared, every_one](LaunchBlock&) {
+    for (TreeStorage* tree : shared->binding.trees) {
+      if (every_one || shared->uses->does_to(tree, effect::kActivates | effect::kAppends))
+        tree->take_full_ranges("kernel " + shared->name);
+    }
+  };
+}
+
 // Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
 bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   const Binding& b = p.binding;
@@ -321,9 +337,11 @@ IntrusivePtr<Prepared> Program::State::make(const LaunchRequest& given, const Ke
   if (p->checks) tell_uses(p->binding, *p->uses);
   p->why_not_repeatable = why_not_repeatable(*p->uses);
   p->code = device->kernels().get(specialization(r, p->binding, options, r.makes_room_for != nullptr));
-  // Where memory is mapped before a launch, room is made first for what must not happen twice.
-  if (!device->commits_on_touch() && !p->why_not_repeatable.empty() &&
-      p->uses->does(effect::kActivates | effect::kAppends)) {
+  // Room is made first for what must not happen twice.
+  const bool needs_room =
+      !p->why_not_repeatable.empty() && p->uses->does(effect::kActivates | effect::kAppends);
+  p->needs_full_ranges = needs_room && device->commits_on_touch();
+  if (needs_room && !device->commits_on_touch()) {
     const std::string no_room = why_no_room(r, *p->uses);
     if (no_room.empty())
       p->room_code = device->kernels().get(specialization(r, p->binding, options, true));
@@ -411,7 +429,9 @@ Launch Program::State::launch_of(const LaunchRequest& r, const IntrusivePtr<Prep
   launch.keep_alive.emplace_back(shared);  // of its name, too
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.push_back(share(tree));
   launch.uses = p.uses;
-  if (guards_memory(r, options)) {
+  const bool knows_addresses = guards_memory(r, options);
+  if (knows_addresses) {
+    for (TreeStorage* tree : p.binding.trees) tree->reserve_full_ranges();
     auto table =
         memory_uses.wait_table(*this->device, *p.uses, {r.arguments, r.argument_bytes}, p.binding.trees);
     const void* const address = table->buffer->data();
@@ -420,6 +440,7 @@ Launch Program::State::launch_of(const LaunchRequest& r, const IntrusivePtr<Prep
   }
   set_loop(launch, r, p);
   if (p.room_code) make_room_first(launch, shared, this->device.get());
+  if (p.needs_full_ranges || knows_addresses) take_full_ranges_first(launch, shared, knows_addresses);
   Device* const device = this->device.get();  // outlives what its stream is given
   if (p.uses->does(effect::kChangesTopology | effect::kAdds)) {
     launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/check.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "gpu/kernel_store.h"
@@ -81,10 +82,14 @@ void TreeStorage::allocate_memory() {
     // Where not even one cell fits, there is the ambient one alone.
     const uint64_t least = limit < 1 ? 1 : 2;
     storage.max_cells = std::max(least, static_cast<uint64_t>(std::min({1 + possible, limit, 4294967000.0})));
-    storage.cells = d.reserve(storage.max_cells * n.cell_bytes, n.cell_bytes);
-    storage.free_list = d.reserve(storage.max_cells * 4, 4);
-    storage.recycled_list = d.reserve(storage.max_cells * 4, 4);
-    commit_first(a);
+    if (d.commits_on_touch()) {
+      reserve_first_range(a);
+    } else {
+      storage.cells = d.reserve(storage.max_cells * n.cell_bytes, n.cell_bytes);
+      storage.free_list = d.reserve(storage.max_cells * 4, 4);
+      storage.recycled_list = d.reserve(storage.max_cells * 4, 4);
+      grow_memory(a, std::min(storage.max_cells, first_cells(a)));
+    }
     AllocatorState& allocator = s.allocators[a];
     allocator.cells = storage.cells->as<unsigned char>();
     allocator.free_list = storage.free_list->as<uint32_t>();
@@ -102,23 +107,7 @@ uint64_t TreeStorage::max_bytes() const {
   return options_.max_bytes != 0 ? options_.max_bytes : device_->memory_bytes();
 }
 
-// What an allocator has from the start. Where pages come with their first touch, it is all that it may ever have: no launch
-// runs out of cells there because a host was to make room. A system that promises no more than it has (its overcommit
-// mode 2) refuses that; then it is as much as it allows.
-void TreeStorage::commit_first(uint32_t allocator) {
-  AllocatorStorage& storage = allocators_[allocator];
-  const uint64_t first = std::min(storage.max_cells, first_cells(allocator));
-  if (!device_->commits_on_touch()) return grow_memory(allocator, first);
-  for (;; storage.max_cells = std::max(first, storage.max_cells / 2)) {
-    try {
-      return grow_memory(allocator, storage.max_cells);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kOutOfMemory || storage.max_cells <= first) throw;
-    }
-  }
-}
-
-// The fewest that it has: some 64 KiB, and one.
+// The fewest that it has where memory is mapped before a launch: some 64 KiB, and one.
 uint64_t TreeStorage::first_cells(uint32_t allocator) const {
   return 1 + std::max<uint64_t>(1, (64 << 10) / nodes_[allocators_[allocator].node].cell_bytes);
 }
@@ -128,7 +117,7 @@ bool TreeStorage::is_limit_shared() const {
   if (!device_->commits_on_touch()) return false;  // what is committed is counted by the host
   double together = 0;
   for (const AllocatorStorage& a : allocators_)
-    together += static_cast<double>(a.capacity) * static_cast<double>(nodes_[a.node].cell_bytes);
+    together += static_cast<double>(a.max_cells) * static_cast<double>(nodes_[a.node].cell_bytes);
   return allocators_.size() > 1 && together > static_cast<double>(max_bytes());
 }
 
@@ -217,8 +206,15 @@ bool TreeStorage::resolve_shortage(const TreeState& now, std::string_view kernel
   if (!is_short) return false;
   uint32_t* const status = &device_->context().status;
   if (is_shortage(status_of(wait_read_inline(stream(), status)))) write_inline(stream(), status, 0);
-  if (device_->commits_on_touch()) throw_full(now, fmt::format("kernel {}", kernel));
-  grow_short_allocators(now, kernel, why_not);
+  if (!device_->commits_on_touch()) {
+    grow_short_allocators(now, kernel, why_not);
+    return true;
+  }
+  if (has_full_ranges()) throw_full(now, fmt::format("kernel {}", kernel));
+  COPPICE_CHECK(why_not.empty(), "a launch that must not be repeated began without the full ranges");
+  for (uint32_t i = 0; i < allocators_.size(); ++i)
+    write_inline(stream(), &state()->allocators[i].shortage, 0);
+  take_full_ranges(fmt::format("kernel {}", kernel));
   return true;
 }
 
@@ -235,7 +231,7 @@ void TreeStorage::throw_full(const TreeState& now, std::string_view who) const {
 }
 
 uint64_t TreeStorage::largest_capacity(const AllocatorState& a, uint32_t allocator) const {
-  return device_->commits_on_touch() ? a.capacity : most_cells(allocator, a.capacity);
+  return device_->commits_on_touch() ? allocators_[allocator].max_cells : most_cells(allocator, a.capacity);
 }
 
 // How many cells an allocator may have, where it has so many now.
@@ -250,12 +246,17 @@ void TreeStorage::grow_to(const AllocatorState& a, uint32_t allocator, uint64_t 
                           std::string_view who) {
   const uint64_t largest = largest_capacity(a, allocator);
   if (needed > largest) {
-    throw Error(
-        ErrorCode::kOutOfMemory,
-        fmt::format("{}: {} is full: {} cells of {} bytes are all it may have, and at least {} more "
-                    "are needed",
-                    who, path(allocators_[allocator].node), largest - 1, a.cell_bytes, needed - a.capacity));
+    throw Error(ErrorCode::kOutOfMemory,
+                fmt::format("{}: {} is full: {} cells of {} bytes are all it may have, and at least {} more "
+                            "are needed",
+                            who, path(allocators_[allocator].node), largest - 1, a.cell_bytes,
+                            needed - (device_->commits_on_touch() ? largest : a.capacity)));
   }
+  if (!has_full_ranges()) {
+    take_full_ranges(who);  // which may have turned out smaller
+    return grow_to(wait_read_inline(stream(), &state()->allocators[allocator]), allocator, needed, who);
+  }
+  if (needed <= a.capacity) return;
   const uint64_t cells = std::min(largest, std::max(needed, 2 * uint64_t{a.capacity}));
   grow_memory(allocator, cells);
   write_inline(stream(), &state()->allocators[allocator].capacity, static_cast<uint32_t>(cells));

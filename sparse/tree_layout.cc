@@ -329,7 +329,8 @@ void TreeStorage::freeze() {
 
 void TreeStorage::fix_layout() {
   if (nodes_[0].children.empty()) refuse(fmt::format("tree '{}' has no nodes", options_.name));
-  axes_.clear(), allocators_.clear(), layouts_.clear(), below_.clear();  // of a call that ended in an Error
+  // Of a call that ended in an Error.
+  axes_.clear(), allocators_.clear(), layouts_.clear(), below_.clear(), has_full_ranges_ = true;
   assign_dimensions();
   for (uint32_t id = 0; id < nodes_.size(); ++id) {
     if (nodes_[id].kind != NodeKind::kPointer && nodes_[id].kind != NodeKind::kDynamic) continue;
@@ -349,7 +350,11 @@ void TreeStorage::fix_layout() {
   for (uint32_t id = 1; id < nodes_.size(); ++id) build_layout(id);
   build_below();
   lists_.resize(nodes_.size());
-  allocate_memory();
+  try {
+    allocate_memory();
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("tree '{}': {}", options_.name, error.message()));
+  }
 }
 
 }  // namespace coppice

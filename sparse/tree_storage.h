@@ -77,6 +77,12 @@ struct AllocatorStorage {
   IntrusivePtr<Buffer> cells, free_list, recycled_list;
 };
 
+// Memory that lies elsewhere now: by how much (full_ranges.cc).
+struct AddressMove {
+  uint64_t begin, end;  // addresses before
+  uint64_t distance;    // modulo 2^64
+};
+
 class TreeStorage : public RefCounted {
  public:
   TreeStorage(IntrusivePtr<Device> device, TreeOptions options);
@@ -140,6 +146,14 @@ class TreeStorage : public RefCounted {
   void show_room();
   // Instead, where there is not, and behind a launch that failed: lists give back the chunks that hold nothing.
   void drop_room();
+  // On a CPU a tree begins with little memory, and its cells move once, when it outgrows that, to ranges of
+  // addresses for all that it may ever have (full_ranges.cc). False until then; always true elsewhere.
+  bool has_full_ranges() const { return has_full_ranges_.load(std::memory_order_acquire); }
+  // Where its cells will lie, for who needs to know that before. On any thread. Errors: kOutOfMemory.
+  void reserve_full_ranges();
+  // Moves there. Before a launch that may run short and must not be repeated. Errors: kOutOfMemory, in the
+  // name of `who`; then nothing has changed.
+  void take_full_ranges(std::string_view who);
   // Makes room for so many cells of a pointer or dynamic node in all. Errors: kInvalidArgument, kOutOfMemory.
   void reserve_cells(uint32_t node, uint64_t cells);
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
@@ -210,8 +224,15 @@ class TreeStorage : public RefCounted {
   void grow_short_allocators(const device::TreeState& now, std::string_view kernel, std::string_view why_not);
   uint64_t committed_bytes() const;  // of all allocators' cells
   uint64_t max_bytes() const;
-  void commit_first(uint32_t allocator);
   uint64_t first_cells(uint32_t allocator) const;
+  uint64_t first_range_cells(uint32_t allocator) const;
+  void reserve_first_range(uint32_t allocator);
+  uint64_t reserve_range(AllocatorStorage& storage, uint64_t cells) const;
+  AllocatorStorage full_range(uint32_t allocator) const;
+  AllocatorStorage storage_to_be(uint32_t allocator) const;
+  void move_slots(const device::AllocatorState& a, const AllocatorStorage& now,
+                  const std::vector<AddressMove>& moves);
+  void move_elements(const ElementList& list, const std::vector<AddressMove>& moves);
   bool is_limit_shared() const;
   uint64_t used_bytes(const device::TreeState& now) const;  // of cells that were ever handed out
   uint64_t paid_cells(const device::AllocatorState& a) const;
@@ -274,6 +295,9 @@ class TreeStorage : public RefCounted {
   std::vector<device::NodeLayout> layouts_;
   std::vector<uint32_t> below_;  // ids, by NodeLayout::below
   std::vector<AllocatorStorage> allocators_;
+  mutable std::mutex full_mutex_;
+  std::vector<AllocatorStorage> full_;  // what allocators_ become, once it is known where that lies
+  std::atomic<bool> has_full_ranges_ = true;
   bool shares_limit_ = false;  // allocators could take more together than the tree may have
   std::vector<std::unique_ptr<ElementList>> lists_;
   IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, device_below_, scratch_keys_, scratch_cells_,

@@ -1,7 +1,7 @@
 // gpu/cpu/memory_limits.h: the last mappings of the process are not for buffers, and an error says so.
 // (Limits of addresses are a process' for good: many_trees_test.cc.)
 //
-// Breaks that were seen to fail here: mappings that are never given back, and others' that are not counted.
+// Breaks that were seen to fail here: mappings of others that are not counted, small buffers that have some.
 #include "gpu/cpu/memory_limits.h"
 
 #include <fmt/format.h>
