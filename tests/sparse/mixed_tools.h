@@ -133,7 +133,10 @@ inline MixedLaunch MixedLaunches::erode_cells(int a) {
 
 // Set operations between any two nodes.
 inline MixedLaunch MixedLaunches::combine(int a, int b) {
-  const int from = pick_unit(a), to = pick(2) == 0 && a == b ? from : pick_unit(b), operation = pick(4);
+  // Nodes as deep as each other share more coordinates than others.
+  const int from = pick_unit(a), operation = pick(4);
+  const bool is_as_deep = pick(2) == 0 && from < shape(b).num_levels() && unit_of(shape(b), from) >= 0;
+  const int to = is_as_deep ? from : pick_unit(b);
   if (from < 0 || to < 0) return box(a, b);
   const bool adds = operation < 2, keeps_all = operation == 1, keeps_active = operation != 3;
   MixedLaunch launch = named(std::array{"copy", "merge", "intersect", "subtract"}[operation], a, b);
