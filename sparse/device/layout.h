@@ -2,7 +2,7 @@
 //
 // Device-clean. Layouts (NodeLayout, FieldBinding, LoopLayout) are *constants* of a specialized kernel: they describe
 // the way from a tree's root to a node, so that a lookup folds to shifts, masks and loads. State (TreeState and what
-// hangs on it) lives in device memory; between operations, and only there, a tree's cells may move (sparse/full_ranges.cc).
+// hangs on it) lives in device memory; a tree's cells may move between operations (sparse/full_ranges.cc).
 //
 // A pointer node's cell, in its allocator's address range (cell 0 is the ambient element, always zero):
 //
@@ -238,9 +238,9 @@ struct ListHeader {
 };
 static_assert(sizeof(ListHeader) == 8);
 
-// One pointer or dynamic node's recycling allocator (NodeManager). Address ranges are committed in chunks, so a cell's address
-// is cells + index * cell_bytes, while an operation runs and while `cells` stays the same. All counts are in cells. What every walk reads lies in another
-// cache line than what every activation writes.
+// One pointer or dynamic node's recycling allocator (NodeManager). Address ranges are committed in chunks, so a
+// cell's address is cells + index * cell_bytes, while an operation runs and while `cells` stays the same. All
+// counts are in cells. What every walk reads lies in another cache line than what every activation writes.
 struct alignas(64) AllocatorState {
   unsigned char* cells;
   uint32_t* free_list;      // [capacity] cells ready for use, zeroed

@@ -9,7 +9,7 @@
 
 #include "tests/sparse/kernel_store_util.h"
 #include "tests/sparse/resident_memory.h"
-#include "tests/sparse/watch_command.h"
+#include "tests/core/watch_command.h"
 
 namespace coppice {
 namespace {
