@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <sstream>
 
+#include "tests/core/watch_command.h"
 #include "tests/sparse/kernel_store_util.h"
 #include "tests/sparse/resident_memory.h"
-#include "tests/core/watch_command.h"
 
 namespace coppice {
 namespace {
