@@ -1,8 +1,12 @@
 // The async value's state changes, and the queue that runs continuations one after another instead of nested.
 #include "core/async_value.h"
 
+#include <cctype>
 #include <condition_variable>
 #include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/error_rep.h"
 #include "core/process_end.h"
@@ -130,17 +134,36 @@ RCReference<AsyncValue> make_error_async_value(Error error) {
   return result;
 }
 
+namespace {
+
+// An exception's text as an error's message, which is one line: what does not print becomes one space.
+std::string one_line(std::string_view text) {
+  std::string line;
+  bool has_gap = false;
+  for (const char c : text) {
+    if (c == ' ' || std::iscntrl(static_cast<unsigned char>(c)) != 0) {
+      has_gap = !line.empty();
+      continue;
+    }
+    if (std::exchange(has_gap, false)) line += ' ';
+    line += c;
+  }
+  return line.empty() ? "an exception without a text" : line;
+}
+
+}  // namespace
+
 Error detail::current_exception_as_error() {
   try {
     throw;
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {
-    return Error(ErrorCode::kOutOfMemory, "out of memory in a continuation");
+    return Error(ErrorCode::kOutOfMemory, "out of memory");
   } catch (const std::exception& exception) {
-    return Error(ErrorCode::kInternal, exception.what());
+    return Error(ErrorCode::kInternal, one_line(exception.what()));
   } catch (...) {
-    return Error(ErrorCode::kInternal, "an exception of unknown type in a continuation");
+    return Error(ErrorCode::kInternal, "an exception of unknown type");
   }
 }
 

@@ -269,6 +269,13 @@ TEST_F(AsyncValueTest, ExceptionsOfAContinuationBecomeErrors) {
   EXPECT_EQ(standard.error().message(), "theirs");
   EXPECT_EQ(source.map([](int) -> int { throw std::bad_alloc(); }).error().code(), ErrorCode::kOutOfMemory);
   EXPECT_EQ(source.map([](int) -> int { throw 1; }).error().code(), ErrorCode::kInternal);
+  EXPECT_EQ(source.map([](int) -> int { throw 1; }).error().message(), "an exception of unknown type");
+  const auto words_of = [&](const char* text) {
+    return source.map([=](int) -> int { throw std::runtime_error(text); }).error().message();
+  };
+  EXPECT_EQ(words_of("two\r\n\tlines\n"), "two lines") << "one line always";
+  EXPECT_EQ(words_of(""), "an exception without a text");
+  EXPECT_EQ(words_of(" \n"), "an exception without a text");
   const auto flat = source.flat_map([](int) -> AsyncValueRef<int> { throw some_error("flat"); });
   EXPECT_EQ(flat.error().message(), "flat");
 }
