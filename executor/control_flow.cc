@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <unordered_set>
 
 #include "core/count_down.h"
@@ -201,8 +202,6 @@ class ParallelFor final : public RefCountedBase<ParallelFor> {
 
 AsyncValueRef<Chain> parallel_for(int32_t begin, int32_t end, Constant<LoadedFunction> body,
                                   Constant<int32_t> block, RemainingArguments arguments, Request& request) {
-  if (block < 1)
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("blocks of {} iterations", block.get()));
   return make_intrusive<ParallelFor>(begin, end, block, body.get(), arguments, request)->start();
 }
 
@@ -237,6 +236,10 @@ std::vector<std::string> types_of_case(const OperationUse& use) {
 }
 std::vector<std::string> types_of_parallel_for(const OperationUse& use) {
   const LoadedFunction& f = *use.attributes[0].function;
+  const auto block = std::get<int64_t>(*use.attributes[1].value);
+  if (block < 1)
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("blocks of {} iterations; 1 to {} are possible",
+                                                         block, std::numeric_limits<int32_t>::max()));
   check_types("argument", f, f.argument_types, use.argument_types);
   check_types("result", f, f.result_types, {"chain"});
   return {"chain"};

@@ -21,11 +21,12 @@ Request::Request(IntrusivePtr<Host> host, IntrusivePtr<Stream> stream, uint64_t 
     : host_(std::move(host)), stream_(std::move(stream)), source_(source) {}
 Request::~Request() = default;
 
-void Request::cancel_at(WorkQueue::Clock::time_point when) {
-  COPPICE_CHECK(queue() != nullptr, "cancel_at() needs a queue");
-  queue()->add_at(when, Task([weak = WeakIntrusivePtr<Request>(share(this))] {
-                    if (const auto self = weak.lock()) self->cancel();
-                  }));
+bool Request::cancel_at(WorkQueue::Clock::time_point when) {
+  const bool has_queue = queue() != nullptr;
+  COPPICE_CHECK(has_queue, "cancel_at() needs a host with a queue");
+  return queue()->add_at(when, Task([weak = WeakIntrusivePtr<Request>(share(this))] {
+                           if (const auto self = weak.lock()) self->cancel();
+                         }));
 }
 
 void Request::cancel() {

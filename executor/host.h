@@ -88,8 +88,9 @@ class Request final : public RefCounted {
   // Operations that have not started are skipped, with the error kCancelled: those that wait, and loops and branches that
   // do, on the calling thread, before this returns. Those that run, or have something under way, are not interrupted.
   void cancel();
-  // cancel() at that time. Needs a queue.
-  void cancel_at(WorkQueue::Clock::time_point when);
+  // cancel() at that time. False: it will not be cancelled then, since the queue was shut down or the system gives no thread
+  // for deadlines (WorkQueue::add_at()). A failed check on a host without a queue.
+  bool cancel_at(WorkQueue::Clock::time_point when);
   // Relaxed: cancelling orders nothing; an operation may just have started.
   bool is_cancelled() const { return (flags_.load(std::memory_order_relaxed) & kCancelled) != 0; }
 

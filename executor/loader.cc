@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "executor/attribute_kinds.h"
 
 namespace coppice::executor {
 
@@ -60,65 +61,6 @@ class FunctionLoader {
   const FunctionsByName& functions_;
   std::vector<uint32_t> order_;  // operations, each behind those that produce its arguments
 };
-
-namespace {
-
-const char* describe(AttributeKind kind) {
-  switch (kind) {
-    case AttributeKind::kBool:
-      return "true or false";
-    case AttributeKind::kInt32:
-      return "a 32-bit integer";
-    case AttributeKind::kInt64:
-      return "an integer";
-    case AttributeKind::kReal:
-      return "a real number (with a point)";
-    case AttributeKind::kString:
-      return "a string";
-    case AttributeKind::kFunction:
-      return "an @function";
-    case AttributeKind::kIntegers:
-      return "a list of integers";
-    case AttributeKind::kReals:
-      return "a list of real numbers (with a point)";
-    case AttributeKind::kStrings:
-      return "a list of strings";
-  }
-  return "?";
-}
-
-bool is_empty_list(const Attribute& value) {
-  const auto* integers = std::get_if<std::vector<int64_t>>(&value);
-  return integers != nullptr && integers->empty();
-}
-
-bool fits(const Attribute& value, AttributeKind kind) {
-  switch (kind) {
-    case AttributeKind::kBool:
-      return std::holds_alternative<bool>(value);
-    case AttributeKind::kInt32: {
-      const auto* integer = std::get_if<int64_t>(&value);
-      return integer != nullptr && *integer == static_cast<int32_t>(*integer);
-    }
-    case AttributeKind::kInt64:
-      return std::holds_alternative<int64_t>(value);
-    case AttributeKind::kReal:
-      return std::holds_alternative<double>(value);
-    case AttributeKind::kString:
-      return std::holds_alternative<std::string>(value);
-    case AttributeKind::kFunction:
-      return std::holds_alternative<FunctionRef>(value);
-    case AttributeKind::kIntegers:
-      return std::holds_alternative<std::vector<int64_t>>(value);
-    case AttributeKind::kReals:
-      return std::holds_alternative<std::vector<double>>(value) || is_empty_list(value);
-    case AttributeKind::kStrings:
-      return std::holds_alternative<std::vector<std::string>>(value) || is_empty_list(value);
-  }
-  return false;
-}
-
-}  // namespace
 
 void FunctionLoader::bind_operations() {
   to_.name = from_.name;
@@ -171,8 +113,8 @@ void FunctionLoader::bind_attributes(const Operation& op, LoadedOperation& to) {
 }
 
 void FunctionLoader::check_attribute(const Operation& op, size_t i, AttributeKind kind) const {
-  if (fits(op.attributes[i], kind)) return;
-  fail(op.position, fmt::format("attribute {} of {} must be {}", i + 1, op.name, describe(kind)));
+  const std::string why = why_unfit(op.attributes[i], kind);
+  if (!why.empty()) fail(op.position, fmt::format("attribute {} of {}{}", i + 1, op.name, why));
 }
 
 // Kahn's algorithm. What is left over waits for itself.

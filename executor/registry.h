@@ -39,6 +39,7 @@ enum class AttributeKind : uint8_t {
   kBool,
   kInt32,
   kInt64,
+  kReal32,
   kReal,
   kString,
   kFunction,

@@ -73,6 +73,7 @@ struct Parameter<Constant<T>> {
   static constexpr AttributeKind kKind = std::is_same_v<T, bool>       ? AttributeKind::kBool
                                          : std::is_same_v<T, int32_t>  ? AttributeKind::kInt32
                                          : std::is_same_v<T, int64_t>  ? AttributeKind::kInt64
+                                         : std::is_same_v<T, float>    ? AttributeKind::kReal32
                                          : std::is_floating_point_v<T> ? AttributeKind::kReal
                                                                        : AttributeKind::kString;
   static void describe(OperationInfo& info, const Registry&) { info.attributes.push_back(kKind); }

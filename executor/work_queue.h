@@ -32,8 +32,8 @@ namespace coppice::executor {
 class WorkQueue : public RefCounted {
  public:
   struct Options {
-    int threads = 0;            // compute threads; 0: all cores
-    int blocking_threads = 64;  // at most, started when needed
+    int threads = 0;            // compute threads, at least 0 (checked); 0: all cores
+    int blocking_threads = 64;  // as many at most, at least 1 (checked); started when needed
   };
   enum class Shutdown { kDrain, kDrop };  // run what is queued, or destroy it unrun
   using Clock = std::chrono::steady_clock;

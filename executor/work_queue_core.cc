@@ -13,6 +13,12 @@ namespace coppice::executor {
 namespace {
 // After so many a job joins the arena's line again: oneTBB moves a worker between arenas only between jobs.
 constexpr int kTasksPerJob = 32;
+
+const WorkQueue::Options& checked(const WorkQueue::Options& options) {
+  COPPICE_CHECK(options.threads >= 0, "a work queue has so many compute threads, or 0: as many as cores");
+  COPPICE_CHECK(options.blocking_threads >= 1, "a work queue has at least one thread for what blocks");
+  return options;
+}
 }  // namespace
 
 struct WorkQueueCore::Dropped {
@@ -22,8 +28,8 @@ struct WorkQueueCore::Dropped {
 };
 
 WorkQueueCore::WorkQueueCore(const WorkQueue::Options& options)
-    : threads_(options.threads > 0 ? options.threads : tbb::info::default_concurrency()),
-      most_blocking_threads_(std::max(options.blocking_threads, 1)),
+    : threads_(checked(options).threads > 0 ? options.threads : tbb::info::default_concurrency()),
+      most_blocking_threads_(options.blocking_threads),
       workers_(threads_),
       arena_(threads_, 0),
       watch_([this] { return let_go(); }) {

@@ -26,7 +26,7 @@ struct Options;
 }
 
 struct CpuOptions {
-  int threads = 0;  // 0: all cores
+  int threads = 0;  // at most 4096, or Device::cpu() throws kInvalidArgument; 0: all cores
   // Results have the same bits from run to run, whatever `threads` is: launches whose result depends on the
   // order of their items (Launch::ordered) run on one thread, in order. docs/architecture.md says what that
   // covers.

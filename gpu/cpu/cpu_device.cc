@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "core/error.h"
 #include "core/machine_memory.h"
 #include "gpu/cpu/cpu_buffer.h"
 #include "gpu/cpu/tbb_loop_runner.h"
@@ -18,6 +19,9 @@
 
 namespace coppice {
 namespace {
+
+// More than any machine has cores; each is a thread that compiles, too, and systems limit these.
+constexpr int kMostThreads = 4096;
 
 class CpuDevice final : public Device {
  public:
@@ -73,6 +77,12 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
-IntrusivePtr<Device> Device::cpu(const CpuOptions& options) { return make_intrusive<CpuDevice>(options); }
+IntrusivePtr<Device> Device::cpu(const CpuOptions& options) {
+  if (options.threads < 0 || options.threads > kMostThreads)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("Device::cpu: {} threads; 1 to {} are possible, and 0 for all cores",
+                            options.threads, kMostThreads));
+  return make_intrusive<CpuDevice>(options);
+}
 
 }  // namespace coppice

@@ -67,11 +67,21 @@ TEST(ExecutorCancel, ADeadlineCompletesWhatWaits) {
     const auto x = make_unconstructed_async_value<int32_t>();
     const auto c = make_unconstructed_async_value<bool>();
     const auto result = p.run(function, {x, c})[0];
-    p.request->cancel_at(WorkQueue::Clock::now());
+    EXPECT_TRUE(p.request->cancel_at(WorkQueue::Clock::now()));
     wait(*result);
     EXPECT_EQ(result->error().code(), ErrorCode::kCancelled) << function;
     p.later().run_all();  // it holds the request, which keeps the host that has it
   }
+}
+
+TEST(ExecutorCancel, ADeadlineThatNobodyKeepsIsTold) {
+  ProbedProgram p(kWaiting, WorkQueue::create({.threads = 1}));
+  p.host->queue()->shutdown(WorkQueue::Shutdown::kDrain);
+  EXPECT_FALSE(p.request->cancel_at(WorkQueue::Clock::now()));
+  EXPECT_FALSE(p.request->is_cancelled());
+  ProbedProgram without(kWaiting);
+  EXPECT_DEATH(without.request->cancel_at(WorkQueue::Clock::now()),
+               "has_queue: cancel_at\\(\\) needs a host with a queue");
 }
 
 // A queue with one thread that is held: what it is given stays, and is counted.

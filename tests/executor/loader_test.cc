@@ -73,7 +73,15 @@ TEST(Loader, SaysWhatIsWrongAndWhere) {
       {"func @f() -> i32 { %y = constant.i32 3000000000 return %y }",
        "m.graph:1:25: @f: attribute 1 of constant.i32 must be a 32-bit integer"},
       {"func @f() -> f32 { %y = constant.f32 1 return %y }",
-       "m.graph:1:25: @f: attribute 1 of constant.f32 must be a real number (with a point)"},
+       "m.graph:1:25: @f: attribute 1 of constant.f32 must be a 32-bit real number (with a point)"},
+      {"func @f() -> f32 { %y = constant.f32 1e300 return %y }",
+       "m.graph:1:25: @f: attribute 1 of constant.f32: 1e+300 is too large for a real of 32 bits"},
+      {"func @f() -> f32 { %y = constant.f32 -3.5e38 return %y }",
+       "m.graph:1:25: @f: attribute 1 of constant.f32: -3.5e+38 is too large for a real of 32 bits"},
+      {"func @f() -> f32 { %y = constant.f32 1e-60 return %y }",
+       "m.graph:1:25: @f: attribute 1 of constant.f32: 1e-60 is too small for a real of 32 bits"},
+      {"func @f() -> f64 { %y = constant.f64 1 return %y }",
+       "m.graph:1:25: @f: attribute 1 of constant.f64 must be a real number (with a point)"},
       {"func @f() -> i64 { %y = sum.i64 [1.5] return %y }",
        "m.graph:1:25: @f: attribute 1 of sum.i64 must be a list of integers"},
       {"func @f() -> f64 { %y = sum.f64 [1] return %y }",
@@ -91,8 +99,20 @@ TEST(Loader, SaysWhatIsWrongAndWhere) {
       {"func @g(%x: i32) -> i32 { return %x } func @f(%x: i32) -> i32 { %y = repeat @g, 0 (%x, %x) return %y "
        "}",
        "m.graph:1:70: @f: repeat: 0 iterations ahead; 1 to 1000000 are possible"},
+      {"func @g(%a: i32, %b: i32) -> chain { %c = chain.new return %c } "
+       "func @f(%n: i32) -> chain { %y = parallel_for @g, 0 (%n, %n) return %y }",
+       "m.graph:1:98: @f: parallel_for: blocks of 0 iterations; 1 to 2147483647 are possible"},
   };
   for (const auto& [text, message] : cases) EXPECT_EQ(refusal(text), message) << text;
+}
+
+// What rounds to a number of 32 bits is one, infinities and NaNs too.
+TEST(Loader, TakesRealsThat32BitsHold) {
+  for (const char* value : {"3.4028235e38", "-3.4028235e38", "1e-45", "0.0", "inf", "-inf", "nan", "0.1"}) {
+    EXPECT_EQ(refusal(fmt::format("func @f() -> f32 {{ %y = constant.f32 {} return %y }}", value)),
+              "accepted")
+        << value;
+  }
 }
 
 TEST(Loader, NamesTheOperationsOfARing) {

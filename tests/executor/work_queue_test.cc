@@ -380,6 +380,14 @@ TEST(WorkQueueDeathTest, RefusesToBlockItsThreads) {
       "a work queue is shut down once");
 }
 
+TEST(WorkQueue, OptionsThatMeanNothingAreFailedChecks) {
+  EXPECT_DEATH(WorkQueue::create({.threads = -1}), "threads >= 0 \\(-1 >= 0\\)");
+  EXPECT_DEATH(WorkQueue::create({.threads = 1, .blocking_threads = 0}),
+               "blocking_threads >= 1 \\(0 >= 1\\)");
+  EXPECT_DEATH(WorkQueue::create({.threads = 1, .blocking_threads = -3}),
+               "blocking_threads >= 1 \\(-3 >= 1\\)");
+}
+
 TEST(WorkQueue, HostThreadsMayWaitForWhatItsTasksSet) {
   auto queue = WorkQueue::create({.threads = 1});
   auto value = make_unconstructed_async_value<int>();

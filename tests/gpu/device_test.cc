@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <limits>
 #include <string>
 
 #include "core/error.h"
@@ -18,6 +19,22 @@ TEST(Device, NamesTheCpuAndItsThreads) {
   EXPECT_EQ(device->threads(), 3);
   EXPECT_EQ(device->description().rfind("3 threads, ", 0), 0u) << device->description();
   EXPECT_GE(Device::cpu()->threads(), 1);
+}
+
+TEST(Device, RefusesNumbersOfThreadsThatNoMachineHas) {
+  for (const int threads : {-1, std::numeric_limits<int>::min(), 4097, 100000}) {
+    SCOPED_TRACE(threads);
+    for (const bool deterministic : {false, true}) {
+      try {
+        Device::cpu({.threads = threads, .deterministic = deterministic});
+        ADD_FAILURE();
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
+        EXPECT_EQ(e.what(), "Device::cpu: " + std::to_string(threads) +
+                                " threads; 1 to 4096 are possible, and 0 for all cores");
+      }
+    }
+  }
 }
 
 TEST(Device, RefusesANameItDoesNotKnow) {
