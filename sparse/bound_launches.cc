@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/check.h"
+#include "core/error.h"
 
 namespace coppice {
 namespace {
@@ -27,14 +27,15 @@ BoundLaunch::BoundLaunch(IntrusivePtr<Device> device, Launch launch)
   bound_->device = std::move(device);
   bound_->launch = make_intrusive<SharedLaunch>(std::move(launch));
 }
-Device& BoundLaunch::device() const {
-  COPPICE_CHECK(bound_ != nullptr, "a BoundLaunch is used that was moved from");
-  return *bound_->device;
+detail::Bound& BoundLaunch::bound() const {
+  if (bound_) return *bound_;
+  throw Error(ErrorCode::kInvalidArgument, "a BoundLaunch is used that was moved from");
 }
+Device& BoundLaunch::device() const { return *bound().device; }
 IntrusivePtr<const SharedLaunch> BoundLaunch::shared() const {
-  COPPICE_CHECK(bound_ != nullptr, "a BoundLaunch is used that was moved from");
-  const std::lock_guard lock(bound_->mutex);
-  return bound_->launch;
+  const detail::Bound& it = bound();
+  const std::lock_guard lock(it.mutex);
+  return it.launch;
 }
 
 void detail::Bound::replace(Launch with, const KernelVersion* now) {

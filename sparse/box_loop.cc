@@ -1,4 +1,5 @@
-// Loops over a box of cells (over_box() in program.h): what is checked, and the activation before the loop.
+// Loops over the cells of a node or of a box (over() and over_box() in program.h): what is checked, and the activation
+// before a loop over a box.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,12 +58,23 @@ uint64_t count_containers(const TreeStorage& tree, uint32_t node, const LoopBox&
   return n;
 }
 
+TreeStorage& tree_of(const Node& node, const char* call) {
+  if (node.tree()) return node.storage();
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("{}: the node was moved from, and names no tree", call));
+}
+
 }  // namespace
 
+Loop over(const Node& node) {
+  tree_of(node, "over(node)");
+  return {node.tree(), node.id()};
+}
+
 Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high) {
-  detail::check_count(node.tree(), low);
-  detail::check_count(node.tree(), high);
-  TreeStorage& tree = node.storage();
+  TreeStorage& tree = tree_of(node, "over_box(node, low, high)");
+  detail::check_count(tree, low);
+  detail::check_count(tree, high);
   if (node.id() == 0 || tree.node(node.id()).kind == NodeKind::kDynamic)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("over_box: {} is {}; a box is of the cells of a pointer, bitmasked or dense node",
@@ -107,7 +119,7 @@ void add_box(LaunchRequest& request, size_t& at) {
 // skips this one where it ran out of cells.
 void Program::activate_box_first(Launch& launch, const detail::LaunchRequest& r) {
   const LoopBox& box = *r.loop.box;
-  const Node node(r.loop.tree, r.loop.node);
+  const Node node = detail::node_of(r.loop.tree, r.loop.node);
   const bool is_empty = box.high[kMaxDims - 1] <= box.low[kMaxDims - 1];
   if (is_empty || !can_be_inactive(node.storage().layout(node.id()))) return;
   const auto n = static_cast<int64_t>(count_containers(node.storage(), node.id(), box));

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "core/check.h"
 #include "core/error.h"
 #include "gpu/host_access.h"
 #include "runtime_collection.kernels.h"
@@ -165,7 +164,7 @@ AsyncValueRef<Chain> LaunchGraph::launch(int times) const {
   if (times < 0)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("a launch graph cannot be launched {} times", times));
-  COPPICE_CHECK(state_ != nullptr, "a LaunchGraph is launched that was moved from");
+  if (!state_) throw Error(ErrorCode::kInvalidArgument, "a LaunchGraph is launched that was moved from");
   const IntrusivePtr<State> state = share(static_cast<State*>(state_.get()));
   return state->stream().issue("launch_graph", [state, times] { state->run(times); });
 }

@@ -25,7 +25,7 @@ class LaunchGraph {
   // Errors: kInvalidArgument when there are none, or they are of several devices.
   explicit LaunchGraph(std::vector<BoundLaunch> launches);
   // All of them, so many times, in the order of their device's default stream. Errors arrive with the value, as those of
-  // the launch that failed; kInvalidArgument at once when `times` is negative.
+  // the launch that failed; kInvalidArgument at once when `times` is negative or the graph was moved from.
   AsyncValueRef<Chain> launch(int times = 1) const;
 
  private:

@@ -7,7 +7,6 @@
 #include <span>
 #include <unordered_map>
 
-#include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "gpu/buffer_ranges.h"
@@ -314,10 +313,11 @@ Program::Program(IntrusivePtr<Device> device, const jit::CodegenOptions& options
 }
 Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
-Device& Program::device() const {
-  COPPICE_CHECK(state_ != nullptr, "a Program is used that was moved from");
-  return *state_->device;
+Program::State& Program::state() const {
+  if (state_) return *state_;
+  throw Error(ErrorCode::kInvalidArgument, "a Program is used that was moved from");
 }
+Device& Program::device() const { return *state().device; }
 void Program::wait() const {
   const AsyncValueRef<Chain> done = device().default_stream().barrier();
   coppice::wait(done);
@@ -387,8 +387,7 @@ void Program::State::renew(const LaunchRequest& r, IntrusivePtr<Prepared>& prepa
 }
 
 Launch Program::prepare(const LaunchRequest& r) {
-  COPPICE_CHECK(state_ != nullptr, "a Program is used that was moved from");
-  state_->prune();
+  state().prune();
   auto [entry, fresh] = state_->prepared.try_emplace(key_of(r));
   if (fresh) note_kernel_file(*r.file);
   if (fresh || entry->second->generation != kernel_generation()) {
@@ -411,8 +410,8 @@ Launch Program::prepare_at(const LaunchRequest& r, const KernelVersion* version)
 }
 
 BoundLaunch Program::bind_request(const LaunchRequest& r) {
-  BoundLaunch bound(state_->device, prepare(r));
-  if (!r.file->recipe.empty()) BoundLaunches::add(bound.bound_, r, state_->options);
+  BoundLaunch bound(state().device, prepare(r));
+  if (!r.file->recipe.empty()) BoundLaunches::add(bound.bound_, r, state().options);
   return bound;
 }
 
@@ -457,15 +456,17 @@ Launch Program::State::launch_of(const LaunchRequest& r, const IntrusivePtr<Prep
 }
 
 std::string Program::ptx_of(const LaunchRequest& given, jit::PtxTarget target) {
-  const LaunchRequest r = at_current_version(given, state_->options);
-  Binding b = make_binding(r, *state_->device, state_->options.checks);
-  if (state_->options.checks) tell_uses(b, *coppice::uses_of(r));
-  return jit::compile_ptx(specialization(r, b, state_->options), target);
+  const State& s = state();
+  const LaunchRequest r = at_current_version(given, s.options);
+  Binding b = make_binding(r, *s.device, s.options.checks);
+  if (s.options.checks) tell_uses(b, *coppice::uses_of(r));
+  return jit::compile_ptx(specialization(r, b, s.options), target);
 }
 
 IntrusivePtr<const LaunchUses> Program::uses_of(const LaunchRequest& given) const {
-  const LaunchRequest r = at_current_version(given, state_->options);
-  make_binding(r, *state_->device, state_->options.checks);  // refuses what a launch would
+  const State& s = state();
+  const LaunchRequest r = at_current_version(given, s.options);
+  make_binding(r, *s.device, s.options.checks);  // refuses what a launch would
   return coppice::uses_of(r);
 }
 

@@ -8,7 +8,8 @@
 //
 // A kernel is specialized once for the trees behind its handles and what it loops over, and kept. The types of a
 // launch's arguments are checked at compile time; roles against trees when launched: an Error kInvalidArgument says
-// which handle is wrong. Launches run in order on the device's default stream. Thread-compatible.
+// which handle is wrong. Of a Program or BoundLaunch that was moved from every call is such an Error. Launches run in order
+// on the device's default stream. Thread-compatible.
 #pragma once
 #include <cstring>
 #include <memory>
@@ -33,8 +34,8 @@ struct Loop {
   std::optional<device::LoopBox> box = {};  // of over_box()
 };
 // The active cells of a node (Cell kernels), its containers (Block and BlockTeam kernels) or, of a dynamic node, the elements of its
-// lists (Entry kernels).
-inline Loop over(const Node& node) { return {node.tree(), node.id()}; }
+// lists (Entry kernels). Errors: kInvalidArgument for a node that was moved from.
+Loop over(const Node& node);
 // The cells of a node from `low` up to, not including, `high`, coordinates in tree axes: those that are not
 // active become so first, and are zero, with all nodes above them; then a Cell kernel runs over the cells of
 // the box. Cells outside of it are neither visited nor activated; where a container that the box meets has no
@@ -248,6 +249,7 @@ class BoundLaunch {
 
  private:
   friend class Program;
+  detail::Bound& bound() const;  // Errors: kInvalidArgument when it was moved from
   std::shared_ptr<detail::Bound> bound_;
 };
 
@@ -316,6 +318,7 @@ class Program {
   std::string explain(const detail::LaunchRequest& request) const;
 
   struct State;
+  State& state() const;  // Errors: kInvalidArgument when it was moved from
   std::unique_ptr<State> state_;
 };
 

@@ -26,14 +26,18 @@ void refuse_axis(const std::string& value) {
               fmt::format("{} is no coordinate: these are from -2^31 up to, not including, 2^31", value));
 }
 
-void check_count(const TreeRef& tree, const GivenCoord& coord) {
+TreeStorage& tree_to_read(const TreeRef& tree) {
   if (!tree) throw Error(ErrorCode::kInvalidArgument, "the field to read is none: Node::place() makes one");
-  tree->freeze();  // a tree has its dimensions from then on
-  const auto surplus = coord.at.begin() + std::min(tree->dims(), coord.count);
-  const bool names_a_cell = coord.count >= tree->dims() &&
+  return *tree;
+}
+
+void check_count(TreeStorage& tree, const GivenCoord& coord) {
+  tree.freeze();  // a tree has its dimensions from then on
+  const auto surplus = coord.at.begin() + std::min(tree.dims(), coord.count);
+  const bool names_a_cell = coord.count >= tree.dims() &&
                             std::all_of(surplus, coord.at.end(), [](int32_t number) { return number == 0; });
   if (coord.count == 0 || names_a_cell) return;
-  throw Error(ErrorCode::kInvalidArgument, wrong_count_text(coord.count, tree->options().name, tree->dims()));
+  throw Error(ErrorCode::kInvalidArgument, wrong_count_text(coord.count, tree.options().name, tree.dims()));
 }
 
 BoxSize box_size(const TreeRef& tree, const HostCoord& begin, const HostCoord& end) {
@@ -91,7 +95,7 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
 }
 
 std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord) {
-  const uint64_t length = Node(tree, field.node).wait_length(coord);
+  const uint64_t length = node_of(tree, field.node).wait_length(coord);
   if (field.field == kNoField)
     throw Error(ErrorCode::kInvalidArgument,
                 tree->path(field.node) + ": a node's topology has no values to read");

@@ -15,9 +15,10 @@ namespace coppice {
 
 namespace detail {
 
-// Errors: kInvalidArgument when they are not as many as the tree has dimensions, but for zeros behind them,
-// or there is no tree.
-void check_count(const TreeRef& tree, const GivenCoord& coord);
+// Errors: kInvalidArgument when they are not as many as the tree has dimensions, but for zeros behind them.
+void check_count(TreeStorage& tree, const GivenCoord& coord);
+// A field's. Errors: kInvalidArgument when there is none.
+TreeStorage& tree_to_read(const TreeRef& tree);
 // Cells per axis of the tree from `begin` up to, not including, `end`. Errors: kInvalidArgument when one is
 // negative, or all are more than 2^40.
 using BoxSize = std::array<uint32_t, 3>;
@@ -37,8 +38,8 @@ template <class T>
 std::vector<T> wait_read(const Field<T>& field, const detail::GivenCoord& begin,
                          const detail::GivenCoord& end) {
   static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no array of its values; use unsigned char");
-  detail::check_count(field.tree, begin);
-  detail::check_count(field.tree, end);
+  detail::check_count(detail::tree_to_read(field.tree), begin);
+  detail::check_count(detail::tree_to_read(field.tree), end);
   const detail::BoxSize size = detail::box_size(field.tree, begin.at, end.at);
   std::vector<T> values(detail::count_cells(size));
   detail::wait_read_bytes(field.tree, field.id, begin.at, size, values.data());
@@ -47,7 +48,7 @@ std::vector<T> wait_read(const Field<T>& field, const detail::GivenCoord& begin,
 // One value.
 template <class T>
 T wait_read(const Field<T>& field, const detail::GivenCoord& coord) {
-  detail::check_count(field.tree, coord);
+  detail::check_count(detail::tree_to_read(field.tree), coord);
   T value;
   detail::wait_read_bytes(field.tree, field.id, coord.at, {1, 1, 1}, &value);
   return value;
@@ -57,7 +58,7 @@ T wait_read(const Field<T>& field, const detail::GivenCoord& coord) {
 // on another node.
 template <class T>
 std::vector<T> wait_read_list(const Field<T>& field, const detail::GivenCoord& coord) {
-  detail::check_count(field.tree, coord);
+  detail::check_count(detail::tree_to_read(field.tree), coord);
   const std::vector<std::byte> bytes = detail::wait_list_bytes(field.tree, field.id, coord.at);
   std::vector<T> values(bytes.size() / sizeof(T));
   if (!values.empty()) std::memcpy(static_cast<void*>(values.data()), bytes.data(), bytes.size());

@@ -68,7 +68,9 @@ Containers containers_of(TreeStorage& tree, uint32_t node, bool with_masks = tru
   return c;
 }
 
-Field<unsigned char> topology_of(const TreeRef& tree, uint32_t node) { return Node(tree, node).topology(); }
+Field<unsigned char> topology_of(const TreeRef& tree, uint32_t node) {
+  return detail::node_of(tree, node).topology();
+}
 
 // Items are whole leaves here.
 template <class... Args, class... Given>

@@ -74,6 +74,7 @@ Tree::Tree(IntrusivePtr<Device> device, TreeOptions options) {
   if (!device) throw Error(ErrorCode::kInvalidArgument, fmt::format("tree '{}': no device", options.name));
   storage_ = TreeRef(make_intrusive<TreeStorage>(std::move(device), std::move(options)));
 }
+Node detail::node_of(TreeRef tree, uint32_t id) { return Node(std::move(tree), id); }
 Node Tree::root() const { return Node(storage_, 0); }
 void Tree::freeze() { storage_->freeze(); }
 void Tree::compile_runtime() { storage_->compile_runtime(); }
@@ -103,7 +104,7 @@ std::string Node::path() const { return tree_->path(id_); }
 std::vector<std::array<int32_t, 3>> Node::checked(std::initializer_list<detail::GivenCoord> coords) const {
   std::vector<std::array<int32_t, 3>> all;
   for (const detail::GivenCoord& coord : coords) {
-    detail::check_count(tree_, coord);
+    detail::check_count(*tree_, coord);
     all.push_back(coord.at);
   }
   return all;
@@ -156,7 +157,7 @@ AsyncValueRef<Chain> Node::reserve(uint64_t cells) const {
 }
 
 bool Node::wait_is_active(const detail::GivenCoord& coord) const {
-  detail::check_count(tree_, coord);
+  detail::check_count(*tree_, coord);
   const auto ask = [&](Question* q) {
     run_now(tree_->stream_program(), test_coords, 1, topology(), q->coord.data(), &q->is_active);
   };
@@ -164,7 +165,7 @@ bool Node::wait_is_active(const detail::GivenCoord& coord) const {
 }
 
 uint64_t Node::wait_length(const detail::GivenCoord& coord) const {
-  detail::check_count(tree_, coord);
+  detail::check_count(*tree_, coord);
   if (tree_->node(id_).kind != device::NodeKind::kDynamic)
     throw Error(ErrorCode::kInvalidArgument, path() + " has no lists: wait_length() is for dynamic nodes");
   const auto ask = [&](Question* q) {

@@ -25,7 +25,13 @@
 namespace coppice {
 
 class TreeStorage;
+class TreeRef;
 class Node;
+
+namespace detail {
+// The node of a tree that a handle or a loop knows by its number. The number must be a node's.
+Node node_of(TreeRef tree, uint32_t id);
+}  // namespace detail
 
 // The axes that a node can have; a node names those it divides. Fields are indexed by the tree's axes in this order.
 enum class Axis : uint8_t { i, j, k, l, m, n, o, p };
@@ -33,8 +39,8 @@ enum class Axis : uint8_t { i, j, k, l, m, n, o, p };
 enum class CellLayout { kStructOfArrays, kArrayOfStructs };
 
 struct TreeOptions {
-  std::string name = "tree";
-  // Lowest coordinate per axis of the tree, in axis order.
+  std::string name = "tree";  // of one line
+  // Lowest coordinate per axis of the tree, in axis order: a multiple of what a cell of each of its nodes spans.
   std::array<int32_t, device::kMaxDims> origin{0, 0, 0};
   // Most memory that all cells of the tree's pointer and dynamic nodes may take, one cell of zeros for each of these
   // nodes among them; more is an Error kOutOfMemory.
@@ -86,7 +92,7 @@ struct MemoryReport;  // sparse/memory_report.h
 
 class Tree {
  public:
-  // Errors: kInvalidArgument without a device.
+  // Errors: kInvalidArgument without a device, or for a name with control characters.
   explicit Tree(IntrusivePtr<Device> device, TreeOptions options = {});
   Node root() const;
   // Fixes the layout now, so that a mistake in it is an Error here. Errors: kInvalidArgument.
@@ -109,8 +115,6 @@ class Tree {
 
 class Node {
  public:
-  Node(TreeRef tree, uint32_t id) : tree_(std::move(tree)), id_(id) {}
-
   // Children; extents are cells per axis. Without axes: i, then j, then k, as many as the nodes above have,
   // and all others that name none. Errors: kInvalidArgument (extent below 1, another number of axes, more
   // than 3 axes in a tree, too deep, below a place that cannot have children, the tree is in use already).
@@ -190,6 +194,9 @@ class Node {
   const TreeRef& tree() const { return tree_; }
 
  private:
+  friend class Tree;
+  friend Node detail::node_of(TreeRef tree, uint32_t id);
+  Node(TreeRef tree, uint32_t id) : tree_(std::move(tree)), id_(id) {}
   Node lists(std::optional<Axis> axis, int32_t max_length, int32_t chunk_cells) const;
   Node child(device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) const;
   FieldId place_bytes(std::string name, size_t bytes, size_t alignment) const;

@@ -36,6 +36,14 @@ bool has_countable_span(const std::vector<NodeDescription>& nodes, const std::ve
   return true;
 }
 
+// Errors name trees and fields, and are of one line.
+void check_name(const char* what, std::string name) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::none_of(name.begin(), name.end(), is_control)) return;
+  std::replace_if(name.begin(), name.end(), is_control, '?');
+  refuse(fmt::format("{} '{}': its name has a control character", what, name));
+}
+
 }  // namespace
 
 const char* node_kind_name(NodeKind kind) {
@@ -65,6 +73,7 @@ TreeStorage::TreeStorage(IntrusivePtr<Device> device, TreeOptions options)
       host_program_(device_, without_checks()),
       program_(device_, without_checks()),
       serial_(next_serial()) {
+  check_name("tree", options_.name);
   nodes_.emplace_back();  // the root: one dense cell
 }
 
@@ -176,6 +185,7 @@ uint32_t TreeStorage::add_lists(uint32_t parent, std::optional<Axis> axis, int32
 
 uint32_t TreeStorage::add_field(uint32_t node, std::string name, size_t bytes, size_t alignment) {
   require_describing("place a field");
+  check_name("field", name);
   if (node == 0) refuse(fmt::format("field '{}': fields are placed on nodes below the root", name));
   for (const FieldDescription& f : fields_) {
     if (f.name == name)

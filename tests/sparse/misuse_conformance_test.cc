@@ -166,14 +166,14 @@ TEST_P(Misuse, AnOwnCellIsOfTheNodeLoopedOverOrOneWithTheSameCells) {
   finish(leaf.activate({{5, 6}}));
   finish(beside.activate({{5, 6}}));
   finish(coarse.activate({{5, 6}}));
-  finish(Node(far.tree, far.id.node).activate({{5, 6}}));
+  finish(detail::node_of(far.tree, far.id.node).activate({{5, 6}}));
   for (const Node& node : {leaf, beside, coarse, part})
     run(number_cells2, over(node),
         node.id() == leaf.id()     ? x
         : node.id() == beside.id() ? z
         : node.id() == coarse.id() ? w
                                    : v);
-  run(number_cells2, over(Node(far.tree, far.id.node)), far);
+  run(number_cells2, over(detail::node_of(far.tree, far.id.node)), far);
   for (const Field<int>& same : {x, z, w}) {
     run(copy_own2, over(leaf), same, y);
     EXPECT_EQ(wait_read(y, {5, 6}), 507);
@@ -184,7 +184,8 @@ TEST_P(Misuse, AnOwnCellIsOfTheNodeLoopedOverOrOneWithTheSameCells) {
     EXPECT_EQ(wait_read(y, {5, 6}), 508);
   }
   const auto line = [&](const std::string& kernel, const Field<int>& f, const char* name) {
-    return "kernel misuse." + kernel + ": field '" + name + "' on " + Node(f.tree, f.id.node).path() +
+    return "kernel misuse." + kernel + ": field '" + name + "' on " +
+           detail::node_of(f.tree, f.id.node).path() +
            ": it has no own cell for those of grid.pointer[4,4].dense[4,4], which is looped over; ";
   };
   const std::string instead = "read it by coordinate, field.at(cell, {...})";

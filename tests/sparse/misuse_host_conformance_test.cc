@@ -6,6 +6,7 @@
 
 #include "gpu/stream_primitives.h"
 #include "sparse/bulk_append.h"
+#include "sparse/launch_graph.h"
 #include "sparse/topology_tools.h"
 #include "tests/sparse/misuse.h"
 
@@ -210,7 +211,11 @@ TEST_P(HostMisuse, HandlesThatNameNothingAreRefused) {
   Plane p(device);
   Node gone = p.leaf;
   const Node kept = std::move(gone);
-  EXPECT_EQ(words_of([&] { gone.activate({{1, 1}}); }), "the field to read is none: Node::place() makes one");
+  EXPECT_EQ(words_of([&] { gone.activate({{1, 1}}); }), no_tree);
+  EXPECT_EQ(words_of([&] { gone.wait_is_active({1, 1}); }), no_tree);
+  const std::string no_node = "the node was moved from, and names no tree";
+  EXPECT_EQ(words_of([&] { over_box(gone, {0, 0}, {1, 1}); }), "over_box(node, low, high): " + no_node);
+  EXPECT_EQ(words_of([&] { program->launch(number_cells2, over(gone), p.x); }), "over(node): " + no_node);
   EXPECT_EQ(words_of([&] { gone.deactivate_all(); }), no_tree);
   EXPECT_EQ(words_of([&] { gone.dense({4, 4}); }), no_tree);
   EXPECT_EQ(words_of([&] { dilate(gone, Neighbourhood::kFaces); }), no_tree);
@@ -221,9 +226,69 @@ TEST_P(HostMisuse, HandlesThatNameNothingAreRefused) {
             "the field to read is none: Node::place() makes one");
   EXPECT_EQ(words_of([] { Tree(nullptr, {.name = "t"}); }), "tree 't': no device");
   EXPECT_EQ(words_of([] { Program(nullptr); }), "a program without a device");
+}
+
+TEST_P(HostMisuse, ProgramsAndLaunchesThatWereMovedFromAreRefused) {
+  Plane p(device);
   Program first(device);
+  BoundLaunch bound = first.bind(number_cells2, over(p.leaf), p.x);
+  LaunchGraph graph({bound});
   const Program second = std::move(first);
-  EXPECT_DEATH(first.wait(), "a Program is used that was moved from");
+  const std::string no_program = "a Program is used that was moved from";
+  EXPECT_EQ(words_of([&] { first.wait(); }), no_program);
+  EXPECT_EQ(words_of([&] { first.launch(number_cells2, over(p.leaf), p.x); }), no_program);
+  EXPECT_EQ(words_of([&] { first.bind(number_cells2, over(p.leaf), p.x); }), no_program);
+  EXPECT_EQ(words_of([&] { first.compile(number_cells2, over(p.leaf), p.x); }), no_program);
+  EXPECT_EQ(words_of([&] { first.uses(number_cells2, over(p.leaf), p.x); }), no_program);
+  EXPECT_EQ(words_of([&] { first.explain(number_cells2, over(p.leaf), p.x); }), no_program);
+  EXPECT_EQ(words_of([&] { first.ptx(jit::PtxTarget{}, number_cells2, over(p.leaf), p.x); }), no_program);
+  const BoundLaunch taken = std::move(bound);
+  const std::string no_launch = "a BoundLaunch is used that was moved from";
+  EXPECT_EQ(words_of([&] { bound.launch(); }), no_launch);
+  EXPECT_EQ(words_of([&] { bound.name(); }), no_launch);
+  EXPECT_EQ(words_of([&] { LaunchGraph({bound}); }), no_launch);
+  const LaunchGraph replayed = std::move(graph);
+  EXPECT_EQ(words_of([&] { graph.launch(); }), "a LaunchGraph is launched that was moved from");
+}
+
+// What docs/sparse.md, "Nodes", says of them.
+TEST_P(HostMisuse, OriginsAxesAndLengthsKeepToTheirRules) {
+  const auto described = [&](int32_t origin, const auto& describe) {
+    return words_of([&] {
+      Tree tree(device, {.name = "t", .origin = {origin}});
+      describe(tree.root());
+      tree.freeze();
+    });
+  };
+  const auto two_levels = [](Node root) { root.pointer({64}).dense({8}); };
+  EXPECT_EQ(described(-8, two_levels), "");
+  EXPECT_EQ(described(-4, two_levels), "tree 't': origin -4 is not a multiple of 8 cells of t.pointer[64]");
+  const auto three_levels = [](Node root) { root.pointer({16}).pointer({4}).dense({8}); };
+  EXPECT_EQ(described(-32, three_levels), "");
+  EXPECT_EQ(described(-8, three_levels),
+            "tree 't': origin -8 is not a multiple of 32 cells of t.pointer[16]");
+  const auto of_extent = [](int32_t extent) {
+    return [extent](Node root) { root.pointer({1 << 16}).dense({extent}); };
+  };
+  EXPECT_EQ(described(kFirst, of_extent(1 << 15)), "");
+  EXPECT_EQ(described(kFirst, of_extent(1 << 16)),
+            "node t.pointer[65536].dense[65536]: more than 2^31 coordinates on an axis");
+  EXPECT_EQ(described(0,
+                      [](Node root) {
+                        root.dense({Axis::k, Axis::i}, {4, 8});
+                      }),
+            "node t.dense[4,8]: axes must be named in the order i, j, k, ...");
+  EXPECT_EQ(described(0, [](Node root) { root.dynamic((1 << 30) + 1); }),
+            "node t.dynamic[1073741825]: a list's largest length is between 1 and 2^30");
+}
+
+TEST_P(HostMisuse, NamesAreOfOneLine) {
+  EXPECT_EQ(words_of([&] { Tree(device, {.name = "two\nlines"}); }),
+            "tree 'two?lines': its name has a control character");
+  Tree tree(device, {.name = "t"});
+  Node leaf = tree.root().dense({4});
+  EXPECT_EQ(words_of([&] { leaf.place<int>("tab\t"); }), "field 'tab?': its name has a control character");
+  leaf.place<int>("H\xc3\xb6he");
 }
 
 TEST_P(HostMisuse, MemoryOfAnotherDeviceIsRefused) {

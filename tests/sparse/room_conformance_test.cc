@@ -54,7 +54,7 @@ TEST_P(Rooms, IsForWhatCanComeAgain) {
   for (int k = 0; k < 64; ++k) first.push_back({k, 0, 0});
   finish(b.block.activate(first));
   run(set_one, range(1), b.x, 5 * kWidth);
-  run(drop_or_go_on, over(Node(b.x.tree, b.x.id.node)), b.x, b.block.topology());
+  run(drop_or_go_on, over(detail::node_of(b.x.tree, b.x.id.node)), b.x, b.block.topology());
   EXPECT_TRUE(b.block.wait_is_active({105}));
   EXPECT_EQ(b.block.wait_num_active_cells(), 1u);
   EXPECT_LE(b.block.wait_usage().capacity_cells, 256u);

@@ -226,7 +226,7 @@ TEST_P(Uses, WhatIsSaidIsNoError) {
   EXPECT_EQ(check(set_pointer, range(1), pointers, a->as<int>()), "");
   int before = 0;
   device->wait_copy(&before, a->data(), sizeof before);
-  EXPECT_EQ(check(use_pointer_values, over(Node(pointers.tree, pointers.id.node)), pointers), "");
+  EXPECT_EQ(check(use_pointer_values, over(detail::node_of(pointers.tree, pointers.id.node)), pointers), "");
   device->wait_copy(&last, a->data(), sizeof last);
   EXPECT_EQ(last, before + 2);
   // A buffer that grows once its launch is bound.
