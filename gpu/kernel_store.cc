@@ -265,7 +265,9 @@ LoadedCodeRef KernelStore::State::compile_anew(const jit::SpecializeRequest& req
     std::lock_guard lock(mutex);
     is_first = !std::exchange(burst.announced, true);
   }
-  if (is_first) log_info("kernels: compiling; the result is kept in {}", cache.folder().string());
+  if (is_first)
+    log_info("kernels: compiling{}",
+             cache.can_store() ? "; the result is kept in " + cache.folder().string() : std::string());
   const std::string image = options.backend->compile(request);
   cache.store(key, image);
   LoadedCodeRef code = options.backend->load(image, request);

@@ -300,7 +300,8 @@ void TreeStorage::reserve_cells(uint32_t node, uint64_t cells) {
   }
   const uint32_t index = nodes_[node].allocator;
   const AllocatorState a = wait_read_inline(stream(), &state()->allocators[index]);
-  if (cells >= a.capacity) grow_to(a, index, std::max(cells, cells + 1), "reserve");  // of 2^64 - 1, too
+  if (cells >= a.capacity)  // of 2^64 - 1, too
+    grow_to(a, index, std::max(cells, cells + 1), fmt::format("reserve({})", cells));
 }
 
 void TreeStorage::grow_short_allocators(const TreeState& now, std::string_view kernel,

@@ -325,6 +325,11 @@ KernelCache::Lock KernelCache::try_lock(const std::string& key_hex) {
   return lock;
 }
 
+bool KernelCache::can_store() const {
+  return max_bytes_ > 0 && is_storing_.load(std::memory_order_relaxed) &&
+         ::access(folder_.c_str(), W_OK) == 0;
+}
+
 void KernelCache::store(const std::string& key_hex, std::string_view bytes) {
   const std::string path = path_of(key_hex);
   const uint64_t size_bytes = sizeof(EntryHeader) + bytes.size();

@@ -80,6 +80,8 @@ class KernelCache {
   // the folder or its file system allows no lock. Cost: three system calls.
   Lock try_lock(const std::string& key_hex);
 
+  // Whether store() has a folder to write to; try_lock() has made it.
+  bool can_store() const;
   // Never fails: what cannot be written (no permission, no space) is not kept, after one warning per cache
   // object that says why; from then on nothing is stored. An entry above max_bytes is not kept either. When
   // the folder holds more than max_bytes, the least recently used entries go until 7/8 of it are left.

@@ -104,6 +104,15 @@ TEST_F(Run, CompilesEveryKernelBeforeTheFirstFrame) {
   EXPECT_EQ(result.err.find("kernels: compiling", first + 1), std::string::npos) << result.err;
 }
 
+TEST_F(Run, DoesNotSayThatKernelsAreKeptWhereTheyAreNot) {
+  const ProgramResult run =
+      run_program({"run", scene_, "--frames", "0"}, {.environment = {{"COPPICE_CACHE_DIR", "/proc/nope"}}});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_TRUE(run.err_has("kernels: compiling\n")) << run.err;
+  EXPECT_TRUE(run.err_has("kernel cache: cannot write to /proc/nope")) << run.err;
+  EXPECT_FALSE(run.err_has("is kept in")) << run.err;
+}
+
 TEST_F(Run, TakesKernelsOfAnEarlierRunFromTheCache) {
   const ProgramOptions own_cache{.environment = {{"COPPICE_CACHE_DIR", folder_ / "cache"}}};
   const ProgramResult first = run_program({"run", scene_, "--frames", "0"}, own_cache);
