@@ -49,11 +49,19 @@ struct ProcessEnd {
     pthread_atfork([] { one().mutex.lock(); }, [] { one().mutex.unlock(); },
                    [] {
                      one().mutex.unlock();
-                     ForkGuard::forks_.fetch_add(1, std::memory_order_relaxed);
+                     one().begin_child();
                    });
     std::atexit(at_exit);
   }
   static void at_exit() { one().wait_for_threads(); }
+
+  // Its threads and watches are the parent's.
+  void begin_child() {
+    ForkGuard::forks_.fetch_add(1, std::memory_order_relaxed);
+    watches.clear();
+    threads = 0;
+    ending = false;
+  }
 
   void leave() {
     threads.fetch_sub(1);
@@ -65,7 +73,7 @@ struct ProcessEnd {
 
   void wait_for_threads() {
     std::unique_lock lock(mutex);
-    if (guard.is_in_child() || ending.exchange(true)) return;
+    if (ending.exchange(true)) return;
     std::vector<std::function<void()>> rest;
     for (const ProcessEndWatch* watch : watches) rest.push_back(watch->let_go_());
     lock.unlock();
@@ -90,7 +98,6 @@ struct ProcessEnd {
   std::atomic<int> threads{0};  // and other holds
   std::atomic<bool> ending{false};
   pthread_key_t key{};  // not null in threads that are counted
-  const ForkGuard guard{};
 };
 
 namespace {
@@ -108,6 +115,7 @@ ProcessEndWatch::ProcessEndWatch(LetGo let_go) : let_go_(std::move(let_go)) {
   at_ = end.watches.insert(end.watches.end(), this);
 }
 ProcessEndWatch::~ProcessEndWatch() {
+  if (guard_.is_in_child()) return;
   ProcessEnd& end = ProcessEnd::one();
   const std::lock_guard lock(end.mutex);
   end.watches.erase(at_);
@@ -131,10 +139,17 @@ std::thread start_thread(std::function<void()> body) {
   }
 }
 
-ExitHold::ExitHold() { ProcessEnd::one().threads.fetch_add(1); }
-ExitHold::~ExitHold() { ProcessEnd::one().leave(); }
-ExitHold::AtWork::AtWork() : was_(std::exchange(of_thread.is_at_work, true)) { is_in_another_library = true; }
-ExitHold::AtWork::~AtWork() { is_in_another_library = of_thread.is_at_work = was_; }
+ExitHold::ExitHold() : was_at_work_(std::exchange(of_thread.is_at_work, true)) {
+  ProcessEnd& end = ProcessEnd::one();
+  is_in_another_library = true;
+  end.threads.fetch_add(1);
+  // As in leave(): either exit() waits for this, or this sees that it has begun.
+  comes_too_late_ = end.ending.load();
+}
+ExitHold::~ExitHold() {
+  is_in_another_library = of_thread.is_at_work = was_at_work_;
+  ProcessEnd::one().leave();
+}
 
 // oneTBB crashes when exit() finalizes it on a worker of its own. So such a thread ends the process before, and behind the
 // static objects of the program, since those are made later than this is said.
@@ -142,7 +157,7 @@ __attribute__((constructor(101))) static void end_before_libraries() {
   on_exit(
       [](int status, void*) {
         if (!is_in_another_library) return;
-        std::fflush(nullptr);
+        fcloseall();  // as exit() does, without waiting for threads that read a file
         _exit(status);
       },
       nullptr);

@@ -7,7 +7,7 @@
 //
 // All this happens before any static object is destroyed where main returns, and where exit() is called by the main thread
 // or by one of the library's. Where another thread calls it, static objects are destroyed first that were made since
-// wait_before_what_is_static_now(). Where a thread of another library calls it, in a task of ours (ExitHold::AtWork), the
+// wait_before_what_is_static_now(). Where a thread of another library calls it, in a task of ours (ExitHold), the
 // static objects of shared libraries are not destroyed. A main thread that calls pthread_exit() ends the process, too.
 //
 // Thread-safe.
@@ -21,58 +21,6 @@
 #include <thread>
 
 namespace coppice {
-
-// Who has threads that must be told. Made before they are started, destroyed after they were joined or detached.
-class ProcessEndWatch {
- public:
-  // `let_go` runs once at most, when exit() begins, on the thread that called it. It may only say so to the threads:
-  // it must neither wait nor make or destroy another watch. What it returns, where that is not null, is free to do
-  // that, and runs on the same thread once all have been told; it keeps what it needs.
-  using LetGo = std::function<std::function<void()>()>;
-  explicit ProcessEndWatch(LetGo let_go);
-  ~ProcessEndWatch();  // when it returns, let_go runs no more
-  ProcessEndWatch(const ProcessEndWatch&) = delete;
-  ProcessEndWatch& operator=(const ProcessEndWatch&) = delete;
-
- private:
-  friend struct ProcessEnd;
-  const LetGo let_go_;
-  std::list<ProcessEndWatch*>::iterator at_;
-};
-
-// A thread that exit() waits for, for at most 10 s. Errors: std::system_error, as from std::thread.
-std::thread start_thread(std::function<void()> body);
-
-// Work on a thread of another library's that exit() waits for, for at most 10 s: from when it is given to that library until
-// this is destroyed. Lock-free until exit() begins.
-class ExitHold {
- public:
-  ExitHold();
-  ~ExitHold();
-  ExitHold(const ExitHold&) : ExitHold() {}
-  ExitHold& operator=(const ExitHold&) = delete;
-
-  // While the calling thread does this work: should it call exit() itself, that does not wait for it.
-  class AtWork {
-   public:
-    AtWork();
-    ~AtWork();
-    AtWork(const AtWork&) = delete;
-    AtWork& operator=(const AtWork&) = delete;
-
-   private:
-    const bool was_;
-  };
-};
-
-// To be called when a library has just made static objects that the threads use: exit() will wait before it destroys them.
-// A library makes most of them when it is used for the first time.
-void wait_before_what_is_static_now();
-
-namespace detail {
-// Runs the first of the continuations that wait behind those that the calling thread is in; false: there is none.
-bool run_next_continuation();  // core/async_value.cc
-}  // namespace detail
 
 // The process that a handle with threads was made in.
 class ForkGuard {
@@ -90,6 +38,53 @@ class ForkGuard {
   static inline constinit std::atomic<int> forks_{0};  // that lie between this process and its first one
   const int made_in_;
 };
+
+// Who has threads that must be told. Made before they are started, destroyed after they were joined or detached.
+class ProcessEndWatch {
+ public:
+  // `let_go` runs once at most, when exit() begins, on the thread that called it. It may only say so to the threads:
+  // it must neither wait nor make or destroy another watch. What it returns, where that is not null, is free to do
+  // that, and runs on the same thread once all have been told; it keeps what it needs.
+  using LetGo = std::function<std::function<void()>()>;
+  explicit ProcessEndWatch(LetGo let_go);
+  ~ProcessEndWatch();  // when it returns, let_go runs no more
+  ProcessEndWatch(const ProcessEndWatch&) = delete;
+  ProcessEndWatch& operator=(const ProcessEndWatch&) = delete;
+
+ private:
+  friend struct ProcessEnd;
+  const ForkGuard guard_;
+  const LetGo let_go_;
+  std::list<ProcessEndWatch*>::iterator at_;
+};
+
+// A thread that exit() waits for, for at most 10 s. Errors: std::system_error, as from std::thread.
+std::thread start_thread(std::function<void()> body);
+
+// Work that a thread of another library's does: exit() waits for it, for at most 10 s, unless it is this work that calls it.
+// Made when the work begins, on the thread's stack.
+class ExitHold {
+ public:
+  ExitHold();
+  ~ExitHold();
+  ExitHold(const ExitHold&) = delete;
+  ExitHold& operator=(const ExitHold&) = delete;
+  // exit() has begun, and may not have waited: the work must be left, and nothing that it needs be touched.
+  bool comes_too_late() const { return comes_too_late_; }
+
+ private:
+  const bool was_at_work_;
+  bool comes_too_late_ = false;
+};
+
+// To be called when a library has just made static objects that the threads use: exit() will wait before it destroys them.
+// A library makes most of them when it is used for the first time.
+void wait_before_what_is_static_now();
+
+namespace detail {
+// Runs the first of the continuations that wait behind those that the calling thread is in; false: there is none.
+bool run_next_continuation();  // core/async_value.cc
+}  // namespace detail
 
 // What a handle's threads wait on. A child that was forked while they did must not destroy it: that would wait for them.
 class ThreadsCondition {

@@ -12,8 +12,8 @@ class ConcurrentWorkQueue final : public WorkQueue {
  public:
   explicit ConcurrentWorkQueue(const Options& options) : core_(std::make_unique<WorkQueueCore>(options)) {}
   ~ConcurrentWorkQueue() override {
-    if (core_->is_in_child()) {
-      core_.release();  // its threads are the parent's, and so is whoever holds its mutex
+    if (core_->is_in_child() || core_->is_left_behind()) {
+      core_.release();  // in a child, whoever holds its mutex is the parent's
     } else if (!core_->is_open()) {
       return;
     } else if (coppice::is_worker_thread() || core_->is_ending()) {
@@ -54,7 +54,7 @@ class ConcurrentWorkQueue final : public WorkQueue {
     COPPICE_CHECK(
         !core_->is_in_child(),
         "{} of a work queue of the process that this one was forked from, whose threads are not here; "
-        "make one here, or fork before it is made",
+        "fork before it is made",
         call);
   }
 

@@ -70,9 +70,9 @@ void WorkQueueCore::push_ready(uint64_t source, uint32_t priority, Task task, Lo
 }
 
 void WorkQueueCore::enqueue_job() {
-  arena_.enqueue([this, hold = ExitHold()] {
-    const ExitHold::AtWork at_work;
-    run_job();
+  arena_.enqueue([this] {
+    const ExitHold hold;
+    if (!hold.comes_too_late()) run_job();
   });
 }
 
@@ -168,11 +168,20 @@ void WorkQueueCore::shutdown(WorkQueue::Shutdown how) {
   finish(unrun);
   idle_.wait(lock, [&] { return unfinished_ == 0; });
   close();
+  if (is_ending()) {  // jobs that come too late do not leave
+    is_left_behind_ = true;
+    return detach_threads();
+  }
   // Threads leave before they are joined, jobs before they are nothing but oneTBB's.
   idle_.wait(lock, [&] { return members_ == 0; });
   lock.unlock();
   for (std::thread& thread : blocking_threads_) thread.join();
   if (timer_thread_.joinable()) timer_thread_.join();
+}
+
+void WorkQueueCore::detach_threads() {
+  for (std::thread& thread : blocking_threads_) thread.detach();
+  if (timer_thread_.joinable()) timer_thread_.detach();
 }
 
 void WorkQueueCore::abandon() {
@@ -182,8 +191,7 @@ void WorkQueueCore::abandon() {
   state_ = State::kDraining;
   is_abandoned_ = true;
   std::swap(timers, timers_);
-  for (std::thread& thread : blocking_threads_) thread.detach();
-  if (timer_thread_.joinable()) timer_thread_.detach();
+  detach_threads();
   ++members_;  // the caller
   lock.unlock();
   timers.clear();

@@ -49,6 +49,8 @@ class WorkQueueCore {
   bool is_open();
   bool is_ending() const { return is_ending_.load(std::memory_order_relaxed); }
   bool is_in_child() const { return guard_.is_in_child(); }
+  // Whether it was shut down while the process ended: threads that nobody waits for may still use it.
+  bool is_left_behind() const { return is_left_behind_; }
   void wait_idle();
   void shutdown(WorkQueue::Shutdown how);
   // Drains, then deletes this, without blocking the caller.
@@ -83,6 +85,7 @@ class WorkQueueCore {
   void work_blocking(int index);
   bool ensure_timer_thread();
   void work_timers();
+  void detach_threads();
   bool start_thread(std::thread& thread, void (*body)(WorkQueueCore*, int), int index);
   static bool is_due_later(const Timer& a, const Timer& b);
 
@@ -93,7 +96,7 @@ class WorkQueueCore {
 
   std::mutex mutex_;
   State state_ = State::kOpen;
-  bool is_abandoned_ = false;
+  bool is_abandoned_ = false, is_left_behind_ = false;
   std::atomic<bool> is_ending_{false};  // with the process; written under the mutex
   size_t unfinished_ = 0;               // tasks that are queued or running
   int members_ = 0;                     // jobs_, and threads that were started and have not ended

@@ -88,9 +88,9 @@ void TreeStorage::reserve_full_ranges() {
   full_ = std::move(full);
 }
 
-AllocatorStorage TreeStorage::storage_to_be(uint32_t allocator) const {
+std::vector<AllocatorStorage> TreeStorage::storages_to_be() const {
   const std::lock_guard lock(full_mutex_);
-  return full_.empty() ? allocators_[allocator] : full_[allocator];
+  return full_.empty() ? allocators_ : full_;
 }
 
 void TreeStorage::take_full_ranges(std::string_view who) {
@@ -113,8 +113,13 @@ void TreeStorage::take_full_ranges(std::string_view who) {
     const auto begin = reinterpret_cast<uint64_t>(from.cells->data());
     moves.push_back({begin, begin + bytes, reinterpret_cast<uint64_t>(to.cells->data()) - begin});
   }
+  // Whatever may fail comes before the first change of the tree's state.
+  std::vector<MovedElements> moved_elements;
+  for (const std::unique_ptr<ElementList>& list : lists_) {
+    if (list && list->elements) find_moved(*list, moves, moved_elements);
+  }
+  for (uint32_t a = 0; a < allocators_.size(); ++a) move_slots(now.allocators[a], full_[a], moves);
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
-    move_slots(now.allocators[a], full_[a], moves);
     AllocatorState moved = now.allocators[a];
     moved.cells = full_[a].cells->as<unsigned char>();
     moved.free_list = full_[a].free_list->as<uint32_t>();
@@ -122,12 +127,15 @@ void TreeStorage::take_full_ranges(std::string_view who) {
     moved.capacity = static_cast<uint32_t>(full_[a].capacity);
     write_inline(stream(), &state()->allocators[a], moved);
   }
-  for (const std::unique_ptr<ElementList>& list : lists_) {
-    if (list && list->elements) move_elements(*list, moves);
-  }
-  allocators_ = full_;
+  for (const MovedElements& list : moved_elements)
+    stream().wait_copy_inline(list.to, list.elements.data(), list.elements.size() * sizeof(Element));
   ++generation_;
-  has_full_ranges_.store(true, std::memory_order_release);
+  {
+    const std::lock_guard lock(full_mutex_);  // buffers() may be asked for on another thread
+    allocators_ = std::move(full_);
+    full_.clear();
+    has_full_ranges_.store(true, std::memory_order_release);
+  }
   log_debug("the tree '{}' has its full ranges", options_.name);
 }
 
@@ -141,12 +149,13 @@ void TreeStorage::move_slots(const AllocatorState& a, const AllocatorStorage& no
   }
 }
 
-void TreeStorage::move_elements(const ElementList& list, const std::vector<AddressMove>& moves) {
+void TreeStorage::find_moved(const ElementList& list, const std::vector<AddressMove>& moves,
+                             std::vector<MovedElements>& found) {
   auto* const in_memory = list.elements->as<Element>();
   std::vector<Element> elements = wait_read_inline(stream(), in_memory, list.items);
   bool has_moved = false;
   for (Element& element : elements) has_moved |= follow(moves, element.container);
-  if (has_moved) stream().wait_copy_inline(in_memory, elements.data(), elements.size() * sizeof(Element));
+  if (has_moved) found.push_back({in_memory, std::move(elements)});
 }
 
 }  // namespace coppice

@@ -84,7 +84,7 @@ MemoryUse TreeStorage::memory_of(uint32_t field) const {
     const LevelLayout& level = layout.level[l];
     const bool is_last = l + 1 == layout.depth;
     if (level.kind == NodeKind::kPointer || level.kind == NodeKind::kDynamic) {
-      const IntrusivePtr<Buffer> cells = storage_to_be(level.allocator).cells;
+      const IntrusivePtr<Buffer> cells = storages_to_be()[level.allocator].cells;
       use = whole(reinterpret_cast<uint64_t>(cells->data()), cells->reserved_bytes(), 0);
       use.period = level.cell_bytes, use.first = use.last = 0;
       if (!is_last) use.first = use.last = level.child_offset;
@@ -112,8 +112,7 @@ std::vector<KnownBuffer> TreeStorage::buffers() const {
     known.push_back({begin, begin + buffer->reserved_bytes(), 1});
   };
   for (const auto& buffer : {state_, root_, ambient_, device_layouts_, device_below_, counts_}) add(buffer);
-  for (uint32_t i = 0; i < allocators_.size(); ++i) {
-    const AllocatorStorage a = storage_to_be(i);
+  for (const AllocatorStorage& a : storages_to_be()) {
     add(a.cells), add(a.free_list), add(a.recycled_list);
   }
   return known;

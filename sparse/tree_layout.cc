@@ -36,6 +36,8 @@ bool has_countable_span(const std::vector<NodeDescription>& nodes, const std::ve
   return true;
 }
 
+constexpr size_t kMostAlignment = 256;  // that of the memory of all devices
+
 // Errors name trees and fields, and are of one line.
 void check_name(const char* what, std::string name) {
   const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
@@ -191,6 +193,10 @@ uint32_t TreeStorage::add_field(uint32_t node, std::string name, size_t bytes, s
     if (f.name == name)
       refuse(fmt::format("field '{}': tree '{}' has a field of this name on {}", name, options_.name,
                          path(f.node)));
+  }
+  if (alignment > kMostAlignment) {
+    refuse(fmt::format("field '{}': its type is aligned to {} bytes; at most {} are possible", name,
+                       alignment, kMostAlignment));
   }
   if (nodes_[node].fields.size() >= device::kMaxFieldsPerNode) {
     refuse(fmt::format("field '{}': {} has {} fields, the most a node can have", name, path(node),

@@ -82,6 +82,11 @@ struct AddressMove {
   uint64_t begin, end;  // addresses before
   uint64_t distance;    // modulo 2^64
 };
+// Elements of a list whose containers lie elsewhere, and where they go.
+struct MovedElements {
+  device::Element* to;
+  std::vector<device::Element> elements;
+};
 
 class TreeStorage : public RefCounted {
  public:
@@ -229,10 +234,11 @@ class TreeStorage : public RefCounted {
   void reserve_first_range(uint32_t allocator);
   uint64_t reserve_range(AllocatorStorage& storage, uint64_t cells) const;
   AllocatorStorage full_range(uint32_t allocator) const;
-  AllocatorStorage storage_to_be(uint32_t allocator) const;
+  std::vector<AllocatorStorage> storages_to_be() const;
   void move_slots(const device::AllocatorState& a, const AllocatorStorage& now,
                   const std::vector<AddressMove>& moves);
-  void move_elements(const ElementList& list, const std::vector<AddressMove>& moves);
+  void find_moved(const ElementList& list, const std::vector<AddressMove>& moves,
+                  std::vector<MovedElements>& found);
   bool is_limit_shared() const;
   uint64_t used_bytes(const device::TreeState& now) const;  // of cells that were ever handed out
   uint64_t paid_cells(const device::AllocatorState& a) const;

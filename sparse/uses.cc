@@ -120,6 +120,7 @@ std::string words_of_effects(uint32_t effects) {
 
 IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
   auto uses = make_intrusive<LaunchUses>();
+  uses->reads_count = r.loop.device_count != nullptr;
   const bool over_blocks =
       r.place == LaunchRequest::Place::kBlock || r.place == LaunchRequest::Place::kBlockTeam;
   for (uint32_t i = 0; i < r.num_handles; ++i)
@@ -173,6 +174,8 @@ std::string why_not_repeatable(const LaunchUses& uses) {
   constexpr uint32_t kOnce = effect::kChanges | effect::kAdds | effect::kAppends | effect::kDeactivates;
   for (const LaunchUse& a : uses.all) {
     if (a.does(kOnce)) return words_of(a, kOnce);
+    if (uses.reads_count && a.kind == LaunchUse::Kind::kMemory && a.does(effect::kStores))
+      return words_of(a, effect::kStores) + ", where the count of its range may be";
     // Who asks what is active, and activates, finds another answer the second time.
     if (a.does(effect::kTests) && uses.does_to(a.tree, effect::kActivates))
       return words_of(a, effect::kTests | effect::kActivates);

@@ -79,10 +79,12 @@ void CpuBuffer::announce(size_t most_bytes, const DeviceContext& owner) {
 }
 
 void CpuBuffer::free_memory() {
-  if (is_on_heap())
+  if (is_on_heap()) {
     std::free(mapped_);
-  else
-    munmap(mapped_, mapped_bytes_);
+  } else if (munmap(mapped_, mapped_bytes_) != 0) {
+    // In the middle of what became one mapping, where there may be no more of them: the addresses are lost.
+    madvise(mapped_, mapped_bytes_, MADV_DONTNEED);
+  }
 }
 
 CpuBuffer::~CpuBuffer() {

@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -89,21 +91,27 @@ bool is_too_much(size_t bytes, uint64_t used, uint64_t most) {
 class Mappings {
  public:
   static Mappings& all() {
-    static auto* const it = new Mappings;  // buffers may outlive every static object
+    static auto* const it = [] {
+      auto* const made = new Mappings;  // buffers may outlive every static object
+      pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
+                     [] { all().mutex_.unlock(); });
+      return made;
+    }();
     return *it;
   }
 
   void take(size_t bytes) {
     const std::lock_guard lock(mutex_);
     const uint64_t limit = most();
-    if (since_counted_ >= limit / 64 || !has_room(limit)) count();
+    if (counted_ == 0 || since_counted_ + given_back_.load(std::memory_order_relaxed) >= limit / 64 ||
+        !has_room(limit))
+      count();
     if (!has_room(limit)) refuse_for_mappings("reserve", bytes, counted_, limit);
     since_counted_ += MappingClaim::kMappings;
   }
-  void give_back() {
-    const std::lock_guard lock(mutex_);
-    since_counted_ -= std::min(since_counted_, MappingClaim::kMappings);
-  }
+  // What is between two neighbours that had become one mapping makes two of them. Without the lock: a forked child gives back
+  // what it has of its parent, whose threads may have held it.
+  void give_back() { given_back_.fetch_add(1, std::memory_order_relaxed); }
   // Whether that is why the system gave none.
   void check(const char* what, size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -121,9 +129,14 @@ class Mappings {
     if (system_ == 0) system_ = read_number("/proc/sys/vm/max_map_count");
     return system_ != 0 ? system_ : 65530;  // Linux' default
   }
-  void count() { counted_ = count_mappings(), since_counted_ = 0, system_ = 0; }
+  void count() {
+    given_back_.store(0, std::memory_order_relaxed);
+    counted_ = count_mappings(), since_counted_ = 0, system_ = 0;
+  }
   bool has_room(uint64_t limit) const {
-    return counted_ + since_counted_ + MappingClaim::kMappings <= limit - limit / 16;
+    return counted_ + since_counted_ + given_back_.load(std::memory_order_relaxed) +
+               MappingClaim::kMappings <=
+           limit - limit / 16;
   }
   [[noreturn]] static void refuse_for_mappings(const char* what, size_t bytes, uint64_t used,
                                                uint64_t limit) {
@@ -136,6 +149,7 @@ class Mappings {
 
   std::mutex mutex_;
   uint64_t counted_ = 0, since_counted_ = 0;
+  std::atomic<uint64_t> given_back_{0};  // ranges, since then
   uint64_t system_ = 0, set_ = 0;
 };
 

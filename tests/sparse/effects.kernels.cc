@@ -53,6 +53,12 @@ COPPICE_KERNEL(draw_and_grow, Topology block, Item i, int spread, uint32_t* coun
 }
 COPPICE_KERNEL(activate_all, Topology block, Item i, int spread)
 { block.activate(i, {static_cast<int>(i.index) * spread}); }
+// Uses its range up: the next launch over it has nothing to do.
+COPPICE_KERNEL(activate_and_empty, Topology block, Item i, uint64_t* count)
+{
+  block.activate(i, {static_cast<int>(i.index)});
+  if (i.index == 0) *count = 0;
+}
 // Moves an active block by so many blocks.
 COPPICE_KERNEL(move_block, Topology block, Item i, int by)
 {

@@ -351,6 +351,19 @@ TEST_P(Effects, RoomForListsIsNoMoreThanTheyTake) {
   run(append_to_parts, range(64 * 100), v, 64);
   EXPECT_EQ(lists.wait_usage().active_cells, 100u);
 }
+// It runs short of cells, and its range is empty when it would be repeated.
+TEST_P(Effects, ALaunchThatEmptiesItsOwnRangeDoesAllOfIt) {
+  Room room(device);
+  const auto count = wait_device_copy(*device, std::vector<uint64_t>{6000});
+  auto* const at = count->as<uint64_t>();
+  const Launch launch =
+      program().make_launch(activate_and_empty, range_on_device(at), room.block.topology(), at);
+  EXPECT_EQ(why_not_repeatable(*launch.uses),
+            "stores the memory of argument 2, where the count of its range may be");
+  run_with_reserve(room.block, 6000, "effects.activate_and_empty", activate_and_empty, range_on_device(at),
+                   room.block.topology(), at);
+  EXPECT_EQ(room.block.wait_usage().active_cells, 6000u);
+}
 TEST_P(Effects, LaunchesSayWhatTheyTouch) {
   Tree lists(device, {.name = "lists"});
   Node list = lists.root().dense({1}).dynamic(64, 64);
