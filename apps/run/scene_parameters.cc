@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 
 #include "apps/scene/schema_keys.h"
 #include "core/error.h"
-#include "core/read_file.h"
 
 namespace coppice {
 namespace {
@@ -44,13 +42,6 @@ std::vector<double> numbers_of(const std::optional<scene::FieldValue>& value) {
   return {};
 }
 
-std::string read_text(const std::filesystem::path& file) {
-  std::string text;
-  if (read_file(file.string(), text) != 0)
-    throw Error(ErrorCode::kIo, fmt::format("cannot read the scene {}", file.string()));
-  return text;
-}
-
 // The others say what is written to files, or what the scene is called, or what all other keys are made for.
 bool is_offered(std::string_view path) {
   if (path.starts_with("output."))
@@ -81,13 +72,10 @@ const scene::Schema<scene::SceneConfig>& schema() {
 }  // namespace
 
 SceneParameters::SceneParameters(scene::SceneConfig scene, std::vector<scene::SceneOverride> overrides)
-    : text_(read_text(scene.file)),
-      at_start_(std::move(scene)),
-      wanted_(at_start_),
-      overrides_(std::move(overrides)) {}
+    : at_start_(std::move(scene)), wanted_(at_start_), overrides_(std::move(overrides)) {}
 
 scene::SceneConfig SceneParameters::parse(std::span<const scene::SceneOverride> overrides) const {
-  scene::SceneConfig scene = scene::parse_scene(text_, at_start_.file.string(), overrides);
+  scene::SceneConfig scene = scene::parse_scene(at_start_.text, at_start_.file.string(), overrides);
   scene.file = at_start_.file;
   return scene;
 }

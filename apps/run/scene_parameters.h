@@ -11,8 +11,7 @@ namespace coppice {
 
 class SceneParameters {
  public:
-  // `overrides` are those that `scene` was loaded with from its file, which is read once more, and never again.
-  // Errors: kIo.
+  // `overrides` are those that `scene` was loaded with.
   SceneParameters(scene::SceneConfig scene, std::vector<scene::SceneOverride> overrides);
 
   // With what was set since it was loaded; some of that may act only after a reset.
@@ -24,7 +23,6 @@ class SceneParameters {
  private:
   scene::SceneConfig parse(std::span<const scene::SceneOverride> overrides) const;
 
-  const std::string text_;             // of the scene's file
   const scene::SceneConfig at_start_;  // as it was loaded
   scene::SceneConfig wanted_;
   std::vector<scene::SceneOverride> overrides_;

@@ -167,11 +167,14 @@ Document::Document(Document&&) noexcept = default;
 Document& Document::operator=(Document&&) noexcept = default;
 Document::~Document() = default;
 
+const std::string& Document::text() const { return impl_->text; }
+
 Document Document::parse(std::string_view text, std::string file_name,
                          std::span<const SceneOverride> overrides) {
   auto impl = std::make_unique<Impl>();
   impl->file_name = std::move(file_name);
   try {
+    impl->text = text;
     impl->root = toml::parse(text, impl->file_name);
   } catch (const toml::parse_error& error) {
     const toml::source_position at = error.source().begin;

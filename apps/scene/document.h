@@ -38,6 +38,8 @@ class Document {
   ~Document();
 
   const Impl& impl() const { return *impl_; }
+  // What was parsed, without the overrides.
+  const std::string& text() const;
 
  private:
   explicit Document(std::unique_ptr<Impl> impl);

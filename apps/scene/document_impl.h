@@ -11,6 +11,7 @@ namespace coppice::scene {
 
 struct Document::Impl {
   std::string file_name;
+  std::string text;
   toml::table root;
 
   // Where `node` was written; `key` gives a better column when there is one. Line 0 and the override's origin

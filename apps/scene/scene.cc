@@ -178,6 +178,7 @@ void finish(SceneConfig& scene) {
 SceneConfig scene_of(const Document& document, const std::filesystem::path& file) {
   SceneConfig scene = scene_schema().read(document);
   scene.file = file;
+  scene.text = document.text();
   finish(scene);
   return scene;
 }

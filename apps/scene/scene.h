@@ -146,6 +146,7 @@ struct SceneConfig {
 
   std::vector<MaterialParameters> materials;  // filled: the distinct ones, in order of first use
   std::filesystem::path file;                 // filled: what was loaded; empty when parsed from text
+  std::string text;                           // filled: of the file, which may be a pipe and is read once
   TableOrigin origin;
 
   double dx_m() const;  // side of a grid cell

@@ -59,6 +59,16 @@ class Scenes : public testing::Test {
   std::string file_ = folder_ / "tiny.toml";
 };
 
+// A pipe's text comes once. Seen to fail: the file was read again for the parameters, and nobody wrote there any more.
+TEST_F(Scenes, AreReadOnce) {
+  const scene::SceneConfig scene = scene::load_scene(file_);
+  std::filesystem::remove(file_);
+  SceneSimulation simulation(Device::cpu(1), scene, {});
+  simulation.wait_set("gravity", "[0, -1, 0]");
+  EXPECT_EQ(find(simulation, "gravity").numbers, (std::vector<double>{0, -1, 0}));
+  EXPECT_EQ(find(simulation, "seed").value, "7") << "the other keys are as in the file";
+}
+
 // Order apart, the packed particles are those of the snapshot for files.
 TEST_F(Scenes, PackWhatTheSolverHas) {
   auto simulation = make();
