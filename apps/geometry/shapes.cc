@@ -22,11 +22,11 @@ void require_positive(float value, const char* what) {
   throw Error(ErrorCode::kInvalidArgument, fmt::format("{} is {}, expected a positive number", what, value));
 }
 
-// Checks what a mesh emitter needs, tells of open edges, and returns the mesh with its triangles facing
-// outward.
-TriangleMesh prepare(TriangleMesh mesh, const std::string& name, OpenMesh open_mesh) {
+// Checks what a mesh emitter needs, counts its open edges and tells of them, and returns the mesh with its triangles
+// facing outward.
+TriangleMesh prepare(TriangleMesh mesh, const std::string& name, OpenMesh open_mesh, int64_t& open) {
   check_mesh(mesh, name);
-  const int64_t open = open_edge_count(mesh);
+  open = open_edge_count(mesh);
   if (open > 0 && open_mesh == OpenMesh::kRefuse) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("the mesh has {} open edges, and strict = true wants a closed one", open),
@@ -95,10 +95,11 @@ Aabb3f CylinderShape::bounds() const {
 
 MeshShape::MeshShape(TriangleMesh mesh, const std::string& name, OpenMesh open_mesh)
     : bounds_(), winding_number_([&] {
-        mesh = prepare(std::move(mesh), name, open_mesh);
+        mesh = prepare(std::move(mesh), name, open_mesh, open_edges_);
         return WindingNumber(mesh);
       }()) {
   bounds_ = mesh_bounds(mesh);
+  volume_ = signed_volume(mesh);
 }
 
 bool MeshShape::contains(const Vec3f& point) const {

@@ -5,6 +5,7 @@
 // a sphere there, a rectangle a box.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -65,8 +66,12 @@ class MeshShape final : public Shape {
   bool contains(const Vec3f& point) const override;
   Aabb3f bounds() const override { return bounds_; }
   float winding_number(const Vec3f& point) const { return winding_number_(point); }
+  int64_t open_edges() const { return open_edges_; }
+  double volume() const { return volume_; }  // m^3; of a closed mesh
 
  private:
+  int64_t open_edges_ = 0;
+  double volume_ = 0;
   Aabb3f bounds_;
   WindingNumber winding_number_;
 };

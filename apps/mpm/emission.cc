@@ -61,6 +61,18 @@ std::unique_ptr<Shape> make_mesh_shape(const scene::Emitter& e) {
   }
 }
 
+// A length above zero in the scene may be none any more beside the center, in 32 bits. What the shape says of it gets
+// the key that it came from.
+template <class S, class... Sizes>
+std::unique_ptr<Shape> make_sized(const scene::Emitter& e, const char* key, const Sizes&... sizes) {
+  try {
+    return std::make_unique<S>(sizes...);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("the emitter's '{}' is too small: {}", key, error.message()),
+                e.origin.of(key));
+  }
+}
+
 std::unique_ptr<Shape> make_shape(const scene::Emitter& e, int dim) {
   const Vec3f c = e.center.cast<float>();
   // A 2-D shape reaches through the plane z = 0 that is sampled.
@@ -69,15 +81,17 @@ std::unique_ptr<Shape> make_shape(const scene::Emitter& e, int dim) {
   std::unique_ptr<Shape> shape;
   switch (e.shape) {
     case scene::EmitterShape::kSphere:
-      return std::make_unique<SphereShape>(c, static_cast<float>(e.radius));
+      return make_sized<SphereShape>(e, "radius", c, static_cast<float>(e.radius));
     case scene::EmitterShape::kMesh:
       return make_mesh_shape(e);
     case scene::EmitterShape::kBox:
-      shape = std::make_unique<BoxShape>(c - half, c + half);
+      shape = make_sized<BoxShape>(e, "half_size", Vec3f(c - half), Vec3f(c + half));
       break;
     case scene::EmitterShape::kCylinder: {
       const Vec3f axis(0, static_cast<float>(e.half_height), 0);
-      shape = std::make_unique<CylinderShape>(c - axis, c + axis, static_cast<float>(e.radius));
+      const auto radius = static_cast<float>(e.radius);
+      shape = make_sized<CylinderShape>(e, radius > 0 ? "half_height" : "radius", Vec3f(c - axis),
+                                        Vec3f(c + axis), radius);
       break;
     }
   }
@@ -105,6 +119,42 @@ void check_inside(const scene::SceneConfig& scene, const scene::Emitter& e,
                           outside, particles.size(), (*first)[0], (*first)[1], (*first)[2], low[0], low[1],
                           low[2], high[0], high[1], high[2]),
               e.origin.table);
+}
+
+// True for a mesh without an inside, as a single triangle or a sheet is. An open one is asked at some 10^5 points of its
+// bounds.
+bool encloses_nothing(const MeshShape& mesh) {
+  const Vec3f size = mesh.bounds().size();
+  constexpr double kRounding = 1e-9;  // of a volume beside that of its bounds
+  if (mesh.open_edges() == 0) return mesh.volume() <= kRounding * size.cast<double>().prod();
+  const float spacing = size.maxCoeff() / 48;
+  return !(spacing > 0) || sample_particles(mesh, {.dx = spacing, .particles_per_cell = 1}).empty();
+}
+
+[[noreturn]] void refuse_emptiness(const scene::SceneConfig& scene, const scene::Emitter& e,
+                                   const Shape& shape) {
+  const auto* mesh = dynamic_cast<const MeshShape*>(&shape);
+  if (mesh != nullptr && encloses_nothing(*mesh)) {
+    const std::string why = mesh->open_edges() == 0 ? "its volume is zero"
+                                                    : fmt::format("it has {} open edges", mesh->open_edges());
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("the emitter yields no particles: its mesh encloses nothing, {}", why),
+                e.origin.of("mesh"));
+  }
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("the emitter yields no particles: {} smaller than a grid cell of {:.4g} m",
+                          mesh == nullptr ? "it is" : "what its mesh encloses is", scene.dx_m()),
+              e.origin.table);
+}
+
+std::vector<Vec3f> sample_emitter(const scene::SceneConfig& scene, const scene::Emitter& e,
+                                  const Shape& shape) {
+  try {
+    return sample_particles(shape, {scene.dim, static_cast<float>(scene.dx_m()), e.particles_per_cell,
+                                    static_cast<uint64_t>(*e.seed)});
+  } catch (const Error& error) {
+    throw error.with_location(e.origin.table);
+  }
 }
 
 // A ball without what is outside of a box, in `dim` dimensions.
@@ -172,15 +222,8 @@ EmittedParticles emit_particles(const scene::SceneConfig& scene) {
   for (size_t i = 0; i < scene.emitters.size(); ++i) {
     const scene::Emitter& e = scene.emitters[i];
     const std::unique_ptr<Shape> shape = make_shape(e, scene.dim);
-    const SamplingOptions options{scene.dim, static_cast<float>(scene.dx_m()), e.particles_per_cell,
-                                  static_cast<uint64_t>(*e.seed)};
-    const std::vector<Vec3f> particles = sample_particles(*shape, options);
-    if (particles.empty()) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("the emitter yields no particles: it is smaller than a grid cell of {:.4g} m",
-                              scene.dx_m()),
-                  e.origin.table);
-    }
+    const std::vector<Vec3f> particles = sample_emitter(scene, e, *shape);
+    if (particles.empty()) refuse_emptiness(scene, e, *shape);
     check_inside(scene, e, particles);
     all.position.insert(all.position.end(), particles.begin(), particles.end());
     all.emitter.insert(all.emitter.end(), particles.size(), static_cast<uint8_t>(i));
