@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cstdlib>
-#include <system_error>
 #include <utility>
 
 #include "core/error.h"
@@ -13,23 +10,10 @@
 #include "gpu/cuda/cuda_device.h"
 #include "gpu/host_access.h"
 #include "gpu/messages.h"
-#include "gpu/simt/machine.h"
+#include "gpu/simt/environment.h"
 
 namespace coppice {
 namespace {
-
-simt::Options options_from_environment() {
-  simt::Options options;
-  const char* text = std::getenv("COPPICE_SIMT_SEED");
-  if (text == nullptr) return options;
-  const std::string_view digits = text;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), options.seed);
-  if (error != std::errc() || end != digits.end())
-    throw Error(ErrorCode::kUsage,
-                fmt::format("COPPICE_SIMT_SEED: '{}' is not a seed; expected a number from 0 to {}", digits,
-                            UINT64_MAX));
-  return options;
-}
 
 IntrusivePtr<Device> cuda_device() {
   try {
@@ -49,7 +33,7 @@ IntrusivePtr<Device> Device::simt() { return simt(coppice::simt::Options{}); }
 IntrusivePtr<Device> Device::named(std::string_view name) {
   if (name == "cpu") return cpu();
   if (name == "auto") return best();
-  if (name == "simt") return simt(options_from_environment());
+  if (name == "simt") return simt(simt::options_from_environment());
   if (name == "cuda") return cuda_device();
   throw Error(ErrorCode::kUsage,
               fmt::format("device '{}' is not known; expected cpu, cuda, simt or auto", name));

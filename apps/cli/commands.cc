@@ -96,6 +96,19 @@ void add_scene_options(CLI::App& command, Arguments& arguments) {
                    "the same files from run to run, whatever the number of threads; on the CPU");
 }
 
+// An empty value is usually a shell's variable that is not set, and nobody meant the default by it.
+void refuse_empty_values(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_positional() || option->get_items_expected_min() == 0) continue;
+    const auto refuse_empty = [option](const std::string& value) {
+      if (!value.empty()) return std::string();
+      const std::string type = option->get_type_name();  // "FILE", "TEXT:{a,b}"
+      return fmt::format("the value is empty; expected {}", type.substr(type.find(':') + 1));
+    };
+    option->transform(CLI::Validator(refuse_empty, ""));  // unlike check(), before the checks that are there
+  }
+}
+
 Grammar::Grammar(Arguments& arguments) {
   app.name("coppice");
   app.set_version_flag("--version", version_text());
@@ -155,6 +168,8 @@ Grammar::Grammar(Arguments& arguments) {
       ->excludes(json);
   cache = app.add_subcommand("cache", "the cache of compiled kernels: where it is and how large");
   cache->add_flag("--clear", arguments.clear, "empty it");
+
+  for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 }
 
 // The names that could have been meant instead of `typed`: subcommands at first, then the subcommand's flags.
@@ -193,17 +208,6 @@ std::string usage_message(const Grammar& grammar, const std::vector<std::string>
   return near ? fmt::format("{} '{}'; did you mean '{}'?", what, name, *near)
               : fmt::format("{} '{}'; try coppice{} --help", what, name,
                             chosen.empty() ? "" : " " + chosen.front()->get_name());
-}
-
-void apply_log_level() {
-  const char* name = std::getenv("COPPICE_LOG");
-  if (!name || !*name) return;
-  const std::optional<LogLevel> level = parse_log_level(name);
-  if (!level) {
-    throw Error(ErrorCode::kUsage,
-                fmt::format("COPPICE_LOG must be debug, info, warning, error or off, not '{}'", name));
-  }
-  set_log_level(*level);
 }
 
 constexpr const char* kExplainLegend =
@@ -433,25 +437,35 @@ int exit_code_of(ErrorCode code) {
   return code == ErrorCode::kCancelled ? kExitInterrupted : kExitFailure;
 }
 
+// The words of a command line, "--dot=" as two: CLI11 would take the next word for its value.
+std::vector<std::string> split_words(int argc, const char* const* argv) {
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    const bool has_empty_value = word.starts_with("--") && word.find('=') == word.size() - 1;
+    if (has_empty_value) word.pop_back();
+    words.push_back(std::move(word));
+    if (has_empty_value) words.emplace_back();
+  }
+  return words;
+}
+
 int parse_and_dispatch(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
                        const CliHooks& hooks, const std::atomic<bool>& stop) {
   Arguments arguments;
   Grammar grammar(arguments);
+  const std::vector<std::string> words = split_words(argc, argv);
   try {
-    grammar.app.parse(argc, argv);
+    grammar.app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::Success& help) {  // --help and --version
     std::ostream& nowhere = err;        // CLI11 prints nothing to it on success
     return grammar.app.exit(help, out, nowhere);
   } catch (const CLI::ParseError& error) {
-    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     print_error(err, usage_message(grammar, words, error));
     return kExitUsage;
   }
-  apply_log_level();
-  const int code = dispatch(grammar, arguments, out, hooks, stop);
-  out.flush();
-  if (!out) throw Error(ErrorCode::kIo, "cannot write to standard output");
-  return code;
+  check_environment();
+  return dispatch(grammar, arguments, out, hooks, stop);
 }
 
 }  // namespace
@@ -459,7 +473,10 @@ int parse_and_dispatch(int argc, const char* const* argv, std::ostream& out, std
 int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err, const CliHooks& hooks,
             const std::atomic<bool>& stop) {
   try {
-    return parse_and_dispatch(argc, argv, out, err, hooks, stop);
+    const int code = parse_and_dispatch(argc, argv, out, err, hooks, stop);
+    out.flush();
+    if (!out) throw Error(ErrorCode::kIo, "cannot write to standard output");
+    return code;
   } catch (const Error& error) {
     print_error(err, error.what());
     return exit_code_of(error.code());

@@ -1,5 +1,20 @@
-// The list of environment variables (see environment.h).
+// The list of environment variables, and what is checked of them (see environment.h).
 #include "apps/cli/environment.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "apps/cli/assets.h"
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "gpu/jit/codegen_options.h"
+#include "gpu/jit/kernel_cache.h"
+#include "gpu/simt/environment.h"
 
 namespace coppice::cli {
 namespace {
@@ -18,8 +33,41 @@ constexpr EnvironmentVariable kVariables[] = {
     {"COPPICE_PROFILE", "1", "log the time of every kernel at the end"},
 };
 
+void apply_log_level() {
+  const char* name = std::getenv("COPPICE_LOG");
+  if (!name || !*name) return;
+  const std::optional<LogLevel> level = parse_log_level(name);
+  if (!level) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("COPPICE_LOG must be debug, info, warning, error or off, not '{}'", name));
+  }
+  set_log_level(*level);
+}
+
+// By a file that goes at once: root may write where a folder's mode says no, and not where a file system has no files.
+void check_ptx_folder() {
+  const char* folder = std::getenv("COPPICE_PTX_FOLDER");
+  if (!folder || !*folder) return;
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);  // what is wrong with it, the file says
+  try {
+    const AtomicFile file((std::filesystem::path(folder) / "writable").string());
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kUsage, fmt::format("COPPICE_PTX_FOLDER: {}", error.message()));
+  }
+}
+
 }  // namespace
 
 std::span<const EnvironmentVariable> environment_variables() { return kVariables; }
+
+void check_environment() {
+  apply_log_level();
+  find_assets_folder();
+  jit::KernelCache::default_max_bytes();
+  jit::codegen_options();
+  simt::options_from_environment();
+  check_ptx_folder();
+}
 
 }  // namespace coppice::cli

@@ -122,6 +122,12 @@ TEST_F(ProgramEnvironment, RefusesBadValuesOnOneLine) {
                       std::string(bound) + "'"});
     }
   }
+  // Kernels are compiled with or without debug code from the program's first moment on.
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", scene_, "-o", out_}, {"list"}}) {
+    expect_refused(run_program(words, {.environment = {{"COPPICE_DEBUG", "stepp"}}}), 2,
+                   {"COPPICE_DEBUG: 'stepp' is not known"});
+  }
   EXPECT_FALSE(fs::exists(out_));
 }
 
