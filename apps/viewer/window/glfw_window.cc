@@ -91,11 +91,9 @@ void GlfwWindow::open(const char* title, int width, int height) {
 
 void GlfwWindow::hear() {
   glfwSetWindowUserPointer(window_, this);
-  glfwSetKeyCallback(window_, [](GLFWwindow* w, int key, int, int action, int mods) {
-    window_of(w).heard({InputEvent::Kind::kKey, key, action, mods});
-  });
   glfwSetMouseButtonCallback(window_, [](GLFWwindow* w, int button, int action, int mods) {
     window_of(w).heard({InputEvent::Kind::kButton, button, action, mods});
+    if (action == GLFW_PRESS) window_of(w).heard(KeyEvent{.kind = KeyEvent::Kind::kButton});
   });
   glfwSetCursorPosCallback(window_, [](GLFWwindow* w, double x, double y) {
     window_of(w).heard(
@@ -105,7 +103,6 @@ void GlfwWindow::hear() {
     window_of(w).heard(
         {.kind = InputEvent::Kind::kScroll, .mods = modifiers_of(w), .notches = static_cast<float>(y)});
   });
-  glfwSetCharCallback(window_, [](GLFWwindow* w, unsigned) { window_of(w).touch(); });
   glfwSetCursorEnterCallback(window_, [](GLFWwindow* w, int) { window_of(w).touch(); });
   glfwSetWindowFocusCallback(window_, [](GLFWwindow* w, int) { window_of(w).touch(); });
   glfwSetWindowRefreshCallback(window_, [](GLFWwindow* w) { window_of(w).touch(); });
@@ -132,9 +129,29 @@ void GlfwWindow::begin_imgui() {
   add_font(ui_scale_);
   // Installs its callbacks before ours, and calls ours.
   has_ui_platform_ = ImGui_ImplGlfw_InitForOpenGL(window_, true);
+  hear_keys();
   // Its own loader opens libGL.so.1, which a system with EGL alone has not.
   has_ui_renderer_ = has_ui_platform_ && ImGui_ImplOpenGL3_Init("#version 330 core");
   if (!has_ui_renderer_) throw std::runtime_error("Dear ImGui does not start: is there a libGL.so.1?");
+}
+
+// These stand in place of Dear ImGui's: before 1.87 it looks at the keys that are down as a frame begins, and loses
+// those that are up again.
+void GlfwWindow::hear_keys() {
+  glfwSetKeyCallback(window_, [](GLFWwindow* w, int key, int scancode, int action, int mods) {
+    using Kind = KeyEvent::Kind;
+    window_of(w).heard({InputEvent::Kind::kKey, key, action, mods});
+    window_of(w).heard(KeyEvent{.kind = action == GLFW_PRESS
+                                            ? Kind::kPress
+                                            : (action == GLFW_RELEASE ? Kind::kRelease : Kind::kRepeat),
+                                .key = key,
+                                .scancode = scancode,
+                                .mods = mods,
+                                .is_modifier = key >= GLFW_KEY_LEFT_SHIFT && key <= GLFW_KEY_RIGHT_SUPER});
+  });
+  glfwSetCharCallback(window_, [](GLFWwindow* w, unsigned character) {
+    window_of(w).heard(KeyEvent{.kind = KeyEvent::Kind::kText, .character = character});
+  });
 }
 
 void GlfwWindow::shut() {
@@ -170,6 +187,11 @@ void GlfwWindow::heard(InputEvent event) {
   touch();
 }
 
+void GlfwWindow::heard(const KeyEvent& event) {
+  keys_.add(event);
+  touch();
+}
+
 std::vector<InputEvent> GlfwWindow::take_events() { return std::exchange(events_, {}); }
 bool GlfwWindow::take_touched() { return std::exchange(is_touched_, false); }
 void GlfwWindow::hide() { glfwHideWindow(window_); }
@@ -177,6 +199,14 @@ bool GlfwWindow::should_close() const { return glfwWindowShouldClose(window_) ==
 void GlfwWindow::close() { glfwSetWindowShouldClose(window_, GLFW_TRUE); }
 
 void GlfwWindow::begin_ui() {
+  using Kind = KeyEvent::Kind;
+  for (const KeyEvent& e : keys_.take_frame()) {
+    if (e.kind == Kind::kText) ImGui_ImplGlfw_CharCallback(window_, e.character);
+    if (e.kind == Kind::kPress) ImGui_ImplGlfw_KeyCallback(window_, e.key, e.scancode, GLFW_PRESS, e.mods);
+    if (e.kind == Kind::kRelease)
+      ImGui_ImplGlfw_KeyCallback(window_, e.key, e.scancode, GLFW_RELEASE, e.mods);
+  }
+  if (!keys_.is_empty()) touch();
   ImGui_ImplOpenGL3_NewFrame();
   ImGui_ImplGlfw_NewFrame();
   ImGui::NewFrame();

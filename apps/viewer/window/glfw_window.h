@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/viewer/key_queue.h"
 #include "core/math.h"
 
 struct GLFWwindow;
@@ -41,8 +42,8 @@ class GlfwWindow {
   void close();
   void hide();
 
-  void begin_ui();
-  void end_ui();  // draws it and shows the frame
+  void begin_ui();  // of the keys that wait, it has those of one frame; for more there is to be another frame
+  void end_ui();    // draws it and shows the frame
 
   Vec2i size() const;      // the screen's units
   Vec2i pixels() const;    // of the framebuffer; zero while the window is nothing
@@ -52,12 +53,14 @@ class GlfwWindow {
 
   GLFWwindow* handle() const { return window_; }
   void heard(InputEvent event);  // the callbacks'
+  void heard(const KeyEvent& event);
   void touch() { is_touched_ = true; }
 
  private:
   void open(const char* title, int width, int height);
   void hear();
   void begin_imgui();
+  void hear_keys();
   void shut();
 
   GLFWwindow* window_ = nullptr;
@@ -65,6 +68,7 @@ class GlfwWindow {
   float ui_scale_ = 1;
   std::string renderer_;
   std::vector<InputEvent> events_;
+  KeyQueue keys_;                // for Dear ImGui
   Vec2f mouse_ = Vec2f::Zero();  // at the last event
   bool is_touched_ = true;
 };
