@@ -413,8 +413,8 @@ void WindowBackend::update_still() {
   if (!picture_) return;
   if (std::optional<Still> still = ui.session.take_still()) {
     if (!still->error.empty()) {
-      ui.session.log(LogLevel::kWarning, "no still picture: " + still->error);
-      ui.wants_stills = false;  // it would fail again
+      ui.notice = "no fine picture: " + still->error;
+      refused_still_ = {still->width, still->height};  // which would fail again
     } else if (still->number == picture_->version() && ui.wants_stills) {
       picture_->show_still(*still);
     }
@@ -423,6 +423,8 @@ void WindowBackend::update_still() {
   if (!ui.wants_stills) {
     picture_->hide_still();
     asked_still_ = 0;
+    refused_still_.setZero();
+    ui.session.forget_still();
   }
   if (std::exchange(rested_, picture_->version()) != picture_->version() || !is_at_rest()) {
     rested_s_ = glfwGetTime();
@@ -432,6 +434,9 @@ void WindowBackend::update_still() {
   // What was picked is outlined in the window's own picture alone.
   if (!ui.shown || ui.view.cell_m || !ui.session.has_still(*ui.shown, ui.view)) return;
   asked_still_ = rested_;
+  if (size == refused_still_) return;
+  asked_still_ = rested_;
+  refused_still_.setZero();
   const Vec2i size = picture_->size();
   ui.session.ask_still(asked_still_, ui.shown, ui.camera.camera(), ui.view, size.x(), size.y());
 }

@@ -81,6 +81,7 @@ class WindowBackend final : public ViewerBackend {
   Vec2i film_size_ = Vec2i::Zero();
   uint64_t rested_ = 0, asked_still_ = 0;  // versions of the picture: seen last, and asked for
   double rested_s_ = 0;                    // since when it is that one
+  Vec2i refused_still_ = Vec2i::Zero();    // the size of the last still picture, if it could not be drawn
   int frames_owed_ = 3;                    // panels need some frames until they have their sizes
   double drawn_s_ = -1, moved_s_ = 0;
   Vec2i laid_out_ = Vec2i::Zero();  // the size of the window that the panels were placed in

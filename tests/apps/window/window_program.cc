@@ -189,6 +189,7 @@ class FakeSession final : public Session {
                  int width, int height) override {
     say("still " + std::to_string(width) + " " + std::to_string(height));
     still_ = Still{.number = number, .width = width, .height = height};
+    if (width < 720) return void(still_->error = "pictures of so few pixels are not drawn");
     for (int i = 0; i < width * height; ++i) still_->rgba.insert(still_->rgba.end(), {200, 40, 90, 255});
   }
   void forget_still() override { still_.reset(); }

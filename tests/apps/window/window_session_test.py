@@ -605,9 +605,13 @@ def freezing_is_not_pausing(s):
     s.wait_until("live", lambda p: p["state"]["picture"] == "live")
 
 
+def window_of(s):
+    return subprocess.run(["xdotool", "search", "--name", "window program"], env=s.environment, check=True,
+                          capture_output=True, text=True).stdout.split()[0]
+
+
 def follows_the_windows_size(s):
-    window = subprocess.run(["xdotool", "search", "--name", "window program"], env=s.environment, check=True,
-                            capture_output=True, text=True).stdout.split()[0]
+    window = window_of(s)
     s.do("windowsize", window, 700, 420)
     s.expect("draw 700 420")
     s.wait_until("the new size", lambda p: p["widgets"]["window"][2] - p["widgets"]["window"][0] == 700)
@@ -744,6 +748,15 @@ def rests_in_a_still_picture(program, display, folder, pictures):
     check(display.pixel(*at) != (200, 40, 90), "it is not seen any more")
     s.click("fine at rest")
     s.wait_until("it is wanted again", still_is("shown"))
+    # A size that cannot be drawn is passed over, and said. Seen to fail: it switched all others off, too.
+    window = window_of(s)
+    s.do("windowsize", window, 700, 420)
+    s.expect("still 700 420")
+    now = s.wait_until("why there is none", lambda p: "no fine picture" in p["state"].get("notice", ""))
+    check(still_is("none")(now) and now["state"]["notice"].endswith("so few pixels are not drawn"), now["state"])
+    s.picture("no_still")
+    s.do("windowsize", window, int(x1 - x0), int(y1 - y0))
+    s.wait_until("one of the next size", still_is("shown"))
     # What is picked is outlined in the window's own picture.
     s.do("mousemove", 560, 640, "click", 1)
     s.expect("pick")
