@@ -60,7 +60,7 @@ extern "C" void on_stop_signal(int) {
     if (ends_now) {
       line.add("stopped");
     } else {
-      line.add("finishing ");
+      line.add(*what == '\0' ? "ending" : "finishing ");
       line.add(what);
       if (const int64_t number = unit_number.load(std::memory_order_relaxed); number >= 0) {
         line.add(" ");

@@ -103,15 +103,21 @@ ParticleKernel kernel_of(const CellOrder& order, const Vec3f& position, float sp
 
 }  // namespace
 
-std::vector<ParticleKernel> make_particle_kernels(std::span<const Vec3f> positions, float spacing_m) {
+std::vector<ParticleKernel> make_particle_kernels(std::span<const Vec3f> positions, float spacing_m,
+                                                  const GoesOn& goes_on) {
+  constexpr size_t kPart = 16384;  // a tenth of a second or so of two cores
   std::vector<ParticleKernel> kernels(positions.size());
   if (positions.empty()) return kernels;
   const CellOrder order(positions, kNeighbourReach * spacing_m);
-  tbb::parallel_for(tbb::blocked_range<size_t>(0, positions.size(), kGrain),
-                    [&](const tbb::blocked_range<size_t>& range) {
-                      for (size_t i = range.begin(); i != range.end(); ++i)
-                        kernels[i] = kernel_of(order, positions[i], spacing_m);
-                    });
+  const size_t part = goes_on ? kPart : positions.size();
+  for (size_t first = 0; first < positions.size() && (!goes_on || goes_on()); first += part) {
+    const size_t end = std::min(first + part, positions.size());
+    tbb::parallel_for(tbb::blocked_range<size_t>(first, end, kGrain),
+                      [&](const tbb::blocked_range<size_t>& range) {
+                        for (size_t i = range.begin(); i != range.end(); ++i)
+                          kernels[i] = kernel_of(order, positions[i], spacing_m);
+                      });
+  }
   return kernels;
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "apps/render/goes_on.h"
 #include "core/math.h"
 
 namespace coppice::render {
@@ -26,7 +27,8 @@ inline constexpr float kKernelReach = 5.0f;
 // f[positions.size()]; a particle with few neighbours, spray, has peak 0. `spacing_m` is the side of a cube
 // of one particle's volume; positions are finite. Cost: some us of one core per particle, shared among all
 // cores. The result depends on the order of the positions in its last bits, and not on the number of
-// threads.
-std::vector<ParticleKernel> make_particle_kernels(std::span<const Vec3f> positions, float spacing_m);
+// threads. As soon as `goes_on` returns false, the rest of them is not computed.
+std::vector<ParticleKernel> make_particle_kernels(std::span<const Vec3f> positions, float spacing_m,
+                                                  const GoesOn& goes_on = {});
 
 }  // namespace coppice::render

@@ -39,6 +39,10 @@ static_assert(kTextureUnits <= 16, "OpenGL 3.3 promises 16 to a fragment shader"
 
 constexpr int kFloorSunSize = 512;  // texels along each side
 
+// Parts of a pass that somebody may end: a tenth of a second or so of a software driver on two cores.
+constexpr size_t kPartSamples = 1 << 18, kPartParticles = 1 << 18;
+constexpr int kPartRows = 16;  // a part has a multiple of them, for drivers that draw in tiles
+
 View view_of(const Camera& camera, const Aabb3f& bounds, int width_px, int height_px) {
   return View(camera, camera.planes_around(bounds), width_px, height_px);
 }
@@ -76,6 +80,8 @@ struct ParticleRenderer::Impl {
   ShadowMap water_shadow;
   std::optional<IdTarget> samples;        // of the last frame's size
   std::optional<IdTarget> water_samples;  // of the last frame with water
+  const GoesOn* goes_on = nullptr;        // of the frame that is drawn; null: nobody may end it
+  bool is_ended = false;                  // it was, and draws nothing more
 
   Impl(const GlFunctions& functions, const RenderOptions& wanted)
       : gl(functions),
@@ -100,6 +106,28 @@ struct ParticleRenderer::Impl {
     gl.FramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, floor_sun.id(), 0);
     require_complete_framebuffer(gl, "the light on the floor");
     gl.BindFramebuffer(GL_FRAMEBUFFER, 0);
+  }
+
+  // Whether the frame goes on. What was drawn of it so far is done then, so that whoever ends it waits for a
+  // part at most.
+  bool is_going_on() {
+    if (goes_on == nullptr || is_ended) return !is_ended;
+    gl.Finish();
+    is_ended = !(*goes_on)();
+    return !is_ended;
+  }
+
+  // A triangle over all pixels of the viewport, which have so many samples each, from the lowest rows up.
+  void draw_rows(int width, int height, int samples_per_pixel) {
+    if (goes_on == nullptr) return gl.DrawArrays(GL_TRIANGLES, 0, 3);
+    const int samples_per_row = std::max(width * samples_per_pixel, 1);
+    const int rows = std::max(static_cast<int>(kPartSamples) / samples_per_row / kPartRows, 1) * kPartRows;
+    gl.Enable(GL_SCISSOR_TEST);
+    for (int low = 0; low < height && is_going_on(); low += rows) {
+      gl.Scissor(0, low, width, std::min(rows, height - low));
+      gl.DrawArrays(GL_TRIANGLES, 0, 3);
+    }
+    gl.Disable(GL_SCISSOR_TEST);
   }
 
   void make_sample_target(std::optional<IdTarget>& target, int width, int height) {
@@ -170,7 +198,11 @@ struct ParticleRenderer::Impl {
     }
     if (n_particles != 0) {
       use(particle_program, view, scene);
-      gl.DrawArrays(GL_TRIANGLES, 0, static_cast<GLsizei>(3 * n_particles));
+      const size_t part = goes_on == nullptr ? n_particles : kPartParticles;
+      for (size_t first = 0; first < n_particles && is_going_on(); first += part) {
+        gl.DrawArrays(GL_TRIANGLES, static_cast<GLint>(3 * first),
+                      static_cast<GLsizei>(3 * std::min(part, n_particles - first)));
+      }
     }
     draw_surface(view, scene, ParticleSurfaces::kJelly);
   }
@@ -181,7 +213,7 @@ struct ParticleRenderer::Impl {
     use(*surface_program, view, scene);
     bodies.set_uniforms(*surface_program, kBodies);
     surface_program->set("u_field", field);
-    gl.DrawArrays(GL_TRIANGLES, 0, 3);
+    draw_rows(static_cast<int>(view.size_px.x()), static_cast<int>(view.size_px.y()), 1);
   }
 
   // The key light that reaches the floor, from the shadow maps.
@@ -259,8 +291,28 @@ struct ParticleRenderer::Impl {
     const std::vector<Vec4f> edges = scene.dim == 3 ? back_edges(scene, width, height) : std::vector<Vec4f>();
     for (size_t i = 0; i < edges.size(); ++i) p.set(fmt::format("u_edges[{}]", i).c_str(), edges[i]);
     p.set("u_n_edges", static_cast<int>(edges.size()));
-    gl.DrawArrays(GL_TRIANGLES, 0, 3);
+    draw_rows(width, height, options.samples_per_side * options.samples_per_side);
   }
+
+  // Depth and ids from the camera.
+  void draw_samples(const View& eye, const RenderScene& scene, size_t n_particles) {
+    begin_depth(eye, samples->framebuffer(), true);
+    draw_geometry(eye, scene, n_particles);
+    if (!bodies.has(ParticleSurfaces::kWater) || !is_going_on()) return;
+    begin_depth(eye, water_samples->framebuffer(), true);
+    draw_surface(eye, scene, ParticleSurfaces::kWater);
+  }
+
+  // Depth from the key light.
+  void draw_shadows(const View& light, const RenderScene& scene, size_t n_particles) {
+    begin_depth(light, shadow.framebuffer(), false);
+    draw_geometry(light, scene, n_particles);
+    if (!is_going_on()) return;
+    begin_depth(light, water_shadow.framebuffer(), false);
+    draw_surface(light, scene, ParticleSurfaces::kWater);
+  }
+
+  void draw_frame(const RenderScene& scene, GLuint framebuffer, int width, int height);
 
   void unbind() {
     for (int unit = kTextureUnits - 1; unit >= 0; --unit) {
@@ -286,45 +338,47 @@ ParticleRenderer::ParticleRenderer(const GlFunctions& gl, const RenderOptions& o
 
 ParticleRenderer::~ParticleRenderer() = default;
 
-void ParticleRenderer::draw(const RenderScene& scene, GLuint framebuffer, int width, int height) {
-  scene.validate();
-  Impl& r = *impl_;
+void ParticleRenderer::Impl::draw_frame(const RenderScene& scene, GLuint framebuffer, int width, int height) {
+  if (!is_going_on()) return;
   const std::vector<uint32_t> colors = compute_particle_colors(scene);
-  const ParticleSurfaces bodies = make_particle_surfaces(scene, colors);
-  const ParticleShading shading = compute_particle_shading(scene, colors, bodies.is_enclosed);
+  const GoesOn asks = goes_on == nullptr ? GoesOn() : [this] { return is_going_on(); };
+  const ParticleSurfaces surfaces_of_bodies = make_particle_surfaces(scene, colors, asks);
+  if (!is_going_on()) return;
+  const ParticleShading shading = compute_particle_shading(scene, colors, surfaces_of_bodies.is_enclosed);
+  if (!is_going_on()) return;
   const Aabb3f bounds = drawn_bounds(scene, shading.bounds);
-  const int n = r.options.samples_per_side;
+  const int n = options.samples_per_side;
   const View eye = view_of(scene.camera, bounds, width * n, height * n);
   const Camera light_eye = light_camera(bounds);
   const ClipPlanes light_planes = light_eye.planes_around(shadow_bounds(scene, bounds));
-  const View light(light_eye, light_planes, r.options.shadow_size_px, r.options.shadow_size_px);
+  const View light(light_eye, light_planes, options.shadow_size_px, options.shadow_size_px);
 
-  r.make_sample_target(r.samples, width * n, height * n);
-  r.upload(scene, bodies, shading);
-  const bool has_water = r.bodies.has(ParticleSurfaces::kWater);
-  if (has_water) r.make_sample_target(r.water_samples, width * n, height * n);
-  r.gl.BindVertexArray(r.no_attributes.id());
-  r.particles.bind(kParticles);
-  r.surfaces.bind(kSurfaces);
-  r.colliders.bind(kColliders);
-  r.bodies.bind(kBodies);
-  if (scene.dim == 3) {
-    r.begin_depth(light, r.shadow.framebuffer(), false);
-    r.draw_geometry(light, scene, shading.particles.size());
-    r.begin_depth(light, r.water_shadow.framebuffer(), false);
-    r.draw_surface(light, scene, ParticleSurfaces::kWater);
-  }
-  r.begin_depth(eye, r.samples->framebuffer(), true);
-  r.draw_geometry(eye, scene, shading.particles.size());
-  if (has_water) {
-    r.begin_depth(eye, r.water_samples->framebuffer(), true);
-    r.draw_surface(eye, scene, ParticleSurfaces::kWater);
-  }
-  r.gl.Disable(GL_DEPTH_TEST);
-  if (scene.dim == 3) r.draw_floor_sun(light, scene, light_planes.far_m - light_planes.near_m);
-  r.shade(eye, light, scene, shading, framebuffer, width, height);
+  make_sample_target(samples, width * n, height * n);
+  upload(scene, surfaces_of_bodies, shading);
+  if (bodies.has(ParticleSurfaces::kWater)) make_sample_target(water_samples, width * n, height * n);
+  gl.BindVertexArray(no_attributes.id());
+  particles.bind(kParticles);
+  surfaces.bind(kSurfaces);
+  colliders.bind(kColliders);
+  bodies.bind(kBodies);
+  if (scene.dim == 3) draw_shadows(light, scene, shading.particles.size());
+  if (is_going_on()) draw_samples(eye, scene, shading.particles.size());
+  gl.Disable(GL_DEPTH_TEST);
+  if (!is_going_on()) return;
+  if (scene.dim == 3) draw_floor_sun(light, scene, light_planes.far_m - light_planes.near_m);
+  if (is_going_on()) shade(eye, light, scene, shading, framebuffer, width, height);
+}
+
+bool ParticleRenderer::draw(const RenderScene& scene, GLuint framebuffer, int width, int height,
+                            const GoesOn& goes_on) {
+  scene.validate();
+  Impl& r = *impl_;
+  r.goes_on = goes_on ? &goes_on : nullptr;
+  r.is_ended = false;
+  r.draw_frame(scene, framebuffer, width, height);
   r.unbind();
   check_gl(r.gl, "drawing a frame");
+  return !r.is_ended;
 }
 
 }  // namespace coppice::render

@@ -107,7 +107,8 @@ SurfaceColors make_colors(const RenderScene& scene, std::span<const uint32_t> co
 
 }  // namespace
 
-ParticleSurfaces make_particle_surfaces(const RenderScene& scene, std::span<const uint32_t> colors) {
+ParticleSurfaces make_particle_surfaces(const RenderScene& scene, std::span<const uint32_t> colors,
+                                        const GoesOn& goes_on) {
   ParticleSurfaces out;
   out.volume.format = BrickFormat::kFloat;
   out.is_enclosed.assign(scene.positions.size(), 0);
@@ -124,8 +125,9 @@ ParticleSurfaces make_particle_surfaces(const RenderScene& scene, std::span<cons
   for (const int which : {ParticleSurfaces::kWater, ParticleSurfaces::kJelly}) {
     const Body& body = bodies[static_cast<size_t>(which)];
     if (body.particle.empty()) continue;
-    const BrickSplat splat(make_particle_kernels(body.positions, body.spacing_m), out.cell_m,
-                           kSmoothingPasses);
+    const auto kernels = make_particle_kernels(body.positions, body.spacing_m, goes_on);
+    if (goes_on && !goes_on()) return out;
+    const BrickSplat splat(kernels, out.cell_m, kSmoothingPasses);
     if (splat.is_empty()) continue;
     SurfaceField& field = out.fields[static_cast<size_t>(which)];
     const Vec3i shift(end_x ? std::max(0, *end_x + kBrickCells - splat.low().x()) : 0, 0, 0);

@@ -64,4 +64,10 @@ Image Renderer::render(const RenderScene& scene) {
   return target_->wait_and_read();
 }
 
+std::optional<Image> Renderer::render_while(const GoesOn& goes_on, const RenderScene& scene) {
+  GlContext::Current current(context_);
+  if (!particles_->draw(scene, target_->framebuffer(), width_, height_, goes_on)) return std::nullopt;
+  return target_->wait_and_read();
+}
+
 }  // namespace coppice::render

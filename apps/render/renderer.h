@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "apps/render/gl_context.h"
@@ -24,6 +25,8 @@ class Renderer {
 
   // Draws and waits. From one thread at a time; the thread may change between calls.
   Image render(const RenderScene& scene);
+  // Nothing as soon as `goes_on`, which is asked several times a second, returns false.
+  std::optional<Image> render_while(const GoesOn& goes_on, const RenderScene& scene);
 
   // Driver and version, for `coppice info` and the log.
   const std::string& description() const { return context_.description(); }

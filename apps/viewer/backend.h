@@ -55,7 +55,7 @@ class Session {
   virtual void ask_still(uint64_t number, std::shared_ptr<const Snapshot> snapshot,
                          const render::Camera& camera, const ViewOptions& options, int width, int height) = 0;
   virtual std::optional<Still> take_still() = 0;
-  virtual void forget_still() = 0;  // what was asked for, unless it is being drawn
+  virtual void forget_still() = 0;  // what was asked for; what is being drawn of it ends
   // Of what the window shows from now on; it is the session's, which waits for it at its end. Null, and why.
   virtual Film* begin_film(std::string& why) noexcept = 0;
 };

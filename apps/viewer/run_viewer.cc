@@ -92,6 +92,7 @@ class SessionOf final : public Session {
   std::shared_ptr<const Snapshot> take() { return thread_->take(); }
   // Ends the simulation. Errors: what writing the journal met.
   void wait_end() {
+    forget_still();  // while the steps under way end
     thread_.reset();
     if (journal_failure_) std::rethrow_exception(journal_failure_);
   }

@@ -23,6 +23,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 bool is_finite(const render::PackedPoint& p) { return p.position.allFinite() && std::isfinite(p.value); }
 
+// While there is one, Ctrl-C says that steps are finished before the program ends.
+struct StepsUnderWay {
+  StepsUnderWay() { StopSignals::let_finish("the steps under way"); }
+  ~StepsUnderWay() { StopSignals::let_finish(""); }
+};
+
 // Whatever a program throws: its words, and a code.
 Error error_of(const std::exception_ptr& thrown) {
   try {
@@ -200,7 +206,7 @@ void SimulationThread::make() {
     simulation_.reset();
     return fail("the simulation cannot begin", std::current_exception());
   }
-  StopSignals::let_finish("the steps under way");  // until here there was nothing to finish
+  StopSignals::let_finish("");  // from here on the program ends in good order
   is_shown_ = false;
   must_show_ = options_.shows_every_frame;
   update([&](SimulationStatus& s) {
@@ -396,6 +402,7 @@ void SimulationThread::advance() {
   const int limit = batch_limit();
   bool is_frame = false;
   try {
+    const StepsUnderWay steps;
     is_frame = simulation_->wait_advance(limit);
   } catch (...) {
     return fail("the simulation failed", std::current_exception());

@@ -14,6 +14,7 @@ StillThread::~StillThread() {
   {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
+    is_wanted_ = false;
   }
   asked_.notify_all();
   thread_.join();
@@ -25,6 +26,8 @@ void StillThread::ask(uint64_t number, std::shared_ptr<const Snapshot> snapshot,
                                  Request{number, std::move(snapshot), camera, options, width, height});
   const std::lock_guard lock(mutex_);
   next_.swap(request);  // the old one is destroyed behind the lock, and its simulation gets the snapshot
+  done_.reset();
+  is_wanted_ = false;
   asked_.notify_all();
 }
 
@@ -32,6 +35,8 @@ void StillThread::forget() {
   std::optional<Request> request;
   const std::lock_guard lock(mutex_);
   next_.swap(request);
+  done_.reset();
+  is_wanted_ = false;
 }
 
 std::optional<Still> StillThread::take() {
@@ -47,9 +52,11 @@ void StillThread::run() {
     asked_.wait(lock, [&] { return next_ || is_ending_; });
     if (is_ending_) break;
     Request request = *std::exchange(next_, std::nullopt);
+    is_wanted_ = true;
     lock.unlock();
-    Still still = draw(std::move(request));
+    std::optional<Still> still = draw(std::move(request));
     lock.lock();
+    if (!is_wanted_) continue;
     done_ = std::move(still);
     lock.unlock();
     on_done_();
@@ -57,7 +64,7 @@ void StillThread::run() {
   renderer_.reset();
 }
 
-Still StillThread::draw(Request request) {
+std::optional<Still> StillThread::draw(Request request) {
   Still still{.number = request.number, .width = request.width, .height = request.height};
   try {
     make_still_scene(*request.snapshot, request.camera, request.options, scene_);
@@ -67,9 +74,11 @@ Still StillThread::draw(Request request) {
       width_ = request.width, height_ = request.height;
       renderer_.emplace(width_, height_);
     }
-    render::Image image = renderer_->render(scene_.scene);
-    image.flip_rows();
-    still.rgba.assign(image.bytes().begin(), image.bytes().end());
+    std::optional<render::Image> image =
+        renderer_->render_while([this] { return is_wanted_.load(); }, scene_.scene);
+    if (!image) return std::nullopt;
+    image->flip_rows();
+    still.rgba.assign(image->bytes().begin(), image->bytes().end());
   } catch (const std::exception& e) {
     renderer_.reset();
     still.error = e.what();

@@ -1,5 +1,6 @@
 // Still pictures of what a window shows at rest, drawn beside it on a thread of their own.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -17,13 +18,14 @@ class StillThread {
  public:
   // `on_done` is called on the thread when there is something to take.
   explicit StillThread(std::function<void()> on_done);
-  ~StillThread();  // waits for the picture under way, some seconds for a large one
+  ~StillThread();  // ends as forget() says; it waits for the part of a picture that is being drawn
 
-  // Draws it as soon as the one under way is done; another that has not begun yet is forgotten. The snapshot is let go
-  // of before it is drawn. Errors come with take().
+  // Forgets what was asked for before, and draws this one. The snapshot is let go of before it is drawn. Errors
+  // come with take().
   void ask(uint64_t number, std::shared_ptr<const Snapshot> snapshot, const render::Camera& camera,
            const ViewOptions& options, int width, int height);
-  // What was asked for and has not begun is not wanted any more; its snapshot is let go of.
+  // What was asked for is not wanted any more, and take() does not have it. If it has not begun, its snapshot is
+  // let go of; else it ends within a part of a pass (render::GoesOn).
   void forget();
   // The last picture that was finished, once.
   std::optional<Still> take();
@@ -37,7 +39,7 @@ class StillThread {
     int width, height;
   };
   void run();
-  Still draw(Request request);
+  std::optional<Still> draw(Request request);  // nothing: nobody wanted it any more
 
   const std::function<void()> on_done_;
   std::mutex mutex_;  // of what follows
@@ -45,6 +47,8 @@ class StillThread {
   std::optional<Request> next_;
   std::optional<Still> done_;
   bool is_ending_ = false;
+  std::atomic<bool> is_wanted_ =
+      false;  // what is being drawn; written under the lock, read while it is drawn
   // The thread's own.
   std::optional<render::Renderer> renderer_;
   int width_ = 0, height_ = 0;

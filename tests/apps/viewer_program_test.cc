@@ -70,6 +70,18 @@ TEST(ViewerProgram, TheSecondCtrlCEndsItAtOnce) {
               "^finishing the steps under way; again to stop now\nstopped\n$");
 }
 
+// Seen to fail: it said that steps were finished, of which there were none.
+TEST(ViewerProgram, CtrlCWhilePausedSaysNothingOfSteps) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto run = [] {
+    const char* const words[] = {"paused", "--view", "null", "--paused"};
+    Viewer viewer(4, words, "paused");
+    viewer.points("packed between steps", [](auto&) { std::raise(SIGINT); });
+    return viewer.run([] {});
+  };
+  EXPECT_EXIT(std::exit(run()), testing::ExitedWithCode(130), "^ending; again to stop now\n$");
+}
+
 // Seen to fail: the signal was noted, and the program went on making what is shown.
 TEST(ViewerProgram, TheFirstCtrlCEndsItAtOnceWhileItIsMade) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";

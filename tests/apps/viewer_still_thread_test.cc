@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <semaphore>
+#include <thread>
 
 #include "apps/viewer/still_thread.h"
 #include "tests/apps/make_or_skip.h"
@@ -92,6 +93,19 @@ TEST_F(StillThreads, LetGoOfWhatIsForgotten) {
   busy.forget();
   EXPECT_TRUE(seen.expired());
   may_go_on.release();
+}
+
+// What is drawn has let go of its snapshot. Seen to fail: the large picture was finished first, which took seconds.
+TEST_F(StillThreads, EndWhatIsNotWantedAnyMore) {
+  for (const bool forgets : {true, false}) {
+    std::shared_ptr<Snapshot> s = one_ball();
+    const std::weak_ptr<Snapshot> seen = s;
+    ask(1, std::exchange(s, nullptr), 2048, 2048);
+    while (!seen.expired()) std::this_thread::yield();
+    if (forgets) thread_.forget();
+    ask(2, one_ball());
+    EXPECT_EQ(wait_take().number, 2u) << "the large one was finished, too";
+  }
 }
 
 TEST_F(StillThreads, EndWhileOneIsDrawn) {

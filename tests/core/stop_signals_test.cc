@@ -40,6 +40,15 @@ TEST(StopSignals, SayWhatIsFinishedAndEndItTheSecondTime) {
         _exit(3);
       },
       testing::ExitedWithCode(3), "^finishing the film; again to stop now\n$");
+  EXPECT_EXIT(
+      {
+        const StopSignals signals;
+        StopSignals::let_finish("the film");
+        StopSignals::let_finish("");  // which is done
+        std::raise(SIGINT);
+        _exit(signals.requested() ? 4 : 1);
+      },
+      testing::ExitedWithCode(4), "^ending; again to stop now\n$");
 }
 
 TEST(StopSignals, AreGivenBackAndMayBeIgnored) {

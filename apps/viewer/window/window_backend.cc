@@ -77,7 +77,7 @@ bool WindowBackend::poll(Session& session) {
     }
   }
   if (!window_.should_close()) return true;
-  window_.hide();  // what is under way, as a still picture, takes a while to end
+  window_.hide();  // steps under way may take a while to end
   return false;
 }
 
@@ -433,11 +433,10 @@ void WindowBackend::update_still() {
   if (!ui.wants_stills || asked_still_ == rested_ || glfwGetTime() - rested_s_ < kRest_s) return;
   // What was picked is outlined in the window's own picture alone.
   if (!ui.shown || ui.view.cell_m || !ui.session.has_still(*ui.shown, ui.view)) return;
-  asked_still_ = rested_;
+  const Vec2i size = picture_->size();
   if (size == refused_still_) return;
   asked_still_ = rested_;
   refused_still_.setZero();
-  const Vec2i size = picture_->size();
   ui.session.ask_still(asked_still_, ui.shown, ui.camera.camera(), ui.view, size.x(), size.y());
 }
 

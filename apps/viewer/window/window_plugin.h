@@ -14,7 +14,7 @@ extern "C" {
 
 // Both sides compare it; counts up when anything changes that crosses: what is declared here, in
 // apps/viewer/*.h, or a type that these name.
-#define COPPICE_WINDOW_ABI_VERSION 18
+#define COPPICE_WINDOW_ABI_VERSION 19
 __attribute__((visibility("default"))) int coppice_window_abi_version(void);
 
 struct CoppiceWindowOptions {
