@@ -258,8 +258,8 @@ TEST_F(RenderBodies, AreTheSameFromPictureToPicture) {
 // Seen to fail: a long pass was one part, so that whoever closed a window waited for all of it.
 TEST_F(RenderBodies, AFrameThatMayBeEndedHasTheSamePixelsAndEndsWhereverItIsEnded) {
   look_from_above();
-  add(fill_box({Vec3f::Zero(), Vec3f(1, 0.25f, 1)}, kSpacing, 0.5f), Look::kWater);
-  add(fill_box({Vec3f(0.3f, 0.5f, 0.3f), Vec3f(0.6f, 0.8f, 0.6f)}, kSpacing, 0.5f), Look::kJelly, 1);
+  add(fill_box({Vec3f::Zero(), Vec3f(0.6f, 0.15f, 0.6f)}, kSpacing, 0.5f), Look::kWater);
+  add(fill_box({Vec3f(0.3f, 0.5f, 0.3f), Vec3f(0.5f, 0.7f, 0.5f)}, kSpacing, 0.5f), Look::kJelly, 1);
   add(fill_box({Vec3f(0.7f, 0.5f, 0.3f), Vec3f(0.9f, 0.6f, 0.5f)}, kSpacing, 0.5f), Look::kSand, 2);
   const Image small = render();
   int parts_of_small = 0, parts = 0;
@@ -270,7 +270,7 @@ TEST_F(RenderBodies, AFrameThatMayBeEndedHasTheSamePixelsAndEndsWhereverItIsEnde
   ASSERT_TRUE(in_parts);
   EXPECT_TRUE(std::ranges::equal(in_parts->bytes(), whole.bytes()));
   EXPECT_GE(parts, parts_of_small + 6) << "water, jelly and light are drawn in four parts each or so";
-  for (const int last : {1, 2, parts_of_small / 2, parts_of_small}) {
+  for (const int last : {1, parts_of_small / 2, parts_of_small}) {
     int asked = 0;
     EXPECT_FALSE(renderer_->render_while([&] { return ++asked < last; }, scene_)) << last;
     EXPECT_EQ(asked, last) << "it is not asked again, and draws nothing more";

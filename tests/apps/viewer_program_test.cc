@@ -71,12 +71,14 @@ TEST(ViewerProgram, TheSecondCtrlCEndsItAtOnce) {
 }
 
 // Seen to fail: it said that steps were finished, of which there were none.
-TEST(ViewerProgram, CtrlCWhilePausedSaysNothingOfSteps) {
+TEST(ViewerProgram, CtrlCBetweenStepsSaysNothingOfThem) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto run = [] {
-    const char* const words[] = {"paused", "--view", "null", "--paused"};
-    Viewer viewer(4, words, "paused");
-    viewer.points("packed between steps", [](auto&) { std::raise(SIGINT); });
+    const char* const words[] = {"between", "--view", "null"};
+    Viewer viewer(3, words, "between");
+    viewer.points("packed before the first step", [is_first = true](auto&) mutable {
+      if (std::exchange(is_first, false)) std::raise(SIGINT);
+    });
     return viewer.run([] {});
   };
   EXPECT_EXIT(std::exit(run()), testing::ExitedWithCode(130), "^ending; again to stop now\n$");
