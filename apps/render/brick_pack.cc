@@ -88,7 +88,7 @@ void require_volume_field(const Field<float>& field, const Device& device) {
 BrickPacker::BrickPacker(IntrusivePtr<Device> device) : device_(std::move(device)), program_(device_) {}
 
 void BrickPacker::list_candidates(const Field<float>& field, int dim) {
-  const Node node(field.tree, field.id.node);
+  const Node node = detail::node_of(field.tree, field.id.node);
   const NodeBox box(field.tree->layout(field.id.node), dim);
   containers_.resize(node.wait_num_active_blocks());
   bricks_.clear();
@@ -173,7 +173,8 @@ void BrickPacker::keep_filled(const Field<float>& field, int dim) {
   if (leaves_are_bricks_) {
     auto* const brick_of = ensure<int32_t>(*device_, brick_of_buffer_, brick_of_.size());
     device_->wait_copy(brick_of, brick_of_.data(), brick_of_.size() * sizeof(int32_t));
-    program_.launch(find_filled_blocks, over(Node(field.tree, field.id.node)), field, brick_of, flags);
+    program_.launch(find_filled_blocks, over(detail::node_of(field.tree, field.id.node)), field, brick_of,
+                    flags);
   }
   program_.wait();
   device_->wait_copy(is_filled_.data(), flags, is_filled_.size() * sizeof(uint32_t));
@@ -236,7 +237,7 @@ void BrickPacker::wait_pack(const Field<float>& field, BrickFormat format, Brick
     brick_of = ensure<int32_t>(*device_, brick_of_buffer_, brick_of_.size());
     device_->wait_copy(brick_of, brick_of_.data(), brick_of_.size() * sizeof(int32_t));
   }
-  const Loop all = range(static_cast<int64_t>(n)), leaves = over(Node(field.tree, field.id.node));
+  const Loop all = range(static_cast<int64_t>(n)), leaves = over(detail::node_of(field.tree, field.id.node));
   const auto launch = [&](const auto& one, const auto& two, const auto& three, const auto& blocks, auto* to) {
     launch_by_dim(program_, dim, one, two, three, all, field, bricks, by_block, domain, stats, to);
     if (leaves_are_bricks_) program_.launch(blocks, leaves, field, brick_of, stats, to);

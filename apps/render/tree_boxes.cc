@@ -147,13 +147,13 @@ void TreeBoxPacker::wait_pack(const Node& node, const VolumePlacement& placement
     std::vector<TreeBox> memory = std::move(boxes.levels[i].boxes);
     boxes.levels[i] = describe(tree, way[i], leaf, placement);
     boxes.levels[i].boxes = std::move(memory);
-    boxes.levels[i].total = Node(node.tree(), way[i]).wait_num_active_blocks();
+    boxes.levels[i].total = detail::node_of(node.tree(), way[i]).wait_num_active_blocks();
   }
   for (size_t i = way.size(); i-- > 0;) {
     TreeLevel& level = boxes.levels[i];
     const bool is_dense = tree.node(way[i]).kind == device::NodeKind::kDense;
     const bool has_children = i + 1 < way.size() && boxes.levels[i + 1].total <= most_boxes_;
-    list_containers(Node(node.tree(), way[i]), !is_dense && !has_children, level);
+    list_containers(detail::node_of(node.tree(), way[i]), !is_dense && !has_children, level);
     if (is_dense) {
       for (TreeBox& box : level.boxes) box.live = static_cast<uint32_t>(level.capacity);
     } else if (has_children) {

@@ -351,7 +351,7 @@ class ProgramSimulation final : public viewer::Simulation {
       while (i < nodes.size() && (nodes[i].tree != field.id.tree || nodes[i].node != field.id.node)) ++i;
       if (i == nodes.size()) {
         cell.name = fmt::format("{} {}", field.tree->options().name, viewer::name_of_cell(at, dim));
-        cell.is_active = Node(field.tree, field.id.node).wait_is_active(coord);
+        cell.is_active = detail::node_of(field.tree, field.id.node).wait_is_active(coord);
         nodes.push_back(field.id), s.cells.push_back(std::move(cell));
       }
       s.cells[i].values.push_back({from.name, wait_read(field, coord), from.look.unit});
@@ -374,7 +374,7 @@ class ProgramSimulation final : public viewer::Simulation {
       s.trees.resize(std::max(s.trees.size(), n + 1));
       viewer::TreeSet& to = s.trees[n++];
       to.name = field.tree->options().name;
-      from.tree_packer->wait_pack(Node(field.tree, field.id.node), from.look.placement, to.boxes);
+      from.tree_packer->wait_pack(detail::node_of(field.tree, field.id.node), from.look.placement, to.boxes);
     }
     s.trees.resize(n);
   }
