@@ -26,7 +26,7 @@ class ShownGrid {
                               const BodyShare& body, float threshold, std::vector<uint8_t>& enclosed);
 
  private:
-  Node leaf() const { return {shown_.tree, shown_.id.node}; }
+  Node leaf() const { return detail::node_of(shown_.tree, shown_.id.node); }
 
   IntrusivePtr<Device> device_;
   Node grid_leaf_;
