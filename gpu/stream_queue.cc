@@ -52,13 +52,14 @@ StreamQueue::~StreamQueue() {
   Lock lock(mutex_);
   stopping_ = true;
   if (std::this_thread::get_id() == thread_.get_id()) {
-    if (is_ending_) {  // exit() was called by an operation, and will not come back
-      thread_.detach();
-      return;
-    }
     // A thread cannot join itself: it does here what is left to do, and touches nothing of this object
     // afterwards.
     bool* const destroyed = destroyed_;
+    if (is_ending_) {  // nothing is left to do, and it may be an operation that called exit()
+      if (destroyed != nullptr) *destroyed = true;
+      thread_.detach();
+      return;
+    }
     COPPICE_CHECK(destroyed != nullptr, "an operation's own function destroyed its stream");
     while (has_work()) step(lock);
     *destroyed = true;
