@@ -111,8 +111,14 @@ OfThread::~OfThread() {
 
 ProcessEndWatch::ProcessEndWatch(LetGo let_go) : let_go_(std::move(let_go)) {
   ProcessEnd& end = ProcessEnd::one();
-  const std::lock_guard lock(end.mutex);
-  at_ = end.watches.insert(end.watches.end(), this);
+  bool comes_too_late = false;
+  {
+    const std::lock_guard lock(end.mutex);
+    at_ = end.watches.insert(end.watches.end(), this);
+    comes_too_late = end.ending.load();
+  }
+  if (!comes_too_late) return;  // or else nobody would tell
+  if (const std::function<void()> rest = let_go_()) rest();
 }
 ProcessEndWatch::~ProcessEndWatch() {
   if (guard_.is_in_child()) return;

@@ -70,6 +70,8 @@ void WorkQueueCore::push_ready(uint64_t source, uint32_t priority, Task task, Lo
 }
 
 void WorkQueueCore::enqueue_job() {
+  const ExitHold hold;  // oneTBB is there while it is given the job
+  if (hold.comes_too_late()) return;
   arena_.enqueue([this] {
     const ExitHold hold;
     if (!hold.comes_too_late()) run_job();
