@@ -36,6 +36,8 @@ std::string name_of(const KernelBitcode& file) {
 }
 
 constexpr auto kPeriod = std::chrono::milliseconds(100);
+// How far the clock of files may be from this process's: they may be of another machine.
+constexpr auto kClocksDiffer = std::chrono::seconds(1);
 
 // What tells that a file was written: editors replace files, so the inode counts, too.
 struct Stamp {
@@ -52,13 +54,13 @@ std::optional<Stamp> stamp_of(const std::filesystem::path& file) {
   if (::stat(file.c_str(), &s) != 0) return std::nullopt;
   return Stamp{s.st_mtim.tv_sec, s.st_mtim.tv_nsec, static_cast<uint64_t>(s.st_size), s.st_ino};
 }
-// How long ago it was written, at most a second: clocks of files may be of elsewhere.
+// How long ago it was written, as far as clocks tell.
 Clock::duration age_of(const Stamp& stamp) {
   using std::chrono::nanoseconds, std::chrono::seconds;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto age = std::chrono::duration_cast<Clock::duration>(now - seconds(stamp.seconds) -
                                                                nanoseconds(stamp.nanoseconds));
-  return std::clamp<Clock::duration>(age, Clock::duration::zero(), seconds(1));
+  return std::clamp<Clock::duration>(age, Clock::duration::zero(), kClocksDiffer);
 }
 
 // A kernel file that is watched.
@@ -165,7 +167,7 @@ struct KernelReload::State {
   static inline std::atomic<bool> exists{false};
   const bool is_alone = !exists.exchange(true);
   const std::function<void()> on_news;
-  const Stamp began = stamp_of(std::chrono::system_clock::now());
+  const Stamp began = stamp_of(std::chrono::system_clock::now() + kClocksDiffer);  // at the latest
   std::atomic<bool> stopping{false};
   mutable std::mutex mutex;  // of what follows, up to the next blank line
   ThreadsCondition changed;
@@ -234,8 +236,7 @@ bool KernelReload::State::try_compile(Watched& w, const std::function<bool()>& m
   const Clock::time_point saved = w.saved.value_or(Clock::now());
   w.saved.reset();
   say(w.file, Status::kCompiling, fmt::format("{} is being compiled", w.name()));
-  // Less a second, since clocks of files may be of elsewhere.
-  const Stamp read = stamp_of(std::chrono::system_clock::now() - std::chrono::seconds(1));
+  const Stamp read = stamp_of(std::chrono::system_clock::now() - kClocksDiffer);
   BuiltKernels built;
   std::string why;
   const KernelVersion* version = nullptr;

@@ -1,4 +1,5 @@
 // Kernel files that are changed while the viewer runs a simulation of their kernels.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,8 +72,17 @@ class ViewerReload : public testing::Test {
       return seen != nullptr && seen->steps > 0 && seen->points[0].points[0].value == value;
     });
   }
-  bool tells(Status state) {
-    return eventually([&] { return thread_->status().kernels.state == state; });
+  bool tells(Status state, const std::string& words = "") {
+    return eventually([&] {
+      const KernelReloadStatus now = thread_->status().kernels;
+      return now.state == state && now.text.find(words) != std::string::npos;
+    });
+  }
+  // A failed test shows what it says of its kernels and of itself.
+  std::string said() const {
+    const SimulationStatus now = thread_->status();
+    return fmt::format("kernels, state {}: {}; message: {}; notice: {}", static_cast<int>(now.kernels.state),
+                       now.kernels.text, now.message, now.notice);
   }
   std::vector<JournalEntry> journal() {
     const std::lock_guard lock(mutex_);
@@ -87,36 +97,36 @@ class ViewerReload : public testing::Test {
 
 TEST_F(ViewerReload, ARunningSimulationTakesOverWhatIsSaved) {
   start({.reloads_kernels = true});
-  ASSERT_TRUE(shows(102));
-  ASSERT_TRUE(tells(Status::kWatching));
+  ASSERT_TRUE(shows(102)) << said();
+  ASSERT_TRUE(tells(Status::kWatching)) << said();
   copy_->save("2 * scale", "3 * scale");
-  EXPECT_TRUE(shows(103));
+  EXPECT_TRUE(shows(103)) << said();
   EXPECT_THAT(thread_->status().kernels.text, testing::MatchesRegex("copy.kernels.cc loaded in [0-9]+ ms"));
   const auto done = journal();
   ASSERT_EQ(done.size(), 1u);
   ASSERT_TRUE(std::holds_alternative<KernelsLoaded>(done[0].command));
   EXPECT_GT(done[0].steps, 0u);
   copy_->save("2 * scale", "2 * scael");
-  ASSERT_TRUE(tells(Status::kFailed));
+  ASSERT_TRUE(tells(Status::kFailed)) << said();
   EXPECT_THAT(thread_->status().kernels.text, HasSubstr("copy.kernels.cc:13:"));
   EXPECT_EQ(thread_->status().state, RunState::kRunning);
   const uint64_t steps = thread_->status().steps;
   EXPECT_TRUE(eventually([&] { return thread_->status().steps > steps; }));
-  EXPECT_TRUE(shows(103));
+  EXPECT_TRUE(shows(103)) << said();
 }
 
 TEST_F(ViewerReload, APausedOneTakesItOverToo) {
   start({.reloads_kernels = true});
-  ASSERT_TRUE(shows(102));
-  ASSERT_TRUE(tells(Status::kWatching));
+  ASSERT_TRUE(shows(102)) << said();
+  ASSERT_TRUE(tells(Status::kWatching)) << said();
   thread_->post(Pause{});
   ASSERT_TRUE(eventually([&] { return thread_->status().state == RunState::kPaused; }));
   const uint64_t steps = thread_->status().steps;
   copy_->save("2 * scale", "4 * scale");
-  ASSERT_TRUE(tells(Status::kLoaded));
+  ASSERT_TRUE(tells(Status::kLoaded, "copy.kernels.cc loaded")) << said();
   EXPECT_EQ(thread_->status().steps, steps);
   thread_->post(StepOnce{});
-  EXPECT_TRUE(shows(104));
+  EXPECT_TRUE(shows(104)) << said();
   // On demand, of what has not changed: nothing is replaced.
   const size_t before = journal().size();
   thread_->post(ReloadKernels{});
@@ -127,15 +137,15 @@ TEST_F(ViewerReload, APausedOneTakesItOverToo) {
 // What an earlier viewer of the process took over stays, and counts for this one's replay.
 TEST_F(ViewerReload, AJournalBeginsWithWhatStandsForTheProgramsKernels) {
   start({.reloads_kernels = true});
-  ASSERT_TRUE(shows(102));
-  ASSERT_TRUE(tells(Status::kWatching));
+  ASSERT_TRUE(shows(102)) << said();
+  ASSERT_TRUE(tells(Status::kWatching)) << said();
   copy_->save("2 * scale", "3 * scale");
-  ASSERT_TRUE(shows(103));
+  ASSERT_TRUE(shows(103)) << said();
   const std::vector<JournalEntry> first = journal();
   ASSERT_EQ(first.size(), 1u);
   thread_.reset();
   start({});
-  ASSERT_TRUE(shows(103));
+  ASSERT_TRUE(shows(103)) << said();
   const std::vector<JournalEntry> both = journal();
   ASSERT_EQ(both.size(), 2u);
   EXPECT_EQ(both[1].steps, 0u);
@@ -145,11 +155,11 @@ TEST_F(ViewerReload, AJournalBeginsWithWhatStandsForTheProgramsKernels) {
 // Seen to fail: what was saved since the build came in at a step that the clock chose.
 TEST_F(ViewerReload, AReplayKeepsTheProgramsKernels) {
   start({.reloads_kernels = true, .replay = {{1u << 30, Pause{}}}});
-  ASSERT_TRUE(shows(102));
+  ASSERT_TRUE(shows(102)) << said();
   copy_->save("2 * scale", "3 * scale");
   std::this_thread::sleep_for(std::chrono::seconds(2));
   EXPECT_EQ(thread_->status().kernels.state, Status::kNone);
-  EXPECT_TRUE(shows(102));
+  EXPECT_TRUE(shows(102)) << said();
 }
 
 TEST_F(ViewerReload, OneThatDoesNotReloadSaysSo) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -81,6 +82,12 @@ class KernelCopy {
     std::ofstream(folder_ / name, std::ios::trunc) << text;
   }
   void save_recipe(const std::string& text) const { std::ofstream(folder_ / "recipe") << text; }
+  // As if a clock that is ahead had dated them, the sources before what was built of them.
+  void write_ahead(std::chrono::milliseconds by) const {
+    const auto now = std::filesystem::file_time_type::clock::now() + by;
+    for (const auto& file : {source_, header_}) std::filesystem::last_write_time(file, now);
+    std::filesystem::last_write_time(folder_ / "copy.bc", now);
+  }
   std::string recipe() const { return read_text_of(folder_ / "recipe"); }
 
   std::string kernels, header;  // as they were
