@@ -1,10 +1,10 @@
-// The executor benchmark: what async values, reference counts and functions cost, beside the standard library's, Boost's
-// and oneTBB's.
+// The executor benchmark: what async values, reference counts and functions cost, beside the standard
+// library's, Boost's and oneTBB's.
 //
-// One thread, nanoseconds of CPU time for one operation, medians of repetitions that alternate with the peer's. The floor
-// is the same work written by hand for that one purpose: the atomic operations that it cannot do without, on memory from
-// the same pool. A thread is started and joined before anything is timed: until a process has had a second one,
-// libstdc++ counts shared_ptr's references without atomic operations.
+// One thread, nanoseconds of CPU time for one operation, medians of repetitions that alternate with the
+// peer's. The floor is the same work written by hand for that one purpose: the atomic operations that it
+// cannot do without, on memory from the same pool. A thread is started and joined before anything is timed:
+// until a process has had a second one, libstdc++ counts shared_ptr's references without atomic operations.
 #include <fmt/format.h>
 
 #include <thread>

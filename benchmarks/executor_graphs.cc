@@ -1,7 +1,7 @@
 // Functions of cheap operations, beside oneTBB's flow graph and a loop over function pointers.
 //
-// All three add small integers: ours as async values of type i32 that are made and dropped, oneTBB's nodes into an array
-// of plain integers, the floor's loop the same in the order of the operations.
+// All three add small integers: ours as async values of type i32 that are made and dropped, oneTBB's nodes
+// into an array of plain integers, the floor's loop the same in the order of the operations.
 #include <fmt/format.h>
 
 #include <memory>

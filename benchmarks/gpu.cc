@@ -1,7 +1,9 @@
-// The GPU benchmark: copies, stencils over trees, activation and collection, lists, particles, on the device of --device.
+// The GPU benchmark: copies, stencils over trees, activation and collection, lists,
+// particles, on the device of --device.
 //
-// docs/benchmarks.md says what each row is. Data are several times a GPU's last cache, outputs are written over beforehand;
-// times: see device_speed.h. On the cpu or on the emulated GPU it is a rehearsal, for which --quick and --tiny are there.
+// docs/benchmarks.md says what each row is. Data are several times a GPU's last cache, outputs are written
+// over beforehand; times: see device_speed.h. On the cpu or on the emulated GPU it is a rehearsal, for
+// which --quick and --tiny are there.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,7 +1,9 @@
-// Particle-steps per second on a device, of two scenes that need no files: the sizes that published GPU solvers report.
+// Particle-steps per second on a device, of two scenes that need no files: the sizes
+// that published GPU solvers report.
 //
-// A block of fluid of 72 x 24 x 72 cells in 256^3 (gravity 4.9), and an elastic cube of 96^3 cells in 128^3; eight particles
-// in each cell, time steps of 0.1 ms. Frames warm up, then the median frame counts, the host's wait for it included.
+// A block of fluid of 72 x 24 x 72 cells in 256^3 (gravity 4.9), and an elastic cube of 96^3 cells in
+// 128^3; eight particles in each cell, time steps of 0.1 ms. Frames warm up, then the median frame counts,
+// the host's wait for it included.
 #include <fmt/format.h>
 
 #include <algorithm>

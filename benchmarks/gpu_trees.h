@@ -18,7 +18,8 @@ class CubeTree {
   uint64_t num_active() const { return active_; }
   // Of the 64-byte lines with active cells, once read and once written.
   double least_bytes() const { return least_bytes_; }
-  // Compares what the last stencil wrote around the middle with what it should be. Errors: kInternal with the place.
+  // Compares what the last stencil wrote around the middle with what it should be.
+  // Errors: kInternal with the place.
   void wait_check() const;
   // Of the values that a stencil writes in the box of 20^3 around the middle.
   double expected_sum() const;

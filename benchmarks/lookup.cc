@@ -1,8 +1,9 @@
-// The stencil benchmark: a 7-point Laplacian over a tree, beside the same over a plain array and over OpenVDB.
+// The stencil benchmark: a 7-point Laplacian over a tree, beside the same over a plain array and over
+// OpenVDB.
 //
-// One thread, floats, nanoseconds of CPU time per active voxel. The two fields of the tree, the two arrays and the two grids hold the
-// same numbers, and the results are compared. The floor: the 64-byte lines that hold active voxels, read once and written
-// once at the speed of a copy of as many bytes by one thread.
+// One thread, floats, nanoseconds of CPU time per active voxel. The two fields of the tree, the two arrays
+// and the two grids hold the same numbers, and the results are compared. The floor: the 64-byte lines that
+// hold active voxels, read once and written once at the speed of a copy of as many bytes by one thread.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +38,8 @@ Region small_region(bool is_shell) {
   return is_shell ? Region{c, 32, 665, 1012} : Region{c, 16, 0, 0};
 }
 
-// The largest difference between our values and a peer's. Errors: kInternal when they do not compute the same.
+// The largest difference between our values and a peer's. Errors: kInternal when they do not compute the
+// same.
 void compare(const std::string& peer, double difference) {
   // Rounding of ten operations on numbers up to 1000.
   constexpr double kTolerance = 10 * 1000 * 1.2e-7;

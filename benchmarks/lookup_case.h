@@ -8,8 +8,8 @@
 
 namespace coppice::bench {
 
-// The voxels of a cube [center - half, center + half)^3; of those, in a shell, the ones whose squared distance from the
-// center lies between the two numbers.
+// The voxels of a cube [center - half, center + half)^3; of those, in a shell, the ones whose squared
+// distance from the center lies between the two numbers.
 struct Region {
   int32_t center, half;
   int32_t inner2, outer2;  // voxels^2, exclusive; outer2 = 0: the whole cube

@@ -33,7 +33,8 @@ void for_each_voxel(const Region& region, const Visit& visit) {
   }
 }
 
-// Bytes that any program must move: the lines with active voxels of two fields, in leaves of 8^3 (a line is two rows).
+// Bytes that any program must move: the lines with active voxels of two fields, in
+// leaves of 8^3 (a line is two rows).
 double least_bytes(const Region& region);
 
 class TreeStencil {
@@ -61,8 +62,8 @@ struct FreeMemory {
 };
 using Floats = std::unique_ptr<float, FreeMemory>;
 
-// Tight around the region, with a rim of eight so that rows start on 32-byte boundaries, and rows no multiple of 128
-// bytes long, which would make neighbouring rows compete for cache sets.
+// Tight around the region, with a rim of eight so that rows start on 32-byte boundaries, and rows no multiple
+// of 128 bytes long, which would make neighbouring rows compete for cache sets.
 class ArrayData {
  public:
   explicit ArrayData(const Region& region);

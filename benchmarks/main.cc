@@ -1,6 +1,8 @@
-// coppice-bench [NAME] [--quick] [--json FILE] [--instructions] [--device D]: the CPU's benchmarks, or one, in one table.
+// coppice-bench [NAME] [--quick] [--json FILE] [--instructions] [--device D]: the CPU's
+// benchmarks, or one, in one table.
 //
-// Times are medians of repetitions that alternate with the peer's, and need a quiet machine to mean something.
+// Times are medians of repetitions that alternate with the peer's, and need a quiet machine to mean
+// something.
 #include <fmt/format.h>
 
 #include <csignal>

@@ -53,8 +53,8 @@ double process_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Seconds from the first thread's start to the last one's end, each doing its part. Threads read the clock themselves: on
-// a busy machine whoever waits for them may be late.
+// Seconds from the first thread's start to the last one's end, each doing its part. Threads read the clock
+// themselves: on a busy machine whoever waits for them may be late.
 double time_team(int threads, const std::function<void(size_t thread)>& part) {
   std::vector<std::thread> team;
   std::vector<Clock::time_point> begin(static_cast<size_t>(threads)), end(begin);

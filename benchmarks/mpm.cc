@@ -10,8 +10,9 @@
 namespace coppice::bench {
 namespace {
 
-// The grid update is a barrier between two passes over the particles: the first reads position, velocity, affine matrix
-// and stress; the second reads position and the material's state, and writes all but mass and group.
+// The grid update is a barrier between two passes over the particles: the first reads position,
+// velocity, affine matrix and stress; the second reads position and the material's state, and
+// writes all but mass and group.
 template <int D>
 double step_bytes(mpm::MaterialKind kind) {
   using A = mpm::Attribute<D>;
@@ -25,9 +26,9 @@ double step_bytes(mpm::MaterialKind kind) {
   return static_cast<double>(sizeof(float)) * (scatter_reads + gather_reads + gather_writes);
 }
 
-// Of one particle-step. Per node of the 3^D around a particle: its weight; to the grid D components of the momentum, which
-// is linear in the node's place, and the mass; from the grid D components of the velocity and D * D of the affine matrix.
-// The material's own work (a singular value decomposition, say) comes on top.
+// Of one particle-step. Per node of the 3^D around a particle: its weight; to the grid D components of the
+// momentum, which is linear in the node's place, and the mass; from the grid D components of the velocity and
+// D * D of the affine matrix. The material's own work (a singular value decomposition, say) comes on top.
 double transfer_operations(int dim) {
   const double nodes = dim == 3 ? 27 : 9, weight = 1, multiply_add = 2;
   const double to_grid = dim + multiply_add * (dim + 1), from_grid = multiply_add * (dim + dim * dim);
@@ -52,7 +53,8 @@ double particle_step_bytes(const scene::SceneConfig& scene, mpm::Solver& solver)
 }
 
 double mpm_floor(int dim, double step_bytes, uint64_t particles, int threads) {
-  // As much as the step moves, a half of it read; in whole MiB, so that scenes of about one size share a measurement.
+  // As much as the step moves, a half of it read; in whole MiB, so that scenes of
+  // about one size share a measurement.
   const auto bytes = static_cast<size_t>(step_bytes * static_cast<double>(particles) / 2);
   const double by_memory = copy_bytes_per_s(threads, (bytes >> 20 << 20) + (1 << 20)) / step_bytes;
   return std::min(by_memory, peak_flops(threads) / transfer_operations(dim));

@@ -10,9 +10,9 @@ double particle_step_bytes(int dim, mpm::MaterialKind kind);
 // The mean over a solver's particles.
 double particle_step_bytes(const scene::SceneConfig& scene, mpm::Solver& solver);
 
-// Particle-steps per second that the machine allows, the lesser of two: a particle's bytes at the speed of a copy of all
-// of them by as many threads (a small scene fits the caches, and the copy with it), and the operations of the two
-// transfers between particles and grid at the peak of that many threads.
+// Particle-steps per second that the machine allows, the lesser of two: a particle's bytes at the speed of a
+// copy of all of them by as many threads (a small scene fits the caches, and the copy with it), and the
+// operations of the two transfers between particles and grid at the peak of that many threads.
 double mpm_floor(int dim, double step_bytes, uint64_t particles, int threads);
 
 void run_mpm_beside_taichi(Report& report);

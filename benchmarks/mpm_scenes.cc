@@ -1,7 +1,7 @@
 // Particle-steps per second of the shipped scenes at their default size.
 //
-// A particle-step is one particle advanced by one time step, sorting and grid included. Per scene: frames to warm up,
-// then timed frames, of which the median counts; nothing is drawn or written. The floor: see mpm.h.
+// A particle-step is one particle advanced by one time step, sorting and grid included. Per scene: frames to
+// warm up, then timed frames, of which the median counts; nothing is drawn or written. The floor: see mpm.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,8 @@
 namespace coppice::bench {
 namespace {
 
-// Timed frames of one scene: until `seconds` are spent, but `least` of them unless that takes `longest_s`; `most` at most.
+// Timed frames of one scene: until `seconds` are spent, but `least` of them unless that
+// takes `longest_s`; `most` at most.
 struct Budget {
   int warm_up, least, most;
   double seconds, longest_s;

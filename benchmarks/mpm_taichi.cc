@@ -1,6 +1,8 @@
-// The solver beside Taichi's mpm3d: the same fluid, particle count, grid, time step and threads, frame by frame in turns.
+// The solver beside Taichi's mpm3d: the same fluid, particle count, grid, time step and
+// threads, frame by frame in turns.
 //
-// Taichi's program (peers/mpm3d_taichi.py) runs in a child process. What differs is listed in docs/benchmarks.md.
+// Taichi's program (peers/mpm3d_taichi.py) runs in a child process. What differs is listed in
+// docs/benchmarks.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +35,8 @@ std::vector<Case> cases(const Options& options) {
   return {{64, false, 25, 15}, {64, true, 25, 9}, {128, false, 25, 5}, {128, true, 25, 5}};
 }
 
-// The workload as a scene of ours. Taichi's walls stand three cells inside its unit box, ours around the domain.
+// The workload as a scene of ours. Taichi's walls stand three cells inside its unit box, ours around the
+// domain.
 scene::SceneConfig make_scene(const Case& c) {
   const double wall = static_cast<double>(kWallCells) / c.grid;
   const std::string text = fmt::format(
@@ -47,7 +50,8 @@ scene::SceneConfig make_scene(const Case& c) {
       "water = {{ density_kg_m3 = 1.0, bulk_modulus_Pa = 400.0, gamma = 1.0 }}\n",
       wall, 1 - wall, c.grid - 2 * kWallCells, c.steps * kDt, kDt);
   scene::SceneConfig scene = scene::parse_scene(text, "mpm3d.toml");
-  // Four particles per cell of 0.4^3 are more than n^3 / 4: the cube that holds just so many, around the same middle.
+  // Four particles per cell of 0.4^3 are more than n^3 / 4: the cube that holds just
+  // so many, around the same middle.
   const auto wanted = static_cast<size_t>(c.grid) * c.grid * c.grid / 4;
   std::vector<float> distance;
   for (const Vec3f& p : mpm::emit_particles(scene).position)

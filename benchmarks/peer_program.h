@@ -12,8 +12,8 @@ namespace coppice::bench {
 
 class PeerProgram {
  public:
-  // `package` is "taichi" or "warp". Waits until the program tells what it has set up. Errors: kUnavailable with the
-  // program's last word.
+  // `package` is "taichi" or "warp". Waits until the program tells what it has set up. Errors:
+  // kUnavailable with the program's last word.
   PeerProgram(const std::string& package, const std::string& python, const std::string& script,
               const std::vector<std::string>& arguments);
 

@@ -1,7 +1,7 @@
 // The rows that every benchmark reports: one table on standard output, one JSON file.
 //
-// A row stands beside a peer measured in the same run, and beside its floor: what the machine allows for the same work,
-// from bytes moved at the measured speed of a copy. Used by one thread.
+// A row stands beside a peer measured in the same run, and beside its floor: what the machine allows for the
+// same work, from bytes moved at the measured speed of a copy. Used by one thread.
 #pragma once
 #include <cstdint>
 #include <optional>

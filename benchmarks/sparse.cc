@@ -1,7 +1,8 @@
-// The sparse benchmark: activation, collection, lists, loops and a stencil on sparse trees, beside Taichi and OpenVDB.
+// The sparse benchmark: activation, collection, lists, loops and a stencil on sparse
+// trees, beside Taichi and OpenVDB.
 //
-// Sides take turns, run by run. Wall clock on all threads; the stencil on one thread, in CPU time, as in lookup.cc.
-// peers/sparse_taichi.py is the other side; docs/benchmarks.md defines the workloads.
+// Sides take turns, run by run. Wall clock on all threads; the stencil on one thread, in CPU time, as in
+// lookup.cc. peers/sparse_taichi.py is the other side; docs/benchmarks.md defines the workloads.
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -34,7 +35,8 @@ struct Times {
   std::optional<double> peer;
 };
 
-// Medians of runs that take turns, each side once before to warm up. `run` prepares, and returns what it timed.
+// Medians of runs that take turns, each side once before to warm up. `run` prepares, and returns what it
+// timed.
 Times time_in_turns(const std::function<double()>& run, SparsePeer& peer, const std::string& workload,
                     int repetitions, const char* clock = "seconds") {
   const std::string command = "time " + workload;
@@ -63,7 +65,8 @@ void compare(const std::string& workload, const std::string& what, double ours,
               fmt::format("sparse/{}: our {} is {:.10g}, the peer's {:.10g}", workload, what, ours, *theirs));
 }
 
-// Growth of resident memory by what `make` builds and keeps; built once before, so that its kernels are there.
+// Growth of resident memory by what `make` builds and keeps; built once before, so that its kernels are
+// there.
 double resident_growth(const std::function<std::shared_ptr<void>()>& make) {
   make();
   ::malloc_trim(0);

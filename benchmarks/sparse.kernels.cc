@@ -5,8 +5,8 @@
 using namespace coppice;
 using namespace coppice::bench;
 
-// Item i is cell i of a square, row by row; whoever writes a cell activates it. Taichi's loop knows that its side is a
-// power of two as well.
+// Item i is cell i of a square, row by row; whoever writes a cell activates it. Taichi's loop knows that its
+// side is a power of two as well.
 COPPICE_KERNEL(fill_square, Grow<float> a, Item i, int32_t log2_side)
 {
   const int32_t at = static_cast<int32_t>(i.index);

@@ -16,7 +16,8 @@ struct SparseSizes {
   int repetitions;
 };
 
-// `device` is ours: a peer runs on a GPU where we do, and on as many threads as we on the CPU; it is left out for others.
+// `device` is ours: a peer runs on a GPU where we do, and on as many threads as we on the
+// CPU; it is left out for others.
 class SparsePeer : public OptionalPeer {
  public:
   SparsePeer(const Options& options, const SparseSizes& sizes, std::string_view device, int threads);

@@ -34,7 +34,8 @@ class FillTree {
   Field<float> a_;
 };
 
-// side^2 cells of two floats of which a tenth is active: single cells of bitmasked leaves, or whole dense leaves.
+// side^2 cells of two floats of which a tenth is active: single cells of bitmasked
+// leaves, or whole dense leaves.
 class OccupiedTree {
  public:
   OccupiedTree(IntrusivePtr<Device> device, int32_t side, bool whole_leaves);

@@ -4,7 +4,8 @@
 #include "coppice/kernel.h"
 using namespace coppice;
 
-// 1 on a sphere of the given radius in cells around (centre, centre, centre), falling to 0 at `half_width` from it.
+// 1 on a sphere of the given radius in cells around (centre, centre, centre), falling to 0 at `half_width`
+// from it.
 COPPICE_KERNEL(set_bench_shell, Write<float> field, Cell3 cell, float centre, float radius, float half_width)
 {
   const float x = cell.coord(0) + 0.5f - centre, y = cell.coord(1) + 0.5f - centre,

@@ -13,9 +13,9 @@
 // The function of a map(), try_map() or flat_map() may throw: the result is then that error (anything but
 // coppice::Error becomes kInternal). It is skipped when its source is an error; the result is the same error.
 //
-// Each of the three takes an executor too: anything callable with a move-only function object of no arguments,
-// which it runs once, when and where it likes. An executor passed as an lvalue must live until the source is
-// available. It must not throw. When it drops its task, the result is an error kCancelled.
+// Each of the three takes an executor too: anything callable with a move-only function object of no
+// arguments, which it runs once, when and where it likes. An executor passed as an lvalue must live until the
+// source is available. It must not throw. When it drops its task, the result is an error kCancelled.
 //
 // Order of continuations, threads and ownership: core/async_value_base.h.
 #pragma once

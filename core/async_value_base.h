@@ -145,8 +145,8 @@ class AsyncValue final : public RefCountedBase<AsyncValue> {
     new (payload()) T(std::forward<F>(f)());
     complete(kPayloadBit | bits_of(State::kConcrete));
   }
-  // The same for a new value that only the caller knows of: whoever hands it out publishes the payload too, so
-  // a plain store completes it.
+  // The same for a new value that only the caller knows of: whoever hands it out publishes the payload too,
+  // so a plain store completes it.
   template <class T, class F>
   void emplace_unshared_with(F&& f) {
     COPPICE_DCHECK(word_.load(std::memory_order_relaxed) == 0, "emplace_unshared_with() is for new values");

@@ -7,9 +7,9 @@
 //
 // A library that writes by name itself is given temporary_path() instead of write(); then comes commit().
 // Whatever fails throws Error(kIo) with the path and the reason and leaves no temporary behind; a file that
-// was there before stays as it was until commit() replaces it. Links are followed. What is no regular file, such as a
-// pipe or a device, is not replaced: the bytes go there as they come (see output_target.h for the names of
-// descriptors). Not thread-safe; the folder must exist.
+// was there before stays as it was until commit() replaces it. Links are followed. What is no regular file,
+// such as a pipe or a device, is not replaced: the bytes go there as they come (see output_target.h for the
+// names of descriptors). Not thread-safe; the folder must exist.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace coppice {
 
 class AtomicFile {
  public:
-  // Creates the temporary, so that a missing or unwritable folder is reported before the work is done. Waits for a
-  // reader where the name is a pipe's.
+  // Creates the temporary, so that a missing or unwritable folder is reported before the work is done. Waits
+  // for a reader where the name is a pipe's.
   explicit AtomicFile(std::string path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -35,9 +35,11 @@ class AtomicFile {
   void commit();
 
   const std::string& path() const { return path_; }
-  // True for a pipe, a device or a descriptor: what is written is there before commit(), and nothing is replaced.
+  // True for a pipe, a device or a descriptor: what is written is there before
+  // commit(), and nothing is replaced.
   bool is_stream() const { return is_stream_; }
-  // "<path>.tmp.<process>.<number>", unique among threads and processes. Errors: kIo for a stream, which has none.
+  // "<path>.tmp.<process>.<number>", unique among threads and processes. Errors: kIo for a stream, which has
+  // none.
   const std::string& temporary_path() const;
 
  private:

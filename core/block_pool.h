@@ -3,16 +3,16 @@
 //   void* block = allocate_block(bytes);      // aligned for any standard type; bad_alloc when there is none
 //   free_block(block, bytes);                 // the same number of bytes, on any thread
 //
-// Each thread has two lists of free blocks for each size class; taking a block is a pop, giving it back a push
-// onto the list of the thread that frees. A list holds up to one batch (16 KiB). Full lists go as a whole to a
-// store that all threads share, and come from there, so the lock there is taken once a batch. Without a batch
-// there, and for sizes above 1024 bytes, blocks come from operator new one by one.
+// Each thread has two lists of free blocks for each size class; taking a block is a pop, giving it back a
+// push onto the list of the thread that frees. A list holds up to one batch (16 KiB). Full lists go as a
+// whole to a store that all threads share, and come from there, so the lock there is taken once a batch.
+// Without a batch there, and for sizes above 1024 bytes, blocks come from operator new one by one.
 //
-// What stays cached: at most 32 KiB a class and thread (256 KiB a thread), handed over when the thread ends, and
-// 1 MiB a class (8 MiB in all) in the shared store; the rest goes back to operator delete.
+// What stays cached: at most 32 KiB a class and thread (256 KiB a thread), handed over when the thread ends,
+// and 1 MiB a class (8 MiB in all) in the shared store; the rest goes back to operator delete.
 //
-// Builds with AddressSanitizer or ThreadSanitizer cache nothing, so that these see each use after free. What the library was
-// built with counts, and not what its user is: blocks pass from one to the other.
+// Builds with AddressSanitizer or ThreadSanitizer cache nothing, so that these see each use after free. What
+// the library was built with counts, and not what its user is: blocks pass from one to the other.
 #pragma once
 
 #include <cstddef>
@@ -69,8 +69,9 @@ struct BlockList {
 };
 
 // Why thread-local: a block is freed by whoever drops the last reference, and nothing passes through there
-// that could carry an allocator. Host code only; constant-initialised and never destroyed, so that access needs
-// no guard and works in destructors of other thread-locals; initial-exec, so that it needs no call either.
+// that could carry an allocator. Host code only; constant-initialised and never destroyed, so
+// that access needs no guard and works in destructors of other thread-locals; initial-exec,
+// so that it needs no call either.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local BlockList block_lists[kBlockClasses];
 
 void* allocate_block_slowly(size_t block_class);

@@ -6,7 +6,8 @@
 // that do not depend on data. Six more are for its list of a kernel's effects (gpu/jit/kernel_effects.h):
 // COPPICE_ACCESS is for what a handle's role or the runtime itself answers for, COPPICE_MEMORY for what leads
 // to memory that the launch was given; COPPICE_ACTIVATES, COPPICE_DEACTIVATES and COPPICE_TESTS say what else
-// it does to or asks of the topology, and COPPICE_ANYWHERE that it reads elsewhere than a handle's reach says.
+// it does to or asks of the topology, and COPPICE_ANYWHERE that it reads elsewhere than a handle's reach
+// says.
 //
 // Device-clean. The host compiles the same headers, so each macro has a form for it too.
 #pragma once

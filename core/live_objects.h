@@ -4,9 +4,9 @@
 //   { ... }
 //   EXPECT_EQ(check.report(), "");        // or "1 async value, 1 block"
 //
-// Async values (core/async_value_base.h), other reference-counted objects (core/ref_counted.h), blocks of the pool
-// (core/block_pool.h: values, continuations, frames). Without COPPICE_DEBUG nothing is counted and reports are empty.
-// Thread-safe, but only what no thread is at work on gives numbers that mean something.
+// Async values (core/async_value_base.h), other reference-counted objects (core/ref_counted.h), blocks of the
+// pool (core/block_pool.h: values, continuations, frames). Without COPPICE_DEBUG nothing is counted and
+// reports are empty. Thread-safe, but only what no thread is at work on gives numbers that mean something.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,12 @@ struct LiveObjects {
   static LiveObjects now();
 };
 
-// "2 async values, 1 other reference-counted object, 3 blocks", without what there is none of; empty for none at all.
+// "2 async values, 1 other reference-counted object, 3 blocks", without what there is
+// none of; empty for none at all.
 std::string describe(const LiveObjects& objects);
 
-// Of its own scope: what was made since and is still there. Also what is gone that was there before, as "-1 block".
+// Of its own scope: what was made since and is still there. Also what is gone that
+// was there before, as "-1 block".
 class LeakCheck {
  public:
   LeakCheck() : before_(LiveObjects::now()) {}

@@ -28,8 +28,8 @@ using LogSink = std::function<void(LogLevel level, std::string_view line)>;
 // An empty sink restores the default: one line on stderr, "warning: " and "error: " in front where it
 // applies.
 void set_log_sink(LogSink sink);
-// Gets a copy of every line, those below the level too, for whoever shows a log; the sink gets what it got. The same rules hold
-// for both. An empty one: nobody.
+// Gets a copy of every line, those below the level too, for whoever shows a log; the sink gets what it got.
+// The same rules hold for both. An empty one: nobody.
 void set_log_copy(LogSink copy);
 
 namespace detail {

@@ -12,12 +12,13 @@ struct OutputTarget {
   int descriptor = -1;  // open for writing, for the caller to close; -1 beside a path
 };
 
-// "-" is standard output; /dev/fd/N, /dev/stdout and links to them are this process's own descriptors, written to from
-// where they stand. Waits for a reader where `name` is a pipe. Errors: kIo "<name> cannot be opened: <reason>".
+// "-" is standard output; /dev/fd/N, /dev/stdout and links to them are this process's own
+// descriptors, written to from where they stand. Waits for a reader where `name` is a pipe. Errors:
+// kIo "<name> cannot be opened: <reason>".
 OutputTarget open_output(const std::string& name);
 
-// Writes all of it and returns 0, or the number of the error that the write met: EPIPE for a pipe that nobody reads any
-// more, without the signal.
+// Writes all of it and returns 0, or the number of the error that the write met: EPIPE for a pipe that nobody
+// reads any more, without the signal.
 int write_all(int descriptor, std::string_view bytes);
 
 }  // namespace coppice

@@ -20,16 +20,16 @@
 namespace coppice {
 namespace {
 
-// Longer than any kernel takes to compile: who ends the process while a function of a stream waits for something that
-// no longer comes is not to wait for ever.
+// Longer than any kernel takes to compile: who ends the process while a function of a stream waits for
+// something that no longer comes is not to wait for ever.
 constexpr std::chrono::seconds kPatience{10};
 
 }  // namespace
 
 struct ProcessEnd;
 namespace {
-// exit() destroys the thread-local objects of the thread that calls it before it destroys anything static, what LLVM
-// makes in its functions while a kernel is compiled included.
+// exit() destroys the thread-local objects of the thread that calls it before it destroys anything static,
+// what LLVM makes in its functions while a kernel is compiled included.
 struct OfThread {
   bool is_at_work = false;  // one of the library's, within its body
   ~OfThread();
@@ -44,7 +44,8 @@ struct ProcessEnd {
     return *end;
   }
   ProcessEnd() {
-    // Destructors of keys run after those of thread-local objects, and those of later keys after those of oneTBB's.
+    // Destructors of keys run after those of thread-local objects, and those of later keys after those of
+    // oneTBB's.
     pthread_key_create(&key, [](void*) { one().leave(); });
     pthread_atfork([] { one().mutex.lock(); }, [] { one().mutex.unlock(); },
                    [] {
@@ -138,8 +139,8 @@ std::thread start_thread(std::function<void()> body) {
       of_thread.is_at_work = false;
     });
   } catch (...) {
-    end.threads.fetch_sub(
-        1);  // without leave()'s lock: the caller may hold one that a watch waits for under it
+    // Without leave()'s lock: the caller may hold one that a watch waits for under it.
+    end.threads.fetch_sub(1);
     end.left.notify_all();
     throw;
   }
@@ -157,8 +158,8 @@ ExitHold::~ExitHold() {
   ProcessEnd::one().leave();
 }
 
-// oneTBB crashes when exit() finalizes it on a worker of its own. So such a thread ends the process before, and behind the
-// static objects of the program, since those are made later than this is said.
+// oneTBB crashes when exit() finalizes it on a worker of its own. So such a thread ends the process before,
+// and behind the static objects of the program, since those are made later than this is said.
 __attribute__((constructor(101))) static void end_before_libraries() {
   on_exit(
       [](int status, void*) {

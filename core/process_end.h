@@ -1,14 +1,16 @@
 // Threads of the library at the end of the process, and in its forked children.
 //
-// exit() destroys static objects while all other threads run on; one that compiles or runs a loop then uses what LLVM or
-// oneTBB have destroyed. So exit() first asks whoever has threads to let them go (ProcessEndWatch), and waits until those
-// that start_thread() started are gone, and nothing holds the end up (ExitHold): what they are doing is done, what is queued
-// behind it is not. A child that was forked has none of these threads: its handles refuse to be used (ForkGuard).
+// exit() destroys static objects while all other threads run on; one that compiles or runs a loop then uses
+// what LLVM or oneTBB have destroyed. So exit() first asks whoever has threads to let them go
+// (ProcessEndWatch), and waits until those that start_thread() started are gone, and nothing holds the end up
+// (ExitHold): what they are doing is done, what is queued behind it is not. A child that was forked has none
+// of these threads: its handles refuse to be used (ForkGuard).
 //
-// All this happens before any static object is destroyed where main returns, and where exit() is called by the main thread
-// or by one of the library's. Where another thread calls it, static objects are destroyed first that were made since
-// wait_before_what_is_static_now(). Where a thread of another library calls it, in a task of ours (ExitHold), the
-// static objects of shared libraries are not destroyed. A main thread that calls pthread_exit() ends the process, too.
+// All this happens before any static object is destroyed where main returns, and where exit() is called by
+// the main thread or by one of the library's. Where another thread calls it, static objects are destroyed
+// first that were made since wait_before_what_is_static_now(). Where a thread of another library calls it, in
+// a task of ours (ExitHold), the static objects of shared libraries are not destroyed. A main thread that
+// calls pthread_exit() ends the process, too.
 //
 // Thread-safe.
 #pragma once
@@ -39,12 +41,13 @@ class ForkGuard {
   const int made_in_;
 };
 
-// Who has threads that must be told. Made before they are started, destroyed after they were joined or detached.
+// Who has threads that must be told. Made before they are started, destroyed after they were joined or
+// detached.
 class ProcessEndWatch {
  public:
-  // `let_go` runs once at most, when exit() begins, on the thread that called it. It may only say so to the threads:
-  // it must neither wait nor make or destroy another watch. What it returns, where that is not null, is free to do
-  // that, and runs on the same thread once all have been told; it keeps what it needs.
+  // `let_go` runs once at most, when exit() begins, on the thread that called it. It may only say so to the
+  // threads: it must neither wait nor make or destroy another watch. What it returns, where that is not null,
+  // is free to do that, and runs on the same thread once all have been told; it keeps what it needs.
   using LetGo = std::function<std::function<void()>()>;
   explicit ProcessEndWatch(LetGo let_go);
   ~ProcessEndWatch();  // when it returns, let_go runs no more
@@ -61,8 +64,8 @@ class ProcessEndWatch {
 // A thread that exit() waits for, for at most 10 s. Errors: std::system_error, as from std::thread.
 std::thread start_thread(std::function<void()> body);
 
-// Work that a thread of another library's does: exit() waits for it, for at most 10 s, unless it is this work that calls it.
-// Made when the work begins, on the thread's stack.
+// Work that a thread of another library's does: exit() waits for it, for at most 10 s, unless it is this work
+// that calls it. Made when the work begins, on the thread's stack.
 class ExitHold {
  public:
   ExitHold();
@@ -77,16 +80,18 @@ class ExitHold {
   bool comes_too_late_ = false;
 };
 
-// To be called when a library has just made static objects that the threads use: exit() will wait before it destroys them.
-// A library makes most of them when it is used for the first time.
+// To be called when a library has just made static objects that the threads use: exit() will wait before it
+// destroys them. A library makes most of them when it is used for the first time.
 void wait_before_what_is_static_now();
 
 namespace detail {
-// Runs the first of the continuations that wait behind those that the calling thread is in; false: there is none.
+// Runs the first of the continuations that wait behind those that the calling thread is in; false: there is
+// none.
 bool run_next_continuation();  // core/async_value.cc
 }  // namespace detail
 
-// What a handle's threads wait on. A child that was forked while they did must not destroy it: that would wait for them.
+// A handle's threads wait on it. A child that was forked while they did must not destroy it: that would wait
+// for them.
 class ThreadsCondition {
  public:
   ThreadsCondition() : condition_(std::make_unique<std::condition_variable>()) {}

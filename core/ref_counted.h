@@ -9,8 +9,8 @@
 //             strong - 1        weak
 //             weak = number of weak pointers + 1 while strong > 0 (the share that all strong pointers hold
 //             together)
-// Strong is biased so that the last drop makes the word negative: a subtraction and the sign it leaves behind,
-// with constants that fit the instructions, are all that dropping a shared reference takes.
+// Strong is biased so that the last drop makes the word negative: a subtraction and the sign it leaves
+// behind, with constants that fit the instructions, are all that dropping a shared reference takes.
 //
 // Life:   new (0,0) -> make_intrusive (1,1) -> ... -> last strong dropped
 //           no weak pointer: destroy()
@@ -108,8 +108,8 @@ class RefCount {
     return false;
   }
 
-  // `n` references of the caller's at once. kLooksFirst: worth it where the last reference is mostly the only one
-  // all along; three instructions more for shared ones. kIsWeak: whether there may be weak references.
+  // `n` references of the caller's at once. kLooksFirst: worth it where the last reference is mostly the only
+  // one all along; three instructions more for shared ones. kIsWeak: whether there may be weak references.
   template <bool kLooksFirst, bool kIsWeak>
   DropResult drop_strong(uint32_t n) {
     COPPICE_DCHECK(n > 0);

@@ -7,8 +7,8 @@
 //     wait_write_frame(i);
 //   }
 //
-// A program that ends at once has the exit code 130, and runs no destructor: what is half done then must be nothing that
-// somebody finds. One object at a time, made and destroyed by the main thread.
+// A program that ends at once has the exit code 130, and runs no destructor: what is half done then must be
+// nothing that somebody finds. One object at a time, made and destroyed by the main thread.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@ namespace coppice {
 
 class StopSignals {
  public:
-  // Takes SIGINT, SIGTERM and SIGHUP; one that hangs up is left alone where the program was told to ignore it (nohup).
+  // Takes SIGINT, SIGTERM and SIGHUP; one that hangs up is left alone where the program
+  // was told to ignore it (nohup).
   StopSignals();
   ~StopSignals();  // gives them back
   StopSignals(const StopSignals&) = delete;
@@ -29,9 +30,9 @@ class StopSignals {
   // Set by the first signal behind let_finish(). Polled between two pieces of work.
   const std::atomic<bool>& requested() const;
 
-  // From now on the first signal sets requested() and says on standard error what is finished: `what`, which is
-  // never freed, and `number` unless it is negative; where `what` is empty, that the program ends. The second one
-  // ends the program. Any thread; without an object nothing.
+  // From now on the first signal sets requested() and says on standard error what is finished: `what`, which
+  // is never freed, and `number` unless it is negative; where `what` is empty, that the program ends. The
+  // second one ends the program. Any thread; without an object nothing.
   static void let_finish(const char* what, int64_t number = -1);
 
  private:

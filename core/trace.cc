@@ -22,7 +22,8 @@
 namespace coppice {
 namespace {
 
-// Each thread that has events holds a chunk. Live recordings have little room, which is to last for a thousand.
+// Each thread that has events holds a chunk. Live recordings have little room, which is to last for a
+// thousand.
 constexpr size_t kChunkBytes = size_t{64} << 10, kLiveChunkBytes = size_t{8} << 10;
 constexpr size_t kLongestName = 1000;
 
@@ -102,7 +103,8 @@ struct ThreadState {
   uint32_t own_row = 0, borrowed_row = 0;
   bool has_ended = false;
 };
-// Trivially destructible, so that an event in a thread-local's destructor finds `has_ended` and no destroyed buffer.
+// Trivially destructible, so that an event in a thread-local's destructor finds
+// `has_ended` and no destroyed buffer.
 constinit thread_local ThreadState this_thread;
 
 struct ThreadEnd {

@@ -1,4 +1,5 @@
-// A record of which thread or stream did what when, as a Chrome trace for ui.perfetto.dev and chrome://tracing.
+// A record of which thread or stream did what when, as a Chrome trace for
+// ui.perfetto.dev and chrome://tracing.
 //
 //   Trace::start("run.json");
 //   name_this_thread_row("main");
@@ -13,10 +14,11 @@
 //   const TraceRecord last = Trace::take();              // what ended since the last call
 //   Trace::stop();
 //
-// Off, an event costs two loads. On, two clock reads and a copy of the name into a buffer of the thread's own,
-// whose mutex nobody else takes but for moments in take() and stop(). All buffers together are bounded: when they are full, later events are
-// dropped, counted, and reported in the file and the log. Thread-safe; threads may end, and rows be destroyed, at any
-// time. Names are copied, any bytes: what is no UTF-8 is replaced, and what exceeds 1000 bytes cut.
+// Off, an event costs two loads. On, two clock reads and a copy of the name into a buffer of the thread's
+// own, whose mutex nobody else takes but for moments in take() and stop(). All buffers together are bounded:
+// when they are full, later events are dropped, counted, and reported in the file and the log. Thread-safe;
+// threads may end, and rows be destroyed, at any time. Names are copied, any bytes: what is no UTF-8 is
+// replaced, and what exceeds 1000 bytes cut.
 #pragma once
 
 #include <atomic>
@@ -30,7 +32,8 @@
 
 namespace coppice {
 
-// Hears of scopes, on the scope's own thread, whether or not a trace is recorded: for other profilers' ranges.
+// Hears of scopes, on the scope's own thread, whether or not a trace is recorded: for other profilers'
+// ranges.
 class TraceListener {
  public:
   virtual ~TraceListener() = default;
@@ -61,20 +64,22 @@ class Trace {
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kMostBytes = size_t{256} << 20, kMostLiveBytes = size_t{8} << 20;
 
-  // One recording at a time in a process. Errors: kUsage when one is under way; kIo when `path` cannot be written, which
-  // is tried here and not first after the run.
+  // One recording at a time in a process. Errors: kUsage when one is under way; kIo when `path` cannot be
+  // written, which is tried here and not first after the run.
   static void start(std::string path, size_t most_bytes = kMostBytes);
   // The same without a file: events are kept until take(), as many as fit. Errors: kUsage.
   static void start_live(size_t most_bytes = kMostLiveBytes);
-  // What ended since the recording began or the last call; nothing without a live recording. Cost: some ten ns per event.
+  // What ended since the recording began or the last call; nothing without a live
+  // recording. Cost: some ten ns per event.
   static TraceRecord take();
-  // Ends a recording; nothing when none is under way. One with a file writes it, whole or not at all. Events that have
-  // not ended are not in it. Errors: kIo; the recording is over all the same, and lost.
+  // Ends a recording; nothing when none is under way. One with a file writes it, whole or not at all. Events
+  // that have not ended are not in it. Errors: kIo; the recording is over all the same, and lost.
   static void stop();
   // Relaxed: whether an event at the very start is recorded does not matter.
   static bool is_on() { return is_on_.load(std::memory_order_relaxed); }
 
-  // From now on, and in place of the one before. `listener` outlives all scopes that begin meanwhile; null: nobody.
+  // From now on, and in place of the one before. `listener` outlives all scopes that
+  // begin meanwhile; null: nobody.
   static void set_listener(TraceListener* listener) { listener_.store(listener, std::memory_order_release); }
   static TraceListener* listener() { return listener_.load(std::memory_order_acquire); }
 

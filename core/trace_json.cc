@@ -9,7 +9,8 @@
 namespace coppice::detail {
 namespace {
 
-// Bytes of the UTF-8 character that `text` begins with; 0: it begins with none (overlong, surrogate, cut off, too large).
+// Bytes of the UTF-8 character that `text` begins with; 0: it begins with none (overlong,
+// surrogate, cut off, too large).
 size_t utf8_length(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
   const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };

@@ -5,15 +5,16 @@
 //   a stream's operations and continuations     gpu/stream_queue.cc        the same
 //   compilations and their continuations        gpu/kernel_store.cc        the same, and wait_for_code()
 //
-// It is here because wait() is. A simulation's thread (apps/viewer/) is none of these: what it waits for is done by them.
+// It is here because wait() is. A simulation's thread (apps/viewer/) is none of these:
+// what it waits for is done by them.
 #pragma once
 
 namespace coppice {
 
 class WorkerThreadScope {
  public:
-  // Until the scope ends the calling thread does work of `owner`, a tag that is only compared (null: of nobody). `name`
-  // is for the message of a refused wait(). Scopes nest.
+  // Until the scope ends the calling thread does work of `owner`, a tag that is only compared (null: of
+  // nobody). `name` is for the message of a refused wait(). Scopes nest.
   explicit WorkerThreadScope(const void* owner, const char* name = "a worker thread") : outer_(current_) {
     current_ = {owner, name};
   }

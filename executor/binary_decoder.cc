@@ -53,7 +53,8 @@ class Decoder {
   Module module();
 
  private:
-  // Least sizes in bytes of an encoded string, register, operation, function: bounds of what a length may claim.
+  // Least sizes in bytes of an encoded string, register, operation, function: bounds of what a length may
+  // claim.
   static constexpr size_t kStringBytes = 1, kRegisterBytes = 3, kOperationBytes = 6, kFunctionBytes = 10;
   static constexpr size_t kRealBytes = 8;
 

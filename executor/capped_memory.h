@@ -4,8 +4,8 @@
 //   CappedMemory memory(1 << 30);
 //   auto host = make_intrusive<Host>(WorkQueue::create(), memory);
 //
-// It outlives all that was allocated from it, or a check fails. A result may come before the thread that made it
-// has let go of what it was made from, so host->queue()->wait_idle() or shutdown() comes before the memory
+// It outlives all that was allocated from it, or a check fails. A result may come before the thread that made
+// it has let go of what it was made from, so host->queue()->wait_idle() or shutdown() comes before the memory
 // goes. Thread-safe where `upstream` is.
 #pragma once
 #include <atomic>

@@ -119,8 +119,8 @@ const LoadedFunction* choose_by_index(AsyncValue& index, RemainingAttributes fun
   return functions[static_cast<size_t>(i)].function;
 }
 
-// Blocks [begin, end) of equal size. As many tasks of the queue as it has threads take one block after the other; each
-// queues itself again behind a block, so that other functions have their turn.
+// Blocks [begin, end) of equal size. As many tasks of the queue as it has threads take one block after the
+// other; each queues itself again behind a block, so that other functions have their turn.
 class ParallelFor final : public RefCountedBase<ParallelFor> {
  public:
   ParallelFor(int32_t begin, int32_t end, int32_t block, const LoadedFunction& body,

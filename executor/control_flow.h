@@ -7,12 +7,12 @@
 //   %x2 = while @body (%condition, %x)                      body: (x) -> (x, condition)
 //   %done = parallel_for @body, 16 (%begin, %end, %x)       body: (i32 begin, i32 end, x) -> chain, for blocks of 16
 //
-// All but parallel_for are non-strict: they start before their arguments are there, and pass on what they have; only a
-// condition, an index or a count must be awaited, and an error there becomes every result. A loop starts an iteration
-// when the values of the one before are available. It ends early when an iteration that got nothing but errors has
-// made the same ones of them, in a body whose operations all need an argument. `repeat @body, 8 (...)` and
-// `while @body, 8 (...)` run up to 8 iterations ahead of that: for bodies that only enqueue work on a stream, or that
-// overlap.
+// All but parallel_for are non-strict: they start before their arguments are there, and pass on what they
+// have; only a condition, an index or a count must be awaited, and an error there becomes every result. A
+// loop starts an iteration when the values of the one before are available. It ends early when an iteration
+// that got nothing but errors has made the same ones of them, in a body whose operations all need an
+// argument. `repeat @body, 8 (...)` and `while @body, 8 (...)` run up to 8 iterations ahead of that: for
+// bodies that only enqueue work on a stream, or that overlap.
 #pragma once
 #include "executor/registry.h"
 

@@ -1,5 +1,5 @@
-// What control_flow.cc and loops.cc share: checks of the functions that an operation is given, and values that outlive
-// its call.
+// What control_flow.cc and loops.cc share: checks of the functions that an operation is given,
+// and values that outlive its call.
 #pragma once
 #include <string>
 #include <string_view>
@@ -17,8 +17,8 @@ void check_selector(const OperationUse& use, std::string_view type);
 
 // References of one's own to arguments, for work that outlives the call.
 std::vector<RCReference<AsyncValue>> references_to(const RemainingArguments& arguments);
-// Fills the results, of these types or more, with indirect values, and returns a reference to each for whoever forwards
-// them by PendingEvents::forward().
+// Fills the results, of these types or more, with indirect values, and returns a reference to each for
+// whoever forwards them by PendingEvents::forward().
 std::vector<RCReference<AsyncValue>> make_pending(RemainingResults results,
                                                   const std::vector<std::string>& types, Request& request);
 

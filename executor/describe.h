@@ -3,9 +3,9 @@
 //   std::cout << explain(*module);
 //   std::ofstream("step.dot") << dot(*module);        // dot -Tsvg step.dot > step.svg
 //
-// explain() says of every register its type, its use count (module.h) and who uses it, and of every operation what it
-// waits for, its priority (loader.h) and where it runs. dot() draws a box per function, an edge per use of a register,
-// and a dashed edge from an operation to each function that it runs.
+// explain() says of every register its type, its use count (module.h) and who uses it, and of every operation
+// what it waits for, its priority (loader.h) and where it runs. dot() draws a box per function, an edge per
+// use of a register, and a dashed edge from an operation to each function that it runs.
 #pragma once
 #include <string>
 

@@ -72,10 +72,12 @@ std::string Request::describe_waiting() const {
 
 namespace {
 
-// Functions that run inside each other. Half a stack of 4 MiB, as oneTBB's threads have, with AddressSanitizer.
+// Functions that run inside each other. Half a stack of 4 MiB, as oneTBB's threads have, with
+// AddressSanitizer.
 constexpr int kMostNested = 500;
 
-// Thread-local, since it is a property of the thread's stack; operations stand between a function and the next.
+// Thread-local, since it is a property of the thread's stack; operations stand
+// between a function and the next.
 [[gnu::tls_model("initial-exec")]] constinit thread_local int nested = 0;
 
 struct NestedScope {

@@ -3,15 +3,17 @@
 //   auto results = execute(module->function("main"), {a, b}, *request);   // returns at once
 //   wait(*results[0]);                                                    // at the program's edge only
 //
-// An operation starts when its arguments have what it needs of them (registry.h, Needs), on the thread that made the
-// last of them so, unless its Run says otherwise. Nothing blocks. execute() returns when what is cheap and could run has
-// run on this thread, and the rest of what could start is handed over to the host's queue (without a queue, has run, too):
-// results that are there by then are the values themselves, the others indirect values that are forwarded when they come. A function whose operations all complete at once runs without an atomic read-modify-write
-// per operation, and without any allocation but its frame and its values, both from pools.
+// An operation starts when its arguments have what it needs of them (registry.h, Needs), on the thread
+// that made the last of them so, unless its Run says otherwise. Nothing blocks. execute() returns when
+// what is cheap and could run has run on this thread, and the rest of what could start is handed over to
+// the host's queue (without a queue, has run, too): results that are there by then are the values
+// themselves, the others indirect values that are forwarded when they come. A function whose operations
+// all complete at once runs without an atomic read-modify-write per operation, and without any allocation
+// but its frame and its values, both from pools.
 //
-// Errors: an operation with an error among its arguments is skipped; its results are the first such error, with the
-// operation's name added to the error's path. Others are not concerned. Order: on one thread depth first, the longest
-// remaining path first.
+// Errors: an operation with an error among its arguments is skipped; its results are the first such error,
+// with the operation's name added to the error's path. Others are not concerned. Order: on one thread depth
+// first, the longest remaining path first.
 #pragma once
 #include <span>
 #include <vector>
@@ -35,14 +37,14 @@ inline std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& functi
   return execute(function, std::span(arguments.begin(), arguments.size()), request);
 }
 
-// The same unchecked, for operations that call functions: results are owned by the caller. They are errors where functions
-// are nested more than 500 deep on one stack: recursion without an end must not overflow it.
+// The same unchecked, for operations that call functions: results are owned by the caller. They are errors
+// where functions are nested more than 500 deep on one stack: recursion without an end must not overflow it.
 void execute(const LoadedFunction& function, std::span<AsyncValue* const> arguments,
              std::span<AsyncValue*> results, Request& request);
 
-// Runs `work` where the request's other work runs: by its queue, or at once where there is none. Continuations must not
-// compute on whatever thread completes a value: what else waits for the value would wait for them. `work` keeps the
-// request alive.
+// Runs `work` where the request's other work runs: by its queue, or at once where there is none.
+// Continuations must not compute on whatever thread completes a value: what else waits for the value would
+// wait for them. `work` keeps the request alive.
 template <class F>
 void resume(Request& request, F work) {
   WorkQueue* const queue = request.queue();

@@ -101,7 +101,8 @@ void Frame::start(std::span<AsyncValue* const> arguments) {
   if (shared_ && request_.is_cancelled()) cancel_waiting();
 }
 
-// Makes an operation that waits ready; it gets indirect values for what is missing. False: it has begun already.
+// Makes an operation that waits ready; it gets indirect values for what is missing. False: it has begun
+// already.
 bool Frame::begin_waiting(ReadyOperations& ready, uint32_t op) {
   if (!claim(op)) return false;
   for (const uint32_t r : function_.operations[op].arguments) materialize(r);
@@ -109,7 +110,8 @@ bool Frame::begin_waiting(ReadyOperations& ready, uint32_t op) {
   return true;
 }
 
-// What still waits although it needs nothing. What is cheap runs before the next one begins, which then misses less.
+// What still waits although it needs nothing. What is cheap runs before the next one
+// begins, which then misses less.
 void Frame::start_non_strict() {
   ReadyOperations expensive;
   for (const uint32_t op : function_.non_strict) {
@@ -177,8 +179,8 @@ inline void Frame::arrive(ReadyOperations& ready, uint32_t op) {
   }
 }
 
-// Tells the users of a register that it is set, and arranges for them to be told when it is available. After the call
-// to and_then() the value may be gone.
+// Tells the users of a register that it is set, and arranges for them to be told when it is available. After
+// the call to and_then() the value may be gone.
 inline void Frame::publish(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
   if (!value->is_available()) return publish_pending(ready, r, value);
   for (const RegisterUser& user : function_.registers[r].users) arrive(ready, user.operation);
@@ -219,8 +221,8 @@ void Frame::continue_when(AsyncValue& value, uint32_t r, Users users) {
   });
 }
 
-// Stores a result. The reference for storing goes back in the same store of the count when no other thread can see the
-// register before we are done with the value.
+// Stores a result. The reference for storing goes back in the same store of the count when no other thread
+// can see the register before we are done with the value.
 inline void Frame::set(ReadyOperations& ready, uint32_t r, AsyncValue* value) {
   const uint32_t uses = function_.registers[r].use_count;
   if (!shared_) [[likely]] {
@@ -284,8 +286,9 @@ bool Frame::claim(uint32_t op) {
   return waits_[op].exchange(0, std::memory_order_acq_rel) != 0;
 }
 
-// Cheap operations at once, since they may set others free; then one of the expensive ones here, and of the others as
-// many elsewhere as the queue is short of: all when this is no compute thread of the queue, or has more to do.
+// Cheap operations at once, since they may set others free; then one of the expensive ones here,
+// and of the others as many elsewhere as the queue is short of: all when this is no compute thread
+// of the queue, or has more to do.
 void Frame::drain(ReadyOperations& ready, Context context) {
   WorkQueue* const queue = request_.queue();
   while (true) {

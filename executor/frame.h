@@ -5,18 +5,18 @@
 //              waits       atomic<u32>[n_operations]          registers that the operation still waits for
 //              next        u32[n_operations]                  the next in a list of ready operations
 //
-// References: a register's value gets use_count references when it is stored, one of them for the storing itself; each
-// use as an argument returns one after the operation has run, those of `return` pass to the caller. A missing value
-// that somebody needs at once (a non-strict operation, or the caller of execute) is stored as an indirect value, which
-// the storing reference keeps alive until its producer forwards it.
+// References: a register's value gets use_count references when it is stored, one of them for the storing
+// itself; each use as an argument returns one after the operation has run, those of `return` pass to the
+// caller. A missing value that somebody needs at once (a non-strict operation, or the caller of execute) is
+// stored as an indirect value, which the storing reference keeps alive until its producer forwards it.
 //
-// Threads: a frame begins exclusive to the thread that executes it, and its counters are plain. Before anything of it is
-// handed to another thread (a continuation, a task), share() makes it shared, for good.
+// Threads: a frame begins exclusive to the thread that executes it, and its counters are plain. Before
+// anything of it is handed to another thread (a continuation, a task), share() makes it shared, for good.
 //
-// A shared frame is in its request's list, which has a weak reference to it: describe_waiting() and cancel() find there
-// what waits. What an operation that waits has as arguments, describe_waiting() may look at: it exchanges the operation's
-// count for itself after Request::kDescribed is set, so that whoever starts the operation afterwards sees the flag, and
-// gives the arguments back only when it is done.
+// A shared frame is in its request's list, which has a weak reference to it: describe_waiting() and cancel()
+// find there what waits. What an operation that waits has as arguments, describe_waiting() may look at: it
+// exchanges the operation's count for itself after Request::kDescribed is set, so that whoever starts the
+// operation afterwards sees the flag, and gives the arguments back only when it is done.
 #pragma once
 #include <atomic>
 
@@ -34,8 +34,8 @@ class Frame final : public RefCountedBase<Frame>, private Suspended {
  public:
   static constexpr bool kIsMostlyUnique = true;
 
-  // The caller has the only reference. `request` and the function's module outlive the call that made it, and are kept
-  // alive from share() on.
+  // The caller has the only reference. `request` and the function's module outlive the call that made it, and
+  // are kept alive from share() on.
   static IntrusivePtr<Frame> create(const LoadedFunction& function, Request& request);
 
   void start(std::span<AsyncValue* const> arguments);
@@ -70,7 +70,8 @@ class Frame final : public RefCountedBase<Frame>, private Suspended {
   void cancel_waiting();
   void dispatch(uint32_t op, Run where);
   void run(ReadyOperations& ready, uint32_t op);
-  // Of a request with Request::flags(), apart, so that others do without a look at them when an operation has run.
+  // Of a request with Request::flags(), apart, so that others do without a look at
+  // them when an operation has run.
   [[gnu::noinline]] void run_flagged(ReadyOperations& ready, uint32_t op, uint32_t flags);
   template <bool kHasFlags>
   void run(ReadyOperations& ready, uint32_t op, uint32_t flags);

@@ -19,8 +19,8 @@ bool is_abandoned(AsyncValue& value) {
   return !value.is_available() && RefAccess::count(&value).is_unique() && !value.is_available();
 }
 
-// Whether the operation has forgotten a promise that it made. Not an error that other operations have had, since
-// their names are in its path, nor a result of an operation that passes on what others made.
+// Whether the operation has forgotten a promise that it made. Not an error that other operations have had,
+// since their names are in its path, nor a result of an operation that passes on what others made.
 bool is_broken_promise(const LoadedOperation& op, const AsyncValue& value) {
   if (op.non_strict || !value.is_error()) return false;
   const Error error = value.error();
@@ -39,8 +39,8 @@ void Frame::fail_with_exception(const LoadedOperation& op, std::span<AsyncValue*
   fail(results, located(error, op).with_step(function_.describe(op)));
 }
 
-// What an operation owes: every result, or somebody who will set it. A promise that it has forgotten is the same
-// error as one that is forgotten later, with the operation's name and place.
+// What an operation owes: every result, or somebody who will set it. A promise that it has forgotten is the
+// same error as one that is forgotten later, with the operation's name and place.
 void Frame::check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const {
   const char* message = "the operation left a result unset";
   for (AsyncValue*& result : results) {
@@ -64,8 +64,8 @@ Error Frame::located(const Error& error, const LoadedOperation& op) const {
       {file, static_cast<int>(op.position.line), static_cast<int>(op.position.column)});
 }
 
-// The error of a skipped operation: its argument's, with the producer as the path's beginning when that was asynchronous
-// and could not say so itself.
+// The error of a skipped operation: its argument's, with the producer as the path's beginning when that was
+// asynchronous and could not say so itself.
 Error Frame::skipped(const LoadedOperation& op, AsyncValue& argument) const {
   Error error = argument.error();
   if (error.code() == ErrorCode::kCancelled && !coppice::detail::is_dropped_value_error(error)) return error;

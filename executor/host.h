@@ -24,8 +24,8 @@ namespace coppice::executor {
 
 class Request;
 
-// What a request has begun and not ended: a function with operations that wait, a loop or branch that does. A base, in a
-// list of the request's.
+// What a request has begun and not ended: a function with operations that wait, a loop or branch that does. A
+// base, in a list of the request's.
 struct Suspended {
   struct Type {
     void (*describe)(const Suspended& self, std::string& text);  // adds a line for each thing that waits
@@ -42,10 +42,10 @@ struct Suspended {
 
 class Host final : public RefCounted {
  public:
-  // Without a queue everything runs on the thread that calls execute() or completes a value: for tests and tools, and
-  // as deterministic as these calls are.
-  // `memory` outlives the host and all that its functions make. Threads of the queue may hold some of that after the
-  // results have come, and keep the host alive: queue()->wait_idle() or shutdown() comes before the memory goes.
+  // Without a queue everything runs on the thread that calls execute() or completes a value: for tests and
+  // tools, and as deterministic as these calls are. `memory` outlives the host and all that its functions
+  // make. Threads of the queue may hold some of that after the results have come, and keep the host alive:
+  // queue()->wait_idle() or shutdown() comes before the memory goes.
   explicit Host(IntrusivePtr<WorkQueue> queue = nullptr,
                 std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
       : memory_(memory), queue_(std::move(queue)) {}
@@ -70,7 +70,8 @@ class Host final : public RefCounted {
   std::mutex mutex_;
   std::unordered_map<std::type_index, std::shared_ptr<void>> shared_;
   std::atomic<uint64_t> next_source_{1};
-  // Last, so that it goes first when it is the host's alone: its tasks may use what is shared until they have ended.
+  // Last, so that it goes first when it is the host's alone: its tasks may use what
+  // is shared until they have ended.
   const IntrusivePtr<WorkQueue> queue_;
 };
 
@@ -85,17 +86,19 @@ class Request final : public RefCounted {
   Stream* stream() const { return stream_.get(); }
   uint64_t source() const { return source_; }  // of tasks, for the queue's fairness
 
-  // Operations that have not started are skipped, with the error kCancelled: those that wait, and loops and branches that
-  // do, on the calling thread, before this returns. Those that run, or have something under way, are not interrupted.
+  // Operations that have not started are skipped, with the error kCancelled: those that wait, and loops
+  // and branches that do, on the calling thread, before this returns. Those that run, or have something
+  // under way, are not interrupted.
   void cancel();
-  // cancel() at that time. False: it will not be cancelled then, since the queue was shut down or the system gives no thread
-  // for deadlines (WorkQueue::add_at()). A failed check on a host without a queue.
+  // cancel() at that time. False: it will not be cancelled then, since the queue was shut down or the system
+  // gives no thread for deadlines (WorkQueue::add_at()). A failed check on a host without a queue.
   bool cancel_at(WorkQueue::Clock::time_point when);
   // Relaxed: cancelling orders nothing; an operation may just have started.
   bool is_cancelled() const { return (flags_.load(std::memory_order_relaxed) & kCancelled) != 0; }
 
-  // Which operations of this request wait for what, a line each; empty when all has run. For a run that does not come to
-  // its end; it may be one that still goes on. Operations that end meanwhile wait until this has returned.
+  // Which operations of this request wait for what, a line each; empty when all has run. For a
+  // run that does not come to its end; it may be one that still goes on. Operations that end
+  // meanwhile wait until this has returned.
   std::string describe_waiting() const;
 
   // For the executor and the operations that run functions.

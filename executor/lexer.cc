@@ -24,8 +24,8 @@ int hex_digit(char c) {
 bool is_octal_digit(char c) { return c >= '0' && c <= '7'; }
 bool is_printable(unsigned char c) { return c >= 0x20 && c != 0x7f; }
 
-// Reads the escape whose backslash is text[i - 1], in C's syntax, and leaves i behind it. -1: none of C's; from 256
-// on: too large for a byte.
+// Reads the escape whose backslash is text[i - 1], in C's syntax, and leaves i behind it. -1: none of C's;
+// from 256 on: too large for a byte.
 int read_escape(std::string_view text, size_t& i) {
   const char c = text[i++];
   if (const size_t known = kEscapes.find(c); known != kEscapes.npos) return kEscaped[known];

@@ -1,4 +1,5 @@
-// Tokens of the text form (text.h), and its string literals in both directions; for the parser and the printer.
+// Tokens of the text form (text.h), and its string literals in both directions; for the parser and the
+// printer.
 #pragma once
 #include <string>
 #include <string_view>
@@ -55,8 +56,8 @@ class Lexer {
   uint32_t line_ = 1;
 };
 
-// Appends `value` as a string literal: with escapes for what is no printable ASCII, but bytes from 0x80 on as they
-// are.
+// Appends `value` as a string literal: with escapes for what is no printable ASCII, but
+// bytes from 0x80 on as they are.
 void append_literal(std::string& out, std::string_view value);
 
 }  // namespace coppice::executor

@@ -139,7 +139,8 @@ void FunctionLoader::order_operations() {
 }
 
 void FunctionLoader::report_ring(const std::vector<uint32_t>& missing) const {
-  // From an operation that waits, walk to a producer that waits, until one comes again: from there on it is a ring.
+  // From an operation that waits, walk to a producer that waits, until one comes
+  // again: from there on it is a ring.
   std::vector<uint32_t> way;
   std::vector<bool> is_on_way(missing.size(), false);
   auto op = static_cast<uint32_t>(
@@ -274,7 +275,8 @@ void FunctionLoader::set_priorities() {
     const uint32_t cost = op.info->traits.cost;
     op.priority = behind > std::numeric_limits<uint32_t>::max() - cost ? behind : behind + cost;
   }
-  // The list of ready operations is a stack: the one on the critical path is pushed last; among equals, the first.
+  // The list of ready operations is a stack: the one on the critical path is pushed
+  // last; among equals, the first.
   const auto comes_later = [&](uint32_t a, uint32_t b) {
     const uint32_t pa = to_.operations[a].priority, pb = to_.operations[b].priority;
     return pa != pb ? pa < pb : a > b;

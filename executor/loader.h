@@ -3,8 +3,9 @@
 //   auto module = LoadedModule::load(parse(text, "step.graph"), registry);
 //   const LoadedFunction& main = module->function("main");
 //
-// Immutable once loaded: any number of threads and requests execute one loaded module at once, and running a function
-// again builds nothing. A module lives as long as anybody refers to it or a function of it is still running.
+// Immutable once loaded: any number of threads and requests execute one loaded module at once, and
+// running a function again builds nothing. A module lives as long as anybody refers to it or a
+// function of it is still running.
 #pragma once
 #include <memory>
 #include <span>
@@ -37,7 +38,8 @@ struct LoadedOperation : OperationRegisters {
   void (*run)(const void* function, OperationCall& call);
   const void* function;
   uint32_t waits;  // registers that must have what it needs before it starts
-  // Cost of the longest way from here to the end of the function, itself included: the critical path goes first.
+  // Cost of the longest way from here to the end of the function, itself included: the critical path goes
+  // first.
   uint32_t priority;
   Run where;
   bool non_strict;
@@ -74,10 +76,11 @@ class LoadedFunction {
 
 class LoadedModule final : public RefCounted {
  public:
-  // Errors: kInvalidArgument with the place in the module's text: an unknown operation (and the nearest known), numbers
-  // and types of arguments, results and attributes, an unknown type, operations that wait for each other in a ring.
-  // It keeps what is registered; operations registered later are for modules loaded later.
-  // Time is linear in the module's size, but for sorting the users of a register and what can start at once.
+  // Errors: kInvalidArgument with the place in the module's text: an unknown operation (and the
+  // nearest known), numbers and types of arguments, results and attributes, an unknown type,
+  // operations that wait for each other in a ring. It keeps what is registered; operations registered
+  // later are for modules loaded later. Time is linear in the module's size, but for sorting the users
+  // of a register and what can start at once.
   static IntrusivePtr<LoadedModule> load(Module module, const Registry& registry);
 
   // For load() only.

@@ -69,8 +69,8 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   bool is_finished() const {
     return is_while_ ? !decider_->get<bool>() : iteration_ >= decider_->get<int32_t>();
   }
-  // Whether the next iterations could only pass errors on: all values were errors before the last one and behind it,
-  // and the same ones, since a body may exchange them; and nothing in the body runs without them.
+  // Whether the next iterations could only pass errors on: all values were errors before the last one and
+  // behind it, and the same ones, since a body may exchange them; and nothing in the body runs without them.
   bool makes_only_errors() {
     if (!needs_values_) return false;
     const auto all = [this](auto is_so) { return std::all_of(values_.begin(), values_.end(), is_so); };

@@ -1,9 +1,9 @@
 // Modules: functions as static data-flow graphs, before they are bound to C++ operations. Plain data.
 //
-// A function has registers, each set once: its arguments are registers 0 .. n-1, every other one is the result of
-// exactly one operation, and they are numbered in the order in which operations set them. An operation runs when its
-// argument registers have values; nothing else orders operations, so that their order here (and in the text) is
-// free. `return` is no operation.
+// A function has registers, each set once: its arguments are registers 0 .. n-1, every other one is the
+// result of exactly one operation, and they are numbered in the order in which operations set them. An
+// operation runs when its argument registers have values; nothing else orders operations, so that their order
+// here (and in the text) is free. `return` is no operation.
 //
 //   text (text.h)  --parse-->  Module  --load (loader.h)-->  LoadedModule, which is executed
 //                  <--print--          --encode, decode (binary.h)-->  file

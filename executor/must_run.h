@@ -1,10 +1,11 @@
 // Work that somebody waits for: it runs even when its queue drops it, with its request cancelled first.
 //
-// A continuation of a frame or a loop holds values that others wait for. A queue that shuts down by dropping its tasks
-// would leave these without an end; so the task's destruction runs it, and every operation that it reaches is skipped.
+// A continuation of a frame or a loop holds values that others wait for. A queue that shuts down by
+// dropping its tasks would leave these without an end; so the task's destruction runs it, and every
+// operation that it reaches is skipped.
 //
-// What is dropped while dropped work runs on this thread runs behind it, not inside of it: a chain of operations that a
-// queue refuses one after the other needs no more stack than one of them.
+// What is dropped while dropped work runs on this thread runs behind it, not inside of it: a chain of
+// operations that a queue refuses one after the other needs no more stack than one of them.
 #pragma once
 #include <deque>
 #include <utility>

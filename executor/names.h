@@ -15,8 +15,8 @@ constexpr bool is_name(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), is_name_char);
 }
 
-// Of operations: names that start with a letter or '_', and none of the text's own words; an attribute or the end
-// of a function is told from the next operation by this.
+// Of operations: names that start with a letter or '_', and none of the text's own words; an attribute or the
+// end of a function is told from the next operation by this.
 constexpr bool is_operation_name(std::string_view name) {
   return is_name(name) && !is_digit(name[0]) && name[0] != '.' && name != "func" && name != "return" &&
          name != "true" && name != "false" && name != "inf" && name != "nan";

@@ -14,13 +14,13 @@
 //   Result<T>                a result; set, emplace or allocate it before returning
 //   RemainingArguments, RemainingResults, RemainingAttributes      however many there are; last of their kind
 //   Request&                 the request
-// It returns nothing, a value, an AsyncValueRef of one, a StreamEvent, or a std::tuple of these; results that it returns
-// come before Result<T> parameters. It may throw: results that are not set become that error.
+// It returns nothing, a value, an AsyncValueRef of one, a StreamEvent, or a std::tuple of these; results that
+// it returns come before Result<T> parameters. It may throw: results that are not set become that error.
 //
-// Ownership: arguments are +0: they live until the function returns; who needs one longer takes a value_ref(). Results
-// are +1: the reference that is set or returned passes to the executor.
-// Work that completes a result later holds the Promise that allocate() gives. Forgotten, or dropped by a
-// queue that shuts down, it makes the result the error kCancelled.
+// Ownership: arguments are +0: they live until the function returns; who needs one longer takes a
+// value_ref(). Results are +1: the reference that is set or returned passes to the executor. Work that
+// completes a result later holds the Promise that allocate() gives. Forgotten, or dropped by a queue that
+// shuts down, it makes the result the error kCancelled.
 #pragma once
 #include <span>
 #include <string>
@@ -115,8 +115,8 @@ class Result {
   AsyncValue** slot_;
 };
 
-// A point in the order of the request's stream; `done` is available when the device has come there. For the host, too,
-// it is an async value of type Chain; the text's type is `event`.
+// A point in the order of the request's stream; `done` is available when the device has come there. For the
+// host, too, it is an async value of type Chain; the text's type is `event`.
 struct StreamEvent {
   AsyncValueRef<Chain> done;
 };

@@ -1,12 +1,14 @@
 // Events that are not there yet: indirect values that will be forwarded to an event of the stream.
 //
-// Work on the stream may be queued behind an event's work as soon as that is queued itself; an event's own async value
-// says so by being there. An indirect value in its place says nothing until the device has come there. So a request knows
-// which of its indirect values stand for events, and tells when the event has taken its place.
+// Work on the stream may be queued behind an event's work as soon as that is queued itself; an
+// event's own async value says so by being there. An indirect value in its place says nothing until
+// the device has come there. So a request knows which of its indirect values stand for events, and
+// tells when the event has taken its place.
 //
 //   add(i) -> i is forwarded to an event e, forward(i, e) -> enqueued(i) is available -> i is, when e is: forgotten
 //
-// Thread-safe. Costs nothing where events come at once, as those of operations that put their work on the stream do.
+// Thread-safe. Costs nothing where events come at once, as those of operations that
+// put their work on the stream do.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -25,7 +27,8 @@ class PendingEvents {
  public:
   // `indirect` is new, and nobody else's. The request is kept until it is available.
   void add(Request& request, AsyncValue& indirect);
-  // Available when the work of the event that `indirect` stands for is on the stream; null where that is not known.
+  // Available when the work of the event that `indirect` stands for is on the stream; null where that is not
+  // known.
   AsyncValueRef<Chain> enqueued(const AsyncValue& indirect);
   // indirect.forward_to(to), of an event or of any other value.
   void forward(Request& request, AsyncValue& indirect, RCReference<AsyncValue> to);

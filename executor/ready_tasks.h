@@ -1,12 +1,12 @@
-// The order in which a queue's ready tasks run: round robin between sources; of one source the highest priority first,
-// the latest first among equals. Not thread-safe.
+// The order in which a queue's ready tasks run: round robin between sources; of one source the highest
+// priority first, the latest first among equals. Not thread-safe.
 //
 //   turns   [source 7] -> [source 3] -> [source 9] -> back to source 7
 //              |             |             |
 //             heap          heap          heap       of (priority, sequence, task)
 //
-// A source exists while it has tasks, and comes last when it appears: a task waits for at most one task of each other
-// source, and for those of its own source that go before it.
+// A source exists while it has tasks, and comes last when it appears: a task waits for at most one task of
+// each other source, and for those of its own source that go before it.
 #pragma once
 #include <cstdint>
 #include <deque>

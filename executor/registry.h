@@ -5,8 +5,8 @@
 //   registry.add_type<Mesh>("mesh");
 //   registry.add("mesh.area", [](const Mesh& m) { return m.area(); }, {.cost = 20});
 //
-// What a C++ function may look like stands in operation.h; its arguments, results and attributes are read off its type.
-// Registering is for one thread at a time; afterwards a registry is read from any.
+// What a C++ function may look like stands in operation.h; its arguments, results and attributes are read off
+// its type. Registering is for one thread at a time; afterwards a registry is read from any.
 #pragma once
 #include <functional>
 #include <map>
@@ -50,12 +50,14 @@ enum class AttributeKind : uint8_t {
 
 struct OperationTraits {
   Run run = Run::kInline;
-  // Starts before its arguments are available, and when some are errors. For operations on async values themselves.
+  // Starts before its arguments are available, and when some are errors. For
+  // operations on async values themselves.
   bool non_strict = false;
   uint32_t cost = 1;  // relative; the executor prefers the longest way to the end of the function
 };
 
-// Types and numbers that a use of a variadic operation must have: throws Error, or returns the results' types.
+// Types and numbers that a use of a variadic operation must have: throws Error, or returns the results'
+// types.
 struct OperationUse {
   const std::vector<std::string>& argument_types;
   std::span<const BoundAttribute> attributes;
@@ -82,7 +84,8 @@ class Registry {
   Registry(const Registry&) = default;
   Registry& operator=(const Registry&) = default;
 
-  // Names a payload type. Chain ("chain"), bool, int32_t ("i32"), int64_t, float ("f32"), double and std::string are there.
+  // Names a payload type. Chain ("chain"), bool, int32_t ("i32"), int64_t, float ("f32"),
+  // double and std::string are there.
   template <class T>
   void add_type(std::string_view name) {
     add_type(typeid(T), name);

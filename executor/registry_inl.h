@@ -1,4 +1,5 @@
-// Templates of executor/registry.h: a C++ function's type read as an operation's signature. Include that header instead.
+// Templates of executor/registry.h: a C++ function's type read as an operation's
+// signature. Include that header instead.
 #pragma once
 
 #include <tuple>
@@ -25,8 +26,8 @@ struct Cursor {
   size_t argument = 0, result = 0, attribute = 0;
 };
 
-// One parameter's kind: what it adds to the signature, and how it is fetched for a call. The primary template is a
-// plain value of an argument.
+// One parameter's kind: what it adds to the signature, and how it is fetched for a call. The primary template
+// is a plain value of an argument.
 template <class P>
 struct Parameter {
   using T = std::remove_cvref_t<P>;

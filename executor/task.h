@@ -1,11 +1,12 @@
-// Task: work to be run once, on some thread. A move-only void() without RTTI, 64 bytes, of which 48 hold the callable.
+// Task: work to be run once, on some thread. A move-only void() without RTTI, 64 bytes,
+// of which 48 hold the callable.
 //
 //   Task task([file = std::move(file)]() mutable { ... });
 //   task();   // runs it, destroys the callable with what it holds, and leaves the task empty
 //
-// A task that is destroyed without being run destroys its callable. A callable that is larger, more strictly aligned
-// than max_align_t, or may throw when moved, is put on the heap. An exception that leaves a callable ends the program:
-// there is nobody to catch it. One thread at a time, as every value type here.
+// A task that is destroyed without being run destroys its callable. A callable that is larger, more strictly
+// aligned than max_align_t, or may throw when moved, is put on the heap. An exception that leaves a callable
+// ends the program: there is nobody to catch it. One thread at a time, as every value type here.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -45,7 +46,8 @@ class Task {
 
   explicit operator bool() const noexcept { return operations_ != nullptr; }
 
-  // The task is empty already while the callable runs, so that it may assign to, or destroy, the task it was in.
+  // The task is empty already while the callable runs, so that it may assign to, or destroy, the task it was
+  // in.
   void operator()() noexcept {
     COPPICE_CHECK(operations_ != nullptr, "an empty task, or one that ran already");
     Task self(std::move(*this));

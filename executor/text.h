@@ -13,12 +13,12 @@
 //     return %b, %c
 //   }
 //
-// An operation is [results =] name [attribute, ...] [(argument, ...)]. Attributes are true, false, integers of
-// 64 bits, reals (with a point or an exponent; inf, -inf, nan, and nan:7ff8000000000001 for a NaN of other bits),
-// "strings" with C escapes, @functions, and [lists] of integers, of reals or of strings. Names consist of
-// letters, digits, '_' and '.' (those of operations: names.h); comments run from // to the end of the line;
-// line ends mean nothing else. A register may be used before the line that sets it. A function ends with its
-// one `return`, also if it has no results.
+// An operation is [results =] name [attribute, ...] [(argument, ...)]. Attributes are true, false, integers
+// of 64 bits, reals (with a point or an exponent; inf, -inf, nan, and nan:7ff8000000000001 for a NaN of other
+// bits), "strings" with C escapes, @functions, and [lists] of integers, of reals or of strings. Names consist
+// of letters, digits, '_' and '.' (those of operations: names.h); comments run from // to the end of the
+// line; line ends mean nothing else. A register may be used before the line that sets it. A function ends
+// with its one `return`, also if it has no results.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -31,12 +31,13 @@ namespace coppice::executor {
 // The NaN that the text calls `nan`.
 inline constexpr uint64_t kPlainNan = 0x7ff8000000000000;
 
-// The module of a text, with its use counts; check() accepts it. Columns count bytes. Time and memory are linear in
-// the text's size. Errors: kInvalidArgument at `file`:line:column, saying what was found and what was expected.
+// The module of a text, with its use counts; check() accepts it. Columns count bytes. Time and
+// memory are linear in the text's size. Errors: kInvalidArgument at `file`:line:column, saying what
+// was found and what was expected.
 Module parse(std::string_view text, std::string file = {});
 
-// parse(print(m)) is m but for positions and file, reals bit for bit; print(parse(print(m))) is print(m) exactly.
-// Both for what check() accepts; a register that does not exist is a failed check.
+// parse(print(m)) is m but for positions and file, reals bit for bit; print(parse(print(m))) is print(m)
+// exactly. Both for what check() accepts; a register that does not exist is a failed check.
 std::string print(const Module& module);
 std::string print(const Function& function);
 

@@ -1,7 +1,7 @@
 // parse(): a recursive-descent parser without recursion, since nothing in the text form nests.
 //
-// Registers may be used before they are set, so that uses are collected by name and resolved at the function's end,
-// and references to functions at the module's. Linear in the size of the text.
+// Registers may be used before they are set, so that uses are collected by name and resolved at the
+// function's end, and references to functions at the module's. Linear in the size of the text.
 #include <fmt/format.h>
 
 #include <bit>
@@ -103,7 +103,8 @@ Function Parser::function() {
   Function function;
   function.position = token_.position;
   function.name = expect(Kind::kFunction, "the function's name, as @name").name();
-  // A new table, since clear(), which `= {}` means, takes time for all buckets of the largest function, every time.
+  // A new table, since clear(), which `= {}` means, takes time for all buckets of the largest function, every
+  // time.
   registers_ = decltype(registers_)();
   register_uses_.clear();
   signature(function);
@@ -202,7 +203,8 @@ void Parser::results(Function& function, Operation& operation) {
   expect("=", "'=' or ',' behind a result");
 }
 
-// Registers with commas between; the current token is the first. Which ones they are, resolve_uses() fills in.
+// Registers with commas between; the current token is the first. Which ones they are, resolve_uses() fills
+// in.
 void Parser::uses(std::vector<uint32_t>& registers) {
   do {
     if (token_.kind != Kind::kRegister) fail_here("a register behind ','");

@@ -1,4 +1,5 @@
-// The queue as its users hold it: a reference to a core that may outlive it for a while (see work_queue_core.h).
+// The queue as its users hold it: a reference to a core that may outlive it for a
+// while (see work_queue_core.h).
 #include "executor/work_queue.h"
 
 #include "core/check.h"

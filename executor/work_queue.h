@@ -6,19 +6,21 @@
 //   queue->wait_idle();                             // host only
 //   queue->shutdown(WorkQueue::Shutdown::kDrain);   // also what the destructor does
 //
-// Fairness: tasks belong to sources (a running function is one). A free thread takes the next source in turn, and of it
-// the task with the highest priority, the latest first among equals. Blocking tasks run in order of their coming.
+// Fairness: tasks belong to sources (a running function is one). A free thread takes the next source
+// in turn, and of it the task with the highest priority, the latest first among equals. Blocking
+// tasks run in order of their coming.
 //
-// A thread that runs a task of a queue may call neither wait() nor this queue's or another's wait_idle() or shutdown():
-// each is a failed check there, as on the threads of streams and of the compiler (core/worker_thread.h). (The bodies of a
-// task's own oneTBB loops are on threads that do not know of the task.)
-// The last reference may be dropped anywhere; on such a thread the destructor does not wait, and the queue's threads
-// finish what is queued and end by themselves. When the process ends, exit() waits for the tasks that are running (for at
-// most 10 s) before anything static is destroyed; what is queued then is destroyed unrun, and no more is taken. Whatever is
-// called in a forked child, but the destructor, is a failed check.
+// A thread that runs a task of a queue may call neither wait() nor this queue's or another's wait_idle()
+// or shutdown(): each is a failed check there, as on the threads of streams and of the compiler
+// (core/worker_thread.h). (The bodies of a task's own oneTBB loops are on threads that do not know of the
+// task.) The last reference may be dropped anywhere; on such a thread the destructor does not wait, and
+// the queue's threads finish what is queued and end by themselves. When the process ends, exit() waits
+// for the tasks that are running (for at most 10 s) before anything static is destroyed; what is queued
+// then is destroyed unrun, and no more is taken. Whatever is called in a forked child, but the
+// destructor, is a failed check.
 //
-// Thread-safe. Nothing here throws but std::bad_alloc; a task must not at all. Whatever a queue does with a task, it holds
-// no lock meanwhile.
+// Thread-safe. Nothing here throws but std::bad_alloc; a task must not at all. Whatever a queue does with a
+// task, it holds no lock meanwhile.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -42,27 +44,28 @@ class WorkQueue : public RefCounted {
   static IntrusivePtr<WorkQueue> create() { return create(Options{}); }
   ~WorkQueue() override = default;
 
-  // False, with the task destroyed unrun, after shutdown() began (except from tasks of this queue that are being
-  // drained); of add_blocking() and add_at() also, with a line in the log, when the system gives no thread to run it.
+  // False, with the task destroyed unrun, after shutdown() began (except from tasks of this queue
+  // that are being drained); of add_blocking() and add_at() also, with a line in the log, when the
+  // system gives no thread to run it.
   virtual bool add(uint64_t source, uint32_t priority, Task task) = 0;
   virtual bool add_blocking(Task task) = 0;
-  // At `when` or soon after, one behind the other on a thread that has nothing else to do, and in the order of their
-  // times. For deadlines, also while every compute thread is busy: from shutdown() on, of either kind, what is not due is
-  // destroyed unrun, and no more is taken.
+  // At `when` or soon after, one behind the other on a thread that has nothing else to do, and in the order
+  // of their times. For deadlines, also while every compute thread is busy: from shutdown() on, of either
+  // kind, what is not due is destroyed unrun, and no more is taken.
   virtual bool add_at(Clock::time_point when, Task task) = 0;
 
   virtual int threads() const = 0;
   // Whether the calling thread is running a task of any queue.
   static bool is_worker_thread();
-  // Whether compute threads may soon find nothing to do. A hint, without a lock: whoever has cheap tasks to give keeps
-  // them for itself while this is false.
+  // Whether compute threads may soon find nothing to do. A hint, without a lock: whoever has cheap tasks to
+  // give keeps them for itself while this is false.
   virtual bool is_short_of_work() const = 0;
   // Whether the calling thread is running a compute task of this queue.
   virtual bool is_compute_thread() const = 0;
   // Blocks until nothing is queued or running (timers that are not due aside). Not from a worker thread.
   virtual void wait_idle() = 0;
-  // Blocks until no thread runs a task of this queue any more, and its threads have ended. Once; not from a worker
-  // thread. What is dropped is destroyed on the calling thread.
+  // Blocks until no thread runs a task of this queue any more, and its threads have ended. Once; not from a
+  // worker thread. What is dropped is destroyed on the calling thread.
   virtual void shutdown(Shutdown how) = 0;
 };
 

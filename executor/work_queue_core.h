@@ -8,12 +8,13 @@
 //   kOpen --shutdown(kDrain)--> kDraining --nothing unfinished--> kClosed
 //     |----shutdown(kDrop)------------------------------------------^
 //
-// When the process ends (core/process_end.h) whatever has not begun is dropped, in any of these states, and nothing more is
-// taken; exit() waits for what is running.
+// When the process ends (core/process_end.h) whatever has not begun is dropped, in any of these states, and
+// nothing more is taken; exit() waits for what is running.
 //
-// One mutex guards everything; no task is run, destroyed, or moved to the arena under it. The core goes when its queue
-// does and no job or thread is left, which are counted: shutdown() waits for that. A queue that is destroyed on a worker
-// thread, or while the process ends, cannot wait; its core drains by itself, and who leaves it last deletes it.
+// One mutex guards everything; no task is run, destroyed, or moved to the arena under it. The core goes
+// when its queue does and no job or thread is left, which are counted: shutdown() waits for that. A queue
+// that is destroyed on a worker thread, or while the process ends, cannot wait; its core drains by itself,
+// and who leaves it last deletes it.
 #pragma once
 #include <tbb/task_arena.h>
 
@@ -49,7 +50,7 @@ class WorkQueueCore {
   bool is_open();
   bool is_ending() const { return is_ending_.load(std::memory_order_relaxed); }
   bool is_in_child() const { return guard_.is_in_child(); }
-  // Whether it was shut down while the process ended: threads that nobody waits for may still use it.
+  // It is so if it was shut down while the process ended: threads that nobody waits for may still use it.
   bool is_left_behind() const { return is_left_behind_; }
   void wait_idle();
   void shutdown(WorkQueue::Shutdown how);
@@ -105,7 +106,8 @@ class WorkQueueCore {
   ReadyTasks ready_;
   std::atomic<size_t> num_ready_{0};  // relaxed, written under the mutex: a hint for those who do not take it
   int jobs_ = 0;                      // in the arena, waiting or running
-  // "compute 0".. A running job has one: oneTBB's workers come and go, and its slots may be more than threads_.
+  // "compute 0".. A running job has one: oneTBB's workers come and go, and its slots may be more than
+  // threads_.
   std::vector<TraceRow> rows_;
   std::vector<int> free_rows_;
 

@@ -1,5 +1,6 @@
-// libFuzzer target of the binary form: any bytes, as they are and with the header that their payload demands, are
-// the one encoding of a module, or are refused in order; and reading them takes memory by their number only.
+// libFuzzer target of the binary form: any bytes, as they are and with the header that their
+// payload demands, are the one encoding of a module, or are refused in order; and reading them
+// takes memory by their number only.
 #include <sanitizer/allocator_interface.h>
 
 #include <cstdio>

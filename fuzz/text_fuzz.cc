@@ -1,4 +1,5 @@
-// libFuzzer target of the text form: any bytes are a module that both forms give back, or are refused in order.
+// libFuzzer target of the text form: any bytes are a module that both forms give
+// back, or are refused in order.
 #include <cstdio>
 #include <cstdlib>
 

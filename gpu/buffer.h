@@ -1,7 +1,7 @@
 // Device memory that grows in place: a reserved address range, committed from its start.
 //
-// Addresses never move, so kernels and other buffers may keep them; fresh memory reads as zero. Growing happens between
-// launches (Device::grow is called on the host or in stream order). Thread-compatible.
+// Addresses never move, so kernels and other buffers may keep them; fresh memory reads as zero. Growing
+// happens between launches (Device::grow is called on the host or in stream order). Thread-compatible.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace coppice {
 
-// How a buffer fills. Packed: from its start, so that huge pages pay (a page table walk per 2 MiB instead of 4 KiB).
-// Scattered: touched here and there, where a huge page would cost memory that nobody uses.
+// How a buffer fills. Packed: from its start, so that huge pages pay (a page table walk per 2 MiB instead of
+// 4 KiB). Scattered: touched here and there, where a huge page would cost memory that nobody uses.
 enum class Filling { kPacked, kScattered };
 
 class Buffer : public RefCounted {

@@ -1,6 +1,6 @@
-// Where the buffers of all devices lie, so that an access beside them is found: by the emulated GPU, by the checks of
-// pointers (sparse/memory_uses.h), and where a device is given memory of another one. One table for the process, since a pointer does not say which device it is of.
-// Thread-safe.
+// Where the buffers of all devices lie, so that an access beside them is found: by the emulated GPU, by the
+// checks of pointers (sparse/memory_uses.h), and where a device is given memory of another one. One table for
+// the process, since a pointer does not say which device it is of. Thread-safe.
 #pragma once
 #include <array>
 #include <atomic>
@@ -52,8 +52,9 @@ class BufferRanges {
   std::atomic<uint64_t> version_{1};
 };
 
-// Whether an address is in a buffer of another device than the one with this context: its work has another order, and its
-// memory may be no memory here. Cost: a search of the table; nothing while there is one device.
+// Whether an address is in a buffer of another device than the one with this context: its work
+// has another order, and its memory may be no memory here. Cost: a search of the table;
+// nothing while there is one device.
 bool is_of_another_device(const DeviceContext& device, const void* address);
 // Errors: kInvalidArgument where it is, "`what` is in memory of another device".
 void check_owner(const DeviceContext& device, const void* address, std::string_view what);

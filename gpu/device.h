@@ -1,10 +1,11 @@
 // A device: memory, streams, and the kernels compiled for it. One interface, several devices: cpu, simt,
 // cuda.
 //
-// Thread-safe. Devices are shared: whoever holds streams, trees or programs keeps the device alive. The last of these
-// handles may go at any time and on any thread, within a continuation too: what the device was given is done first, and
-// what nobody waits for is not compiled any more. When the process ends while handles are left, exit() waits for what is
-// under way; what is queued behind it gets the error kCancelled (core/process_end.h).
+// Thread-safe. Devices are shared: whoever holds streams, trees or programs keeps the device alive. The
+// last of these handles may go at any time and on any thread, within a continuation too: what the device
+// was given is done first, and what nobody waits for is not compiled any more. When the process ends
+// while handles are left, exit() waits for what is under way; what is queued behind it gets the error
+// kCancelled (core/process_end.h).
 #pragma once
 #include <atomic>
 #include <functional>
@@ -64,8 +65,8 @@ class Device : public RefCounted {
   // What all buffers together may have: the memory of the machine, or of its control group, or the GPU's own.
   virtual uint64_t memory_bytes() const = 0;
   // Copies at once, in no stream's order, between memory that nothing queued uses (a new buffer, say): device
-  // to host, host to device or within the device, as the addresses say. Errors: kInvalidArgument for memory of
-  // another device.
+  // to host, host to device or within the device, as the addresses say. Errors:
+  // kInvalidArgument for memory of another device.
   virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
   virtual IntrusivePtr<Stream> create_stream() = 0;
   virtual Stream& default_stream() = 0;

@@ -44,7 +44,8 @@ uint32_t coppice_compare_exchange_u32(uint32_t* address, uint32_t expected,
                                       uint32_t desired);           // acq_rel; the old value
 uint32_t coppice_exchange_u32(uint32_t* address, uint32_t value);  // acq_rel
 void coppice_fence();  // acq_rel, between all threads of the device
-void coppice_fence_seq_cst();  // the same, and all of these in one order: for what each of two threads writes and the other reads
+// The same, and all of these have one order: for what each of two threads writes and the other reads.
+void coppice_fence_seq_cst();
 uint32_t coppice_fetch_add_u32(uint32_t* address, uint32_t value);  // relaxed
 uint64_t coppice_fetch_add_u64(uint64_t* address, uint64_t value);  // relaxed
 uint64_t coppice_fetch_or_u64(uint64_t* address, uint64_t value);   // relaxed

@@ -1,6 +1,6 @@
-// Values in device memory, read and written by the host inside a stream's own order (an enqueued function, prepare or
-// finish). Each is one copy, and each reading waits for a device whose memory is not the host's: read together what is
-// needed together.
+// Values in device memory, read and written by the host inside a stream's own order (an enqueued function,
+// prepare or finish). Each is one copy, and each reading waits for a device whose memory is not the host's:
+// read together what is needed together.
 #pragma once
 #include <type_traits>
 #include <vector>

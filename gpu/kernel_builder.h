@@ -24,8 +24,8 @@ struct KernelRecipe {
   std::vector<std::string> flags;             // of clang
 };
 
-// Errors: kUnavailable, one line that says what is missing: the recipe, the kernel file, its bitcode, clang, opt
-// or coppice-kernelgen.
+// Errors: kUnavailable, one line that says what is missing: the recipe, the kernel file, its bitcode,
+// clang, opt or coppice-kernelgen.
 KernelRecipe read_kernel_recipe(const std::filesystem::path& file);
 
 // The kernel file and those that it includes, but for the system's and Eigen's, which do not change.
@@ -42,10 +42,11 @@ struct BuiltKernels {
   // Empty where a file is missing that one of them includes.
   std::vector<std::filesystem::path> sources;
 };
-// In a temporary folder that is gone afterwards. Blocks for as long as clang needs, 0.2 to 2 s, and opt beside
-// coppice-kernelgen, which together take as long again. `known`: lines of earlier interfaces, of kernels that
-// need no more than to be known again. Errors: kCancelled when `must_stop()`, which the calling thread asks 20
-// times a second, said so; kIo for the temporary folder; kUnavailable where a program cannot be started.
+// In a temporary folder that is gone afterwards. Blocks for as long as clang needs, 0.2 to 2 s, and
+// opt beside coppice-kernelgen, which together take as long again. `known`: lines of earlier
+// interfaces, of kernels that need no more than to be known again. Errors: kCancelled when
+// `must_stop()`, which the calling thread asks 20 times a second, said so; kIo for the temporary
+// folder; kUnavailable where a program cannot be started.
 BuiltKernels wait_build_kernels(const KernelRecipe& recipe, const std::string& known,
                                 const std::function<bool()>& must_stop);
 // Removes temporary folders of processes that ended while they compiled.

@@ -31,8 +31,8 @@ constexpr auto kRetryPeriod = std::chrono::milliseconds(5);
 // What the threads of every store work for: only compared.
 constexpr char kCompiler = 0;
 
-// What progress() tells: counts of the process, and what they were when the last burst began. Numbers that change while they
-// are read may be of two moments.
+// What progress() tells: counts of the process, and what they were when the last burst began. Numbers that
+// change while they are read may be of two moments.
 struct Counts {
   std::atomic<uint64_t> asked{0}, compiled{0}, cached{0}, failed{0};
   std::atomic<uint64_t> asked_before{0}, compiled_before{0}, cached_before{0}, failed_before{0};
@@ -68,7 +68,8 @@ struct KernelStore::State : std::enable_shared_from_this<State> {
   explicit State(Options o) : options(std::move(o)), cache(options.folder, options.max_bytes) {
     if (!options.backend) options.backend = jit::host_backend();
   }
-  // Threads keep their state: a continuation of a kernel's value, which runs on one of them, may drop the device.
+  // Threads keep their state: a continuation of a kernel's value, which runs on one of them, may drop the
+  // device.
   static void start(const std::shared_ptr<State>& state) {
     for (int i = 0; i < state->options.threads; ++i)
       state->workers.push_back(start_thread([state] { state->work(); }));
@@ -120,7 +121,8 @@ struct KernelStore::State : std::enable_shared_from_this<State> {
   uint64_t requests = 0;
   Burst burst;
 
-  // Threads of its own, not TBB's: a stream blocks on a kernel, and with one TBB thread nobody would be left to compile.
+  // Threads of its own, not TBB's: a stream blocks on a kernel, and with one TBB thread
+  // nobody would be left to compile.
   std::vector<std::thread> workers;
   std::condition_variable changed;
   std::deque<Job> queue;
@@ -224,8 +226,8 @@ void KernelStore::State::unload_surplus() {
   changed.notify_all();
 }
 
-// Called with the mutex held, as the next one. Forgets what is not wanted: a compilation that has not begun, and that
-// nobody but this store has the result of.
+// Called with the mutex held, as the next one. Forgets what is not wanted: a compilation that has not begun,
+// and that nobody but this store has the result of.
 bool KernelStore::State::is_wanted(Compilation& c) {
   const auto found = entries.find(c.hash);
   const bool is_known = found != entries.end() && found->second.code == c.result;

@@ -1,17 +1,18 @@
 // The kernels of one device: compiled in parallel, kept in memory, cached on disk.
 //
-// Thread-safe. Asking for the same specialization twice gives the same value. One log line says what a burst of
-// requests cost ("kernels: 9 compiled in 0.41 s, 3 from the cache"). An entry of the disk cache that does not load
-// costs a compilation, which replaces it; nothing about the disk cache is ever an error of a kernel. While
-// COPPICE_DUMP is set (gpu/jit/dump.h), nothing is taken from the disk cache.
+// Thread-safe. Asking for the same specialization twice gives the same value. One log line says what a burst
+// of requests cost ("kernels: 9 compiled in 0.41 s, 3 from the cache"). An entry of the disk cache that does
+// not load costs a compilation, which replaces it; nothing about the disk cache is ever an error of a kernel.
+// While COPPICE_DUMP is set (gpu/jit/dump.h), nothing is taken from the disk cache.
 //
-// Of several processes (or devices) that need the same kernel at once, one compiles it; the others go on with other
-// kernels meanwhile and take it from the disk cache then. Whoever waited for `patience` compiles it, too: the owner may
-// be stopped in a debugger.
+// Of several processes (or devices) that need the same kernel at once, one compiles it; the others go on with
+// other kernels meanwhile and take it from the disk cache then. Whoever waited for `patience` compiles it,
+// too: the owner may be stopped in a debugger.
 //
-// A kernel is in use while somebody else than the store holds its value or its code. Of those that are not in use the
-// store keeps the `max_unused` that were asked for last, since whoever rebuilds a tree asks for the same ones again; the
-// others are unloaded, on a thread of the store, when a kernel is added and by release_unused().
+// A kernel is in use while somebody else than the store holds its value or its code. Of those that are
+// not in use the store keeps the `max_unused` that were asked for last, since whoever rebuilds a tree
+// asks for the same ones again; the others are unloaded, on a thread of the store, when a kernel is
+// added and by release_unused().
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -54,19 +55,19 @@ class KernelStore {
   AsyncValueRef<LoadedCodeRef> get(jit::SpecializeRequest request);
   // Forgets a kernel; code that is still referenced stays mapped until its last launch is done.
   void remove(const std::string& id);
-  // Unloads what is not in use, but for `max_unused` of it. Does not wait for that. To be called when kernels went out of
-  // use; costs some ten nanoseconds per kernel of the store.
+  // Unloads what is not in use, but for `max_unused` of it. Does not wait for that. To be called when kernels
+  // went out of use; costs some ten nanoseconds per kernel of the store.
   void release_unused();
   // Forgets what is still to be compiled and nobody waits for any more.
   void drop_unwanted();
-  // Returns when nothing is being compiled; logs the summary line if anything was since the last call, with the time
-  // from the first request to the end of the last compilation. Throws the error of a kernel that did not compile, if
-  // somebody holds it.
+  // Returns when nothing is being compiled; logs the summary line if anything was since the last call, with
+  // the time from the first request to the end of the last compilation. Throws the error of a kernel that did
+  // not compile, if somebody holds it.
   void wait_compiled();
   jit::KernelCache& disk_cache();
 
-  // Of all stores of the process, without a lock: how far the burst under way is, or the last one was. A burst begins when
-  // a kernel is asked for and none is under way.
+  // Of all stores of the process, without a lock: how far the burst under way is, or the last one was. A
+  // burst begins when a kernel is asked for and none is under way.
   struct Progress {
     uint64_t asked = 0, compiled = 0, cached = 0, failed = 0;
     double seconds = 0;  // since the burst began, or that it took

@@ -40,8 +40,8 @@ class LaunchUses final : public RefCounted {
   LaunchUses() = default;
   explicit LaunchUses(std::vector<LaunchUse> uses) : all(std::move(uses)) {}
   std::vector<LaunchUse> all;
-  bool reads_count =
-      false;  // how many items there are is read from device memory, whenever the launch is run
+  // The number of items is read from device memory, whenever the launch is run.
+  bool reads_count = false;
 
   bool depends_on_order() const {
     return std::any_of(all.begin(), all.end(), [](const LaunchUse& u) { return u.depends_on_order; });

@@ -1,6 +1,6 @@
-// Which memory a launch's uses let its kernel reach by pointers, for COPPICE_DEBUG=checks: a table in device memory, whose
-// address is the last word of the launch block's arguments. coppice_guard_memory() (gpu/device/memory_guard.h) reads it,
-// sparse/memory_uses.h writes it.
+// Which memory a launch's uses let its kernel reach by pointers, for COPPICE_DEBUG=checks: a table in device
+// memory, whose address is the last word of the launch block's arguments. coppice_guard_memory()
+// (gpu/device/memory_guard.h) reads it, sparse/memory_uses.h writes it.
 //
 //     MemoryUses | MemoryUse x num_uses | KnownBuffer x num_buffers
 //
@@ -13,8 +13,8 @@
 
 namespace coppice {
 
-// A part of a buffer that lies in it again and again: a field's values in each of an allocator's cells. What is accessed
-// has to lie within one of them.
+// A part of a buffer that lies in it again and again: a field's values in each of an allocator's cells. What
+// is accessed has to lie within one of them.
 struct MemoryUse {
   uint64_t begin, end;   // addresses
   uint64_t period;       // bytes; all of [begin, end) where it lies there once
@@ -32,8 +32,8 @@ static_assert(sizeof(KnownBuffer) == 24);
 
 struct MemoryUses {
   uint32_t num_uses, num_buffers;
-  // What it may do to memory that is no buffer's (an argument leads there: the host's own, on a CPU), and, by pointers
-  // that lie in memory, to buffers that are no tree's.
+  // What it may do to memory that is no buffer's (an argument leads there: the host's own, on a CPU), and, by
+  // pointers that lie in memory, to buffers that are no tree's.
   uint32_t outside, behind_memory;
 };
 static_assert(sizeof(MemoryUses) == 16);

@@ -1,6 +1,8 @@
-// A record of what a kernel prints: written by the device (sparse/device/messages.h), read by the host (gpu/messages.cc).
+// A record of what a kernel prints: written by the device (sparse/device/messages.h), read
+// by the host (gpu/messages.cc).
 //
-// Device-clean. Everything is copied into the record: on a GPU the address of a literal means nothing to the host.
+// Device-clean. Everything is copied into the record: on a GPU the address of a
+// literal means nothing to the host.
 //
 //     offset  bytes
 //       0       4   bytes           of the whole record, a multiple of 8; stored last (release), 0 while it is written
@@ -19,8 +21,8 @@
 
 namespace coppice {
 
-// Where kernels print to, in memory that host and device both reach: records one behind the other, from 0 to `used`, of
-// which those that found no room are only counted.
+// Where kernels print to, in memory that host and device both reach: records one behind the other, from 0 to
+// `used`, of which those that found no room are only counted.
 struct MessageArea {
   static constexpr uint64_t kCapacity = (uint64_t{1} << 20) - 64;
 
@@ -43,8 +45,9 @@ struct MessageHeader {
 };
 static_assert(sizeof(MessageHeader) == 48 && offsetof(MessageHeader, place) == 16);
 
-// Tells launches apart that are under way at the same time: two streams' with the same number have different trees. (Not
-// the block's address: on a GPU the block is a parameter of the kernel, and would be copied to every thread's stack.)
+// Tells launches apart that are under way at the same time: two streams' with the same number have
+// different trees. (Not the block's address: on a GPU the block is a parameter of the kernel, and would be
+// copied to every thread's stack.)
 inline uint64_t launch_id(const LaunchBlock& block) {
   return launch_number(block) ^ reinterpret_cast<uint64_t>(block.trees[0]);
 }

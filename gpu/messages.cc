@@ -134,7 +134,8 @@ void MessageLog::collect() {
     at += bytes;
   }
   begin_ = at;
-  // Room is given back when nobody has any in use; a launch that reserves some meanwhile makes the exchange fail.
+  // Room is given back when nobody has any in use; a launch that reserves some
+  // meanwhile makes the exchange fail.
   uint64_t used = __atomic_load_n(&area_.used, __ATOMIC_ACQUIRE);
   const bool full = used > MessageArea::kCapacity;
   if (full) {

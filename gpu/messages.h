@@ -1,7 +1,8 @@
-// The host's reader of what a device's kernels print (gpu/message_record.h; written by sparse/device/messages.h).
+// The host's reader of what a device's kernels print (gpu/message_record.h; written by
+// sparse/device/messages.h).
 //
-// A stream reads when a launch has ended: what is being written by another stream's launch is left for that one's end.
-// Thread-safe.
+// A stream reads when a launch has ended: what is being written by another stream's launch is left
+// for that one's end. Thread-safe.
 #pragma once
 #include <functional>
 #include <mutex>
@@ -14,8 +15,8 @@
 
 namespace coppice {
 
-// Gets one line at a time, of all streams, without its end, on a stream's thread; must neither throw nor wait for the
-// device.
+// Gets one line at a time, of all streams, without its end, on a stream's thread; must neither
+// throw nor wait for the device.
 using MessageHandler = std::function<void(std::string_view)>;
 
 class MessageLog {
@@ -23,7 +24,8 @@ class MessageLog {
   // Reads the area, as the host reaches it, and prepares it: zeros until now.
   explicit MessageLog(MessageArea& area);
   void set_handler(MessageHandler handler);
-  // Hands over what launches printed, ordered by item and, of one item, by time; of dropped messages their number.
+  // Hands over what launches printed, ordered by item and, of one item, by time; of
+  // dropped messages their number.
   void read();
   bool is_empty() const { return __atomic_load_n(&area_.used, __ATOMIC_RELAXED) == 0; }
   // Forgets what this launch printed, because it is repeated.
@@ -52,7 +54,8 @@ inline void read_messages(MessageLog& log) {
 // A record's text. A wrong format gives the text and what is wrong with it.
 std::string format_message(const unsigned char* record);
 
-// What failed where: "i < n (heat.kernels.cc:31), item 7", or "i < n (heat.kernels.cc:31): the message, cell (3, 4)".
+// What failed where: "i < n (heat.kernels.cc:31), item 7", or "i < n
+// (heat.kernels.cc:31): the message, cell (3, 4)".
 std::string format_assertion(const unsigned char* record);
 
 }  // namespace coppice

@@ -1,5 +1,5 @@
-// One call of a parallel primitive on device memory, as data: what a stream's executor is asked to do (its callers use
-// gpu/stream_primitives.h). All pointers are addresses of the device.
+// One call of a parallel primitive on device memory, as data: what a stream's executor is asked to do (its
+// callers use gpu/stream_primitives.h). All pointers are addresses of the device.
 #pragma once
 #include <cstddef>
 #include <cstdint>

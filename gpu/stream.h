@@ -32,15 +32,16 @@ struct Launch {
   // Device memory it looks at by Stream::wait_copy_inline; what earlier copies bring to the host may not be
   // there yet, and it must not wait for earlier values of the stream.
   std::function<void(LaunchBlock&)> prepare;
-  // Runs between the two, where the launch is about to run (and not where only its lists are wanted), with code of its own
-  // that the stream waits for, too; null where there is none.
+  // Runs between the two, where the launch is about to run (and not where only its lists are wanted), with
+  // code of its own that the stream waits for, too; null where there is none.
   std::function<void(LaunchBlock&)> make_room;
   AsyncValueRef<IntrusivePtr<jit::LoadedCode>> room_code;
   // Runs after the loop in stream order; true runs the loop again (an activation that ran out of cells and
   // has grown).
   std::function<bool(LaunchBlock&)> finish;
-  // Runs instead of it where the loop could not: the emulated GPU ended it at a fault. Leaves what the kernel uses as after a
-  // launch that failed. May throw Error, which is dropped: a device that is lost can do nothing more.
+  // Runs instead of it where the loop could not: the emulated GPU ended it at a fault. Leaves what
+  // the kernel uses as after a launch that failed. May throw Error, which is dropped: a device
+  // that is lost can do nothing more.
   std::function<void()> give_up;
   std::vector<IntrusivePtr<RefCounted>> keep_alive;  // what the kernel uses; let go when the launch is done
   IntrusivePtr<const LaunchUses> uses;               // null: nothing is known to be touched

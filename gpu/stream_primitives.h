@@ -1,9 +1,10 @@
-// The parallel primitives (gpu/primitives.h) on device memory, in a stream's own order: from an enqueued function, prepare
-// or finish. All pointers are addresses of the stream's device. Sizes are the host's; results go to device memory, so that
-// what follows can read them there, and none of these waits for the device; the wait_ forms bring them to the host.
+// The parallel primitives (gpu/primitives.h) on device memory, in a stream's own order: from an enqueued
+// function, prepare or finish. All pointers are addresses of the stream's device. Sizes are the host's;
+// results go to device memory, so that what follows can read them there, and none of these waits for the
+// device; the wait_ forms bring them to the host.
 //
-// Scratch memory belongs to the stream: it grows to what the largest call needed. Errors: kOutOfMemory; kUnavailable on a
-// GPU where the primitives were not built or its driver is too old for them.
+// Scratch memory belongs to the stream: it grows to what the largest call needed. Errors: kOutOfMemory;
+// kUnavailable on a GPU where the primitives were not built or its driver is too old for them.
 #pragma once
 #include <type_traits>
 
@@ -36,8 +37,8 @@ void sort_by_key(Stream& stream, Key* keys, uint32_t* values, size_t n) {
                      .first = keys,
                      .second = values});
 }
-// out[i] = in[0] + ... + in[i - 1], in whose place it may be; what lies behind in[n - 1] plays no part. `total`, where it
-// is not null, gets the sum of all; from 2^32 on, out has wrapped.
+// out[i] = in[0] + ... + in[i - 1], in whose place it may be; what lies behind in[n - 1] plays no part.
+// `total`, where it is not null, gets the sum of all; from 2^32 on, out has wrapped.
 inline void exclusive_scan(Stream& stream, const uint32_t* in, uint32_t* out, size_t n, uint64_t* total) {
   stream.run_inline(
       {.kind = PrimitiveCall::Kind::kExclusiveScan, .in = in, .n = n, .first = out, .result = total});

@@ -28,8 +28,8 @@ class StreamQueue final : public Stream {
   StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext& context, std::string name,
               IntrusivePtr<RefCounted> device = {});
   // Finishes what is queued. May run on the stream's own thread: an operation can hold the last reference to
-  // a device. When the process ends (core/process_end.h), what is queued then, or is given later, gets the error
-  // kCancelled.
+  // a device. When the process ends (core/process_end.h), what is queued then, or is given
+  // later, gets the error kCancelled.
   ~StreamQueue() override;
 
   AsyncValueRef<Chain> launch(Launch launch) override;

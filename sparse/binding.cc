@@ -110,8 +110,8 @@ bool is_same_field(const HandleUse& a, const HandleUse& b) {
 }
 RoleUse use_of(const HandleUse& h) { return {h.role, h.radius}; }
 
-// Refuses two handles of one field that do not go together. A field that its own cells change is marked, so that
-// reading others of it is an error.
+// Refuses two handles of one field that do not go together. A field that its own cells change is marked, so
+// that reading others of it is an error.
 void check_pairs(const LaunchRequest& r, Binding& b) {
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     for (uint32_t j = i + 1; j < r.num_handles; ++j) {
@@ -126,8 +126,8 @@ void check_pairs(const LaunchRequest& r, Binding& b) {
   }
 }
 
-// Chooses which handles get tiles and whether rows are blended: both need the storage to suffice. Blending drops
-// what it computes of inactive cells, but a check could not drop its complaints.
+// Chooses which handles get tiles and whether rows are blended: both need the storage to suffice. Blending
+// drops what it computes of inactive cells, but a check could not drop its complaints.
 void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
   TreeStorage& tree = *r.loop.tree;
   const NodeDescription& n = tree.node(r.loop.node);
@@ -166,8 +166,8 @@ void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
 }
 
 // Lets a thread gather what it appends where nobody can tell: the kernel appends to the lists of one field,
-// neither it nor another handle looks at lists or takes anything away meanwhile, and none needs what lies above
-// the list to be active, as a sum does.
+// neither it nor another handle looks at lists or takes anything away meanwhile, and none needs what lies
+// above the list to be active, as a sum does.
 void choose_gathering(const LaunchRequest& r, Binding& b) {
   constexpr uint32_t kTells = kLooksAtLists | kDeactivatesCells | kTestsCells;
   if (r.place != LaunchRequest::Place::kItem || (r.effects & kTells) != 0) return;

@@ -1,5 +1,5 @@
-// Loops over the cells of a node or of a box (over() and over_box() in program.h): what is checked, and the activation
-// before a loop over a box.
+// Loops over the cells of a node or of a box (over() and over_box() in program.h): what is checked, and the
+// activation before a loop over a box.
 #include <fmt/format.h>
 
 #include <algorithm>

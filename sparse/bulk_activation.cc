@@ -1,7 +1,9 @@
-// Activation of many cells at once (see tree_storage.h): sort, unique, one allocation per level. In stream order.
+// Activation of many cells at once (see tree_storage.h): sort, unique, one allocation per level. In stream
+// order.
 //
-// Needs no locks, gives cells their numbers in coordinate order, and grows before it allocates instead of being repeated:
-// what the particles of a step ask for, and what is wanted where results must not depend on threads.
+// Needs no locks, gives cells their numbers in coordinate order, and grows before it allocates
+// instead of being repeated: what the particles of a step ask for, and what is wanted where
+// results must not depend on threads.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,8 +45,8 @@ void TreeStorage::activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint
   write_inline(stream(), &state()->changed, 1);
 }
 
-// Grows an allocator until so many cells can be taken from it at once: first what its free list holds, then fresh ones.
-// Returns its counters as they are now. Errors: kOutOfMemory; then nothing is taken.
+// Grows an allocator until so many cells can be taken from it at once: first what its free list holds, then
+// fresh ones. Returns its counters as they are now. Errors: kOutOfMemory; then nothing is taken.
 AllocatorState TreeStorage::make_cells_free(uint32_t index, uint64_t wanted, std::string_view who) {
   AllocatorState* const in_memory = &state()->allocators[index];
   AllocatorState a = wait_read_inline(stream(), in_memory);

@@ -1,7 +1,9 @@
-// Appending many elements at once (see bulk_append.h): counting by list, one allocation, whole chunks. In stream order.
+// Appending many elements at once (see bulk_append.h): counting by list, one allocation,
+// whole chunks. In stream order.
 //
-// Needs no atomics on lists. Where few lists are possible, blocks of elements count by list on their own and every list
-// adds their counts up, which gives each element its place; where many are, keys are sorted and lists are the runs.
+// Needs no atomics on lists. Where few lists are possible, blocks of elements count by list on their own
+// and every list adds their counts up, which gives each element its place; where many are, keys are
+// sorted and lists are the runs.
 #include "sparse/bulk_append.h"
 
 #include <fmt/format.h>

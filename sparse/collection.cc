@@ -1,4 +1,5 @@
-// Collection of what was deactivated, and deactivation of everything below a node (see tree_storage.h). In stream order.
+// Collection of what was deactivated, and deactivation of everything below a node (see
+// tree_storage.h). In stream order.
 #include "runtime_collection.kernels.h"
 #include "runtime_lists.kernels.h"
 #include "sparse/runtime_launch.h"
@@ -17,8 +18,8 @@ void TreeStorage::settle(const TreeState& now) {
     if (now.allocators[i].shortage != 0) write_inline(stream(), &state()->allocators[i].shortage, 0);
   }
   if (now.changed == 0 && now.lists_changed == 0) return;
-  // Root to leaves: nodes were added parents first, so allocators are in that order already. One that recycles cells may
-  // do so below, too, by numbers that only the device knows.
+  // Root to leaves: nodes were added parents first, so allocators are in that order already. One that
+  // recycles cells may do so below, too, by numbers that only the device knows.
   const auto begin = std::chrono::steady_clock::now();
   if (now.dirty != 0) clean_cells();
   bool may_be_recycled = now.dirty != 0;
@@ -35,8 +36,8 @@ void TreeStorage::settle(const TreeState& now) {
   run_now(program_, count_version, 1, state());
 }
 
-// Parents before children, and all before cells are collected: what lies below a cell that is zeroed is recycled or zeroed
-// with it.
+// Parents before children, and all before cells are collected: what lies below a cell that is zeroed
+// is recycled or zeroed with it.
 void TreeStorage::clean_cells() {
   uint64_t* const items = counts_->as<uint64_t>() + kCleaningCounts;
   for (uint32_t id = 1; id < nodes_.size(); ++id) {
@@ -70,8 +71,8 @@ void TreeStorage::recycle_all(uint32_t node) {
   run_now_by(16, program_, recycle_all_cells, batches, state(), allocator, kBatch);
 }
 
-// Over all lists of a dynamic node, whether they hold something or not; `parents` are the containers above it, null
-// where it lies below the root.
+// Over all lists of a dynamic node, whether they hold something or not; `parents` are the containers above
+// it, null where it lies below the root.
 void TreeStorage::run_over_lists(const ListKernel& kernel, uint32_t id, const ElementList* parents) {
   const Element* elements = nullptr;
   Items lists = 1;
@@ -105,7 +106,8 @@ void TreeStorage::recycle_below(uint32_t id) {
   }
 }
 
-// By counts that stay on the device: all of it can be recorded, and where nothing was recycled it does nothing.
+// By counts that stay on the device: all of it can be recorded, and where nothing was recycled it does
+// nothing.
 void TreeStorage::collect_allocator(uint32_t index) {
   AllocatorState* a = &state()->allocators[index];
   const uint32_t node = allocators_[index].node;

@@ -1,12 +1,14 @@
-// The lists that loops run through (see tree_storage.h): made anew when the topology has changed since, and only then.
+// The lists that loops run through (see tree_storage.h): made anew when the topology
+// has changed since, and only then.
 //
-// A list goes through the slots of the nearest pointer node above, container by container, which are in order already. Where
-// these are many and few of them hold something (and for chunks of dynamic nodes) it is a select over the allocator's
-// cells and a sort by coordinate. Containers further down follow from their cell. In stream order.
+// A list goes through the slots of the nearest pointer node above, container by container, which are in
+// order already. Where these are many and few of them hold something (and for chunks of dynamic nodes)
+// it is a select over the allocator's cells and a sort by coordinate. Containers further down follow
+// from their cell. In stream order.
 //
-// The host asks how many there are, once per step of this, and makes room for just so many. In a recording it cannot: what
-// the host would decide is decided by small kernels in between (plan_list and the like), and there is room for as many as
-// the allocators' capacity allows.
+// The host asks how many there are, once per step of this, and makes room for just so many. In a recording it
+// cannot: what the host would decide is decided by small kernels in between (plan_list and the like), and
+// there is room for as many as the allocators' capacity allows.
 #include <algorithm>
 #include <vector>
 
@@ -27,7 +29,8 @@ namespace {
 
 // Cells that one item of the selection looks at: one atomic for all of them.
 constexpr uint32_t kSelectionBatch = 64;
-// Slots that one item looks at, and how many slots per live cell are still quicker to look through than a sort.
+// Slots that one item looks at, and how many slots per live cell are still quicker to look through than a
+// sort.
 constexpr uint32_t kSlotBatch = 1024;
 constexpr uint64_t kSlotsPerCell = 32, kFewSlots = 1 << 16;
 
@@ -88,7 +91,8 @@ TreeStorage::ListWork TreeStorage::begin_list(uint32_t node, ElementList& list) 
   return w;
 }
 
-// The live cells of the node at `level` of the path, by their headers: in scratch_cells_, in order of their coordinates.
+// The live cells of the node at `level` of the path, by their headers: in scratch_cells_,
+// in order of their coordinates.
 void TreeStorage::select_cells(ListWork& w) {
   const auto level = static_cast<size_t>(w.pointer_level);
   const NodeDescription& n = nodes_[w.path[level]];
@@ -132,8 +136,9 @@ void TreeStorage::select_cells(ListWork& w) {
   w.cell_list = scratch_cells_->as<uint32_t>();
 }
 
-// The live cells of a pointer node by a walk over all of its slots, which are in order already: in scratch_cells_, or as
-// the elements of the list's node where that lies right below. False: there are too many slots for that.
+// The live cells of a pointer node by a walk over all of its slots, which are in order already:
+// in scratch_cells_, or as the elements of the list's node where that lies right below. False:
+// there are too many slots for that.
 bool TreeStorage::select_by_slots(ListWork& w) {
   const uint32_t pointer = w.path[static_cast<size_t>(w.pointer_level)];
   const bool is_below = static_cast<size_t>(w.pointer_level) + 2 == w.path.size();
@@ -173,7 +178,8 @@ bool TreeStorage::select_by_slots(ListWork& w) {
   return true;
 }
 
-// The containers below the cells found, without those under inactive bits. Returns their places, where bits decide.
+// The containers below the cells found, without those under inactive bits. Returns
+// their places, where bits decide.
 const uint32_t* TreeStorage::expand(ListWork& w) {
   w.items = w.cells * w.fan_out;
   const uint32_t* places = nullptr;

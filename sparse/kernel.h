@@ -1,7 +1,7 @@
 // A kernel as the host names it: its bitcode, its name, and the types of its arguments.
 //
-// Constants of this type stand in the header that coppice_add_kernels() generates; Program::launch checks every launch
-// against them at compile time.
+// Constants of this type stand in the header that coppice_add_kernels() generates; Program::launch checks
+// every launch against them at compile time.
 #pragma once
 #include <string_view>
 
@@ -19,8 +19,9 @@ template <class... Args>
 struct Kernel<void(Args...)> {
   const KernelBitcode* file;
   std::string_view name;
-  // Must not run for an inactive cell, which others do whose results are then dropped: coppice-kernelgen could not prove
-  // that it would be harmless there (gpu/jit/inactive_cells.h; the generated header says why).
+  // Must not run for an inactive cell, which others do whose results are then dropped:
+  // coppice-kernelgen could not prove that it would be harmless there (gpu/jit/inactive_cells.h;
+  // the generated header says why).
   bool active_only;
   uint32_t effects;  // kActivatesCells and the like
 };

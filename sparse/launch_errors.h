@@ -1,5 +1,5 @@
-// What a kernel found wrong on the device (DeviceStatus), as an Error in the words of who wrote the kernel: which
-// kernel, which field, where, and what would have been right.
+// What a kernel found wrong on the device (DeviceStatus), as an Error in the words of who wrote the kernel:
+// which kernel, which field, where, and what would have been right.
 #pragma once
 #include <span>
 #include <string>
@@ -23,13 +23,12 @@ struct LaunchedKernel {
   std::span<TreeStorage* const> trees;
 };
 
-// Throws if a launch of the kernel left a status of its own making, and takes the status back. What trees resolve
-// (a shortage of cells) and what is no error (kStop) stay; returns that. Errors: kOutOfRange,
-// kInvalidArgument.
-// In stream order.
+// Throws if a launch of the kernel left a status of its own making, and takes the status back. What trees
+// resolve (a shortage of cells) and what is no error (kStop) stay; returns that. Errors: kOutOfRange,
+// kInvalidArgument. In stream order.
 DeviceStatus throw_kernel_error(Device& device, const LaunchedKernel& kernel);
-// With the checks: throws where a tree of the launch has another topology than before, and its uses do not say so.
-// Errors: kInvalidArgument. In stream order.
+// With the checks: throws where a tree of the launch has another topology than before, and its uses do not
+// say so. Errors: kInvalidArgument. In stream order.
 void check_topology_uses(Device& device, const LaunchedKernel& kernel);
 
 // What a text about a handle's misuse needs to know, when the tree may be gone.

@@ -31,7 +31,8 @@ class LaunchGraph::State final : public RefCounted {
   // In stream order.
   void run(int times) {
     if (has_new_kernels()) look_at_launches();
-    // A launch costs a host that shares its memory with the device next to nothing, and no launch needs room there.
+    // A launch costs a host that shares its memory with the device next to nothing,
+    // and no launch needs room there.
     if (launches_.front().device().commits_on_touch()) return run_one_by_one(times);
     const auto n = static_cast<uint32_t>(launches_.size());
     for (int done = 0; done < times;) {

@@ -1,18 +1,22 @@
-// Launches that are given together again and again: recorded once and replayed as a whole, on a GPU as one CUDA graph.
+// Launches that are given together again and again: recorded once and replayed as a
+// whole, on a GPU as one CUDA graph.
 //
 //     LaunchGraph step({program.bind(activate, range(n), ...), program.bind(move, over(leaf), ...),
 //                       bind_deactivate_all(block)});
 //     step.launch(1000);                                         // AsyncValueRef<Chain>
 //
-// The results are those of giving the launches one by one. Topology may change on the way: activation, the lists that
-// loops run through and collection are part of what is recorded, by counts that stay on the device. Memory grows between
-// replays: where a launch runs out of cells, all behind it is skipped on the device; then it is repeated and the launches
-// behind it are given one by one, and the replays that are left follow.
+// The results are those of giving the launches one by one. Topology may change on the way:
+// activation, the lists that loops run through and collection are part of what is recorded, by counts
+// that stay on the device. Memory grows between replays: where a launch runs out of cells, all behind
+// it is skipped on the device; then it is repeated and the launches behind it are given one by one,
+// and the replays that are left follow.
 //
-// A tree that none of the launches changes costs nothing in a replay: its lists are brought up to date before.
+// A tree that none of the launches changes costs nothing in a replay: its lists are brought up to date
+// before.
 //
-// Not in a recording: what the host asks, activation from coordinates, trimming. Cost: a look at the status for each call
-// of launch(), whatever `times` is; the lists of a recording have room for all cells of their allocators' capacity.
+// Not in a recording: what the host asks, activation from coordinates, trimming. Cost: a look at the
+// status for each call of launch(), whatever `times` is; the lists of a recording have room for all cells
+// of their allocators' capacity.
 #pragma once
 #include <vector>
 
@@ -24,8 +28,9 @@ class LaunchGraph {
  public:
   // Errors: kInvalidArgument when there are none, or they are of several devices.
   explicit LaunchGraph(std::vector<BoundLaunch> launches);
-  // All of them, so many times, in the order of their device's default stream. Errors arrive with the value, as those of
-  // the launch that failed; kInvalidArgument at once when `times` is negative or the graph was moved from.
+  // All of them, so many times, in the order of their device's default stream. Errors arrive with
+  // the value, as those of the launch that failed; kInvalidArgument at once when `times` is
+  // negative or the graph was moved from.
   AsyncValueRef<Chain> launch(int times = 1) const;
 
  private:

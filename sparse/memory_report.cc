@@ -23,7 +23,8 @@ std::string per_cell(uint64_t bytes, uint64_t cells) {
 
 }  // namespace
 
-// Containers of a dense or bitmasked node: those there is memory for, or those whose ancestors are all active.
+// Containers of a dense or bitmasked node: those there is memory for, or those whose ancestors are all
+// active.
 uint64_t TreeStorage::count_containers(const device::TreeState& now, uint32_t node, bool committed) {
   uint64_t fan_out = 1;
   for (uint32_t n = nodes_[node].parent; n != 0; n = nodes_[n].parent) {

@@ -22,8 +22,8 @@ struct MemoryReport {
   uint64_t ambient_bytes = 0;      // the zeros that inactive cells read as
   uint64_t bookkeeping_bytes = 0;  // allocator states, layouts, counts
   uint64_t scratch_bytes = 0;      // for making loop lists, and for what is activated or appended in bulk
-  // Since the tree was made, behind launches that deactivated something, but for those of recordings, which the host does
-  // not see. The time is the host's: on a GPU, that of giving the work.
+  // Since the tree was made, behind launches that deactivated something, but for those of recordings, which
+  // the host does not see. The time is the host's: on a GPU, that of giving the work.
   uint64_t collections = 0;
   double collection_s = 0;
 

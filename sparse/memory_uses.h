@@ -1,5 +1,5 @@
-// Which memory a launch may reach by pointers, for COPPICE_DEBUG=checks: from what it uses (uses.h) and where its arguments
-// lead (gpu/memory_uses.h has the table's form).
+// Which memory a launch may reach by pointers, for COPPICE_DEBUG=checks: from what it uses (uses.h) and where
+// its arguments lead (gpu/memory_uses.h has the table's form).
 #pragma once
 #include <cstddef>
 #include <span>

@@ -1,5 +1,5 @@
-// Sizes of a tree's nodes in memory: where fields and children lie in a cell, and how large containers are (see
-// tree_storage.h; drawings in sparse/device/layout.h).
+// Sizes of a tree's nodes in memory: where fields and children lie in a cell, and how large containers are
+// (see tree_storage.h; drawings in sparse/device/layout.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,13 +14,27 @@ using device::NodeKind;
 
 namespace {
 
-// Bytes that no address space has. Sizes of nodes stay below a few times that, so that they are multiplied in 64 bits.
+// Bytes that no address space has. Sizes of nodes stay below a few times that, so that
+// they are multiplied in 64 bits.
 constexpr uint64_t kMostBytes = uint64_t{1} << 48;
 
 // Arrays of a cache line and more start on a line of their own, so that rows are aligned for vector loads.
 uint64_t array_alignment(uint64_t bytes, uint64_t element_alignment) {
   return bytes >= 64 ? std::max<uint64_t>(64, element_alignment) : std::max<uint64_t>(element_alignment, 1);
 }
+
+// Members one behind another, each at its alignment, as in a struct.
+struct Record {
+  uint64_t bytes = 0, alignment = 1;
+  // The new member's offset.
+  uint64_t append(uint64_t member_bytes, uint64_t member_alignment) {
+    const uint64_t offset = round_up(bytes, member_alignment);
+    bytes = offset + member_bytes;
+    alignment = std::max(alignment, member_alignment);
+    return offset;
+  }
+  uint64_t stride() const { return round_up(bytes, alignment); }
+};
 
 // What a container of a node, or a cell of a pointer node, takes at least. A double, which does not overflow.
 double least_bytes(const NodeDescription& n, const std::vector<FieldDescription>& fields,
@@ -37,14 +51,9 @@ void TreeStorage::lay_out_fields(NodeDescription& n, uint64_t first, bool single
   uint64_t at = first;
   const uint64_t cells = single_cell ? 1 : n.num_cells;
   if (n.layout == CellLayout::kArrayOfStructs || single_cell) {
-    uint64_t stride = 0, alignment = 1;
-    for (uint32_t f : n.fields) {
-      stride = round_up(stride, fields_[f].alignment);
-      fields_[f].offset = stride;
-      stride += fields_[f].bytes;
-      alignment = std::max(alignment, fields_[f].alignment);
-    }
-    stride = round_up(stride, alignment);
+    Record record;
+    for (uint32_t f : n.fields) fields_[f].offset = record.append(fields_[f].bytes, fields_[f].alignment);
+    const uint64_t stride = record.stride(), alignment = record.alignment;
     at = round_up(at, array_alignment(stride * cells, alignment));
     for (uint32_t f : n.fields) {
       fields_[f].offset += at;
@@ -66,14 +75,12 @@ void TreeStorage::lay_out_fields(NodeDescription& n, uint64_t first, bool single
 void TreeStorage::lay_out(uint32_t id) {
   for (uint32_t child : nodes_[id].children) lay_out(child);
   NodeDescription& n = nodes_[id];
-  uint64_t children_bytes = 0, children_alignment = 1;
+  Record children;
   for (uint32_t child : n.children) {
-    children_bytes = round_up(children_bytes, nodes_[child].container_alignment);
-    nodes_[child].offset_in_cell = children_bytes;
-    children_bytes += nodes_[child].container_bytes;
-    children_alignment = std::max(children_alignment, nodes_[child].container_alignment);
+    NodeDescription& c = nodes_[child];
+    c.offset_in_cell = children.append(c.container_bytes, c.container_alignment);
   }
-  children_bytes = round_up(children_bytes, children_alignment);
+  const uint64_t children_bytes = children.stride(), children_alignment = children.alignment;
   if (const double bytes = least_bytes(n, fields_, children_bytes); bytes > kMostBytes) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("node {}: its {:.3g} bytes are more than 2^48", path(id), bytes));

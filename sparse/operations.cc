@@ -89,7 +89,8 @@ EventAnd<int64_t> count_blocks(After, const Node& node, Request& request) {
   });
 }
 
-// ---- buffers: their sizes are known at the operation's turn only, since operations before it may let them grow
+// ---- buffers: their sizes are known at the operation's turn only, since operations before it may let them
+// grow
 
 void check_bytes(const char* operation, const Buffer& buffer, int64_t offset, int64_t bytes) {
   const auto size = static_cast<int64_t>(buffer.size_bytes());

@@ -6,8 +6,8 @@
 //
 //   %e1 = sparse.launch (%e0, %diffuse)
 //
-// Types: launch (BoundLaunch), tree (Tree), node (Node), buffer (IntrusivePtr<Buffer>). Offsets, sizes and numbers of
-// items are i64.
+// Types: launch (BoundLaunch), tree (Tree), node (Node), buffer (IntrusivePtr<Buffer>). Offsets,
+// sizes and numbers of items are i64.
 //
 //   sparse.launch (event, launch) -> event
 //   sparse.deactivate_all (event, node) -> event         every cell of the node (of a root: of the tree); memory stays
@@ -25,10 +25,11 @@
 //   primitives.run_length_encode (event, keys, unique, counts, n) -> (event, i64)
 //   primitives.bin_starts (event, keys, n, starts, n_bins) -> event
 //
-// All run on the request's stream, in its order: an event is available when the device has come there, and an error when
-// this or an earlier operation of the stream failed. Errors before that, kInvalidArgument: the request has no stream, or
-// a launch, tree or node belongs to another one, or what is copied or filled to another device. At the operation's turn:
-// kInvalidArgument where a primitive's buffer is of another device, kOutOfRange where a buffer is too small.
+// All run on the request's stream, in its order: an event is available when the device has come there, and an
+// error when this or an earlier operation of the stream failed. Errors before that, kInvalidArgument: the
+// request has no stream, or a launch, tree or node belongs to another one, or what is copied or filled to
+// another device. At the operation's turn: kInvalidArgument where a primitive's buffer is of another device,
+// kOutOfRange where a buffer is too small.
 //
 // Of sparse/, only this header and its source include executor/.
 #pragma once

@@ -1,4 +1,5 @@
-// Launching kernels over trees and ranges (see program.h): specializing once, growth, what is to be done behind a launch.
+// Launching kernels over trees and ranges (see program.h): specializing once, growth, what
+// is to be done behind a launch.
 #include "sparse/program.h"
 
 #include <fmt/format.h>
@@ -29,8 +30,8 @@ using device::TreeState;
 
 namespace {
 
-// Whether what pointers reach is compared with the launch's uses. Code for stepping keeps its functions apart, in which it is
-// not known whether a pointer is to a variable.
+// Whether what pointers reach is compared with the launch's uses. Code for stepping keeps its functions
+// apart, in which it is not known whether a pointer is to a variable.
 bool guards_memory(const LaunchRequest& r, const jit::CodegenOptions& options) {
   return options.checks && !options.step && r.argument_bytes <= kMemoryUsesAt;
 }
@@ -118,8 +119,9 @@ LaunchKey key_of(const LaunchRequest& r) {
   return key;
 }
 
-// What an item of a loop over a node must move of the values on that node, each cell once: what a profile compares with
-// the device's own copying. Neighbours come from caches, and other nodes' values are not counted.
+// What an item of a loop over a node must move of the values on that node, each cell once: what
+// a profile compares with the device's own copying. Neighbours come from caches, and other
+// nodes' values are not counted.
 uint64_t item_bytes(const LaunchRequest& r) {
   const TreeStorage& tree = *r.loop.tree;
   const bool by_element = r.place == LaunchRequest::Place::kEntry;
@@ -195,8 +197,9 @@ bool finish_room(const Prepared& p, Device& device) {
   return again;
 }
 
-// After a run that could not make all of it, or a launch that failed: loops find what it activated, and lists keep no chunk
-// that nothing is in, such as those on the way to an element that was written by index and found no memory.
+// After a run that could not make all of it, or a launch that failed: loops find what it activated,
+// and lists keep no chunk that nothing is in, such as those on the way to an element that was
+// written by index and found no memory.
 void give_up_room(const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) {
     if (p.uses->does_to(tree, effect::kAppends)) tree->drop_room();
@@ -204,7 +207,8 @@ void give_up_room(const Prepared& p) {
   }
 }
 
-// Makes room in the launch's place and with its number, by which it draws the same random numbers, when its turn comes.
+// Makes room in the launch's place and with its number, by which it draws the same
+// random numbers, when its turn comes.
 void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Device* device) {
   launch.room_code = shared->room_code;
   launch.make_room = [shared, device, grain = launch.grain,
@@ -244,7 +248,8 @@ void take_full_ranges_first(Launch& launch, const IntrusivePtr<Prepared>& shared
   };
 }
 
-// Nothing is collected before it is known that the launch is not repeated: it would miss what the first round read.
+// Nothing is collected before it is known that the launch is not repeated: it would
+// miss what the first round read.
 bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   const Binding& b = p.binding;
   for (TreeStorage* tree : b.trees) {
@@ -292,8 +297,9 @@ struct Program::State {
   void renew(const LaunchRequest& r, IntrusivePtr<Prepared>& prepared);
   Launch launch_of(const LaunchRequest& r, const IntrusivePtr<Prepared>& prepared);
 
-  // Launches of trees that are gone can never come again; without this, whoever rebuilds trees would pile them up, and
-  // with them machine code. With n live entries there are at most 2n + 1 of them, and a launch looks at two on average.
+  // Launches of trees that are gone can never come again; without this, whoever rebuilds trees would pile
+  // them up, and with them machine code. With n live entries there are at most 2n + 1 of them, and a
+  // launch looks at two on average.
   void prune() {
     if (launches_until_pruning-- > 0) return;
     const size_t gone = std::erase_if(prepared, [](const auto& entry) {

@@ -6,10 +6,10 @@
 //     BoundLaunch step = program.bind(diffuse, over(leaf), Heat{now, next}, 0.1f);
 //     for (int i = 0; i < n; ++i) step.launch();                        // prepared once
 //
-// A kernel is specialized once for the trees behind its handles and what it loops over, and kept. The types of a
-// launch's arguments are checked at compile time; roles against trees when launched: an Error kInvalidArgument says
-// which handle is wrong. Of a Program or BoundLaunch that was moved from every call is such an Error. Launches run in order
-// on the device's default stream. Thread-compatible.
+// A kernel is specialized once for the trees behind its handles and what it loops over, and kept. The types
+// of a launch's arguments are checked at compile time; roles against trees when launched: an Error
+// kInvalidArgument says which handle is wrong. Of a Program or BoundLaunch that was moved from every call is
+// such an Error. Launches run in order on the device's default stream. Thread-compatible.
 #pragma once
 #include <cstring>
 #include <memory>
@@ -33,8 +33,8 @@ struct Loop {
   const uint64_t* device_count = nullptr;
   std::optional<device::LoopBox> box = {};  // of over_box()
 };
-// The active cells of a node (Cell kernels), its containers (Block and BlockTeam kernels) or, of a dynamic node, the elements of its
-// lists (Entry kernels). Errors: kInvalidArgument for a node that was moved from.
+// The active cells of a node (Cell kernels), its containers (Block and BlockTeam kernels) or, of a dynamic
+// node, the elements of its lists (Entry kernels). Errors: kInvalidArgument for a node that was moved from.
 Loop over(const Node& node);
 // The cells of a node from `low` up to, not including, `high`, coordinates in tree axes: those that are not
 // active become so first, and are zero, with all nodes above them; then a Cell kernel runs over the cells of
@@ -44,8 +44,8 @@ Loop over(const Node& node);
 // things, growth and collection are those of a launch that activates the cells and one over the node behind
 // it, and an Error (kOutOfMemory) of the first is the launch's. Cost: for each container that the box meets a
 // walk, and an atomic operation per 64 bits of a mask; then that of over(node), of whose containers each is
-// looked at, those that the box does not meet by a few comparisons. The last cell of a domain that ends at 2^31
-// is in no box: `high` is a coordinate, too. Errors: kOutOfRange where the box is not within the domain,
+// looked at, those that the box does not meet by a few comparisons. The last cell of a domain that ends at
+// 2^31 is in no box: `high` is a coordinate, too. Errors: kOutOfRange where the box is not within the domain,
 // kOutOfMemory where it meets more than 2^40 containers, kInvalidArgument for another node or number of axes,
 // or a kernel that takes no Cell.
 Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high);
@@ -139,7 +139,8 @@ struct PlaceTraits<Team> {
   static constexpr int kDims = 0;
 };
 
-// As in a call; a struct of one handle is made from its field, too. No other struct is made from its first member.
+// As in a call; a struct of one handle is made from its field, too. No other struct
+// is made from its first member.
 template <class Parameter, class Argument>
 concept LaunchArgument = std::is_convertible_v<const Argument&, Parameter> ||
     (device::is_handle_argument<Parameter>&& requires(const Argument& argument) { Parameter{argument}; });
@@ -233,8 +234,9 @@ namespace detail {
 struct Bound;  // sparse/bound_launches.h
 }
 
-// A launch that has been prepared: its kernel, loop, handles and arguments as they were when it was bound. Giving it to
-// the stream again costs a queue entry. Keeps its trees and device, not what its arguments point to. Copies share it.
+// A launch that has been prepared: its kernel, loop, handles and arguments as they were when it was
+// bound. Giving it to the stream again costs a queue entry. Keeps its trees and device, not what its
+// arguments point to. Copies share it.
 class BoundLaunch {
  public:
   BoundLaunch(IntrusivePtr<Device> device, Launch launch);
@@ -282,8 +284,9 @@ class Program {
                      const Arguments&... arguments) {
     return prepare(detail::make_request(kernel, loop, arguments...));
   }
-  // What such a launch touches, as data, and as text: the kernel's name and a line for each of its uses (text_of() in
-  // sparse/uses.h). Checks the roles as a launch does, and freezes trees; compiles and runs nothing.
+  // What such a launch touches, as data, and as text: the kernel's name and a line for each of
+  // its uses (text_of() in sparse/uses.h). Checks the roles as a launch does, and freezes
+  // trees; compiles and runs nothing.
   template <class... Parameters, class... Arguments>
   IntrusivePtr<const LaunchUses> uses(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                                       const Arguments&... arguments) const {

@@ -2,7 +2,8 @@
 //
 //     std::vector<float> u = wait_read(temperature, {0, 0}, {64, 64});      // u[64 * i + j]
 //
-// A snapshot in stream order: it shows what the launches before it did, and blocks the host until these are done.
+// A snapshot in stream order: it shows what the launches before it did, and blocks
+// the host until these are done.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -32,8 +33,9 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
 
 }  // namespace detail
 
-// The values of the cells from `begin` up to, not including, `end`, the last axis fastest. Inactive cells, and those
-// outside the tree, give zeros and stay as they are. Throws the error of an earlier launch, if one failed.
+// The values of the cells from `begin` up to, not including, `end`, the last axis fastest. Inactive
+// cells, and those outside the tree, give zeros and stay as they are. Throws the error of an
+// earlier launch, if one failed.
 template <class T>
 std::vector<T> wait_read(const Field<T>& field, const detail::GivenCoord& begin,
                          const detail::GivenCoord& end) {
@@ -54,8 +56,8 @@ T wait_read(const Field<T>& field, const detail::GivenCoord& coord) {
   return value;
 }
 
-// The elements of the list at `coord` of a field on a dynamic node; none where there is no list. Errors: kInvalidArgument
-// on another node.
+// The elements of the list at `coord` of a field on a dynamic node; none where there is no list. Errors:
+// kInvalidArgument on another node.
 template <class T>
 std::vector<T> wait_read_list(const Field<T>& field, const detail::GivenCoord& coord) {
   detail::check_count(detail::tree_to_read(field.tree), coord);

@@ -31,7 +31,8 @@ void run_now(Program& program, const Kernel<void(Args...)>& kernel, const Items&
   run_now_by(256, program, kernel, items, args...);
 }
 
-// Runs a function in a stream's own order and blocks the host until it has. Throws its error, or that of what was before.
+// Runs a function in a stream's own order and blocks the host until it has. Throws its
+// error, or that of what was before.
 template <class F>
 void wait_in_order(Stream& stream, std::string_view name, F&& function) {
   const AsyncValueRef<Chain> done = stream.enqueue(name, std::forward<F>(function));

@@ -1,4 +1,5 @@
-// A tree's memory: what it reserves, how it grows, and what it takes (see tree_storage.h). All in stream order.
+// A tree's memory: what it reserves, how it grows, and what it takes (see
+// tree_storage.h). All in stream order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,8 +68,9 @@ void TreeStorage::allocate_memory() {
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     AllocatorStorage& storage = allocators_[a];
     const NodeDescription& n = nodes_[storage.node];
-    // As many cells as there are coordinates, as often as a launch may deactivate and activate them anew before they are
-    // collected, and as the limits allow; one more for the ambient cell. Only address space is spent here.
+    // As many cells as there are coordinates, as often as a launch may deactivate and activate
+    // them anew before they are collected, and as the limits allow; one more for the ambient cell.
+    // Only address space is spent here.
     double possible = 1;
     for (uint32_t p : path_nodes(storage.node)) {
       possible *=
@@ -319,8 +321,9 @@ void TreeStorage::grow_short_allocators(const TreeState& now, std::string_view k
               "make room before it by reserve(n) of that node",
               kernel, path(allocators_[i].node), capacity - 1, why_not));
     }
-    // Threads that want one cell are all counted, so the shortage may be far more than what is missing; growing by a
-    // factor keeps the number of repeats logarithmic. Every allocator that was short in this round grows at once.
+    // Threads that want one cell are all counted, so the shortage may be far more than what is
+    // missing; growing by a factor keeps the number of repeats logarithmic. Every allocator that was
+    // short in this round grows at once.
     uint64_t wanted = std::clamp(capacity + shortage, 2 * capacity, 8 * capacity);
     wanted = std::min(wanted, std::max(largest_capacity(a, i), capacity + 1));
     grow_to(a, i, wanted, fmt::format("kernel {}", kernel));

@@ -3,19 +3,20 @@
 //     dilate(leaf, Neighbourhood::kFaces, 2);
 //     copy_topology(leaf, other_leaf);
 //
-// All run in stream order on the tree's device, in 1 to 3 dimensions. The cells of a bitmasked or pointer node are
-// active one by one. A dense node's are active together with the nearest bitmasked or pointer cell above, which a tool
-// then changes as a whole: dilation activates leaves beside active ones, erosion drops a leaf if any of its cells is to
-// go, set operations keep it while any of its cells is to be active.
+// All run in stream order on the tree's device, in 1 to 3 dimensions. The cells of a bitmasked or pointer
+// node are active one by one. A dense node's are active together with the nearest bitmasked or pointer cell
+// above, which a tool then changes as a whole: dilation activates leaves beside active ones, erosion drops a
+// leaf if any of its cells is to go, set operations keep it while any of its cells is to be active.
 //
-// A step decides from masks of what was active before it, so nothing cascades within a step, and the result is the same
-// on every device and any number of threads. Scratch: one bit per cell of the containers in use (a leaf of 8^3 cells: 64
-// bytes, and its entry in a loop list, 24 bytes), for the time of the call; counts have 64 bits.
+// A step decides from masks of what was active before it, so nothing cascades within a step, and the
+// result is the same on every device and any number of threads. Scratch: one bit per cell of the
+// containers in use (a leaf of 8^3 cells: 64 bytes, and its entry in a loop list, 24 bytes), for the time
+// of the call; counts have 64 bits.
 //
-// Errors, thrown: kInvalidArgument for the root, for a node without any bitmasked or pointer node on its way (it is
-// always active), for trees of different dimensions or devices, and for negative steps. With the async value:
-// kOutOfMemory; what had been changed until then stays changed. kOutOfRange, as an activation does, of the tools that
-// say so; then nothing has been changed.
+// Errors, thrown: kInvalidArgument for the root, for a node without any bitmasked or pointer node on its way
+// (it is always active), for trees of different dimensions or devices, and for negative steps. With the async
+// value: kOutOfMemory; what had been changed until then stays changed. kOutOfRange, as an activation does, of
+// the tools that say so; then nothing has been changed.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -25,29 +26,31 @@
 
 namespace coppice {
 
-// Cells around one that share a face with it, at least an edge, or at least a vertex: 6, 18, 26 in three dimensions, 4,
-// 8, 8 in two, 2, 2, 2 in one. The value is in how many coordinates they may differ.
+// Cells around one that share a face with it, at least an edge, or at least a vertex: 6, 18, 26 in three
+// dimensions, 4, 8, 8 in two, 2, 2, 2 in one. The value is in how many coordinates they may differ.
 enum class Neighbourhood : int32_t { kFaces = 1, kEdges = 2, kVertices = 3 };
 
-// Activates every neighbour of an active cell, `steps` times, with zeros; at the domain's border it stops. Cost: the
-// neighbours of every active cell as bit tests, and a tree walk for those that were not active in its own container.
+// Activates every neighbour of an active cell, `steps` times, with zeros; at the domain's border it
+// stops. Cost: the neighbours of every active cell as bit tests, and a tree walk for those that were
+// not active in its own container.
 AsyncValueRef<Chain> dilate(const Node& node, Neighbourhood neighbourhood, int steps = 1);
-// Deactivates every active cell that has an inactive neighbour, `steps` times. What is outside the domain counts as
-// inactive, as in OpenVDB, where it is background: shapes recede from the domain's border, too.
+// Deactivates every active cell that has an inactive neighbour, `steps` times. What is outside the domain
+// counts as inactive, as in OpenVDB, where it is background: shapes recede from the domain's border, too.
 AsyncValueRef<Chain> erode(const Node& node, Neighbourhood neighbourhood, int steps = 1);
 
-// Deactivates the cells of the nearest pointer node above `node` that hold nothing but zeros: no bit of a mask, no
-// active cell below them, no value other than zero in any field. Their number. Scratch: a bit per cell of the pointer node.
-// Errors, thrown: kInvalidArgument for a pointer node, or one without a pointer node above it.
+// Deactivates the cells of the nearest pointer node above `node` that hold nothing but zeros: no bit
+// of a mask, no active cell below them, no value other than zero in any field. Their number. Scratch:
+// a bit per cell of the pointer node. Errors, thrown: kInvalidArgument for a pointer node, or one
+// without a pointer node above it.
 AsyncValueRef<uint64_t> prune(const Node& node);
 
 namespace detail {
 AsyncValueRef<uint64_t> prune_within(const Node& node, double tolerance, std::vector<FieldId> fields);
 }
 
-// The same with those whose values of the given fields (on `node`, float or double) are all within the tolerance of zero,
-// whatever their masks and other fields say. A NaN is not. Errors, thrown: kInvalidArgument for a field elsewhere, or a
-// tolerance that is negative or no number.
+// The same with those whose values of the given fields (on `node`, float or double) are all within the
+// tolerance of zero, whatever their masks and other fields say. A NaN is not. Errors, thrown:
+// kInvalidArgument for a field elsewhere, or a tolerance that is negative or no number.
 template <class T, class... More>
 AsyncValueRef<uint64_t> prune(const Node& node, double tolerance, const Field<T>& field,
                               const Field<More>&... more) {
@@ -56,10 +59,11 @@ AsyncValueRef<uint64_t> prune(const Node& node, double tolerance, const Field<T>
   return detail::prune_within(node, tolerance, {field.id, more.id...});
 }
 
-// Makes the active cells of `to` those of `from`, cell by cell at the same coordinate of the two nodes. The values of
-// cells that stay are kept, new ones are zero. Trees, leaf sizes, kinds and origins may differ. With the async value:
-// kOutOfRange when active cells of `from` are outside the domain of `to`; then nothing has been activated or
-// deactivated. Cost of finding that out: a pass over the masks of `from`, where its domain is not within that of `to`.
+// Makes the active cells of `to` those of `from`, cell by cell at the same coordinate of the two nodes. The
+// values of cells that stay are kept, new ones are zero. Trees, leaf sizes, kinds and origins may differ.
+// With the async value: kOutOfRange when active cells of `from` are outside the domain of `to`; then nothing
+// has been activated or deactivated. Cost of finding that out: a pass over the masks of `from`, where its
+// domain is not within that of `to`.
 AsyncValueRef<Chain> copy_topology(const Node& from, const Node& to);
 // ... those of either. Errors as above.
 AsyncValueRef<Chain> merge_topology(const Node& from, const Node& to);

@@ -1,13 +1,14 @@
-// Trees of nodes, described at run time: dense, bitmasked, pointer and dynamic nodes in 1 to 3 dimensions, with fields.
+// Trees of nodes, described at run time: dense, bitmasked, pointer and dynamic nodes in
+// 1 to 3 dimensions, with fields.
 //
 //     Tree tree(device);
 //     Node leaf = tree.root().pointer({64, 64, 64}).dense({8, 8, 8});
 //     Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
 //
-// Node and Field are small handles that share the tree. A tree is described first and used afterwards: its first launch
-// (or freeze()) fixes the layout, and adding to it then is an Error. Extents need not be powers of two (but shifts are
-// cheaper than divisions). Describing is not thread-safe. Using a tree is, its first use too; its work runs on its device's
-// default stream, in the order in which it was given.
+// Node and Field are small handles that share the tree. A tree is described first and used afterwards: its
+// first launch (or freeze()) fixes the layout, and adding to it then is an Error. Extents need not be powers
+// of two (but shifts are cheaper than divisions). Describing is not thread-safe. Using a tree is, its first
+// use too; its work runs on its device's default stream, in the order in which it was given.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -33,18 +34,20 @@ namespace detail {
 Node node_of(TreeRef tree, uint32_t id);
 }  // namespace detail
 
-// The axes that a node can have; a node names those it divides. Fields are indexed by the tree's axes in this order.
+// The axes that a node can have; a node names those it divides. Fields are indexed by
+// the tree's axes in this order.
 enum class Axis : uint8_t { i, j, k, l, m, n, o, p };
 
 enum class CellLayout { kStructOfArrays, kArrayOfStructs };
 
 struct TreeOptions {
   std::string name = "tree";  // of one line
-  // Lowest coordinate per axis of the tree, in axis order: a multiple of what a cell of each of its nodes spans.
+  // Lowest coordinate per axis of the tree, in axis order: a multiple of what a cell of each of its nodes
+  // spans.
   std::array<int32_t, device::kMaxDims> origin{0, 0, 0};
-  // Most memory that all cells of the tree's pointer and dynamic nodes may take, one cell of zeros for each of these
-  // nodes among them; more is an Error kOutOfMemory.
-  // 0: what the device has (Device::memory_bytes()).
+  // Most memory that all cells of the tree's pointer and dynamic nodes may take, one cell of
+  // zeros for each of these nodes among them; more is an Error kOutOfMemory. 0: what the
+  // device has (Device::memory_bytes()).
   uint64_t max_bytes = 0;
 };
 
@@ -79,13 +82,13 @@ struct NodeUsage {
       0;               // that there is memory for; on the cpu, where it comes with the first use: ever used
   uint64_t bytes = 0;  // of these; the sum of the three below
   uint64_t existing_cells = 0;  // of containers whose ancestors are active; pointer nodes: their active cells
-  // Pointer nodes: of all their cells, with what is below. Others: their containers, which lie in the cells of the
-  // nearest pointer node above, or in the root.
+  // Pointer nodes: of all their cells, with what is below. Others: their containers, which lie in the cells
+  // of the nearest pointer node above, or in the root.
   uint64_t cell_bytes = 0;
   uint64_t list_bytes = 0;          // pointer nodes: of free and of recycled cells
   uint64_t element_list_bytes = 0;  // of its loop list and neighbour table
-  // Pointer and dynamic nodes: cells that were deactivated and are zero again, ready for use; those that wait for the
-  // next collection; how many all collections so far have made free; and how many of these found any.
+  // Pointer and dynamic nodes: cells that were deactivated and are zero again, ready for use; those that wait
+  // for the next collection; how many all collections so far have made free; and how many of these found any.
   uint64_t free_cells = 0, recycled_cells = 0, collected_cells = 0, collections = 0;
 };
 struct MemoryReport;  // sparse/memory_report.h
@@ -101,9 +104,10 @@ class Tree {
   void compile_runtime();
   // Deactivates every cell and keeps the memory; in stream order.
   AsyncValueRef<Chain> deactivate_all();
-  // Returns memory that no active cell needs to the system, in stream order: free cells at the end of an allocator's
-  // range with its capacity, whole pages inside other free cells, loop lists (the next loop makes its own again). Cost:
-  // a pass over the free lists on the host, with a bit of scratch per cell that was ever in use.
+  // Returns memory that no active cell needs to the system, in stream order: free cells at the end of
+  // an allocator's range with its capacity, whole pages inside other free cells, loop lists (the next
+  // loop makes its own again). Cost: a pass over the free lists on the host, with a bit of scratch
+  // per cell that was ever in use.
   AsyncValueRef<Chain> trim();
   // Blocks the host until the stream has answered.
   MemoryReport wait_memory_report() const;
@@ -136,17 +140,18 @@ class Node {
   Node pointer(std::initializer_list<Axis> axes, std::initializer_list<int32_t> extents) const {
     return child(device::NodeKind::kPointer, axes, extents);
   }
-  // Lists, one per cell of this node, that grow where a kernel appends (Append, list_handles.h): at most `max_length`
-  // elements in chunks of `chunk_cells`, a power of two. A list is named by its cell's coordinate; its own axis, when
-  // named, must be none that a node above has. Fields are all that can be placed on it. Errors: as above.
+  // Lists, one per cell of this node, that grow where a kernel appends (Append, list_handles.h): at most
+  // `max_length` elements in chunks of `chunk_cells`, a power of two. A list is named by its cell's
+  // coordinate; its own axis, when named, must be none that a node above has. Fields are all that can be
+  // placed on it. Errors: as above.
   Node dynamic(int32_t max_length, int32_t chunk_cells = 64) const {
     return lists({}, max_length, chunk_cells);
   }
   Node dynamic(Axis axis, int32_t max_length, int32_t chunk_cells = 64) const {
     return lists(axis, max_length, chunk_cells);
   }
-  // How the node's own fields lie in memory; struct of arrays unless said otherwise (array of structs took twice as
-  // long in stencils).
+  // How the node's own fields lie in memory; struct of arrays unless said otherwise (array of structs
+  // took twice as long in stencils).
   Node layout(CellLayout layout) const;
 
   // A field with one T per cell of this node; zero at first and whenever a cell is activated again.
@@ -159,8 +164,8 @@ class Node {
   // In stream order; coordinates in tree axes. Errors arrive with the async value (kOutOfRange where one of
   // them is outside the domain; then nothing has been activated or deactivated); kInvalidArgument is thrown
   // where a list as {{3, 4}, {100, 7}} has others than as many numbers as the tree has axes, and where cells
-  // of a dense node are to be deactivated, which are active as long as what is above them. Activation sorts, and allocates once: cells are numbered in coordinate
-  // order whatever the number of threads.
+  // of a dense node are to be deactivated, which are active as long as what is above them. Activation sorts,
+  // and allocates once: cells are numbered in coordinate order whatever the number of threads.
   AsyncValueRef<Chain> activate(std::initializer_list<detail::GivenCoord> coords) const {
     return activate(checked(coords));
   }
@@ -172,14 +177,16 @@ class Node {
   AsyncValueRef<Chain> activate(const int32_t* coords, uint64_t n) const;
   AsyncValueRef<Chain> deactivate(std::vector<std::array<int32_t, 3>> coords) const;
   AsyncValueRef<Chain> deactivate_all() const;
-  // Makes room for so many cells of a pointer node, or chunks of a dynamic one, in all, in stream order. Needed where
-  // memory is mapped before a launch, and only for launches that cannot be repeated and whose needs cannot be found out
-  // before they run (docs/sparse.md, "Running out of memory"). Errors: kInvalidArgument for other nodes, kOutOfMemory.
+  // Makes room for so many cells of a pointer node, or chunks of a dynamic one, in all, in stream order.
+  // Needed where memory is mapped before a launch, and only for launches that cannot be repeated and whose
+  // needs cannot be found out before they run (docs/sparse.md, "Running out of memory"). Errors:
+  // kInvalidArgument for other nodes, kOutOfMemory.
   AsyncValueRef<Chain> reserve(uint64_t cells) const;
   // Blocks the host until the stream has answered. Errors: kInvalidArgument for a wrong number of
   // coordinates.
   bool wait_is_active(const detail::GivenCoord& coord) const;
-  // Of the list at a coordinate of a dynamic node; 0 where there is none. Errors: kInvalidArgument on another node.
+  // Of the list at a coordinate of a dynamic node; 0 where there is none. Errors:
+  // kInvalidArgument on another node.
   uint64_t wait_length(const detail::GivenCoord& coord) const;
   uint64_t wait_num_active_blocks() const;  // containers of this node that a loop over it visits
   NodeUsage wait_usage() const;             // of a bitmasked node by a pass over its masks

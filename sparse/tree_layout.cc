@@ -281,8 +281,9 @@ void TreeStorage::build_layout(uint32_t id) {
     for (int d = 0; d < kMaxDims; ++d) layout.level[l].extent[d] = layout.level[l].span[d] = 1;
   }
   for (int d = 0; d < kMaxDims; ++d) layout.domain[d] = static_cast<uint32_t>(span[d]);
-  // The origin is told in coordinates of the leaves; an inner node's is as many of its own cells. Lists divide nothing: they
-  // are named by the coordinates of the node that they are below, the one of a root by the tree's lowest.
+  // The origin is told in coordinates of the leaves; an inner node's is as many of its own cells.
+  // Lists divide nothing: they are named by the coordinates of the node that they are below, the one
+  // of a root by the tree's lowest.
   std::array<int64_t, kMaxDims> below{1, 1, 1};
   const auto divides = [&](uint32_t n) { return nodes_[n].kind != NodeKind::kDynamic; };
   for (uint32_t n = divides(id) || nodes_[id].parent == 0 ? id : nodes_[id].parent;;) {

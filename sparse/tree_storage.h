@@ -1,8 +1,10 @@
-// What stands behind Tree, Node and Field: the description, the fixed layout, the memory, lists and collection.
+// What stands behind Tree, Node and Field: the description, the fixed layout, the memory, lists and
+// collection.
 //
-// Phases: describe (add_node, add_field), on one thread -> freeze -> use, by any number of threads. In use, everything that
-// touches memory runs in stream order (functions marked so) and therefore on one thread at a time. Memory is the device's: the host reads its state once per
-// decision (wait_read_state()) and writes single fields.
+// Phases: describe (add_node, add_field), on one thread -> freeze -> use, by any number of threads. In
+// use, everything that touches memory runs in stream order (functions marked so) and therefore on one
+// thread at a time. Memory is the device's: the host reads its state once per decision
+// (wait_read_state()) and writes single fields.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -57,8 +59,8 @@ struct FieldDescription {
   uint32_t stride = 0;
 };
 
-// The list that a loop over a node runs through; valid while the topology's version is the tree's. The device has the
-// same numbers in a ListState.
+// The list that a loop over a node runs through; valid while the topology's version is the tree's. The device
+// has the same numbers in a ListState.
 struct ElementList {
   uint32_t number = 0;                        // of its ListState: the node
   IntrusivePtr<Buffer> elements, neighbours;  // Element[n], u32[n][3^D]
@@ -108,7 +110,8 @@ class TreeStorage : public RefCounted {
 
   const TreeOptions& options() const { return options_; }
   Device& device() const { return *device_; }
-  // f(program) with the program of the runtime's own kernels for threads that give launches, one after another.
+  // f(program) with the program of the runtime's own kernels for threads that give launches, one after
+  // another.
   template <class F>
   auto with_host_program(F&& f) {
     const std::lock_guard lock(host_program_mutex_);
@@ -134,22 +137,24 @@ class TreeStorage : public RefCounted {
   // ---- in stream order
   Stream& stream() const { return device_->default_stream(); }
   device::TreeState wait_read_state();
-  // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology change. In a
-  // recording: whether there is anything to do is found out by the device, each time.
+  // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology
+  // change. In a recording: whether there is anything to do is found out by the device, each time.
   ElementList& update_list(uint32_t node, bool with_neighbours);
-  // After a launch that could change topology. First, for every tree of the launch: did it run out of cells? True: the
-  // allocators have grown, and the launch is to be repeated. `now` is the state then, `why_not` what stands against a
-  // repetition, empty where nothing does.
-  // Errors: kOutOfMemory when it may not grow further or must not be repeated.
+  // After a launch that could change topology. First, for every tree of the launch: did it run out of cells?
+  // True: the allocators have grown, and the launch is to be repeated. `now` is the state then, `why_not`
+  // what stands against a repetition, empty where nothing does. Errors: kOutOfMemory when it may not grow
+  // further or must not be repeated.
   bool resolve_shortage(const device::TreeState& now, std::string_view kernel, std::string_view why_not);
-  // Before a run that makes room for a launch (device::makes_room()). Behind it, what it would deactivate is wanted again;
-  // then shortages are resolved as behind a launch that may be repeated. When there is room, lists hide their new chunks from
-  // the launch, and show them behind it. Cost: a pass over the cells of dynamic nodes each.
+  // Before a run that makes room for a launch (device::makes_room()). Behind it, what it would
+  // deactivate is wanted again; then shortages are resolved as behind a launch that may be repeated.
+  // When there is room, lists hide their new chunks from the launch, and show them behind it. Cost: a
+  // pass over the cells of dynamic nodes each.
   void begin_making_room();
   void want_what_is_removed();
   void hide_room();
   void show_room();
-  // Instead, where there is not, and behind a launch that failed: lists give back the chunks that hold nothing.
+  // Instead, where there is not, and behind a launch that failed: lists give back the chunks that hold
+  // nothing.
   void drop_room();
   // On a CPU a tree begins with little memory, and its cells move once, when it outgrows that, to ranges of
   // addresses for all that it may ever have (full_ranges.cc). False until then; always true elsewhere.
@@ -167,20 +172,21 @@ class TreeStorage : public RefCounted {
   // The same for a recording, where the host knows nothing of it.
   void record_settling();
   void recycle_below(uint32_t node);
-  // Activates the cells at `n` coordinates of a node, i32[n][3], missing leading axes 0. Coordinates may repeat; cells
-  // get their numbers in coordinate order, so that nothing depends on threads. Errors: kOutOfRange when a coordinate is
-  // outside the domain, kOutOfMemory; then nothing has been activated, or only nodes above.
+  // Activates the cells at `n` coordinates of a node, i32[n][3], missing leading axes 0. Coordinates
+  // may repeat; cells get their numbers in coordinate order, so that nothing depends on threads.
+  // Errors: kOutOfRange when a coordinate is outside the domain, kOutOfMemory; then nothing has been
+  // activated, or only nodes above.
   void activate_bulk(uint32_t node, const int32_t* coords, uint64_t n);
-  // Appends `n` values of a field on a dynamic node, one to the list at each of the coordinates, i32[n][3], in the order
-  // in which they are given; activates what lies above. Errors: kOutOfRange when a coordinate is outside the domain or a
-  // list would be too long, kOutOfMemory; then nothing has been appended, and in the latter case cells above lists may
-  // have been activated.
+  // Appends `n` values of a field on a dynamic node, one to the list at each of the coordinates, i32[n][3],
+  // in the order in which they are given; activates what lies above. Errors: kOutOfRange when a coordinate is
+  // outside the domain or a list would be too long, kOutOfMemory; then nothing has been appended, and in the
+  // latter case cells above lists may have been activated.
   void append_bulk(uint32_t field, const int32_t* coords, const void* values, uint64_t n);
   uint64_t version() const { return version_; }
   // Recordings hold addresses and sizes: one of another generation than the tree's is made anew.
   uint64_t generation() const { return generation_; }
-  // Before a recording in which launches can change the topology, or none can. In the latter case it needs lists that
-  // are up to date whenever it is replayed.
+  // Before a recording in which launches can change the topology, or none can. In the latter case it needs
+  // lists that are up to date whenever it is replayed.
   void begin_recording(bool can_change);
   const NeededLists& needed_lists() const { return needed_lists_; }
   void update_lists(const NeededLists& needed);
@@ -190,12 +196,13 @@ class TreeStorage : public RefCounted {
   void forget_lost_lists();
   // After replays: what they did to the topology and the lists.
   void wait_follow_replays();
-  // For the checks of pointers (memory_uses.cc). Where a field's values lie; of an array of structs, with what lies between
-  // them. The zeros that refused reads get. All memory of the tree's.
+  // For the checks of pointers (memory_uses.cc). Where a field's values lie; of an array of structs, with
+  // what lies between them. The zeros that refused reads get. All memory of the tree's.
   MemoryUse memory_of(uint32_t field) const;
   MemoryUse zeros() const;
   std::vector<KnownBuffer> buffers() const;
-  // "'now' on grid.pointer[64].dense[8]", "the tree 'grid'"; empty for an address that is not in the tree's memory.
+  // "'now' on grid.pointer[64].dense[8]", "the tree 'grid'"; empty for an address
+  // that is not in the tree's memory.
   std::string name_of_address(uint64_t address) const;
   uint64_t live_cells(const device::TreeState& now, uint32_t node) const;
   // Of any node (memory_report.cc).
@@ -313,7 +320,8 @@ class TreeStorage : public RefCounted {
   uint64_t version_ = 0;
   uint64_t lists_version_ = 0;  // of dynamic nodes' lengths
   uint64_t generation_ = 0;
-  // While recording: buffers that what is recorded so far uses, and numbers of lists whose buffers were replaced.
+  // While recording: buffers that what is recorded so far uses, and numbers of lists whose buffers were
+  // replaced.
   std::vector<IntrusivePtr<Buffer>> replaced_;
   std::vector<uint32_t> lost_lists_;
   bool can_change_ = false;

@@ -1,7 +1,8 @@
 // Returning memory that no active cell needs to the system (Tree::trim). In stream order, on the host.
 //
-// Cells whose numbers are in a free list are zero and stay so: a page of theirs that is dropped reads as zero. Behind the
-// last cell in use everything is given back, and the allocator hands those cells out again as if for the first time.
+// Cells whose numbers are in a free list are zero and stay so: a page of theirs that is dropped reads as
+// zero. Behind the last cell in use everything is given back, and the allocator hands those cells out
+// again as if for the first time.
 #include <algorithm>
 #include <vector>
 

@@ -53,8 +53,8 @@ std::string_view name_of(Role role) {
   return "";
 }
 
-// Of a Grow: the last of several values set stays, and is_active() tells what earlier items activated. Of an Append it is
-// the order of the elements.
+// Of a Grow: the last of several values set stays, and is_active() tells what earlier items activated. Of an
+// Append it is the order of the elements.
 bool depends_on_order(const HandleUse& h) {
   return h.role == Role::kGrow || h.role == Role::kAppend || (h.role == Role::kAccumulate && !h.exact);
 }
@@ -76,7 +76,8 @@ LaunchUse use_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
   return use;
 }
 
-// Of memory that an argument leads to: what the kernel does to any memory, as far as the argument's type lets it.
+// Of memory that an argument leads to: what the kernel does to any memory, as far as the argument's type lets
+// it.
 uint32_t effects_on_memory(uint32_t kernel, bool is_const) {
   uint32_t effects = (kernel & kLoadsMemory) != 0 ? effect::kReads : 0;
   if (is_const) return effects;

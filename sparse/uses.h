@@ -17,17 +17,18 @@ std::string words_of_effects(uint32_t effects);
 // and nothing in the kernel decides it.
 void add_activation_by_loop(const detail::LaunchRequest& request, LaunchUses& uses);
 
-// Empty when the launch's effects are the same when it has run twice, the first time perhaps in part, because nothing
-// that it changes decides what it does. Then it may be repeated when memory ran out. Else what stands against it, "adds to
-// 'mass' on grid.pointer[64].dense[8]".
+// Empty when the launch's effects are the same when it has run twice, the first time perhaps in part, because
+// nothing that it changes decides what it does. Then it may be repeated when memory ran out. Else what stands
+// against it, "adds to 'mass' on grid.pointer[64].dense[8]".
 std::string why_not_repeatable(const LaunchUses& uses);
 
-// Empty when a run of the kernel that stores nothing (device::makes_room()) activates and links all that the launch will,
-// so that there is room for it beforehand; else what stands against it.
+// Empty when a run of the kernel that stores nothing (device::makes_room()) activates and links all that the
+// launch will, so that there is room for it beforehand; else what stands against it.
 std::string why_no_room(const detail::LaunchRequest& request, const LaunchUses& uses);
 
-// A line for each thing that a launch touches: what it does there, the handle's role, how far from its own cell, and
-// whether the result depends on the order of the items: sums of floats, or which of several values stays.
+// A line for each thing that a launch touches: what it does there, the handle's role, how far
+// from its own cell, and whether the result depends on the order of the items: sums of floats, or
+// which of several values stays.
 //     "  adds to 'mass' on grid.pointer[64].dense[8] as Accumulate, Box<1>, in the order of the items"
 std::string text_of(const LaunchUses& uses);
 

@@ -49,7 +49,8 @@ struct ViewOptions {
 
 enum class RunOutcome { kFinished, kInterrupted };
 
-// One line of `coppice info`, and one member of `coppice info --json`: "CUDA driver" is there as "cuda_driver".
+// One line of `coppice info`, and one member of `coppice info --json`: "CUDA driver" is there as
+// "cuda_driver".
 struct InfoLine {
   std::string name;
   std::string value;

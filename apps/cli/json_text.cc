@@ -6,8 +6,8 @@
 namespace coppice::cli {
 namespace {
 
-// The length of the UTF-8 sequence that `text` begins with; 0 where there is none (overlong ones, surrogates and
-// numbers above U+10FFFF are none).
+// The length of the UTF-8 sequence that `text` begins with; 0 where there is none (overlong ones, surrogates
+// and numbers above U+10FFFF are none).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);

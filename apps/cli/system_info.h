@@ -13,7 +13,8 @@ namespace coppice::cli {
 
 std::string version_text();  // "coppice 0.1.0"
 
-// Version, build, compiler, CPU, threads, CUDA driver, CUB, EGL library, ffmpeg, assets. What is absent says so.
+// Version, build, compiler, CPU, threads, CUDA driver, CUB, EGL library, ffmpeg,
+// assets. What is absent says so.
 std::vector<InfoLine> system_info();
 
 // The executable `name` in $PATH.

@@ -28,15 +28,16 @@ struct TriangleMesh {
 TriangleMesh load_mesh(const std::string& path);
 
 // The two parsers behind load_mesh(), for text that is already in memory; `name` is what errors call it.
-// OBJ: polygons are cut (append_polygon()), negative and `v/vt/vn` indices are understood, all but `v` and `f` is
-// ignored. PLY: ascii and both binary byte orders; polygons are cut, other elements and properties are skipped.
+// OBJ: polygons are cut (append_polygon()), negative and `v/vt/vn` indices are understood, all
+// but `v` and `f` is ignored. PLY: ascii and both binary byte orders; polygons are cut, other
+// elements and properties are skipped.
 TriangleMesh parse_obj(std::string_view text, const std::string& name);
 TriangleMesh parse_ply(std::string_view bytes, const std::string& name);
 
-// Cuts a polygon into its `corners.size()` - 2 triangles; none for fewer than three corners. Right for concave ones too, as
-// far as the winding number goes: the signed triangles have the polygon's boundary, and for a plane polygon that alone
-// decides. The halves are cut in turn, so that most triangles are as short as an edge: in a fan all are as long as the
-// polygon, and no cluster of them is ever far from a point inside.
+// Cuts a polygon into its `corners.size()` - 2 triangles; none for fewer than three corners. Right for
+// concave ones too, as far as the winding number goes: the signed triangles have the polygon's boundary, and
+// for a plane polygon that alone decides. The halves are cut in turn, so that most triangles are as short as
+// an edge: in a fan all are as long as the polygon, and no cluster of them is ever far from a point inside.
 void append_polygon(std::span<const int32_t> corners, std::vector<Vec3i>& triangles);
 
 // Throws unless `mesh` keeps the promises at the top of this file. `name` is what the error calls the mesh.

@@ -22,8 +22,8 @@ void require_positive(float value, const char* what) {
   throw Error(ErrorCode::kInvalidArgument, fmt::format("{} is {}, expected a positive number", what, value));
 }
 
-// Checks what a mesh emitter needs, counts its open edges and tells of them, and returns the mesh with its triangles
-// facing outward.
+// Checks what a mesh emitter needs, counts its open edges and tells of them, and returns the mesh
+// with its triangles facing outward.
 TriangleMesh prepare(TriangleMesh mesh, const std::string& name, OpenMesh open_mesh, int64_t& open) {
   check_mesh(mesh, name);
   open = open_edge_count(mesh);

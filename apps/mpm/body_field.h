@@ -76,8 +76,8 @@ COPPICE_INLINE void activate_body_leaves(const Topology& shown, const Item& item
         shown.activate(item, {first[0] + 8 * ix, first[1] + 8 * iy, first[2] + 8 * iz});
 }
 
-// Adds the particle's share to the nodes around it; what would go behind a wall goes to the node as far before it, so
-// that a body that rests against a wall is as full there as inside.
+// Adds the particle's share to the nodes around it; what would go behind a wall goes to the node as far
+// before it, so that a body that rests against a wall is as full there as inside.
 template <class Field, class Item>
 COPPICE_INLINE void add_body_share(const Field& shown, const Item& item, const ParticleArrays& p,
                                    const Group<3>* groups, const BodyShare& body) {
@@ -100,9 +100,9 @@ COPPICE_INLINE void add_body_share(const Field& shown, const Item& item, const P
   }
 }
 
-// Whether the particle is in the body whose surface is where the field, trilinear between nodes, is `threshold`, or so
-// near to it that it would stick out of it as a bump: above half of that, in a cell that the surface passes. Where
-// there is no surface, as in sheets of one layer, none is.
+// Whether the particle is in the body whose surface is where the field, trilinear between nodes, is
+// `threshold`, or so near to it that it would stick out of it as a bump: above half of that, in a cell that
+// the surface passes. Where there is no surface, as in sheets of one layer, none is.
 template <class Field, class Item>
 COPPICE_INLINE bool is_enclosed(const Field& shown, const Item& item, const ParticleArrays& p,
                                 const Group<3>* groups, const BodyShare& body, float threshold) {

@@ -61,8 +61,8 @@ std::unique_ptr<Shape> make_mesh_shape(const scene::Emitter& e) {
   }
 }
 
-// A length above zero in the scene may be none any more beside the center, in 32 bits. What the shape says of it gets
-// the key that it came from.
+// A length above zero in the scene may be none any more beside the center, in 32 bits. What the shape says of
+// it gets the key that it came from.
 template <class S, class... Sizes>
 std::unique_ptr<Shape> make_sized(const scene::Emitter& e, const char* key, const Sizes&... sizes) {
   try {
@@ -121,8 +121,8 @@ void check_inside(const scene::SceneConfig& scene, const scene::Emitter& e,
               e.origin.table);
 }
 
-// True for a mesh without an inside, as a single triangle or a sheet is. An open one is asked at some 10^5 points of its
-// bounds.
+// True for a mesh without an inside, as a single triangle or a sheet is. An open one is asked at
+// some 10^5 points of its bounds.
 bool encloses_nothing(const MeshShape& mesh) {
   const Vec3f size = mesh.bounds().size();
   constexpr double kRounding = 1e-9;  // of a volume beside that of its bounds

@@ -12,7 +12,8 @@ struct EmittedParticles {
   std::vector<uint8_t> emitter;
 };
 
-// Errors (with the emitter's place in the scene): a mesh that cannot be read, no particles, particles outside the domain.
+// Errors (with the emitter's place in the scene): a mesh that cannot be read, no
+// particles, particles outside the domain.
 EmittedParticles emit_particles(const scene::SceneConfig& scene);
 
 // The sub-cells of a grid cell along an axis, of which an emitter's particles take one each.

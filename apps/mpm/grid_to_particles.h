@@ -1,7 +1,8 @@
-// Grid to particles: a block's particles take velocity and velocity gradient from the grid, move, and update their
-// deformation and stress.
+// Grid to particles: a block's particles take velocity and velocity gradient from the grid, move, and
+// update their deformation and stress.
 //
-// Device-clean. What limits the next time step, and whether particles must be sorted again, is found on the way.
+// Device-clean. What limits the next time step, and whether particles must be sorted again, is found on the
+// way.
 #pragma once
 #include "apps/mpm/particle_tile.h"
 
@@ -110,8 +111,8 @@ COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& m
                                                  f[k] = attribute(a, A::kDeformation + k);
   COPPICE_UNROLL for (int k = 0; k < D * (D + 1) / 2; ++k) tau[k] = attribute(a, A::kStress + k);
   float* scalar = attribute(a, A::kScalar);
-  // The maximum is taken over the bits, which order like the floats as moduli are not negative: LLVM does not vectorise
-  // a float maximum without permission to ignore NaN.
+  // The maximum is taken over the bits, which order like the floats as moduli are not negative: LLVM does not
+  // vectorise a float maximum without permission to ignore NaN.
   std::int32_t largest = 0;
 #pragma clang loop vectorize(assume_safety) interleave_count(1)
   for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {

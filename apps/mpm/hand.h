@@ -1,5 +1,5 @@
-// A hand acts on single particles between two steps: it pushes those in a stroke, and is told which ones a cut
-// leaves, and which places are taken when others come.
+// A hand acts on single particles between two steps: it pushes those in a stroke, and is told which ones a
+// cut leaves, and which places are taken when others come.
 //
 // Device-clean. Positions as in solver_types.h, from the grid's node (0, 0, 0).
 #pragma once
@@ -63,7 +63,8 @@ COPPICE_INLINE void mark_kept(const ParticleArrays& p, std::int64_t i, const Cap
 }
 
 // The sub-cells around a ball, one of which has about one particle. Sub-cell 0 begins at `first`, in
-// sub-cells from the grid's node (0, 0, 0): not a whole number where the domain begins off the samples' lattice.
+// sub-cells from the grid's node (0, 0, 0): not a whole number where the domain
+// begins off the samples' lattice.
 template <int D>
 struct Subcells {
   SmallVec<float, D> first;

@@ -1,10 +1,12 @@
-// The four stages of an MLS-MPM step, written once for 2-D and 3-D: particles to grid, grid update, grid to particles,
-// bookkeeping (Hu et al. 2018, "A Moving Least Squares Material Point Method"; transfers after Jiang et al. 2015, APIC).
+// The four stages of an MLS-MPM step, written once for 2-D and 3-D: particles to grid, grid update, grid
+// to particles, bookkeeping (Hu et al. 2018, "A Moving Least Squares Material Point Method"; transfers
+// after Jiang et al. 2015, APIC).
 //
-// Device-clean. Each stage works on one block; blocks do not write to each other: particles scatter into their block's
-// own tile, and the grid update gathers from the tiles that overlap the block. On a CPU one thread has a block: no atomics,
-// and sums in a fixed order, so that results do not depend on the number of threads. On a GPU the threads of a thread block
-// share it, and add to a tile in fast memory atomically, in any order.
+// Device-clean. Each stage works on one block; blocks do not write to each other: particles scatter
+// into their block's own tile, and the grid update gathers from the tiles that overlap the block. On a
+// CPU one thread has a block: no atomics, and sums in a fixed order, so that results do not depend on
+// the number of threads. On a GPU the threads of a thread block share it, and add to a tile in fast
+// memory atomically, in any order.
 #pragma once
 #include "apps/mpm/grid_to_particles.h"
 #include "apps/mpm/particle_tile.h"
@@ -17,7 +19,8 @@ COPPICE_INLINE void add_to_tile(NodeValue* to, Lanes value, bool is_shared) {
   COPPICE_UNROLL for (int k = 0; k < 4; ++k) coppice_fetch_add_f32(to->v + k, value[k]);
 }
 
-// Momentum and mass of a segment of particles, added to the tile: m v + (m C - dt V 4/dx^2 tau)(x_node - x_p).
+// Momentum and mass of a segment of particles, added to the tile: m v + (m C - dt V 4/dx^2 tau)(x_node -
+// x_p).
 template <int D>
 COPPICE_INLINE void scatter_segment(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
                                     std::int64_t end, const TileTeam<D>& block, NodeValue* tile) {

@@ -1,5 +1,5 @@
-// What the transfers between particles and grid share: four-lane node values, a particle's stencil in its block's tile,
-// and columns of matrix attributes.
+// What the transfers between particles and grid share: four-lane node values, a particle's stencil in its
+// block's tile, and columns of matrix attributes.
 //
 // Device-clean.
 #pragma once
@@ -30,8 +30,8 @@ inline constexpr int kBlockNodes =
 template <int D>
 using TileTeam = BlockTeam<D, sizeof(NodeValue) * kTileNodes<D>>;
 
-// One particle's stencil in its block's tile. The base is clamped, so that a broken position (not a number, or flung
-// out of the margin in its last step) reads and writes inside the tile; the step's checks report it.
+// One particle's stencil in its block's tile. The base is clamped, so that a broken position (not a number,
+// or flung out of the margin in its last step) reads and writes inside the tile; the step's checks report it.
 template <int D>
 struct TileStencil {
   int base[3];

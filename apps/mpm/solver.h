@@ -107,9 +107,9 @@ class Solver {
   // the grid's coordinates and leaves of 8^3 cells: what a BrickPacker takes. 3-D only. Errors: those of the
   // launches before.
   virtual Field<float> wait_grid_field(GridValue value) = 0;
-  // How full the grid's nodes are of the particles of a material, 1 being as full as they were sampled: a field as
-  // above, which it replaces. `enclosed`, u8[num_particles()] in wait_pack()'s order, is 1 for those of it that
-  // are inside of the surface at `threshold`, or stick out of it a little. 3-D only.
+  // How full the grid's nodes are of the particles of a material, 1 being as full as they were sampled: a
+  // field as above, which it replaces. `enclosed`, u8[num_particles()] in wait_pack()'s order, is 1 for those
+  // of it that are inside of the surface at `threshold`, or stick out of it a little. 3-D only.
   virtual Field<float> wait_body_field(MaterialKind kind, float threshold,
                                        std::vector<uint8_t>& enclosed) = 0;
   // Zero where there is none. 2-D: without the last coordinate.
@@ -138,7 +138,8 @@ class Solver {
   // stream.
   virtual MemoryReport wait_memory_report() = 0;
   virtual std::vector<std::pair<std::string, uint64_t>> buffer_bytes() const = 0;
-  // The kernels that the solver's functions launch (step_graph.h), by the names of the arguments that they are given by.
+  // The kernels that the solver's functions launch (step_graph.h), by the names of the
+  // arguments that they are given by.
   virtual std::map<std::string, std::string> kernels_by_argument() = 0;
   // What each launch of the solver's functions touches (Program::explain()). Launches nothing.
   virtual std::string explain_launches() = 0;

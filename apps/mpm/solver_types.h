@@ -1,11 +1,12 @@
 // What the MPM solver's host side and kernels share: particle arrays, grid geometry, groups, step control.
 //
-// Device-clean. Positions are in metres from the grid's node (0, 0, 0), which lies kPad cells outside the domain's
-// lowest corner; node i is at i dx. A block is B^D nodes (B = 4 in 3-D, 8 in 2-D).
+// Device-clean. Positions are in metres from the grid's node (0, 0, 0), which lies kPad cells outside the
+// domain's lowest corner; node i is at i dx. A block is B^D nodes (B = 4 in 3-D, 8 in 2-D).
 //
-// Particles are sorted by block. A particle's home block b is where (base - 1) lies, base being the lowest node of its
-// stencil; between two sortings it may drift by one cell each way, so its stencil stays within the tile of
-// T = B + 4 nodes that starts at the block's first node and reaches into the next block along each axis:
+// Particles are sorted by block. A particle's home block b is where (base - 1) lies, base being the
+// lowest node of its stencil; between two sortings it may drift by one cell each way, so its stencil
+// stays within the tile of T = B + 4 nodes that starts at the block's first node and reaches into
+// the next block along each axis:
 //
 //     block b        |----B----|
 //     tile of b      |----B----|--4--|        nodes B b .. B b + B + 3
@@ -25,7 +26,8 @@ inline constexpr int kBlockSize = D == 3 ? 4 : 8;
 template <int D>
 inline constexpr int kTileSize = kBlockSize<D> + 4;
 
-// Momentum (kg m/s) and mass (kg), later velocity (m/s) and mass, of a grid node: (x, y, z, mass); z is 0 in 2-D.
+// Momentum (kg m/s) and mass (kg), later velocity (m/s) and mass, of a grid node: (x, y, z, mass); z is 0 in
+// 2-D.
 struct alignas(16) NodeValue {
   float v[4];
 };

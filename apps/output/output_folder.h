@@ -16,9 +16,9 @@ std::string movie_mp4_path(const std::string& folder);                     // mo
 // True for the base names above, with any number of digits.
 bool is_output_name(const std::string& file_name);
 
-// Keeps other runs, of this process too, from writing into a folder while it lives. The kernel holds the lock and lets it
-// go when the process ends, however it ends; nothing is left in the folder, and whoever only reads is not kept out. On a
-// file system without such locks it keeps nobody out.
+// Keeps other runs, of this process too, from writing into a folder while it lives. The kernel holds the lock
+// and lets it go when the process ends, however it ends; nothing is left in the folder, and whoever only
+// reads is not kept out. On a file system without such locks it keeps nobody out.
 class FolderLock {
  public:
   FolderLock() = default;  // of no folder
@@ -38,15 +38,15 @@ class FolderLock {
 // A run's claim to the folder that it writes into.
 class OutputFolder {
  public:
-  // Refuses a folder that cannot be taken, and touches nothing: made before long work is begun. A folder that is there
-  // is locked from here on. Errors: kUsage when it is a file, when another run writes into it, or when an earlier run's
-  // outputs are in it and `overwrite` is off; kIo when it cannot be listed.
+  // Refuses a folder that cannot be taken, and touches nothing: made before long work is begun. A folder that
+  // is there is locked from here on. Errors: kUsage when it is a file, when another run writes into it, or
+  // when an earlier run's outputs are in it and `overwrite` is off; kIo when it cannot be listed.
   OutputFolder(std::string path, bool overwrite);
 
-  // Checks once more, creates the folder (and its parents) and locks it. With `overwrite` an earlier run's outputs are
-  // removed, with the temporaries of a run that was killed ("<output>.tmp.<...>"); nothing else is touched, no subfolder
-  // either. Called when the first frame is there to be written: what fails before leaves the earlier run's. Errors: as
-  // above; kIo when it cannot be created, emptied or written to.
+  // Checks once more, creates the folder (and its parents) and locks it. With `overwrite` an earlier run's
+  // outputs are removed, with the temporaries of a run that was killed ("<output>.tmp.<...>"); nothing else
+  // is touched, no subfolder either. Called when the first frame is there to be written: what fails before
+  // leaves the earlier run's. Errors: as above; kIo when it cannot be created, emptied or written to.
   void prepare();
 
   const std::string& path() const { return path_; }

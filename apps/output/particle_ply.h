@@ -5,8 +5,8 @@
 //     position, 3 or 2    x y z            (2: z is written as 0, and comes back with 3 components)
 //     other, 1            name
 //     other, n            name_0 ... name_<n-1>
-// A header line `comment attribute NAME COMPONENTS` per attribute lets the reader put them together again; a line
-// `comment of TEXT` says what the particles are of.
+// A header line `comment attribute NAME COMPONENTS` per attribute lets the reader put them together again; a
+// line `comment of TEXT` says what the particles are of.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,8 @@ struct PlyAttribute {
   int64_t component_stride_bytes = 0;  // 0: the type's size
 };
 
-// Writes the file whole or not at all; one of the attributes is "position", of float32. `of`: one line. Throws Error(kIo).
+// Writes the file whole or not at all; one of the attributes is "position", of float32.
+// `of`: one line. Throws Error(kIo).
 void write_particles_ply(const std::string& path, std::span<const PlyAttribute> attributes,
                          int64_t n_particles, const std::string& of = {});
 

@@ -1,4 +1,5 @@
-// Finds and loads a plugin: a shared object of the same build that alone links what the program must start without.
+// Finds and loads a plugin: a shared object of the same build that alone links what
+// the program must start without.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,13 +16,13 @@ struct PluginKind {
 
 class PluginLibrary {
  public:
-  // A plugin is looked for beside the program, in ../lib and in ../lib/coppice; last by its name alone, which the
-  // system's loader looks for on the program's run path (coppice::viewer puts the package's folder there) and
-  // its own.
+  // A plugin is looked for beside the program, in ../lib and in ../lib/coppice; last by its name
+  // alone, which the system's loader looks for on the program's run path (coppice::viewer puts the
+  // package's folder there) and its own.
   static std::vector<std::string> candidates(const PluginKind& kind);
 
-  // Loads the first candidate that is there. Does not throw: without one, or when it does not load, is_loaded() is false
-  // and why_not() says why in one line. The library stays loaded until the process ends.
+  // Loads the first candidate that is there. Does not throw: without one, or when it does not load,
+  // is_loaded() is false and why_not() says why in one line. The library stays loaded until the process ends.
   PluginLibrary(const PluginKind& kind, const std::vector<std::string>& candidates);
 
   bool is_loaded() const { return library_ != nullptr; }

@@ -58,9 +58,9 @@ class BrickPacker {
   // device, of a dynamic node or of none; kOutOfRange where the bricks' bounds hold more than 2^24 bricks;
   // those of the launches before.
   void wait_pack(const Field<float>& field, BrickFormat format, BrickVolume& volume);
-  // The same as halves, or as floats where the largest finite value is too large for halves or so small that they
-  // would show steps; `volume.format` says what it is. From the first floats on all are floats, so that moments of
-  // one volume, in whatever memory, have one format.
+  // The same as halves, or as floats where the largest finite value is too large for halves or so small that
+  // they would show steps; `volume.format` says what it is. From the first floats on all are floats, so that
+  // moments of one volume, in whatever memory, have one format.
   void wait_pack(const Field<float>& field, BrickVolume& volume);
   // The next volume is another one: it is packed as halves again where they suffice.
   void forget_format() { format_ = BrickFormat::kHalf; }

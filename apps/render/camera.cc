@@ -38,7 +38,8 @@ void Camera::validate() const {
 Mat4f Camera::view_from_world() const {
   const Vec3f back = (position - look_at).normalized();
   Vec3f right = up.cross(back);
-  // Looking straight along `up`: x is to the right, as it is for who looks from the front, a little less steeply.
+  // Looking straight along `up`: x is to the right, as it is for who looks from the front, a little less
+  // steeply.
   if (right.norm() < 1e-6f * up.norm()) right = Vec3f::UnitX() - back.x() * back;
   if (right.norm() < 1e-6f) right = back.unitOrthogonal();
   right.normalize();

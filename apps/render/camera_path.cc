@@ -14,7 +14,8 @@
 namespace coppice::render {
 namespace {
 
-// A camera is led by these numbers: where it looks at, the direction that it stands in from there, and how far away.
+// A camera is led by these numbers: where it looks at, the direction that it stands
+// in from there, and how far away.
 enum Part { kLookX, kLookY, kLookZ, kYaw, kPitch, kLogDistance, kFov, kParts };
 using Parts = std::array<double, kParts>;
 
@@ -39,8 +40,8 @@ Camera camera_of(const Parts& p, Camera like) {
   return like;
 }
 
-// Slopes would let curves pass the values between which they lie; at the poles, or where there is no angle left, that is a
-// camera that turns over.
+// Slopes would let curves pass the values between which they lie; at the poles, or where there is no angle
+// left, that is a camera that turns over.
 Parts bounded(Parts p) {
   constexpr double kPole = 0.5 * std::numbers::pi - 1e-3;
   p[kPitch] = std::clamp(p[kPitch], -kPole, kPole);

@@ -1,4 +1,4 @@
-// Whether a frame that is being drawn is still wanted.
+// A question that whoever draws a frame asks meanwhile: is it still wanted?
 #pragma once
 #include <functional>
 

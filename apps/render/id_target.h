@@ -1,4 +1,5 @@
-// A framebuffer that holds which particle each pixel sees, and its depth; shading comes later, once per pixel.
+// A framebuffer that holds which particle each pixel sees, and its depth; shading comes later, once per
+// pixel.
 #pragma once
 
 #include "apps/render/gl_objects.h"

@@ -21,8 +21,9 @@ class LineRenderer {
   // 12 edges, for 32 bytes; an empty box has none.
   void add_box(const Aabb3f& box, const Rgb& color);
 
-  // Draws into a framebuffer (0: the window's) with depth, tested against the depth that is there. Copies what was
-  // added since the last time to the graphics device. Throws Error(kUnavailable) for more than the driver draws.
+  // Draws into a framebuffer (0: the window's) with depth, tested against the depth that is there.
+  // Copies what was added since the last time to the graphics device. Throws Error(kUnavailable)
+  // for more than the driver draws.
   void draw(const View& view, GLuint framebuffer);
 
  private:

@@ -32,11 +32,11 @@ class ParticleRenderer {
   ParticleRenderer& operator=(const ParticleRenderer&) = delete;
 
   // Fills the width x height pixels at the framebuffer's lower left corner (0 is the window). Does not wait,
-  // unless somebody may end it: then passes are drawn in parts, each of which is waited for before `goes_on` is
-  // asked. The pixels are the same. Returns false as soon as `goes_on` does; what the framebuffer has is not
-  // specified then, and another frame can be drawn. Leaves depth test and face culling off, and no program,
-  // vertex array or texture of unit 0 bound. Errors: kInvalidArgument (the scene), kOutOfMemory, kUnavailable
-  // (more particles or pixels than the driver takes).
+  // unless somebody may end it: then passes are drawn in parts, each of which is waited for before `goes_on`
+  // is asked. The pixels are the same. Returns false as soon as `goes_on` does; what the framebuffer has is
+  // not specified then, and another frame can be drawn. Leaves depth test and face culling off, and no
+  // program, vertex array or texture of unit 0 bound. Errors: kInvalidArgument (the scene), kOutOfMemory,
+  // kUnavailable (more particles or pixels than the driver takes).
   bool draw(const RenderScene& scene, GLuint framebuffer, int width, int height, const GoesOn& goes_on = {});
 
  private:

@@ -50,7 +50,8 @@ inline constexpr float kSurfaceThreshold = 0.4f;
 
 // `scene` is valid; without water and jelly, and in 2-D, the result is empty. `colors`: sRGB 0x00bbggrr,
 // [scene.positions.size()]. Cost: about 5 us of one core per particle, shared among all cores; 10 bytes per
-// cell near particles, of which there are four for each. When `goes_on` returned false the result is not specified.
+// cell near particles, of which there are four for each. When `goes_on` returned
+// false the result is not specified.
 ParticleSurfaces make_particle_surfaces(const RenderScene& scene, std::span<const uint32_t> colors,
                                         const GoesOn& goes_on = {});
 

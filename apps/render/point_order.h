@@ -1,8 +1,8 @@
 // The order in which points are stored for drawing: any first part of it is a fair sample of them all.
 //
-// Points are taken in rows of n_chunks. Each row gives one point to each chunk, in an order of bits reversed, so
-// that the first m chunks have every (n_chunks / m)-th point of a row; the row's turn is random, so that nothing
-// regular in the points shows. With 4 chunks and turns 0, 3:
+// Points are taken in rows of n_chunks. Each row gives one point to each chunk, in an order of bits reversed,
+// so that the first m chunks have every (n_chunks / m)-th point of a row; the row's turn is random, so that
+// nothing regular in the points shows. With 4 chunks and turns 0, 3:
 //
 //   points:   0  1  2  3 |  4  5  6  7        stored:  chunk 0: 0 5 ...   chunk 1: 2 7 ...
 //   chunks:   0  2  1  3 |  3  0  2  1                 chunk 2: 1 6 ...   chunk 3: 3 4 ...

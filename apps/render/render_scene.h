@@ -41,7 +41,8 @@ struct RenderScene {
   std::span<const float> scalar;       // f32[n]; needed by ColorMode::kScalar
   std::span<const Look> looks;         // [n]; empty: all kSpheres
   float radius_m = 0.01f;              // of every particle
-  // Sides of cubes of water's and of jelly's particles' volumes, m, the widest, for their surfaces. 0: radius_m's.
+  // Sides of cubes of water's and of jelly's particles' volumes, m, the widest, for
+  // their surfaces. 0: radius_m's.
   std::array<float, 2> body_spacing_m{};
   ColorMode color_mode = ColorMode::kMaterial;
   std::span<const Rgb> palette = default_palette();
@@ -54,8 +55,8 @@ struct RenderScene {
   void validate() const;
 };
 
-// How much of red, green and blue a metre of water takes away in pictures: as if each domain were a pool, clear at a
-// tenth of its longest side and blue at a third.
+// How much of red, green and blue a metre of water takes away in pictures: as if each domain were a pool,
+// clear at a tenth of its longest side and blue at a third.
 Vec3f water_absorption(const Aabb3f& domain);
 
 }  // namespace coppice::render

@@ -6,7 +6,8 @@
 
 namespace coppice::render {
 
-// 32 bits for an index: a multiplication by a constant of golden ratio, then the upper bits are mixed once more.
+// 32 bits for an index: a multiplication by a constant of golden ratio, then the
+// upper bits are mixed once more.
 inline uint32_t scatter(size_t index) {
   uint64_t bits = static_cast<uint64_t>(index) * 0x9e3779b97f4a7c15u;
   bits = (bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15u;

@@ -30,8 +30,8 @@ struct StagedPoints {
 };
 
 // Keeps the memory of `out`. Uses all threads: 16 bytes read and written per point. Throws
-// Error(kInvalidArgument) for a radius that is not positive, for flags that are not as many as points, and for
-// categories without a palette.
+// Error(kInvalidArgument) for a radius that is not positive, for flags that are not as many as points, and
+// for categories without a palette.
 void stage_points(const PointLayer& layer, StagedPoints* out);
 
 }  // namespace coppice::render

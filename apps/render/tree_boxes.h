@@ -37,8 +37,8 @@ struct TreeLevel {
 
 struct TreeBoxes {
   std::vector<TreeLevel> levels;  // from the root's child down
-  // What they are of: a tree's serial, its topology's version, a node and where its cells are. No node: nothing
-  // that is known.
+  // What they are of: a tree's serial, its topology's version, a node and where its cells are.
+  // No node: nothing that is known.
   uint64_t tree = 0, version = 0;
   uint32_t node = 0;
   VolumePlacement placement;

@@ -27,10 +27,11 @@ struct VolumeStyle {
   // Where values pass the threshold. Other solid things stand before and behind it as its depth says.
   float threshold = 0.5f;
   Rgb surface_color = Rgb(0.30f, 0.58f, 0.90f);
-  // How much of red, green and blue a cell's length of a clear body takes away: exp(-absorption * cells) passes. It mirrors
-  // the sky by Fresnel's law, and its own colour is not used. None: the surface is opaque.
+  // How much of red, green and blue a cell's length of a clear body takes away: exp(-absorption * cells)
+  // passes. It mirrors the sky by Fresnel's law, and its own colour is not used. None: the surface is opaque.
   std::optional<Vec3f> absorption;
-  // In the world, m: what is outside is cut off, and a body that reaches a side has a face there. None: nothing is.
+  // In the world, m: what is outside is cut off, and a body that reaches a side has a face there. None:
+  // nothing is.
   std::optional<Aabb3f> bounds_m;
   // Planes across the axes, in cells of the tree: 0.5 is the middle of cell 0. Drawn where there are bricks.
   std::array<std::optional<float>, 3> slices;

@@ -15,11 +15,12 @@ namespace coppice {
 
 class FrameWriter {
  public:
-  // `folder` is touched by the first write() alone. Errors: kUsage for pictures that are too large for the driver.
+  // `folder` is touched by the first write() alone. Errors: kUsage for pictures that are too large for the
+  // driver.
   FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder);
 
-  // `s`: the solver's statistics of this frame; `milliseconds`: what it took to simulate. The first one prepares the
-  // folder when its picture is drawn. Errors: those of OutputFolder::prepare(), and kIo.
+  // `s`: the solver's statistics of this frame; `milliseconds`: what it took to simulate. The first one
+  // prepares the folder when its picture is drawn. Errors: those of OutputFolder::prepare(), and kIo.
   void write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds);
   // The movie, when ffmpeg is there.
   void finish();

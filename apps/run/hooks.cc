@@ -1,4 +1,5 @@
-// What the command line calls: the solver's run, the device's cache, and what the libraries tell of themselves.
+// What the command line calls: the solver's run, the device's cache, and what the libraries tell of
+// themselves.
 #include <fmt/format.h>
 
 #include "apps/cli/commands.h"

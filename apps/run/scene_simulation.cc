@@ -22,8 +22,8 @@
 namespace coppice {
 namespace {
 
-// Water and jelly make up bodies, with a surface; snow and sand are grains. Clear bodies are drawn behind opaque ones,
-// over what is seen through them.
+// Water and jelly make up bodies, with a surface; snow and sand are grains. Clear bodies are drawn behind
+// opaque ones, over what is seen through them.
 constexpr std::array kBodyKinds = {mpm::MaterialKind::kJelly, mpm::MaterialKind::kWater};
 constexpr float kBodyThreshold = 0.45f;
 

@@ -6,9 +6,9 @@
 
 namespace coppice {
 
-// Shows the scene in a window, writes each frame's picture, or shows nothing, until it is closed or ends. A window goes on
-// behind the scene's last frame unless `has_frames`. Errors: kUnavailable when there can be no window, with the reason;
-// what the simulation failed with.
+// Shows the scene in a window, writes each frame's picture, or shows nothing, until it is closed or ends. A
+// window goes on behind the scene's last frame unless `has_frames`. Errors: kUnavailable when there can be no
+// window, with the reason; what the simulation failed with.
 cli::RunOutcome view_scene(const cli::ViewOptions& options, const std::atomic<bool>& stop);
 
 }  // namespace coppice

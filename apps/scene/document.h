@@ -38,7 +38,7 @@ class Document {
   ~Document();
 
   const Impl& impl() const { return *impl_; }
-  // What was parsed, without the overrides.
+  // It is what was parsed, without the overrides.
   const std::string& text() const;
 
  private:

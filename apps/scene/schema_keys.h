@@ -15,8 +15,8 @@ struct SceneKey {
   std::string text;                 // the value as TOML; empty where it is unset
 };
 
-// In the order of declaration, without those whose condition does not hold. `object` is what the schema is of; the schema
-// outlives the result.
+// In the order of declaration, without those whose condition does not hold. `object` is what the schema is
+// of; the schema outlives the result.
 std::vector<SceneKey> list_keys(const TableSchema& schema, const void* object);
 
 }  // namespace coppice::scene

@@ -49,8 +49,8 @@ class Session {
   // text, for this may be called by a plugin.
   virtual std::string write_screenshot(const Snapshot& snapshot, const render::Camera& camera,
                                        const ViewOptions& options, int width, int height) noexcept = 0;
-  // Draws a picture in the quality of files beside the window, which is woken when take_still() has it; of several that
-  // were asked for the last one counts. Only what has_still() says.
+  // Draws a picture in the quality of files beside the window, which is woken when take_still() has it; of
+  // several that were asked for the last one counts. Only what has_still() says.
   virtual bool has_still(const Snapshot& snapshot, const ViewOptions& options) const = 0;
   virtual void ask_still(uint64_t number, std::shared_ptr<const Snapshot> snapshot,
                          const render::Camera& camera, const ViewOptions& options, int width, int height) = 0;

@@ -1,7 +1,8 @@
-// Measures what somebody looks at: on the simulation's thread, between two batches, at most every kReportPeriod_s.
+// Measures what somebody looks at: on the simulation's thread, between two batches,
+// at most every kReportPeriod_s.
 //
-// While nobody looks, a batch costs a comparison. Watched times are those of a live trace, so that there are none while a trace
-// is recorded for a file.
+// While nobody looks, a batch costs a comparison. Watched times are those of a live trace, so that there are
+// none while a trace is recorded for a file.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -24,7 +25,8 @@ class Instruments {
   // Null: there is no simulation yet. Errors, also of add_batch(): those of Simulation::graphs() and
   // device_name().
   void watch(const Watch& watch, Simulation* simulation);
-  // The simulation begins anew: what was measured is forgotten, and what is watched of one that is paused asked for.
+  // The simulation begins anew: what was measured is forgotten, and what is watched
+  // of one that is paused asked for.
   void begin_anew(Simulation& simulation);
   // Behind each batch. Whether there are new reports.
   bool add_batch(Simulation& simulation, const ProfiledTime& batch);

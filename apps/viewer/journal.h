@@ -1,5 +1,5 @@
-// The journal of a session: which command came behind which step. A text file, one command a line, that a person can
-// read and change:
+// The journal of a session: which command came behind which step. A text file, one command a line,
+// that a person can read and change:
 //
 //   coppice journal 1
 //   0 set gravity [0.0, -3.0, 0.0]
@@ -33,20 +33,21 @@ std::string journal_text(const std::vector<JournalEntry>& entries);
 // Errors: kUsage with file and line for what cannot be understood.
 std::vector<JournalEntry> parse_journal(std::string_view text, const std::string& file_name);
 
-// Errors: kIo; kUsage when it is `written`, the file that a new journal goes into: it would be lost where that one ends early.
+// Errors: kIo; kUsage when it is `written`, the file that a new journal goes into: it would be
+// lost where that one ends early.
 std::vector<JournalEntry> read_journal(const std::filesystem::path& file,
                                        const std::filesystem::path& written = {});
 
-// Writes a journal while the session goes on: what was done is in the file when the program is killed. Without a file
-// name it does nothing. Used by one thread at a time.
+// Writes a journal while the session goes on: what was done is in the file when the program is killed.
+// Without a file name it does nothing. Used by one thread at a time.
 class JournalWriter {
  public:
   explicit JournalWriter(std::filesystem::path file);
   ~JournalWriter();
   JournalWriter(const JournalWriter&) = delete;
   JournalWriter& operator=(const JournalWriter&) = delete;
-  // Empties a file that is there; a pipe, a device or a descriptor (core/output_target.h) is written to as it is. Done by
-  // the first add(), too. Errors: kIo.
+  // Empties a file that is there; a pipe, a device or a descriptor (core/output_target.h) is written to as it
+  // is. Done by the first add(), too. Errors: kIo.
   void begin();
   // Errors: kIo.
   void add(const JournalEntry& entry);

@@ -14,7 +14,7 @@ std::vector<KeyEvent> KeyQueue::take_frame() {
     const bool types = events_.size() > 1 && events_[1].kind == Kind::kText;
     const bool is_press = e.kind == Kind::kPress && !types;
     const bool is_command = (is_press && !e.is_modifier) || e.kind == Kind::kButton;
-    // What was held when a command came is held as long as that is seen.
+    // A frame sees a command together with what was held when it came.
     if (has_command && (e.kind == Kind::kRelease || e.kind == Kind::kText)) break;
     if ((has_command || has_text) && (is_press || is_command)) break;
     // A key that is up for no frame was never let go of.

@@ -1,8 +1,8 @@
 // Keys on their way to a library that looks once a frame at which are down, and takes text apart from them.
 //
-// Such a library sees nothing of a key that is pressed and let go of between two frames, and takes text as typed
-// before the other keys of a frame, whatever came first. So a frame gets as many events as it sees as they were
-// meant, and the others wait for the next one.
+// Such a library sees nothing of a key that is pressed and let go of between two frames, and takes text as
+// typed before the other keys of a frame, whatever came first. So a frame gets as many events as it sees as
+// they were meant, and the others wait for the next one.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -20,9 +20,10 @@ struct KeyEvent {
 
 class KeyQueue {
  public:
-  // In order. A mouse button that is pressed (kButton) is seen with the modifiers that are held then.
+  // Events come in order. A mouse button that is pressed (kButton) is seen with the modifiers that are held then.
   void add(const KeyEvent& event) { events_.push_back(event); }
-  // Those of the next frame, in order: at most one key that types nothing, and nothing is let go of behind it.
+  // Returns the events of the next frame, in order: it has at most one key that types nothing, and nothing
+  // is let go of behind it.
   std::vector<KeyEvent> take_frame();
   bool is_empty() const { return events_.empty(); }
 

@@ -1,6 +1,7 @@
 // The last lines of the program's log, for a panel.
 //
-// Thread-safe. Who reads copies pointers under the mutex, so that a thread that logs waits for no more than that.
+// Thread-safe. Who reads copies pointers under the mutex, so that a thread that logs waits for no more than
+// that.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -28,7 +29,8 @@ class LogRing {
   uint64_t last_ = 0;  // number
 };
 
-// While it lives, the process's log (core/log.h) has a copy in the ring, lines below the level too. One at a time.
+// While it lives, the process's log (core/log.h) has a copy in the ring, lines below the level too. One at a
+// time.
 class LogCopy {
  public:
   explicit LogCopy(LogRing& ring) {

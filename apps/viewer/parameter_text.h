@@ -8,13 +8,14 @@
 
 namespace coppice::viewer {
 
-// The value of a number, an integer or a vector, in as few digits as give the same number again: "0.3", "7", "[0.0, -9.81]".
+// The value of a number, an integer or a vector, in as few digits as give the same number
+// again: "0.3", "7", "[0.0, -9.81]".
 std::string toml_value(Parameter::Kind kind, std::span<const double> numbers);
 // A text or a choice: quoted, with what needs it escaped.
 std::string toml_text(const std::string& text);
 
-// One line per changed parameter: "gravity = [0.0, -3.0]". What lies in an array of tables cannot be given by a key of its
-// own, and comes as a comment that says where it belongs.
+// One line per changed parameter: "gravity = [0.0, -3.0]". What lies in an array of tables cannot be given by
+// a key of its own, and comes as a comment that says where it belongs.
 std::string changed_as_toml(std::span<const Parameter> parameters);
 // "--set 'gravity=[0.0, -3.0]' --set ...", quoted for a shell.
 std::string changed_as_arguments(std::span<const Parameter> parameters);

@@ -39,8 +39,9 @@ class NullBackend final : public QuietBackend {
 // numbers of its frames. Used with SimulationThreadOptions::shows_every_frame.
 class FileBackend final : public QuietBackend {
  public:
-  // The folder is touched when the first picture is drawn: made where it is not there, and emptied of an earlier run's
-  // outputs where they may be overwritten. Errors: those of require_picture_size() and of OutputFolder.
+  // The folder is touched when the first picture is drawn: made where it is not there, and emptied
+  // of an earlier run's outputs where they may be overwritten. Errors: those of
+  // require_picture_size() and of OutputFolder.
   FileBackend(const std::filesystem::path& folder, bool overwrite, int width, int height);
 
   bool poll(Session& session) override;

@@ -1,8 +1,8 @@
-// What the viewer's panels show of a simulation's own work: its time, its memory, the functions that it runs, and
-// what the program logs.
+// What the viewer's panels show of a simulation's own work: its time, its memory, the functions that it
+// runs, and what the program logs.
 //
-// The simulation's thread makes these between two batches (instruments.h), at most ten times a second, and nobody changes
-// them afterwards. They cross to the window's plugin: plain data.
+// The simulation's thread makes these between two batches (instruments.h), at most ten times a second, and
+// nobody changes them afterwards. They cross to the window's plugin: plain data.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -44,8 +44,8 @@ struct SimulationThreadOptions {
   // Whenever there is something new to see. From the simulation's thread.
   std::function<void()> on_news;
   // Hears of commands that were obeyed and change what is computed, with the steps made before: of Reset,
-  // SetParameter, Emit, Push, Cut and KernelsLoaded, and of batches that StepOnce made shorter, as one StepOnce each. On the
-  // simulation's thread.
+  // SetParameter, Emit, Push, Cut and KernelsLoaded, and of batches that StepOnce made shorter, as one
+  // StepOnce each. On the simulation's thread.
   std::function<void(uint64_t steps, const Command&)> journal;
 };
 

@@ -53,8 +53,8 @@ struct TreeSet {
   render::TreeBoxes boxes;
 };
 
-// Of Snapshot::grid_values: each material that makes up bodies is a volume, and the points of it that are not spray
-// are enclosed.
+// Of Snapshot::grid_values: each material that makes up bodies is a volume, and the points of it
+// that are not spray are enclosed.
 inline constexpr const char* kBodies = "bodies";
 
 // What is packed only while somebody wants to see it.
@@ -81,7 +81,8 @@ struct CellReading {
   std::vector<Reading> values;
 };
 
-// Where in time a simulation stands that can be anywhere at once, as a film can: set with the parameter kPlaybackPath.
+// Where in time a simulation stands that can be anywhere at once, as a film can: set
+// with the parameter kPlaybackPath.
 struct Playback {
   int64_t first = 0, last = 0, now = 0;  // frames
 };

@@ -1,4 +1,5 @@
-// Two snapshots that go back and forth between the simulation's thread and the viewer's. Neither waits for the other.
+// Two snapshots that go back and forth between the simulation's thread and the
+// viewer's. Neither waits for the other.
 //
 //   free -> filled by the simulation -> ready -> taken by the viewer -> free, when the viewer lets go of it
 //
@@ -15,14 +16,15 @@ namespace coppice::viewer {
 
 class SnapshotExchange {
  public:
-  // `on_change` is called when the viewer has taken one or let go of one, on whichever thread did. It may not call back.
+  // `on_change` is called when the viewer has taken one or let go of one, on whichever
+  // thread did. It may not call back.
   explicit SnapshotExchange(std::function<void()> on_change = {});
   ~SnapshotExchange();  // nobody is told any more
   SnapshotExchange(const SnapshotExchange&) = delete;
   SnapshotExchange& operator=(const SnapshotExchange&) = delete;
 
-  // One to fill, or null: neither is free. With `again`, the ready one where neither is, which is ready no more then.
-  // The simulation's thread.
+  // One to fill, or null: neither is free. With `again`, the ready one where neither is, which is ready no
+  // more then. The simulation's thread.
   Snapshot* begin_filling(bool again = false);
   // Makes what was begun ready; a ready one that nobody took becomes free. The simulation's thread.
   void publish();

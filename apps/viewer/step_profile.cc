@@ -53,7 +53,8 @@ class Nesting {
   std::vector<Outer> open_;
 };
 
-// How often each step has the launches that it has least often, and which of them comes first; zero where a batch is one step.
+// How often each step has the launches that it has least often, and which of them comes first;
+// zero where a batch is one step.
 struct Rhythm {
   uint64_t per_batch = 0;
   std::string_view first;
@@ -200,7 +201,8 @@ void StepProfile::find_last_step(const TraceRecord& record, uint64_t steps) {
   for (Timeline::Event& e : events) e.row = shown_as[e.row];
 }
 
-// Of the children that a graph has any time of; means are those of the last `from` entries, which have so many steps.
+// Of the children that a graph has any time of; means are those of the last `from`
+// entries, which have so many steps.
 void StepProfile::add_timings(std::vector<Timing>& to, uint32_t parent, int depth, size_t from,
                               uint64_t steps) const {
   const size_t shown = std::min<uint64_t>(entries_, kHistory);

@@ -19,14 +19,15 @@ struct StillScene {
   std::vector<render::Rgb> palette;
   render::RenderScene scene;
 };
-// Whether the headless renderer draws all of it: it has particles and colliders alone, in the simulation's colours.
+// Whether the headless renderer draws all of it: it has particles and colliders
+// alone, in the simulation's colours.
 bool has_still_scene(const Snapshot& snapshot, const ViewOptions& options);
 // Several sets are drawn with the colours of the first.
 void make_still_scene(const Snapshot& snapshot, const render::Camera& camera, const ViewOptions& options,
                       StillScene& still);
 
-// Draws pictures of one size after another; a context is made at the first. What has no still scene is drawn as in
-// a window, but whole.
+// Draws pictures of one size after another; a context is made at the first. What has no still scene is
+// drawn as in a window, but whole.
 class StillRenderer {
  public:
   StillRenderer();

@@ -20,12 +20,12 @@ class StillThread {
   explicit StillThread(std::function<void()> on_done);
   ~StillThread();  // ends as forget() says; it waits for the part of a picture that is being drawn
 
-  // Forgets what was asked for before, and draws this one. The snapshot is let go of before it is drawn. Errors
-  // come with take().
+  // Forgets what was asked for before, and draws this one. The snapshot is let go of before it is
+  // drawn. Errors come with take().
   void ask(uint64_t number, std::shared_ptr<const Snapshot> snapshot, const render::Camera& camera,
            const ViewOptions& options, int width, int height);
-  // What was asked for is not wanted any more, and take() does not have it. If it has not begun, its snapshot is
-  // let go of; else it ends within a part of a pass (render::GoesOn).
+  // Nobody wants what was asked for any more, and take() does not have it. If it has not begun, its snapshot
+  // is let go of; else it ends within a part of a pass (render::GoesOn).
   void forget();
   // The last picture that was finished, once.
   std::optional<Still> take();

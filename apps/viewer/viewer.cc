@@ -91,7 +91,8 @@ namespace {
 // What a program's hand emits, in journals.
 constexpr const char* kEmitted = "particles";
 
-// Where nearly all of them are: between the 5th and the 95th percentile on each axis, and as far again beyond.
+// Where nearly all of them are: between the 5th and the 95th percentile on each axis, and as far again
+// beyond.
 Aabb3f bounds_of_most(const std::vector<Vec3f>& positions) {
   Aabb3f most;
   if (positions.empty()) return most;

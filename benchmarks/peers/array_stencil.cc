@@ -1,4 +1,5 @@
-// The stencil over a plain array (see array_stencil.h). COPPICE_ARRAY_STENCIL names the function that this object adds.
+// The stencil over a plain array (see array_stencil.h). COPPICE_ARRAY_STENCIL names the
+// function that this object adds.
 #include "benchmarks/peers/array_stencil.h"
 
 #if !defined(COPPICE_ARRAY_STENCIL) || !defined(COPPICE_ARRAY_STENCIL_NAME) || \

@@ -1,5 +1,5 @@
-// The stencil over a plain array: the peer of the tree's. Compiled once per compiler and instruction set, and the fastest
-// counts, so that nobody can say that the array was handicapped.
+// The stencil over a plain array: the peer of the tree's. Compiled once per compiler and instruction set, and
+// the fastest counts, so that nobody can say that the array was handicapped.
 #pragma once
 #include <cstddef>
 #include <cstdint>

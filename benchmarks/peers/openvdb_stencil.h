@@ -16,8 +16,8 @@ class OpenVdbStencil {
   // Both compute all active voxels of the second grid from the first.
   virtual void run_stencil() = 0;   // openvdb::math::SevenPointStencil
   virtual void run_accessor() = 0;  // ValueAccessor, seven reads
-  // Over the leaves' buffers, with the neighbouring leaves looked up once per leaf: active voxels one by one, or whole rows
-  // of eight of which the active voxels are kept.
+  // Over the leaves' buffers, with the neighbouring leaves looked up once per leaf: active voxels one by one,
+  // or whole rows of eight of which the active voxels are kept.
   virtual void run_raw_voxels() = 0;
   virtual void run_raw_rows() = 0;
   virtual size_t memory_bytes() const = 0;  // both grids, as OpenVDB counts

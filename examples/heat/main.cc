@@ -1,4 +1,5 @@
-// A hot spot spreads in the plane, and the tree with it. Compared with the exact solution on a line through it.
+// A hot spot spreads in the plane, and the tree with it. Compared with the exact
+// solution on a line through it.
 #include <cmath>
 #include <cstdio>
 

@@ -1,4 +1,5 @@
-// Three hot balls fly through a cold room. The tree of cells grows where heat comes, and is cut back where it has gone.
+// Three hot balls fly through a cold room. The tree of cells grows where heat comes, and
+// is cut back where it has gone.
 #include <cmath>
 #include <vector>
 

@@ -1,4 +1,5 @@
-// Kernels of heat that spreads in a cold room: du/dt = k laplacian(u) - c u, with u the temperature above the room's.
+// Kernels of heat that spreads in a cold room: du/dt = k laplacian(u) - c u, with u
+// the temperature above the room's.
 #include <algorithm>
 
 #include "coppice/kernel.h"

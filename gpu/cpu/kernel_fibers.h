@@ -1,9 +1,9 @@
 // What ThreadSanitizer must be told about kernels that run on oneTBB's threads; nothing in any other build.
 //
-// oneTBB is not instrumented: ThreadSanitizer sees neither how a loop's start is ordered before its items and they
-// before its end, nor how TBB's own data is guarded, and so tests/tsan.supp hides every report with a frame of TBB's in
-// it. Items therefore run on fibers, whose stacks have no such frame, and the order is told here: races between items
-// are reported, and those between launches that follow each other are none.
+// oneTBB is not instrumented: ThreadSanitizer sees neither how a loop's start is ordered before its items and
+// they before its end, nor how TBB's own data is guarded, and so tests/tsan.supp hides every report with a
+// frame of TBB's in it. Items therefore run on fibers, whose stacks have no such frame, and the order is told
+// here: races between items are reported, and those between launches that follow each other are none.
 #pragma once
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
@@ -15,8 +15,8 @@
 
 namespace coppice {
 
-// One stream's: its launches follow each other. A slot of the arena has one fiber, since a fiber runs in one thread at a
-// time.
+// One stream's: its launches follow each other. A slot of the arena has one fiber, since a
+// fiber runs in one thread at a time.
 class KernelFibers {
  public:
   explicit KernelFibers(int slots) : fibers_(static_cast<size_t>(slots)) {

@@ -1,5 +1,5 @@
-// Streams that run their operations at once, in the host's memory: those of the cpu device and of the emulated GPU. How
-// the loop of a launch is run is the only thing in which they differ.
+// Streams that run their operations at once, in the host's memory: those of the cpu device and of the
+// emulated GPU. How the loop of a launch is run is the only thing in which they differ.
 #pragma once
 #include "gpu/cpu/host_recording.h"
 #include "gpu/stream_executor.h"

@@ -109,8 +109,8 @@ class Mappings {
     if (!has_room(limit)) refuse_for_mappings("reserve", bytes, counted_, limit);
     since_counted_ += MappingClaim::kMappings;
   }
-  // What is between two neighbours that had become one mapping makes two of them. Without the lock: a forked child gives back
-  // what it has of its parent, whose threads may have held it.
+  // What is between two neighbours that had become one mapping makes two of them. Without the lock: a forked
+  // child gives back what it has of its parent, whose threads may have held it.
   void give_back() { given_back_.fetch_add(1, std::memory_order_relaxed); }
   // Whether that is why the system gave none.
   void check(const char* what, size_t bytes) {

@@ -27,7 +27,8 @@ struct Limit {
   }};
 };
 
-// A global because what it sets is one, of oneTBB. Never destroyed: the last claim may end on any thread, at any time.
+// A global because what it sets is one, of oneTBB. Never destroyed: the last claim may
+// end on any thread, at any time.
 Limit& limit() {
   static Limit& it = *new Limit;
   return it;
@@ -38,7 +39,8 @@ void claim(int workers) {
   const std::lock_guard lock(it.mutex);
   if (it.is_ending) return;
   it.claimed += workers;
-  // oneTBB counts a thread that is no worker, too. Never below what oneTBB does by itself: others use it as well.
+  // oneTBB counts a thread that is no worker, too. Never below what oneTBB does by
+  // itself: others use it as well.
   const int wanted = it.claimed + 1 > tbb::info::default_concurrency() ? it.claimed + 1 : 0;
   if (wanted == it.in_force) return;
   // The new one is there before the old one goes: in between there would be no more workers than cores.

@@ -1,8 +1,8 @@
-// One GPU as all objects of a cuda device share it: its primary context, its properties, which addresses are the
-// device's, and whether it is lost.
+// One GPU as all objects of a cuda device share it: its primary context, its properties, which addresses are
+// the device's, and whether it is lost.
 //
-// Thread-safe. A fatal answer of the driver loses the device for good: from then on everything gives that first error,
-// and what is freed is freed as far as the driver lets us.
+// Thread-safe. A fatal answer of the driver loses the device for good: from then on everything gives that
+// first error, and what is freed is freed as far as the driver lets us.
 #pragma once
 #include <atomic>
 #include <map>
@@ -36,8 +36,8 @@ struct Clocks {
 
 class Context final : public RefCounted {
  public:
-  // `driver` is initialized and outlives the context. Errors: kUnavailable, where there is no such device or it cannot
-  // do what the cuda device needs.
+  // `driver` is initialized and outlives the context. Errors: kUnavailable, where there is no such device or
+  // it cannot do what the cuda device needs.
   Context(const Driver& driver, int ordinal);
   ~Context() override;
 
@@ -61,7 +61,8 @@ class Context final : public RefCounted {
     const ContextHandle outer_;
   };
 
-  // The same where something is freed: never throws. What the driver does not free then goes with the context.
+  // The same where something is freed: never throws. What the driver does not free then goes with the
+  // context.
   class FreeingScope {
    public:
     explicit FreeingScope(Context& context);
@@ -86,11 +87,12 @@ class Context final : public RefCounted {
   // Streams of the device. Need a Scope. Destroying one waits for what it was given.
   StreamHandle create_stream();
   void wait_destroy_stream(StreamHandle stream);
-  // From one to the other what the stream, which has nothing under way, is given becomes a graph. Then nobody may wait for
-  // it, nor for the whole device: the driver would refuse, and drop the graph.
+  // From one to the other what the stream, which has nothing under way, is given becomes a graph. Then nobody
+  // may wait for it, nor for the whole device: the driver would refuse, and drop the graph.
   void begin_capture(StreamHandle stream);
   Result end_capture(StreamHandle stream, GraphHandle* graph);
-  // Returns when the device has done everything that was issued to these streams. Needs a Scope. A lost device is done.
+  // Returns when the device has done everything that was issued to these streams. Needs
+  // a Scope. A lost device is done.
   void wait_idle();
   // The same where something is freed: never throws.
   void wait_idle_to_free() { synchronize_streams(); }
@@ -98,7 +100,8 @@ class Context final : public RefCounted {
   void wait_fill(DeviceAddress to, unsigned char byte, size_t bytes);
   void wait_copy(DeviceAddress to, DeviceAddress from, size_t bytes);
 
-  // How often kernels, or the host, may have changed DeviceContext::status: a stream looks at it again when this changed.
+  // How often kernels, or the host, may have changed DeviceContext::status: a stream looks
+  // at it again when this changed.
   uint64_t status_changes() const { return status_changes_.load(std::memory_order_relaxed); }
   void note_status_change() { status_changes_.fetch_add(1, std::memory_order_relaxed); }
 

@@ -1,7 +1,7 @@
 // The parallel primitives by CUB (see cub_primitives.h).
 //
-// One type of offset everywhere, and sums of 32-bit values through an iterator that widens them: what is instantiated here
-// is what the compiler takes a minute for, for each architecture.
+// One type of offset everywhere, and sums of 32-bit values through an iterator that widens them: what is
+// instantiated here is what the compiler takes a minute for, for each architecture.
 #include <cuda_runtime.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>

@@ -1,8 +1,9 @@
-// The parallel primitives by CUB, as plain calls: what nvcc compiles (cub_primitives.cu), apart from all other code.
+// The parallel primitives by CUB, as plain calls: what nvcc compiles
+// (cub_primitives.cu), apart from all other code.
 //
-// Nothing here waits for the device or allocates: scratch memory is the caller's, so that all of it can be recorded into a
-// graph. The device's primary context is the calling thread's. Errors are numbers of the CUDA runtime (cudaError_t), 0 for
-// success.
+// Nothing here waits for the device or allocates: scratch memory is the caller's, so that all of it can be
+// recorded into a graph. The device's primary context is the calling thread's. Errors are numbers of the CUDA
+// runtime (cudaError_t), 0 for success.
 #pragma once
 #include <cstddef>
 

@@ -1,11 +1,11 @@
 // Device memory of the cuda device: a reserved range of the GPU's addresses, backed by memory from its start.
 //
-// Memory is mapped in chunks of at most kChunkGranules granules (of 2 MiB on the GPUs of today), and a chunk is what
-// shrinking gives back. What is mapped behind size_bytes() is zero. A GPU loads no pages on demand: what is usable is
-// backed, so that discard() only writes zeros, and Filling makes no difference.
+// Memory is mapped in chunks of at most kChunkGranules granules (of 2 MiB on the GPUs of today), and a chunk
+// is what shrinking gives back. What is mapped behind size_bytes() is zero. A GPU loads no pages on demand:
+// what is usable is backed, so that discard() only writes zeros, and Filling makes no difference.
 //
-// discard(), shrink(), release() and the destructor wait for the device: what was issued may use the memory still. So
-// they are for rare occasions. grow() waits only for the new memory to be zero.
+// discard(), shrink(), release() and the destructor wait for the device: what was issued may use the memory
+// still. So they are for rare occasions. grow() waits only for the new memory to be zero.
 #pragma once
 #include <vector>
 

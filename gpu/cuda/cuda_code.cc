@@ -16,7 +16,8 @@ std::string entry_name(std::string_view id) {
   return name;
 }
 
-// What the driver's assembler says of a module. Its information (registers, spills) is asked for in a profile only.
+// What the driver's assembler says of a module. Its information (registers, spills)
+// is asked for in a profile only.
 class AssemblerLog {
  public:
   explicit AssemblerLog(bool with_information) : information_(with_information ? kBytes : 0) {

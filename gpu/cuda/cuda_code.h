@@ -19,7 +19,8 @@ class CudaCode final : public jit::LoadedCode {
   CudaCode(IntrusivePtr<Context> context, const std::string& ptx, const std::string& kernel);
   ~CudaCode() override;
   FunctionHandle function() const { return function_; }
-  // The most blocks of kGpuThreadsPerBlock threads that run on the whole GPU at once, each with so much shared memory, at least
+  // The most blocks of kGpuThreadsPerBlock threads that run on the whole GPU at once, each with
+  // so much shared memory, at least
   // 1. Errors: kOutOfRange where not even one does.
   unsigned max_blocks(uint32_t shared_bytes);
   // What a launch that asks for so much shared memory occupies; after max_blocks() of as much.

@@ -1,10 +1,11 @@
 // How a stream of the cuda device does its operations: it issues them to a CUstream.
 //
-// Marks are events. Copies between device and host pass through pinned memory where they are small: to the device, the
-// caller's memory is free at once; to the host, the bytes arrive when the copy's mark is reached, or at the next wait.
+// Marks are events. Copies between device and host pass through pinned memory where they are small: to
+// the device, the caller's memory is free at once; to the host, the bytes arrive when the copy's mark
+// is reached, or at the next wait.
 //
-// A recording is what the driver captures while it is issued; it becomes a graph (cuda_recording.h). Meanwhile nothing is
-// waited for, copied or marked.
+// A recording is what the driver captures while it is issued; it becomes a graph (cuda_recording.h).
+// Meanwhile nothing is waited for, copied or marked.
 #pragma once
 #include <deque>
 #include <optional>
@@ -23,8 +24,9 @@ namespace coppice::cuda {
 
 class CudaExecutor final : public StreamExecutor {
  public:
-  // `device_context` holds the DeviceContext, `log` (the device's) gets what kernels print. With `exact_errors` every
-  // launch is waited for, so that a fault is its own. Errors: kUnavailable, kOutOfMemory.
+  // `device_context` holds the DeviceContext, `log` (the device's) gets what kernels
+  // print. With `exact_errors` every launch is waited for, so that a fault is its own.
+  // Errors: kUnavailable, kOutOfMemory.
   CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<SmallMemory> small,
                IntrusivePtr<Buffer> device_context, MessageLog& log, bool exact_errors);
   ~CudaExecutor() override;
@@ -60,8 +62,8 @@ class CudaExecutor final : public StreamExecutor {
     const std::byte* from;
     size_t bytes;
   };
-  // What is being recorded. Its scratch memory is its own: the address is part of the graph, whose replays may run beside
-  // other work of this stream's.
+  // What is being recorded. Its scratch memory is its own: the address is part of the graph, whose replays
+  // may run beside other work of this stream's.
   struct Capture {
     Kept used;
     std::vector<std::string> kernels;

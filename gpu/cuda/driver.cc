@@ -1,8 +1,8 @@
 // Loading NVIDIA's driver library (see driver.h).
 //
-// By dlopen: a program that is linked with libcuda.so.1 does not start where there is none. RTLD_LOCAL, so that it
-// does not get in the way of a CUDA that the user's program brings along. By dlsym with the versioned names, which never
-// change their meaning.
+// By dlopen: a program that is linked with libcuda.so.1 does not start where there is none. RTLD_LOCAL, so
+// that it does not get in the way of a CUDA that the user's program brings along. By dlsym with the versioned
+// names, which never change their meaning.
 #include "gpu/cuda/driver.h"
 
 #include <dlfcn.h>

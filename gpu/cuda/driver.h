@@ -1,8 +1,9 @@
-// The part of NVIDIA's driver interface that the cuda device uses, as a table of functions that is filled at run time.
+// The part of NVIDIA's driver interface that the cuda device uses, as a table of
+// functions that is filled at run time.
 //
-// Declared here and not by cuda.h: who builds and who runs Coppice needs no CUDA toolkit. A test compares every value,
-// size and signature with cuda.h where there is one. Meanings are those of the function named in the table; handles are
-// opaque. Every function may be called from any thread; most need a current context.
+// Declared here and not by cuda.h: who builds and who runs Coppice needs no CUDA toolkit. A test compares
+// every value, size and signature with cuda.h where there is one. Meanings are those of the function named in
+// the table; handles are opaque. Every function may be called from any thread; most need a current context.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -203,8 +204,8 @@ struct Driver {
 // Oldest driver that has all of these functions and takes PTX 7.0: as cuDriverGetVersion counts, CUDA 11.4.
 inline constexpr int kNeededDriverVersion = 11040;
 
-// Loads libcuda.so.1 at the first call and initializes it; stays loaded. Thread-safe. Errors: kUnavailable, "no NVIDIA
-// driver: " and the reason.
+// Loads libcuda.so.1 at the first call and initializes it; stays loaded. Thread-safe. Errors: kUnavailable,
+// "no NVIDIA driver: " and the reason.
 const Driver& load_driver();
 // The same from a library of another name, for tests of what is missing; without the initialization.
 Driver driver_from_library(const char* library);

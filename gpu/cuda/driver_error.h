@@ -17,12 +17,12 @@ bool is_fatal(Result result);
 // "illegal memory access (CUDA_ERROR_ILLEGAL_ADDRESS)", in one line, for a number of any kind.
 std::string describe(const Driver& driver, Result result);
 
-// "device cuda: <what>: <describe>". Codes: kOutOfMemory; kUnavailable for a device, a driver or a context that cannot be
-// used (any longer); kInternal for an answer that says that we asked for something impossible.
+// "device cuda: <what>: <describe>". Codes: kOutOfMemory; kUnavailable for a device, a driver or a context
+// that cannot be used (any longer); kInternal for an answer that says that we asked for something impossible.
 Error driver_error(const Driver& driver, Result result, std::string_view what);
 
-// Why the driver did not take a kernel's PTX. `log`: what its assembler said. kCompile, or kUnavailable where the
-// driver is too old or has no assembler.
+// Why the driver did not take a kernel's PTX. `log`: what its assembler said. kCompile, or kUnavailable where
+// the driver is too old or has no assembler.
 Error refused_ptx(const Driver& driver, Result result, std::string_view kernel, std::string_view ptx,
                   std::string_view log);
 

@@ -9,15 +9,17 @@
 
 namespace coppice::cuda {
 
-// Like the driver's functions, these only issue: nothing waits or allocates, so that it can be recorded. They need a
-// Context::Scope. Answers are numbers of the CUDA runtime, 0 for success; those after which a device is lost are the
-// driver's (cuda::Result).
+// Like the driver's functions, these only issue: nothing waits or allocates, so that it can be recorded. They
+// need a Context::Scope. Answers are numbers of the CUDA runtime, 0 for success; those after which a device
+// is lost are the driver's (cuda::Result).
 struct Primitives {
   // How much scratch memory the call needs.
   unsigned (*scratch_bytes)(const PrimitiveCall& call, size_t* bytes);
-  // `stream` is a StreamHandle; scratch: device memory of `bytes` > 0 bytes, of the call alone until it is done.
+  // `stream` is a StreamHandle; scratch: device memory of `bytes` > 0 bytes, of the call alone until it is
+  // done.
   unsigned (*run)(const PrimitiveCall& call, void* stream, void* scratch, size_t bytes);
-  // What such an answer means; kUnavailable where primitives were not built, or the driver is too old for them.
+  // What such an answer means; kUnavailable where primitives were not built, or the driver is too old for
+  // them.
   Error (*error)(unsigned answer, std::string_view what);
 };
 

@@ -1,5 +1,5 @@
-// Device memory for small buffers: pieces of shared blocks, since a GPU maps memory by granules (of 2 MiB on those of
-// today), and a tree has dozens of buffers that need a few hundred bytes each.
+// Device memory for small buffers: pieces of shared blocks, since a GPU maps memory by granules (of 2 MiB on
+// those of today), and a tree has dozens of buffers that need a few hundred bytes each.
 //
 // A block belongs to its device for good; pieces are given back and taken again.
 #pragma once
@@ -20,8 +20,8 @@ class SmallMemory final : public RefCounted {
   Context& context() const { return *context_; }
   // How large the piece for so many bytes is.
   static size_t piece_bytes(size_t bytes);
-  // A piece of zeros, aligned to 256; waits for them where it was used before. Errors: kOutOfMemory; kUnavailable where the
-  // device is lost.
+  // A piece of zeros, aligned to 256; waits for them where it was used before. Errors: kOutOfMemory;
+  // kUnavailable where the device is lost.
   std::byte* take(size_t piece_bytes);
   // No issued work uses it.
   void give_back(std::byte* piece, size_t piece_bytes);

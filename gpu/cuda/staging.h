@@ -1,5 +1,5 @@
-// Pinned host memory through which small copies pass, so that the caller's memory is free at once and the driver copies
-// without staging of its own: a ring, taken and given back in order.
+// Pinned host memory through which small copies pass, so that the caller's memory is free at once and the
+// driver copies without staging of its own: a ring, taken and given back in order.
 //
 // Thread-compatible: one stream's.
 #pragma once

@@ -1,5 +1,5 @@
-// The check of an access by pointer, which the specializer puts before each of those that a kernel's author wrote
-// (gpu/jit/guard_memory.cc): part of every target's device intrinsics.
+// The check of an access by pointer, which the specializer puts before each of those that a kernel's author
+// wrote (gpu/jit/guard_memory.cc): part of every target's device intrinsics.
 //
 // Device-clean. Included once by each gpu/device/*.device.cc and by nothing else: these are definitions.
 #pragma once
@@ -32,10 +32,10 @@ inline bool is_beside_uses(const MemoryUses* uses, uint64_t at, uint64_t bytes, 
   return ((uses->outside | (is_behind ? uses->behind_memory : 0)) & what) != 0;
 }
 
-// Tells whether it is one of the kernel's own variables, which a pointer from memory may lead to, or fast memory of
-// a CPU, which is one of the driver's. On a GPU these are in local memory; else they are on the stack around here, as
-// far as variables may reach (kMaxStackBytes in gpu/jit/kernel_rules.h), tiles, and what the checks add. This
-// function may have a frame of its own, or share the kernel's.
+// Tells whether it is one of the kernel's own variables, which a pointer from memory may lead to, or fast
+// memory of a CPU, which is one of the driver's. On a GPU these are in local memory; else they are on the
+// stack around here, as far as variables may reach (kMaxStackBytes in gpu/jit/kernel_rules.h), tiles, and
+// what the checks add. This function may have a frame of its own, or share the kernel's.
 inline bool is_variable(uint64_t at) {
 #ifdef __NVPTX__
   return __nvvm_isspacep_local(reinterpret_cast<const void*>(at));
@@ -48,8 +48,8 @@ inline bool is_variable(uint64_t at) {
 }  // namespace coppice
 
 extern "C" {
-// `p`, or a place of zeros that may be overwritten, where the launch's uses do not say that it does `what` there: then
-// a status says so, with the text of the place in the kernel file.
+// `p`, or a place of zeros that may be overwritten, where the launch's uses do not say that it does `what`
+// there: then a status says so, with the text of the place in the kernel file.
 void* coppice_guard_memory(const coppice::LaunchBlock* block, void* p, uint64_t bytes, uint32_t what,
                            const char* place, uint32_t place_length) {
   using namespace coppice;

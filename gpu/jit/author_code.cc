@@ -44,7 +44,8 @@ bool is_library(const llvm::Instruction& i, const std::string& folder) {
 bool is_in_library(const llvm::DILocation& at, const std::string& folder) {
   const std::string path = path_of(&at);
   if (path.rfind(folder, 0) != 0) return false;
-  // The folder may be the root of the author's own headers, too, and these may be in a gpu/ or core/ of theirs.
+  // The folder may be the root of the author's own headers, too, and these may be in a gpu/ or core/ of
+  // theirs.
   const llvm::StringRef name = llvm::StringRef(path).substr(folder.size());
   return name.starts_with("sparse/device/") || llvm::is_contained(kLibraryHeaders, name);
 }

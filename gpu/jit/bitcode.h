@@ -8,7 +8,8 @@
 
 namespace coppice {
 
-// One kernel file. `name` is the file's stem and the first half of every kernel's id ("heat" in "heat.diffuse").
+// One kernel file. `name` is the file's stem and the first half of every kernel's id ("heat" in
+// "heat.diffuse").
 struct KernelBitcode {
   std::string_view name;
   std::string_view source_file;  // as clang saw it, for messages

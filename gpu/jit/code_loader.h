@@ -28,12 +28,12 @@ class HostCode final : public LoadedCode {
 
 class CodeLoader {
  public:
-  // With `for_debugger`, code is shown to debuggers through the interface that GDB defines for this, and stays mapped
-  // until the process ends: a debugger cannot take its breakpoints out of what is gone.
+  // With `for_debugger`, code is shown to debuggers through the interface that GDB defines for this, and
+  // stays mapped until the process ends: a debugger cannot take its breakpoints out of what is gone.
   explicit CodeLoader(bool for_debugger = false);
   ~CodeLoader();
-  // Maps an ELF object and finds `entry` in it. Errors: kCompile when the object does not link (it may call only the
-  // C math library and memory functions).
+  // Maps an ELF object and finds `entry` in it. Errors: kCompile when the object does not link (it may call
+  // only the C math library and memory functions).
   IntrusivePtr<HostCode> load(const std::string& object, const std::string& entry, const std::string& id);
 
  private:

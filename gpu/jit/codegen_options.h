@@ -7,11 +7,13 @@
 namespace coppice::jit {
 
 struct CodegenOptions {
-  // For stepping in a debugger: no optimisation beyond inlining the runtime, line tables kept, code shown to debuggers.
+  // For stepping in a debugger: no optimisation beyond inlining the runtime, line tables
+  // kept, code shown to debuggers.
   bool step = false;
   // For finding wrong indices and roles: kernels see `coppice_debug_checks` as 1 instead of 0.
   bool checks = false;
-  // For the emulated GPU (gpu/simt/machine.h): its device intrinsics, and memory accesses that go through its views.
+  // For the emulated GPU (gpu/simt/machine.h): its device intrinsics, and memory
+  // accesses that go through its views.
   bool simt = false;
 
   bool operator==(const CodegenOptions&) const = default;

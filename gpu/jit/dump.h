@@ -6,8 +6,8 @@
 //     <id>-<key>-simt.*    the same three for the emulated GPU, and .views.ll: what .opt.ll becomes
 //     <id>-<key>-sm_90.*   .in.ll, .opt.ll and .ptx of the same kernel for a GPU
 //
-// <key> is the first 8 digits of the specialization's key. The folder is made. One that cannot be written gives one
-// warning and no files; the kernel works nevertheless. Thread-safe.
+// <key> is the first 8 digits of the specialization's key. The folder is made. One that cannot be written
+// gives one warning and no files; the kernel works nevertheless. Thread-safe.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -1,7 +1,8 @@
 // What happens when LLVM ends the process: one line that names the kernel.
 //
-// LLVM's back ends call abort() on inputs that they cannot handle, and their handler for fatal errors must not return.
-// validate.h refuses all such inputs that we know of; for the rest, this says which kernel it was.
+// LLVM's back ends call abort() on inputs that they cannot handle, and their handler for fatal
+// errors must not return. validate.h refuses all such inputs that we know of; for the rest,
+// this says which kernel it was.
 #pragma once
 #include <string>
 

@@ -1,8 +1,8 @@
 // Checks of accesses by pointer (see llvm_module.h).
 //
-// Left alone are the kernel's own variables, fast memory, the launch's own block, and what the library's headers do: handles
-// check themselves, and runtime functions keep to their trees. What a C function does with an address that it is given
-// (modf, sincos) is not seen.
+// Left alone are the kernel's own variables, fast memory, the launch's own block, and what the library's
+// headers do: handles check themselves, and runtime functions keep to their trees. What a C function does
+// with an address that it is given (modf, sincos) is not seen.
 #include <fmt/format.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
@@ -77,7 +77,8 @@ class Guard {
     }
   }
 
-  // Copies and fills. Of a refused one that is too large for the place that is accessed instead, no byte is moved.
+  // Copies and fills. Of a refused one that is too large for the place that is
+  // accessed instead, no byte is moved.
   void visit_range(llvm::AnyMemIntrinsic& memory) {
     visit_end(memory, 0, effect::kStores);
     if (llvm::isa<llvm::AnyMemTransferInst>(memory)) visit_end(memory, 1, effect::kReads);
@@ -105,8 +106,9 @@ class Guard {
     return callee != nullptr && callee->getName() == "coppice_shared_memory";
   }
 
-  // Tells whether a pointer was read from memory that is not the launch's arguments: from a table of pointers, or as
-  // a value of a field. (A container's own, which the library reads, cannot be told from these.)
+  // Tells whether a pointer was read from memory that is not the launch's arguments: from a
+  // table of pointers, or as a value of a field. (A container's own, which the library
+  // reads, cannot be told from these.)
   static bool is_behind_memory(const llvm::Value* object) {
     const auto* load = llvm::dyn_cast<llvm::LoadInst>(object);
     return load != nullptr &&
@@ -137,8 +139,8 @@ class Guard {
                                        text(place), llvm::ConstantInt::get(u32_, place.size())}));
   }
 
-  // Makes it no bytes, which may be anywhere, where a pointer that may lead elsewhere leads to a constant table of
-  // the kernel's file.
+  // Makes it no bytes, which may be anywhere, where a pointer that may lead elsewhere leads to a
+  // constant table of the kernel's file.
   llvm::Value* unless_in_table(llvm::IRBuilder<>& builder, llvm::Value* pointer, const llvm::Value* object,
                                llvm::Value* bytes) const {
     const auto* const found = llvm::dyn_cast<llvm::GlobalVariable>(object);

@@ -1,5 +1,5 @@
-// KernelCache by system calls: mkostemp, rename, unlink, the mtime as the time of last use, and Linux's locks of open
-// files (not POSIX's, which belong to a process and so would not keep two of its threads apart).
+// KernelCache by system calls: mkostemp, rename, unlink, the mtime as the time of last use, and Linux's locks
+// of open files (not POSIX's, which belong to a process and so would not keep two of its threads apart).
 #include "gpu/jit/kernel_cache.h"
 
 #include <fcntl.h>

@@ -21,9 +21,9 @@
 // With P
 //   processes storing at once it is at most max_bytes + P * max_bytes / 16 for a moment.
 //
-// `compiling.lock` is empty. Whoever compiles a kernel may hold a record lock on one byte of it, which the key chooses,
-// so that one process compiles what several need. The system drops the lock when its owner ends, however it ends. A
-// lock saves work and guards nothing: where the file system has none, everybody compiles.
+// `compiling.lock` is empty. Whoever compiles a kernel may hold a record lock on one byte of it, which the
+// key chooses, so that one process compiles what several need. The system drops the lock when its owner ends,
+// however it ends. A lock saves work and guards nothing: where the file system has none, everybody compiles.
 //
 // The bytes are code that gets run: a file of another user (root excepted) counts as absent, and new files
 // and the folder are readable by their owner only.
@@ -43,13 +43,15 @@ class KernelCache {
  public:
   static constexpr uint64_t kDefaultMaxBytes = uint64_t{256} << 20;
 
-  // Touches nothing: the folder is made by the first try_lock() or store(). With `max_bytes` = 0 nothing is kept or found.
+  // Touches nothing: the folder is made by the first try_lock() or store(). With
+  // `max_bytes` = 0 nothing is kept or found.
   explicit KernelCache(std::filesystem::path folder, uint64_t max_bytes = kDefaultMaxBytes);
 
   // $COPPICE_CACHE_DIR, else $XDG_CACHE_HOME/coppice, else $HOME/.cache/coppice, else coppice-<uid> in the
   // folder for temporary files. Absolute; empty variables count as unset, as does a relative $XDG_CACHE_HOME.
   static std::filesystem::path default_folder();
-  // $COPPICE_CACHE_MAX_MB in MiB, 0 (keep nothing) to 1048576; kDefaultMaxBytes when unset or empty. Errors: kUsage.
+  // $COPPICE_CACHE_MAX_MB in MiB, 0 (keep nothing) to 1048576; kDefaultMaxBytes when
+  // unset or empty. Errors: kUsage.
   static uint64_t default_max_bytes();
   const std::filesystem::path& folder() const { return folder_; }
   uint64_t max_bytes() const { return max_bytes_; }
@@ -57,11 +59,12 @@ class KernelCache {
   // `key_hex` is 1 to 128 lower-case hexadecimal digits. A hit makes the entry the most recently used one.
   std::optional<std::string> load(const std::string& key_hex);
 
-  // Looks again for what load() did not find, since somebody else was compiling it. A find turns the miss that load()
-  // counted into a hit.
+  // Looks again for what load() did not find, since somebody else was compiling it. A find turns the miss
+  // that load() counted into a hit.
   std::optional<std::string> load_again(const std::string& key_hex);
 
-  // The right to compile a kernel, among all threads and processes that use the folder; given back by destruction.
+  // The right to compile a kernel, among all threads and processes that use the
+  // folder; given back by destruction.
   class Lock {
    public:
     Lock() = default;
@@ -76,8 +79,8 @@ class KernelCache {
     int descriptor_ = -1;
     bool is_elsewhere_ = false;
   };
-  // Does not wait. Neither held nor elsewhere where waiting for somebody's entry would be in vain: nothing is kept, or
-  // the folder or its file system allows no lock. Cost: three system calls.
+  // Does not wait. Neither held nor elsewhere where waiting for somebody's entry would be in vain: nothing is
+  // kept, or the folder or its file system allows no lock. Cost: three system calls.
   Lock try_lock(const std::string& key_hex);
 
   // Whether store() has a folder to write to; try_lock() has made it.
@@ -95,8 +98,8 @@ class KernelCache {
   };
   Stats stats() const;
 
-  // Removes the entries and what dead processes left, and no file of another name; returns how many entries. The lock
-  // file stays: a kernel that is being compiled would be compiled twice.
+  // Removes the entries and what dead processes left, and no file of another name; returns how many entries.
+  // The lock file stays: a kernel that is being compiled would be compiled twice.
   uint64_t clear();
 
  private:

@@ -376,7 +376,8 @@ class KernelRules {
   // several copies of the kernel, of which one runs at a time.
   void add_variable(const llvm::AllocaInst& variable,
                     std::map<const llvm::DILocation*, Stack>& copies) const {
-    // Without line tables, which coppice_add_kernels() always asks for, nothing tells copies and owners apart.
+    // Without line tables, which coppice_add_kernels() always asks for, nothing tells copies and owners
+    // apart.
     if (variable.getFunction()->getSubprogram() == nullptr) return;
     const auto size = variable.getAllocationSize(variable.getModule()->getDataLayout());
     const llvm::Instruction* begins = where_it_begins(variable);

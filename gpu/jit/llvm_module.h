@@ -72,8 +72,8 @@ void drop_loop_hints(llvm::Module& module);
 // For a run that only makes room: leaves out what the kernel's author stores, by whatever means, anywhere but
 // in variables. What the library's own headers store stays. To be done first.
 void remove_effects(llvm::Module& module, const Diagnostics& diagnostics);
-// With checks: before every access by pointer that the kernel's author wrote, anywhere but in variables, a call
-// that looks whether the launch's uses say so (gpu/memory_uses.h). Before linking intrinsics.
+// With checks: before every access by pointer that the kernel's author wrote, anywhere but in variables, a
+// call that looks whether the launch's uses say so (gpu/memory_uses.h). Before linking intrinsics.
 void guard_memory(llvm::Module& module, const SpecializeRequest& request);
 // Misuse of handles (see misuse.cc). What a call of coppice_misuse() does is told when a module is read.
 // After optimising the calls that are left are taken out; `link` gives the module anew as it was before

@@ -1,7 +1,8 @@
 // Writes perf's jitdump (see perf_dump.h).
 //
-// `perf inject --jit` makes an ELF file of each record: the code, at the next multiple of 8 the unwind table, behind it
-// the table's index. Addresses in an unwind table are relative to where they stand, so ours are made anew for that order.
+// `perf inject --jit` makes an ELF file of each record: the code, at the next multiple of 8 the unwind
+// table, behind it the table's index. Addresses in an unwind table are relative to where they stand, so
+// ours are made anew for that order.
 #include "gpu/jit/perf_dump.h"
 
 #include <elf.h>
@@ -97,16 +98,16 @@ Section read_section(const jitlink::Section& section) {
   return out;
 }
 
-// How many bytes a function's address takes, by the CIE of its entry; 0 where it is not relative to where it stands, as
-// LLVM's are. A CIE is: length, 0, version, "zR", three numbers of a byte each, length, encoding.
+// How many bytes a function's address takes, by the CIE of its entry; 0 where it is not relative to where it
+// stands, as LLVM's are. A CIE is: length, 0, version, "zR", three numbers of a byte each, length, encoding.
 size_t address_bytes(const std::string& table, size_t cie) {
   if (cie + 16 >= table.size() || table.compare(cie + 9, 3, "zR\0", 3) != 0) return 0;
   constexpr char kRelative4 = 0x1b, kRelative8 = 0x1c;
   return table[cie + 16] == kRelative4 ? 4 : table[cie + 16] == kRelative8 ? 8 : 0;
 }
 
-// The unwind table as it has to be right behind the code, followed by its sorted index (.eh_frame_hdr). Empty for a table
-// of another form than LLVM's.
+// The unwind table as it has to be right behind the code, followed by its sorted index (.eh_frame_hdr). Empty
+// for a table of another form than LLVM's.
 struct Unwinding {
   std::string table, index;
 };

@@ -1,5 +1,6 @@
-// COPPICE_PTX_FOLDER=dir: the PTX of every kernel that a program loads for the CPU or the emulated GPU, as a GPU would get
-// it. For checking GPU code where there is no GPU (tests/ptx); a program so run is slow to start.
+// COPPICE_PTX_FOLDER=dir: the PTX of every kernel that a program loads for the CPU or the
+// emulated GPU, as a GPU would get it. For checking GPU code where there is no GPU (tests/ptx); a
+// program so run is slow to start.
 //
 //     <id>-<key>-sm_90.ptx                     of every specialization; none is made twice
 //     <id>-<key>-sm_75.ptx, -sm_80.ptx         of a kernel's smallest key: the text rarely depends on the target, and
@@ -15,8 +16,8 @@
 
 namespace coppice::jit {
 
-// The same back end, or, with COPPICE_PTX_FOLDER, one that also writes PTX. That cannot be written is an Error (kIo) of
-// the kernel.
+// The same back end, or, with COPPICE_PTX_FOLDER, one that also writes PTX. That cannot be written
+// is an Error (kIo) of the kernel.
 std::unique_ptr<CodeBackend> with_ptx_recorded(std::unique_ptr<CodeBackend> backend);
 
 }  // namespace coppice::jit

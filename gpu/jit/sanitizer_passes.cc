@@ -12,7 +12,8 @@
 namespace coppice::jit {
 namespace {
 
-// ThreadSanitizer knows atomic operations on integers only: `*address op= value` becomes a compare-exchange loop.
+// ThreadSanitizer knows atomic operations on integers only: `*address op= value`
+// becomes a compare-exchange loop.
 void expand_float_atomic(llvm::AtomicRMWInst& rmw) {
   llvm::IRBuilder<> builder(&rmw);
   llvm::Type* type = rmw.getType();

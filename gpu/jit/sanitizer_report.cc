@@ -1,7 +1,7 @@
 // Names and lines of kernels in sanitizers' reports (see sanitizer.h). Built with a sanitizer only.
 //
-// What is loaded stays on a list together with its line tables. The runtime libraries call back with the addresses of a
-// report: AddressSanitizer with its text, ThreadSanitizer with its data.
+// What is loaded stays on a list together with its line tables. The runtime libraries call back with the
+// addresses of a report: AddressSanitizer with its text, ThreadSanitizer with its data.
 #include <fmt/format.h>
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
 #include <llvm/Object/ObjectFile.h>

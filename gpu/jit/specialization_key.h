@@ -1,4 +1,5 @@
-// The name of a specialization: what decides a kernel's machine code, as a hash. It names entries of the kernel cache.
+// The name of a specialization: what decides a kernel's machine code, as a hash. It
+// names entries of the kernel cache.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace coppice::jit {
 
-// What decides machine code beside the request. Another value of any member gives other keys, so that an entry made on
-// another CPU, by another build of LLVM or by other passes of this library is not found.
+// What decides machine code beside the request. Another value of any member gives other keys, so that an
+// entry made on another CPU, by another build of LLVM or by other passes of this library is not found.
 struct KeyContext {
   std::string cpu;
   std::string features;  // of PTX: a hash of the libdevice that is linked
@@ -23,8 +24,8 @@ struct KeyContext {
   std::span<const std::byte> intrinsics;       // bitcode that is linked into every kernel
   std::span<const std::byte> simt_intrinsics;  // the same, for the emulated GPU
 };
-// A hash of the sources of gpu/jit, made by the build: every change of them, a comment's too, gives other keys, and
-// nothing else in the program does.
+// A hash of the sources of gpu/jit, made by the build: every change of them, a comment's too, gives other
+// keys, and nothing else in the program does.
 std::string_view pipeline_identity();
 // Of this machine and this build.
 const KeyContext& key_context();

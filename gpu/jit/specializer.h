@@ -35,8 +35,8 @@ struct SpecializeRequest {
   // Code that only finds out how much room a launch needs, `coppice_makes_room` in the kernel: whatever the
   // kernel's author stores anywhere but in the kernel's own variables is left out.
   bool makes_room = false;
-  // Its launches have a table of the memory that they may reach by pointers (gpu/memory_uses.h): what its author reads and
-  // writes is compared with it.
+  // Its launches have a table of the memory that they may reach by pointers (gpu/memory_uses.h): what its
+  // author reads and writes is compared with it.
   bool guards_memory = false;
   uint32_t shared_bytes = 0;  // that launches will ask for; means nothing to the compilers
   // What is wrong with a use of handle `binding` that code has left (coppice_misuse() in

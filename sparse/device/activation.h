@@ -1,8 +1,9 @@
 // Activation and deactivation by compiled kernels, from any thread at any time.
 //
-// Device-clean. A pointer slot is its own lock: 0 is empty, kLocked is being filled, anything else is a cell. Threads of
-// a warp that want the same slot elect one of them to try; the election saves work and nothing depends on it, since the
-// slot's compare-and-swap decides. All counters of a warp's winners are raised by one atomic for all of them.
+// Device-clean. A pointer slot is its own lock: 0 is empty, kLocked is being filled, anything else is a
+// cell. Threads of a warp that want the same slot elect one of them to try; the election saves work and
+// nothing depends on it, since the slot's compare-and-swap decides. All counters of a warp's winners are
+// raised by one atomic for all of them.
 #pragma once
 #include "sparse/device/cells.h"
 #include "sparse/device/lanes.h"
@@ -26,8 +27,8 @@ COPPICE_INLINE void write_header(const AllocatorState* a, uint32_t cell, uint32_
   header->state = CellState::kLive;
 }
 
-// Allocates for a slot that this thread has locked, and publishes. A failure empties the slot, so that nobody waits for
-// ever.
+// Allocates for a slot that this thread has locked, and publishes. A failure empties the slot,
+// so that nobody waits for ever.
 inline uint32_t fill_slot(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
                           uint32_t* slot, const CellPlace& place) {
   TreeState* tree = tree_state(block, tree_slot);
@@ -43,8 +44,8 @@ inline uint32_t fill_slot(const LaunchBlock* block, uint32_t tree_slot, const Le
   return cell;
 }
 
-// The cell in a slot, allocated when the slot is empty (double-checked locking). Returns 0 when the allocator is out of
-// cells.
+// The cell in a slot, allocated when the slot is empty (double-checked locking). Returns 0 when
+// the allocator is out of cells.
 inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
                               uint32_t* slot, const CellPlace& place) {
   for (uint32_t turn = 0;; ++turn) {
@@ -57,9 +58,9 @@ inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, cons
       if (is_elected && coppice_compare_exchange_u32(slot, 0, kLocked) == 0)
         return fill_slot(block, tree_slot, level, slot, place);
     }
-    // Whoever was to fill the slot may have failed, and others after it: nobody waits for what cannot come. Who has
-    // locked it is waited for: that thread may have the last cell. A swap sees the lock where a load may miss it,
-    // and whoever locks the slot behind the swap is refused, too.
+    // Whoever was to fill the slot may have failed, and others after it: nobody waits for what cannot come.
+    // Who has locked it is waited for: that thread may have the last cell. A swap sees the lock where a load
+    // may miss it, and whoever locks the slot behind the swap is refused, too.
     if (now == 0 && has_refused(tree_state(block, tree_slot)->allocators[level.allocator]) &&
         coppice_compare_exchange_u32(slot, 0, 0) == 0)
       return 0;
@@ -92,9 +93,10 @@ COPPICE_INLINE Coord cell_coord_at(const LevelLayout& level, uint32_t x, uint32_
           static_cast<int32_t>(z / level.span[2])};
 }
 
-// Where the last activating walks of a thread ended, so that the next one to the same container is none. It is kept for a
-// thread's turn at a range of items. Somebody may deactivate what it leads through meanwhile, so the slots on the way are
-// looked at each time: no cell is handed out twice in a launch, so a slot that still holds the cell has held it all along.
+// Where the last activating walks of a thread ended, so that the next one to the same container is none. It
+// is kept for a thread's turn at a range of items. Somebody may deactivate what it leads through meanwhile,
+// so the slots on the way are looked at each time: no cell is handed out twice in a launch, so a slot that
+// still holds the cell has held it all along.
 struct WalkMemo {
   static constexpr uint32_t kBindings = 4;  // the first ones of a kernel
   struct Last {
@@ -108,8 +110,9 @@ struct WalkMemo {
   struct GatheredAppends* appends;  // null: appends are not gathered (lists.h)
 };
 
-// Walks down and activates every node on the way; a dynamic node's list is there as soon as its ancestors are.
-// `binding` is the handle's, for the status; `way`, where it is given, gets the slots and cells of pointer nodes.
+// Walks down and activates every node on the way; a dynamic node's list is there as soon as its
+// ancestors are. `binding` is the handle's, for the status; `way`, where it is given, gets the
+// slots and cells of pointer nodes.
 COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
                                       uint32_t binding, Coord c, WalkMemo::Last* way = nullptr) {
   TreeState* tree = tree_state(block, tree_slot);
@@ -199,8 +202,8 @@ template <class Word>
 COPPICE_INLINE void zero_words(unsigned char* p, uint64_t n) {
   for (uint64_t i = 0; i < n; i += sizeof(Word)) relaxed_store(reinterpret_cast<Word*>(p + i), Word{0});
 }
-// By atomic stores: a cell may be deactivated while one above it is, and then two threads zero the same bytes, one of
-// which may still look at masks among them.
+// By atomic stores: a cell may be deactivated while one above it is, and then two threads zero the same
+// bytes, one of which may still look at masks among them.
 COPPICE_INLINE void zero_bytes(unsigned char* p, uint64_t n) {
   const uint64_t unaligned = reinterpret_cast<uint64_t>(p) | n;
   if (unaligned % 8 == 0)
@@ -220,10 +223,10 @@ COPPICE_INLINE bool recycle_slot(AllocatorState* a, uint32_t* slot) {
   return true;
 }
 
-// Empties a list by taking its first chunk from the head. Chunks behind it go with it when it is collected, those too that
-// appends of before still link. Where the first chunk is another one than at first, somebody else has cleared the list
-// since this call began, and this clear comes right behind that one; where one is only being made, the list is empty.
-// Relaxed: nothing is read from what is taken away.
+// Empties a list by taking its first chunk from the head. Chunks behind it go with it when it is collected,
+// those too that appends of before still link. Where the first chunk is another one than at first, somebody
+// else has cleared the list since this call began, and this clear comes right behind that one; where one is
+// only being made, the list is empty. Relaxed: nothing is read from what is taken away.
 COPPICE_INLINE void clear_list(TreeState* tree, const LevelLayout& level, ListHeader* list) {
   uint64_t now = relaxed_load(&list->head);
   const ListHead head = unpack_head(now);
@@ -240,11 +243,13 @@ COPPICE_INLINE void clear_list(TreeState* tree, const LevelLayout& level, ListHe
 enum class Clearing {
   kSlots,  // cells and lists alone: bytes go with the cell's own
   kAll,    // values and masks, too; nothing else runs meanwhile
-  kBesideOthers,  // values, too; other threads may be at what lies below, so its bits go one by one as if deactivated
+  // Values, too. Other threads may be at what lies below, so its bits go one by one as if deactivated.
+  kBesideOthers,
 };
 
-// Everything in one container of a node that lies below a cell which goes: cells are recycled, lists emptied, values
-// and masks zeroed. Slots are never zeroed as bytes: others may be locking them. `by`: those who share the slots.
+// Everything in one container of a node that lies below a cell which goes: cells are recycled, lists
+// emptied, values and masks zeroed. Slots are never zeroed as bytes: others may be locking them.
+// `by`: those who share the slots.
 inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned char* container, Clearing what,
                             Lanes by) {
   const LevelLayout& level = node.level[node.depth - 1];
@@ -266,8 +271,8 @@ inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned ch
   }
 }
 
-// Container `i` of a node among those below one place: `at` is the first container on the way from there, of the node's
-// level `first`.
+// Container `i` of a node among those below one place: `at` is the first container on the way from
+// there, of the node's level `first`.
 COPPICE_INLINE unsigned char* container_below(const NodeLayout& node, uint32_t first, unsigned char* at,
                                               uint64_t i) {
   for (uint32_t l = node.depth - 1; l-- > first;) {
@@ -281,7 +286,8 @@ COPPICE_INLINE unsigned char* container_below(const NodeLayout& node, uint32_t f
 // Does the same to all that lies below `cell`, a cell of the node `depth` levels below the root.
 inline void clear_below(TreeState* tree, const NodesBelow& nodes, uint32_t depth, unsigned char* cell,
                         Clearing what, Lanes by = kAlone) {
-  // Children before their parents: what others activate below meanwhile is zeroed already, or its bit goes, too.
+  // Children before their parents: what others activate below meanwhile is zeroed
+  // already, or its bit goes, too.
   for (uint32_t n = nodes.count; n-- > 0;) {
     const NodeLayout& node = tree->layouts[tree->below[nodes.first + n]];
     uint64_t containers = 1;
@@ -292,7 +298,8 @@ inline void clear_below(TreeState* tree, const NodesBelow& nodes, uint32_t depth
   }
 }
 
-// Zeroes what a bitmasked node's cell holds: inactive cells hold zeros, so that no reader needs to test the bit.
+// Zeroes what a bitmasked node's cell holds: inactive cells hold zeros, so that no reader needs to test the
+// bit.
 inline void zero_cell(TreeState* tree, const NodeLayout& node, unsigned char* container, uint32_t index,
                       Clearing what) {
   for (uint32_t i = 0; i < node.num_arrays; ++i) {
@@ -329,15 +336,15 @@ COPPICE_INLINE void deactivate_bit(TreeState* tree, const LevelLayout& level, co
   set_flag(&tree->dirty);
 }
 
-// Deactivates one cell: a pointer slot is emptied and its cell queued for collection, a bit is cleared and its values are
-// zeroed before they are used again, a list is emptied. Dense cells are always active.
+// Deactivates one cell: a pointer slot is emptied and its cell queued for collection, a bit is cleared and
+// its values are zeroed before they are used again, a list is emptied. Dense cells are always active.
 COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
                                Coord c) {
   TreeState* tree = tree_state(block, tree_slot);
   const LevelLayout& last = node.level[node.depth - 1];
   if (makes_room()) {
-    // What goes may be activated anew, as often as it goes at most. Also what is not there yet: by the time of the launch
-    // this run has activated it.
+    // What goes may be activated anew, as often as it goes at most. Also what is not there yet: by the time
+    // of the launch this run has activated it.
     const bool has_cells = last.kind == NodeKind::kPointer || last.kind == NodeKind::kDynamic;
     if (has_cells) warp_fetch_increment(&tree->allocators[last.allocator].removals);
     return;

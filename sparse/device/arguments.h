@@ -1,8 +1,8 @@
-// How a kernel's arguments get in: which are handles (bound at specialization), which are plain (packed in the launch
-// block), shared by the host's launch and the kernel's entry so that both count and align alike.
+// How a kernel's arguments get in: which are handles (bound at specialization), which are plain (packed in
+// the launch block), shared by the host's launch and the kernel's entry so that both count and align alike.
 //
-// Device-clean. A handle struct is an aggregate whose members are all handles; it is recognised by its first member.
-// Plain arguments are trivially copyable and packed in order, each at its own alignment.
+// Device-clean. A handle struct is an aggregate whose members are all handles; it is recognised by its first
+// member. Plain arguments are trivially copyable and packed in order, each at its own alignment.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -64,7 +64,8 @@ inline constexpr bool is_place_argument<Item> = true;
 template <>
 inline constexpr bool is_place_argument<Team> = true;
 
-// A kernel gets a copy of each argument: what is written to it through a reference would be lost, or seen by other runs.
+// A kernel gets a copy of each argument: what is written to it through a reference would
+// be lost, or seen by other runs.
 template <class T>
 inline constexpr bool is_kernel_parameter =
     !std::is_reference_v<T> || (std::is_lvalue_reference_v<T> && std::is_const_v<std::remove_reference_t<T>>);

@@ -1,15 +1,17 @@
 // Cells from an allocator, for any thread at any time: by the warp on a GPU, by the batch on a CPU.
 //
-// Device-clean. On a GPU all counters of a warp's winners are raised by one atomic for all of them. A thread of a CPU takes
-// several cells at once and hands them out alone: a line that every activation wrote would go from core to core. It begins
-// with one cell and takes twice as many each time, so that whoever wants few leaves no holes.
+// Device-clean. On a GPU all counters of a warp's winners are raised by one atomic for all of them. A
+// thread of a CPU takes several cells at once and hands them out alone: a line that every activation
+// wrote would go from core to core. It begins with one cell and takes twice as many each time, so that
+// whoever wants few leaves no holes.
 //
-// A batch is a word in its worker's own lines (CellBatch). It changes by compare-and-swap only, since others may take from
-// it: a thread that finds the allocator empty looks through all words before it fails, so the last cell is found whoever
-// holds it. While a worker takes its next batch, its word says "busy" and that thread waits. It marks the word before it
-// takes from the counters; who reads in them that nothing is left thus sees in every word the mark, or what came of it. No
-// cell is taken twice in a launch, so a word does not come again. When the launch is over, all that is left goes back
-// (give_back_cells in runtime_collection.kernels.cc): between launches the counters alone say what is free.
+// A batch is a word in its worker's own lines (CellBatch). It changes by compare-and-swap only, since others
+// may take from it: a thread that finds the allocator empty looks through all words before it fails, so the
+// last cell is found whoever holds it. While a worker takes its next batch, its word says "busy" and that
+// thread waits. It marks the word before it takes from the counters; who reads in them that nothing is left
+// thus sees in every word the mark, or what came of it. No cell is taken twice in a launch, so a word does
+// not come again. When the launch is over, all that is left goes back (give_back_cells in
+// runtime_collection.kernels.cc): between launches the counters alone say what is free.
 #pragma once
 #include "sparse/device/lookup.h"
 
@@ -20,8 +22,8 @@ COPPICE_INLINE uint32_t fetch_add(uint64_t* counter, uint32_t n) {
   return static_cast<uint32_t>(coppice_fetch_add_u64(counter, n));
 }
 
-// Raises a counter by one for each of the threads that come here together, with one atomic; each gets its own old value,
-// of a wider counter the lower half.
+// Raises a counter by one for each of the threads that come here together, with one atomic; each gets its own
+// old value, of a wider counter the lower half.
 template <class Counter>
 inline uint32_t warp_fetch_increment(Counter* counter) {
   const uint32_t here = coppice_active_mask();
@@ -45,7 +47,8 @@ COPPICE_INLINE void give_back_bytes(TreeState* tree, uint64_t bytes) {
 // Takes the bytes of a cell from what the tree's allocators may have together; false when that is used up.
 COPPICE_INLINE bool take_bytes(TreeState* tree, uint64_t bytes) {
   if (tree->shared_limit == 0) return true;
-  // Nothing is taken that is not there, not even for a moment: a node whose cells fit would be refused for it.
+  // Nothing is taken that is not there, not even for a moment: a node whose cells fit would be refused for
+  // it.
   for (uint64_t now = relaxed_load(&tree->fresh_bytes); now + bytes <= tree->shared_limit;)
     if (compare_exchange(&tree->fresh_bytes, &now, now + bytes)) return true;
   return false;
@@ -82,7 +85,8 @@ inline uint32_t take_up_to(uint32_t* counter, uint32_t end, uint32_t most, uint3
   return 0;
 }
 
-// The next batch of `most` cells at most, from the free list or of fresh ones; nothing is left in it where there is none.
+// The next batch of `most` cells at most, from the free list or of fresh ones; nothing is
+// left in it where there is none.
 inline CellBatch take_batch(TreeState* tree, AllocatorState* a, uint32_t most, bool is_recycled) {
   CellBatch b{0, 0, 0, is_recycled, false};
   if (is_recycled) {
@@ -91,10 +95,12 @@ inline CellBatch take_batch(TreeState* tree, AllocatorState* a, uint32_t most, b
   }
   const uint32_t now = coppice_load_acquire_u32(&a->num_cells);
   if (now >= a->capacity) return b;
-  // What one worker does not use makes the others take more than there ever were at once: a part in 64, if any.
+  // What one worker does not use makes the others take more than there ever were at once: a part in 64, if
+  // any.
   const uint32_t part = now / 64 + 1;
   if (part < most) most = part;
-  // Where allocators share a limit, bytes are counted as cells are used: nobody could take back what another holds.
+  // Where allocators share a limit, bytes are counted as cells are used: nobody could take back what another
+  // holds.
   if (tree->shared_limit != 0) most = 1;
   if (!take_bytes(tree, a->cell_bytes)) return b;
   b.left = take_up_to(&a->num_cells, a->capacity, most, &b.at);
@@ -106,7 +112,8 @@ COPPICE_INLINE uint32_t first_of(const AllocatorState* a, CellBatch b) {
   return b.is_recycled ? a->free_list[b.at] : b.at;
 }
 
-// A cell of the batch in a worker's word; 0 when there is none, or none of the free list where only those are wanted.
+// A cell of the batch in a worker's word; 0 when there is none, or none of the free
+// list where only those are wanted.
 COPPICE_INLINE uint32_t take_held(const AllocatorState* a, uint64_t* word, bool only_recycled = false) {
   for (uint32_t turn = 0;;) {
     uint64_t now = relaxed_load(word);
@@ -122,7 +129,8 @@ COPPICE_INLINE uint32_t take_held(const AllocatorState* a, uint64_t* word, bool 
   }
 }
 
-// A tree of another device has no workers, also where its kernels run as a CPU's (on a driver that only records).
+// A tree of another device has no workers, also where its kernels run as a CPU's (on a driver that only
+// records).
 COPPICE_INLINE bool has_workers(const TreeState* tree) {
   return coppice_has_workers() && tree->num_workers != 0;
 }

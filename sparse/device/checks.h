@@ -1,8 +1,9 @@
-// Checks of what kernels do with their handles, compiled in with COPPICE_DEBUG=checks and folded away without it.
+// Checks of what kernels do with their handles, compiled in with COPPICE_DEBUG=checks and folded away without
+// it.
 //
-// Device-clean. A check that fails raises a status (gpu/launch_block.h) that names field, coordinate or index, and
-// offset; the access itself is then harmless: it reads zeros, or writes where nobody reads. docs/debugging.md lists
-// them.
+// Device-clean. A check that fails raises a status (gpu/launch_block.h) that names field, coordinate
+// or index, and offset; the access itself is then harmless: it reads zeros, or writes where nobody
+// reads. docs/debugging.md lists them.
 #pragma once
 #include <type_traits>
 
@@ -26,9 +27,10 @@ COPPICE_INLINE T& refused(const LaunchBlock* block, T* instead) {
   return *reinterpret_cast<T*>(block->context->sink);
 }
 
-// Whether the launch's uses say that it does `effects` to a handle's field, as far away as `reach`. It is an error where a
-// handle was made of other bytes than those of a launch's argument, or the list of what the kernel does is not its own.
-// A function of its own in a kernel file's bitcode: it is called wherever a handle is used.
+// Whether the launch's uses say that it does `effects` to a handle's field, as far away as `reach`.
+// It is an error where a handle was made of other bytes than those of a launch's argument, or the
+// list of what the kernel does is not its own. A function of its own in a kernel file's bitcode: it
+// is called wherever a handle is used.
 [[gnu::noinline]] inline bool is_used(const LaunchBlock* block, uint32_t binding, uint32_t effects,
                                       int32_t reach, uint32_t value_bytes) {
   if (binding < static_cast<uint32_t>(kMaxBindings)) {
@@ -46,7 +48,8 @@ COPPICE_INLINE void check_domain(const LaunchBlock* block, uint32_t binding, Coo
     raise_at(block, DeviceStatus::kOutsideDomain, binding, c);
 }
 
-// Other cells are changing meanwhile. Known when the kernel is specialized, so that it costs nothing where it is fine.
+// Other cells are changing meanwhile. Known when the kernel is specialized, so that it
+// costs nothing where it is fine.
 COPPICE_INLINE bool refuses_others(const LaunchBlock* block, uint32_t binding, Coord c) {
   if ((coppice_fields[binding].access & kChangedHere) == 0) return false;
   raise_at(block, DeviceStatus::kReadOfChanged, binding, c);
@@ -80,7 +83,8 @@ COPPICE_INLINE bool reaches(int radius, bool star, Coord d) {
 
 namespace coppice {
 
-// The values of a block, cell 0 first: a pointer, which it converts to, that knows its length while it is indexed.
+// The values of a block, cell 0 first: a pointer, which it converts to, that knows
+// its length while it is indexed.
 template <class T>
 class Values {
  public:

@@ -1,15 +1,17 @@
-// The loops around a kernel: over the cells of a leaf with halo tiles and masks, over blocks, over the elements of
-// lists, over a range.
+// The loops around a kernel: over the cells of a leaf with halo tiles and masks, over blocks, over the
+// elements of lists, over a range.
 //
-// Device-clean, instantiated in a kernel file by COPPICE_KERNEL. An item of a cell loop is one leaf container, or a piece of a large one: its halo
-// is gathered into tiles, then whole rows are computed (on a GPU: cells), vectorised, and blended by the mask; the roles
-// guarantee that cells do not disturb each other, which is what the loop metadata asserts.
+// Device-clean, instantiated in a kernel file by COPPICE_KERNEL. An item of a cell loop is one leaf
+// container, or a piece of a large one: its halo is gathered into tiles, then whole rows are computed (on a
+// GPU: cells), vectorised, and blended by the mask; the roles guarantee that cells do not disturb each other,
+// which is what the loop metadata asserts.
 #pragma once
 #include "sparse/device/tiles.h"
 
 namespace coppice::device {
 
-// Turns a launch's arguments into what the kernel's parameters are: handles from bindings, plain ones from the block.
+// Turns a launch's arguments into what the kernel's parameters are: handles from
+// bindings, plain ones from the block.
 struct ArgumentReader {
   const LaunchBlock* block;
   size_t at = 0;
@@ -46,8 +48,8 @@ COPPICE_INLINE const T& choose(const T& argument, const Place& place) {
     return argument;
 }
 
-// Not std::apply, which is too large for the inliner at first: argument promotion would rewrite the call and drop its
-// loop's access group, and LLVM would check the pointers of every row for overlap.
+// Not std::apply, which is too large for the inliner at first: argument promotion would rewrite the call and
+// drop its loop's access group, and LLVM would check the pointers of every row for overlap.
 template <auto kKernel, class... Args, class Place, size_t... I>
 COPPICE_INLINE void call_kernel(const std::tuple<Args...>& pack, const Place& place,
                                 std::index_sequence<I...>) {
@@ -270,7 +272,8 @@ COPPICE_INLINE void run_block_teams(const LaunchBlock* block, uint64_t begin, ui
   }
 }
 
-// An item is a chunk of a list: one thread runs its elements, vectorised; on a GPU the lanes of a block share them.
+// An item is a chunk of a list: one thread runs its elements, vectorised; on a GPU
+// the lanes of a block share them.
 template <auto kKernel, class... Args>
 COPPICE_INLINE void run_entries(const LaunchBlock* block, uint64_t begin, uint64_t end) {
   using Place = typename LoopPlace<Args...>::Type;

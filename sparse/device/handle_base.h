@@ -1,5 +1,5 @@
-// All field handles have this in common: reach, role, the field they name, and how coordinates and blocks lead to
-// values. Kernels name the handles themselves (handles.h, list_handles.h).
+// All field handles have this in common: reach, role, the field they name, and how coordinates and blocks
+// lead to values. Kernels name the handles themselves (handles.h, list_handles.h).
 //
 // Device-clean, and the same types on the host, where a handle is made from a field (sparse/tree.h).
 #pragma once
@@ -17,8 +17,8 @@ concept FixedEigenMatrix = requires {
 }
 &&(T::RowsAtCompileTime > 0) && (T::ColsAtCompileTime > 0);
 
-// True of a type that is copied by its bytes: Eigen's fixed-size matrices, and plain structs of them, are so in all
-// but the language's eyes. (A struct that owns something has something to destroy.)
+// True of a type that is copied by its bytes: Eigen's fixed-size matrices, and plain structs of them, are so
+// in all but the language's eyes. (A struct that owns something has something to destroy.)
 template <class T>
 inline constexpr bool is_value = std::is_trivially_copyable_v<T> || FixedEigenMatrix<T> ||
                                  (std::is_aggregate_v<T> && std::is_trivially_destructible_v<T>);
@@ -72,7 +72,8 @@ COPPICE_INLINE T* value_at(const LaunchBlock* block, const FieldBinding& f, unsi
   return reinterpret_cast<T*>(container + f.offset + index * static_cast<uint64_t>(f.stride));
 }
 
-// Are all cells of a bitmasked leaf computed into private storage, and the active ones kept? A GPU has none to spare.
+// Are all cells of a bitmasked leaf computed into private storage, and the active ones
+// kept? A GPU has none to spare.
 COPPICE_INLINE bool blends() { return coppice_loop.blend != 0 && coppice_has_private_tiles(); }
 
 template <class From>
@@ -96,7 +97,8 @@ COPPICE_INLINE GatheredAppends* appends_of(const From& from) {
   return walks == nullptr ? nullptr : walks->appends;
 }
 
-// Entries of a neighbour table per element: 3^dims; a tree of fewer dimensions has the middle ones of the 27 only.
+// Entries of a neighbour table per element: 3^dims; a tree of fewer dimensions has
+// the middle ones of the 27 only.
 COPPICE_INLINE uint32_t neighbour_stride(uint32_t node) {
   const uint32_t dims = coppice_nodes[node].dims;
   return dims == 3 ? 27 : dims == 2 ? 9 : 3;
@@ -111,7 +113,8 @@ COPPICE_INLINE unsigned char* neighbour_container(const LaunchBlock* block, cons
          neighbours[n - (27 - neighbour_stride(node)) / 2] * parent.cell_bytes + parent.child_offset;
 }
 
-// The container of field `f` that belongs to a block: the block's own, or its sibling in the same parent cell.
+// The container of field `f` that belongs to a block: the block's own, or its sibling in the same parent
+// cell.
 template <int D>
 COPPICE_INLINE unsigned char* block_container(const Block<D>& block, const FieldBinding& f) {
   if (f.node == coppice_loop.node) return block.container;
@@ -120,8 +123,8 @@ COPPICE_INLINE unsigned char* block_container(const Block<D>& block, const Field
   return block.container - own.level[own.depth - 2].child_offset + other.level[other.depth - 2].child_offset;
 }
 
-// A pointer to a block's own values; `T` is const for a Read. What cannot be had by pointer is refused by the host where
-// a role tells (Write, Update), and here for a Read, which may be used otherwise.
+// A pointer to a block's own values; `T` is const for a Read. What cannot be had by pointer is refused by the
+// host where a role tells (Write, Update), and here for a Read, which may be used otherwise.
 template <class T, int D>
 COPPICE_INLINE Values<T> block_values(const Block<D>& block, uint32_t binding) {
   const FieldBinding& f = coppice_fields[binding];
@@ -162,9 +165,9 @@ COPPICE_INLINE T* value_of(const Entry<D>& entry, const FieldBinding& f) {
   return reinterpret_cast<T*>(entry.chunk + f.offset + entry.slot * static_cast<uint64_t>(f.stride));
 }
 
-// Loads what a field has for an element: on the node looped over its value; on another dynamic node the element of
-// the same index of the list at the same coordinate, zero where it has none; on any other the value at that
-// coordinate. Its node must have the same cells as the lists' (kSameCells).
+// Loads what a field has for an element: on the node looped over its value; on another dynamic node the
+// element of the same index of the list at the same coordinate, zero where it has none; on any other the
+// value at that coordinate. Its node must have the same cells as the lists' (kSameCells).
 template <class T, int D>
 COPPICE_INLINE T load_for(const Entry<D>& entry, uint32_t binding) {
   const FieldBinding& f = coppice_fields[binding];
@@ -259,8 +262,8 @@ struct Handle {
   friend struct device::HandleAccess;
   const device::FieldBinding& binding() const { return coppice_fields[id.field]; }
   const device::NodeLayout& layout() const { return coppice_nodes[binding().node]; }
-  // Launches of kernels that read or ask alone do not look for a status: one that they left would stop all that
-  // come behind them.
+  // Launches of kernels that read or ask alone do not look for a status: one that they left would
+  // stop all that come behind them.
   template <class From, int D>
   COPPICE_INLINE Coord coord_of(const From& from, const int32_t (&coord)[D],
                                 bool is_looked_for = R != Role::kRead) const {

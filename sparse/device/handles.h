@@ -1,7 +1,8 @@
 // Field handles: what a kernel touches, how far it reaches, and what it may do there.
 //
-// Device-clean, and the same types on the host, where a handle is made from a field (sparse/tree.h). The role is the
-// contract: it licenses vectorisation (handles do not alias), halo tiles (reach) and activation (only Grow activates).
+// Device-clean, and the same types on the host, where a handle is made from a field (sparse/tree.h). The
+// role is the contract: it licenses vectorisation (handles do not alias), halo tiles (reach) and
+// activation (only Grow activates).
 //
 //   Read<T, Reach>   reads; `field[cell]` its own cell or element, `field(cell, dx, dy, dz)` within the reach,
 //                    `field.at(coord)` anywhere. Inactive cells read as zero and stay inactive.
@@ -58,7 +59,8 @@ struct Read : Handle<T, Role::kRead> {
     const device::Place p = device::find(this->layout(), device::tree_state(block, f.tree), c);
     return *device::value_at<T>(block, f, p.container, p.index);
   }
-  // Element `index` of the list at `coord` of a dynamic node (without an index: the first); zero where there is none.
+  // Element `index` of the list at `coord` of a dynamic node (without an index: the
+  // first); zero where there is none.
   template <class From, int D>
   COPPICE_HARMLESS COPPICE_ANYWHERE COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D],
                                                         int64_t index) const {
@@ -75,7 +77,8 @@ struct Read : Handle<T, Role::kRead> {
     if (device::lacks_lists(device::launch_of(from), this->id.field)) return 0;
     return device::length_at(device::launch_of(from), this->id.field, this->coord_of(from, coord));
   }
-  // The values of a block's own container, cell 0 first (struct-of-arrays leaves; sibling leaves of the same cell too).
+  // The values of a block's own container, cell 0 first (struct-of-arrays leaves;
+  // sibling leaves of the same cell too).
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE Values<const T> data(const Block<D>& block) const {
     if (!this->may(block, effect::kReads)) return this->template no_values<const T>(block);
@@ -199,7 +202,8 @@ requires(Reach::kRadius > 0) struct Accumulate<T, Reach> : Handle<T, Role::kAccu
   COPPICE_ACCESS COPPICE_INLINE void add(const Cell<D>& cell, const int32_t (&offset)[D], T value) const;
 };
 
-// Everything Grow does is the same when done twice, so a launch that ran out of cells can be repeated after growth.
+// Everything Grow does is the same when done twice, so a launch that ran out of cells can be repeated after
+// growth.
 template <class T>
 struct Grow : Handle<T, Role::kGrow> {
   using Handle<T, Role::kGrow>::Handle;

@@ -1,8 +1,9 @@
 // What compiled code knows of trees: layouts that the specializer bakes in as constants, and run-time state.
 //
-// Device-clean. Layouts (NodeLayout, FieldBinding, LoopLayout) are *constants* of a specialized kernel: they describe
-// the way from a tree's root to a node, so that a lookup folds to shifts, masks and loads. State (TreeState and what
-// hangs on it) lives in device memory; a tree's cells may move between operations (sparse/full_ranges.cc).
+// Device-clean. Layouts (NodeLayout, FieldBinding, LoopLayout) are *constants* of a specialized kernel:
+// they describe the way from a tree's root to a node, so that a lookup folds to shifts, masks and loads.
+// State (TreeState and what hangs on it) lives in device memory; a tree's cells may move between
+// operations (sparse/full_ranges.cc).
 //
 // A pointer node's cell, in its allocator's address range (cell 0 is the ambient element, always zero):
 //
@@ -20,9 +21,9 @@
 //      48..payload    0..16       padding to the payload's alignment (at most 64)
 //      payload        ...         values of chunk_cells elements
 //
-// A container: [slots u32 x n] for pointer, [active u64 x ceil(n/64)][dirty, as many][busy, as many][values] for bitmasked
-// (masks.h), [values] for dense, [ListHeader] for dynamic, where values are one array per field (struct of arrays) or one struct per cell, then the
-// child containers of each cell.
+// A container: [slots u32 x n] for pointer, [active u64 x ceil(n/64)][dirty, as many][busy, as many][values]
+// for bitmasked (masks.h), [values] for dense, [ListHeader] for dynamic, where values are one array per field
+// (struct of arrays) or one struct per cell, then the child containers of each cell.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +43,8 @@ inline constexpr uint32_t kAmbientCell = 0;  // the cell that inactive slots rea
 
 enum class NodeKind : uint32_t { kDense = 0, kBitmasked = 1, kPointer = 2, kDynamic = 3 };
 
-// One level on the way from the root to a node. Coordinates are (x, y, z); a tree of fewer dimensions has leading ones.
+// One level on the way from the root to a node. Coordinates are (x, y, z); a tree of
+// fewer dimensions has leading ones.
 struct LevelLayout {
   NodeKind kind;
   uint32_t allocator;         // pointer, dynamic: index in TreeState::allocators
@@ -66,9 +68,9 @@ struct ValueArray {
 };
 static_assert(sizeof(ValueArray) == 16);
 
-// Nodes with containers of their own in a node's cells, down to and with pointer and dynamic nodes; a range of
-// TreeState::below. None, unless there is a pointer or dynamic node among them, or a bitmasked one below a bitmasked one:
-// then a cell's bytes are all there is.
+// Nodes with containers of their own in a node's cells, down to and with pointer and dynamic nodes; a range
+// of TreeState::below. None, unless there is a pointer or dynamic node among them, or a bitmasked one below a
+// bitmasked one: then a cell's bytes are all there is.
 struct NodesBelow {
   uint32_t first, count;
 };
@@ -97,8 +99,8 @@ struct FieldBinding {
   uint32_t value_bytes;
   uint32_t num_values;  // in a container of its node
   uint32_t access;      // what of a block can be had by pointer, and whether others may be read: flags, below
-  // For the checks (checks.h), 0 without them: what the launch's uses say that it does to the field, of namespace effect,
-  // and how many cells around its own it does it to; kAnyReach: by coordinate.
+  // For the checks (checks.h), 0 without them: what the launch's uses say that it does to the field, of
+  // namespace effect, and how many cells around its own it does it to; kAnyReach: by coordinate.
   uint32_t uses;
   int32_t reach;
 };
@@ -155,13 +157,13 @@ struct LoopLayout {
   uint32_t
       tiled;  // bit i: binding i has a tile: a copy of its values and their halo, or the sums added to them
   uint32_t tabled;  // bit i: binding i has none, but its neighbours are found through the neighbour table
-  // A large container is more than one item of a loop over cells, in the order of its cells: item i is piece i % pieces
-  // of element i / pieces.
+  // A large container is more than one item of a loop over cells, in the order of its cells: item i is piece
+  // i % pieces of element i / pieces.
   uint32_t pieces;      // of a container; 0 and 1: it is one item
   uint32_t piece_rows;  // rows of a piece; where it is 1, a row may be several pieces
   uint32_t piece_row_cells;
-  uint32_t
-      box;  // where in the launch's arguments the LoopBox is that the loop is kept to, plus 1; 0: there is none
+  // Where in the launch's arguments the LoopBox is that the loop is kept to, plus 1; 0: there is none.
+  uint32_t box;
 };
 static_assert(sizeof(LoopLayout) == 36);
 // The cells that a loop over a box has: coordinates [low, high).
@@ -171,8 +173,8 @@ struct LoopBox {
 static_assert(sizeof(LoopBox) == 24);
 inline constexpr uint32_t kPieceCells = 4096;  // of a container with more cells: the most that an item has
 
-// Cuts a container's cells into pieces of whole rows, or a row into pieces whose cells are a multiple of 64 so that no
-// two of them share a cache line of values; all of about the same size.
+// Cuts a container's cells into pieces of whole rows, or a row into pieces whose cells are a multiple of 64
+// so that no two of them share a cache line of values; all of about the same size.
 constexpr void cut_into_pieces(LoopLayout& loop, const uint32_t (&extent)[kMaxDims]) {
   const uint64_t rows = uint64_t{extent[0]} * extent[1], row_cells = extent[2];
   const auto ceil_div = [](uint64_t n, uint64_t by) { return (n + by - 1) / by; };
@@ -199,8 +201,8 @@ struct CellHeader {
 };
 static_assert(sizeof(CellHeader) == 32);
 
-// What a chunk begins with. Only a list's first one uses `latest`: what all appends share lies where a clear takes it away
-// with the chunk, so nothing that is late can reach the list that comes after (lists.h).
+// What a chunk begins with. Only a list's first one uses `latest`: what all appends share lies where a clear
+// takes it away with the chunk, so nothing that is late can reach the list that comes after (lists.h).
 struct ChunkHeader {
   CellHeader cell;
   uint32_t next;    // the slot of the chunk after this one
@@ -221,9 +223,9 @@ constexpr LatestChunk unpack_latest(uint64_t w) {
   return {static_cast<uint32_t>(w), static_cast<uint32_t>(w >> 32)};
 }
 
-// A dynamic node's container: one list, in one word, so that an append takes its index and the list that the index counts
-// in together. Its length is the smaller of the elements asked for and those that linked chunks hold, so that whatever
-// is counted can be read. Chunks are linked in order.
+// A dynamic node's container: one list, in one word, so that an append takes its index and the list that the
+// index counts in together. Its length is the smaller of the elements asked for and those that linked chunks
+// hold, so that whatever is counted can be read. Chunks are linked in order.
 struct ListHead {
   uint32_t asked;  // elements asked for; says nothing where there is no first chunk
   uint32_t first;  // the slot of the first chunk: 0 none, kLocked one is being made
@@ -238,9 +240,10 @@ struct ListHeader {
 };
 static_assert(sizeof(ListHeader) == 8);
 
-// One pointer or dynamic node's recycling allocator (NodeManager). Address ranges are committed in chunks, so a
-// cell's address is cells + index * cell_bytes, while an operation runs and while `cells` stays the same. All
-// counts are in cells. What every walk reads lies in another cache line than what every activation writes.
+// One pointer or dynamic node's recycling allocator (NodeManager). Address ranges are committed in
+// chunks, so a cell's address is cells + index * cell_bytes, while an operation runs and while
+// `cells` stays the same. All counts are in cells. What every walk reads lies in another cache line
+// than what every activation writes.
 struct alignas(64) AllocatorState {
   unsigned char* cells;
   uint32_t* free_list;      // [capacity] cells ready for use, zeroed
@@ -258,8 +261,8 @@ struct alignas(64) AllocatorState {
   uint32_t free_used;      // entries already taken
   uint32_t recycled_size;
   uint32_t shortage;  // allocations refused since the last growth
-  // What a run that makes room would do: deactivate, activate by slots, whatever is there, and append to lists, where
-  // an element set counts with as many as lie before it.
+  // What a run that makes room would do: deactivate, activate by slots, whatever is there, and append to
+  // lists, where an element set counts with as many as lie before it.
   uint64_t removals, activations, appends;
 };
 static_assert(sizeof(AllocatorState) == 128 && offsetof(AllocatorState, num_cells) == 64);
@@ -268,8 +271,9 @@ inline uint32_t handed_out(const AllocatorState& a) {
   return a.num_cells < a.capacity ? a.num_cells : a.capacity;
 }
 
-// Cells that a thread of a CPU holds for itself, so that it writes to the allocator's counters once for many of them
-// (cells.h has the protocol). `at` is the first one's number or, where they are from the free list, its place there.
+// Cells that a thread of a CPU holds for itself, so that it writes to the allocator's counters once
+// for many of them (cells.h has the protocol). `at` is the first one's number or, where they are from
+// the free list, its place there.
 struct CellBatch {
   uint32_t at;
   uint32_t left;       // cells
@@ -299,8 +303,8 @@ struct alignas(64) TreeState {
   unsigned char* ambient;     // zeros, as large as the largest container; never written
   const NodeLayout* layouts;  // [nodes]
   const uint32_t* below;      // nodes that lie below others (NodeLayout::below)
-  uint64_t
-      shared_limit;  // bytes that all cells may have, where allocators could take more together; 0: they cannot
+  // Bytes that all cells may have, where allocators could take more together; 0: they cannot.
+  uint64_t shared_limit;
   WorkerCells* workers;  // [num_workers], of CPUs (cells.h)
   uint64_t num_workers;
 

@@ -1,7 +1,7 @@
 // Storage of a leaf in a cell loop on a CPU: how halo tiles are filled, and rows that blended writes go to.
 //
-// Device-clean. Used by the cell loop (drivers.h) before and after a leaf's rows are computed. tiles.h has what tiles of
-// all devices share.
+// Device-clean. Used by the cell loop (drivers.h) before and after a leaf's rows are computed. tiles.h has
+// what tiles of all devices share.
 #pragma once
 #include "sparse/device/arguments.h"
 
@@ -166,8 +166,8 @@ COPPICE_INLINE void open_whole(LeafContext& context, uint32_t binding) {
     context.write_base[binding] = context.container + coppice_fields[binding].offset;
 }
 
-// A blended write's private row, filled with what is there, since a kernel need not write every cell. Where it does,
-// LLVM sees that the copy is dead.
+// A blended write's private row, filled with what is there, since a kernel need not write every cell. Where
+// it does, LLVM sees that the copy is dead.
 template <class H>
 COPPICE_INLINE void open_row(LeafContext& context, uint32_t binding, uint32_t first, int n,
                              unsigned char*& rows) {

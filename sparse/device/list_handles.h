@@ -1,7 +1,7 @@
 // The handle that changes the lists of a dynamic node.
 //
-// Device-clean. `coord` names the list: a coordinate of the dynamic node's parent, in the tree's axes without the dynamic
-// node's own. Reading is Read's: `field.at(from, coord, index)`, `field.length(from, coord)`.
+// Device-clean. `coord` names the list: a coordinate of the dynamic node's parent, in the tree's axes without
+// the dynamic node's own. Reading is Read's: `field.at(from, coord, index)`, `field.length(from, coord)`.
 #pragma once
 #include "sparse/device/handles.h"
 
@@ -9,13 +9,13 @@ namespace coppice {
 
 using device::kNoIndex;
 
-// Items may append to, write, clear and read one list in one launch: what results is what some order of these calls gives
-// (docs/sparse.md, "Lists").
+// Items may append to, write, clear and read one list in one launch: what results is what some order of these
+// calls gives (docs/sparse.md, "Lists").
 template <class T>
 struct Append : Handle<T, Role::kAppend> {
   using Handle<T, Role::kAppend>::Handle;
-  // Returns the element's index, unique among the appends between two clears of the list; kNoIndex where the list or memory
-  // is full (an error of the launch). Cost: an atomic add per warp and list. On a CPU, in a
+  // Returns the element's index, unique among the appends between two clears of the list; kNoIndex where the
+  // list or memory is full (an error of the launch). Cost: an atomic add per warp and list. On a CPU, in a
   // kernel over items that does not use what it returns and neither reads, writes by index nor empties lists,
   // it is one for up to 64 of a thread's appends to one list behind each other.
   template <class From, int D>

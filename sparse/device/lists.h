@@ -1,19 +1,22 @@
 // Appending to and writing the lists of dynamic nodes.
 //
-// Device-clean. An append is one atomic add (for all threads of a warp that append to the same list), a walk from the
-// list's latest chunk, and where that is full the activation of the next one, whose slot is in the chunk before it.
+// Device-clean. An append is one atomic add (for all threads of a warp that append to the same list),
+// a walk from the list's latest chunk, and where that is full the activation of the next one, whose
+// slot is in the chunk before it.
 //
-// Appends and clears of one list in one launch. A list's head is one word: its first chunk, and how many elements were
-// asked for. The first chunk is the list's generation: a clear takes it away by a compare-and-swap, no cell is handed out
-// twice in a launch, so an append learns with its index which list the index counts in, for ever. Everything else that
-// appends share (the chain, LatestChunk) is reached through that chunk, so an append that a clear overtakes goes on in
-// the old chain, alone with others of its kind, and all of that is found when the chain is collected. The order in which
-// heads change is the serial order: an append is where its add finds a first chunk (the first append where it puts one
-// there), a clear where its swap succeeds or the head was found empty, a read where it loads the head.
+// Appends and clears of one list in one launch. A list's head is one word: its first chunk, and how many
+// elements were asked for. The first chunk is the list's generation: a clear takes it away by a
+// compare-and-swap, no cell is handed out twice in a launch, so an append learns with its index which list
+// the index counts in, for ever. Everything else that appends share (the chain, LatestChunk) is reached
+// through that chunk, so an append that a clear overtakes goes on in the old chain, alone with others of its
+// kind, and all of that is found when the chain is collected. The order in which heads change is the serial
+// order: an append is where its add finds a first chunk (the first append where it puts one there), a clear
+// where its swap succeeds or the head was found empty, a read where it loads the head.
 //
-// The head's accesses are relaxed. What a thread does with a first chunk that it learned of is to store elements, which
-// nobody orders, and to load words that were zero before the launch: zeros say what is true of them then, "no chunk
-// behind this one". Links are ordered: slots by activate_slot, LatestChunk as find_or_link_chunk says.
+// The head's accesses are relaxed. What a thread does with a first chunk that it learned of is to
+// store elements, which nobody orders, and to load words that were zero before the launch: zeros say
+// what is true of them then, "no chunk behind this one". Links are ordered: slots by activate_slot,
+// LatestChunk as find_or_link_chunk says.
 #pragma once
 #include "sparse/device/checks.h"
 
@@ -21,7 +24,8 @@ namespace coppice::device {
 
 inline constexpr uint32_t kNoIndex = ~0u;  // what a refused append returns
 
-// Raises a head's count by one for each of the threads that come here together; each gets the head as it found it.
+// Raises a head's count by one for each of the threads that come here together; each gets the head as it
+// found it.
 inline ListHead warp_ask_for_element(ListHeader* list) {
   const uint32_t here = coppice_active_mask();
   const uint32_t same = coppice_match_any_u64(here, reinterpret_cast<uint64_t>(list));
@@ -31,13 +35,14 @@ inline ListHead warp_ask_for_element(ListHeader* list) {
     found = coppice_fetch_add_u64(&list->head, static_cast<uint32_t>(__builtin_popcount(same)));
   const uint32_t asked = coppice_shuffle_u32(same, static_cast<uint32_t>(found), leader),
                  first = coppice_shuffle_u32(same, static_cast<uint32_t>(found >> 32), leader);
-  // The add was the leader's: without this, one of the others could load the head as it was before its own append.
+  // The add was the leader's: without this, one of the others could load the head as it was before its own
+  // append.
   coppice_warp_barrier(same);
   return {asked + static_cast<uint32_t>(__builtin_popcount(same & ((1u << lane) - 1))), first};
 }
 
-// A list's first chunk, made where there is none, with `asked` elements asked for. What was asked for without a chunk is
-// forgotten: whoever did so asks again. So it cannot add up, however long a launch keeps asking.
+// A list's first chunk, made where there is none, with `asked` elements asked for. What was asked for without
+// a chunk is forgotten: whoever did so asks again. So it cannot add up, however long a launch keeps asking.
 struct FirstChunk {
   uint32_t cell;  // 0: out of cells
   bool is_new;    // by this call
@@ -74,8 +79,8 @@ struct FirstChunk {
   }
 }
 
-// Takes the count of the list that begins with `first` back to `most` where it is above. A swap, so that it changes
-// neither a list that came after nor, by a carry, the first chunk.
+// Takes the count of the list that begins with `first` back to `most` where it is above. A swap, so that it
+// changes neither a list that came after nor, by a carry, the first chunk.
 COPPICE_INLINE void limit_list(ListHeader* list, uint32_t first, uint64_t most) {
   uint64_t now = relaxed_load(&list->head);
   while (unpack_head(now).first == first && unpack_head(now).asked > most &&
@@ -83,14 +88,16 @@ COPPICE_INLINE void limit_list(ListHeader* list, uint32_t first, uint64_t most) 
   }
 }
 
-// The chunk that holds element `index` of the list that begins with `first`, with all before it linked; or why there is
-// none: the list was cleared meanwhile, or the allocator is out of cells. In the latter case the list ends where its
-// chunks do: an allocator that refused a cell refuses all others of the launch, so nothing comes behind.
+// The chunk that holds element `index` of the list that begins with `first`, with all before it linked;
+// or why there is none: the list was cleared meanwhile, or the allocator is out of cells. In the latter
+// case the list ends where its chunks do: an allocator that refused a cell refuses all others of the
+// launch, so nothing comes behind.
 struct LinkedChunk {
   unsigned char* chunk;  // null: none
   bool is_cleared;
 };
-// A function of its own for those that are not the latest: most appends are to that, and would save registers for this.
+// A function of its own for those that are not the latest: most appends are to that, and
+// would save registers for this.
 [[gnu::noinline]] inline LinkedChunk walk_or_link_chunk(const LaunchBlock* block, uint32_t tree_slot,
                                                         const LevelLayout& level, ListHeader* list,
                                                         uint32_t first, uint32_t wanted, Coord list_coord) {
@@ -110,8 +117,9 @@ struct LinkedChunk {
       }
     }
     if (++at < latest.linked) continue;
-    // Release: who learns of this chunk learns of the slots of all before it, which this thread has read or knows by
-    // its own acquire. Whoever comes beyond the latest one says so, not only who linked it: that thread may be slow.
+    // Release: who learns of this chunk learns of the slots of all before it, which this thread has
+    // read or knows by its own acquire. Whoever comes beyond the latest one says so, not only who
+    // linked it: that thread may be slow.
     coppice_fence();
     auto* header = reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first));
     coppice_fetch_max_u64(&header->latest, pack(LatestChunk{cell, at + 1}));
@@ -160,8 +168,8 @@ COPPICE_INLINE void raise_list_full(const LaunchBlock* block, uint32_t binding, 
                StatusPlace{{index, node.level[node.depth - 1].max_length, 0}, c});
 }
 
-// `n` elements from `index` on are beyond a list's end. (What is asked for in vain is at most what each thread appends
-// at once, at any time.)
+// `n` elements from `index` on are beyond a list's end. (What is asked for in vain is at most what each
+// thread appends at once, at any time.)
 [[gnu::noinline]] inline void refuse_elements(const LaunchBlock* block, uint32_t binding, ListHeader* list,
                                               uint32_t first, uint32_t index, uint32_t n, Coord c) {
   const NodeLayout& node = coppice_nodes[coppice_fields[binding].node];
@@ -169,8 +177,8 @@ COPPICE_INLINE void raise_list_full(const LaunchBlock* block, uint32_t binding, 
   for (uint32_t i = 0; i < n; ++i) raise_list_full(block, binding, index + i, c);
 }
 
-// In a run that makes room: links the chunk that an append would need. Returns the index that it would have been given,
-// were the order of the threads the same.
+// In a run that makes room: links the chunk that an append would need. Returns the index that it would have
+// been given, were the order of the threads the same.
 inline uint32_t want_element(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
                              const ListPlace& p) {
   const uint32_t first = find_or_make_first_chunk(block, tree_slot, level, p.list, p.coord, 0).cell;
@@ -185,9 +193,9 @@ inline uint32_t want_element(const LaunchBlock* block, uint32_t tree_slot, const
   return index;
 }
 
-// Appends `n` values behind each other to the list at `c`; returns the first one's index, or kNoIndex when the list
-// or the memory has no room for it. Threads of a warp come with one value each. `own` are the thread's lines of the
-// list's tree, where it has workers.
+// Appends `n` values behind each other to the list at `c`; returns the first one's index, or kNoIndex when
+// the list or the memory has no room for it. Threads of a warp come with one value each. `own` are the
+// thread's lines of the list's tree, where it has workers.
 template <class T>
 COPPICE_INLINE uint32_t append_run(const LaunchBlock* block, uint32_t binding, Coord c, const T* values,
                                    uint32_t n, WorkerCells* own) {
@@ -226,10 +234,10 @@ COPPICE_INLINE uint32_t append_run(const LaunchBlock* block, uint32_t binding, C
   return got.asked;
 }
 
-// A thread of a CPU gathers here what it is about to append to one list, in a turn at a range of items: a list's
-// head, which every append would write to, goes from core to core once for all of them. It does so only where nobody
-// can tell: the kernel does not use their indices, and neither looks at lists nor takes anything away (`kGathers`).
-// They keep their order.
+// A thread of a CPU gathers here what it is about to append to one list, in a turn at a range of items: a
+// list's head, which every append would write to, goes from core to core once for all of them. It does so
+// only where nobody can tell: the kernel does not use their indices, and neither looks at lists nor takes
+// anything away (`kGathers`). They keep their order.
 struct GatheredAppends {
   static constexpr uint32_t kBytes = 1024, kMost = 64, kFewest = 16;
   Coord list{0, 0, 0};
@@ -269,8 +277,8 @@ inline void append_gathered(const LaunchBlock* block, uint32_t binding, Gathered
   gathered->count = 0;
 }
 
-// Appends a value to the list at `c`; returns its index, or kNoIndex when the list or the memory is full, or nobody
-// asks for it.
+// Appends a value to the list at `c`; returns its index, or kNoIndex when the list or the memory
+// is full, or nobody asks for it.
 template <class T>
 COPPICE_INLINE uint32_t append(const LaunchBlock* block, uint32_t binding, Coord c, const T& value,
                                GatheredAppends* gathered) {

@@ -1,7 +1,9 @@
-// Tree walks of compiled kernels: from a coordinate to a cell, without activation (activation.h has the others).
+// Tree walks of compiled kernels: from a coordinate to a cell, without activation
+// (activation.h has the others).
 //
 // Device-clean. Everything here runs over constant layouts (layout.h) and folds to straight code. Reads never
-// activate: an empty or locked slot leads to the ambient cell, a coordinate outside the domain to the ambient region.
+// activate: an empty or locked slot leads to the ambient cell, a coordinate outside
+// the domain to the ambient region.
 #pragma once
 #include "core/device_macros.h"
 #include "gpu/device_intrinsics.h"
@@ -37,7 +39,8 @@ COPPICE_INLINE bool compare_exchange(uint64_t* p, uint64_t* expected, uint64_t d
   return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-// For a value that several threads may write, or one may write while others read: whole, where it is one machine word.
+// For a value that several threads may write, or one may write while others read:
+// whole, where it is one machine word.
 template <class T>
 inline constexpr bool is_one_word = sizeof(T) <= 8 && sizeof(T) == alignof(T) && __is_trivially_copyable(T);
 template <class T>
@@ -64,10 +67,10 @@ COPPICE_INLINE TreeState* tree_state(const LaunchBlock* block, uint32_t tree) {
   return static_cast<TreeState*>(block->trees[tree]);
 }
 
-// A launch that must not be repeated, where memory must be mapped before it, is run by its kernel twice: first only to
-// make room. Then it activates, links chunks for what it would append, and counts; it stores, adds, appends, deactivates,
-// prints and complains of nothing. What handles do is left out here and by their methods, what a kernel stores by
-// itself by the specializer (gpu/jit/remove_effects.cc).
+// A launch that must not be repeated, where memory must be mapped before it, is run by its kernel twice:
+// first only to make room. Then it activates, links chunks for what it would append, and counts; it stores,
+// adds, appends, deactivates, prints and complains of nothing. What handles do is left out here and by their
+// methods, what a kernel stores by itself by the specializer (gpu/jit/remove_effects.cc).
 COPPICE_INLINE bool makes_room() { return coppice_makes_room != 0; }
 
 // The launch goes on; when it is done, the host makes an Error of the first status (sparse/launch_errors.h).
@@ -96,8 +99,8 @@ COPPICE_INLINE void raise_status(const LaunchBlock* block, DeviceStatus status, 
   raise_status(block, status, tree, detail, StatusPlace{{c.x, c.y, c.z}, offset});
 }
 
-// A coordinate as seen from a node's lowest one. Unsigned, for the difference of two coordinates has 33 bits; below the
-// origin it comes out larger than any domain, which ends at 2^31 (tree_layout.cc).
+// A coordinate as seen from a node's lowest one. Unsigned, for the difference of two coordinates has 33 bits;
+// below the origin it comes out larger than any domain, which ends at 2^31 (tree_layout.cc).
 struct Offset {
   uint32_t x, y, z;
 };
@@ -113,7 +116,8 @@ COPPICE_INLINE int32_t plus(int32_t a, int32_t b) {
 }
 COPPICE_INLINE Coord plus(Coord a, Coord b) { return {plus(a.x, b.x), plus(a.y, b.y), plus(a.z, b.z)}; }
 
-// Whether an allocator has run out of cells in this launch: then it has none for anybody until the launch is over.
+// Whether an allocator has run out of cells in this launch: then it has none for
+// anybody until the launch is over.
 COPPICE_INLINE bool has_refused(const AllocatorState& a) { return relaxed_load(&a.shortage) != 0; }
 
 COPPICE_INLINE bool in_domain(const NodeLayout& node, Coord c) {
@@ -175,16 +179,17 @@ COPPICE_INLINE uint32_t* next_chunk(const LevelLayout& level, const TreeState* t
   return reinterpret_cast<uint32_t*>(chunk_at(level, tree, cell) + kNextChunk);
 }
 
-// The latest chunk of the list that begins with `first`. Acquire: what the thread knew that linked it, the slots of all
-// chunks before it among that, is known from here on.
+// The latest chunk of the list that begins with `first`. Acquire: what the thread knew that linked it, the
+// slots of all chunks before it among that, is known from here on.
 COPPICE_INLINE LatestChunk latest_chunk(const LevelLayout& level, const TreeState* tree, uint32_t first) {
   const auto* header = reinterpret_cast<const ChunkHeader*>(chunk_at(level, tree, first));
   const LatestChunk latest = unpack_latest(coppice_load_acquire_u64(&header->latest));
   return latest.linked == 0 ? LatestChunk{first, 1} : latest;
 }
 
-// A list as it is at one moment: what it held then can be read for as long as the launch runs, whoever clears the list.
-// The head's load is relaxed: a first chunk's memory was zero before the launch, and zeros there say what is true.
+// A list as it is at one moment: what it held then can be read for as long as the launch runs,
+// whoever clears the list. The head's load is relaxed: a first chunk's memory was zero before the
+// launch, and zeros there say what is true.
 struct ListView {
   uint32_t first;   // the ambient cell where there is none
   uint32_t length;  // elements that are there, each in a linked chunk
@@ -202,8 +207,8 @@ COPPICE_INLINE uint32_t list_length(const LevelLayout& level, const TreeState* t
   return view_list(level, tree, list).length;
 }
 
-// The chunk cell that holds element `index` of the list that begins with `first`; the ambient cell where none is linked.
-// Cost: one load per chunk between the list's latest chunk, or its first, and the one wanted.
+// The chunk cell that holds element `index` of the list that begins with `first`; the ambient cell where none
+// is linked. Cost: one load per chunk between the list's latest chunk, or its first, and the one wanted.
 COPPICE_INLINE unsigned char* find_chunk(const LevelLayout& level, const TreeState* tree, uint32_t first,
                                          uint32_t index) {
   const uint32_t wanted = index / level.chunk_cells;

@@ -1,13 +1,14 @@
-// The masks of a bitmasked node's containers, and how its cells come and go while other threads do the same to them.
+// The masks of a bitmasked node's containers, and how its cells come and go while
+// other threads do the same to them.
 //
-// Device-clean. A cell has a bit in each of three masks: active; dirty, when it holds values of before its last
-// deactivation; busy, a lock. At rest no cell is dirty or busy, and inactive cells hold zeros.
+// Device-clean. A cell has a bit in each of three masks: active; dirty, when it holds values of before its
+// last deactivation; busy, a lock. At rest no cell is dirty or busy, and inactive cells hold zeros.
 //
-// A deactivation zeroes nothing, since a value that somebody sets meanwhile would be lost: locked, it makes the cell
-// dirty, then clears the active bit. An activation sets that bit (without the lock) where it is clear, and looks at the
-// dirty bit behind it. Who finds that set takes the lock and, if it still is, zeroes the cell, sets the active bit and
-// clears the dirty one. What stays dirty is zeroed at collection. So each cell's activations and deactivations have an
-// order:
+// A deactivation zeroes nothing, since a value that somebody sets meanwhile would be lost: locked, it makes
+// the cell dirty, then clears the active bit. An activation sets that bit (without the lock) where it is
+// clear, and looks at the dirty bit behind it. Who finds that set takes the lock and, if it still is, zeroes
+// the cell, sets the active bit and clears the dirty one. What stays dirty is zeroed at collection. So each
+// cell's activations and deactivations have an order:
 //   - Active bits are changed by read-modify-writes alone, so whoever sees one as it is after a deactivation knows that
 //     the cell is dirty, unless it knows, too, that it has been zeroed since: nobody stores to it before the zeros.
 //   - Who sees the bits as they were before a deactivation, and stores later, came before it: what it stores is zeroed
@@ -43,8 +44,8 @@ COPPICE_INLINE void unlock_cells(const MaskWord& m, uint64_t bits) {
   coppice_fetch_and_u64(m.busy, ~bits);
 }
 
-// Deactivates those of the cells that are active; true when there are any. Nobody waits for a lock while it holds one of
-// the same word, so that two who want several cells never wait for each other.
+// Deactivates those of the cells that are active; true when there are any. Nobody waits for a lock while it
+// holds one of the same word, so that two who want several cells never wait for each other.
 inline bool deactivate_cells(const MaskWord& m, uint64_t bits) {
   uint64_t deactivated = 0;
   for (uint32_t turn = 0; bits != 0; ++turn) {

@@ -1,4 +1,5 @@
-// The text of a print() as the compiler checks it: its braces, the number of its arguments, and the record's size.
+// The text of a print() as the compiler checks it: its braces, the number of its
+// arguments, and the record's size.
 //
 // Device-clean.
 #pragma once

@@ -4,14 +4,15 @@
 //     COPPICE_ASSERT(item, i < n);
 //     COPPICE_ASSERT(item, i < n, "i is {}", i);
 //
-// Device-clean. `cell` and `item` are the kernel's own Cell, Block or Item. Arguments are integers, floats, bools, chars
-// and string literals; {} and what may stand in it are fmt's, and the number of arguments is checked when the kernel is
-// compiled. What a kernel prints is read when its launch has ended, in the order of its items and, of one item, in the
-// order in which it printed (Device::set_message_handler; stdout unless told). The buffer of a device has room for 1 MiB
-// a launch; what does not fit is dropped and counted. Cost: one atomic add and a copy of text and arguments.
+// Device-clean. `cell` and `item` are the kernel's own Cell, Block or Item. Arguments are integers, floats,
+// bools, chars and string literals; {} and what may stand in it are fmt's, and the number of arguments is
+// checked when the kernel is compiled. What a kernel prints is read when its launch has ended, in the order
+// of its items and, of one item, in the order in which it printed (Device::set_message_handler; stdout unless
+// told). The buffer of a device has room for 1 MiB a launch; what does not fit is dropped and counted. Cost:
+// one atomic add and a copy of text and arguments.
 //
-// COPPICE_ASSERT is compiled in with COPPICE_DEBUG=checks only, and its condition evaluated only then. The first failed
-// one of a launch is the launch's error; the kernel goes on.
+// COPPICE_ASSERT is compiled in with COPPICE_DEBUG=checks only, and its condition evaluated only then. The
+// first failed one of a launch is the launch's error; the kernel goes on.
 #pragma once
 #include <type_traits>
 

@@ -9,8 +9,8 @@
 
 namespace coppice::device {
 
-// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a bijection of
-// 128 bits for each key. Cost: 20 multiplications of 32 bits to 64, about 100 instructions.
+// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a
+// bijection of 128 bits for each key. Cost: 20 multiplications of 32 bits to 64, about 100 instructions.
 struct PhiloxBlock {
   uint32_t word[4];
 };
@@ -27,8 +27,8 @@ COPPICE_INLINE PhiloxBlock philox(PhiloxBlock counter, uint64_t key) {
   return counter;
 }
 
-// ln(x) of a normal x > 0, to 3 ulp: x = m 2^e with m near 1, ln m = 2 artanh z, z = (m - 1) / (m + 1), |z| < 0.172.
-// Every product that is added to is fused by name, for back ends fuse where they can.
+// ln(x) of a normal x > 0, to 3 ulp: x = m 2^e with m near 1, ln m = 2 artanh z, z = (m - 1) / (m + 1), |z| <
+// 0.172. Every product that is added to is fused by name, for back ends fuse where they can.
 COPPICE_INLINE float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 COPPICE_INLINE double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 template <class T>

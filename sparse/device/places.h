@@ -1,6 +1,8 @@
-// Places: what a kernel is run for, one argument of it, given by the loop. Cell, Block, BlockTeam, Entry, Item and Team.
+// Places: what a kernel is run for, one argument of it, given by the loop. Cell, Block,
+// BlockTeam, Entry, Item and Team.
 //
-// Device-clean. What they share: `coord(axis)` or `index`, and that handles take them as where they are used from.
+// Device-clean. What they share: `coord(axis)` or `index`, and that handles take them as where they are used
+// from.
 #pragma once
 #include "sparse/device/lists.h"
 
@@ -36,7 +38,8 @@ struct Cell {
   COPPICE_HARMLESS Coord coord() const {
     return {context->origin[0] + i, context->origin[1] + j, context->origin[2] + k};
   }
-  // Its coordinate on one of the D axes, in the order in which a coordinate is written: {cell.coord(0), cell.coord(1)}.
+  // Its coordinate on one of the D axes, in the order in which a coordinate is written:
+  // {cell.coord(0), cell.coord(1)}.
   COPPICE_HARMLESS COPPICE_INLINE int32_t coord(int axis) const {
     const Coord c = coord();
     const int number = 3 - D + axis;  // no array: a variable axis would take stack memory
@@ -47,7 +50,8 @@ using Cell1 = Cell<1>;
 using Cell2 = Cell<2>;
 using Cell3 = Cell<3>;
 
-// One container of the node a launch loops over ("over the blocks of a node"). On a GPU it is one thread's, as an Item is.
+// One container of the node a launch loops over ("over the blocks of a node"). On a GPU it
+// is one thread's, as an Item is.
 template <int D>
 struct Block {
   static constexpr int kDims = D;
@@ -65,8 +69,9 @@ using Block1 = Block<1>;
 using Block2 = Block<2>;
 using Block3 = Block<3>;
 
-// One container that all threads of a GPU's thread block share, with kBytes of fast memory of theirs; on a CPU one thread has
-// it for itself. What the threads write is seen by the others after a barrier, to which all of them must come.
+// One container that all threads of a GPU's thread block share, with kBytes of fast memory of theirs;
+// on a CPU one thread has it for itself. What the threads write is seen by the others after a barrier,
+// to which all of them must come.
 template <int D, uint32_t kBytes = 0>
 struct BlockTeam : Block<D> {
   static_assert(kBytes <= device::kTileBytes, "a thread block has no more fast memory than 48 KiB");
@@ -98,7 +103,8 @@ struct Padded {
 
 }  // namespace device
 
-// One element of a list of the dynamic node a launch loops over: those that the lists had when the launch began.
+// One element of a list of the dynamic node a launch loops over: those that the lists had when the launch
+// began.
 template <int D>
 struct Entry {
   static constexpr int kDims = D;
@@ -115,8 +121,8 @@ using Entry1 = Entry<1>;
 using Entry2 = Entry<2>;
 using Entry3 = Entry<3>;
 
-// One item of a range launch that all threads of a thread block share; on a CPU one thread has it for itself. What the
-// threads write is seen by the others after a barrier, to which all of them must come.
+// One item of a range launch that all threads of a thread block share; on a CPU one thread has it for itself.
+// What the threads write is seen by the others after a barrier, to which all of them must come.
 struct Team {
   const LaunchBlock* launch;
   int64_t index;

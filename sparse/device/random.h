@@ -1,11 +1,11 @@
-// Counter-based random numbers: a draw is a function of seed and counters, so it is the same on every device, for any
-// number of threads and any order of the items.
+// Counter-based random numbers: a draw is a function of seed and counters, so it is the same on every device,
+// for any number of threads and any order of the items.
 //
 //     Random random(cell);                     // the device's seed, the launch's number, the cell's coordinate
 //     field[cell] = 0.1f * random.normal();
 //
-// Device-clean. A Random lives as long as its item; a copy goes on with the same draws. Only operations that are
-// rounded alike everywhere are used: + - * / sqrt and fused multiply-add, no library's functions.
+// Device-clean. A Random lives as long as its item; a copy goes on with the same draws. Only operations that
+// are rounded alike everywhere are used: + - * / sqrt and fused multiply-add, no library's functions.
 #pragma once
 #include <cstdint>
 
@@ -24,8 +24,8 @@ inline uint32_t hash_u32(uint64_t seed, uint64_t a, uint64_t b = 0) {
 // A stream of 2^64 blocks of four draws. Streams of one seed with different (a, b) never overlap.
 class Random {
  public:
-  // From a kernel's Cell, Block or Item: of the device's seed (Device::set_seed), the number of the launch among its
-  // stream's, and the item's index or the coordinate.
+  // From a kernel's Cell, Block or Item: of the device's seed (Device::set_seed), the number of the launch
+  // among its stream's, and the item's index or the coordinate.
   template <class From>
   requires(device::is_place_argument<From>) COPPICE_HARMLESS COPPICE_INLINE
       explicit Random(const From& from) {
@@ -50,8 +50,8 @@ class Random {
          seed);
   }
 
-  // Cost of a draw on x86-64, counted: 40 instructions; of uniform() 45, below(100) 75, normal() 130. A new Random and its
-  // first draw are two Philox blocks.
+  // Cost of a draw on x86-64, counted: 40 instructions; of uniform() 45, below(100) 75, normal() 130. A new
+  // Random and its first draw are two Philox blocks.
   COPPICE_INLINE uint32_t u32() {
     const uint32_t i = static_cast<uint32_t>(drawn_ & 3);
     if (i == 0)
@@ -75,7 +75,8 @@ class Random {
       return static_cast<double>(u64() >> 11) * 0x1p-53;
     }
   }
-  // Of mean 0 and variance 1, by Marsaglia's polar method (two at a time, 1.27 pairs of uniform numbers for two).
+  // Of mean 0 and variance 1, by Marsaglia's polar method (two at a time, 1.27 pairs of uniform numbers for
+  // two).
   template <class T = float>
   COPPICE_INLINE T normal() {
     if (has_spare_) {
@@ -87,7 +88,8 @@ class Random {
     has_spare_ = true;
     return first;
   }
-  // Each of 0 ... n - 1 equally often (Lemire, "Fast random integer generation in an interval", 2019); 0 for n = 0.
+  // Each of 0 ... n - 1 equally often (Lemire, "Fast random integer generation in an
+  // interval", 2019); 0 for n = 0.
   inline uint32_t below(uint32_t n) {
     uint64_t product = uint64_t{u32()} * n;
     if (static_cast<uint32_t>(product) < n) {

@@ -1,7 +1,8 @@
-// Tiles around a leaf in a cell loop: copies of values with their halo, and sums that go to the tree once per leaf.
+// Tiles around a leaf in a cell loop: copies of values with their halo, and sums that go to the tree once per
+// leaf.
 //
-// Device-clean. A tile lies in a CPU thread's own stack, or in the memory that a GPU's thread block shares; then its
-// threads fill it together. Layout and use are the same.
+// Device-clean. A tile lies in a CPU thread's own stack, or in the memory that a GPU's thread block shares;
+// then its threads fill it together. Layout and use are the same.
 #pragma once
 #include "sparse/device/leaf_tiles.h"
 
@@ -46,8 +47,8 @@ COPPICE_INLINE NearCell near_cell(const LeafContext& context, int x, int y, int 
           context.neighbours[n - (27 - neighbour_stride(loop)) / 2] != kAmbientCell};
 }
 
-// Calls visit(x, y, z) for a leaf's cells and its halo of radius R, shared among the threads that have the leaf. A star
-// has no edges and corners.
+// Calls visit(x, y, z) for a leaf's cells and its halo of radius R, shared among the threads that have the
+// leaf. A star has no edges and corners.
 template <int R, bool kStar, class Visit>
 COPPICE_INLINE void each_tile_cell(Visit&& visit) {
   const LeafShape s = leaf_shape();
@@ -174,8 +175,9 @@ COPPICE_INLINE void add_alone(T* p, T v) {
 
 namespace coppice {
 
-// A neighbour's value lies in the tile; where the tiles do not fit it is fetched from the neighbouring leaf, and where
-// there is no neighbour table or the field lives in another node that has the same cells, by a walk.
+// A neighbour's value lies in the tile; where the tiles do not fit it is fetched from the
+// neighbouring leaf, and where there is no neighbour table or the field lives in another node that
+// has the same cells, by a walk.
 template <class T, class Reach>
 template <int D>
 COPPICE_INLINE T Read<T, Reach>::load(const Cell<D>& cell, int dx, int dy, int dz) const {
@@ -240,8 +242,8 @@ COPPICE_INLINE
     add_alone(sum, value);
     *added = 1;
   } else {
-    // Several threads of the block may come to one cell: relaxed, since what they write is the same, and it is read
-    // behind the block's barrier. A plain store would race.
+    // Several threads of the block may come to one cell: relaxed, since what they write is the same, and it
+    // is read behind the block's barrier. A plain store would race.
     atomic_add(sum, value);
     relaxed_store(added, static_cast<unsigned char>(1));
   }

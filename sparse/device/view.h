@@ -3,9 +3,9 @@
 //     COPPICE_KERNEL(scale, View<float> values, Item i, float by) { values[i] *= by; }
 //     program.launch(scale, range(n), *buffer, 2.0f);      // or View(buffer->as<float>(), n)
 //
-// Device-clean. With COPPICE_DEBUG=checks an index that is not in [0, size) is an error that names kernel, argument,
-// index and size, provided the view is an argument of its own and no struct's member; without, it costs what a pointer
-// costs.
+// Device-clean. With COPPICE_DEBUG=checks an index that is not in [0, size) is an error that names kernel,
+// argument, index and size, provided the view is an argument of its own and no struct's member; without,
+// it costs what a pointer costs.
 #pragma once
 #include "sparse/device/checks.h"
 

@@ -1,5 +1,6 @@
-// Bulk activation: many coordinates at once, without a lock. The host sorts them (sparse/bulk_activation.cc); here a level
-// of the tree at a time, every cell that is wanted and not there is found once, and gets its place in one allocation.
+// Bulk activation: many coordinates at once, without a lock. The host sorts them
+// (sparse/bulk_activation.cc); here a level of the tree at a time, every cell that is wanted and not there
+// is found once, and gets its place in one allocation.
 #include "coppice/kernel.h"
 
 using namespace coppice;
@@ -10,8 +11,9 @@ COPPICE_INLINE Coord relative(const NodeLayout& node, const int32_t* c) {
   return {c[0] - node.origin[0], c[1] - node.origin[1], c[2] - node.origin[2]};
 }
 
-// A key that orders coordinates as they lie in the tree: the index at every level down to `level`, the highest first.
-// Coordinates outside the domain are told of by the lowest item that has one, and sorted to the end.
+// A key that orders coordinates as they lie in the tree: the index at every level down to
+// `level`, the highest first. Coordinates outside the domain are told of by the lowest item that
+// has one, and sorted to the end.
 COPPICE_KERNEL(bulk_keys, Item i, const NodeLayout* node, uint32_t level, const int32_t* coords,
                uint64_t* keys, uint32_t* order, uint64_t* outside)
 {

@@ -1,8 +1,10 @@
-// Bulk append: many elements at once, to the lists that their coordinates name, in the order in which they are given.
+// Bulk append: many elements at once, to the lists that their coordinates name, in the
+// order in which they are given.
 //
-// The host (sparse/bulk_append.cc) runs these over any tree: first the elements are counted by list, then every list
-// learns what chunks it needs, gets them all at once, and last the values go to their places. Nothing else runs
-// meanwhile, so that all accesses are plain. A list's key is its index at every level of the way, the highest first.
+// The host (sparse/bulk_append.cc) runs these over any tree: first the elements are counted by list, then
+// every list learns what chunks it needs, gets them all at once, and last the values go to their places.
+// Nothing else runs meanwhile, so that all accesses are plain. A list's key is its index at every level
+// of the way, the highest first.
 #include "coppice/kernel.h"
 
 using namespace coppice;

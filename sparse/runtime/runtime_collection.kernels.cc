@@ -1,8 +1,9 @@
-// Collection: what was deactivated becomes free memory again, allocator by allocator from the root to the leaves.
+// Collection: what was deactivated becomes free memory again, allocator by allocator from the root to the
+// leaves.
 //
-// Every stage is a kernel of its own. Before the three stages (0: what is left of the free list moves to its head; 1:
-// serial bookkeeping; 2: recycled cells are zeroed and become free ones) an allocator's recycled cells recycle what lies
-// below them, in allocators whose turn comes later.
+// Every stage is a kernel of its own. Before the three stages (0: what is left of the free list moves to its
+// head; 1: serial bookkeeping; 2: recycled cells are zeroed and become free ones) an allocator's recycled
+// cells recycle what lies below them, in allocators whose turn comes later.
 #include "coppice/kernel.h"
 
 using namespace coppice;
@@ -13,7 +14,8 @@ static unsigned char* cell_at(const AllocatorState* a, uint64_t cell) {
   return a->cells + cell * a->cell_bytes;
 }
 
-// The word of the batch that lies highest among those that workers hold of an allocator's free list, or of its fresh cells.
+// The word of the batch that lies highest among those that workers hold of an allocator's
+// free list, or of its fresh cells.
 static uint64_t* last_batch(const TreeState* tree, uint32_t allocator, bool is_recycled) {
   uint64_t* last = nullptr;
   for (uint64_t w = 0; w < tree->num_workers; ++w) {
@@ -24,8 +26,9 @@ static uint64_t* last_batch(const TreeState* tree, uint32_t allocator, bool is_r
   }
   return last;
 }
-// What workers hold becomes free again. From the highest batch down: of the free list no entry is overwritten before it has
-// moved, and of the fresh cells those behind the last one in use count as never handed out; the others join the free list.
+// What workers hold becomes free again. From the highest batch down: of the free list no entry is
+// overwritten before it has moved, and of the fresh cells those behind the last one in use count as never
+// handed out; the others join the free list.
 COPPICE_KERNEL(give_back_cells, Item, TreeState* tree, uint32_t allocators)
 {
   for (uint32_t n = 0; n < allocators; ++n) {
@@ -52,8 +55,8 @@ COPPICE_KERNEL(give_back_cells, Item, TreeState* tree, uint32_t allocators)
 
 COPPICE_KERNEL(count_batches, Item, const AllocatorState* a, uint32_t batch, uint64_t* batches)
 { *batches = (handed_out(*a) - 1 + batch - 1) / batch; }
-// Item i is `batch` of the allocator's cells, from i * batch + 1 on, at most 64. Nothing else runs meanwhile, so slots are
-// emptied by plain stores; the list's size is raised once per item.
+// Item i is `batch` of the allocator's cells, from i * batch + 1 on, at most 64. Nothing else runs meanwhile,
+// so slots are emptied by plain stores; the list's size is raised once per item.
 COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator, uint32_t batch)
 {
   AllocatorState* a = &tree->allocators[allocator];
@@ -106,7 +109,8 @@ COPPICE_KERNEL(collect_begin, Item, AllocatorState* a, uint64_t* counts)
   a->recycle_count = a->recycled_size;
   a->free_kept = a->free_size - a->free_used;
   counts[0] = a->recycle_count;
-  // Kept entries sit at the end of the list. Where they overlap their new place, only as many as were used move.
+  // Kept entries sit at the end of the list. Where they overlap their new place, only as many as were used
+  // move.
   counts[1] = a->free_kept < a->free_used ? a->free_kept : a->free_used;
 }
 // Stage 0: moves the unused tail of the free list to its head.
@@ -129,8 +133,9 @@ COPPICE_KERNEL(collect_refill, Team team, AllocatorState* a)
   zero_bytes_by(lanes_of(team), cell_at(a, cell), a->cell_bytes);
 }
 
-// The masks of all containers of a bitmasked node, whether they can be reached or not, word by word: `cell_words` of them
-// below each cell of the nearest pointer node above, its level `pointer_level`, or, with -1, below the root.
+// The masks of all containers of a bitmasked node, whether they can be reached or not, word by
+// word: `cell_words` of them below each cell of the nearest pointer node above, its level
+// `pointer_level`, or, with -1, below the root.
 struct CoppiceDirtyNode {
   TreeState* tree;
   const NodeLayout* node;
@@ -153,8 +158,8 @@ static void clean_word(TreeState* tree, const NodeLayout& node, unsigned char* c
   }
   *m.dirty = 0;
 }
-// Zeroes cells that were deactivated and not activated again. Nothing else runs meanwhile; what lies below them comes
-// later. An item is `batch` words.
+// Zeroes cells that were deactivated and not activated again. Nothing else runs meanwhile; what lies below
+// them comes later. An item is `batch` words.
 COPPICE_KERNEL(clean_dirty, Item i, CoppiceDirtyNode d)
 {
   const NodeLayout& node = *d.node;

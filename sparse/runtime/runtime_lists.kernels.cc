@@ -32,8 +32,8 @@ COPPICE_KERNEL(read_elements, Item i, const TreeState* tree, const NodeLayout* n
   __builtin_memcpy(out + i.index * static_cast<int64_t>(from.value_bytes), value, from.value_bytes);
 }
 
-// The i-th list of a dynamic node, counting through all cells of the containers of its parent; null where the cell is
-// inactive. A node below the root has one list.
+// The i-th list of a dynamic node, counting through all cells of the containers of its parent; null where the
+// cell is inactive. A node below the root has one list.
 static ListHeader* list_number(const TreeState* tree, const NodeLayout* node, const Element* parents,
                                uint64_t i) {
   if (node->depth == 1) return reinterpret_cast<ListHeader*>(tree->root + node->root_offset);
@@ -86,8 +86,8 @@ COPPICE_KERNEL(forget_wanted_elements, Item i, TreeState* tree, const NodeLayout
   if (list_of_first_chunk(tree, level, cell) != nullptr)
     reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, cell))->wanted = 0;
 }
-// Behind a run that made room: lists have chunks that nothing was appended to yet. Walks begin where the list ends, or each
-// append of the launch would begin at the first chunk.
+// Behind a run that made room: lists have chunks that nothing was appended to yet. Walks begin where the list
+// ends, or each append of the launch would begin at the first chunk.
 COPPICE_KERNEL(hide_wanted_chunks, Item i, TreeState* tree, const NodeLayout* node)
 {
   const LevelLayout& level = node->level[node->depth - 1];
@@ -123,10 +123,10 @@ COPPICE_KERNEL(drop_wanted_chunks, Item i, TreeState* tree, const NodeLayout* no
     set_flag(&tree->lists_changed);
   remember_latest(level, tree, first, latest);
 }
-// What a launch deactivates is free for others only behind it. So this wants room for all of that to come again, which
-// it does as often as something is activated or appended. Of a list that is emptied the chunks come again one by one,
-// and each emptying begins a new one. `chunk_cells` is 0 for a pointer node; `most` is what the allocator may have at
-// most, which may be enough all the same.
+// What a launch deactivates is free for others only behind it. So this wants room for all of that to come
+// again, which it does as often as something is activated or appended. Of a list that is emptied the chunks
+// come again one by one, and each emptying begins a new one. `chunk_cells` is 0 for a pointer node; `most` is
+// what the allocator may have at most, which may be enough all the same.
 COPPICE_KERNEL(want_removed, Item i, AllocatorState* a, uint64_t chunk_cells, uint64_t most)
 {
   if (a->removals == 0) return;

@@ -62,8 +62,8 @@ static bool is_selected(const TreeState* tree, const CoppiceSelection& s, uint32
           node.origin[2] + header->coord[2] * static_cast<int32_t>(level.span[2])};
   return find(node, tree, c).active;
 }
-// Item i is a batch of cells, from i * batch + 1 on (cell 0 is the ambient one). `count` is raised once per batch; the
-// sort that follows puts the cells in order.
+// Item i is a batch of cells, from i * batch + 1 on (cell 0 is the ambient one). `count` is raised once per
+// batch; the sort that follows puts the cells in order.
 COPPICE_KERNEL(select_live, Item i, const TreeState* tree, CoppiceSelection s, void* keys, uint32_t* cells,
                uint64_t* count)
 {
@@ -87,7 +87,8 @@ COPPICE_KERNEL(select_live, Item i, const TreeState* tree, CoppiceSelection s, v
   }
 }
 
-// ---- the same where slots are few enough to look at all of them: containers are in order, and slots in containers are
+// ---- the same where slots are few enough to look at all of them: containers are in
+// order, and slots in containers are
 
 // Slots of one container that one item looks at: item i is part i % parts of container i / parts.
 struct CoppiceSlots {
@@ -120,7 +121,8 @@ COPPICE_KERNEL(write_slots, Item i, CoppiceSlots s, const uint32_t* starts, uint
     if (slot[k] != 0) *out++ = slot[k];
   }
 }
-// The elements of `node` right below the pointer node `above`: a cell's header need not be read to know where it is.
+// The elements of `node` right below the pointer node `above`: a cell's header need
+// not be read to know where it is.
 COPPICE_KERNEL(write_elements, Item i, const TreeState* tree, CoppiceSlots s, const uint32_t* starts,
                const NodeLayout* above, const NodeLayout* node, Element* elements)
 {
@@ -145,8 +147,8 @@ COPPICE_KERNEL(write_elements, Item i, const TreeState* tree, CoppiceSlots s, co
   }
 }
 
-// ---- in a recording the host knows no counts: these stand between the kernels above and below, and what they leave is
-// what those run over. A list that is up to date has none of anything.
+// ---- in a recording the host knows no counts: these stand between the kernels above and below, and what
+// they leave is what those run over. A list that is up to date has none of anything.
 
 struct CoppiceListCounts {
   uint64_t sources;  // items of the kernel that finds cells
@@ -212,7 +214,8 @@ COPPICE_KERNEL(fill_chunks, Item i, const TreeState* tree, const NodeLayout* nod
   elements[i.index] = {reinterpret_cast<unsigned char*>(chunk), {c.x, c.y, c.z}, cell};
 }
 
-// From a cell (or the root) to one container below it, across dense and bitmasked levels. `sub` counts these in order.
+// From a cell (or the root) to one container below it, across dense and bitmasked
+// levels. `sub` counts these in order.
 struct Descent {
   unsigned char* container;
   int32_t origin[kMaxDims];
@@ -241,7 +244,8 @@ static Descent descend(const NodeLayout* node, int level, unsigned char* contain
   return d;
 }
 
-// Where item i of an expanded list is: container `i % fan_out` below live cell `i / fan_out`; without cells, below the root.
+// Where item i of an expanded list is: container `i % fan_out` below live cell `i / fan_out`;
+// without cells, below the root.
 static Descent locate(const TreeState* tree, const NodeLayout* node, int pointer_level, const uint32_t* cells,
                       uint64_t fan_out, uint64_t i) {
   uint32_t first[kMaxDims] = {0, 0, 0};
@@ -270,7 +274,8 @@ COPPICE_KERNEL(fill_elements, Item i, const TreeState* tree, const NodeLayout* n
       cells == nullptr ? kAmbientCell : cells[source / fan_out]};
 }
 
-// The cells around each element, for nodes right below a pointer node; an inactive or outside one is the ambient cell.
+// The cells around each element, for nodes right below a pointer node; an inactive or
+// outside one is the ambient cell.
 COPPICE_KERNEL(fill_neighbours, Item i, const TreeState* tree, const NodeLayout* parent,
                const Element* elements, const NodeLayout* node, uint32_t* neighbours)
 {

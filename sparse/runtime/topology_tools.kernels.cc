@@ -1,7 +1,9 @@
-// Kernels of the topology tools: dilation, erosion, pruning and copies between trees (sparse/topology_tools.h).
+// Kernels of the topology tools: dilation, erosion, pruning and copies between trees
+// (sparse/topology_tools.h).
 //
-// Each runs over any tree: layouts come as data. What decides is read from masks that were written before anything is
-// changed, one bit per cell and an item per word of them, so that nothing cascades and a launch may be repeated.
+// Each runs over any tree: layouts come as data. What decides is read from masks that were written
+// before anything is changed, one bit per cell and an item per word of them, so that nothing
+// cascades and a launch may be repeated.
 #include "coppice/kernel.h"
 
 using namespace coppice;

@@ -1,5 +1,5 @@
-// The real program and its environment: `info --json` as another program reads it, COPPICE_LOG, COPPICE_DUMP and the
-// kernel cache's variables.
+// The real program and its environment: `info --json` as another program reads it, COPPICE_LOG, COPPICE_DUMP
+// and the kernel cache's variables.
 #include <gtest/gtest.h>
 
 #include <algorithm>

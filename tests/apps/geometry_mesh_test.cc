@@ -70,7 +70,8 @@ TEST(ObjReader, CutsPolygonsAndUnderstandsEveryIndexForm) {
   for (int t = 2; t < 5; ++t) EXPECT_EQ(mesh.triangles[t], Vec3i(0, 1, 2)) << t;
 }
 
-// Seen to fail with a fan, whose triangles are all as long as the polygon: then no query may skip any of them.
+// Seen to fail with a fan, whose triangles are all as long as the polygon: then no query may skip any of
+// them.
 TEST(Polygon, IsCutIntoTrianglesThatAreMostlyShort) {
   constexpr int kCorners = 4096;
   std::vector<int32_t> corners(kCorners);

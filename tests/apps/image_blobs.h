@@ -42,8 +42,8 @@ Blob find_blob(const Image& image, Predicate belongs) {
   return blob;
 }
 
-// The radius in pixels at which a sphere's outline is seen, of a circle of the same area. A perspective camera sees
-// it under asin(r / d); off the axis it is an ellipse stretched by 1 / cos^1.5 (area).
+// The radius in pixels at which a sphere's outline is seen, of a circle of the same area. A perspective
+// camera sees it under asin(r / d); off the axis it is an ellipse stretched by 1 / cos^1.5 (area).
 inline double outline_radius_px(const Camera& camera, const Vec3f& center, double radius_m, int height_px) {
   const Vec3f to_center = center - camera.position;
   const Vec3f forward = (camera.look_at - camera.position).normalized();

@@ -1,7 +1,7 @@
 // Walls and colliders: what leaves, what is held, what is carried, and Coulomb friction.
 //
-// Seen to fail when the code was broken: a separating wall that holds, half the friction, a collider whose velocity is forgotten,
-// gravity with the wrong sign.
+// Seen to fail when the code was broken: a separating wall that holds, half the friction, a collider whose
+// velocity is forgotten, gravity with the wrong sign.
 #include <cmath>
 
 #include "tests/apps/mpm_physics_util.h"
@@ -20,8 +20,8 @@ std::string block_on_floor(const char* gravity, const char* floor, double fricti
       gravity, floor, friction, velocity_x);
 }
 
-// Lifted by a gravity that points up, the block flies off freely: the floor takes nothing from nodes that recede. The
-// block's velocity is uniform, so the bound is that of free fall: 16 roundings a step.
+// Lifted by a gravity that points up, the block flies off freely: the floor takes nothing from nodes that
+// recede. The block's velocity is uniform, so the bound is that of free fall: 16 roundings a step.
 TEST(SeparatingWall, LetsMaterialLeaveFreely) {
   const std::unique_ptr<Solver> solver = wait_start(block_on_floor("[0, 5]", "separate", 0.5, 0));
   double steps = 0;
@@ -32,8 +32,8 @@ TEST(SeparatingWall, LetsMaterialLeaveFreely) {
   EXPECT_LE(off, 16 * steps * kRounding * exact);
 }
 
-// Held by the floor, it stretches by rho g h / E = 1 % and swings about that: nowhere more than twice, and its lowest
-// particles, half a cell from nodes that stand still, by less than a tenth of a cell.
+// Held by the floor, it stretches by rho g h / E = 1 % and swings about that: nowhere more than twice, and
+// its lowest particles, half a cell from nodes that stand still, by less than a tenth of a cell.
 void expect_held(const char* floor) {
   const scene::SceneConfig scene = parse_physics_scene(block_on_floor("[0, 5]", floor, 0, 0));
   const std::unique_ptr<Solver> solver = wait_start(scene);
@@ -70,8 +70,9 @@ TEST(SlippingWall, LetsMaterialSlideWithoutFriction) {
   EXPECT_NEAR(measured, exact, bound);
 }
 
-// Coulomb: a sliding block slows down by friction times g. The floor's reaction swings about the weight with the period
-// 4 h / c = 0.08 s; what is left of a swing after 0.35 s is at most a quarter of a period of the weight.
+// Coulomb: a sliding block slows down by friction times g. The floor's reaction swings about the
+// weight with the period 4 h / c = 0.08 s; what is left of a swing after 0.35 s is at most a
+// quarter of a period of the weight.
 TEST(FrictionalWall, SlowsASlidingBlockByCoulombsLaw) {
   constexpr double kFriction = 0.3, kTime = 0.35, kSpeed = 1.5;
   const std::unique_ptr<Solver> solver =
@@ -95,8 +96,8 @@ std::string block_on_collider(const char* boundary, const char* velocity) {
       velocity, boundary);
 }
 
-// A sticking box takes the jelly along: after t the jelly is where the box is, but for the swing in which it starts with
-// relative speed v for less than h / c seconds.
+// A sticking box takes the jelly along: after t the jelly is where the box is, but for the swing in which it
+// starts with relative speed v for less than h / c seconds.
 TEST(StickingCollider, CarriesMaterialAlong) {
   for (const char* velocity : {"[0.2, 0]", "[0, -0.2]"}) {
     const scene::SceneConfig scene = parse_physics_scene(block_on_collider("stick", velocity));
@@ -120,9 +121,9 @@ TEST(SeparatingCollider, LetsMaterialBehindWhenItMovesAway) {
   EXPECT_EQ(solver->wait_stats().kinetic_J, 0);
 }
 
-// A separating box that rises pushes the jelly up: at least to its own speed, and at most to twice that, the rebound of an
-// elastic body from a heavy one. Nothing stays below its top by more than the cell in which the grid sees it, besides what
-// was inside from the start.
+// A separating box that rises pushes the jelly up: at least to its own speed, and at most to twice that, the
+// rebound of an elastic body from a heavy one. Nothing stays below its top by more than the cell in which the
+// grid sees it, besides what was inside from the start.
 TEST(SeparatingCollider, PushesMaterialAhead) {
   const scene::SceneConfig scene = parse_physics_scene(block_on_collider("separate", "[0, 0.5]"));
   const std::unique_ptr<Solver> solver = wait_start(scene);

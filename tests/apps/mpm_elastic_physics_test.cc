@@ -1,10 +1,11 @@
 // Elastic jelly: the period of a bar, and how far a block sags under its own weight.
 //
-// With Poisson's ratio 0 the fixed-corotated energy is E (s - 1)^2 / 2 along each axis and couples none: the force is
-// linear in the displacement at any stretch, so the linear answers hold without a small-strain error.
+// With Poisson's ratio 0 the fixed-corotated energy is E (s - 1)^2 / 2 along each axis and
+// couples none: the force is linear in the displacement at any stretch, so the linear answers
+// hold without a small-strain error.
 //
-// Seen to fail when the code was broken: MLS-MPM's 4 / dx^2 taken as 3 / dx^2 in the scatter (period 16 % too long, as
-// sqrt(4 / 3) has it), a tile's overlap left out of the grid's sum, stress with the wrong sign.
+// Seen to fail when the code was broken: MLS-MPM's 4 / dx^2 taken as 3 / dx^2 in the scatter (period 16 % too
+// long, as sqrt(4 / 3) has it), a tile's overlap left out of the grid's sum, stress with the wrong sign.
 #include <array>
 #include <cmath>
 #include <vector>
@@ -21,10 +22,10 @@ constexpr double kBarYoung_Pa = 1e5, kBarLength_m = 1.0;
 // Period of the first longitudinal mode of a bar that is held at one end: a wave runs along it four times.
 double bar_period_s() { return 4 * kBarLength_m / std::sqrt(kBarYoung_Pa / kDensity); }
 
-// Held by the wall x_min; every point starts with one velocity. That excites the modes n = 1, 2, ... with amplitudes
-// 1 / (2 n - 1)^2 in the momentum, which runs along a triangle wave with zeros at odd quarters of the period. 16 particles
-// per cell, because jittered samples integrate the force with an error that does not fall with dx: 1.4 % of the period
-// with 4 particles, 0.1 % with 16.
+// Held by the wall x_min; every point starts with one velocity. That excites the modes n = 1, 2, ... with
+// amplitudes 1 / (2 n - 1)^2 in the momentum, which runs along a triangle wave with zeros at odd quarters of
+// the period. 16 particles per cell, because jittered samples integrate the force with an error that does not
+// fall with dx: 1.4 % of the period with 4 particles, 0.1 % with 16.
 std::string bar(int cells_per_m, double frame_dt_s) {
   const double c = std::sqrt(kBarYoung_Pa / kDensity);
   return fmt::format(
@@ -59,8 +60,8 @@ double period_error(int cells_per_m) {
   return std::abs((at[2] - at[0]) / bar_period_s() - 1);
 }
 
-// First order in dx: the wall's nodes hold the half cell before them, and the free end's mass spreads over a cell beyond
-// it; together they lengthen the bar by 0.2 cells. The bound is 0.4.
+// First order in dx: the wall's nodes hold the half cell before them, and the free end's mass spreads over a
+// cell beyond it; together they lengthen the bar by 0.2 cells. The bound is 0.4.
 TEST(ElasticBar, OscillatesWithThePeriodOfItsFirstMode) {
   std::array<double, 3> error{};
   for (int level = 0; level < 3; ++level) {
@@ -90,10 +91,10 @@ std::string block(int dim, int cells_per_m, double frame_dt_s) {
       solid ? 27 : 16, kBlockYoung_Pa, kDensity);
 }
 
-// The displacement is -rho g / E (h y - y^2 / 2), on average -rho g h^2 / (3 E); the block swings about it with the
-// period of a bar, which an average over whole periods removes. The floor's nodes hold the half cell above them by less
-// than the material would, which adds the strain rho g h / E over half a cell, 1.5 dx / h of the mean; the mass of the top
-// spreads over a cell above it, which adds up to dx / h.
+// The displacement is -rho g / E (h y - y^2 / 2), on average -rho g h^2 / (3 E); the block swings about it
+// with the period of a bar, which an average over whole periods removes. The floor's nodes hold the half cell
+// above them by less than the material would, which adds the strain rho g h / E over half a cell, 1.5 dx / h
+// of the mean; the mass of the top spreads over a cell above it, which adds up to dx / h.
 void expect_sag(int dim, int cells_per_m) {
   const double period = 4 * kBlockHeight_m / std::sqrt(kBlockYoung_Pa / kDensity);
   const scene::SceneConfig scene = parse_physics_scene(block(dim, cells_per_m, period / 8));
@@ -116,8 +117,8 @@ void expect_sag(int dim, int cells_per_m) {
       "m/s\n",
       sag, exact, std::abs(sag / exact - 1), bound, most_energy, last_speed);
   EXPECT_LE(std::abs(sag / exact - 1), bound);
-  // Elastic energy is not negative, so motion and height together never exceed the start but for the integrator's own
-  // error, which is a part c dt / h of the energy that swings: m g 2 sag.
+  // Elastic energy is not negative, so motion and height together never exceed the start but for the
+  // integrator's own error, which is a part c dt / h of the energy that swings: m g 2 sag.
   EXPECT_LE(most_energy,
             scene.time.cfl * scene.dx_m() / kBlockHeight_m * start.mass_kg * kGravity * 2 * exact);
 }

@@ -1,7 +1,8 @@
 // Free fall and the conservation of mass, momentum and angular momentum.
 //
-// Seen to fail when the code was broken: gravity with the wrong sign and snapshots in the order of memory (free fall),
-// APIC's affine term left out (all angular momentum lost), a tile's overlap left out of the grid's sum (mass, momentum).
+// Seen to fail when the code was broken: gravity with the wrong sign and snapshots in the order of
+// memory (free fall), APIC's affine term left out (all angular momentum lost), a tile's overlap left out
+// of the grid's sum (mass, momentum).
 #include <array>
 #include <cmath>
 
@@ -36,8 +37,9 @@ std::string falling_blob(const FallCase& c) {
       c.material, c.material, parameters);
 }
 
-// Symplectic Euler with n equal steps falls along x0 + v0 t + g t (t + dt) / 2: from the parabola by g t dt / 2, first
-// order in dt. Both laws are tested: the discrete one to rounding, which a wrong force of any kind exceeds.
+// Symplectic Euler with n equal steps falls along x0 + v0 t + g t (t + dt) / 2: from the parabola
+// by g t dt / 2, first order in dt. Both laws are tested: the discrete one to rounding, which a
+// wrong force of any kind exceeds.
 TEST_P(FreeFall, FollowsTheParabola) {
   const scene::SceneConfig scene = parse_physics_scene(falling_blob(GetParam()));
   const std::unique_ptr<Solver> solver = wait_start(scene);
@@ -54,8 +56,9 @@ TEST_P(FreeFall, FollowsTheParabola) {
     ASSERT_NEAR(stats.dt_s, kFallDt_s,
                 1e-6 * kFallDt_s);  // the frame's rest after float steps, in equal parts
     ASSERT_EQ(steps, std::round(t / kFallDt_s));
-    // A step interpolates a velocity from 3^D nodes and back: 16 roundings of the speed; the gradient of the stencil's
-    // rounding, 4 |v| / dx, pushes neither position nor velocity. A position near 1 m rounds once a step.
+    // A step interpolates a velocity from 3^D nodes and back: 16 roundings of the speed; the
+    // gradient of the stencil's rounding, 4 |v| / dx, pushes neither position nor velocity. A
+    // position near 1 m rounds once a step.
     const double speed = (v0 + g * t).norm() + v0.norm();
     const double v_bound = 16 * steps * kRounding * speed, x_bound = t * v_bound + 2 * steps * kRounding;
     double worst_v = 0, worst_x = 0, worst_parabola = 0;
@@ -101,8 +104,8 @@ double momentum_scale(const ParticleSnapshot& s, const FrameStats& stats) {
   return stats.mass_kg * speed;
 }
 
-// A step rounds each particle's momentum about once. Were every rounding of the same sign, the total would be off by one
-// relative rounding per step.
+// A step rounds each particle's momentum about once. Were every rounding of the same sign, the total would be
+// off by one relative rounding per step.
 void expect_conserved(int dim, const char* first, const char* second, int frames) {
   const scene::SceneConfig scene = parse_physics_scene(collision(dim, first, second));
   const std::unique_ptr<Solver> solver = wait_start(scene);
@@ -145,9 +148,9 @@ TEST(Conservation, PutsTheWholeMassOnTheGrid) {
 }
 
 // Two jelly boxes, one on the other, that start in opposite directions: a square that tumbles.
-// APIC conserves sum of x cross m v + m dx^2/4 curl v. Only the first sum is visible from outside; it starts as all of it.
-// For rigid rotation the second is m dx^2/4 2 w against I w with I = m a^2/6 for a square of side a: 3 (dx/a)^2.
-// Shear waves make the curl vary about the mean, so the bound is twice that.
+// APIC conserves sum of x cross m v + m dx^2/4 curl v. Only the first sum is visible from outside; it starts
+// as all of it. For rigid rotation the second is m dx^2/4 2 w against I w with I = m a^2/6 for a square of
+// side a: 3 (dx/a)^2. Shear waves make the curl vary about the mean, so the bound is twice that.
 TEST(Conservation, KeepsAngularMomentumOfATumblingSquare) {
   constexpr double kSide = 0.4;
   const scene::SceneConfig scene = parse_physics_scene(

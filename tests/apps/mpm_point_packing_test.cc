@@ -59,7 +59,8 @@ TEST(PointPacking, IsWhatTheSolverHasIn2D) {
       2);
 }
 
-// A solver's grid after some steps, as a field of 8^3 leaves, against what is written to volume files and what particles have.
+// A solver's grid after some steps, as a field of 8^3 leaves, against what is written to volume
+// files and what particles have.
 class GridField : public DeviceTest {};
 
 TEST_P(GridField, HasTheDensityOfVolumeFilesAndTheSpeedOfParticles) {
@@ -99,8 +100,8 @@ TEST_P(GridField, HasTheDensityOfVolumeFilesAndTheSpeedOfParticles) {
   EXPECT_GT(moving, 5);
 }
 
-// A block of water in a corner of the domain is full there, also where it touches the walls; what is no water plays no
-// part, and a sheet of one layer, which has no surface, encloses nothing.
+// A block of water in a corner of the domain is full there, also where it touches the walls; what is no water
+// plays no part, and a sheet of one layer, which has no surface, encloses nothing.
 TEST_P(GridField, IsAsFullOfAMaterialAsItWasSampled) {
   const std::unique_ptr<Solver> solver = Solver::create(
       device,

@@ -1,13 +1,13 @@
 // Dry sand: when and how fast a slope slides, and how a column comes to rest.
 //
-// The sand is Drucker-Prager, which in the plane is Mohr-Coulomb's |shear| <= sin(phi) pressure, without dilatancy. Where
-// it flows parallel to a floor, the principal stresses lie at 45 degrees to it, so a layer yields at shear / normal stress
-// = sin(phi), not tan(phi) (Davis 1968, "Theories of plasticity and the failure of soil masses": tan(phi*) =
-// sin(phi) cos(psi) / (1 - sin(phi) sin(psi)), psi = 0). The slope at which it flows on is atan(sin(phi)): 18.9, 26.6 and
-// 32.7 degrees for phi = 20, 30 and 40.
+// The sand is Drucker-Prager, which in the plane is Mohr-Coulomb's |shear| <= sin(phi) pressure, without
+// dilatancy. Where it flows parallel to a floor, the principal stresses lie at 45 degrees to it, so a layer
+// yields at shear / normal stress = sin(phi), not tan(phi) (Davis 1968, "Theories of plasticity and the
+// failure of soil masses": tan(phi*) = sin(phi) cos(psi) / (1 - sin(phi) sin(psi)), psi = 0). The slope at
+// which it flows on is atan(sin(phi)): 18.9, 26.6 and 32.7 degrees for phi = 20, 30 and 40.
 //
-// Seen to fail when the code was broken: APIC's affine term left out (a steep slope does not slide), the yield cone built with tan(phi)
-// (acceleration off by 22 %), gravity with the wrong sign.
+// Seen to fail when the code was broken: APIC's affine term left out (a steep slope does not slide), the
+// yield cone built with tan(phi) (acceleration off by 22 %), gravity with the wrong sign.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -36,7 +36,8 @@ std::string slope(double slope_deg, double friction_deg, int cells_per_m) {
       cells_per_m * 5 / 2, kLayer_m / 2, kLayer_m / 2, friction_deg);
 }
 
-// Velocity down the slope of the upper half of the layer's middle, far from both ends, after 0.1, 0.2 ... seconds.
+// Velocity down the slope of the upper half of the layer's middle, far from both
+// ends, after 0.1, 0.2 ... seconds.
 std::array<double, 4> sliding_velocity(double slope_deg, double friction_deg, int cells_per_m) {
   const std::unique_ptr<Solver> solver = wait_start(slope(slope_deg, friction_deg, cells_per_m));
   const ParticleSnapshot start = solver->wait_snapshot();
@@ -63,9 +64,10 @@ double acceleration_error(double slope_deg, double friction_deg, int cells_per_m
   return std::abs(measured / exact - 1);
 }
 
-// A slope steeper than the flow angle slides with g (sin(slope) - cos(slope) sin(phi)). All shear is in the floor's cell,
-// whose stress is off by the weight of a part of that cell, so the coarse bound is large: a cell of 4 in the layer, half of
-// it. With 8 cells a tenth is left, too little for tan(phi) in place of sin(phi), which is 10 to 25 % slower.
+// A slope steeper than the flow angle slides with g (sin(slope) - cos(slope) sin(phi)). All shear is in the
+// floor's cell, whose stress is off by the weight of a part of that cell, so the coarse bound is large: a
+// cell of 4 in the layer, half of it. With 8 cells a tenth is left, too little for tan(phi) in place of
+// sin(phi), which is 10 to 25 % slower.
 TEST(SandSlope, SlidesWithTheAccelerationOfPlaneFlow) {
   for (const double friction_deg : {20.0, 30.0}) {
     const double coarse = acceleration_error(friction_deg + 10, friction_deg, 32),
@@ -85,7 +87,8 @@ TEST(SandSlope, RestsWhereItIsFlatterThanTheFlowAngle) {
   for (const double friction_deg : {20.0, 30.0, 40.0}) {
     const double slope_deg = 0.7 * flow_angle_deg(friction_deg);
     const std::array<double, 4> v = sliding_velocity(slope_deg, friction_deg, 32);
-    // A hundredth of the speed of a wave on the layer, and of what sliding without friction would have reached.
+    // A hundredth of the speed of a wave on the layer, and of what sliding without friction would have
+    // reached.
     const double bound =
         0.01 * std::min(std::sqrt(kGravity * kLayer_m), kGravity * std::sin(slope_deg * kDegree) * 0.4);
     fmt::print("slope {:.1f} degrees, friction {}: {:.2e} m/s (bound {:.2e})\n", slope_deg, friction_deg,
@@ -143,12 +146,13 @@ Deposit collapsed(double friction_deg) {
   return d;
 }
 
-// A column wider than high keeps its core and lets its side slide. The side cannot rest steeper than the flow angle; as it
-// arrives with some speed, it ends flatter, by at most 30 %. The slope grows with the friction angle.
-// Run-out: (L - L0) / L0 = k a for a = height / width up to 2, with k = 1.2 for sand and glass beads in a channel (Lube et
-// al. 2005, "Collapses of two-dimensional granular columns", Phys. Rev. E 72; Lajeunesse et al. 2005, "Granular slumping
-// on a horizontal surface", Phys. Fluids 17), but depends on the grains (Balmforth and Kerswell 2005, "Granular collapse in
-// two dimensions", J. Fluid Mech. 538). Their angles of repose are near 30 degrees, where k must lie within a third of 1.2.
+// A column wider than high keeps its core and lets its side slide. The side cannot rest steeper than the flow
+// angle; as it arrives with some speed, it ends flatter, by at most 30 %. The slope grows with the friction
+// angle. Run-out: (L - L0) / L0 = k a for a = height / width up to 2, with k = 1.2 for sand and glass beads
+// in a channel (Lube et al. 2005, "Collapses of two-dimensional granular columns", Phys. Rev. E 72;
+// Lajeunesse et al. 2005, "Granular slumping on a horizontal surface", Phys. Fluids 17), but depends on the
+// grains (Balmforth and Kerswell 2005, "Granular collapse in two dimensions", J. Fluid Mech. 538). Their
+// angles of repose are near 30 degrees, where k must lie within a third of 1.2.
 TEST(SandColumn, RestsNearTheFlowAngle) {
   double last = 0;
   for (const double friction_deg : {20.0, 30.0, 40.0}) {

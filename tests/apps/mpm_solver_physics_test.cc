@@ -1,7 +1,8 @@
-// What the solver promises about itself: results without regard to threads, the order of particles, and an error when a
-// step blows up.
+// What the solver promises about itself: results without regard to threads, the order of particles, and
+// an error when a step blows up.
 //
-// Seen to fail when the code was broken: snapshots in the order of memory, the check for finite velocities left out.
+// Seen to fail when the code was broken: snapshots in the order of memory, the check
+// for finite velocities left out.
 #include <cstdlib>
 #include <cstring>
 
@@ -53,8 +54,8 @@ void expect_same_on_any_threads(int dim) {
 TEST(MpmSolver, GivesTheSameBitsOnOneAndFourThreads) { expect_same_on_any_threads(2); }
 TEST(MpmSolver, GivesTheSameBitsOnOneAndFourThreadsInThreeDimensions) { expect_same_on_any_threads(3); }
 
-// A GPU runs the same kernels with a thread per block: sums have the same order, but LLVM makes other code of them.
-// Seen to fail when all threads of a thread block ran the kernel for one block.
+// A GPU runs the same kernels with a thread per block: sums have the same order, but LLVM makes other code of
+// them. Seen to fail when all threads of a thread block ran the kernel for one block.
 void expect_same_on(const char* device, int dim, int resolution) {
   IntrusivePtr<Device> gpu;
   try {
@@ -86,8 +87,8 @@ TEST(MpmSolver, GivesOnAnEmulatedGpuWhatItGivesOnTheCpuInThreeDimensions) { expe
 TEST(MpmSolver, GivesOnAGpuWhatItGivesOnTheCpu) { expect_same_on("cuda", 2, 48); }
 TEST(MpmSolver, GivesOnAGpuWhatItGivesOnTheCpuInThreeDimensions) { expect_same_on("cuda", 3, 24); }
 
-// Sorting moves particles in memory; a snapshot does not show it. Each attribute is checked by what ties it to the place a
-// particle started at: the emitter, its mass, and a step's small displacement.
+// Sorting moves particles in memory; a snapshot does not show it. Each attribute is checked by what ties it
+// to the place a particle started at: the emitter, its mass, and a step's small displacement.
 TEST(MpmSolver, KeepsTheOrderOfEmissionInSnapshots) {
   const scene::SceneConfig scene = parse_physics_scene(busy_scene(2));
   const std::unique_ptr<Solver> solver = wait_start(scene);
@@ -140,8 +141,9 @@ scene::SceneConfig falling_jelly(int dim, double cfl) {
   return scene;
 }
 
-// A scene file cannot ask for it: cfl is at most 1 there. 50 cells a step is beyond any explicit scheme's stability. It
-// ends when speeds overflow, or would shrink the step until the frame takes longer than anybody waits.
+// A scene file cannot ask for it: cfl is at most 1 there. 50 cells a step is beyond any explicit
+// scheme's stability. It ends when speeds overflow, or would shrink the step until the frame
+// takes longer than anybody waits.
 TEST(MpmSolver, NamesTheFrameInWhichAStepBlowsUp) {
   for (const int dim : {2, 3}) expect_blow_up(falling_jelly(dim, 50), "frame 1: ");
 }

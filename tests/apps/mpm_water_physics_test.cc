@@ -1,7 +1,7 @@
 // Water: at rest the pressure is the weight above; in motion the walls add no energy.
 //
-// Seen to fail when the code was broken: MLS-MPM's 4 / dx^2 taken as 3 / dx^2 (pressure off by a third), J following half the
-// divergence (sinks twice as far), gravity or stress with the wrong sign.
+// Seen to fail when the code was broken: MLS-MPM's 4 / dx^2 taken as 3 / dx^2 (pressure off by a third), J
+// following half the divergence (sinks twice as far), gravity or stress with the wrong sign.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -50,8 +50,8 @@ struct PoolErrors {
   double sinking = 0;   // relative, of how far the middle of mass sinks as the water is compressed
 };
 
-// How far the middle of mass sinks: a share m of the mass, counted from below, bears p = rho g depth (1 - m), so it has
-// J = (1 + gamma p / K)^(-1 / gamma) and carries a share 1 - m of the mass down by depth (1 - J).
+// How far the middle of mass sinks: a share m of the mass, counted from below, bears p = rho g depth (1 - m),
+// so it has J = (1 + gamma p / K)^(-1 / gamma) and carries a share 1 - m of the mass down by depth (1 - J).
 double sinking_m() {
   constexpr int kSteps = 1000;
   double sum = 0;
@@ -88,9 +88,9 @@ PoolErrors pool_errors(int cells_per_m) {
   return {std::sqrt(error2 / exact2), std::abs(sinking / sinking_m() - 1)};
 }
 
-// The pressure in a layer is the weight above it, however compressed the water is. First order in dx: within a cell of
-// the floor, whose nodes stand still, particles are squeezed too much, and the surface is a cell thick. The bound is
-// dx / depth.
+// The pressure in a layer is the weight above it, however compressed the water is. First order in dx: within
+// a cell of the floor, whose nodes stand still, particles are squeezed too much, and the surface is a cell
+// thick. The bound is dx / depth.
 TEST(RestingWater, HasHydrostaticPressure) {
   std::array<double, 3> error{};
   for (size_t level = 0; level < 3; ++level) {
@@ -99,17 +99,19 @@ TEST(RestingWater, HasHydrostaticPressure) {
     error[level] = errors.pressure;
     fmt::print("{} cells: L2 error {:.4f} (bound {:.4f})\n", cells, error[level], 1 / (cells * kDepth_m));
     EXPECT_LE(error[level], 1 / (cells * kDepth_m));
-    // A sixth too far, because water sampled at random first closes its gaps; doubling the compression doubles it.
+    // A sixth too far, because water sampled at random first closes its gaps;
+    // doubling the compression doubles it.
     EXPECT_LE(errors.sinking, 0.25);
   }
-  // Over two halvings: 4 for first order; 1.5 each is asked for, as the sampling's noise does not fall with dx.
+  // Over two halvings: 4 for first order; 1.5 each is asked for, as the sampling's noise does not fall with
+  // dx.
   fmt::print("ratio {:.2f}\n", error[0] / error[2]);
   EXPECT_GE(error[0] / error[2], 1.5 * 1.5);
 }
 
-// A column that breaks loose and splashes around the box. It starts without elastic energy, so motion and height together
-// never exceed the start but for the integrator's error; nothing moves much faster than a fall through the whole height,
-// and the walls hold everything.
+// A column that breaks loose and splashes around the box. It starts without elastic energy, so motion and
+// height together never exceed the start but for the integrator's error; nothing moves much faster than a
+// fall through the whole height, and the walls hold everything.
 void expect_calm(int dim, int resolution, int frames) {
   const bool solid = dim == 3;
   const scene::SceneConfig scene = parse_physics_scene(fmt::format(

@@ -33,7 +33,8 @@ TEST_F(PointProgress, DraftIsClosedAndCloseToTheCompletePicture) {
   const Blob rough = find_blob(draft, is_drawn);
   EXPECT_NEAR(rough.x, whole.x, 1.0);
   EXPECT_NEAR(rough.y, whole.y, 1.0);
-  // An eighth of the points at twice the radius reaches half a spacing farther, and pixels are twice as large.
+  // An eighth of the points at twice the radius reaches half a spacing farther, and pixels are twice as
+  // large.
   EXPECT_NEAR(rough.radius(), whole.radius(), 2.5);
   int holes = 0;
   for (int y = 0; y < kSide; ++y) {

@@ -367,7 +367,8 @@ TEST_F(Volume, SlicesShowTheValuesOfTheirCells) {
   }
 }
 
-// Cells of a ball beside cells that are zero, as inactive ones are, in the same bricks: only the ball's hide what is behind.
+// Cells of a ball beside cells that are zero, as inactive ones are, in the same bricks: only
+// the ball's hide what is behind.
 TEST_F(Volume, SlicesAreClearWhereValuesAreZero) {
   const CellFunction ball = [](int x, int y, int z) { return x * x + y * y + z * z < 60 ? 1.0f : 0.0f; };
   atlas_->update(volume_of(ball, {-16, -16, -16}, {16, 16, 16}));

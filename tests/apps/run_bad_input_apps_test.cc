@@ -1,4 +1,5 @@
-// What the real program does with bad input, a full disk and Ctrl-C: one clear line, the right exit code, no half file.
+// What the real program does with bad input, a full disk and Ctrl-C: one clear line, the
+// right exit code, no half file.
 #include <gtest/gtest.h>
 
 #include <csignal>

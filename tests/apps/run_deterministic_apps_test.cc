@@ -33,7 +33,8 @@ class RunDeterministic : public testing::Test {
   std::string scene_ = folder_ / "splash.toml";
 };
 
-// Everything but what a file says of itself: OpenVDB puts a random number into each (36 characters from the 21st byte).
+// Everything but what a file says of itself: OpenVDB puts a random number into each (36
+// characters from the 21st byte).
 std::string content_of(const std::string& path) {
   std::string text = read_text(path);
   if (path.ends_with(".vdb") && text.size() > 57) text.replace(21, 36, 36, '-');

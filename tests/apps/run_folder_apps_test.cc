@@ -52,7 +52,8 @@ TEST_F(RunFolder, IsOneRunsUntilThatHasEndedHoweverItEnds) {
   EXPECT_EQ(run_with({"--frames", "1", "--overwrite"}).exit_code, 0) << "the lock outlived its run";
 }
 
-// The driver has no memory for the picture, which is known when it is asked for. Seen to fail: the files were gone.
+// The driver has no memory for the picture, which is known when it is asked for. Seen to fail: the files were
+// gone.
 TEST_F(RunFolder, KeepsAnEarlierRunsFilesUntilTheFirstFrameIsThere) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need more addresses than a process may have here";

@@ -52,7 +52,8 @@ struct ProgramOptions {
 namespace detail {
 
 inline std::vector<std::string> child_environment(const std::map<std::string, std::string>& changes) {
-  // Compiled kernels are kept beside the program, not in the user's own cache: the first test of all compiles.
+  // Compiled kernels are kept beside the program, not in the user's own cache: the first test of all
+  // compiles.
   std::map<std::string, std::string> values;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
@@ -91,8 +92,8 @@ inline bool read_some(int& descriptor, std::string& text) {
 
 }  // namespace detail
 
-// `words` follow the program's name. A program that hangs is killed after ten minutes, so that it does not outlive
-// the test.
+// `words` follow the program's name. A program that hangs is killed after ten minutes, so
+// that it does not outlive the test.
 inline ProgramResult run_program(const std::vector<std::string>& words, const ProgramOptions& options = {}) {
   std::vector<std::string> command = options.prefix;
   command.emplace_back(COPPICE_BINARY);
@@ -140,7 +141,8 @@ inline ProgramResult run_program(const std::vector<std::string>& words, const Pr
   return result;
 }
 
-// Expects exit code `code`, nothing on stdout, and as stderr's last line the only error, with all of `parts` in it.
+// Expects exit code `code`, nothing on stdout, and as stderr's last line the only
+// error, with all of `parts` in it.
 inline void expect_refused(const ProgramResult& result, int code, const std::vector<std::string>& parts) {
   EXPECT_EQ(result.exit_code, code) << "signal " << result.signal << "\n" << result.err;
   EXPECT_EQ(result.out, "");

@@ -137,7 +137,8 @@ TEST_F(LiveViews, DrawTheDomainAndCollidersUntilTheyAreHidden) {
   EXPECT_FALSE(colored(without, {0.5f, 0, 0}));
 }
 
-// A sphere of radius 0.5 and a turned box, seen along z: solid to their outlines, and between what is before and behind.
+// A sphere of radius 0.5 and a turned box, seen along z: solid to their outlines, and
+// between what is before and behind.
 TEST_F(LiveViews, DrawSolidCollidersThatHideWhatIsBehind) {
   auto s = std::make_shared<Snapshot>(*snapshot_);
   s->colliders.resize(2);
@@ -313,7 +314,8 @@ TEST_F(LiveViews, DrawVolumesAsIsChosen) {
   EXPECT_FALSE(is_drawn(draw(options), {0.5f, 0.7f, -0.7f}));
 }
 
-// What is chosen goes before what the simulation says, for points and volumes, and comes back with the choice.
+// What is chosen goes before what the simulation says, for points and volumes, and comes back with the
+// choice.
 TEST_F(LiveViews, ColourByTheRangeThatIsChosen) {
   auto s = std::make_shared<Snapshot>(*snapshot_);
   s->points.erase(s->points.begin());
@@ -463,8 +465,8 @@ TEST_F(LiveViews, WhatIsNoCategoryIsMagentaAndCounted) {
   }
 }
 
-// Fields that one plane cuts: the first is before the others, wherever the camera is, and they are seen where it is clear.
-// Seen to fail: in patches the second was seen.
+// Fields that one plane cuts: the first is before the others, wherever the camera is, and they are seen where
+// it is clear. Seen to fail: in patches the second was seen.
 TEST_F(LiveViews, TheFirstOfSeveralSlicesInAPlaneIsSeen) {
   auto s = std::make_shared<Snapshot>(*snapshot_);
   s->points.clear();

@@ -63,7 +63,8 @@ TEST(LogRings, AreCopiesOfTheLog) {
   EXPECT_EQ(seen, (std::vector<std::string>{"a warning", "later"}));
 }
 
-// Two threads add while a third reads what is new: nothing comes twice, and each thread's lines come in order.
+// Two threads add while a third reads what is new: nothing comes twice, and each thread's lines come in
+// order.
 TEST(LogRings, LoseNothingThatIsReadInTime) {
   LogRing ring;
   std::atomic<uint64_t> read{0};

@@ -374,7 +374,8 @@ TEST(ViewerProgram, SeesWhatIsThereWhateverItBeginsWith) {
   const std::string said = testing::internal::GetCapturedStderr();
   if (said.find("cannot draw") != std::string::npos) GTEST_SKIP() << "this machine has no OpenGL";
   ASSERT_EQ(code, 0) << said;
-  // How much of the picture differs from the empty one's middle row's ends: particles fill about a third, and not all.
+  // How much of the picture differs from the empty one's middle row's ends: particles
+  // fill about a third, and not all.
   const auto share = [&](int i) {
     const render::Image image = render::read_png(out + "/frame_000" + std::to_string(i) + ".png"),
                         empty = render::read_png(out + "/frame_0000.png");

@@ -59,7 +59,8 @@ class Scenes : public testing::Test {
   std::string file_ = folder_ / "tiny.toml";
 };
 
-// A pipe's text comes once. Seen to fail: the file was read again for the parameters, and nobody wrote there any more.
+// A pipe's text comes once. Seen to fail: the file was read again for the parameters,
+// and nobody wrote there any more.
 TEST_F(Scenes, AreReadOnce) {
   const scene::SceneConfig scene = scene::load_scene(file_);
   std::filesystem::remove(file_);
@@ -321,7 +322,8 @@ TEST_F(Scenes, ReadTheCellThatIsWanted) {
   EXPECT_TRUE(s.cells.empty());
 }
 
-// The same bits with another number of threads: commands come behind the same steps, and batches end where they did.
+// The same bits with another number of threads: commands come behind the same steps,
+// and batches end where they did.
 TEST_F(Scenes, JournalsAreDoneAgain) {
   std::vector<viewer::JournalEntry> journal;
   const auto run = [&](int threads, std::vector<viewer::JournalEntry> replay) {

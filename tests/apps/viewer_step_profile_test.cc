@@ -1,4 +1,5 @@
-// Times per step: sums of what a trace recorded, what lies in what, the last steps only, and what is measured when.
+// Times per step: sums of what a trace recorded, what lies in what, the last steps
+// only, and what is measured when.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The list of what async values must do, one number after the other; the numbers are those of the list.
+// The list of what async values must do, one number after the other; the numbers are those of the issue's
+// list.
 //
 //  number                                                        also in
 //   1  constructed, then error: waiters run, it is an error      AsyncValueTest.ConstructedValueMayBecomeAnError

@@ -12,8 +12,9 @@
 
 namespace coppice {
 
-// On `threads` threads, one of which completes values that the others register continuations with, each walking along
-// the same row of values. Every registration is a race; each continuation must run once and see the value.
+// On `threads` threads, one of which completes values that the others register continuations
+// with, each walking along the same row of values. Every registration is a race; each
+// continuation must run once and see the value.
 inline void race_continuations_against_completion(int threads, int64_t races) {
   constexpr int kValues = 2048;
   const int followers = threads - 1;

@@ -48,8 +48,9 @@ struct Mailbox {
 };
 
 // Each thread allocates for its neighbour and frees what it got from the other one; four generations of
-// threads. Most blocks are of the largest class, whose batches are the shortest. Seen to fail with the store's
-// push() and pop() without their lock, and with a block left on the list that a batch was handed over from.
+// threads. Most blocks are of the largest class, whose batches are the shortest. Seen to fail
+// with the store's push() and pop() without their lock, and with a block left on the list
+// that a batch was handed over from.
 TEST(BlockPoolStress, BlocksTravelBetweenThreadsUnharmed) {
   constexpr int kThreads = 6, kGenerations = 4, kLetters = 400, kParcels = 64;
   const int64_t live_before = live_blocks();

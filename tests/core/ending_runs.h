@@ -11,8 +11,8 @@
 
 namespace coppice {
 
-// `program`, which is beside the tests' own: with the seeds seed, seed + 1 and so on. Each has to end by itself within 60 s
-// and to say nothing. `environment` goes before the command.
+// `program`, which is beside the tests' own: with the seeds seed, seed + 1 and so on. Each has to end by
+// itself within 60 s and to say nothing. `environment` goes before the command.
 inline void run_endings(std::string_view program, int runs, uint32_t seed,
                         const std::string& environment = {}) {
   const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path();

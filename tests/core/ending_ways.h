@@ -1,5 +1,5 @@
-// Random ways in which a program ends, at a random moment, while a world of its own is at work (ending_program.cc,
-// ending_host_program.cc). A world is made from a std::mt19937 and has
+// Random ways in which a program ends, at a random moment, while a world of its own is at work
+// (ending_program.cc, ending_host_program.cc). A world is made from a std::mt19937 and has
 //
 //     work(random)                          gives some work, and waits for nothing
 //     let_go(random)                        drops its handles in a random order

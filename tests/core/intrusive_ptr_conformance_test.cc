@@ -1,8 +1,9 @@
-// Intrusive pointers, every combination: {construct, assign to an empty or a full pointer} x {copy, move} x {strong,
-// weak} x {null, valid, weak-only} x {same type, to the base at another address, to and from another null type}.
+// Intrusive pointers, every combination: {construct, assign to an empty or a full pointer} x {copy,
+// move} x {strong, weak} x {null, valid, weak-only} x {same type, to the base at another address,
+// to and from another null type}.
 //
-// What is no combination of these is in core/intrusive_ptr_test.cc: self-assignment, swap, containers, hash and order,
-// release() and reclaim(), conversion to const, weak references to oneself, broken ownership.
+// What is no combination of these is in core/intrusive_ptr_test.cc: self-assignment, swap, containers, hash
+// and order, release() and reclaim(), conversion to const, weak references to oneself, broken ownership.
 #include <gtest/gtest.h>
 
 #include <utility>

@@ -22,7 +22,8 @@
 namespace coppice {
 namespace {
 
-// One line per event, "row | name | nested" when it lies inside one that began earlier, as python reads the file.
+// One line per event, "row | name | nested" when it lies inside one that began
+// earlier, as python reads the file.
 constexpr const char* kReader = R"(
 import json, sys
 records = json.load(open(sys.argv[1], encoding='utf-8'))

@@ -11,7 +11,8 @@
 
 namespace coppice::executor {
 
-// Work that asynchronous operations have put off, done in random order by threads of its own, or by the test's.
+// Work that asynchronous operations have put off, done in random order by threads of its own, or by the
+// test's.
 class Completer {
  public:
   explicit Completer(int threads) {

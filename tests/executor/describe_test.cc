@@ -79,7 +79,8 @@ TEST(Explain, CutsListsOfMoreThanEightItems) {
   EXPECT_NE(text.find("sum [1, 2, 3, 4, 5, 6, 7, 8, … 2 more] "), std::string::npos) << text;
 }
 
-// A reader of what dot() may write: statements of nodes, edges, subgraphs and attributes, each with a ';' or a '}'.
+// A reader of what dot() may write: statements of nodes, edges, subgraphs and
+// attributes, each with a ';' or a '}'.
 class DotReader {
  public:
   explicit DotReader(std::string_view text) : text_(text) {

@@ -1,4 +1,5 @@
-// Request::describe_waiting() while its functions run: what it looks at is not freed under it (run under TSan and ASan).
+// Request::describe_waiting() while its functions run: what it looks at is not freed
+// under it (run under TSan and ASan).
 #include <gtest/gtest.h>
 
 #include <thread>

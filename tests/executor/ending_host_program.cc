@@ -1,4 +1,5 @@
-// A program that ends at a random moment, in a random way, while functions run on its host (ending_host_stress_test.cc).
+// A program that ends at a random moment, in a random way, while functions run on its
+// host (ending_host_stress_test.cc).
 //
 //     ending_host_program SEED          exit status 0
 #include <algorithm>

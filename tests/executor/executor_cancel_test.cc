@@ -1,4 +1,5 @@
-// Cancelling: what waits comes to its end at once, by hand and at a deadline, and a parallel_for that has just begun.
+// Cancelling: what waits comes to its end at once, by hand and at a deadline, and a
+// parallel_for that has just begun.
 #include <gtest/gtest.h>
 
 #include <latch>

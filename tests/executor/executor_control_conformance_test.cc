@@ -1,5 +1,5 @@
-// The executor's conformance list: control flow (57), uniqueness and strictness (58), errors and leaks (59), and what
-// the list does not name: graphs that cannot progress, rings, memory.
+// The executor's conformance list: control flow (57), uniqueness and strictness (58), errors and leaks (59),
+// and what the list does not name: graphs that cannot progress, rings, memory.
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -234,8 +234,8 @@ func @main(%x: i32) -> (bool, bool, bool) {
   EXPECT_FALSE(results[2]->get<bool>()) << "the caller's";
 }
 
-// Not asked for: that the last user of a value which it had to await finds it unique. A value that is being completed is
-// held by its completion until all that waited for it has run.
+// Not asked for: that the last user of a value which it had to await finds it unique. A value that is being
+// completed is held by its completion until all that waited for it has run.
 TEST(ExecutorConformance, N58_UniquenessLooksThroughIndirectValues) {
   ProbedProgram p(R"(
 func @late(%x: i32) -> i32 { %a = async_copy.i32 (%x) %b = add.i32 (%a, %a) return %b }

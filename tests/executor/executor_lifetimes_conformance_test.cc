@@ -10,7 +10,8 @@ namespace {
 
 using NoteList = std::vector<std::string>;
 
-// By value: made, moved into its place, and the moved-from one is silent. In place: no move. The longer way goes first.
+// By value: made, moved into its place, and the moved-from one is silent. In place: no
+// move. The longer way goes first.
 TEST(ExecutorConformance, N47_ALinearGraphsValuesAreMadeMovedAndDestroyedInOrder) {
   ProbedProgram p(R"(
 func @main() {

@@ -1,4 +1,5 @@
-// What executing allocates: nothing per operation. A program of its own, since it replaces operator new to count.
+// What executing allocates: nothing per operation. A program of its own, since it
+// replaces operator new to count.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

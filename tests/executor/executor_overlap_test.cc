@@ -1,4 +1,5 @@
-// What overlaps: operations that need each other meet, each on a thread of its own, or nobody gets any further.
+// What overlaps: operations that need each other meet, each on a thread of its own, or nobody gets any
+// further.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +11,8 @@
 namespace coppice::executor {
 namespace {
 
-// Two threads that wait for each other. The limit is for a run that fails: one that succeeds does not come near it.
+// Two threads that wait for each other. The limit is for a run that fails: one that
+// succeeds does not come near it.
 class Meeting {
  public:
   int32_t wait_for_other() {
@@ -130,7 +132,8 @@ func @loop(%x: i32) -> i32 {{ %y = repeat @meet_inline (%x, %x) return %y }}
   }
 }
 
-// An operation that completes one of its results goes on computing: what waited for the result does not wait for it.
+// An operation that completes one of its results goes on computing: what waited for
+// the result does not wait for it.
 TEST(ExecutorOverlap, WhatWaitsForAResultDoesNotWaitForTheRestOfItsOperation) {
   OverlapProgram p(R"(
 func @main(%x: i32) -> (i32, i32) {
@@ -157,8 +160,8 @@ TEST(ExecutorOverlap, ExecuteReturnsOnceItsWorkIsHandedOver) {
   }
 }
 
-// Work that a stream has taken lets the next be queued, also where the event comes out of a function that had to wait
-// for something else before.
+// Work that a stream has taken lets the next be queued, also where the event comes out of a function that had
+// to wait for something else before.
 TEST(ExecutorOverlap, AnEventKeepsTheStreamsOrderThroughCallsBranchesAndLoops) {
   for (const char* put : {"call @put (%e, %a)", "if @put, @put (%yes, %e, %a)", "call @outer (%e, %a)",
                           "call @loop (%e, %a, %n)"}) {

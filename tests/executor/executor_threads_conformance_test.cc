@@ -1,5 +1,5 @@
-// The executor's conformance list where threads matter: concurrency (52 to 55), scheduling (56), completion from other
-// threads, deadlines and queues that end while functions run (60).
+// The executor's conformance list where threads matter: concurrency (52 to 55), scheduling (56), completion
+// from other threads, deadlines and queues that end while functions run (60).
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -161,7 +161,8 @@ TEST(ExecutorConformance, N55_NestedParallelismDoesNotDeadlock) {
   }
 }
 
-// The conformance list's program: operation 0, then its user 2, before 1, which was ready at the beginning as 0 was.
+// The conformance list's program: operation 0, then its user 2, before 1, which was
+// ready at the beginning as 0 was.
 TEST(ExecutorConformance, N56_OnOneThreadTheUserOfWhatJustRanComesFirst) {
   ProbedProgram p(R"(
 func @main(%x: i32, %y: i32) {
@@ -225,7 +226,8 @@ TEST(ExecutorConformance, N60_ADeadlineThatIsNotReachedHarmsNobody) {
   EXPECT_EQ(check.report(), "");
 }
 
-// Compute operations whose results arrive while the queue is dropped: what had not started is cancelled, all is over.
+// Compute operations whose results arrive while the queue is dropped: what had not
+// started is cancelled, all is over.
 TEST(ExecutorConformance, N60_AQueueThatDropsItsTasksEndsWhatRunsWithCancelled) {
   const LeakCheck check;
   for (int round = 0; round < 10; ++round) {
@@ -251,8 +253,8 @@ func @main(%n: i32, %x: i32) -> i32 { %y = repeat @body (%n, %x) return %y }
   EXPECT_EQ(check.report(), "");
 }
 
-// Blocking operations, one behind the other, on a queue that takes no more: each is refused and skipped, and no stack
-// holds them all.
+// Blocking operations, one behind the other, on a queue that takes no more: each is refused and
+// skipped, and no stack holds them all.
 TEST(ExecutorConformance, N60_AChainOfOperationsThatAQueueRefusesNeedsNoStack) {
   constexpr int kLength = 25'000;
   std::string text = "func @main(%x0: i32) -> i32 {\n";

@@ -1,5 +1,5 @@
-// A million mutated texts and files through the readers of both forms, without libFuzzer: seeded, so that a failure
-// repeats. The inputs start from fuzz/corpus and from whatever mutation was a module too.
+// A million mutated texts and files through the readers of both forms, without libFuzzer: seeded, so that a
+// failure repeats. The inputs start from fuzz/corpus and from whatever mutation was a module too.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -73,8 +73,8 @@ void mutate_once(std::string& input, const std::vector<std::string>& others, Ran
   }
 }
 
-// Keeps mutating a pool of inputs. `run` says what became of one; modules join the pool, so that changes add up. It
-// may change the input to what shall join.
+// Keeps mutating a pool of inputs. `run` says what became of one; modules join the pool, so that changes add
+// up. It may change the input to what shall join.
 template <class Run>
 void fuzz(const std::string& form, uint64_t seed, Run run) {
   std::vector<std::string> pool = corpus(form);

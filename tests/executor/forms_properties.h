@@ -1,4 +1,5 @@
-// What must hold of the forms of modules for any input at all: for the fuzz targets (fuzz/) and the stress test.
+// What must hold of the forms of modules for any input at all: for the fuzz targets (fuzz/) and the stress
+// test.
 #pragma once
 #include <algorithm>
 #include <cstring>

@@ -240,7 +240,8 @@ double load_time_s(Module (*make)(uint32_t n), uint32_t n) {
   return least;
 }
 
-// 16 times the size takes 16 times as long, more where it leaves a cache; and 256 times if the time is quadratic.
+// 16 times the size takes 16 times as long, more where it leaves a cache; and 256
+// times if the time is quadratic.
 void expect_linear(Module (*make)(uint32_t n), uint32_t n) {
   EXPECT_LT(load_time_s(make, 16 * n), 100 * load_time_s(make, n));
 }

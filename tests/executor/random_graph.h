@@ -1,8 +1,9 @@
 // Random modules for stress tests. What they compute: serial_interpreter.h.
 //
-// Functions are (i32, i32) -> (i32, i32), bodies of `while` (i32 left, i32, i32) -> (i32, i32, i32, bool), @main returns any
-// registers, some of them several times. A function refers to earlier ones only, repetitions and cases are limited, so
-// that every module ends after a few thousand operations. Operations: random_graph_run.h.
+// Functions are (i32, i32) -> (i32, i32), bodies of `while` (i32 left, i32, i32) -> (i32, i32, i32, bool),
+// @main returns any registers, some of them several times. A function refers to earlier ones only,
+// repetitions and cases are limited, so that every module ends after a few thousand operations.
+// Operations: random_graph_run.h.
 #pragma once
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Running random modules (random_graph.h) with completion in random order on other threads, and comparing what comes
-// out with the serial interpreter.
+// Running random modules (random_graph.h) with completion in random order on other threads, and comparing
+// what comes out with the serial interpreter.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -171,8 +171,8 @@ inline void PrintTo(const Outcome& outcome, std::ostream* os) {
   *os << (outcome.error.empty() ? fmt::format("{}", outcome.value) : outcome.error);
 }
 
-// Graphs of `least` to `most` operations, from `first_seed` on, in turn without a queue (completed here; by two other
-// threads) and with queues of 1, 2 and 8 threads.
+// Graphs of `least` to `most` operations, from `first_seed` on, in turn without a queue (completed here; by
+// two other threads) and with queues of 1, 2 and 8 threads.
 inline void run_random_graphs(uint64_t first_seed, int count, size_t least, size_t most) {
   RandomGraphRunner here(0, 0), elsewhere(0, 2), one(1, 2), two(2, 2), eight(8, 2);
   RandomGraphRunner* const runners[] = {&here, &elsewhere, &one, &two, &eight};

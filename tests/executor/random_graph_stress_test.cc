@@ -1,4 +1,5 @@
-// Random graphs with random completion against a serial interpreter; a tenth of what random_graph_long_test.cc runs.
+// Random graphs with random completion against a serial interpreter; a tenth of what
+// random_graph_long_test.cc runs.
 #include "tests/executor/random_graph_run.h"
 
 namespace coppice::executor {
@@ -12,7 +13,8 @@ TEST(RandomGraphStress, LargeGraphsGiveWhatASerialInterpreterGives) {
   run_random_graphs(0, kRandomGraphs / 1000, 30, 1000);
 }
 
-// Otherwise the comparisons above would show little: what share of outcomes are numbers, and that all operations occur.
+// Otherwise the comparisons above would show little: what share of outcomes are numbers,
+// and that all operations occur.
 TEST(RandomGraphStress, GraphsAreNeitherAllErrorsNorWithoutAny) {
   int values = 0, errors = 0;
   std::map<std::string, int> operations;

@@ -1,5 +1,5 @@
-// The example programs of the document on async values that this executor follows, and what it says of each: values,
-// reference counts, and which values are indirect. The programs are files: programs/*.graph.
+// The example programs of the document on async values that this executor follows, and what it says of each:
+// values, reference counts, and which values are indirect. The programs are files: programs/*.graph.
 #include <gtest/gtest.h>
 
 #include "core/live_objects.h"
@@ -95,7 +95,8 @@ TEST(SeedPrograms, ANonStrictOperationGetsIndirectValuesForMissingArguments) {
   SeedProgram p("indirect_async_arg.graph");
   const int64_t before = live_async_values();
   EXPECT_TRUE(p.run("indirect_async_arg").empty());
-  // %c1 and %v2, which the deferred addition holds, and the indirect %v3, which its register keeps until it is set.
+  // %c1 and %v2, which the deferred addition holds, and the indirect %v3, which its
+  // register keeps until it is set.
   EXPECT_EQ(live_async_values() - before, counted(3));
   p.later().run_all();
   EXPECT_EQ(live_async_values() - before, counted(0));

@@ -111,8 +111,8 @@ TEST(WorkQueueStress, OtherThreadsAwaitWhatTasksSet) {
   });
 }
 
-// Eight threads wait for a task of theirs and drop the queue: the last reference goes on any of them, or on a thread
-// of the queue's own, whose tasks hold references too.
+// Eight threads wait for a task of theirs and drop the queue: the last reference goes on any of them, or on a
+// thread of the queue's own, whose tasks hold references too.
 TEST(WorkQueueStress, AwaitingAndDestroyingRaceWithEightThreads) {
   constexpr int kThreads = 8;
   for (int repetition = 0; repetition < 60; ++repetition) {
@@ -158,7 +158,8 @@ TEST(WorkQueueStress, TasksAddTasksAndAllOfThemAreDrained) {
   }
 }
 
-// Everything that was accepted runs (drain) or is destroyed unrun (drop), once; everything refused is destroyed.
+// Everything that was accepted runs (drain) or is destroyed unrun (drop), once;
+// everything refused is destroyed.
 TEST(WorkQueueStress, ShutdownRacesWithThreadsThatAdd) {
   constexpr int kThreads = 3, kEach = 3000, kAll = kThreads * kEach;
   for (int repetition = 0; repetition < 40; ++repetition) {

@@ -1,4 +1,5 @@
-// executor/work_queue.h: order, fairness, shutdown, timers. Order is made deterministic by parking the only thread.
+// executor/work_queue.h: order, fairness, shutdown, timers. Order is made
+// deterministic by parking the only thread.
 #include "executor/work_queue.h"
 
 #include <gtest/gtest.h>

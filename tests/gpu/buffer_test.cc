@@ -1,8 +1,8 @@
 // gpu/buffer.h on the cpu device: memory grows in place, is zero at first, and goes back to the system.
 //
-// Breaks that were seen to fail here: discard() without the last page's part, discard() that only writes zeros, shrink()
-// that leaves what it gives back accessible; small buffers with mappings of their own, and large ones with what is left
-// before and behind whole huge pages.
+// Breaks that were seen to fail here: discard() without the last page's part, discard() that only writes
+// zeros, shrink() that leaves what it gives back accessible; small buffers with mappings of their own, and
+// large ones with what is left before and behind whole huge pages.
 #include "gpu/buffer.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// gpu/jit/build_identity.h, with libraries whose build ids are known, and what the cache's key makes of LLVM's.
+// gpu/jit/build_identity.h, with libraries whose build ids are known, and what the cache's key makes of
+// LLVM's.
 #include "gpu/jit/build_identity.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// gpu/cuda/cuda_buffer.h on the fake driver: growth in place by chunks, zeros, what goes back, and what must be waited
-// for.
+// gpu/cuda/cuda_buffer.h on the fake driver: growth in place by chunks, zeros, what goes
+// back, and what must be waited for.
 //
 // Breaks that were seen to fail here are named at the cases.
 #include "gpu/cuda/cuda_buffer.h"
@@ -149,8 +149,8 @@ TEST_F(CudaBufferTest, DiscardedPartsReadZeroAndTheRestStays) {
   }
 }
 
-// The fake runs issued work late, and reports memory that goes while work uses it. Breaks: a destructor that does not
-// wait; Context::wait_idle() that does not, which discard(), shrink() and release() call.
+// The fake runs issued work late, and reports memory that goes while work uses it. Breaks: a destructor that
+// does not wait; Context::wait_idle() that does not, which discard(), shrink() and release() call.
 TEST_F(CudaBufferTest, WaitsForIssuedWorkBeforeMemoryGoes) {
   fake.driver.set_kernel("test_use", [](const LaunchBlock& block, const KernelLaunch&) {
     std::memset(const_cast<void*>(block.elements), 3, 100);

@@ -1,5 +1,5 @@
-// gpu/cuda/driver.h and driver_error.h: the table against cuda.h where there is one, programs without a driver, and what
-// the driver's answers are called.
+// gpu/cuda/driver.h and driver_error.h: the table against cuda.h where there is one, programs without a
+// driver, and what the driver's answers are called.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,8 @@
-// Recordings of the cuda device on the fake driver: captured while they are given, one graph launch for each replay.
+// Recordings of the cuda device on the fake driver: captured while they are given,
+// one graph launch for each replay.
 //
-// Every case runs with several seeds, since the fake runs what is issued late and in any order that streams allow. Breaks
-// that were seen to fail here are named at the cases.
+// Every case runs with several seeds, since the fake runs what is issued late and in any order that streams
+// allow. Breaks that were seen to fail here are named at the cases.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -202,7 +203,8 @@ TEST_P(CudaRecordingTest, WhatFailsInARecordingLeavesTheStreamAsItWas) {
             "device cuda: cuGraphInstantiate: answer 2 (CUDA_ERROR_2)");
 }
 
-// The driver refuses to wait for a captured stream, and gives its graph up. Break: wait_idle() of all streams.
+// The driver refuses to wait for a captured stream, and gives its graph up. Break: wait_idle() of all
+// streams.
 TEST_P(CudaRecordingTest, MemoryComesAndGoesWhileAStreamIsRecorded) {
   fake.driver.set_kernel("test_use", [](const LaunchBlock& block, const KernelLaunch&) {
     std::memset(const_cast<void*>(block.elements), 3, 100);
@@ -252,7 +254,8 @@ TEST_P(CudaRecordingTest, OfNothingDoesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CudaRecordingTest, testing::Range(uint64_t{1}, uint64_t{6}));
 
-// With every launch waited for, a recording is waited for as a whole, behind its replay. Break: run_loop() that waits.
+// With every launch waited for, a recording is waited for as a whole, behind its
+// replay. Break: run_loop() that waits.
 TEST(CudaRecordingErrors, NameTheRecordingWhereEveryLaunchIsWaitedFor) {
   for (uint64_t seed = 1; seed < 6; ++seed) {
     FakeCuda fake({.seed = seed}, {.exact_errors = true});

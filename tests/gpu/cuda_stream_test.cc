@@ -1,4 +1,5 @@
-// Streams of the cuda device on the fake driver, which runs what is issued late and in any order that streams allow.
+// Streams of the cuda device on the fake driver, which runs what is issued late and
+// in any order that streams allow.
 //
 // Every case runs with several seeds. Breaks that were seen to fail here are named at the cases.
 #include <gtest/gtest.h>
@@ -188,7 +189,8 @@ TEST_P(CudaStreamTest, StagingIsNotUsedAgainBeforeItsCopyIsDone) {
   EXPECT_EQ(up, down);
 }
 
-// Copies of one stream follow each other on the host's side, too. Break: host_memory_is_used() that does nothing.
+// Copies of one stream follow each other on the host's side, too. Break:
+// host_memory_is_used() that does nothing.
 TEST_P(CudaStreamTest, CopiesThroughHostMemoryFollowEachOther) {
   for (const size_t size : {size_t{100}, kLarge}) {
     std::vector<unsigned char> host(size, 1), other(size, 2);

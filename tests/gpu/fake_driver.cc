@@ -1,5 +1,5 @@
-// A GPU driver that records and checks (see fake_driver.h). Long, since the driver has that many functions: each is a few
-// lines, and they are read one by one.
+// A GPU driver that records and checks (see fake_driver.h). Long, since the driver has that many functions:
+// each is a few lines, and they are read one by one.
 #include "tests/gpu/fake_driver.h"
 
 #include <fmt/format.h>
@@ -65,7 +65,8 @@ struct FakeDriver::Module {
   int shared_bytes = kSharedBytes;
 };
 
-// Every function takes the lock, notes the call, checks what all have in common, and fails where the test said so.
+// Every function takes the lock, notes the call, checks what all have in common, and fails where the test
+// said so.
 Result FakeDriver::call(const char* name, unsigned kind, const std::function<Result()>& body) {
   std::unique_lock lock(mutex_);
   call_lock = &lock;

@@ -1,11 +1,12 @@
 // A GPU driver that records and checks instead of driving: host code of the cuda device is tested against it.
 //
-// Device memory is host memory that nobody may touch but an operation that runs: any other access is a fault. Fresh
-// memory is not zero. Copies, fills, kernels and events are only recorded; they run later, in any order that streams and
-// events allow (a seed chooses): when something synchronizes, and now and then. So host code that forgets to wait, or
-// frees what is still used, is found. A kernel is a function that the test gives; a GPU's answers can be replaced by any
-// error at any call. What a captured stream is given runs when its graph is launched, as often as that is. Primitives are
-// the host's, in stream order. One at a time in a process, since a driver's functions know no object. Thread-safe.
+// Device memory is host memory that nobody may touch but an operation that runs: any other access is a fault.
+// Fresh memory is not zero. Copies, fills, kernels and events are only recorded; they run later, in any order
+// that streams and events allow (a seed chooses): when something synchronizes, and now and then. So host code
+// that forgets to wait, or frees what is still used, is found. A kernel is a function that the test gives; a
+// GPU's answers can be replaced by any error at any call. What a captured stream is given runs when its graph
+// is launched, as often as that is. Primitives are the host's, in stream order. One at a time in a process,
+// since a driver's functions know no object. Thread-safe.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -57,8 +58,8 @@ class FakeDriver {
   void set_kernel(const std::string& name, Kernel kernel);
   // The same for the kernel of modules that will be loaded from exactly this PTX, whatever else has its name.
   void set_kernel_of(const std::string& ptx, Kernel kernel);
-  // The nth call of a function from now on (1: the next) gives `result`. A function that frees something does that all
-  // the same. A fatal result loses the device, as does a kernel that faults.
+  // The nth call of a function from now on (1: the next) gives `result`. A function that frees something does
+  // that all the same. A fatal result loses the device, as does a kernel that faults.
   void fail(const std::string& function, Result result, int nth = 1);
   bool has_failed() const;  // the last one that was asked for
   void fault_in(const std::string& kernel, Result result);
@@ -93,7 +94,8 @@ class FakeDriver {
   Stream* find(cuda::StreamHandle handle);
   Event* find(cuda::EventHandle handle);
   Module* find(cuda::ModuleHandle handle);
-  // Answers, and remembers, that a captured stream cannot be asked for this; success for one that is not captured.
+  // Answers, and remembers, that a captured stream cannot be asked for this; success for one that is not
+  // captured.
   Result refuse_captured(const char* name, Stream& stream);
   bool is_queued(const std::function<bool(const Operation&)>& test) const;
   Result push(cuda::StreamHandle stream, Operation operation);

@@ -1,5 +1,5 @@
-// The address space and the memory of a fake GPU (fake_driver.h): ranges reserved without access, memory mapped into
-// them, readable only while Access lives.
+// The address space and the memory of a fake GPU (fake_driver.h): ranges reserved without access, memory
+// mapped into them, readable only while Access lives.
 //
 // Thread-compatible.
 #pragma once

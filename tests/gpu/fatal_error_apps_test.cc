@@ -1,5 +1,5 @@
-// gpu/jit/fatal_error.h: what is said when LLVM ends the process. By itself: it calls LLVM, which other tests link no more
-// than other users of the library do.
+// gpu/jit/fatal_error.h: what is said when LLVM ends the process. By itself: it calls LLVM, which other tests
+// link no more than other users of the library do.
 #include <gtest/gtest.h>
 
 #include "gpu/jit/fatal_error.h"

@@ -1,4 +1,5 @@
-// gpu/cuda/small_memory.h on the fake driver: small buffers share blocks, take each other's memory and see only zeros of it.
+// gpu/cuda/small_memory.h on the fake driver: small buffers share blocks, take each other's
+// memory and see only zeros of it.
 //
 // Breaks that were seen to fail here are named at the cases.
 #include "gpu/cuda/small_memory.h"
@@ -95,7 +96,8 @@ TEST_F(SmallBufferTest, GrowShrinkAndDiscardAsLargeOnes) {
             "a buffer of 8192 bytes has no 3 bytes from 8190 on");
 }
 
-// Break: a destructor, or wait_clear(), that does not wait: what was issued writes into what is someone else's.
+// Break: a destructor, or wait_clear(), that does not wait: what was issued writes into what is someone
+// else's.
 TEST_F(SmallBufferTest, WaitForIssuedWorkBeforeTheirMemoryGoes) {
   fake.driver.set_kernel("test_use", [](const LaunchBlock& block, const KernelLaunch&) {
     std::memset(const_cast<void*>(block.elements), 3, 100);

@@ -1,9 +1,10 @@
-// gpu/stream_primitives.h on every device, given at once and in a recording, against gpu/primitives.h on the host.
+// gpu/stream_primitives.h on every device, given at once and in a recording, against gpu/primitives.h on the
+// host.
 //
-// On cuda that compares CUB with Thrust; "cuda_on_fake" is the cuda device's own code on the fake driver. Nothing begins
-// where memory begins, and what lies behind an output stays. Floats are small integers, whose sums are exact in any order.
-// Breaks that were seen to fail here: a result that is not written for n = 0; a bin count that is one too small; the keys
-// of one digit not sorted.
+// On cuda that compares CUB with Thrust; "cuda_on_fake" is the cuda device's own code on the fake driver.
+// Nothing begins where memory begins, and what lies behind an output stays. Floats are small integers, whose
+// sums are exact in any order. Breaks that were seen to fail here: a result that is not written for n = 0; a
+// bin count that is one too small; the keys of one digit not sorted.
 #include "gpu/stream_primitives.h"
 
 #include <gtest/gtest.h>
@@ -292,7 +293,8 @@ TEST_P(StreamPrimitives, BringsResultsToTheHost) {
   });
 }
 
-// Each replay works on what is there then: the same memory with other values, and what the stream does between.
+// Each replay works on what is there then: the same memory with other values, and what the stream does
+// between.
 TEST_P(StreamPrimitives, AreDoneAgainByEachReplay) {
   if (!GetParam().is_recorded) GTEST_SKIP() << "of recordings";
   constexpr size_t kCount = 3000;

@@ -166,7 +166,8 @@ TEST_P(StreamTest, MayDestroyItsDeviceFromItsOwnThread) {
   gate.open();
   destroyed.get_future().wait();
   EXPECT_EQ(runs, 1);
-  // The device is still going meanwhile, and uses its driver until it has let go of the context; the fixture's stays.
+  // The device is still going meanwhile, and uses its driver until it has let go of
+  // the context; the fixture's stays.
   const auto& contexts = cuda::PrimaryContexts::of_process();
   while (driver && contexts.users(driver->table()) > 1) std::this_thread::yield();
 }

@@ -1,4 +1,5 @@
-// core/worker_thread.h on the threads of streams and of the compiler: waiting there is refused, available or not.
+// core/worker_thread.h on the threads of streams and of the compiler: waiting there is refused, available or
+// not.
 #include <gtest/gtest.h>
 
 #include <latch>

@@ -1,5 +1,5 @@
-// What a batch of generated kernels exports to the program that runs it: the reference of each kernel as a function of one
-// type.
+// What a batch of generated kernels exports to the program that runs it: the reference of each
+// kernel as a function of one type.
 #pragma once
 #include "tests/kernel_fuzz/reference.h"
 

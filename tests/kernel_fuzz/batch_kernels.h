@@ -1,4 +1,5 @@
-// The kernels of a batch, as the program that runs them has them: bitcode for the devices, references for the host.
+// The kernels of a batch, as the program that runs them has them: bitcode for the
+// devices, references for the host.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -27,8 +28,9 @@ class Loops {
   std::map<int, Parts> parts_;  // of shapes that were asked for
 };
 
-// A folder's batch.so with the references, and either bodies.raw.bc and bodies.bc, with the number of each body's shape in
-// `shapes`, or whole.bc with `whole.told`, two lines per kernel, as a user's build makes them.
+// A folder's batch.so with the references, and either bodies.raw.bc and bodies.bc, with the
+// number of each body's shape in `shapes`, or whole.bc with `whole.told`, two lines per
+// kernel, as a user's build makes them.
 class Batch {
  public:
   // Costs some milliseconds per kernel, for putting loops around bodies.

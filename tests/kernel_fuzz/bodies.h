@@ -1,4 +1,5 @@
-// Generated kernels without their loops: each is a function, which is put into its shape's loop (loops.h) later.
+// Generated kernels without their loops: each is a function, which is put into its shape's loop (loops.h)
+// later.
 #pragma once
 #include "tests/kernel_fuzz/prelude.h"
 

@@ -1,5 +1,5 @@
-// The loops of all kernels of one shape, compiled once: what COPPICE_KERNEL makes, around a body that is not there yet
-// (tests/gpu/jit/kernel_assembly.h).
+// The loops of all kernels of one shape, compiled once: what COPPICE_KERNEL makes, around a body that is not
+// there yet (tests/gpu/jit/kernel_assembly.h).
 //
 // Device-clean.
 #pragma once
@@ -8,8 +8,8 @@
 
 namespace coppice::kernel_fuzz {
 
-// The call of a body for one cell, by which a kernel is proved harmless for inactive ones (gpu/jit/inactive_cells.h).
-// Kernels over anything else are not looked at.
+// The call of a body for one cell, by which a kernel is proved harmless for inactive ones
+// (gpu/jit/inactive_cells.h). Kernels over anything else are not looked at.
 template <auto kBody, class Signature>
 struct OneCell;
 template <auto kBody, class... Args>

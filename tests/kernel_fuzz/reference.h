@@ -9,7 +9,8 @@
 
 namespace fuzz_reference {
 
-// What a kernel changes of a tree: the runner's own model of it. Coordinates have three axes, the leading ones 0.
+// What a kernel changes of a tree: the runner's own model of it. Coordinates have
+// three axes, the leading ones 0.
 class Changes {
  public:
   virtual ~Changes() = default;

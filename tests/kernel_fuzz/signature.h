@@ -1,4 +1,5 @@
-// The type of a generated kernel, by its shape (shapes.py): what clang compiles it as, and what the host launches it as.
+// The type of a generated kernel, by its shape (shapes.py): what clang compiles it as,
+// and what the host launches it as.
 //
 // Device-clean.
 #pragma once

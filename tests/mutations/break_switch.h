@@ -1,7 +1,8 @@
-// The switch of planted breaks (docs/building.md), for the copy of the sources that mutate.py builds; nothing else has it.
+// The switch of planted breaks (docs/building.md), for the copy of the sources that
+// mutate.py builds; nothing else has it.
 //
-// COPPICE_BREAK(name) is true in a process whose environment says COPPICE_BREAK=name. Kernels, whose files include this, too,
-// have it as a constant that is baked when they are compiled.
+// COPPICE_BREAK(name) is true in a process whose environment says COPPICE_BREAK=name. Kernels, whose files
+// include this, too, have it as a constant that is baked when they are compiled.
 #pragma once
 #include <cstdint>
 
@@ -42,8 +43,8 @@ inline uint32_t chosen_break() {
   return id;
 }
 
-// What coppice-kernelgen tells of kernels with the break on, which was off when the program was built: from the headers
-// that COPPICE_TOLD names, with spaces between.
+// What coppice-kernelgen tells of kernels with the break on, which was off when the program was built: from
+// the headers that COPPICE_TOLD names, with spaces between.
 template <class Request>
 void tell_anew(Request& r) {
   static const auto told = [] {

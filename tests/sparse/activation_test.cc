@@ -60,8 +60,8 @@ TEST(BulkActivation, UsesCollectedCellsFirst) {
   EXPECT_EQ(block.wait_usage().active_cells, 0u);
 }
 
-// As threads of one launch leave it that asked for the last free cell together. Seen to fail without the bound in
-// activate_slots().
+// As threads of one launch leave it that asked for the last free cell together. Seen to fail without
+// the bound in activate_slots().
 TEST(BulkActivation, AFreeListThatWasCountedPastItsEndIsUsedUp) {
   Tree tree(Device::cpu(2));  // the allocator's state is looked at
   Node block = tree.root().pointer({64}), leaf = block.dense({8});
@@ -108,7 +108,8 @@ TEST(BulkActivation, AFullTreeIsAnErrorThatSaysHowMuchIsMissing) {
   EXPECT_EQ(block.wait_usage().active_cells, 59u);
 }
 
-// Seen to fail when deactivate_bit() zeroes bytes instead of recycling what slots hold (cells are never free again).
+// Seen to fail when deactivate_bit() zeroes bytes instead of recycling what slots
+// hold (cells are never free again).
 TEST(PointerBelowBitmasked, ClearingABitRecyclesWhatLiesBelow) {
   auto device = cpu_or_test_device(4);
   Program program(device);

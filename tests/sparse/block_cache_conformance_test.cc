@@ -11,7 +11,8 @@ TEST_P(Conformance, C61_TiledGathersEqualTreeWalks) {
   for (int kind = 0; kind < 4; ++kind) {
     SCOPED_TRACE(kind);
     Tree tree(device);
-    // Leaves beside each other below one or two pointer nodes; below a dense one (no tiles); narrower than the reach.
+    // Leaves beside each other below one or two pointer nodes; below a dense one (no
+    // tiles); narrower than the reach.
     Node leaf = kind == 0   ? tree.root().pointer({6, 6}).bitmasked({8, 4})
                 : kind == 1 ? tree.root().pointer({3, 3}).pointer({4, 2}).dense({4, 4})
                 : kind == 2 ? tree.root().pointer({3, 3}).dense({4, 2}).dense({4, 4})
@@ -66,8 +67,8 @@ TEST_P(Conformance, C61_GathersEqualScattersInOneTwoAndThreeDimensions) {
   EXPECT_EQ(n3.wait_num_active_blocks(), 27u);
 }
 
-// Offsets from an origin below zero, two pointer levels, three inputs, and leaves whose halo tiles fit into private
-// storage all, in part (two of three) or not at all.
+// Offsets from an origin below zero, two pointer levels, three inputs, and leaves whose halo tiles fit into
+// private storage all, in part (two of three) or not at all.
 TEST_P(Conformance, C62_SeveralInputsWithTilesOrWithoutEqualWalks) {
   for (const int side : is_emulated() ? std::vector{4, 8, 12} : std::vector{4, 64, 112}) {
     SCOPED_TRACE(side);

@@ -23,7 +23,8 @@ struct Vector5 {
 
 class BulkAppend : public DeviceTest {
  protected:
-  // A tree, which coordinates it has (missing leading ones 0), and whether there are so many lists that keys are sorted.
+  // A tree, which coordinates it has (missing leading ones 0), and whether there are so
+  // many lists that keys are sorted.
   struct Shape {
     const char* name;
     Node (*describe)(Node root);
@@ -125,7 +126,8 @@ TEST_P(BulkAppend, EveryListGetsItsElementsInTheirOrder) {
   }
 }
 
-// Beside appends of a kernel, and lists that are cleared in between. Chunks that come from the free list are zeroed ones.
+// Beside appends of a kernel, and lists that are cleared in between. Chunks that come from
+// the free list are zeroed ones.
 TEST_P(BulkAppend, TakesTurnsWithKernels) {
   constexpr int kLists = 6;
   Tree tree(device);

@@ -1,5 +1,5 @@
-// COPPICE_DEBUG=checks: what a kernel does against its roles is an error that names kernel, field, place and extent,
-// harms nothing, and is no error (or a crash) without the checks where the result is defined.
+// COPPICE_DEBUG=checks: what a kernel does against its roles is an error that names kernel, field, place and
+// extent, harms nothing, and is no error (or a crash) without the checks where the result is defined.
 #include <gtest/gtest.h>
 
 #include <cstdio>

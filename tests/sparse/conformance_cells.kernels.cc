@@ -1,4 +1,5 @@
-// Kernels of the conformance tests that watch cells: which are handed out, where they lie, who fills them again.
+// Kernels of the conformance tests that watch cells: which are handed out, where they lie, who fills them
+// again.
 #include "coppice/kernel.h"
 
 using namespace coppice;
@@ -23,7 +24,8 @@ COPPICE_KERNEL(list_addresses1, Block1 block, uint64_t* out)
   out[2 * block.number + 1] = reinterpret_cast<uint64_t>(block.container);
 }
 
-// All threads activate leaves of a tree in which everything has just been deactivated, several of them each leaf.
+// All threads activate leaves of a tree in which everything has just been
+// deactivated, several of them each leaf.
 COPPICE_KERNEL(activate_again1, Grow<int> x, Item i, int round, int per_leaf, int n)
 {
   const uint32_t r = hash_u32(5, i.index / per_leaf, round);

@@ -1,7 +1,8 @@
-// What the conformance tests share: a device and a program, and the few kernels that nearly all of them launch.
+// What the conformance tests share: a device and a program, and the few kernels that nearly all of them
+// launch.
 //
-// The number in a test's name (C05) is the entry in the list of what other sparse-grid systems' test suites check
-// (docs/sparse.md, "Conformance"); a B is what they do not.
+// The number in a test's name (C05) is the entry in the list of what other sparse-grid systems' test suites
+// check (docs/sparse.md, "Conformance"); a B is what they do not.
 #pragma once
 #include <map>
 #include <numeric>

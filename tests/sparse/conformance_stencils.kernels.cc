@@ -1,5 +1,6 @@
-// Kernels of the conformance tests of halo tiles: each stencil as a gather within its reach, and as a plain walk or a
-// scatter that does not use tiles. A stencil reads zeros beyond the domain; a walk must not go there.
+// Kernels of the conformance tests of halo tiles: each stencil as a gather within its reach,
+// and as a plain walk or a scatter that does not use tiles. A stencil reads zeros beyond the
+// domain; a walk must not go there.
 #include "coppice/kernel.h"
 
 using namespace coppice;
@@ -96,7 +97,8 @@ struct Reaching {
   Read<int, Box<4>> x;
   Write<int> y;
 };
-// Offsets that are computed, in the ways that bounds are usually inferred from; all within the reach that is declared.
+// Offsets that are computed, in the ways that bounds are usually inferred from; all
+// within the reach that is declared.
 COPPICE_KERNEL(computed_offsets2, Reaching f, Cell2 cell, int one)
 {
   f.y[cell] = f.x(cell, one + 1, -one) + 3 * f.x(cell, one * 4, one - 4) +

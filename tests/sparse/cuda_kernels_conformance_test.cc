@@ -1,5 +1,6 @@
-// Real kernels all the way to the driver: bitcode, PTX, a module, a launch with its block; and what the launches do, as
-// far as the host's side decides it, on the fake driver (fake_gpu.h). Nothing here runs on a GPU.
+// Real kernels all the way to the driver: bitcode, PTX, a module, a launch with its block;
+// and what the launches do, as far as the host's side decides it, on the fake driver
+// (fake_gpu.h). Nothing here runs on a GPU.
 //
 // Every case runs with several seeds, which choose when and in what order the fake runs what streams allow.
 #include <gtest/gtest.h>

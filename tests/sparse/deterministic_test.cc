@@ -1,4 +1,5 @@
-// The cpu device's deterministic mode: the same bits from run to run where a result depends on the order of the items.
+// The cpu device's deterministic mode: the same bits from run to run where a result
+// depends on the order of the items.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,8 +1,10 @@
-// Nothing lost, nothing twice: what a launch does happens once, also where it must make room for its cells on the way.
+// Nothing lost, nothing twice: what a launch does happens once, also where it must make
+// room for its cells on the way.
 //
-// Each test gives its launch little room: allocators begin with some 64 KiB, and blocks here are large. Where a launch that
-// must not be repeated cannot find its room beforehand, the test expects the one Error that says so, and that the tree can
-// be read after it; with reserve() the same launch does what it does elsewhere.
+// Each test gives its launch little room: allocators begin with some 64 KiB, and blocks here are
+// large. Where a launch that must not be repeated cannot find its room beforehand, the test expects
+// the one Error that says so, and that the tree can be read after it; with reserve() the same
+// launch does what it does elsewhere.
 #include <algorithm>
 
 #include "core/error.h"
@@ -30,8 +32,8 @@ class Effects : public Conformance {
     Node block, leaf;
     Field<int> x;
   };
-  // Launches what must not be repeated: where memory is mapped before a launch, and what it needs cannot be told, the
-  // first time is an Error that names kernel, node and what to do; then there is room.
+  // Launches what must not be repeated: where memory is mapped before a launch, and what it needs cannot be
+  // told, the first time is an Error that names kernel, node and what to do; then there is room.
   template <class Kernel, class... Arguments>
   void run_with_reserve(const Node& node, uint64_t cells, const char* kernel, const Kernel& given,
                         const Loop& loop, Arguments&&... arguments) {
@@ -274,8 +276,8 @@ TEST_P(Effects, WhatReserveIsForAndWhatNot) {
   device->default_stream().clear_error();
 }
 
-// A run that only makes room must activate what the launch will, and nothing else. Each of these was seen to leave cells
-// active that no serial run has.
+// A run that only makes room must activate what the launch will, and nothing else. Each of these was seen to
+// leave cells active that no serial run has.
 TEST_P(Effects, VariablesOfAKernelStayItsOwnInFunctionsThatAreNotInlined) {
   Room room(device);
   uint32_t counter = 0;

@@ -1,9 +1,9 @@
-// A cuda device on the fake driver whose kernels run. Their PTX goes to the driver, as on a machine with a GPU; what a
-// launch does is done, when the fake runs it, by the CPU's code for the same kernel and the same constants, with the
-// launch's block and in the fake GPU's memory.
+// A cuda device on the fake driver whose kernels run. Their PTX goes to the driver, as on a machine with a
+// GPU; what a launch does is done, when the fake runs it, by the CPU's code for the same kernel and the same
+// constants, with the launch's block and in the fake GPU's memory.
 //
-// So the host's side of the device is what it is with a GPU: what it copies, orders, waits for, and hands to launches.
-// What is not shown is what a GPU makes of the PTX.
+// So the host's side of the device is what it is with a GPU: what it copies, orders, waits for, and hands to
+// launches. What is not shown is what a GPU makes of the PTX.
 #pragma once
 #include <map>
 #include <memory>

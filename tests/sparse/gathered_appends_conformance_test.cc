@@ -63,7 +63,8 @@ TEST_P(GatheredAppends, KeepValuesOfManyBytes) {
   EXPECT_EQ(wrong, 0u);
 }
 
-// Seen to fail while these were gathered, too: what an append activates was not active yet for a sum of the same item.
+// Seen to fail while these were gathered, too: what an append activates was not active
+// yet for a sum of the same item.
 TEST_P(GatheredAppends, ActivateWhatIsAboveThemAtOnceWhereSumsNeedIt) {
   Tree tree(device);
   const Node block = tree.root().pointer({16});

@@ -1,4 +1,5 @@
-// A program that is run twice: the second time it finds its kernels in the cache on disk (see kept_kernels.h).
+// A program that is run twice: the second time it finds its kernels in the cache on disk (see
+// kept_kernels.h).
 #include "core/error.h"
 #include "tests/sparse/kept_kernels.h"
 #include "tests/sparse/test_devices.h"

@@ -437,7 +437,8 @@ TEST_P(Reload, TheLastOfTwoQuickSavesCounts) {
   EXPECT_EQ(wait_read(x, {3, 3}), 105);
 }
 
-// Seen to fail where files' times were 0.6 ms ahead: what had not changed was compiled, and nothing was watched before.
+// Seen to fail where files' times were 0.6 ms ahead: what had not changed was compiled,
+// and nothing was watched before.
 TEST_P(Reload, FilesOfAClockThatIsAheadAreNoNews) {
   copy->write_ahead(std::chrono::milliseconds(500));
   EXPECT_EQ(filled(), 102);

@@ -1,5 +1,5 @@
-// The kernel cache with many real programs at once on one folder, while it is damaged, evicted from, or full: every
-// program gets right kernels.
+// The kernel cache with many real programs at once on one folder, while it is damaged, evicted from, or full:
+// every program gets right kernels.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mount.h>
@@ -52,8 +52,8 @@ void expect_right_results() {
   for (size_t i = 0; i < 10; ++i) EXPECT_DOUBLE_EQ(powers[i], std::pow(10.0, exponents[i]));
 }
 
-// What the tests below start as programs of their own (DISABLED: nobody else runs it). Between its rounds it stores
-// entries of 200 KB under keys that nobody asks for, so that a bound of 1 MiB makes everybody evict.
+// What the tests below start as programs of their own (DISABLED: nobody else runs it). Between its rounds it
+// stores entries of 200 KB under keys that nobody asks for, so that a bound of 1 MiB makes everybody evict.
 TEST(KernelStoreProgram, DISABLED_GetsRightKernelsOverAndOver) {
   std::mt19937 random(static_cast<uint32_t>(getpid()));
   for (int round = 0; round < kRounds && !HasFailure(); ++round) {

@@ -1,4 +1,5 @@
-// gpu/kernel_store.h over its disk cache: whatever the folder holds, the kernel is right, at worst compiled again.
+// gpu/kernel_store.h over its disk cache: whatever the folder holds, the kernel is
+// right, at worst compiled again.
 #include "gpu/kernel_store.h"
 
 #include <elf.h>
@@ -47,8 +48,8 @@ uint16_t data_section(const std::string& object) {
 
 class KernelStoreCacheTest : public KernelStoreFolder {
  protected:
-  // Puts `bytes` under the key of write_index, as another build with the same key would have, and expects that they
-  // are not run but replaced.
+  // Puts `bytes` under the key of write_index, as another build with the same key would have, and expects
+  // that they are not run but replaced.
   void expect_replaced(const char* what, const std::string& bytes) {
     SCOPED_TRACE(what);
     const std::string key = specialization_key(jit_request("write_index")).hex();
@@ -220,8 +221,8 @@ TEST_F(KernelStoreCacheTest, RefusesABadBoundWhenTheDeviceIsMade) {
   }
 }
 
-// The clock stands at 0 s at the first request, at 5 s at the second, which comes while the first is compiled, and at
-// 7 s when both are.
+// The clock stands at 0 s at the first request, at 5 s at the second, which comes while the first is
+// compiled, and at 7 s when both are.
 TEST_F(KernelStoreCacheTest, CountsTheTimeFromTheFirstRequest) {
   std::mutex gate;
   std::condition_variable changed;

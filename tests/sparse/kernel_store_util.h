@@ -1,4 +1,5 @@
-// For tests of the kernel store: a store over a folder of its own, environment variables, and running loaded code.
+// For tests of the kernel store: a store over a folder of its own, environment
+// variables, and running loaded code.
 #pragma once
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -82,7 +83,8 @@ class KernelStoreFolder : public testing::Test {
   }
 
   KernelStore::Options options() const { return {.threads = 1, .folder = folder}; }
-  // Gets both kernels from a store, checks what they compute, and returns how many entries of the folder it used.
+  // Gets both kernels from a store, checks what they compute, and returns how many
+  // entries of the folder it used.
   uint64_t hits_of_right_kernels(KernelStore::Options o) {
     KernelStore store(std::move(o));
     auto index = store.get(jit_request("write_index")), add = store.get(jit_request("add_one"));

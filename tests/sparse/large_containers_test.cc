@@ -1,4 +1,5 @@
-// Loops over cells of containers that are too large for one item: they are cut into pieces, and nothing else changes.
+// Loops over cells of containers that are too large for one item: they are cut into
+// pieces, and nothing else changes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -126,8 +127,8 @@ TEST_P(LargeContainers, AreSharedByThreads) {
   EXPECT_GT(out_of_stride, 0u);
 }
 
-// Pieces that end within a plane, within a mask's word, and within a row. Seen to fail when both pieces that have some of a
-// mask word's cells visited all of them.
+// Pieces that end within a plane, within a mask's word, and within a row. Seen to fail when both pieces that
+// have some of a mask word's cells visited all of them.
 TEST_P(LargeContainers, VisitEachActiveCellOnceAndReadWhatIsNear) {
   for (Kind kind : {Kind::kDense, Kind::kBitmasked, Kind::kPointer}) {
     const bool slots = kind == Kind::kPointer;

@@ -1,4 +1,5 @@
-// Launches that are recorded and replayed do what they do one by one, whatever happens to the topology on the way.
+// Launches that are recorded and replayed do what they do one by one, whatever
+// happens to the topology on the way.
 #include "sparse/launch_graph.h"
 
 #include <fmt/format.h>
@@ -13,8 +14,8 @@
 namespace coppice {
 namespace {
 
-// Walkers on a line leave traces, which are smoothed, and visit lists; half a round behind them all is swept away. Every
-// step leaves two sums of what there is.
+// Walkers on a line leave traces, which are smoothed, and visit lists; half a round behind them all is swept
+// away. Every step leaves two sums of what there is.
 class Walkers {
  public:
   static constexpr int kWalkers = 40, kBlock = 64, kBlocks = 24, kCells = kBlock * kBlocks, kMostSteps = 64;
@@ -92,9 +93,10 @@ class LaunchGraphs : public DeviceTest {
   }
 };
 
-// Seen to fail: without the check of the version on the device (lists of the first replay in all of them), without
-// replayed_from (the same random steps in every replay), with launches behind one that ran out of cells that are not
-// skipped, without neighbour tables of their own, and when the host did not look at what replays did.
+// Seen to fail: without the check of the version on the device (lists of the first replay in all of
+// them), without replayed_from (the same random steps in every replay), with launches behind one
+// that ran out of cells that are not skipped, without neighbour tables of their own, and when the
+// host did not look at what replays did.
 TEST_P(LaunchGraphs, GiveWhatTheirLaunchesGiveOneByOne) {
   for (const bool masked : {false, true}) {
     const int steps = is_emulated() ? 12 : 60;
@@ -127,8 +129,8 @@ TEST_P(LaunchGraphs, GoOnAfterLaunchesOfTheirOwnAndTrimming) {
   EXPECT_EQ(walkers.sums(), expected);
 }
 
-// A list is up to date and gets more room, elsewhere, for a recording. Seen to fail when it was not made anew there, and
-// when lists of trees that stay as they are were not looked at before the replays.
+// A list is up to date and gets more room, elsewhere, for a recording. Seen to fail when it was not made anew
+// there, and when lists of trees that stay as they are were not looked at before the replays.
 TEST_P(LaunchGraphs, FindListsThatWereMadeBefore) {
   Tree tree(device);
   Node block = tree.root().pointer({4096}), leaf = block.dense({4});

@@ -1,5 +1,5 @@
-// Devices that are made, used and dropped in random orders, and programs that end meanwhile (lifetimes_stress_test.cc and,
-// with more runs, lifetimes_long_test.cc).
+// Devices that are made, used and dropped in random orders, and programs that end meanwhile
+// (lifetimes_stress_test.cc and, with more runs, lifetimes_long_test.cc).
 #pragma once
 #include <atomic>
 #include <filesystem>

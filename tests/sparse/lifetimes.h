@@ -1,5 +1,6 @@
-// A device at work, with a handle of each public type, that are let go in a random order while kernels are being compiled:
-// what lifetimes_stress_test.cc does on several threads, and ending_program.cc when its process ends.
+// A device at work, with a handle of each public type, that are let go in a random order while
+// kernels are being compiled: what lifetimes_stress_test.cc does on several threads, and
+// ending_program.cc when its process ends.
 #pragma once
 #include <algorithm>
 #include <functional>

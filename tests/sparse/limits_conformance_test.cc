@@ -1,5 +1,5 @@
-// Coordinates at the ends of what 32 bits have: reads, loops, stencils and topology tools there, and trees that would go
-// beyond; and calls with no coordinates, and lists of none and one.
+// Coordinates at the ends of what 32 bits have: reads, loops, stencils and topology tools there, and trees
+// that would go beyond; and calls with no coordinates, and lists of none and one.
 #include <limits>
 
 #include "box_loops.kernels.h"

@@ -1,7 +1,8 @@
 // Lists of dynamic nodes beside a model of them: a map from a list to a vector of its elements.
 //
-// A batch is one launch of many operations whose order does not count: a list is appended to in it, or written by index,
-// or it goes (with its parent or alone). Where appends end up is theirs to say; they must say every place once.
+// A batch is one launch of many operations whose order does not count: a list is appended to in it,
+// or written by index, or it goes (with its parent or alone). Where appends end up is theirs to say;
+// they must say every place once.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Lists that are appended to, written, cleared and read in one launch: what is left is what some serial order leaves, and
-// nothing of it is seen by the launches after it.
+// Lists that are appended to, written, cleared and read in one launch: what is left is what some serial order
+// leaves, and nothing of it is seen by the launches after it.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -22,8 +22,8 @@ class ListRaces : public testing::TestWithParam<std::string> {
       std::string reason;
       const IntrusivePtr<Device> device = test_device(GetParam(), reason, static_cast<uint64_t>(seed));
       if (!device) GTEST_SKIP() << reason;
-      // Without the checks, whatever COPPICE_DEBUG says: a reader whose list is cleared meanwhile asks for elements that
-      // are no longer in it, which is what is tested, and what the checks report.
+      // Without the checks, whatever COPPICE_DEBUG says: a reader whose list is cleared meanwhile asks for
+      // elements that are no longer in it, which is what is tested, and what the checks report.
       Program program(device, jit::CodegenOptions{});
       for (int round = 0; round < (is_emulated ? 2 : 20); ++round) {
         SCOPED_TRACE("seed " + std::to_string(seed) + ", round " + std::to_string(round));
@@ -73,8 +73,8 @@ class ListRaces : public testing::TestWithParam<std::string> {
 };
 INSTANTIATE_TEST_SUITE_P(Sparse, ListRaces, testing::ValuesIn(test_devices()), device_test_name);
 
-// Seen to fail when a clear stored the head's words one by one: lists kept elements that no append had written, and
-// appends of the next launches went to chunks that were in no list.
+// Seen to fail when a clear stored the head's words one by one: lists kept elements that no append had
+// written, and appends of the next launches went to chunks that were in no list.
 TEST_P(ListRaces, AppendsAndClearsHaveASerialOrder) {
   run_schedules([](Program& program, uint32_t random, int n) {
     Tree tree(share(&program.device()));
@@ -137,8 +137,8 @@ TEST_P(ListRaces, AnItemsOwnClearAndAppendKeepTheirOrder) {
   });
 }
 
-// Seen to fail on the emulated GPU where one thread of a warp counts for all that append with it, and the others then load
-// a head of before.
+// Seen to fail on the emulated GPU where one thread of a warp counts for all that append with it, and the
+// others then load a head of before.
 TEST_P(ListRaces, AnItemFindsWhatItAppended) {
   run_schedules([](Program& program, uint32_t, int n) {
     Tree tree(share(&program.device()));

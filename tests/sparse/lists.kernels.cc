@@ -20,8 +20,8 @@ COPPICE_KERNEL(read_list_at, Read<int> list, Item i, int at, uint32_t* length, i
   length[i] = list.length(i, {at});
   value[i] = list.at(i, {at}, i);
 }
-// While others append: every element that is counted must be in a chunk that is linked (or reading it would not stop at
-// its own value or zero).
+// While others append: every element that is counted must be in a chunk that is linked (or reading it would
+// not stop at its own value or zero).
 COPPICE_KERNEL(append_and_read, Append<int> list, Item i, uint32_t* wrong)
 {
   list.append(i, {0}, static_cast<int>(i.index) + 1);
@@ -32,7 +32,8 @@ COPPICE_KERNEL(append_and_read, Append<int> list, Item i, uint32_t* wrong)
 
 // ---- lists that are appended to and cleared in one launch
 
-// Item i appends i + 1 to list i % lists and notes the index, or clears that list; `random` says which, one in `clears`.
+// Item i appends i + 1 to list i % lists and notes the index, or clears that list;
+// `random` says which, one in `clears`.
 COPPICE_KERNEL(append_or_clear, Append<int> list, Item i, int lists, uint32_t random, uint32_t clears,
                uint32_t* index)
 {
@@ -42,7 +43,8 @@ COPPICE_KERNEL(append_or_clear, Append<int> list, Item i, int lists, uint32_t ra
   else
     index[i.index] = list.append(i, {at}, value);
 }
-// Every item's own clear comes before its own append, so the last append of all stays; and the other way round.
+// Every item's own clear comes before its own append, so the last append of all
+// stays; and the other way round.
 COPPICE_KERNEL(clear_then_append, Append<int> list, Item i, int lists)
 {
   const int at = static_cast<int>(i.index) % lists;
@@ -55,7 +57,8 @@ COPPICE_KERNEL(append_then_clear, Append<int> list, Item i, int lists)
   list.append(i, {at}, static_cast<int>(i.index) + 1);
   list.deactivate(i, {at});
 }
-// While others append and clear: an element is a value of its own list, or zero; a length is one that the list may have.
+// While others append and clear: an element is a value of its own list, or zero; a length
+// is one that the list may have.
 COPPICE_KERNEL(read_while_others_clear, Append<int> list, Item i, int lists, uint32_t random, uint32_t* wrong)
 {
   const int at = static_cast<int>(i.index) % lists;

@@ -91,7 +91,8 @@ TEST_P(Conformance, C25_ListsOfParticlesRebuiltAgainAndAgainLeakNothing) {
     if (step == n) after_all_orbits = bytes();
   }
   EXPECT_EQ(bytes(), after_all_orbits);
-  // Bytes stay the same while chunks are lost, as long as there are free ones: none may be left when all lists are empty.
+  // Bytes stay the same while chunks are lost, as long as there are free ones: none may be
+  // left when all lists are empty.
   uint64_t held = 0;
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < n; ++j) held += (lists.wait_length({i, j, 0}) + 15) / 16;

@@ -1,4 +1,5 @@
-// Tests of loops: on one thread, on several, and on the other devices of test_devices.h. The program has no checks.
+// Tests of loops: on one thread, on several, and on the other devices of
+// test_devices.h. The program has no checks.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -19,7 +20,8 @@ class LoopTest : public testing::TestWithParam<std::string> {
     std::string reason;
     device = test_device(GetParam(), reason);
     if (!device) GTEST_SKIP() << reason;
-    // Without the checks, whatever COPPICE_DEBUG says: zeros from outside the domain are among what is compared.
+    // Without the checks, whatever COPPICE_DEBUG says: zeros from outside the domain are among what is
+    // compared.
     program = std::make_unique<Program>(device, jit::CodegenOptions{});
   }
   template <class Kernel, class... Arguments>

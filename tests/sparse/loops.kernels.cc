@@ -71,7 +71,8 @@ COPPICE_KERNEL(sum_rows, Team team, int n, const int* numbers, uint64_t* sums, u
   coppice_fetch_add_u64(&sums[team.index], sum);
   if (team.lane() == team.lanes() - 1) lanes[team.index] = team.lanes();
 }
-// Every lane writes its place; after the barrier it reads the place of the lane behind it. `room` is 1024 per team.
+// Every lane writes its place; after the barrier it reads the place of the lane
+// behind it. `room` is 1024 per team.
 COPPICE_KERNEL(pass_along, Team team, uint32_t* room, uint32_t* wrong)
 {
   uint32_t* places = room + team.index * 1024;

@@ -62,7 +62,8 @@ class Entries : public LoopTest {
   uint64_t total = 0;
 };
 
-// Conformance 54. Seen to fail when a chunk's count was its capacity, and when `index` forgot the chunk's ordinal.
+// Conformance 54. Seen to fail when a chunk's count was its capacity, and when
+// `index` forgot the chunk's ordinal.
 TEST_P(Entries, EveryElementIsVisitedOnceAndKnowsItsPlace) {
   for (int chunk : {1, 4, 64}) {
     Tree dense(device), pointers(device), deep(device), masked(device), odd(device);
@@ -201,7 +202,8 @@ TEST_P(Teams, ABarrierMakesWritesSeenByTheOthers) {
   EXPECT_EQ(wrong, 0u);
 }
 
-// Seen to fail on simt without the barrier that ends a block, and when items were given to threads instead of blocks.
+// Seen to fail on simt without the barrier that ends a block, and when items were
+// given to threads instead of blocks.
 TEST_P(Teams, ShareABlockAndItsFastMemory) {
   Tree tree(device);
   Node leaf = tree.root().pointer({32}).dense({64});

@@ -8,8 +8,8 @@ struct CoppicePair {
 };
 COPPICE_INLINE int tag_of(int64_t item, int cell) { return static_cast<int>(item) * 128 + cell + 1; }
 
-// Items come in as many thirds as there are roles: those of the first deactivate cell `item % n`, then of one the items set
-// a, and b of the other.
+// Items come in as many thirds as there are roles: those of the first deactivate cell `item % n`, then of one
+// the items set a, and b of the other.
 COPPICE_KERNEL(race_pairs1, CoppicePair x, Topology gone, Item i, int n, int cells_per_gone)
 {
   const int cell = static_cast<int>(i.index % n), role = static_cast<int>(i.index / n);
@@ -20,8 +20,8 @@ COPPICE_KERNEL(race_pairs1, CoppicePair x, Topology gone, Item i, int n, int cel
   else
     x.b.set(i, {cell}, tag_of(2, cell % 128));
 }
-// Of outer cells of two inner ones of `values` each: a third of the items deactivates the outer cell, and the others set the
-// last value of the first inner cell and the first of the second.
+// Of outer cells of two inner ones of `values` each: a third of the items deactivates the outer cell, and the
+// others set the last value of the first inner cell and the first of the second.
 COPPICE_KERNEL(race_inner1, Grow<int> x, Topology outer, Item i, int n, int values)
 {
   const int cell = static_cast<int>(i.index % n), role = static_cast<int>(i.index / n);

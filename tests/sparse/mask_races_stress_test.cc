@@ -1,5 +1,5 @@
-// Bitmasked cells that are set and deactivated at the same time: each cell's operations have some order, so that a value is
-// lost to a deactivation behind it and to nothing else, and inactive cells hold zeros.
+// Bitmasked cells that are set and deactivated at the same time: each cell's operations have some order, so
+// that a value is lost to a deactivation behind it and to nothing else, and inactive cells hold zeros.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -112,8 +112,8 @@ class MaskRaces : public testing::TestWithParam<std::tuple<std::string, size_t>>
   bool emulated = false;
 };
 
-// One deactivation and one set of each of two fields: whatever the order, nothing of before the launch is left, and a set
-// value is gone only with its cell.
+// One deactivation and one set of each of two fields: whatever the order, nothing of before the launch is
+// left, and a set value is gone only with its cell.
 TEST_P(MaskRaces, ADeactivationAndSetsOfOneCellHaveAnOrder) {
   const int n = emulated ? 512 : 1 << 15;
   Modelled m(device, *shape_, n);
@@ -136,8 +136,8 @@ TEST_P(MaskRaces, ADeactivationAndSetsOfOneCellHaveAnOrder) {
   RecordProperty("lost", static_cast<int>(lost));
 }
 
-// Many threads on few cells. Seen to fail when a deactivation did not take the lock, and when a cell was zeroed for an
-// activation whose bit another deactivation had cleared meanwhile.
+// Many threads on few cells. Seen to fail when a deactivation did not take the lock, and when a cell was
+// zeroed for an activation whose bit another deactivation had cleared meanwhile.
 TEST_P(MaskRaces, ManySetsAndDeactivationsOfFewCellsHaveAnOrder) {
   const int n = 128, items = emulated ? 600 : 30'000;
   Modelled m(device, *shape_, n);
@@ -163,7 +163,8 @@ TEST_P(MaskRaces, ManySetsAndDeactivationsOfFewCellsHaveAnOrder) {
   for (const Cell& c : look_at(m, n)) ASSERT_TRUE(!c.active && c.a == 0 && c.b == 0);
 }
 
-// Seen to fail when the cell was made active without a look at whether it was dirty: its other field kept its value.
+// Seen to fail when the cell was made active without a look at whether it was dirty:
+// its other field kept its value.
 TEST_P(MaskRaces, ACellThatWentAndCameAgainHoldsWhatWasSetSince) {
   const int n = emulated ? 512 : 20'000 / 128 * 128;
   Modelled m(device, *shape_, n);
@@ -227,8 +228,8 @@ INSTANTIATE_TEST_SUITE_P(Sparse, MaskRaces,
 
 class MaskRacesOfInnerCells : public DeviceTest {};
 
-// Seen to fail when what lies below a cell was zeroed after the bits between them: whoever activated an inner cell in
-// between kept it, and lost its value.
+// Seen to fail when what lies below a cell was zeroed after the bits between them: whoever activated an inner
+// cell in between kept it, and lost its value.
 TEST_P(MaskRacesOfInnerCells, AnInnerCellThatIsActiveHoldsWhatWasSet) {
   const int values = is_emulated() ? 32 : 256, n = is_emulated() ? 200 : 2048;
   for (uint64_t seed = 1; seed <= (is_emulated() ? 8 : 1); ++seed) {

@@ -1,5 +1,6 @@
-// What two things in one launch do is what each does alone: every pair of roles, on every kind of node, in one tree or two,
-// with little room or plenty. Where memory is mapped before a launch, what cannot be had is one Error, and only that.
+// What two things in one launch do is what each does alone: every pair of roles, on every kind of node,
+// in one tree or two, with little room or plenty. Where memory is mapped before a launch, what cannot be
+// had is one Error, and only that.
 #include <numeric>
 
 #include "core/error.h"
@@ -89,8 +90,8 @@ class Matrix : public DeviceTest {
     const AsyncValueRef<Chain> done = program().launch(kernel, over(home.cells), handle<kOne>(home, a),
                                                        handle<kOther>(home, of_other), home.out);
     wait(done);
-    // A kernel that asks what is active, or takes away what has more below it, beside one that grows: how much room it
-    // needs is known only by running it.
+    // A kernel that asks what is active, or takes away what has more below it, beside one that grows: how
+    // much room it needs is known only by running it.
     const auto is_open = [](Deed d) { return d == kTest || d == kDeactivate; };
     const bool may_lack_room = !device->commits_on_touch() && !c.plenty &&
                                ((is_open(c.one) && grows(c.other)) || (is_open(c.other) && grows(c.one)));

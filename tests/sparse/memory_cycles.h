@@ -1,4 +1,5 @@
-// Cycles of activation, deactivation and collection, after which memory must be what it was after the first ten.
+// Cycles of activation, deactivation and collection, after which memory must be what it was after the first
+// ten.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -11,7 +12,8 @@ namespace coppice {
 
 class MemoryCycles : public DeviceTest {
  protected:
-  // Of all cycles; 2^20 bytes are what an allocator may still take for itself, and less than 16 bytes of each of 10^5.
+  // Of all cycles; 2^20 bytes are what an allocator may still take for itself, and less
+  // than 16 bytes of each of 10^5.
   static constexpr uint64_t kSlackBytes = 1 << 20;
 
   void run_cycles(int cycles) {
@@ -33,7 +35,8 @@ class MemoryCycles : public DeviceTest {
         objects = live_ref_counted_objects();
       }
     }
-    // On the cpu it is the most that was ever in use, and some cycle may take a little more than those before.
+    // On the cpu it is the most that was ever in use, and some cycle may take a
+    // little more than those before.
     EXPECT_LE(block.wait_usage().bytes + top.wait_usage().bytes, capacity + capacity / 2);
     // A few more: a list, or a launch that is still being let go. A leak would be one for every cycle.
     EXPECT_LE(live_ref_counted_objects(), objects + 4);

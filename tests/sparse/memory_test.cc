@@ -1,7 +1,7 @@
 // A tree's memory: what the report says of it, what trim() returns, and what is left of a tree that is gone.
 //
-// Breaks that were seen to fail here: trimming that keeps given-back cells in the free list (a crash), that leaves the pages of
-// free cells alone, and a report that counts a pointer node's leaves twice.
+// Breaks that were seen to fail here: trimming that keeps given-back cells in the free list (a crash), that
+// leaves the pages of free cells alone, and a report that counts a pointer node's leaves twice.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -179,7 +179,8 @@ TEST_F(MemoryTest, TrimReturnsWhatFreeCellsHold) {
   EXPECT_EQ(block.wait_usage().capacity_cells, fresh_block.wait_usage().capacity_cells);
 }
 
-// Trimming at any time changes nothing that can be seen: distinct cells keep distinct memory, and new ones are zero.
+// Trimming at any time changes nothing that can be seen: distinct cells keep distinct
+// memory, and new ones are zero.
 TEST_F(MemoryTest, TrimmedTreesGoOnLikeOthers) {
   std::mt19937 random(3);
   Tree tree(device);

@@ -1,4 +1,5 @@
-// print() and COPPICE_ASSERT: what kernels say arrives on the host, whole and in order, from any number of threads.
+// print() and COPPICE_ASSERT: what kernels say arrives on the host, whole and in
+// order, from any number of threads.
 #include "gpu/messages.h"
 
 #include <fmt/format.h>
@@ -173,7 +174,8 @@ TEST_P(Messages, OfTwoStreamsAtOnceAreWhole) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, Messages, testing::Values(1, 4));
 
-// Seen to fail when the message area was the host's, and when the assertion's text was not read with the status.
+// Seen to fail when the message area was the host's, and when the assertion's text was not read with the
+// status.
 TEST(MessagesOfTheEmulatedGpu, AreThoseOfTheCpu) {
   std::vector<Lines> said;
   for (const auto& device : {Device::cpu(2), Device::simt()}) {

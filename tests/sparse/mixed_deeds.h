@@ -23,7 +23,8 @@ enum Deed : int {
 // i32 each: the deed, its coordinate in tree axes, two of its own.
 inline constexpr int kNumbers = 6;
 
-// The coordinate on `axis` that a launch with this salt sends `from` to: any of a box, i32{first x 3, extent x 3}.
+// The coordinate on `axis` that a launch with this salt sends `from` to: any of a
+// box, i32{first x 3, extent x 3}.
 inline int place_on(int axis, uint32_t salt, const int (&from)[3], const int* box) {
   const uint32_t random = hash_u32(salt + static_cast<uint32_t>(axis),
                                    static_cast<uint64_t>(4096 * from[0] + from[1] + 8'000'000),

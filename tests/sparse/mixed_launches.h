@@ -1,8 +1,9 @@
-// Launches and calls of the host that the mixed model (mixed_model.h) draws at random, each with what the reference does.
+// Launches and calls of the host that the mixed model (mixed_model.h) draws at random,
+// each with what the reference does.
 //
-// A launch of several items has an outcome that does not depend on their order, or one of those that a check knows: of
-// several writers of a cell there is one, what goes and what comes in one launch are in different cells of the top node or
-// one item's alone, and lists may get their elements in any order.
+// A launch of several items has an outcome that does not depend on their order, or one of those that a check
+// knows: of several writers of a cell there is one, what goes and what comes in one launch are in different
+// cells of the top node or one item's alone, and lists may get their elements in any order.
 #pragma once
 #include <functional>
 #include <map>
@@ -42,9 +43,9 @@ struct MixedLaunch {
   bool is_alone = false;         // what it leaves is to be looked at before the next one
   bool can_repeat = false;       // gives the reference's result any number of times
   bool may_lack_room = false;    // its needs may be such that only the launch itself can show them
-  bool happens_in_part =
-      false;             // room is not made for it: where memory is at its end, what finds a cell happens
-  bool removes = false;  // takes cells or elements away
+  // Room is not made for it: where memory is at its end, what finds a cell happens.
+  bool happens_in_part = false;
+  bool removes = false;         // takes cells or elements away
   bool changes_values = false;  // of cells that there are
   // The Error that it must end in; nothing may be queued behind it, and `apply` says what is left.
   std::optional<ErrorCode> fails;
@@ -65,7 +66,8 @@ class MixedLaunches {
       return clear_lists(models[a].count_elements() > most_elements_ ? a : b);
     return make(pick(num_kinds_), a, b);
   }
-  // One of each kind, below kKinds; on the first tree, and on the last. Those from kWithoutTools on are of mixed_tools.h.
+  // One of each kind, below kKinds; on the first tree, and on the last. Those from
+  // kWithoutTools on are of mixed_tools.h.
   static constexpr int kWithoutTools = 30, kKinds = 44;
   MixedLaunch draw_kind(int kind, std::mt19937& random, const Models& models) {
     random_ = &random, models_ = &models;

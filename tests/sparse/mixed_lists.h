@@ -4,8 +4,8 @@
 
 namespace coppice::mixed {
 
-// Lists that one item has for itself, that are written by index, that are appended to, and that are contended; a plain plan
-// has none of the latter, and no items that read or activate.
+// Lists that one item has for itself, that are written by index, that are appended to, and that are
+// contended; a plain plan has none of the latter, and no items that read or activate.
 inline MixedLaunches::ListPlan MixedLaunches::plan_lists(int a, int b, int n, int per, bool is_plain) {
   ListPlan plan;
   const unsigned salt = (*random_)();
@@ -89,9 +89,9 @@ inline uint32_t* MixedLaunches::keep_indices(MixedLaunch& launch, int a, const s
   return index;
 }
 
-// A list that items clear and append to holds what some order of their calls leaves: elements stand where their appends
-// said; an item's are the last of its appends behind its last clear; and there is an item that cleared last of all, of which
-// nothing behind that is lost.
+// A list that items clear and append to holds what some order of their calls leaves: elements stand where
+// their appends said; an item's are the last of its appends behind its last clear; and there is an item that
+// cleared last of all, of which nothing behind that is lost.
 inline void MixedLaunches::check_contended(int a, const std::vector<int>& operations, size_t per,
                                            const std::vector<uint32_t>& index,
                                            const std::vector<size_t>& before, const Models& now) const {

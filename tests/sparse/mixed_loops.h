@@ -19,7 +19,8 @@ inline int list_place(const ModelTree& from, const ModelTree& to, uint32_t salt,
   return place_number(*from.shape, *to.shape, to.shape->lists_below, salt, c);
 }
 
-// Each cell's value becomes what `next(number)` says, and a place of the other tree is activated where that is wanted.
+// Each cell's value becomes what `next(number)` says, and a place of the other tree is
+// activated where that is wanted.
 template <class Next, class Grows>
 auto change_cells(int a, int b, uint32_t salt, std::vector<int> ModelTree::*field, Next next, Grows grows) {
   return [=](MixedLaunches::Models& m, uint64_t) {

@@ -1,22 +1,25 @@
-// Sequences of random launches and calls of the host over one to three trees, of shapes made by hand or drawn, beside a reference of plain vectors.
+// Sequences of random launches and calls of the host over one to three trees, of shapes made by hand or
+// drawn, beside a reference of plain vectors.
 //
-// A sequence is a list of steps. A step gives the stream one to four launches or calls (mixed_launches.h) without waiting, or
-// a launch graph of some, recorded now or earlier; then all that the trees have is compared with the reference: values,
-// what is active, lists, and cells and chunks in use. What a step does follows from the seed, the step's number and what
-// the trees hold, so any part of a sequence's steps is a sequence, too: a failure is cut down to few steps and says
+// A sequence is a list of steps. A step gives the stream one to four launches or calls (mixed_launches.h)
+// without waiting, or a launch graph of some, recorded now or earlier; then all that the trees have is
+// compared with the reference: values, what is active, lists, and cells and chunks in use. What a step does
+// follows from the seed, the step's number and what the trees hold, so any part of a sequence's steps is a
+// sequence, too: a failure is cut down to few steps and says
 //
 //     COPPICE_MODEL_SEED=12 COPPICE_MODEL_STEPS=3,17,40
 //
 // by which it comes again. On several threads of a cpu that may take some tries.
 //
-// Where a tree runs out of memory the Error must be the one that docs/sparse.md promises; what is then found must lie between
-// the reference of before and of after the launch, and becomes the reference.
+// Where a tree runs out of memory the Error must be the one that docs/sparse.md promises; what is then found
+// must lie between the reference of before and of after the launch, and becomes the reference.
 //
-// Breaks that were seen to fail here, most of them in the first seed: cells that threads hold are not given back; the second
-// tree of a launch is not collected; a cleared list gives back its first chunk alone; what is dirty is not zeroed; lists that
-// are cleared as a whole are not; chunks stay that a write by index found no memory behind; lists begin at the leaf's origin.
-// On an emulated GPU also: a launch that must not be repeated is; launches of a graph behind the one that was short are not
-// given; room that could not be made whole is not given back.
+// Breaks that were seen to fail here, most of them in the first seed: cells that threads hold are not
+// given back; the second tree of a launch is not collected; a cleared list gives back its first chunk
+// alone; what is dirty is not zeroed; lists that are cleared as a whole are not; chunks stay that a write
+// by index found no memory behind; lists begin at the leaf's origin. On an emulated GPU also: a launch
+// that must not be repeated is; launches of a graph behind the one that was short are not given; room that
+// could not be made whole is not given back.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,6 +1,8 @@
-// Kernels of the mixed model (mixed_model.h): each does several things in one launch, in one to three dimensions.
+// Kernels of the mixed model (mixed_model.h): each does several things in one launch, in one to three
+// dimensions.
 //
-// Operations are kNumbers numbers each, `per` of them an item's, in their order. `box` is where loops put what they make.
+// Operations are kNumbers numbers each, `per` of them an item's, in their order. `box` is
+// where loops put what they make.
 #include "coppice/kernel.h"
 #include "tests/sparse/mixed_deeds.h"
 

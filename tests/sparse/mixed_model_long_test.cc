@@ -1,4 +1,5 @@
-// Random launches of many effects against a reference (mixed_model.h): the seeds that the stress test has not run.
+// Random launches of many effects against a reference (mixed_model.h): the seeds that the stress test has not
+// run.
 #include "tests/sparse/mixed_runs.h"
 
 namespace coppice::mixed {

@@ -5,8 +5,8 @@ namespace coppice::mixed {
 
 TEST_P(MixedModel, EqualsVectorsUnderRandomLaunches) {
   run_seeds(0, first_long_seed(), operations_of_each());
-  // Seen to lose an append: its thread gave up on a chunk that another was about to link, since some other node had
-  // been refused a cell.
+  // Seen to lose an append: its thread gave up on a chunk that another was about to link, since some
+  // other node had been refused a cell.
   if (is_emulated() && !HasFailure() && !IsSkipped()) run_seeds(77, 78, operations_of_each());
 }
 TEST_P(MixedModel, GivesWhatVectorsGiveAfterEachLaunchAlone) { run_each_kind(); }

@@ -1,7 +1,8 @@
-// The reference of the mixed model (mixed_model.h): what a tree of one line of nodes and one of lists has, in plain vectors.
+// The reference of the mixed model (mixed_model.h): what a tree of one line of nodes and one
+// of lists has, in plain vectors.
 //
-// Coordinates have three axes, in tree order; a tree of fewer has extents of 1 behind its own. Cells of every node are
-// numbered within the tree's domain, the last axis fastest.
+// Coordinates have three axes, in tree order; a tree of fewer has extents of 1 behind its own. Cells of every
+// node are numbered within the tree's domain, the last axis fastest.
 #pragma once
 #include <algorithm>
 #include <array>

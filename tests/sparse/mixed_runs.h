@@ -1,7 +1,7 @@
 // Runs sequences of the mixed model (mixed_model.h), and cuts those that fail down to few steps.
 //
-// COPPICE_MODEL_SEED=n runs that seed alone, COPPICE_MODEL_STEPS=a,b,c only these steps of it, and says what they are.
-// COPPICE_MODEL_SEEDS=a-b runs these instead of those that a test has.
+// COPPICE_MODEL_SEED=n runs that seed alone, COPPICE_MODEL_STEPS=a,b,c only these steps of it, and says what
+// they are. COPPICE_MODEL_SEEDS=a-b runs these instead of those that a test has.
 #pragma once
 #include <algorithm>
 #include <chrono>

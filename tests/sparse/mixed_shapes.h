@@ -16,7 +16,8 @@ struct MixedKind {
 
 // ---- shapes that are drawn
 
-// A tree of 2 to 1500 leaf cells: any kinds of nodes, extents that are powers of two and others, some of it below zero.
+// A tree of 2 to 1500 leaf cells: any kinds of nodes, extents that are powers of two and
+// others, some of it below zero.
 inline MixedShape random_shape(std::mt19937& random, int dims) {
   const auto pick = [&](int below) { return static_cast<int>(random() % static_cast<unsigned>(below)); };
   using enum device::NodeKind;
@@ -39,7 +40,8 @@ inline MixedShape random_shape(std::mt19937& random, int dims) {
   s.lists_below = pick(num_levels);
   return s;
 }
-// Sets of trees that are drawn: a kernel is compiled for each that it runs over, so there are not as many as seeds.
+// Sets of trees that are drawn: a kernel is compiled for each that it runs over, so
+// there are not as many as seeds.
 inline constexpr int kDrawnKinds = 24;
 
 // One to three trees; half of those behind the first have its extents and origin, and nodes of other kinds.

@@ -1,4 +1,5 @@
-// What the mixed model (mixed_model.h) expects of a launch that ran out of memory (docs/sparse.md, "Running out of memory").
+// What the mixed model (mixed_model.h) expects of a launch that ran out of memory
+// (docs/sparse.md, "Running out of memory").
 #pragma once
 #include "tests/sparse/mixed_loops.h"
 
@@ -8,7 +9,8 @@ inline bool is_about_reserve(const Error& error) {
   return std::string(error.what()).find("reserve(n)") != std::string::npos;
 }
 
-// Only kOutOfMemory; and where there is no limit, only where memory is mapped before a launch whose needs cannot be told.
+// Only kOutOfMemory; and where there is no limit, only where memory is mapped before a
+// launch whose needs cannot be told.
 inline void check_error(const Error& error, bool may_lack_room, bool is_limited, const Device& device) {
   const bool is_told_apart =
       is_about_reserve(error) ? may_lack_room && !device.commits_on_touch() : is_limited;
@@ -16,8 +18,9 @@ inline void check_error(const Error& error, bool may_lack_room, bool is_limited,
     throw Mismatch(std::string("an error that may not be: ") + error.what());
 }
 
-// Where memory comes with its first touch: may what a launch took not have fitted? `ever` are the cells of each node, and
-// chunks, that were in use at any time before; what one node freed no other can have. Threads hold some for each other.
+// Where memory comes with its first touch: may what a launch took not have fitted? `ever` are the cells of
+// each node, and chunks, that were in use at any time before; what one node freed no other can have.
+// Threads hold some for each other.
 inline bool lacks_room(const MixedTree& tree, const ModelTree& after, const uint64_t* ever) {
   constexpr uint64_t kHeld = 8;
   uint64_t bytes = 0;
@@ -32,8 +35,8 @@ inline bool lacks_room(const MixedTree& tree, const ModelTree& after, const uint
   return bytes > tree.max_bytes;
 }
 
-// Values and activity may be those of before or after; where a launch did not run, or changes only what is there, they are
-// all of one kind.
+// Values and activity may be those of before or after; where a launch did not run, or changes only what is
+// there, they are all of one kind.
 template <class T>
 void check_each(const std::vector<T>& before, const std::vector<T>& after, const std::vector<T>& found,
                 bool may_be_zero, const std::string& what) {

@@ -1,5 +1,6 @@
-// Launches and calls of mixed_launches.h that the sequences over random trees have beside all others: topology tools,
-// stencils and sums over what is near, loops over boxes, and what must end in an Error and leave what was.
+// Launches and calls of mixed_launches.h that the sequences over random trees have beside all
+// others: topology tools, stencils and sums over what is near, loops over boxes, and what must end
+// in an Error and leave what was.
 #pragma once
 #include <limits>
 
@@ -8,7 +9,8 @@
 
 namespace coppice::mixed {
 
-// The node that a tool changes for one of these: itself, or the nearest above that has inactive cells. None: -1.
+// The node that a tool changes for one of these: itself, or the nearest above that has inactive cells. None:
+// -1.
 inline int unit_of(const MixedShape& s, int level) {
   while (level >= 0 && !s.has_inactive(level)) --level;
   return level;
@@ -20,8 +22,8 @@ inline bool in_domain(const MixedShape& s, int level, Coord3 c) {
   }
   return true;
 }
-// Calls visit(coordinate, offset as kernels have it) for cells up to `reach` away in at most so many axes, itself among
-// them.
+// Calls visit(coordinate, offset as kernels have it) for cells up to `reach` away in at most
+// so many axes, itself among them.
 template <class Visit>
 void each_near(const MixedShape& s, Coord3 c, int reach, int axes, Visit&& visit) {
   Coord3 r{0, 0, 0};

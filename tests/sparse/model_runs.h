@@ -26,7 +26,8 @@ inline ModelRuns model_runs(const std::string& device) {
 #endif
 }
 
-// `Modelled` is made from a device, a program and a kind; run_batch(random, n) is one launch on it and on its model.
+// `Modelled` is made from a device, a program and a kind; run_batch(random, n) is one
+// launch on it and on its model.
 template <class Modelled, class Kind>
 class ModelTest : public testing::TestWithParam<std::tuple<std::string, Kind>> {
  protected:

@@ -1,4 +1,5 @@
-// A kernel that somebody else compiles is waited for, taken from the disk cache, and compiled here when that fails.
+// A kernel that somebody else compiles is waited for, taken from the disk cache, and
+// compiled here when that fails.
 #include <gtest/gtest.h>
 
 #include <thread>

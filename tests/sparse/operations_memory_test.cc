@@ -1,5 +1,6 @@
-// The operations on buffers (sparse/operations.h) with memory of another device than their stream's: each is an Error,
-// wherever the buffer stands among its arguments, and whatever the other device is; nobody's memory changes.
+// The operations on buffers (sparse/operations.h) with memory of another device than their
+// stream's: each is an Error, wherever the buffer stands among its arguments, and whatever the
+// other device is; nobody's memory changes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +68,8 @@ class MemoryOfAnotherDevice : public testing::TestWithParam<std::pair<const char
     for (int n = 0; text.find('*') != std::string::npos; ++n)
       text.replace(text.find('*'), 1, n == theirs_at ? "%theirs" : fmt::format("%mine{}", n));
     const std::string source = fmt::format(R"(
-func @main(%start: chain, %mine0: buffer, %mine1: buffer, %mine2: buffer, %theirs: buffer, %n: i64) -> chain {{
+func @main(%start: chain, %mine0: buffer, %mine1: buffer, %mine2: buffer, %theirs: buffer,
+           %n: i64) -> chain {{
   %zero = constant.i64 0
   %e0 = stream.start (%start)
   %e1{} = {}

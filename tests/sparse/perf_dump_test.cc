@@ -48,8 +48,8 @@ std::vector<PerfCode> read_dump(const std::string& bytes) {
   return codes;
 }
 
-// Where the table's first function is, in the code that the table stands behind: by the index, and by the entry that the
-// index leads to.
+// Where the table's first function is, in the code that the table stands behind: by the index, and by the
+// entry that the index leads to.
 void expect_first_function_at_entry(const PerfCode& code, uint64_t entry) {
   const auto begin = static_cast<int64_t>((code.code.size() + 7) / 8 * 8);
   const size_t index = code.unwinding.size() - code.index_bytes;

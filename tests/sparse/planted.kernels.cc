@@ -1,5 +1,5 @@
-// Kernels to step through, and kernels with planted faults: run by planted_program.cc. Tests find lines by the marks
-// behind them.
+// Kernels to step through, and kernels with planted faults: run by planted_program.cc. Tests find
+// lines by the marks behind them.
 #include "coppice/kernel.h"
 
 using namespace coppice;
@@ -23,7 +23,8 @@ COPPICE_KERNEL(smooth, Smooth s, Cell3 cell)
   s.next[cell] = middle + 0.1f * sum;        // mark: result
 }
 
-// Returns when items of both halves of the range are under way, and so two threads are; at the latest after a while.
+// Returns when items of both halves of the range are under way, and so two threads
+// are; at the latest after a while.
 COPPICE_INLINE void meet(const Item& i, int64_t half, uint32_t* halves) {
   coppice_fetch_add_u32(halves + (i.index < half), 1);
   for (int k = 0; k < 1 << 26 && __atomic_load_n(halves + (i.index >= half), __ATOMIC_RELAXED) == 0; ++k)

@@ -1,7 +1,8 @@
-// For tests of GPU code without a GPU: kernels as PTX for several targets, assembled by ptxas where there is one.
+// For tests of GPU code without a GPU: kernels as PTX for several targets, assembled by ptxas where there is
+// one.
 //
-// A test makes a list of cases, one per kernel, and hands it to check_ptx_cases(); any folder's tests may do so with
-// their own kernels. Failures are GoogleTest's.
+// A test makes a list of cases, one per kernel, and hands it to check_ptx_cases(); any folder's tests may do
+// so with their own kernels. Failures are GoogleTest's.
 #pragma once
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -89,8 +90,8 @@ inline void expect_no_unresolved_calls(const std::string& name, const std::strin
   EXPECT_NE(ptx.find(".visible .entry "), std::string::npos) << name << " has no entry";
 }
 
-// Compiles all cases for all targets, checks the texts, assembles them with `ptxas` unless it is empty, and prints a
-// table of registers, spilled and stack bytes.
+// Compiles all cases for all targets, checks the texts, assembles them with `ptxas` unless it is empty, and
+// prints a table of registers, spilled and stack bytes.
 inline void check_ptx_cases(const std::vector<Case>& cases, const std::string& ptxas) {
   static constexpr int kTargets[] = {75, 80, 90};
   fmt::print("{:<32} {:>24} {:>24} {:>24}\n{:<32} {:>24} {:>24} {:>24}\n", "kernel", "sm_75", "sm_80",

@@ -1,7 +1,8 @@
-// Random: the published test vectors, the moments and tails of its distributions, and independence of threads and lists.
+// Random: the published test vectors, the moments and tails of its distributions, and
+// independence of threads and lists.
 //
-// Statistics of n draws are compared with their expectation at six standard deviations: one in 5 * 10^8 would fail by
-// chance, and seeds are fixed besides.
+// Statistics of n draws are compared with their expectation at six standard deviations: one in 5 * 10^8 would
+// fail by chance, and seeds are fixed besides.
 #include "sparse/device/random.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Kernels that LLVM 19 cannot compile for a GPU, for the CPU, or for both: most end the process unless refused before.
-// coppice-kernelgen refuses nearly all of them, so these are built without it.
+// Kernels that LLVM 19 cannot compile for a GPU, for the CPU, or for both: most end the process unless
+// refused before. coppice-kernelgen refuses nearly all of them, so these are built without it.
 #include "coppice/kernel.h"
 
 using namespace coppice;

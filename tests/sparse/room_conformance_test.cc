@@ -1,5 +1,5 @@
-// Launches that need room, or find no more: what effects_conformance_test.cc leaves out. Each was written for a planted
-// break (tests/mutations) that no other test saw.
+// Launches that need room, or find no more: what effects_conformance_test.cc leaves out. Each was written for
+// a planted break (tests/mutations) that no other test saw.
 #include <algorithm>
 
 #include "core/error.h"
@@ -37,8 +37,8 @@ class Rooms : public Conformance {
     }
     return "";
   }
-  // Where memory is mapped before a launch, one that needs more cells than there are, and for which none can be mapped, is
-  // refused and says so.
+  // Where memory is mapped before a launch, one that needs more cells than there are, and for which none can
+  // be mapped, is refused and says so.
   void expect_refused(const std::string& error, const std::string& why) {
     if (device->commits_on_touch())
       EXPECT_EQ(error, "");
@@ -60,7 +60,8 @@ TEST_P(Rooms, IsForWhatCanComeAgain) {
   EXPECT_LE(b.block.wait_usage().capacity_cells, 256u);
 }
 
-// A list of which there is much has room made behind its end, as often as it is appended to, and no more than it takes.
+// A list of which there is much has room made behind its end, as often as it is appended
+// to, and no more than it takes.
 TEST_P(Rooms, RoomForAListBeginsWhereItEnds) {
   Tree tree(device);
   Node list = tree.root().dynamic(1 << 16, 4);  // 4 KiB a chunk, 15 of them at first
@@ -78,8 +79,8 @@ TEST_P(Rooms, RoomForAListBeginsWhereItEnds) {
   EXPECT_EQ(numbers, iota(static_cast<int>(length)));
 }
 
-// Chunks of lists that a launch empties are free only behind it. How many an allocator has beyond what is needed is its own
-// affair: of these numbers of lists most have too few for twice as many.
+// Chunks of lists that a launch empties are free only behind it. How many an allocator has beyond what is
+// needed is its own affair: of these numbers of lists most have too few for twice as many.
 TEST_P(Rooms, ForListsThatAreEmptiedIsMadeForAllThatTheyGetAnew) {
   for (const int lists : {3, 6, 10, 13}) {
     Tree tree(device);

@@ -1,5 +1,5 @@
-// Where memory is mapped before a launch, lists are given the chunks that it will want; where the launch then does not run,
-// or does not append, they are as they were.
+// Where memory is mapped before a launch, lists are given the chunks that it will want; where the launch then
+// does not run, or does not append, they are as they were.
 #include "core/error.h"
 #include "effects.kernels.h"
 #include "sparse/bulk_append.h"
@@ -33,8 +33,8 @@ TEST_P(RoomOfLists, ARecordedLaunchWithoutMemoryLeavesNoEmptyChunks) {
   for (int k = 0; k < 4; ++k) EXPECT_EQ(wait_read_list(v, k).size(), 100u) << k;
 }
 
-// A launch that activates and does not append, on a tree with a list whose chunks go on behind its end: seen to hide them, so
-// that a bulk append linked others in their place.
+// A launch that activates and does not append, on a tree with a list whose chunks go on behind its end: seen
+// to hide them, so that a bulk append linked others in their place.
 TEST_P(RoomOfLists, ChunksBehindAListsEndAreFilledByABulkAppend) {
   Tree tree(device, {.name = "both"});
   Node lists = tree.root().dense({1}).dynamic(1 << 20, 16);

@@ -1,5 +1,5 @@
-// Sanitizers see into kernels: planted faults are reported with the kernel's name, file and line, and right kernels are
-// left in peace. Needs a build with that sanitizer (presets asan and tsan).
+// Sanitizers see into kernels: planted faults are reported with the kernel's name, file and line, and right
+// kernels are left in peace. Needs a build with that sanitizer (presets asan and tsan).
 #include "gpu/jit/sanitizer.h"
 #include "tests/sparse/watched_program.h"
 
@@ -11,7 +11,8 @@ Watched run_planted(const std::string& what) {
                "' '" COPPICE_PLANTED_PROGRAM "' " +
                what);
 }
-// "coppice: kernel planted.write_one_place at <folder>/planted.kernels.cc:31", alone on its line or with more behind.
+// "coppice: kernel planted.write_one_place at <folder>/planted.kernels.cc:31", alone
+// on its line or with more behind.
 void expect_kernel(const Watched& run, const std::string& kernel, const std::string& mark) {
   const std::string head = "\ncoppice: kernel planted." + kernel + " at ", place = "/" + planted_place(mark);
   for (size_t at = run.output.find(head); at != std::string::npos; at = run.output.find(head, at + 1)) {

@@ -143,8 +143,8 @@ COPPICE_KERNEL(count_in_shared, Item i, uint32_t* out)
   out[i.index] = *shared;
 }
 
-// ---- litmus programs as they come out of the compiler: items 2k and 2k + 1 are the threads of one execution, and words
-// 32k and 32k + 16 what they share
+// ---- litmus programs as they come out of the compiler: items 2k and 2k + 1 are the threads of one
+// execution, and words 32k and 32k + 16 what they share
 
 struct Pair {
   uint32_t *own, *other;

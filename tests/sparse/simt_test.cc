@@ -1,5 +1,5 @@
-// Kernels on the emulated GPU: they give what they give on the CPU, accesses of every kind go through its views, and
-// faults that only a GPU would show are found, named and replayed.
+// Kernels on the emulated GPU: they give what they give on the CPU, accesses of every kind go through its
+// views, and faults that only a GPU would show are found, named and replayed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -244,8 +244,8 @@ TEST(Simt, ALockThatReleasesCountsAll) {
   for (uint64_t seed = 1; seed <= 15; ++seed)
     ASSERT_EQ(counted(seed, OpenedBy::kRelease), kAll) << "seed " << seed;
 }
-// A relaxed store where a release is due is right on any x86. This and the next were seen to fail with weak_views = false,
-// and when loads and stores of kernels were not instrumented.
+// A relaxed store where a release is due is right on any x86. This and the next were seen to fail with
+// weak_views = false, and when loads and stores of kernels were not instrumented.
 TEST(Simt, AMissingReleaseLosesCountsWithSomeSeed) {
   int losses = 0;
   for (uint64_t seed = 1; seed <= 15; ++seed) {

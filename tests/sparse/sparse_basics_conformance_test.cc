@@ -97,7 +97,8 @@ TEST_P(Conformance, C09_ManyThreadsPerLeafGiveExactSums) {
   EXPECT_EQ(sum(leaf, x), static_cast<uint64_t>(n + wrap));
 }
 
-// Seen to fail on the emulated GPU, as C09, C42 and B2 were, when the swap that locks a slot was a plain store.
+// Seen to fail on the emulated GPU, as C09, C42 and B2 were, when the swap that locks a slot was a plain
+// store.
 TEST_P(Conformance, C10_OneCellActivatedByEverybodyIsAllocatedOnce) {
   Tree tree(device);
   Node block = tree.root().pointer({64}), leaf = block.dense({8});

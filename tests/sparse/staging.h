@@ -1,11 +1,13 @@
-// A test's values as arguments of kernels: in device memory for the time of a launch, back on the host after it.
+// A test's values as arguments of kernels: in device memory for the time of a launch, back on the host after
+// it.
 //
 //     std::vector<int> coords{1, 2}, out(2);
 //     int sum = 0;
 //     run_on(program, read_and_add, range(2), x, coords, out, inout(sum));
 //
-// A vector is given by its name, one value or a C array by inout(); where a kernel takes a pointer or a View it gets the
-// device's. Values are copied both ways; what is const only to the device. All other arguments are passed on as they are.
+// A vector is given by its name, one value or a C array by inout(); where a kernel takes a pointer or a
+// View it gets the device's. Values are copied both ways; what is const only to the device. All other
+// arguments are passed on as they are.
 #pragma once
 #include <array>
 #include <cstddef>

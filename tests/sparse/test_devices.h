@@ -3,8 +3,8 @@
 //     class Heat : public DeviceTest {};                  // a TEST_P(Heat, ...) has `device` and program()
 //     INSTANTIATE_TEST_SUITE_P(Sparse, Heat, testing::ValuesIn(test_devices()), device_test_name);
 //
-// A device that cannot be had is skipped with its own reason. COPPICE_TEST_DEVICES=cuda (names with commas) says which
-// ones to run on instead; then one that cannot be had is a failure.
+// A device that cannot be had is skipped with its own reason. COPPICE_TEST_DEVICES=cuda (names with commas)
+// says which ones to run on instead; then one that cannot be had is a failure.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -50,9 +50,9 @@ inline std::string device_test_name(const testing::TestParamInfo<std::string>& i
 // An emulated GPU takes a thousand times as long.
 inline bool is_emulated_device(const std::string& name) { return name == "simt"; }
 
-// Null where there is no such device; then `reason` says why. The cpu runs 4 threads, whatever the machine has; cpu1 one.
-// `seed` chooses the order in which an emulated GPU runs its threads. Errors: kUnavailable or kUsage for a device that
-// COPPICE_TEST_DEVICES asks for.
+// Null where there is no such device; then `reason` says why. The cpu runs 4 threads, whatever the machine
+// has; cpu1 one. `seed` chooses the order in which an emulated GPU runs its threads. Errors: kUnavailable or
+// kUsage for a device that COPPICE_TEST_DEVICES asks for.
 inline IntrusivePtr<Device> test_device(const std::string& name, std::string& reason, uint64_t seed = 1) {
   if (name == "cpu1") return Device::cpu(1);
   if (name == "cpu" || name == "cpu4") return Device::cpu(4);
@@ -67,8 +67,8 @@ inline IntrusivePtr<Device> test_device(const std::string& name, std::string& re
   }
 }
 
-// The device of a test without one in its name: the cpu with so many threads (0: all), or the first device that
-// COPPICE_TEST_DEVICES names.
+// The device of a test without one in its name: the cpu with so many threads (0: all), or the first device
+// that COPPICE_TEST_DEVICES names.
 inline IntrusivePtr<Device> cpu_or_test_device(int threads = 0) {
   std::string reason;
   return test_devices_asked_for().empty() ? Device::cpu(threads) : test_device(test_devices()[0], reason);
@@ -86,7 +86,8 @@ class DeviceTest : public testing::TestWithParam<std::string> {
 
   Program& program() { return *program_; }
   bool is_emulated() const { return is_emulated_device(GetParam()); }
-  // Work that an emulated GPU would take too long for, cut to about a thousandth, but to no less than a few warps.
+  // Work that an emulated GPU would take too long for, cut to about a thousandth, but to no less than a few
+  // warps.
   int scaled(int n) const { return is_emulated() ? std::max(n / 1000, std::min(n, 256)) : n; }
   // Vectors and inout() values are in device memory meanwhile (staging.h).
   template <class Kernel, class... Arguments>

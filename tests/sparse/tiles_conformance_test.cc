@@ -1,4 +1,5 @@
-// Tiles around leaves: stencils that gather and scatter through them equal the same by tree walks (conformance 61, 62).
+// Tiles around leaves: stencils that gather and scatter through them equal the same by
+// tree walks (conformance 61, 62).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +32,8 @@ class Tiles : public LoopTest {
     }
     return coords;
   }
-  // Leaves of every kind: `make(tree)` describes one, `extent` is its domain, `step` what one activation covers.
+  // Leaves of every kind: `make(tree)` describes one, `extent` is its domain, `step` what one activation
+  // covers.
   struct Shape {
     std::function<Node(Tree&)> make;
     std::array<int, 3> extent, step;
@@ -146,7 +148,8 @@ TEST_P(Tiles, SeveralFieldsWithSeveralReachesHaveTilesOfTheirOwn) {
   }
 }
 
-// 18 * 18 * 32 doubles are more than a tile can have. Seen to fail when the table was read in the order z, y, x.
+// 18 * 18 * 32 doubles are more than a tile can have. Seen to fail when the table was read in the order z, y,
+// x.
 TEST_P(Tiles, WhatIsLargerThanATileGoesThroughTheNeighbourTable) {
   Tree tree(device);
   Node leaf = tree.root().pointer({2, 2, 2}).dense({16, 16, 16});

@@ -1,8 +1,8 @@
 // Trees in two dimensions beside a model of them: a set of active cells per level and a map of values.
 //
-// A batch is one launch of many operations whose order does not count: the cells of the outermost node either only come
-// in it (activation, writes) or only go (deactivation at any level). After it, lists, usage, values and activity must be
-// the model's, whatever the threads did.
+// A batch is one launch of many operations whose order does not count: the cells of the outermost node either
+// only come in it (activation, writes) or only go (deactivation at any level). After it, lists, usage, values
+// and activity must be the model's, whatever the threads did.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -43,8 +43,8 @@ inline constexpr const char* kModelKindNames[] = {
 
 class ModelledTree {
  public:
-  // 60 coordinates per axis, in ways to divide them that are no powers of two; the lowest ones are whole cells of every
-  // inner node.
+  // 60 coordinates per axis, in ways to divide them that are no powers of two; the lowest ones are
+  // whole cells of every inner node.
   static constexpr int kExtent = 60;
 
   ModelledTree(const IntrusivePtr<Device>& device, Program& program, ModelKind kind)
@@ -99,7 +99,8 @@ class ModelledTree {
   }
 
  private:
-  // Kinds of operations as topology_model.kernels.cc has them; deactivation counts on by level, inner ones first.
+  // Kinds of operations as topology_model.kernels.cc has them; deactivation counts on by level, inner ones
+  // first.
   enum { kActivate, kSet, kDeactivateFirst };
 
   Node describe(ModelKind kind) {

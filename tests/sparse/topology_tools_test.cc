@@ -1,9 +1,10 @@
-// Topology tools against plain sets: shapes at random in 1 to 3 dimensions, odd extents, negative origins, several threads.
+// Topology tools against plain sets: shapes at random in 1 to 3 dimensions, odd extents,
+// negative origins, several threads.
 //
-// The model knows nothing of trees: active cells are a std::set of coordinates, values a std::map; a dense leaf is a box
-// of coordinates that is active as a whole. Breaks that were seen to fail here: dilation that reads the masks it writes,
-// erosion with outside cells taken for active, a neighbourhood of one axis too many, a set operation on the other node's
-// origin, pruning without the tolerance's lower bound.
+// The model knows nothing of trees: active cells are a std::set of coordinates, values a std::map; a dense
+// leaf is a box of coordinates that is active as a whole. Breaks that were seen to fail here: dilation that
+// reads the masks it writes, erosion with outside cells taken for active, a neighbourhood of one axis too
+// many, a set operation on the other node's origin, pruning without the tolerance's lower bound.
 #include "sparse/topology_tools.h"
 
 #include <gtest/gtest.h>

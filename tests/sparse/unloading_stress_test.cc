@@ -1,4 +1,5 @@
-// Machine code of trees that are gone is unloaded, whoever made and dropped them; and unloading while others ask.
+// Machine code of trees that are gone is unloaded, whoever made and dropped them; and unloading while others
+// ask.
 #include <fmt/format.h>
 
 #include <random>

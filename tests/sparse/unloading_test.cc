@@ -1,4 +1,5 @@
-// Machine code goes when nobody uses it any more: what the store keeps, what it unloads, and that memory comes back.
+// Machine code goes when nobody uses it any more: what the store keeps, what it
+// unloads, and that memory comes back.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -44,8 +45,8 @@ class UnloadingTest : public KernelStoreFolder {
     auto code = store->get(request);
     wait(code);
     EXPECT_FALSE(code.is_error());
-    store
-        ->wait_compiled();  // the compiling thread holds the value for a moment longer than its consumers wait
+    // The compiling thread holds the value for a moment longer than its consumers wait.
+    store->wait_compiled();
     return code;
   }
   const std::shared_ptr<OneObjectBackend> backend = std::make_shared<OneObjectBackend>();

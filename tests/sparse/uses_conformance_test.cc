@@ -1,5 +1,5 @@
-// COPPICE_DEBUG=checks: a kernel that touches more than its launch's uses say is an error in one line that names the kernel,
-// what it touches and where. And what launches say of themselves.
+// COPPICE_DEBUG=checks: a kernel that touches more than its launch's uses say is an error in one line that
+// names the kernel, what it touches and where. And what launches say of themselves.
 #include <algorithm>
 #include <optional>
 

@@ -1,4 +1,5 @@
-// gpu/jit/validate.h: kernels on which LLVM 19 ends the process, or emits wrong code, are errors with a place.
+// gpu/jit/validate.h: kernels on which LLVM 19 ends the process, or emits wrong code, are errors with a
+// place.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +38,8 @@ std::string error_of(const jit::SpecializeRequest& request, int sm) {  // sm 0: 
   return "";
 }
 
-// "kernel refused.fence: fence at /any/where/refused.kernels.cc:11: <what> is not supported on sm_75; <advice>"
+// "kernel refused.fence: fence at /any/where/refused.kernels.cc:11: <what> is not supported on sm_75;
+// <advice>"
 void expect_refused(const std::string& kernel, const std::string& function, const std::string& what, int sm) {
   const std::string message = error_of(request_for(kernel), sm);
   EXPECT_EQ(message.rfind("kernel refused." + kernel + ": " + function, 0), 0u) << message;

@@ -22,7 +22,8 @@ using device::AllocatorState;
 using device::CellBatch;
 using device::TreeState;
 
-// The allocator's books, when no launch runs: every cell that was handed out is live or in the free list, and once.
+// The allocator's books, when no launch runs: every cell that was handed out is live
+// or in the free list, and once.
 void check_books(Tree& tree, uint64_t live) {
   const TreeState& now = *tree.storage().state();
   const AllocatorState& a = now.allocators[0];
@@ -127,7 +128,8 @@ TEST(Workers, TheLastCellIsFoundInAnothersBatch) {
   }
 }
 
-// A worker's batches grow with what was handed out: from the first cells on it has one more than it uses at most.
+// A worker's batches grow with what was handed out: from the first cells on it has
+// one more than it uses at most.
 TEST(Workers, TakeAPartOfWhatThereIs) {
   Blocks b(Device::cpu(1));
   finish(b.activate(1, 1));

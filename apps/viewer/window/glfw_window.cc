@@ -135,8 +135,8 @@ void GlfwWindow::begin_imgui() {
   if (!has_ui_renderer_) throw std::runtime_error("Dear ImGui does not start: is there a libGL.so.1?");
 }
 
-// These stand in place of Dear ImGui's: before 1.87 it looks at the keys that are down as a frame begins, and loses
-// those that are up again.
+// These stand in place of Dear ImGui's: before 1.87 it looks at the keys that are down as a frame begins, and
+// loses those that are up again.
 void GlfwWindow::hear_keys() {
   glfwSetKeyCallback(window_, [](GLFWwindow* w, int key, int scancode, int action, int mods) {
     using Kind = KeyEvent::Kind;

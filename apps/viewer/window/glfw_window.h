@@ -1,4 +1,5 @@
-// A GLFW window with an OpenGL 3.3 core context and Dear ImGui in it, and what was done to it since one last asked.
+// A GLFW window with an OpenGL 3.3 core context and Dear ImGui in it, and what was
+// done to it since one last asked.
 #pragma once
 #include <string>
 #include <vector>
@@ -36,7 +37,8 @@ class GlfwWindow {
   void wait(double seconds);
   // In order; empty when nothing was done since the last call.
   std::vector<InputEvent> take_events();
-  // Whether anything happened since the last call that the picture may depend on: input, size, exposure, focus.
+  // Whether anything happened since the last call that the picture may depend on: input, size, exposure,
+  // focus.
   bool take_touched();
   bool should_close() const;
   void close();

@@ -22,8 +22,8 @@ class Picture {
   // Draws what is not drawn yet, as much as ViewOptions::most_ms allows. Returns whether there was
   // anything to draw. Errors: the view's; then it is left as it is.
   bool draw(const render::Camera& camera, const ViewOptions& options, int width, int height);
-  // Another one for each thing that was drawn: its number is that of a still, which is shown from then on until something
-  // else is drawn. One of another size is not.
+  // Another one for each thing that was drawn: its number is that of a still, which is shown from then on
+  // until something else is drawn. One of another size is not.
   uint64_t version() const { return version_; }
   void show_still(const Still& still);
   Vec2i size() const { return {width_, height_}; }

@@ -1,8 +1,10 @@
-// Tells a test where the widgets are: with COPPICE_VIEW_TEST=file, each frame rewrites that file as JSON, whole or not at all.
+// Tells a test where the widgets are: with COPPICE_VIEW_TEST=file, each frame rewrites that
+// file as JSON, whole or not at all.
 //
 //   {"frame": 7, "state": {"run": "paused", ...}, "widgets": {"pause": [x0, y0, x1, y1], ...}}
 //
-// Rectangles are in the screen's units from its top-left corner; those of parameters are named parameter:<path>.
+// Rectangles are in the screen's units from its top-left corner; those of parameters are named
+// parameter:<path>.
 #pragma once
 #include <map>
 #include <string>

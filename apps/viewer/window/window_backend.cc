@@ -407,7 +407,8 @@ bool WindowBackend::is_at_rest() const {
          !window_.pixels().isZero();
 }
 
-// At rest the picture is drawn once more as files have it, beside the window; it is shown if it still is of what is seen.
+// At rest the picture is drawn once more as files have it, beside the window; it is shown
+// if it still is of what is seen.
 void WindowBackend::update_still() {
   Ui& ui = *ui_;
   if (!picture_) return;

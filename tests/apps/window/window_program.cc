@@ -1,4 +1,5 @@
-// A window on a simulation that is none, for window_session_test.py: what is posted and done is printed, one a line.
+// A window on a simulation that is none, for window_session_test.py: what is posted
+// and done is printed, one a line.
 //
 //     window_program session     until the window is closed
 //     window_program grows       what is seen is ten times as large with each step

@@ -1,4 +1,5 @@
-// What a profiler puts into a process that has NVTX: this one notes domains and ranges, for nvtx_test.cc to read.
+// What a profiler puts into a process that has NVTX: this one notes domains and
+// ranges, for nvtx_test.cc to read.
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
-// What a profiler hears by NVTX of a stream of the cuda device. A program of its own: NVTX looks for a profiler once in a
-// process, at its first call.
+// What a profiler hears by NVTX of a stream of the cuda device. A program of its own: NVTX looks for a
+// profiler once in a process, at its first call.
 #include "gpu/cuda/nvtx.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
-// Compares gpu/cuda/driver.h with NVIDIA's cuda.h, at compile time: values, sizes, offsets, and the shape of every
-// signature (how many parameters, and of each its size, whether it is a pointer, and to what constness).
+// Compares gpu/cuda/driver.h with NVIDIA's cuda.h, at compile time: values, sizes, offsets, and
+// the shape of every signature (how many parameters, and of each its size, whether it is a
+// pointer, and to what constness).
 #pragma once
 #include <cuda.h>
 

@@ -49,8 +49,8 @@ void add_part(llvm::Module& module, llvm::Linker& linker, const KernelBitcode& p
   auto loop = parse_bitcode(part.bitcode, module.getContext(), diagnostics);
   if (llvm::NamedMDNode* compilers = loop->getNamedMetadata("llvm.ident")) compilers->eraseFromParent();
   llvm::Function* const body = loop->getFunction(fmt::format("fuzz_body_{}", plan.shape));
-  // Two kernels of one shape each have their own of what calls the body. All else they share, as in one file: the inliner
-  // treats what has one caller otherwise.
+  // Two kernels of one shape each have their own of what calls the body. All else they share, as in one file:
+  // the inliner treats what has one caller otherwise.
   if (body != nullptr) make_callers_internal(*body);
   llvm::Function* entry = loop->getFunction(function);
   entry->setLinkage(llvm::GlobalValue::ExternalLinkage);

@@ -1,8 +1,8 @@
-// Kernels whose loops and bodies were compiled apart, for tests that make many kernels: one loop serves all bodies of its
-// arguments' types, and clang reads the bodies only.
+// Kernels whose loops and bodies were compiled apart, for tests that make many kernels: one loop serves all
+// bodies of its arguments' types, and clang reads the bodies only.
 //
-// The result is what coppice_add_kernels() ships for the whole kernels, but for names: the same passes simplify both parts,
-// and inline the bodies where the loops call them.
+// The result is what coppice_add_kernels() ships for the whole kernels, but for names: the same passes
+// simplify both parts, and inline the bodies where the loops call them.
 #pragma once
 #include <functional>
 #include <span>
@@ -19,7 +19,8 @@ struct LoopParts {
   KernelBitcode loop, cell;
 };
 
-// A function of a file and what it leads to, as a file of its own: of large files every reader reads all names.
+// A function of a file and what it leads to, as a file of its own: of large files every reader reads all
+// names.
 std::string extract_function(const KernelBitcode& file, const std::string& function);
 
 // What is to become of the function `body` of a file: the kernel of the same name.
@@ -38,7 +39,8 @@ struct AssembledKernels {
   std::vector<ToldOfKernel> told;
 };
 
-// `raw` and `shipped` are the bodies' file as clang made it and after the passes. Errors: kCompile where parts do not fit.
+// `raw` and `shipped` are the bodies' file as clang made it and after the passes. Errors:
+// kCompile where parts do not fit.
 AssembledKernels assemble_kernels(std::span<const KernelPlan> plans, const KernelBitcode& raw,
                                   const KernelBitcode& shipped);
 
