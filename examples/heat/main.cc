@@ -1,5 +1,4 @@
-// A hot spot spreads in the plane, and the tree with it. Compared with the exact
-// solution on a line through it.
+// A hot spot spreads in the plane, and the tree with it. The exact solution is compared along a line.
 #include <cmath>
 #include <cstdio>
 

@@ -1,5 +1,4 @@
-// Three hot balls fly through a cold room. The tree of cells grows where heat comes, and
-// is cut back where it has gone.
+// Three hot balls fly through a cold room. The tree grows where heat comes, and is cut back where it left.
 #include <cmath>
 #include <vector>
 

@@ -1,5 +1,4 @@
-// Kernels of heat that spreads in a cold room: du/dt = k laplacian(u) - c u, with u
-// the temperature above the room's.
+// Heat spreads in a cold room: du/dt = k laplacian(u) - c u, with u the temperature above the room's.
 #include <algorithm>
 
 #include "coppice/kernel.h"

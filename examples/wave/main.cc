@@ -1,5 +1,4 @@
-// Waves around a moving disc, as pictures in a folder (`wave FOLDER`), or compared
-// with exact waves (`wave --check`).
+// Waves around a moving disc, as pictures (`wave FOLDER`), or compared with exact waves (`wave --check`).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

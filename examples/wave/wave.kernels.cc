@@ -31,8 +31,7 @@ COPPICE_KERNEL(trim, Read<float> now, Read<float> old, Topology blocks, Block2 b
   for (int i = 0; i < kBlock * kBlock; ++i) most = std::max({most, std::fabs(a[i]), std::fabs(b[i])});
   if (most < calm) blocks.deactivate(block, {block.coord(0) / kBlock, block.coord(1) / kBlock});
 }
-// Activates the neighbours of active blocks, for waves to run into; none beyond the
-// domain, which would be an error.
+// Activates the neighbours of active blocks, for waves to run into; none beyond the domain.
 COPPICE_KERNEL(grow, Topology blocks, Block2 block, int last) {
   const int x = block.coord(0) / kBlock, y = block.coord(1) / kBlock;
   for (int d = -1; d <= 1; d += 2) {
