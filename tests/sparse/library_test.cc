@@ -227,9 +227,11 @@ TEST(LibrarySymbols, AreCalledByTheseKernels) {
   for (const jit::LibrarySymbol& symbol : jit::library_symbols()) {
     EXPECT_NE(symbol.function, nullptr) << symbol.name;
     if (instructions.count(symbol.name) != 0) continue;
-    // In a build with AddressSanitizer the functions of memory have names of its own.
-    EXPECT_EQ(names.count(symbol.name) + names.count(std::string("__asan_") + symbol.name), 1u)
-        << symbol.name;
+    // In a build with a sanitizer the functions of memory have names of its own.
+    size_t found = 0;
+    for (const char* prefix : {"", "__asan_", "__tsan_"})
+      found += names.count(prefix + std::string(symbol.name));
+    EXPECT_EQ(found, 1u) << symbol.name;
   }
 }
 
