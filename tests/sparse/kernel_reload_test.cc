@@ -443,10 +443,14 @@ TEST_P(Reload, FilesOfAClockThatIsAheadAreNoNews) {
   EXPECT_EQ(filled(), 102);
   std::atomic<KernelReload*> watching = nullptr;
   std::atomic<int> compiled = 0;
+  std::string before;  // of the thread that watches
   reload.reset();
   reload.emplace([&] {
     const KernelReload* const it = watching;
-    if (it != nullptr && it->status().text == "copy.kernels.cc is being compiled") ++compiled;
+    if (it == nullptr) return;
+    const std::string now = it->status().text;
+    compiled += now == "copy.kernels.cc is being compiled" && before != now;
+    before = now;
   });
   watching = &*reload;
   wait_watching();
