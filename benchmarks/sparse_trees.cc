@@ -58,9 +58,9 @@ void FillTree::wait_touch() {
 
 double FillTree::wait_list_s() {
   double seconds = 0;
-  wait_done(device_->default_stream().enqueue("bench.list", [&] {
+  wait_done(device_->default_stream().enqueue("bench.list", [&](InStream& s) {
     const Clock::time_point start = Clock::now();
-    tree_.storage().update_list(leaf_->id(), false);
+    tree_.storage().update_list(s, leaf_->id(), false);
     seconds = seconds_since(start);
   }));
   return seconds;

@@ -1,7 +1,7 @@
 // Device memory that grows in place: a reserved address range, committed from its start.
 //
 // Addresses never move, so kernels and other buffers may keep them; fresh memory reads as zero. Growing
-// happens between launches (Device::grow is called on the host or in stream order). Thread-compatible.
+// happens between launches (of those that use it). Thread-compatible.
 #pragma once
 #include <cstddef>
 #include <cstdint>

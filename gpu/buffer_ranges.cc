@@ -35,6 +35,11 @@ void check_owner(const DeviceContext& device, const void* address, std::string_v
   throw Error(ErrorCode::kInvalidArgument, fmt::format("{} is in memory of another device", what));
 }
 
+void check_copied(const DeviceContext& device, const void* to, const void* from) {
+  check_owner(device, to, "what a copy goes to");
+  check_owner(device, from, "what is to be copied");
+}
+
 BufferRange BufferRanges::find(uintptr_t address) const {
   const std::lock_guard lock(mutex_);
   auto behind = sizes_.upper_bound(address);

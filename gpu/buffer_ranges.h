@@ -58,6 +58,8 @@ class BufferRanges {
 bool is_of_another_device(const DeviceContext& device, const void* address);
 // Errors: kInvalidArgument where it is, "`what` is in memory of another device".
 void check_owner(const DeviceContext& device, const void* address, std::string_view what);
+// The same of both ends of a copy.
+void check_copied(const DeviceContext& device, const void* to, const void* from);
 
 // What was found last, for the many accesses to few buffers.
 class BufferCache {

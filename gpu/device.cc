@@ -43,15 +43,9 @@ void Device::set_message_handler(std::function<void(std::string_view)> handler) 
   if (MessageLog* log = message_log()) log->set_handler(std::move(handler));
 }
 
-void Device::check_copy(const void* to, const void* from) {
-  check_owner(context(), to, "what a copy goes to");
-  check_owner(context(), from, "what is to be copied");
-}
-
 void Device::set_seed(uint64_t seed) {
-  Stream& stream = default_stream();
-  stream.enqueue("set_seed",
-                 [&stream, to = &context().random_seed, seed] { write_inline(stream, to, seed); });
+  default_stream().enqueue("set_seed",
+                           [to = &context().random_seed, seed](InStream& s) { write_value(s, to, seed); });
 }
 
 }  // namespace coppice

@@ -85,10 +85,6 @@ class Device : public RefCounted {
   // The seed of kernels' Random, in the default stream's order; 0 at first.
   void set_seed(uint64_t seed);
 
- protected:
-  // Errors: kInvalidArgument where one of a copy's addresses is in memory of another device.
-  void check_copy(const void* to, const void* from);
-
  private:
   static inline constinit std::atomic<int> count_{0};
 };

@@ -1,6 +1,5 @@
-// Values in device memory, read and written by the host inside a stream's own order (an enqueued function,
-// prepare or finish). Each is one copy, and each reading waits for a device whose memory is not the host's:
-// read together what is needed together.
+// Values in device memory, read and written by the host inside a stream's order. Each is one copy, and each
+// reading waits for a device whose memory is not the host's: read together what is needed together.
 #pragma once
 #include <type_traits>
 #include <vector>
@@ -10,24 +9,29 @@
 namespace coppice {
 
 template <class T>
-T wait_read_inline(Stream& stream, const T* from) {
+T wait_read(InStream& s, const T* from) {
   static_assert(std::is_trivially_copyable_v<T>);
   T value;
-  stream.wait_copy_inline(&value, from, sizeof value);
+  s.wait_copy(&value, from, sizeof value);
   return value;
 }
 template <class T>
-std::vector<T> wait_read_inline(Stream& stream, const T* from, size_t n) {
+std::vector<T> wait_read(InStream& s, const T* from, size_t n) {
   std::vector<T> values(n);
-  if (n > 0) stream.wait_copy_inline(values.data(), from, n * sizeof(T));
+  if (n > 0) s.wait_copy(values.data(), from, n * sizeof(T));
   return values;
 }
 
 // Waits for nothing: the value may be used for something else at once.
 template <class T>
-void write_inline(Stream& stream, T* to, const std::type_identity_t<T>& value) {
+void write_value(InStream& s, T* to, const std::type_identity_t<T>& value) {
   static_assert(std::is_trivially_copyable_v<T>);
-  stream.wait_copy_inline(to, &value, sizeof value);
+  s.wait_copy(to, &value, sizeof value);
+}
+
+// What a kernel has counted, `most` at most. A recording leaves it where it is.
+inline Count wait_count(InStream& s, const uint64_t* counted, uint64_t most) {
+  return s.is_recording() ? Count::on_device(counted, most) : Count::known(wait_read(s, counted));
 }
 
 // A new buffer that holds a copy of host values; in no stream's order.

@@ -26,7 +26,7 @@ class StreamExecutor {
   // Returns when `to` or `from`, whichever is the host's, may be used.
   virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
   virtual void run_primitive(const PrimitiveCall& call) = 0;
-  virtual void* result_memory() = 0;  // Stream::result_inline()
+  virtual void* result_memory() = 0;  // InStream::result()
 
   // From begin_recording() to end_recording(), loops, fills and primitives are kept in the recording. When
   // something of it throws, drop_recording() ends it instead.

@@ -1,7 +1,6 @@
-// The parallel primitives (gpu/primitives.h) on device memory, in a stream's own order: from an enqueued
-// function, prepare or finish. All pointers are addresses of the stream's device. Sizes are the host's;
-// results go to device memory, so that what follows can read them there, and none of these waits for the
-// device; the wait_ forms bring them to the host.
+// The parallel primitives (gpu/primitives.h) on device memory, inside a stream's order. All pointers are
+// addresses of the stream's device. Sizes are the host's; results go to device memory, so that what follows
+// can read them there, and none of these waits for the device; the wait_ forms bring them to the host.
 //
 // Scratch memory belongs to the stream: it grows to what the largest call needed. Errors: kOutOfMemory;
 // kUnavailable on a GPU where the primitives were not built or its driver is too old for them.
@@ -9,8 +8,8 @@
 #include <type_traits>
 
 #include "gpu/host_access.h"
+#include "gpu/in_stream.h"
 #include "gpu/primitive_call.h"
-#include "gpu/stream.h"
 
 namespace coppice::primitives {
 
@@ -29,95 +28,88 @@ constexpr PrimitiveCall::Type type_of() {
 
 // Ascending and stable, in place: values[i] moves with keys[i]. Keys are u32 or u64.
 template <class Key>
-void sort_by_key(Stream& stream, Key* keys, uint32_t* values, size_t n) {
+void sort_by_key(InStream& s, Key* keys, uint32_t* values, size_t n) {
   static_assert(std::is_unsigned_v<Key>);
-  stream.run_inline({.kind = PrimitiveCall::Kind::kSortByKey,
-                     .type = type_of<Key>(),
-                     .n = n,
-                     .first = keys,
-                     .second = values});
+  s.run({.kind = PrimitiveCall::Kind::kSortByKey,
+         .type = type_of<Key>(),
+         .n = n,
+         .first = keys,
+         .second = values});
 }
 // out[i] = in[0] + ... + in[i - 1], in whose place it may be; what lies behind in[n - 1] plays no part.
 // `total`, where it is not null, gets the sum of all; from 2^32 on, out has wrapped.
-inline void exclusive_scan(Stream& stream, const uint32_t* in, uint32_t* out, size_t n, uint64_t* total) {
-  stream.run_inline(
-      {.kind = PrimitiveCall::Kind::kExclusiveScan, .in = in, .n = n, .first = out, .result = total});
+inline void exclusive_scan(InStream& s, const uint32_t* in, uint32_t* out, size_t n, uint64_t* total) {
+  s.run({.kind = PrimitiveCall::Kind::kExclusiveScan, .in = in, .n = n, .first = out, .result = total});
 }
 template <class T>
-void sum(Stream& stream, const T* in, size_t n, SumOf<T>* out) {
-  stream.run_inline(
-      {.kind = PrimitiveCall::Kind::kSum, .type = type_of<T>(), .in = in, .n = n, .result = out});
+void sum(InStream& s, const T* in, size_t n, SumOf<T>* out) {
+  s.run({.kind = PrimitiveCall::Kind::kSum, .type = type_of<T>(), .in = in, .n = n, .result = out});
 }
 template <class T>
-void max(Stream& stream, const T* in, size_t n, T* out) {
-  stream.run_inline(
-      {.kind = PrimitiveCall::Kind::kMax, .type = type_of<T>(), .in = in, .n = n, .result = out});
+void max(InStream& s, const T* in, size_t n, T* out) {
+  s.run({.kind = PrimitiveCall::Kind::kMax, .type = type_of<T>(), .in = in, .n = n, .result = out});
 }
 // out[s] = the sum of in[starts[s]] ... in[starts[s + 1] - 1]; starts ascend.
 template <class T>
-void segmented_sum(Stream& stream, const T* in, const uint32_t* starts, size_t segments, SumOf<T>* out) {
-  stream.run_inline({.kind = PrimitiveCall::Kind::kSegmentedSum,
-                     .type = type_of<T>(),
-                     .in = in,
-                     .starts = starts,
-                     .count = segments,
-                     .first = out});
+void segmented_sum(InStream& s, const T* in, const uint32_t* starts, size_t segments, SumOf<T>* out) {
+  s.run({.kind = PrimitiveCall::Kind::kSegmentedSum,
+         .type = type_of<T>(),
+         .in = in,
+         .starts = starts,
+         .count = segments,
+         .first = out});
 }
-inline void select_if_flag(Stream& stream, const uint32_t* flags, uint32_t* out_indices, size_t n,
+inline void select_if_flag(InStream& s, const uint32_t* flags, uint32_t* out_indices, size_t n,
                            uint64_t* selected) {
-  stream.run_inline({.kind = PrimitiveCall::Kind::kSelectIfFlag,
-                     .in = flags,
-                     .n = n,
-                     .first = out_indices,
-                     .result = selected});
+  s.run({.kind = PrimitiveCall::Kind::kSelectIfFlag,
+         .in = flags,
+         .n = n,
+         .first = out_indices,
+         .result = selected});
 }
-inline void run_length_encode(Stream& stream, const uint32_t* keys, uint32_t* unique, uint32_t* counts,
-                              size_t n, uint64_t* runs) {
-  stream.run_inline({.kind = PrimitiveCall::Kind::kRunLengthEncode,
-                     .in = keys,
-                     .n = n,
-                     .first = unique,
-                     .second = counts,
-                     .result = runs});
+inline void run_length_encode(InStream& s, const uint32_t* keys, uint32_t* unique, uint32_t* counts, size_t n,
+                              uint64_t* runs) {
+  s.run({.kind = PrimitiveCall::Kind::kRunLengthEncode,
+         .in = keys,
+         .n = n,
+         .first = unique,
+         .second = counts,
+         .result = runs});
 }
 // counts[b] = how many of the keys are b, for b < n_bins; keys from n_bins on are counted nowhere.
-inline void histogram(Stream& stream, const uint32_t* keys, size_t n, uint32_t* counts, size_t n_bins) {
-  stream.run_inline(
-      {.kind = PrimitiveCall::Kind::kHistogram, .in = keys, .n = n, .count = n_bins, .first = counts});
+inline void histogram(InStream& s, const uint32_t* keys, size_t n, uint32_t* counts, size_t n_bins) {
+  s.run({.kind = PrimitiveCall::Kind::kHistogram, .in = keys, .n = n, .count = n_bins, .first = counts});
 }
-inline void bin_starts(Stream& stream, const uint32_t* sorted_keys, size_t n, uint32_t* starts,
-                       size_t n_bins) {
-  stream.run_inline(
+inline void bin_starts(InStream& s, const uint32_t* sorted_keys, size_t n, uint32_t* starts, size_t n_bins) {
+  s.run(
       {.kind = PrimitiveCall::Kind::kBinStarts, .in = sorted_keys, .n = n, .count = n_bins, .first = starts});
 }
 
 // ---- with the result on the host
 
 template <class Result, class Call>
-Result wait_result(Stream& stream, Call&& call) {
-  auto* const result = static_cast<Result*>(stream.result_inline());
+Result wait_result(InStream& s, Call&& call) {
+  auto* const result = static_cast<Result*>(s.result());
   call(result);
-  return wait_read_inline(stream, result);
+  return wait_read(s, result);
 }
 template <class T>
-SumOf<T> wait_sum(Stream& stream, const T* in, size_t n) {
-  return wait_result<SumOf<T>>(stream, [&](auto* result) { sum(stream, in, n, result); });
+SumOf<T> wait_sum(InStream& s, const T* in, size_t n) {
+  return wait_result<SumOf<T>>(s, [&](auto* result) { sum(s, in, n, result); });
 }
 template <class T>
-T wait_max(Stream& stream, const T* in, size_t n) {
-  return wait_result<T>(stream, [&](auto* result) { max(stream, in, n, result); });
+T wait_max(InStream& s, const T* in, size_t n) {
+  return wait_result<T>(s, [&](auto* result) { max(s, in, n, result); });
 }
-inline uint64_t wait_exclusive_scan(Stream& stream, const uint32_t* in, uint32_t* out, size_t n) {
-  return wait_result<uint64_t>(stream, [&](auto* total) { exclusive_scan(stream, in, out, n, total); });
+inline uint64_t wait_exclusive_scan(InStream& s, const uint32_t* in, uint32_t* out, size_t n) {
+  return wait_result<uint64_t>(s, [&](auto* total) { exclusive_scan(s, in, out, n, total); });
 }
-inline uint64_t wait_select_if_flag(Stream& stream, const uint32_t* flags, uint32_t* out_indices, size_t n) {
-  return wait_result<uint64_t>(stream,
-                               [&](auto* count) { select_if_flag(stream, flags, out_indices, n, count); });
+inline uint64_t wait_select_if_flag(InStream& s, const uint32_t* flags, uint32_t* out_indices, size_t n) {
+  return wait_result<uint64_t>(s, [&](auto* count) { select_if_flag(s, flags, out_indices, n, count); });
 }
-inline uint64_t wait_run_length_encode(Stream& stream, const uint32_t* keys, uint32_t* unique,
-                                       uint32_t* counts, size_t n) {
-  return wait_result<uint64_t>(stream,
-                               [&](auto* runs) { run_length_encode(stream, keys, unique, counts, n, runs); });
+inline uint64_t wait_run_length_encode(InStream& s, const uint32_t* keys, uint32_t* unique, uint32_t* counts,
+                                       size_t n) {
+  return wait_result<uint64_t>(s, [&](auto* runs) { run_length_encode(s, keys, unique, counts, n, runs); });
 }
 
 }  // namespace coppice::primitives

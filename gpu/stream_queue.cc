@@ -34,6 +34,7 @@ StreamQueue::StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext
     : device_(std::move(device)),
       executor_(std::move(executor)),
       context_(context),
+      order_(*executor_, context),
       watch_([this] {
         const std::lock_guard lock(mutex_);
         is_ending_ = true;
@@ -222,117 +223,19 @@ bool StreamQueue::end(Lock& lock, Operation operation) {
 
 void StreamQueue::run(const Operation& operation) {
   if (!operation.shared_launch) {
-    operation.function();
+    operation.function(order_);
     return;
   }
   const Launch& launch = operation.shared_launch->launch;
   LaunchBlock block = launch.block;
-  run(launch, block);
-}
-
-void StreamQueue::run_inline(Launch& launch) {
-  const TraceScope trace(launch.name);
-  run(launch, launch.block);
-}
-
-void StreamQueue::run(const Launch& launch, LaunchBlock& block) {
-  block.context = &context_;
-  if (is_recording_) return record(launch, block);
-  if (launch.skip_on_status && executor_->has_status(context_)) return;
-  if (launch.skip_on_status) block.number = launches_++;
-  wait_for_code(launch.code);
-  if (launch.code.is_error()) throw launch.code.error();
-  prepare(launch, block);
-  repeat(launch, block);
-}
-
-void StreamQueue::prepare(const Launch& launch, LaunchBlock& block) {
-  if (launch.prepare) launch.prepare(block);
-  if (launch.make_room) launch.make_room(block);
-}
-
-void give_up_on(const Launch& launch) {
-  if (!launch.give_up) return;
-  try {
-    launch.give_up();
-  } catch (const Error&) {
-  }
-}
-
-void StreamQueue::repeat(const Launch& launch, LaunchBlock& block) {
-  do {
-    try {
-      executor_->run_loop(launch, block);
-      if (!launch.finish) return;
-      executor_->wait_begun();
-    } catch (...) {
-      if (launch.skip_on_status) forget_status();
-      give_up_on(launch);
-      throw;
-    }
-  } while (launch.finish(block));
-}
-
-void StreamQueue::forget_status() {
-  try {
-    const uint32_t none = 0;
-    executor_->wait_copy(&context_.status, &none, sizeof none);
-  } catch (const Error&) {  // the device is lost
-  }
-}
-
-void StreamQueue::record(const Launch& launch, LaunchBlock& block) {
-  recorded_launches_ += launch.skip_on_status;
-  COPPICE_CHECK(recorded_launches_ > 0, "the runtime's own work belongs to a launch of the recording");
-  block.number = recorded_launches_ - 1;
-  block.flags |= kRecorded | (is_settling_ ? kSettles : 0);
-  wait_for_code(launch.code);
-  if (launch.code.is_error()) throw launch.code.error();
-  prepare(launch, block);
-  executor_->run_loop(launch, block);
-  if (!launch.finish) return;
-  is_settling_ = true;
-  launch.finish(block);
-  is_settling_ = false;
-}
-
-IntrusivePtr<Recording> StreamQueue::record_inline(const std::function<void()>& give) {
-  COPPICE_CHECK(!is_recording_, "a recording inside another");
-  executor_->begin_recording();
-  is_recording_ = true, recorded_launches_ = 0;
-  try {
-    give();
-  } catch (...) {
-    is_recording_ = is_settling_ = false;
-    executor_->drop_recording();
-    throw;
-  }
-  is_recording_ = false;
-  IntrusivePtr<Recording> recording = executor_->end_recording();
-  recording->launches = recorded_launches_;
-  return recording;
-}
-
-uint64_t StreamQueue::replay_inline(Recording& recording) {
-  const uint64_t first = launches_;
-  launches_ += recording.launches;
-  executor_->wait_copy(&context_.replayed_from, &first, sizeof first);  // waits for nothing
-  executor_->replay(recording);
-  return first;
-}
-
-void StreamQueue::resume_inline(const Launch& launch, uint64_t number) {
-  launches_ = number + 1;
-  LaunchBlock block = launch.block;
-  block.context = &context_, block.number = number;
-  if (!launch.finish || !launch.finish(block)) return;
-  prepare(launch, block);
-  repeat(launch, block);
+  order_.run(launch, block);
 }
 
 AsyncValueRef<Chain> StreamQueue::launch(Launch launch) {
   Operation operation{.name = launch.name, .code = launch.code, .room_code = launch.room_code};
-  operation.function = [this, launch = std::move(launch)]() mutable { run(launch, launch.block); };
+  operation.function = [this, launch = std::move(launch)](InStream&) mutable {
+    order_.run(launch, launch.block);
+  };
   return push(std::move(operation));
 }
 AsyncValueRef<Chain> StreamQueue::launch(IntrusivePtr<const SharedLaunch> launch) {
@@ -342,49 +245,31 @@ AsyncValueRef<Chain> StreamQueue::launch(IntrusivePtr<const SharedLaunch> launch
   return push(std::move(operation));
 }
 
-AsyncValueRef<Chain> StreamQueue::enqueue(std::string_view name, std::function<void()> function) {
+AsyncValueRef<Chain> StreamQueue::enqueue(std::string_view name, std::function<void(InStream&)> function) {
   return push({.name = name,
                // The executor may have it run by a thread of its own.
                .function =
-                   [this, function = std::move(function)] {
+                   [this, function = std::move(function)](InStream& s) {
                      executor_->run_function([&] {
                        const WorkerThreadScope scope(this, kStreamsThread);
-                       function();
+                       function(s);
                      });
                    },
                .waits = true});
 }
-AsyncValueRef<Chain> StreamQueue::issue(std::string_view name, std::function<void()> function) {
+AsyncValueRef<Chain> StreamQueue::issue(std::string_view name, std::function<void(InStream&)> function) {
   return push({.name = name, .function = std::move(function)});
 }
-void StreamQueue::check_copy(const void* to, const void* from) const {
-  check_owner(context_, to, "what a copy goes to");
-  check_owner(context_, from, "what is to be copied");
-}
 AsyncValueRef<Chain> StreamQueue::copy(void* to, const void* from, size_t bytes) {
-  check_copy(to, from);
-  return push({.name = "copy", .function = [=, this] { executor_->copy(to, from, bytes); }});
+  check_copied(context_, to, from);
+  return push({.name = "copy", .function = [=, this](InStream&) { executor_->copy(to, from, bytes); }});
 }
 AsyncValueRef<Chain> StreamQueue::fill(void* to, int byte, size_t bytes) {
   check_owner(context_, to, "what is to be filled");
-  return push({.name = "fill", .function = [=, this] { executor_->fill(to, byte, bytes); }});
+  return push({.name = "fill", .function = [=](InStream& s) { s.fill(to, byte, bytes); }});
 }
 AsyncValueRef<Chain> StreamQueue::barrier() {
-  return push({.name = "barrier", .function = [] {}});
-}
-void StreamQueue::wait_copy_inline(void* to, const void* from, size_t bytes) {
-  COPPICE_CHECK(!is_recording_, "a recording neither copies nor reads back");
-  check_copy(to, from);
-  executor_->wait_copy(to, from, bytes);
-}
-void StreamQueue::fill_inline(void* to, int byte, size_t bytes) {
-  check_owner(context_, to, "what is to be filled");
-  executor_->fill(to, byte, bytes);
-}
-void StreamQueue::run_inline(const PrimitiveCall& call) {
-  const std::initializer_list<const void*> arrays{call.in, call.starts, call.first, call.second, call.result};
-  for (const void* given : arrays) check_owner(context_, given, "an array of a primitive");
-  executor_->run_primitive(call);
+  return push({.name = "barrier", .function = [](InStream&) {}});
 }
 void StreamQueue::clear_error() {
   std::lock_guard lock(mutex_);

@@ -18,6 +18,7 @@
 #include "core/process_end.h"
 #include "gpu/launch_profile.h"
 #include "gpu/stream_executor.h"
+#include "gpu/stream_order.h"
 
 namespace coppice {
 
@@ -34,27 +35,18 @@ class StreamQueue final : public Stream {
 
   AsyncValueRef<Chain> launch(Launch launch) override;
   AsyncValueRef<Chain> launch(IntrusivePtr<const SharedLaunch> launch) override;
-  AsyncValueRef<Chain> enqueue(std::string_view name, std::function<void()> function) override;
-  AsyncValueRef<Chain> issue(std::string_view name, std::function<void()> function) override;
+  AsyncValueRef<Chain> enqueue(std::string_view name, std::function<void(InStream&)> function) override;
+  AsyncValueRef<Chain> issue(std::string_view name, std::function<void(InStream&)> function) override;
   AsyncValueRef<Chain> copy(void* to, const void* from, size_t bytes) override;
   AsyncValueRef<Chain> fill(void* to, int byte, size_t bytes) override;
   AsyncValueRef<Chain> barrier() override;
   void clear_error() override;
-  void run_inline(Launch& launch) override;
-  void wait_copy_inline(void* to, const void* from, size_t bytes) override;
-  void fill_inline(void* to, int byte, size_t bytes) override;
-  void run_inline(const PrimitiveCall& call) override;
-  void* result_inline() override { return executor_->result_memory(); }
-  IntrusivePtr<Recording> record_inline(const std::function<void()>& give) override;
-  bool is_recording() const override { return is_recording_; }
-  uint64_t replay_inline(Recording& recording) override;
-  void resume_inline(const Launch& launch, uint64_t number) override;
 
  private:
   using Lock = std::unique_lock<std::mutex>;
   struct Operation {
     std::string_view name;
-    std::function<void()> function;  // empty: the launch is run
+    std::function<void(InStream&)> function;  // empty: the launch is run
     IntrusivePtr<const SharedLaunch> shared_launch;
     AsyncValueRef<Chain> done;
     AsyncValueRef<IntrusivePtr<jit::LoadedCode>> code, room_code;  // of a launch
@@ -66,14 +58,7 @@ class StreamQueue final : public Stream {
     StreamExecutor::Kept used;
   };
   AsyncValueRef<Chain> push(Operation operation);
-  // Errors: kInvalidArgument where an address is in memory of another device.
-  void check_copy(const void* to, const void* from) const;
   void run(const Operation& operation);
-  void run(const Launch& launch, LaunchBlock& block);
-  static void prepare(const Launch& launch, LaunchBlock& block);
-  void repeat(const Launch& launch, LaunchBlock& block);  // once, and while its finish() says so
-  void forget_status();  // that a launch left whose error is told otherwise: it would stop all later ones
-  void record(const Launch& launch, LaunchBlock& block);
   void work(std::string name);
   bool can_begin() const;
   bool has_work() const { return !queue_.empty() || !pending_.empty(); }
@@ -91,10 +76,7 @@ class StreamQueue final : public Stream {
   const ForkGuard guard_;
   const std::unique_ptr<StreamExecutor> executor_;
   DeviceContext& context_;
-  uint64_t launches_ = 0;  // that were not skipped, nor the runtime's own; of the stream's thread
-  // While recording: the launches of the recording so far, and whether the last one is being settled.
-  bool is_recording_ = false, is_settling_ = false;
-  uint32_t recorded_launches_ = 0;
+  DirectOrder order_;  // of the stream's thread
   std::mutex mutex_;
   ThreadsCondition ready_;
   std::deque<Operation> queue_;

@@ -128,14 +128,14 @@ void Program::activate_box_first(Launch& launch, const detail::LaunchRequest& r)
   auto prepared = std::make_shared<Launch>(prepare(activation));
   prepared->skip_on_status = false;
   prepared->grain = 64;
-  launch.make_room = [prepared, stream = &device().default_stream(), make_list = std::move(launch.prepare),
-                      make_room = std::move(launch.make_room)](LaunchBlock& block) {
+  launch.make_room = [prepared, make_list = std::move(launch.prepare),
+                      make_room = std::move(launch.make_room)](InStream& s, LaunchBlock& block) {
     Launch now = *prepared;
     now.block.number = block.number;
-    stream->run_inline(now);
-    make_list(block);
+    s.run(now);
+    make_list(s, block);
     block.flags |= kNeedsRoom;
-    if (make_room) make_room(block);
+    if (make_room) make_room(s, block);
   };
   launch.prepare = nullptr;
 }

@@ -1,5 +1,5 @@
 // Appending many elements at once (see bulk_append.h): counting by list, one allocation,
-// whole chunks. In stream order.
+// whole chunks.
 //
 // Needs no atomics on lists. Where few lists are possible, blocks of elements count by list on their own
 // and every list adds their counts up, which gives each element its place; where many are, keys are
@@ -81,15 +81,15 @@ struct TreeStorage::AppendWork {
   const uint32_t *starts = nullptr, *order = nullptr;
 };
 
-TreeStorage::AppendWork TreeStorage::begin_append(uint32_t field, const int32_t* coords, uint64_t n) {
+TreeStorage::AppendWork TreeStorage::begin_append(InStream& s, uint32_t field, const int32_t* coords,
+                                                  uint64_t n) {
   const FieldDescription& f = fields_[field];
   AppendWork w{.field = f, .what = fmt::format("append to '{}' on {}", f.name, path(f.node))};
   const std::vector<CoppiceKeyStep> steps = key_steps(layouts_[f.node]);
   auto* const totals = reinterpret_cast<CoppiceAppendTotals*>(counts_->as<uint64_t>() + kAppendTotals);
   auto* const in_memory = reinterpret_cast<CoppiceKeyStep*>(counts_->as<uint64_t>() + kKeySteps);
-  write_inline(stream(), totals, {});
-  if (!steps.empty())
-    stream().wait_copy_inline(in_memory, steps.data(), steps.size() * sizeof(CoppiceKeyStep));
+  write_value(s, totals, {});
+  if (!steps.empty()) s.wait_copy(in_memory, steps.data(), steps.size() * sizeof(CoppiceKeyStep));
   w.keys = {device_layout(f.node), coords, in_memory, static_cast<uint32_t>(steps.size()), 0, n};
   w.append.tree = state(), w.append.node = device_layout(f.node), w.append.totals = totals;
   std::copy_n(layouts_[nodes_[f.node].parent].origin, device::kMaxDims, w.append.origin_above);
@@ -105,74 +105,73 @@ TreeStorage::AppendWork TreeStorage::begin_append(uint32_t field, const int32_t*
 }
 
 // Each list that there can be has a row.
-void TreeStorage::count_elements(AppendWork& w) {
+void TreeStorage::count_elements(InStream& s, AppendWork& w) {
   const uint64_t n = w.keys.n, rows = w.append.rows;
   Parts parts;
   const size_t keys = parts.add<uint32_t>(n), counts = parts.add<uint32_t>(w.num_blocks * rows);
-  room<std::byte>(scratch_elements_, parts.bytes());
+  room<std::byte>(s, scratch_elements_, parts.bytes());
   w.blocks = {(n + w.num_blocks - 1) / w.num_blocks, rows, part<uint32_t>(scratch_elements_, keys),
               part<uint32_t>(scratch_elements_, counts)};
-  run_now_by(1, program_, count_in_blocks, w.num_blocks, w.keys, w.blocks, w.append.totals);
+  run_now_by(s, 1, program_, count_in_blocks, w.num_blocks, w.keys, w.blocks, w.append.totals);
 }
 
 // Each list that is named has a row.
-void TreeStorage::sort_elements(AppendWork& w) {
+void TreeStorage::sort_elements(InStream& s, AppendWork& w) {
   const uint64_t n = w.keys.n;
   Parts parts;
   const size_t keys = parts.add<uint64_t>(n), order = parts.add<uint32_t>(n), flags = parts.add<uint32_t>(n),
                starts = parts.add<uint32_t>(n);
-  room<std::byte>(scratch_elements_, parts.bytes());
+  room<std::byte>(s, scratch_elements_, parts.bytes());
   auto* const sorted = part<uint64_t>(scratch_elements_, keys);
   auto* const indices = part<uint32_t>(scratch_elements_, order);
   auto* const is_first = part<uint32_t>(scratch_elements_, flags);
   auto* const first = part<uint32_t>(scratch_elements_, starts);
-  run_now(program_, write_keys, n, w.keys, sorted, indices, w.append.totals);
-  primitives::sort_by_key(stream(), sorted, indices, n);
-  run_now(program_, flag_runs, n, static_cast<const uint64_t*>(sorted), is_first);
-  w.append.rows = primitives::wait_select_if_flag(stream(), is_first, first, n);
+  run_now(s, program_, write_keys, n, w.keys, sorted, indices, w.append.totals);
+  primitives::sort_by_key(s, sorted, indices, n);
+  run_now(s, program_, flag_runs, n, static_cast<const uint64_t*>(sorted), is_first);
+  w.append.rows = primitives::wait_select_if_flag(s, is_first, first, n);
   w.starts = first, w.order = indices;
 }
 
 // What every list is to get.
-void TreeStorage::plan_append(AppendWork& w) {
+void TreeStorage::plan_append(InStream& s, AppendWork& w) {
   const uint64_t n = w.keys.n, rows = w.append.rows;
   const bool is_sorted = w.num_blocks == 0;
   Parts parts;
   const size_t names = parts.add<uint64_t>(is_sorted ? rows : 0), counts = parts.add<uint32_t>(rows),
                ends = parts.add<CoppiceListEnd>(rows), chunks = parts.add<uint32_t>(rows + 1),
                coords = parts.add<int32_t>(3 * std::min(rows, n));
-  room<std::byte>(scratch_rows_, parts.bytes());
+  room<std::byte>(s, scratch_rows_, parts.bytes());
   auto* const row_counts = part<uint32_t>(scratch_rows_, counts);
   if (is_sorted) {
     auto* const keys = part<uint64_t>(scratch_rows_, names);
-    run_now(program_, name_lists, rows, part<const uint64_t>(scratch_elements_, 0), w.starts, rows, n, keys,
-            row_counts);
+    run_now(s, program_, name_lists, rows, part<const uint64_t>(scratch_elements_, 0), w.starts, rows, n,
+            keys, row_counts);
     w.append.names = keys;
   } else {
-    run_now(program_, add_up_blocks, rows, w.blocks, w.num_blocks, row_counts);
+    run_now(s, program_, add_up_blocks, rows, w.blocks, w.num_blocks, row_counts);
   }
   w.append.counts = row_counts;
   w.append.ends = part<CoppiceListEnd>(scratch_rows_, ends);
   w.append.new_chunks = part<uint32_t>(scratch_rows_, chunks);
   w.append.inactive_coords = part<int32_t>(scratch_rows_, coords);
-  run_now(program_, plan_lists, rows, w.append);
-  primitives::exclusive_scan(stream(), w.append.new_chunks, w.append.new_chunks, rows + 1,
-                             &w.append.totals->chunks);
-  w.known = wait_read_inline(stream(), w.append.totals);
-  if (w.known.too_full != 0) refuse_too_long(w);
+  run_now(s, program_, plan_lists, rows, w.append);
+  primitives::exclusive_scan(s, w.append.new_chunks, w.append.new_chunks, rows + 1, &w.append.totals->chunks);
+  w.known = wait_read(s, w.append.totals);
+  if (w.known.too_full != 0) refuse_too_long(s, w);
 }
 
-void TreeStorage::check_inside(const AppendWork& w) const {
-  const uint64_t outside = wait_read_inline(stream(), &w.append.totals->outside);
+void TreeStorage::check_inside(InStream& s, const AppendWork& w) const {
+  const uint64_t outside = wait_read(s, &w.append.totals->outside);
   if (outside == 0) return;
   throw Error(ErrorCode::kOutOfRange, fmt::format("{}: {} of the coordinates are outside the domain {}",
                                                   w.what, outside, domain_text(layouts_[w.field.node])));
 }
 
-void TreeStorage::refuse_too_long(const AppendWork& w) {
+void TreeStorage::refuse_too_long(InStream& s, const AppendWork& w) {
   auto* const said = reinterpret_cast<int64_t*>(w.append.totals);
-  run_now(program_, describe_list, 1, w.append, ~w.known.too_full, said);
-  const std::vector<int64_t> list = wait_read_inline(stream(), static_cast<const int64_t*>(said), 5);
+  run_now(s, program_, describe_list, 1, w.append, ~w.known.too_full, said);
+  const std::vector<int64_t> list = wait_read(s, static_cast<const int64_t*>(said), 5);
   std::string at;
   for (uint32_t d = device::kMaxDims - dims(); d < device::kMaxDims; ++d)
     at += fmt::format("{}{}", at.empty() ? "" : ", ", list[d]);
@@ -183,14 +182,14 @@ void TreeStorage::refuse_too_long(const AppendWork& w) {
 }
 
 // Takes cells for all new chunks.
-void TreeStorage::allocate_chunks(AppendWork& w) {
+void TreeStorage::allocate_chunks(InStream& s, AppendWork& w) {
   const uint32_t index = nodes_[w.field.node].allocator;
-  const AllocatorState a = make_cells_free(index, w.known.chunks, "append");
+  const AllocatorState a = make_cells_free(s, index, w.known.chunks, "append");
   w.new_cells = {a.free_list + a.free_used, a.free_size - a.free_used, a.num_cells};
-  take_cells(a, index, w.known.chunks);
+  take_cells(s, a, index, w.known.chunks);
 }
 
-void TreeStorage::write_elements_in(const AppendWork& w, const void* values) {
+void TreeStorage::write_elements_in(InStream& s, const AppendWork& w, const void* values) {
   const NodeDescription& node = nodes_[w.field.node];
   const CoppiceElementPlace place{allocators_[node.allocator].cells->as<unsigned char>(),
                                   node.cell_bytes,
@@ -204,32 +203,33 @@ void TreeStorage::write_elements_in(const AppendWork& w, const void* values) {
   const auto* ends = static_cast<const CoppiceListEnd*>(w.append.ends);
   const auto* bytes = static_cast<const unsigned char*>(values);
   if (w.num_blocks > 0) {
-    run_now_by(1, program_, write_blocks, w.num_blocks, w.blocks, w.keys.n, ends, place, bytes);
+    run_now_by(s, 1, program_, write_blocks, w.num_blocks, w.blocks, w.keys.n, ends, place, bytes);
   } else {
-    run_now_by(8, program_, write_in_order, (w.keys.n + kOrderBatch - 1) / kOrderBatch, w.starts,
+    run_now_by(s, 8, program_, write_in_order, (w.keys.n + kOrderBatch - 1) / kOrderBatch, w.starts,
                w.append.rows, w.order, w.keys.n, kOrderBatch, ends, place, bytes);
   }
 }
 
-void TreeStorage::append_bulk(uint32_t field, const int32_t* coords, const void* values, uint64_t n) {
+void TreeStorage::append_bulk(InStream& s, uint32_t field, const int32_t* coords, const void* values,
+                              uint64_t n) {
   const auto* bytes = static_cast<const unsigned char*>(values);
   for (; n > kPiece; n -= kPiece, coords += 3 * kPiece, bytes += kPiece * fields_[field].bytes)
-    append_bulk(field, coords, bytes, kPiece);
+    append_bulk(s, field, coords, bytes, kPiece);
   if (n == 0) return;
-  AppendWork w = begin_append(field, coords, n);
+  AppendWork w = begin_append(s, field, coords, n);
   if (w.num_blocks > 0)
-    count_elements(w);
+    count_elements(s, w);
   else
-    sort_elements(w);
-  check_inside(w);
-  plan_append(w);
+    sort_elements(s, w);
+  check_inside(s, w);
+  plan_append(s, w);
   if (w.known.inactive > 0)
-    activate_bulk(nodes_[w.field.node].parent, w.append.inactive_coords, w.known.inactive);
-  allocate_chunks(w);
-  run_now_by(16, program_, link_chunks, w.append.rows, w.append, w.new_cells);
-  write_elements_in(w, values);
-  write_inline(stream(), &state()->lists_changed, 1);
-  settle();
+    activate_bulk(s, nodes_[w.field.node].parent, w.append.inactive_coords, w.known.inactive);
+  allocate_chunks(s, w);
+  run_now_by(s, 16, program_, link_chunks, w.append.rows, w.append, w.new_cells);
+  write_elements_in(s, w, values);
+  write_value(s, &state()->lists_changed, 1);
+  settle(s);
 }
 
 namespace detail {
@@ -244,8 +244,8 @@ AsyncValueRef<Chain> append_bytes(const TreeRef& tree, const FieldId& field, con
   const DeviceContext& device = tree->device().context();
   check_owner(device, coords, "the coordinates to append at");
   check_owner(device, values, "what is to be appended");
-  return tree->stream().enqueue("sparse.append", [tree, field = field.field, coords, values, n] {
-    tree->append_bulk(field, coords, values, n);
+  return tree->stream().enqueue("sparse.append", [tree, field = field.field, coords, values, n](InStream& s) {
+    tree->append_bulk(s, field, coords, values, n);
   });
 }
 

@@ -1,5 +1,4 @@
-// Collection of what was deactivated, and deactivation of everything below a node (see
-// tree_storage.h). In stream order.
+// Collection of what was deactivated, and deactivation of everything below a node (see tree_storage.h).
 #include "runtime_collection.kernels.h"
 #include "runtime_lists.kernels.h"
 #include "sparse/runtime_launch.h"
@@ -12,20 +11,20 @@ using device::Element;
 using device::NodeKind;
 using device::TreeState;
 
-void TreeStorage::settle(const TreeState& now) {
+void TreeStorage::settle(InStream& s, const TreeState& now) {
   // A launch that failed may have left shortages that nobody is to grow for.
   for (uint32_t i = 0; i < allocators_.size(); ++i) {
-    if (now.allocators[i].shortage != 0) write_inline(stream(), &state()->allocators[i].shortage, 0);
+    if (now.allocators[i].shortage != 0) write_value(s, &state()->allocators[i].shortage, 0);
   }
   if (now.changed == 0 && now.lists_changed == 0) return;
   // Root to leaves: nodes were added parents first, so allocators are in that order already. One that
   // recycles cells may do so below, too, by numbers that only the device knows.
   const auto begin = std::chrono::steady_clock::now();
-  if (now.dirty != 0) clean_cells();
+  if (now.dirty != 0) clean_cells(s);
   bool may_be_recycled = now.dirty != 0;
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     may_be_recycled |= now.allocators[a].recycled_size != 0;
-    if (may_be_recycled) collect_allocator(a);
+    if (may_be_recycled) collect_allocator(s, a);
   }
   if (may_be_recycled) {
     ++collections_;
@@ -33,12 +32,12 @@ void TreeStorage::settle(const TreeState& now) {
   }
   version_ += now.changed != 0;
   ++lists_version_;
-  run_now(program_, count_version, 1, state());
+  run_now(s, program_, count_version, 1, state());
 }
 
 // Parents before children, and all before cells are collected: what lies below a cell that is zeroed
 // is recycled or zeroed with it.
-void TreeStorage::clean_cells() {
+void TreeStorage::clean_cells(InStream& s) {
   uint64_t* const items = counts_->as<uint64_t>() + kCleaningCounts;
   for (uint32_t id = 1; id < nodes_.size(); ++id) {
     if (nodes_[id].kind != NodeKind::kBitmasked) continue;
@@ -51,75 +50,77 @@ void TreeStorage::clean_cells() {
       else
         d.cell_words *= above.num_cells;
     }
-    run_now(program_, count_dirty, 1, d, items);
-    run_now_by(16, program_, clean_dirty, items, d);
+    run_now(s, program_, count_dirty, 1, d, items);
+    run_now_by(s, 16, program_, clean_dirty, items, d);
   }
 }
 
-void TreeStorage::record_settling() {
-  clean_cells();
-  for (uint32_t a = 0; a < allocators_.size(); ++a) collect_allocator(a);
-  run_now(program_, count_version, 1, state());
+void TreeStorage::settle(InStream& s) {
+  if (!s.is_recording()) return settle(s, wait_read_state(s));
+  clean_cells(s);
+  for (uint32_t a = 0; a < allocators_.size(); ++a) collect_allocator(s, a);
+  run_now(s, program_, count_version, 1, state());
   needed_lists_.clear();
 }
 
-void TreeStorage::recycle_all(uint32_t node) {
+void TreeStorage::recycle_all(InStream& s, uint32_t node) {
   constexpr uint32_t kBatch = 64;
   const uint32_t allocator = nodes_[node].allocator;
   uint64_t* const batches = counts_->as<uint64_t>() + kRecycleCounts;
-  run_now(program_, count_batches, 1, &state()->allocators[allocator], kBatch, batches);
-  run_now_by(16, program_, recycle_all_cells, batches, state(), allocator, kBatch);
+  run_now(s, program_, count_batches, 1, &state()->allocators[allocator], kBatch, batches);
+  run_now_by(s, 16, program_, recycle_all_cells, batches, state(), allocator, kBatch);
 }
 
 // Over all lists of a dynamic node, whether they hold something or not; `parents` are the containers above
 // it, null where it lies below the root.
-void TreeStorage::run_over_lists(const ListKernel& kernel, uint32_t id, const ElementList* parents) {
+void TreeStorage::run_over_lists(InStream& s, const ListKernel& kernel, uint32_t id,
+                                 const ElementList* parents) {
   const Element* elements = nullptr;
   Items lists = 1;
   if (parents != nullptr) {
     uint64_t* const count = counts_->as<uint64_t>() + kRecycleCounts;
-    run_now(program_, count_lists, 1, &list_state(parents->number)->count,
+    run_now(s, program_, count_lists, 1, &list_state(parents->number)->count,
             nodes_[nodes_[id].parent].num_cells, count);
     lists = count;
     elements = parents->elements->as<Element>();
   }
-  run_now(program_, kernel, lists, state(), device_layout(id), elements);
+  run_now(s, program_, kernel, lists, state(), device_layout(id), elements);
 }
 
-void TreeStorage::recycle_below(uint32_t id) {
+void TreeStorage::recycle_below(InStream& s, uint32_t id) {
   const NodeDescription& n = nodes_[id];
-  run_now(program_, mark_changed, 1, state());
+  run_now(s, program_, mark_changed, 1, state());
   if (id != 0 && n.kind == NodeKind::kPointer) {
-    recycle_all(id);
+    recycle_all(s, id);
     return;  // what is below goes with the cells
   }
   if (n.kind == NodeKind::kDynamic) {
-    run_over_lists(clear_lists, id, n.parent == 0 ? nullptr : &update_list(n.parent, false));
+    run_over_lists(s, clear_lists, id, n.parent == 0 ? nullptr : &update_list(s, n.parent, false));
     return;
   }
   // Below before here: what bits make reachable is still to be found.
-  for (uint32_t child : n.children) recycle_below(child);
+  for (uint32_t child : n.children) recycle_below(s, child);
   if (n.kind == NodeKind::kBitmasked) {
-    const ElementList& list = update_list(id, false);
-    run_now(program_, zero_containers, &list_state(list.number)->count, list.elements->as<Element>(),
+    const ElementList& list = update_list(s, id, false);
+    run_now(s, program_, zero_containers, &list_state(list.number)->count, list.elements->as<Element>(),
             n.container_bytes);
   }
 }
 
 // By counts that stay on the device: all of it can be recorded, and where nothing was recycled it does
 // nothing.
-void TreeStorage::collect_allocator(uint32_t index) {
+void TreeStorage::collect_allocator(InStream& s, uint32_t index) {
   AllocatorState* a = &state()->allocators[index];
   const uint32_t node = allocators_[index].node;
   uint64_t* const counts = counts_->as<uint64_t>() + kCollectionCounts;
   const bool is_chain = nodes_[node].kind == NodeKind::kDynamic, has_below = layouts_[node].below.count > 0;
-  if (is_chain || has_below) run_now(program_, count_recycled, 1, a, counts);
-  if (is_chain) run_now(program_, collect_chain, counts, a);
-  if (has_below) run_now(program_, collect_below, counts, state(), index, device_layout(node));
-  run_now(program_, collect_begin, 1, a, counts);
-  run_now(program_, collect_move_free, counts + 1, a);
-  run_now(program_, collect_bookkeep, 1, a);
-  run_now(program_, collect_refill, counts, a);
+  if (is_chain || has_below) run_now(s, program_, count_recycled, 1, a, counts);
+  if (is_chain) run_now(s, program_, collect_chain, counts, a);
+  if (has_below) run_now(s, program_, collect_below, counts, state(), index, device_layout(node));
+  run_now(s, program_, collect_begin, 1, a, counts);
+  run_now(s, program_, collect_move_free, counts + 1, a);
+  run_now(s, program_, collect_bookkeep, 1, a);
+  run_now(s, program_, collect_refill, counts, a);
 }
 
 }  // namespace coppice

@@ -1,6 +1,5 @@
 // The ranges of addresses that a tree's cells lie in (see tree_storage.h): small ones at first on a CPU,
-// where a full range is all that an allocator may ever have, and the move to those. In stream order but for
-// reserve_full_ranges().
+// where a full range is all that an allocator may ever have, and the move to those.
 //
 // A tree moves once, with all its allocators, when one of them is to have more cells than its first range
 // holds. Cells keep their numbers, so what changes is what has addresses: the allocators' states, the slots
@@ -93,7 +92,7 @@ std::vector<AllocatorStorage> TreeStorage::storages_to_be() const {
   return full_.empty() ? allocators_ : full_;
 }
 
-void TreeStorage::take_full_ranges(std::string_view who) {
+void TreeStorage::take_full_ranges(InStream& s, std::string_view who) {
   if (has_full_ranges()) return;
   try {
     reserve_full_ranges();
@@ -101,34 +100,33 @@ void TreeStorage::take_full_ranges(std::string_view who) {
     throw Error(error.code(),
                 fmt::format("{}: the tree '{}' cannot grow: {}", who, options_.name, error.message()));
   }
-  const TreeState now = wait_read_inline(stream(), state());
+  const TreeState now = wait_read(s, state());
   std::vector<AddressMove> moves;
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     const AllocatorStorage &from = allocators_[a], &to = full_[a];
     const uint64_t bytes = device::handed_out(now.allocators[a]) * now.allocators[a].cell_bytes;
-    stream().wait_copy_inline(to.cells->data(), from.cells->data(), bytes);
-    stream().wait_copy_inline(to.free_list->data(), from.free_list->data(), from.free_list->size_bytes());
-    stream().wait_copy_inline(to.recycled_list->data(), from.recycled_list->data(),
-                              from.recycled_list->size_bytes());
+    s.wait_copy(to.cells->data(), from.cells->data(), bytes);
+    s.wait_copy(to.free_list->data(), from.free_list->data(), from.free_list->size_bytes());
+    s.wait_copy(to.recycled_list->data(), from.recycled_list->data(), from.recycled_list->size_bytes());
     const auto begin = reinterpret_cast<uint64_t>(from.cells->data());
     moves.push_back({begin, begin + bytes, reinterpret_cast<uint64_t>(to.cells->data()) - begin});
   }
   // Whatever may fail comes before the first change of the tree's state.
   std::vector<MovedElements> moved_elements;
   for (const std::unique_ptr<ElementList>& list : lists_) {
-    if (list && list->elements) find_moved(*list, moves, moved_elements);
+    if (list && list->elements) find_moved(s, *list, moves, moved_elements);
   }
-  for (uint32_t a = 0; a < allocators_.size(); ++a) move_slots(now.allocators[a], full_[a], moves);
+  for (uint32_t a = 0; a < allocators_.size(); ++a) move_slots(s, now.allocators[a], full_[a], moves);
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     AllocatorState moved = now.allocators[a];
     moved.cells = full_[a].cells->as<unsigned char>();
     moved.free_list = full_[a].free_list->as<uint32_t>();
     moved.recycled_list = full_[a].recycled_list->as<uint32_t>();
     moved.capacity = static_cast<uint32_t>(full_[a].capacity);
-    write_inline(stream(), &state()->allocators[a], moved);
+    write_value(s, &state()->allocators[a], moved);
   }
   for (const MovedElements& list : moved_elements)
-    stream().wait_copy_inline(list.to, list.elements.data(), list.elements.size() * sizeof(Element));
+    s.wait_copy(list.to, list.elements.data(), list.elements.size() * sizeof(Element));
   ++generation_;
   {
     const std::lock_guard lock(full_mutex_);  // buffers() may be asked for on another thread
@@ -140,19 +138,19 @@ void TreeStorage::take_full_ranges(std::string_view who) {
 }
 
 // The slots that its cells' headers lead to; those of recycled cells, too, which are looked at once more.
-void TreeStorage::move_slots(const AllocatorState& a, const AllocatorStorage& now,
+void TreeStorage::move_slots(InStream& s, const AllocatorState& a, const AllocatorStorage& now,
                              const std::vector<AddressMove>& moves) {
   for (uint64_t cell = 1; cell < device::handed_out(a); ++cell) {
     auto* const header = reinterpret_cast<CellHeader*>(now.cells->data() + cell * a.cell_bytes);
-    uint32_t* slot = wait_read_inline(stream(), &header->slot);
-    if (follow(moves, slot)) write_inline(stream(), &header->slot, slot);
+    uint32_t* slot = wait_read(s, &header->slot);
+    if (follow(moves, slot)) write_value(s, &header->slot, slot);
   }
 }
 
-void TreeStorage::find_moved(const ElementList& list, const std::vector<AddressMove>& moves,
+void TreeStorage::find_moved(InStream& s, const ElementList& list, const std::vector<AddressMove>& moves,
                              std::vector<MovedElements>& found) {
   auto* const in_memory = list.elements->as<Element>();
-  std::vector<Element> elements = wait_read_inline(stream(), in_memory, list.items);
+  std::vector<Element> elements = wait_read(s, in_memory, list.items);
   bool has_moved = false;
   for (Element& element : elements) has_moved |= follow(moves, element.container);
   if (has_moved) found.push_back({in_memory, std::move(elements)});

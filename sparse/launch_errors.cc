@@ -102,10 +102,10 @@ std::string about_use(const DeviceContext& c, const LaunchedKernel& kernel) {
 }
 
 // What a pointer leads to that the launch's uses do not say.
-std::string about_memory(Stream& stream, const DeviceContext& in_memory, const DeviceContext& c,
+std::string about_memory(InStream& s, const DeviceContext& in_memory, const DeviceContext& c,
                          const LaunchedKernel& kernel) {
   std::string place(c.status_detail, ' ');
-  stream.wait_copy_inline(place.data(), in_memory.assertion, place.size());
+  s.wait_copy(place.data(), in_memory.assertion, place.size());
   const std::string_view does = c.status_tree == effect::kReads    ? "reads"
                                 : c.status_tree == effect::kStores ? "stores"
                                                                    : "changes";
@@ -167,20 +167,18 @@ std::string misuse_text(DeviceStatus what, const HandleFacts& handle, uint32_t g
   return why.empty() ? "" : fmt::format("{}: {}", handle.name, why);
 }
 
-DeviceStatus throw_kernel_error(Device& device, const LaunchedKernel& kernel) {
-  Stream& stream = device.default_stream();
+DeviceStatus throw_kernel_error(InStream& s, Device& device, const LaunchedKernel& kernel) {
   DeviceContext& in_memory = device.context();
   DeviceContext context;
-  stream.wait_copy_inline(&context, &in_memory,
-                          offsetof(DeviceContext, sink));  // the status and what it says
+  s.wait_copy(&context, &in_memory, offsetof(DeviceContext, sink));  // the status and what it says
   const DeviceStatus status = status_of(context.status);
   if (!is_kernel_error(status)) return status;
   const bool is_about_handle = status != DeviceStatus::kOutOfView && status != DeviceStatus::kAssertion &&
                                status != DeviceStatus::kOutOfUses && status != DeviceStatus::kOutOfMemoryUses;
   if (is_about_handle && context.status_detail >= kernel.handles.size()) return status;  // another stream's
-  write_inline(stream, &in_memory.status, 0);
+  write_value(s, &in_memory.status, 0);
   if (status == DeviceStatus::kAssertion) {
-    stream.wait_copy_inline(context.assertion, in_memory.assertion, sizeof context.assertion);
+    s.wait_copy(context.assertion, in_memory.assertion, sizeof context.assertion);
     throw Error(ErrorCode::kInvalidArgument, fmt::format("kernel {}: assertion failed: {}", kernel.name,
                                                          format_assertion(context.assertion)));
   }
@@ -194,7 +192,7 @@ DeviceStatus throw_kernel_error(Device& device, const LaunchedKernel& kernel) {
                 fmt::format("kernel {}: {}", kernel.name, about_use(context, kernel)));
   if (status == DeviceStatus::kOutOfMemoryUses)
     throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("kernel {}: {}", kernel.name, about_memory(stream, in_memory, context, kernel)));
+                fmt::format("kernel {}: {}", kernel.name, about_memory(s, in_memory, context, kernel)));
   const bool wrong_use = status == DeviceStatus::kNotBeside || status == DeviceStatus::kNoNeighbourTable ||
                          status == DeviceStatus::kNotContiguous || status == DeviceStatus::kReadOfChanged ||
                          status == DeviceStatus::kWrongAxes || status == DeviceStatus::kOtherCells ||
@@ -205,13 +203,12 @@ DeviceStatus throw_kernel_error(Device& device, const LaunchedKernel& kernel) {
                           about_handle(status, context, h, kernel.loop_path)));
 }
 
-void check_topology_uses(Device& device, const LaunchedKernel& kernel) {
+void check_topology_uses(InStream& s, const LaunchedKernel& kernel) {
   for (TreeStorage* tree : kernel.trees) {
     if (kernel.uses.does_to(tree, effect::kChangesTopology)) continue;
-    Stream& stream = device.default_stream();
-    const auto flags = wait_read_inline(stream, &tree->state()->changed, 2);  // and lists_changed
+    const auto flags = wait_read(s, &tree->state()->changed, 2);  // and lists_changed
     if (flags[0] == 0 && flags[1] == 0) continue;
-    tree->settle();
+    tree->settle(s);
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("kernel {}: it changed the topology of tree '{}', which its uses do not say",
                             kernel.name, tree->options().name));

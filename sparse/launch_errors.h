@@ -25,11 +25,11 @@ struct LaunchedKernel {
 
 // Throws if a launch of the kernel left a status of its own making, and takes the status back. What trees
 // resolve (a shortage of cells) and what is no error (kStop) stay; returns that. Errors: kOutOfRange,
-// kInvalidArgument. In stream order.
-DeviceStatus throw_kernel_error(Device& device, const LaunchedKernel& kernel);
+// kInvalidArgument.
+DeviceStatus throw_kernel_error(InStream& s, Device& device, const LaunchedKernel& kernel);
 // With the checks: throws where a tree of the launch has another topology than before, and its uses do not
-// say so. Errors: kInvalidArgument. In stream order.
-void check_topology_uses(Device& device, const LaunchedKernel& kernel);
+// say so. Errors: kInvalidArgument.
+void check_topology_uses(InStream& s, const LaunchedKernel& kernel);
 
 // What a text about a handle's misuse needs to know, when the tree may be gone.
 struct HandleFacts {

@@ -28,34 +28,33 @@ class LaunchGraph::State final : public RefCounted {
   explicit State(std::vector<BoundLaunch> launches) : launches_(std::move(launches)) { look_at_launches(); }
   Stream& stream() const { return launches_.front().stream(); }
 
-  // In stream order.
-  void run(int times) {
+  void run(InStream& s, int times) {
     if (has_new_kernels()) look_at_launches();
     // A launch costs a host that shares its memory with the device next to nothing,
     // and no launch needs room there.
-    if (launches_.front().device().commits_on_touch()) return run_one_by_one(times);
+    if (launches_.front().device().commits_on_touch()) return run_one_by_one(s, times);
     const auto n = static_cast<uint32_t>(launches_.size());
     for (int done = 0; done < times;) {
-      for (TreeStorage* tree : trees_) tree->update_lists(needed_lists_[tree]);
-      if (!is_current()) record();
+      for (TreeStorage* tree : trees_) tree->update_lists(s, needed_lists_[tree]);
+      if (!is_current(s)) record(s);
       const int most = static_cast<int>(std::max(1u, kMostLaunchesAtOnce / n));
       const int replays = std::min(times - done, most);
       uint64_t first = 0;
       uint32_t word = 0;
       try {
-        first = stream().replay_inline(*recording_);
-        for (int i = 1; i < replays; ++i) stream().replay_inline(*recording_);
-        word = wait_read_inline(stream(), &launches_.front().device().context().status);
+        first = s.replay(*recording_);
+        for (int i = 1; i < replays; ++i) s.replay(*recording_);
+        word = wait_read(s, &launches_.front().device().context().status);
       } catch (...) {
-        give_up();
+        give_up(s);
         throw;
       }
-      for (TreeStorage* tree : trees_) tree->wait_follow_replays();
+      for (TreeStorage* tree : trees_) tree->wait_follow_replays(s);
       done += replays;
       if (word == 0) continue;
       const uint32_t behind = (status_launch(word) - static_cast<uint32_t>(first)) & 0xffffff;
       if (behind >= n * static_cast<uint32_t>(replays)) return;  // it was there before: all was skipped
-      go_on_behind(behind % n, first + behind);
+      go_on_behind(s, behind % n, first + behind);
       if (status_of(word) == DeviceStatus::kStop) return;
       done += static_cast<int>(behind / n) + 1 - replays;
     }
@@ -82,61 +81,61 @@ class LaunchGraph::State final : public RefCounted {
     return false;
   }
 
-  void run_one_by_one(int times) {
+  void run_one_by_one(InStream& s, int times) {
     for (int i = 0; i < times; ++i) {
       for (const BoundLaunch& bound : launches_) {
         Launch launch = bound.shared()->launch;
-        stream().run_inline(launch);
+        s.run(launch);
       }
     }
   }
 
   // The emulated GPU ended a replay at a fault. What cannot be done on a device that is lost is left.
-  void give_up() {
+  void give_up(InStream& s) {
     try {
-      write_inline(stream(), &launches_.front().device().context().status, 0);
-      for (TreeStorage* tree : trees_) tree->wait_follow_replays();
+      write_value(s, &launches_.front().device().context().status, 0);
+      for (TreeStorage* tree : trees_) tree->wait_follow_replays(s);
     } catch (const Error&) {
     }
-    for (const BoundLaunch& bound : launches_) give_up_on(bound.shared()->launch);
+    for (const BoundLaunch& bound : launches_) give_up_on(s, bound.shared()->launch);
   }
 
-  bool is_current() const {
+  bool is_current(InStream& s) const {
     for (size_t t = 0; recording_ && t < trees_.size(); ++t) {
-      if (trees_[t]->generation() != generations_[t]) return false;
+      if (trees_[t]->generation(s) != generations_[t]) return false;
     }
     return static_cast<bool>(recording_);
   }
 
-  void record() {
+  void record(InStream& s) {
     recording_.reset(), kept_.clear(), generations_.clear();
     // Lists are there from now on, so that only those of trees that change must be looked at in replays.
     for (const BoundLaunch& bound : launches_) {
       const IntrusivePtr<const SharedLaunch> shared = bound.shared();
       LaunchBlock block = shared->launch.block;
-      if (shared->launch.prepare) shared->launch.prepare(block);
+      if (shared->launch.prepare) shared->launch.prepare(s, block);
     }
-    for (TreeStorage* tree : trees_) tree->begin_recording(contains(changed_, tree));
-    recording_ = stream().record_inline([&] {
+    for (TreeStorage* tree : trees_) tree->begin_recording(s, contains(changed_, tree));
+    recording_ = s.record([&](InStream& recording) {
       for (const BoundLaunch& bound : launches_) {
         Launch launch = bound.shared()->launch;
-        stream().run_inline(launch);
+        recording.run(launch);
       }
     });
     for (TreeStorage* tree : trees_) {
-      tree->keep_for_recording(kept_);
-      needed_lists_[tree] = contains(changed_, tree) ? NeededLists() : tree->needed_lists();
-      tree->forget_lost_lists();
-      generations_.push_back(tree->generation());
+      tree->keep_for_recording(s, kept_);
+      needed_lists_[tree] = contains(changed_, tree) ? NeededLists() : tree->needed_lists(s);
+      tree->forget_lost_lists(s);
+      generations_.push_back(tree->generation(s));
     }
   }
 
   // Launch i left a status: what it wants, and the launches behind it.
-  void go_on_behind(size_t i, uint64_t number) {
-    stream().resume_inline(launches_[i].shared()->launch, number);
+  void go_on_behind(InStream& s, size_t i, uint64_t number) {
+    s.resume(launches_[i].shared()->launch, number);
     for (++i; i < launches_.size(); ++i) {
       Launch launch = launches_[i].shared()->launch;
-      stream().run_inline(launch);
+      s.run(launch);
     }
   }
 
@@ -167,7 +166,7 @@ AsyncValueRef<Chain> LaunchGraph::launch(int times) const {
                 fmt::format("a launch graph cannot be launched {} times", times));
   if (!state_) throw Error(ErrorCode::kInvalidArgument, "a LaunchGraph is launched that was moved from");
   const IntrusivePtr<State> state = share(static_cast<State*>(state_.get()));
-  return state->stream().issue("launch_graph", [state, times] { state->run(times); });
+  return state->stream().issue("launch_graph", [state, times](InStream& s) { state->run(s, times); });
 }
 
 BoundLaunch bind_deactivate_all(const Node& node) {
@@ -182,12 +181,9 @@ BoundLaunch bind_deactivate_all(const Node& node) {
   use.effects = effect::kDeactivates, use.radius = LaunchUse::kAnywhere;
   use.name = node.path();
   launch.uses = make_intrusive<LaunchUses>(std::vector<LaunchUse>{use});
-  launch.finish = [&tree, id = node.id()](LaunchBlock&) {
-    tree.recycle_below(id);
-    if (tree.stream().is_recording())
-      tree.record_settling();
-    else
-      tree.settle();
+  launch.finish = [&tree, id = node.id()](InStream& s, LaunchBlock&) {
+    tree.recycle_below(s, id);
+    tree.settle(s);
     return false;
   };
   return BoundLaunch(share(&tree.device()), std::move(launch));

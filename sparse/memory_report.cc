@@ -25,7 +25,8 @@ std::string per_cell(uint64_t bytes, uint64_t cells) {
 
 // Containers of a dense or bitmasked node: those there is memory for, or those whose ancestors are all
 // active.
-uint64_t TreeStorage::count_containers(const device::TreeState& now, uint32_t node, bool committed) {
+uint64_t TreeStorage::count_containers(InStream& s, const device::TreeState& now, uint32_t node,
+                                       bool committed) {
   uint64_t fan_out = 1;
   for (uint32_t n = nodes_[node].parent; n != 0; n = nodes_[n].parent) {
     if (nodes_[n].kind == NodeKind::kPointer) {
@@ -33,23 +34,23 @@ uint64_t TreeStorage::count_containers(const device::TreeState& now, uint32_t no
       return fan_out * (committed ? capacity : live_cells(now, n));
     }
     // Which of them are active only a list tells.
-    if (nodes_[n].kind == NodeKind::kBitmasked && !committed) return update_list(node, false).items;
+    if (nodes_[n].kind == NodeKind::kBitmasked && !committed) return update_list(s, node, false).items;
     fan_out *= nodes_[n].num_cells;
   }
   return fan_out;
 }
 
-uint64_t TreeStorage::count_active(uint32_t node) {
-  const ElementList& list = update_list(node, false);
+uint64_t TreeStorage::count_active(InStream& s, uint32_t node) {
+  const ElementList& list = update_list(s, node, false);
   const uint32_t words = static_cast<uint32_t>((nodes_[node].num_cells + 63) / 64);
   const IntrusivePtr<Buffer> total = device_->reserve(sizeof(uint64_t), sizeof(uint64_t));
   const CoppiceContainers containers{state(), device_layout(node), list.elements->as<device::Element>(),
                                      nullptr, words};
-  run_now(program_, ::count_active, list.items * words, containers, total->as<uint64_t>());
-  return wait_read_inline(stream(), total->as<uint64_t>());
+  run_now(s, program_, ::count_active, list.items * words, containers, total->as<uint64_t>());
+  return wait_read(s, total->as<uint64_t>());
 }
 
-NodeUsage TreeStorage::full_usage(uint32_t node, const device::TreeState& now) {
+NodeUsage TreeStorage::full_usage(InStream& s, uint32_t node, const device::TreeState& now) {
   const NodeDescription& n = nodes_[node];
   NodeUsage u;
   if (node == 0) {
@@ -66,9 +67,9 @@ NodeUsage TreeStorage::full_usage(uint32_t node, const device::TreeState& now) {
     u.recycled_cells = a.recycled_size;
     u.collected_cells = a.collected, u.collections = a.collections;
   } else {
-    const uint64_t committed = count_containers(now, node, true);
-    u.existing_cells = count_containers(now, node, false) * n.num_cells;
-    u.active_cells = n.kind == NodeKind::kBitmasked ? count_active(node) : u.existing_cells;
+    const uint64_t committed = count_containers(s, now, node, true);
+    u.existing_cells = count_containers(s, now, node, false) * n.num_cells;
+    u.active_cells = n.kind == NodeKind::kBitmasked ? count_active(s, node) : u.existing_cells;
     u.capacity_cells = committed * n.num_cells;
     u.cell_bytes = committed * n.container_bytes;
   }
@@ -80,11 +81,11 @@ NodeUsage TreeStorage::full_usage(uint32_t node, const device::TreeState& now) {
   return u;
 }
 
-MemoryReport TreeStorage::memory_report() {
+MemoryReport TreeStorage::memory_report(InStream& s) {
   MemoryReport report;
-  const device::TreeState now = wait_read_state();
+  const device::TreeState now = wait_read_state(s);
   for (uint32_t id = 1; id < nodes_.size(); ++id)
-    report.nodes.push_back({path(id), nodes_[id].kind, full_usage(id, now)});
+    report.nodes.push_back({path(id), nodes_[id].kind, full_usage(s, id, now)});
   report.collections = collections_;
   report.collection_s = std::chrono::duration<double>(collection_time_).count();
   report.root_bytes = root_->size_bytes();
@@ -99,7 +100,8 @@ MemoryReport TreeStorage::memory_report() {
 MemoryReport wait_memory_report(const TreeRef& tree) {
   tree->freeze();
   MemoryReport report;
-  wait_in_order(tree->stream(), "sparse.memory_report", [&] { report = tree->memory_report(); });
+  wait_in_order(tree->stream(), "sparse.memory_report",
+                [&](InStream& s) { report = tree->memory_report(s); });
   return report;
 }
 

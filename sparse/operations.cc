@@ -42,12 +42,13 @@ Stream& stream_of(const Request& request, const TreeStorage& tree) {
   return stream;
 }
 
-// What f() returns when the stream has come there. `name` outlives the stream.
+// What f(s) returns when the stream has come there. `name` outlives the stream.
 template <class F>
 auto compute(Stream& stream, std::string_view name, F f) {
-  using T = decltype(f());
+  using T = decltype(f(std::declval<InStream&>()));
   auto result = std::make_shared<T>();
-  AsyncValueRef<Chain> done = stream.enqueue(name, [result, f = std::move(f)] { *result = f(); });
+  AsyncValueRef<Chain> done =
+      stream.enqueue(name, [result, f = std::move(f)](InStream& s) { *result = f(s); });
   AsyncValueRef<T> value = done.map([result](Chain&) { return *result; });
   return EventAnd<T>{StreamEvent{std::move(done)}, std::move(value)};
 }
@@ -69,23 +70,22 @@ StreamEvent collect(After, const Tree& tree, Request& request) {
   TreeStorage& storage = tree.storage();
   Stream& stream = stream_of(request, storage);
   storage.freeze();
-  return {stream.enqueue("sparse.collect", [tree = share(&storage)] { tree->settle(); })};
+  return {stream.enqueue("sparse.collect", [tree = share(&storage)](InStream& s) { tree->settle(s); })};
 }
 
 StreamEvent update_list(After, const Node& node, Constant<bool> with_neighbours, Request& request) {
   Stream& stream = stream_of(request, node.storage());
   node.storage().freeze();
   return {stream.enqueue("sparse.update_list",
-                         [tree = node.tree(), id = node.id(), neighbours = with_neighbours.get()] {
-                           tree->update_list(id, neighbours);
-                         })};
+                         [tree = node.tree(), id = node.id(), neighbours = with_neighbours.get()](
+                             InStream& s) { tree->update_list(s, id, neighbours); })};
 }
 
 EventAnd<int64_t> count_blocks(After, const Node& node, Request& request) {
   Stream& stream = stream_of(request, node.storage());
   node.storage().freeze();
-  return compute(stream, "sparse.count_blocks", [tree = node.tree(), id = node.id()] {
-    return static_cast<int64_t>(tree->update_list(id, false).items);
+  return compute(stream, "sparse.count_blocks", [tree = node.tree(), id = node.id()](InStream& s) {
+    return static_cast<int64_t>(tree->update_list(s, id, false).items);
   });
 }
 
@@ -102,7 +102,7 @@ void check_bytes(const char* operation, const Buffer& buffer, int64_t offset, in
 StreamEvent copy(After, const BufferRef& to, int64_t to_offset, const BufferRef& from, int64_t from_offset,
                  int64_t bytes, Request& request) {
   Stream& stream = stream_of(request);
-  stream.enqueue("buffer.copy", [=] {
+  stream.enqueue("buffer.copy", [=](InStream&) {
     check_bytes("buffer.copy", *to, to_offset, bytes);
     check_bytes("buffer.copy", *from, from_offset, bytes);
   });
@@ -119,7 +119,7 @@ StreamEvent fill(After, const BufferRef& buffer, Constant<int32_t> byte, int64_t
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("buffer.fill with {}, which is no byte", byte.get()));
   Stream& stream = stream_of(request);
-  stream.enqueue("buffer.fill", [=] { check_bytes("buffer.fill", *buffer, offset, bytes); });
+  stream.enqueue("buffer.fill", [=](InStream&) { check_bytes("buffer.fill", *buffer, offset, bytes); });
   AsyncValueRef<Chain> done = stream.fill(buffer->data() + offset, byte, static_cast<size_t>(bytes));
   done.and_then([buffer] {});
   return {std::move(done)};
@@ -141,9 +141,9 @@ void add_sort(Registry& registry, const char* name) {
   registry.add(name,
                [name](After, const BufferRef& keys, const BufferRef& values, int64_t n, Request& request) {
                  Stream& stream = stream_of(request);
-                 return StreamEvent{stream.enqueue(name, [&stream, name, keys, values, n] {
-                   primitives::sort_by_key(stream, items<Key>(name, keys, n),
-                                           items<uint32_t>(name, values, n), static_cast<size_t>(n));
+                 return StreamEvent{stream.enqueue(name, [name, keys, values, n](InStream& s) {
+                   primitives::sort_by_key(s, items<Key>(name, keys, n), items<uint32_t>(name, values, n),
+                                           static_cast<size_t>(n));
                  })};
                });
 }
@@ -153,16 +153,15 @@ template <class T, class In, class F>
 void add_reduction(Registry& registry, const char* name, F f) {
   registry.add(name, [name, f](After, const BufferRef& in, int64_t n, Request& request) {
     Stream& stream = stream_of(request);
-    return compute(stream, name, [=, &stream] {
-      return static_cast<T>(
-          f(stream, static_cast<const In*>(items<In>(name, in, n)), static_cast<size_t>(n)));
+    return compute(stream, name, [=](InStream& s) {
+      return static_cast<T>(f(s, static_cast<const In*>(items<In>(name, in, n)), static_cast<size_t>(n)));
     });
   });
 }
 
 void add_reductions(Registry& registry) {
-  constexpr auto sum = [](Stream& s, const auto* in, size_t n) { return primitives::wait_sum(s, in, n); };
-  constexpr auto max = [](Stream& s, const auto* in, size_t n) { return primitives::wait_max(s, in, n); };
+  constexpr auto sum = [](InStream& s, const auto* in, size_t n) { return primitives::wait_sum(s, in, n); };
+  constexpr auto max = [](InStream& s, const auto* in, size_t n) { return primitives::wait_max(s, in, n); };
   add_reduction<double, float>(registry, "primitives.sum.f32", sum);
   add_reduction<double, double>(registry, "primitives.sum.f64", sum);
   add_reduction<int64_t, uint32_t>(registry, "primitives.sum.u32", sum);
@@ -177,9 +176,9 @@ EventAnd<int64_t> exclusive_scan(After, const BufferRef& in, const BufferRef& ou
                                  Request& request) {
   constexpr const char* kName = "primitives.exclusive_scan";
   Stream& stream = stream_of(request);
-  return compute(stream, kName, [=, &stream] {
+  return compute(stream, kName, [=](InStream& s) {
     return static_cast<int64_t>(primitives::wait_exclusive_scan(
-        stream, items<uint32_t>(kName, in, n), items<uint32_t>(kName, out, n), static_cast<size_t>(n)));
+        s, items<uint32_t>(kName, in, n), items<uint32_t>(kName, out, n), static_cast<size_t>(n)));
   });
 }
 
@@ -187,10 +186,9 @@ EventAnd<int64_t> select_if_flag(After, const BufferRef& flags, const BufferRef&
                                  Request& request) {
   constexpr const char* kName = "primitives.select_if_flag";
   Stream& stream = stream_of(request);
-  return compute(stream, kName, [=, &stream] {
-    return static_cast<int64_t>(primitives::wait_select_if_flag(stream, items<uint32_t>(kName, flags, n),
-                                                                items<uint32_t>(kName, indices, n),
-                                                                static_cast<size_t>(n)));
+  return compute(stream, kName, [=](InStream& s) {
+    return static_cast<int64_t>(primitives::wait_select_if_flag(
+        s, items<uint32_t>(kName, flags, n), items<uint32_t>(kName, indices, n), static_cast<size_t>(n)));
   });
 }
 
@@ -198,9 +196,9 @@ EventAnd<int64_t> run_length_encode(After, const BufferRef& keys, const BufferRe
                                     const BufferRef& counts, int64_t n, Request& request) {
   constexpr const char* kName = "primitives.run_length_encode";
   Stream& stream = stream_of(request);
-  return compute(stream, kName, [=, &stream] {
+  return compute(stream, kName, [=](InStream& s) {
     return static_cast<int64_t>(primitives::wait_run_length_encode(
-        stream, items<uint32_t>(kName, keys, n), items<uint32_t>(kName, unique, n),
+        s, items<uint32_t>(kName, keys, n), items<uint32_t>(kName, unique, n),
         items<uint32_t>(kName, counts, n), static_cast<size_t>(n)));
   });
 }
@@ -209,9 +207,9 @@ StreamEvent bin_starts(After, const BufferRef& keys, int64_t n, const BufferRef&
                        Request& request) {
   constexpr const char* kName = "primitives.bin_starts";
   Stream& stream = stream_of(request);
-  return {stream.enqueue(kName, [=, &stream] {
+  return {stream.enqueue(kName, [=](InStream& s) {
     items<uint32_t>(kName, starts, n_bins);  // negative: not even a number of items
-    primitives::bin_starts(stream, items<uint32_t>(kName, keys, n), static_cast<size_t>(n),
+    primitives::bin_starts(s, items<uint32_t>(kName, keys, n), static_cast<size_t>(n),
                            items<uint32_t>(kName, starts, n_bins + 1), static_cast<size_t>(n_bins));
   })};
 }

@@ -148,8 +148,8 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   const uint32_t node = r.loop.node;
   if (!r.loop.box) launch.item_bytes = item_bytes(r);
   const bool neighbours = p.binding.needs_neighbours;
-  launch.prepare = [tree = r.loop.tree, node, neighbours](LaunchBlock& block) {
-    ElementList& list = tree->update_list(node, neighbours);
+  launch.prepare = [tree = r.loop.tree, node, neighbours](InStream& s, LaunchBlock& block) {
+    ElementList& list = tree->update_list(s, node, neighbours);
     block.elements = list.elements->data();
     block.neighbours = neighbours ? list.neighbours->as<uint32_t>() : nullptr;
     block.count = &tree->list_state(list.number)->count;
@@ -176,58 +176,57 @@ void check_pointers(const LaunchRequest& r, Device& device) {
 }
 
 // Lets a run that makes room count from nothing.
-void begin_room(const Prepared& p) {
+void begin_room(InStream& s, const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) {
-    if (p.uses->does_to(tree, effect::kChangesTopology)) tree->begin_making_room();
+    if (p.uses->does_to(tree, effect::kChangesTopology)) tree->begin_making_room(s);
   }
 }
 
 // It went as far as memory allowed. In a recording the launch behind it finds out whether that was enough.
-bool finish_room(const Prepared& p, Device& device) {
-  const bool is_recording = device.default_stream().is_recording();
+bool finish_room(InStream& s, const Prepared& p) {
   bool again = false;
   for (TreeStorage* tree : p.binding.trees) {
     if (!p.uses->does_to(tree, effect::kChangesTopology)) continue;
-    tree->want_what_is_removed();
-    if (!is_recording) again |= tree->resolve_shortage(tree->wait_read_state(), p.name, "");
+    tree->want_what_is_removed(s);
+    if (!s.is_recording()) again |= tree->resolve_shortage(s, tree->wait_read_state(s), p.name, "");
     // Only what a launch appends to has chunks that nothing is in yet.
-    if (!again && p.uses->does_to(tree, effect::kAppends)) tree->hide_room();
+    if (!again && p.uses->does_to(tree, effect::kAppends)) tree->hide_room(s);
   }
-  if (again) begin_room(p);
+  if (again) begin_room(s, p);
   return again;
 }
 
 // After a run that could not make all of it, or a launch that failed: loops find what it activated,
 // and lists keep no chunk that nothing is in, such as those on the way to an element that was
 // written by index and found no memory.
-void give_up_room(const Prepared& p) {
+void give_up_room(InStream& s, const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) {
-    if (p.uses->does_to(tree, effect::kAppends)) tree->drop_room();
-    tree->settle();
+    if (p.uses->does_to(tree, effect::kAppends)) tree->drop_room(s);
+    tree->settle(s);
   }
 }
 
 // Makes room in the launch's place and with its number, by which it draws the same
 // random numbers, when its turn comes.
-void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared, Device* device) {
+void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared) {
   launch.room_code = shared->room_code;
-  launch.make_room = [shared, device, grain = launch.grain,
-                      shared_bytes = launch.shared_bytes](LaunchBlock& block) {
+  launch.make_room = [shared, grain = launch.grain, shared_bytes = launch.shared_bytes](InStream& s,
+                                                                                        LaunchBlock& block) {
     // Where the kernel turns out not to be one that can be run so, the launch takes the room that there is.
     wait_for_code(shared->room_code);
     if (shared->room_code.is_error()) return;
-    begin_room(*shared);
+    begin_room(s, *shared);
     Launch room;
     room.name = shared->name;
     room.code = shared->room_code;
     room.block = block;
     room.grain = grain, room.shared_bytes = shared_bytes;
     room.skip_on_status = false;
-    room.finish = [shared, device](LaunchBlock&) { return finish_room(*shared, *device); };
+    room.finish = [shared](InStream& inner, LaunchBlock&) { return finish_room(inner, *shared); };
     try {
-      device->default_stream().run_inline(room);
+      s.run(room);
     } catch (...) {
-      if (!device->default_stream().is_recording()) give_up_room(*shared);
+      if (!s.is_recording()) give_up_room(s, *shared);
       throw;
     }
     block.flags |= kNeedsRoom;
@@ -240,24 +239,24 @@ void take_full_ranges_first(Launch& launch, const IntrusivePtr<Prepared>& shared
   const std::vector<TreeStorage*>& trees = shared->binding.trees;
   if (std::all_of(trees.begin(), trees.end(), [](const TreeStorage* t) { return t->has_full_ranges(); }))
     return;
-  launch.make_room = [shared, every_one](LaunchBlock&) {
+  launch.make_room = [shared, every_one](InStream& s, LaunchBlock&) {
     for (TreeStorage* tree : shared->binding.trees) {
       if (every_one || shared->uses->does_to(tree, effect::kActivates | effect::kAppends))
-        tree->take_full_ranges("kernel " + shared->name);
+        tree->take_full_ranges(s, "kernel " + shared->name);
     }
   };
 }
 
 // Nothing is collected before it is known that the launch is not repeated: it would
 // miss what the first round read.
-bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
+bool finish(InStream& s, const Prepared& p, Device& device, const LaunchBlock& block) {
   const Binding& b = p.binding;
   for (TreeStorage* tree : b.trees) {
-    if (p.room_code && p.uses->does_to(tree, effect::kAppends)) tree->show_room();
+    if (p.room_code && p.uses->does_to(tree, effect::kAppends)) tree->show_room(s);
   }
-  if (device.default_stream().is_recording()) {
+  if (s.is_recording()) {
     for (TreeStorage* tree : b.trees) {
-      if (p.uses->does_to(tree, effect::kChangesTopology)) tree->record_settling();
+      if (p.uses->does_to(tree, effect::kChangesTopology)) tree->settle(s);
     }
     return false;
   }
@@ -265,18 +264,18 @@ bool finish(const Prepared& p, Device& device, const LaunchBlock& block) {
   bool again = false;
   try {
     // Of a recording: the launch itself has not run.
-    const bool lacked_room = throw_kernel_error(device, p.kernel()) == DeviceStatus::kNoRoom;
-    if (p.checks) check_topology_uses(device, p.kernel());
+    const bool lacked_room = throw_kernel_error(s, device, p.kernel()) == DeviceStatus::kNoRoom;
+    if (p.checks) check_topology_uses(s, p.kernel());
     for (size_t t = 0; t < b.trees.size(); ++t) {
-      now[t] = b.trees[t]->wait_read_state();
-      again |= b.trees[t]->resolve_shortage(now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
+      now[t] = b.trees[t]->wait_read_state(s);
+      again |= b.trees[t]->resolve_shortage(s, now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
     }
   } catch (...) {
-    give_up_room(p);
+    give_up_room(s, p);
     throw;
   }
   if (!again) {
-    for (size_t t = 0; t < b.trees.size(); ++t) b.trees[t]->settle(now[t]);
+    for (size_t t = 0; t < b.trees.size(); ++t) b.trees[t]->settle(s, now[t]);
   } else if (device.message_log() != nullptr) {
     device.message_log()->forget(block);  // it prints all that again
   }
@@ -444,17 +443,19 @@ Launch Program::State::launch_of(const LaunchRequest& r, const IntrusivePtr<Prep
     launch.keep_alive.emplace_back(std::move(table));
   }
   set_loop(launch, r, p);
-  if (p.room_code) make_room_first(launch, shared, this->device.get());
+  if (p.room_code) make_room_first(launch, shared);
   if (p.needs_full_ranges || knows_addresses) take_full_ranges_first(launch, shared, knows_addresses);
   Device* const device = this->device.get();  // outlives what its stream is given
   if (p.uses->does(effect::kChangesTopology | effect::kAdds)) {
-    launch.finish = [shared, device](LaunchBlock& block) { return finish(*shared, *device, block); };
-    launch.give_up = [shared] { give_up_room(*shared); };
+    launch.finish = [shared, device](InStream& s, LaunchBlock& block) {
+      return finish(s, *shared, *device, block);
+    };
+    launch.give_up = [shared](InStream& s) { give_up_room(s, *shared); };
   } else if (options.checks || is_over_blocks(r) || p.binding.names_a_field_twice) {
-    launch.finish = [shared, device](LaunchBlock&) {
-      if (device->default_stream().is_recording()) return false;
-      throw_kernel_error(*device, shared->kernel());
-      if (shared->checks) check_topology_uses(*device, shared->kernel());
+    launch.finish = [shared, device](InStream& s, LaunchBlock&) {
+      if (s.is_recording()) return false;
+      throw_kernel_error(s, *device, shared->kernel());
+      if (shared->checks) check_topology_uses(s, shared->kernel());
       return false;
     };
   }

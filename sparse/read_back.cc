@@ -81,15 +81,14 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
   if (cells == 0) return;
   // Piece by piece: what is on its way to the host takes little memory and stays in the processor's cache.
   const uint64_t piece = std::min(cells, std::max<uint64_t>(1, kPieceBytes / d.bytes));
-  wait_in_order(tree->stream(), "sparse.read", [&] {
+  wait_in_order(tree->stream(), "sparse.read", [&](InStream& s) {
     const IntrusivePtr<Buffer> read = tree->device().reserve(piece * d.bytes, piece * d.bytes);
     for (uint64_t first = 0; first < cells; first += piece) {
       const uint64_t n = std::min(piece, cells - first);
       box.first = static_cast<int64_t>(first);
-      run_now_by(1024, tree->stream_program(), read_box, n, tree->state(), tree->device_layout(field.node),
-                 box, read->as<unsigned char>());
-      tree->stream().wait_copy_inline(static_cast<std::byte*>(values) + first * d.bytes, read->data(),
-                                      n * d.bytes);
+      run_now_by(s, 1024, tree->stream_program(s), read_box, n, tree->state(),
+                 tree->device_layout(field.node), box, read->as<unsigned char>());
+      s.wait_copy(static_cast<std::byte*>(values) + first * d.bytes, read->data(), n * d.bytes);
     }
   });
 }
@@ -105,11 +104,11 @@ std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field
   const uint32_t dims = tree->dims();
   for (uint32_t axis = 0; axis < dims; ++axis) from.coord[3 - dims + axis] = coord[axis];
   if (values.empty()) return values;
-  wait_in_order(tree->stream(), "sparse.read_list", [&] {
+  wait_in_order(tree->stream(), "sparse.read_list", [&](InStream& s) {
     const IntrusivePtr<Buffer> read = tree->device().reserve(values.size(), values.size());
-    run_now(tree->stream_program(), read_elements, length, tree->state(), tree->device_layout(field.node),
+    run_now(s, tree->stream_program(s), read_elements, length, tree->state(), tree->device_layout(field.node),
             from, read->as<unsigned char>());
-    tree->stream().wait_copy_inline(values.data(), read->data(), values.size());
+    s.wait_copy(values.data(), read->data(), values.size());
   });
   return values;
 }

@@ -1,4 +1,4 @@
-// How TreeStorage's own files run the runtime's kernels: now, in stream order, over a number of items.
+// How TreeStorage's own files run the runtime's kernels over a number of items.
 #pragma once
 #include <algorithm>
 #include <string_view>
@@ -13,25 +13,28 @@ namespace coppice {
 struct Items {
   Items(uint64_t n) : loop(range(static_cast<int64_t>(n))) {}
   Items(const uint64_t* on_device) : loop(range_on_device(on_device)) {}
+  Items(const Count& count)
+      : loop(count.is_known() ? range(static_cast<int64_t>(count.value()))
+                              : range_on_device(count.address())) {}
   Loop loop;
 };
 
 template <class... Args, class... Given>
-void run_now_by(uint32_t grain, Program& program, const Kernel<void(Args...)>& kernel, const Items& items,
-                const Given&... args) {
+void run_now_by(InStream& s, uint32_t grain, Program& program, const Kernel<void(Args...)>& kernel,
+                const Items& items, const Given&... args) {
   Launch launch = program.make_launch(kernel, items.loop, args...);
   launch.grain = grain;
   launch.skip_on_status = false;
-  program.device().default_stream().run_inline(launch);
+  s.run(launch);
 }
 
 template <class... Args, class... Given>
-void run_now(Program& program, const Kernel<void(Args...)>& kernel, const Items& items,
+void run_now(InStream& s, Program& program, const Kernel<void(Args...)>& kernel, const Items& items,
              const Given&... args) {
-  run_now_by(256, program, kernel, items, args...);
+  run_now_by(s, 256, program, kernel, items, args...);
 }
 
-// Runs a function in a stream's own order and blocks the host until it has. Throws its
+// Runs a function when its turn in the stream comes, and blocks the host until it has. Throws its
 // error, or that of what was before.
 template <class F>
 void wait_in_order(Stream& stream, std::string_view name, F&& function) {

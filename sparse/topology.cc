@@ -1,5 +1,4 @@
-// A tree's memory: what it reserves, how it grows, and what it takes (see
-// tree_storage.h). All in stream order.
+// A tree's memory: what it reserves, how it grows, and what it takes (see tree_storage.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -123,15 +122,15 @@ bool TreeStorage::is_limit_shared() const {
   return allocators_.size() > 1 && together > static_cast<double>(max_bytes());
 }
 
-TreeState TreeStorage::wait_read_state() {
-  give_back_held_cells();
-  return wait_read_inline(stream(), state());
+TreeState TreeStorage::wait_read_state(InStream& s) {
+  give_back_held_cells(s);
+  return wait_read(s, state());
 }
 
 // What workers hold after a launch is free again before anybody counts.
-void TreeStorage::give_back_held_cells() {
-  if (!device_->commits_on_touch() || wait_read_inline(stream(), &state()->holds_cells) == 0) return;
-  run_now(program_, give_back_cells, 1, state(), static_cast<uint32_t>(allocators_.size()));
+void TreeStorage::give_back_held_cells(InStream& s) {
+  if (!device_->commits_on_touch() || wait_read(s, &state()->holds_cells) == 0) return;
+  run_now(s, program_, give_back_cells, 1, state(), static_cast<uint32_t>(allocators_.size()));
 }
 
 uint64_t TreeStorage::used_bytes(const TreeState& now) const {
@@ -201,22 +200,22 @@ void TreeStorage::compile_runtime(Program& program) {
   program.compile(collect_refill, range(1), a);
 }
 
-bool TreeStorage::resolve_shortage(const TreeState& now, std::string_view kernel, std::string_view why_not) {
+bool TreeStorage::resolve_shortage(InStream& s, const TreeState& now, std::string_view kernel,
+                                   std::string_view why_not) {
   // Shortages count, not the status: that names one tree, and several may be short.
   bool is_short = false;
   for (uint32_t i = 0; i < allocators_.size(); ++i) is_short |= now.allocators[i].shortage != 0;
   if (!is_short) return false;
   uint32_t* const status = &device_->context().status;
-  if (is_shortage(status_of(wait_read_inline(stream(), status)))) write_inline(stream(), status, 0);
+  if (is_shortage(status_of(wait_read(s, status)))) write_value(s, status, 0);
   if (!device_->commits_on_touch()) {
-    grow_short_allocators(now, kernel, why_not);
+    grow_short_allocators(s, now, kernel, why_not);
     return true;
   }
   if (has_full_ranges()) throw_full(now, fmt::format("kernel {}", kernel));
   COPPICE_CHECK(why_not.empty(), "a launch that must not be repeated began without the full ranges");
-  for (uint32_t i = 0; i < allocators_.size(); ++i)
-    write_inline(stream(), &state()->allocators[i].shortage, 0);
-  take_full_ranges(fmt::format("kernel {}", kernel));
+  for (uint32_t i = 0; i < allocators_.size(); ++i) write_value(s, &state()->allocators[i].shortage, 0);
+  take_full_ranges(s, fmt::format("kernel {}", kernel));
   return true;
 }
 
@@ -244,7 +243,7 @@ uint64_t TreeStorage::most_cells(uint32_t allocator, uint64_t capacity) const {
 }
 
 // Makes room for `needed` cells at least, and for twice as many as there were where that is allowed.
-void TreeStorage::grow_to(const AllocatorState& a, uint32_t allocator, uint64_t needed,
+void TreeStorage::grow_to(InStream& s, const AllocatorState& a, uint32_t allocator, uint64_t needed,
                           std::string_view who) {
   const uint64_t largest = largest_capacity(a, allocator);
   if (needed > largest) {
@@ -255,64 +254,64 @@ void TreeStorage::grow_to(const AllocatorState& a, uint32_t allocator, uint64_t 
                             needed - (device_->commits_on_touch() ? largest : a.capacity)));
   }
   if (!has_full_ranges()) {
-    take_full_ranges(who);  // which may have turned out smaller
-    return grow_to(wait_read_inline(stream(), &state()->allocators[allocator]), allocator, needed, who);
+    take_full_ranges(s, who);  // which may have turned out smaller
+    return grow_to(s, wait_read(s, &state()->allocators[allocator]), allocator, needed, who);
   }
   if (needed <= a.capacity) return;
   const uint64_t cells = std::min(largest, std::max(needed, 2 * uint64_t{a.capacity}));
   grow_memory(allocator, cells);
-  write_inline(stream(), &state()->allocators[allocator].capacity, static_cast<uint32_t>(cells));
+  write_value(s, &state()->allocators[allocator].capacity, static_cast<uint32_t>(cells));
   log_debug("{} grows to {} cells", path(allocators_[allocator].node), cells - 1);
 }
 
 template <class Kernel>
-void TreeStorage::run_over_chunks(const Kernel& kernel) {
+void TreeStorage::run_over_chunks(InStream& s, const Kernel& kernel) {
   for (uint32_t id = 1; id < nodes_.size(); ++id) {
     if (nodes_[id].kind != NodeKind::kDynamic) continue;
     uint64_t* const count = counts_->as<uint64_t>() + kRecycleCounts;
-    run_now(program_, count_handed_out, 1, &state()->allocators[nodes_[id].allocator], count);
-    run_now(program_, kernel, count, state(), device_layout(id));
+    run_now(s, program_, count_handed_out, 1, &state()->allocators[nodes_[id].allocator], count);
+    run_now(s, program_, kernel, count, state(), device_layout(id));
   }
 }
 
-void TreeStorage::begin_making_room() {
+void TreeStorage::begin_making_room(InStream& s) {
   for (uint32_t a = 0; a < allocators_.size(); ++a)
-    run_now(program_, forget_wanted, 1, &state()->allocators[a]);
-  run_over_chunks(forget_wanted_elements);
+    run_now(s, program_, forget_wanted, 1, &state()->allocators[a]);
+  run_over_chunks(s, forget_wanted_elements);
 }
 
-void TreeStorage::want_what_is_removed() {
+void TreeStorage::want_what_is_removed(InStream& s) {
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     const NodeDescription& n = nodes_[allocators_[a].node];
     const uint64_t chunk_cells = n.kind == NodeKind::kDynamic ? n.num_cells : 0;
     const uint64_t most = most_cells(a, allocators_[a].capacity);
-    run_now(program_, want_removed, 1, &state()->allocators[a], chunk_cells, most);
+    run_now(s, program_, want_removed, 1, &state()->allocators[a], chunk_cells, most);
   }
 }
 
-void TreeStorage::hide_room() { run_over_chunks(hide_wanted_chunks); }
-void TreeStorage::drop_room() { run_over_chunks(drop_wanted_chunks); }
-void TreeStorage::show_room() { run_over_chunks(show_wanted_chunks); }
+void TreeStorage::hide_room(InStream& s) { run_over_chunks(s, hide_wanted_chunks); }
+void TreeStorage::drop_room(InStream& s) { run_over_chunks(s, drop_wanted_chunks); }
+void TreeStorage::show_room(InStream& s) { run_over_chunks(s, show_wanted_chunks); }
 
-void TreeStorage::reserve_cells(uint32_t node, uint64_t cells) {
+void TreeStorage::reserve_cells(InStream& s, uint32_t node, uint64_t cells) {
   const NodeKind kind = nodes_[node].kind;
   if (node == 0 || (kind != NodeKind::kPointer && kind != NodeKind::kDynamic)) {
     throw Error(ErrorCode::kInvalidArgument,
                 path(node) + " has no cells of its own: reserve() is for pointer and dynamic nodes");
   }
   const uint32_t index = nodes_[node].allocator;
-  const AllocatorState a = wait_read_inline(stream(), &state()->allocators[index]);
+  const AllocatorState a = wait_read(s, &state()->allocators[index]);
   if (cells >= a.capacity)  // of 2^64 - 1, too
-    grow_to(a, index, std::max(cells, cells + 1), fmt::format("reserve({})", cells));
+    grow_to(s, a, index, std::max(cells, cells + 1), fmt::format("reserve({})", cells));
 }
 
-void TreeStorage::grow_short_allocators(const TreeState& now, std::string_view kernel,
+void TreeStorage::grow_short_allocators(InStream& s, const TreeState& now, std::string_view kernel,
                                         std::string_view why_not) {
   for (uint32_t i = 0; i < allocators_.size(); ++i) {
     const AllocatorState& a = now.allocators[i];
     const uint64_t shortage = a.shortage, capacity = a.capacity;
     if (shortage == 0) continue;
-    write_inline(stream(), &state()->allocators[i].shortage, 0);
+    write_value(s, &state()->allocators[i].shortage, 0);
     if (!why_not.empty() && largest_capacity(a, i) > capacity) {
       throw Error(
           ErrorCode::kOutOfMemory,
@@ -326,7 +325,7 @@ void TreeStorage::grow_short_allocators(const TreeState& now, std::string_view k
     // short in this round grows at once.
     uint64_t wanted = std::clamp(capacity + shortage, 2 * capacity, 8 * capacity);
     wanted = std::min(wanted, std::max(largest_capacity(a, i), capacity + 1));
-    grow_to(a, i, wanted, fmt::format("kernel {}", kernel));
+    grow_to(s, a, i, wanted, fmt::format("kernel {}", kernel));
   }
 }
 

@@ -52,10 +52,9 @@ struct Containers {
   int64_t words() const { return static_cast<int64_t>(count * view.words); }
 };
 
-// In stream order, as all below.
-Containers containers_of(TreeStorage& tree, uint32_t node, bool with_masks = true) {
+Containers containers_of(InStream& s, TreeStorage& tree, uint32_t node, bool with_masks = true) {
   Containers c;
-  const ElementList& list = tree.update_list(node, false);
+  const ElementList& list = tree.update_list(s, node, false);
   c.count = list.items;
   c.elements = list.elements;
   const uint32_t words = static_cast<uint32_t>((tree.node(node).num_cells + 63) / 64);
@@ -74,12 +73,15 @@ Field<unsigned char> topology_of(const TreeRef& tree, uint32_t node) {
 
 // Items are whole leaves here.
 template <class... Args, class... Given>
-void run(Program& program, const Kernel<void(Args...)>& kernel, uint64_t count, const Given&... given) {
-  run_now_by(4, program, kernel, count, given...);
+void run(InStream& s, Program& program, const Kernel<void(Args...)>& kernel, uint64_t count,
+         const Given&... given) {
+  run_now_by(s, 4, program, kernel, count, given...);
 }
 
-AsyncValueRef<Chain> enqueue(const TreeRef& tree, const char* name, std::function<void(Program&)> work) {
-  return tree->stream().enqueue(name, [tree, work = std::move(work)] { work(tree->stream_program()); });
+AsyncValueRef<Chain> enqueue(const TreeRef& tree, const char* name,
+                             std::function<void(InStream&, Program&)> work) {
+  return tree->stream().enqueue(
+      name, [tree, work = std::move(work)](InStream& s) { work(s, tree->stream_program(s)); });
 }
 
 void check_morphology(const Node& node, Neighbourhood neighbourhood, int steps, const char* tool) {
@@ -89,14 +91,14 @@ void check_morphology(const Node& node, Neighbourhood neighbourhood, int steps, 
     refuse(fmt::format("{}: {}: there is no neighbourhood {}", tool, node.path(), axes));
 }
 
-// Runs step(program) up to `steps` times; a step that changes nothing is the last.
+// Runs step(s, program, unit) up to `steps` times; a step that changes nothing is the last.
 template <class Step>
 AsyncValueRef<Chain> repeat(const Unit& unit, const char* name, int steps, Step step) {
-  return enqueue(unit.tree, name, [unit, steps, step](Program& program) {
-    for (int s = 0; s < steps; ++s) {
-      const uint64_t before = unit.tree->version();
-      step(program, unit);
-      if (unit.tree->version() == before) return;
+  return enqueue(unit.tree, name, [unit, steps, step](InStream& s, Program& program) {
+    for (int i = 0; i < steps; ++i) {
+      const uint64_t before = unit.tree->version(s);
+      step(s, program, unit);
+      if (unit.tree->version(s) == before) return;
     }
   });
 }
@@ -106,21 +108,23 @@ AsyncValueRef<Chain> repeat(const Unit& unit, const char* name, int steps, Step 
 AsyncValueRef<Chain> dilate(const Node& node, Neighbourhood neighbourhood, int steps) {
   check_morphology(node, neighbourhood, steps, "dilate");
   const CoppiceReach reach{static_cast<int32_t>(neighbourhood)};
-  return repeat(unit_of(node, "dilate"), "sparse.dilate", steps, [reach](Program& program, const Unit& unit) {
-    const Containers c = containers_of(*unit.tree, unit.node);
-    run(program, snapshot_masks, c.words(), c.view);
-    run(program, dilate_masks, c.words(), topology_of(unit.tree, unit.node), c.view, reach);
-  });
+  return repeat(unit_of(node, "dilate"), "sparse.dilate", steps,
+                [reach](InStream& s, Program& program, const Unit& unit) {
+                  const Containers c = containers_of(s, *unit.tree, unit.node);
+                  run(s, program, snapshot_masks, c.words(), c.view);
+                  run(s, program, dilate_masks, c.words(), topology_of(unit.tree, unit.node), c.view, reach);
+                });
 }
 
 AsyncValueRef<Chain> erode(const Node& node, Neighbourhood neighbourhood, int steps) {
   check_morphology(node, neighbourhood, steps, "erode");
   const CoppiceReach reach{static_cast<int32_t>(neighbourhood)};
-  return repeat(unit_of(node, "erode"), "sparse.erode", steps, [reach](Program& program, const Unit& unit) {
-    const Containers c = containers_of(*unit.tree, unit.node);
-    run(program, find_border, c.words(), c.view, reach);
-    run(program, deactivate_marked, c.words(), topology_of(unit.tree, unit.node), c.view);
-  });
+  return repeat(unit_of(node, "erode"), "sparse.erode", steps,
+                [reach](InStream& s, Program& program, const Unit& unit) {
+                  const Containers c = containers_of(s, *unit.tree, unit.node);
+                  run(s, program, find_border, c.words(), c.view, reach);
+                  run(s, program, deactivate_marked, c.words(), topology_of(unit.tree, unit.node), c.view);
+                });
 }
 
 // ---- pruning
@@ -136,24 +140,24 @@ void check_prune_fields(const Node& node, const std::vector<FieldId>& fields, do
   }
 }
 
-uint64_t run_prune(Program& program, TreeStorage& tree, uint32_t node, uint32_t pointer, double tolerance,
-                   const std::vector<FieldId>& fields) {
+uint64_t run_prune(InStream& s, Program& program, TreeStorage& tree, uint32_t node, uint32_t pointer,
+                   double tolerance, const std::vector<FieldId>& fields) {
   const device::AllocatorState* a = &tree.state()->allocators[tree.node(pointer).allocator];
-  const int64_t cells = static_cast<int64_t>(wait_read_inline(tree.stream(), &a->num_cells)) - 1;
+  const int64_t cells = static_cast<int64_t>(wait_read(s, &a->num_cells)) - 1;
   const size_t kept_bytes = (static_cast<size_t>(cells) / 64 + 1) * sizeof(uint64_t);
   // The count lies before the bits.
   const IntrusivePtr<Buffer> scratch = tree.device().reserve(8 + kept_bytes, 8 + kept_bytes);
   uint64_t *dropped = scratch->as<uint64_t>(), *kept = dropped + 1;
-  if (fields.empty()) run(program, keep_with_bytes, cells, a, kept);
+  if (fields.empty()) run(s, program, keep_with_bytes, cells, a, kept);
   for (const FieldId& field : fields) {
     const FieldDescription& f = tree.field(field.field);
-    const Containers c = containers_of(tree, node, false);
+    const Containers c = containers_of(s, tree, node, false);
     const CoppiceValues values{f.offset, f.stride, static_cast<uint32_t>(f.bytes), tolerance};
-    run(program, keep_with_values, static_cast<int64_t>(c.count), c.view, values, kept);
+    run(s, program, keep_with_values, static_cast<int64_t>(c.count), c.view, values, kept);
   }
-  run(program, drop_unkept, cells, topology_of(TreeRef(share<RefCounted>(&tree)), pointer), a,
+  run(s, program, drop_unkept, cells, topology_of(TreeRef(share<RefCounted>(&tree)), pointer), a,
       tree.device_layout(pointer), kept, dropped);
-  return wait_read_inline(tree.stream(), dropped);
+  return wait_read(s, dropped);
 }
 
 AsyncValueRef<uint64_t> start_prune(const Node& node, double tolerance, std::vector<FieldId> fields) {
@@ -168,9 +172,10 @@ AsyncValueRef<uint64_t> start_prune(const Node& node, double tolerance, std::vec
   check_prune_fields(node, fields, tolerance);
   tree.freeze();
   auto dropped = std::make_shared<uint64_t>(0);
-  auto done = enqueue(node.tree(), "sparse.prune", [=, ref = node.tree(), id = node.id()](Program& program) {
-    *dropped = run_prune(program, *ref, id, pointer, tolerance, fields);
-  });
+  auto done = enqueue(node.tree(), "sparse.prune",
+                      [=, ref = node.tree(), id = node.id()](InStream& s, Program& program) {
+                        *dropped = run_prune(s, program, *ref, id, pointer, tolerance, fields);
+                      });
   return done.map([dropped](Chain&) { return *dropped; });
 }
 
@@ -203,15 +208,15 @@ bool has_domain_within(const device::NodeLayout& node, const device::NodeLayout&
 }
 
 // Throws where a cell that is marked to become active in `to` is outside its domain.
-void check_inside(Program& program, const Containers& marked, const Node& from, const Node& to,
+void check_inside(InStream& s, Program& program, const Containers& marked, const Node& from, const Node& to,
                   const char* tool) {
   TreeStorage& target = to.storage();
   const device::NodeLayout& domain = target.layout(to.id());
   if (has_domain_within(from.storage().layout(from.id()), domain)) return;
   const IntrusivePtr<Buffer> count = target.device().reserve(sizeof(uint64_t), sizeof(uint64_t));
-  run(program, count_outside, marked.words(), marked.view, target.device_layout(to.id()),
+  run(s, program, count_outside, marked.words(), marked.view, target.device_layout(to.id()),
       count->as<uint64_t>());
-  const uint64_t outside = wait_read_inline(target.stream(), count->as<uint64_t>());
+  const uint64_t outside = wait_read(s, count->as<uint64_t>());
   if (outside == 0) return;
   throw Error(ErrorCode::kOutOfRange,
               fmt::format("{}: {} of the active cells of {} are outside the domain {} of {}", tool, outside,
@@ -227,22 +232,22 @@ AsyncValueRef<Chain> combine(const Node& from, const Node& to, SetOperation oper
   }
   if (&from.storage().device() != &to.storage().device())
     refuse(fmt::format("{}: {} and {} are on different devices", operation.tool, from.path(), to.path()));
-  return enqueue(to.tree(), operation.name, [from, to, unit, operation](Program& program) {
+  return enqueue(to.tree(), operation.name, [from, to, unit, operation](InStream& s, Program& program) {
     // All that is read is read before anything changes: both nodes may be in one tree.
     TreeStorage& source = from.storage();
     Containers added, leaving;
     if (operation.adds) {
-      added = containers_of(source, from.id());
-      run(program, snapshot_masks, added.words(), added.view);
-      check_inside(program, added, from, to, operation.tool);
+      added = containers_of(s, source, from.id());
+      run(s, program, snapshot_masks, added.words(), added.view);
+      check_inside(s, program, added, from, to, operation.tool);
     }
     if (!operation.keeps_all) {
-      leaving = containers_of(*unit.tree, unit.node);
-      run(program, find_leaving, leaving.words(), leaving.view, unit.box, source.state(),
+      leaving = containers_of(s, *unit.tree, unit.node);
+      run(s, program, find_leaving, leaving.words(), leaving.view, unit.box, source.state(),
           source.device_layout(from.id()), operation.keeps_active ? 1 : 0);
-      run(program, deactivate_marked, leaving.words(), topology_of(unit.tree, unit.node), leaving.view);
+      run(s, program, deactivate_marked, leaving.words(), topology_of(unit.tree, unit.node), leaving.view);
     }
-    if (operation.adds) run(program, activate_marked, added.words(), to.topology(), added.view);
+    if (operation.adds) run(s, program, activate_marked, added.words(), to.topology(), added.view);
   });
 }
 

@@ -46,17 +46,17 @@ struct Question {
   uint64_t length;
 };
 
-// A kernel's answer, in stream order: ask(question), whose address is the device's.
+// A kernel's answer: ask(s, question), whose address is the device's.
 template <class Ask>
 Question wait_answer(TreeStorage& tree, std::array<int32_t, 3> coord, Ask ask) {
   const std::vector<int32_t> flat = flatten({coord}, tree.dims());
   Question question{{flat[0], flat[1], flat[2]}, 0, 0};
-  wait_in_order(tree.stream(), "sparse.ask", [&] {
+  wait_in_order(tree.stream(), "sparse.ask", [&](InStream& s) {
     const IntrusivePtr<Buffer> buffer = tree.device().reserve(sizeof question, sizeof question);
     auto* const asked = buffer->as<Question>();
-    write_inline(tree.stream(), asked, question);
-    ask(asked);
-    question = wait_read_inline(tree.stream(), asked);
+    write_value(s, asked, question);
+    ask(s, asked);
+    question = wait_read(s, asked);
   });
   return question;
 }
@@ -81,7 +81,7 @@ void Tree::compile_runtime() { storage_->compile_runtime(); }
 AsyncValueRef<Chain> Tree::deactivate_all() { return root().deactivate_all(); }
 AsyncValueRef<Chain> Tree::trim() {
   storage_->freeze();
-  return storage_->stream().enqueue("sparse.trim", [tree = storage_] { tree->trim(); });
+  return storage_->stream().enqueue("sparse.trim", [tree = storage_](InStream& s) { tree->trim(s); });
 }
 MemoryReport Tree::wait_memory_report() const { return coppice::wait_memory_report(storage_); }
 
@@ -112,15 +112,17 @@ std::vector<std::array<int32_t, 3>> Node::checked(std::initializer_list<detail::
 AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
   auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->dims()));
-  return tree_->stream().enqueue("sparse.activate", [tree = tree_, id = id_, flat, n = coords.size()] {
-    tree->activate_bulk(id, flat->as<int32_t>(), n);
-  });
+  return tree_->stream().enqueue("sparse.activate",
+                                 [tree = tree_, id = id_, flat, n = coords.size()](InStream& s) {
+                                   tree->activate_bulk(s, id, flat->as<int32_t>(), n);
+                                 });
 }
 AsyncValueRef<Chain> Node::activate(const int32_t* coords, uint64_t n) const {
   tree_->freeze();
   check_owner(tree_->device().context(), coords, "the coordinates to activate");
-  return tree_->stream().enqueue("sparse.activate",
-                                 [tree = tree_, id = id_, coords, n] { tree->activate_bulk(id, coords, n); });
+  return tree_->stream().enqueue("sparse.activate", [tree = tree_, id = id_, coords, n](InStream& s) {
+    tree->activate_bulk(s, id, coords, n);
+  });
 }
 AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
@@ -132,7 +134,8 @@ AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords
   if (const size_t outside = id_ == 0 ? 0 : count_outside(coords, tree_->layout(id_)); outside > 0) {
     const std::string why = fmt::format("deactivation of {}: {} of the coordinates are outside the domain {}",
                                         path(), outside, domain_text(tree_->layout(id_)));
-    return tree_->stream().enqueue("sparse.deactivate", [why] { throw Error(ErrorCode::kOutOfRange, why); });
+    return tree_->stream().enqueue("sparse.deactivate",
+                                   [why](InStream&) { throw Error(ErrorCode::kOutOfRange, why); });
   }
   auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->dims()));
   Launch launch = tree_->with_host_program([&](Program& program) {
@@ -144,22 +147,22 @@ AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords
 }
 AsyncValueRef<Chain> Node::deactivate_all() const {
   tree_->freeze();
-  return tree_->stream().enqueue("sparse.deactivate_all", [tree = tree_, id = id_] {
-    tree->recycle_below(id);
-    tree->settle();
+  return tree_->stream().enqueue("sparse.deactivate_all", [tree = tree_, id = id_](InStream& s) {
+    tree->recycle_below(s, id);
+    tree->settle(s);
   });
 }
 
 AsyncValueRef<Chain> Node::reserve(uint64_t cells) const {
   tree_->freeze();
-  return tree_->stream().enqueue("sparse.reserve",
-                                 [tree = tree_, id = id_, cells] { tree->reserve_cells(id, cells); });
+  return tree_->stream().enqueue(
+      "sparse.reserve", [tree = tree_, id = id_, cells](InStream& s) { tree->reserve_cells(s, id, cells); });
 }
 
 bool Node::wait_is_active(const detail::GivenCoord& coord) const {
   detail::check_count(*tree_, coord);
-  const auto ask = [&](Question* q) {
-    run_now(tree_->stream_program(), test_coords, 1, topology(), q->coord.data(), &q->is_active);
+  const auto ask = [&](InStream& s, Question* q) {
+    run_now(s, tree_->stream_program(s), test_coords, 1, topology(), q->coord.data(), &q->is_active);
   };
   return wait_answer(*tree_, coord.at, ask).is_active != 0;
 }
@@ -168,8 +171,8 @@ uint64_t Node::wait_length(const detail::GivenCoord& coord) const {
   detail::check_count(*tree_, coord);
   if (tree_->node(id_).kind != device::NodeKind::kDynamic)
     throw Error(ErrorCode::kInvalidArgument, path() + " has no lists: wait_length() is for dynamic nodes");
-  const auto ask = [&](Question* q) {
-    run_now(tree_->stream_program(), list_length_at, 1, tree_->state(), tree_->device_layout(id_),
+  const auto ask = [&](InStream& s, Question* q) {
+    run_now(s, tree_->stream_program(s), list_length_at, 1, tree_->state(), tree_->device_layout(id_),
             q->coord.data(), &q->length);
   };
   return wait_answer(*tree_, coord.at, ask).length;
@@ -178,14 +181,15 @@ uint64_t Node::wait_length(const detail::GivenCoord& coord) const {
 uint64_t Node::wait_num_active_blocks() const {
   tree_->freeze();
   uint64_t count = 0;
-  wait_in_order(tree_->stream(), "sparse.count", [&] { count = tree_->update_list(id_, false).items; });
+  wait_in_order(tree_->stream(), "sparse.count",
+                [&](InStream& s) { count = tree_->update_list(s, id_, false).items; });
   return count;
 }
 
 NodeUsage Node::wait_usage() const {
   tree_->freeze();
   NodeUsage usage;
-  wait_in_order(tree_->stream(), "sparse.usage", [&] { usage = tree_->full_usage(id_); });
+  wait_in_order(tree_->stream(), "sparse.usage", [&](InStream& s) { usage = tree_->full_usage(s, id_); });
   return usage;
 }
 

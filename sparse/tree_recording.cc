@@ -1,5 +1,5 @@
 // What recordings (launch_graph.h) need of a tree: memory that stays where it is, and news of
-// what replays did. In stream order.
+// what replays did.
 #include <algorithm>
 #include <cstring>
 
@@ -11,18 +11,18 @@ namespace coppice {
 using device::ListState;
 using device::TreeState;
 
-void TreeStorage::begin_recording(bool can_change) {
+void TreeStorage::begin_recording(InStream&, bool can_change) {
   can_change_ = can_change;
   replaced_.clear(), needed_lists_.clear();
 }
 
-void TreeStorage::update_lists(const NeededLists& needed) {
-  for (const auto& [node, with_neighbours] : needed) update_list(node, with_neighbours);
+void TreeStorage::update_lists(InStream& s, const NeededLists& needed) {
+  for (const auto& [node, with_neighbours] : needed) update_list(s, node, with_neighbours);
 }
 
 // Records what brings a list up to date; nothing where that has been done, and the
 // topology cannot have changed since.
-void TreeStorage::record_list(ElementList& list, uint32_t node, bool with_neighbours) {
+void TreeStorage::record_list(InStream& s, ElementList& list, uint32_t node, bool with_neighbours) {
   const auto has = [&](bool neighbours) {
     return std::find(needed_lists_.begin(), needed_lists_.end(), std::pair(node, neighbours)) !=
            needed_lists_.end();
@@ -33,11 +33,11 @@ void TreeStorage::record_list(ElementList& list, uint32_t node, bool with_neighb
     COPPICE_CHECK(list.version == list_version(node), "lists of trees that stay as they are have been made");
     return;
   }
-  if (!is_made) make_list(node, list);
-  if (with_neighbours && !has_table) make_neighbours(node, list);
+  if (!is_made) make_list(s, node, list);
+  if (with_neighbours && !has_table) make_neighbours(s, node, list);
 }
 
-void TreeStorage::keep_for_recording(std::vector<IntrusivePtr<RefCounted>>& kept) {
+void TreeStorage::keep_for_recording(InStream&, std::vector<IntrusivePtr<RefCounted>>& kept) {
   for (IntrusivePtr<Buffer>& buffer : replaced_) kept.emplace_back(std::move(buffer));
   replaced_.clear();
   for (const IntrusivePtr<Buffer>& buffer :
@@ -50,17 +50,17 @@ void TreeStorage::keep_for_recording(std::vector<IntrusivePtr<RefCounted>>& kept
   }
 }
 
-void TreeStorage::forget_lost_lists() {
+void TreeStorage::forget_lost_lists(InStream& s) {
   for (const uint32_t number : lost_lists_) {
-    write_inline(stream(), list_state(number), ListState{0, ~uint64_t{0}, ~uint64_t{0}});
+    write_value(s, list_state(number), ListState{0, ~uint64_t{0}, ~uint64_t{0}});
   }
   lost_lists_.clear();
 }
 
-void TreeStorage::wait_follow_replays() {
+void TreeStorage::wait_follow_replays(InStream& s) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(state());
   const std::vector<std::byte> read =
-      wait_read_inline(stream(), bytes, sizeof(TreeState) + nodes_.size() * sizeof(ListState));
+      wait_read(s, bytes, sizeof(TreeState) + nodes_.size() * sizeof(ListState));
   TreeState now;
   std::memcpy(&now, read.data(), sizeof now);
   version_ = now.version, lists_version_ = now.lists_version;

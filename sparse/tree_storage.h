@@ -2,8 +2,7 @@
 // collection.
 //
 // Phases: describe (add_node, add_field), on one thread -> freeze -> use, by any number of threads. In
-// use, everything that touches memory runs in stream order (functions marked so) and therefore on one
-// thread at a time. Memory is the device's: the host reads its state once per decision
+// use, everything that touches memory takes an InStream and so runs on one thread at a time. Memory is the device's: the host reads its state once per decision
 // (wait_read_state()) and writes single fields.
 #pragma once
 #include <algorithm>
@@ -117,7 +116,7 @@ class TreeStorage : public RefCounted {
     const std::lock_guard lock(host_program_mutex_);
     return f(host_program_);
   }
-  Program& stream_program() { return program_; }  // for what runs in stream order
+  Program& stream_program(InStream&) { return program_; }
   const NodeDescription& node(uint32_t id) const { return nodes_[id]; }
   const FieldDescription& field(uint32_t id) const { return fields_[id]; }
   std::string path(uint32_t node) const;
@@ -134,28 +133,30 @@ class TreeStorage : public RefCounted {
   void compile_runtime();
   bool has_neighbour_table(uint32_t node) const;  // right below a pointer node
 
-  // ---- in stream order
   Stream& stream() const { return device_->default_stream(); }
-  device::TreeState wait_read_state();
+
+  // ---- memory: each by what that stream hands out when its turn comes
+  device::TreeState wait_read_state(InStream& s);
   // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology
   // change. In a recording: whether there is anything to do is found out by the device, each time.
-  ElementList& update_list(uint32_t node, bool with_neighbours);
+  ElementList& update_list(InStream& s, uint32_t node, bool with_neighbours);
   // After a launch that could change topology. First, for every tree of the launch: did it run out of cells?
   // True: the allocators have grown, and the launch is to be repeated. `now` is the state then, `why_not`
   // what stands against a repetition, empty where nothing does. Errors: kOutOfMemory when it may not grow
   // further or must not be repeated.
-  bool resolve_shortage(const device::TreeState& now, std::string_view kernel, std::string_view why_not);
+  bool resolve_shortage(InStream& s, const device::TreeState& now, std::string_view kernel,
+                        std::string_view why_not);
   // Before a run that makes room for a launch (device::makes_room()). Behind it, what it would
   // deactivate is wanted again; then shortages are resolved as behind a launch that may be repeated.
   // When there is room, lists hide their new chunks from the launch, and show them behind it. Cost: a
   // pass over the cells of dynamic nodes each.
-  void begin_making_room();
-  void want_what_is_removed();
-  void hide_room();
-  void show_room();
+  void begin_making_room(InStream& s);
+  void want_what_is_removed(InStream& s);
+  void hide_room(InStream& s);
+  void show_room(InStream& s);
   // Instead, where there is not, and behind a launch that failed: lists give back the chunks that hold
   // nothing.
-  void drop_room();
+  void drop_room(InStream& s);
   // On a CPU a tree begins with little memory, and its cells move once, when it outgrows that, to ranges of
   // addresses for all that it may ever have (full_ranges.cc). False until then; always true elsewhere.
   bool has_full_ranges() const { return has_full_ranges_.load(std::memory_order_acquire); }
@@ -163,39 +164,38 @@ class TreeStorage : public RefCounted {
   void reserve_full_ranges();
   // Moves there. Before a launch that may run short and must not be repeated. Errors: kOutOfMemory, in the
   // name of `who`; then nothing has changed.
-  void take_full_ranges(std::string_view who);
+  void take_full_ranges(InStream& s, std::string_view who);
   // Makes room for so many cells of a pointer or dynamic node in all. Errors: kInvalidArgument, kOutOfMemory.
-  void reserve_cells(uint32_t node, uint64_t cells);
+  void reserve_cells(InStream& s, uint32_t node, uint64_t cells);
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
-  void settle(const device::TreeState& now);
-  void settle() { settle(wait_read_state()); }
-  // The same for a recording, where the host knows nothing of it.
-  void record_settling();
-  void recycle_below(uint32_t node);
+  void settle(InStream& s, const device::TreeState& now);
+  // The same, where the host has not looked yet. In a recording the device finds out what there is to do.
+  void settle(InStream& s);
+  void recycle_below(InStream& s, uint32_t node);
   // Activates the cells at `n` coordinates of a node, i32[n][3], missing leading axes 0. Coordinates
   // may repeat; cells get their numbers in coordinate order, so that nothing depends on threads.
   // Errors: kOutOfRange when a coordinate is outside the domain, kOutOfMemory; then nothing has been
   // activated, or only nodes above.
-  void activate_bulk(uint32_t node, const int32_t* coords, uint64_t n);
+  void activate_bulk(InStream& s, uint32_t node, const int32_t* coords, uint64_t n);
   // Appends `n` values of a field on a dynamic node, one to the list at each of the coordinates, i32[n][3],
   // in the order in which they are given; activates what lies above. Errors: kOutOfRange when a coordinate is
   // outside the domain or a list would be too long, kOutOfMemory; then nothing has been appended, and in the
   // latter case cells above lists may have been activated.
-  void append_bulk(uint32_t field, const int32_t* coords, const void* values, uint64_t n);
-  uint64_t version() const { return version_; }
+  void append_bulk(InStream& s, uint32_t field, const int32_t* coords, const void* values, uint64_t n);
+  uint64_t version(InStream&) const { return version_; }
   // Recordings hold addresses and sizes: one of another generation than the tree's is made anew.
-  uint64_t generation() const { return generation_; }
+  uint64_t generation(InStream&) const { return generation_; }
   // Before a recording in which launches can change the topology, or none can. In the latter case it needs
   // lists that are up to date whenever it is replayed.
-  void begin_recording(bool can_change);
-  const NeededLists& needed_lists() const { return needed_lists_; }
-  void update_lists(const NeededLists& needed);
+  void begin_recording(InStream& s, bool can_change);
+  const NeededLists& needed_lists(InStream&) const { return needed_lists_; }
+  void update_lists(InStream& s, const NeededLists& needed);
   // What recordings use of the tree's memory that the tree itself may replace.
-  void keep_for_recording(std::vector<IntrusivePtr<RefCounted>>& kept);
+  void keep_for_recording(InStream& s, std::vector<IntrusivePtr<RefCounted>>& kept);
   // Before a recording is replayed: lists whose memory it replaced are to be made anew.
-  void forget_lost_lists();
+  void forget_lost_lists(InStream& s);
   // After replays: what they did to the topology and the lists.
-  void wait_follow_replays();
+  void wait_follow_replays(InStream& s);
   // For the checks of pointers (memory_uses.cc). Where a field's values lie; of an array of structs, with
   // what lies between them. The zeros that refused reads get. All memory of the tree's.
   MemoryUse memory_of(uint32_t field) const;
@@ -206,9 +206,9 @@ class TreeStorage : public RefCounted {
   std::string name_of_address(uint64_t address) const;
   uint64_t live_cells(const device::TreeState& now, uint32_t node) const;
   // Of any node (memory_report.cc).
-  NodeUsage full_usage(uint32_t node) { return full_usage(node, wait_read_state()); }
-  MemoryReport memory_report();
-  void trim();  // trim.cc
+  NodeUsage full_usage(InStream& s, uint32_t node) { return full_usage(s, node, wait_read_state(s)); }
+  MemoryReport memory_report(InStream& s);
+  void trim(InStream& s);  // trim.cc
 
  private:
   void require_describing(const char* what) const;
@@ -228,12 +228,14 @@ class TreeStorage : public RefCounted {
   // That its own and the tree's limits allow.
   uint64_t largest_capacity(const device::AllocatorState& a, uint32_t allocator) const;
   uint64_t most_cells(uint32_t allocator, uint64_t capacity) const;
-  void grow_to(const device::AllocatorState& now, uint32_t allocator, uint64_t needed, std::string_view who);
-  void trim_allocator(device::AllocatorState now, uint32_t allocator);
-  NodeUsage full_usage(uint32_t node, const device::TreeState& now);
-  uint64_t count_containers(const device::TreeState& now, uint32_t node, bool committed);
-  uint64_t count_active(uint32_t node);
-  void grow_short_allocators(const device::TreeState& now, std::string_view kernel, std::string_view why_not);
+  void grow_to(InStream& s, const device::AllocatorState& now, uint32_t allocator, uint64_t needed,
+               std::string_view who);
+  void trim_allocator(InStream& s, device::AllocatorState now, uint32_t allocator);
+  NodeUsage full_usage(InStream& s, uint32_t node, const device::TreeState& now);
+  uint64_t count_containers(InStream& s, const device::TreeState& now, uint32_t node, bool committed);
+  uint64_t count_active(InStream& s, uint32_t node);
+  void grow_short_allocators(InStream& s, const device::TreeState& now, std::string_view kernel,
+                             std::string_view why_not);
   uint64_t committed_bytes() const;  // of all allocators' cells
   uint64_t max_bytes() const;
   uint64_t first_cells(uint32_t allocator) const;
@@ -242,53 +244,55 @@ class TreeStorage : public RefCounted {
   uint64_t reserve_range(AllocatorStorage& storage, uint64_t cells) const;
   AllocatorStorage full_range(uint32_t allocator) const;
   std::vector<AllocatorStorage> storages_to_be() const;
-  void move_slots(const device::AllocatorState& a, const AllocatorStorage& now,
+  void move_slots(InStream& s, const device::AllocatorState& a, const AllocatorStorage& now,
                   const std::vector<AddressMove>& moves);
-  void find_moved(const ElementList& list, const std::vector<AddressMove>& moves,
+  void find_moved(InStream& s, const ElementList& list, const std::vector<AddressMove>& moves,
                   std::vector<MovedElements>& found);
   bool is_limit_shared() const;
   uint64_t used_bytes(const device::TreeState& now) const;  // of cells that were ever handed out
   uint64_t paid_cells(const device::AllocatorState& a) const;
   [[noreturn]] void throw_full(const device::TreeState& now, std::string_view who) const;
-  void activate_slots(const CoppiceBulkLevel& level, uint64_t n, uint32_t allocator);
-  device::AllocatorState make_cells_free(uint32_t allocator, uint64_t wanted, std::string_view who);
-  void take_cells(const device::AllocatorState& before, uint32_t allocator, uint64_t cells);
-  void take_bytes(uint32_t allocator, uint64_t cells, std::string_view who);
+  void activate_slots(InStream& s, const CoppiceBulkLevel& level, uint64_t n, uint32_t allocator);
+  device::AllocatorState make_cells_free(InStream& s, uint32_t allocator, uint64_t wanted,
+                                         std::string_view who);
+  void take_cells(InStream& s, const device::AllocatorState& before, uint32_t allocator, uint64_t cells);
+  void take_bytes(InStream& s, uint32_t allocator, uint64_t cells, std::string_view who);
   struct AppendWork;
-  AppendWork begin_append(uint32_t field, const int32_t* coords, uint64_t n);
-  void count_elements(AppendWork& work);
-  void sort_elements(AppendWork& work);
-  void check_inside(const AppendWork& work) const;
-  void plan_append(AppendWork& work);
-  [[noreturn]] void refuse_too_long(const AppendWork& work);
-  void allocate_chunks(AppendWork& work);
-  void write_elements_in(const AppendWork& work, const void* values);
-  void give_back_held_cells();
-  void clean_cells();
-  void collect_allocator(uint32_t allocator);
-  void recycle_all(uint32_t node);
+  AppendWork begin_append(InStream& s, uint32_t field, const int32_t* coords, uint64_t n);
+  void count_elements(InStream& s, AppendWork& work);
+  void sort_elements(InStream& s, AppendWork& work);
+  void check_inside(InStream& s, const AppendWork& work) const;
+  void plan_append(InStream& s, AppendWork& work);
+  [[noreturn]] void refuse_too_long(InStream& s, const AppendWork& work);
+  void allocate_chunks(InStream& s, AppendWork& work);
+  void write_elements_in(InStream& s, const AppendWork& work, const void* values);
+  void give_back_held_cells(InStream& s);
+  void clean_cells(InStream& s);
+  void collect_allocator(InStream& s, uint32_t allocator);
+  void recycle_all(InStream& s, uint32_t node);
   uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;
   struct ListWork;
-  ListWork begin_list(uint32_t node, ElementList& list);
-  void select_cells(ListWork& work);
-  bool select_by_slots(ListWork& work);
-  const uint32_t* expand(ListWork& work);
+  ListWork begin_list(InStream& s, uint32_t node, ElementList& list);
+  void select_cells(InStream& s, ListWork& work);
+  bool select_by_slots(InStream& s, ListWork& work);
+  const uint32_t* expand(InStream& s, ListWork& work);
   uint64_t most_containers(uint32_t node) const;
+  Count containers_in(InStream& s, const ElementList& list) const;
   uint64_t list_version(uint32_t node) const;
-  void make_list(uint32_t node, ElementList& list);
-  void make_neighbours(uint32_t node, ElementList& list);
-  void record_list(ElementList& list, uint32_t node, bool with_neighbours);
+  void make_list(InStream& s, uint32_t node, ElementList& list);
+  void make_neighbours(InStream& s, uint32_t node, ElementList& list);
+  void record_list(InStream& s, ElementList& list, uint32_t node, bool with_neighbours);
   using ListKernel =
       Kernel<void(Item, device::TreeState*, const device::NodeLayout*, const device::Element*)>;
   template <class Kernel>
-  void run_over_chunks(const Kernel& kernel);
-  void run_over_lists(const ListKernel& kernel, uint32_t node, const ElementList* parents);
+  void run_over_chunks(InStream& s, const Kernel& kernel);
+  void run_over_lists(InStream& s, const ListKernel& kernel, uint32_t node, const ElementList* parents);
   std::vector<uint32_t> path_nodes(uint32_t node) const;
   // Room for so many items in scratch memory, or in a list's.
   template <class T>
-  void room(IntrusivePtr<Buffer>& buffer, uint64_t items);
+  void room(InStream& s, IntrusivePtr<Buffer>& buffer, uint64_t items);
   template <class T>
-  void room(ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t items);
+  void room(InStream& s, ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t items);
 
   // Words of counts_ that a step of the runtime leaves for the next one.
   static constexpr size_t kCollectionCounts = 8, kListCounts = 16, kRecycleCounts = 24, kAppendTotals = 32,
@@ -329,22 +333,22 @@ class TreeStorage : public RefCounted {
 };
 
 template <class T>
-void TreeStorage::room(IntrusivePtr<Buffer>& buffer, uint64_t items) {
+void TreeStorage::room(InStream& s, IntrusivePtr<Buffer>& buffer, uint64_t items) {
   const uint64_t bytes = std::max<uint64_t>(items * sizeof(T), 64);
   if (buffer && buffer->reserved_bytes() >= bytes) {
     if (buffer->size_bytes() < bytes) buffer->grow(bytes);
     return;
   }
-  if (buffer && stream().is_recording()) replaced_.push_back(std::move(buffer));
+  if (buffer && s.is_recording()) replaced_.push_back(std::move(buffer));
   buffer = device_->reserve(std::max<uint64_t>(bytes * 2, 4096), bytes);
   ++generation_;
 }
 
 template <class T>
-void TreeStorage::room(ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t items) {
+void TreeStorage::room(InStream& s, ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t items) {
   const Buffer* const before = buffer.get();
-  room<T>(buffer, items);
-  if (buffer.get() == before || !stream().is_recording()) return;
+  room<T>(s, buffer, items);
+  if (buffer.get() == before || !s.is_recording()) return;
   list.version = list.neighbour_version = ~uint64_t{0};
   lost_lists_.push_back(list.number);
 }

@@ -1,4 +1,4 @@
-// Returning memory that no active cell needs to the system (Tree::trim). In stream order, on the host.
+// Returning memory that no active cell needs to the system (Tree::trim).
 //
 // Cells whose numbers are in a free list are zero and stay so: a page of theirs that is dropped reads as
 // zero. Behind the last cell in use everything is given back, and the allocator hands those cells out
@@ -12,21 +12,21 @@ namespace coppice {
 
 using device::AllocatorState;
 
-void TreeStorage::trim() {
-  settle();
-  const device::TreeState now = wait_read_state();
-  for (uint32_t a = 0; a < allocators_.size(); ++a) trim_allocator(now.allocators[a], a);
-  if (shares_limit_) write_inline(stream(), &state()->fresh_bytes, used_bytes(wait_read_state()));
+void TreeStorage::trim(InStream& s) {
+  settle(s);
+  const device::TreeState now = wait_read_state(s);
+  for (uint32_t a = 0; a < allocators_.size(); ++a) trim_allocator(s, now.allocators[a], a);
+  if (shares_limit_) write_value(s, &state()->fresh_bytes, used_bytes(wait_read_state(s)));
   // Nobody keeps a list between two launches; each asks for its own at its turn.
   for (std::unique_ptr<ElementList>& list : lists_) list.reset();
   scratch_keys_.reset(), scratch_cells_.reset(), scratch_flags_.reset(), scratch_selected_.reset();
   scratch_elements_.reset(), scratch_rows_.reset();
 }
 
-void TreeStorage::trim_allocator(AllocatorState a, uint32_t index) {
+void TreeStorage::trim_allocator(InStream& s, AllocatorState a, uint32_t index) {
   AllocatorStorage& storage = allocators_[index];
   const uint32_t handed_out = device::handed_out(a), used = std::min(a.free_used, a.free_size);
-  std::vector<uint32_t> free_cells = wait_read_inline(stream(), a.free_list + used, a.free_size - used);
+  std::vector<uint32_t> free_cells = wait_read(s, a.free_list + used, a.free_size - used);
   std::vector<bool> is_free(handed_out);
   for (const uint32_t cell : free_cells) is_free[cell] = true;
   uint32_t end = handed_out;  // cell 0 is never free
@@ -38,11 +38,10 @@ void TreeStorage::trim_allocator(AllocatorState a, uint32_t index) {
     first = last + 1;
   }
   std::erase_if(free_cells, [end](uint32_t cell) { return cell >= end; });
-  if (!free_cells.empty())
-    stream().wait_copy_inline(a.free_list, free_cells.data(), free_cells.size() * sizeof(uint32_t));
+  if (!free_cells.empty()) s.wait_copy(a.free_list, free_cells.data(), free_cells.size() * sizeof(uint32_t));
   a.free_size = static_cast<uint32_t>(free_cells.size()), a.free_used = 0, a.num_cells = end;
   if (device_->commits_on_touch()) {
-    write_inline(stream(), &state()->allocators[index], a);
+    write_value(s, &state()->allocators[index], a);
     storage.cells->discard(end * a.cell_bytes, (handed_out - end) * a.cell_bytes);
     storage.free_list->discard(free_cells.size() * sizeof(uint32_t),
                                (handed_out - free_cells.size()) * sizeof(uint32_t));
@@ -52,7 +51,7 @@ void TreeStorage::trim_allocator(AllocatorState a, uint32_t index) {
   // No less than a new tree has, since a launch that cannot be repeated needs some room.
   a.capacity =
       static_cast<uint32_t>(std::min<uint64_t>(a.capacity, std::max<uint64_t>(end, first_cells(index))));
-  write_inline(stream(), &state()->allocators[index], a);
+  write_value(s, &state()->allocators[index], a);
   storage.capacity = a.capacity;
   storage.cells->discard(end * a.cell_bytes, (a.capacity - end) * a.cell_bytes);
   storage.cells->shrink(a.capacity * a.cell_bytes);

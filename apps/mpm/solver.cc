@@ -873,8 +873,8 @@ uint64_t SolverOf<D>::wait_cut(const Stroke& stroke) {
       program_.launch(K::kept, range(static_cast<int64_t>(n_)), arguments_.particles, local(stroke), flags));
   uint64_t left = 0;
   Stream& stream = device_->default_stream();
-  check(stream.enqueue("mpm.select",
-                       [&, n = n_] { left = primitives::wait_select_if_flag(stream, flags, kept, n); }));
+  check(stream.enqueue(
+      "mpm.select", [&, n = n_](InStream& s) { left = primitives::wait_select_if_flag(s, flags, kept, n); }));
   if (left == before) return 0;
   const ParticleArrays from = arguments_.particles, to{sorted_->as<float>(), from.stride};
   check(

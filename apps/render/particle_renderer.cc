@@ -108,8 +108,8 @@ struct ParticleRenderer::Impl {
     gl.BindFramebuffer(GL_FRAMEBUFFER, 0);
   }
 
-  // Asks whether the frame goes on. What was drawn so far is done by then, so that whoever ends it waits for a
-  // part at most.
+  // Asks whether the frame goes on. What was drawn so far is done by then, so that whoever
+  // ends it waits for a part at most.
   bool is_going_on() {
     if (goes_on == nullptr || is_ended) return !is_ended;
     gl.Finish();

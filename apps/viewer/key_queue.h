@@ -20,7 +20,8 @@ struct KeyEvent {
 
 class KeyQueue {
  public:
-  // Events come in order. A mouse button that is pressed (kButton) is seen with the modifiers that are held then.
+  // Events come in order. A mouse button that is pressed (kButton) is seen with the modifiers that are held
+  // then.
   void add(const KeyEvent& event) { events_.push_back(event); }
   // Returns the events of the next frame, in order: it has at most one key that types nothing, and nothing
   // is let go of behind it.

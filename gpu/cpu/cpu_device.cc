@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/machine_memory.h"
+#include "gpu/buffer_ranges.h"
 #include "gpu/cpu/cpu_buffer.h"
 #include "gpu/cpu/tbb_loop_runner.h"
 #include "gpu/cpu/worker_limit.h"
@@ -48,7 +49,7 @@ class CpuDevice final : public Device {
   bool commits_on_touch() const override { return true; }
   uint64_t memory_bytes() const override { return machine_memory_bytes(); }
   void wait_copy(void* to, const void* from, size_t bytes) override {
-    check_copy(to, from);
+    check_copied(context(), to, from);
     std::memcpy(to, from, bytes);
   }
   IntrusivePtr<Stream> create_stream() override { return new_stream(share<RefCounted>(this)); }

@@ -54,7 +54,7 @@ class SimtDevice final : public Device {
   }
   uint64_t memory_bytes() const override { return machine_memory_bytes(); }
   void wait_copy(void* to, const void* from, size_t bytes) override {
-    check_copy(to, from);
+    check_copied(context(), to, from);
     std::memcpy(simt::host_address(to), simt::host_address(from), bytes);
   }
   IntrusivePtr<Stream> create_stream() override { return new_stream(share<RefCounted>(this)); }

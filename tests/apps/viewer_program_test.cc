@@ -274,7 +274,7 @@ TEST(ViewerProgram, WaitsForTheDeviceBehindEachStep) {
     const int code = viewer.run([&] {
       EXPECT_EQ(done, steps);
       ++steps;
-      device->default_stream().enqueue("slow", [&] {
+      device->default_stream().enqueue("slow", [&](InStream&) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
         if (++done == 5) throw Error(ErrorCode::kOutOfMemory, "the fifth is too large");
       });

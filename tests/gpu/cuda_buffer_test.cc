@@ -157,18 +157,20 @@ TEST_F(CudaBufferTest, WaitsForIssuedWorkBeforeMemoryGoes) {
   });
   for (int round = 0; round < 20; ++round) {
     auto buffer = device.reserve(size_t{1} << 30, 2 * kGranule);
-    const auto issue = [&] {
+    const auto issue = [&](InStream& s) {
       Launch launch = launch_of(fake.driver.table(), "test.use");
       launch.block.elements = buffer->data() + kGranule;
-      stream.run_inline(launch);
+      s.run(launch);
     };
-    stream.enqueue("test.discard", [&] { issue(), buffer->discard(kGranule, 100); });
+    stream.enqueue("test.discard", [&](InStream& s) { issue(s), buffer->discard(kGranule, 100); });
     expect_all(*buffer, kGranule, 2 * kGranule, 0);
-    stream.enqueue("test.shrink", [&] { issue(), buffer->shrink(10), buffer->grow(2 * kGranule); });
+    stream.enqueue("test.shrink",
+                   [&](InStream& s) { issue(s), buffer->shrink(10), buffer->grow(2 * kGranule); });
     expect_all(*buffer, kGranule, 2 * kGranule, 0);
-    stream.enqueue("test.release", [&] { issue(), buffer->release(), buffer->grow(2 * kGranule); });
+    stream.enqueue("test.release",
+                   [&](InStream& s) { issue(s), buffer->release(), buffer->grow(2 * kGranule); });
     expect_all(*buffer, kGranule, 2 * kGranule, 0);
-    EXPECT_EQ(error_of(stream.enqueue("test.drop", [&] { issue(), buffer.reset(); })), "");
+    EXPECT_EQ(error_of(stream.enqueue("test.drop", [&](InStream& s) { issue(s), buffer.reset(); })), "");
   }
 }
 

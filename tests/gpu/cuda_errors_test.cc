@@ -45,9 +45,9 @@ void use(const cuda::Driver& driver, Device& device) {
   } end{*stream};
   Launch launch = launch_of(driver, "test.kernel", 1000);
   launch.shared_bytes = 64 << 10;
-  launch.finish = [&](LaunchBlock&) {
+  launch.finish = [&](InStream& s, LaunchBlock&) {
     uint32_t status = 1;
-    stream->wait_copy_inline(&status, &device.context().status, sizeof status);
+    s.wait_copy(&status, &device.context().status, sizeof status);
     return status != 0;
   };
   stream->launch(launch);
@@ -58,25 +58,25 @@ void use(const cuda::Driver& driver, Device& device) {
   stream->copy(back.data(), bytes, 100);
   throw_error_of(stream->launch(launch));
   for (int i = 0; i < 10; ++i) stream->fill(bytes + kLarge, 2, 100);
-  throw_error_of(stream->enqueue("inline", [&] {
-    stream->run_inline(launch);
-    stream->wait_copy_inline(bytes, host.data(), 100);
-    stream->wait_copy_inline(bytes + 100, bytes, 100);
+  throw_error_of(stream->enqueue("inline", [&](InStream& s) {
+    s.run(launch);
+    s.wait_copy(bytes, host.data(), 100);
+    s.wait_copy(bytes + 100, bytes, 100);
   }));
   IntrusivePtr<Recording> recording;
   auto* const words = reinterpret_cast<uint32_t*>(bytes + kLarge + 512);
-  throw_error_of(stream->issue("record", [&] {
-    recording = stream->record_inline([&] {
+  throw_error_of(stream->issue("record", [&](InStream& s) {
+    recording = s.record([&](InStream& r) {
       Launch inner = launch;
       inner.finish = nullptr;
-      stream->run_inline(inner);
-      stream->fill_inline(words, 0, 400);
-      primitives::sum(*stream, words, 100, static_cast<uint64_t*>(stream->result_inline()));
+      r.run(inner);
+      r.fill(words, 0, 400);
+      primitives::sum(r, words, 100, static_cast<uint64_t*>(r.result()));
     });
   }));
-  throw_error_of(stream->issue("replay", [&] { stream->replay_inline(*recording); }));
-  throw_error_of(stream->enqueue("sum", [&] {
-    if (primitives::wait_sum(*stream, words, 100) != 0) throw std::logic_error("the recording went wrong");
+  throw_error_of(stream->issue("replay", [&](InStream& s) { s.replay(*recording); }));
+  throw_error_of(stream->enqueue("sum", [&](InStream& s) {
+    if (primitives::wait_sum(s, words, 100) != 0) throw std::logic_error("the recording went wrong");
   }));
   throw_error_of(stream->barrier());
   if (back != host) throw std::logic_error("the copies went wrong");
@@ -219,7 +219,7 @@ TEST(CudaFaults, LoseTheDeviceForAllItsStreamsAndBuffersWithTheFirstError) {
         << error;
     stream.clear_error();
     EXPECT_EQ(error_of(stream.barrier()), error) << "there is nothing to go on with";
-    EXPECT_EQ(error_of(stream.enqueue("host", [] {})), error);
+    EXPECT_EQ(error_of(stream.enqueue("host", [](InStream&) {})), error);
     EXPECT_EQ(error_of(other->fill(buffer->data(), 1, 10)), error);
     for (const auto& attempt : std::vector<std::function<void()>>{
              [&] { buffer->grow(500000); }, [&] { buffer->discard(0, 10); }, [&] { buffer->shrink(10); },

@@ -41,16 +41,17 @@ TEST(CudaPrimitives, AFailedCallIsOneErrorThatNamesIt) {
   auto buffer = fake.device->reserve(1000, 1000);
   for (const char* function : {"primitive_scratch", "run_primitive"}) {
     fake.driver.fail(function, Result::kInvalidValue);
-    const auto done = stream.issue("test.sum", [&] {
-      primitives::sum(stream, buffer->as<uint32_t>(), 10, buffer->as<uint64_t>() + 10);
+    const auto done = stream.issue("test.sum", [&](InStream& s) {
+      primitives::sum(s, buffer->as<uint32_t>(), 10, buffer->as<uint64_t>() + 10);
     });
     EXPECT_EQ(error_of(done), "device cuda: summing: answer 1 (CUDA_ERROR_1)");
     stream.clear_error();
     EXPECT_EQ(error_of(stream.barrier()), "");
   }
   fake.driver.fail("run_primitive", Result::kIllegalAddress);
-  const auto lost = stream.issue(
-      "test.sum", [&] { primitives::sum(stream, buffer->as<uint32_t>(), 10, buffer->as<uint64_t>() + 10); });
+  const auto lost = stream.issue("test.sum", [&](InStream& s) {
+    primitives::sum(s, buffer->as<uint32_t>(), 10, buffer->as<uint64_t>() + 10);
+  });
   EXPECT_EQ(error_of(lost), "device cuda: summing: answer 700 (CUDA_ERROR_700)");
   stream.clear_error();
   EXPECT_EQ(error_of(stream.barrier()), error_of(lost)) << "the device is lost";
@@ -59,8 +60,8 @@ TEST(CudaPrimitives, AFailedCallIsOneErrorThatNamesIt) {
 TEST(CudaPrimitives, RefuseMoreKeysThanTheyCanEncode) {
   FakeCuda fake;
   Stream& stream = fake.device->default_stream();
-  const auto done = stream.issue("test.encode", [&] {
-    primitives::run_length_encode(stream, nullptr, nullptr, nullptr, size_t{1} << 31, nullptr);
+  const auto done = stream.issue("test.encode", [&](InStream& s) {
+    primitives::run_length_encode(s, nullptr, nullptr, nullptr, size_t{1} << 31, nullptr);
   });
   EXPECT_EQ(error_of(done), "device cuda: encoding runs of 2147483648 keys; at most 2147483647 can be");
   EXPECT_EQ(done.error().code(), ErrorCode::kOutOfRange);
@@ -72,11 +73,12 @@ TEST(CudaPrimitives, KeepTheirScratchMemoryAndGrowItInPlace) {
   Stream& stream = fake.device->default_stream();
   auto buffer = fake.device->reserve(size_t{1} << 20, size_t{1} << 20);
   const auto sort = [&](size_t n) {
-    EXPECT_EQ(
-        error_of(stream.issue(
-            "test.sort",
-            [&] { primitives::sort_by_key(stream, buffer->as<uint32_t>(), buffer->as<uint32_t>() + n, n); })),
-        "");
+    EXPECT_EQ(error_of(stream.issue("test.sort",
+                                    [&](InStream& s) {
+                                      primitives::sort_by_key(s, buffer->as<uint32_t>(),
+                                                              buffer->as<uint32_t>() + n, n);
+                                    })),
+              "");
     return fake.driver.used_bytes();
   };
   const size_t before = fake.driver.used_bytes();
@@ -91,8 +93,8 @@ TEST(CudaPrimitives, SayWhenThereIsNoMemoryForTheirScratch) {
   Stream& stream = fake.device->default_stream();
   auto buffer = fake.device->reserve(size_t{8} << 20, size_t{8} << 20);
   const auto sort = [&](size_t n) {
-    return stream.issue("test.sort", [&stream, &buffer, n] {
-      primitives::sort_by_key(stream, buffer->as<uint32_t>(), buffer->as<uint32_t>() + n, n);
+    return stream.issue("test.sort", [&stream, &buffer, n](InStream& s) {
+      primitives::sort_by_key(s, buffer->as<uint32_t>(), buffer->as<uint32_t>() + n, n);
     });
   };
   const auto refused = sort(size_t{1} << 20);

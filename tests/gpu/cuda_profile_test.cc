@@ -59,11 +59,12 @@ TEST_F(CudaProfile, HasTimeAndResourcesOfEveryKernelPrimitiveAndRecording) {
     finish(stream.launch(on_device));
     IntrusivePtr<Recording> recording;
     finish(stream.issue("record",
-                        [&] { recording = stream.record_inline([&] { stream.run_inline(launch); }); }));
-    finish(stream.issue("replay", [&] { stream.replay_inline(*recording); }));
-    stream.issue("sum", [&stream, counted] {  // which may run after the buffer's own name is gone
-      primitives::sum(stream, counted->as<uint32_t>(), 4, static_cast<uint64_t*>(stream.result_inline()));
-    });
+                        [&](InStream& s) { recording = s.record([&](InStream& r) { r.run(launch); }); }));
+    finish(stream.issue("replay", [&](InStream& s) { s.replay(*recording); }));
+    stream.issue("sum",
+                 [&stream, counted](InStream& s) {  // which may run after the buffer's own name is gone
+                   primitives::sum(s, counted->as<uint32_t>(), 4, static_cast<uint64_t*>(s.result()));
+                 });
     stream.launch(launch);  // nobody waits for it
     recording.reset();
   }

@@ -46,21 +46,21 @@ class CudaRecordingTest : public testing::TestWithParam<uint64_t> {
     set_argument(launch.block, to);
     return launch;
   }
-  IntrusivePtr<Recording> record(const std::function<void()>& give) {
+  IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) {
     IntrusivePtr<Recording> recording;
-    const auto done = stream->issue("test.record", [&] { recording = stream->record_inline(give); });
+    const auto done = stream->issue("test.record", [&](InStream& s) { recording = s.record(give); });
     EXPECT_EQ(error_of(done), "");
     return recording;
   }
   AsyncValueRef<Chain> replay(const IntrusivePtr<Recording>& recording) {
-    return stream->issue("test.replay", [this, recording] { stream->replay_inline(*recording); });
+    return stream->issue("test.replay", [this, recording](InStream& s) { s.replay(*recording); });
   }
   // words[0] = 0, and two launches that add 1 to it and to words[1].
-  void give_two() {
-    stream->fill_inline(words, 0, sizeof *words);
+  void give_two(InStream& s) {
+    s.fill(words, 0, sizeof *words);
     Launch first = launch("test.add", words), second = launch("test.add", words + 1);
-    stream->run_inline(first);
-    stream->run_inline(second);
+    s.run(first);
+    s.run(second);
   }
 
   std::vector<LaunchBlock> blocks;  // of kernels that ran
@@ -74,7 +74,7 @@ Log between(const Log& log, const std::string& begin, const std::string& end) {
 
 // Break: a stream that is not captured.
 TEST_P(CudaRecordingTest, IsOneGraphLaunchForEachReplayInTheStreamsOrder) {
-  const auto recording = record([&] { give_two(); });
+  const auto recording = record([&](InStream& s) { give_two(s); });
   EXPECT_EQ(recording->launches, 2u);
   EXPECT_EQ(wait_read(*stream, words, 2), (std::vector<uint32_t>{0, 0})) << "only recorded";
   EXPECT_TRUE(blocks.empty());
@@ -91,7 +91,7 @@ TEST_P(CudaRecordingTest, IsOneGraphLaunchForEachReplayInTheStreamsOrder) {
 
 TEST_P(CudaRecordingTest, ItsLaunchesAreMarkedAndNumberedFromTheReplaysFirst) {
   stream->launch(launch("test.add", words));  // number 0
-  const auto recording = record([&] { give_two(); });
+  const auto recording = record([&](InStream& s) { give_two(s); });
   replay(recording);
   stream->launch(launch("test.add", words));
   EXPECT_EQ(error_of(replay(recording)), "");
@@ -106,12 +106,12 @@ TEST_P(CudaRecordingTest, ItsLaunchesAreMarkedAndNumberedFromTheReplaysFirst) {
 TEST_P(CudaRecordingTest, NothingIsReadBackCopiedOrMarkedWhileRecording) {
   FakeDriver& driver = fake.driver;
   Launch last = launch("test.add", words);
-  last.finish = [](LaunchBlock&) { return true; };
-  const auto recording = record([&] {
-    give_two();
-    stream->run_inline(last);
-    auto* const total = static_cast<uint64_t*>(stream->result_inline());
-    primitives::exclusive_scan(*stream, words, words + 100, 50, total);
+  last.finish = [](InStream&, LaunchBlock&) { return true; };
+  const auto recording = record([&](InStream& s) {
+    give_two(s);
+    s.run(last);
+    auto* const total = static_cast<uint64_t*>(s.result());
+    primitives::exclusive_scan(s, words, words + 100, 50, total);
   });
   // Waiting for the captured stream is what the fake itself refuses.
   for (const std::string& call :
@@ -127,10 +127,10 @@ TEST_P(CudaRecordingTest, AStatusSkipsTheLaunchesBehindItInTheRecordingAndAfterI
   fake.driver.set_kernel("test_fail", [](const LaunchBlock& block, const KernelLaunch&) {
     block.context->status = status_word(DeviceStatus::kStop, launch_number(block));
   });
-  const auto recording = record([&] {
+  const auto recording = record([&](InStream& s) {
     Launch before = launch("test.add", words), fail = launch("test.fail", words);
     Launch behind = launch("test.add", words);
-    stream->run_inline(before), stream->run_inline(fail), stream->run_inline(behind);
+    s.run(before), s.run(fail), s.run(behind);
   });
   EXPECT_EQ(error_of(stream->launch(launch("test.add", words + 1))), "");
   replay(recording);
@@ -148,10 +148,10 @@ struct Held : RefCounted {
 // Breaks: a replay that keeps no reference; used memory that goes when the recording is done.
 TEST_P(CudaRecordingTest, KeepsWhatItUsesUntilItsLastReplayIsDone) {
   std::atomic<bool> is_let_go = false;
-  auto recording = record([&] {
+  auto recording = record([&](InStream& s) {
     Launch add = launch("test.add", words);  // the only reference to its code
     add.keep_alive.push_back(make_intrusive<Held>(is_let_go));
-    stream->run_inline(add);
+    s.run(add);
   });
   EXPECT_EQ(error_of(replay(recording)), "");
   EXPECT_FALSE(is_let_go);
@@ -172,21 +172,21 @@ TEST_P(CudaRecordingTest, KeepsWhatItUsesUntilItsLastReplayIsDone) {
 TEST_P(CudaRecordingTest, WhatFailsInARecordingLeavesTheStreamAsItWas) {
   std::atomic<bool> is_let_go = false;
   const auto give = [&](const std::function<void()>& fail) {
-    const auto done = stream->issue("test.record", [&] {
-      stream->record_inline([&] {
-        give_two();
+    const auto done = stream->issue("test.record", [&](InStream& s) {
+      s.record([&](InStream& r) {
+        give_two(r);
         Launch add = launch("test.add", words);
         is_let_go = false;
         add.keep_alive.push_back(make_intrusive<Held>(is_let_go));
-        stream->run_inline(add);
+        r.run(add);
         fail();
-        stream->run_inline(add);
+        r.run(add);
       });
     });
     const std::string error = error_of(done);
     EXPECT_TRUE(is_let_go);
     stream->clear_error();
-    EXPECT_EQ(error_of(replay(record([&] { give_two(); }))), "");
+    EXPECT_EQ(error_of(replay(record([&](InStream& s) { give_two(s); }))), "");
     return error;
   };
   EXPECT_EQ(give([] { throw Error(ErrorCode::kNumeric, "of the user"); }), "of the user");
@@ -210,8 +210,8 @@ TEST_P(CudaRecordingTest, MemoryComesAndGoesWhileAStreamIsRecorded) {
     std::memset(const_cast<void*>(block.elements), 3, 100);
   });
   auto other = device.create_stream();
-  const auto recording = record([&] {
-    give_two();
+  const auto recording = record([&](InStream& s) {
+    give_two(s);
     auto own = device.reserve(size_t{1} << 20, 1000);
     own->grow(size_t{300} << 10);
     Launch use = launch("test.use", nullptr);
@@ -236,9 +236,9 @@ TEST_P(CudaRecordingTest, IsReplayedOnAnotherStreamWhenItsOwnHasGone) {
   std::iota(sums.begin(), sums.end(), 0u);
   EXPECT_EQ(error_of(stream->copy(words, ones.data(), kCount * sizeof(uint32_t))), "");
   uint64_t* total = nullptr;
-  auto recording = record([&] {
-    total = static_cast<uint64_t*>(stream->result_inline());
-    primitives::exclusive_scan(*stream, words, words + kCount, kCount, total);
+  auto recording = record([&](InStream& s) {
+    total = static_cast<uint64_t*>(s.result());
+    primitives::exclusive_scan(s, words, words + kCount, kCount, total);
   });
   stream = device.create_stream();
   replay(recording);
@@ -247,7 +247,7 @@ TEST_P(CudaRecordingTest, IsReplayedOnAnotherStreamWhenItsOwnHasGone) {
 }
 
 TEST_P(CudaRecordingTest, OfNothingDoesNothing) {
-  const auto recording = record([] {});
+  const auto recording = record([](InStream&) {});
   EXPECT_EQ(recording->launches, 0u);
   EXPECT_EQ(error_of(replay(recording)), "");
 }
@@ -263,13 +263,13 @@ TEST(CudaRecordingErrors, NameTheRecordingWhereEveryLaunchIsWaitedFor) {
     Launch good = launch_of(fake.driver.table(), "test.good"),
            bad = launch_of(fake.driver.table(), "test.bad");
     IntrusivePtr<Recording> recording;
-    const auto recorded = stream.issue("test.record", [&] {
-      recording = stream.record_inline([&] { stream.run_inline(good), stream.run_inline(bad); });
+    const auto recorded = stream.issue("test.record", [&](InStream& s) {
+      recording = s.record([&](InStream& r) { r.run(good), r.run(bad); });
     });
     EXPECT_EQ(error_of(recorded), "");
-    EXPECT_EQ(error_of(stream.issue("test.replay", [&] { stream.replay_inline(*recording); })), "");
+    EXPECT_EQ(error_of(stream.issue("test.replay", [&](InStream& s) { s.replay(*recording); })), "");
     fake.driver.fault_in("test_bad", Result::kIllegalAddress);
-    const auto done = stream.issue("test.replay", [&] { stream.replay_inline(*recording); });
+    const auto done = stream.issue("test.replay", [&](InStream& s) { s.replay(*recording); });
     EXPECT_EQ(error_of(done),
               "device cuda: a recording of 2 launches (test.good, test.bad): answer 700 (CUDA_ERROR_700)");
     EXPECT_EQ(done.error().code(), ErrorCode::kUnavailable);

@@ -41,7 +41,7 @@ TEST_P(CudaStreamTest, RunsOperationsInTheOrderTheyWereGiven) {
   });
   for (int i = 0; i < 300; ++i) {
     if (i % 7 == 0) {
-      stream->enqueue("append", [&, i] { order.push_back(i); });
+      stream->enqueue("append", [&, i](InStream&) { order.push_back(i); });
     } else {
       Launch append = launch("test.append");
       set_argument(append.block, i);
@@ -95,7 +95,7 @@ TEST_P(CudaStreamTest, IsAvailableOnlyBehindItsEvent) {
   fake.driver.hold();
   Launch kernel = launch("test.kernel");
   kernel.keep_alive.push_back(make_intrusive<Held>(is_let_go));
-  kernel.prepare = [captured = make_intrusive<Held>(is_capture_let_go)](LaunchBlock&) {};
+  kernel.prepare = [captured = make_intrusive<Held>(is_capture_let_go)](InStream&, LaunchBlock&) {};
   kernel.code = code_of(fake.driver.table(), "test.kernel");
   std::vector<AsyncValueRef<Chain>> values{stream->launch(std::move(kernel)), stream->fill(bytes, 1, 10),
                                            stream->copy(bytes, bytes + 100, 10), stream->barrier()};
@@ -132,8 +132,9 @@ TEST_P(CudaStreamTest, AFunctionSeesWhatWasCopiedBeforeIt) {
     bool is_seen = false;
     stream->fill(bytes, 5, size);
     stream->copy(host.data(), bytes, size);
-    const auto done = stream->enqueue(
-        "look", [&] { is_seen = std::count(host.begin(), host.end(), 5) == static_cast<long>(size); });
+    const auto done = stream->enqueue("look", [&](InStream&) {
+      is_seen = std::count(host.begin(), host.end(), 5) == static_cast<long>(size);
+    });
     EXPECT_EQ(error_of(done), "");
     EXPECT_TRUE(is_seen) << size;
   }
@@ -143,19 +144,19 @@ TEST_P(CudaStreamTest, AFunctionSeesWhatWasCopiedBeforeIt) {
 TEST_P(CudaStreamTest, HostMemoryIsFreeWhenAnInlineCopyReturns) {
   const size_t sizes[] = {1, 1000, cuda::Staging::kMostBytes, kLarge};
   EXPECT_EQ(error_of(stream->enqueue("copy",
-                                     [&] {
+                                     [&](InStream& s) {
                                        size_t at = 0;
                                        unsigned char value = 1;
                                        for (const size_t size : sizes) {
                                          std::vector<unsigned char> own(size, value++);
-                                         stream->wait_copy_inline(bytes + at, own.data(), size);
+                                         s.wait_copy(bytes + at, own.data(), size);
                                          std::fill(own.begin(), own.end(), 99);
                                          at += size;
                                        }
                                        at = 0, value = 1;
                                        for (const size_t size : sizes) {
                                          std::vector<unsigned char> own(size, 98);
-                                         stream->wait_copy_inline(own.data(), bytes + at, size);
+                                         s.wait_copy(own.data(), bytes + at, size);
                                          EXPECT_EQ(std::count(own.begin(), own.end(), value++),
                                                    static_cast<long>(size));
                                          at += size;
@@ -228,11 +229,11 @@ TEST_P(CudaStreamTest, RepeatsALaunchWhileItsFinishSaysSo) {
   Launch count = launch("test.count");
   set_argument(count.block, counter);
   std::vector<uint64_t> seen;
-  count.prepare = [&](LaunchBlock& block) { block.item_count = 3; };
-  count.finish = [&](LaunchBlock&) {
+  count.prepare = [&](InStream&, LaunchBlock& block) { block.item_count = 3; };
+  count.finish = [&](InStream& s, LaunchBlock&) {
     EXPECT_EQ(runs, seen.size() + 1);
     uint64_t now = 0;
-    stream->wait_copy_inline(&now, counter, sizeof now);
+    s.wait_copy(&now, counter, sizeof now);
     seen.push_back(now);
     return now < 4;
   };
@@ -286,7 +287,7 @@ TEST_P(CudaStreamTest, SkipsLaunchesWhileThereIsAStatus) {
                          [](const LaunchBlock& block, const KernelLaunch&) { block.context->status = 4; });
   fake.driver.set_kernel("test_count", [&](const LaunchBlock&, const KernelLaunch&) { ++runs; });
   Launch fail = launch("test.fail");
-  fail.finish = [](LaunchBlock&) { return false; };
+  fail.finish = [](InStream&, LaunchBlock&) { return false; };
   stream->launch(std::move(fail));
   const auto skipped = stream->launch(launch("test.count"));
   stream->launch(launch("test.count"));
@@ -296,9 +297,9 @@ TEST_P(CudaStreamTest, SkipsLaunchesWhileThereIsAStatus) {
   EXPECT_EQ(error_of(stream->barrier()), "");
   EXPECT_EQ(error_of(skipped), "");
   EXPECT_EQ(runs, 1);
-  stream->enqueue("clear", [&] {
+  stream->enqueue("clear", [&](InStream& s) {
     const uint32_t none = 0;
-    stream->wait_copy_inline(&device.context().status, &none, sizeof none);
+    s.wait_copy(&device.context().status, &none, sizeof none);
   });
   EXPECT_EQ(error_of(stream->launch(launch("test.count"))), "");
   EXPECT_EQ(runs, 2);
@@ -341,7 +342,7 @@ TEST_P(CudaStreamTest, NorDoesThatOfTheCodeThatMakesRoom) {
   Launch late = launch("test.kernel");
   late.room_code = make_unconstructed_async_value<IntrusivePtr<jit::LoadedCode>>();
   const auto compiled = late.room_code;
-  late.make_room = [compiled](LaunchBlock&) { wait_for_code(compiled); };
+  late.make_room = [compiled](InStream&, LaunchBlock&) { wait_for_code(compiled); };
   const auto code = late.code;
   const auto done = stream->launch(std::move(late));
   fake.driver.release();
@@ -355,9 +356,9 @@ TEST_P(CudaStreamTest, CodeAndStreamsGoWhenTheirLastLaunchIsDone) {
   for (int i = 0; i < 20; ++i) {
     auto own = device.create_stream();
     own->launch(launch("test.kernel"));  // the only reference to its code
-    own->enqueue("inline", [&, stream = own.get()] {
+    own->enqueue("inline", [&, stream = own.get()](InStream& s) {
       Launch inner = launch("test.kernel");
-      stream->run_inline(inner);
+      s.run(inner);
     });
     own->copy(bytes, bytes + 1000, 100);
   }

@@ -19,7 +19,7 @@ TEST(SimtMemoryDeathTest, FaultsWhenTheHostTouchesIt) {
   auto buffer = device->reserve(4096, 4096);
   EXPECT_DEATH(*buffer->as<volatile int>() = 1, "");
   EXPECT_DEATH(static_cast<void>(*buffer->as<volatile int>()), "");
-  EXPECT_DEATH(device->default_stream().enqueue("touch", [&] { *buffer->as<volatile int>() = 1; });
+  EXPECT_DEATH(device->default_stream().enqueue("touch", [&](InStream&) { *buffer->as<volatile int>() = 1; });
                wait(device->default_stream().barrier()), "");
   volatile const uint32_t* status = &device->context().status;
   EXPECT_DEATH(static_cast<void>(*status), "");
@@ -35,11 +35,11 @@ TEST(SimtMemory, IsReachedByCopiesFillsAndPrimitives) {
   stream.copy(b->data(), a->data(), 16);
   stream.copy(got.data(), b->data(), 16);
   uint32_t second = 0;
-  wait(stream.enqueue("look", [&] {
-    write_inline(stream, a->as<uint32_t>() + 3, 4);
-    primitives::sort_by_key(stream, a->as<uint32_t>(), b->as<uint32_t>(), 4);
-    order = wait_read_inline(stream, b->as<uint32_t>(), 4);
-    second = wait_read_inline(stream, a->as<uint32_t>() + 1);
+  wait(stream.enqueue("look", [&](InStream& s) {
+    write_value(s, a->as<uint32_t>() + 3, 4);
+    primitives::sort_by_key(s, a->as<uint32_t>(), b->as<uint32_t>(), 4);
+    order = wait_read(s, b->as<uint32_t>(), 4);
+    second = wait_read(s, a->as<uint32_t>() + 1);
   }));
   EXPECT_EQ(got, (std::vector<uint32_t>{3, 1, 2, 0}));
   EXPECT_EQ(second, 2u);

@@ -105,17 +105,17 @@ TEST_F(SmallBufferTest, WaitForIssuedWorkBeforeTheirMemoryGoes) {
   for (int round = 0; round < 20; ++round) {
     auto buffer = device.reserve(1000, 1000);
     IntrusivePtr<Buffer> next;
-    const auto issue = [&] {
+    const auto issue = [&](InStream& s) {
       Launch launch = launch_of(fake.driver.table(), "test.use");
       launch.block.elements = buffer->data();
-      stream.run_inline(launch);
+      s.run(launch);
     };
-    stream.enqueue("test.discard", [&] { issue(), buffer->discard(0, 100); });
+    stream.enqueue("test.discard", [&](InStream& s) { issue(s), buffer->discard(0, 100); });
     expect_all(*buffer, 0);
-    stream.enqueue("test.shrink", [&] { issue(), buffer->shrink(0), buffer->grow(1000); });
+    stream.enqueue("test.shrink", [&](InStream& s) { issue(s), buffer->shrink(0), buffer->grow(1000); });
     expect_all(*buffer, 0);
-    const auto gone = stream.enqueue("test.drop", [&] {
-      issue(), buffer.reset();
+    const auto gone = stream.enqueue("test.drop", [&](InStream& s) {
+      issue(s), buffer.reset();
       next = device.reserve(1000, 1000);
     });
     EXPECT_EQ(error_of(gone), "");

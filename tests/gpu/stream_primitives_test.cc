@@ -112,11 +112,11 @@ class StreamPrimitives : public testing::TestWithParam<Where> {
     return sizes;
   }
   // In the stream's order; from a recording where the case says so.
-  void give(const std::function<void()>& calls) {
-    const auto done = stream->issue("test.primitives", [&] {
-      if (!GetParam().is_recorded) return calls();
-      const IntrusivePtr<Recording> recording = stream->record_inline(calls);
-      stream->replay_inline(*recording);
+  void give(const std::function<void(InStream&)>& calls) {
+    const auto done = stream->issue("test.primitives", [&](InStream& s) {
+      if (!GetParam().is_recorded) return calls(s);
+      const IntrusivePtr<Recording> recording = s.record(calls);
+      s.replay(*recording);
     });
     wait(done);
     if (done.is_error()) throw done.error();
@@ -131,7 +131,7 @@ class StreamPrimitives : public testing::TestWithParam<Where> {
         values[i] = static_cast<uint32_t>(i);  // shows an order that is not stable
       const Array<Key> own_keys(*this, keys);
       const Array<uint32_t> own_values(*this, values);
-      give([&] { primitives::sort_by_key(*stream, own_keys.data(), own_values.data(), n); });
+      give([&](InStream& s) { primitives::sort_by_key(s, own_keys.data(), own_values.data(), n); });
       primitives::sort_by_key(keys.data(), values.data(), n);
       EXPECT_TRUE(own_keys.wait_values() == keys);
       EXPECT_TRUE(own_values.wait_values() == values);
@@ -152,10 +152,10 @@ class StreamPrimitives : public testing::TestWithParam<Where> {
       const Array<uint32_t> own_starts(*this, starts);
       const Array<primitives::SumOf<T>> own_sum(*this, 1), own_sums(*this, segments);
       const Array<T> own_largest(*this, 1);
-      give([&] {
-        primitives::sum(*stream, own_in.data(), n, own_sum.data());
-        primitives::max(*stream, own_in.data(), n, own_largest.data());
-        primitives::segmented_sum(*stream, own_in.data(), own_starts.data(), segments, own_sums.data());
+      give([&](InStream& s) {
+        primitives::sum(s, own_in.data(), n, own_sum.data());
+        primitives::max(s, own_in.data(), n, own_largest.data());
+        primitives::segmented_sum(s, own_in.data(), own_starts.data(), segments, own_sums.data());
       });
       std::vector<primitives::SumOf<T>> sums(segments);
       primitives::segmented_sum(in.data(), starts.data(), segments, sums.data());
@@ -189,10 +189,10 @@ TEST_P(StreamPrimitives, ScansExclusivelyWithATotalOf64Bits) {
       const uint64_t total = primitives::exclusive_scan(in.data(), out.data(), n);
       const Array<uint32_t> own_in(*this, in), own_out(*this, n);
       const Array<uint64_t> own_total(*this, 1), own_total_in_place(*this, 1);
-      give([&] {
-        primitives::exclusive_scan(*stream, own_in.data(), own_out.data(), n, own_total.data());
-        primitives::exclusive_scan(*stream, own_in.data(), own_in.data(), n, own_total_in_place.data());
-        primitives::exclusive_scan(*stream, own_out.data(), own_out.data(), 0, nullptr);
+      give([&](InStream& s) {
+        primitives::exclusive_scan(s, own_in.data(), own_out.data(), n, own_total.data());
+        primitives::exclusive_scan(s, own_in.data(), own_in.data(), n, own_total_in_place.data());
+        primitives::exclusive_scan(s, own_out.data(), own_out.data(), 0, nullptr);
       });
       EXPECT_TRUE(own_out.wait_values() == out);
       EXPECT_EQ(own_total.wait_value(), total);
@@ -221,8 +221,8 @@ TEST_P(StreamPrimitives, SelectsTheIndicesOfSetFlags) {
     const size_t count = primitives::select_if_flag(flags.data(), indices.data(), n);
     const Array<uint32_t> own_flags(*this, flags), own_indices(*this, n);
     const Array<uint64_t> own_count(*this, 1);
-    give([&] {
-      primitives::select_if_flag(*stream, own_flags.data(), own_indices.data(), n, own_count.data());
+    give([&](InStream& s) {
+      primitives::select_if_flag(s, own_flags.data(), own_indices.data(), n, own_count.data());
     });
     ASSERT_EQ(own_count.wait_value(), count);
     std::vector<uint32_t> selected = own_indices.wait_values();
@@ -240,8 +240,8 @@ TEST_P(StreamPrimitives, EncodesRunsOfEqualNeighbours) {
       const size_t runs = primitives::run_length_encode(keys.data(), unique.data(), counts.data(), n);
       const Array<uint32_t> own_keys(*this, keys), own_unique(*this, n), own_counts(*this, n);
       const Array<uint64_t> own_runs(*this, 1);
-      give([&] {
-        primitives::run_length_encode(*stream, own_keys.data(), own_unique.data(), own_counts.data(), n,
+      give([&](InStream& s) {
+        primitives::run_length_encode(s, own_keys.data(), own_unique.data(), own_counts.data(), n,
                                       own_runs.data());
       });
       ASSERT_EQ(own_runs.wait_value(), runs);
@@ -265,9 +265,9 @@ TEST_P(StreamPrimitives, CountsKeysInBinsAndFindsWhereBinsBegin) {
       std::sort(keys.begin(), keys.end());
       primitives::bin_starts(keys.data(), n, starts.data(), n_bins);
       const Array<uint32_t> own_sorted(*this, keys);
-      give([&] {
-        primitives::histogram(*stream, own_keys.data(), n, own_counts.data(), n_bins);
-        primitives::bin_starts(*stream, own_sorted.data(), n, own_starts.data(), n_bins);
+      give([&](InStream& s) {
+        primitives::histogram(s, own_keys.data(), n, own_counts.data(), n_bins);
+        primitives::bin_starts(s, own_sorted.data(), n, own_starts.data(), n_bins);
       });
       EXPECT_TRUE(own_counts.wait_values() == counts);
       EXPECT_TRUE(own_starts.wait_values() == starts);
@@ -280,16 +280,16 @@ TEST_P(StreamPrimitives, BringsResultsToTheHost) {
   const std::vector<uint32_t> in = random_values<uint32_t>(5000, UINT32_MAX);
   std::vector<uint32_t> expected(in.size()), second(in.size());
   const Array<uint32_t> own_in(*this, in), out(*this, in.size()), other(*this, in.size());
-  give([&] {
-    EXPECT_EQ(primitives::wait_sum(*stream, own_in.data(), in.size()), primitives::sum(in.data(), in.size()));
-    EXPECT_EQ(primitives::wait_max(*stream, own_in.data(), in.size()), primitives::max(in.data(), in.size()));
-    EXPECT_EQ(primitives::wait_exclusive_scan(*stream, own_in.data(), out.data(), in.size()),
+  give([&](InStream& s) {
+    EXPECT_EQ(primitives::wait_sum(s, own_in.data(), in.size()), primitives::sum(in.data(), in.size()));
+    EXPECT_EQ(primitives::wait_max(s, own_in.data(), in.size()), primitives::max(in.data(), in.size()));
+    EXPECT_EQ(primitives::wait_exclusive_scan(s, own_in.data(), out.data(), in.size()),
               primitives::exclusive_scan(in.data(), expected.data(), in.size()));
-    EXPECT_EQ(primitives::wait_select_if_flag(*stream, own_in.data(), out.data(), in.size()),
+    EXPECT_EQ(primitives::wait_select_if_flag(s, own_in.data(), out.data(), in.size()),
               primitives::select_if_flag(in.data(), expected.data(), in.size()));
-    EXPECT_EQ(primitives::wait_run_length_encode(*stream, own_in.data(), out.data(), other.data(), in.size()),
+    EXPECT_EQ(primitives::wait_run_length_encode(s, own_in.data(), out.data(), other.data(), in.size()),
               primitives::run_length_encode(in.data(), expected.data(), second.data(), in.size()));
-    EXPECT_EQ(primitives::wait_sum(*stream, own_in.data(), 0), 0u);
+    EXPECT_EQ(primitives::wait_sum(s, own_in.data(), 0), 0u);
   });
 }
 
@@ -301,19 +301,19 @@ TEST_P(StreamPrimitives, AreDoneAgainByEachReplay) {
   const Array<uint32_t> values(*this, kCount), larger(*this, 20 * kCount);
   const Array<uint64_t> total(*this, 1);
   IntrusivePtr<Recording> recording;
-  wait(stream->issue("test.record", [&] {
-    recording = stream->record_inline([&] {
-      primitives::exclusive_scan(*stream, values.data(), values.data(), kCount, total.data());
-      primitives::sort_by_key(*stream, values.data(), larger.data(), kCount);
+  wait(stream->issue("test.record", [&](InStream& s) {
+    recording = s.record([&](InStream& r) {
+      primitives::exclusive_scan(r, values.data(), values.data(), kCount, total.data());
+      primitives::sort_by_key(r, values.data(), larger.data(), kCount);
     });
   }));
   for (uint32_t round = 1; round < 4; ++round) {
     const std::vector<uint32_t> in(kCount, round);
     wait(stream->copy(values.data(), in.data(), kCount * sizeof(uint32_t)));
-    const auto done = stream->issue("test.replay", [&] {
-      primitives::sort_by_key(*stream, larger.data(), larger.data() + 10 * kCount,
+    const auto done = stream->issue("test.replay", [&](InStream& s) {
+      primitives::sort_by_key(s, larger.data(), larger.data() + 10 * kCount,
                               10 * kCount);  // more scratch
-      stream->replay_inline(*recording);
+      s.replay(*recording);
     });
     wait(done);
     ASSERT_FALSE(done.is_error()) << done.error().what();

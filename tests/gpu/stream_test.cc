@@ -28,8 +28,8 @@ namespace {
 // Holds a stream until it is opened, so that work piles up behind it.
 class Gate {
  public:
-  std::function<void()> closed() {
-    return [opened = opened_.get_future().share()] { opened.wait(); };
+  std::function<void(InStream&)> closed() {
+    return [opened = opened_.get_future().share()](InStream&) { opened.wait(); };
   }
   void open() { opened_.set_value(); }
 
@@ -58,7 +58,7 @@ class StreamTest : public testing::TestWithParam<const char*> {
 TEST_P(StreamTest, RunsOperationsInTheOrderTheyWereGiven) {
   constexpr int kCount = 20000;
   std::vector<int> order;
-  for (int i = 0; i < kCount; ++i) stream->enqueue("append", [&order, i] { order.push_back(i); });
+  for (int i = 0; i < kCount; ++i) stream->enqueue("append", [&order, i](InStream&) { order.push_back(i); });
   EXPECT_EQ(error_of(stream->barrier()), "");
   std::vector<int> expected(kCount);
   std::iota(expected.begin(), expected.end(), 0);
@@ -92,8 +92,8 @@ TEST_P(StreamTest, SkipsWhatIsBehindAFailureUntilTheErrorIsCleared) {
   Gate gate;
   stream->enqueue("gate", gate.closed());
   int runs = 0;
-  auto failed = stream->enqueue("fail", [] { throw Error(ErrorCode::kOutOfMemory, "no more"); });
-  auto behind = stream->enqueue("count", [&] { ++runs; });
+  auto failed = stream->enqueue("fail", [](InStream&) { throw Error(ErrorCode::kOutOfMemory, "no more"); });
+  auto behind = stream->enqueue("count", [&](InStream&) { ++runs; });
   auto copied = stream->copy(nullptr, nullptr, 0);
   gate.open();
   EXPECT_EQ(error_of(failed), "no more");
@@ -102,7 +102,7 @@ TEST_P(StreamTest, SkipsWhatIsBehindAFailureUntilTheErrorIsCleared) {
   EXPECT_EQ(behind.error().code(), ErrorCode::kOutOfMemory);
   EXPECT_EQ(runs, 0);
   stream->clear_error();
-  EXPECT_EQ(error_of(stream->enqueue("count", [&] { ++runs; })), "");
+  EXPECT_EQ(error_of(stream->enqueue("count", [&](InStream&) { ++runs; })), "");
   EXPECT_EQ(runs, 1);
 }
 
@@ -111,13 +111,14 @@ TEST_P(StreamTest, ClearingAnErrorDoesNotReviveWhatWasQueuedBefore) {
   for (int round = 0; round < 200; ++round) {
     Gate gate;
     int skipped_runs = 0, later_runs = 0;
-    auto failed = stream->enqueue("fail", [] { throw Error(ErrorCode::kNumeric, "bad"); });
+    auto failed = stream->enqueue("fail", [](InStream&) { throw Error(ErrorCode::kNumeric, "bad"); });
     stream->enqueue("gate", gate.closed());
     std::vector<AsyncValueRef<Chain>> before, after;
-    for (int i = 0; i < 20; ++i) before.push_back(stream->enqueue("before", [&] { ++skipped_runs; }));
+    for (int i = 0; i < 20; ++i)
+      before.push_back(stream->enqueue("before", [&](InStream&) { ++skipped_runs; }));
     wait(failed);
     stream->clear_error();
-    for (int i = 0; i < 20; ++i) after.push_back(stream->enqueue("after", [&] { ++later_runs; }));
+    for (int i = 0; i < 20; ++i) after.push_back(stream->enqueue("after", [&](InStream&) { ++later_runs; }));
     gate.open();
     for (const auto& done : before) ASSERT_EQ(error_of(done), "bad");
     for (const auto& done : after) ASSERT_EQ(error_of(done), "");
@@ -127,10 +128,10 @@ TEST_P(StreamTest, ClearingAnErrorDoesNotReviveWhatWasQueuedBefore) {
 }
 
 TEST_P(StreamTest, NamesTheOperationThatThrewAnotherException) {
-  EXPECT_EQ(error_of(stream->enqueue("apps.emit", [] { throw std::runtime_error("went wrong"); })),
+  EXPECT_EQ(error_of(stream->enqueue("apps.emit", [](InStream&) { throw std::runtime_error("went wrong"); })),
             "apps.emit: went wrong");
   stream->clear_error();
-  auto odd = stream->enqueue("apps.emit", [] { throw 42; });
+  auto odd = stream->enqueue("apps.emit", [](InStream&) { throw 42; });
   EXPECT_EQ(error_of(odd), "apps.emit: an exception that is no std::exception");
   EXPECT_EQ(odd.error().code(), ErrorCode::kInternal);
 }
@@ -139,7 +140,7 @@ TEST_P(StreamTest, FinishesQueuedWorkWhenDestroyed) {
   int runs = 0;
   Gate gate;
   stream->enqueue("gate", gate.closed());
-  for (int i = 0; i < 100; ++i) stream->enqueue("count", [&] { ++runs; });
+  for (int i = 0; i < 100; ++i) stream->enqueue("count", [&](InStream&) { ++runs; });
   gate.open();
   stream.reset();
   EXPECT_EQ(runs, 100);
@@ -159,9 +160,9 @@ TEST_P(StreamTest, MayDestroyItsDeviceFromItsOwnThread) {
     IntrusivePtr<Device> own = make_device();
     Stream& queue = own->default_stream();
     queue.enqueue("gate", gate.closed());
-    queue.enqueue("owner", [own] {});
-    queue.enqueue("count", [&runs] { ++runs; });
-    queue.enqueue("signal", [signal = std::move(signal)] {});
+    queue.enqueue("owner", [own](InStream&) {});
+    queue.enqueue("count", [&runs](InStream&) { ++runs; });
+    queue.enqueue("signal", [signal = std::move(signal)](InStream&) {});
   }
   gate.open();
   destroyed.get_future().wait();
@@ -179,7 +180,7 @@ TEST_P(StreamTest, AFailedCompilationIsTheLaunchsError) {
       Error(ErrorCode::kCompile, "kernel test.kernel: no"));
   launch.block.item_count = 1;
   bool finished = false;
-  launch.finish = [&](LaunchBlock&) { return finished = true; };
+  launch.finish = [&](InStream&, LaunchBlock&) { return finished = true; };
   auto done = stream->launch(std::move(launch));
   EXPECT_EQ(error_of(done), "kernel test.kernel: no");
   EXPECT_FALSE(finished);
@@ -194,7 +195,7 @@ TEST(Stream, ItsOperationsAreEventsOfATraceInARowOfItsOwn) {
   Trace::start(path);
   {
     auto device = Device::cpu(1);
-    wait(device->default_stream().enqueue("traced operation", [] {}));
+    wait(device->default_stream().enqueue("traced operation", [](InStream&) {}));
     wait(device->default_stream().barrier());  // the event ends after its operation
   }
   Trace::stop();

@@ -19,11 +19,11 @@ TEST(WorkerThreadsDeathTest, AStreamsThreadMayNotWait) {
   const auto device = Device::cpu(2);
   const IntrusivePtr<Stream> stream = device->create_stream();
   constexpr const char* kRefusal = "wait\\(\\) on a stream's thread would block work that it waits for";
-  EXPECT_DEATH(wait(stream->enqueue("waits", [] { wait(kReady); })), kRefusal);
-  EXPECT_DEATH(wait(stream->issue("waits", [] { wait(kReady); })), kRefusal);
+  EXPECT_DEATH(wait(stream->enqueue("waits", [](InStream&) { wait(kReady); })), kRefusal);
+  EXPECT_DEATH(wait(stream->issue("waits", [](InStream&) { wait(kReady); })), kRefusal);
   const auto in_continuation = [&] {
     std::latch asked(1);
-    const auto held = stream->enqueue("held", [&] { asked.wait(); });
+    const auto held = stream->enqueue("held", [&](InStream&) { asked.wait(); });
     std::latch ran(1);
     held.value().and_then([&] {
       wait(kReady);

@@ -127,9 +127,8 @@ TEST_P(Conformance, B4_OnlyAChangeOfTopologyInvalidatesAList) {
   EXPECT_EQ(count(count1, leaf), 40u);
   TreeStorage& storage = tree.storage();
   auto cut = [&] {
-    finish(device->default_stream().enqueue("cut", [&] {
-      write_inline(storage.stream(), &storage.list_state(storage.update_list(leaf.id(), false).number)->count,
-                   3);
+    finish(device->default_stream().enqueue("cut", [&](InStream& s) {
+      write_value(s, &storage.list_state(storage.update_list(s, leaf.id(), false).number)->count, 3);
     }));
   };
   cut();

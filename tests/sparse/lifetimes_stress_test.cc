@@ -20,7 +20,7 @@ TEST_F(Lifetimes, AStreamOutlivesItsDevicesOtherHandles) {
     IntrusivePtr<Stream> stream = make()->create_stream();
     EXPECT_EQ(Device::count(), before + 1);
     int runs = 0;
-    wait(stream->enqueue("count", [&] { ++runs; }));
+    wait(stream->enqueue("count", [&](InStream&) { ++runs; }));
     EXPECT_EQ(runs, 1);
     stream.reset();
     EXPECT_EQ(Device::count(), before);

@@ -316,8 +316,9 @@ TEST_P(HostMisuse, MemoryOfAnotherDeviceIsRefused) {
     EXPECT_EQ(words_of([&] { stream.fill(theirs->data(), 0, 8); }), "what is to be filled" + elsewhere);
     EXPECT_EQ(words_of([&] { device->wait_copy(ours->data(), theirs->data(), 8); }),
               "what is to be copied" + elsewhere);
-    const auto sort = stream.enqueue(
-        "sort", [&] { primitives::sort_by_key(stream, theirs->as<uint32_t>(), ours->as<uint32_t>(), 4); });
+    const auto sort = stream.enqueue("sort", [&](InStream& s) {
+      primitives::sort_by_key(s, theirs->as<uint32_t>(), ours->as<uint32_t>(), 4);
+    });
     EXPECT_EQ(words_of([&] { finish(sort); }), "an array of a primitive" + elsewhere);
     stream.clear_error();
     // Between their buffers lies memory of the host, which is nobody's.

@@ -80,7 +80,7 @@ func @main(%start: chain, %a: launch, %b: launch) -> chain {
 TEST_F(Operations, LaunchesAreAllQueuedBeforeTheDeviceHasRunTheFirst) {
   const auto numbers = buffer<int>({9, 9, 9});
   std::latch release(1);
-  device->default_stream().enqueue("parked", [&] { release.wait(); });
+  device->default_stream().enqueue("parked", [&](InStream&) { release.wait(); });
   const auto results = run(kTwoLaunches, {value(program.bind(write_index, range(3), numbers->as<int>())),
                                           value(program.bind(add_one, range(3), numbers->as<int>()))});
   EXPECT_EQ(request->describe_waiting(), "") << "an operation waited for the device";
@@ -212,8 +212,8 @@ func @main(%start: chain, %leaf: node) -> chain {
 })",
                              {value(leaf)});
     ASSERT_EQ(outcome(results), "");
-    wait(device->default_stream().enqueue("look", [&] {
-      const ElementList& list = leaf.storage().update_list(leaf.id(), false);
+    wait(device->default_stream().enqueue("look", [&](InStream& s) {
+      const ElementList& list = leaf.storage().update_list(s, leaf.id(), false);
       list_version = list.version, neighbour_version = list.neighbour_version;
     }));
     EXPECT_EQ(neighbour_version == list_version, with_neighbours == std::string("true"));
@@ -226,11 +226,11 @@ TEST_F(Operations, CollectRecyclesWhatWasDeactivated) {
   leaf.place<int>("x");
   wait(leaf.activate({{4, 4, 0}, {8, 4, 0}}));
   ASSERT_EQ(leaf.wait_num_active_blocks(), 2u);
-  device->default_stream().enqueue("drop", [&] { tree.storage().recycle_below(0); });
+  device->default_stream().enqueue("drop", [&](InStream& s) { tree.storage().recycle_below(s, 0); });
   const auto recycled = [&] {
     uint32_t size = 0;
     wait(device->default_stream().enqueue(
-        "look", [&] { size = tree.storage().wait_read_state().allocators[0].recycled_size; }));
+        "look", [&](InStream& s) { size = tree.storage().wait_read_state(s).allocators[0].recycled_size; }));
     return size;
   };
   ASSERT_EQ(recycled(), 2u);
@@ -285,7 +285,7 @@ TEST_F(Operations, NothingIsCopiedOrFilledBeyondABuffersEnd) {
 TEST_F(Operations, ABufferMayGrowInStreamOrderBeforeItIsUsed) {
   const auto to = device->reserve(1 << 20, 4), from = buffer<uint32_t>({7, 8});
   std::latch release(1);
-  device->default_stream().enqueue("grow", [&] {
+  device->default_stream().enqueue("grow", [&](InStream&) {
     release.wait();
     to->grow(12);
   });
@@ -402,7 +402,7 @@ TEST_F(Operations, TheHostTakesUpAnEventOnlyThroughStreamDone) {
   registry.add("sum_on_host.i64", [](const Chain&, int64_t a) { return a + 1; });
   const auto numbers = buffer<uint32_t>({4, 5});
   std::latch release(1);
-  device->default_stream().enqueue("parked", [&] { release.wait(); });
+  device->default_stream().enqueue("parked", [&](InStream&) { release.wait(); });
   const auto results = run(R"(
 func @main(%start: chain, %in: buffer, %n: i64) -> i64 {
   %e0 = stream.start (%start)

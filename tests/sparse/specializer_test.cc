@@ -321,8 +321,8 @@ TEST(StreamWithKernels, RepeatsALaunchUntilItsFinishIsContent) {
   std::vector<int> out(10000, 0);
   Launch launch = program.make_launch(add_one, range(10000), out.data());
   int prepared = 0, finished = 0;
-  launch.prepare = [&](LaunchBlock&) { ++prepared; };
-  launch.finish = [&](LaunchBlock&) { return ++finished < 3; };
+  launch.prepare = [&](InStream&, LaunchBlock&) { ++prepared; };
+  launch.finish = [&](InStream&, LaunchBlock&) { return ++finished < 3; };
   auto done = device->default_stream().launch(std::move(launch));
   wait(done);
   EXPECT_EQ(prepared, 1);
@@ -335,7 +335,7 @@ TEST(StreamWithKernels, ReadsItsItemCountWhenItsTurnComes) {
   Program program(device);
   std::vector<int> out(100, 0);
   uint64_t count = 1;
-  device->default_stream().enqueue("set", [&] { count = 60; });
+  device->default_stream().enqueue("set", [&](InStream&) { count = 60; });
   wait(program.launch(add_one, range_on_device(&count), out.data()));
   EXPECT_EQ(std::count(out.begin(), out.end(), 1), 60);
 }

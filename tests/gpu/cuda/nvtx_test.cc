@@ -58,8 +58,8 @@ TEST_F(Nvtx, HasARangeForEveryOperationOnTheStreamsThread) {
   stream.launch(kernel);
   stream.launch(named);
   stream.fill(buffer->data(), 1, 10);
-  stream.enqueue("outer", [&] { stream.run_inline(inner); });
-  stream.enqueue(long_name, [] { throw std::runtime_error("fails"); });
+  stream.enqueue("outer", [&](InStream& s) { s.run(inner); });
+  stream.enqueue(long_name, [](InStream&) { throw std::runtime_error("fails"); });
   stream.fill(buffer->data(), 1, 10);  // skipped
   stream.clear_error();
   EXPECT_EQ(error_of(stream.barrier()), "");

@@ -1,0 +1,89 @@
+// A stream's order, seen from inside: what a function may do whose turn has come. Only the stream makes one,
+// and hands it to the functions that it calls (Stream::enqueue(), Launch::prepare, Launch::finish, ...),
+// which keep no reference to it.
+//
+//   stream.enqueue("grow", [=](InStream& s) {
+//     if (wait_read(s, counter) > room) s.run(move_to_a_larger_buffer);
+//   });
+//
+// Everything here is done at once, after all that was given to the stream before. Errors are thrown (Error).
+// There are two kinds. One does what it is told. The other, inside of record(), keeps it instead, to be
+// replayed; there the host cannot know what is on the device: it may not read back or copy (a failed check),
+// and counts stay where they are (Count).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "core/check.h"
+#include "core/intrusive_ptr.h"
+#include "gpu/primitive_call.h"
+
+namespace coppice {
+
+struct Launch;
+
+// Device work that was recorded, to be given again and again as a whole. Keeps what the work uses.
+class Recording : public RefCounted {
+ public:
+  uint32_t launches = 0;  // in it, the runtime's own not counted
+};
+
+// How many items there are: known to the host, or left on the device, where all that the host knows is how many
+// there can be.
+class Count {
+ public:
+  static Count known(uint64_t value) { return {value, nullptr}; }
+  static Count on_device(const uint64_t* address, uint64_t most) { return {most, address}; }
+  bool is_known() const { return address_ == nullptr; }
+  // The bound, which is the number where that is known: as much must there be room for.
+  uint64_t most() const { return most_; }
+  uint64_t value() const {
+    COPPICE_CHECK(is_known(), "a count that is left on the device");
+    return most_;
+  }
+  const uint64_t* address() const { return address_; }  // null where it is known
+
+ private:
+  Count(uint64_t most, const uint64_t* address) : most_(most), address_(address) {}
+  uint64_t most_;
+  const uint64_t* address_;
+};
+
+class InStream {
+ public:
+  InStream() = default;
+  InStream(const InStream&) = delete;
+  InStream& operator=(const InStream&) = delete;
+
+  // A launch, repeated while its finish() says so.
+  virtual void run(Launch& launch) = 0;
+  // A parallel primitive (gpu/stream_primitives.h).
+  virtual void run(const PrimitiveCall& call) = 0;
+  virtual void fill(void* to, int byte, size_t bytes) = 0;
+  // Device to host, host to device or within the device, as the addresses say. When it returns, host memory
+  // holds what was read, or may be used for something else. Cost where device memory is not the host's: a
+  // reading waits for the device, some 10 us.
+  virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
+  // Device memory of the stream's own, of 64 bytes, where a primitive may leave its
+  // result; the next call may use it.
+  virtual void* result() = 0;
+
+  // Whether what is given is kept instead of done.
+  virtual bool is_recording() const = 0;
+  // Keeps what `give` gives to the InStream that it is handed: launches, fills and
+  // primitives. Not inside of another.
+  virtual IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) = 0;
+  // Does all of it, without waiting for the device: on a GPU as one graph. Launches behind one that leaves a
+  // status are skipped on the device, and what settles that launch (Launch::finish) too where it ran out of
+  // cells. Returns the number of the first launch in it, which the status has (status_launch()).
+  virtual uint64_t replay(Recording& recording) = 0;
+  // After a replay whose launch of that number left a status: has it finish() now, and repeats it where that
+  // says so. What is launched next gets the numbers behind it.
+  virtual void resume(const Launch& launch, uint64_t number) = 0;
+
+ protected:
+  ~InStream() = default;
+};
+
+}  // namespace coppice

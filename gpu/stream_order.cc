@@ -1,0 +1,172 @@
+// What is done, or recorded, when a stream's operation has its turn (see stream_order.h).
+#include "gpu/stream_order.h"
+
+#include <initializer_list>
+
+#include "core/check.h"
+#include "core/error.h"
+#include "core/trace.h"
+#include "gpu/buffer_ranges.h"
+#include "gpu/wait_for_code.h"
+
+namespace coppice {
+namespace {
+
+void check_arrays(const DeviceContext& context, const PrimitiveCall& call) {
+  const std::initializer_list<const void*> arrays{call.in, call.starts, call.first, call.second, call.result};
+  for (const void* given : arrays) check_owner(context, given, "an array of a primitive");
+}
+
+void check_filled(const DeviceContext& context, const void* to) {
+  check_owner(context, to, "what is to be filled");
+}
+
+void prepare(InStream& s, const Launch& launch, LaunchBlock& block) {
+  if (launch.prepare) launch.prepare(s, block);
+  if (launch.make_room) launch.make_room(s, block);
+}
+
+void wait_for_its_code(const Launch& launch) {
+  wait_for_code(launch.code);
+  if (launch.code.is_error()) throw launch.code.error();
+}
+
+}  // namespace
+
+void give_up_on(InStream& s, const Launch& launch) {
+  if (!launch.give_up) return;
+  try {
+    launch.give_up(s);
+  } catch (const Error&) {
+  }
+}
+
+// ---- done at once
+
+void DirectOrder::run(Launch& launch) {
+  const TraceScope trace(launch.name);
+  run(launch, launch.block);
+}
+
+void DirectOrder::run(const Launch& launch, LaunchBlock& block) {
+  block.context = &context_;
+  if (launch.skip_on_status && executor_.has_status(context_)) return;
+  if (launch.skip_on_status) block.number = launches_++;
+  wait_for_its_code(launch);
+  prepare(*this, launch, block);
+  repeat(launch, block);
+}
+
+void DirectOrder::repeat(const Launch& launch, LaunchBlock& block) {
+  do {
+    try {
+      executor_.run_loop(launch, block);
+      if (!launch.finish) return;
+      executor_.wait_begun();
+    } catch (...) {
+      if (launch.skip_on_status) forget_status();
+      give_up_on(*this, launch);
+      throw;
+    }
+  } while (launch.finish(*this, block));
+}
+
+void DirectOrder::forget_status() {
+  try {
+    const uint32_t none = 0;
+    executor_.wait_copy(&context_.status, &none, sizeof none);
+  } catch (const Error&) {  // the device is lost
+  }
+}
+
+void DirectOrder::run(const PrimitiveCall& call) {
+  check_arrays(context_, call);
+  executor_.run_primitive(call);
+}
+
+void DirectOrder::fill(void* to, int byte, size_t bytes) {
+  check_filled(context_, to);
+  executor_.fill(to, byte, bytes);
+}
+
+void DirectOrder::wait_copy(void* to, const void* from, size_t bytes) {
+  check_copied(context_, to, from);
+  executor_.wait_copy(to, from, bytes);
+}
+
+IntrusivePtr<Recording> DirectOrder::record(const std::function<void(InStream&)>& give) {
+  executor_.begin_recording();
+  RecordingOrder recorder(executor_, context_);
+  try {
+    give(recorder);
+  } catch (...) {
+    executor_.drop_recording();
+    throw;
+  }
+  IntrusivePtr<Recording> recording = executor_.end_recording();
+  recording->launches = recorder.launches();
+  return recording;
+}
+
+uint64_t DirectOrder::replay(Recording& recording) {
+  const uint64_t first = launches_;
+  launches_ += recording.launches;
+  executor_.wait_copy(&context_.replayed_from, &first, sizeof first);  // waits for nothing
+  executor_.replay(recording);
+  return first;
+}
+
+void DirectOrder::resume(const Launch& launch, uint64_t number) {
+  launches_ = number + 1;
+  LaunchBlock block = launch.block;
+  block.context = &context_, block.number = number;
+  if (!launch.finish || !launch.finish(*this, block)) return;
+  prepare(*this, launch, block);
+  repeat(launch, block);
+}
+
+// ---- recorded
+
+void RecordingOrder::run(Launch& launch) {
+  const TraceScope trace(launch.name);
+  LaunchBlock& block = launch.block;
+  block.context = &context_;
+  launches_ += launch.skip_on_status;
+  COPPICE_CHECK(launches_ > 0, "the runtime's own work belongs to a launch of the recording");
+  block.number = launches_ - 1;
+  block.flags |= kRecorded | (is_settling_ ? kSettles : 0);
+  wait_for_its_code(launch);
+  prepare(*this, launch, block);
+  executor_.run_loop(launch, block);
+  if (!launch.finish) return;
+  is_settling_ = true;
+  launch.finish(*this, block);
+  is_settling_ = false;
+}
+
+void RecordingOrder::run(const PrimitiveCall& call) {
+  check_arrays(context_, call);
+  executor_.run_primitive(call);
+}
+
+void RecordingOrder::fill(void* to, int byte, size_t bytes) {
+  check_filled(context_, to);
+  executor_.fill(to, byte, bytes);
+}
+
+void RecordingOrder::wait_copy(void*, const void*, size_t) {
+  COPPICE_CHECK(false, "a recording neither copies nor reads back");
+}
+IntrusivePtr<Recording> RecordingOrder::record(const std::function<void(InStream&)>&) {
+  COPPICE_CHECK(false, "a recording inside another");
+  return {};
+}
+uint64_t RecordingOrder::replay(Recording&) {
+  COPPICE_CHECK(false, "a replay inside of a recording");
+  return 0;
+}
+void RecordingOrder::resume(const Launch&, uint64_t) {
+  COPPICE_CHECK(false, "a launch resumed inside of a recording");
+}
+
+}  // namespace coppice
