@@ -14,11 +14,11 @@ namespace {
 // velocity, affine matrix and stress; the second reads position and the material's state, and
 // writes all but mass and group.
 template <int D>
-double step_bytes(mpm::MaterialKind kind) {
+double step_bytes(scene::MaterialKind kind) {
   using A = mpm::Attribute<D>;
   constexpr int position = D, velocity = D, affine = A::kDeformation - A::kAffine,
                 stress = A::kGroup - A::kStress;
-  const bool is_water = kind == mpm::MaterialKind::kWater, is_jelly = kind == mpm::MaterialKind::kJelly;
+  const bool is_water = kind == scene::MaterialKind::kWater, is_jelly = kind == scene::MaterialKind::kJelly;
   const int state = (is_water ? 0 : A::kScalar - A::kDeformation) + (is_jelly ? 0 : A::kStress - A::kScalar);
   const int scatter_reads = position + velocity + affine + stress;
   const int gather_reads = position + state;
@@ -37,7 +37,7 @@ double transfer_operations(int dim) {
 
 }  // namespace
 
-double particle_step_bytes(int dim, mpm::MaterialKind kind) {
+double particle_step_bytes(int dim, scene::MaterialKind kind) {
   return dim == 3 ? step_bytes<3>(kind) : step_bytes<2>(kind);
 }
 

@@ -6,7 +6,7 @@
 namespace coppice::bench {
 
 // Bytes of state that one step of one particle must read and write.
-double particle_step_bytes(int dim, mpm::MaterialKind kind);
+double particle_step_bytes(int dim, scene::MaterialKind kind);
 // The mean over a solver's particles.
 double particle_step_bytes(const scene::SceneConfig& scene, mpm::Solver& solver);
 

@@ -127,7 +127,7 @@ class Comparison {
       row.peer_name = fmt::format("taichi 1.7.4, particles {} at first", case_.sorted ? "sorted" : "random");
       check_same(row.detail);
     }
-    return {row, particle_step_bytes(3, mpm::MaterialKind::kWater), n};
+    return {row, particle_step_bytes(3, scene::MaterialKind::kWater), n};
   }
 
  private:

@@ -15,7 +15,7 @@
 
 #include "core/intrusive_ptr.h"
 #include "gpu/buffer.h"
-#include "gpu/jit/specializer.h"
+#include "gpu/codegen_options.h"
 #include "gpu/stream.h"
 
 namespace coppice {
@@ -77,7 +77,7 @@ class Device : public RefCounted {
   virtual MessageLog* message_log() { return nullptr; }
   virtual KernelStore& kernels() = 0;
   // How kernels are compiled for this device where `asked` is wanted.
-  virtual jit::CodegenOptions codegen(jit::CodegenOptions asked) const { return asked; }
+  virtual CodegenOptions codegen(CodegenOptions asked) const { return asked; }
 
   // Who gets what kernels print (sparse/device/messages.h), line by line, on a stream's thread when a launch
   // has ended; the handler must neither throw nor wait for the device. Empty: stdout.

@@ -1,6 +1,6 @@
 // A stream's order, seen from inside: what a function may do whose turn has come. Only the stream makes one,
-// and hands it to the functions that it calls (Stream::enqueue(), Launch::prepare, Launch::finish, ...),
-// which keep no reference to it.
+// and hands it to the functions that it calls (Stream::enqueue(), Launch::before_loop, Launch::needs_repeat,
+// ...), which keep no reference to it.
 //
 //   stream.enqueue("grow", [=](InStream& s) {
 //     if (wait_read(s, counter) > room) s.run(move_to_a_larger_buffer);
@@ -29,8 +29,8 @@ class Recording : public RefCounted {
   uint32_t launches = 0;  // in it, the runtime's own not counted
 };
 
-// How many items there are: known to the host, or left on the device, where all that the host knows is how many
-// there can be.
+// How many items there are: known to the host, or left on the device, where all that the host
+// knows is how many there can be.
 class Count {
  public:
   static Count known(uint64_t value) { return {value, nullptr}; }
@@ -56,7 +56,7 @@ class InStream {
   InStream(const InStream&) = delete;
   InStream& operator=(const InStream&) = delete;
 
-  // A launch, repeated while its finish() says so.
+  // A launch, repeated while its needs_repeat() says so.
   virtual void run(Launch& launch) = 0;
   // A parallel primitive (gpu/stream_primitives.h).
   virtual void run(const PrimitiveCall& call) = 0;
@@ -75,11 +75,11 @@ class InStream {
   // primitives. Not inside of another.
   virtual IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) = 0;
   // Does all of it, without waiting for the device: on a GPU as one graph. Launches behind one that leaves a
-  // status are skipped on the device, and what settles that launch (Launch::finish) too where it ran out of
-  // cells. Returns the number of the first launch in it, which the status has (status_launch()).
+  // status are skipped on the device, and what commits its topology (Launch::needs_repeat) too where it ran
+  // out of cells. Returns the number of the first launch in it, which the status has (status_launch()).
   virtual uint64_t replay(Recording& recording) = 0;
-  // After a replay whose launch of that number left a status: has it finish() now, and repeats it where that
-  // says so. What is launched next gets the numbers behind it.
+  // After a replay whose launch of that number left a status: asks its needs_repeat() now, and repeats it where
+  // that says so. What is launched next gets the numbers behind it.
   virtual void resume(const Launch& launch, uint64_t number) = 0;
 
  protected:

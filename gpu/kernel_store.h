@@ -30,7 +30,7 @@
 
 namespace coppice {
 
-using LoadedCodeRef = IntrusivePtr<jit::LoadedCode>;
+using LoadedCodeRef = IntrusivePtr<LoadedCode>;
 
 class KernelStore {
  public:

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "gpu/codegen_options.h"
 #include "gpu/jit/bitcode.h"
-#include "gpu/jit/codegen_options.h"
 #include "gpu/kernel_builder.h"
 
 namespace coppice {
@@ -36,7 +36,7 @@ struct KernelVersion {
 };
 
 // Whether lines are part of kernels' code, so that one that has moved is another.
-inline bool lines_count(const jit::CodegenOptions& options) { return options.step || options.checks; }
+inline bool lines_count(const CodegenOptions& options) { return options.step || options.checks; }
 
 // A version of a file. Errors: kCompile where it may not take the place of the program's own, with the
 // reason: "kernel heat.diffuse: its arguments changed; build the program again".

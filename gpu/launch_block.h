@@ -5,11 +5,11 @@
 // kLaunchBlockVersion with every change, since compiled kernels outlive a program in the on-disk cache.
 //
 //     offset  bytes
-//       0       4   version, flags (kThreadItems, kRecorded, kSettles, kNeedsRoom)
+//       0       4   version, flags (kThreadItems, kRecorded, kCommitsTopology, kNeedsRoom)
 //       4       4   pieces             loop items for each of `count`
 //       8       8   DeviceContext*     status, seed, messages
 //      16       8   count              u64*, entries of the loop's list, read on the device; null: item_count
-//      24       8   elements           loop list (Element*), null for a range loop
+//      24       8   elements           loop list (LoopElement*), null for a range loop
 //      32       8   neighbours         u32[count][3^D] cell numbers around each element, or null
 //      40       8   loop begin         i64, first item of a range loop
 //      48       8   item_count         number of loop items where the host knows it; pieces do not count
@@ -32,10 +32,10 @@ inline constexpr int kLaunchArgumentBytes = 384;
 // A flag: on a GPU every thread has items of its own. Without it an item is shared by the threads of a block.
 inline constexpr uint32_t kThreadItems = 1;
 // Flags of what is in a recording (gpu/stream.h). It looks at the status by itself, and is skipped where a
-// launch before its own left one; what settles the topology after a launch, also where that launch ran out of
+// launch before its own left one; what commits the topology after a launch, also where that launch ran out of
 // cells: it is repeated.
 inline constexpr uint32_t kRecorded = 2;
-inline constexpr uint32_t kSettles = 4;
+inline constexpr uint32_t kCommitsTopology = 4;
 // A flag of a launch for which room was to be made by the same kernel before it: in a recording it is skipped
 // where that ran out of cells.
 inline constexpr uint32_t kNeedsRoom = 8;
@@ -137,7 +137,7 @@ constexpr uint32_t status_launch(uint32_t word) { return word >> 8; }
 inline bool is_skipped(const LaunchBlock& block, uint32_t word, uint64_t replayed_from) {
   if (word == 0) return false;
   if (status_launch(word) != ((block.number + replayed_from) & 0xffffff)) return true;
-  const bool skips_at_shortage = (block.flags & kSettles) != 0 && is_shortage(status_of(word));
+  const bool skips_at_shortage = (block.flags & kCommitsTopology) != 0 && is_shortage(status_of(word));
   return skips_at_shortage || ((block.flags & kNeedsRoom) != 0 && status_of(word) == DeviceStatus::kNoRoom);
 }
 

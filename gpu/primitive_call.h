@@ -1,4 +1,4 @@
-// One call of a parallel primitive on device memory, as data: what a stream's executor is asked to do (its
+// One call of a parallel primitive on device memory, as data: what a stream's back end is asked to do (its
 // callers use gpu/stream_primitives.h). All pointers are addresses of the device.
 #pragma once
 #include <cstddef>

@@ -15,30 +15,30 @@
 
 #include "core/async_value.h"
 #include "gpu/in_stream.h"
-#include "gpu/jit/loaded_code.h"
 #include "gpu/launch_block.h"
 #include "gpu/launch_uses.h"
+#include "gpu/loaded_code.h"
 
 namespace coppice {
 
 // A compiled kernel and what it runs over. The number of items is read on the device when the launch starts.
 struct Launch {
   std::string_view name;  // "file.kernel", for profilers, logs and errors; must outlive the launch
-  AsyncValueRef<IntrusivePtr<jit::LoadedCode>> code;  // the stream waits for the compiler
+  AsyncValueRef<IntrusivePtr<LoadedCode>> code;  // the stream waits for the compiler
   LaunchBlock block;
   uint32_t grain = 1;         // items that one task takes at least
   uint32_t shared_bytes = 0;  // fast memory of a thread block (coppice_shared_memory()), where there is such
   // Runs before the launch in stream order (fills in lists that depend on earlier launches); may
   // throw Error. What earlier copies bring to the host may not be there yet, and it must not wait
   // for earlier values of the stream.
-  std::function<void(InStream&, LaunchBlock&)> prepare;
+  std::function<void(InStream&, LaunchBlock&)> before_loop;
   // Runs between the two, where the launch is about to run (and not where only its lists are wanted), with
   // code of its own that the stream waits for, too; null where there is none.
   std::function<void(InStream&, LaunchBlock&)> make_room;
-  AsyncValueRef<IntrusivePtr<jit::LoadedCode>> room_code;
+  AsyncValueRef<IntrusivePtr<LoadedCode>> room_code;
   // Runs after the loop in stream order; true runs the loop again (an activation that ran out of cells and
   // has grown).
-  std::function<bool(InStream&, LaunchBlock&)> finish;
+  std::function<bool(InStream&, LaunchBlock&)> needs_repeat;
   // Runs instead of it where the loop could not: the emulated GPU ended it at a fault. Leaves what
   // the kernel uses as after a launch that failed. May throw Error, which is dropped: a device
   // that is lost can do nothing more.
@@ -46,7 +46,7 @@ struct Launch {
   std::vector<IntrusivePtr<RefCounted>> keep_alive;  // what the kernel uses; let go when the launch is done
   IntrusivePtr<const LaunchUses> uses;               // null: nothing is known to be touched
   // Skipped (successfully) when the device status is not kOk at its turn. A GPU's is looked at after launches
-  // that have a finish(): a kernel that sets a status belongs to one.
+  // that have a needs_repeat(): a kernel that sets a status belongs to one.
   bool skip_on_status = true;
   // Bytes of its handles' values that one entry of its loop's list reads and writes at least, for profiles;
   // 0: not known.

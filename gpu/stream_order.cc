@@ -22,7 +22,7 @@ void check_filled(const DeviceContext& context, const void* to) {
 }
 
 void prepare(InStream& s, const Launch& launch, LaunchBlock& block) {
-  if (launch.prepare) launch.prepare(s, block);
+  if (launch.before_loop) launch.before_loop(s, block);
   if (launch.make_room) launch.make_room(s, block);
 }
 
@@ -50,7 +50,7 @@ void DirectOrder::run(Launch& launch) {
 
 void DirectOrder::run(const Launch& launch, LaunchBlock& block) {
   block.context = &context_;
-  if (launch.skip_on_status && executor_.has_status(context_)) return;
+  if (launch.skip_on_status && backend_.has_status(context_)) return;
   if (launch.skip_on_status) block.number = launches_++;
   wait_for_its_code(launch);
   prepare(*this, launch, block);
@@ -60,50 +60,50 @@ void DirectOrder::run(const Launch& launch, LaunchBlock& block) {
 void DirectOrder::repeat(const Launch& launch, LaunchBlock& block) {
   do {
     try {
-      executor_.run_loop(launch, block);
-      if (!launch.finish) return;
-      executor_.wait_begun();
+      backend_.run_loop(launch, block);
+      if (!launch.needs_repeat) return;
+      backend_.wait_begun();
     } catch (...) {
       if (launch.skip_on_status) forget_status();
       give_up_on(*this, launch);
       throw;
     }
-  } while (launch.finish(*this, block));
+  } while (launch.needs_repeat(*this, block));
 }
 
 void DirectOrder::forget_status() {
   try {
     const uint32_t none = 0;
-    executor_.wait_copy(&context_.status, &none, sizeof none);
+    backend_.wait_copy(&context_.status, &none, sizeof none);
   } catch (const Error&) {  // the device is lost
   }
 }
 
 void DirectOrder::run(const PrimitiveCall& call) {
   check_arrays(context_, call);
-  executor_.run_primitive(call);
+  backend_.run_primitive(call);
 }
 
 void DirectOrder::fill(void* to, int byte, size_t bytes) {
   check_filled(context_, to);
-  executor_.fill(to, byte, bytes);
+  backend_.fill(to, byte, bytes);
 }
 
 void DirectOrder::wait_copy(void* to, const void* from, size_t bytes) {
   check_copied(context_, to, from);
-  executor_.wait_copy(to, from, bytes);
+  backend_.wait_copy(to, from, bytes);
 }
 
 IntrusivePtr<Recording> DirectOrder::record(const std::function<void(InStream&)>& give) {
-  executor_.begin_recording();
-  RecordingOrder recorder(executor_, context_);
+  backend_.begin_recording();
+  RecordingOrder recorder(backend_, context_);
   try {
     give(recorder);
   } catch (...) {
-    executor_.drop_recording();
+    backend_.drop_recording();
     throw;
   }
-  IntrusivePtr<Recording> recording = executor_.end_recording();
+  IntrusivePtr<Recording> recording = backend_.end_recording();
   recording->launches = recorder.launches();
   return recording;
 }
@@ -111,8 +111,8 @@ IntrusivePtr<Recording> DirectOrder::record(const std::function<void(InStream&)>
 uint64_t DirectOrder::replay(Recording& recording) {
   const uint64_t first = launches_;
   launches_ += recording.launches;
-  executor_.wait_copy(&context_.replayed_from, &first, sizeof first);  // waits for nothing
-  executor_.replay(recording);
+  backend_.wait_copy(&context_.replayed_from, &first, sizeof first);  // waits for nothing
+  backend_.replay(recording);
   return first;
 }
 
@@ -120,7 +120,7 @@ void DirectOrder::resume(const Launch& launch, uint64_t number) {
   launches_ = number + 1;
   LaunchBlock block = launch.block;
   block.context = &context_, block.number = number;
-  if (!launch.finish || !launch.finish(*this, block)) return;
+  if (!launch.needs_repeat || !launch.needs_repeat(*this, block)) return;
   prepare(*this, launch, block);
   repeat(launch, block);
 }
@@ -134,24 +134,24 @@ void RecordingOrder::run(Launch& launch) {
   launches_ += launch.skip_on_status;
   COPPICE_CHECK(launches_ > 0, "the runtime's own work belongs to a launch of the recording");
   block.number = launches_ - 1;
-  block.flags |= kRecorded | (is_settling_ ? kSettles : 0);
+  block.flags |= kRecorded | (is_committing_ ? kCommitsTopology : 0);
   wait_for_its_code(launch);
   prepare(*this, launch, block);
-  executor_.run_loop(launch, block);
-  if (!launch.finish) return;
-  is_settling_ = true;
-  launch.finish(*this, block);
-  is_settling_ = false;
+  backend_.run_loop(launch, block);
+  if (!launch.needs_repeat) return;
+  is_committing_ = true;
+  launch.needs_repeat(*this, block);
+  is_committing_ = false;
 }
 
 void RecordingOrder::run(const PrimitiveCall& call) {
   check_arrays(context_, call);
-  executor_.run_primitive(call);
+  backend_.run_primitive(call);
 }
 
 void RecordingOrder::fill(void* to, int byte, size_t bytes) {
   check_filled(context_, to);
-  executor_.fill(to, byte, bytes);
+  backend_.fill(to, byte, bytes);
 }
 
 void RecordingOrder::wait_copy(void*, const void*, size_t) {

@@ -4,19 +4,19 @@
 #include <functional>
 
 #include "gpu/in_stream.h"
-#include "gpu/stream_executor.h"
+#include "gpu/stream_backend.h"
 
 namespace coppice {
 
 class DirectOrder final : public InStream {
  public:
   // Both outlive this.
-  DirectOrder(StreamExecutor& executor, DeviceContext& context) : executor_(executor), context_(context) {}
+  DirectOrder(StreamBackend& backend, DeviceContext& context) : backend_(backend), context_(context) {}
   void run(Launch& launch) override;
   void run(const PrimitiveCall& call) override;
   void fill(void* to, int byte, size_t bytes) override;
   void wait_copy(void* to, const void* from, size_t bytes) override;
-  void* result() override { return executor_.result_memory(); }
+  void* result() override { return backend_.result_memory(); }
   bool is_recording() const override { return false; }
   IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) override;
   uint64_t replay(Recording& recording) override;
@@ -26,22 +26,22 @@ class DirectOrder final : public InStream {
   void run(const Launch& launch, LaunchBlock& block);
 
  private:
-  void repeat(const Launch& launch, LaunchBlock& block);  // once, and while its finish() says so
+  void repeat(const Launch& launch, LaunchBlock& block);  // once, and while its needs_repeat() says so
   void forget_status();  // that a launch left whose error is told otherwise: it would stop all later ones
 
-  StreamExecutor& executor_;
+  StreamBackend& backend_;
   DeviceContext& context_;
   uint64_t launches_ = 0;  // that were not skipped, nor the runtime's own
 };
 
 class RecordingOrder final : public InStream {
  public:
-  // `executor` is recording.
-  RecordingOrder(StreamExecutor& executor, DeviceContext& context) : executor_(executor), context_(context) {}
+  // `backend` is recording.
+  RecordingOrder(StreamBackend& backend, DeviceContext& context) : backend_(backend), context_(context) {}
   void run(Launch& launch) override;
   void run(const PrimitiveCall& call) override;
   void fill(void* to, int byte, size_t bytes) override;
-  void* result() override { return executor_.result_memory(); }
+  void* result() override { return backend_.result_memory(); }
   bool is_recording() const override { return true; }
   uint32_t launches() const { return launches_; }  // so far
 
@@ -52,10 +52,10 @@ class RecordingOrder final : public InStream {
   void resume(const Launch& launch, uint64_t number) override;
 
  private:
-  StreamExecutor& executor_;
+  StreamBackend& backend_;
   DeviceContext& context_;
   uint32_t launches_ = 0;
-  bool is_settling_ = false;  // the last launch
+  bool is_committing_ = false;  // the last launch
 };
 
 }  // namespace coppice

@@ -29,12 +29,12 @@ Error ending_error(std::string_view what) {
 
 }  // namespace
 
-StreamQueue::StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext& context, std::string name,
+StreamQueue::StreamQueue(std::unique_ptr<StreamBackend> backend, DeviceContext& context, std::string name,
                          IntrusivePtr<RefCounted> device)
     : device_(std::move(device)),
-      executor_(std::move(executor)),
+      backend_(std::move(backend)),
       context_(context),
-      order_(*executor_, context),
+      order_(*backend_, context),
       watch_([this] {
         const std::lock_guard lock(mutex_);
         is_ending_ = true;
@@ -148,7 +148,7 @@ bool StreamQueue::begin_next(Lock& lock) {
                      fmt::format("{}: an exception that is no std::exception", operation.name));
     }
     try {
-      operation.marked = executor_->mark_end(operation.name, context_, operation.used);
+      operation.marked = backend_->mark_end(operation.name, context_, operation.used);
     } catch (const Error& error) {
       if (!failed) failed = error;
     }
@@ -170,7 +170,7 @@ bool StreamQueue::reach_oldest(Lock& lock, bool wait) {
   std::optional<Error> error;
   bool reached = true;
   try {
-    reached = executor_->reach_oldest_mark(wait, oldest.used);
+    reached = backend_->reach_oldest_mark(wait, oldest.used);
   } catch (const Error& e) {
     error = e;
   }
@@ -247,10 +247,10 @@ AsyncValueRef<Chain> StreamQueue::launch(IntrusivePtr<const SharedLaunch> launch
 
 AsyncValueRef<Chain> StreamQueue::enqueue(std::string_view name, std::function<void(InStream&)> function) {
   return push({.name = name,
-               // The executor may have it run by a thread of its own.
+               // The back end may have it run by a thread of its own.
                .function =
                    [this, function = std::move(function)](InStream& s) {
-                     executor_->run_function([&] {
+                     backend_->run_function([&] {
                        const WorkerThreadScope scope(this, kStreamsThread);
                        function(s);
                      });
@@ -262,7 +262,7 @@ AsyncValueRef<Chain> StreamQueue::issue(std::string_view name, std::function<voi
 }
 AsyncValueRef<Chain> StreamQueue::copy(void* to, const void* from, size_t bytes) {
   check_copied(context_, to, from);
-  return push({.name = "copy", .function = [=, this](InStream&) { executor_->copy(to, from, bytes); }});
+  return push({.name = "copy", .function = [=, this](InStream&) { backend_->copy(to, from, bytes); }});
 }
 AsyncValueRef<Chain> StreamQueue::fill(void* to, int byte, size_t bytes) {
   check_owner(context_, to, "what is to be filled");

@@ -1,8 +1,8 @@
-// The queue of a stream: one thread per stream takes operations in order, and an executor (stream_executor.h)
+// The queue of a stream: one thread per stream takes operations in order, and a back end (stream_backend.h)
 // does them.
 //
 // An operation's work may be under way when its turn is over (a GPU's): its async value becomes available
-// when the executor's mark behind it is reached, values in the order of the operations. The stream's own
+// when the back end's mark behind it is reached, values in the order of the operations. The stream's own
 // thread looks for that whenever it has nothing to begin, and not a second thread that waits for the device:
 // continuations, what an operation held and, with it, perhaps the stream itself are then let go by one
 // thread, as on a CPU. It polls, so that what is queued meanwhile is begun at once and the device does not
@@ -17,16 +17,16 @@
 
 #include "core/process_end.h"
 #include "gpu/launch_profile.h"
-#include "gpu/stream_executor.h"
+#include "gpu/stream_backend.h"
 #include "gpu/stream_order.h"
 
 namespace coppice {
 
 class StreamQueue final : public Stream {
  public:
-  // `context` (an address of the device's), and what `executor` refers to, live until the stream's thread
+  // `context` (an address of the device's), and what `backend` refers to, live until the stream's thread
   // ends: a stream that is not the device's own keeps the device.
-  StreamQueue(std::unique_ptr<StreamExecutor> executor, DeviceContext& context, std::string name,
+  StreamQueue(std::unique_ptr<StreamBackend> backend, DeviceContext& context, std::string name,
               IntrusivePtr<RefCounted> device = {});
   // Finishes what is queued. May run on the stream's own thread: an operation can hold the last reference to
   // a device. When the process ends (core/process_end.h), what is queued then, or is given
@@ -49,13 +49,13 @@ class StreamQueue final : public Stream {
     std::function<void(InStream&)> function;  // empty: the launch is run
     IntrusivePtr<const SharedLaunch> shared_launch;
     AsyncValueRef<Chain> done;
-    AsyncValueRef<IntrusivePtr<jit::LoadedCode>> code, room_code;  // of a launch
+    AsyncValueRef<IntrusivePtr<LoadedCode>> code, room_code;  // of a launch
     bool waits = false;  // is begun when everything before it is done: the host looks at what that did
     uint64_t epoch = 0;  // how many times errors had been cleared when it was queued
     // Once begun:
     bool marked = false;
     std::optional<Error> failed;
-    StreamExecutor::Kept used;
+    StreamBackend::KeepAlive used;
   };
   AsyncValueRef<Chain> push(Operation operation);
   void run(const Operation& operation);
@@ -74,7 +74,7 @@ class StreamQueue final : public Stream {
 
   const IntrusivePtr<RefCounted> device_;  // first: what follows uses it
   const ForkGuard guard_;
-  const std::unique_ptr<StreamExecutor> executor_;
+  const std::unique_ptr<StreamBackend> backend_;
   DeviceContext& context_;
   DirectOrder order_;  // of the stream's thread
   std::mutex mutex_;

@@ -2,12 +2,12 @@
 // else.
 #pragma once
 #include "core/async_value.h"
-#include "gpu/jit/loaded_code.h"
+#include "gpu/loaded_code.h"
 
 namespace coppice {
 
 // Blocks the calling thread until the code, or the error in its place, is there. On any thread but the
 // compiler's (a failed check): its threads wait for nobody, so that this ends.
-void wait_for_code(const AsyncValueRef<IntrusivePtr<jit::LoadedCode>>& code);
+void wait_for_code(const AsyncValueRef<IntrusivePtr<LoadedCode>>& code);
 
 }  // namespace coppice

@@ -55,14 +55,14 @@ void check_list_role(const LaunchRequest& r, const HandleUse& h) {
 
 // Refuses a loop over something else than the kernel's place is of.
 void check_loop(const LaunchRequest& r) {
-  using Place = LaunchRequest::Place;
+  using LoopItem = LaunchRequest::LoopItem;
   TreeStorage* tree = r.loop.tree.get();
-  if (r.place == Place::kItem || r.place == Place::kTeam) {
+  if (r.item == LoopItem::kItem || r.item == LoopItem::kTeam) {
     if (tree == nullptr) return;
     refuse(r, fmt::format("it takes {} and loops over a range: range(n)",
-                          r.place == Place::kItem ? "an Item" : "a Team"));
+                          r.item == LoopItem::kItem ? "an Item" : "a Team"));
   }
-  const bool entries = r.place == Place::kEntry;
+  const bool entries = r.item == LoopItem::kEntry;
   const bool lists = tree != nullptr && tree->node(r.loop.node).kind == NodeKind::kDynamic;
   if (entries && !lists)
     refuse(r, fmt::format("it takes an Entry and loops over a dynamic node: over(lists){}",
@@ -76,8 +76,8 @@ void check_loop(const LaunchRequest& r) {
 
 void check_roles(const LaunchRequest& r) {
   TreeStorage* loop_tree = r.loop.tree.get();
-  using Place = LaunchRequest::Place;
-  const bool cells = r.place == Place::kCell, blocks = is_over_blocks(r);
+  using LoopItem = LaunchRequest::LoopItem;
+  const bool cells = r.item == LoopItem::kCell, blocks = is_over_blocks(r);
   check_loop(r);
   if (loop_tree != nullptr && static_cast<int>(loop_tree->dims()) != r.place_dims) {
     refuse(r, fmt::format("it loops in {} dimensions, tree '{}' has {}", r.place_dims,
@@ -89,10 +89,10 @@ void check_roles(const LaunchRequest& r) {
     check_list_role(r, h);
     if (h.role == Role::kGrow || h.role == Role::kAccumulate || h.role == Role::kAppend) continue;
     const bool same_node = tree_of(h.id) == loop_tree && h.id.node == r.loop.node;
-    if ((cells || r.place == Place::kEntry) && own && !same_node)
+    if ((cells || r.item == LoopItem::kEntry) && own && !same_node)
       refuse(r, fmt::format("it writes field {}, which is not on the node looped over, {}", field_name(h),
                             loop_tree->path(r.loop.node)));
-    if ((r.place == Place::kItem || r.place == Place::kTeam) && own)
+    if ((r.item == LoopItem::kItem || r.item == LoopItem::kTeam) && own)
       refuse(r, fmt::format("a range has no own cell to write in field {}; use Accumulate or Grow",
                             field_name(h)));
     if (blocks && own && !same_node) {
@@ -170,7 +170,7 @@ void choose_tiles(const LaunchRequest& r, Binding& b, bool checks) {
 // above the list to be active, as a sum does.
 void choose_gathering(const LaunchRequest& r, Binding& b) {
   constexpr uint32_t kTells = kLooksAtLists | kDeactivatesCells | kTestsCells;
-  if (r.place != LaunchRequest::Place::kItem || (r.effects & kTells) != 0) return;
+  if (r.item != LaunchRequest::LoopItem::kItem || (r.effects & kTells) != 0) return;
   const auto is_list = [](const HandleUse& h) {
     return tree_of(h.id)->node(h.id.node).kind == NodeKind::kDynamic;
   };
@@ -233,7 +233,7 @@ void check_node(const LaunchRequest& r, const TreeStorage& tree, uint32_t node, 
 std::string kernel_id(const LaunchRequest& r) { return fmt::format("{}.{}", r.file->name, r.name); }
 
 bool is_over_blocks(const LaunchRequest& r) {
-  return r.place == LaunchRequest::Place::kBlock || r.place == LaunchRequest::Place::kBlockTeam;
+  return r.item == LaunchRequest::LoopItem::kBlock || r.item == LaunchRequest::LoopItem::kBlockTeam;
 }
 
 Binding make_binding(const LaunchRequest& r, const Device& device, bool checks) {
@@ -258,7 +258,7 @@ Binding make_binding(const LaunchRequest& r, const Device& device, bool checks) 
   b.loop.box = r.box_at;
   check_roles(r);
   check_pairs(r, b);
-  if (r.place == LaunchRequest::Place::kCell) choose_tiles(r, b, checks);
+  if (r.item == LaunchRequest::LoopItem::kCell) choose_tiles(r, b, checks);
   choose_gathering(r, b);
   if (is_over_blocks(r)) {
     b.shared_bytes = r.fast_bytes;

@@ -48,7 +48,7 @@ void detail::Bound::replace(Launch with, const KernelVersion* now) {
 }
 
 void BoundLaunches::add(const std::shared_ptr<detail::Bound>& bound, const detail::LaunchRequest& request,
-                        const jit::CodegenOptions& options) {
+                        const CodegenOptions& options) {
   bound->request = std::make_unique<const detail::LaunchRequest>(request);
   bound->options = options;
   bound->version = current_kernel_version(*request.file);

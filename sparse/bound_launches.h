@@ -18,7 +18,7 @@ struct Bound {
   IntrusivePtr<const SharedLaunch> launch;
   // What it is made of anew, and for; null where its kernel stays as it is.
   std::unique_ptr<const LaunchRequest> request;
-  jit::CodegenOptions options;
+  CodegenOptions options;
   const KernelVersion* version = nullptr;  // of its kernel's file that `launch` has
 
   void replace(Launch with, const KernelVersion* now);
@@ -30,7 +30,7 @@ class BoundLaunches {
  public:
   // Thread-safe.
   static void add(const std::shared_ptr<detail::Bound>& bound, const detail::LaunchRequest& request,
-                  const jit::CodegenOptions& options);
+                  const CodegenOptions& options);
   static std::vector<std::shared_ptr<detail::Bound>> all();
   // The launch with another version of its kernel, which begins to be compiled.
   static Launch prepare_at(const detail::Bound& bound, const KernelVersion* version);

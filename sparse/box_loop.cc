@@ -101,7 +101,7 @@ namespace detail {
 
 void add_box(LaunchRequest& request, size_t& at) {
   at = device::align_up(at, alignof(LoopBox));
-  if (request.place != LaunchRequest::Place::kCell || at + sizeof(LoopBox) > kLaunchArgumentBytes)
+  if (request.item != LaunchRequest::LoopItem::kCell || at + sizeof(LoopBox) > kLaunchArgumentBytes)
     throw Error(
         ErrorCode::kInvalidArgument,
         fmt::format("kernel {}.{}: over_box() is for a kernel that takes a Cell, and at most {} bytes of "
@@ -128,7 +128,7 @@ void Program::activate_box_first(Launch& launch, const detail::LaunchRequest& r)
   auto prepared = std::make_shared<Launch>(prepare(activation));
   prepared->skip_on_status = false;
   prepared->grain = 64;
-  launch.make_room = [prepared, make_list = std::move(launch.prepare),
+  launch.make_room = [prepared, make_list = std::move(launch.before_loop),
                       make_room = std::move(launch.make_room)](InStream& s, LaunchBlock& block) {
     Launch now = *prepared;
     now.block.number = block.number;
@@ -137,7 +137,7 @@ void Program::activate_box_first(Launch& launch, const detail::LaunchRequest& r)
     block.flags |= kNeedsRoom;
     if (make_room) make_room(s, block);
   };
-  launch.prepare = nullptr;
+  launch.before_loop = nullptr;
 }
 
 }  // namespace coppice

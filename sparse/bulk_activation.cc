@@ -11,6 +11,7 @@
 #include "gpu/stream_primitives.h"
 #include "runtime_activation.kernels.h"
 #include "sparse/launch_errors.h"
+#include "sparse/runtime_counts.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
@@ -95,11 +96,11 @@ void TreeStorage::activate_bulk(InStream& s, uint32_t node, const int32_t* coord
                 fmt::format("activation of {}: a tree's root has no cells", this->path(node)));
   if (key_space(path, last) == ~uint64_t{0})
     throw Error(ErrorCode::kInvalidArgument, this->path(node) + ": its keys would need more than 64 bits");
-  room<uint64_t>(s, scratch_keys_, n), room<uint32_t>(s, scratch_cells_, n);
-  room<uint32_t>(s, scratch_flags_, n), room<uint32_t>(s, scratch_selected_, n);
+  reserve_scratch<uint64_t>(s, scratch_keys_, n), reserve_scratch<uint32_t>(s, scratch_cells_, n);
+  reserve_scratch<uint32_t>(s, scratch_flags_, n), reserve_scratch<uint32_t>(s, scratch_selected_, n);
   uint64_t* keys = scratch_keys_->as<uint64_t>();
   uint32_t* order = scratch_cells_->as<uint32_t>();
-  uint64_t* count = counts_->as<uint64_t>();
+  uint64_t* count = &counts()->outside;
   write_value(s, count, 0);
   run_now(s, program_, bulk_keys, n, device_layout(node), std::max(last, 1u) - 1, coords, keys, order, count);
   if (const uint64_t outside = wait_read(s, count); outside > 0)
@@ -118,10 +119,10 @@ void TreeStorage::activate_bulk(InStream& s, uint32_t node, const int32_t* coord
       if (d.kind == NodeKind::kBitmasked) run_now(s, program_, bulk_bits, n, level);
     }
   } catch (...) {
-    settle(s);  // loops are to find the levels that there was memory for
+    commit_topology(s);  // loops are to find the levels that there was memory for
     throw;
   }
-  settle(s);
+  commit_topology(s);
 }
 
 }  // namespace coppice

@@ -11,11 +11,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/check.h"
 #include "core/error.h"
 #include "gpu/buffer_ranges.h"
 #include "gpu/stream_primitives.h"
 #include "runtime_append.kernels.h"
 #include "sparse/launch_errors.h"
+#include "sparse/runtime_counts.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
@@ -86,9 +88,10 @@ TreeStorage::AppendWork TreeStorage::begin_append(InStream& s, uint32_t field, c
   const FieldDescription& f = fields_[field];
   AppendWork w{.field = f, .what = fmt::format("append to '{}' on {}", f.name, path(f.node))};
   const std::vector<CoppiceKeyStep> steps = key_steps(layouts_[f.node]);
-  auto* const totals = reinterpret_cast<CoppiceAppendTotals*>(counts_->as<uint64_t>() + kAppendTotals);
-  auto* const in_memory = reinterpret_cast<CoppiceKeyStep*>(counts_->as<uint64_t>() + kKeySteps);
+  auto* const totals = &counts()->append;
+  auto* const in_memory = counts()->key_steps;
   write_value(s, totals, {});
+  COPPICE_CHECK(steps.size() <= RuntimeCounts::kMostKeySteps);
   if (!steps.empty()) s.wait_copy(in_memory, steps.data(), steps.size() * sizeof(CoppiceKeyStep));
   w.keys = {device_layout(f.node), coords, in_memory, static_cast<uint32_t>(steps.size()), 0, n};
   w.append.tree = state(), w.append.node = device_layout(f.node), w.append.totals = totals;
@@ -109,7 +112,7 @@ void TreeStorage::count_elements(InStream& s, AppendWork& w) {
   const uint64_t n = w.keys.n, rows = w.append.rows;
   Parts parts;
   const size_t keys = parts.add<uint32_t>(n), counts = parts.add<uint32_t>(w.num_blocks * rows);
-  room<std::byte>(s, scratch_elements_, parts.bytes());
+  reserve_scratch<std::byte>(s, scratch_elements_, parts.bytes());
   w.blocks = {(n + w.num_blocks - 1) / w.num_blocks, rows, part<uint32_t>(scratch_elements_, keys),
               part<uint32_t>(scratch_elements_, counts)};
   run_now_by(s, 1, program_, count_in_blocks, w.num_blocks, w.keys, w.blocks, w.append.totals);
@@ -121,7 +124,7 @@ void TreeStorage::sort_elements(InStream& s, AppendWork& w) {
   Parts parts;
   const size_t keys = parts.add<uint64_t>(n), order = parts.add<uint32_t>(n), flags = parts.add<uint32_t>(n),
                starts = parts.add<uint32_t>(n);
-  room<std::byte>(s, scratch_elements_, parts.bytes());
+  reserve_scratch<std::byte>(s, scratch_elements_, parts.bytes());
   auto* const sorted = part<uint64_t>(scratch_elements_, keys);
   auto* const indices = part<uint32_t>(scratch_elements_, order);
   auto* const is_first = part<uint32_t>(scratch_elements_, flags);
@@ -141,7 +144,7 @@ void TreeStorage::plan_append(InStream& s, AppendWork& w) {
   const size_t names = parts.add<uint64_t>(is_sorted ? rows : 0), counts = parts.add<uint32_t>(rows),
                ends = parts.add<CoppiceListEnd>(rows), chunks = parts.add<uint32_t>(rows + 1),
                coords = parts.add<int32_t>(3 * std::min(rows, n));
-  room<std::byte>(s, scratch_rows_, parts.bytes());
+  reserve_scratch<std::byte>(s, scratch_rows_, parts.bytes());
   auto* const row_counts = part<uint32_t>(scratch_rows_, counts);
   if (is_sorted) {
     auto* const keys = part<uint64_t>(scratch_rows_, names);
@@ -169,7 +172,7 @@ void TreeStorage::check_inside(InStream& s, const AppendWork& w) const {
 }
 
 void TreeStorage::refuse_too_long(InStream& s, const AppendWork& w) {
-  auto* const said = reinterpret_cast<int64_t*>(w.append.totals);
+  int64_t* const said = counts()->too_long;
   run_now(s, program_, describe_list, 1, w.append, ~w.known.too_full, said);
   const std::vector<int64_t> list = wait_read(s, static_cast<const int64_t*>(said), 5);
   std::string at;
@@ -229,7 +232,7 @@ void TreeStorage::append_bulk(InStream& s, uint32_t field, const int32_t* coords
   run_now_by(s, 16, program_, link_chunks, w.append.rows, w.append, w.new_cells);
   write_elements_in(s, w, values);
   write_value(s, &state()->lists_changed, 1);
-  settle(s);
+  commit_topology(s);
 }
 
 namespace detail {

@@ -1,17 +1,18 @@
 // Collection of what was deactivated, and deactivation of everything below a node (see tree_storage.h).
+#include "dynamic_lists.kernels.h"
 #include "runtime_collection.kernels.h"
-#include "runtime_lists.kernels.h"
+#include "sparse/runtime_counts.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
 
 using device::AllocatorState;
-using device::Element;
+using device::LoopElement;
 using device::NodeKind;
 using device::TreeState;
 
-void TreeStorage::settle(InStream& s, const TreeState& now) {
+void TreeStorage::commit_topology(InStream& s, const TreeState& now) {
   // A launch that failed may have left shortages that nobody is to grow for.
   for (uint32_t i = 0; i < allocators_.size(); ++i) {
     if (now.allocators[i].shortage != 0) write_value(s, &state()->allocators[i].shortage, 0);
@@ -38,7 +39,7 @@ void TreeStorage::settle(InStream& s, const TreeState& now) {
 // Parents before children, and all before cells are collected: what lies below a cell that is zeroed
 // is recycled or zeroed with it.
 void TreeStorage::clean_cells(InStream& s) {
-  uint64_t* const items = counts_->as<uint64_t>() + kCleaningCounts;
+  uint64_t* const items = &counts()->dirty;
   for (uint32_t id = 1; id < nodes_.size(); ++id) {
     if (nodes_[id].kind != NodeKind::kBitmasked) continue;
     CoppiceDirtyNode d{state(), device_layout(id), -1, device::mask_words(nodes_[id].num_cells), 64};
@@ -55,8 +56,8 @@ void TreeStorage::clean_cells(InStream& s) {
   }
 }
 
-void TreeStorage::settle(InStream& s) {
-  if (!s.is_recording()) return settle(s, wait_read_state(s));
+void TreeStorage::commit_topology(InStream& s) {
+  if (!s.is_recording()) return commit_topology(s, wait_read_state(s));
   clean_cells(s);
   for (uint32_t a = 0; a < allocators_.size(); ++a) collect_allocator(s, a);
   run_now(s, program_, count_version, 1, state());
@@ -66,7 +67,7 @@ void TreeStorage::settle(InStream& s) {
 void TreeStorage::recycle_all(InStream& s, uint32_t node) {
   constexpr uint32_t kBatch = 64;
   const uint32_t allocator = nodes_[node].allocator;
-  uint64_t* const batches = counts_->as<uint64_t>() + kRecycleCounts;
+  uint64_t* const batches = &counts()->recycled;
   run_now(s, program_, count_batches, 1, &state()->allocators[allocator], kBatch, batches);
   run_now_by(s, 16, program_, recycle_all_cells, batches, state(), allocator, kBatch);
 }
@@ -74,15 +75,15 @@ void TreeStorage::recycle_all(InStream& s, uint32_t node) {
 // Over all lists of a dynamic node, whether they hold something or not; `parents` are the containers above
 // it, null where it lies below the root.
 void TreeStorage::run_over_lists(InStream& s, const ListKernel& kernel, uint32_t id,
-                                 const ElementList* parents) {
-  const Element* elements = nullptr;
+                                 const LoopList* parents) {
+  const LoopElement* elements = nullptr;
   Items lists = 1;
   if (parents != nullptr) {
-    uint64_t* const count = counts_->as<uint64_t>() + kRecycleCounts;
+    uint64_t* const count = &counts()->recycled;
     run_now(s, program_, count_lists, 1, &list_state(parents->number)->count,
             nodes_[nodes_[id].parent].num_cells, count);
     lists = count;
-    elements = parents->elements->as<Element>();
+    elements = parents->elements->as<LoopElement>();
   }
   run_now(s, program_, kernel, lists, state(), device_layout(id), elements);
 }
@@ -101,8 +102,8 @@ void TreeStorage::recycle_below(InStream& s, uint32_t id) {
   // Below before here: what bits make reachable is still to be found.
   for (uint32_t child : n.children) recycle_below(s, child);
   if (n.kind == NodeKind::kBitmasked) {
-    const ElementList& list = update_list(s, id, false);
-    run_now(s, program_, zero_containers, &list_state(list.number)->count, list.elements->as<Element>(),
+    const LoopList& list = update_list(s, id, false);
+    run_now(s, program_, zero_containers, &list_state(list.number)->count, list.elements->as<LoopElement>(),
             n.container_bytes);
   }
 }
@@ -112,15 +113,15 @@ void TreeStorage::recycle_below(InStream& s, uint32_t id) {
 void TreeStorage::collect_allocator(InStream& s, uint32_t index) {
   AllocatorState* a = &state()->allocators[index];
   const uint32_t node = allocators_[index].node;
-  uint64_t* const counts = counts_->as<uint64_t>() + kCollectionCounts;
+  uint64_t* const collected = counts()->collected;
   const bool is_chain = nodes_[node].kind == NodeKind::kDynamic, has_below = layouts_[node].below.count > 0;
-  if (is_chain || has_below) run_now(s, program_, count_recycled, 1, a, counts);
-  if (is_chain) run_now(s, program_, collect_chain, counts, a);
-  if (has_below) run_now(s, program_, collect_below, counts, state(), index, device_layout(node));
-  run_now(s, program_, collect_begin, 1, a, counts);
-  run_now(s, program_, collect_move_free, counts + 1, a);
+  if (is_chain || has_below) run_now(s, program_, count_recycled, 1, a, collected);
+  if (is_chain) run_now(s, program_, collect_chain, collected, a);
+  if (has_below) run_now(s, program_, collect_below, collected, state(), index, device_layout(node));
+  run_now(s, program_, collect_begin, 1, a, collected);
+  run_now(s, program_, collect_move_free, collected + 1, a);
   run_now(s, program_, collect_bookkeep, 1, a);
-  run_now(s, program_, collect_refill, counts, a);
+  run_now(s, program_, collect_refill, collected, a);
 }
 
 }  // namespace coppice

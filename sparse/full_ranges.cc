@@ -18,7 +18,7 @@ namespace coppice {
 
 using device::AllocatorState;
 using device::CellHeader;
-using device::Element;
+using device::LoopElement;
 using device::TreeState;
 
 namespace {
@@ -113,7 +113,7 @@ void TreeStorage::take_full_ranges(InStream& s, std::string_view who) {
   }
   // Whatever may fail comes before the first change of the tree's state.
   std::vector<MovedElements> moved_elements;
-  for (const std::unique_ptr<ElementList>& list : lists_) {
+  for (const std::unique_ptr<LoopList>& list : lists_) {
     if (list && list->elements) find_moved(s, *list, moves, moved_elements);
   }
   for (uint32_t a = 0; a < allocators_.size(); ++a) move_slots(s, now.allocators[a], full_[a], moves);
@@ -126,7 +126,7 @@ void TreeStorage::take_full_ranges(InStream& s, std::string_view who) {
     write_value(s, &state()->allocators[a], moved);
   }
   for (const MovedElements& list : moved_elements)
-    s.wait_copy(list.to, list.elements.data(), list.elements.size() * sizeof(Element));
+    s.wait_copy(list.to, list.elements.data(), list.elements.size() * sizeof(LoopElement));
   ++generation_;
   {
     const std::lock_guard lock(full_mutex_);  // buffers() may be asked for on another thread
@@ -147,12 +147,12 @@ void TreeStorage::move_slots(InStream& s, const AllocatorState& a, const Allocat
   }
 }
 
-void TreeStorage::find_moved(InStream& s, const ElementList& list, const std::vector<AddressMove>& moves,
+void TreeStorage::find_moved(InStream& s, const LoopList& list, const std::vector<AddressMove>& moves,
                              std::vector<MovedElements>& found) {
-  auto* const in_memory = list.elements->as<Element>();
-  std::vector<Element> elements = wait_read(s, in_memory, list.items);
+  auto* const in_memory = list.elements->as<LoopElement>();
+  std::vector<LoopElement> elements = wait_read(s, in_memory, list.items);
   bool has_moved = false;
-  for (Element& element : elements) has_moved |= follow(moves, element.container);
+  for (LoopElement& element : elements) has_moved |= follow(moves, element.container);
   if (has_moved) found.push_back({in_memory, std::move(elements)});
 }
 

@@ -318,7 +318,7 @@ void KernelReload::State::begin(Built built) {
   drop_candidate();
   std::vector<std::shared_ptr<detail::Bound>> all = BoundLaunches::all();
   std::erase_if(all, [&](const auto& bound) { return bound->request->file != built.file; });
-  const bool with_lines = lines_count(jit::codegen_options()) ||
+  const bool with_lines = lines_count(codegen_options()) ||
                           std::ranges::any_of(all, [](const auto& b) { return lines_count(b->options); });
   if (stands(*built.file, *built.version, with_lines))
     return say(built.file, Status::kLoaded, fmt::format("{} is as it was", built.name));

@@ -208,7 +208,7 @@ void check_topology_uses(InStream& s, const LaunchedKernel& kernel) {
     if (kernel.uses.does_to(tree, effect::kChangesTopology)) continue;
     const auto flags = wait_read(s, &tree->state()->changed, 2);  // and lists_changed
     if (flags[0] == 0 && flags[1] == 0) continue;
-    tree->settle(s);
+    tree->commit_topology(s);
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("kernel {}: it changed the topology of tree '{}', which its uses do not say",
                             kernel.name, tree->options().name));

@@ -49,12 +49,12 @@ class LaunchGraph::State final : public RefCounted {
         give_up(s);
         throw;
       }
-      for (TreeStorage* tree : trees_) tree->wait_follow_replays(s);
+      for (TreeStorage* tree : trees_) tree->wait_sync_after_replays(s);
       done += replays;
       if (word == 0) continue;
       const uint32_t behind = (status_launch(word) - static_cast<uint32_t>(first)) & 0xffffff;
       if (behind >= n * static_cast<uint32_t>(replays)) return;  // it was there before: all was skipped
-      go_on_behind(s, behind % n, first + behind);
+      launch_rest_after(s, behind % n, first + behind);
       if (status_of(word) == DeviceStatus::kStop) return;
       done += static_cast<int>(behind / n) + 1 - replays;
     }
@@ -94,7 +94,7 @@ class LaunchGraph::State final : public RefCounted {
   void give_up(InStream& s) {
     try {
       write_value(s, &launches_.front().device().context().status, 0);
-      for (TreeStorage* tree : trees_) tree->wait_follow_replays(s);
+      for (TreeStorage* tree : trees_) tree->wait_sync_after_replays(s);
     } catch (const Error&) {
     }
     for (const BoundLaunch& bound : launches_) give_up_on(s, bound.shared()->launch);
@@ -113,7 +113,7 @@ class LaunchGraph::State final : public RefCounted {
     for (const BoundLaunch& bound : launches_) {
       const IntrusivePtr<const SharedLaunch> shared = bound.shared();
       LaunchBlock block = shared->launch.block;
-      if (shared->launch.prepare) shared->launch.prepare(s, block);
+      if (shared->launch.before_loop) shared->launch.before_loop(s, block);
     }
     for (TreeStorage* tree : trees_) tree->begin_recording(s, contains(changed_, tree));
     recording_ = s.record([&](InStream& recording) {
@@ -131,7 +131,7 @@ class LaunchGraph::State final : public RefCounted {
   }
 
   // Launch i left a status: what it wants, and the launches behind it.
-  void go_on_behind(InStream& s, size_t i, uint64_t number) {
+  void launch_rest_after(InStream& s, size_t i, uint64_t number) {
     s.resume(launches_[i].shared()->launch, number);
     for (++i; i < launches_.size(); ++i) {
       Launch launch = launches_[i].shared()->launch;
@@ -181,9 +181,9 @@ BoundLaunch bind_deactivate_all(const Node& node) {
   use.effects = effect::kDeactivates, use.radius = LaunchUse::kAnywhere;
   use.name = node.path();
   launch.uses = make_intrusive<LaunchUses>(std::vector<LaunchUse>{use});
-  launch.finish = [&tree, id = node.id()](InStream& s, LaunchBlock&) {
+  launch.needs_repeat = [&tree, id = node.id()](InStream& s, LaunchBlock&) {
     tree.recycle_below(s, id);
-    tree.settle(s);
+    tree.commit_topology(s);
     return false;
   };
   return BoundLaunch(share(&tree.device()), std::move(launch));

@@ -41,10 +41,10 @@ uint64_t TreeStorage::count_containers(InStream& s, const device::TreeState& now
 }
 
 uint64_t TreeStorage::count_active(InStream& s, uint32_t node) {
-  const ElementList& list = update_list(s, node, false);
+  const LoopList& list = update_list(s, node, false);
   const uint32_t words = static_cast<uint32_t>((nodes_[node].num_cells + 63) / 64);
   const IntrusivePtr<Buffer> total = device_->reserve(sizeof(uint64_t), sizeof(uint64_t));
-  const CoppiceContainers containers{state(), device_layout(node), list.elements->as<device::Element>(),
+  const CoppiceContainers containers{state(), device_layout(node), list.elements->as<device::LoopElement>(),
                                      nullptr, words};
   run_now(s, program_, ::count_active, list.items * words, containers, total->as<uint64_t>());
   return wait_read(s, total->as<uint64_t>());
@@ -74,7 +74,7 @@ NodeUsage TreeStorage::full_usage(InStream& s, uint32_t node, const device::Tree
     u.cell_bytes = committed * n.container_bytes;
   }
   if (lists_[node]) {
-    const ElementList& list = *lists_[node];
+    const LoopList& list = *lists_[node];
     u.element_list_bytes = size_of(list.elements) + size_of(list.neighbours);
   }
   u.bytes = u.cell_bytes + u.list_bytes + u.element_list_bytes;

@@ -70,7 +70,8 @@ StreamEvent collect(After, const Tree& tree, Request& request) {
   TreeStorage& storage = tree.storage();
   Stream& stream = stream_of(request, storage);
   storage.freeze();
-  return {stream.enqueue("sparse.collect", [tree = share(&storage)](InStream& s) { tree->settle(s); })};
+  return {
+      stream.enqueue("sparse.collect", [tree = share(&storage)](InStream& s) { tree->commit_topology(s); })};
 }
 
 StreamEvent update_list(After, const Node& node, Constant<bool> with_neighbours, Request& request) {

@@ -19,6 +19,7 @@
 #include "sparse/bound_launches.h"
 #include "sparse/launch_errors.h"
 #include "sparse/memory_uses.h"
+#include "sparse/program_ptx.h"
 #include "sparse/tree_storage.h"
 #include "sparse/uses.h"
 
@@ -32,12 +33,12 @@ namespace {
 
 // Whether what pointers reach is compared with the launch's uses. Code for stepping keeps its functions
 // apart, in which it is not known whether a pointer is to a variable.
-bool guards_memory(const LaunchRequest& r, const jit::CodegenOptions& options) {
+bool guards_memory(const LaunchRequest& r, const CodegenOptions& options) {
   return options.checks && !options.step && r.argument_bytes <= kMemoryUsesAt;
 }
 
-jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
-                                      const jit::CodegenOptions& options, bool makes_room = false) {
+jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b, const CodegenOptions& options,
+                                      bool makes_room = false) {
   jit::SpecializeRequest s;
   s.id = kernel_id(r) + (makes_room ? "_room" : "");
   s.makes_room = makes_room;
@@ -63,7 +64,7 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b,
 
 // A launch as a version of its kernel's file would have it (null: the program's own). A kernel that stayed as
 // it was has the code that there is, but where lines are part of it.
-LaunchRequest at_version(LaunchRequest r, const KernelVersion* version, const jit::CodegenOptions& options) {
+LaunchRequest at_version(LaunchRequest r, const KernelVersion* version, const CodegenOptions& options) {
   if (version == nullptr) return r;
   const KernelVersion::Facts& facts = version->facts.find(r.name)->second;
   const auto before = version->as_before.find(r.name);
@@ -72,7 +73,7 @@ LaunchRequest at_version(LaunchRequest r, const KernelVersion* version, const ji
   r.active_only = facts.active_only, r.effects = facts.effects;
   return r;
 }
-LaunchRequest at_current_version(const LaunchRequest& r, const jit::CodegenOptions& options) {
+LaunchRequest at_current_version(const LaunchRequest& r, const CodegenOptions& options) {
   return at_version(r, current_kernel_version(*r.file), options);
 }
 
@@ -89,7 +90,7 @@ struct Prepared final : public RefCounted {
   AsyncValueRef<LoadedCodeRef> room_code;
   // On a CPU: it may run short of cells, and what it does must not happen twice.
   bool needs_full_ranges = false;
-  std::vector<std::weak_ptr<const void>> lives;  // of the binding's trees
+  std::vector<std::weak_ptr<const void>> livenesses;  // of the binding's trees
   AsyncValueRef<LoadedCodeRef> code;
   LaunchBlock block{};
   bool checks = false;
@@ -124,7 +125,7 @@ LaunchKey key_of(const LaunchRequest& r) {
 // nodes' values are not counted.
 uint64_t item_bytes(const LaunchRequest& r) {
   const TreeStorage& tree = *r.loop.tree;
-  const bool by_element = r.place == LaunchRequest::Place::kEntry;
+  const bool by_element = r.item == LaunchRequest::LoopItem::kEntry;
   const uint64_t cells = by_element ? 1 : tree.node(r.loop.node).num_cells;
   uint64_t bytes = 0;
   for (const HandleUse& h : std::span(r.handles, r.num_handles)) {
@@ -141,15 +142,15 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
     launch.block.loop_begin = r.loop.begin;
     launch.block.item_count = r.loop.count;
     launch.block.count = r.loop.device_count;
-    launch.grain = r.place == LaunchRequest::Place::kTeam ? 8 : 1024;
+    launch.grain = r.item == LaunchRequest::LoopItem::kTeam ? 8 : 1024;
     return;
   }
   TreeStorage* tree = r.loop.tree.get();
   const uint32_t node = r.loop.node;
   if (!r.loop.box) launch.item_bytes = item_bytes(r);
   const bool neighbours = p.binding.needs_neighbours;
-  launch.prepare = [tree = r.loop.tree, node, neighbours](InStream& s, LaunchBlock& block) {
-    ElementList& list = tree->update_list(s, node, neighbours);
+  launch.before_loop = [tree = r.loop.tree, node, neighbours](InStream& s, LaunchBlock& block) {
+    LoopList& list = tree->update_list(s, node, neighbours);
     block.elements = list.elements->data();
     block.neighbours = neighbours ? list.neighbours->as<uint32_t>() : nullptr;
     block.count = &tree->list_state(list.number)->count;
@@ -202,7 +203,7 @@ bool finish_room(InStream& s, const Prepared& p) {
 void give_up_room(InStream& s, const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) {
     if (p.uses->does_to(tree, effect::kAppends)) tree->drop_room(s);
-    tree->settle(s);
+    tree->commit_topology(s);
   }
 }
 
@@ -222,7 +223,7 @@ void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared) {
     room.block = block;
     room.grain = grain, room.shared_bytes = shared_bytes;
     room.skip_on_status = false;
-    room.finish = [shared](InStream& inner, LaunchBlock&) { return finish_room(inner, *shared); };
+    room.needs_repeat = [shared](InStream& inner, LaunchBlock&) { return finish_room(inner, *shared); };
     try {
       s.run(room);
     } catch (...) {
@@ -256,7 +257,7 @@ bool finish(InStream& s, const Prepared& p, Device& device, const LaunchBlock& b
   }
   if (s.is_recording()) {
     for (TreeStorage* tree : b.trees) {
-      if (p.uses->does_to(tree, effect::kChangesTopology)) tree->settle(s);
+      if (p.uses->does_to(tree, effect::kChangesTopology)) tree->commit_topology(s);
     }
     return false;
   }
@@ -275,7 +276,7 @@ bool finish(InStream& s, const Prepared& p, Device& device, const LaunchBlock& b
     throw;
   }
   if (!again) {
-    for (size_t t = 0; t < b.trees.size(); ++t) b.trees[t]->settle(s, now[t]);
+    for (size_t t = 0; t < b.trees.size(); ++t) b.trees[t]->commit_topology(s, now[t]);
   } else if (device.message_log() != nullptr) {
     device.message_log()->forget(block);  // it prints all that again
   }
@@ -286,7 +287,7 @@ bool finish(InStream& s, const Prepared& p, Device& device, const LaunchBlock& b
 
 struct Program::State {
   IntrusivePtr<Device> device;
-  jit::CodegenOptions options;
+  CodegenOptions options;
   std::unordered_map<LaunchKey, IntrusivePtr<Prepared>, LaunchKeyHash> prepared;
   MemoryUseTables memory_uses;  // of launches with checks
   size_t launches_until_pruning = 0;
@@ -302,15 +303,16 @@ struct Program::State {
   void prune() {
     if (launches_until_pruning-- > 0) return;
     const size_t gone = std::erase_if(prepared, [](const auto& entry) {
-      const auto& lives = entry.second->lives;
-      return std::any_of(lives.begin(), lives.end(), [](const auto& tree) { return tree.expired(); });
+      const auto& livenesses = entry.second->livenesses;
+      return std::any_of(livenesses.begin(), livenesses.end(),
+                         [](const auto& tree) { return tree.expired(); });
     });
     launches_until_pruning = prepared.size();
     if (gone > 0) device->kernels().release_unused();
   }
 };
 
-Program::Program(IntrusivePtr<Device> device, const jit::CodegenOptions& options)
+Program::Program(IntrusivePtr<Device> device, const CodegenOptions& options)
     : state_(std::make_unique<State>()) {
   if (!device) throw Error(ErrorCode::kInvalidArgument, "a program without a device");
   state_->device = std::move(device);
@@ -356,11 +358,12 @@ IntrusivePtr<Prepared> Program::State::make(const LaunchRequest& given, const Ke
   if (r.loop.box) add_activation_by_loop(r, *p->uses);
   p->block.version = kLaunchBlockVersion;
   // Blocks, too: a kernel over them says what happens once for each.
-  const bool by_thread = r.place == LaunchRequest::Place::kItem || r.place == LaunchRequest::Place::kBlock;
+  const bool by_thread =
+      r.item == LaunchRequest::LoopItem::kItem || r.item == LaunchRequest::LoopItem::kBlock;
   p->block.flags = by_thread ? kThreadItems : 0;
   for (size_t t = 0; t < p->binding.trees.size(); ++t) {
     p->block.trees[t] = p->binding.trees[t]->state();
-    p->lives.push_back(p->binding.trees[t]->life());
+    p->livenesses.push_back(p->binding.trees[t]->liveness());
   }
   return p;
 }
@@ -447,12 +450,12 @@ Launch Program::State::launch_of(const LaunchRequest& r, const IntrusivePtr<Prep
   if (p.needs_full_ranges || knows_addresses) take_full_ranges_first(launch, shared, knows_addresses);
   Device* const device = this->device.get();  // outlives what its stream is given
   if (p.uses->does(effect::kChangesTopology | effect::kAdds)) {
-    launch.finish = [shared, device](InStream& s, LaunchBlock& block) {
+    launch.needs_repeat = [shared, device](InStream& s, LaunchBlock& block) {
       return finish(s, *shared, *device, block);
     };
     launch.give_up = [shared](InStream& s) { give_up_room(s, *shared); };
   } else if (options.checks || is_over_blocks(r) || p.binding.names_a_field_twice) {
-    launch.finish = [shared, device](InStream& s, LaunchBlock&) {
+    launch.needs_repeat = [shared, device](InStream& s, LaunchBlock&) {
       if (s.is_recording()) return false;
       throw_kernel_error(s, *device, shared->kernel());
       if (shared->checks) check_topology_uses(s, shared->kernel());
@@ -462,8 +465,8 @@ Launch Program::State::launch_of(const LaunchRequest& r, const IntrusivePtr<Prep
   return launch;
 }
 
-std::string Program::ptx_of(const LaunchRequest& given, jit::PtxTarget target) {
-  const State& s = state();
+std::string ProgramPtx::of_request(Program& program, jit::PtxTarget target, const LaunchRequest& given) {
+  const Program::State& s = program.state();
   const LaunchRequest r = at_current_version(given, s.options);
   Binding b = make_binding(r, *s.device, s.options.checks);
   if (s.options.checks) tell_uses(b, *coppice::uses_of(r));

@@ -79,7 +79,7 @@ struct LaunchRequest {
   const KernelBitcode* file;
   std::string_view name;
   bool active_only;
-  enum class Place { kCell, kBlock, kBlockTeam, kEntry, kItem, kTeam } place;
+  enum class LoopItem { kCell, kBlock, kBlockTeam, kEntry, kItem, kTeam } item;
   int place_dims;
   uint32_t fast_bytes = 0;  // that a BlockTeam has
   Loop loop;
@@ -104,38 +104,38 @@ struct PlaceTraits {
 template <int D>
 struct PlaceTraits<Cell<D>> {
   static constexpr bool kIsPlace = true;
-  static constexpr auto kPlace = LaunchRequest::Place::kCell;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kCell;
   static constexpr int kDims = D;
 };
 template <int D>
 struct PlaceTraits<Block<D>> {
   static constexpr bool kIsPlace = true;
-  static constexpr auto kPlace = LaunchRequest::Place::kBlock;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kBlock;
   static constexpr int kDims = D;
 };
 template <int D, uint32_t kBytes>
 struct PlaceTraits<BlockTeam<D, kBytes>> {
   static constexpr bool kIsPlace = true;
-  static constexpr auto kPlace = LaunchRequest::Place::kBlockTeam;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kBlockTeam;
   static constexpr int kDims = D;
   static constexpr uint32_t kFastBytes = kBytes;
 };
 template <int D>
 struct PlaceTraits<Entry<D>> {
   static constexpr bool kIsPlace = true;
-  static constexpr auto kPlace = LaunchRequest::Place::kEntry;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kEntry;
   static constexpr int kDims = D;
 };
 template <>
 struct PlaceTraits<Item> {
   static constexpr bool kIsPlace = true;
-  static constexpr auto kPlace = LaunchRequest::Place::kItem;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kItem;
   static constexpr int kDims = 0;
 };
 template <>
 struct PlaceTraits<Team> {
   static constexpr bool kIsPlace = true;
-  static constexpr auto kPlace = LaunchRequest::Place::kTeam;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kTeam;
   static constexpr int kDims = 0;
 };
 
@@ -193,7 +193,7 @@ void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) 
 template <class First, class... Rest, class Tuple>
 void add_arguments(LaunchRequest& request, size_t& at, const Tuple& arguments, auto index) {
   if constexpr (PlaceTraits<First>::kIsPlace) {
-    request.place = PlaceTraits<First>::kPlace;
+    request.item = PlaceTraits<First>::kItem;
     request.place_dims = PlaceTraits<First>::kDims;
     if constexpr (requires { PlaceTraits<First>::kFastBytes; })
       request.fast_bytes = PlaceTraits<First>::kFastBytes;
@@ -258,7 +258,7 @@ class BoundLaunch {
 class Program {
  public:
   // How its kernels are compiled is COPPICE_DEBUG's choice unless told here.
-  explicit Program(IntrusivePtr<Device> device, const jit::CodegenOptions& options = jit::codegen_options());
+  explicit Program(IntrusivePtr<Device> device, const CodegenOptions& options = codegen_options());
   ~Program();
   Program(Program&&) noexcept;
 
@@ -301,22 +301,15 @@ class Program {
   // Blocks the host until all that was launched is done. Throws the error of the first launch that failed.
   void wait() const;
 
-  // PTX of a launch's kernel, for tests and tools. Errors: kCompile.
-  template <class... Parameters, class... Arguments>
-  std::string ptx(jit::PtxTarget target, const Kernel<void(Parameters...)>& kernel, const Loop& loop,
-                  const Arguments&... arguments) {
-    return ptx_of(detail::make_request(kernel, loop, arguments...), target);
-  }
-
  private:
   friend class BoundLaunches;
+  friend class ProgramPtx;
   Launch prepare(const detail::LaunchRequest& request);
   // With the kernel of that version of its file (null: the program's own), whether or not that can be
   // compiled.
   Launch prepare_at(const detail::LaunchRequest& request, const KernelVersion* version);
   BoundLaunch bind_request(const detail::LaunchRequest& request);
   void activate_box_first(Launch& launch, const detail::LaunchRequest& request);
-  std::string ptx_of(const detail::LaunchRequest& request, jit::PtxTarget target);
   IntrusivePtr<const LaunchUses> uses_of(const detail::LaunchRequest& request) const;
   std::string explain(const detail::LaunchRequest& request) const;
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "runtime_lists.kernels.h"
+#include "dynamic_lists.kernels.h"
 #include "runtime_read_back.kernels.h"
 #include "sparse/launch_errors.h"
 #include "sparse/runtime_launch.h"

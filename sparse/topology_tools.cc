@@ -54,7 +54,7 @@ struct Containers {
 
 Containers containers_of(InStream& s, TreeStorage& tree, uint32_t node, bool with_masks = true) {
   Containers c;
-  const ElementList& list = tree.update_list(s, node, false);
+  const LoopList& list = tree.update_list(s, node, false);
   c.count = list.items;
   c.elements = list.elements;
   const uint32_t words = static_cast<uint32_t>((tree.node(node).num_cells + 63) / 64);
@@ -62,7 +62,7 @@ Containers containers_of(InStream& s, TreeStorage& tree, uint32_t node, bool wit
     const size_t bytes = std::max<uint64_t>(c.count * words, 1) * sizeof(uint64_t);
     c.masks = tree.device().reserve(bytes, bytes);
   }
-  c.view = {tree.state(), tree.device_layout(node), c.elements->as<device::Element>(),
+  c.view = {tree.state(), tree.device_layout(node), c.elements->as<device::LoopElement>(),
             with_masks ? c.masks->as<uint64_t>() : nullptr, words};
   return c;
 }

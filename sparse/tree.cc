@@ -6,14 +6,14 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "dynamic_lists.kernels.h"
 #include "gpu/buffer_ranges.h"
-#include "runtime_lists.kernels.h"
+#include "single_cells.kernels.h"
 #include "sparse/launch_errors.h"
 #include "sparse/memory_report.h"
 #include "sparse/read_back.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
-#include "topology.kernels.h"
 
 namespace coppice {
 namespace {
@@ -149,7 +149,7 @@ AsyncValueRef<Chain> Node::deactivate_all() const {
   tree_->freeze();
   return tree_->stream().enqueue("sparse.deactivate_all", [tree = tree_, id = id_](InStream& s) {
     tree->recycle_below(s, id);
-    tree->settle(s);
+    tree->commit_topology(s);
   });
 }
 
@@ -184,6 +184,13 @@ uint64_t Node::wait_num_active_blocks() const {
   wait_in_order(tree_->stream(), "sparse.count",
                 [&](InStream& s) { count = tree_->update_list(s, id_, false).items; });
   return count;
+}
+
+uint64_t Node::wait_topology_version() const {
+  tree_->freeze();
+  uint64_t version = 0;
+  wait_in_order(tree_->stream(), "sparse.version", [&](InStream& s) { version = tree_->version(s); });
+  return version;
 }
 
 NodeUsage Node::wait_usage() const {

@@ -191,6 +191,10 @@ class Node {
   uint64_t wait_num_active_blocks() const;  // containers of this node that a loop over it visits
   NodeUsage wait_usage() const;             // of a bitmasked node by a pass over its masks
   uint64_t wait_num_active_cells() const { return wait_usage().active_cells; }
+  // A number of the tree that is another one whenever containers that loops visit have come or gone: what was
+  // derived from them stays good while it stays the same. Single bits of a bitmasked node and lengths of
+  // lists may change without. Blocks the host until the stream has answered.
+  uint64_t wait_topology_version() const;
 
   // Names the node in a kernel's Topology argument, for activation without a value.
   Field<unsigned char> topology() const;

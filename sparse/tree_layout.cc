@@ -63,8 +63,8 @@ const char* node_kind_name(NodeKind kind) {
 }
 
 // The runtime reaches all of a tree by pointers, and is not what the checks are for.
-static jit::CodegenOptions without_checks() {
-  jit::CodegenOptions options = jit::codegen_options();
+static CodegenOptions without_checks() {
+  CodegenOptions options = codegen_options();
   options.checks = false;
   return options;
 }

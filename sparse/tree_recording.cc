@@ -22,7 +22,7 @@ void TreeStorage::update_lists(InStream& s, const NeededLists& needed) {
 
 // Records what brings a list up to date; nothing where that has been done, and the
 // topology cannot have changed since.
-void TreeStorage::record_list(InStream& s, ElementList& list, uint32_t node, bool with_neighbours) {
+void TreeStorage::record_list(InStream& s, LoopList& list, uint32_t node, bool with_neighbours) {
   const auto has = [&](bool neighbours) {
     return std::find(needed_lists_.begin(), needed_lists_.end(), std::pair(node, neighbours)) !=
            needed_lists_.end();
@@ -44,7 +44,7 @@ void TreeStorage::keep_for_recording(InStream&, std::vector<IntrusivePtr<RefCoun
        {scratch_keys_, scratch_cells_, scratch_flags_, scratch_selected_}) {
     if (buffer) kept.emplace_back(buffer);
   }
-  for (const std::unique_ptr<ElementList>& list : lists_) {
+  for (const std::unique_ptr<LoopList>& list : lists_) {
     if (list && list->elements) kept.emplace_back(list->elements);
     if (list && list->neighbours) kept.emplace_back(list->neighbours);
   }
@@ -57,14 +57,14 @@ void TreeStorage::forget_lost_lists(InStream& s) {
   lost_lists_.clear();
 }
 
-void TreeStorage::wait_follow_replays(InStream& s) {
+void TreeStorage::wait_sync_after_replays(InStream& s) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(state());
   const std::vector<std::byte> read =
       wait_read(s, bytes, sizeof(TreeState) + nodes_.size() * sizeof(ListState));
   TreeState now;
   std::memcpy(&now, read.data(), sizeof now);
   version_ = now.version, lists_version_ = now.lists_version;
-  for (const std::unique_ptr<ElementList>& list : lists_) {
+  for (const std::unique_ptr<LoopList>& list : lists_) {
     if (!list) continue;
     ListState its;
     std::memcpy(&its, read.data() + sizeof now + list->number * sizeof its, sizeof its);

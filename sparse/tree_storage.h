@@ -2,8 +2,8 @@
 // collection.
 //
 // Phases: describe (add_node, add_field), on one thread -> freeze -> use, by any number of threads. In
-// use, everything that touches memory takes an InStream and so runs on one thread at a time. Memory is the device's: the host reads its state once per decision
-// (wait_read_state()) and writes single fields.
+// use, everything that touches memory takes an InStream and so runs on one thread at a time. Memory is the
+// device's: the host reads its state once per decision (wait_read_state()) and writes single fields.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -23,6 +23,8 @@
 struct CoppiceBulkLevel;  // runtime_activation.kernels.cc
 
 namespace coppice {
+
+struct RuntimeCounts;  // runtime_counts.h
 
 inline constexpr uint32_t kNoField = ~0u;  // of a Topology handle: a node without a value
 
@@ -60,9 +62,9 @@ struct FieldDescription {
 
 // The list that a loop over a node runs through; valid while the topology's version is the tree's. The device
 // has the same numbers in a ListState.
-struct ElementList {
+struct LoopList {
   uint32_t number = 0;                        // of its ListState: the node
-  IntrusivePtr<Buffer> elements, neighbours;  // Element[n], u32[n][3^D]
+  IntrusivePtr<Buffer> elements, neighbours;  // LoopElement[n], u32[n][3^D]
   uint64_t items = 0;
   uint64_t version = ~uint64_t{0};  // of a dynamic node: the lists' version
   uint64_t neighbour_version = ~uint64_t{0};
@@ -85,8 +87,8 @@ struct AddressMove {
 };
 // Elements of a list whose containers lie elsewhere, and where they go.
 struct MovedElements {
-  device::Element* to;
-  std::vector<device::Element> elements;
+  device::LoopElement* to;
+  std::vector<device::LoopElement> elements;
 };
 
 class TreeStorage : public RefCounted {
@@ -95,7 +97,7 @@ class TreeStorage : public RefCounted {
 
   uint64_t serial() const { return serial_; }  // unique in the process
   // Expires with the tree; unlike a weak reference to the tree it keeps no memory of it.
-  std::weak_ptr<const void> life() const { return life_; }
+  std::weak_ptr<const void> liveness() const { return liveness_; }
 
   // ---- description
   uint32_t add_node(uint32_t parent, device::NodeKind kind, std::vector<Axis> axes,
@@ -139,7 +141,7 @@ class TreeStorage : public RefCounted {
   device::TreeState wait_read_state(InStream& s);
   // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology
   // change. In a recording: whether there is anything to do is found out by the device, each time.
-  ElementList& update_list(InStream& s, uint32_t node, bool with_neighbours);
+  LoopList& update_list(InStream& s, uint32_t node, bool with_neighbours);
   // After a launch that could change topology. First, for every tree of the launch: did it run out of cells?
   // True: the allocators have grown, and the launch is to be repeated. `now` is the state then, `why_not`
   // what stands against a repetition, empty where nothing does. Errors: kOutOfMemory when it may not grow
@@ -168,9 +170,9 @@ class TreeStorage : public RefCounted {
   // Makes room for so many cells of a pointer or dynamic node in all. Errors: kInvalidArgument, kOutOfMemory.
   void reserve_cells(InStream& s, uint32_t node, uint64_t cells);
   // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
-  void settle(InStream& s, const device::TreeState& now);
+  void commit_topology(InStream& s, const device::TreeState& now);
   // The same, where the host has not looked yet. In a recording the device finds out what there is to do.
-  void settle(InStream& s);
+  void commit_topology(InStream& s);
   void recycle_below(InStream& s, uint32_t node);
   // Activates the cells at `n` coordinates of a node, i32[n][3], missing leading axes 0. Coordinates
   // may repeat; cells get their numbers in coordinate order, so that nothing depends on threads.
@@ -195,7 +197,7 @@ class TreeStorage : public RefCounted {
   // Before a recording is replayed: lists whose memory it replaced are to be made anew.
   void forget_lost_lists(InStream& s);
   // After replays: what they did to the topology and the lists.
-  void wait_follow_replays(InStream& s);
+  void wait_sync_after_replays(InStream& s);
   // For the checks of pointers (memory_uses.cc). Where a field's values lie; of an array of structs, with
   // what lies between them. The zeros that refused reads get. All memory of the tree's.
   MemoryUse memory_of(uint32_t field) const;
@@ -246,7 +248,7 @@ class TreeStorage : public RefCounted {
   std::vector<AllocatorStorage> storages_to_be() const;
   void move_slots(InStream& s, const device::AllocatorState& a, const AllocatorStorage& now,
                   const std::vector<AddressMove>& moves);
-  void find_moved(InStream& s, const ElementList& list, const std::vector<AddressMove>& moves,
+  void find_moved(InStream& s, const LoopList& list, const std::vector<AddressMove>& moves,
                   std::vector<MovedElements>& found);
   bool is_limit_shared() const;
   uint64_t used_bytes(const device::TreeState& now) const;  // of cells that were ever handed out
@@ -272,38 +274,36 @@ class TreeStorage : public RefCounted {
   void recycle_all(InStream& s, uint32_t node);
   uint64_t key_space(const std::vector<uint32_t>& path, size_t levels) const;
   struct ListWork;
-  ListWork begin_list(InStream& s, uint32_t node, ElementList& list);
+  ListWork begin_list(InStream& s, uint32_t node, LoopList& list);
   void select_cells(InStream& s, ListWork& work);
   bool select_by_slots(InStream& s, ListWork& work);
   const uint32_t* expand(InStream& s, ListWork& work);
   uint64_t most_containers(uint32_t node) const;
-  Count containers_in(InStream& s, const ElementList& list) const;
+  Count containers_in(InStream& s, const LoopList& list) const;
   uint64_t list_version(uint32_t node) const;
-  void make_list(InStream& s, uint32_t node, ElementList& list);
-  void make_neighbours(InStream& s, uint32_t node, ElementList& list);
-  void record_list(InStream& s, ElementList& list, uint32_t node, bool with_neighbours);
+  void make_list(InStream& s, uint32_t node, LoopList& list);
+  void make_neighbours(InStream& s, uint32_t node, LoopList& list);
+  void record_list(InStream& s, LoopList& list, uint32_t node, bool with_neighbours);
   using ListKernel =
-      Kernel<void(Item, device::TreeState*, const device::NodeLayout*, const device::Element*)>;
+      Kernel<void(Item, device::TreeState*, const device::NodeLayout*, const device::LoopElement*)>;
   template <class Kernel>
   void run_over_chunks(InStream& s, const Kernel& kernel);
-  void run_over_lists(InStream& s, const ListKernel& kernel, uint32_t node, const ElementList* parents);
+  void run_over_lists(InStream& s, const ListKernel& kernel, uint32_t node, const LoopList* parents);
   std::vector<uint32_t> path_nodes(uint32_t node) const;
   // Room for so many items in scratch memory, or in a list's.
   template <class T>
-  void room(InStream& s, IntrusivePtr<Buffer>& buffer, uint64_t items);
+  void reserve_scratch(InStream& s, IntrusivePtr<Buffer>& buffer, uint64_t items);
   template <class T>
-  void room(InStream& s, ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t items);
+  void reserve_scratch(InStream& s, LoopList& list, IntrusivePtr<Buffer>& buffer, uint64_t items);
 
-  // Words of counts_ that a step of the runtime leaves for the next one.
-  static constexpr size_t kCollectionCounts = 8, kListCounts = 16, kRecycleCounts = 24, kAppendTotals = 32,
-                          kKeySteps = 40, kCleaningCounts = 96;
+  RuntimeCounts* counts() const { return counts_->as<RuntimeCounts>(); }  // an address of the device
 
   IntrusivePtr<Device> device_;
   TreeOptions options_;
   std::mutex host_program_mutex_;
   Program host_program_, program_;
   const uint64_t serial_;
-  const std::shared_ptr<const void> life_ = std::make_shared<char>();
+  const std::shared_ptr<const void> liveness_ = std::make_shared<char>();
   std::mutex freeze_mutex_;
   std::atomic<bool> frozen_ = false;  // true: what freeze() made is there for every thread
   std::vector<NodeDescription> nodes_;
@@ -316,7 +316,7 @@ class TreeStorage : public RefCounted {
   std::vector<AllocatorStorage> full_;  // what allocators_ become, once it is known where that lies
   std::atomic<bool> has_full_ranges_ = true;
   bool shares_limit_ = false;  // allocators could take more together than the tree may have
-  std::vector<std::unique_ptr<ElementList>> lists_;
+  std::vector<std::unique_ptr<LoopList>> lists_;
   IntrusivePtr<Buffer> state_, root_, ambient_, device_layouts_, device_below_, scratch_keys_, scratch_cells_,
       scratch_flags_, scratch_selected_, scratch_elements_, scratch_rows_, counts_;
   uint64_t collections_ = 0;  // that the host gave, and the time that they took it
@@ -329,11 +329,11 @@ class TreeStorage : public RefCounted {
   std::vector<IntrusivePtr<Buffer>> replaced_;
   std::vector<uint32_t> lost_lists_;
   bool can_change_ = false;
-  NeededLists needed_lists_;  // or, where it can change, those made since it was settled last
+  NeededLists needed_lists_;  // or, where it can change, those made since its topology was committed last
 };
 
 template <class T>
-void TreeStorage::room(InStream& s, IntrusivePtr<Buffer>& buffer, uint64_t items) {
+void TreeStorage::reserve_scratch(InStream& s, IntrusivePtr<Buffer>& buffer, uint64_t items) {
   const uint64_t bytes = std::max<uint64_t>(items * sizeof(T), 64);
   if (buffer && buffer->reserved_bytes() >= bytes) {
     if (buffer->size_bytes() < bytes) buffer->grow(bytes);
@@ -345,9 +345,9 @@ void TreeStorage::room(InStream& s, IntrusivePtr<Buffer>& buffer, uint64_t items
 }
 
 template <class T>
-void TreeStorage::room(InStream& s, ElementList& list, IntrusivePtr<Buffer>& buffer, uint64_t items) {
+void TreeStorage::reserve_scratch(InStream& s, LoopList& list, IntrusivePtr<Buffer>& buffer, uint64_t items) {
   const Buffer* const before = buffer.get();
-  room<T>(s, buffer, items);
+  reserve_scratch<T>(s, buffer, items);
   if (buffer.get() == before || !s.is_recording()) return;
   list.version = list.neighbour_version = ~uint64_t{0};
   lost_lists_.push_back(list.number);

@@ -13,12 +13,12 @@ namespace coppice {
 using device::AllocatorState;
 
 void TreeStorage::trim(InStream& s) {
-  settle(s);
+  commit_topology(s);
   const device::TreeState now = wait_read_state(s);
   for (uint32_t a = 0; a < allocators_.size(); ++a) trim_allocator(s, now.allocators[a], a);
   if (shares_limit_) write_value(s, &state()->fresh_bytes, used_bytes(wait_read_state(s)));
   // Nobody keeps a list between two launches; each asks for its own at its turn.
-  for (std::unique_ptr<ElementList>& list : lists_) list.reset();
+  for (std::unique_ptr<LoopList>& list : lists_) list.reset();
   scratch_keys_.reset(), scratch_cells_.reset(), scratch_flags_.reset(), scratch_selected_.reset();
   scratch_elements_.reset(), scratch_rows_.reset();
 }

@@ -123,7 +123,7 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
   auto uses = make_intrusive<LaunchUses>();
   uses->reads_count = r.loop.device_count != nullptr;
   const bool over_blocks =
-      r.place == LaunchRequest::Place::kBlock || r.place == LaunchRequest::Place::kBlockTeam;
+      r.item == LaunchRequest::LoopItem::kBlock || r.item == LaunchRequest::LoopItem::kBlockTeam;
   for (uint32_t i = 0; i < r.num_handles; ++i)
     uses->all.push_back(use_of(r.handles[i], r.effects, over_blocks));
   if (r.loop.tree) {  // which cells the loop visits
@@ -193,7 +193,7 @@ std::string why_no_room(const LaunchRequest& r, const LaunchUses& uses) {
   if ((r.effects & kDrawsFromMemory) != 0) return "goes on by what its atomic operations give it";
   if ((r.effects & kDecidesByChanges) != 0) return "decides what to activate by what it changes";
   // Its threads talk through fast memory, which would stay empty.
-  if (r.place == LaunchRequest::Place::kBlockTeam) return "shares fast memory among threads";
+  if (r.item == LaunchRequest::LoopItem::kBlockTeam) return "shares fast memory among threads";
   for (const LaunchUse& a : uses.all) {
     for (const LaunchUse& b : uses.all) {
       const bool reads_changed =

@@ -249,14 +249,14 @@ void describe_functions(const Arguments& arguments, const RunOptions& options, c
 }
 
 // The trace of a run, when `file` names one. A run that fails leaves its trace, too: it may tell why.
-class Recording {
+class TraceSession {
  public:
-  explicit Recording(const std::string& file) : is_on_(!file.empty()) {
+  explicit TraceSession(const std::string& file) : is_on_(!file.empty()) {
     if (!is_on_) return;
     Trace::start(file);
     name_this_thread_row("main");
   }
-  ~Recording() {
+  ~TraceSession() {
     try {
       finish();
     } catch (const Error& error) {
@@ -319,7 +319,7 @@ int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& h
     describe_functions(arguments, options, hooks, out);
     return kExitDone;
   }
-  Recording recording(arguments.trace_file);
+  TraceSession recording(arguments.trace_file);
   const RunOutcome outcome = hooks.run(options, stop);
   recording.finish();
   return outcome == RunOutcome::kFinished ? kExitDone : kExitInterrupted;

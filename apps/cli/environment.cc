@@ -12,7 +12,7 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/log.h"
-#include "gpu/jit/codegen_options.h"
+#include "gpu/codegen_options.h"
 #include "gpu/jit/kernel_cache.h"
 #include "gpu/simt/environment.h"
 
@@ -66,7 +66,7 @@ void check_environment() {
   apply_log_level();
   find_assets_folder();
   jit::KernelCache::default_max_bytes();
-  jit::codegen_options();
+  codegen_options();
   simt::options_from_environment();
   check_ptx_folder();
 }

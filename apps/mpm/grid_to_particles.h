@@ -56,7 +56,7 @@ COPPICE_INLINE void gather_segment(const StepArguments<D>& a, std::int64_t begin
   const float gradient_scale = 4.0f * a.inv_dx;
   for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
     const TileStencil<D> s = tile_stencil<D>(x, i, a.inv_dx, first);
-    Lanes velocity{0, 0, 0, 0}, gradient[3] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    Float4 velocity{0, 0, 0, 0}, gradient[3] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
     constexpr int nx = D == 3 ? 3 : 1;
     COPPICE_UNROLL
     for (int ix = 0; ix < nx; ++ix) {
@@ -64,10 +64,10 @@ COPPICE_INLINE void gather_segment(const StepArguments<D>& a, std::int64_t begin
       for (int iy = 0; iy < 3; ++iy) {
         const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
         const NodeValue* row = tile + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2]);
-        Lanes along{0, 0, 0, 0};
+        Float4 along{0, 0, 0, 0};
         COPPICE_UNROLL
         for (int iz = 0; iz < 3; ++iz) {
-          const Lanes part = (w_xy * s.w[2][iz]) * load(row + iz);
+          const Float4 part = (w_xy * s.w[2][iz]) * load(row + iz);
           along += part;
           gradient[2] += part * (static_cast<float>(iz) - s.fx[2]);
         }

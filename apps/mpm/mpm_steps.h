@@ -14,7 +14,7 @@
 namespace coppice::mpm {
 
 // One of the values at a node of a tile, added to what is there.
-COPPICE_INLINE void add_to_tile(NodeValue* to, Lanes value, bool is_shared) {
+COPPICE_INLINE void add_to_tile(NodeValue* to, Float4 value, bool is_shared) {
   if (!is_shared) return store(to, load(to) + value);
   COPPICE_UNROLL for (int k = 0; k < 4; ++k) coppice_fetch_add_f32(to->v + k, value[k]);
 }
@@ -34,25 +34,25 @@ COPPICE_INLINE void scatter_segment(const StepArguments<D>& a, const Group<D>& g
   const bool is_shared = block.lanes() > 1;
   for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
     const TileStencil<D> s = tile_stencil<D>(x, i, a.inv_dx, block.origin);
-    Lanes affine[3];  // per axis (x, y, z of the tile): momentum per cell of distance
-    affine[0] = Lanes{0, 0, 0, 0};
+    Float4 affine[3];  // per axis (x, y, z of the tile): momentum per cell of distance
+    affine[0] = Float4{0, 0, 0, 0};
     COPPICE_UNROLL
     for (int k = 0; k < D; ++k)
       affine[3 - D + k] = (mass * matrix_column<D>(c, i, k) + push * stress_column<D>(tau, i, k)) * a.dx;
-    const Lanes still = D == 3 ? Lanes{mass * v[0][i], mass * v[1][i], mass * v[D - 1][i], mass}
-                               : Lanes{mass * v[0][i], mass * v[1][i], 0.0f, mass};
+    const Float4 still = D == 3 ? Float4{mass * v[0][i], mass * v[1][i], mass * v[D - 1][i], mass}
+                                : Float4{mass * v[0][i], mass * v[1][i], 0.0f, mass};
     constexpr int nx = D == 3 ? 3 : 1;
     COPPICE_UNROLL
     for (int ix = 0; ix < nx; ++ix) {
-      const Lanes at_x = D == 3 ? still + affine[0] * (static_cast<float>(ix) - s.fx[0]) : still;
+      const Float4 at_x = D == 3 ? still + affine[0] * (static_cast<float>(ix) - s.fx[0]) : still;
       COPPICE_UNROLL
       for (int iy = 0; iy < 3; ++iy) {
-        const Lanes at_y = at_x + affine[1] * (static_cast<float>(iy) - s.fx[1]);
+        const Float4 at_y = at_x + affine[1] * (static_cast<float>(iy) - s.fx[1]);
         const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
         NodeValue* row = tile + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2]);
         COPPICE_UNROLL
         for (int iz = 0; iz < 3; ++iz) {
-          const Lanes at_z = at_y + affine[2] * (static_cast<float>(iz) - s.fx[2]);
+          const Float4 at_z = at_y + affine[2] * (static_cast<float>(iz) - s.fx[2]);
           add_to_tile(row + iz, (w_xy * s.w[2][iz]) * at_z, is_shared);
         }
       }
@@ -70,7 +70,7 @@ COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const TileT
   NodeValue* const out = tiles.data(block);
   NodeValue* const tile = is_shared ? reinterpret_cast<NodeValue*>(block.fast) : out;
   for (int n = static_cast<int>(block.lane()); n < kTileNodes<D>; n += static_cast<int>(block.lanes()))
-    store(tile + n, Lanes{0, 0, 0, 0});
+    store(tile + n, Float4{0, 0, 0, 0});
   block.barrier();
   for (std::uint32_t g = 0; g < a.n_groups; ++g)
     scatter_segment<D>(a, a.groups[g], starts[g], starts[g + 1], block, tile);
@@ -82,7 +82,7 @@ COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const TileT
 
 // Wall and collider response of one node; `node` is (x, y, z) right-aligned, velocity in (x, y, z).
 template <int D>
-COPPICE_INLINE Lanes apply_boundaries(const StepArguments<D>& a, const std::int32_t* node, Lanes value) {
+COPPICE_INLINE Float4 apply_boundaries(const StepArguments<D>& a, const std::int32_t* node, Float4 value) {
   SmallVec<float, D> v{}, x{};
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) v.v[k] = value[k], x.v[k] = static_cast<float>(node[3 - D + k]) * a.dx;
@@ -106,17 +106,17 @@ COPPICE_INLINE Lanes apply_boundaries(const StepArguments<D>& a, const std::int3
       v = respond_to_collider(a.walls[2 * k + 1], a.wall_friction, v, still, normal);
     }
   }
-  return D == 3 ? Lanes{v.v[0], v.v[1], v.v[D - 1], value[3]} : Lanes{v.v[0], v.v[1], 0.0f, value[3]};
+  return D == 3 ? Float4{v.v[0], v.v[1], v.v[D - 1], value[3]} : Float4{v.v[0], v.v[1], 0.0f, value[3]};
 }
 
 // Momentum and mass of a node become its velocity after forces and contact.
 template <int D>
 COPPICE_INLINE void update_node(const StepArguments<D>& a, const Block<D>& block, int i, int j, int k,
-                                Lanes momentum, NodeValue* out) {
+                                Float4 momentum, NodeValue* out) {
   const float mass = momentum[3];
-  if (!(mass > 1e-37f)) return store(out, Lanes{0, 0, 0, 0});  // below, the inverse is not finite
-  const Lanes kick = Lanes{a.gravity[0], a.gravity[1], D == 3 ? a.gravity[2] : 0.0f, 0.0f} * a.dt;
-  Lanes value = momentum * (1.0f / mass) + kick;
+  if (!(mass > 1e-37f)) return store(out, Float4{0, 0, 0, 0});  // below, the inverse is not finite
+  const Float4 kick = Float4{a.gravity[0], a.gravity[1], D == 3 ? a.gravity[2] : 0.0f, 0.0f} * a.dt;
+  Float4 value = momentum * (1.0f / mass) + kick;
   value[3] = mass;
   const std::int32_t node[3] = {block.origin[0] + i, block.origin[1] + j, block.origin[2] + k};
   store(out, apply_boundaries<D>(a, node, value));
@@ -155,9 +155,9 @@ COPPICE_INLINE void sum_tiles(const Read<NodeValue>& tiles, const Block<D>& bloc
 }
 // The same for one node.
 template <int D>
-COPPICE_INLINE Lanes sum_at(const Read<NodeValue>& tiles, const Block<D>& block, int i, int j, int k) {
+COPPICE_INLINE Float4 sum_at(const Read<NodeValue>& tiles, const Block<D>& block, int i, int j, int k) {
   constexpr int b = kBlockSize<D>, over = kTileSize<D> - b;  // nodes that a tile reaches beyond its block
-  Lanes sum{0, 0, 0, 0};
+  Float4 sum{0, 0, 0, 0};
   for (int ox = 0; ox < (D == 3 && i < over ? 2 : 1); ++ox) {
     for (int oy = 0; oy < (j < over ? 2 : 1); ++oy) {
       for (int oz = 0; oz < (k < over ? 2 : 1); ++oz)

@@ -10,14 +10,13 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "apps/scene/material_kind.h"
 #include "core/device_macros.h"
 
 namespace coppice::mpm {
 
-enum class MaterialKind : std::int32_t { kJelly = 0, kSnow = 1, kWater = 2, kSand = 3 };
-
-// What a wall or collider does to the material's velocity relative to it; see respond_to_collider.
-enum class BoundaryKind : std::int32_t { kStick = 0, kSlip = 1, kSeparate = 2 };
+using scene::BoundaryKind;
+using scene::MaterialKind;
 
 template <class T, int D>
 struct SmallVec {

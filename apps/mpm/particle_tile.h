@@ -9,10 +9,10 @@
 
 namespace coppice::mpm {
 
-typedef float Lanes __attribute__((ext_vector_type(4)));
+typedef float Float4 __attribute__((ext_vector_type(4)));
 
-COPPICE_INLINE Lanes load(const NodeValue* p) { return *reinterpret_cast<const Lanes*>(p); }
-COPPICE_INLINE void store(NodeValue* p, Lanes v) { *reinterpret_cast<Lanes*>(p) = v; }
+COPPICE_INLINE Float4 load(const NodeValue* p) { return *reinterpret_cast<const Float4*>(p); }
+COPPICE_INLINE void store(NodeValue* p, Float4 v) { *reinterpret_cast<Float4*>(p) = v; }
 
 template <int D>
 COPPICE_INLINE int tile_index(int i, int j, int k) {
@@ -66,21 +66,21 @@ COPPICE_INLINE float* attribute(const StepArguments<D>& a, int number) {
 
 // Column c of a D x D matrix attribute, as (x, y, z, 0) with the axes of a 2-D tree in (x, y).
 template <int D>
-COPPICE_INLINE Lanes matrix_column(const float* const* m, std::int64_t i, int c) {
+COPPICE_INLINE Float4 matrix_column(const float* const* m, std::int64_t i, int c) {
   if constexpr (D == 3)
-    return Lanes{m[c][i], m[3 + c][i], m[6 + c][i], 0.0f};
+    return Float4{m[c][i], m[3 + c][i], m[6 + c][i], 0.0f};
   else
-    return Lanes{m[c][i], m[2 + c][i], 0.0f, 0.0f};
+    return Float4{m[c][i], m[2 + c][i], 0.0f, 0.0f};
 }
 template <int D>
-COPPICE_INLINE Lanes stress_column(const float* const* s, std::int64_t i, int c) {
+COPPICE_INLINE Float4 stress_column(const float* const* s, std::int64_t i, int c) {
   if constexpr (D == 3) {
-    if (c == 0) return Lanes{s[0][i], s[1][i], s[2][i], 0.0f};
-    if (c == 1) return Lanes{s[1][i], s[3][i], s[4][i], 0.0f};
-    return Lanes{s[2][i], s[4][i], s[5][i], 0.0f};
+    if (c == 0) return Float4{s[0][i], s[1][i], s[2][i], 0.0f};
+    if (c == 1) return Float4{s[1][i], s[3][i], s[4][i], 0.0f};
+    return Float4{s[2][i], s[4][i], s[5][i], 0.0f};
   } else {
-    if (c == 0) return Lanes{s[0][i], s[1][i], 0.0f, 0.0f};
-    return Lanes{s[1][i], s[2][i], 0.0f, 0.0f};
+    if (c == 0) return Float4{s[0][i], s[1][i], 0.0f, 0.0f};
+    return Float4{s[1][i], s[2][i], 0.0f, 0.0f};
   }
 }
 

@@ -22,7 +22,7 @@ ShownGrid::ShownGrid(IntrusivePtr<Device> device, const Node& grid_leaf)
 }
 
 Field<float> ShownGrid::wait_show(const Field<NodeValue>& grid, GridValue value, float per_cell) {
-  const uint64_t version = grid_leaf_.tree()->version();
+  const uint64_t version = grid_leaf_.wait_topology_version();
   if (version_ != version) {
     tree_.deactivate_all();
     program_.launch(activate_shown_3d, over(grid_leaf_), leaf().topology());

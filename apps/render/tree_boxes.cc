@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 #include "tree_boxes.kernels.h"
 
@@ -84,13 +83,6 @@ void count_children(const TreeLevel& child, const Vec3i& child_origin, TreeLevel
   }
 }
 
-// The version of a tree's topology behind all launches so far.
-uint64_t wait_version(TreeStorage& tree) {
-  uint64_t version = 0;
-  wait_in_order(tree.stream(), "render.tree_version", [&](InStream& s) { version = tree.version(s); });
-  return version;
-}
-
 }  // namespace
 
 Aabb3f TreeLevel::bounds_of(const TreeBox& box) const {
@@ -139,13 +131,13 @@ void TreeBoxPacker::wait_pack(const Node& node, const VolumePlacement& placement
   if (node.id() == 0 || tree.node(node.id()).kind == device::NodeKind::kDynamic)
     throw Error(ErrorCode::kInvalidArgument,
                 node.path() + ": boxes are those of a dense, bitmasked or pointer node");
-  const uint64_t version = wait_version(tree);  // before anything is packed: later changes are news
+  const uint64_t version = node.wait_topology_version();  // before anything is packed: later changes are news
   const std::vector<uint32_t> way = way_to(tree, node.id());
   // Bits of a bitmasked node's masks may come and go without a new list.
   const bool has_masks = std::ranges::any_of(
       way, [&](uint32_t id) { return tree.node(id).kind == device::NodeKind::kBitmasked; });
-  const bool is_same = boxes.node == node.id() && boxes.tree == tree.serial() &&
-                       boxes.version == version && boxes.placement.cell_m == placement.cell_m &&
+  const bool is_same = boxes.node == node.id() && boxes.tree == tree.serial() && boxes.version == version &&
+                       boxes.placement.cell_m == placement.cell_m &&
                        boxes.placement.origin_m == placement.origin_m;
   if (!has_masks && is_same) return;
   boxes.node = 0;  // until all of it is there

@@ -50,15 +50,15 @@ void choose_scalar(const scene::SceneConfig& scene, FrameView& view) {
 
 }  // namespace
 
-render::Look look_of(mpm::MaterialKind kind, scene::ColorBy color) {
+render::Look look_of(scene::MaterialKind kind, scene::ColorBy color) {
   switch (kind) {
-    case mpm::MaterialKind::kSnow:
+    case scene::MaterialKind::kSnow:
       return render::Look::kSnow;
-    case mpm::MaterialKind::kWater:
+    case scene::MaterialKind::kWater:
       return color == scene::ColorBy::kMaterial ? render::Look::kWater : render::Look::kJelly;
-    case mpm::MaterialKind::kSand:
+    case scene::MaterialKind::kSand:
       return render::Look::kSand;
-    case mpm::MaterialKind::kJelly:
+    case scene::MaterialKind::kJelly:
       break;
   }
   return render::Look::kJelly;

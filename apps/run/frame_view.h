@@ -24,7 +24,7 @@ FrameView make_frame_view(const scene::SceneConfig& scene, mpm::ParticleSnapshot
 
 // Its parts. How a material is drawn. Water is clear when it has its own colour, and painted when it shows
 // a value or an emitter.
-render::Look look_of(mpm::MaterialKind kind, scene::ColorBy color);
+render::Look look_of(scene::MaterialKind kind, scene::ColorBy color);
 render::ColorMap color_map_of(scene::Colormap map);
 std::vector<render::RenderCollider> colliders_at(const scene::SceneConfig& scene, double time_s);
 float particle_radius_m(const scene::SceneConfig& scene);

@@ -33,7 +33,7 @@ void choose_categories(const scene::SceneConfig& scene, mpm::PointValue value, v
   const auto palette = render::default_palette();
   p.categories.clear();
   if (value == mpm::PointValue::kMaterial) {
-    for (const std::string_view name : enum_names(mpm::MaterialKind())) p.categories.emplace_back(name);
+    for (const std::string_view name : enum_names(scene::MaterialKind())) p.categories.emplace_back(name);
   } else if (value == mpm::PointValue::kEmitter) {
     for (size_t i = 0; i < scene.emitters.size(); ++i) p.categories.push_back(fmt::format("emitter[{}]", i));
   }
@@ -61,7 +61,7 @@ std::string describe_particles(const scene::SceneConfig& scene) {
   std::string materials;
   for (const scene::MaterialParameters& m : scene.materials) {
     if (!materials.empty()) materials += ", ";
-    materials += enum_names(mpm::MaterialKind())[static_cast<size_t>(scene::kind_of_material(m))];
+    materials += enum_names(scene::MaterialKind())[static_cast<size_t>(scene::kind_of_material(m))];
   }
   return fmt::format("{}-D {} on a grid of {:.6g} m", scene.dim, materials, scene.dx_m());
 }

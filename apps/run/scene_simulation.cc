@@ -24,18 +24,18 @@ namespace {
 
 // Water and jelly make up bodies, with a surface; snow and sand are grains. Clear bodies are drawn behind
 // opaque ones, over what is seen through them.
-constexpr std::array kBodyKinds = {mpm::MaterialKind::kJelly, mpm::MaterialKind::kWater};
+constexpr std::array kBodyKinds = {scene::MaterialKind::kJelly, scene::MaterialKind::kWater};
 constexpr float kBodyThreshold = 0.45f;
 
-bool has_kind(const scene::SceneConfig& scene, mpm::MaterialKind kind) {
+bool has_kind(const scene::SceneConfig& scene, scene::MaterialKind kind) {
   return std::ranges::any_of(scene.materials,
                              [&](const auto& m) { return scene::kind_of_material(m) == kind; });
 }
 bool has_bodies(const scene::SceneConfig& scene) {
-  return std::ranges::any_of(kBodyKinds, [&](mpm::MaterialKind kind) { return has_kind(scene, kind); });
+  return std::ranges::any_of(kBodyKinds, [&](scene::MaterialKind kind) { return has_kind(scene, kind); });
 }
 
-render::VolumeStyle body_style(const scene::SceneConfig& scene, mpm::MaterialKind kind,
+render::VolumeStyle body_style(const scene::SceneConfig& scene, scene::MaterialKind kind,
                                const Aabb3f& domain) {
   render::VolumeStyle style;
   style.mode = render::VolumeMode::kSurface;
@@ -44,7 +44,7 @@ render::VolumeStyle body_style(const scene::SceneConfig& scene, mpm::MaterialKin
   style.opacity = {{0.0f, 0.0f}, {1.0f, 0.15f}};
   style.surface_color = render::default_palette()[static_cast<size_t>(kind)];
   style.bounds_m = domain;
-  if (kind == mpm::MaterialKind::kWater)
+  if (kind == scene::MaterialKind::kWater)
     style.absorption = render::water_absorption(domain) * static_cast<float>(scene.dx_m());
   return style;
 }
@@ -137,10 +137,10 @@ void SceneSimulation::pack_bodies(viewer::Snapshot& s) {
   p.is_enclosed.assign(p.points.size(), 0);
   s.volumes.resize(kBodyKinds.size());
   size_t n = 0;
-  for (const mpm::MaterialKind kind : kBodyKinds) {
+  for (const scene::MaterialKind kind : kBodyKinds) {
     if (!has_kind(scene_, kind)) continue;
     viewer::VolumeSet& v = s.volumes[n++];
-    v.name = enum_names(mpm::MaterialKind())[static_cast<size_t>(kind)], v.unit.clear();
+    v.name = enum_names(scene::MaterialKind())[static_cast<size_t>(kind)], v.unit.clear();
     v.placement = solver_->grid_placement();
     brick_packer_.wait_pack(solver_->wait_body_field(kind, kBodyThreshold, enclosed_),
                             render::BrickFormat::kHalf, v.bricks);
@@ -208,7 +208,7 @@ void SceneSimulation::choose_looks(viewer::PointSet& p) {
   const std::vector<render::PackedPoint>& kinds = color == scene::ColorBy::kMaterial ? p.points : kinds_;
   p.looks.resize(kinds.size());
   std::ranges::transform(kinds, p.looks.begin(), [&](const render::PackedPoint& point) {
-    return look_of(static_cast<mpm::MaterialKind>(static_cast<int>(point.value)), color);
+    return look_of(static_cast<scene::MaterialKind>(static_cast<int>(point.value)), color);
   });
 }
 
@@ -222,7 +222,7 @@ viewer::Hands SceneSimulation::hands() const {
   viewer::Hands hands;
   for (size_t i = 0; i < scene_.emitters.size(); ++i) {
     const auto kind = static_cast<size_t>(scene_.emitters[i].material);
-    hands.materials.push_back(fmt::format("emitter[{}].{}", i, enum_names(mpm::MaterialKind())[kind]));
+    hands.materials.push_back(fmt::format("emitter[{}].{}", i, enum_names(scene::MaterialKind())[kind]));
   }
   hands.pushes = hands.cuts = true;
   const Vec3d size = scene_.domain.max - scene_.domain.min;

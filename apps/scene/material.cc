@@ -5,7 +5,7 @@
 #include <cmath>
 #include <type_traits>
 
-namespace coppice::mpm {
+namespace coppice::scene {
 
 std::span<const std::string_view> enum_names(MaterialKind) {
   static constexpr std::array<std::string_view, 4> kNames{"jelly", "snow", "water", "sand"};
@@ -17,9 +17,6 @@ std::span<const std::string_view> enum_names(BoundaryKind) {
   return kNames;
 }
 
-}  // namespace coppice::mpm
-
-namespace coppice::scene {
 namespace {
 
 // lambda + 2 mu in terms of Young's modulus and Poisson's ratio.
@@ -27,19 +24,19 @@ double p_wave_modulus_Pa(double youngs_modulus_Pa, double nu) {
   return youngs_modulus_Pa * (1.0 - nu) / ((1.0 + nu) * (1.0 - 2.0 * nu));
 }
 
-template <mpm::MaterialKind kKind, class Parameters>
+template <MaterialKind kKind, class Parameters>
 constexpr bool kIsAlternative =
     std::is_same_v<std::variant_alternative_t<static_cast<std::size_t>(kKind), MaterialParameters>,
                    Parameters>;
-static_assert(kIsAlternative<mpm::MaterialKind::kJelly, JellyParameters>);
-static_assert(kIsAlternative<mpm::MaterialKind::kSnow, SnowParameters>);
-static_assert(kIsAlternative<mpm::MaterialKind::kWater, WaterParameters>);
-static_assert(kIsAlternative<mpm::MaterialKind::kSand, SandParameters>);
+static_assert(kIsAlternative<MaterialKind::kJelly, JellyParameters>);
+static_assert(kIsAlternative<MaterialKind::kSnow, SnowParameters>);
+static_assert(kIsAlternative<MaterialKind::kWater, WaterParameters>);
+static_assert(kIsAlternative<MaterialKind::kSand, SandParameters>);
 
 }  // namespace
 
-mpm::MaterialKind kind_of_material(const MaterialParameters& material) {
-  return static_cast<mpm::MaterialKind>(material.index());
+MaterialKind kind_of_material(const MaterialParameters& material) {
+  return static_cast<MaterialKind>(material.index());
 }
 
 double density_kg_m3(const MaterialParameters& material) {

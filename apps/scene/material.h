@@ -8,17 +8,13 @@
 #include <string_view>
 #include <variant>
 
-#include "apps/mpm/mpm_types.h"
+#include "apps/scene/material_kind.h"
 
-namespace coppice::mpm {
+namespace coppice::scene {
 
 // In the order of the enumerators; the spellings of a scene file.
 std::span<const std::string_view> enum_names(MaterialKind);
 std::span<const std::string_view> enum_names(BoundaryKind);
-
-}  // namespace coppice::mpm
-
-namespace coppice::scene {
 
 // Stomakhin et al., "A material point method for snow simulation" (2013): fixed corotated elasticity whose
 // stiffness grows by exp(hardening * (1 - J_plastic)); singular values of F leave [1 - theta_c, 1 + theta_s]
@@ -61,7 +57,7 @@ struct SandParameters {
 using MaterialParameters = std::variant<JellyParameters, SnowParameters, WaterParameters, SandParameters>;
 
 // The alternatives stand in the order of MaterialKind.
-mpm::MaterialKind kind_of_material(const MaterialParameters& material);
+MaterialKind kind_of_material(const MaterialParameters& material);
 double density_kg_m3(const MaterialParameters& material);
 // Speed of pressure waves in the undeformed material, m/s: sqrt((lambda + 2 mu) / density), or sqrt(K /
 // density).

@@ -123,13 +123,13 @@ void refuse_outside_domain(const SceneConfig& scene, const Emitter& emitter, con
 
 MaterialParameters parameters_of(const Emitter& emitter) {
   switch (emitter.material) {
-    case mpm::MaterialKind::kSnow:
+    case MaterialKind::kSnow:
       return emitter.snow;
-    case mpm::MaterialKind::kJelly:
+    case MaterialKind::kJelly:
       return emitter.jelly;
-    case mpm::MaterialKind::kWater:
+    case MaterialKind::kWater:
       return emitter.water;
-    case mpm::MaterialKind::kSand:
+    case MaterialKind::kSand:
       break;
   }
   return emitter.sand;

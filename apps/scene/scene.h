@@ -50,11 +50,11 @@ struct Time {
 };
 
 struct Walls {
-  mpm::BoundaryKind all = mpm::BoundaryKind::kSeparate;
+  BoundaryKind all = BoundaryKind::kSeparate;
   double friction = 0.0;
-  std::optional<mpm::BoundaryKind> x_min, x_max, y_min, y_max, z_min, z_max;
+  std::optional<BoundaryKind> x_min, x_max, y_min, y_max, z_min, z_max;
   // filled: in the order above
-  std::array<mpm::BoundaryKind, 6> sides{};
+  std::array<BoundaryKind, 6> sides{};
   TableOrigin origin;
 };
 
@@ -74,7 +74,7 @@ struct Emitter {
   Vec3d velocity = Vec3d::Zero();    // m/s
   int particles_per_cell = 0;        // filled: 4 in 2-D and 8 in 3-D unless given
   std::optional<std::int64_t> seed;  // filled: the scene's seed + the emitter's index unless given
-  mpm::MaterialKind material = mpm::MaterialKind::kSnow;
+  MaterialKind material = MaterialKind::kSnow;
   SnowParameters snow;
   JellyParameters jelly;
   WaterParameters water;
@@ -93,7 +93,7 @@ struct Collider {
   Vec3d rotate_deg = Vec3d::Zero();              // box, at t = 0; about x, then y, then z
   Vec3d velocity = Vec3d::Zero();                // m/s
   Vec3d angular_velocity_rad_s = Vec3d::Zero();  // about the centre
-  mpm::BoundaryKind boundary = mpm::BoundaryKind::kSeparate;
+  BoundaryKind boundary = BoundaryKind::kSeparate;
   double friction = 0.0;  // Coulomb
   TableOrigin origin;
 };

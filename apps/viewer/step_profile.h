@@ -1,7 +1,7 @@
 // Times per step, from what a live trace has recorded (core/trace.h), over the last steps.
 //
 // A row of the trace is a stream's where its name begins with "coppice." (the devices name their streams so),
-// a worker's where it is "worker N" (gpu/cpu/tbb_loop_runner.cc), else the host's. Used by one thread.
+// a worker's where it is "worker N" (gpu/cpu/tbb_stream_backend.cc), else the host's. Used by one thread.
 #pragma once
 #include <array>
 #include <cstdint>

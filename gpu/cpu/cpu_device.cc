@@ -11,7 +11,7 @@
 #include "core/machine_memory.h"
 #include "gpu/buffer_ranges.h"
 #include "gpu/cpu/cpu_buffer.h"
-#include "gpu/cpu/tbb_loop_runner.h"
+#include "gpu/cpu/tbb_stream_backend.h"
 #include "gpu/cpu/worker_limit.h"
 #include "gpu/device.h"
 #include "gpu/kernel_store.h"
@@ -60,7 +60,7 @@ class CpuDevice final : public Device {
 
  private:
   IntrusivePtr<StreamQueue> new_stream(IntrusivePtr<RefCounted> device = {}) {
-    return make_intrusive<StreamQueue>(std::make_unique<TbbLoopRunner>(arena_, deterministic_, messages_),
+    return make_intrusive<StreamQueue>(std::make_unique<TbbStreamBackend>(arena_, deterministic_, messages_),
                                        context_, "coppice.stream", std::move(device));
   }
 

@@ -57,8 +57,7 @@ class PtxBackend final : public jit::CodeBackend {
   std::string why_not_loadable(const std::string& image, const jit::SpecializeRequest& request) override {
     return why_not_ptx(image, request.id, target_.sm);
   }
-  IntrusivePtr<jit::LoadedCode> load(const std::string& image,
-                                     const jit::SpecializeRequest& request) override {
+  IntrusivePtr<LoadedCode> load(const std::string& image, const jit::SpecializeRequest& request) override {
     return make_intrusive<CudaCode>(context_, image, request.id);
   }
 

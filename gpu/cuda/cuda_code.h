@@ -13,7 +13,7 @@
 namespace coppice::cuda {
 
 // Thread-safe. Unloaded with the last reference: whoever launches it keeps one until the launch is done.
-class CudaCode final : public jit::LoadedCode {
+class CudaCode final : public LoadedCode {
  public:
   // Errors: kCompile with the assembler's first error; kUnavailable.
   CudaCode(IntrusivePtr<Context> context, const std::string& ptx, const std::string& kernel);

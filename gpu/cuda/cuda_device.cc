@@ -12,7 +12,7 @@
 #include "gpu/buffer_ranges.h"
 #include "gpu/cuda/context.h"
 #include "gpu/cuda/cuda_code.h"
-#include "gpu/cuda/cuda_executor.h"
+#include "gpu/cuda/cuda_stream_backend.h"
 #include "gpu/cuda/message_memory.h"
 #include "gpu/cuda/nvtx.h"
 #include "gpu/cuda/small_memory.h"
@@ -76,9 +76,9 @@ class CudaDevice final : public Device {
 
  private:
   IntrusivePtr<StreamQueue> new_stream(IntrusivePtr<RefCounted> device = {}) {
-    return make_intrusive<StreamQueue>(
-        std::make_unique<CudaExecutor>(context_, small_, device_context_, messages_.log(), exact_errors_),
-        context(), "coppice.cuda", std::move(device));
+    return make_intrusive<StreamQueue>(std::make_unique<CudaStreamBackend>(context_, small_, device_context_,
+                                                                           messages_.log(), exact_errors_),
+                                       context(), "coppice.cuda", std::move(device));
   }
 
   const bool exact_errors_;

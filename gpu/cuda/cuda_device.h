@@ -13,7 +13,7 @@ struct DeviceOptions {
   int ordinal = 0;
   // Every launch is waited for, so that an illegal access names its kernel. As
   // COPPICE_DEBUG=checks says by default.
-  bool exact_errors = jit::codegen_options().checks;
+  bool exact_errors = codegen_options().checks;
   // What the kernel store gets instead of the back end that is given: for tests that
   // look at, or run, what is compiled.
   std::function<std::shared_ptr<jit::CodeBackend>(std::shared_ptr<jit::CodeBackend>)> wrap_backend{};

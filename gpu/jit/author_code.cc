@@ -20,7 +20,7 @@ constexpr llvm::StringRef kLibraryHeaders[] = {"core/device_macros.h", "gpu/devi
 }  // namespace
 
 std::string library_folder(const llvm::Module& module) {
-  constexpr llvm::StringRef kDrivers = "sparse/device/drivers.h";
+  constexpr llvm::StringRef kDrivers = "sparse/device/loops.h";
   for (const llvm::Function& f : module) {
     for (const llvm::Instruction& i : llvm::instructions(f)) {
       for (const llvm::DILocation* at = i.getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {

@@ -1,7 +1,7 @@
 // Which code of a kernel's module is its author's, and where what it accesses lies. Internal to gpu/jit.
 //
 // Told by the file that an instruction was written in: the library's own headers lie in the folder of the one
-// that runs kernels over items (sparse/device/drivers.h), all else is the author's, also what the standard
+// that runs kernels over items (sparse/device/loops.h), all else is the author's, also what the standard
 // library or Eigen does for them.
 #pragma once
 #include <string>

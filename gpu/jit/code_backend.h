@@ -4,8 +4,8 @@
 #include <string>
 
 #include "core/intrusive_ptr.h"
-#include "gpu/jit/loaded_code.h"
 #include "gpu/jit/specializer.h"
+#include "gpu/loaded_code.h"
 
 namespace coppice::jit {
 

@@ -1,7 +1,7 @@
 // Proves that a kernel over cells may also run for inactive cells, whose results are then dropped. It is a
 // part of coppice-kernelgen.
 //
-// The loop over a bitmasked leaf computes whole rows where that is harmless (sparse/device/drivers.h). It is
+// The loop over a bitmasked leaf computes whole rows where that is harmless (sparse/device/loops.h). It is
 // harmless when the kernel surely comes to an end, traps nowhere, and touches nothing but its own variables
 // and handles, whatever values it is given. That is proved here, on the kernel file's bitcode before anything
 // is optimised; what cannot be proved keeps the kernel to active cells.

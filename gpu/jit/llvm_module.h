@@ -86,8 +86,8 @@ void refuse_misuse(llvm::Module& module, const SpecializeRequest& request,
 // kCompile for an access to memory that cannot be instrumented.
 void prepare_for_simt(llvm::Module& module);
 void instrument_for_simt(llvm::Module& module, std::string_view entry, const Diagnostics& diagnostics);
-// Whether the kernel was defined by COPPICE_KERNEL_FAST_MATH (coppice/kernel.h). To be asked before
-// keep_only().
+// Whether the kernel was defined by COPPICE_KERNEL_FAST_MATH (sparse/device/define_kernel.h).
+// To be asked before keep_only().
 bool has_fast_math(const llvm::Module& module, std::string_view entry);
 // All fast-math flags but those that declare NaNs and infinities impossible: a kernel may test for them. On
 // the kernel's own code, before a library is linked whose algorithms need the order of their sums.

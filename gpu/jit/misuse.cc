@@ -27,18 +27,18 @@ namespace {
 constexpr llvm::StringRef kMisuse = "coppice_misuse";
 
 // Where the author wrote something; no line where calls of several lines have become one.
-struct Place {
+struct SourceLine {
   std::string file;
   unsigned line = 0;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const SourceLine&) const = default;
   // "heat.kernels.cc:12: "
   std::string text() const { return line == 0 ? "" : fmt::format("{}:{}: ", file, line); }
 };
 
-Place place_of(const llvm::Instruction& i, const std::string& folder) {
+SourceLine line_of(const llvm::Instruction& i, const std::string& folder) {
   const llvm::DILocation* at = i.getDebugLoc().get();
   while (at != nullptr && (at->getLine() == 0 || is_in_library(*at, folder))) at = at->getInlinedAt();
-  return at == nullptr ? Place{} : Place{at->getFilename().str(), at->getLine()};
+  return at == nullptr ? SourceLine{} : SourceLine{at->getFilename().str(), at->getLine()};
 }
 
 std::vector<llvm::CallInst*> calls_of_misuse(const llvm::Module& module) {
@@ -52,18 +52,19 @@ std::vector<llvm::CallInst*> calls_of_misuse(const llvm::Module& module) {
 }
 
 struct Finding {
-  std::pair<Place, std::string> first;  // the first wrong use and why it is, whatever the order of the calls
-  std::set<Place> unknown;              // calls whose handle is not known
+  std::pair<SourceLine, std::string>
+      first;                     // the first wrong use and why it is, whatever the order of the calls
+  std::set<SourceLine> unknown;  // calls whose handle is not known
   bool is_any() const { return !first.second.empty(); }
 };
 // `among`: the only calls to judge.
 Finding find_misuse(const llvm::Module& module, const SpecializeRequest& request,
-                    const std::set<Place>* among = nullptr) {
+                    const std::set<SourceLine>* among = nullptr) {
   Finding found;
   const std::string folder = library_folder(module);
   for (const llvm::CallInst* call : calls_of_misuse(module)) {
-    const Place place = place_of(*call, folder);
-    if (among != nullptr && !among->contains(place) && !among->contains(Place{})) continue;
+    const SourceLine place = line_of(*call, folder);
+    if (among != nullptr && !among->contains(place) && !among->contains(SourceLine{})) continue;
     uint32_t given[3] = {};  // what, binding, given
     bool is_known = true;
     for (unsigned k = 0; k < 3; ++k) {

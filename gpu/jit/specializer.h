@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/codegen_options.h"
 #include "gpu/jit/bitcode.h"
-#include "gpu/jit/codegen_options.h"
 
 namespace coppice::jit {
 

@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "gpu/jit/codegen_options.h"
+#include "gpu/codegen_options.h"
 #include "gpu/jit/gpu_intrinsics.h"
 #include "gpu/jit/llvm_module.h"
 

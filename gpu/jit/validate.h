@@ -14,10 +14,13 @@ class Module;
 class TargetMachine;
 }  // namespace llvm
 
+namespace coppice {
+struct CodegenOptions;
+}  // namespace coppice
+
 namespace coppice::jit {
 
 class Diagnostics;
-struct CodegenOptions;
 
 // Throws what LLVM's verifier finds (kCompile, "kernel <id>: <stage> failed: ..."):
 // malformed code may crash any pass.

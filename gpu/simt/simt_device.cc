@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "core/machine_memory.h"
-#include "gpu/cpu/loop_runner.h"
+#include "gpu/cpu/host_stream_backend.h"
 #include "gpu/device.h"
 #include "gpu/kernel_store.h"
 #include "gpu/messages.h"
@@ -18,9 +18,10 @@
 namespace coppice {
 namespace {
 
-class SimtLoopRunner final : public LoopRunner {
+class SimtStreamBackend final : public HostStreamBackend {
  public:
-  SimtLoopRunner(const simt::Options& options, MessageLog& log) : LoopRunner(log), machine_(options) {}
+  SimtStreamBackend(const simt::Options& options, MessageLog& log)
+      : HostStreamBackend(log), machine_(options) {}
   void run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) override {
     machine_.run(launch.name, block, entry, count, launch.shared_bytes);
   }
@@ -62,7 +63,7 @@ class SimtDevice final : public Device {
   DeviceContext& context() override { return *context_->as<DeviceContext>(); }
   MessageLog* message_log() override { return &messages_; }
   KernelStore& kernels() override { return kernels_; }
-  jit::CodegenOptions codegen(jit::CodegenOptions asked) const override {
+  CodegenOptions codegen(CodegenOptions asked) const override {
     asked.simt = true;
     return asked;
   }
@@ -76,7 +77,7 @@ class SimtDevice final : public Device {
     return make_intrusive<simt::SimtBuffer>(bytes, bytes, Filling::kScattered);
   }
   IntrusivePtr<StreamQueue> new_stream(IntrusivePtr<RefCounted> device = {}) {
-    return make_intrusive<StreamQueue>(std::make_unique<SimtLoopRunner>(options_, messages_), context(),
+    return make_intrusive<StreamQueue>(std::make_unique<SimtStreamBackend>(options_, messages_), context(),
                                        "coppice.simt", std::move(device));
   }
 

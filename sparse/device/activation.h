@@ -113,8 +113,8 @@ struct WalkMemo {
 // Walks down and activates every node on the way; a dynamic node's list is there as soon as its
 // ancestors are. `binding` is the handle's, for the status; `way`, where it is given, gets the
 // slots and cells of pointer nodes.
-COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
-                                      uint32_t binding, Coord c, WalkMemo::Last* way = nullptr) {
+COPPICE_INLINE CellRef find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
+                                        uint32_t binding, Coord c, WalkMemo::Last* way = nullptr) {
   TreeState* tree = tree_state(block, tree_slot);
   const auto [x, y, z] = from_origin(node, c);
   if (!(x < node.domain[0] && y < node.domain[1] && z < node.domain[2])) {
@@ -170,8 +170,8 @@ COPPICE_INLINE bool is_open(const NodeLayout& node, const WalkMemo::Last& last) 
   return open;
 }
 
-COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
-                                      uint32_t binding, Coord c, WalkMemo* memo) {
+COPPICE_INLINE CellRef find_or_activate(const LaunchBlock* block, const NodeLayout& node, uint32_t tree_slot,
+                                        uint32_t binding, Coord c, WalkMemo* memo) {
   if (memo == nullptr || binding >= WalkMemo::kBindings || !remembers_walks_to(node))
     return find_or_activate(block, node, tree_slot, binding, c);
   const LevelLayout &above = node.level[node.depth - 2], &leaf = node.level[node.depth - 1];
@@ -186,7 +186,7 @@ COPPICE_INLINE Place find_or_activate(const LaunchBlock* block, const NodeLayout
     return {last.container, index, true};
   }
   last.row_cells = 0;  // until the walk has come to its end
-  const Place p = find_or_activate(block, node, tree_slot, binding, c, &last);
+  const CellRef p = find_or_activate(block, node, tree_slot, binding, c, &last);
   if (!p.active) return p;
   const auto [at_x, at_y, at_z] = from_origin(node, c);
   last.low[0] = static_cast<uint32_t>(c.x) - at_x % above.span[0];
@@ -251,7 +251,7 @@ enum class Clearing {
 // emptied, values and masks zeroed. Slots are never zeroed as bytes: others may be locking them.
 // `by`: those who share the slots.
 inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned char* container, Clearing what,
-                            Lanes by) {
+                            WorkShare by) {
   const LevelLayout& level = node.level[node.depth - 1];
   if (level.kind == NodeKind::kPointer) {
     AllocatorState* a = &tree->allocators[level.allocator];
@@ -285,7 +285,7 @@ COPPICE_INLINE unsigned char* container_below(const NodeLayout& node, uint32_t f
 
 // Does the same to all that lies below `cell`, a cell of the node `depth` levels below the root.
 inline void clear_below(TreeState* tree, const NodesBelow& nodes, uint32_t depth, unsigned char* cell,
-                        Clearing what, Lanes by = kAlone) {
+                        Clearing what, WorkShare by = kAlone) {
   // Children before their parents: what others activate below meanwhile is zeroed
   // already, or its bit goes, too.
   for (uint32_t n = nodes.count; n-- > 0;) {
@@ -329,7 +329,7 @@ inline void clean_cell(TreeState* tree, const LevelLayout& level, unsigned char*
   unlock_cells(m, bit);
 }
 
-COPPICE_INLINE void deactivate_bit(TreeState* tree, const LevelLayout& level, const Place& p) {
+COPPICE_INLINE void deactivate_bit(TreeState* tree, const LevelLayout& level, const CellRef& p) {
   if (!mask_bit(p.container, p.index)) return;
   if (!deactivate_cells(mask_word(level, p.container, p.index >> 6), 1ull << (p.index & 63))) return;
   set_flag(&tree->changed);
@@ -349,7 +349,7 @@ COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node,
     if (has_cells) warp_fetch_increment(&tree->allocators[last.allocator].removals);
     return;
   }
-  const Place p = find(node, tree, c);
+  const CellRef p = find(node, tree, c);
   if (!p.active) return;
   if (last.kind == NodeKind::kPointer) {
     auto* slot = reinterpret_cast<uint32_t*>(p.container) + p.index;

@@ -65,7 +65,7 @@ COPPICE_ACTIVATES inline void activate_part(const LaunchBlock* block, uint32_t b
     }
     return;
   }
-  const Place p = find_or_activate(block, node, f.tree, binding, low);
+  const CellRef p = find_or_activate(block, node, f.tree, binding, low);
   if (!p.active || leaf.kind != NodeKind::kBitmasked) return;
   // Rows that are whole lie behind each other, and so do planes.
   const auto nx = static_cast<uint32_t>(part.high[0] - low.x),

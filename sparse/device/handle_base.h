@@ -177,7 +177,7 @@ COPPICE_INLINE T load_for(const Entry<D>& entry, uint32_t binding) {
   const Coord list{entry.origin[0], entry.origin[1], entry.origin[2]};
   if (node.level[node.depth - 1].kind == NodeKind::kDynamic)
     return element<T>(entry.launch, binding, list, entry.index);
-  const Place p = find(node, tree_state(entry.launch, f.tree), list);
+  const CellRef p = find(node, tree_state(entry.launch, f.tree), list);
   return *value_at<T>(entry.launch, f, p.container, p.index);
 }
 

@@ -56,7 +56,7 @@ struct Read : Handle<T, Role::kRead> {
     const Coord c = this->coord_of(from, coord);
     if (device::refuses_others(block, this->id.field, c)) return T{};
     device::check_domain(block, this->id.field, c);
-    const device::Place p = device::find(this->layout(), device::tree_state(block, f.tree), c);
+    const device::CellRef p = device::find(this->layout(), device::tree_state(block, f.tree), c);
     return *device::value_at<T>(block, f, p.container, p.index);
   }
   // Element `index` of the list at `coord` of a dynamic node (without an index: the
@@ -214,8 +214,8 @@ struct Grow : Handle<T, Role::kGrow> {
     if (!this->may(from, effect::kStores | effect::kActivates, device::kAnyReach)) return;
     const LaunchBlock* block = device::launch_of(from);
     const device::FieldBinding& f = this->binding();
-    const device::Place p = device::find_or_activate(block, this->layout(), f.tree, this->id.field,
-                                                     this->coord_of(from, coord), device::walks_of(from));
+    const device::CellRef p = device::find_or_activate(block, this->layout(), f.tree, this->id.field,
+                                                       this->coord_of(from, coord), device::walks_of(from));
     if (p.active && !device::makes_room())
       device::store_shared(device::value_at<T>(block, f, p.container, p.index), value);
   }

@@ -9,13 +9,13 @@
 namespace coppice::device {
 
 // Who takes part: thread `lane` of `count`.
-struct Lanes {
+struct WorkShare {
   uint32_t lane, count;
 };
-inline constexpr Lanes kAlone{0, 1};
+inline constexpr WorkShare kAlone{0, 1};
 
 // Zeroes n bytes, in words of 4 where they are aligned; bytes in front of and behind these one by one.
-COPPICE_INLINE void zero_bytes_by(Lanes by, unsigned char* p, uint64_t n) {
+COPPICE_INLINE void zero_bytes_by(WorkShare by, unsigned char* p, uint64_t n) {
   if (by.count == 1) {
     __builtin_memset(p, 0, n);
     return;

@@ -329,12 +329,12 @@ struct ListState {
 static_assert(sizeof(ListState) == 24);
 
 // An entry of a loop list: one container of the node that is looped over; of a dynamic node, one chunk.
-struct Element {
+struct LoopElement {
   unsigned char* container;  // a chunk: its cell, header included
   int32_t origin[kMaxDims];  // coordinate of the container's first cell; of the list
   uint32_t cell;             // the parent pointer node's cell that holds it, 0 if the root does
 };
-static_assert(sizeof(Element) == 24);
+static_assert(sizeof(LoopElement) == 24);
 
 }  // namespace coppice::device
 

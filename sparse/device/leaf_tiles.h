@@ -1,6 +1,6 @@
 // Storage of a leaf in a cell loop on a CPU: how halo tiles are filled, and rows that blended writes go to.
 //
-// Device-clean. Used by the cell loop (drivers.h) before and after a leaf's rows are computed. tiles.h has
+// Device-clean. Used by the cell loop (loops.h) before and after a leaf's rows are computed. tiles.h has
 // what tiles of all devices share.
 #pragma once
 #include "sparse/device/arguments.h"
@@ -25,7 +25,7 @@ struct LeafBox {
   int32_t x0, x1, y0, y1, z0, z1;
 };
 COPPICE_INLINE bool has_box() { return coppice_loop.box != 0; }
-COPPICE_INLINE LeafBox leaf_box(const LaunchBlock* block, const Element& e) {
+COPPICE_INLINE LeafBox leaf_box(const LaunchBlock* block, const LoopElement& e) {
   const LeafShape s = leaf_shape();
   if (!has_box()) return {0, s.ex, 0, s.ey, 0, s.ez};
   LoopBox box;
@@ -88,8 +88,8 @@ COPPICE_INLINE void copy_values(T* to, const unsigned char* from, uint32_t strid
 struct RowSources {
   const unsigned char *before, *own, *after;
 };
-COPPICE_INLINE RowSources row_sources(const LaunchBlock* block, const Element& e, const uint32_t* neighbours,
-                                      const FieldBinding& f, int nx, int ny) {
+COPPICE_INLINE RowSources row_sources(const LaunchBlock* block, const LoopElement& e,
+                                      const uint32_t* neighbours, const FieldBinding& f, int nx, int ny) {
   auto values = [&](int nz) {
     const uint32_t n = static_cast<uint32_t>((nx * 3 + ny) * 3 + nz);
     return f.offset + (n == 13
@@ -101,7 +101,7 @@ COPPICE_INLINE RowSources row_sources(const LaunchBlock* block, const Element& e
 
 // The part of a tile that lies in one column of neighbours: nx, ny = 0, 1 or 2 before, in or behind the leaf.
 template <class T, int R, bool kStar, int nx, int ny>
-COPPICE_INLINE void fill_column(const LaunchBlock* block, const Element& e, const uint32_t* neighbours,
+COPPICE_INLINE void fill_column(const LaunchBlock* block, const LoopElement& e, const uint32_t* neighbours,
                                 const FieldBinding& f, T* tile) {
   const LeafShape s = leaf_shape();
   if ((nx != 1 && !s.hx) || (ny != 1 && !s.hy) || (kStar && nx != 1 && ny != 1)) return;
@@ -123,7 +123,7 @@ COPPICE_INLINE void fill_column(const LaunchBlock* block, const Element& e, cons
 
 // A leaf's values and a halo of radius R. A star leaves the tile's edges and corners alone.
 template <class T, int R, bool kStar>
-COPPICE_INLINE void fill_tile(const LaunchBlock* block, const Element& e, const uint32_t* neighbours,
+COPPICE_INLINE void fill_tile(const LaunchBlock* block, const LoopElement& e, const uint32_t* neighbours,
                               const FieldBinding& f, T* tile) {
   auto column = [&]<int nx, int ny>() { fill_column<T, R, kStar, nx, ny>(block, e, neighbours, f, tile); };
   column.template operator()<0, 0>(), column.template operator()<0, 1>(), column.template operator()<0, 2>();

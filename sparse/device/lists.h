@@ -152,7 +152,7 @@ struct ListPlace {
 COPPICE_INLINE ListPlace open_list(const LaunchBlock* block, uint32_t binding, Coord c) {
   const FieldBinding& f = coppice_fields[binding];
   const NodeLayout& node = coppice_nodes[f.node];
-  const Place p = find_or_activate(block, node, f.tree, binding, c);
+  const CellRef p = find_or_activate(block, node, f.tree, binding, c);
   const Offset at = from_origin(node, c);
   return {p.active ? list_at(p) : nullptr,
           tree_state(block, f.tree),
@@ -327,7 +327,7 @@ COPPICE_INLINE uint32_t length_at(const LaunchBlock* block, uint32_t binding, Co
   const FieldBinding& f = coppice_fields[binding];
   const NodeLayout& node = coppice_nodes[f.node];
   const TreeState* tree = tree_state(block, f.tree);
-  const Place p = find(node, tree, c);
+  const CellRef p = find(node, tree, c);
   return p.active ? list_length(node.level[node.depth - 1], tree, list_at(p)) : 0;
 }
 
@@ -338,7 +338,7 @@ COPPICE_INLINE T element(const LaunchBlock* block, uint32_t binding, Coord c, in
   const NodeLayout& node = coppice_nodes[f.node];
   const LevelLayout& level = node.level[node.depth - 1];
   const TreeState* tree = tree_state(block, f.tree);
-  const Place p = find(node, tree, c);
+  const CellRef p = find(node, tree, c);
   const ListView list = p.active ? view_list(level, tree, list_at(p)) : ListView{kAmbientCell, 0};
   if (index < 0 || index >= list.length) {
     if (debug_checks())

@@ -18,7 +18,7 @@ struct Coord {
 };
 
 // Where a walk ended: cell `index` of a container of the path's last node.
-struct Place {
+struct CellRef {
   unsigned char* container;
   uint32_t index;
   bool active;  // inside the domain, and every ancestor is active
@@ -142,7 +142,7 @@ COPPICE_INLINE uint32_t slot_cell(const unsigned char* container, uint32_t index
 }
 
 // Walks down without activating. Cost: one load per pointer level.
-COPPICE_INLINE Place find(const NodeLayout& node, const TreeState* tree, Coord c) {
+COPPICE_INLINE CellRef find(const NodeLayout& node, const TreeState* tree, Coord c) {
   const auto [x, y, z] = from_origin(node, c);
   if (!(x < node.domain[0] && y < node.domain[1] && z < node.domain[2])) return {tree->ambient, 0, false};
   unsigned char* container = tree->root + node.root_offset;
@@ -169,7 +169,7 @@ COPPICE_INLINE Place find(const NodeLayout& node, const TreeState* tree, Coord c
 
 // ---- dynamic nodes: the lists that containers are
 
-COPPICE_INLINE ListHeader* list_at(const Place& p) { return reinterpret_cast<ListHeader*>(p.container); }
+COPPICE_INLINE ListHeader* list_at(const CellRef& p) { return reinterpret_cast<ListHeader*>(p.container); }
 
 COPPICE_INLINE unsigned char* chunk_at(const LevelLayout& level, const TreeState* tree, uint32_t cell) {
   return tree->allocators[level.allocator].cells + cell * level.cell_bytes;
@@ -228,7 +228,7 @@ COPPICE_INLINE bool is_empty(const ListHeader* list) {
 }
 
 // Is the cell at a coordinate active, all its ancestors included? A list is while it has elements.
-COPPICE_INLINE bool is_active(const NodeLayout& node, const Place& p) {
+COPPICE_INLINE bool is_active(const NodeLayout& node, const CellRef& p) {
   const LevelLayout& last = node.level[node.depth - 1];
   if (last.kind == NodeKind::kPointer) return p.active && slot_cell(p.container, p.index) != kAmbientCell;
   if (last.kind == NodeKind::kBitmasked) return p.active && mask_bit(p.container, p.index);

@@ -27,6 +27,9 @@ COPPICE_INLINE PhiloxBlock philox(PhiloxBlock counter, uint64_t key) {
   return counter;
 }
 
+// A number in [0, 1) with 24 bits: every value is a float, and 1 is never rounded to.
+COPPICE_INLINE float uniform_float(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+
 // ln(x) of a normal x > 0, to 3 ulp: x = m 2^e with m near 1, ln m = 2 artanh z, z = (m - 1) / (m + 1), |z| <
 // 0.172. Every product that is added to is fused by name, for back ends fuse where they can.
 COPPICE_INLINE float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

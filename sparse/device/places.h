@@ -12,7 +12,7 @@ using device::Coord;
 
 namespace device {
 
-// A loop item of a cell kernel: which leaf, where its values and halo are. Built by the driver (drivers.h).
+// A loop item of a cell kernel: which leaf, where its values and halo are. Built by the driver (loops.h).
 struct LeafContext {
   const LaunchBlock* block;
   unsigned char* container;

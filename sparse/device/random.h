@@ -69,7 +69,7 @@ class Random {
   template <class T = float>
   COPPICE_INLINE T uniform() {
     if constexpr (std::is_same_v<T, float>) {
-      return static_cast<float>(u32() >> 8) * 0x1p-24f;
+      return device::uniform_float(u32());
     } else {
       static_assert(std::is_same_v<T, double>, "uniform() gives a float or a double");
       return static_cast<double>(u64() >> 11) * 0x1p-53;

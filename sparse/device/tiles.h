@@ -74,7 +74,7 @@ COPPICE_INLINE void each_tile_cell(Visit&& visit) {
 
 // A copy of a leaf's values and their halo.
 template <class H>
-COPPICE_INLINE void open_copy(LeafContext& context, const Element& e, uint32_t binding,
+COPPICE_INLINE void open_copy(LeafContext& context, const LoopElement& e, uint32_t binding,
                               unsigned char*& tiles) {
   using T = typename H::Value;
   constexpr int r = H::kRadius;
@@ -109,7 +109,7 @@ COPPICE_INLINE void open_sums(LeafContext& context, uint32_t binding, unsigned c
 
 // Per-leaf preparation of one handle: the tile of one with a reach.
 template <class H>
-COPPICE_INLINE void open_tile(LeafContext& context, const Element& e, uint32_t binding,
+COPPICE_INLINE void open_tile(LeafContext& context, const LoopElement& e, uint32_t binding,
                               unsigned char*& tiles) {
   if constexpr (has_reach<H>) {
     if ((coppice_loop.tiled >> binding & 1) == 0) return;
@@ -132,7 +132,7 @@ template <class T>
 COPPICE_INLINE void add_at(const LaunchBlock* block, uint32_t binding, Coord c, T value) {
   const FieldBinding& f = coppice_fields[binding];
   const NodeLayout& node = coppice_nodes[f.node];
-  const Place p = find(node, tree_state(block, f.tree), c);
+  const CellRef p = find(node, tree_state(block, f.tree), c);
   if (is_active(node, p))
     atomic_add(value_at<T>(block, f, p.container, p.index), value);
   else
@@ -186,7 +186,7 @@ COPPICE_INLINE T Read<T, Reach>::load(const Cell<D>& cell, int dx, int dy, int d
   const LeafContext& context = *cell.context;
   const int x = cell.i + dx, y = cell.j + dy, z = cell.k + dz;
   auto walk = [&] {
-    const Place p =
+    const CellRef p =
         find(this->layout(), tree_state(context.block, f.tree),
              {plus(context.origin[0], x), plus(context.origin[1], y), plus(context.origin[2], z)});
     return *value_at<T>(context.block, f, p.container, p.index);

@@ -51,7 +51,7 @@ static Coord cell_of(const CoppiceBulkLevel& b, uint64_t i) {
   return cell_coord_at(b.node->level[b.level], static_cast<uint32_t>(r.x), static_cast<uint32_t>(r.y),
                        static_cast<uint32_t>(r.z));
 }
-static Place place_of(const CoppiceBulkLevel& b, Coord cell) {
+static CellRef place_of(const CoppiceBulkLevel& b, Coord cell) {
   const NodeLayout& at = *b.at;
   return find(at, b.tree, {cell.x + at.origin[0], cell.y + at.origin[1], cell.z + at.origin[2]});
 }
@@ -65,7 +65,7 @@ COPPICE_KERNEL(bulk_flag_empty, Item i, CoppiceBulkLevel b, uint32_t* flags)
   const auto k = static_cast<uint64_t>(i.index);
   uint32_t wanted = 0;
   if (is_first(b, k)) {
-    const Place p = place_of(b, cell_of(b, k));
+    const CellRef p = place_of(b, cell_of(b, k));
     wanted = slot_cell(p.container, p.index) == kAmbientCell;
   }
   flags[k] = wanted;
@@ -78,7 +78,7 @@ COPPICE_KERNEL(bulk_fill, Item i, CoppiceBulkLevel b, const uint32_t* selected)
   const auto n = static_cast<uint32_t>(i.index), left = a->free_size - a->free_used;
   const uint32_t cell = n < left ? a->free_list[a->free_used + n] : a->num_cells + (n - left);
   const Coord coord = cell_of(b, selected[n]);
-  const Place p = place_of(b, coord);
+  const CellRef p = place_of(b, coord);
   uint32_t* slot = reinterpret_cast<uint32_t*>(p.container) + p.index;
   write_header(a, cell, slot, {coord, 0});
   coppice_store_release_u32(slot, cell);
@@ -87,6 +87,6 @@ COPPICE_KERNEL(bulk_bits, Item i, CoppiceBulkLevel b)
 {
   const auto k = static_cast<uint64_t>(i.index);
   if (!is_first(b, k)) return;
-  const Place p = place_of(b, cell_of(b, k));
+  const CellRef p = place_of(b, cell_of(b, k));
   activate_bit(b.tree, b.node->level[b.level], p.container, p.index);
 }

@@ -9,7 +9,7 @@
 using namespace coppice;
 using namespace coppice::device;
 
-static Lanes lanes_of(const Team& team) { return {team.lane(), team.lanes()}; }
+static WorkShare lanes_of(const Team& team) { return {team.lane(), team.lanes()}; }
 static unsigned char* cell_at(const AllocatorState* a, uint64_t cell) {
   return a->cells + cell * a->cell_bytes;
 }
@@ -77,7 +77,7 @@ COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator, u
   for (; recycled != 0; recycled &= recycled - 1)
     a->recycled_list[at++] = static_cast<uint32_t>(first) + static_cast<uint32_t>(__builtin_ctzll(recycled));
 }
-COPPICE_KERNEL(zero_containers, Team team, const Element* elements, uint64_t container_bytes)
+COPPICE_KERNEL(zero_containers, Team team, const LoopElement* elements, uint64_t container_bytes)
 { zero_bytes_by(lanes_of(team), elements[team.index].container, container_bytes); }
 
 // The chunks behind a recycled one. Item i is recycled cell i, of those that were there at first.

@@ -23,7 +23,7 @@ COPPICE_KERNEL(read_box, Item i, const TreeState* tree, const NodeLayout* node, 
   const Coord c{plus(box.begin[0], static_cast<int32_t>(row / box.size[1])),
                 plus(box.begin[1], static_cast<int32_t>(row % box.size[1])),
                 plus(box.begin[2], static_cast<int32_t>(cell_of_box % box.size[2]))};
-  const Place p = find(*node, tree, c);
+  const CellRef p = find(*node, tree, c);
   const LevelLayout& last = node->level[node->depth - 1];
   const unsigned char* value = p.container + box.offset + p.index * static_cast<uint64_t>(box.stride);
   if (last.kind == NodeKind::kPointer) {

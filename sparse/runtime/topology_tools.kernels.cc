@@ -13,7 +13,7 @@ using namespace coppice::device;
 struct CoppiceContainers {
   const TreeState* tree;
   const NodeLayout* node;
-  const Element* elements;
+  const LoopElement* elements;
   uint64_t* masks;  // [elements][words]
   uint32_t words;
 };
@@ -41,7 +41,7 @@ static Coord local_coord(const LevelLayout& l, uint32_t index) {
   return {static_cast<int32_t>(index / l.extent[2] / l.extent[1]),
           static_cast<int32_t>(index / l.extent[2] % l.extent[1]), static_cast<int32_t>(index % l.extent[2])};
 }
-static Coord global_coord(const Element& e, Coord c) {
+static Coord global_coord(const LoopElement& e, Coord c) {
   return plus({e.origin[0], e.origin[1], e.origin[2]}, c);
 }
 
@@ -83,13 +83,13 @@ static uint32_t local_index(const LevelLayout& l, Coord c) {
 
 COPPICE_KERNEL(snapshot_masks, Item i, CoppiceContainers c)
 {
-  const Element& e = c.elements[i.index / c.words];
+  const LoopElement& e = c.elements[i.index / c.words];
   c.masks[i.index] = active_word(last_level(c.node), e.container, static_cast<uint32_t>(i.index % c.words));
 }
 
 COPPICE_KERNEL(count_active, Item i, CoppiceContainers c, uint64_t* total)
 {
-  const Element& e = c.elements[i.index / c.words];
+  const LoopElement& e = c.elements[i.index / c.words];
   const uint64_t bits =
       active_word(last_level(c.node), e.container, static_cast<uint32_t>(i.index % c.words));
   if (bits != 0) coppice_fetch_add_u64(total, static_cast<uint64_t>(__builtin_popcountll(bits)));
@@ -99,7 +99,7 @@ COPPICE_KERNEL(count_active, Item i, CoppiceContainers c, uint64_t* total)
 COPPICE_KERNEL(dilate_masks, Topology to, Item i, CoppiceContainers c, CoppiceReach reach)
 {
   const LevelLayout& l = last_level(c.node);
-  const Element& e = c.elements[i.index / c.words];
+  const LoopElement& e = c.elements[i.index / c.words];
   const uint64_t* own = c.masks + i.index / c.words * c.words;
   const uint32_t first = static_cast<uint32_t>(i.index % c.words) * 64;
   for (uint64_t bits = c.masks[i.index]; bits != 0; bits &= bits - 1) {
@@ -120,7 +120,7 @@ COPPICE_KERNEL(dilate_masks, Topology to, Item i, CoppiceContainers c, CoppiceRe
 COPPICE_KERNEL(find_border, Item i, CoppiceContainers c, CoppiceReach reach)
 {
   const LevelLayout& l = last_level(c.node);
-  const Element& e = c.elements[i.index / c.words];
+  const LoopElement& e = c.elements[i.index / c.words];
   const uint32_t word = static_cast<uint32_t>(i.index % c.words);
   uint64_t border = 0;
   for (uint64_t bits = active_word(l, e.container, word); bits != 0; bits &= bits - 1) {
@@ -144,7 +144,7 @@ COPPICE_KERNEL(find_leaving, Item i, CoppiceContainers c, CoppiceBox box, const 
                const NodeLayout* other_node, int keep_active)
 {
   const LevelLayout& l = last_level(c.node);
-  const Element& e = c.elements[i.index / c.words];
+  const LoopElement& e = c.elements[i.index / c.words];
   const uint32_t word = static_cast<uint32_t>(i.index % c.words);
   const int64_t cells = static_cast<int64_t>(box.size[0]) * box.size[1] * box.size[2];
   uint64_t leaving = 0;
@@ -167,7 +167,7 @@ COPPICE_KERNEL(find_leaving, Item i, CoppiceContainers c, CoppiceBox box, const 
 // Marked cells that another node's domain does not have.
 COPPICE_KERNEL(count_outside, Item i, CoppiceContainers c, const NodeLayout* other_node, uint64_t* outside)
 {
-  const Element& e = c.elements[i.index / c.words];
+  const LoopElement& e = c.elements[i.index / c.words];
   const uint32_t first = static_cast<uint32_t>(i.index % c.words) * 64;
   uint64_t n = 0;
   for (uint64_t bits = c.masks[i.index]; bits != 0; bits &= bits - 1) {
@@ -179,7 +179,7 @@ COPPICE_KERNEL(count_outside, Item i, CoppiceContainers c, const NodeLayout* oth
 
 COPPICE_KERNEL(activate_marked, Topology to, Item i, CoppiceContainers c)
 {
-  const Element& e = c.elements[i.index / c.words];
+  const LoopElement& e = c.elements[i.index / c.words];
   const uint32_t first = static_cast<uint32_t>(i.index % c.words) * 64;
   for (uint64_t bits = c.masks[i.index]; bits != 0; bits &= bits - 1) {
     const Coord g = global_coord(
@@ -190,7 +190,7 @@ COPPICE_KERNEL(activate_marked, Topology to, Item i, CoppiceContainers c)
 
 COPPICE_KERNEL(deactivate_marked, Topology to, Item i, CoppiceContainers c)
 {
-  const Element& e = c.elements[i.index / c.words];
+  const LoopElement& e = c.elements[i.index / c.words];
   const uint32_t first = static_cast<uint32_t>(i.index % c.words) * 64;
   for (uint64_t bits = c.masks[i.index]; bits != 0; bits &= bits - 1) {
     const Coord g = global_coord(
@@ -209,7 +209,7 @@ static void keep_cell(uint64_t* kept, uint32_t cell) {
 // Item i is a container; a NaN keeps it.
 COPPICE_KERNEL(keep_with_values, Item i, CoppiceContainers c, CoppiceValues v, uint64_t* kept)
 {
-  const Element& e = c.elements[i.index];
+  const LoopElement& e = c.elements[i.index];
   const uint32_t n = cells_of(last_level(c.node));
   for (uint32_t k = 0; k < n; ++k) {
     const unsigned char* at = e.container + v.offset + k * static_cast<uint64_t>(v.stride);

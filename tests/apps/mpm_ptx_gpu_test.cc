@@ -5,6 +5,7 @@
 #include "apps/mpm/solver_types.h"
 #include "mpm.kernels.h"
 #include "sparse/program.h"
+#include "sparse/program_ptx.h"
 #include "sparse/tree.h"
 #include "tests/sparse/ptx_check.h"
 
@@ -16,7 +17,7 @@ class MpmPtx : public testing::Test {
   template <class Kernel, class... Arguments>
   void add(const Kernel& kernel, Loop loop, Arguments... arguments) {
     cases.push_back({std::string(kernel.name), [this, kernel, loop, arguments...](jit::PtxTarget target) {
-                       return program.ptx(target, kernel, loop, arguments...);
+                       return ProgramPtx::of(program, target, kernel, loop, arguments...);
                      }});
   }
 

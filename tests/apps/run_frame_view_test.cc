@@ -63,7 +63,7 @@ TEST(FrameView, BodiesHaveTheWidestSpacingOfTheirEmitters) {
   scene.emitters.push_back(scene.emitters[0]);
   scene.emitters[1].particles_per_cell = 1;
   scene.emitters.push_back(scene.emitters[0]);
-  scene.emitters[2].material = mpm::MaterialKind::kJelly;
+  scene.emitters[2].material = scene::MaterialKind::kJelly;
   const auto dx = static_cast<float>(scene.dx_m());
   EXPECT_FLOAT_EQ(body_spacing_m(scene)[0], dx);
   EXPECT_FLOAT_EQ(body_spacing_m(scene)[1], 0.5f * dx);
@@ -82,9 +82,9 @@ TEST(FrameView, CameraOfTheSceneStays) {
 
 // Water that shows a value is painted, for a clear body could not show it.
 TEST(FrameView, WaterIsClearUnlessItShowsAValue) {
-  EXPECT_EQ(look_of(mpm::MaterialKind::kWater, scene::ColorBy::kMaterial), render::Look::kWater);
+  EXPECT_EQ(look_of(scene::MaterialKind::kWater, scene::ColorBy::kMaterial), render::Look::kWater);
   for (const auto color : {scene::ColorBy::kSpeed, scene::ColorBy::kEmitter, scene::ColorBy::kVolumeRatio})
-    EXPECT_EQ(look_of(mpm::MaterialKind::kWater, color), render::Look::kJelly);
+    EXPECT_EQ(look_of(scene::MaterialKind::kWater, color), render::Look::kJelly);
   mpm::ParticleSnapshot particles;
   particles.position = {Vec3f(2, 0.5f, 2)};
   particles.material = {0};

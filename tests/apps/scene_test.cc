@@ -29,7 +29,7 @@ TEST(Scene, FillsInWhatDependsOnOtherKeys) {
   EXPECT_EQ(scene.emitters[0].particles_per_cell, 8);
   EXPECT_EQ(scene.emitters[0].seed, 5);
   EXPECT_EQ(scene.emitters[1].seed, 6);
-  EXPECT_EQ(scene.walls.sides[4], mpm::BoundaryKind::kSeparate);
+  EXPECT_EQ(scene.walls.sides[4], scene::BoundaryKind::kSeparate);
   EXPECT_EQ(scene.output.camera.target, Vec3d(0.5, 0.5, 0.5));
   EXPECT_GT(scene.output.camera.position.z(), 1.0);
 }
@@ -57,8 +57,8 @@ TEST(Scene, DerivesTheFrameRateFromTheFrameTime) {
 
 TEST(Scene, LetsOneSideDifferFromTheOthers) {
   const SceneConfig scene = parse(std::string("walls = { all = \"slip\", y_min = \"stick\" }\n") + kBall);
-  EXPECT_EQ(scene.walls.sides[2], mpm::BoundaryKind::kStick);
-  EXPECT_EQ(scene.walls.sides[3], mpm::BoundaryKind::kSlip);
+  EXPECT_EQ(scene.walls.sides[2], scene::BoundaryKind::kStick);
+  EXPECT_EQ(scene.walls.sides[3], scene::BoundaryKind::kSlip);
   EXPECT_EQ(error_in(std::string("dim = 2\nwalls.z_max = \"slip\"\n") + kDisc),
             "usage: scenes/a.toml:2:7: 'walls.z_max' does not apply here: dim = 2");
 }
@@ -70,7 +70,7 @@ TEST(Scene, SharesEqualMaterials) {
   EXPECT_EQ(scene.emitters[0].material_id, 0);
   EXPECT_EQ(scene.emitters[1].material_id, 1);
   EXPECT_EQ(scene.emitters[2].material_id, 0);
-  EXPECT_EQ(kind_of_material(scene.materials[1]), mpm::MaterialKind::kSnow);
+  EXPECT_EQ(kind_of_material(scene.materials[1]), scene::MaterialKind::kSnow);
   EXPECT_EQ(std::get<SnowParameters>(scene.materials[1]).youngs_modulus_Pa, 2.0e4);
 }
 
@@ -187,7 +187,7 @@ TEST_P(ShippedScene, Loads) {
   EXPECT_FALSE(scene.description.empty());
   EXPECT_EQ(scene.dim, name.ends_with("_2d") ? 2 : 3);
   const std::string material(
-      enum_names(mpm::MaterialKind{})[static_cast<size_t>(scene.emitters[0].material)]);
+      enum_names(scene::MaterialKind{})[static_cast<size_t>(scene.emitters[0].material)]);
   EXPECT_TRUE(name.starts_with(material)) << material;
 }
 
@@ -227,7 +227,7 @@ TEST(Scene, OverridesAddCollidersEmittersAndKeyframes) {
   ASSERT_EQ(scene.colliders.size(), 1u);
   EXPECT_EQ(scene.colliders[0].radius, 0.1);
   ASSERT_EQ(scene.emitters.size(), 2u);
-  EXPECT_EQ(scene.emitters[1].material, mpm::MaterialKind::kWater);
+  EXPECT_EQ(scene.emitters[1].material, scene::MaterialKind::kWater);
   ASSERT_EQ(scene.output.camera.keyframes.size(), 2u);
   EXPECT_EQ(scene.output.camera.keyframes[1].time_s, 1.0);
   // What an added table lacks is said where it was added.

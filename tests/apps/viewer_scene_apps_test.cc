@@ -247,12 +247,12 @@ TEST_F(Scenes, HaveBodiesOfWaterAndJelly) {
     const auto kind = static_cast<size_t>(p.points[i].value);
     ++all.at(kind), enclosed.at(kind) += p.is_enclosed[i];
   }
-  for (const mpm::MaterialKind kind : {mpm::MaterialKind::kWater, mpm::MaterialKind::kJelly}) {
+  for (const scene::MaterialKind kind : {scene::MaterialKind::kWater, scene::MaterialKind::kJelly}) {
     const auto k = static_cast<size_t>(kind);
     EXPECT_GT(all[k], 500);
     EXPECT_GT(enclosed[k], 0.9 * all[k]);
   }
-  EXPECT_EQ(enclosed[static_cast<size_t>(mpm::MaterialKind::kSnow)], 0);
+  EXPECT_EQ(enclosed[static_cast<size_t>(scene::MaterialKind::kSnow)], 0);
   EXPECT_TRUE(viewer::has_still_scene(s, {})) << "pictures of files have the bodies, too";
   viewer::ViewOptions fog;
   fog.volume_mode = render::VolumeMode::kFog;

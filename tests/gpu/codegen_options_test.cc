@@ -1,5 +1,5 @@
-// gpu/jit/codegen_options.h: the words of COPPICE_DEBUG.
-#include "gpu/jit/codegen_options.h"
+// gpu/codegen_options.h: the words of COPPICE_DEBUG.
+#include "gpu/codegen_options.h"
 
 #include <gtest/gtest.h>
 

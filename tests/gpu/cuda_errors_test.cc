@@ -45,7 +45,7 @@ void use(const cuda::Driver& driver, Device& device) {
   } end{*stream};
   Launch launch = launch_of(driver, "test.kernel", 1000);
   launch.shared_bytes = 64 << 10;
-  launch.finish = [&](InStream& s, LaunchBlock&) {
+  launch.needs_repeat = [&](InStream& s, LaunchBlock&) {
     uint32_t status = 1;
     s.wait_copy(&status, &device.context().status, sizeof status);
     return status != 0;
@@ -68,7 +68,7 @@ void use(const cuda::Driver& driver, Device& device) {
   throw_error_of(stream->issue("record", [&](InStream& s) {
     recording = s.record([&](InStream& r) {
       Launch inner = launch;
-      inner.finish = nullptr;
+      inner.needs_repeat = nullptr;
       r.run(inner);
       r.fill(words, 0, 400);
       primitives::sum(r, words, 100, static_cast<uint64_t*>(r.result()));

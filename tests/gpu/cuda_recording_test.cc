@@ -106,7 +106,7 @@ TEST_P(CudaRecordingTest, ItsLaunchesAreMarkedAndNumberedFromTheReplaysFirst) {
 TEST_P(CudaRecordingTest, NothingIsReadBackCopiedOrMarkedWhileRecording) {
   FakeDriver& driver = fake.driver;
   Launch last = launch("test.add", words);
-  last.finish = [](InStream&, LaunchBlock&) { return true; };
+  last.needs_repeat = [](InStream&, LaunchBlock&) { return true; };
   const auto recording = record([&](InStream& s) {
     give_two(s);
     s.run(last);

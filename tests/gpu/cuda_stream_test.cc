@@ -95,7 +95,7 @@ TEST_P(CudaStreamTest, IsAvailableOnlyBehindItsEvent) {
   fake.driver.hold();
   Launch kernel = launch("test.kernel");
   kernel.keep_alive.push_back(make_intrusive<Held>(is_let_go));
-  kernel.prepare = [captured = make_intrusive<Held>(is_capture_let_go)](InStream&, LaunchBlock&) {};
+  kernel.before_loop = [captured = make_intrusive<Held>(is_capture_let_go)](InStream&, LaunchBlock&) {};
   kernel.code = code_of(fake.driver.table(), "test.kernel");
   std::vector<AsyncValueRef<Chain>> values{stream->launch(std::move(kernel)), stream->fill(bytes, 1, 10),
                                            stream->copy(bytes, bytes + 100, 10), stream->barrier()};
@@ -229,8 +229,8 @@ TEST_P(CudaStreamTest, RepeatsALaunchWhileItsFinishSaysSo) {
   Launch count = launch("test.count");
   set_argument(count.block, counter);
   std::vector<uint64_t> seen;
-  count.prepare = [&](InStream&, LaunchBlock& block) { block.item_count = 3; };
-  count.finish = [&](InStream& s, LaunchBlock&) {
+  count.before_loop = [&](InStream&, LaunchBlock& block) { block.item_count = 3; };
+  count.needs_repeat = [&](InStream& s, LaunchBlock&) {
     EXPECT_EQ(runs, seen.size() + 1);
     uint64_t now = 0;
     s.wait_copy(&now, counter, sizeof now);
@@ -287,7 +287,7 @@ TEST_P(CudaStreamTest, SkipsLaunchesWhileThereIsAStatus) {
                          [](const LaunchBlock& block, const KernelLaunch&) { block.context->status = 4; });
   fake.driver.set_kernel("test_count", [&](const LaunchBlock&, const KernelLaunch&) { ++runs; });
   Launch fail = launch("test.fail");
-  fail.finish = [](InStream&, LaunchBlock&) { return false; };
+  fail.needs_repeat = [](InStream&, LaunchBlock&) { return false; };
   stream->launch(std::move(fail));
   const auto skipped = stream->launch(launch("test.count"));
   stream->launch(launch("test.count"));
@@ -324,7 +324,7 @@ TEST_P(CudaStreamTest, ACompilationUnderWayDoesNotHoldBackWhatIsBeforeIt) {
   const auto filled = stream->fill(bytes, 1, 10);
   Launch late = launch("test.kernel");
   const auto code = late.code;
-  late.code = make_unconstructed_async_value<IntrusivePtr<jit::LoadedCode>>();
+  late.code = make_unconstructed_async_value<IntrusivePtr<LoadedCode>>();
   const auto compiled = late.code;
   const auto done = stream->launch(std::move(late));
   fake.driver.release();
@@ -340,7 +340,7 @@ TEST_P(CudaStreamTest, NorDoesThatOfTheCodeThatMakesRoom) {
   fake.driver.hold();
   const auto filled = stream->fill(bytes, 1, 10);
   Launch late = launch("test.kernel");
-  late.room_code = make_unconstructed_async_value<IntrusivePtr<jit::LoadedCode>>();
+  late.room_code = make_unconstructed_async_value<IntrusivePtr<LoadedCode>>();
   const auto compiled = late.room_code;
   late.make_room = [compiled](InStream&, LaunchBlock&) { wait_for_code(compiled); };
   const auto code = late.code;

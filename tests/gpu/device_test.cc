@@ -76,8 +76,8 @@ TEST(Device, TakesTheEmulatedGpusSeedFromTheEnvironment) {
 }
 
 TEST(Device, OnlyTheEmulatedGpuChangesHowKernelsAreCompiled) {
-  EXPECT_EQ(Device::cpu(1)->codegen({.checks = true}), (jit::CodegenOptions{.checks = true}));
-  EXPECT_EQ(Device::simt()->codegen({.checks = true}), (jit::CodegenOptions{.checks = true, .simt = true}));
+  EXPECT_EQ(Device::cpu(1)->codegen({.checks = true}), (CodegenOptions{.checks = true}));
+  EXPECT_EQ(Device::simt()->codegen({.checks = true}), (CodegenOptions{.checks = true, .simt = true}));
 }
 
 }  // namespace

@@ -23,10 +23,9 @@ inline std::string ptx_of(const std::string& id, int sm = 90) {
 }
 
 // A kernel's code, and a launch of it. `name` outlives the launch.
-inline AsyncValueRef<IntrusivePtr<jit::LoadedCode>> code_of(const cuda::Driver& driver,
-                                                            const std::string& id) {
+inline AsyncValueRef<IntrusivePtr<LoadedCode>> code_of(const cuda::Driver& driver, const std::string& id) {
   auto context = make_intrusive<cuda::Context>(driver, 0);
-  return make_available_async_value<IntrusivePtr<jit::LoadedCode>>(
+  return make_available_async_value<IntrusivePtr<LoadedCode>>(
       make_intrusive<cuda::CudaCode>(context, ptx_of(id), id));
 }
 inline Launch launch_of(const cuda::Driver& driver, const char* id, uint64_t items = 1) {

@@ -176,11 +176,11 @@ TEST_P(StreamTest, MayDestroyItsDeviceFromItsOwnThread) {
 TEST_P(StreamTest, AFailedCompilationIsTheLaunchsError) {
   Launch launch;
   launch.name = "test.kernel";
-  launch.code = make_error_async_value<IntrusivePtr<jit::LoadedCode>>(
-      Error(ErrorCode::kCompile, "kernel test.kernel: no"));
+  launch.code =
+      make_error_async_value<IntrusivePtr<LoadedCode>>(Error(ErrorCode::kCompile, "kernel test.kernel: no"));
   launch.block.item_count = 1;
   bool finished = false;
-  launch.finish = [&](InStream&, LaunchBlock&) { return finished = true; };
+  launch.needs_repeat = [&](InStream&, LaunchBlock&) { return finished = true; };
   auto done = stream->launch(std::move(launch));
   EXPECT_EQ(error_of(done), "kernel test.kernel: no");
   EXPECT_FALSE(finished);

@@ -43,9 +43,7 @@ class ParkedBackend final : public jit::CodeBackend {
     throw Error(ErrorCode::kCompile, "there is no kernel");
   }
   std::string why_not_loadable(const std::string&, const jit::SpecializeRequest&) override { return ""; }
-  IntrusivePtr<jit::LoadedCode> load(const std::string&, const jit::SpecializeRequest&) override {
-    return {};
-  }
+  IntrusivePtr<LoadedCode> load(const std::string&, const jit::SpecializeRequest&) override { return {}; }
 
  private:
   std::latch& asked_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sparse/program.h"
+#include "sparse/program_ptx.h"
 #include "tests/gpu/jit/kernel_assembly.h"
 #include "tests/kernel_fuzz/batch.h"
 #include "tests/kernel_fuzz/signature.h"
@@ -55,7 +56,7 @@ class TypedShape final : public Shape {
   std::string ptx(Program& program, const AnyKernel& kernel, const Loop& loop, const FieldId* fields,
                   const Arguments& arguments) const override {
     return with(kernel, fields, arguments, [&](const auto& typed, const auto&... all) {
-      return program.ptx({.sm = 80}, typed, loop, all...);
+      return ProgramPtx::of(program, {.sm = 80}, typed, loop, all...);
     });
   }
 

@@ -19,7 +19,7 @@ struct OneCell<kBody, void (*)(Args...)> {
     if constexpr (kIsCell) {
       using Loop = device::CellLoop<kBody, Args...>;
       Loop::call(*static_cast<const typename Loop::Pack*>(pack),
-                 *static_cast<const typename Loop::Place*>(place));
+                 *static_cast<const typename Loop::LoopItem*>(place));
     }
   }
 };

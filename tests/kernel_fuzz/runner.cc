@@ -111,13 +111,13 @@ class World {
   explicit World(const std::string& name)
       : device_(name == "simt" ? Device::simt(simt::Options{.threads_per_block = 32})
                                : Device::cpu(name == "cpu2" ? 2 : 1)),
-        fills_(device_, jit::CodegenOptions{}) {}
+        fills_(device_, CodegenOptions{}) {}
 
   // Of the batch's kernels.
   Program& program(const std::string& options) {
     std::unique_ptr<Program>& program = programs_[options];
     if (!program) {
-      jit::CodegenOptions asked;
+      CodegenOptions asked;
       asked.checks = options == "checks", asked.step = options == "step";
       program = std::make_unique<Program>(device_, asked);
     }

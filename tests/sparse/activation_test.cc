@@ -48,6 +48,22 @@ TEST(BulkActivation, ActivatesEveryCellOnceInCoordinateOrder) {
   }
 }
 
+TEST(BulkActivation, IsAnotherVersionOfTheTopologyWhereBlocksCame) {
+  Tree tree(cpu_or_test_device(2));
+  Node block = tree.root().pointer({64}), leaf = block.dense({8});
+  leaf.place<int>("x");
+  const uint64_t empty = leaf.wait_topology_version();
+  block.activate({{3, 0, 0}});  // nobody waits: the version is asked for behind it
+  const uint64_t one = leaf.wait_topology_version();
+  EXPECT_NE(one, empty);
+  finish(block.activate({{3, 0, 0}}));
+  EXPECT_EQ(leaf.wait_num_active_blocks(), 1u);
+  const uint64_t same = leaf.wait_topology_version();
+  EXPECT_EQ(tree.root().wait_topology_version(), same);
+  block.deactivate_all();
+  EXPECT_NE(leaf.wait_topology_version(), same);
+}
+
 TEST(BulkActivation, UsesCollectedCellsFirst) {
   Tree tree(cpu_or_test_device(2));
   Node block = tree.root().pointer({64}), leaf = block.dense({8});

@@ -13,7 +13,7 @@
 namespace coppice {
 namespace {
 
-constexpr jit::CodegenOptions kChecks{.checks = true}, kRelease{};
+constexpr CodegenOptions kChecks{.checks = true}, kRelease{};
 
 // A grid of 4 x 4 leaves of 4 x 4 cells, of which the one at (4, 8) is active.
 class Checks : public testing::Test {

@@ -43,7 +43,7 @@ COPPICE_KERNEL(activate_and_check_headers1, Grow<int> x, Item i, int n, uint32_t
   const device::NodeLayout& node = coppice_nodes[f.node];
   x.activate(i, {static_cast<int>(i.index) % n});
   for (int k = 0; k < n; ++k) {
-    const device::Place p = device::find(node, device::tree_state(i.launch, f.tree), {0, 0, k});
+    const device::CellRef p = device::find(node, device::tree_state(i.launch, f.tree), {0, 0, k});
     if (!p.active) continue;
     const auto* header =
         reinterpret_cast<const device::CellHeader*>(p.container - node.level[0].child_offset);

@@ -12,7 +12,7 @@ TEST_P(Conformance, C64_ReadsOutsideTheDomainGiveZeroAndWritesAreErrors) {
   write1(x, {-8, 7}, 1);
   const std::vector<int> beyond{-9, 8, -2147483647 - 1, 2147483647};
   for (const int c : beyond) {
-    if (jit::codegen_options().checks)
+    if (codegen_options().checks)
       EXPECT_THROW(read1(x, {-8, c}), Error) << c;
     else
       EXPECT_EQ(read1(x, {-8, c}), (std::vector<int>{1, 0})) << c;

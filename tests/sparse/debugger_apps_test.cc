@@ -55,7 +55,7 @@ TEST_F(Debugger, StepsOverWhatACellCallsAndIntoIt) {
   expect_in_order(over, {"hit Breakpoint 1", "smooth", planted_place("gather"), "\n#0",
                          planted_place("middle"), "\n#0", planted_place("result")});
   const Watched into = debug({"break " + planted_place("gather"), "run", "delete", "step", "backtrace"});
-  expect_in_order(into, {"hit Breakpoint 1", planted_place("gather"), "\n#0", "coppice/kernel.h:", "\n#1",
+  expect_in_order(into, {"hit Breakpoint 1", planted_place("gather"), "\n#0", "define_kernel.h:", "\n#1",
                          "smooth", planted_place("gather"), "coppice_kernel_smooth"});
 }
 

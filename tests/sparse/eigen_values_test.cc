@@ -64,8 +64,7 @@ static_assert(device::is_value<Ray> && device::is_value<Vec3f> && !device::is_va
 // Eigen's headers have variables that code would initialise; unoptimised code still has that code. A kernel
 // that knows nothing of them runs.
 TEST(EigenValues, AreArgumentsOfKernelsThatADebuggerStepsThrough) {
-  for (const jit::CodegenOptions options :
-       {jit::CodegenOptions{.step = true}, {.step = true, .checks = true}}) {
+  for (const CodegenOptions options : {CodegenOptions{.step = true}, {.step = true, .checks = true}}) {
     IntrusivePtr<Device> device = cpu_or_test_device();
     Program program(device, options);
     Tree tree(device);

@@ -41,8 +41,7 @@ class RunningBackend final : public jit::CodeBackend {
   std::string why_not_loadable(const std::string& image, const jit::SpecializeRequest& request) override {
     return ptx_->why_not_loadable(image, request);
   }
-  IntrusivePtr<jit::LoadedCode> load(const std::string& image,
-                                     const jit::SpecializeRequest& request) override {
+  IntrusivePtr<LoadedCode> load(const std::string& image, const jit::SpecializeRequest& request) override {
     const auto code = loader_.load(jit::compile_x86(request), request.entry, request.id);
     driver_.set_kernel_of(image, [code, &blocks = blocks_](const LaunchBlock& block,
                                                            const KernelLaunch& launch) {

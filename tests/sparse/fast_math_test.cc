@@ -19,7 +19,7 @@ class FastMath : public testing::Test {
     wait(done);
     ASSERT_FALSE(done.is_error()) << done.error().what();
   }
-  Program program{Device::cpu(1), jit::CodegenOptions{}};
+  Program program{Device::cpu(1), CodegenOptions{}};
 };
 
 // Fails when the specializer forgets the flags (equal everywhere), or sets them for every kernel of the file.

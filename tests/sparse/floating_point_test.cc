@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "floating_point.kernels.h"
+#include "sparse/program_ptx.h"
 #include "tests/sparse/test_devices.h"
 
 namespace coppice {
@@ -174,23 +175,23 @@ class FloatingPointPtx : public testing::Test {
     for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++n;
     return n;
   }
-  Program program{Device::cpu(1), jit::CodegenOptions{}};
+  Program program{Device::cpu(1), CodegenOptions{}};
   const float* in = nullptr;
   float* out = nullptr;
   const jit::PtxTarget target{.sm = 80, .libdevice = false};
 };
 
 TEST_F(FloatingPointPtx, FusesUnlessThePragmaSaysNo) {
-  const std::string fused = program.ptx(target, fuse_products, range(1), in, in, in, out);
+  const std::string fused = ProgramPtx::of(program, target, fuse_products, range(1), in, in, in, out);
   EXPECT_GT(count(fused, "fma.rn.f32"), 0u) << fused;
-  const std::string apart = program.ptx(target, keep_products, range(1), in, in, in, out);
+  const std::string apart = ProgramPtx::of(program, target, keep_products, range(1), in, in, in, out);
   EXPECT_EQ(count(apart, "fma"), 0u) << apart;
   EXPECT_GT(count(apart, "mul.rn.f32"), 0u) << apart;  // without .rn ptxas would be free to fuse
   EXPECT_GT(count(apart, "add.rn.f32"), 0u) << apart;
 }
 
 TEST_F(FloatingPointPtx, RoundsExactlyAndKeepsDenormals) {
-  const std::string text = program.ptx(target, round_exactly, range(1), in, in, out, out);
+  const std::string text = ProgramPtx::of(program, target, round_exactly, range(1), in, in, out, out);
   EXPECT_GT(count(text, "div.rn.f32"), 0u) << text;
   EXPECT_GT(count(text, "sqrt.rn.f32"), 0u) << text;
   EXPECT_EQ(count(text, ".ftz"), 0u) << text;

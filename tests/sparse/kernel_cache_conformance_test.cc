@@ -38,7 +38,7 @@ class KernelsOnDisk : public testing::TestWithParam<std::string> {
   // One launch over leaves of `n` cells; it compiles one kernel of its own and those of the tree's lists.
   static auto write_and_sum(int n, bool other_configuration = false) {
     return [=](const IntrusivePtr<Device>& device) {
-      jit::CodegenOptions options = jit::codegen_options();
+      CodegenOptions options = codegen_options();
       options.checks ^= other_configuration;
       Program program(device, options);
       Tree tree(device);

@@ -90,9 +90,7 @@ TEST(KernelStoreProgram, DISABLED_CompilesForEver) {
       for (;;) pause();
     }
     std::string why_not_loadable(const std::string&, const jit::SpecializeRequest&) override { return "no"; }
-    IntrusivePtr<jit::LoadedCode> load(const std::string&, const jit::SpecializeRequest&) override {
-      return {};
-    }
+    IntrusivePtr<LoadedCode> load(const std::string&, const jit::SpecializeRequest&) override { return {}; }
   };
   KernelStore::Options options;
   options.backend = std::make_shared<Backend>();

@@ -176,7 +176,7 @@ TEST_P(LargeContainers, DrawTheSameNumbers) {
   for (const bool small : {false, true}) {
     std::string reason;
     IntrusivePtr<Device> fresh = test_device(GetParam(), reason);
-    Program own(fresh, jit::CodegenOptions{});
+    Program own(fresh, CodegenOptions{});
     fresh->set_seed(5);
     Tree tree(fresh);
     Node leaf = small ? tree.root().dense({n / 32, n / 32}).dense({32, 32}) : tree.root().dense({n, n});
@@ -196,7 +196,7 @@ TEST_P(LargeContainers, KeepTheirOrderInDeterministicMode) {
   std::vector<float> sums;
   for (int threads : {1, 4}) {
     IntrusivePtr<Device> ordered = Device::cpu({.threads = threads, .deterministic = true});
-    Program own(ordered, jit::CodegenOptions{});
+    Program own(ordered, CodegenOptions{});
     Tree tree(ordered);
     Node leaf = tree.root().dense({n, n}), single = tree.root().dense({1, 1});
     Field<int> visits = leaf.place<int>("visits"), code = leaf.place<int>("code");

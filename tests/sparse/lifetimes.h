@@ -65,7 +65,7 @@ class World {
   AsyncValueRef<Chain> last() const {
     return values_.empty() ? device_->default_stream().barrier() : values_.back();
   }
-  AsyncValueRef<IntrusivePtr<jit::LoadedCode>> code() {
+  AsyncValueRef<IntrusivePtr<LoadedCode>> code() {
     bound_.push_back(program_->bind(write_every1, range(5), *y_, 3, 2));
     return bound_.back().shared()->launch.code;
   }

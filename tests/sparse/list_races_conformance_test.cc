@@ -24,7 +24,7 @@ class ListRaces : public testing::TestWithParam<std::string> {
       if (!device) GTEST_SKIP() << reason;
       // Without the checks, whatever COPPICE_DEBUG says: a reader whose list is cleared meanwhile asks for
       // elements that are no longer in it, which is what is tested, and what the checks report.
-      Program program(device, jit::CodegenOptions{});
+      Program program(device, CodegenOptions{});
       for (int round = 0; round < (is_emulated ? 2 : 20); ++round) {
         SCOPED_TRACE("seed " + std::to_string(seed) + ", round " + std::to_string(round));
         body(program, static_cast<uint32_t>(100 * seed + round), is_emulated ? 256 : 2500);

@@ -334,7 +334,7 @@ TEST_P(Conformance, C54_ALoopOverListsVisitsWhatTheyHold) {
 
 // Without the checks it reads as zero.
 TEST_P(Conformance, C65_IndicesOutsideOfAListAreNamedByTheChecks) {
-  Program checked(device, jit::CodegenOptions{.checks = true}), plain(device, jit::CodegenOptions{});
+  Program checked(device, CodegenOptions{.checks = true}), plain(device, CodegenOptions{});
   Tree tree(device, {.name = "grid"});
   Node lists = tree.root().pointer({4}).dynamic(100, 4);
   Field<int> x = lists.place<int>("x");

@@ -22,7 +22,7 @@ class LoopTest : public testing::TestWithParam<std::string> {
     if (!device) GTEST_SKIP() << reason;
     // Without the checks, whatever COPPICE_DEBUG says: zeros from outside the domain are among what is
     // compared.
-    program = std::make_unique<Program>(device, jit::CodegenOptions{});
+    program = std::make_unique<Program>(device, CodegenOptions{});
   }
   template <class Kernel, class... Arguments>
   void run(const Kernel& kernel, const Loop& loop, Arguments&&... arguments) {

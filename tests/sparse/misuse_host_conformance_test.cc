@@ -7,6 +7,7 @@
 #include "gpu/stream_primitives.h"
 #include "sparse/bulk_append.h"
 #include "sparse/launch_graph.h"
+#include "sparse/program_ptx.h"
 #include "sparse/topology_tools.h"
 #include "tests/sparse/misuse.h"
 
@@ -241,7 +242,8 @@ TEST_P(HostMisuse, ProgramsAndLaunchesThatWereMovedFromAreRefused) {
   EXPECT_EQ(words_of([&] { first.compile(number_cells2, over(p.leaf), p.x); }), no_program);
   EXPECT_EQ(words_of([&] { first.uses(number_cells2, over(p.leaf), p.x); }), no_program);
   EXPECT_EQ(words_of([&] { first.explain(number_cells2, over(p.leaf), p.x); }), no_program);
-  EXPECT_EQ(words_of([&] { first.ptx(jit::PtxTarget{}, number_cells2, over(p.leaf), p.x); }), no_program);
+  EXPECT_EQ(words_of([&] { ProgramPtx::of(first, jit::PtxTarget{}, number_cells2, over(p.leaf), p.x); }),
+            no_program);
   const BoundLaunch taken = std::move(bound);
   const std::string no_launch = "a BoundLaunch is used that was moved from";
   EXPECT_EQ(words_of([&] { bound.launch(); }), no_launch);

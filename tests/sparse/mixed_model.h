@@ -50,7 +50,7 @@ class MixedSequence {
     device_ = mixed_device(device_name, no_device, seed);
     if (!device_) return;
     const MixedKind& kind = kind_;
-    jit::CodegenOptions options = jit::codegen_options();
+    CodegenOptions options = codegen_options();
     options.checks |= device_name == kChecks;
     program_.emplace(device_, options);
     std::mt19937 random(hash_u32(static_cast<uint64_t>(seed), 1));

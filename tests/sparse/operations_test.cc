@@ -213,7 +213,7 @@ func @main(%start: chain, %leaf: node) -> chain {
                              {value(leaf)});
     ASSERT_EQ(outcome(results), "");
     wait(device->default_stream().enqueue("look", [&](InStream& s) {
-      const ElementList& list = leaf.storage().update_list(s, leaf.id(), false);
+      const LoopList& list = leaf.storage().update_list(s, leaf.id(), false);
       list_version = list.version, neighbour_version = list.neighbour_version;
     }));
     EXPECT_EQ(neighbour_version == list_version, with_neighbours == std::string("true"));

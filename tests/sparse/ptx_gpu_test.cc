@@ -2,21 +2,23 @@
 #include <gtest/gtest.h>
 
 #include "checks.kernels.h"
+#include "dynamic_lists.kernels.h"
 #include "heat.kernels.h"
 #include "jit.kernels.h"
 #include "lists.kernels.h"
+#include "loop_lists.kernels.h"
 #include "loops.kernels.h"
 #include "messages.kernels.h"
 #include "runtime_activation.kernels.h"
 #include "runtime_append.kernels.h"
 #include "runtime_box.kernels.h"
 #include "runtime_collection.kernels.h"
-#include "runtime_lists.kernels.h"
+#include "single_cells.kernels.h"
 #include "sparse/program.h"
+#include "sparse/program_ptx.h"
 #include "sparse/tree.h"
 #include "tests/sparse/ptx_check.h"
 #include "tiles.kernels.h"
-#include "topology.kernels.h"
 #include "topology_model.kernels.h"
 
 namespace coppice {
@@ -40,7 +42,7 @@ class Ptx : public testing::Test {
   void add(const Kernel& kernel, Loop loop, Arguments... arguments) {
     cases.push_back({std::string(kernel.file->name) + "." + std::string(kernel.name),
                      [this, kernel, loop, arguments...](jit::PtxTarget target) {
-                       return (checks ? checked : program).ptx(target, kernel, loop, arguments...);
+                       return ProgramPtx::of(checks ? checked : program, target, kernel, loop, arguments...);
                      }});
   }
   std::string text_of(const std::string& name, int sm) {
@@ -54,8 +56,8 @@ class Ptx : public testing::Test {
   void add_runtime() {
     const device::TreeState* tree = nullptr;
     const device::NodeLayout* node = nullptr;
-    const device::Element* elements = nullptr;
-    device::Element* to = nullptr;
+    const device::LoopElement* elements = nullptr;
+    device::LoopElement* to = nullptr;
     device::AllocatorState* allocator = nullptr;
     int32_t* coords = nullptr;
     uint32_t* u32 = nullptr;
@@ -199,8 +201,8 @@ TEST_F(Ptx, ActivationKeepsItsMemoryOrders) {
   add_tests();
   for (int sm : {75, 90}) {
     const std::string activate = text_of("lists.append_items", sm);
-    const std::string deactivate =
-        program.ptx({sm}, deactivate_coords, range(9), block2.topology(), static_cast<int32_t*>(nullptr));
+    const std::string deactivate = ProgramPtx::of(program, {sm}, deactivate_coords, range(9),
+                                                  block2.topology(), static_cast<int32_t*>(nullptr));
     EXPECT_NE(activate.find("ld.acquire.gpu.u32"), std::string::npos);
     EXPECT_NE(activate.find("st.release.gpu.u32"), std::string::npos);
     EXPECT_NE(activate.find("atom.acq_rel.gpu.cas.b32"), std::string::npos);

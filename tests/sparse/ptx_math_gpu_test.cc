@@ -10,6 +10,7 @@
 #include "gpu/jit/specialization_key.h"
 #include "heat.kernels.h"
 #include "sparse/program.h"
+#include "sparse/program_ptx.h"
 #include "sparse/tree.h"
 #include "tests/sparse/ptx_check.h"
 
@@ -22,12 +23,12 @@ class PtxMath : public testing::Test {
     if (!jit::has_libdevice()) GTEST_SKIP() << "built without libdevice, which math functions need";
   }
   std::string text_of(const Kernel<void(Item, const float*, float*)>& kernel, int sm) {
-    return program.ptx({sm}, kernel, range(9), static_cast<const float*>(nullptr),
-                       static_cast<float*>(nullptr));
+    return ProgramPtx::of(program, {sm}, kernel, range(9), static_cast<const float*>(nullptr),
+                          static_cast<float*>(nullptr));
   }
   std::string text_of_all(int sm) {
-    return program.ptx({sm}, all_libdevice, range(9), static_cast<const float*>(nullptr),
-                       static_cast<float*>(nullptr), static_cast<double*>(nullptr));
+    return ProgramPtx::of(program, {sm}, all_libdevice, range(9), static_cast<const float*>(nullptr),
+                          static_cast<float*>(nullptr), static_cast<double*>(nullptr));
   }
   static bool has(const std::string& text, const char* words) { return text.find(words) != text.npos; }
   static void expect_assembles(const std::string& text, std::initializer_list<int> gpus) {
@@ -69,8 +70,8 @@ TEST_F(PtxMath, FastMathReachesWhatTheKernelCalls) {
 
 // Seen to fail with LLVM's "unsafe-fp-math", which makes it rsqrt.approx.f64.
 TEST_F(PtxMath, FastMathKeepsDoublesPrecise) {
-  const std::string text = program.ptx({90}, fast_doubles, range(9), static_cast<const double*>(nullptr),
-                                       static_cast<double*>(nullptr));
+  const std::string text = ProgramPtx::of(program, {90}, fast_doubles, range(9),
+                                          static_cast<const double*>(nullptr), static_cast<double*>(nullptr));
   EXPECT_TRUE(has(text, "div.rn.f64") || has(text, "rcp.rn.f64")) << text;
   EXPECT_TRUE(has(text, "sqrt.rn.f64")) << text;
   EXPECT_FALSE(has(text, "ex2.approx.ftz.f64") || has(text, "approx.f64")) << text;
@@ -95,9 +96,11 @@ TEST_F(PtxMath, OlderPtxAssemblesForNewerGpus) {
   Tree tree(device);
   Node leaf = tree.root().pointer({64, 64, 64}).dense({8, 8, 8});
   const Heat heat{leaf.place<float>("now"), leaf.place<float>("next")};
-  for (const std::string& text : {text_of_all(90), program.ptx({90}, diffuse, over(leaf), heat, 0.1f)})
+  for (const std::string& text :
+       {text_of_all(90), ProgramPtx::of(program, {90}, diffuse, over(leaf), heat, 0.1f)})
     expect_assembles(text, {90, 100, 120});
-  for (const std::string& text : {text_of_all(75), program.ptx({75}, diffuse, over(leaf), heat, 0.1f)})
+  for (const std::string& text :
+       {text_of_all(75), ProgramPtx::of(program, {75}, diffuse, over(leaf), heat, 0.1f)})
     expect_assembles(text, {75, 80, 90, 120});
   if (ptx_check::ptxas_path().empty()) GTEST_SKIP() << "no ptxas on PATH or in $CUDA_HOME/bin";
 }
@@ -140,8 +143,8 @@ TEST(PtxKey, DependsOnTheTarget) {
 // ptxas assumes 1024 threads in a block without it, and full multiprocessors without a minimum of blocks.
 TEST(PtxLaunchBounds, AreThoseOfTheDevicesLaunches) {
   Program program{Device::cpu(1)};
-  const std::string text = program.ptx({80}, fast_thirds, range(9), static_cast<const float*>(nullptr),
-                                       static_cast<float*>(nullptr));
+  const std::string text = ProgramPtx::of(program, {80}, fast_thirds, range(9),
+                                          static_cast<const float*>(nullptr), static_cast<float*>(nullptr));
   EXPECT_NE(text.find(fmt::format(".maxntid {}, 1, 1\n", kGpuThreadsPerBlock)), std::string::npos) << text;
   EXPECT_NE(text.find(".minnctapersm 1\n"), std::string::npos) << text;
 }

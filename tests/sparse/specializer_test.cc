@@ -321,8 +321,8 @@ TEST(StreamWithKernels, RepeatsALaunchUntilItsFinishIsContent) {
   std::vector<int> out(10000, 0);
   Launch launch = program.make_launch(add_one, range(10000), out.data());
   int prepared = 0, finished = 0;
-  launch.prepare = [&](InStream&, LaunchBlock&) { ++prepared; };
-  launch.finish = [&](InStream&, LaunchBlock&) { return ++finished < 3; };
+  launch.before_loop = [&](InStream&, LaunchBlock&) { ++prepared; };
+  launch.needs_repeat = [&](InStream&, LaunchBlock&) { return ++finished < 3; };
   auto done = device->default_stream().launch(std::move(launch));
   wait(done);
   EXPECT_EQ(prepared, 1);

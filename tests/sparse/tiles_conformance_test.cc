@@ -245,7 +245,7 @@ TEST_P(Tiles, ASumBeyondTheReachArrivesOrIsReportedByTheChecks) {
   const std::string words = refusal(add_from2, over(leaf), x, inout(at), 1, 1, 5, 6);
   EXPECT_EQ(words, "");
   EXPECT_EQ(wait_read(x, {4, 4}), 11);
-  program = std::make_unique<Program>(device, jit::CodegenOptions{.checks = true});
+  program = std::make_unique<Program>(device, CodegenOptions{.checks = true});
   EXPECT_EQ(
       refusal(add_from2, over(leaf), x, inout(at), 1, 1, 5, 6),
       "kernel tiles.add_from2: field 'x' on tree.pointer[2,2].dense[4,4]: cell (3, 3) adds at offset (1, 1), "

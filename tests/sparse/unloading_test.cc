@@ -16,7 +16,7 @@ class OneObjectBackend final : public jit::CodeBackend {
  public:
   std::string compile(const jit::SpecializeRequest&) override { return object_; }
   std::string why_not_loadable(const std::string&, const jit::SpecializeRequest&) override { return {}; }
-  IntrusivePtr<jit::LoadedCode> load(const std::string& image, const jit::SpecializeRequest& r) override {
+  IntrusivePtr<LoadedCode> load(const std::string& image, const jit::SpecializeRequest& r) override {
     ++loads;
     return loader_.load(image, r.entry, r.id);
   }

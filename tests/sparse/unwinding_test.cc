@@ -67,7 +67,7 @@ bool is_unwindable(uintptr_t pc) {
 
 class UnwindingTest : public KernelStoreFolder {
  protected:
-  LoadedCodeRef load(const std::string& kernel, jit::CodegenOptions codegen = {}) {
+  LoadedCodeRef load(const std::string& kernel, CodegenOptions codegen = {}) {
     jit::SpecializeRequest request = jit_request(kernel);
     request.options = codegen;
     auto code = store.get(request);

@@ -42,7 +42,7 @@ def main(arguments):
     root, command = arguments[0], arguments[at + 1:]
     if "--nvptx" in arguments[:at]:
         command += TARGET + library_folders(command[0]) + LIBRARY
-    script = os.path.join(root, "scripts", "check_includes.py")
+    script = os.path.join(root, "scripts", "check_style.py")
     listed = subprocess.run([sys.executable, script, "--device-clean", root], capture_output=True, text=True, check=True)
     headers = listed.stdout.split()
     with ThreadPoolExecutor(max_workers=2) as pool:

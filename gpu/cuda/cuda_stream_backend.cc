@@ -1,5 +1,5 @@
-// Issues a stream's operations to a CUstream (see cuda_executor.h).
-#include "gpu/cuda/cuda_executor.h"
+// Issues a stream's operations to a CUstream (see cuda_stream_backend.h).
+#include "gpu/cuda/cuda_stream_backend.h"
 
 #include <fmt/format.h>
 
@@ -24,8 +24,8 @@ uint64_t blocks_for(const LaunchBlock& block) {
 
 }  // namespace
 
-CudaExecutor::CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<SmallMemory> small,
-                           IntrusivePtr<Buffer> device_context, MessageLog& log, bool exact_errors)
+CudaStreamBackend::CudaStreamBackend(IntrusivePtr<Context> context, IntrusivePtr<SmallMemory> small,
+                                     IntrusivePtr<Buffer> device_context, MessageLog& log, bool exact_errors)
     : context_(std::move(context)),
       small_(std::move(small)),
       device_context_(std::move(device_context)),
@@ -38,7 +38,7 @@ CudaExecutor::CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<SmallMemo
   if (context_->profile() != nullptr) timer_.emplace(*context_);
 }
 
-CudaExecutor::~CudaExecutor() {
+CudaStreamBackend::~CudaStreamBackend() {
   const Driver& driver = context_->driver();
   const Context::FreeingScope scope(*context_);
   driver.stream_synchronize(stream_);
@@ -48,13 +48,13 @@ CudaExecutor::~CudaExecutor() {
   context_->wait_destroy_stream(stream_);
 }
 
-void CudaExecutor::begin() {
+void CudaStreamBackend::begin() {
   context_->throw_if_lost();
   context_->make_current();
 }
 
 // What runs on the device fails at a call behind it, and the driver does not say which it was.
-Error CudaExecutor::at_fault(Result result, std::string_view call) {
+Error CudaStreamBackend::at_fault(Result result, std::string_view call) {
   if (!is_fatal(result)) return driver_error(context_->driver(), result, call);
   std::string names = marks_.empty() ? names_ : marks_.front().names;
   if (exact_errors_ && !names_.empty()) names = names_;
@@ -67,11 +67,11 @@ Error CudaExecutor::at_fault(Result result, std::string_view call) {
   return context_->lost_or(result, error);
 }
 
-void CudaExecutor::check(Result result, std::string_view call) {
+void CudaStreamBackend::check(Result result, std::string_view call) {
   if (result != Result::kSuccess) throw at_fault(result, call);
 }
 
-void CudaExecutor::run_loop(const Launch& launch, const LaunchBlock& block) {
+void CudaStreamBackend::run_loop(const Launch& launch, const LaunchBlock& block) {
   begin();
   const bool is_counted_here = block.count == nullptr;
   if (is_counted_here && block.item_count == 0) return;
@@ -96,12 +96,12 @@ void CudaExecutor::run_loop(const Launch& launch, const LaunchBlock& block) {
   };
   issue_timed([&] { return work_of(launch, block); }, issue);
   if (capture_) return;
-  if (launch.finish) context_->note_status_change();
+  if (launch.needs_repeat) context_->note_status_change();
   if (exact_errors_) wait_begun();
 }
 
 // A list's length is known on the device alone: it is fetched before the launch, which may change it.
-LaunchTimer::Work CudaExecutor::work_of(const Launch& launch, const LaunchBlock& block) {
+LaunchTimer::Work CudaStreamBackend::work_of(const Launch& launch, const LaunchBlock& block) {
   LaunchTimer::Work work{std::string(launch.name), block.item_count, launch.item_bytes};
   if (block.count != nullptr && launch.item_bytes > 0) {
     std::byte* const count = take_staging(sizeof *block.count);
@@ -113,8 +113,8 @@ LaunchTimer::Work CudaExecutor::work_of(const Launch& launch, const LaunchBlock&
 }
 
 // In a recording, an event is a node of the graph and tells no time: the whole is timed when it is launched.
-void CudaExecutor::issue_timed(const std::function<LaunchTimer::Work()>& work,
-                               const std::function<void()>& issue) {
+void CudaStreamBackend::issue_timed(const std::function<LaunchTimer::Work()>& work,
+                                    const std::function<void()>& issue) {
   if (!timer_ || capture_) return issue();
   LaunchTimer::Work timed = work();
   check(timer_->begin(stream_), "cuEventRecord");
@@ -122,36 +122,36 @@ void CudaExecutor::issue_timed(const std::function<LaunchTimer::Work()>& work,
   check(timer_->end(stream_, std::move(timed), next_mark_), "cuEventRecord");
 }
 
-void CudaExecutor::keep(const Launch& launch) {
-  Kept& used = capture_ ? capture_->used : used_;
+void CudaStreamBackend::keep(const Launch& launch) {
+  KeepAlive& used = capture_ ? capture_->used : used_;
   used.emplace_back(launch.code.get());
   used.insert(used.end(), launch.keep_alive.begin(), launch.keep_alive.end());
 }
 
 // Runs when everything before it is done (the queue sees to that), since it may look at what copies brought.
-void CudaExecutor::run_function(const std::function<void()>& function) {
+void CudaStreamBackend::run_function(const std::function<void()>& function) {
   begin();
   context_->note_status_change();
   function();
 }
 
-void CudaExecutor::issue_copy(void* to, const void* from, size_t bytes) {
+void CudaStreamBackend::issue_copy(void* to, const void* from, size_t bytes) {
   is_issued_ = true;
   check(context_->driver().memcpy_async(address_of(to), address_of(from), bytes, stream_), "cuMemcpyAsync");
 }
 
-std::byte* CudaExecutor::take_staging(size_t bytes) {
+std::byte* CudaStreamBackend::take_staging(size_t bytes) {
   if (std::byte* const piece = staging_.take(bytes)) return piece;
   wait_begun();
   return staging_.take(bytes);
 }
 
 // What earlier copies bring to the host comes first.
-void CudaExecutor::host_memory_is_used() {
+void CudaStreamBackend::host_memory_is_used() {
   if (!deliveries_.empty()) wait_begun();
 }
 
-void CudaExecutor::copy_to_device(void* to, const void* from, size_t bytes, bool is_free_at_return) {
+void CudaStreamBackend::copy_to_device(void* to, const void* from, size_t bytes, bool is_free_at_return) {
   host_memory_is_used();
   if (bytes <= Staging::kMostBytes) {
     std::byte* const piece = take_staging(bytes);
@@ -162,7 +162,7 @@ void CudaExecutor::copy_to_device(void* to, const void* from, size_t bytes, bool
   if (is_free_at_return) wait_begun();
 }
 
-void CudaExecutor::copy_to_host(void* to, const void* from, size_t bytes) {
+void CudaStreamBackend::copy_to_host(void* to, const void* from, size_t bytes) {
   if (bytes <= Staging::kMostBytes) {
     std::byte* const piece = take_staging(bytes);
     issue_copy(piece, from, bytes);
@@ -174,7 +174,7 @@ void CudaExecutor::copy_to_host(void* to, const void* from, size_t bytes) {
   deliveries_.push_back({next_mark_, to, nullptr, bytes});
 }
 
-void CudaExecutor::copy_by_addresses(void* to, const void* from, size_t bytes, bool waits) {
+void CudaStreamBackend::copy_by_addresses(void* to, const void* from, size_t bytes, bool waits) {
   begin();
   COPPICE_CHECK(!capture_, "a recording copies nothing");
   if (bytes == 0) return;
@@ -191,14 +191,14 @@ void CudaExecutor::copy_by_addresses(void* to, const void* from, size_t bytes, b
   }
   if (!from_device) std::memcpy(to, from, bytes);
 }
-void CudaExecutor::copy(void* to, const void* from, size_t bytes) {
+void CudaStreamBackend::copy(void* to, const void* from, size_t bytes) {
   copy_by_addresses(to, from, bytes, false);
 }
-void CudaExecutor::wait_copy(void* to, const void* from, size_t bytes) {
+void CudaStreamBackend::wait_copy(void* to, const void* from, size_t bytes) {
   copy_by_addresses(to, from, bytes, true);
 }
 
-void CudaExecutor::fill(void* to, int byte, size_t bytes) {
+void CudaStreamBackend::fill(void* to, int byte, size_t bytes) {
   begin();
   if (bytes == 0) return;
   if (!context_->is_device_memory(to)) {
@@ -211,14 +211,14 @@ void CudaExecutor::fill(void* to, int byte, size_t bytes) {
         "cuMemsetD8Async");
 }
 
-void CudaExecutor::deliver(uint64_t mark) {
+void CudaStreamBackend::deliver(uint64_t mark) {
   for (; !deliveries_.empty() && deliveries_.front().mark <= mark; deliveries_.pop_front()) {
     const Delivery& d = deliveries_.front();
     if (d.from != nullptr) std::memcpy(d.to, d.from, d.bytes);
   }
 }
 
-void CudaExecutor::wait_begun() {
+void CudaStreamBackend::wait_begun() {
   begin();
   COPPICE_CHECK(!capture_, "a recording waits for nothing");
   if (!is_issued_ && marks_.empty()) return;
@@ -230,7 +230,7 @@ void CudaExecutor::wait_begun() {
   staging_.give_back(staging_.position());
 }
 
-bool CudaExecutor::has_status(const DeviceContext& context) {
+bool CudaStreamBackend::has_status(const DeviceContext& context) {
   const uint64_t changes = context_->status_changes();
   if (status_none_at_ == changes) return false;
   uint32_t status = 0;
@@ -239,9 +239,9 @@ bool CudaExecutor::has_status(const DeviceContext& context) {
   return is_final_status(status);
 }
 
-bool CudaExecutor::mark_end(std::string_view name, DeviceContext&, Kept& let_go) {
+bool CudaStreamBackend::mark_end(std::string_view name, DeviceContext&, KeepAlive& released) {
   const std::string names = names_.empty() ? std::string(name) : names_;
-  Kept used = std::exchange(used_, {});
+  KeepAlive used = std::exchange(used_, {});
   const bool was_issued = std::exchange(is_issued_, false);
   EventHandle event = nullptr;
   try {
@@ -259,13 +259,13 @@ bool CudaExecutor::mark_end(std::string_view name, DeviceContext&, Kept& let_go)
     // Without a mark, its end is waited for.
     if (was_issued && !context_->is_lost()) context_->driver().stream_synchronize(stream_);
     deliver(next_mark_);
-    let_go = std::move(used);
+    released = std::move(used);
     names_.clear();
     throw;
   }
   names_.clear();
   if (!was_issued) {
-    let_go = std::move(used);
+    released = std::move(used);
     read_messages(log_);
     return false;
   }
@@ -273,18 +273,18 @@ bool CudaExecutor::mark_end(std::string_view name, DeviceContext&, Kept& let_go)
   return true;
 }
 
-void CudaExecutor::forget_oldest_mark(Kept& let_go) {
+void CudaStreamBackend::forget_oldest_mark(KeepAlive& released) {
   Mark& mark = marks_.front();
   free_events_.push_back(mark.event);
-  let_go = std::move(mark.used);
+  released = std::move(mark.used);
   marks_.pop_front();
 }
 
-bool CudaExecutor::reach_oldest_mark(bool wait, Kept& let_go) {
+bool CudaStreamBackend::reach_oldest_mark(bool wait, KeepAlive& released) {
   const Driver& driver = context_->driver();
   const uint64_t number = marks_.front().number;
   if (number < reached_marks_) {
-    forget_oldest_mark(let_go);
+    forget_oldest_mark(released);
     return true;
   }
   try {
@@ -299,14 +299,14 @@ bool CudaExecutor::reach_oldest_mark(bool wait, Kept& let_go) {
     }
   } catch (...) {
     while (!deliveries_.empty() && deliveries_.front().mark <= number) deliveries_.pop_front();
-    forget_oldest_mark(let_go);
+    forget_oldest_mark(released);
     throw;
   }
   deliver(number);
   if (timer_) timer_->collect(number);
   read_messages(log_);  // not sooner: a launch that is repeated forgets what it printed
   staging_.give_back(marks_.front().staged);
-  forget_oldest_mark(let_go);
+  forget_oldest_mark(released);
   return true;
 }
 

@@ -12,12 +12,12 @@ namespace coppice {
 // One stream's; used by the stream's thread alone. Work that a call begins may still be under way when the
 // call returns; what is begun later runs after it, and it says itself what it uses (kept until its mark is
 // reached). All of these may throw Error.
-class StreamExecutor {
+class StreamBackend {
  public:
   // What operations used, to be let go by the queue: the last reference to the stream itself may be among it.
-  using Kept = std::vector<IntrusivePtr<RefCounted>>;
+  using KeepAlive = std::vector<IntrusivePtr<RefCounted>>;
 
-  virtual ~StreamExecutor() = default;
+  virtual ~StreamBackend() = default;
   // The compiled code is there.
   virtual void run_loop(const Launch& launch, const LaunchBlock& block) = 0;
   virtual void run_function(const std::function<void()>& function) = 0;
@@ -41,11 +41,11 @@ class StreamExecutor {
   virtual bool has_status(const DeviceContext& context) = 0;
 
   // The operation `name`, or its part until it failed, has been begun. True: the end of what is under way is
-  // marked. False, and when it throws: nothing of it is, and what it used is in `let_go`.
-  virtual bool mark_end(std::string_view name, DeviceContext& context, Kept& let_go) = 0;
+  // marked. False, and when it throws: nothing of it is, and what it used is in `released`.
+  virtual bool mark_end(std::string_view name, DeviceContext& context, KeepAlive& released) = 0;
   // Whether the oldest mark is reached; waits for that if told to. Then, and when it throws what went wrong
-  // before the mark, the mark is forgotten, and what was used up to it is in `let_go`.
-  virtual bool reach_oldest_mark(bool wait, Kept& let_go) = 0;
+  // before the mark, the mark is forgotten, and what was used up to it is in `released`.
+  virtual bool reach_oldest_mark(bool wait, KeepAlive& released) = 0;
 };
 
 }  // namespace coppice

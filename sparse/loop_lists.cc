@@ -14,15 +14,16 @@
 
 #include "core/error.h"
 #include "gpu/stream_primitives.h"
+#include "loop_lists.kernels.h"
+#include "sparse/runtime_counts.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
-#include "topology.kernels.h"
 
 namespace coppice {
 
 using device::AllocatorState;
-using device::Element;
 using device::ListState;
+using device::LoopElement;
 using device::NodeKind;
 
 namespace {
@@ -44,7 +45,7 @@ uint32_t max_chunks(const NodeDescription& n) {
 // A list in the making.
 struct TreeStorage::ListWork {
   uint32_t node;
-  ElementList& list;
+  LoopList& list;
   std::vector<uint32_t> path;
   bool is_dynamic;
   int pointer_level = -1;  // of the nearest pointer node above, or of a dynamic node itself; -1: none
@@ -69,7 +70,7 @@ uint64_t TreeStorage::key_space(const std::vector<uint32_t>& path, size_t levels
   return static_cast<uint64_t>(space);
 }
 
-TreeStorage::ListWork TreeStorage::begin_list(InStream& s, uint32_t node, ElementList& list) {
+TreeStorage::ListWork TreeStorage::begin_list(InStream& s, uint32_t node, LoopList& list) {
   ListWork w{.node = node,
              .list = list,
              .path = path_nodes(node),
@@ -84,7 +85,7 @@ TreeStorage::ListWork TreeStorage::begin_list(InStream& s, uint32_t node, Elemen
     }
   }
   w.plan.tree = state(), w.plan.list = list_state(list.number);
-  w.plan.counts = reinterpret_cast<CoppiceListCounts*>(counts_->as<uint64_t>() + kListCounts);
+  w.plan.counts = &counts()->list;
   w.plan.batch = kSelectionBatch, w.plan.fan_out = w.fan_out, w.plan.dynamic = w.is_dynamic;
   if (s.is_recording()) w.cells = Count::on_device(&w.plan.counts->cells, 1);
   return w;
@@ -105,7 +106,7 @@ void TreeStorage::select_cells(InStream& s, ListWork& w) {
   for (size_t l = 0; l < level; ++l) masked |= nodes_[w.path[l]].kind == NodeKind::kBitmasked;
   const uint64_t most =
       w.is_planned() ? allocators_[n.allocator].capacity : device::handed_out(wait_read(s, allocator));
-  room<uint64_t>(s, scratch_keys_, most), room<uint32_t>(s, scratch_cells_, most);
+  reserve_scratch<uint64_t>(s, scratch_keys_, most), reserve_scratch<uint32_t>(s, scratch_cells_, most);
   const CoppiceSelection selection{allocator,
                                    device_layout(w.path[level]),
                                    static_cast<uint32_t>(level),
@@ -141,16 +142,16 @@ void TreeStorage::select_cells(InStream& s, ListWork& w) {
 bool TreeStorage::select_by_slots(InStream& s, ListWork& w) {
   const uint32_t pointer = w.path[static_cast<size_t>(w.pointer_level)];
   const bool is_below = static_cast<size_t>(w.pointer_level) + 2 == w.path.size();
-  const ElementList& above = update_list(s, pointer, false);
+  const LoopList& above = update_list(s, pointer, false);
   const Count containers = containers_in(s, above);
   const uint64_t slots = nodes_[pointer].num_cells, all_slots = containers.most() * slots;
   if (containers.is_known() &&
       all_slots > std::max(kFewSlots, kSlotsPerCell * live_cells(wait_read_state(s), pointer)))
     return false;
   const auto parts = static_cast<uint32_t>((slots + kSlotBatch - 1) / kSlotBatch);
-  const CoppiceSlots all{above.elements->as<Element>(), slots, kSlotBatch, parts};
+  const CoppiceSlots all{above.elements->as<LoopElement>(), slots, kSlotBatch, parts};
   const uint64_t items = containers.most() * parts;
-  room<uint32_t>(s, scratch_flags_, items + 1);
+  reserve_scratch<uint32_t>(s, scratch_flags_, items + 1);
   uint32_t* starts = scratch_flags_->as<uint32_t>();
   Items sources = items;
   if (w.is_planned()) {
@@ -166,11 +167,11 @@ bool TreeStorage::select_by_slots(InStream& s, ListWork& w) {
                 : Count::known(wait_read(s, starts + items));
   const uint32_t* begins = starts;
   if (is_below) {
-    room<Element>(s, w.list, w.list.elements, w.cells.most());
+    reserve_scratch<LoopElement>(s, w.list, w.list.elements, w.cells.most());
     run_now_by(s, 1, program_, write_elements, sources, static_cast<const device::TreeState*>(state()), all,
-               begins, device_layout(pointer), device_layout(w.node), w.list.elements->as<Element>());
+               begins, device_layout(pointer), device_layout(w.node), w.list.elements->as<LoopElement>());
   } else {
-    room<uint32_t>(s, scratch_cells_, w.cells.most());
+    reserve_scratch<uint32_t>(s, scratch_cells_, w.cells.most());
     run_now_by(s, 1, program_, write_slots, sources, all, begins, scratch_cells_->as<uint32_t>());
     w.cell_list = scratch_cells_->as<uint32_t>();
   }
@@ -186,7 +187,7 @@ const uint32_t* TreeStorage::expand(InStream& s, ListWork& w) {
   const uint32_t* places = nullptr;
   w.items = all;
   if (w.masked && most > 0) {
-    room<uint32_t>(s, scratch_flags_, most + 1);
+    reserve_scratch<uint32_t>(s, scratch_flags_, most + 1);
     uint32_t* flags = scratch_flags_->as<uint32_t>();
     run_now(s, program_, flag_elements, all, state(), device_layout(w.node), w.pointer_level, w.cell_list,
             w.fan_out, flags);
@@ -194,13 +195,13 @@ const uint32_t* TreeStorage::expand(InStream& s, ListWork& w) {
     if (all.is_known()) w.items = Count::known(wait_read(s, flags + most));
     places = flags;
   }
-  room<Element>(s, w.list, w.list.elements, w.items.most());
+  reserve_scratch<LoopElement>(s, w.list, w.list.elements, w.items.most());
   run_now(s, program_, fill_elements, all, state(), device_layout(w.node), w.pointer_level, w.cell_list,
-          w.fan_out, places, w.list.elements->as<Element>());
+          w.fan_out, places, w.list.elements->as<LoopElement>());
   return places;
 }
 
-void TreeStorage::make_list(InStream& s, uint32_t node, ElementList& list) {
+void TreeStorage::make_list(InStream& s, uint32_t node, LoopList& list) {
   ListWork w = begin_list(s, node, list);
   const uint32_t* places = nullptr;
   const uint32_t* const no_starts = nullptr;
@@ -210,9 +211,9 @@ void TreeStorage::make_list(InStream& s, uint32_t node, ElementList& list) {
   if (w.is_planned() && !by_slots) run_now(s, program_, count_list, 1, w.plan, no_starts);
   if (w.is_dynamic) {
     w.items = w.cells;
-    room<Element>(s, list, list.elements, w.items.most());
+    reserve_scratch<LoopElement>(s, list, list.elements, w.items.most());
     run_now(s, program_, fill_chunks, w.cells, state(), device_layout(node), w.cell_list,
-            list.elements->as<Element>());
+            list.elements->as<LoopElement>());
   } else if (by_slots && static_cast<size_t>(w.pointer_level) + 2 == w.path.size()) {
     w.items = w.cells;
   } else {
@@ -227,19 +228,19 @@ void TreeStorage::make_list(InStream& s, uint32_t node, ElementList& list) {
   write_value(s, list_state(list.number), ListState{list.items, list.version, list.neighbour_version});
 }
 
-void TreeStorage::make_neighbours(InStream& s, uint32_t node, ElementList& list) {
+void TreeStorage::make_neighbours(InStream& s, uint32_t node, LoopList& list) {
   const uint32_t stride = dims() == 3 ? 27 : dims() == 2 ? 9 : 3;
   CoppiceListPlan plan{};
   plan.tree = state(), plan.list = list_state(list.number);
-  plan.counts = reinterpret_cast<CoppiceListCounts*>(counts_->as<uint64_t>() + kListCounts);
+  plan.counts = &counts()->list;
   Count items = containers_in(s, list);
-  room<uint32_t>(s, list, list.neighbours, items.most() * stride);
+  reserve_scratch<uint32_t>(s, list, list.neighbours, items.most() * stride);
   if (!items.is_known()) {
     run_now(s, program_, plan_neighbours, 1, plan);
     items = Count::on_device(&plan.counts->items, items.most());  // none where the table is up to date
   }
   run_now(s, program_, fill_neighbours, items, state(), device_layout(nodes_[node].parent),
-          list.elements->as<Element>(), device_layout(node), list.neighbours->as<uint32_t>());
+          list.elements->as<LoopElement>(), device_layout(node), list.neighbours->as<uint32_t>());
   if (!items.is_known()) {
     run_now(s, program_, finish_neighbours, 1, plan);
     return;
@@ -248,7 +249,7 @@ void TreeStorage::make_neighbours(InStream& s, uint32_t node, ElementList& list)
   write_value(s, &list_state(list.number)->neighbour_version, version_);
 }
 
-Count TreeStorage::containers_in(InStream& s, const ElementList& list) const {
+Count TreeStorage::containers_in(InStream& s, const LoopList& list) const {
   return s.is_recording() ? Count::on_device(&list_state(list.number)->count, most_containers(list.number))
                           : Count::known(list.items);
 }
@@ -267,12 +268,12 @@ uint64_t TreeStorage::list_version(uint32_t node) const {
   return nodes_[node].kind == NodeKind::kDynamic ? version_ + lists_version_ : version_;
 }
 
-ElementList& TreeStorage::update_list(InStream& s, uint32_t node, bool with_neighbours) {
+LoopList& TreeStorage::update_list(InStream& s, uint32_t node, bool with_neighbours) {
   if (!lists_[node]) {
-    lists_[node] = std::make_unique<ElementList>();
+    lists_[node] = std::make_unique<LoopList>();
     lists_[node]->number = node;
   }
-  ElementList& list = *lists_[node];
+  LoopList& list = *lists_[node];
   with_neighbours = with_neighbours && has_neighbour_table(node);
   if (s.is_recording()) {
     record_list(s, list, node, with_neighbours);

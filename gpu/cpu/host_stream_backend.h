@@ -2,15 +2,15 @@
 // emulated GPU. How the loop of a launch is run is the only thing in which they differ.
 #pragma once
 #include "gpu/cpu/host_recording.h"
-#include "gpu/stream_executor.h"
+#include "gpu/stream_backend.h"
 
 namespace coppice {
 
 class MessageLog;
 
-class LoopRunner : public StreamExecutor {
+class HostStreamBackend : public StreamBackend {
  public:
-  explicit LoopRunner(MessageLog& log) : log_(log) {}  // the device's
+  explicit HostStreamBackend(MessageLog& log) : log_(log) {}  // the device's
   // Items [0, count), count > 0; may throw Error.
   virtual void run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) = 0;
   // Where this process finds what lies at a device address.
@@ -29,8 +29,8 @@ class LoopRunner : public StreamExecutor {
   void replay(Recording& recording) final;
   bool has_status(const DeviceContext& context) final;
   // Reads what kernels printed; not sooner: a launch that is repeated forgets it.
-  bool mark_end(std::string_view name, DeviceContext& context, Kept& let_go) final;
-  bool reach_oldest_mark(bool wait, Kept& let_go) final;
+  bool mark_end(std::string_view name, DeviceContext& context, KeepAlive& released) final;
+  bool reach_oldest_mark(bool wait, KeepAlive& released) final;
 
  private:
   void run_now(const Launch& launch, const LaunchBlock& block);

@@ -2,16 +2,19 @@
 #pragma once
 #include <tbb/task_arena.h>
 
+#include "gpu/cpu/host_stream_backend.h"
 #include "gpu/cpu/kernel_fibers.h"
-#include "gpu/cpu/loop_runner.h"
 
 namespace coppice {
 
-class TbbLoopRunner final : public LoopRunner {
+class TbbStreamBackend final : public HostStreamBackend {
  public:
   // `arena` and `log` belong to the device, which outlives its streams' threads.
-  TbbLoopRunner(tbb::task_arena& arena, bool deterministic, MessageLog& log)
-      : LoopRunner(log), arena_(arena), deterministic_(deterministic), fibers_(arena.max_concurrency()) {}
+  TbbStreamBackend(tbb::task_arena& arena, bool deterministic, MessageLog& log)
+      : HostStreamBackend(log),
+        arena_(arena),
+        deterministic_(deterministic),
+        fibers_(arena.max_concurrency()) {}
   void run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) override;
   void run_function(const std::function<void()>& function) override;
 

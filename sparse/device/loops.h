@@ -40,9 +40,9 @@ struct ArgumentReader {
   }
 };
 
-template <class T, class Place>
-COPPICE_INLINE const T& choose(const T& argument, const Place& place) {
-  if constexpr (std::is_same_v<T, Place>)
+template <class T, class LoopItem>
+COPPICE_INLINE const T& choose(const T& argument, const LoopItem& place) {
+  if constexpr (std::is_same_v<T, LoopItem>)
     return place;
   else
     return argument;
@@ -50,19 +50,19 @@ COPPICE_INLINE const T& choose(const T& argument, const Place& place) {
 
 // Not std::apply, which is too large for the inliner at first: argument promotion would rewrite the call and
 // drop its loop's access group, and LLVM would check the pointers of every row for overlap.
-template <auto kKernel, class... Args, class Place, size_t... I>
-COPPICE_INLINE void call_kernel(const std::tuple<Args...>& pack, const Place& place,
+template <auto kKernel, class... Args, class LoopItem, size_t... I>
+COPPICE_INLINE void call_kernel(const std::tuple<Args...>& pack, const LoopItem& place,
                                 std::index_sequence<I...>) {
-  kKernel(choose<Args, Place>(std::get<I>(pack), place)...);
+  kKernel(choose<Args, LoopItem>(std::get<I>(pack), place)...);
 }
 
 template <class... Args>
-struct LoopPlace {
+struct LoopItemOf {
   using Type = void;
 };
 template <class First, class... Rest>
-struct LoopPlace<First, Rest...> {
-  using Type = std::conditional_t<is_place_argument<First>, First, typename LoopPlace<Rest...>::Type>;
+struct LoopItemOf<First, Rest...> {
+  using Type = std::conditional_t<is_place_argument<First>, First, typename LoopItemOf<Rest...>::Type>;
 };
 
 // Calls visit(type, binding) for each handle of a kernel.
@@ -81,7 +81,7 @@ COPPICE_INLINE void each_handle_of(Visit&& visit) {
 
 template <auto kKernel, class... Args>
 struct CellLoop {
-  using Place = typename LoopPlace<Args...>::Type;
+  using LoopItem = typename LoopItemOf<Args...>::Type;
   using Pack = std::tuple<Args...>;
 
   template <class Visit>
@@ -113,7 +113,7 @@ struct CellLoop {
     return is_contiguous && is_full(container, p);
   }
 
-  COPPICE_ONE_CELL static COPPICE_INLINE void call(const Pack& pack, const Place& cell) {
+  COPPICE_ONE_CELL static COPPICE_INLINE void call(const Pack& pack, const LoopItem& cell) {
     call_kernel<kKernel, Args...>(pack, cell, std::index_sequence_for<Args...>{});
   }
 
@@ -122,12 +122,12 @@ struct CellLoop {
     const uint32_t first = static_cast<uint32_t>((x * s.ey + y) * s.ez);
     if constexpr (kScatters) {
       for (int z = z0; z < z1; ++z) {
-        call(pack, Place{&context, x, y, z, first + static_cast<uint32_t>(z)});
+        call(pack, LoopItem{&context, x, y, z, first + static_cast<uint32_t>(z)});
       }
     } else {
 #pragma clang loop vectorize(assume_safety) vectorize_width(8) unroll(disable)
       for (int z = z0; z < z1; ++z) {
-        call(pack, Place{&context, x, y, z, first + static_cast<uint32_t>(z)});
+        call(pack, LoopItem{&context, x, y, z, first + static_cast<uint32_t>(z)});
       }
     }
   }
@@ -170,7 +170,7 @@ struct CellLoop {
     const int z = static_cast<int>(i % s.ez), y = static_cast<int>(i / s.ez % s.ey),
               x = static_cast<int>(i / s.ez / s.ey);
     if (has_box() && (x < b.x0 || x >= b.x1 || y < b.y0 || y >= b.y1 || z < b.z0 || z >= b.z1)) return;
-    call(pack, Place{&context, x, y, z, i});
+    call(pack, LoopItem{&context, x, y, z, i});
   }
 
   // Bitmasked leaf, or the slots of a pointer node, one active cell after another.
@@ -191,7 +191,7 @@ struct CellLoop {
     }
   }
 
-  static COPPICE_INLINE void leaf(const LaunchBlock* block, const Pack& pack, const Element& e,
+  static COPPICE_INLINE void leaf(const LaunchBlock* block, const Pack& pack, const LoopElement& e,
                                   const uint32_t* neighbours, const LeafPiece& piece) {
     if (is_outside_box(piece)) return;
     alignas(64) unsigned char tile_storage[kTileBytes];
@@ -223,7 +223,7 @@ struct CellLoop {
   static COPPICE_INLINE void run(const LaunchBlock* block, uint64_t begin, uint64_t end) {
     ArgumentReader reader{block};
     const Pack pack{reader.next<Args>()...};
-    const auto* elements = static_cast<const Element*>(block->elements);
+    const auto* elements = static_cast<const LoopElement*>(block->elements);
     for (uint64_t i = begin; i < end; ++i) {
       const uint64_t e = is_cut() ? i / coppice_loop.pieces : i;
       leaf(block, pack, elements[e],
@@ -235,9 +235,9 @@ struct CellLoop {
   }
 };
 
-template <class Place>
-COPPICE_INLINE Place block_of(const LaunchBlock* block, uint64_t i) {
-  const Element& e = static_cast<const Element*>(block->elements)[i];
+template <class LoopItem>
+COPPICE_INLINE LoopItem block_of(const LaunchBlock* block, uint64_t i) {
+  const LoopElement& e = static_cast<const LoopElement*>(block->elements)[i];
   return {
       block,
       e.container,
@@ -249,26 +249,26 @@ COPPICE_INLINE Place block_of(const LaunchBlock* block, uint64_t i) {
 
 template <auto kKernel, class... Args>
 COPPICE_INLINE void run_blocks(const LaunchBlock* block, uint64_t begin, uint64_t end) {
-  using Place = typename LoopPlace<Args...>::Type;
+  using LoopItem = typename LoopItemOf<Args...>::Type;
   ArgumentReader reader{block};
   const std::tuple<Args...> pack{reader.next<Args>()...};
   for (uint64_t i = begin + coppice_lane(); i < end; i += coppice_lane_count())
-    call_kernel<kKernel, Args...>(pack, block_of<Place>(block, i), std::index_sequence_for<Args...>{});
+    call_kernel<kKernel, Args...>(pack, block_of<LoopItem>(block, i), std::index_sequence_for<Args...>{});
 }
 
 // The lanes of a block share an item, and its fast memory.
 template <auto kKernel, class... Args>
 COPPICE_INLINE void run_block_teams(const LaunchBlock* block, uint64_t begin, uint64_t end) {
-  using Place = typename LoopPlace<Args...>::Type;
+  using LoopItem = typename LoopItemOf<Args...>::Type;
   ArgumentReader reader{block};
   const std::tuple<Args...> pack{reader.next<Args>()...};
-  alignas(64) unsigned char storage[Place::kFastBytes + 1];
+  alignas(64) unsigned char storage[LoopItem::kFastBytes + 1];
   unsigned char* const fast =
       coppice_has_private_tiles() ? storage : static_cast<unsigned char*>(coppice_shared_memory());
   for (uint64_t i = begin; i < end; ++i) {
-    const Place place{block_of<Block<Place::kDims>>(block, i), fast};
+    const LoopItem place{block_of<Block<LoopItem::kDims>>(block, i), fast};
     call_kernel<kKernel, Args...>(pack, place, std::index_sequence_for<Args...>{});
-    if (Place::kFastBytes > 0) coppice_block_barrier();  // before the next one uses it
+    if (LoopItem::kFastBytes > 0) coppice_block_barrier();  // before the next one uses it
   }
 }
 
@@ -276,19 +276,19 @@ COPPICE_INLINE void run_block_teams(const LaunchBlock* block, uint64_t begin, ui
 // the lanes of a block share them.
 template <auto kKernel, class... Args>
 COPPICE_INLINE void run_entries(const LaunchBlock* block, uint64_t begin, uint64_t end) {
-  using Place = typename LoopPlace<Args...>::Type;
+  using LoopItem = typename LoopItemOf<Args...>::Type;
   ArgumentReader reader{block};
   const std::tuple<Args...> pack{reader.next<Args>()...};
   const NodeLayout& node = coppice_nodes[coppice_loop.node];
   const uint32_t chunk_cells = node.level[node.depth - 1].chunk_cells;
-  const auto* elements = static_cast<const Element*>(block->elements);
+  const auto* elements = static_cast<const LoopElement*>(block->elements);
   for (uint64_t i = begin; i < end; ++i) {
-    const Element& e = elements[i];
+    const LoopElement& e = elements[i];
     const auto* chunk = reinterpret_cast<const CellHeader*>(e.container);
     const uint32_t first = chunk->ordinal * chunk_cells, count = chunk->count;
 #pragma clang loop vectorize(assume_safety) vectorize_width(8) unroll(disable)
     for (uint32_t slot = coppice_lane(); slot < count; slot += coppice_lane_count()) {
-      const Place place{block, e.container, {e.origin[0], e.origin[1], e.origin[2]}, slot, first + slot};
+      const LoopItem place{block, e.container, {e.origin[0], e.origin[1], e.origin[2]}, slot, first + slot};
       call_kernel<kKernel, Args...>(pack, place, std::index_sequence_for<Args...>{});
     }
   }
@@ -363,16 +363,16 @@ struct Runner<kKernel, void (*)(Args...)> {
   static constexpr uint32_t kArgumentLayout = argument_layout<std::remove_cvref_t<Args>...>();
 
   static COPPICE_INLINE void run(const LaunchBlock* block, uint64_t begin, uint64_t end) {
-    using Place = typename LoopPlace<std::remove_cvref_t<Args>...>::Type;
-    if constexpr (std::is_same_v<Place, Item>)
+    using LoopItem = typename LoopItemOf<std::remove_cvref_t<Args>...>::Type;
+    if constexpr (std::is_same_v<LoopItem, Item>)
       run_items<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
-    else if constexpr (std::is_same_v<Place, Team>)
+    else if constexpr (std::is_same_v<LoopItem, Team>)
       run_teams<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
-    else if constexpr (is_entry<Place>)
+    else if constexpr (is_entry<LoopItem>)
       run_entries<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
-    else if constexpr (requires { Place::kFastBytes; })
+    else if constexpr (requires { LoopItem::kFastBytes; })
       run_block_teams<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
-    else if constexpr (requires(Place p) { p.launch; })
+    else if constexpr (requires(LoopItem p) { p.launch; })
       run_blocks<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
     else
       CellLoop<kKernel, std::remove_cvref_t<Args>...>::run(block, begin, end);

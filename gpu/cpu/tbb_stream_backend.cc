@@ -1,5 +1,5 @@
-// Loops on oneTBB (see tbb_loop_runner.h).
-#include "gpu/cpu/tbb_loop_runner.h"
+// Loops on oneTBB (see tbb_stream_backend.h).
+#include "gpu/cpu/tbb_stream_backend.h"
 
 #include <fmt/format.h>
 #include <tbb/blocked_range.h>
@@ -29,7 +29,8 @@ bool records_worker(std::thread::id stream) {
 
 uint32_t worker_number() { return own_number; }
 
-void TbbLoopRunner::run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) {
+void TbbStreamBackend::run(const Launch& launch, const LaunchBlock& block, KernelEntry entry,
+                           uint64_t count) {
   if (count <= launch.grain || (deterministic_ && launch.is_ordered())) {
     own_number = 0;
     return entry(&block, 0, count);
@@ -48,6 +49,6 @@ void TbbLoopRunner::run(const Launch& launch, const LaunchBlock& block, KernelEn
 }
 
 // Inside the arena, so that parallel algorithms called from there use the device's threads.
-void TbbLoopRunner::run_function(const std::function<void()>& function) { arena_.execute(function); }
+void TbbStreamBackend::run_function(const std::function<void()>& function) { arena_.execute(function); }
 
 }  // namespace coppice

@@ -3,7 +3,7 @@
 #pragma once
 #include "core/intrusive_ptr.h"
 
-namespace coppice::jit {
+namespace coppice {
 
 class LoadedCode : public RefCounted {
  public:
@@ -13,4 +13,4 @@ class LoadedCode : public RefCounted {
   LoadedCode() = default;
 };
 
-}  // namespace coppice::jit
+}  // namespace coppice

@@ -1,5 +1,5 @@
 // COPPICE_DEBUG (see codegen_options.h).
-#include "gpu/jit/codegen_options.h"
+#include "gpu/codegen_options.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 
-namespace coppice::jit {
+namespace coppice {
 
 CodegenOptions parse_codegen_options(std::string_view words) {
   if (words.empty() || words == "0") return {};
@@ -39,4 +39,4 @@ const CodegenOptions& codegen_options() {
   return options;
 }
 
-}  // namespace coppice::jit
+}  // namespace coppice

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Checks the include rule: core <- gpu <- executor <- sparse <- apps, each includes only what stands to its left.
 
-    scripts/check_includes.py [ROOT]       prints `file:line: what is wrong`, one a line; exit code 1 when there is any
-    scripts/check_includes.py --device-clean [ROOT]    lists the device-clean headers instead
+    scripts/check_style.py [ROOT]       prints `file:line: what is wrong`, one a line; exit code 1 when there is any
+    scripts/check_style.py --device-clean [ROOT]    lists the device-clean headers instead
 
 Also checked: who may include LLVM, CUDA, OpenGL, TBB, Thrust and OpenVDB; that device-clean headers and kernel files
 include nothing of the host; that every header has `#pragma once`, every source includes its own header first (which
-shows that the header compiles alone), every quoted path exists, and no headers include each other in a circle.
+shows that the header compiles alone), every quoted path exists, and no headers include each other in a circle;
+that some parts do not know of others (KEPT_APART), that coppice/ holds includes only, and that comments end in time (WIDTH).
 A header is device-clean when its head comment says "Device-clean".
 """
 import os
@@ -35,6 +36,16 @@ KERNEL_SYSTEM = re.compile(r"(math\.h|string\.h|cstring)$")
 DEVICE_PUBLIC = {"coppice/kernel.h"}
 # Folders and files that must be device-clean, so that a lost marker is noticed.
 DEVICE_REQUIRED = re.compile(r"sparse/device/.*\.h$|gpu/(launch_block|device_intrinsics)\.h$")
+
+# What the headers of one part may not include, in words of their own: (pattern of the files, pattern of the path, why).
+KEPT_APART = [
+    (r"gpu/(device|stream|in_stream|buffer|host_access|launch_uses|codegen_options)\.h$", r"gpu/jit/",
+     "who uses a device need not know how kernels are compiled"),
+    (r"apps/scene/", r"apps/mpm/", "a scene is read without the solver that simulates it"),
+]
+# A comment's last column. Tables and listings in comments, which have runs of blanks, may be wider.
+WIDTH = 110
+PROSE = re.compile(r"^\s*// (?!.*\S {3,}\S)\S")
 
 # Trees and launches work without the executor; these files make them its operations.
 OPERATIONS = re.compile(r"sparse/operations\.(h|cc)$")
@@ -104,6 +115,9 @@ def check_quoted(tree, path, target):
         return f'"{target}": of sparse/, only sparse/operations.h and its source include executor/'
     if source.startswith("tests/") and not path.startswith("tests/"):
         return f'"{target}" belongs to the tests'
+    for files, kept_away, why in KEPT_APART:
+        if re.match(files, path) and re.match(kept_away, source):
+            return f'"{target}": {why}'
     own, other = layer_of(path), layer_of(source)
     if own and other and LAYERS.index(other) > LAYERS.index(own):
         return f'{own}/ may not include "{target}": the order is {" <- ".join(LAYERS)}'
@@ -136,6 +150,11 @@ def check_file(tree, path):
         yield 1, "a header needs #pragma once"
     if DEVICE_REQUIRED.match(path) and path not in tree.device_clean:
         yield 1, 'bitcode reads this header: its head comment must say "Device-clean"'
+    for number, line in enumerate(tree.lines[path], 1):
+        if len(line) > WIDTH and PROSE.match(line):
+            yield number, f"a comment of {len(line)} columns: it ends at column {WIDTH}"
+        if path.startswith("coppice/") and line.strip() and not line.startswith("//") and not line.startswith("#"):
+            yield number, "headers of coppice/ hold includes only"
     includes = tree.includes[path]
     own_header = re.sub(r"\.cc$", ".h", path)
     if path.endswith(".cc") and own_header in tree.lines and (not includes or includes[0][2] != own_header):
@@ -180,18 +199,18 @@ def main(arguments):
     roots = [word for word in arguments if word != "--device-clean"]
     root = roots[0] if roots else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if len(roots) > 1 or not os.path.isdir(root):
-        print("usage: check_includes.py [--device-clean] [ROOT]", file=sys.stderr)
+        print("usage: check_style.py [--device-clean] [ROOT]", file=sys.stderr)
         return 2
     tree, found = check(root)
     if list_device_clean:
         print("\n".join(sorted(tree.device_clean)))
         return 0
     if not tree.lines:
-        print(f"check_includes: error: no sources below {root}", file=sys.stderr)
+        print(f"check_style: error: no sources below {root}", file=sys.stderr)
         return 1
     for path, number, text in found:
         print(f"{path}:{number}: {text}")
-    print(f"include rule: {len(tree.lines)} files, {len(found)} violations")
+    print(f"style: {len(tree.lines)} files, {len(found)} violations")
     return 1 if found else 0
 
 

@@ -1,4 +1,4 @@
-// Recordings and parallel primitives of a stream of the cuda device (see cuda_executor.h).
+// Recordings and parallel primitives of a stream of the cuda device (see cuda_stream_backend.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 #include "core/check.h"
 #include "gpu/cuda/cuda_buffer.h"
-#include "gpu/cuda/cuda_executor.h"
 #include "gpu/cuda/cuda_recording.h"
+#include "gpu/cuda/cuda_stream_backend.h"
 #include "gpu/cuda/primitives.h"
 
 namespace coppice::cuda {
@@ -31,13 +31,13 @@ void check_size(const PrimitiveCall& call) {
 }  // namespace
 
 // With nothing under way: who frees memory meanwhile cannot wait for this stream.
-void CudaExecutor::begin_recording() {
+void CudaStreamBackend::begin_recording() {
   wait_begun();
   context_->begin_capture(stream_);
   capture_.emplace();
 }
 
-Result CudaExecutor::end_capture(GraphHandle* graph, Capture& capture) {
+Result CudaStreamBackend::end_capture(GraphHandle* graph, Capture& capture) {
   capture = std::move(*capture_);
   capture_.reset();
   if (capture.scratch) capture.used.emplace_back(std::move(capture.scratch));
@@ -45,11 +45,11 @@ Result CudaExecutor::end_capture(GraphHandle* graph, Capture& capture) {
 }
 
 // With the operation under way: the queue knows how, should this be the last reference to the stream.
-void CudaExecutor::let_go(Kept used) {
+void CudaStreamBackend::release(KeepAlive used) {
   used_.insert(used_.end(), std::make_move_iterator(used.begin()), std::make_move_iterator(used.end()));
 }
 
-IntrusivePtr<Recording> CudaExecutor::end_recording() {
+IntrusivePtr<Recording> CudaStreamBackend::end_recording() {
   GraphHandle graph = nullptr;
   Capture capture;
   const Result result = end_capture(&graph, capture);
@@ -60,22 +60,22 @@ IntrusivePtr<Recording> CudaExecutor::end_recording() {
     recording->kernels = std::move(capture.kernels);
     return recording;
   } catch (...) {
-    let_go(std::move(capture.used));
+    release(std::move(capture.used));
     throw;
   }
 }
 
-void CudaExecutor::drop_recording() noexcept {
+void CudaStreamBackend::drop_recording() noexcept {
   if (!capture_) return;
   const Context::FreeingScope scope(*context_);
   GraphHandle graph = nullptr;
   Capture capture;
   // There is none when the driver has given it up already, for a call that cannot be captured.
   if (end_capture(&graph, capture) == Result::kSuccess) context_->driver().graph_destroy(graph);
-  let_go(std::move(capture.used));
+  release(std::move(capture.used));
 }
 
-void CudaExecutor::replay(Recording& given) {
+void CudaStreamBackend::replay(Recording& given) {
   begin();
   auto& recording = static_cast<CudaRecording&>(given);
   COPPICE_CHECK(!capture_, "a recording inside another");
@@ -90,7 +90,7 @@ void CudaExecutor::replay(Recording& given) {
   if (exact_errors_) wait_begun();
 }
 
-void* CudaExecutor::result_memory() {
+void* CudaStreamBackend::result_memory() {
   begin();
   if (!result_) result_ = make_buffer(small_, kResultBytes, kResultBytes);
   if (capture_) capture_->used.emplace_back(result_);
@@ -98,14 +98,14 @@ void* CudaExecutor::result_memory() {
 }
 
 // Grows in place, so that what is under way keeps what it has. A primitive needs less than what it works on.
-void* CudaExecutor::scratch(size_t bytes) {
+void* CudaStreamBackend::scratch(size_t bytes) {
   IntrusivePtr<Buffer>& scratch = capture_ ? capture_->scratch : scratch_;
   if (!scratch) scratch = make_intrusive<CudaBuffer>(context_, context_->properties().memory_bytes, bytes);
   scratch->grow(bytes);
   return scratch->data();
 }
 
-void CudaExecutor::run_primitive(const PrimitiveCall& call) {
+void CudaStreamBackend::run_primitive(const PrimitiveCall& call) {
   begin();
   check_size(call);
   const Primitives& primitives = *context_->driver().primitives;

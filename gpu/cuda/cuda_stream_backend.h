@@ -18,18 +18,18 @@
 #include "gpu/cuda/small_memory.h"
 #include "gpu/cuda/staging.h"
 #include "gpu/messages.h"
-#include "gpu/stream_executor.h"
+#include "gpu/stream_backend.h"
 
 namespace coppice::cuda {
 
-class CudaExecutor final : public StreamExecutor {
+class CudaStreamBackend final : public StreamBackend {
  public:
   // `device_context` holds the DeviceContext, `log` (the device's) gets what kernels
   // print. With `exact_errors` every launch is waited for, so that a fault is its own.
   // Errors: kUnavailable, kOutOfMemory.
-  CudaExecutor(IntrusivePtr<Context> context, IntrusivePtr<SmallMemory> small,
-               IntrusivePtr<Buffer> device_context, MessageLog& log, bool exact_errors);
-  ~CudaExecutor() override;
+  CudaStreamBackend(IntrusivePtr<Context> context, IntrusivePtr<SmallMemory> small,
+                    IntrusivePtr<Buffer> device_context, MessageLog& log, bool exact_errors);
+  ~CudaStreamBackend() override;
 
   void run_loop(const Launch& launch, const LaunchBlock& block) override;
   void run_function(const std::function<void()>& function) override;
@@ -44,8 +44,8 @@ class CudaExecutor final : public StreamExecutor {
   void replay(Recording& recording) override;
   void wait_begun() override;
   bool has_status(const DeviceContext& context) override;
-  bool mark_end(std::string_view name, DeviceContext& context, Kept& let_go) override;
-  bool reach_oldest_mark(bool wait, Kept& let_go) override;
+  bool mark_end(std::string_view name, DeviceContext& context, KeepAlive& released) override;
+  bool reach_oldest_mark(bool wait, KeepAlive& released) override;
 
  private:
   struct Mark {
@@ -53,7 +53,7 @@ class CudaExecutor final : public StreamExecutor {
     std::string names;  // of what was launched since the one before, for errors
     uint64_t staged;    // what is given back when it is reached
     uint64_t number;
-    Kept used;
+    KeepAlive used;
   };
   // Bytes that came from the device and belong to the host's `to`. From null: they come by themselves.
   struct Delivery {
@@ -65,7 +65,7 @@ class CudaExecutor final : public StreamExecutor {
   // What is being recorded. Its scratch memory is its own: the address is part of the graph, whose replays
   // may run beside other work of this stream's.
   struct Capture {
-    Kept used;
+    KeepAlive used;
     std::vector<std::string> kernels;
     IntrusivePtr<Buffer> scratch;
   };
@@ -75,7 +75,7 @@ class CudaExecutor final : public StreamExecutor {
   LaunchTimer::Work work_of(const Launch& launch, const LaunchBlock& block);
   void keep(const Launch& launch);
   Result end_capture(GraphHandle* graph, Capture& capture);
-  void let_go(Kept used);
+  void release(KeepAlive used);
   void* scratch(size_t bytes);
   void check(Result result, std::string_view call);
   void issue_copy(void* to, const void* from, size_t bytes);
@@ -86,7 +86,7 @@ class CudaExecutor final : public StreamExecutor {
   void deliver(uint64_t mark);
   void host_memory_is_used();
   Error at_fault(Result result, std::string_view call);
-  void forget_oldest_mark(Kept& let_go);
+  void forget_oldest_mark(KeepAlive& released);
 
   const IntrusivePtr<Context> context_;
   const IntrusivePtr<SmallMemory> small_;
@@ -104,7 +104,7 @@ class CudaExecutor final : public StreamExecutor {
   // Since the last mark.
   bool is_issued_ = false;
   std::string names_;
-  Kept used_;
+  KeepAlive used_;
   uint64_t status_none_at_ = 0;  // Context::status_changes() when there was none
   std::optional<Capture> capture_;
   IntrusivePtr<Buffer> scratch_, result_;  // for primitives, once they were needed

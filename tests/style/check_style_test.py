@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests scripts/check_includes.py: small trees with one planted violation each, and one without."""
+"""Tests scripts/check_style.py: small trees with one planted violation each, and one without."""
 import os
 import sys
 import tempfile
@@ -8,7 +8,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
-import check_includes  # noqa: E402
+import check_style  # noqa: E402
 
 CLEAN = {
     "core/error.h": "// Errors.\n#pragma once\n#include <string>\n",
@@ -32,7 +32,7 @@ def check(changes):
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
             with open(os.path.join(root, path), "w", encoding="utf-8") as file:
                 file.write(text)
-        return [f"{path}:{line}: {text}" for path, line, text in check_includes.check(root)[1]]
+        return [f"{path}:{line}: {text}" for path, line, text in check_style.check(root)[1]]
 
 
 class IncludeRule(unittest.TestCase):
@@ -61,6 +61,21 @@ class IncludeRule(unittest.TestCase):
         operations = {"sparse/operations.h": f"#pragma once\n{include}", "sparse/operations.cc": f'#include "sparse/operations.h"\n{include}',
                       "tests/sparse/a_test.cc": include}
         self.assertEqual(check({**executor, **operations}), [])
+
+    def test_keeps_parts_apart(self):
+        types = {"apps/mpm/mpm_types.h": "#pragma once\n", "gpu/jit/specializer.h": "#pragma once\n"}
+        self.expect({**types, "apps/scene/material.h": '#pragma once\n#include "apps/mpm/mpm_types.h"\n'},
+                    'apps/scene/material.h:2: "apps/mpm/mpm_types.h": a scene is read without')
+        self.expect({**types, "gpu/stream.h": '#pragma once\n#include "gpu/jit/specializer.h"\n'}, 'gpu/stream.h:2: "gpu/jit/specializer.h": who uses')
+        self.assertEqual(check({**types, "gpu/kernel_store.h": '#pragma once\n#include "gpu/jit/specializer.h"\n'}), [])
+
+    def test_refuses_more_than_includes_in_the_public_folder(self):
+        self.expect({"coppice/kernel.h": "// For kernel files.\n#pragma once\n\nint f();\n"}, "coppice/kernel.h:4: headers of coppice/ hold includes only")
+
+    def test_refuses_wide_comments_but_for_tables(self):
+        wide = "word " * 22
+        self.expect({"core/error.h": f"// Errors.\n#pragma once\n  // {wide}s\n"}, "core/error.h:3: a comment of 116 columns")
+        self.assertEqual(check({"core/error.h": f"// Errors.\n#pragma once\n// name     {wide}\n"}), [])
 
     def test_refuses_libraries_outside_their_folders(self):
         for path, header in [("gpu/device.cc", "llvm/IR/Module.h"), ("gpu/jit/a.h", "llvm/IR/Module.h"), ("sparse/a.cc", "cuda.h"),

@@ -9,7 +9,7 @@ using namespace coppice::device;
 COPPICE_KERNEL(list_length_at, Item, const TreeState* tree, const NodeLayout* node, const int32_t* coord,
                uint64_t* length)
 {
-  const Place p = find(*node, tree, {coord[0], coord[1], coord[2]});
+  const CellRef p = find(*node, tree, {coord[0], coord[1], coord[2]});
   *length = p.active ? list_length(node->level[node->depth - 1], tree, list_at(p)) : 0;
 }
 
@@ -24,7 +24,7 @@ COPPICE_KERNEL(read_elements, Item i, const TreeState* tree, const NodeLayout* n
                unsigned char* out)
 {
   const LevelLayout& level = node->level[node->depth - 1];
-  const Place p = find(*node, tree, {from.coord[0], from.coord[1], from.coord[2]});
+  const CellRef p = find(*node, tree, {from.coord[0], from.coord[1], from.coord[2]});
   const auto index = static_cast<uint32_t>(i.index);
   const unsigned char* chunk = find_chunk(level, tree, view_list(level, tree, list_at(p)).first, index);
   const unsigned char* value =
@@ -34,7 +34,7 @@ COPPICE_KERNEL(read_elements, Item i, const TreeState* tree, const NodeLayout* n
 
 // The i-th list of a dynamic node, counting through all cells of the containers of its parent; null where the
 // cell is inactive. A node below the root has one list.
-static ListHeader* list_number(const TreeState* tree, const NodeLayout* node, const Element* parents,
+static ListHeader* list_number(const TreeState* tree, const NodeLayout* node, const LoopElement* parents,
                                uint64_t i) {
   if (node->depth == 1) return reinterpret_cast<ListHeader*>(tree->root + node->root_offset);
   const LevelLayout& above = node->level[node->depth - 2];
@@ -142,7 +142,7 @@ COPPICE_KERNEL(want_removed, Item i, AllocatorState* a, uint64_t chunk_cells, ui
                                status_word(DeviceStatus::kNoRoom, launch_number(*i.launch)));
 }
 
-COPPICE_KERNEL(clear_lists, Item i, TreeState* tree, const NodeLayout* node, const Element* parents)
+COPPICE_KERNEL(clear_lists, Item i, TreeState* tree, const NodeLayout* node, const LoopElement* parents)
 {
   ListHeader* list = list_number(tree, node, parents, static_cast<uint64_t>(i.index));
   if (list != nullptr) clear_list(tree, node->level[node->depth - 1], list);

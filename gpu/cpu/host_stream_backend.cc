@@ -1,5 +1,5 @@
-// Operations in the host's memory (see loop_runner.h).
-#include "gpu/cpu/loop_runner.h"
+// Operations in the host's memory (see host_stream_backend.h).
+#include "gpu/cpu/host_stream_backend.h"
 
 #include <cstring>
 
@@ -15,13 +15,13 @@ namespace {
 // What is needed to run it again; its callbacks have done their part.
 Launch without_functions(const Launch& launch) {
   Launch copy = launch;
-  copy.prepare = nullptr, copy.make_room = nullptr, copy.finish = nullptr;
+  copy.before_loop = nullptr, copy.make_room = nullptr, copy.needs_repeat = nullptr;
   return copy;
 }
 
 }  // namespace
 
-void LoopRunner::run_now(const Launch& launch, const LaunchBlock& block) {
+void HostStreamBackend::run_now(const Launch& launch, const LaunchBlock& block) {
   if ((block.flags & kRecorded) != 0) {
     const auto& here = *static_cast<const DeviceContext*>(host_address(block.context));
     if (is_skipped(block, __atomic_load_n(&here.status, __ATOMIC_ACQUIRE), here.replayed_from)) return;
@@ -32,19 +32,19 @@ void LoopRunner::run_now(const Launch& launch, const LaunchBlock& block) {
   if (count > 0) run(launch, block, jit::host_entry(*launch.code.get()), count);
 }
 
-void LoopRunner::run_loop(const Launch& launch, const LaunchBlock& block) {
+void HostStreamBackend::run_loop(const Launch& launch, const LaunchBlock& block) {
   if (!recording_) return run_now(launch, block);
   auto kept = make_intrusive<SharedLaunch>(without_functions(launch));
   recording_->operations.emplace_back([this, kept, block] { run_now(kept->launch, block); });
 }
 
-void LoopRunner::fill(void* to, int byte, size_t bytes) {
+void HostStreamBackend::fill(void* to, int byte, size_t bytes) {
   const auto now = [this, to, byte, bytes] { std::memset(host_address(to), byte, bytes); };
   if (!recording_) return now();
   recording_->operations.emplace_back(now);
 }
 
-void LoopRunner::run_primitive(const PrimitiveCall& call) {
+void HostStreamBackend::run_primitive(const PrimitiveCall& call) {
   const auto now = [this, call] {
     run_function([&] {
       primitives::run_on_host(call, [this](const void* address) { return host_address(address); });
@@ -54,25 +54,25 @@ void LoopRunner::run_primitive(const PrimitiveCall& call) {
   recording_->operations.emplace_back(now);
 }
 
-void LoopRunner::replay(Recording& recording) {
+void HostStreamBackend::replay(Recording& recording) {
   for (const auto& operation : static_cast<HostRecording&>(recording).operations) operation();
 }
 
-void LoopRunner::wait_copy(void* to, const void* from, size_t bytes) {
+void HostStreamBackend::wait_copy(void* to, const void* from, size_t bytes) {
   std::memcpy(host_address(to), host_address(from), bytes);
 }
 
-bool LoopRunner::has_status(const DeviceContext& context) {
+bool HostStreamBackend::has_status(const DeviceContext& context) {
   const auto& here = *static_cast<const DeviceContext*>(host_address(&context));
   const uint32_t status = __atomic_load_n(&here.status, __ATOMIC_ACQUIRE);
   return is_final_status(status);
 }
 
-bool LoopRunner::mark_end(std::string_view, DeviceContext&, Kept&) {
+bool HostStreamBackend::mark_end(std::string_view, DeviceContext&, KeepAlive&) {
   read_messages(log_);
   return false;
 }
-bool LoopRunner::reach_oldest_mark(bool, Kept&) {
+bool HostStreamBackend::reach_oldest_mark(bool, KeepAlive&) {
   COPPICE_CHECK(false, "no operation is ever under way here");
   return true;
 }

@@ -1,4 +1,4 @@
-// The sparse runtime's own kernels: single cells by coordinate, loop lists and neighbour tables.
+// The sparse runtime's own kernels: the lists that loops run through, and neighbour tables.
 //
 // These run over any tree: they take its layouts as data instead of being specialized for them, so that one
 // compilation serves all trees. Counts that the next kernel loops over are left in device memory.
@@ -6,17 +6,6 @@
 
 using namespace coppice;
 using namespace coppice::device;
-
-COPPICE_KERNEL(deactivate_coords, Topology node, Item i, const int32_t* coords)
-{
-  const int32_t* c = coords + 3 * i.index;
-  node.deactivate(Padded(i), {c[0], c[1], c[2]});
-}
-COPPICE_KERNEL(test_coords, Topology node, Item i, const int32_t* coords, uint32_t* active)
-{
-  const int32_t* c = coords + 3 * i.index;
-  active[i.index] = node.is_active(Padded(i), {c[0], c[1], c[2]});
-}
 
 static CellHeader* header_of(const AllocatorState* a, uint32_t cell) {
   return reinterpret_cast<CellHeader*>(a->cells + cell * a->cell_bytes);
@@ -92,8 +81,8 @@ COPPICE_KERNEL(select_live, Item i, const TreeState* tree, CoppiceSelection s, v
 
 // Slots of one container that one item looks at: item i is part i % parts of container i / parts.
 struct CoppiceSlots {
-  const Element* containers;  // of the pointer node, in order
-  uint64_t slots;             // in a container
+  const LoopElement* containers;  // of the pointer node, in order
+  uint64_t slots;                 // in a container
   uint32_t batch, parts;
   COPPICE_INLINE const uint32_t* begin(uint64_t i) const {
     return reinterpret_cast<const uint32_t*>(containers[i / parts].container) + first(i);
@@ -124,14 +113,14 @@ COPPICE_KERNEL(write_slots, Item i, CoppiceSlots s, const uint32_t* starts, uint
 // The elements of `node` right below the pointer node `above`: a cell's header need
 // not be read to know where it is.
 COPPICE_KERNEL(write_elements, Item i, const TreeState* tree, CoppiceSlots s, const uint32_t* starts,
-               const NodeLayout* above, const NodeLayout* node, Element* elements)
+               const NodeLayout* above, const NodeLayout* node, LoopElement* elements)
 {
   const auto item = static_cast<uint64_t>(i.index);
   const uint32_t* slot = s.begin(item);
   const LevelLayout& level = node->level[node->depth - 2];
   const unsigned char* cells = tree->allocators[level.allocator].cells + level.child_offset;
-  const Element& container = s.containers[item / s.parts];
-  Element* out = elements + starts[item];
+  const LoopElement& container = s.containers[item / s.parts];
+  LoopElement* out = elements + starts[item];
   for (uint32_t k = 0; k < s.count(item); ++k) {
     if (slot[k] == 0) continue;
     const auto index = static_cast<uint32_t>(s.first(item)) + k;
@@ -201,7 +190,7 @@ COPPICE_KERNEL(finish_neighbours, Item, CoppiceListPlan p)
 
 // Chunks as elements, each with what it holds of its list.
 COPPICE_KERNEL(fill_chunks, Item i, const TreeState* tree, const NodeLayout* node, const uint32_t* cells,
-               Element* elements)
+               LoopElement* elements)
 {
   const LevelLayout& level = node->level[node->depth - 1];
   const uint32_t cell = cells[i.index];
@@ -263,7 +252,7 @@ COPPICE_KERNEL(flag_elements, Item i, const TreeState* tree, const NodeLayout* n
 { flags[i.index] = locate(tree, node, pointer_level, cells, fan_out, static_cast<uint64_t>(i.index)).active; }
 // `places` has each item's place among those flagged, and one more; null keeps all.
 COPPICE_KERNEL(fill_elements, Item i, const TreeState* tree, const NodeLayout* node, int pointer_level,
-               const uint32_t* cells, uint64_t fan_out, const uint32_t* places, Element* elements)
+               const uint32_t* cells, uint64_t fan_out, const uint32_t* places, LoopElement* elements)
 {
   const auto source = static_cast<uint64_t>(i.index);
   if (places != nullptr && places[source] == places[source + 1]) return;
@@ -277,9 +266,9 @@ COPPICE_KERNEL(fill_elements, Item i, const TreeState* tree, const NodeLayout* n
 // The cells around each element, for nodes right below a pointer node; an inactive or
 // outside one is the ambient cell.
 COPPICE_KERNEL(fill_neighbours, Item i, const TreeState* tree, const NodeLayout* parent,
-               const Element* elements, const NodeLayout* node, uint32_t* neighbours)
+               const LoopElement* elements, const NodeLayout* node, uint32_t* neighbours)
 {
-  const Element& e = elements[i.index];
+  const LoopElement& e = elements[i.index];
   const LevelLayout& p = node->level[node->depth - 2];
   const int reach_x = node->dims > 2, reach_y = node->dims > 1;
   uint32_t* out = neighbours + static_cast<uint64_t>(i.index) * ((reach_x * 2 + 1) * (reach_y * 2 + 1) * 3);
@@ -289,7 +278,7 @@ COPPICE_KERNEL(fill_neighbours, Item i, const TreeState* tree, const NodeLayout*
   for (int x = -reach_x; x <= reach_x; ++x) {
     for (int y = -reach_y; y <= reach_y; ++y) {
       for (int z = -1; z <= 1; ++z) {
-        const Place place = find(*parent, tree, {plus(at[0], x), plus(at[1], y), plus(at[2], z)});
+        const CellRef place = find(*parent, tree, {plus(at[0], x), plus(at[1], y), plus(at[2], z)});
         *out++ = place.active ? slot_cell(place.container, place.index) : kAmbientCell;
       }
     }

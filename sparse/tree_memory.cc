@@ -7,18 +7,19 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "dynamic_lists.kernels.h"
 #include "gpu/kernel_store.h"
+#include "loop_lists.kernels.h"
 #include "runtime_collection.kernels.h"
-#include "runtime_lists.kernels.h"
 #include "sparse/program.h"
+#include "sparse/runtime_counts.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
-#include "topology.kernels.h"
 
 namespace coppice {
 
 using device::AllocatorState;
-using device::Element;
+using device::LoopElement;
 using device::NodeKind;
 using device::TreeState;
 
@@ -55,7 +56,7 @@ void TreeStorage::allocate_memory() {
   if (below_bytes > 0) d.wait_copy(device_below_->data(), below_.data(), below_bytes);
   device_layouts_ =
       d.reserve(layouts_.size() * sizeof(device::NodeLayout), layouts_.size() * sizeof(device::NodeLayout));
-  counts_ = d.reserve(4096, 4096);
+  counts_ = d.reserve(sizeof(RuntimeCounts), sizeof(RuntimeCounts));
   d.wait_copy(device_layouts_->data(), layouts_.data(), layouts_.size() * sizeof(device::NodeLayout));
   TreeState s{};
   s.root = root_->as<unsigned char>();
@@ -175,7 +176,7 @@ void TreeStorage::compile_runtime(Program& program) {
   uint32_t* words = nullptr;
   uint64_t* counts = nullptr;
   AllocatorState* a = nullptr;
-  Element* elements = nullptr;
+  LoopElement* elements = nullptr;
   program.compile(select_live, range(1), state(), CoppiceSelection{}, static_cast<void*>(nullptr), words,
                   counts);
   const uint32_t* const begins = nullptr;
@@ -268,7 +269,7 @@ template <class Kernel>
 void TreeStorage::run_over_chunks(InStream& s, const Kernel& kernel) {
   for (uint32_t id = 1; id < nodes_.size(); ++id) {
     if (nodes_[id].kind != NodeKind::kDynamic) continue;
-    uint64_t* const count = counts_->as<uint64_t>() + kRecycleCounts;
+    uint64_t* const count = &counts()->recycled;
     run_now(s, program_, count_handed_out, 1, &state()->allocators[nodes_[id].allocator], count);
     run_now(s, program_, kernel, count, state(), device_layout(id));
   }

@@ -4,7 +4,7 @@
 #pragma once
 #include <string_view>
 
-namespace coppice::jit {
+namespace coppice {
 
 struct CodegenOptions {
   // For stepping in a debugger: no optimisation beyond inlining the runtime, line tables
@@ -24,4 +24,4 @@ CodegenOptions parse_codegen_options(std::string_view words);
 // COPPICE_DEBUG, read when this is first called. Errors: as above.
 const CodegenOptions& codegen_options();
 
-}  // namespace coppice::jit
+}  // namespace coppice

@@ -1,0 +1,35 @@
+// COPPICE_KERNEL, by which a kernel file defines a kernel.
+//
+// Device-clean.
+#pragma once
+#include "sparse/device/loops.h"
+
+// Defines a kernel: `void name(arguments...)`, run once per item of its launch. Exactly one argument is a
+// Cell<D> (active cells of a node), a Block<D> or BlockTeam<D, kBytes> (containers of a node), an Entry<D>
+// (elements of a dynamic node's lists), an Item (a range) or a Team (a range whose items the threads of a
+// GPU's thread block share); arguments that are handles or structs of handles are bound to fields, all others
+// are plain values. The generated header declares it for the host.
+//
+// Two kernels of a file have two names, also in two namespaces: the program looks the entry up by it. Other
+// functions of the name, such as C's, are told apart by the arguments.
+#define COPPICE_KERNEL(name, ...)                                                                        \
+  static_assert(__builtin_strcmp(#name, "main") != 0,                                                    \
+                "a kernel cannot be called main; give it another name");                                 \
+  static void name(__VA_ARGS__);                                                                         \
+  extern "C" [[gnu::used]] const uint32_t coppice_only_kernel_in_this_file_with_the_name_##name =        \
+      coppice::device::Runner<static_cast<void (*)(__VA_ARGS__)>(&name),                                 \
+                              void (*)(__VA_ARGS__)>::kArgumentLayout;                                   \
+  extern "C" [[gnu::used]] void coppice_kernel_##name(const coppice::LaunchBlock* block, uint64_t begin, \
+                                                      uint64_t end) {                                    \
+    coppice::device::Runner<static_cast<void (*)(__VA_ARGS__)>(&name), void (*)(__VA_ARGS__)>::run(      \
+        block, begin, end);                                                                              \
+  }                                                                                                      \
+  [[gnu::always_inline]] static inline void name(__VA_ARGS__)
+
+// The same, with fast instead of precise math in the kernel and in what it calls. Everywhere: sums and
+// products may be reordered, x / y become x * (1 / y), the sign of a zero be lost; NaNs and infinities stay
+// what they are. On a GPU also, for floats: denormals are zero, and division, square root and functions are
+// the hardware's, a few ulp off (docs/nvptx.md has a table). Functions of doubles are exact as ever.
+#define COPPICE_KERNEL_FAST_MATH(name, ...)                                  \
+  extern "C" [[gnu::used]] const unsigned char coppice_fast_math_##name = 1; \
+  COPPICE_KERNEL(name, __VA_ARGS__)
