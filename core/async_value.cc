@@ -236,7 +236,9 @@ void AsyncValue::set_error(Error error) {
 
 void AsyncValue::forward_to(RCReference<AsyncValue> target) {
   COPPICE_CHECK(is_indirect(), "forward_to() is for indirect values");
-  COPPICE_CHECK(target != nullptr);
+  COPPICE_CHECK(target != nullptr,
+                "an async value is forwarded to none: an empty AsyncValueRef, which the function of a "
+                "flat_map() may have returned");
   COPPICE_CHECK(target.get() != this, "an async value forwarded to itself");
   const uint64_t word = word_.load(std::memory_order_relaxed);
   COPPICE_CHECK(state_of(word) == State::kUnconstructed, "an indirect value is forwarded once");

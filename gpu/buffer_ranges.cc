@@ -35,6 +35,23 @@ void check_owner(const DeviceContext& device, const void* address, std::string_v
   throw Error(ErrorCode::kInvalidArgument, fmt::format("{} is in memory of another device", what));
 }
 
+void check_array(const DeviceContext& device, const void* address, uint64_t items, uint64_t item_bytes,
+                 std::string_view what) {
+  check_owner(device, address, what);
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", what, why));
+  };
+  if (items == 0) return;
+  if (address == nullptr) refuse(fmt::format("{} items at address 0", items));
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const BufferRange range = BufferRanges::all().find(at);
+  if (range.owner != &device || at >= range.most) return;  // no buffer of this device: nobody knows its size
+  const uint64_t room = (range.most - at) / item_bytes;
+  if (items > room)
+    refuse(fmt::format("{} items of {} bytes, and the buffer has room for {} from there on", items,
+                       item_bytes, room));
+}
+
 void check_copied(const DeviceContext& device, const void* to, const void* from) {
   check_owner(device, to, "what a copy goes to");
   check_owner(device, from, "what is to be copied");

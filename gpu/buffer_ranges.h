@@ -58,6 +58,10 @@ class BufferRanges {
 bool is_of_another_device(const DeviceContext& device, const void* address);
 // Errors: kInvalidArgument where it is, "`what` is in memory of another device".
 void check_owner(const DeviceContext& device, const void* address, std::string_view what);
+// The same of an array that `what` names, of `items` of `item_bytes` each. Errors: also kInvalidArgument
+// where it is null and not empty, or begins in a buffer that is too small for it.
+void check_array(const DeviceContext& device, const void* address, uint64_t items, uint64_t item_bytes,
+                 std::string_view what);
 // The same of both ends of a copy.
 void check_copied(const DeviceContext& device, const void* to, const void* from);
 

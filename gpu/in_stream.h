@@ -78,8 +78,8 @@ class InStream {
   // status are skipped on the device, and what commits its topology (Launch::needs_repeat) too where it ran
   // out of cells. Returns the number of the first launch in it, which the status has (status_launch()).
   virtual uint64_t replay(Recording& recording) = 0;
-  // After a replay whose launch of that number left a status: asks its needs_repeat() now, and repeats it where
-  // that says so. What is launched next gets the numbers behind it.
+  // After a replay whose launch of that number left a status: asks its needs_repeat() now, and repeats it
+  // where that says so. What is launched next gets the numbers behind it.
   virtual void resume(const Launch& launch, uint64_t number) = 0;
 
  protected:

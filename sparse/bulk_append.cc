@@ -245,8 +245,8 @@ AsyncValueRef<Chain> append_bytes(const TreeRef& tree, const FieldId& field, con
                 fmt::format("append: {} is no dynamic node, so that its fields have no lists",
                             tree->path(field.node)));
   const DeviceContext& device = tree->device().context();
-  check_owner(device, coords, "the coordinates to append at");
-  check_owner(device, values, "what is to be appended");
+  check_array(device, coords, n, 3 * sizeof(int32_t), "the coordinates to append at");
+  check_array(device, values, n, tree->field(field.field).bytes, "what is to be appended");
   return tree->stream().enqueue("sparse.append", [tree, field = field.field, coords, values, n](InStream& s) {
     tree->append_bulk(s, field, coords, values, n);
   });

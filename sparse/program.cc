@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <unordered_map>
 
@@ -248,6 +249,24 @@ void take_full_ranges_first(Launch& launch, const IntrusivePtr<Prepared>& shared
   };
 }
 
+// Whether trees of the launch have grown, so that it is to be repeated; `now` are their states then. What
+// stands against growing is told where nothing else was wrong.
+bool resolve_shortages(InStream& s, const Prepared& p, bool lacked_room, const std::optional<Error>& wrong,
+                       TreeState* now) {
+  bool again = false;
+  try {
+    for (size_t t = 0; t < p.binding.trees.size(); ++t) {
+      TreeStorage* const tree = p.binding.trees[t];
+      now[t] = tree->wait_read_state(s);
+      again |= tree->resolve_shortage(s, now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
+    }
+  } catch (const Error&) {
+    if (wrong) throw *wrong;
+    throw;
+  }
+  return again;
+}
+
 // Nothing is collected before it is known that the launch is not repeated: it would
 // miss what the first round read.
 bool finish(InStream& s, const Prepared& p, Device& device, const LaunchBlock& block) {
@@ -264,13 +283,18 @@ bool finish(InStream& s, const Prepared& p, Device& device, const LaunchBlock& b
   TreeState now[kMaxTreesPerKernel];
   bool again = false;
   try {
-    // Of a recording: the launch itself has not run.
-    const bool lacked_room = throw_kernel_error(s, device, p.kernel()) == DeviceStatus::kNoRoom;
-    if (p.checks) check_topology_uses(s, p.kernel());
-    for (size_t t = 0; t < b.trees.size(); ++t) {
-      now[t] = b.trees[t]->wait_read_state(s);
-      again |= b.trees[t]->resolve_shortage(s, now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
+    bool lacked_room = false;  // in a recording: the launch itself has not run
+    std::optional<Error> wrong;
+    try {
+      lacked_room = throw_kernel_error(s, device, p.kernel()) == DeviceStatus::kNoRoom;
+      if (p.checks) check_topology_uses(s, p.kernel());
+    } catch (const Error& error) {
+      // One item's error hides that others found no cell. These get theirs, and the error comes again.
+      if (!p.why_not_repeatable.empty()) throw;
+      wrong = error;
     }
+    again = resolve_shortages(s, p, lacked_room, wrong, now);
+    if (wrong && !again) throw *wrong;
   } catch (...) {
     give_up_room(s, p);
     throw;

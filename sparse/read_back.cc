@@ -61,11 +61,22 @@ BoxSize box_size(const TreeRef& tree, const HostCoord& begin, const HostCoord& e
 
 uint64_t count_cells(const BoxSize& size) { return uint64_t{size[0]} * size[1] * size[2]; }
 
+namespace {
+// Handles are made by hand, too.
+void check_field_of(const TreeStorage& tree, const FieldId& field) {
+  if (field.tree == &tree) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("the field to read is of another tree than '{}', which its handle names",
+                          tree.options().name));
+}
+}  // namespace
+
 void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& begin, const BoxSize& size,
                      void* values) {
   const auto refuse = [&](const char* why) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", tree->path(field.node), why));
   };
+  check_field_of(*tree, field);
   if (field.field == kNoField) refuse("a node's topology has no values to read");
   if (tree->node(field.node).kind == device::NodeKind::kDynamic)
     refuse("its fields have lists of values: wait_read_list() reads one");
@@ -94,6 +105,11 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
 }
 
 std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord) {
+  check_field_of(*tree, field);
+  tree->freeze();
+  if (tree->node(field.node).kind != device::NodeKind::kDynamic)
+    throw Error(ErrorCode::kInvalidArgument,
+                tree->path(field.node) + " has no lists: wait_read_list() is for fields on dynamic nodes");
   const uint64_t length = node_of(tree, field.node).wait_length(coord);
   if (field.field == kNoField)
     throw Error(ErrorCode::kInvalidArgument,

@@ -27,6 +27,20 @@ std::vector<int32_t> flatten(const std::vector<std::array<int32_t, 3>>& coords, 
   return flat;
 }
 
+// Refuses coordinates that have more numbers than the tree has axes, but for zeros.
+void check_surplus(const TreeStorage& tree, const std::vector<std::array<int32_t, 3>>& coords,
+                   const std::string& what) {
+  const uint32_t dims = tree.dims();
+  const auto has_surplus = [dims](const std::array<int32_t, 3>& c) {
+    return std::any_of(c.begin() + dims, c.end(), [](int32_t number) { return number != 0; });
+  };
+  const auto found = std::find_if(coords.begin(), coords.end(), has_surplus);
+  if (found == coords.end()) return;
+  const auto& c = *found;
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: ({}, {}, {}): {}", what, c[0], c[1], c[2],
+                                                       wrong_count_text(3, tree.options().name, dims)));
+}
+
 size_t count_outside(const std::vector<std::array<int32_t, 3>>& coords, const device::NodeLayout& layout) {
   const auto is_outside = [&](const std::array<int32_t, 3>& coord) {
     for (uint32_t a = 0; a < layout.dims; ++a) {
@@ -111,6 +125,7 @@ std::vector<std::array<int32_t, 3>> Node::checked(std::initializer_list<detail::
 }
 AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
+  check_surplus(*tree_, coords, "activation of " + path());
   auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->dims()));
   return tree_->stream().enqueue("sparse.activate",
                                  [tree = tree_, id = id_, flat, n = coords.size()](InStream& s) {
@@ -119,13 +134,14 @@ AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) 
 }
 AsyncValueRef<Chain> Node::activate(const int32_t* coords, uint64_t n) const {
   tree_->freeze();
-  check_owner(tree_->device().context(), coords, "the coordinates to activate");
+  check_array(tree_->device().context(), coords, n, 3 * sizeof(int32_t), "the coordinates to activate");
   return tree_->stream().enqueue("sparse.activate", [tree = tree_, id = id_, coords, n](InStream& s) {
     tree->activate_bulk(s, id, coords, n);
   });
 }
 AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
+  check_surplus(*tree_, coords, "deactivation of " + path());
   if (id_ != 0 && tree_->node(id_).kind == device::NodeKind::kDense)
     throw Error(
         ErrorCode::kInvalidArgument,

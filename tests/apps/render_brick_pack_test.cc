@@ -40,10 +40,10 @@ class BrickPack : public DeviceTest {
   // Every brick has the values of its cells, all cells that are not zero are in bricks, and bricks are in
   // order.
   void expect_equal_to_cells(const Field<float>& field, const std::vector<CellCoord>& cells) {
-    field.tree->freeze();
-    const uint64_t version = field.tree->version();
+    const Node node = detail::node_of(field.tree, field.id.node);
+    const uint64_t version = node.wait_topology_version();
     const BrickVolume volume = pack(field), half = pack(field, BrickFormat::kHalf);
-    EXPECT_EQ(field.tree->version(), version);
+    EXPECT_EQ(node.wait_topology_version(), version);
     EXPECT_EQ(half.origins, volume.origins);
     const int dim = static_cast<int>(field.tree->dims());
     ASSERT_EQ(volume.dim, dim);

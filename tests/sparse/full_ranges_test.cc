@@ -143,6 +143,26 @@ TEST_P(FullRanges, AreTakenByTreesThatGrow) {
   EXPECT_EQ(wait_read(to.x, 5), 7);
 }
 
+// Seen to fail: of 2,999 items 1,023 had found cells when another's error ended the launch.
+TEST_P(FullRanges, AreTakenForItemsBesideOneThatFails) {
+  for (const bool is_first : {true, false}) {
+    Tree tree(device);
+    Node block = tree.root().pointer({1 << 13});
+    const auto x = block.dense({8}).place<int>("x");
+    std::vector<int> at(3000);
+    for (int k = 0; k < 3000; ++k) at[k] = 8 * k;
+    at[is_first ? 0 : 2999] = -8;
+    const auto coords = wait_device_copy(*device, at);
+    const auto done = program().launch(write_at1, range(3000), x, coords->as<int>(), 7);
+    wait(done);
+    ASSERT_TRUE(done.is_error());
+    EXPECT_EQ(done.error().code(), ErrorCode::kOutOfRange) << done.error().what();
+    device->default_stream().clear_error();
+    EXPECT_EQ(block.wait_num_active_cells(), 2999u);
+    EXPECT_EQ(wait_read(x, 8 * 1500), 7);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Sparse, FullRanges, testing::ValuesIn(test_devices()), device_test_name);
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST_F(MemoryTest, UsageIsWhatTheLayoutSays) {
   EXPECT_EQ(l.capacity_cells, b.capacity_cells * 70);
   EXPECT_EQ(l.cell_bytes, b.capacity_cells * leaf_bytes);
   EXPECT_EQ(l.list_bytes, 0u);
-  EXPECT_GE(l.element_list_bytes, 3 * sizeof(device::Element)) << "counting made its list";
+  EXPECT_GE(l.element_list_bytes, 3 * sizeof(device::LoopElement)) << "counting made its list";
   EXPECT_EQ(d.active_cells, 9u);
   EXPECT_EQ(d.capacity_cells, b.capacity_cells * 3);
   EXPECT_EQ(d.cell_bytes, b.capacity_cells * inner_bytes);

@@ -284,6 +284,44 @@ TEST_P(HostMisuse, OriginsAxesAndLengthsKeepToTheirRules) {
             "node t.dynamic[1073741825]: a list's largest length is between 1 and 2^30");
 }
 
+// Seen to fail by SIGSEGV, and by the activation of cell 7.
+TEST_P(HostMisuse, WhatHandlesAndArraysDoNotHaveIsRefused) {
+  Tree tree(device, {.name = "line"}), other(device, {.name = "other"});
+  Node block = tree.root().pointer({64}), leaf = block.dense({4}), list = block.dynamic(64, 4);
+  const auto x = leaf.place<int>("x"), v = list.place<int>("v");
+  const auto y = other.root().dense({4}).place<int>("y");
+  tree.freeze(), other.freeze();
+  const std::string foreign = "the field to read is of another tree than 'other', which its handle names";
+  EXPECT_EQ(words_of([&] { wait_read(Field<int>{x.id, y.tree}, {0}); }), foreign);
+  EXPECT_EQ(words_of([&] { wait_read(Field<int>{{}, y.tree}, {0}); }), foreign);
+  EXPECT_EQ(words_of([&] { wait_read_list(Field<int>{v.id, y.tree}, {0}); }), foreign);
+  EXPECT_EQ(words_of([&] { wait_read_list(x, {0}); }),
+            "line.pointer[64].dense[4] has no lists: wait_read_list() is for fields on dynamic nodes");
+  using Coords = std::vector<std::array<int32_t, 3>>;
+  EXPECT_EQ(
+      words_of([&] {
+        leaf.activate(Coords{{7, 8, 3}});
+      }),
+      "activation of line.pointer[64].dense[4]: (7, 8, 3): 3 coordinates given, tree 'line' has 1 dimension");
+  EXPECT_EQ(words_of([&] {
+              block.deactivate(Coords{{0, 0, 0}, {7, 0, 1}});
+            }),
+            "deactivation of line.pointer[64]: (7, 0, 1): 3 coordinates given, tree 'line' has 1 dimension");
+  EXPECT_EQ(words_of([&] { leaf.activate(nullptr, 5); }),
+            "the coordinates to activate: 5 items at address 0");
+  EXPECT_EQ(words_of([&] { finish(leaf.activate(nullptr, 0)); }), "");
+  const IntrusivePtr<Buffer> few = device->reserve(60, 60);
+  EXPECT_EQ(words_of([&] { finish(leaf.activate(few->as<int32_t>(), 5)); }), "");
+  EXPECT_EQ(words_of([&] { leaf.activate(few->as<int32_t>() + 3, 5); }),
+            "the coordinates to activate: 5 items of 12 bytes, and the buffer has room for 4 from there on");
+  EXPECT_EQ(
+      words_of([&] { append(v, few->as<int32_t>(), few->as<int>(), ~uint64_t{0}); }),
+      "the coordinates to append at: 18446744073709551615 items of 12 bytes, and the buffer has room for 5 "
+      "from there on");
+  EXPECT_EQ(words_of([&] { append(v, few->as<int32_t>(), few->as<int>() + 13, 5); }),
+            "what is to be appended: 5 items of 4 bytes, and the buffer has room for 2 from there on");
+}
+
 TEST_P(HostMisuse, NamesAreOfOneLine) {
   EXPECT_EQ(words_of([&] { Tree(device, {.name = "two\nlines"}); }),
             "tree 'two?lines': its name has a control character");
