@@ -14,9 +14,9 @@
 
 namespace coppice {
 
-// Waiters of completed values that this thread still has to run. It lives on the stack of the outermost
-// completion; completions from inside a waiter append to it and return, so that stack depth does not grow
-// with a chain's length.
+// Holds waiters of completed values that this thread still has to run. It lives on the stack of the
+// outermost completion; completions from inside a waiter append to it and return, so that stack depth does
+// not grow with a chain's length.
 class CompletionQueue {
  public:
   static CompletionQueue* current() { return current_; }
@@ -53,7 +53,8 @@ class CompletionQueue {
   }
 
  private:
-  // A waiter that is running. Several only when one blocks in wait(), which runs those behind it.
+  // Describes a waiter that is running. There are several only when one blocks in wait(), which runs those
+  // behind it.
   struct Frame {
     AsyncValue* source;
     bool owes_reference;
@@ -86,9 +87,9 @@ class CompletionQueue {
     tail_ = &last->next;
   }
 
-  // Why thread-local: the user's waiter calls emplace() on some value and nothing passes through it that
-  // could carry the queue. One pointer, constant-initialised, host code only, null unless this thread is
-  // inside a completion.
+  // This is thread-local because the user's waiter calls emplace() on some value and nothing passes
+  // through it that could carry the queue. It is one pointer, constant-initialised, for host code only,
+  // and null unless this thread is inside a completion.
   static constinit thread_local CompletionQueue* current_;
 
   detail::Waiter* head_ = nullptr;
@@ -103,7 +104,7 @@ bool detail::run_next_continuation() {
 }
 
 namespace {
-// A global only so that a leak test is one line; release builds never touch it.
+// This is a global only so that a leak test is one line; release builds never touch it.
 constinit std::atomic<int64_t> live_values{0};
 
 constexpr const char* kDropped = "an asynchronous value was dropped before it had a value";
@@ -136,7 +137,8 @@ RCReference<AsyncValue> make_error_async_value(Error error) {
 
 namespace {
 
-// An exception's text as an error's message, which is one line: what does not print becomes one space.
+// Returns an exception's text as an error's message, which is one line: what does not print becomes one
+// space.
 std::string one_line(std::string_view text) {
   std::string line;
   bool has_gap = false;
@@ -189,7 +191,7 @@ Error AsyncValue::error() const {
   return Error(share(pointer_of<const Error::Rep>(word)));
 }
 
-// Pushes unless available. Success: release, so that the completing thread sees the waiter; a failure that
+// Pushes unless available. Success releases, so that the completing thread sees the waiter; a failure that
 // finds the value available acquires what the completion published.
 bool AsyncValue::push(detail::Waiter* waiter) {
   uint64_t word = word_.load(std::memory_order_acquire);
@@ -202,9 +204,9 @@ bool AsyncValue::push(detail::Waiter* waiter) {
   return false;
 }
 
-// One exchange takes the waiters and publishes the state: a waiter is either in the list taken here, or its
-// push fails and it runs at its own thread. Release: the payload, for those who see the state; acquire: the
-// waiters.
+// One exchange takes the waiters and publishes the state: a waiter is either in the list taken here, or
+// its push fails and it runs at its own thread. It releases the payload, for those who see the state, and
+// acquires the waiters.
 void AsyncValue::complete(uint64_t word) {
   const uint64_t old = word_.exchange(word, std::memory_order_acq_rel);
   COPPICE_CHECK(!is_available(old), "an async value is completed once");
@@ -213,8 +215,8 @@ void AsyncValue::complete(uint64_t word) {
 }
 
 void AsyncValue::mark_constructed() {
-  // Relaxed: the payload concerns only the producer until complete() publishes it. Keeps the waiters'
-  // pointer.
+  // This is relaxed: the payload concerns only the producer until complete() publishes it. It keeps the
+  // waiters' pointer.
   word_.fetch_or(kPayloadBit | bits_of(State::kConstructed), std::memory_order_relaxed);
 }
 
@@ -288,7 +290,8 @@ void AsyncValue::destroy(AsyncValue* self) {
 }
 
 void wait(AsyncValue& value) {
-  // Even for a value that is available: whether one is depends on timing, and the mistake does not.
+  // This is checked even for a value that is available: whether one is depends on timing, and the mistake
+  // does not.
   check_may_wait("wait()");
   if (value.is_available()) return;
   const RCReference<AsyncValue> keep = share(&value);
@@ -302,7 +305,7 @@ void wait(AsyncValue& value) {
   std::condition_variable arrived;
   bool is_here = false;
   value.and_then([&] {
-    // Notified under the lock: once it is released these three may be gone.
+    // It is notified under the lock: once that is released these three may be gone.
     const std::lock_guard lock(mutex);
     is_here = true;
     arrived.notify_one();

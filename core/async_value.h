@@ -8,7 +8,7 @@
 //   if (half.is_error()) throw half.error();
 //   use(half.get());
 //
-// Who puts work off holds a Promise<T> instead: it completes its value once, and cannot forget to.
+// Code that puts work off holds a Promise<T> instead: it completes its value once, and cannot forget to.
 //
 // The function of a map(), try_map() or flat_map() may throw: the result is then that error (anything but
 // coppice::Error becomes kInternal). It is skipped when its source is an error; the result is the same error.
@@ -28,7 +28,7 @@
 
 namespace coppice {
 
-// The value of work that yields nothing but "done".
+// This is the value of work that yields nothing but "done".
 struct Chain {};
 
 template <class T>
@@ -44,18 +44,18 @@ template <class T>
 AsyncValueRef<T> make_unconstructed_async_value();
 template <class T>
 AsyncValueRef<T> make_error_async_value(Error error);
-// An error that a consumer of any type accepts.
+// Makes an error that a consumer of any type accepts.
 RCReference<AsyncValue> make_error_async_value(Error error);
-// A value of any type, or of type T only, that will be forwarded to another.
+// Makes a value of any type, or of type T only, that will be forwarded to another.
 RCReference<AsyncValue> make_indirect_async_value();
 template <class T>
 AsyncValueRef<T> make_indirect_async_value();
 
 namespace detail {
 
-// The error that a continuation's exception becomes. Call inside a catch block.
+// Returns the error that a continuation's exception becomes. Call it inside a catch block.
 Error current_exception_as_error();
-// The error of a value that nobody will complete any more.
+// Returns the error of a value that nobody will complete any more.
 Error dropped_value_error();
 bool is_dropped_value_error(const Error& error);
 
@@ -64,7 +64,7 @@ inline constexpr bool kIsAsyncValueRef = false;
 template <class T>
 inline constexpr bool kIsAsyncValueRef<AsyncValueRef<T>> = true;
 
-// What both typed pointers can do; Self has value().
+// Provides what both typed pointers can do; Self has value().
 template <class T, class Self>
 class AsyncValueMethods {
  public:
@@ -93,15 +93,15 @@ class AsyncValueMethods {
   void set_error(Error error) const { value().set_error(std::move(error)); }
   void forward_to(AsyncValueRef<T> target) const;
 
-  // f() or f(AsyncValuePtr<T>), which may turn out to be an error.
+  // Calls f() or f(AsyncValuePtr<T>), which may turn out to be an error.
   template <class F>
   void and_then(F&& f) const;
-  // The async value of f(T&); f returns what is put in place, movable or not.
+  // Returns the async value of f(T&); f returns what is put in place, movable or not.
   template <class F>
   auto map(F&& f) const;
   template <class Executor, class F>
   auto map(Executor&& executor, F&& f) const;
-  // The same for an f(T&) that tells of errors without throwing: it returns a std::variant<U, Error>.
+  // Does the same for an f(T&) that tells of errors without throwing: it returns a std::variant<U, Error>.
   template <class F>
   auto try_map(F&& f) const;
   template <class Executor, class F>
@@ -165,9 +165,9 @@ class AsyncValueRef : public detail::AsyncValueMethods<T, AsyncValueRef<T>> {
 };
 static_assert(sizeof(AsyncValueRef<int>) == sizeof(void*) && sizeof(AsyncValuePtr<int>) == sizeof(void*));
 
-// The duty to complete a value, once, by a value or an error. Dropped before that it leaves the error
-// kCancelled, so that nobody waits for ever; completing with an empty promise, or twice, is a failed check.
-// One thread at a time.
+// Holds the duty to complete a value, once, by a value or an error. Dropped before that it leaves the
+// error kCancelled, so that nobody waits for ever; completing with an empty promise, or twice, is a failed
+// check. It is for one thread at a time.
 template <class T>
 class [[nodiscard]] Promise {
  public:
@@ -183,7 +183,7 @@ class [[nodiscard]] Promise {
     if (value_) value_.set_error(detail::dropped_value_error());
   }
 
-  // What is promised.
+  // Returns what is promised.
   AsyncValueRef<T> value() const { return value_; }
   explicit operator bool() const { return static_cast<bool>(value_); }
 
@@ -213,7 +213,8 @@ Promise<T> make_promise() {
   return Promise<T>(make_unconstructed_async_value<T>());
 }
 
-// An untyped reference as a typed one: null, or (cast) a failed check, unless AsyncValue::is_type<T>().
+// Returns an untyped reference as a typed one: null, or (cast) a failed check, unless
+// AsyncValue::is_type<T>().
 template <class T>
 AsyncValueRef<T> dyn_cast(RCReference<AsyncValue> value) {
   return value && value->is_type<T>() ? AsyncValueRef<T>(std::move(value)) : AsyncValueRef<T>();
@@ -233,15 +234,17 @@ void wait(AsyncValuePtr<T> ptr) {
   wait(ptr.value());
 }
 
-// Available when all are; an error when any is: that of the first one in the span, whichever finished first.
+// Returns a value that is available when all are; an error when any is: that of the first one in the span,
+// whichever finished first.
 AsyncValueRef<Chain> when_all(std::span<const RCReference<AsyncValue>> values);
 template <class T>
 AsyncValueRef<Chain> when_all(std::span<const AsyncValueRef<T>> values);
-// The same for values of different types.
+// Does the same for values of different types.
 template <class... T>
 AsyncValueRef<Chain> when_all(const AsyncValueRef<T>&... values);
 
-// f(), once, when all are available, values or errors: at once, or on the thread that completes the last.
+// Calls f(), once, when all are available, values or errors: at once, or on the thread that completes the
+// last.
 template <class F>
 void run_when_ready(std::span<const RCReference<AsyncValue>> values, F&& f) {
   when_all(values).and_then(std::forward<F>(f));

@@ -42,8 +42,8 @@ class AsyncValue;
 template <class T>
 inline constexpr bool kKeepPayloadOnError = false;
 
-// What the type-erased code must know of a payload and its allocation; one constant table per type and
-// allocation.
+// Tells the type-erased code what it must know of a payload and its allocation; one constant table per
+// type and allocation.
 struct AsyncValueType {
   const std::type_info*
       payload;  // null: untyped (an error or an indirect value that may turn out to be anything)
@@ -55,7 +55,7 @@ struct AsyncValueType {
 
 namespace detail {
 
-// A continuation in a value's list. `run` calls it and deletes it.
+// This is a continuation in a value's list. `run` calls it and deletes it.
 struct Waiter {
   Waiter* next;
   AsyncValue* source;
@@ -66,7 +66,7 @@ void count_live_async_values(int delta);
 
 }  // namespace detail
 
-// Async values that exist now; always 0 unless COPPICE_DEBUG is defined.
+// Returns how many async values exist now; always 0 unless COPPICE_DEBUG is defined.
 int64_t live_async_values();
 
 class AsyncValue final : public RefCountedBase<AsyncValue> {
@@ -84,20 +84,21 @@ class AsyncValue final : public RefCountedBase<AsyncValue> {
   static constexpr bool kAllowsWeakReferences = false;  // a dying value is lent to its waiters once more
   static constexpr bool kIsMostlyUnique = true;
 
-  // `type` outlives the value. For allocators: make_* of core/async_value.h is what others call.
+  // `type` outlives the value. This is for allocators: make_* of core/async_value.h is what others call.
   explicit AsyncValue(const AsyncValueType* type) : type_(type) { count_live(1); }
   ~AsyncValue();
   AsyncValue(const AsyncValue&) = delete;
   AsyncValue& operator=(const AsyncValue&) = delete;
 
-  // Acquire, here and below: who sees the state sees the payload or error that was written before it.
+  // This acquires, as those below do: a thread that sees the state sees the payload or error that was
+  // written before it.
   State state() const { return state_of(word_.load(std::memory_order_acquire)); }
   bool is_available() const { return is_available(word_.load(std::memory_order_acquire)); }
   bool is_concrete() const { return state() == State::kConcrete; }
   bool is_error() const { return state() == State::kError; }
   bool is_indirect() const { return type_->is_indirect; }
-  // Whether this is known to hold, now or later, a T. An untyped error counts as every type, an untyped
-  // indirect value that has not been forwarded as none.
+  // Returns whether this is known to hold, now or later, a T. An untyped error counts as every type, an
+  // untyped indirect value that has not been forwarded as none.
   template <class T>
   bool is_type() const {
     return is_payload(typeid(T));
@@ -106,14 +107,16 @@ class AsyncValue final : public RefCountedBase<AsyncValue> {
     const std::type_info* const type = payload_type();
     return type != nullptr ? payload == *type : is_error();
   }
-  // The type of the payload that this holds, now or later; null while it may be anything, and for untyped
-  // errors.
+  // Returns the type of the payload that this holds, now or later; null while it may be anything, and for
+  // untyped errors.
   const std::type_info* payload_type() const { return resolved()->type_->payload; }
-  // Whether the caller's reference is the only one, to this value and to all that it was forwarded to.
+  // Returns whether the caller's reference is the only one, to this value and to all that it was forwarded
+  // to.
   bool is_unique() const;
   bool has_waiters() const;
 
-  // The payload of a concrete (or, for its producer, constructed) value; that of the target when forwarded.
+  // Returns the payload of a concrete (or, for its producer, constructed) value; the target's when
+  // forwarded.
   template <class T>
   T& get() {
     AsyncValue* value = resolved();
@@ -126,27 +129,27 @@ class AsyncValue final : public RefCountedBase<AsyncValue> {
   const T& get() const {
     return const_cast<AsyncValue*>(this)->get<T>();
   }
-  // The error of an error value.
+  // Returns the error of an error value.
   Error error() const;
 
-  // Completing. Each runs the waiters before it returns, or, when called from inside a waiter, has them run
-  // on this thread as soon as that waiter returns: completion never recurses, however long a chain of
-  // continuations is.
+  // These complete a value. Each runs the waiters before it returns, or, when called from inside a waiter,
+  // has them run on this thread as soon as that waiter returns: completion never recurses, however long a
+  // chain of continuations is.
   template <class T, class... Args>
   void emplace(Args&&... args) {
     expect_incomplete<T>(State::kUnconstructed);
     new (payload()) T(std::forward<Args>(args)...);
     complete(kPayloadBit | bits_of(State::kConcrete));
   }
-  // emplace of what f() returns, in place: T need not be movable.
+  // Emplaces what f() returns, in place: T need not be movable.
   template <class T, class F>
   void emplace_with(F&& f) {
     expect_incomplete<T>(State::kUnconstructed);
     new (payload()) T(std::forward<F>(f)());
     complete(kPayloadBit | bits_of(State::kConcrete));
   }
-  // The same for a new value that only the caller knows of: whoever hands it out publishes the payload too,
-  // so a plain store completes it.
+  // Does the same for a new value that only the caller knows of: whoever hands it out publishes the
+  // payload too, so a plain store completes it.
   template <class T, class F>
   void emplace_unshared_with(F&& f) {
     COPPICE_DCHECK(word_.load(std::memory_order_relaxed) == 0, "emplace_unshared_with() is for new values");
@@ -168,8 +171,9 @@ class AsyncValue final : public RefCountedBase<AsyncValue> {
   }
   void set_concrete();  // kConstructed -> kConcrete
   void set_error(Error error);
-  // Of an indirect value, once: takes over the target's value or error, now or when it has one. Chains
-  // collapse: what is kept is the value at the end. Until then the target is not kept alive (see Ownership).
+  // Is called once, on an indirect value: takes over the target's value or error, now or when it has one.
+  // Chains collapse: the value at the end is kept. Until then the target is not kept alive (see
+  // Ownership).
   void forward_to(RCReference<AsyncValue> target);
 
   // Calls waiter(AsyncValue*), or waiter(), exactly once: at once when available, else when that comes about,
@@ -256,8 +260,8 @@ void AsyncValue::and_then(F&& waiter) {
 }
 
 // Blocks the calling host thread until the value is available; the only function here that blocks. Called
-// from inside a waiter it first runs what is waiting in line on this thread. Not on a worker thread of a work
-// queue (core/worker_thread.h): a failed check, available or not.
+// from inside a waiter it first runs what is waiting in line on this thread. On a worker thread of a work
+// queue (core/worker_thread.h) it is a failed check, whether or not the value is available.
 void wait(AsyncValue& value);
 
 }  // namespace coppice

@@ -9,7 +9,7 @@
 namespace coppice {
 namespace detail {
 
-// Bytes in front of the header, so that header + kPayloadOffset is aligned for the payload.
+// Returns the bytes in front of the header, so that header + kPayloadOffset is aligned for the payload.
 constexpr size_t async_value_padding(size_t alignment) {
   return (alignment - AsyncValue::kPayloadOffset % alignment) % alignment;
 }
@@ -48,7 +48,7 @@ template <class T>
 inline constexpr AsyncValueType HeapAsyncValue<T>::kType = {&typeid(T), destroy_payload, &deallocate,
                                                             /*is_indirect=*/false, kKeepPayloadOnError<T>};
 
-// A header without payload: indirect values and untyped errors.
+// Allocates a header without payload: for indirect values and untyped errors.
 AsyncValue* allocate_bare_async_value(const AsyncValueType* type);
 void deallocate_bare_async_value(AsyncValue* value);
 extern const AsyncValueType kUntypedIndirectType;
@@ -57,7 +57,7 @@ template <class T>
 inline constexpr AsyncValueType kTypedIndirectType = {&typeid(T), nullptr, &deallocate_bare_async_value,
                                                       /*is_indirect=*/true, false};
 
-// A new value's first reference, by a plain store.
+// Takes a new value's first reference, by a plain store.
 inline RCReference<AsyncValue> own_new(AsyncValue* value) {
   RefAccess::count(value).start();
   return RCReference<AsyncValue>::reclaim(value);
@@ -78,7 +78,7 @@ void AsyncValueMethods<T, Self>::and_then(F&& f) const {
   }
 }
 
-// A reference more to a value that only the caller knows of yet, by a plain store.
+// Adds a reference to a value that only the caller knows of yet, by a plain store.
 template <class U>
 AsyncValueRef<U> copy_of_unshared(const AsyncValueRef<U>& result) {
   AsyncValue* const value = result.get_async_value();
@@ -86,8 +86,8 @@ AsyncValueRef<U> copy_of_unshared(const AsyncValueRef<U>& result) {
   return AsyncValueRef<U>(RCReference<AsyncValue>::reclaim(value));
 }
 
-// What f(source) becomes: each rule names the result's type, makes the result and fulfils it; exceptions are
-// the caller's. kIsShared: others than the caller know of the result.
+// Says what f(source) becomes: each rule names the result's type, makes the result and fulfils it;
+// exceptions are the caller's. kIsShared: others than the caller know of the result.
 struct MapRule {
   template <class U>
   static AsyncValueRef<U> make_result() {
@@ -142,7 +142,8 @@ void follow(AsyncValueRef<U>& result, F& f, AsyncValuePtr<T> source) {
   }
 }
 
-// What an executor gets to run. Dropped before that, it leaves an error instead of a result that never comes.
+// An executor gets this to run. Dropped before that, it leaves an error instead of a result that never
+// comes.
 template <class Rule, class U, class F, class T>
 struct FollowTask {
   Promise<U> result;

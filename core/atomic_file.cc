@@ -29,7 +29,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Retries what a signal interrupted.
+// Retries calls that a signal interrupted.
 template <class Call>
 auto uninterrupted(Call call) {
   auto result = call();
@@ -37,7 +37,7 @@ auto uninterrupted(Call call) {
   return result;
 }
 
-// 0 or the error number. For files that others wrote by name, and for folders.
+// Returns 0 or the error number. It is for files that others wrote by name, and for folders.
 int sync_by_name(const std::string& path, int flags) {
   const int descriptor = uninterrupted([&] { return open(path.c_str(), flags | O_RDONLY | O_CLOEXEC); });
   if (descriptor < 0) return errno;
@@ -108,7 +108,7 @@ void AtomicFile::commit() {
   // A library that wrote by name may have replaced our file by another, so that one is synced by name.
   const int sync_error =
       has_written_ || is_stream_ ? (fsync(descriptor_) < 0 ? errno : 0) : sync_by_name(temporary_path_, 0);
-  // EINVAL, EROFS: pipes and many devices have no such operation.
+  // Pipes and many devices have no such operation: they answer EINVAL or EROFS.
   const bool cannot_sync = is_stream_ && (sync_error == EINVAL || sync_error == EROFS);
   if (sync_error != 0 && !cannot_sync) fail("cannot be flushed to disk", sync_error);
   if (close(std::exchange(descriptor_, -1)) < 0) fail("cannot be closed", errno);
@@ -116,7 +116,7 @@ void AtomicFile::commit() {
   if (std::rename(temporary_path_.c_str(), target_path_.c_str()) < 0) fail("cannot be put in place", errno);
   temporary_path_.clear();
   const int folder_error = sync_by_name(folder_of(target_path_), O_DIRECTORY);
-  // EINVAL: a file system that has no such operation for folders.
+  // A file system that has no such operation for folders answers EINVAL.
   if (folder_error != 0 && folder_error != EINVAL)
     fail("is in place, but its folder cannot be flushed", folder_error);
 }

@@ -31,15 +31,16 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
 
-  // File to disk, rename, folder to disk. Once, and nothing is written afterwards.
+  // Brings the file to disk, renames it, and brings the folder to disk. It is called once, and nothing is
+  // written afterwards.
   void commit();
 
   const std::string& path() const { return path_; }
-  // True for a pipe, a device or a descriptor: what is written is there before
-  // commit(), and nothing is replaced.
+  // Returns true for a pipe, a device or a descriptor: what is written is there before commit(), and
+  // nothing is replaced.
   bool is_stream() const { return is_stream_; }
-  // "<path>.tmp.<process>.<number>", unique among threads and processes. Errors: kIo for a stream, which has
-  // none.
+  // Returns "<path>.tmp.<process>.<number>", unique among threads and processes. Errors: kIo for a stream,
+  // which has none.
   const std::string& temporary_path() const;
 
  private:

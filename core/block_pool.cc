@@ -12,15 +12,15 @@ constinit thread_local BlockList block_lists[kBlockClasses] = {};
 
 namespace {
 
-// A global only so that a leak test is one line; release builds never touch it.
+// This is a global only so that a leak test is one line; release builds never touch it.
 constinit std::atomic<int64_t> live_count{0};
 
 constexpr size_t blocks_per_batch(size_t block_class) {
   return kBlockBatchBytes / kBlockClassBytes[block_class];
 }
 
-// Full batches of one class. A global, because memory has no owner that could hold it; constant-initialised
-// and never destroyed, since statics may free blocks.
+// Holds full batches of one class. It is a global, because memory has no owner that could hold it;
+// constant-initialised and never destroyed, since statics may free blocks.
 class SharedBatches {
  public:
   bool push(FreeBlock* batch) {
@@ -72,7 +72,7 @@ struct ThreadEnd {
   }
 };
 
-// Whether this thread still keeps lists; from the first call on, they are handed over at its end.
+// Returns whether this thread still keeps lists; from the first call on, they are handed over at its end.
 bool keeps_lists() {
   if (thread_is_ending) return false;
   static thread_local ThreadEnd at_end;

@@ -8,8 +8,8 @@
 // whole to a store that all threads share, and come from there, so the lock there is taken once a batch.
 // Without a batch there, and for sizes above 1024 bytes, blocks come from operator new one by one.
 //
-// What stays cached: at most 32 KiB a class and thread (256 KiB a thread), handed over when the thread ends,
-// and 1 MiB a class (8 MiB in all) in the shared store; the rest goes back to operator delete.
+// At most 32 KiB a class and thread stay cached (256 KiB a thread), handed over when the thread ends, and
+// 1 MiB a class (8 MiB in all) in the shared store; the rest goes back to operator delete.
 //
 // Builds with AddressSanitizer or ThreadSanitizer cache nothing, so that these see each use after free. What
 // the library was built with counts, and not what its user is: blocks pass from one to the other.
@@ -33,7 +33,7 @@ inline constexpr bool kCachesBlocks = true;
 
 // Blocks allocated and not freed; always 0 unless COPPICE_DEBUG is defined.
 int64_t live_blocks();
-// Bytes in the store that the threads share.
+// Returns the bytes in the store that the threads share.
 size_t shared_free_block_bytes();
 
 namespace detail {
@@ -60,17 +60,17 @@ struct FreeBlock {
   FreeBlock* next_batch;  // of a batch's first block, in the shared store
 };
 
-// One thread's free blocks of one class. All zero until its first slow path and after the thread's end: then
-// every call takes the slow path.
+// Holds one thread's free blocks of one class. It is all zero until its first slow path and after the
+// thread's end: then every call takes the slow path.
 struct BlockList {
   FreeBlock* first;
   uint32_t room;     // blocks until `first` is a full batch
   FreeBlock* spare;  // a full batch, or null
 };
 
-// Why thread-local: a block is freed by whoever drops the last reference, and nothing passes through there
-// that could carry an allocator. Host code only; constant-initialised and never destroyed, so
-// that access needs no guard and works in destructors of other thread-locals; initial-exec,
+// This is thread-local because a block is freed by whoever drops the last reference, and nothing passes
+// through there that could carry an allocator. It is for host code only, constant-initialised and never
+// destroyed, so that access needs no guard and works in destructors of other thread-locals; initial-exec,
 // so that it needs no call either.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local BlockList block_lists[kBlockClasses];
 
@@ -108,7 +108,8 @@ inline void free_block(void* memory, size_t bytes) {
   list.first = new (memory) detail::FreeBlock{list.first, nullptr};
 }
 
-// new and delete of one object of exactly type T; over-aligned ones come from aligned operator new.
+// These are new and delete of one object of exactly type T; over-aligned ones come from aligned operator
+// new.
 template <class T, class... Args>
 T* new_in_block(Args&&... args) {
   if constexpr (alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__) {

@@ -8,7 +8,8 @@ namespace coppice::detail {
 
 void check_failed(const char* file, int line, const char* condition, const std::string* operands,
                   const std::string& message) {
-  // Straight to stderr, not through the log: the log's own code uses checks, and a user's sink may be gone.
+  // The text goes straight to stderr, not through the log: the log's own code uses checks, and a user's
+  // sink may be gone.
   std::string text = fmt::format("{}:{}: check failed: {}", file, line, condition);
   if (operands != nullptr) text += fmt::format(" ({})", *operands);
   if (!message.empty()) text += ": " + message;

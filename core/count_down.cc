@@ -19,7 +19,7 @@ struct CountDown::State final : RefCountedBase<CountDown::State> {
       chain.set_error(Error(ErrorCode::kCancelled, "a count-down was dropped before it reached 0"));
   }
   void finish() {
-    // No lock: the last decrement has acquired what the others released.
+    // No lock is needed: the last decrement has acquired what the others released.
     if (error) {
       chain.set_error(*error);
     } else {
@@ -39,7 +39,7 @@ CountDown::~CountDown() = default;
 bool CountDown::count_down(int64_t n) {
   COPPICE_CHECK(n >= 0);
   if (n == 0) return state_->left.load(std::memory_order_acquire) == 0;
-  // Release: what was done before this call, errors included; acquire: for the one that finishes.
+  // It releases what was done before this call, errors included, and acquires for the one that finishes.
   const int64_t before = state_->left.fetch_sub(n, std::memory_order_acq_rel);
   COPPICE_CHECK(before >= n, "counted down below 0");
   if (before != n) return false;

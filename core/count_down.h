@@ -19,8 +19,8 @@ class CountDown {
 
   // Returns true for the call that completes the chain; count_down(0) asks whether the count is 0.
   bool count_down(int64_t n = 1);
-  // As count_down(), and the chain will be an error once the count is 0. Of several errors the one with the
-  // lowest rank stays, the first to come among equals.
+  // Counts as count_down() does, and the chain will be an error once the count is 0. Of several errors the
+  // one with the lowest rank stays, the first to come among equals.
   bool count_down(Error error, int64_t rank = 0);
 
   const AsyncValueRef<Chain>& chain() const;

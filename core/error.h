@@ -29,11 +29,11 @@ enum class ErrorCode {
   kUsage,
 };
 
-// "invalid argument", "not found", ... for logs.
+// Returns "invalid argument", "not found", ... for logs.
 const char* name_of(ErrorCode code);
 
-// A place in what the user wrote. Line and column count from 1; 0 is "none", and an empty file "no place at
-// all".
+// Names a place in what the user wrote. Line and column count from 1; 0 is "none", and an empty file "no
+// place at all".
 struct InputLocation {
   std::string file;
   int line = 0;
@@ -48,14 +48,14 @@ class Error : public std::exception {
   ErrorCode code() const noexcept;
   const std::string& message() const noexcept;
   const InputLocation& location() const noexcept;
-  // The operations that an asynchronous error has come through, the one where it arose first.
+  // Returns the operations that an asynchronous error has come through, the one where it arose first.
   const std::vector<std::string>& path() const noexcept;
-  // "file:line:column: message [step -> step]", without the parts that are not known.
+  // Returns "file:line:column: message [step -> step]", without the parts that are not known.
   const char* what() const noexcept override;
 
-  // The same error, one step further. A long path keeps its beginning and its last step.
+  // Returns the same error, one step further. A long path keeps its beginning and its last step.
   Error with_step(std::string step) const;
-  // The same error with a place, unless it has one.
+  // Returns the same error with a place, unless it has one.
   Error with_location(InputLocation location) const;
 
  private:

@@ -1,5 +1,5 @@
-// What copies of an Error share; private to error.cc and async_value.cc, which keeps it in the value's one
-// word.
+// Holds what copies of an Error share; private to error.cc and async_value.cc, which keeps it in the
+// value's one word.
 #pragma once
 
 #include <string>

@@ -16,27 +16,27 @@ template <std::integral T>
 constexpr bool is_power_of_two(T x) {
   return x > 0 && (x & (x - 1)) == 0;
 }
-// floor(log2(x)), x > 0.
+// Returns floor(log2(x)), x > 0.
 template <std::integral T>
 constexpr int log2_floor(T x) {
   return static_cast<int>(std::bit_width(static_cast<std::make_unsigned_t<T>>(x))) - 1;
 }
-// ceil(log2(x)), x > 0: the bits that indices 0 .. x-1 need.
+// Returns ceil(log2(x)), x > 0: the bits that indices 0 .. x-1 need.
 template <std::integral T>
 constexpr int log2_ceil(T x) {
   return x <= 1 ? 0 : log2_floor(x - 1) + 1;
 }
-// ceil(a / b) for a >= 0, b > 0, without the overflow of (a + b - 1) / b.
+// Returns ceil(a / b) for a >= 0, b > 0, without the overflow of (a + b - 1) / b.
 template <std::integral T>
 constexpr T div_up(T a, std::type_identity_t<T> b) {
   return a / b + (a % b != 0 ? 1 : 0);
 }
-// Smallest multiple of b that is at least a; a >= 0, b > 0.
+// Returns the smallest multiple of b that is at least a; a >= 0, b > 0.
 template <std::integral T>
 constexpr T round_up(T a, std::type_identity_t<T> b) {
   return div_up(a, b) * b;
 }
-// floor(a / b) and its remainder in [0, b), b > 0: cells and blocks of negative coordinates.
+// Return floor(a / b) and its remainder in [0, b), b > 0: for cells and blocks of negative coordinates.
 template <std::signed_integral T>
 constexpr T floor_div(T a, std::type_identity_t<T> b) {
   return a / b - (a % b < 0 ? 1 : 0);
@@ -56,7 +56,7 @@ struct Extents {
   constexpr int32_t& operator[](int axis) { return size[axis]; }
   friend constexpr bool operator==(const Extents&, const Extents&) = default;
 
-  // Cells in the box; 0 when any axis is. 64 bits: three axes of 2^20 do not fit in 32.
+  // Returns the cells in the box; 0 when any axis is. It has 64 bits: three axes of 2^20 do not fit in 32.
   constexpr int64_t count() const {
     int64_t n = 1;
     for (int32_t s : size) n *= s;

@@ -41,14 +41,15 @@ class Hasher {
   Hasher& update(std::string_view text);
   Hasher& update(const char* text) { return update(std::string_view(text)); }
   Hasher& update(const std::string& text) { return update(std::string_view(text)); }
-  // Not for structs, whose padding has no defined value: give their members, or as_bytes of dense arrays.
+  // This is not for structs, whose padding has no defined value: give their members, or as_bytes of dense
+  // arrays.
   template <class T>
   requires((std::is_arithmetic_v<T> && !std::same_as<T, long double>) ||
            std::is_enum_v<T>) Hasher& update(T value) {
     return update(std::as_bytes(std::span(&value, 1)));
   }
 
-  // Of all so far; more may follow.
+  // Returns the hash of all so far; more may follow.
   Hash128 digest() const;
   std::string hex() const { return digest().hex(); }
 

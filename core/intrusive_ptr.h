@@ -25,7 +25,7 @@
 
 namespace coppice {
 
-// Tag: the pointer takes over a reference that is already counted.
+// This tag says that the pointer takes over a reference that is already counted.
 struct AdoptRef {};
 inline constexpr AdoptRef kAdoptRef{};
 
@@ -58,8 +58,9 @@ class IntrusivePtr {
     if (target_ != NullType::singleton()) detail::RefAccess::drop_strong(target_);
   }
 
-  // By value: the old target goes when the argument does, after this pointer already holds the new one, so
-  // that a destructor that looks at this pointer, and self-assignment, are harmless.
+  // The argument is passed by value: the old target goes when the argument does, after this pointer
+  // already holds the new one, so that a destructor that looks at this pointer, and self-assignment, are
+  // harmless.
   IntrusivePtr& operator=(IntrusivePtr other) noexcept {
     swap(other);
     return *this;
@@ -77,9 +78,9 @@ class IntrusivePtr {
   explicit operator bool() const noexcept { return target_ != NullType::singleton(); }
 
   uint32_t use_count() const noexcept { return *this ? detail::RefCount::strong_of(word()) : 0; }
-  // The strong references' common share counts as one.
+  // Returns the weak references; the strong references' common share counts as one.
   uint32_t weak_use_count() const noexcept { return *this ? detail::RefCount::weak_of(word()) : 0; }
-  // True: nobody else holds a strong reference, and what former holders wrote is visible here.
+  // Returns true if nobody else holds a strong reference; what former holders wrote is then visible here.
   bool unique() const noexcept { return *this && detail::RefAccess::count(target_).is_unique(); }
 
  private:
@@ -125,7 +126,7 @@ class WeakIntrusivePtr {
     return *this = WeakIntrusivePtr(strong);
   }
 
-  // A strong pointer, or an empty one when the last strong reference has gone.
+  // Returns a strong pointer, or an empty one when the last strong reference has gone.
   IntrusivePtr<T, NullType> lock() const noexcept {
     if (!*this || !detail::RefAccess::count(target_).try_add_strong()) return {};
     return IntrusivePtr<T, NullType>(target_, kAdoptRef);
@@ -144,9 +145,9 @@ class WeakIntrusivePtr {
   void swap(WeakIntrusivePtr& other) noexcept { std::swap(target_, other.target_); }
   friend void swap(WeakIntrusivePtr& a, WeakIntrusivePtr& b) noexcept { a.swap(b); }
 
-  // Whether it points anywhere, expired or not.
+  // Returns whether it points anywhere, expired or not.
   explicit operator bool() const noexcept { return target_ != NullType::singleton(); }
-  // An address to compare and hash by, never to follow.
+  // Returns an address to compare and hash by, never to follow.
   const void* identity() const noexcept { return target_; }
 
  private:
@@ -178,16 +179,17 @@ IntrusivePtr<T> make_intrusive(Args&&... args) {
   return IntrusivePtr<T>(target, kAdoptRef);
 }
 
-// One more pointer to an object that already has an owner; null gives an empty one.
+// Makes one more pointer to an object that already has an owner; null gives an empty one.
 template <class T, class NullType = DefaultNullType<T>>
 [[nodiscard]] IntrusivePtr<T, NullType> share(T* target) noexcept {
   if (target != NullType::singleton()) detail::RefAccess::count(target).add_strong();
   return IntrusivePtr<T, NullType>(target, kAdoptRef);
 }
 
-// For objects that no heap owns: those of an arena, static ones, members. The first pointer to a new one,
-// beside a reference that is the owner's: no pointer destroys the object, however many come and go. Before
-// the owner destroys it, or uses its memory again, it calls reclaim_unowned(), once for each adopt_unowned().
+// This is for objects that no heap owns: those of an arena, static ones, members. It makes the first
+// pointer to a new one, beside a reference that is the owner's: no pointer destroys the object, however
+// many come and go. Before the owner destroys it, or uses its memory again, it calls reclaim_unowned(),
+// once for each adopt_unowned().
 template <class T>
 [[nodiscard]] IntrusivePtr<T> adopt_unowned(T& object) noexcept {
   auto& count = detail::RefAccess::count(&object);
@@ -196,8 +198,8 @@ template <class T>
   count.start(2);
   return IntrusivePtr<T>(&object, kAdoptRef);
 }
-// A failed check while a pointer to it remains, strong or weak. What their holders wrote is visible
-// afterwards.
+// This is a failed check while a pointer to it remains, strong or weak. What their holders wrote is
+// visible afterwards.
 template <class T>
 void reclaim_unowned(T& object) noexcept {
   auto& count = detail::RefAccess::count(&object);

@@ -30,8 +30,8 @@ struct Log {
   LogSink sink, copy;
 };
 
-// The one deliberate process-wide object: a log is where the user sends it, whichever part speaks. Never
-// destroyed, so that destructors of statics may still log.
+// This is the one deliberate process-wide object: a log is where the user sends it, whichever part speaks.
+// It is never destroyed, so that destructors of statics may still log.
 Log& the_log() {
   static Log& log = *new Log;
   return log;
@@ -63,7 +63,7 @@ std::optional<LogLevel> parse_log_level(std::string_view name) {
   return std::nullopt;
 }
 
-// Relaxed: a line logged while the level changes may follow either.
+// This is relaxed: a line logged while the level changes may follow either.
 void set_log_level(LogLevel level) { the_log().level.store(level, std::memory_order_relaxed); }
 LogLevel log_level() { return the_log().level.load(std::memory_order_relaxed); }
 

@@ -17,7 +17,7 @@ namespace coppice {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
-// "debug", "info", "warning", "error", "off".
+// Returns "debug", "info", "warning", "error", "off".
 const char* name_of(LogLevel level);
 std::optional<LogLevel> parse_log_level(std::string_view name);
 
@@ -28,8 +28,9 @@ using LogSink = std::function<void(LogLevel level, std::string_view line)>;
 // An empty sink restores the default: one line on stderr, "warning: " and "error: " in front where it
 // applies.
 void set_log_sink(LogSink sink);
-// Gets a copy of every line, those below the level too, for whoever shows a log; the sink gets what it got.
-// The same rules hold for both. An empty one: nobody.
+// Sets a sink that gets a copy of every line, those below the level too, for whoever shows a log; the sink
+// of set_log_sink() gets what it got before. The same rules hold for both. An empty one: nobody gets
+// copies.
 void set_log_copy(LogSink copy);
 
 namespace detail {

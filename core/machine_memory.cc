@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kNoLimit = ~uint64_t{0};
 
-// A file that holds one number; "max", nonsense or no file is no limit.
+// Reads a file that holds one number; "max", nonsense or no file is no limit.
 uint64_t limit_in(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::string text;
@@ -23,7 +23,7 @@ uint64_t limit_in(const std::filesystem::path& file) {
   return error == std::errc() && end == text.data() + text.size() ? bytes : kNoLimit;
 }
 
-// A group's limit holds for the groups in it, so that the least on the way up is what counts.
+// A group's limit holds for the groups in it, so that the least on the way up counts.
 uint64_t limit_up_from(const std::filesystem::path& mount, std::filesystem::path group, const char* file) {
   uint64_t least = limit_in(mount / file);
   for (; group.has_relative_path(); group = group.parent_path())

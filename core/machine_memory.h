@@ -1,16 +1,16 @@
-// How much memory this process may have.
+// Tells how much memory this process may have.
 #pragma once
 #include <cstdint>
 #include <filesystem>
 
 namespace coppice {
 
-// The machine's physical memory, or less where a control group that the process is in allows less, in bytes.
-// Asked once. Source: sysconf(3), and cgroups(7), versions 1 and 2.
+// Returns the machine's physical memory, or less where a control group that the process is in allows less,
+// in bytes. It is looked up once. Source: sysconf(3), and cgroups(7), versions 1 and 2.
 uint64_t machine_memory_bytes();
 
-// The least limit of a process' control groups; ~0 where there is none. `proc_cgroup` is /proc/self/cgroup,
-// `mount` where the groups are mounted, /sys/fs/cgroup.
+// Returns the least limit of a process' control groups; ~0 where there is none. `proc_cgroup` is
+// /proc/self/cgroup, `mount` where the groups are mounted, /sys/fs/cgroup.
 uint64_t control_group_bytes(const std::filesystem::path& proc_cgroup, const std::filesystem::path& mount);
 
 }  // namespace coppice

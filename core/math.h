@@ -50,7 +50,7 @@ static_assert(sizeof(Vec4f) == 16 && alignof(Vec4f) == 4, "Eigen's over-alignmen
 static_assert(sizeof(Mat2f) == 16 && alignof(Mat2f) == 4 && sizeof(Mat3f) == 36);
 static_assert(sizeof(Mat4f) == 64 && alignof(Mat4f) == 4);
 
-// Axis-aligned box, both corners included; starts empty (min > max).
+// This is an axis-aligned box, both corners included; starts empty (min > max).
 template <class T, int D>
 struct Aabb {
   Vec<T, D> min = Vec<T, D>::Constant(std::numeric_limits<T>::max());

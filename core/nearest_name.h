@@ -15,8 +15,8 @@ namespace coppice {
 // Cost: O(a.size() * b.size()).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The closest of `names`, or nothing when even that takes more edits than a third of the letters (1 for up to
-// four, 2 for five to seven, ...). The earlier name wins a tie.
+// Returns the closest of `names`, or nothing when even that takes more edits than a third of the letters
+// (1 for up to four, 2 for five to seven, ...). The earlier name wins a tie.
 std::optional<std::string> nearest_name(std::string_view typed, std::span<const std::string> names);
 
 }  // namespace coppice

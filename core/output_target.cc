@@ -35,7 +35,8 @@ std::string canonical(const std::string& path) {
   return text ? text.get() : "";
 }
 
-// N, where `path` is an entry N of the folder in which the kernel shows this process its descriptors.
+// Returns N, where `path` is an entry N of the folder in which the kernel shows this process its
+// descriptors.
 std::optional<int> own_descriptor(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   int number = 0;
@@ -46,7 +47,7 @@ std::optional<int> own_descriptor(const std::string& path) {
   return number;
 }
 
-// Where the link at `path` leads; empty: it is none.
+// Returns where the link at `path` leads; empty: it is none.
 std::string link_at(const std::string& path) {
   std::array<char, PATH_MAX> text;
   const ssize_t size = readlink(path.c_str(), text.data(), text.size());

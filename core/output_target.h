@@ -1,5 +1,5 @@
-// What the name of a file stands for that something is written to: a file to make or to replace, or a pipe, a
-// device or a descriptor, which stays what it is and is written to.
+// Tells what the name of a file stands for that something is written to: a file to make or to replace, or
+// a pipe, a device or a descriptor, which stays what it is and is written to.
 #pragma once
 
 #include <string>

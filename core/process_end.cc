@@ -20,8 +20,8 @@
 namespace coppice {
 namespace {
 
-// Longer than any kernel takes to compile: who ends the process while a function of a stream waits for
-// something that no longer comes is not to wait for ever.
+// No kernel takes so long to compile: a thread that ends the process while a function of a stream waits
+// for something that no longer comes must not wait for ever.
 constexpr std::chrono::seconds kPatience{10};
 
 }  // namespace
@@ -56,7 +56,7 @@ struct ProcessEnd {
   }
   static void at_exit() { one().wait_for_threads(); }
 
-  // Its threads and watches are the parent's.
+  // The threads and watches of a child are its parent's.
   void begin_child() {
     ForkGuard::forks_.fetch_add(1, std::memory_order_relaxed);
     watches.clear();
@@ -139,7 +139,7 @@ std::thread start_thread(std::function<void()> body) {
       of_thread.is_at_work = false;
     });
   } catch (...) {
-    // Without leave()'s lock: the caller may hold one that a watch waits for under it.
+    // It does not take leave()'s lock: the caller may hold one that a watch waits for under it.
     end.threads.fetch_sub(1);
     end.left.notify_all();
     throw;
@@ -150,7 +150,7 @@ ExitHold::ExitHold() : was_at_work_(std::exchange(of_thread.is_at_work, true)) {
   ProcessEnd& end = ProcessEnd::one();
   is_in_another_library = true;
   end.threads.fetch_add(1);
-  // As in leave(): either exit() waits for this, or this sees that it has begun.
+  // As in leave(), either exit() waits for this, or this sees that it has begun.
   comes_too_late_ = end.ending.load();
 }
 ExitHold::~ExitHold() {

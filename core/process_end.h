@@ -24,7 +24,7 @@
 
 namespace coppice {
 
-// The process that a handle with threads was made in.
+// Remembers the process that a handle with threads was made in.
 class ForkGuard {
  public:
   ForkGuard();
@@ -41,8 +41,8 @@ class ForkGuard {
   const int made_in_;
 };
 
-// Who has threads that must be told. Made before they are started, destroyed after they were joined or
-// detached.
+// An owner of threads that must be told holds one of these. It is made before they are started, and
+// destroyed after they were joined or detached.
 class ProcessEndWatch {
  public:
   // `let_go` runs once at most, when exit() begins, on the thread that called it. It may only say so to the
@@ -61,18 +61,19 @@ class ProcessEndWatch {
   std::list<ProcessEndWatch*>::iterator at_;
 };
 
-// A thread that exit() waits for, for at most 10 s. Errors: std::system_error, as from std::thread.
+// Starts a thread that exit() waits for, for at most 10 s. Errors: std::system_error, as from std::thread.
 std::thread start_thread(std::function<void()> body);
 
-// Work that a thread of another library's does: exit() waits for it, for at most 10 s, unless it is this work
-// that calls it. Made when the work begins, on the thread's stack.
+// Marks work that a thread of another library's does: exit() waits for it, for at most 10 s, unless it is
+// this work that calls it. It is made when the work begins, on the thread's stack.
 class ExitHold {
  public:
   ExitHold();
   ~ExitHold();
   ExitHold(const ExitHold&) = delete;
   ExitHold& operator=(const ExitHold&) = delete;
-  // exit() has begun, and may not have waited: the work must be left, and nothing that it needs be touched.
+  // Returns true when exit() has begun, and may not have waited: the work must be left, and nothing that
+  // it needs be touched.
   bool comes_too_late() const { return comes_too_late_; }
 
  private:
@@ -80,8 +81,8 @@ class ExitHold {
   bool comes_too_late_ = false;
 };
 
-// To be called when a library has just made static objects that the threads use: exit() will wait before it
-// destroys them. A library makes most of them when it is used for the first time.
+// Is to be called when a library has just made static objects that the threads use: exit() will wait
+// before it destroys them. A library makes most of them when it is used for the first time.
 void wait_before_what_is_static_now();
 
 namespace detail {

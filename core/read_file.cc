@@ -16,7 +16,7 @@ constexpr size_t kFirstPiece = size_t{64} << 10;
 int read_all(int descriptor, std::string& bytes) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0) return errno;
-  // One byte more than a file has, so that its end is seen without another piece.
+  // It wants one byte more than a file has, so that its end is seen without another piece.
   size_t wanted =
       std::max(kFirstPiece, S_ISREG(status.st_mode) ? static_cast<size_t>(status.st_size) + 1 : 0);
   for (size_t size = 0;;) {

@@ -3,7 +3,7 @@
 
 namespace coppice {
 namespace {
-// A global only so that a leak test is one line; release builds never touch it.
+// This is a global only so that a leak test is one line; release builds never touch it.
 constinit std::atomic<int64_t> live_objects{0};
 }  // namespace
 

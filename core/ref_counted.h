@@ -29,7 +29,8 @@
 
 namespace coppice {
 
-// Objects derived from RefCountedBase that exist now; always 0 unless COPPICE_DEBUG is defined.
+// Returns how many objects derived from RefCountedBase exist now; always 0 unless COPPICE_DEBUG is
+// defined.
 int64_t live_ref_counted_objects();
 
 #ifdef COPPICE_DEBUG
@@ -57,23 +58,25 @@ class RefCount {
   static uint32_t strong_of(int64_t word) { return static_cast<uint32_t>((word >> 30) + 1); }
   static uint32_t weak_of(int64_t word) { return static_cast<uint32_t>(word & (kStrong - 1)); }
 
-  // Relaxed: a snapshot that orders nothing.
+  // This is relaxed: a snapshot orders nothing.
   int64_t load() const { return word_.load(std::memory_order_relaxed); }
 
-  // Acquire: pairs with the release of every dropped reference, so whoever sees "only mine" also sees all
-  // that the former owners did, and may write without a lock.
+  // This acquires: it pairs with the release of every dropped reference, so whoever sees "only mine" also
+  // sees all that the former owners did, and may write without a lock.
   bool is_unique() const { return strong_of(word_.load(std::memory_order_acquire)) == 1; }
 
-  // Whether the caller's strong reference is the only one of either kind: nobody else can reach the word.
+  // Returns whether the caller's strong reference is the only one of either kind: nobody else can reach
+  // the word.
   bool is_exclusive() const { return word_.load(std::memory_order_acquire) == kUnique; }
 
-  // Plain store (relaxed): no other thread knows the object yet; publishing the pointer is what orders it.
+  // This is a plain store (relaxed): no other thread knows the object yet; publishing the pointer orders
+  // it.
   void start(uint32_t strong = 1) {
     COPPICE_DCHECK(strong > 0);
     word_.store(word_of(strong), std::memory_order_relaxed);
   }
 
-  // Back to a new object's count. The caller has seen is_exclusive().
+  // Goes back to a new object's count. The caller has seen is_exclusive().
   void stop() { word_.store(kNone, std::memory_order_relaxed); }
 
   // Makes the only reference `strong` references by a plain store. The caller has seen is_exclusive(), or
@@ -83,8 +86,8 @@ class RefCount {
     start(strong);
   }
 
-  // Relaxed: the caller owns a reference already, so the object cannot die, and handing the new one to
-  // another thread is what orders the object's contents.
+  // This is relaxed: the caller owns a reference already, so the object cannot die, and handing the new
+  // one to another thread orders the object's contents.
   void add_strong(uint32_t n = 1) {
     [[maybe_unused]] const int64_t old = word_.fetch_add(n * kStrong, std::memory_order_relaxed);
     COPPICE_DCHECK(strong_of(old) > 0, "an object cannot be brought back: its last strong reference is gone");
@@ -97,8 +100,8 @@ class RefCount {
     COPPICE_DCHECK(weak_of(old) < kMaxWeak, "too many weak references");
   }
 
-  // Relaxed on success as add_strong is; what counts is that 0 -> 1 cannot happen, which the one word
-  // guarantees.
+  // This is relaxed on success as add_strong is; it only matters that 0 -> 1 cannot happen, which the one
+  // word guarantees.
   bool try_add_strong() {
     int64_t word = word_.load(std::memory_order_relaxed);
     while (word >= 0) {
@@ -108,30 +111,32 @@ class RefCount {
     return false;
   }
 
-  // `n` references of the caller's at once. kLooksFirst: worth it where the last reference is mostly the only
-  // one all along; three instructions more for shared ones. kIsWeak: whether there may be weak references.
+  // Drops `n` references of the caller's at once. kLooksFirst is worth it where the last reference is
+  // mostly the only one all along; it costs three instructions more for shared ones. kIsWeak says whether
+  // there may be weak references.
   template <bool kLooksFirst, bool kIsWeak>
   DropResult drop_strong(uint32_t n) {
     COPPICE_DCHECK(n > 0);
-    // Only references of either kind: nobody else can reach the word any more, so no RMW is needed. The
-    // acquire makes the other owners' last uses (released by their fetch_sub) happen before the destruction.
+    // These are the only references of either kind: nobody else can reach the word any more, so no RMW is
+    // needed. The acquire makes the other owners' last uses (released by their fetch_sub) happen before
+    // the destruction.
     if (kLooksFirst && word_.load(std::memory_order_acquire) == word_of(n)) {
       clear();
       return DropResult::kDestroy;
     }
-    // Release: our uses come before the destruction, whoever does it. Acquire: if that is us, theirs come
-    // before ours.
+    // It releases: our uses come before the destruction, whoever does it. It acquires: if that is us,
+    // theirs come before ours.
     const int64_t old = word_.fetch_sub(n * kStrong, std::memory_order_acq_rel);
     COPPICE_DCHECK(strong_of(old) >= n, "a strong reference dropped once too often");
     if (old - n * kStrong >= 0) return DropResult::kStillReferenced;
-    // No pointer can make another now, so the weak ones only get fewer; read again (acquire: for the uses of
-    // those that went), since asking for the old word would cost each drop an exchange.
+    // No pointer can make another now, so the weak ones only get fewer; the word is read again (acquire:
+    // for the uses of those that went), since asking for the old word would cost each drop an exchange.
     if (kIsWeak && word_.load(std::memory_order_acquire) != kLastWeak) return DropResult::kReleaseResources;
     clear();  // just the strong pointers' own share is left
     return DropResult::kDestroy;
   }
 
-  // Orders as in drop_strong.
+  // This orders as drop_strong does.
   DropResult drop_weak() {
     if (word_.load(std::memory_order_acquire) != kLastWeak) {
       const int64_t old = word_.fetch_sub(kWeak, std::memory_order_acq_rel);
@@ -161,8 +166,8 @@ template <class Self>
 class RefCountedBase {
  public:
   using RefCountedSelf = Self;
-  // What Self may hide. Weak references: a failed compilation where one is made. Mostly unique: objects that
-  // are hardly ever shared when they die, such as values on their way from producer to consumer.
+  // Self may hide these. Without weak references, making one does not compile. Mostly unique are objects
+  // that are hardly ever shared when they die, such as values on their way from producer to consumer.
   static constexpr bool kAllowsWeakReferences = true;
   static constexpr bool kIsMostlyUnique = false;
 
@@ -178,7 +183,8 @@ class RefCountedBase {
   void release_resources() {}
   static void destroy(Self* self) { delete self; }
 
-  // For a destroy() hook that must lend its object out once more: it owns the only reference again.
+  // This is for a destroy() hook that must lend its object out once more: it owns the only reference
+  // again.
   void revive() { ref_count_.start(); }
 
  private:
@@ -198,8 +204,8 @@ class RefCounted : public RefCountedBase<RefCounted> {
   virtual ~RefCounted() = default;
 
  protected:
-  // Called when the last strong reference goes while weak ones remain, and not otherwise: drop what is
-  // expensive.
+  // Is called when the last strong reference goes while weak ones remain, and not otherwise: it drops what
+  // is expensive.
   virtual void release_resources() {}
 
  private:
@@ -210,7 +216,7 @@ static_assert(sizeof(RefCounted) == 16);
 
 namespace detail {
 
-// The one place that touches counts, so that the targets' public interface shows nothing of them.
+// This is the one place that touches counts, so that the targets' public interface shows nothing of them.
 struct RefAccess {
   template <class T>
   static RefCount& count(const T* target) {

@@ -1,10 +1,10 @@
 // ScopedAsyncValue<T>: an async value that lives on the stack or inside another object; no allocation.
 //
 // References may be taken while it lives. When the value is available its destructor waits until the other
-// references are gone, since who completes a value holds one for a moment longer than others wait for it: so
-// none may be held on the destroying thread, nor for longer than kMostWaitMs, which is a failed check. So is
-// a value that is not available, and is referenced or waited for. To be completed, if at all, outside of
-// other values' continuations.
+// references are gone, since who completes a value holds one for a moment longer than others wait for it:
+// so none may be held on the destroying thread, nor for longer than kMostWaitMs, which is a failed check.
+// So is a value that is not available, and is referenced or waited for. It is to be completed, if at all,
+// outside of other values' continuations.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,8 @@ class ScopedAsyncValue {
     COPPICE_CHECK(ref_->is_available() || ref_.unique(),
                   "a scoped async value is destroyed while referenced");
     COPPICE_CHECK(!ref_->has_waiters(), "a scoped async value is destroyed while something waits for it");
-    // Nothing to sleep on: whoever drops the last other reference must not touch this memory afterwards.
+    // There is nothing to sleep on: whoever drops the last other reference must not touch this memory
+    // afterwards.
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMostWaitMs);
     while (!ref_.unique()) {
       COPPICE_CHECK(std::chrono::steady_clock::now() < give_up,

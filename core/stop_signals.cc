@@ -15,14 +15,14 @@ namespace {
 
 constexpr int kExitInterrupted = 130;
 
-// Globals, since a handler has no other way to know.
+// These are globals, since a handler has no other way to know.
 std::atomic<bool> is_requested{false}, is_installed{false}, is_terminal{false};
 std::atomic<const char*> unit{nullptr};  // what is finished; null: nothing is
 std::atomic<int64_t> unit_number{-1};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free &&
               std::atomic<int64_t>::is_always_lock_free);
 
-// A line of at most 160 bytes, put together without the heap.
+// This is a line of at most 160 bytes, put together without the heap.
 class Line {
  public:
   void add(const char* text) {

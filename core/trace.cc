@@ -27,7 +27,7 @@ namespace {
 constexpr size_t kChunkBytes = size_t{64} << 10, kLiveChunkBytes = size_t{8} << 10;
 constexpr size_t kLongestName = 1000;
 
-// In a chunk: a header, the name's bytes, then the next header at once.
+// A chunk has this header, the name's bytes, then the next header at once.
 struct EventHeader {
   int64_t begin_ns, end_ns;
   uint32_t row, name_bytes;
@@ -51,10 +51,11 @@ int64_t ns_between(Trace::Clock::time_point from, Trace::Clock::time_point to) {
 
 }  // namespace
 
-// Order of locks: mutex_, then a buffer's.
+// The order of locks is mutex_, then a buffer's.
 class TraceRecorder {
  public:
-  // A global, since events come from everywhere. Never destroyed: threads may outlive main().
+  // This is a global, since events come from everywhere. It is never destroyed: threads may outlive
+  // main().
   static TraceRecorder& instance() {
     static TraceRecorder& it = *new TraceRecorder;
     return it;
@@ -103,8 +104,8 @@ struct ThreadState {
   uint32_t own_row = 0, borrowed_row = 0;
   bool has_ended = false;
 };
-// Trivially destructible, so that an event in a thread-local's destructor finds
-// `has_ended` and no destroyed buffer.
+// It is trivially destructible, so that an event in a thread-local's destructor finds `has_ended` and no
+// destroyed buffer.
 constinit thread_local ThreadState this_thread;
 
 struct ThreadEnd {
@@ -118,7 +119,7 @@ struct ThreadEnd {
 };
 thread_local ThreadEnd this_thread_end;
 
-// 0: the thread is ending.
+// Returns 0 where the thread is ending.
 uint32_t own_row() {
   if (this_thread.own_row == 0 && !this_thread.has_ended) {
     this_thread_end.arm();
@@ -224,7 +225,7 @@ void TraceRecorder::record(uint32_t row, std::string_view name, Trace::Clock::ti
   if (buffer == nullptr) return;
   name = name.substr(0, kLongestName);
   const std::lock_guard lock(buffer->mutex);
-  // Acquire: with "on" comes what start() set before.
+  // It acquires: with "on" comes what start() set before.
   if (!Trace::is_on_.load(std::memory_order_acquire)) return;
   const auto started = started_.load(std::memory_order_relaxed);
   if (begin < started) return;  // of an earlier recording
@@ -240,7 +241,7 @@ void TraceRecorder::record(uint32_t row, std::string_view name, Trace::Clock::ti
 }
 
 char* TraceRecorder::space_for(Buffer& buffer, size_t bytes) {
-  // The same for all chunks of a recording: the one before left none behind.
+  // It is the same for all chunks of a recording: the one before left none behind.
   const size_t chunk_bytes = chunk_bytes_.load(std::memory_order_relaxed);
   if (buffer.chunks.empty() || buffer.chunks.back().used + bytes > chunk_bytes) {
     size_t left = chunks_left_.load(std::memory_order_relaxed);

@@ -47,7 +47,7 @@ struct TraceEvent {
   std::string_view name;
 };
 
-// Events of some time, thread by thread, each thread's in the order in which they ended.
+// Holds events of some time, thread by thread, each thread's in the order in which they ended.
 struct TraceRecord {
   struct Row {
     uint32_t id;
@@ -64,22 +64,22 @@ class Trace {
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kMostBytes = size_t{256} << 20, kMostLiveBytes = size_t{8} << 20;
 
-  // One recording at a time in a process. Errors: kUsage when one is under way; kIo when `path` cannot be
-  // written, which is tried here and not first after the run.
+  // Starts a recording, one at a time in a process. Errors: kUsage when one is under way; kIo when `path`
+  // cannot be written, which is tried here and not first after the run.
   static void start(std::string path, size_t most_bytes = kMostBytes);
-  // The same without a file: events are kept until take(), as many as fit. Errors: kUsage.
+  // Does the same without a file: events are kept until take(), as many as fit. Errors: kUsage.
   static void start_live(size_t most_bytes = kMostLiveBytes);
-  // What ended since the recording began or the last call; nothing without a live
-  // recording. Cost: some ten ns per event.
+  // Returns what ended since the recording began or the last call; nothing without a live recording. Cost:
+  // some ten ns per event.
   static TraceRecord take();
-  // Ends a recording; nothing when none is under way. One with a file writes it, whole or not at all. Events
-  // that have not ended are not in it. Errors: kIo; the recording is over all the same, and lost.
+  // Ends a recording; does nothing when none is under way. One with a file writes it, whole or not at all.
+  // Events that have not ended are not in it. Errors: kIo; the recording is over all the same, and lost.
   static void stop();
-  // Relaxed: whether an event at the very start is recorded does not matter.
+  // It is relaxed: whether an event at the very start is recorded does not matter.
   static bool is_on() { return is_on_.load(std::memory_order_relaxed); }
 
-  // From now on, and in place of the one before. `listener` outlives all scopes that
-  // begin meanwhile; null: nobody.
+  // Sets the listener from now on, in place of the one before. `listener` outlives all scopes that begin
+  // meanwhile; null: nobody listens.
   static void set_listener(TraceListener* listener) { listener_.store(listener, std::memory_order_release); }
   static TraceListener* listener() { return listener_.load(std::memory_order_acquire); }
 
@@ -89,7 +89,7 @@ class Trace {
   static inline constinit std::atomic<bool> is_on_{false};
 };
 
-// A row of the picture. Names need not be distinct: rows are.
+// This is a row of the picture. Names need not be distinct: rows are.
 class TraceRow {
  public:
   explicit TraceRow(std::string name);
@@ -104,7 +104,7 @@ class TraceRow {
   uint32_t id_;  // 0: moved from
 };
 
-// The row of a thread's own is "thread N" until it is named.
+// Names the calling thread's own row, which is "thread N" until then.
 void name_this_thread_row(std::string name);
 
 // Until the scope ends, the calling thread's events go to `row`: for workers that serve several masters.
@@ -126,11 +126,11 @@ namespace detail {
 void record_trace_scope(std::string_view name, Trace::Clock::time_point begin) noexcept;
 }
 
-// An event from here to the end of the scope. `name` outlives it.
+// Records an event from here to the end of the scope. `name` outlives it.
 class TraceScope {
  public:
   explicit TraceScope(std::string_view name) : TraceScope(name, Trace::is_on(), Trace::listener()) {}
-  // Where another scope tells listeners of the same.
+  // This is for places where another scope tells listeners of the same.
   TraceScope(std::string_view name, bool records) : TraceScope(name, records, nullptr) {}
   ~TraceScope() {
     if (begin_ != Trace::Clock::time_point()) detail::record_trace_scope(name_, begin_);

@@ -9,7 +9,7 @@
 namespace coppice::detail {
 namespace {
 
-// Bytes of the UTF-8 character that `text` begins with; 0: it begins with none (overlong,
+// Returns the bytes of the UTF-8 character that `text` begins with; 0 if it begins with none (overlong,
 // surrogate, cut off, too large).
 size_t utf8_length(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
@@ -26,7 +26,7 @@ size_t utf8_length(std::string_view text) {
   return follows(1) && follows(2) && follows(3) ? 4 : 0;
 }
 
-// Microseconds with the nanoseconds behind the point: doubles would round a long run's.
+// Writes microseconds with the nanoseconds behind the point: doubles would round a long run's.
 std::string microseconds(int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 
 std::string metadata(int process, uint32_t row, std::string_view what, std::string_view arguments) {

@@ -9,7 +9,7 @@
 
 namespace coppice::detail {
 
-// `text` as a JSON string with its quotes; bytes that are no UTF-8 become U+FFFD.
+// Returns `text` as a JSON string with its quotes; bytes that are no UTF-8 become U+FFFD.
 std::string json_string(std::string_view text);
 
 // Sorts the events: by time, of those that begin together the longest first, as the viewers nest them.

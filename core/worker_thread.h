@@ -1,4 +1,4 @@
-// Which threads do work that others wait for: there, wait() is refused (core/async_value_base.h).
+// Tells which threads do work that others wait for: there, wait() is refused (core/async_value_base.h).
 //
 //   what runs                                   set by                     never ends there
 //   a task of a work queue, blocking or not     executor/work_queue.h      wait(), wait_idle(), shutdown()
@@ -22,7 +22,7 @@ class WorkerThreadScope {
   WorkerThreadScope(const WorkerThreadScope&) = delete;
   WorkerThreadScope& operator=(const WorkerThreadScope&) = delete;
 
-  // Of the innermost scope of the calling thread, or null.
+  // Return the owner and name of the innermost scope of the calling thread, or null.
   static const void* current_owner() { return current_.owner; }
   static const char* current_name() { return current_.name; }
 
@@ -31,14 +31,14 @@ class WorkerThreadScope {
     const void* owner;
     const char* name;
   };
-  // Thread-local, since it is a property of the thread that wait() asks for, however deep in the task.
+  // This is thread-local, since wait() asks for a property of the thread, however deep in the task.
   static inline constinit thread_local Work current_ = {nullptr, nullptr};
   const Work outer_;
 };
 
 inline bool is_worker_thread() { return WorkerThreadScope::current_owner() != nullptr; }
 
-// A failed check on a worker thread; `call` is what waits: "wait()".
+// This is a failed check on a worker thread; `call` is what waits: "wait()".
 void check_may_wait(const char* call);
 
 }  // namespace coppice

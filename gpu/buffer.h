@@ -10,8 +10,9 @@
 
 namespace coppice {
 
-// How a buffer fills. Packed: from its start, so that huge pages pay (a page table walk per 2 MiB instead of
-// 4 KiB). Scattered: touched here and there, where a huge page would cost memory that nobody uses.
+// Says how a buffer fills. Packed: from its start, so that huge pages pay (a page table walk per 2 MiB
+// instead of 4 KiB). Scattered: touched here and there, where a huge page would cost memory that nobody
+// uses.
 enum class Filling { kPacked, kScattered };
 
 class Buffer : public RefCounted {

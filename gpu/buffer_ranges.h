@@ -1,6 +1,6 @@
-// Where the buffers of all devices lie, so that an access beside them is found: by the emulated GPU, by the
-// checks of pointers (sparse/memory_uses.h), and where a device is given memory of another one. One table for
-// the process, since a pointer does not say which device it is of. Thread-safe.
+// Knows where the buffers of all devices lie, so that an access beside them is found: by the emulated GPU,
+// by the checks of pointers (sparse/memory_uses.h), and where a device is given memory of another one.
+// There is one table for the process, since a pointer does not say which device it is of. Thread-safe.
 #pragma once
 #include <array>
 #include <atomic>
@@ -29,13 +29,14 @@ class BufferRanges {
  public:
   static BufferRanges& all();
 
-  // Also where its size has changed; of 0 bytes: it is gone. It may grow to `most_bytes`, if that is more.
+  // Adds a buffer, or notes that its size has changed; a buffer of 0 bytes is gone. It may grow to
+  // `most_bytes`, if that is more.
   void set(const void* begin, size_t bytes, size_t most_bytes = 0, const DeviceContext* owner = nullptr);
-  // The last buffer that begins at or before the address.
+  // Returns the last buffer that begins at or before the address.
   BufferRange find(uintptr_t address) const;
-  // All of them, in the order of their addresses.
+  // Returns all of them, in the order of their addresses.
   std::vector<BufferRange> list() const;
-  // Another one whenever set() was called.
+  // Returns another number whenever set() was called.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
  private:
@@ -52,20 +53,20 @@ class BufferRanges {
   std::atomic<uint64_t> version_{1};
 };
 
-// Whether an address is in a buffer of another device than the one with this context: its work
-// has another order, and its memory may be no memory here. Cost: a search of the table;
+// Returns whether an address is in a buffer of another device than the one with this context: that
+// device's work has another order, and its memory may be no memory here. Cost: a search of the table;
 // nothing while there is one device.
 bool is_of_another_device(const DeviceContext& device, const void* address);
 // Errors: kInvalidArgument where it is, "`what` is in memory of another device".
 void check_owner(const DeviceContext& device, const void* address, std::string_view what);
-// The same of an array that `what` names, of `items` of `item_bytes` each. Errors: also kInvalidArgument
+// Checks an array of `items` of `item_bytes` each, which `what` names. Errors: as above, and kInvalidArgument
 // where it is null and not empty, or begins in a buffer that is too small for it.
 void check_array(const DeviceContext& device, const void* address, uint64_t items, uint64_t item_bytes,
                  std::string_view what);
-// The same of both ends of a copy.
+// Checks both ends of a copy in the same way.
 void check_copied(const DeviceContext& device, const void* to, const void* from);
 
-// What was found last, for the many accesses to few buffers.
+// Keeps the range that was found last, for the many accesses to few buffers.
 class BufferCache {
  public:
   bool holds(uintptr_t address, size_t bytes) {

@@ -1,4 +1,5 @@
-// How kernels are compiled: what the environment variable COPPICE_DEBUG asks for, and what the device needs.
+// Says how kernels are compiled: what the environment variable COPPICE_DEBUG asks for, and what the device
+// needs.
 //
 // Part of every specialization's key, so that debug code and fast code never mix in the kernel cache.
 #pragma once
@@ -7,21 +8,22 @@
 namespace coppice {
 
 struct CodegenOptions {
-  // For stepping in a debugger: no optimisation beyond inlining the runtime, line tables
-  // kept, code shown to debuggers.
+  // This is for stepping in a debugger: no optimisation beyond inlining the runtime, line tables kept,
+  // code shown to debuggers.
   bool step = false;
-  // For finding wrong indices and roles: kernels see `coppice_debug_checks` as 1 instead of 0.
+  // This is for finding wrong indices and roles: kernels see `coppice_debug_checks` as 1 instead of 0.
   bool checks = false;
-  // For the emulated GPU (gpu/simt/machine.h): its device intrinsics, and memory
-  // accesses that go through its views.
+  // This is for the emulated GPU (gpu/simt/machine.h): its device intrinsics, and memory accesses that go
+  // through its views.
   bool simt = false;
 
   bool operator==(const CodegenOptions&) const = default;
 };
 
-// A comma list of `step` and `checks`; `1` is both, "" and `0` are none. Errors: kUsage, for any other word.
+// Reads a comma list of `step` and `checks`; `1` is both, "" and `0` are none. Errors: kUsage, for any
+// other word.
 CodegenOptions parse_codegen_options(std::string_view words);
-// COPPICE_DEBUG, read when this is first called. Errors: as above.
+// Returns what COPPICE_DEBUG says, read when this is first called. Errors: as above.
 const CodegenOptions& codegen_options();
 
 }  // namespace coppice

@@ -28,9 +28,9 @@ struct Options;
 
 struct CpuOptions {
   int threads = 0;  // at most 4096, or Device::cpu() throws kInvalidArgument; 0: all cores
-  // Results have the same bits from run to run, whatever `threads` is: launches whose result depends on the
-  // order of their items (Launch::ordered) run on one thread, in order. docs/architecture.md says what that
-  // covers.
+  // Results have the same bits from run to run, whatever `threads` is: launches whose result depends on
+  // the order of their items (Launch::is_ordered()) run on one thread, in order. docs/architecture.md says
+  // what that covers.
   bool deterministic = false;
 };
 
@@ -40,16 +40,16 @@ class Device : public RefCounted {
   ~Device() override { count_.fetch_sub(1, std::memory_order_relaxed); }
   static int count() { return count_.load(std::memory_order_relaxed); }  // in the process, now
 
-  // The one to take where nothing else is asked for: the CPU, until all that it can do has been seen to work
-  // on a GPU.
+  // Returns the device to take where nothing else is asked for: the CPU, until all that it can do has been
+  // seen to work on a GPU.
   static IntrusivePtr<Device> best();
-  // "cpu", "cuda", "simt" (with the seed that COPPICE_SIMT_SEED says) or "auto". Errors: kUnavailable with
-  // the reason, kUsage for another name or a wrong seed.
+  // Returns the device of this name: "cpu", "cuda", "simt" (with the seed that COPPICE_SIMT_SEED says) or
+  // "auto". Errors: kUnavailable with the reason, kUsage for another name or a wrong seed.
   static IntrusivePtr<Device> named(std::string_view name);
   static IntrusivePtr<Device> cpu(const CpuOptions& options);
   static IntrusivePtr<Device> cpu(int threads = 0) { return cpu(CpuOptions{.threads = threads}); }
-  // An emulated GPU (gpu/simt/machine.h): slow, and the same from run to run. For finding races and wrong
-  // barriers. Every stream has a machine of its own.
+  // Returns an emulated GPU (gpu/simt/machine.h): slow, and the same from run to run. It is for finding
+  // races and wrong barriers. Every stream has a machine of its own.
   static IntrusivePtr<Device> simt();
   static IntrusivePtr<Device> simt(const coppice::simt::Options& options);
 
@@ -59,10 +59,11 @@ class Device : public RefCounted {
 
   virtual IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes,
                                        Filling filling = Filling::kPacked) = 0;
-  // Whether a buffer's pages come with their first touch, so that committing a whole range costs no memory.
-  // Elsewhere memory is mapped before a launch that uses it.
+  // Returns whether a buffer's pages come with their first touch, so that committing a whole range costs
+  // no memory. Elsewhere memory is mapped before a launch that uses it.
   virtual bool commits_on_touch() const { return false; }
-  // What all buffers together may have: the memory of the machine, or of its control group, or the GPU's own.
+  // Returns what all buffers together may have: the memory of the machine, or of its control group, or the
+  // GPU's.
   virtual uint64_t memory_bytes() const = 0;
   // Copies at once, in no stream's order, between memory that nothing queued uses (a new buffer, say): device
   // to host, host to device or within the device, as the addresses say. Errors:
@@ -70,19 +71,19 @@ class Device : public RefCounted {
   virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
   virtual IntrusivePtr<Stream> create_stream() = 0;
   virtual Stream& default_stream() = 0;
-  // Status, seed and counters that kernels of this device share: a place in device memory, to name and to
-  // copy from (gpu/host_access.h), not for the host to read.
+  // Returns status, seed and counters that kernels of this device share: a place in device memory, to name
+  // and to copy from (gpu/host_access.h), not for the host to read.
   virtual DeviceContext& context() = 0;
-  // What kernels print; null where nobody reads it.
+  // Returns the log of what kernels print; null where nobody reads it.
   virtual MessageLog* message_log() { return nullptr; }
   virtual KernelStore& kernels() = 0;
-  // How kernels are compiled for this device where `asked` is wanted.
+  // Returns how kernels are compiled for this device where `asked` is wanted.
   virtual CodegenOptions codegen(CodegenOptions asked) const { return asked; }
 
-  // Who gets what kernels print (sparse/device/messages.h), line by line, on a stream's thread when a launch
-  // has ended; the handler must neither throw nor wait for the device. Empty: stdout.
+  // Sets the handler that gets what kernels print (sparse/device/messages.h), line by line, on a stream's
+  // thread when a launch has ended; it must neither throw nor wait for the device. Empty: stdout.
   void set_message_handler(std::function<void(std::string_view)> handler);
-  // The seed of kernels' Random, in the default stream's order; 0 at first.
+  // Sets the seed of kernels' Random, in the default stream's order; 0 at first.
   void set_seed(uint64_t seed);
 
  private:

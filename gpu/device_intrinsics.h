@@ -9,31 +9,32 @@
 #include "core/device_macros.h"
 
 extern "C" {
-// Threads that share one loop item: 1 on a CPU, the thread block on a GPU.
+// These number and count the threads that share one loop item: 1 on a CPU, the thread block on a GPU.
 uint32_t coppice_lane();
 uint32_t coppice_lane_count();
 COPPICE_CONVERGENT void coppice_block_barrier();
-// The thread block's fast memory, Launch::shared_bytes of it; null on a CPU, where an item has its thread's
-// stack.
+// Returns the thread block's fast memory, Launch::shared_bytes of it; null on a CPU, where an item has its
+// thread's stack.
 void* coppice_shared_memory();
 
-// Whether threads keep things for themselves by the number of their worker: a CPU's do. Numbers are dense and
-// mostly not shared by threads that run a launch at once; nothing but speed may depend on that.
+// Returns whether threads keep things for themselves by the number of their worker: a CPU's do. Numbers
+// are dense and mostly not shared by threads that run a launch at once; nothing but speed may depend on
+// that.
 bool coppice_has_workers();
 uint32_t coppice_worker();
 
-// Warps; a CPU thread is a warp of one. Threads of a warp run independently of each other: nothing may depend
-// on when they meet. `mask` names the lanes that take part, its caller among them, and all of these must make
-// the same call.
+// These are for warps; a CPU thread is a warp of one. Threads of a warp run independently of each other:
+// nothing may depend on when they meet. `mask` names the lanes that take part, its caller among them, and
+// all of these must make the same call.
 uint32_t coppice_warp_lane();  // 0 to 31
-// Lanes that run this call together: the caller and any others. Call it right before what takes its mask, in
-// one straight line of code.
+// Returns the lanes that run this call together: the caller and any others. Call it right before what
+// takes its mask, in one straight line of code.
 uint32_t coppice_active_mask();
 uint32_t coppice_match_any_u64(uint32_t mask, uint64_t value);  // lanes of the mask that gave this value
 uint32_t coppice_ballot(uint32_t mask, bool predicate);         // lanes of the mask that said yes
 uint32_t coppice_shuffle_u32(uint32_t mask, uint32_t value, uint32_t lane);  // what that lane gave
 COPPICE_CONVERGENT void coppice_warp_barrier(uint32_t mask);
-// True where an item's halo is copied to a private tile first; a GPU reads through its L1 instead.
+// Returns true where an item's halo is copied to a private tile first; a GPU reads through its L1 instead.
 bool coppice_has_private_tiles();
 
 // Memory orders are spelled out because LLVM 19 drops them on NVPTX read-modify-writes.
@@ -44,7 +45,7 @@ uint32_t coppice_compare_exchange_u32(uint32_t* address, uint32_t expected,
                                       uint32_t desired);           // acq_rel; the old value
 uint32_t coppice_exchange_u32(uint32_t* address, uint32_t value);  // acq_rel
 void coppice_fence();  // acq_rel, between all threads of the device
-// The same, and all of these have one order: for what each of two threads writes and the other reads.
+// Does the same, and all of these have one order: for what each of two threads writes and the other reads.
 void coppice_fence_seq_cst();
 uint32_t coppice_fetch_add_u32(uint32_t* address, uint32_t value);  // relaxed
 uint64_t coppice_fetch_add_u64(uint64_t* address, uint64_t value);  // relaxed
@@ -54,8 +55,8 @@ float coppice_fetch_add_f32(float* address, float value);           // relaxed
 double coppice_fetch_add_f64(double* address, double value);        // relaxed
 uint32_t coppice_fetch_max_u32(uint32_t* address, uint32_t value);  // relaxed
 uint64_t coppice_fetch_max_u64(uint64_t* address, uint64_t value);  // relaxed
-// In a loop that waits for another thread; `turn` counts its rounds. A CPU's thread soon lets others run: the
-// one that it waits for may not be running at all.
+// Stands in a loop that waits for another thread; `turn` counts its rounds. A CPU's thread soon lets
+// others run: the one that it waits for may not be running at all.
 void coppice_pause(uint32_t turn);
 
 // Stands where a kernel uses handle `binding` against its contract, behind the test for that. No target

@@ -1,4 +1,4 @@
-// What a launch does to something that it uses, as flags (gpu/launch_uses.h).
+// Defines what a launch does to something that it uses, as flags (gpu/launch_uses.h).
 //
 // Device-clean: with COPPICE_DEBUG=checks kernels compare what they do with what their launch's uses say.
 #pragma once

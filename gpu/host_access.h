@@ -22,19 +22,19 @@ std::vector<T> wait_read(InStream& s, const T* from, size_t n) {
   return values;
 }
 
-// Waits for nothing: the value may be used for something else at once.
+// This waits for nothing: the value may be used for something else at once.
 template <class T>
 void write_value(InStream& s, T* to, const std::type_identity_t<T>& value) {
   static_assert(std::is_trivially_copyable_v<T>);
   s.wait_copy(to, &value, sizeof value);
 }
 
-// What a kernel has counted, `most` at most. A recording leaves it where it is.
+// Returns what a kernel has counted, `most` at most. A recording leaves it where it is.
 inline Count wait_count(InStream& s, const uint64_t* counted, uint64_t most) {
   return s.is_recording() ? Count::on_device(counted, most) : Count::known(wait_read(s, counted));
 }
 
-// A new buffer that holds a copy of host values; in no stream's order.
+// Returns a new buffer that holds a copy of host values; in no stream's order.
 template <class T>
 IntrusivePtr<Buffer> wait_device_copy(Device& device, const T* from, size_t n) {
   static_assert(std::is_trivially_destructible_v<T>,

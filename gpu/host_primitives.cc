@@ -8,7 +8,7 @@ namespace {
 using Kind = PrimitiveCall::Kind;
 using Type = PrimitiveCall::Type;
 
-// A call whose addresses are this process's.
+// Holds a call whose addresses are this process's.
 template <class T>
 void run_typed(const PrimitiveCall& call) {
   const auto* const in = static_cast<const T*>(call.in);

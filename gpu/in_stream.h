@@ -23,20 +23,21 @@ namespace coppice {
 
 struct Launch;
 
-// Device work that was recorded, to be given again and again as a whole. Keeps what the work uses.
+// Holds device work that was recorded, to be given again and again as a whole. It keeps what the work
+// uses.
 class Recording : public RefCounted {
  public:
   uint32_t launches = 0;  // in it, the runtime's own not counted
 };
 
-// How many items there are: known to the host, or left on the device, where all that the host
-// knows is how many there can be.
+// Says how many items there are: known to the host, or left on the device, where all that the host knows
+// is how many there can be.
 class Count {
  public:
   static Count known(uint64_t value) { return {value, nullptr}; }
   static Count on_device(const uint64_t* address, uint64_t most) { return {most, address}; }
   bool is_known() const { return address_ == nullptr; }
-  // The bound, which is the number where that is known: as much must there be room for.
+  // Returns the bound, which is the number where that is known: there must be room for as much.
   uint64_t most() const { return most_; }
   uint64_t value() const {
     COPPICE_CHECK(is_known(), "a count that is left on the device");
@@ -56,30 +57,32 @@ class InStream {
   InStream(const InStream&) = delete;
   InStream& operator=(const InStream&) = delete;
 
-  // A launch, repeated while its needs_repeat() says so.
+  // Runs a launch, and repeats it while its needs_repeat() says so.
   virtual void run(Launch& launch) = 0;
-  // A parallel primitive (gpu/stream_primitives.h).
+  // Runs a parallel primitive (gpu/stream_primitives.h).
   virtual void run(const PrimitiveCall& call) = 0;
   virtual void fill(void* to, int byte, size_t bytes) = 0;
-  // Device to host, host to device or within the device, as the addresses say. When it returns, host memory
-  // holds what was read, or may be used for something else. Cost where device memory is not the host's: a
-  // reading waits for the device, some 10 us.
+  // Copies from device to host, from host to device or within the device, as the addresses say. When it
+  // returns, host memory holds what was read, or may be used for something else. Cost where device memory
+  // is not the host's: reading waits for the device, some 10 us.
   virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
-  // Device memory of the stream's own, of 64 bytes, where a primitive may leave its
-  // result; the next call may use it.
+  // Returns 64 bytes of device memory of the stream's own, where a primitive may leave its result; the
+  // next call may use it.
   virtual void* result() = 0;
 
-  // Whether what is given is kept instead of done.
+  // Returns whether what is given is kept instead of done.
   virtual bool is_recording() const = 0;
-  // Keeps what `give` gives to the InStream that it is handed: launches, fills and
-  // primitives. Not inside of another.
+  // Keeps what `give` gives to the InStream that it is handed: launches, fills and primitives. Recordings
+  // do not nest.
   virtual IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) = 0;
-  // Does all of it, without waiting for the device: on a GPU as one graph. Launches behind one that leaves a
-  // status are skipped on the device, and what commits its topology (Launch::needs_repeat) too where it ran
-  // out of cells. Returns the number of the first launch in it, which the status has (status_launch()).
+  // Does all of a recording, without waiting for the device: on a GPU as one graph. Launches behind one
+  // that leaves a status are skipped on the device, and so is what settles that launch
+  // (Launch::needs_repeat) where it ran out of cells. Returns the number of its first launch, which the
+  // status has (status_launch()).
   virtual uint64_t replay(Recording& recording) = 0;
-  // After a replay whose launch of that number left a status: asks its needs_repeat() now, and repeats it
-  // where that says so. What is launched next gets the numbers behind it.
+  // Is called after a replay whose launch of that number left a status: has the launch settle now
+  // (Launch::needs_repeat), and repeats it where that says so. What is launched next gets the numbers
+  // behind it.
   virtual void resume(const Launch& launch, uint64_t number) = 0;
 
  protected:

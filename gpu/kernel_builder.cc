@@ -50,7 +50,7 @@ fs::path folder_of_folders() {
   return fs::absolute(folder);  // compilers run in another one
 }
 
-// "coppice_reload_<pid>_XXXXXX"
+// Its name is "coppice_reload_<pid>_XXXXXX".
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -90,14 +90,14 @@ class Descriptor {
 
 Error no_channel() { return {ErrorCode::kIo, fmt::format("no pipe: {}", std::strerror(errno))}; }
 
-// What a command wrote, and its exit status (of one that a signal ended: 128 and its number).
+// Holds what a command wrote, and its exit status (of one that a signal ended: 128 and its number).
 struct Done {
   int status = 0;
   std::string words;
 };
 
-// A command that runs: in a process group of its own, so that neither a Ctrl-C for the program reaches it nor
-// one that it started outlives it.
+// This is a command that runs: in a process group of its own, so that neither a Ctrl-C for the program
+// reaches it nor one that it started outlives it.
 class Command {
  public:
   // `input` becomes its standard input.
@@ -154,8 +154,8 @@ class Command {
   const Done& done() const { return done_; }
 
  private:
-  // Where the process lets the system reap its children, nobody knows how they ended: what they should have
-  // written tells.
+  // If the process lets the system reap its children, nobody knows how they ended: then the files that
+  // they should have written tell.
   void wait_end() {
     int status = 0;
     pid_t ended = 0;
@@ -171,7 +171,7 @@ class Command {
   Done done_;
 };
 
-// The first line that speaks of an error; else the first one.
+// Returns the first line that speaks of an error; else the first one.
 std::string first_error(const std::string& words) {
   std::string_view rest = words, first;
   while (!rest.empty()) {
@@ -186,7 +186,7 @@ std::string first_error(const std::string& words) {
   return std::string(first);
 }
 
-// What is wrong where a command failed, or left nothing; else empty.
+// Returns what is wrong where a command failed, or left nothing; else an empty text.
 std::string why_failed(const Command& command, bool has_output, const KernelRecipe& recipe) {
   if (command.done().status == 0 && has_output) return "";
   log_debug("{}", command.done().words);
@@ -201,7 +201,7 @@ bool is_there(const std::string& file) {
   return fs::file_size(file, ignored) > 0 && !ignored;
 }
 
-// As much as there is room for; true: all of it, or the reader has ended.
+// Sends as much as there is room for. Returns true when all of it is sent, or the reader has ended.
 bool send(const Descriptor& to, std::string_view& bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::send(to.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -28,8 +28,8 @@ struct KernelRecipe {
 // clang, opt or coppice-kernelgen.
 KernelRecipe read_kernel_recipe(const std::filesystem::path& file);
 
-// The kernel file and those that it includes, but for the system's and Eigen's, which do not change.
-// `dependencies`: a file in the form of make that clang wrote.
+// Returns the kernel file and those that it includes, but for the system's and Eigen's, which do not
+// change. `dependencies`: a file in the form of make that clang wrote.
 std::vector<std::filesystem::path> kernel_sources(const KernelRecipe& recipe,
                                                   const std::filesystem::path& dependencies);
 
@@ -37,16 +37,16 @@ struct BuiltKernels {
   std::vector<std::byte> bitcode;
   std::string interface;  // gpu/jit/kernel_interface.h
   // "file:line:column: what is wrong", the first one of clang or coppice-kernelgen, all of whose words are
-  // logged (debug); empty: nothing, and the above is there.
+  // logged (debug); empty where nothing is, and the above is there.
   std::string why_not;
-  // Empty where a file is missing that one of them includes.
+  // This is empty where a file is missing that one of them includes.
   std::vector<std::filesystem::path> sources;
 };
-// In a temporary folder that is gone afterwards. Blocks for as long as clang needs, 0.2 to 2 s, and
-// opt beside coppice-kernelgen, which together take as long again. `known`: lines of earlier
-// interfaces, of kernels that need no more than to be known again. Errors: kCancelled when
-// `must_stop()`, which the calling thread asks 20 times a second, said so; kIo for the temporary
-// folder; kUnavailable where a program cannot be started.
+// Builds in a temporary folder that is gone afterwards. Blocks for as long as clang needs, 0.2 to 2 s, and
+// opt beside coppice-kernelgen, which together take as long again. `known`: lines of earlier interfaces,
+// of kernels that need no more than to be known again. Errors: kCancelled when `must_stop()`, which the
+// calling thread asks 20 times a second, said so; kIo for the temporary folder; kUnavailable where a
+// program cannot be started.
 BuiltKernels wait_build_kernels(const KernelRecipe& recipe, const std::string& known,
                                 const std::function<bool()>& must_stop);
 // Removes temporary folders of processes that ended while they compiled.

@@ -25,14 +25,14 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// How often a kernel is looked for that somebody else compiles. Compilations take 20 to 60 ms.
+// A kernel that somebody else compiles is looked for this often. Compilations take 20 to 60 ms.
 constexpr auto kRetryPeriod = std::chrono::milliseconds(5);
 
-// What the threads of every store work for: only compared.
+// The threads of every store work for this owner, whose address is only compared.
 constexpr char kCompiler = 0;
 
-// What progress() tells: counts of the process, and what they were when the last burst began. Numbers that
-// change while they are read may be of two moments.
+// Keeps what progress() tells: counts of the process, and what they were when the last burst began.
+// Numbers that change while they are read may be of two moments.
 struct Counts {
   std::atomic<uint64_t> asked{0}, compiled{0}, cached{0}, failed{0};
   std::atomic<uint64_t> asked_before{0}, compiled_before{0}, cached_before{0}, failed_before{0};
@@ -102,13 +102,13 @@ struct KernelStore::State : std::enable_shared_from_this<State> {
     AsyncValueRef<LoadedCodeRef> result;
     std::optional<Clock::time_point> patience_ends;  // set when it was put off for the first time
   };
-  // What the threads do: compile a kernel, or, without one, drop what is not needed any more.
+  // Says what a thread is to do: compile a kernel, or, without one, drop what is not needed any more.
   struct Job {
     std::unique_ptr<Compilation> compilation;
     std::vector<AsyncValueRef<LoadedCodeRef>> unused;
     Clock::time_point not_before{};  // of a compilation that was put off
   };
-  // What happened since the last summary.
+  // Counts what happened since the last summary.
   struct Burst {
     int compiled = 0, cached = 0;
     bool announced = false;
@@ -121,7 +121,7 @@ struct KernelStore::State : std::enable_shared_from_this<State> {
   uint64_t requests = 0;
   Burst burst;
 
-  // Threads of its own, not TBB's: a stream blocks on a kernel, and with one TBB thread
+  // The store has threads of its own, not TBB's: a stream blocks on a kernel, and with one TBB thread
   // nobody would be left to compile.
   std::vector<std::thread> workers;
   std::condition_variable changed;
@@ -154,7 +154,7 @@ struct KernelStore::State : std::enable_shared_from_this<State> {
   void work();
 };
 
-// Null at the end. Jobs that were put off let others pass.
+// Returns null at the end. Jobs that were put off let others pass.
 std::optional<KernelStore::State::Job> KernelStore::State::wait_for_job(std::unique_lock<std::mutex>& lock) {
   const auto is_earlier = [](const Job& a, const Job& b) { return a.not_before < b.not_before; };
   for (;;) {
@@ -226,8 +226,8 @@ void KernelStore::State::unload_surplus() {
   changed.notify_all();
 }
 
-// Called with the mutex held, as the next one. Forgets what is not wanted: a compilation that has not begun,
-// and that nobody but this store has the result of.
+// Is called with the mutex held, as the next one. Returns whether a kernel is wanted, and forgets one that
+// is not: a compilation that has not begun, and that nobody but this store has the result of.
 bool KernelStore::State::is_wanted(Compilation& c) {
   const auto found = entries.find(c.hash);
   const bool is_known = found != entries.end() && found->second.code == c.result;
@@ -247,7 +247,7 @@ void KernelStore::State::drop_unwanted() {
   changed.notify_all();
 }
 
-// Null for an image that this program cannot take.
+// Returns null for an image that this program cannot take.
 LoadedCodeRef KernelStore::State::load_image(const std::string& image,
                                              const jit::SpecializeRequest& request) {
   std::string why = options.backend->why_not_loadable(image, request);
@@ -284,7 +284,7 @@ bool KernelStore::State::is_put_off(Compilation& c, const jit::KernelCache::Lock
   return Clock::now() < *c.patience_ends;
 }
 
-// False: somebody else is compiling the kernel.
+// Returns false where somebody else is compiling the kernel.
 bool KernelStore::State::find_or_compile(Compilation& c) {
   std::optional<std::string> image;
   jit::KernelCache::Lock lock;
@@ -308,7 +308,7 @@ bool KernelStore::State::find_or_compile(Compilation& c) {
   return true;
 }
 
-// False: to be tried again later.
+// Returns false where it is to be tried again later.
 bool KernelStore::State::complete(Compilation& c) {
   try {
     return find_or_compile(c);
@@ -343,8 +343,8 @@ AsyncValueRef<LoadedCodeRef> KernelStore::get(jit::SpecializeRequest request) {
   const std::lock_guard lock(state_->mutex);
   const uint64_t asked = ++state_->requests;
   if (auto found = state_->entries.find(key); found != state_->entries.end()) {
-    // A misuse names the fields of the launch that was refused, which another launch of the same layouts has
-    // others of.
+    // A misuse names the fields of the launch that was refused, and another launch of the same layouts has
+    // other fields.
     const AsyncValueRef<LoadedCodeRef>& code = found->second.code;
     const bool is_misuse =
         code.is_available() && code.is_error() && code.error().code() == ErrorCode::kInvalidArgument;

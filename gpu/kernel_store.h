@@ -5,7 +5,7 @@
 // not load costs a compilation, which replaces it; nothing about the disk cache is ever an error of a kernel.
 // While COPPICE_DUMP is set (gpu/jit/dump.h), nothing is taken from the disk cache.
 //
-// Of several processes (or devices) that need the same kernel at once, one compiles it; the others go on with
+// When several processes (or devices) need the same kernel at once, one compiles it; the others go on with
 // other kernels meanwhile and take it from the disk cache then. Whoever waited for `patience` compiles it,
 // too: the owner may be stopped in a debugger.
 //
@@ -36,7 +36,7 @@ class KernelStore {
  public:
   struct Options {
     int threads = 1;
-    // The folder of the disk cache and its bound: by default what the environment says.
+    // These are the folder of the disk cache and its bound: by default what the environment says.
     std::filesystem::path folder = jit::KernelCache::default_folder();
     uint64_t max_bytes = jit::KernelCache::default_max_bytes();
     jit::KeyContext key = jit::key_context();
@@ -51,12 +51,12 @@ class KernelStore {
   explicit KernelStore(Options options);
   ~KernelStore();  // waits for compilations under way, and for those that somebody waits for
 
-  // The compiled kernel, sooner or later; an error (kCompile) when LLVM refuses it.
+  // Returns the compiled kernel, sooner or later; an error (kCompile) when LLVM refuses it.
   AsyncValueRef<LoadedCodeRef> get(jit::SpecializeRequest request);
   // Forgets a kernel; code that is still referenced stays mapped until its last launch is done.
   void remove(const std::string& id);
-  // Unloads what is not in use, but for `max_unused` of it. Does not wait for that. To be called when kernels
-  // went out of use; costs some ten nanoseconds per kernel of the store.
+  // Unloads what is not in use, but for `max_unused` of it. It does not wait for that. It is to be called
+  // when kernels went out of use, and costs some ten nanoseconds per kernel of the store.
   void release_unused();
   // Forgets what is still to be compiled and nobody waits for any more.
   void drop_unwanted();
@@ -66,8 +66,8 @@ class KernelStore {
   void wait_compiled();
   jit::KernelCache& disk_cache();
 
-  // Of all stores of the process, without a lock: how far the burst under way is, or the last one was. A
-  // burst begins when a kernel is asked for and none is under way.
+  // Says of all stores of the process, without a lock, how far the burst under way is, or the last one
+  // was. A burst begins when a kernel is asked for and none is under way.
   struct Progress {
     uint64_t asked = 0, compiled = 0, cached = 0, failed = 0;
     double seconds = 0;  // since the burst began, or that it took

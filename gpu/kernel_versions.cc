@@ -29,7 +29,7 @@ struct Versions {
   std::vector<RejectedKernels> rejected;
   std::vector<const KernelBitcode*> noted;
 };
-// Never destroyed: kernels may be launched while the program's other statics are.
+// They are never destroyed: kernels may be launched while the program's other statics are.
 Versions& versions() {
   static auto* const all = new Versions;
   return *all;
@@ -45,12 +45,12 @@ std::string_view take_word(std::string_view& text, char end = ' ') {
 
 using FactsByName = std::map<std::string, KernelVersion::Facts, std::less<>>;
 
-// A type that kernels and the program share.
+// Describes a type that kernels and the program share.
 struct SharedType {
   std::string_view layout;  // empty: no kernel looks into it
   std::string_view file;    // a hash of the one that defines it
 };
-// An interface (gpu/jit/kernel_interface.h) by the names in it.
+// Holds an interface (gpu/jit/kernel_interface.h) by the names in it.
 struct Interface {
   std::map<std::string_view, std::string_view> arguments;
   std::map<std::string_view, SharedType> types;
@@ -83,7 +83,7 @@ Interface parse_interface(std::string_view text) {
   return parsed;
 }
 
-// Why kernels of interface `now` may not take the place of those of `own`; empty where they may.
+// Returns why kernels of interface `now` may not take the place of those of `own`; empty where they may.
 std::string why_not(const Interface& own, const Interface& now, std::string_view file) {
   for (const auto& [name, arguments] : own.arguments) {
     const auto found = now.arguments.find(name);
@@ -105,7 +105,7 @@ std::string why_not(const Interface& own, const Interface& now, std::string_view
   return "";
 }
 
-// Called with the mutex held; the newest that is good, of those before `end`.
+// Is called with the mutex held. Returns the newest that is good, of those before `end`.
 const KernelVersion* newest_good(const std::vector<Installed>& all, size_t end) {
   while (end > 0 && all[end - 1].is_rejected) --end;
   return end == 0 ? nullptr : all[end - 1].version;

@@ -29,26 +29,27 @@ struct MessageArea;
 inline constexpr uint32_t kLaunchBlockVersion = 8;
 inline constexpr int kMaxTreesPerKernel = 8;
 inline constexpr int kLaunchArgumentBytes = 384;
-// A flag: on a GPU every thread has items of its own. Without it an item is shared by the threads of a block.
+// With this flag every thread of a GPU has items of its own. Without it an item is shared by the threads
+// of a block.
 inline constexpr uint32_t kThreadItems = 1;
-// Flags of what is in a recording (gpu/stream.h). It looks at the status by itself, and is skipped where a
-// launch before its own left one; what commits the topology after a launch, also where that launch ran out of
-// cells: it is repeated.
+// These flags are set on what is in a recording (gpu/stream.h). It looks at the status by itself, and is
+// skipped where a launch before its own left one; what settles the topology after a launch is skipped also
+// where that launch ran out of cells: it is repeated.
 inline constexpr uint32_t kRecorded = 2;
 inline constexpr uint32_t kCommitsTopology = 4;
-// A flag of a launch for which room was to be made by the same kernel before it: in a recording it is skipped
-// where that ran out of cells.
+// This flag is set on a launch for which room was to be made by the same kernel before it: in a recording
+// it is skipped where that ran out of cells.
 inline constexpr uint32_t kNeedsRoom = 8;
-// Threads of a block on an NVIDIA GPU, where one shares an item of a loop over cells: 1 to 4 cells for each
-// thread of common leaves. PTX promises it to the assembler as the most that will come.
+// A block has this many threads on an NVIDIA GPU, where one shares an item of a loop over cells: 1 to 4
+// cells for each thread of common leaves. PTX promises it to the assembler as the most that will come.
 inline constexpr uint32_t kGpuThreadsPerBlock = 128;
 inline constexpr int kSinkBytes = 1024;  // a refused access of a larger value or item goes to the first one
 inline constexpr int kMaxMessageBytes = 1024;  // of a record of print() (gpu/message_record.h)
 inline constexpr int kMaxAssertionBytes =
     1536;  // of an assertion's, which holds its condition and file besides
 
-// What went wrong on the device; the first one in a launch sticks (DeviceContext::status). Those marked
-// (checks) are found only with COPPICE_DEBUG=checks.
+// Says what went wrong on the device; the first status in a launch sticks (DeviceContext::status). Those
+// marked (checks) are found only with COPPICE_DEBUG=checks.
 enum class DeviceStatus : uint32_t {
   kOk = 0,
   kOutOfCells = 1,  // an allocator has no free cell: status_detail is the allocator
@@ -68,17 +69,18 @@ enum class DeviceStatus : uint32_t {
   kAssertion = 14,         // (checks) an assertion failed: its text is a message
   kReadOfChanged = 15,     // a read of another cell of a field whose cells the same launch writes
   kNoRoom = 16,            // as kOutOfCells, of a run that only finds out how much room its launch needs
-  // What the specializer refuses before anything runs (gpu/jit/misuse.cc); a status where only the run knows
-  // the handle, and there of reads only with the checks.
+  // The specializer refuses these before anything runs (gpu/jit/misuse.cc); they are statuses where only
+  // the run knows the handle, and there of reads only with the checks.
   kWrongAxes = 17,   // a coordinate of another number of axes than the field's tree has: {given}
   kOtherCells = 18,  // the own cell's value of a field that has no such cell
   kNoLists = 19,     // a list's length or element on a node that is not dynamic
-  // (checks) A handle does what the launch's uses do not say: for whom; in the offset the effects.
+  // (checks) A handle does what the launch's uses do not say; the status tells which handle, and in the
+  // offset the effects.
   kOutOfUses = 20,
   kOutOfMemoryUses = 21,  // (checks) so does a pointer: {address, bytes}; `assertion` has the place
 };
 
-// Shared by all launches on a device; kernels add to it, the host reads it between launches.
+// All launches on a device share this; kernels add to it, the host reads it between launches.
 struct DeviceContext {
   uint32_t status;  // status_word(), first writer wins
   uint32_t
@@ -92,7 +94,8 @@ struct DeviceContext {
   alignas(64) unsigned char sink[kSinkBytes];  // where a refused access reads zeros, or writes
 
   MessageArea* messages;  // what kernels print (gpu/message_record.h)
-  // The record of the one that set the status kAssertion; of kOutOfMemoryUses, the place in the kernel file.
+  // This is the record of the launch that set the status kAssertion; for kOutOfMemoryUses, the place in
+  // the kernel file.
   alignas(64) unsigned char assertion[kMaxAssertionBytes];
 };
 static_assert(offsetof(DeviceContext, status_coord) == 24 && offsetof(DeviceContext, sink) == 128);
@@ -117,12 +120,12 @@ struct LaunchBlock {
 static_assert(offsetof(LaunchBlock, context) == 8 && offsetof(LaunchBlock, trees) == 64);
 static_assert(offsetof(LaunchBlock, arguments) == 128 && sizeof(LaunchBlock) == 512);
 
-// Items of a launch whose list has so many entries.
+// Returns the number of items of a launch whose list has so many entries.
 inline uint64_t loop_items(const LaunchBlock& block, uint64_t entries) { return entries * block.pieces; }
 inline uint64_t launch_number(const LaunchBlock& block) {
   return block.number + ((block.flags & kRecorded) != 0 ? block.context->replayed_from : 0);
 }
-// What DeviceContext::status holds: what went wrong, and the number of the launch, modulo 2^24.
+// Returns what DeviceContext::status holds: what went wrong, and the number of the launch, modulo 2^24.
 constexpr uint32_t status_word(DeviceStatus status, uint64_t number) {
   return static_cast<uint32_t>(status) | static_cast<uint32_t>(number) << 8;
 }
@@ -130,10 +133,10 @@ constexpr DeviceStatus status_of(uint32_t word) { return static_cast<DeviceStatu
 constexpr bool is_shortage(DeviceStatus status) {
   return status == DeviceStatus::kOutOfCells || status == DeviceStatus::kNoRoom;
 }
-// Whether it is of the launch itself, and not one that the host resolves by running it again.
+// Returns whether it is of the launch itself, and not one that the host resolves by running it again.
 constexpr bool is_final_status(uint32_t word) { return word != 0 && !is_shortage(status_of(word)); }
 constexpr uint32_t status_launch(uint32_t word) { return word >> 8; }
-// Of a recorded launch: whether it is skipped where the status is `word`.
+// Returns whether a recorded launch is skipped where the status is `word`.
 inline bool is_skipped(const LaunchBlock& block, uint32_t word, uint64_t replayed_from) {
   if (word == 0) return false;
   if (status_launch(word) != ((block.number + replayed_from) & 0xffffff)) return true;
@@ -141,7 +144,7 @@ inline bool is_skipped(const LaunchBlock& block, uint32_t word, uint64_t replaye
   return skips_at_shortage || ((block.flags & kNeedsRoom) != 0 && status_of(word) == DeviceStatus::kNoRoom);
 }
 
-// Every kernel's entry point: runs items [begin, end) of the launch's loop.
+// This is every kernel's entry point: it runs items [begin, end) of the launch's loop.
 using KernelEntry = void (*)(const LaunchBlock* block, uint64_t begin, uint64_t end);
 
 }  // namespace coppice

@@ -1,4 +1,4 @@
-// What a launch touches, as data: fields and topologies of trees, and memory that it was given by address.
+// Says what a launch touches, as data: fields and topologies of trees, and memory given to it by address.
 //
 // It comes from the handles' roles and from what was seen in the kernel when its file was built
 // (gpu/jit/kernel_effects.h), and errs on the side of touching more. It decides whether a launch may be
@@ -24,10 +24,10 @@ struct LaunchUse {
   RefCounted* tree = nullptr;     // of a field or topology: a TreeStorage, kept by the launch
   uint32_t node = 0, field = 0;
   std::string_view role;  // of the handle it comes from, "Read"; empty where none does
-  // Of memory: which of the launch's arguments, from 1 on, and where in the launch block's arguments its
-  // address is, from which the checks find the buffer (sparse/memory_uses.h); argument 0: behind a member of
-  // some argument, or reached by an address that the kernel computes. An argument that leads to memory is
-  // there without effects, too, where nothing is done there.
+  // These say of memory which of the launch's arguments leads to it, from 1 on, and where in the launch
+  // block's arguments its address is, from which the checks find the buffer (sparse/memory_uses.h).
+  // Argument 0: it is behind a member of some argument, or reached by an address that the kernel computes.
+  // An argument that leads to memory is listed, without effects, even where nothing is done there.
   uint32_t argument = 0, argument_offset = 0;
   std::string name;  // "'now' on grid.pointer[64].dense[8]", "argument 3"
 

@@ -1,5 +1,5 @@
-// Which memory a launch's uses let its kernel reach by pointers, for COPPICE_DEBUG=checks: a table in device
-// memory, whose address is the last word of the launch block's arguments. coppice_guard_memory()
+// Says which memory a launch's uses let its kernel reach by pointers, for COPPICE_DEBUG=checks: a table in
+// device memory, whose address is the last word of the launch block's arguments. coppice_guard_memory()
 // (gpu/device/memory_guard.h) reads it, sparse/memory_uses.h writes it.
 //
 //     MemoryUses | MemoryUse x num_uses | KnownBuffer x num_buffers
@@ -13,8 +13,8 @@
 
 namespace coppice {
 
-// A part of a buffer that lies in it again and again: a field's values in each of an allocator's cells. What
-// is accessed has to lie within one of them.
+// Describes a part of a buffer that lies in it again and again: a field's values in each of an allocator's
+// cells. An access has to lie within one of them.
 struct MemoryUse {
   uint64_t begin, end;   // addresses
   uint64_t period;       // bytes; all of [begin, end) where it lies there once
@@ -23,7 +23,7 @@ struct MemoryUse {
 };
 static_assert(sizeof(MemoryUse) == 48);
 
-// A buffer of some device, of this launch's or not.
+// Describes a buffer of some device, of this launch's or not.
 struct KnownBuffer {
   uint64_t begin, end;
   uint64_t is_tree;  // of a tree that the launch uses
@@ -32,16 +32,17 @@ static_assert(sizeof(KnownBuffer) == 24);
 
 struct MemoryUses {
   uint32_t num_uses, num_buffers;
-  // What it may do to memory that is no buffer's (an argument leads there: the host's own, on a CPU), and, by
-  // pointers that lie in memory, to buffers that are no tree's.
+  // `outside` has the effects allowed on memory that is no buffer's (an argument leads there: the host's
+  // own, on a CPU), `behind_memory` those allowed by pointers that lie in memory on buffers that are no
+  // tree's.
   uint32_t outside, behind_memory;
 };
 static_assert(sizeof(MemoryUses) == 16);
 
-// Where the launch block has the table's address. Launches whose arguments need the place go unchecked.
+// The launch block has the table's address here. Launches whose arguments need the place go unchecked.
 inline constexpr int kMemoryUsesAt = kLaunchArgumentBytes - static_cast<int>(sizeof(void*));
 
-// What coppice_guard_memory() is told: one of the effects, and perhaps
+// coppice_guard_memory() is told one of the effects, and perhaps these flags:
 inline constexpr uint32_t kIsBehindMemory = 1u << 31;  // the pointer was read from memory
 inline constexpr uint32_t kSaysNothing = 1u << 30;  // in a run that makes room: the launch itself will say it
 

@@ -21,8 +21,8 @@
 
 namespace coppice {
 
-// Where kernels print to, in memory that host and device both reach: records one behind the other, from 0 to
-// `used`, of which those that found no room are only counted.
+// Kernels print to this, in memory that host and device both reach: records one behind the other, from 0
+// to `used`, of which those that found no room are only counted.
 struct MessageArea {
   static constexpr uint64_t kCapacity = (uint64_t{1} << 20) - 64;
 

@@ -77,7 +77,7 @@ std::string format_rest(const unsigned char* record, Arguments arguments, uint32
   }
 }
 
-// "item 7" or "cell (3, 4)"
+// Returns "item 7" or "cell (3, 4)".
 std::string place_of(const MessageHeader& h) {
   if (h.dims == 0) return fmt::format("item {}", h.place[0]);
   std::string text = "cell (";

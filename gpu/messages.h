@@ -24,8 +24,8 @@ class MessageLog {
   // Reads the area, as the host reaches it, and prepares it: zeros until now.
   explicit MessageLog(MessageArea& area);
   void set_handler(MessageHandler handler);
-  // Hands over what launches printed, ordered by item and, of one item, by time; of
-  // dropped messages their number.
+  // Hands over what launches printed, ordered by item and, for one item, by time; of dropped messages
+  // their number.
   void read();
   bool is_empty() const { return __atomic_load_n(&area_.used, __ATOMIC_RELAXED) == 0; }
   // Forgets what this launch printed, because it is repeated.
@@ -51,11 +51,11 @@ inline void read_messages(MessageLog& log) {
   if (!log.is_empty()) log.read();
 }
 
-// A record's text. A wrong format gives the text and what is wrong with it.
+// Returns a record's text. A wrong format gives the text and what is wrong with it.
 std::string format_message(const unsigned char* record);
 
-// What failed where: "i < n (heat.kernels.cc:31), item 7", or "i < n
-// (heat.kernels.cc:31): the message, cell (3, 4)".
+// Returns what failed where: "i < n (heat.kernels.cc:31), item 7", or "i < n (heat.kernels.cc:31): the
+// message, cell (3, 4)".
 std::string format_assertion(const unsigned char* record);
 
 }  // namespace coppice

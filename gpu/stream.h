@@ -21,7 +21,8 @@
 
 namespace coppice {
 
-// A compiled kernel and what it runs over. The number of items is read on the device when the launch starts.
+// Describes a compiled kernel and what it runs over. The number of items is read on the device when the
+// launch starts.
 struct Launch {
   std::string_view name;  // "file.kernel", for profilers, logs and errors; must outlive the launch
   AsyncValueRef<IntrusivePtr<LoadedCode>> code;  // the stream waits for the compiler
@@ -45,21 +46,21 @@ struct Launch {
   std::function<void(InStream&)> give_up;
   std::vector<IntrusivePtr<RefCounted>> keep_alive;  // what the kernel uses; let go when the launch is done
   IntrusivePtr<const LaunchUses> uses;               // null: nothing is known to be touched
-  // Skipped (successfully) when the device status is not kOk at its turn. A GPU's is looked at after launches
-  // that have a needs_repeat(): a kernel that sets a status belongs to one.
+  // The launch is skipped (successfully) when the device status is not kOk at its turn. A GPU's status is
+  // looked at after launches that have a needs_repeat(): a kernel that sets a status belongs to one.
   bool skip_on_status = true;
-  // Bytes of its handles' values that one entry of its loop's list reads and writes at least, for profiles;
-  // 0: not known.
+  // The bytes of its handles' values that one entry of its loop's list reads and writes at least, for
+  // profiles; 0: not known.
   uint64_t item_bytes = 0;
-  // Whether its result depends on the order of its items: a device in deterministic mode keeps it.
+  // Returns whether its result depends on the order of its items: a device in deterministic mode keeps it.
   bool is_ordered() const { return uses && uses->depends_on_order(); }
 };
 
-// Where its loop could not run.
+// Calls the launch's give_up(), where its loop could not run; drops an Error of that.
 void give_up_on(InStream& s, const Launch& launch);
 
-// A launch to be given more than once: immutable, and kept by whoever holds it. A run works on a copy of its
-// block.
+// Holds a launch to be given more than once: immutable, and kept by whoever holds it. A run works on a
+// copy of its block.
 class SharedLaunch final : public RefCounted {
  public:
   explicit SharedLaunch(Launch given) : launch(std::move(given)) {}
@@ -75,16 +76,16 @@ class Stream : public RefCounted {
   // Runs a host function in stream order, on the stream's thread, when everything before it is done. It may
   // throw Error.
   virtual AsyncValueRef<Chain> enqueue(std::string_view name, std::function<void(InStream&)> function) = 0;
-  // The same for a function that only gives device work: what is before it may still be under way, and so may
-  // be what it gave when it returns.
+  // Does the same for a function that only gives device work: what is before it may still be under way,
+  // and so may be what it gave when it returns.
   virtual AsyncValueRef<Chain> issue(std::string_view name, std::function<void(InStream&)> function) = 0;
-  // Device to device, device to host or host to device; host memory must stay valid until the value is
-  // available.
+  // Copies from device to device, device to host or host to device; host memory must stay valid until the
+  // value is available.
   virtual AsyncValueRef<Chain> copy(void* to, const void* from, size_t bytes) = 0;
   virtual AsyncValueRef<Chain> fill(void* to, int byte, size_t bytes) = 0;
-  // Available when everything queued so far is done.
+  // Returns a value that is available when everything queued so far is done.
   virtual AsyncValueRef<Chain> barrier() = 0;
-  // What is queued from now on runs whatever became of the operations before it; those stay skipped.
+  // Lets what is queued from now on run whatever became of the operations before it; those stay skipped.
   virtual void clear_error() = 0;
 };
 

@@ -1,5 +1,5 @@
-// What a stream does with its operations when their turn comes: the only thing in which the streams of
-// devices differ. The queue before it is stream_queue.h.
+// Does a stream's operations when their turn comes: the only thing in which the streams of devices differ.
+// The queue before it is stream_queue.h.
 #pragma once
 #include <functional>
 #include <string_view>
@@ -9,16 +9,17 @@
 
 namespace coppice {
 
-// One stream's; used by the stream's thread alone. Work that a call begins may still be under way when the
+// Serves one stream, on the stream's thread alone. Work that a call begins may still be under way when the
 // call returns; what is begun later runs after it, and it says itself what it uses (kept until its mark is
 // reached). All of these may throw Error.
 class StreamBackend {
  public:
-  // What operations used, to be let go by the queue: the last reference to the stream itself may be among it.
+  // Holds what operations used, for the queue to release: the last reference to the stream itself may be
+  // among it.
   using KeepAlive = std::vector<IntrusivePtr<RefCounted>>;
 
   virtual ~StreamBackend() = default;
-  // The compiled code is there.
+  // Is called when the compiled code is there.
   virtual void run_loop(const Launch& launch, const LaunchBlock& block) = 0;
   virtual void run_function(const std::function<void()>& function) = 0;
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
@@ -36,15 +37,16 @@ class StreamBackend {
   virtual void replay(Recording& recording) = 0;
   // Returns when everything begun is done.
   virtual void wait_begun() = 0;
-  // Whether kernels have left a status that concerns launches behind them. A shortage of cells does not:
-  // whose it is resolves it before it is done.
+  // Returns whether kernels have left a status that concerns launches behind them. A shortage of cells
+  // does not: the launch that met it resolves it before it is done.
   virtual bool has_status(const DeviceContext& context) = 0;
 
-  // The operation `name`, or its part until it failed, has been begun. True: the end of what is under way is
-  // marked. False, and when it throws: nothing of it is, and what it used is in `released`.
+  // Is called when the operation `name`, or its part until it failed, has been begun. Returns true if the
+  // end of what is under way is marked. When it returns false or throws, nothing of it is under way, and
+  // what it used is in `released`.
   virtual bool mark_end(std::string_view name, DeviceContext& context, KeepAlive& released) = 0;
-  // Whether the oldest mark is reached; waits for that if told to. Then, and when it throws what went wrong
-  // before the mark, the mark is forgotten, and what was used up to it is in `released`.
+  // Returns whether the oldest mark is reached; waits for that if told to. Then, and when it throws what
+  // went wrong before the mark, the mark is forgotten, and what was used up to it is in `released`.
   virtual bool reach_oldest_mark(bool wait, KeepAlive& released) = 0;
 };
 

@@ -1,4 +1,4 @@
-// What is done, or recorded, when a stream's operation has its turn (see stream_order.h).
+// Does, or records, an operation of a stream when it has its turn (see stream_order.h).
 #include "gpu/stream_order.h"
 
 #include <initializer_list>

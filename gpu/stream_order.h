@@ -22,7 +22,7 @@ class DirectOrder final : public InStream {
   uint64_t replay(Recording& recording) override;
   void resume(const Launch& launch, uint64_t number) override;
 
-  // With a copy of its block, for a launch that is run more than once.
+  // Runs a launch with a copy of its block, for a launch that is run more than once.
   void run(const Launch& launch, LaunchBlock& block);
 
  private:
@@ -45,7 +45,7 @@ class RecordingOrder final : public InStream {
   bool is_recording() const override { return true; }
   uint32_t launches() const { return launches_; }  // so far
 
-  // Failed checks.
+  // These are failed checks: a recording cannot do them.
   void wait_copy(void* to, const void* from, size_t bytes) override;
   IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) override;
   uint64_t replay(Recording& recording) override;

@@ -13,7 +13,7 @@
 
 namespace coppice::primitives {
 
-// What values of type T are summed in.
+// Values of type T are summed in this type.
 template <class T>
 using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 
@@ -26,7 +26,7 @@ constexpr PrimitiveCall::Type type_of() {
   if constexpr (std::is_same_v<T, double>) return Type::kF64;
 }
 
-// Ascending and stable, in place: values[i] moves with keys[i]. Keys are u32 or u64.
+// Sorts ascending and stably, in place: values[i] moves with keys[i]. Keys are u32 or u64.
 template <class Key>
 void sort_by_key(InStream& s, Key* keys, uint32_t* values, size_t n) {
   static_assert(std::is_unsigned_v<Key>);
@@ -36,7 +36,7 @@ void sort_by_key(InStream& s, Key* keys, uint32_t* values, size_t n) {
          .first = keys,
          .second = values});
 }
-// out[i] = in[0] + ... + in[i - 1], in whose place it may be; what lies behind in[n - 1] plays no part.
+// Sets out[i] = in[0] + ... + in[i - 1], and `out` may be `in`; what lies behind in[n - 1] plays no part.
 // `total`, where it is not null, gets the sum of all; from 2^32 on, out has wrapped.
 inline void exclusive_scan(InStream& s, const uint32_t* in, uint32_t* out, size_t n, uint64_t* total) {
   s.run({.kind = PrimitiveCall::Kind::kExclusiveScan, .in = in, .n = n, .first = out, .result = total});
@@ -49,7 +49,7 @@ template <class T>
 void max(InStream& s, const T* in, size_t n, T* out) {
   s.run({.kind = PrimitiveCall::Kind::kMax, .type = type_of<T>(), .in = in, .n = n, .result = out});
 }
-// out[s] = the sum of in[starts[s]] ... in[starts[s + 1] - 1]; starts ascend.
+// Sets out[s] = the sum of in[starts[s]] ... in[starts[s + 1] - 1]; starts ascend.
 template <class T>
 void segmented_sum(InStream& s, const T* in, const uint32_t* starts, size_t segments, SumOf<T>* out) {
   s.run({.kind = PrimitiveCall::Kind::kSegmentedSum,
@@ -76,7 +76,7 @@ inline void run_length_encode(InStream& s, const uint32_t* keys, uint32_t* uniqu
          .second = counts,
          .result = runs});
 }
-// counts[b] = how many of the keys are b, for b < n_bins; keys from n_bins on are counted nowhere.
+// Sets counts[b] = how many of the keys are b, for b < n_bins; keys from n_bins on are counted nowhere.
 inline void histogram(InStream& s, const uint32_t* keys, size_t n, uint32_t* counts, size_t n_bins) {
   s.run({.kind = PrimitiveCall::Kind::kHistogram, .in = keys, .n = n, .count = n_bins, .first = counts});
 }

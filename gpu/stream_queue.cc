@@ -18,7 +18,7 @@ namespace coppice {
 namespace {
 
 constexpr size_t kMostPending = 512;  // each keeps an event, and what it uses
-// Polling: first without a pause, then with one, which costs a long operation next to nothing.
+// Polling goes first without a pause, then with one, which costs a long operation next to nothing.
 constexpr int kEagerPolls = 200;
 constexpr std::chrono::microseconds kPollPause{20};
 constexpr const char* kStreamsThread = "a stream's thread";
@@ -107,7 +107,8 @@ void StreamQueue::work(std::string name) {
   }
 }
 
-// Not while its code is being compiled: that may take long, and what is pending ends meanwhile.
+// It does not begin while its code is being compiled: that may take long, and what is pending ends
+// meanwhile.
 bool StreamQueue::can_begin() const {
   if (queue_.empty()) return false;
   if (pending_.empty()) return true;
@@ -162,7 +163,7 @@ bool StreamQueue::begin_next(Lock& lock) {
 
 void StreamQueue::set_error(const Error& error, uint64_t epoch) { error_ = error, error_epoch_ = epoch; }
 
-// Whether the oldest of those begun may end; an error of its work is then its own.
+// Returns whether the oldest of those begun may end; an error of its work is then its own.
 bool StreamQueue::reach_oldest(Lock& lock, bool wait) {
   Operation& oldest = pending_.front();
   if (!oldest.marked) return true;

@@ -52,7 +52,7 @@ class StreamQueue final : public Stream {
     AsyncValueRef<IntrusivePtr<LoadedCode>> code, room_code;  // of a launch
     bool waits = false;  // is begun when everything before it is done: the host looks at what that did
     uint64_t epoch = 0;  // how many times errors had been cleared when it was queued
-    // Once begun:
+    // These are set once it has begun:
     bool marked = false;
     std::optional<Error> failed;
     StreamBackend::KeepAlive used;

@@ -44,7 +44,7 @@ uint32_t node_slot(Binding& b, const LaunchRequest& r, TreeStorage* tree, uint32
   return static_cast<uint32_t>(b.node_keys.size() - 1);
 }
 
-// Lists are appended to and read; other roles mean one value per cell.
+// Lists are appended to and read; other roles need one value per cell.
 void check_list_role(const LaunchRequest& r, const HandleUse& h) {
   const bool is_list = tree_of(h.id)->node(h.id.node).kind == NodeKind::kDynamic;
   if (h.role == Role::kAppend && !is_list)
@@ -53,7 +53,7 @@ void check_list_role(const LaunchRequest& r, const HandleUse& h) {
     refuse(r, fmt::format("field {} has lists of values; use Append, or Read", field_name(h)));
 }
 
-// Refuses a loop over something else than the kernel's place is of.
+// Refuses a loop over something else than what the kernel's loop argument stands for.
 void check_loop(const LaunchRequest& r) {
   using LoopItem = LaunchRequest::LoopItem;
   TreeStorage* tree = r.loop.tree.get();

@@ -14,7 +14,7 @@ namespace coppice {
 
 class TreeStorage;
 
-// The constants of a specialization and what its launches need besides.
+// Holds the constants of a specialization and what its launches need besides.
 struct Binding {
   std::vector<device::NodeLayout> nodes;
   std::vector<device::FieldBinding> fields;  // of the handles, in their order
@@ -26,7 +26,7 @@ struct Binding {
   bool names_a_field_twice = false;
 };
 
-// "heat.diffuse"
+// Returns "heat.diffuse".
 std::string kernel_id(const detail::LaunchRequest& request);
 bool is_over_blocks(const detail::LaunchRequest& request);
 
@@ -34,7 +34,7 @@ bool is_over_blocks(const detail::LaunchRequest& request);
 // Errors: kInvalidArgument, "kernel file.name: <why>".
 Binding make_binding(const detail::LaunchRequest& request, const Device& device, bool checks);
 
-// Has the kernel know what its launch's uses say, which the checks compare with what it does.
+// Tells the kernel what its launch's uses say, which the checks compare with what it does.
 void tell_uses(Binding& binding, const LaunchUses& uses);
 
 }  // namespace coppice

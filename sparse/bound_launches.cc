@@ -14,7 +14,7 @@ struct Registry {
   std::vector<std::weak_ptr<detail::Bound>> all;
   size_t most = 64;  // from which on those that are gone are looked for
 };
-// Never destroyed: whoever binds may outlive the program's statics.
+// It is never destroyed: whoever binds may outlive the program's statics.
 Registry& registry() {
   static auto* const one = new Registry;
   return *one;

@@ -11,12 +11,12 @@ namespace coppice {
 
 namespace detail {
 
-// What the copies of a BoundLaunch share.
+// Holds what the copies of a BoundLaunch share.
 struct Bound {
   IntrusivePtr<Device> device;
   mutable std::mutex mutex;  // of `launch`: another thread may give it while it is replaced
   IntrusivePtr<const SharedLaunch> launch;
-  // What it is made of anew, and for; null where its kernel stays as it is.
+  // The launch is made anew from this, for `options`; it is null where the kernel stays as it is.
   std::unique_ptr<const LaunchRequest> request;
   CodegenOptions options;
   const KernelVersion* version = nullptr;  // of its kernel's file that `launch` has
@@ -32,9 +32,9 @@ class BoundLaunches {
   static void add(const std::shared_ptr<detail::Bound>& bound, const detail::LaunchRequest& request,
                   const CodegenOptions& options);
   static std::vector<std::shared_ptr<detail::Bound>> all();
-  // The launch with another version of its kernel, which begins to be compiled.
+  // Returns the launch with another version of its kernel, which begins to be compiled.
   static Launch prepare_at(const detail::Bound& bound, const KernelVersion* version);
-  // Takes over what stands for its kernel's file now; waits until that is compiled.
+  // Takes over the version that stands for its kernel's file now; waits until that is compiled.
   static void wait_renew(detail::Bound& bound);
 };
 

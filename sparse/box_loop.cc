@@ -20,7 +20,7 @@ using device::NodeLayout;
 
 namespace {
 
-// Containers that a box may meet: far more than there are cells in any memory.
+// A box may meet this many containers at most: far more than there are cells in any memory.
 constexpr uint64_t kMostContainers = uint64_t{1} << 40;
 
 std::string text_of(const NodeLayout& layout, const LoopBox& box) {
@@ -38,7 +38,7 @@ bool is_inside(const NodeLayout& layout, const LoopBox& box) {
   return true;
 }
 
-// Whether cells of the node can be inactive.
+// Returns whether cells of the node can be inactive.
 bool can_be_inactive(const NodeLayout& layout) {
   return std::any_of(layout.level, layout.level + layout.depth,
                      [](const device::LevelLayout& level) { return level.kind != NodeKind::kDense; });

@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint64_t kBatch = uint64_t{1} << 28;  // coordinates sorted at a time; indices have 32 bits
 
-// How many of the cells the free list does not have.
+// Returns how many of the cells the free list does not have.
 uint64_t fresh_of(const AllocatorState& a, uint64_t cells) {
   const uint64_t left = a.free_size - a.free_used;
   return cells > left ? cells - left : 0;

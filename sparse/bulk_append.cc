@@ -33,7 +33,7 @@ constexpr uint64_t kPiece = uint64_t{1} << 28;  // elements at a time; indices h
 constexpr uint64_t kLeastBlock = 4096, kBlocksPerThread = 4, kCountsPerElement = 1, kFewCounts = 1024;
 constexpr uint64_t kOrderBatch = 1024;
 
-// Parts of one buffer, each on a cache line.
+// Lays out parts of one buffer, each on a cache line.
 class Parts {
  public:
   template <class T>
@@ -52,7 +52,7 @@ T* part(const IntrusivePtr<Buffer>& buffer, size_t at) {
   return reinterpret_cast<T*>(buffer->as<std::byte>() + at);
 }
 
-// The steps from a coordinate to a list's key.
+// Returns the steps from a coordinate to a list's key.
 std::vector<CoppiceKeyStep> key_steps(const device::NodeLayout& node) {
   std::vector<CoppiceKeyStep> steps;
   for (uint32_t l = 0; l + 1 < node.depth; ++l) {
@@ -76,10 +76,10 @@ struct TreeStorage::AppendWork {
   CoppiceAppend append{};
   CoppiceAppendTotals known{};
   CoppiceNewCells new_cells{};
-  // By counting,
+  // These are used by counting,
   uint64_t num_blocks = 0;  // 0: by sorting
   CoppiceBlocks blocks{};
-  // or by sorting.
+  // and these by sorting.
   const uint32_t *starts = nullptr, *order = nullptr;
 };
 
@@ -136,7 +136,7 @@ void TreeStorage::sort_elements(InStream& s, AppendWork& w) {
   w.starts = first, w.order = indices;
 }
 
-// What every list is to get.
+// Works out what every list is to get.
 void TreeStorage::plan_append(InStream& s, AppendWork& w) {
   const uint64_t n = w.keys.n, rows = w.append.rows;
   const bool is_sorted = w.num_blocks == 0;

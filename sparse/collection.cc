@@ -18,8 +18,8 @@ void TreeStorage::commit_topology(InStream& s, const TreeState& now) {
     if (now.allocators[i].shortage != 0) write_value(s, &state()->allocators[i].shortage, 0);
   }
   if (now.changed == 0 && now.lists_changed == 0) return;
-  // Root to leaves: nodes were added parents first, so allocators are in that order already. One that
-  // recycles cells may do so below, too, by numbers that only the device knows.
+  // This goes from root to leaves: nodes were added parents first, so allocators are in that order
+  // already. One that recycles cells may do so below, too, by numbers that only the device knows.
   const auto begin = std::chrono::steady_clock::now();
   if (now.dirty != 0) clean_cells(s);
   bool may_be_recycled = now.dirty != 0;
@@ -36,8 +36,8 @@ void TreeStorage::commit_topology(InStream& s, const TreeState& now) {
   run_now(s, program_, count_version, 1, state());
 }
 
-// Parents before children, and all before cells are collected: what lies below a cell that is zeroed
-// is recycled or zeroed with it.
+// Parents are cleaned before children, and all before cells are collected: what lies below a cell that is
+// zeroed is recycled or zeroed with it.
 void TreeStorage::clean_cells(InStream& s) {
   uint64_t* const items = &counts()->dirty;
   for (uint32_t id = 1; id < nodes_.size(); ++id) {
@@ -72,8 +72,8 @@ void TreeStorage::recycle_all(InStream& s, uint32_t node) {
   run_now_by(s, 16, program_, recycle_all_cells, batches, state(), allocator, kBatch);
 }
 
-// Over all lists of a dynamic node, whether they hold something or not; `parents` are the containers above
-// it, null where it lies below the root.
+// Runs over all lists of a dynamic node, whether they hold something or not; `parents` are the containers
+// above it, null where it lies below the root.
 void TreeStorage::run_over_lists(InStream& s, const ListKernel& kernel, uint32_t id,
                                  const LoopList* parents) {
   const LoopElement* elements = nullptr;
@@ -99,7 +99,7 @@ void TreeStorage::recycle_below(InStream& s, uint32_t id) {
     run_over_lists(s, clear_lists, id, n.parent == 0 ? nullptr : &update_list(s, n.parent, false));
     return;
   }
-  // Below before here: what bits make reachable is still to be found.
+  // Children go first: the cells that bits make reachable are still to be found.
   for (uint32_t child : n.children) recycle_below(s, child);
   if (n.kind == NodeKind::kBitmasked) {
     const LoopList& list = update_list(s, id, false);
@@ -108,8 +108,8 @@ void TreeStorage::recycle_below(InStream& s, uint32_t id) {
   }
 }
 
-// By counts that stay on the device: all of it can be recorded, and where nothing was recycled it does
-// nothing.
+// Works by counts that stay on the device: all of it can be recorded, and where nothing was recycled it
+// does nothing.
 void TreeStorage::collect_allocator(InStream& s, uint32_t index) {
   AllocatorState* a = &state()->allocators[index];
   const uint32_t node = allocators_[index].node;

@@ -23,11 +23,11 @@ using device::TreeState;
 
 namespace {
 
-// The most that a tree's first ranges have of cells, together and each: the latter is what a buffer takes
-// without a mapping.
+// A tree's first ranges have this many bytes of cells at most, together and each: a buffer of the latter
+// size takes no mapping.
 constexpr uint64_t kFirstBytes = 512 << 10, kFirstBytesEach = 64 << 10;
 
-// Leads an address to where it lies now; false where that is where it was.
+// Changes an address to where it lies now; returns false where it lies where it was.
 template <class T>
 bool follow(const std::vector<AddressMove>& moves, T*& address) {
   const auto at = reinterpret_cast<uint64_t>(address);
@@ -40,7 +40,7 @@ bool follow(const std::vector<AddressMove>& moves, T*& address) {
 
 }  // namespace
 
-// How many cells an allocator has room for at first: the ambient one at least.
+// Returns how many cells an allocator has room for at first: the ambient one at least.
 uint64_t TreeStorage::first_range_cells(uint32_t allocator) const {
   const uint64_t bytes = std::min(kFirstBytesEach, kFirstBytes / allocators_.size());
   const AllocatorStorage& storage = allocators_[allocator];
@@ -54,7 +54,7 @@ void TreeStorage::reserve_first_range(uint32_t allocator) {
   if (cells < storage.max_cells) has_full_ranges_ = false;
 }
 
-// Memory for so many cells, all of which can be used.
+// Reserves memory for so many cells, all of which can be used.
 uint64_t TreeStorage::reserve_range(AllocatorStorage& storage, uint64_t cells) const {
   const uint64_t bytes = cells * nodes_[storage.node].cell_bytes, list_bytes = cells * sizeof(uint32_t);
   storage.cells = device_->reserve(bytes, bytes);
@@ -63,9 +63,9 @@ uint64_t TreeStorage::reserve_range(AllocatorStorage& storage, uint64_t cells) c
   return cells;
 }
 
-// All that an allocator may ever have: no launch runs out of cells because a host was to make room. A system
-// that promises no more than it has (its overcommit mode 2), or has few addresses left, refuses that; then it
-// is as much as it allows.
+// Reserves all that an allocator may ever have: no launch runs out of cells because the host has yet to
+// make room. A system that promises no more than it has (its overcommit mode 2), or has few addresses
+// left, refuses that; then it is as much as it allows.
 AllocatorStorage TreeStorage::full_range(uint32_t allocator) const {
   AllocatorStorage full{.node = allocators_[allocator].node, .max_cells = allocators_[allocator].max_cells};
   const uint64_t least = std::min(full.max_cells, first_cells(allocator));
@@ -137,7 +137,8 @@ void TreeStorage::take_full_ranges(InStream& s, std::string_view who) {
   log_debug("the tree '{}' has its full ranges", options_.name);
 }
 
-// The slots that its cells' headers lead to; those of recycled cells, too, which are looked at once more.
+// Moves the slots that its cells' headers lead to; those of recycled cells, too, which are looked at once
+// more.
 void TreeStorage::move_slots(InStream& s, const AllocatorState& a, const AllocatorStorage& now,
                              const std::vector<AddressMove>& moves) {
   for (uint64_t cell = 1; cell < device::handed_out(a); ++cell) {

@@ -13,7 +13,7 @@ using HostCoord = std::array<int32_t, 3>;  // tree axes, in axis order; those th
 // Errors: kOutOfRange, for what is no coordinate of any tree: these are of 32 bits.
 [[noreturn]] void refuse_axis(const std::string& value);
 
-// As the caller wrote it: {x, y}, or a whole array, which fits every tree.
+// Holds a coordinate as the caller wrote it: {x, y}, or a whole array, which fits every tree.
 struct GivenCoord {
   HostCoord at{};
   uint32_t count = 0;  // 0: not known

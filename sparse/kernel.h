@@ -14,14 +14,14 @@ namespace coppice {
 template <class Signature>
 struct Kernel;
 
-// A pointer to the bitcode, so that the constant needs no dynamic initialisation.
+// This is a pointer to the bitcode, so that the constant needs no dynamic initialisation.
 template <class... Args>
 struct Kernel<void(Args...)> {
   const KernelBitcode* file;
   std::string_view name;
-  // Must not run for an inactive cell, which others do whose results are then dropped:
-  // coppice-kernelgen could not prove that it would be harmless there (gpu/jit/inactive_cells.h;
-  // the generated header says why).
+  // This kernel must not run for an inactive cell, as others do whose results are then dropped:
+  // coppice-kernelgen could not prove that it would be harmless there (gpu/jit/inactive_cells.h; the
+  // generated header says why).
   bool active_only;
   uint32_t effects;  // kActivatesCells and the like
 };

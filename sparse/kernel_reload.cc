@@ -36,10 +36,10 @@ std::string name_of(const KernelBitcode& file) {
 }
 
 constexpr auto kPeriod = std::chrono::milliseconds(100);
-// How far the clock of files may be from this process's: they may be of another machine.
+// The clock of files may be off by this much from the process's own: they may be of another machine.
 constexpr auto kClocksDiffer = std::chrono::seconds(1);
 
-// What tells that a file was written: editors replace files, so the inode counts, too.
+// The stamp tells whether a file was written: editors replace files, so the inode counts, too.
 struct Stamp {
   int64_t seconds = 0, nanoseconds = 0;
   uint64_t bytes = 0, inode = 0;
@@ -48,13 +48,13 @@ struct Stamp {
     return seconds != o.seconds ? seconds > o.seconds : nanoseconds > o.nanoseconds;
   }
 };
-// Nothing while a file is not there: between an editor's two steps.
+// Returns nothing while a file is not there: between an editor's two steps.
 std::optional<Stamp> stamp_of(const std::filesystem::path& file) {
   struct stat s {};
   if (::stat(file.c_str(), &s) != 0) return std::nullopt;
   return Stamp{s.st_mtim.tv_sec, s.st_mtim.tv_nsec, static_cast<uint64_t>(s.st_size), s.st_ino};
 }
-// How long ago it was written, as far as clocks tell.
+// Returns how long ago the file was written, as far as clocks tell.
 Clock::duration age_of(const Stamp& stamp) {
   using std::chrono::nanoseconds, std::chrono::seconds;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -63,7 +63,7 @@ Clock::duration age_of(const Stamp& stamp) {
   return std::clamp<Clock::duration>(age, Clock::duration::zero(), kClocksDiffer);
 }
 
-// A kernel file that is watched.
+// Describes a kernel file that is watched.
 struct Watched {
   const KernelBitcode* file;
   KernelRecipe recipe;
@@ -71,7 +71,7 @@ struct Watched {
   std::optional<Clock::time_point> saved;  // and not compiled since
 
   std::string name() const { return recipe.source.filename().string(); }
-  // Whether a source is not what it was; then `saved` says when.
+  // Returns whether a source has changed since the last look; then `saved` says when.
   bool look() {
     bool has_changed = false;
     for (auto& [path, known] : sources) {
@@ -83,8 +83,8 @@ struct Watched {
     }
     return has_changed;
   }
-  // What was watched before stays so where `is_all` is false. One that is new counts as changed where it was
-  // written since `read`, when clang may have had it before.
+  // Watches these files, and where `is_all` is false also those watched before. A new one counts as
+  // changed if it was written after `read`, when clang may have had it before.
   void watch(const std::vector<std::filesystem::path>& files, bool is_all, const Stamp& read) {
     auto all = is_all ? decltype(sources)() : sources;
     for (const auto& path : files) {
@@ -97,7 +97,7 @@ struct Watched {
     }
     sources = std::move(all);
   }
-  // The folders of its sources, in which a file may appear that one of them includes.
+  // Returns the folders of its sources, in which a file may appear that one of them includes.
   std::vector<std::filesystem::path> folders() const {
     std::vector<std::filesystem::path> all;
     for (const auto& [path, known] : sources) all.push_back(path.parent_path());
@@ -112,14 +112,14 @@ Stamp stamp_of(std::chrono::system_clock::time_point time) {
   return {whole.count(), part.count()};
 }
 
-// What clang made, on its way to the thread that launches.
+// Holds what clang made, on its way to the thread that launches.
 struct Built {
   const KernelBitcode* file = nullptr;
   std::string name;
   Clock::time_point saved;
   const KernelVersion* version = nullptr;
 };
-// Its bound launches with the new code, while that is being compiled.
+// Holds the bound launches of a file with the new code, while that is being compiled.
 struct Candidate {
   Built built;
   std::vector<std::pair<std::weak_ptr<detail::Bound>, Launch>> launches;
@@ -206,8 +206,8 @@ void KernelReload::State::refuse(const KernelBitcode* file, const std::string& n
 
 void KernelReload::State::add(const KernelBitcode& file) {
   Watched w{&file, read_kernel_recipe(std::filesystem::path(file.recipe)), {}, {}};
-  // What was saved since the build is a change, though nobody looked by then; and a build since the program's
-  // beginning was not the program's.
+  // A file saved since the build counts as changed, though nobody looked by then; and a build since the
+  // program's beginning was not the program's.
   Stamp built = stamp_of(w.recipe.bitcode).value_or(Stamp());
   if (built.is_later_than(began)) built = began;
   w.watch(kernel_sources(w.recipe, w.recipe.dependencies), true, built);
@@ -231,7 +231,7 @@ void KernelReload::State::add_new_files() {
   }
 }
 
-// False: to be done again, since a source was saved meanwhile.
+// Returns false where it is to be done again, since a source was saved meanwhile.
 bool KernelReload::State::try_compile(Watched& w, const std::function<bool()>& must_stop) {
   const Clock::time_point saved = w.saved.value_or(Clock::now());
   w.saved.reset();
@@ -266,8 +266,8 @@ bool KernelReload::State::try_compile(Watched& w, const std::function<bool()>& m
   return true;
 }
 
-// What is saved while clang is at work is compiled again at once, but for what is saved all the time: it
-// would never be there, nor any other file.
+// A source that is saved while clang is at work is compiled again at once, but at most a few times: a
+// source that is saved all the time would never be finished, nor any other file.
 void KernelReload::State::compile(Watched& w) {
   constexpr int kMostRestarts = 3;
   for (int i = 0; !stopping; ++i) {
@@ -301,7 +301,7 @@ void KernelReload::State::watch() {
 
 // ---- the thread that launches
 
-// What was asked of compilers for it, and nobody else wants, is not worth their time.
+// Drops the candidate, and compilations that were begun for it and that nobody else wants.
 void KernelReload::State::drop_candidate() {
   if (!candidate) return;
   std::vector<IntrusivePtr<Device>> devices;
@@ -328,13 +328,13 @@ void KernelReload::State::begin(Built built) {
       c.launches.emplace_back(bound, BoundLaunches::prepare_at(*bound, c.built.version));
     }
   } catch (const Error& error) {
-    // What it does now is not allowed with these trees.
+    // What the new kernel does is not allowed with these trees.
     return refuse(c.built.file, c.built.name, error.what());
   }
   candidate = std::move(c);
 }
 
-// Nothing where the device refuses a launch of it.
+// Returns nothing where the device refuses a launch of it.
 std::optional<LoadedKernels> KernelReload::State::install(Candidate& c) {
   std::string why;
   for (const auto& [bound, launch] : c.launches) {
@@ -365,7 +365,7 @@ std::optional<LoadedKernels> KernelReload::State::install(Candidate& c) {
   return LoadedKernels{c.built.name, hash128(c.built.version->bytes).hex(), took_s};
 }
 
-// Launches that were bound meanwhile, or whose kernel was rejected by a device since.
+// Renews launches that were bound meanwhile, or whose kernel was rejected by a device since.
 void KernelReload::State::renew_launches() {
   for (const RejectedKernels& r : take_rejected_kernels()) refuse(r.file, name_of(*r.file), r.why);
   for (const std::shared_ptr<detail::Bound>& bound : BoundLaunches::all()) {

@@ -36,17 +36,18 @@ struct KernelReloadStatus {
   std::string text;
 };
 
-// A kernel file that took the place of the one before.
+// Names a kernel file that took the place of the one before.
 struct LoadedKernels {
   std::string file;   // "heat.kernels.cc"
   std::string hash;   // of its bitcode
   double took_s = 0;  // since it was saved
 };
 
-// Of the process's files, what stands for the program's own now: of an earlier KernelReload.
+// Returns those of the process's files for which an earlier KernelReload's code stands now, in place of
+// the program's own.
 std::vector<LoadedKernels> standing_kernels();
 
-// One at a time in a process: another says in its status that it does nothing.
+// Only one works at a time in a process: another says in its status that it does nothing.
 class KernelReload {
  public:
   // `on_news` is called from another thread when poll() has something to do, or the status has changed.
@@ -55,11 +56,11 @@ class KernelReload {
   KernelReload(const KernelReload&) = delete;
   KernelReload& operator=(const KernelReload&) = delete;
 
-  // To be called between two launches by whoever gives them: other threads that launch kernels of the same
-  // files may get the old ones for a moment, or some old and some new. Returns what took another's place now.
-  // Nothing of it waits, but for the devices when something is replaced.
+  // Is to be called between two launches by whoever gives them: other threads that launch kernels of the
+  // same files may get the old ones for a moment, or some old and some new. Returns what took another's
+  // place now. It does not wait, but for the devices when something is replaced.
   std::vector<LoadedKernels> poll();
-  // Whether poll() is to be called again soon, without news: the device's compiler is at work.
+  // Returns whether poll() is to be called again soon, without news: the device's compiler is at work.
   bool is_pending() const;
   // Compiles all watched files anew, changed or not.
   void compile_now();

@@ -20,7 +20,7 @@ namespace {
 
 TreeStorage& tree_of(const HandleUse& h) { return *tree_of(h.id); }
 
-// Components of the tree's own axes, which are the rightmost: "(3, 16)".
+// Writes the components of the tree's own axes, which are the rightmost: "(3, 16)".
 template <class T>
 std::string in_axes(const T (&xyz)[kMaxDims], uint32_t dims) {
   std::string text;
@@ -88,7 +88,7 @@ std::string handle_text(const HandleUse& h) {
   return (h.id.field == kNoField ? "" : "field ") + field_name(h);
 }
 
-// What a handle does that the launch's uses do not say.
+// Returns what a handle does that the launch's uses do not say.
 std::string about_use(const DeviceContext& c, const LaunchedKernel& kernel) {
   const auto effects = static_cast<uint32_t>(c.status_coord[0]);
   const std::string does = words_of_effects(effects);
@@ -101,7 +101,7 @@ std::string about_use(const DeviceContext& c, const LaunchedKernel& kernel) {
                      said.empty() ? "nothing" : said);
 }
 
-// What a pointer leads to that the launch's uses do not say.
+// Returns what a pointer leads to that the launch's uses do not say.
 std::string about_memory(InStream& s, const DeviceContext& in_memory, const DeviceContext& c,
                          const LaunchedKernel& kernel) {
   std::string place(c.status_detail, ' ');

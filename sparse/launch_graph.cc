@@ -61,7 +61,8 @@ class LaunchGraph::State final : public RefCounted {
   }
 
  private:
-  // What they touch. A kernel that was replaced (sparse/kernel_reload.h) may touch something else.
+  // Finds out what the launches touch. A kernel that was replaced (sparse/kernel_reload.h) may touch
+  // something else.
   void look_at_launches() {
     trees_.clear(), changed_.clear(), needed_lists_.clear(), seen_.clear(), recording_.reset();
     for (const BoundLaunch& launch : launches_) {
@@ -130,7 +131,7 @@ class LaunchGraph::State final : public RefCounted {
     }
   }
 
-  // Launch i left a status: what it wants, and the launches behind it.
+  // Resumes launch i, which left a status, and runs the launches behind it.
   void launch_rest_after(InStream& s, size_t i, uint64_t number) {
     s.resume(launches_[i].shared()->launch, number);
     for (++i; i < launches_.size(); ++i) {

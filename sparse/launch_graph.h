@@ -14,9 +14,9 @@
 // A tree that none of the launches changes costs nothing in a replay: its lists are brought up to date
 // before.
 //
-// Not in a recording: what the host asks, activation from coordinates, trimming. Cost: a look at the
-// status for each call of launch(), whatever `times` is; the lists of a recording have room for all cells
-// of their allocators' capacity.
+// A recording cannot hold what the host asks, activation from coordinates, and trimming. Cost: a look at
+// the status for each call of launch(), whatever `times` is; the lists of a recording have room for all
+// cells of their allocators' capacity.
 #pragma once
 #include <vector>
 
@@ -28,9 +28,9 @@ class LaunchGraph {
  public:
   // Errors: kInvalidArgument when there are none, or they are of several devices.
   explicit LaunchGraph(std::vector<BoundLaunch> launches);
-  // All of them, so many times, in the order of their device's default stream. Errors arrive with
-  // the value, as those of the launch that failed; kInvalidArgument at once when `times` is
-  // negative or the graph was moved from.
+  // Launches all of them, so many times, in the order of their device's default stream. Errors arrive with
+  // the value, as those of the launch that failed; kInvalidArgument at once when `times` is negative or
+  // the graph was moved from.
   AsyncValueRef<Chain> launch(int times = 1) const;
 
  private:
@@ -38,7 +38,7 @@ class LaunchGraph {
   IntrusivePtr<RefCounted> state_;  // a State
 };
 
-// Node::deactivate_all() as a launch.
+// Binds Node::deactivate_all() as a launch.
 BoundLaunch bind_deactivate_all(const Node& node);
 
 }  // namespace coppice

@@ -28,10 +28,10 @@ using device::NodeKind;
 
 namespace {
 
-// Cells that one item of the selection looks at: one atomic for all of them.
+// One item of the selection looks at this many cells: one atomic for all of them.
 constexpr uint32_t kSelectionBatch = 64;
-// Slots that one item looks at, and how many slots per live cell are still quicker to look through than a
-// sort.
+// One item looks at this many slots; and so many slots per live cell are still quicker to look through
+// than a sort.
 constexpr uint32_t kSlotBatch = 1024;
 constexpr uint64_t kSlotsPerCell = 32, kFewSlots = 1 << 16;
 
@@ -42,7 +42,7 @@ uint32_t max_chunks(const NodeDescription& n) {
 
 }  // namespace
 
-// A list in the making.
+// Describes a list in the making.
 struct TreeStorage::ListWork {
   uint32_t node;
   LoopList& list;
@@ -55,11 +55,12 @@ struct TreeStorage::ListWork {
   const uint32_t* cell_list = nullptr;
   Count cells = Count::known(1), items = Count::known(0);
 
-  // Whether the device decides, by kernels in between, what the host cannot know.
+  // Returns whether the device decides, by kernels in between, what the host cannot know.
   bool is_planned() const { return !cells.is_known(); }
 };
 
-// How many values coordinate keys of a node can have, which tells how wide they need to be. Saturates.
+// Returns how many values coordinate keys of a node can have, which tells how wide they must be.
+// Saturates.
 uint64_t TreeStorage::key_space(const std::vector<uint32_t>& path, size_t levels) const {
   unsigned __int128 space = 1;
   for (size_t l = 0; l < levels; ++l) {
@@ -91,8 +92,8 @@ TreeStorage::ListWork TreeStorage::begin_list(InStream& s, uint32_t node, LoopLi
   return w;
 }
 
-// The live cells of the node at `level` of the path, by their headers: in scratch_cells_,
-// in order of their coordinates.
+// Selects the live cells of the node at `level` of the path, by their headers: into scratch_cells_, in
+// order of their coordinates.
 void TreeStorage::select_cells(InStream& s, ListWork& w) {
   const auto level = static_cast<size_t>(w.pointer_level);
   const NodeDescription& n = nodes_[w.path[level]];
@@ -120,7 +121,7 @@ void TreeStorage::select_cells(InStream& s, ListWork& w) {
   if (w.is_planned()) {
     w.plan.allocator = allocator;
     run_now(s, program_, plan_list, 1, w.plan);
-    // What is sorted is as much as there is room for; cells come first.
+    // As many keys are sorted as there is room for; those of cells come first.
     s.fill(scratch_keys_->data(), 0xff, most * (narrow ? 4 : 8));
     batches = &w.plan.counts->sources;
   } else {
@@ -136,9 +137,9 @@ void TreeStorage::select_cells(InStream& s, ListWork& w) {
   w.cell_list = scratch_cells_->as<uint32_t>();
 }
 
-// The live cells of a pointer node by a walk over all of its slots, which are in order already:
-// in scratch_cells_, or as the elements of the list's node where that lies right below. False:
-// there are too many slots for that.
+// Selects the live cells of a pointer node by a walk over all of its slots, which are in order already:
+// into scratch_cells_, or as the elements of the list's node where that lies right below. Returns false
+// where there are too many slots for that.
 bool TreeStorage::select_by_slots(InStream& s, ListWork& w) {
   const uint32_t pointer = w.path[static_cast<size_t>(w.pointer_level)];
   const bool is_below = static_cast<size_t>(w.pointer_level) + 2 == w.path.size();
@@ -160,7 +161,7 @@ bool TreeStorage::select_by_slots(InStream& s, ListWork& w) {
     sources = &w.plan.counts->sources;
   }
   run_now_by(s, 1, program_, count_slots, sources, all, starts);
-  // One more, whatever it is: what it becomes is the sum of all before it.
+  // One item more is scanned, whatever it is: it becomes the sum of all before it.
   primitives::exclusive_scan(s, starts, starts, items + 1, nullptr);
   w.cells = w.is_planned()
                 ? Count::on_device(&w.plan.counts->cells, allocators_[nodes_[pointer].allocator].capacity)
@@ -179,8 +180,8 @@ bool TreeStorage::select_by_slots(InStream& s, ListWork& w) {
   return true;
 }
 
-// The containers below the cells found, without those under inactive bits. Returns
-// their places, where bits decide.
+// Finds the containers below the cells found, without those under inactive bits. Returns their places,
+// where bits decide.
 const uint32_t* TreeStorage::expand(InStream& s, ListWork& w) {
   const uint64_t most = w.cells.most() * w.fan_out;
   const Count all = w.is_planned() ? Count::on_device(&w.plan.counts->items, most) : Count::known(most);
@@ -254,7 +255,7 @@ Count TreeStorage::containers_in(InStream& s, const LoopList& list) const {
                           : Count::known(list.items);
 }
 
-// The most containers of a node that there can be without its allocators growing.
+// Returns the most containers of a node that there can be without its allocators growing.
 uint64_t TreeStorage::most_containers(uint32_t node) const {
   uint64_t most = 1;
   for (uint32_t id = nodes_[node].parent; id != 0; id = nodes_[id].parent) {

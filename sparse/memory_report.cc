@@ -23,8 +23,8 @@ std::string per_cell(uint64_t bytes, uint64_t cells) {
 
 }  // namespace
 
-// Containers of a dense or bitmasked node: those there is memory for, or those whose ancestors are all
-// active.
+// Counts the containers of a dense or bitmasked node: those there is memory for, or those whose ancestors
+// are all active.
 uint64_t TreeStorage::count_containers(InStream& s, const device::TreeState& now, uint32_t node,
                                        bool committed) {
   uint64_t fan_out = 1;
@@ -33,7 +33,7 @@ uint64_t TreeStorage::count_containers(InStream& s, const device::TreeState& now
       const uint64_t capacity = paid_cells(now.allocators[nodes_[n].allocator]) - 1;
       return fan_out * (committed ? capacity : live_cells(now, n));
     }
-    // Which of them are active only a list tells.
+    // Only a list tells which of them are active.
     if (nodes_[n].kind == NodeKind::kBitmasked && !committed) return update_list(s, node, false).items;
     fan_out *= nodes_[n].num_cells;
   }

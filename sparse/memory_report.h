@@ -1,4 +1,4 @@
-// What a tree's memory is spent on, node by node.
+// Reports what a tree's memory is spent on, node by node.
 //
 //     std::puts(tree.wait_memory_report().text().c_str());
 //
@@ -22,18 +22,19 @@ struct MemoryReport {
   uint64_t ambient_bytes = 0;      // the zeros that inactive cells read as
   uint64_t bookkeeping_bytes = 0;  // allocator states, layouts, counts
   uint64_t scratch_bytes = 0;      // for making loop lists, and for what is activated or appended in bulk
-  // Since the tree was made, behind launches that deactivated something, but for those of recordings, which
-  // the host does not see. The time is the host's: on a GPU, that of giving the work.
+  // These count collections since the tree was made, behind launches that deactivated something, but for
+  // those of recordings, which the host does not see. The time is the host's: on a GPU, that of giving the
+  // work.
   uint64_t collections = 0;
   double collection_s = 0;
 
-  // Everything once: what lies in a pointer node's cells or in the root is counted there.
+  // Counts everything once: what lies in a pointer node's cells or in the root is counted there.
   uint64_t total_bytes() const;
-  // A table of the nodes with a line for each of the rest, then the total.
+  // Returns a table of the nodes with a line for each of the rest, then the total.
   std::string text() const;
 };
 
-// Tree::wait_memory_report(), for who has a field of the tree alone.
+// Does the same as Tree::wait_memory_report(), for callers that have a field of the tree alone.
 MemoryReport wait_memory_report(const TreeRef& tree);
 
 }  // namespace coppice

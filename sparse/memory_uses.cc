@@ -29,7 +29,8 @@ struct Table {
   std::vector<KnownBuffer> buffers;
   MemoryUses head{};
 
-  // Where an argument leads: into a buffer, or to the end of one where none begins.
+  // Adds what an argument leads to: a buffer that holds the address, or one that ends there where none
+  // begins.
   void add_address(uint64_t address, uint32_t effects) {
     if (address == 0) return;
     for (const uint64_t at : {address, address - 1}) {
@@ -53,14 +54,15 @@ uint64_t word_at(std::span<const unsigned char> arguments, size_t at) {
   return word;
 }
 
-// Whether a use of its own says what is done to the memory that the word of the arguments leads to.
+// Returns whether a use of its own says what is done to the memory that the word of the arguments leads
+// to.
 bool is_told(const LaunchUses& uses, size_t at) {
   return std::any_of(uses.all.begin(), uses.all.end(), [at](const LaunchUse& use) {
     return use.kind == LaunchUse::Kind::kMemory && use.argument != 0 && use.argument_offset == at;
   });
 }
 
-// An argument's own address, or every word of the arguments that may be one: structs have them, too.
+// Adds an argument's own address, or every word of the arguments that may be one: structs have them, too.
 void add_memory(Table& table, const LaunchUses& uses, const LaunchUse& use,
                 std::span<const unsigned char> arguments) {
   if (use.argument != 0) return table.add_address(word_at(arguments, use.argument_offset), use.effects);

@@ -1,5 +1,5 @@
-// Which memory a launch may reach by pointers, for COPPICE_DEBUG=checks: from what it uses (uses.h) and where
-// its arguments lead (gpu/memory_uses.h has the table's form).
+// Finds which memory a launch may reach by pointers, for COPPICE_DEBUG=checks: from what it uses (uses.h)
+// and where its arguments lead (gpu/memory_uses.h has the table's form).
 #pragma once
 #include <cstddef>
 #include <span>
@@ -15,7 +15,8 @@ namespace coppice {
 
 class TreeStorage;
 
-// A table in device memory. All that there are are known, for they are no memory of a kernel's.
+// Holds a table in device memory. All tables that there are are known, for they are no memory of a
+// kernel's.
 class MemoryUseTable final : public RefCounted {
  public:
   explicit MemoryUseTable(IntrusivePtr<Buffer> given);
@@ -24,11 +25,12 @@ class MemoryUseTable final : public RefCounted {
   const IntrusivePtr<Buffer> buffer;
 };
 
-// The tables of a Program's launches, each kept for as long as launches like it come. Thread-compatible.
+// Keeps the tables of a Program's launches, each for as long as launches like it come. Thread-compatible.
 class MemoryUseTables {
  public:
-  // Of a launch with these plain arguments. A buffer counts with what it can grow to.
-  // Cost: a look at all buffers of the process, and where no launch had the same table, a copy to the device.
+  // Returns the table of a launch with these plain arguments. A buffer counts with what it can grow to.
+  // Cost: a look at all buffers of the process, and where no launch had the same table, a copy to the
+  // device.
   IntrusivePtr<MemoryUseTable> wait_table(Device& device, const LaunchUses& uses,
                                           std::span<const unsigned char> arguments,
                                           std::span<TreeStorage* const> trees);
@@ -38,7 +40,7 @@ class MemoryUseTables {
   std::unordered_map<std::string, IntrusivePtr<MemoryUseTable>> tables_;  // by what is in them
 };
 
-// What an address is in: a field, a tree, a buffer and where in it, or no buffer.
+// Returns what an address is in: a field, a tree, a buffer and where in it, or no buffer.
 std::string name_of_address(uint64_t address, std::span<TreeStorage* const> trees);
 
 }  // namespace coppice

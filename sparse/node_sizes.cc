@@ -14,8 +14,8 @@ using device::NodeKind;
 
 namespace {
 
-// Bytes that no address space has. Sizes of nodes stay below a few times that, so that
-// they are multiplied in 64 bits.
+// No address space has so many bytes. Sizes of nodes stay below a few times that, so that they are
+// multiplied in 64 bits.
 constexpr uint64_t kMostBytes = uint64_t{1} << 48;
 
 // Arrays of a cache line and more start on a line of their own, so that rows are aligned for vector loads.
@@ -23,10 +23,10 @@ uint64_t array_alignment(uint64_t bytes, uint64_t element_alignment) {
   return bytes >= 64 ? std::max<uint64_t>(64, element_alignment) : std::max<uint64_t>(element_alignment, 1);
 }
 
-// Members one behind another, each at its alignment, as in a struct.
+// Lays out members one behind another, each at its alignment, as in a struct.
 struct Record {
   uint64_t bytes = 0, alignment = 1;
-  // The new member's offset.
+  // Returns the new member's offset.
   uint64_t append(uint64_t member_bytes, uint64_t member_alignment) {
     const uint64_t offset = round_up(bytes, member_alignment);
     bytes = offset + member_bytes;
@@ -36,7 +36,8 @@ struct Record {
   uint64_t stride() const { return round_up(bytes, alignment); }
 };
 
-// What a container of a node, or a cell of a pointer node, takes at least. A double, which does not overflow.
+// Returns the least bytes of a container of a node, or of a cell of a pointer node. A double does not
+// overflow.
 double least_bytes(const NodeDescription& n, const std::vector<FieldDescription>& fields,
                    uint64_t children_bytes) {
   double of_cell = static_cast<double>(children_bytes);
@@ -71,7 +72,7 @@ void TreeStorage::lay_out_fields(NodeDescription& n, uint64_t first, bool single
   end = at;
 }
 
-// Sizes of a node, children first.
+// Finds the sizes of a node, children first.
 void TreeStorage::lay_out(uint32_t id) {
   for (uint32_t child : nodes_[id].children) lay_out(child);
   NodeDescription& n = nodes_[id];

@@ -42,7 +42,7 @@ Stream& stream_of(const Request& request, const TreeStorage& tree) {
   return stream;
 }
 
-// What f(s) returns when the stream has come there. `name` outlives the stream.
+// Returns the value of f(s), computed when the stream has come there. `name` outlives the stream.
 template <class F>
 auto compute(Stream& stream, std::string_view name, F f) {
   using T = decltype(f(std::declval<InStream&>()));
@@ -107,7 +107,7 @@ StreamEvent copy(After, const BufferRef& to, int64_t to_offset, const BufferRef&
     check_bytes("buffer.copy", *to, to_offset, bytes);
     check_bytes("buffer.copy", *from, from_offset, bytes);
   });
-  // Skipped with the check's error when that fails.
+  // The copy is skipped with the check's error when that fails.
   AsyncValueRef<Chain> done =
       stream.copy(to->data() + to_offset, from->data() + from_offset, static_cast<size_t>(bytes));
   done.and_then([to, from] {});  // keeps them until then
@@ -128,7 +128,7 @@ StreamEvent fill(After, const BufferRef& buffer, Constant<int32_t> byte, int64_t
 
 // ---- primitives
 
-// The buffer's first n items.
+// Returns the buffer's first n items.
 template <class T>
 T* items(const char* operation, const BufferRef& buffer, int64_t n) {
   const auto room = static_cast<int64_t>(buffer->size_bytes() / sizeof(T));
@@ -149,7 +149,7 @@ void add_sort(Registry& registry, const char* name) {
                });
 }
 
-// f(in, n) as a T.
+// Returns f(in, n) as a T.
 template <class T, class In, class F>
 void add_reduction(Registry& registry, const char* name, F f) {
   registry.add(name, [name, f](After, const BufferRef& in, int64_t n, Request& request) {

@@ -31,7 +31,7 @@
 // another device. At the operation's turn: kInvalidArgument where a primitive's buffer is of another device,
 // kOutOfRange where a buffer is too small.
 //
-// Of sparse/, only this header and its source include executor/.
+// In sparse/, only this header and its source include executor/.
 #pragma once
 #include "executor/registry.h"
 #include "sparse/program.h"
@@ -39,7 +39,7 @@
 
 namespace coppice {
 
-// A failed check when done twice.
+// A second call for one registry is a failed check.
 void add_sparse_operations(executor::Registry& registry);
 
 }  // namespace coppice

@@ -32,8 +32,8 @@ using device::TreeState;
 
 namespace {
 
-// Whether what pointers reach is compared with the launch's uses. Code for stepping keeps its functions
-// apart, in which it is not known whether a pointer is to a variable.
+// Returns whether what pointers reach is compared with the launch's uses. Code for stepping keeps its
+// functions apart, and in these it is not known whether a pointer is to a variable.
 bool guards_memory(const LaunchRequest& r, const CodegenOptions& options) {
   return options.checks && !options.step && r.argument_bytes <= kMemoryUsesAt;
 }
@@ -63,8 +63,8 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b, 
   return s;
 }
 
-// A launch as a version of its kernel's file would have it (null: the program's own). A kernel that stayed as
-// it was has the code that there is, but where lines are part of it.
+// Returns the launch as a version of its kernel's file would have it (null: the program's own). A kernel
+// that stayed as it was has the code that there is, unless lines are part of it.
 LaunchRequest at_version(LaunchRequest r, const KernelVersion* version, const CodegenOptions& options) {
   if (version == nullptr) return r;
   const KernelVersion::Facts& facts = version->facts.find(r.name)->second;
@@ -78,18 +78,19 @@ LaunchRequest at_current_version(const LaunchRequest& r, const CodegenOptions& o
   return at_version(r, current_kernel_version(*r.file), options);
 }
 
-// What stays the same from launch to launch of one specialization.
+// Holds what stays the same from launch to launch of one specialization.
 struct Prepared final : public RefCounted {
   std::string name;
   std::vector<HandleUse> handles;
   std::string loop_path;  // of the node looped over
   Binding binding;
   IntrusivePtr<LaunchUses> uses;
-  // Empty where it may be repeated; and what stands against making room for it, where something does.
+  // Says why the launch must not be repeated, and what stands against making room for it; empty where it
+  // may be.
   std::string why_not_repeatable;
-  // Of the code that makes room before the launch; null where none is to be made, or where it cannot.
+  // This code makes room before the launch; it is null where no room is to be made, or where it cannot be.
   AsyncValueRef<LoadedCodeRef> room_code;
-  // On a CPU: it may run short of cells, and what it does must not happen twice.
+  // This is true on a CPU where the launch may run short of cells, and what it does must not happen twice.
   bool needs_full_ranges = false;
   std::vector<std::weak_ptr<const void>> livenesses;  // of the binding's trees
   AsyncValueRef<LoadedCodeRef> code;
@@ -121,8 +122,8 @@ LaunchKey key_of(const LaunchRequest& r) {
   return key;
 }
 
-// What an item of a loop over a node must move of the values on that node, each cell once: what
-// a profile compares with the device's own copying. Neighbours come from caches, and other
+// Returns the bytes that an item of a loop over a node must move of the values on that node, each cell
+// once. A profile compares that with the device's own copying. Neighbours come from caches, and other
 // nodes' values are not counted.
 uint64_t item_bytes(const LaunchRequest& r) {
   const TreeStorage& tree = *r.loop.tree;
@@ -157,12 +158,13 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
     block.count = &tree->list_state(list.number)->count;
   };
   launch.block.pieces = std::max(1u, p.binding.loop.pieces);
-  // About a thousand cells per task; a task's start costs a few hundred nanoseconds.
+  // A task has about a thousand cells; its start costs a few hundred nanoseconds.
   launch.grain = static_cast<uint32_t>(
       std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
 }
 
-// What arguments lead to belongs to the program's device, as trees do (check_node() in binding.cc).
+// Checks that what arguments lead to belongs to the program's device, as trees do (check_node() in
+// binding.cc).
 void check_pointers(const LaunchRequest& r, Device& device) {
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -184,7 +186,8 @@ void begin_room(InStream& s, const Prepared& p) {
   }
 }
 
-// It went as far as memory allowed. In a recording the launch behind it finds out whether that was enough.
+// Returns whether the run is to be repeated: it went as far as memory allowed. In a recording the launch
+// behind it finds out whether that was enough.
 bool finish_room(InStream& s, const Prepared& p) {
   bool again = false;
   for (TreeStorage* tree : p.binding.trees) {
@@ -198,8 +201,8 @@ bool finish_room(InStream& s, const Prepared& p) {
   return again;
 }
 
-// After a run that could not make all of it, or a launch that failed: loops find what it activated,
-// and lists keep no chunk that nothing is in, such as those on the way to an element that was
+// Is called after a run that could not make all the room, or a launch that failed: loops find what it
+// activated, and lists keep no chunk that nothing is in, such as those on the way to an element that was
 // written by index and found no memory.
 void give_up_room(InStream& s, const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) {
@@ -214,7 +217,8 @@ void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared) {
   launch.room_code = shared->room_code;
   launch.make_room = [shared, grain = launch.grain, shared_bytes = launch.shared_bytes](InStream& s,
                                                                                         LaunchBlock& block) {
-    // Where the kernel turns out not to be one that can be run so, the launch takes the room that there is.
+    // The kernel may turn out not to be one that can be run so; then the launch takes the room that there
+    // is.
     wait_for_code(shared->room_code);
     if (shared->room_code.is_error()) return;
     begin_room(s, *shared);
@@ -235,8 +239,8 @@ void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared) {
   };
 }
 
-// Where the launch's turn comes while trees have little memory, those that it grows get all that they may
-// have; or every one, if the launch was told where their cells will lie.
+// Gives the trees that the launch grows all memory that they may have, if they have little when its turn
+// comes; all trees of the launch, if it was told where their cells will lie (`every_one`).
 void take_full_ranges_first(Launch& launch, const IntrusivePtr<Prepared>& shared, bool every_one) {
   const std::vector<TreeStorage*>& trees = shared->binding.trees;
   if (std::all_of(trees.begin(), trees.end(), [](const TreeStorage* t) { return t->has_full_ranges(); }))
@@ -392,8 +396,8 @@ IntrusivePtr<Prepared> Program::State::make(const LaunchRequest& given, const Ke
   return p;
 }
 
-// What took the place of the program's own kernels is compiled here and now: where that is refused, the one
-// before stands in. Where that is refused, too, it is not the kernel that is wrong.
+// Compiles here and now the code that took the place of the program's own kernels: where it is refused,
+// the version before stands in. Where that is refused, too, it is not the kernel that is wrong.
 IntrusivePtr<Prepared> Program::State::wait_make_good(const LaunchRequest& r, const KernelVersion* version) {
   if (version == nullptr) return make(r, nullptr);
   std::string why;

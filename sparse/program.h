@@ -8,7 +8,7 @@
 //
 // A kernel is specialized once for the trees behind its handles and what it loops over, and kept. The types
 // of a launch's arguments are checked at compile time; roles against trees when launched: an Error
-// kInvalidArgument says which handle is wrong. Of a Program or BoundLaunch that was moved from every call is
+// kInvalidArgument says which handle is wrong. Every call of a Program or BoundLaunch that was moved from is
 // such an Error. Launches run in order on the device's default stream. Thread-compatible.
 #pragma once
 #include <cstring>
@@ -24,7 +24,7 @@ namespace coppice {
 
 struct KernelVersion;
 
-// What a launch runs over.
+// Describes what a launch runs over.
 struct Loop {
   TreeRef tree;  // null: a range
   uint32_t node = 0;
@@ -33,27 +33,28 @@ struct Loop {
   const uint64_t* device_count = nullptr;
   std::optional<device::LoopBox> box = {};  // of over_box()
 };
-// The active cells of a node (Cell kernels), its containers (Block and BlockTeam kernels) or, of a dynamic
-// node, the elements of its lists (Entry kernels). Errors: kInvalidArgument for a node that was moved from.
+// Loops over the active cells of a node (Cell kernels), its containers (Block and BlockTeam kernels) or,
+// for a dynamic node, the elements of its lists (Entry kernels). Errors: kInvalidArgument for a node that
+// was moved from.
 Loop over(const Node& node);
-// The cells of a node from `low` up to, not including, `high`, coordinates in tree axes: those that are not
-// active become so first, and are zero, with all nodes above them; then a Cell kernel runs over the cells of
-// the box. Cells outside of it are neither visited nor activated; where a container that the box meets has no
-// cells of its own accord (a dense leaf below a pointer node), it becomes active as a whole. An empty box
-// does nothing. Fixes the tree's layout. For pointer, bitmasked and dense nodes. The launch's order of
-// things, growth and collection are those of a launch that activates the cells and one over the node behind
-// it, and an Error (kOutOfMemory) of the first is the launch's. Cost: for each container that the box meets a
-// walk, and an atomic operation per 64 bits of a mask; then that of over(node), of whose containers each is
-// looked at, those that the box does not meet by a few comparisons. The last cell of a domain that ends at
-// 2^31 is in no box: `high` is a coordinate, too. Errors: kOutOfRange where the box is not within the domain,
-// kOutOfMemory where it meets more than 2^40 containers, kInvalidArgument for another node or number of axes,
-// or a kernel that takes no Cell.
+// Loops over the cells of a node from `low` up to, not including, `high`, coordinates in tree axes: those
+// that are not active become so first, and are zero, with all nodes above them; then a Cell kernel runs
+// over the cells of the box. Cells outside of it are neither visited nor activated; where a container that
+// the box meets has no cells of its own accord (a dense leaf below a pointer node), the container becomes
+// active as a whole. An empty box does nothing. Fixes the tree's layout. For pointer, bitmasked and dense
+// nodes. The launch's order of things, growth and collection are those of a launch that activates the
+// cells and one over the node behind it, and an Error (kOutOfMemory) of the first is the launch's. Cost:
+// for each container that the box meets a walk, and an atomic operation per 64 bits of a mask; then that
+// of over(node), of whose containers each is looked at, those that the box does not meet by a few
+// comparisons. The last cell of a domain that ends at 2^31 is in no box: `high` is a coordinate, too.
+// Errors: kOutOfRange where the box is not within the domain, kOutOfMemory where it meets more than 2^40
+// containers, kInvalidArgument for another node or number of axes, or a kernel that takes no Cell.
 Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high);
 inline Loop range(int64_t begin, int64_t end) {
   return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end - begin) : 0};
 }
 inline Loop range(int64_t end) { return range(0, end); }
-// As many items as device memory says when the launch starts.
+// Loops over as many items as device memory says when the launch starts.
 inline Loop range_on_device(const uint64_t* count) { return {{}, 0, 0, 0, count}; }
 
 namespace detail {
@@ -67,14 +68,14 @@ struct HandleUse {
   bool exact;  // sums of its values do not depend on their order
 };
 
-// An argument that leads to memory.
+// Describes an argument that leads to memory.
 struct PointerUse {
   uint32_t argument, offset;  // which one, from 1 on; where the packed arguments have its address
   bool is_const;
 };
 inline constexpr uint32_t kMostPointers = kLaunchArgumentBytes / sizeof(void*);
 
-// A launch with its types gone.
+// Describes a launch with its types gone.
 struct LaunchRequest {
   const KernelBitcode* file;
   std::string_view name;
@@ -92,7 +93,7 @@ struct LaunchRequest {
   bool has_hidden_pointers = false;  // some argument is, or leads to, a struct, which may have pointers
   uint32_t argument_bytes = 0;
   uint32_t box_at = 0;  // the loop's box among the arguments, plus 1; 0: there is none
-  // A launch in whose place this one runs, as one that makes room; it has the other's name.
+  // This launch runs in place of that one, as one that makes room; it has the other's name.
   const LaunchRequest* makes_room_for = nullptr;
   alignas(16) unsigned char arguments[kLaunchArgumentBytes];
 };
@@ -139,8 +140,8 @@ struct PlaceTraits<Team> {
   static constexpr int kDims = 0;
 };
 
-// As in a call; a struct of one handle is made from its field, too. No other struct
-// is made from its first member.
+// Converts as in a call; a struct of one handle is made from its field, too. No other struct is made from
+// its first member.
 template <class Parameter, class Argument>
 concept LaunchArgument = std::is_convertible_v<const Argument&, Parameter> ||
     (device::is_handle_argument<Parameter>&& requires(const Argument& argument) { Parameter{argument}; });
@@ -160,7 +161,7 @@ void add_pointer(LaunchRequest& request, uint32_t at) {
     request.has_hidden_pointers |= !std::is_arithmetic_v<Parameter> && !std::is_enum_v<Parameter>;
 }
 
-// One argument into the request: the parameter's type decides, the argument is converted to it.
+// Puts one argument into the request: the parameter's type decides, the argument is converted to it.
 template <class Parameter, class Argument>
 void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) {
   static_assert(LaunchArgument<Parameter, Argument>,
@@ -234,8 +235,8 @@ namespace detail {
 struct Bound;  // sparse/bound_launches.h
 }
 
-// A launch that has been prepared: its kernel, loop, handles and arguments as they were when it was
-// bound. Giving it to the stream again costs a queue entry. Keeps its trees and device, not what its
+// Holds a launch that has been prepared: its kernel, loop, handles and arguments as they were when it was
+// bound. Giving it to the stream again costs a queue entry. It keeps its trees and device, not what its
 // arguments point to. Copies share it.
 class BoundLaunch {
  public:
@@ -244,9 +245,9 @@ class BoundLaunch {
   std::string name() const { return std::string(shared()->launch.name); }  // "file.kernel"
   Device& device() const;
   Stream& stream() const { return device().default_stream(); }
-  // Another one when its kernel was replaced (sparse/kernel_reload.h), by whichever thread.
+  // Returns another one once its kernel was replaced (sparse/kernel_reload.h), by whichever thread.
   IntrusivePtr<const SharedLaunch> shared() const;
-  // What it touches; text_of() in sparse/uses.h.
+  // Returns what it touches; text_of() in sparse/uses.h makes text of that.
   IntrusivePtr<const LaunchUses> uses() const { return shared()->launch.uses; }
 
  private:
@@ -257,7 +258,7 @@ class BoundLaunch {
 
 class Program {
  public:
-  // How its kernels are compiled is COPPICE_DEBUG's choice unless told here.
+  // COPPICE_DEBUG says how its kernels are compiled, unless `options` does.
   explicit Program(IntrusivePtr<Device> device, const CodegenOptions& options = codegen_options());
   ~Program();
   Program(Program&&) noexcept;
@@ -267,7 +268,7 @@ class Program {
                               const Arguments&... arguments) {
     return device().default_stream().launch(prepare(detail::make_request(kernel, loop, arguments...)));
   }
-  // The launch as a value, for those who give it many times.
+  // Returns the launch as a value, for those who give it many times.
   template <class... Parameters, class... Arguments>
   BoundLaunch bind(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                    const Arguments&... arguments) {
@@ -278,15 +279,15 @@ class Program {
   void compile(const Kernel<void(Parameters...)>& kernel, const Loop& loop, const Arguments&... arguments) {
     prepare(detail::make_request(kernel, loop, arguments...));
   }
-  // The launch itself, for those who run it inside a stream's own order.
+  // Returns the launch itself, for those who run it inside a stream's own order.
   template <class... Parameters, class... Arguments>
   Launch make_launch(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                      const Arguments&... arguments) {
     return prepare(detail::make_request(kernel, loop, arguments...));
   }
-  // What such a launch touches, as data, and as text: the kernel's name and a line for each of
-  // its uses (text_of() in sparse/uses.h). Checks the roles as a launch does, and freezes
-  // trees; compiles and runs nothing.
+  // Returns what such a launch touches, as data, and as text: the kernel's name and a line for each of its
+  // uses (text_of() in sparse/uses.h). Checks the roles as a launch does, and freezes trees; compiles and
+  // runs nothing.
   template <class... Parameters, class... Arguments>
   IntrusivePtr<const LaunchUses> uses(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                                       const Arguments&... arguments) const {
@@ -305,8 +306,8 @@ class Program {
   friend class BoundLaunches;
   friend class ProgramPtx;
   Launch prepare(const detail::LaunchRequest& request);
-  // With the kernel of that version of its file (null: the program's own), whether or not that can be
-  // compiled.
+  // Prepares it with the kernel of that version of its file (null: the program's own), whether or not that
+  // can be compiled.
   Launch prepare_at(const detail::LaunchRequest& request, const KernelVersion* version);
   BoundLaunch bind_request(const detail::LaunchRequest& request);
   void activate_box_first(Launch& launch, const detail::LaunchRequest& request);

@@ -90,7 +90,8 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
   }
   const uint64_t cells = count_cells({box.size[0], box.size[1], box.size[2]});
   if (cells == 0) return;
-  // Piece by piece: what is on its way to the host takes little memory and stays in the processor's cache.
+  // Values are read piece by piece: what is on its way to the host takes little memory and stays in the
+  // processor's cache.
   const uint64_t piece = std::min(cells, std::max<uint64_t>(1, kPieceBytes / d.bytes));
   wait_in_order(tree->stream(), "sparse.read", [&](InStream& s) {
     const IntrusivePtr<Buffer> read = tree->device().reserve(piece * d.bytes, piece * d.bytes);

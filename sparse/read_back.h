@@ -18,14 +18,14 @@ namespace detail {
 
 // Errors: kInvalidArgument when they are not as many as the tree has dimensions, but for zeros behind them.
 void check_count(TreeStorage& tree, const GivenCoord& coord);
-// A field's. Errors: kInvalidArgument when there is none.
+// Returns the field's tree. Errors: kInvalidArgument when there is none.
 TreeStorage& tree_to_read(const TreeRef& tree);
-// Cells per axis of the tree from `begin` up to, not including, `end`. Errors: kInvalidArgument when one is
-// negative, or all are more than 2^40.
+// Holds the cells per axis of the tree from `begin` up to, not including, `end`. Errors: kInvalidArgument
+// when one is negative, or all are more than 2^40.
 using BoxSize = std::array<uint32_t, 3>;
 BoxSize box_size(const TreeRef& tree, const HostCoord& begin, const HostCoord& end);
 uint64_t count_cells(const BoxSize& size);
-// Values of the list at `coord`, all of them.
+// Returns all values of the list at `coord`.
 std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord);
 // Errors: kInvalidArgument for what has no values in cells: a node's topology, a field on a dynamic node.
 void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& begin, const BoxSize& size,
@@ -33,8 +33,8 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
 
 }  // namespace detail
 
-// The values of the cells from `begin` up to, not including, `end`, the last axis fastest. Inactive
-// cells, and those outside the tree, give zeros and stay as they are. Throws the error of an
+// Returns the values of the cells from `begin` up to, not including, `end`, the last axis fastest.
+// Inactive cells, and those outside the tree, give zeros and stay as they are. Throws the error of an
 // earlier launch, if one failed.
 template <class T>
 std::vector<T> wait_read(const Field<T>& field, const detail::GivenCoord& begin,
@@ -47,7 +47,7 @@ std::vector<T> wait_read(const Field<T>& field, const detail::GivenCoord& begin,
   detail::wait_read_bytes(field.tree, field.id, begin.at, size, values.data());
   return values;
 }
-// One value.
+// Returns the value of one cell.
 template <class T>
 T wait_read(const Field<T>& field, const detail::GivenCoord& coord) {
   detail::check_count(detail::tree_to_read(field.tree), coord);
@@ -56,8 +56,8 @@ T wait_read(const Field<T>& field, const detail::GivenCoord& coord) {
   return value;
 }
 
-// The elements of the list at `coord` of a field on a dynamic node; none where there is no list. Errors:
-// kInvalidArgument on another node.
+// Returns the elements of the list at `coord` of a field on a dynamic node; none where there is no list.
+// Errors: kInvalidArgument on another node.
 template <class T>
 std::vector<T> wait_read_list(const Field<T>& field, const detail::GivenCoord& coord) {
   detail::check_count(detail::tree_to_read(field.tree), coord);

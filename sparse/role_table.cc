@@ -7,7 +7,7 @@
 namespace coppice {
 namespace {
 
-// Roles by what they do to the field's values: the table's rows and columns.
+// Groups roles by what they do to the field's values: the table's rows and columns.
 enum Use { kOwnRead, kReach, kOwnChange, kSum, kSet, kAppend };
 
 Use use_of(const RoleUse& u) {

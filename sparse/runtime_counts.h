@@ -1,5 +1,5 @@
-// What one of the runtime's kernels counts and leaves in device memory for the next one, or for the host to
-// read: one of these for each tree. Every part has cache lines of its own.
+// Holds what one of the runtime's kernels counts and leaves in device memory for the next one, or for the
+// host to read: there is one of these for each tree. Every part has cache lines of its own.
 #pragma once
 #include <cstdint>
 

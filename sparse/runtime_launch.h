@@ -1,4 +1,4 @@
-// How TreeStorage's own files run the runtime's kernels over a number of items.
+// Runs the runtime's own kernels over a number of items, for TreeStorage's files.
 #pragma once
 #include <algorithm>
 #include <string_view>
@@ -9,7 +9,8 @@
 
 namespace coppice {
 
-// How many items a runtime kernel runs over: what the host says, or what device memory says at its turn.
+// Says how many items a runtime kernel runs over: a number from the host, or one in device memory at its
+// turn.
 struct Items {
   Items(uint64_t n) : loop(range(static_cast<int64_t>(n))) {}
   Items(const uint64_t* on_device) : loop(range_on_device(on_device)) {}

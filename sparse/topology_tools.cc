@@ -20,7 +20,8 @@ using device::NodeKind;
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::kInvalidArgument, message); }
 
-// A node whose cells are active one by one, and how many of the given node's cells each of them is.
+// Names a node whose cells are active one by one, and says how many of the given node's cells each of them
+// is.
 struct Unit {
   TreeRef tree;
   uint32_t node;
@@ -44,7 +45,7 @@ Unit unit_of(const Node& node, const char* tool) {
   return unit;
 }
 
-// The containers of a node with a mask for each; keeps the memory that the view points to.
+// Holds the containers of a node with a mask for each; keeps the memory that the view points to.
 struct Containers {
   CoppiceContainers view;
   uint64_t count = 0;

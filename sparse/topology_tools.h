@@ -13,10 +13,10 @@
 // containers in use (a leaf of 8^3 cells: 64 bytes, and its entry in a loop list, 24 bytes), for the time
 // of the call; counts have 64 bits.
 //
-// Errors, thrown: kInvalidArgument for the root, for a node without any bitmasked or pointer node on its way
-// (it is always active), for trees of different dimensions or devices, and for negative steps. With the async
-// value: kOutOfMemory; what had been changed until then stays changed. kOutOfRange, as an activation does, of
-// the tools that say so; then nothing has been changed.
+// Errors, thrown: kInvalidArgument for the root, for a node without any bitmasked or pointer node on its
+// way (it is always active), for trees of different dimensions or devices, and for negative steps. The
+// async value's errors: kOutOfMemory; what had been changed until then stays changed. Tools that say so
+// also give kOutOfRange, as an activation does; then nothing has been changed.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -26,8 +26,9 @@
 
 namespace coppice {
 
-// Cells around one that share a face with it, at least an edge, or at least a vertex: 6, 18, 26 in three
-// dimensions, 4, 8, 8 in two, 2, 2, 2 in one. The value is in how many coordinates they may differ.
+// Says which cells around one are neighbours: those that share a face with it, at least an edge, or at
+// least a vertex: 6, 18, 26 in three dimensions, 4, 8, 8 in two, 2, 2, 2 in one. The value is in how many
+// coordinates they may differ.
 enum class Neighbourhood : int32_t { kFaces = 1, kEdges = 2, kVertices = 3 };
 
 // Activates every neighbour of an active cell, `steps` times, with zeros; at the domain's border it
@@ -48,8 +49,8 @@ namespace detail {
 AsyncValueRef<uint64_t> prune_within(const Node& node, double tolerance, std::vector<FieldId> fields);
 }
 
-// The same with those whose values of the given fields (on `node`, float or double) are all within the
-// tolerance of zero, whatever their masks and other fields say. A NaN is not. Errors, thrown:
+// Does the same with cells whose values of the given fields (on `node`, float or double) are all within
+// the tolerance of zero, whatever their masks and other fields say. A NaN is not. Errors, thrown:
 // kInvalidArgument for a field elsewhere, or a tolerance that is negative or no number.
 template <class T, class... More>
 AsyncValueRef<uint64_t> prune(const Node& node, double tolerance, const Field<T>& field,
@@ -59,17 +60,18 @@ AsyncValueRef<uint64_t> prune(const Node& node, double tolerance, const Field<T>
   return detail::prune_within(node, tolerance, {field.id, more.id...});
 }
 
-// Makes the active cells of `to` those of `from`, cell by cell at the same coordinate of the two nodes. The
-// values of cells that stay are kept, new ones are zero. Trees, leaf sizes, kinds and origins may differ.
-// With the async value: kOutOfRange when active cells of `from` are outside the domain of `to`; then nothing
-// has been activated or deactivated. Cost of finding that out: a pass over the masks of `from`, where its
-// domain is not within that of `to`.
+// Makes the active cells of `to` those of `from`, cell by cell at the same coordinate of the two nodes.
+// The values of cells that stay are kept, new ones are zero. Trees, leaf sizes, kinds and origins may
+// differ. The async value is the error kOutOfRange when active cells of `from` are outside the domain of
+// `to`; then nothing has been activated or deactivated. Cost of finding that out: a pass over the masks of
+// `from`, where its domain is not within that of `to`.
 AsyncValueRef<Chain> copy_topology(const Node& from, const Node& to);
-// ... those of either. Errors as above.
+// Makes the active cells of `to` those of either, in the same way. Errors as above.
 AsyncValueRef<Chain> merge_topology(const Node& from, const Node& to);
-// ... those of both. What lies outside of the domain of `to` is in none of both, and no error.
+// Makes them those of both. What lies outside of the domain of `to` is in none of both, and no error.
 AsyncValueRef<Chain> intersect_topology(const Node& from, const Node& to);
-// ... those of `to` that are not active in `from`, which may have others outside of the domain of `to`.
+// Makes them those of `to` that are not active in `from`, which may have others outside of the domain of
+// `to`.
 AsyncValueRef<Chain> subtract_topology(const Node& from, const Node& to);
 
 }  // namespace coppice

@@ -18,7 +18,7 @@
 namespace coppice {
 namespace {
 
-// Coordinates as kernels take them: tree axes filled in from the right.
+// Returns coordinates as kernels take them: tree axes filled in from the right.
 std::vector<int32_t> flatten(const std::vector<std::array<int32_t, 3>>& coords, uint32_t dims) {
   std::vector<int32_t> flat(3 * coords.size(), 0);
   for (size_t i = 0; i < coords.size(); ++i) {
@@ -53,14 +53,14 @@ size_t count_outside(const std::vector<std::array<int32_t, 3>>& coords, const de
   return static_cast<size_t>(std::count_if(coords.begin(), coords.end(), is_outside));
 }
 
-// What the host asks of one coordinate, in device memory.
+// Holds what the host asks of one coordinate, in device memory.
 struct Question {
   std::array<int32_t, 3> coord;
   uint32_t is_active;
   uint64_t length;
 };
 
-// A kernel's answer: ask(s, question), whose address is the device's.
+// Returns a kernel's answer: ask(s, question), where the question's address is the device's.
 template <class Ask>
 Question wait_answer(TreeStorage& tree, std::array<int32_t, 3> coord, Ask ask) {
   const std::vector<int32_t> flat = flatten({coord}, tree.dims());

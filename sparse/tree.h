@@ -30,7 +30,7 @@ class TreeRef;
 class Node;
 
 namespace detail {
-// The node of a tree that a handle or a loop knows by its number. The number must be a node's.
+// Returns the node of a tree that a handle or a loop knows by its number. The number must be a node's.
 Node node_of(TreeRef tree, uint32_t id);
 }  // namespace detail
 
@@ -42,12 +42,12 @@ enum class CellLayout { kStructOfArrays, kArrayOfStructs };
 
 struct TreeOptions {
   std::string name = "tree";  // of one line
-  // Lowest coordinate per axis of the tree, in axis order: a multiple of what a cell of each of its nodes
-  // spans.
+  // The lowest coordinate per axis of the tree, in axis order: a multiple of what a cell of each of its
+  // nodes spans.
   std::array<int32_t, device::kMaxDims> origin{0, 0, 0};
-  // Most memory that all cells of the tree's pointer and dynamic nodes may take, one cell of
-  // zeros for each of these nodes among them; more is an Error kOutOfMemory. 0: what the
-  // device has (Device::memory_bytes()).
+  // All cells of the tree's pointer and dynamic nodes may take this much memory at most, one cell of zeros
+  // for each of these nodes among them; more is an Error kOutOfMemory. 0: what the device has
+  // (Device::memory_bytes()).
   uint64_t max_bytes = 0;
 };
 
@@ -67,7 +67,7 @@ class TreeRef {
   IntrusivePtr<RefCounted> tree_;
 };
 
-// A field of values of type T. Copies name the same field.
+// Names a field of values of type T. Copies name the same field.
 template <class T>
 struct Field {
   using Value = T;
@@ -75,7 +75,7 @@ struct Field {
   TreeRef tree;
 };
 
-// What a node's memory is spent on.
+// Says what a node's memory is spent on.
 struct NodeUsage {
   uint64_t active_cells = 0;  // of dynamic nodes: chunks
   uint64_t capacity_cells =
@@ -119,9 +119,10 @@ class Tree {
 
 class Node {
  public:
-  // Children; extents are cells per axis. Without axes: i, then j, then k, as many as the nodes above have,
-  // and all others that name none. Errors: kInvalidArgument (extent below 1, another number of axes, more
-  // than 3 axes in a tree, too deep, below a place that cannot have children, the tree is in use already).
+  // Add a child; extents are cells per axis. Without axes the child divides i, then j, then k, as many as
+  // the nodes above have, and all others that name none. Errors: kInvalidArgument (extent below 1, another
+  // number of axes, more than 3 axes in a tree, too deep, below a place that cannot have children, the
+  // tree is in use already).
   Node dense(std::initializer_list<int32_t> extents) const {
     return child(device::NodeKind::kDense, {}, extents);
   }
@@ -140,8 +141,8 @@ class Node {
   Node pointer(std::initializer_list<Axis> axes, std::initializer_list<int32_t> extents) const {
     return child(device::NodeKind::kPointer, axes, extents);
   }
-  // Lists, one per cell of this node, that grow where a kernel appends (Append, list_handles.h): at most
-  // `max_length` elements in chunks of `chunk_cells`, a power of two. A list is named by its cell's
+  // Adds lists, one per cell of this node, that grow where a kernel appends (Append, list_handles.h): at
+  // most `max_length` elements in chunks of `chunk_cells`, a power of two. A list is named by its cell's
   // coordinate; its own axis, when named, must be none that a node above has. Fields are all that can be
   // placed on it. Errors: as above.
   Node dynamic(int32_t max_length, int32_t chunk_cells = 64) const {
@@ -150,22 +151,23 @@ class Node {
   Node dynamic(Axis axis, int32_t max_length, int32_t chunk_cells = 64) const {
     return lists(axis, max_length, chunk_cells);
   }
-  // How the node's own fields lie in memory; struct of arrays unless said otherwise (array of structs
-  // took twice as long in stencils).
+  // Chooses how the node's own fields lie in memory; struct of arrays unless said otherwise (array of
+  // structs took twice as long in stencils).
   Node layout(CellLayout layout) const;
 
-  // A field with one T per cell of this node; zero at first and whenever a cell is activated again.
+  // Adds a field with one T per cell of this node; zero at first and whenever a cell is activated again.
   template <class T>
   Field<T> place(std::string name) const {
     static_assert(device::is_value<T>, "a field's values must be trivially copyable");
     return {place_bytes(std::move(name), sizeof(T), alignof(T)), tree_};
   }
 
-  // In stream order; coordinates in tree axes. Errors arrive with the async value (kOutOfRange where one of
-  // them is outside the domain; then nothing has been activated or deactivated); kInvalidArgument is thrown
-  // where a list as {{3, 4}, {100, 7}} has others than as many numbers as the tree has axes, and where cells
-  // of a dense node are to be deactivated, which are active as long as what is above them. Activation sorts,
-  // and allocates once: cells are numbered in coordinate order whatever the number of threads.
+  // Activate and deactivate cells in stream order; coordinates are in tree axes. Errors arrive with the
+  // async value (kOutOfRange where one of them is outside the domain; then nothing has been activated or
+  // deactivated); kInvalidArgument is thrown where a list as {{3, 4}, {100, 7}} has others than as many
+  // numbers as the tree has axes, and where cells of a dense node are to be deactivated, which are active
+  // as long as what is above them. Activation sorts, and allocates once: cells are numbered in coordinate
+  // order whatever the number of threads.
   AsyncValueRef<Chain> activate(std::initializer_list<detail::GivenCoord> coords) const {
     return activate(checked(coords));
   }
@@ -173,7 +175,8 @@ class Node {
     return deactivate(checked(coords));
   }
   AsyncValueRef<Chain> activate(std::vector<std::array<int32_t, 3>> coords) const;
-  // From memory of the device (a Buffer's), i32[n][3], missing leading axes 0, which must stay until then.
+  // Takes the coordinates from memory of the device (a Buffer's), i32[n][3], missing leading axes 0, which
+  // must stay until then.
   AsyncValueRef<Chain> activate(const int32_t* coords, uint64_t n) const;
   AsyncValueRef<Chain> deactivate(std::vector<std::array<int32_t, 3>> coords) const;
   AsyncValueRef<Chain> deactivate_all() const;
@@ -185,7 +188,7 @@ class Node {
   // Blocks the host until the stream has answered. Errors: kInvalidArgument for a wrong number of
   // coordinates.
   bool wait_is_active(const detail::GivenCoord& coord) const;
-  // Of the list at a coordinate of a dynamic node; 0 where there is none. Errors:
+  // Returns the length of the list at a coordinate of a dynamic node; 0 where there is none. Errors:
   // kInvalidArgument on another node.
   uint64_t wait_length(const detail::GivenCoord& coord) const;
   uint64_t wait_num_active_blocks() const;  // containers of this node that a loop over it visits

@@ -24,7 +24,7 @@ char axis_name(Axis axis) { return "ijklmnop"[static_cast<int>(axis)]; }
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::kInvalidArgument, message); }
 
-// Whether the nodes on a way divide each axis into at most 2^31 cells.
+// Returns whether the nodes on a way divide each axis into at most 2^31 cells.
 bool has_countable_span(const std::vector<NodeDescription>& nodes, const std::vector<uint32_t>& way) {
   for (int d = 0; d < kMaxDims; ++d) {
     uint64_t span = 1;
@@ -62,7 +62,7 @@ const char* node_kind_name(NodeKind kind) {
   return "?";
 }
 
-// The runtime reaches all of a tree by pointers, and is not what the checks are for.
+// The runtime reaches all of a tree by pointers, which is not what the checks are for.
 static CodegenOptions without_checks() {
   CodegenOptions options = codegen_options();
   options.checks = false;
@@ -248,7 +248,7 @@ void TreeStorage::assign_dimensions() {
   }
 }
 
-// The constant description that kernels get: the way from the root to the node.
+// Builds the constant description that kernels get: the way from the root to the node.
 void TreeStorage::build_layout(uint32_t id) {
   device::NodeLayout& layout = layouts_[id];
   layout = {};
@@ -311,7 +311,7 @@ void TreeStorage::build_layout(uint32_t id) {
   }
 }
 
-// Nodes whose containers lie in a cell of `id`, without leaving it through a slot.
+// Collects the nodes whose containers lie in a cell of `id`, without leaving it through a slot.
 void TreeStorage::find_below(uint32_t id, std::vector<uint32_t>& below) const {
   for (uint32_t child : nodes_[id].children) {
     below.push_back(child);
@@ -346,7 +346,7 @@ void TreeStorage::freeze() {
 
 void TreeStorage::fix_layout() {
   if (nodes_[0].children.empty()) refuse(fmt::format("tree '{}' has no nodes", options_.name));
-  // Of a call that ended in an Error.
+  // A call that ended in an Error may have left some of these.
   axes_.clear(), allocators_.clear(), layouts_.clear(), below_.clear(), has_full_ranges_ = true;
   assign_dimensions();
   for (uint32_t id = 0; id < nodes_.size(); ++id) {
@@ -359,7 +359,7 @@ void TreeStorage::fix_layout() {
   }
   lay_out(0);
   layouts_.resize(nodes_.size());
-  // Of all nodes before any layout is built: a node's needs the spans of those below it.
+  // All nodes are checked before any layout is built: a node's layout needs the spans of those below it.
   for (uint32_t id = 1; id < nodes_.size(); ++id) {
     if (!has_countable_span(nodes_, path_nodes(id)))
       refuse(fmt::format("node {}: more than 2^31 coordinates on an axis", path(id)));

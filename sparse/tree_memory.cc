@@ -25,7 +25,8 @@ using device::TreeState;
 
 namespace {
 
-// The most address space one allocator reserves; cells beyond it are a shortage that cannot be grown away.
+// One allocator reserves this much address space at most; cells beyond it are a shortage that cannot be
+// grown away.
 constexpr uint64_t kMaxAllocatorBytes = uint64_t{1} << 37;
 
 }  // namespace
@@ -45,7 +46,7 @@ void TreeStorage::allocate_memory() {
                     is_dense ? Filling::kPacked : Filling::kScattered);
   std::vector<device::ListState> no_lists(nodes_.size(), {0, ~uint64_t{0}, ~uint64_t{0}});
   const size_t list_bytes = no_lists.size() * sizeof(device::ListState);
-  // On a CPU every thread has lines of its own behind them.
+  // On a CPU every thread has cache lines of its own behind the lists' states.
   const uint64_t workers = d.commits_on_touch() ? static_cast<uint64_t>(d.threads()) : 0;
   const size_t workers_at = device::align_up(sizeof(TreeState) + list_bytes, alignof(device::WorkerCells));
   const size_t state_bytes = workers_at + workers * sizeof(device::WorkerCells);
@@ -68,8 +69,8 @@ void TreeStorage::allocate_memory() {
   for (uint32_t a = 0; a < allocators_.size(); ++a) {
     AllocatorStorage& storage = allocators_[a];
     const NodeDescription& n = nodes_[storage.node];
-    // As many cells as there are coordinates, as often as a launch may deactivate and activate
-    // them anew before they are collected, and as the limits allow; one more for the ambient cell.
+    // There is room for as many cells as there are coordinates, as often as a launch may deactivate and
+    // activate them anew before they are collected, and as the limits allow; one more is the ambient cell.
     // Only address space is spent here.
     double possible = 1;
     for (uint32_t p : path_nodes(storage.node)) {
@@ -109,12 +110,12 @@ uint64_t TreeStorage::max_bytes() const {
   return options_.max_bytes != 0 ? options_.max_bytes : device_->memory_bytes();
 }
 
-// The fewest that it has where memory is mapped before a launch: some 64 KiB, and one.
+// Returns the fewest cells that it has where memory is mapped before a launch: some 64 KiB, and one.
 uint64_t TreeStorage::first_cells(uint32_t allocator) const {
   return 1 + std::max<uint64_t>(1, (64 << 10) / nodes_[allocators_[allocator].node].cell_bytes);
 }
 
-// Whether cells are to be counted across allocators, since these could take more than the tree may have.
+// Returns whether cells are counted across allocators, as these could take more than the tree may have.
 bool TreeStorage::is_limit_shared() const {
   if (!device_->commits_on_touch()) return false;  // what is committed is counted by the host
   double together = 0;
@@ -128,7 +129,7 @@ TreeState TreeStorage::wait_read_state(InStream& s) {
   return wait_read(s, state());
 }
 
-// What workers hold after a launch is free again before anybody counts.
+// Frees what workers still hold after a launch, before anybody counts.
 void TreeStorage::give_back_held_cells(InStream& s) {
   if (!device_->commits_on_touch() || wait_read(s, &state()->holds_cells) == 0) return;
   run_now(s, program_, give_back_cells, 1, state(), static_cast<uint32_t>(allocators_.size()));
@@ -141,7 +142,7 @@ uint64_t TreeStorage::used_bytes(const TreeState& now) const {
   return bytes;
 }
 
-// Cells that an allocator's memory is spent on.
+// Returns how many cells an allocator's memory is spent on.
 uint64_t TreeStorage::paid_cells(const AllocatorState& a) const {
   return device_->commits_on_touch() ? handed_out(a) : a.capacity;
 }
@@ -236,7 +237,7 @@ uint64_t TreeStorage::largest_capacity(const AllocatorState& a, uint32_t allocat
   return device_->commits_on_touch() ? allocators_[allocator].max_cells : most_cells(allocator, a.capacity);
 }
 
-// How many cells an allocator may have, where it has so many now.
+// Returns how many cells an allocator may have at most, where it has `capacity` of them now.
 uint64_t TreeStorage::most_cells(uint32_t allocator, uint64_t capacity) const {
   const AllocatorStorage& storage = allocators_[allocator];
   const uint64_t left = max_bytes() - std::min(max_bytes(), committed_bytes());

@@ -1,5 +1,5 @@
-// What recordings (launch_graph.h) need of a tree: memory that stays where it is, and news of
-// what replays did.
+// Does what recordings (launch_graph.h) need of a tree: memory that stays where it is, and news of what
+// replays did.
 #include <algorithm>
 #include <cstring>
 
@@ -20,8 +20,8 @@ void TreeStorage::update_lists(InStream& s, const NeededLists& needed) {
   for (const auto& [node, with_neighbours] : needed) update_list(s, node, with_neighbours);
 }
 
-// Records what brings a list up to date; nothing where that has been done, and the
-// topology cannot have changed since.
+// Records what brings a list up to date; does nothing where that has been done, and the topology cannot
+// have changed since.
 void TreeStorage::record_list(InStream& s, LoopList& list, uint32_t node, bool with_neighbours) {
   const auto has = [&](bool neighbours) {
     return std::find(needed_lists_.begin(), needed_lists_.end(), std::pair(node, neighbours)) !=

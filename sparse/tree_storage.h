@@ -1,4 +1,4 @@
-// What stands behind Tree, Node and Field: the description, the fixed layout, the memory, lists and
+// Implements Tree, Node and Field: holds the description, the fixed layout, the memory, lists and
 // collection.
 //
 // Phases: describe (add_node, add_field), on one thread -> freeze -> use, by any number of threads. In
@@ -60,8 +60,8 @@ struct FieldDescription {
   uint32_t stride = 0;
 };
 
-// The list that a loop over a node runs through; valid while the topology's version is the tree's. The device
-// has the same numbers in a ListState.
+// Describes the list that a loop over a node runs through; valid while the topology's version is the
+// tree's. The device has the same numbers in a ListState.
 struct LoopList {
   uint32_t number = 0;                        // of its ListState: the node
   IntrusivePtr<Buffer> elements, neighbours;  // LoopElement[n], u32[n][3^D]
@@ -70,7 +70,7 @@ struct LoopList {
   uint64_t neighbour_version = ~uint64_t{0};
 };
 
-// Lists that a recording takes to be up to date: {node, with its neighbour table}.
+// Names lists that a recording takes to be up to date: {node, with its neighbour table}.
 using NeededLists = std::vector<std::pair<uint32_t, bool>>;
 
 struct AllocatorStorage {
@@ -80,12 +80,12 @@ struct AllocatorStorage {
   IntrusivePtr<Buffer> cells, free_list, recycled_list;
 };
 
-// Memory that lies elsewhere now: by how much (full_ranges.cc).
+// Describes memory that was moved, and by how much (full_ranges.cc).
 struct AddressMove {
   uint64_t begin, end;  // addresses before
   uint64_t distance;    // modulo 2^64
 };
-// Elements of a list whose containers lie elsewhere, and where they go.
+// Holds elements of a list whose containers were moved, and where they are to be written.
 struct MovedElements {
   device::LoopElement* to;
   std::vector<device::LoopElement> elements;
@@ -102,7 +102,7 @@ class TreeStorage : public RefCounted {
   // ---- description
   uint32_t add_node(uint32_t parent, device::NodeKind kind, std::vector<Axis> axes,
                     std::vector<int32_t> extents);
-  // A dynamic node; `axis` must be none that an ancestor has.
+  // Adds a dynamic node; `axis` must be none that an ancestor has.
   uint32_t add_lists(uint32_t parent, std::optional<Axis> axis, int32_t max_length, int32_t chunk_cells);
   uint32_t add_field(uint32_t node, std::string name, size_t bytes, size_t alignment);
   void set_layout(uint32_t node, CellLayout layout);
@@ -111,8 +111,8 @@ class TreeStorage : public RefCounted {
 
   const TreeOptions& options() const { return options_; }
   Device& device() const { return *device_; }
-  // f(program) with the program of the runtime's own kernels for threads that give launches, one after
-  // another.
+  // Returns f(program) with the program of the runtime's own kernels for threads that give launches; these
+  // threads come one after another.
   template <class F>
   auto with_host_program(F&& f) {
     const std::lock_guard lock(host_program_mutex_);
@@ -122,7 +122,7 @@ class TreeStorage : public RefCounted {
   const NodeDescription& node(uint32_t id) const { return nodes_[id]; }
   const FieldDescription& field(uint32_t id) const { return fields_[id]; }
   std::string path(uint32_t node) const;
-  // Of its coordinates; a tree of one list has one, with a single coordinate.
+  // Returns the number of its coordinates; a tree of one list has one, with a single coordinate.
   uint32_t dims() const { return std::max<uint32_t>(1, static_cast<uint32_t>(axes_.size())); }
   const device::NodeLayout& layout(uint32_t node) const { return layouts_[node]; }
   const device::NodeLayout* device_layout(uint32_t node) const {
@@ -137,41 +137,45 @@ class TreeStorage : public RefCounted {
 
   Stream& stream() const { return device_->default_stream(); }
 
-  // ---- memory: each by what that stream hands out when its turn comes
+  // ---- memory: all of it takes the InStream that the stream hands out when its turn comes
   device::TreeState wait_read_state(InStream& s);
   // Brings a node's list (and its neighbour table) up to date; at most one select and sort per topology
   // change. In a recording: whether there is anything to do is found out by the device, each time.
   LoopList& update_list(InStream& s, uint32_t node, bool with_neighbours);
-  // After a launch that could change topology. First, for every tree of the launch: did it run out of cells?
-  // True: the allocators have grown, and the launch is to be repeated. `now` is the state then, `why_not`
-  // what stands against a repetition, empty where nothing does. Errors: kOutOfMemory when it may not grow
-  // further or must not be repeated.
+  // Is called after a launch that could change topology, first, for every tree of the launch. Returns
+  // whether the tree ran out of cells: then the allocators have grown, and the launch is to be repeated.
+  // `now` is the state after the launch, `why_not` says what stands against a repetition, empty where
+  // nothing does. Errors: kOutOfMemory when it may not grow further or must not be repeated.
   bool resolve_shortage(InStream& s, const device::TreeState& now, std::string_view kernel,
                         std::string_view why_not);
-  // Before a run that makes room for a launch (device::makes_room()). Behind it, what it would
-  // deactivate is wanted again; then shortages are resolved as behind a launch that may be repeated.
-  // When there is room, lists hide their new chunks from the launch, and show them behind it. Cost: a
-  // pass over the cells of dynamic nodes each.
+  // These go before and behind a run that makes room for a launch (device::makes_room()). Behind it, cells
+  // that it would deactivate are wanted again; then shortages are resolved as behind a launch that may be
+  // repeated. When there is room, lists hide their new chunks from the launch, and show them behind it.
+  // Cost: a pass over the cells of dynamic nodes each.
   void begin_making_room(InStream& s);
   void want_what_is_removed(InStream& s);
   void hide_room(InStream& s);
   void show_room(InStream& s);
-  // Instead, where there is not, and behind a launch that failed: lists give back the chunks that hold
-  // nothing.
+  // Makes lists give back the chunks that hold nothing: instead of hide_room() where there is no room, and
+  // behind a launch that failed.
   void drop_room(InStream& s);
-  // On a CPU a tree begins with little memory, and its cells move once, when it outgrows that, to ranges of
-  // addresses for all that it may ever have (full_ranges.cc). False until then; always true elsewhere.
+  // On a CPU a tree begins with little memory, and its cells move once, when it outgrows that, to ranges
+  // of addresses for all that it may ever have (full_ranges.cc). Returns false until then; always true
+  // elsewhere.
   bool has_full_ranges() const { return has_full_ranges_.load(std::memory_order_acquire); }
-  // Where its cells will lie, for who needs to know that before. On any thread. Errors: kOutOfMemory.
+  // Reserves the ranges where its cells will lie, for callers that need these addresses before the move.
+  // May be called on any thread. Errors: kOutOfMemory.
   void reserve_full_ranges();
-  // Moves there. Before a launch that may run short and must not be repeated. Errors: kOutOfMemory, in the
-  // name of `who`; then nothing has changed.
+  // Moves its cells to these ranges, before a launch that may run short and must not be repeated. Errors:
+  // kOutOfMemory, in the name of `who`; then nothing has changed.
   void take_full_ranges(InStream& s, std::string_view who);
   // Makes room for so many cells of a pointer or dynamic node in all. Errors: kInvalidArgument, kOutOfMemory.
   void reserve_cells(InStream& s, uint32_t node, uint64_t cells);
-  // Then, once it is not repeated, failed or not: collects what was deactivated and advances the version.
+  // Collects what was deactivated and advances the version, after a launch that is not to be repeated,
+  // even if it failed.
   void commit_topology(InStream& s, const device::TreeState& now);
-  // The same, where the host has not looked yet. In a recording the device finds out what there is to do.
+  // Does the same where the host has not read the state yet. In a recording the device finds out what
+  // there is to do.
   void commit_topology(InStream& s);
   void recycle_below(InStream& s, uint32_t node);
   // Activates the cells at `n` coordinates of a node, i32[n][3], missing leading axes 0. Coordinates
@@ -187,27 +191,28 @@ class TreeStorage : public RefCounted {
   uint64_t version(InStream&) const { return version_; }
   // Recordings hold addresses and sizes: one of another generation than the tree's is made anew.
   uint64_t generation(InStream&) const { return generation_; }
-  // Before a recording in which launches can change the topology, or none can. In the latter case it needs
+  // Begins a recording in which launches can change the topology, or none can. In the latter case it needs
   // lists that are up to date whenever it is replayed.
   void begin_recording(InStream& s, bool can_change);
   const NeededLists& needed_lists(InStream&) const { return needed_lists_; }
   void update_lists(InStream& s, const NeededLists& needed);
-  // What recordings use of the tree's memory that the tree itself may replace.
+  // Adds to `kept` what recordings use of the tree's memory and the tree itself may replace.
   void keep_for_recording(InStream& s, std::vector<IntrusivePtr<RefCounted>>& kept);
-  // Before a recording is replayed: lists whose memory it replaced are to be made anew.
+  // Is called before a recording is replayed: lists whose memory it replaced are to be made anew.
   void forget_lost_lists(InStream& s);
-  // After replays: what they did to the topology and the lists.
+  // Is called after replays: reads back what they did to the topology and the lists.
   void wait_sync_after_replays(InStream& s);
-  // For the checks of pointers (memory_uses.cc). Where a field's values lie; of an array of structs, with
-  // what lies between them. The zeros that refused reads get. All memory of the tree's.
+  // These serve the checks of pointers (memory_uses.cc). memory_of() returns where a field's values lie;
+  // in an array of structs, with what lies between them. zeros() returns the zeros that refused reads get,
+  // buffers() all memory of the tree.
   MemoryUse memory_of(uint32_t field) const;
   MemoryUse zeros() const;
   std::vector<KnownBuffer> buffers() const;
-  // "'now' on grid.pointer[64].dense[8]", "the tree 'grid'"; empty for an address
-  // that is not in the tree's memory.
+  // Returns "'now' on grid.pointer[64].dense[8]", or "the tree 'grid'"; empty for an address that is not
+  // in the tree's memory.
   std::string name_of_address(uint64_t address) const;
   uint64_t live_cells(const device::TreeState& now, uint32_t node) const;
-  // Of any node (memory_report.cc).
+  // Returns the usage of any node (memory_report.cc).
   NodeUsage full_usage(InStream& s, uint32_t node) { return full_usage(s, node, wait_read_state(s)); }
   MemoryReport memory_report(InStream& s);
   void trim(InStream& s);  // trim.cc
@@ -227,7 +232,7 @@ class TreeStorage : public RefCounted {
   void allocate_memory();
   void compile_runtime(Program& program);
   void grow_memory(uint32_t allocator, uint64_t cells);  // the state's capacity is the caller's to write
-  // That its own and the tree's limits allow.
+  // Returns the largest capacity that its own and the tree's limits allow.
   uint64_t largest_capacity(const device::AllocatorState& a, uint32_t allocator) const;
   uint64_t most_cells(uint32_t allocator, uint64_t capacity) const;
   void grow_to(InStream& s, const device::AllocatorState& now, uint32_t allocator, uint64_t needed,
@@ -290,7 +295,7 @@ class TreeStorage : public RefCounted {
   void run_over_chunks(InStream& s, const Kernel& kernel);
   void run_over_lists(InStream& s, const ListKernel& kernel, uint32_t node, const LoopList* parents);
   std::vector<uint32_t> path_nodes(uint32_t node) const;
-  // Room for so many items in scratch memory, or in a list's.
+  // Makes room for so many items in scratch memory, or in a list's.
   template <class T>
   void reserve_scratch(InStream& s, IntrusivePtr<Buffer>& buffer, uint64_t items);
   template <class T>
@@ -324,8 +329,8 @@ class TreeStorage : public RefCounted {
   uint64_t version_ = 0;
   uint64_t lists_version_ = 0;  // of dynamic nodes' lengths
   uint64_t generation_ = 0;
-  // While recording: buffers that what is recorded so far uses, and numbers of lists whose buffers were
-  // replaced.
+  // While recording, these hold buffers that what is recorded so far uses, and numbers of lists whose
+  // buffers were replaced.
   std::vector<IntrusivePtr<Buffer>> replaced_;
   std::vector<uint32_t> lost_lists_;
   bool can_change_ = false;
@@ -353,7 +358,7 @@ void TreeStorage::reserve_scratch(InStream& s, LoopList& list, IntrusivePtr<Buff
   lost_lists_.push_back(list.number);
 }
 
-// The tree that a host's handle names.
+// Returns the tree that a host's handle names.
 inline TreeStorage* tree_of(const FieldId& id) { return static_cast<TreeStorage*>(id.tree); }
 
 }  // namespace coppice

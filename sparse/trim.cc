@@ -48,7 +48,7 @@ void TreeStorage::trim_allocator(InStream& s, AllocatorState a, uint32_t index) 
     storage.recycled_list->discard(0, handed_out * sizeof(uint32_t));
     return;
   }
-  // No less than a new tree has, since a launch that cannot be repeated needs some room.
+  // It keeps no less than a new tree has, since a launch that cannot be repeated needs some room.
   a.capacity =
       static_cast<uint32_t>(std::min<uint64_t>(a.capacity, std::max<uint64_t>(end, first_cells(index))));
   write_value(s, &state()->allocators[index], a);

@@ -1,4 +1,4 @@
-// What launches touch (see uses.h).
+// Finds what launches touch (see uses.h).
 #include "sparse/uses.h"
 
 #include <fmt/format.h>
@@ -53,8 +53,8 @@ std::string_view name_of(Role role) {
   return "";
 }
 
-// Of a Grow: the last of several values set stays, and is_active() tells what earlier items activated. Of an
-// Append it is the order of the elements.
+// Returns whether the result depends on the order of the items. For a Grow it decides which of several
+// values set stays, and what is_active() tells of earlier items; for an Append, the order of the elements.
 bool depends_on_order(const HandleUse& h) {
   return h.role == Role::kGrow || h.role == Role::kAppend || (h.role == Role::kAccumulate && !h.exact);
 }
@@ -65,7 +65,7 @@ LaunchUse use_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
   use.tree = static_cast<TreeStorage*>(h.id.tree);
   use.node = h.id.node, use.field = h.id.field;
   use.star = h.star, use.role = name_of(h.role);
-  // Which of a kernel's Reads reads elsewhere is not told.
+  // It is not told which of a kernel's Reads reads elsewhere.
   const bool anywhere = h.role == Role::kGrow || h.role == Role::kAppend ||
                         (h.role == Role::kAccumulate && h.radius == 0) ||
                         (h.role == Role::kRead && (kernel & kReadsAnywhere) != 0);
@@ -76,8 +76,8 @@ LaunchUse use_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
   return use;
 }
 
-// Of memory that an argument leads to: what the kernel does to any memory, as far as the argument's type lets
-// it.
+// Returns the effects on memory that an argument leads to: what the kernel does to any memory, as far as
+// the argument's type lets it.
 uint32_t effects_on_memory(uint32_t kernel, bool is_const) {
   uint32_t effects = (kernel & kLoadsMemory) != 0 ? effect::kReads : 0;
   if (is_const) return effects;
@@ -95,7 +95,7 @@ constexpr std::pair<uint32_t, std::string_view> kWords[] = {{effect::kReads, "re
                                                             {effect::kDeactivates, "deactivates"},
                                                             {effect::kTests, "tests"}};
 
-// "reads, tests the cells of grid.pointer[64]", of the effects asked for.
+// Returns "reads, tests the cells of grid.pointer[64]", for the effects asked for.
 std::string words_of(const LaunchUse& use, uint32_t effects) {
   const std::string words = words_of_effects(use.effects & effects);
   const bool is_topology = use.kind == LaunchUse::Kind::kTopology;
@@ -177,7 +177,7 @@ std::string why_not_repeatable(const LaunchUses& uses) {
     if (a.does(kOnce)) return words_of(a, kOnce);
     if (uses.reads_count && a.kind == LaunchUse::Kind::kMemory && a.does(effect::kStores))
       return words_of(a, effect::kStores) + ", where the count of its range may be";
-    // Who asks what is active, and activates, finds another answer the second time.
+    // A kernel that tests what is active, and activates, finds another answer the second time.
     if (a.does(effect::kTests) && uses.does_to(a.tree, effect::kActivates))
       return words_of(a, effect::kTests | effect::kActivates);
     for (const LaunchUse& b : uses.all) {
@@ -192,7 +192,7 @@ std::string why_not_repeatable(const LaunchUses& uses) {
 std::string why_no_room(const LaunchRequest& r, const LaunchUses& uses) {
   if ((r.effects & kDrawsFromMemory) != 0) return "goes on by what its atomic operations give it";
   if ((r.effects & kDecidesByChanges) != 0) return "decides what to activate by what it changes";
-  // Its threads talk through fast memory, which would stay empty.
+  // The threads of a team talk through fast memory, which would stay empty.
   if (r.item == LaunchRequest::LoopItem::kBlockTeam) return "shares fast memory among threads";
   for (const LaunchUse& a : uses.all) {
     for (const LaunchUse& b : uses.all) {
@@ -203,9 +203,9 @@ std::string why_no_room(const LaunchRequest& r, const LaunchUses& uses) {
         return "decides what to activate by " + a.name;
     }
     const bool grows = a.tree != nullptr && uses.does_to(a.tree, effect::kActivates | effect::kAppends);
-    // It would find active what it is about to activate.
+    // The run would find active what it is about to activate.
     if (grows && a.does(effect::kTests)) return words_of(a, effect::kTests | effect::kActivates);
-    // What lies below goes, too, and how much of it comes again cannot be told.
+    // What lies below goes, too, and nobody can tell how much of it comes again.
     if (grows && a.does(effect::kDeactivates) &&
         static_cast<TreeStorage*>(a.tree)->layout(a.node).below.count > 0)
       return words_of(a, effect::kDeactivates | effect::kActivates);

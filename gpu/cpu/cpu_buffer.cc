@@ -50,10 +50,10 @@ void CpuBuffer::map(Filling filling) {
   reserved_bytes_ = page_align(reserved_bytes_);
   has_huge_pages_ = filling == Filling::kPacked && reserved_bytes_ >= 2 * kHugePage;
   if (has_huge_pages_) reserved_bytes_ = round_up(reserved_bytes_, kHugePage);
-  // One huge page more than is used, so that the range can start at a multiple of one.
+  // The mapping has one huge page more than is used, so that the range can start at a multiple of one.
   mapped_bytes_ = reserved_bytes_ + (has_huge_pages_ ? kHugePage : 0);
   claim_.emplace(mapped_bytes_);
-  // NORESERVE and no access: the range costs address space only.
+  // With NORESERVE and no access the range costs address space only.
   void* range = mmap(nullptr, mapped_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) throw_out_of_memory("reserve", reserved_bytes_, errno);
   mapped_ = static_cast<std::byte*>(range);
@@ -62,8 +62,8 @@ void CpuBuffer::map(Filling filling) {
   advise();
 }
 
-// What is left before and behind a range that starts at a multiple of a huge page would be a mapping of its
-// own each. Where the system refuses, it stays.
+// Unmaps what is left before and behind a range that starts at a multiple of a huge page: each part would
+// be a mapping of its own. Where the system refuses, it stays.
 void CpuBuffer::unmap_beside_data() {
   data_ += round_up(reinterpret_cast<size_t>(mapped_), kHugePage) - reinterpret_cast<size_t>(mapped_);
   const auto before = static_cast<size_t>(data_ - mapped_);
@@ -82,7 +82,8 @@ void CpuBuffer::free_memory() {
   if (is_on_heap()) {
     std::free(mapped_);
   } else if (munmap(mapped_, mapped_bytes_) != 0) {
-    // In the middle of what became one mapping, where there may be no more of them: the addresses are lost.
+    // The range lies in the middle of what became one mapping, and there may be no more of them: its
+    // addresses are lost.
     madvise(mapped_, mapped_bytes_, MADV_DONTNEED);
   }
 }
@@ -92,7 +93,7 @@ CpuBuffer::~CpuBuffer() {
   free_memory();
 }
 
-// A hint: a kernel without huge pages refuses, and nothing is lost but speed.
+// This is a hint: a kernel without huge pages refuses, and nothing is lost but speed.
 void CpuBuffer::advise() {
   if (has_huge_pages_) madvise(data_, reserved_bytes_, MADV_HUGEPAGE);
 }
@@ -108,8 +109,8 @@ void CpuBuffer::grow(size_t size_bytes) {
 }
 
 void CpuBuffer::commit(size_t size_bytes) {
-  // Whole huge pages as soon as one would be half full; before that small ones, since many buffers stay
-  // small.
+  // Whole huge pages are committed as soon as one would be half full; before that small ones, since many
+  // buffers stay small.
   const bool huge = has_huge_pages_ && size_bytes > kHugePage / 2;
   const size_t end = huge ? round_up(size_bytes, kHugePage) : page_align(size_bytes);
   if (mprotect(data_, end, PROT_READ | PROT_WRITE) != 0) throw_out_of_memory("commit", end, errno);
@@ -137,7 +138,7 @@ void CpuBuffer::shrink(size_t size_bytes) {
     size_bytes_ = size_bytes;
     return;
   }
-  // All that grow() may have made accessible.
+  // This covers all that grow() may have made accessible.
   const size_t kept = page_align(size_bytes),
                end = has_huge_pages_ ? round_up(size_bytes_, kHugePage) : page_align(size_bytes_);
   if (mprotect(data_ + kept, end - kept, PROT_NONE) != 0) throw_out_of_memory("give back", end - kept, errno);

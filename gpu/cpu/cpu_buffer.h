@@ -13,7 +13,7 @@ struct DeviceContext;
 
 class CpuBuffer final : public Buffer {
  public:
-  // What may hold as much at most is a piece of the heap, and takes no mapping.
+  // A buffer that may hold this much at most is a piece of the heap, and takes no mapping.
   static constexpr size_t kMostHeapBytes = size_t{64} << 10;
 
   // Errors: kOutOfMemory, which names the limit that was reached (memory_limits.h).
@@ -23,7 +23,7 @@ class CpuBuffer final : public Buffer {
   void discard(size_t offset_bytes, size_t bytes) override;
   void shrink(size_t size_bytes) override;
   void release() override;
-  // As one of a device that kernels reach by its own address (gpu/buffer_ranges.h).
+  // Announces it as a buffer of a device that kernels reach by its own address (gpu/buffer_ranges.h).
   void announce(size_t most_bytes, const DeviceContext& owner);
 
  private:

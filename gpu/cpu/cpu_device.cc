@@ -21,7 +21,7 @@
 namespace coppice {
 namespace {
 
-// More than any machine has cores; each is a thread that compiles, too, and systems limit these.
+// No machine has more cores; each is a thread that compiles, too, and systems limit these.
 constexpr int kMostThreads = 4096;
 
 class CpuDevice final : public Device {

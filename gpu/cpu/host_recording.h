@@ -1,4 +1,4 @@
-// What a stream that works in the host's memory records: its operations, one after another.
+// Holds what a stream that works in the host's memory records: its operations, one after another.
 #pragma once
 #include <functional>
 #include <vector>

@@ -12,7 +12,7 @@
 namespace coppice {
 namespace {
 
-// What is needed to run it again; its callbacks have done their part.
+// Returns what is needed to run a launch again; its callbacks have done their part.
 Launch without_functions(const Launch& launch) {
   Launch copy = launch;
   copy.before_loop = nullptr, copy.make_room = nullptr, copy.needs_repeat = nullptr;

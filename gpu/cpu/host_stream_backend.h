@@ -11,9 +11,9 @@ class MessageLog;
 class HostStreamBackend : public StreamBackend {
  public:
   explicit HostStreamBackend(MessageLog& log) : log_(log) {}  // the device's
-  // Items [0, count), count > 0; may throw Error.
+  // Runs items [0, count), count > 0; may throw Error.
   virtual void run(const Launch& launch, const LaunchBlock& block, KernelEntry entry, uint64_t count) = 0;
-  // Where this process finds what lies at a device address.
+  // Returns where this process finds what lies at a device address.
   virtual void* host_address(const void* address) const { return const_cast<void*>(address); }
 
   void run_loop(const Launch& launch, const LaunchBlock& block) final;

@@ -1,4 +1,4 @@
-// What ThreadSanitizer must be told about kernels that run on oneTBB's threads; nothing in any other build.
+// Tells ThreadSanitizer about kernels that run on oneTBB's threads; does nothing in any other build.
 //
 // oneTBB is not instrumented: ThreadSanitizer sees neither how a loop's start is ordered before its items and
 // they before its end, nor how TBB's own data is guarded, and so tests/tsan.supp hides every report with a
@@ -15,7 +15,7 @@
 
 namespace coppice {
 
-// One stream's: its launches follow each other. A slot of the arena has one fiber, since a
+// Holds one stream's fibers: its launches follow each other. A slot of the arena has one fiber, since a
 // fiber runs in one thread at a time.
 class KernelFibers {
  public:

@@ -23,7 +23,8 @@ namespace {
 
 constexpr uint64_t kUnlimited = ~uint64_t{0};
 
-// f(bytes, size) for one piece after another of a file of /proc. Takes no memory, for there may be none.
+// Calls f(bytes, size) for one piece after another of a file of /proc. Takes no memory, for there may be
+// none.
 template <class F>
 void read_pieces(const char* path, F&& f) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -33,7 +34,7 @@ void read_pieces(const char* path, F&& f) {
   close(file);
 }
 
-// The number that a file begins with; 0 where there is none.
+// Returns the number that a file begins with; 0 where there is none.
 uint64_t read_number(const char* path) {
   uint64_t number = 0;
   bool has_ended = false;
@@ -46,7 +47,7 @@ uint64_t read_number(const char* path) {
   return number;
 }
 
-// A line each.
+// Counts lines: each is a mapping.
 uint64_t count_mappings() {
   uint64_t lines = 0;
   read_pieces("/proc/self/maps", [&](const char* text, size_t size) {
@@ -86,8 +87,9 @@ bool is_too_much(size_t bytes, uint64_t used, uint64_t most) {
   return left < over || bytes > left - over;
 }
 
-// All that buffers have. A range's two mappings may have become one with a neighbour's, and others have
-// mappings, too; so the system is asked again and again what there are, and before anything is refused.
+// Knows all mappings that buffers have. A range's two mappings may have become one with a neighbour's, and
+// others have mappings, too; so the system is asked again and again how many there are, and before
+// anything is refused.
 class Mappings {
  public:
   static Mappings& all() {
@@ -109,10 +111,10 @@ class Mappings {
     if (!has_room(limit)) refuse_for_mappings("reserve", bytes, counted_, limit);
     since_counted_ += MappingClaim::kMappings;
   }
-  // What is between two neighbours that had become one mapping makes two of them. Without the lock: a forked
-  // child gives back what it has of its parent, whose threads may have held it.
+  // A range that goes may split a mapping, which had grown together with its neighbours, into two. This
+  // takes no lock: a forked child gives back what it has of its parent, whose threads may have held it.
   void give_back() { given_back_.fetch_add(1, std::memory_order_relaxed); }
-  // Whether that is why the system gave none.
+  // Throws if the system refused memory because there are too many mappings.
   void check(const char* what, size_t bytes) {
     const std::lock_guard lock(mutex_);
     count();
@@ -170,7 +172,7 @@ void* allocate_zeros(size_t bytes) {
   void* const memory = std::calloc(1, bytes);
   if (memory == nullptr) throw_out_of_memory("reserve", bytes, ENOMEM);
   if (most == kUnlimited) return memory;
-  // What the heap has anyhow may be used up.
+  // Addresses that the heap has anyhow may be used up.
   const uint64_t used = used_addresses();
   if (used <= before || !is_too_much(bytes, used, most)) return memory;
   std::free(memory);

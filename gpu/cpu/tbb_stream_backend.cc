@@ -16,7 +16,8 @@ namespace {
 
 thread_local uint32_t own_number = 0;  // in the loop that the thread has a part in
 
-// Whether a worker's part in a loop is an event in its row; the stream's own row has the whole launch.
+// Returns whether a worker's part in a loop is an event in its row; the stream's own row has the whole
+// launch.
 bool records_worker(std::thread::id stream) {
   if (!Trace::is_on() || std::this_thread::get_id() == stream) return false;
   thread_local bool has_row_name = false;  // oneTBB gives its threads none
@@ -48,7 +49,7 @@ void TbbStreamBackend::run(const Launch& launch, const LaunchBlock& block, Kerne
   fibers_.end_loop();
 }
 
-// Inside the arena, so that parallel algorithms called from there use the device's threads.
+// It runs inside the arena, so that parallel algorithms called from there use the device's threads.
 void TbbStreamBackend::run_function(const std::function<void()>& function) { arena_.execute(function); }
 
 }  // namespace coppice

@@ -27,8 +27,8 @@ struct Limit {
   }};
 };
 
-// A global because what it sets is one, of oneTBB. Never destroyed: the last claim may
-// end on any thread, at any time.
+// This is a global because oneTBB's limit is one. It is never destroyed: the last claim may end on any
+// thread, at any time.
 Limit& limit() {
   static Limit& it = *new Limit;
   return it;
@@ -39,11 +39,11 @@ void claim(int workers) {
   const std::lock_guard lock(it.mutex);
   if (it.is_ending) return;
   it.claimed += workers;
-  // oneTBB counts a thread that is no worker, too. Never below what oneTBB does by
-  // itself: others use it as well.
+  // oneTBB counts a thread that is no worker, too. The limit is never below oneTBB's own: others use it as
+  // well.
   const int wanted = it.claimed + 1 > tbb::info::default_concurrency() ? it.claimed + 1 : 0;
   if (wanted == it.in_force) return;
-  // The new one is there before the old one goes: in between there would be no more workers than cores.
+  // The new limit is there before the old one goes: in between there would be no more workers than cores.
   std::unique_ptr<tbb::global_control> control;
   if (wanted > 0)
     control = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, wanted);

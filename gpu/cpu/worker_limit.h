@@ -1,4 +1,4 @@
-// How many oneTBB workers the process may have: as many as all arenas with a claim need together.
+// Limits how many oneTBB workers the process may have: as many as all arenas with a claim need together.
 //
 // oneTBB starts one worker less than there are cores unless told to, and of several
 // tbb::global_control objects the smallest counts: an arena that raised the limit for itself would

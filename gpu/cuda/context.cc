@@ -23,7 +23,7 @@ Context::Scope::~Scope() {
 Context::FreeingScope::FreeingScope(Context& context) : context_(context) {
   const Driver& driver = context.driver_;
   driver.ctx_get_current(&outer_);
-  // Once more: a call may tell of what another one did wrong.
+  // It is called once more: a call may tell of what another one did wrong.
   if (driver.ctx_set_current(context.handle_) != Result::kSuccess) driver.ctx_set_current(context.handle_);
 }
 Context::FreeingScope::~FreeingScope() { context_.driver_.ctx_set_current(outer_); }

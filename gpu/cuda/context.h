@@ -29,7 +29,7 @@ struct Properties {
   size_t granule_bytes = 0;  // what memory is mapped in multiples of
 };
 
-// The fastest that a GPU's clocks go; 0 where the driver does not tell.
+// Holds the fastest that a GPU's clocks go; 0 where the driver does not tell.
 struct Clocks {
   int multiprocessor_kHz = 0, memory_kHz = 0, memory_bus_bits = 0;
 };
@@ -45,7 +45,7 @@ class Context final : public RefCounted {
   const Properties& properties() const { return properties_; }
   Clocks clocks() const;
   const AllocationProperties& allocation() const { return allocation_; }
-  // Where kernels are timed; null where they are not.
+  // Returns the profile in which kernels are timed; null where they are not.
   KernelProfile* profile() { return profile_.get(); }
 
   // While it lives, the calling thread's current context is this one; then again what it was before.
@@ -61,7 +61,7 @@ class Context final : public RefCounted {
     const ContextHandle outer_;
   };
 
-  // The same where something is freed: never throws. What the driver does not free then goes with the
+  // Does the same where something is freed: never throws. What the driver does not free then goes with the
   // context.
   class FreeingScope {
    public:
@@ -74,7 +74,7 @@ class Context final : public RefCounted {
     Context& context_;
     ContextHandle outer_ = nullptr;
   };
-  // The same for good: for threads of our own.
+  // Does the same for good: for threads of our own.
   void make_current();
 
   // Throws what a failed call means. `call` is the driver's function or what was to be done.
@@ -84,24 +84,27 @@ class Context final : public RefCounted {
   void throw_if_lost() const;
   bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
 
-  // Streams of the device. Need a Scope. Destroying one waits for what it was given.
+  // Create and destroy streams of the device. They need a Scope. Destroying one waits for what it was
+  // given.
   StreamHandle create_stream();
   void wait_destroy_stream(StreamHandle stream);
-  // From one to the other what the stream, which has nothing under way, is given becomes a graph. Then nobody
-  // may wait for it, nor for the whole device: the driver would refuse, and drop the graph.
+  // Between the two calls, work given to the stream, which must have nothing under way, becomes a graph.
+  // Meanwhile nobody may wait for it, nor for the whole device: the driver would refuse, and drop the
+  // graph.
   void begin_capture(StreamHandle stream);
   Result end_capture(StreamHandle stream, GraphHandle* graph);
   // Returns when the device has done everything that was issued to these streams. Needs
   // a Scope. A lost device is done.
   void wait_idle();
-  // The same where something is freed: never throws.
+  // Does the same where something is freed: never throws.
   void wait_idle_to_free() { synchronize_streams(); }
-  // Fill and copy at once, beside the streams: for memory that no issued work knows yet. Need a Scope.
+  // Fill and copy at once, beside the streams: for memory that no issued work knows yet. They need a
+  // Scope.
   void wait_fill(DeviceAddress to, unsigned char byte, size_t bytes);
   void wait_copy(DeviceAddress to, DeviceAddress from, size_t bytes);
 
-  // How often kernels, or the host, may have changed DeviceContext::status: a stream looks
-  // at it again when this changed.
+  // Returns how often kernels, or the host, may have changed DeviceContext::status: a stream looks at it
+  // again when this changed.
   uint64_t status_changes() const { return status_changes_.load(std::memory_order_relaxed); }
   void note_status_change() { status_changes_.fetch_add(1, std::memory_order_relaxed); }
 

@@ -24,7 +24,8 @@ namespace {
 using Kind = PrimitiveCall::Kind;
 using Type = PrimitiveCall::Type;
 
-// A call, or with a null scratch the question how many bytes of it are needed: as CUB's own functions.
+// This is a call, or with a null scratch the question how many bytes of it are needed: as CUB's own
+// functions have it.
 struct Request {
   const PrimitiveCall& call;
   void* scratch;
@@ -128,7 +129,7 @@ cudaError_t clear(void* result, size_t bytes, cudaStream_t stream) {
   return bytes == 0 ? cudaSuccess : cudaMemsetAsync(result, 0, bytes, stream);
 }
 
-// The sum first: the output may be the input.
+// The sum is taken first: the output may be the input.
 cudaError_t exclusive_scan(const Request& request) {
   const PrimitiveCall& call = request.call;
   const auto scan = [&](size_t& bytes) {

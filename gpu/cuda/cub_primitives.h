@@ -11,7 +11,7 @@
 
 namespace coppice::cub_primitives {
 
-// How much scratch memory the call needs.
+// Tells how much scratch memory the call needs.
 int scratch_bytes(const PrimitiveCall& call, size_t* bytes);
 // Issues it to a CUstream. `scratch` is not null, of `bytes` bytes and aligned to 256.
 int run(const PrimitiveCall& call, void* stream, void* scratch, size_t bytes);

@@ -71,7 +71,7 @@ void CudaBuffer::out_of_memory(size_t bytes) {
                           known ? fmt::format(": {} of {} bytes are free", free, total) : ""));
 }
 
-// Zero, mapped and accessible, or not there at all.
+// The chunk is zero, mapped and accessible, or not there at all.
 void CudaBuffer::add_chunk(size_t bytes) {
   const Driver& driver = context_->driver();
   const DeviceAddress at = address() + mapped_bytes_;
@@ -102,7 +102,8 @@ void CudaBuffer::unmap_last_chunk() {
   mapped_bytes_ -= chunk.bytes;
   const Result unmapped = context_->driver().mem_unmap(address() + mapped_bytes_, chunk.bytes);
   const Result released = context_->driver().mem_release(chunk.memory);
-  // Lost devices are noticed; about anything else nothing can be done, and the memory is not ours any longer.
+  // A lost device is noticed; nothing can be done about other failures, and the memory is not ours any
+  // longer.
   for (const Result result : {unmapped, released}) {
     if (is_fatal(result)) context_->lost_or(result, driver_error(context_->driver(), result, "cuMemUnmap"));
   }
@@ -139,7 +140,7 @@ void CudaBuffer::shrink(size_t size_bytes) {
   context_->throw_if_lost();
   const Context::Scope scope(*context_);
   context_->wait_idle();
-  // Zeros first: a failure leaves everything as it is, but for values that were to go.
+  // Zeros are written first: a failure leaves everything as it is, but for values that were to go.
   size_t kept = mapped_bytes_;
   for (size_t i = chunks_.size(); i > 0 && kept - chunks_[i - 1].bytes >= size_bytes; --i)
     kept -= chunks_[i - 1].bytes;

@@ -14,7 +14,7 @@
 
 namespace coppice::cuda {
 
-// What Buffer::grow() and discard() refuse. Errors: kOutOfRange.
+// These refuse sizes and parts that Buffer::grow() and discard() refuse. Errors: kOutOfRange.
 void check_growth(const Buffer& buffer, size_t size_bytes);
 void check_part(const Buffer& buffer, size_t offset_bytes, size_t bytes);
 

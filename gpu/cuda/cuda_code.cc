@@ -16,8 +16,8 @@ std::string entry_name(std::string_view id) {
   return name;
 }
 
-// What the driver's assembler says of a module. Its information (registers, spills)
-// is asked for in a profile only.
+// Holds what the driver's assembler says of a module. Its information (registers, spills) is asked for in
+// a profile only.
 class AssemblerLog {
  public:
   explicit AssemblerLog(bool with_information) : information_(with_information ? kBytes : 0) {
@@ -153,7 +153,7 @@ KernelResources CudaCode::resources(uint32_t shared_bytes) {
 
 std::string why_not_ptx(std::string_view image, std::string_view id, int sm) {
   if (image.find('\0') != image.npos || image.find(".version ") == image.npos) return "it is no PTX";
-  // ".target sm_90" and ".target sm_90, debug", but not sm_90a.
+  // This accepts ".target sm_90" and ".target sm_90, debug", but not sm_90a.
   const std::string target = fmt::format(".target sm_{}", sm);
   const size_t at = image.find(target);
   const size_t behind = at + target.size();

@@ -19,11 +19,11 @@ class CudaCode final : public LoadedCode {
   CudaCode(IntrusivePtr<Context> context, const std::string& ptx, const std::string& kernel);
   ~CudaCode() override;
   FunctionHandle function() const { return function_; }
-  // The most blocks of kGpuThreadsPerBlock threads that run on the whole GPU at once, each with
-  // so much shared memory, at least
-  // 1. Errors: kOutOfRange where not even one does.
+  // Returns the most blocks of kGpuThreadsPerBlock threads that run on the whole GPU at once, each with so
+  // much shared memory, at least 1. Errors: kOutOfRange where not even one does.
   unsigned max_blocks(uint32_t shared_bytes);
-  // What a launch that asks for so much shared memory occupies; after max_blocks() of as much.
+  // Returns what a launch that asks for so much shared memory occupies; to be called after max_blocks() of
+  // as much.
   KernelResources resources(uint32_t shared_bytes);
 
  private:
@@ -38,7 +38,8 @@ class CudaCode final : public LoadedCode {
   int allowed_shared_bytes_ = 48 << 10;      // what every kernel may ask for
 };
 
-// Empty, or why `image` is no PTX of ours for the kernel `id` ("file.kernel") and the target.
+// Returns an empty text, or why `image` is no PTX of ours for the kernel `id` ("file.kernel") and the
+// target.
 std::string why_not_ptx(std::string_view image, std::string_view id, int sm);
 
 std::shared_ptr<jit::CodeBackend> ptx_backend(IntrusivePtr<Context> context);

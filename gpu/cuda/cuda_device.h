@@ -11,18 +11,18 @@ namespace coppice::cuda {
 
 struct DeviceOptions {
   int ordinal = 0;
-  // Every launch is waited for, so that an illegal access names its kernel. As
-  // COPPICE_DEBUG=checks says by default.
+  // Every launch is waited for, so that an illegal access names its kernel. COPPICE_DEBUG=checks turns
+  // this on.
   bool exact_errors = codegen_options().checks;
-  // What the kernel store gets instead of the back end that is given: for tests that
-  // look at, or run, what is compiled.
+  // Returns the back end that the kernel store gets instead of the one that is given: for tests that look
+  // at, or run, what is compiled.
   std::function<std::shared_ptr<jit::CodeBackend>(std::shared_ptr<jit::CodeBackend>)> wrap_backend{};
 };
 
 // `driver` is initialized (initialize()) and outlives the device. Errors: kUnavailable with the reason.
 IntrusivePtr<Device> make_device(const Driver& driver, const DeviceOptions& options = {});
 
-// How many GPUs the driver shows, 0 where it says that there are none. Errors: kUnavailable.
+// Returns how many GPUs the driver shows, 0 where it says that there are none. Errors: kUnavailable.
 int device_count(const Driver& driver);
 
 }  // namespace coppice::cuda

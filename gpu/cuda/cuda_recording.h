@@ -11,7 +11,8 @@ namespace coppice::cuda {
 // Its last reference goes when no launch of it is under way: whoever launches it keeps one until then.
 class CudaRecording final : public Recording {
  public:
-  // Needs a Scope. Takes the graph over, also where it throws. Errors: kOutOfMemory, kUnavailable, kInternal.
+  // This needs a Scope. It takes the graph over, also where it throws. Errors: kOutOfMemory, kUnavailable,
+  // kInternal.
   CudaRecording(IntrusivePtr<Context> context, GraphHandle graph);
   ~CudaRecording() override;
   GraphExecHandle exec() const { return exec_; }

@@ -16,7 +16,8 @@ namespace {
 
 DeviceAddress address_of(const void* pointer) { return reinterpret_cast<DeviceAddress>(pointer); }
 
-// A thread block per item, or a thread: what the entry of compiled kernels does (gpu/jit/compile_ptx.cc).
+// Each item has a thread block, or a thread, as the entry of compiled kernels has it
+// (gpu/jit/compile_ptx.cc).
 uint64_t blocks_for(const LaunchBlock& block) {
   const bool item_per_thread = (block.flags & kThreadItems) != 0;
   return item_per_thread ? div_up(block.item_count, uint64_t{kGpuThreadsPerBlock}) : block.item_count;
@@ -53,7 +54,7 @@ void CudaStreamBackend::begin() {
   context_->make_current();
 }
 
-// What runs on the device fails at a call behind it, and the driver does not say which it was.
+// Work that runs on the device fails at a call behind it, and the driver does not say which work it was.
 Error CudaStreamBackend::at_fault(Result result, std::string_view call) {
   if (!is_fatal(result)) return driver_error(context_->driver(), result, call);
   std::string names = marks_.empty() ? names_ : marks_.front().names;
@@ -76,8 +77,8 @@ void CudaStreamBackend::run_loop(const Launch& launch, const LaunchBlock& block)
   const bool is_counted_here = block.count == nullptr;
   if (is_counted_here && block.item_count == 0) return;
   auto& code = static_cast<CudaCode&>(*launch.code.get());
-  // As many blocks as run at once: each takes items until there are no more, however many there turn out to
-  // be.
+  // There are as many blocks as run at once: each takes items until there are no more, however many there
+  // turn out to be.
   unsigned blocks = code.max_blocks(launch.shared_bytes);
   if (is_counted_here) blocks = static_cast<unsigned>(std::min<uint64_t>(blocks, blocks_for(block)));
   void* parameters[] = {const_cast<LaunchBlock*>(&block)};  // copied by the call
@@ -146,7 +147,7 @@ std::byte* CudaStreamBackend::take_staging(size_t bytes) {
   return staging_.take(bytes);
 }
 
-// What earlier copies bring to the host comes first.
+// Lets earlier copies to the host arrive first.
 void CudaStreamBackend::host_memory_is_used() {
   if (!deliveries_.empty()) wait_begun();
 }
@@ -185,7 +186,7 @@ void CudaStreamBackend::copy_by_addresses(void* to, const void* from, size_t byt
   try {
     if (waits || !from_device) wait_begun();
   } catch (...) {
-    // Who has waited in vain may be gone with its memory when the copy comes.
+    // A caller that has waited in vain may be gone with its memory when the copy comes.
     if (waits && from_device) deliveries_.pop_back();
     throw;
   }

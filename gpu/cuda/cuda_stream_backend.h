@@ -1,4 +1,4 @@
-// How a stream of the cuda device does its operations: it issues them to a CUstream.
+// Does the operations of a stream of the cuda device: it issues them to a CUstream.
 //
 // Marks are events. Copies between device and host pass through pinned memory where they are small: to
 // the device, the caller's memory is free at once; to the host, the bytes arrive when the copy's mark
@@ -55,15 +55,16 @@ class CudaStreamBackend final : public StreamBackend {
     uint64_t number;
     KeepAlive used;
   };
-  // Bytes that came from the device and belong to the host's `to`. From null: they come by themselves.
+  // Describes bytes that came from the device and belong to the host's `to`. If `from` is null, they come
+  // by themselves.
   struct Delivery {
     uint64_t mark;
     void* to;
     const std::byte* from;
     size_t bytes;
   };
-  // What is being recorded. Its scratch memory is its own: the address is part of the graph, whose replays
-  // may run beside other work of this stream's.
+  // Holds what is being recorded. The recording has scratch memory of its own: the address is part of the
+  // graph, whose replays may run beside other work of this stream.
   struct Capture {
     KeepAlive used;
     std::vector<std::string> kernels;

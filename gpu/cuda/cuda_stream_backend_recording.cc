@@ -30,7 +30,7 @@ void check_size(const PrimitiveCall& call) {
 
 }  // namespace
 
-// With nothing under way: who frees memory meanwhile cannot wait for this stream.
+// Nothing may be under way then: a thread that frees memory meanwhile cannot wait for this stream.
 void CudaStreamBackend::begin_recording() {
   wait_begun();
   context_->begin_capture(stream_);
@@ -44,7 +44,8 @@ Result CudaStreamBackend::end_capture(GraphHandle* graph, Capture& capture) {
   return context_->end_capture(stream_, graph);
 }
 
-// With the operation under way: the queue knows how, should this be the last reference to the stream.
+// What is released goes with the operation under way: the queue knows how to drop it, should this be the
+// last reference to the stream.
 void CudaStreamBackend::release(KeepAlive used) {
   used_.insert(used_.end(), std::make_move_iterator(used.begin()), std::make_move_iterator(used.end()));
 }
@@ -97,7 +98,8 @@ void* CudaStreamBackend::result_memory() {
   return result_->data();
 }
 
-// Grows in place, so that what is under way keeps what it has. A primitive needs less than what it works on.
+// The scratch memory grows in place, so that what is under way keeps what it has. A primitive needs less
+// than what it works on.
 void* CudaStreamBackend::scratch(size_t bytes) {
   IntrusivePtr<Buffer>& scratch = capture_ ? capture_->scratch : scratch_;
   if (!scratch) scratch = make_intrusive<CudaBuffer>(context_, context_->properties().memory_bytes, bytes);

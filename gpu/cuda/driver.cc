@@ -1,8 +1,8 @@
 // Loading NVIDIA's driver library (see driver.h).
 //
-// By dlopen: a program that is linked with libcuda.so.1 does not start where there is none. RTLD_LOCAL, so
-// that it does not get in the way of a CUDA that the user's program brings along. By dlsym with the versioned
-// names, which never change their meaning.
+// It is loaded by dlopen: a program that is linked with libcuda.so.1 does not start where there is none.
+// RTLD_LOCAL keeps it from getting in the way of a CUDA that the user's program brings along. Its
+// functions are found by dlsym with the versioned names, which never change their meaning.
 #include "gpu/cuda/driver.h"
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ void resolve(void* library, const char* symbol, F*& member) {
 }  // namespace
 
 Driver driver_from_library(const char* name) {
-  // Never closed: its threads and exit handlers stay.
+  // The library is never closed: its threads and exit handlers stay.
   void* const library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const why = ::dlerror();
@@ -46,7 +46,8 @@ Driver driver_from_library(const char* name) {
 }
 
 const Driver& load_driver() {
-  // A function's static: tried again after a failure, since a driver may have come meanwhile.
+  // This is a function's static: loading is tried again after a failure, since a driver may have come
+  // meanwhile.
   static const Driver loaded = [] {
     Driver driver = driver_from_library("libcuda.so.1");
     initialize(driver);

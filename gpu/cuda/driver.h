@@ -22,7 +22,7 @@ using FunctionHandle = struct FunctionTag*;
 using GraphHandle = struct GraphTag*;
 using GraphExecHandle = struct GraphExecTag*;
 
-// CUresult: those that something is decided by; the driver may return any other number.
+// These are the values of CUresult that something is decided by; the driver may return any other number.
 enum class Result : uint32_t {
   kSuccess = 0,
   kInvalidValue = 1,
@@ -194,20 +194,21 @@ static_assert(sizeof(AllocationProperties) == 32 && offsetof(AllocationPropertie
 struct Primitives;  // gpu/cuda/primitives.h
 
 struct Driver {
-  // What sorts and scans on this driver's devices.
+  // This sorts and scans on the driver's devices.
   const Primitives* primitives = nullptr;
 #define COPPICE_CUDA_MEMBER(member, symbol, parameters) Result(*member) parameters = nullptr;
   COPPICE_CUDA_FUNCTIONS(COPPICE_CUDA_MEMBER)
 #undef COPPICE_CUDA_MEMBER
 };
 
-// Oldest driver that has all of these functions and takes PTX 7.0: as cuDriverGetVersion counts, CUDA 11.4.
+// This is the oldest driver that has all of these functions and takes PTX 7.0: as cuDriverGetVersion
+// counts, CUDA 11.4.
 inline constexpr int kNeededDriverVersion = 11040;
 
 // Loads libcuda.so.1 at the first call and initializes it; stays loaded. Thread-safe. Errors: kUnavailable,
 // "no NVIDIA driver: " and the reason.
 const Driver& load_driver();
-// The same from a library of another name, for tests of what is missing; without the initialization.
+// Loads the same from a library of another name, for tests of what is missing; without the initialization.
 Driver driver_from_library(const char* library);
 
 }  // namespace coppice::cuda

@@ -1,4 +1,4 @@
-// What the driver answers, as errors of ours (see driver_error.h).
+// Turns the driver's answers into errors of ours (see driver_error.h).
 #include "gpu/cuda/driver_error.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ ErrorCode code_of(Result result) {
   }
 }
 
-// The word behind `directive` in PTX; empty when there is none.
+// Returns the word behind `directive` in PTX; empty when there is none.
 std::string_view word_after(std::string_view text, std::string_view directive) {
   const size_t at = text.find(directive);
   if (at == text.npos) return {};
@@ -38,7 +38,7 @@ std::string_view word_after(std::string_view text, std::string_view directive) {
   return text.substr(0, text.find_first_of(" ,\n\r\t"));
 }
 
-// The first line of the assembler's log that tells of an error, else its first line.
+// Returns the first line of the assembler's log that tells of an error, else its first line.
 std::string_view error_line(std::string_view log) {
   std::string_view first;
   while (!log.empty()) {

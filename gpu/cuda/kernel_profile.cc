@@ -1,4 +1,4 @@
-// What each kernel costs on a GPU (see kernel_profile.h).
+// Measures what each kernel costs on a GPU (see kernel_profile.h).
 #include "gpu/cuda/kernel_profile.h"
 
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ void KernelProfile::add(std::string_view name, double ms, uint64_t bytes, const 
   if (std::chrono::steady_clock::now() - written_ > std::chrono::milliseconds(500)) write_rows();
 }
 
-// Appended in one piece: other processes may write into the same folder.
+// The text is appended in one piece: other processes may write into the same folder.
 void KernelProfile::add_log(std::string_view kernel, bool is_loaded, std::string_view text) {
   const std::lock_guard lock(mutex_);
   std::ofstream file(folder_ / "jit.log", std::ios::app);

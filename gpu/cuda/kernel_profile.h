@@ -1,4 +1,4 @@
-// What each kernel costs on a GPU, and what the driver's assembler said of it.
+// Measures what each kernel costs on a GPU, and keeps what the driver's assembler said of it.
 //
 // COPPICE_GPU_PROFILE=FOLDER turns it on; otherwise nothing is measured and nothing costs. The folder is
 // made, and holds
@@ -21,7 +21,7 @@
 
 namespace coppice::cuda {
 
-// Of one kernel as it was launched.
+// Says what one kernel occupies as it was launched.
 struct KernelResources {
   int registers = 0;          // of a thread
   int stack_bytes = 0;        // of a thread: local memory, spilled registers included
@@ -32,16 +32,16 @@ struct KernelResources {
 
 class KernelProfile {
  public:
-  // Null unless COPPICE_GPU_PROFILE is set and not empty.
+  // Returns null unless COPPICE_GPU_PROFILE is set and not empty.
   static std::unique_ptr<KernelProfile> from_environment();
   explicit KernelProfile(std::filesystem::path folder);
   ~KernelProfile();
   KernelProfile(const KernelProfile&) = delete;
   KernelProfile& operator=(const KernelProfile&) = delete;
 
-  // A launch of `name` took so long on the GPU and moved at least so many bytes (0: not known).
+  // Notes that a launch of `name` took so long on the GPU and moved at least so many bytes (0: not known).
   void add(std::string_view name, double ms, uint64_t bytes, const KernelResources& resources);
-  // A kernel's module was loaded, or refused: what the assembler said.
+  // Notes what the assembler said when a kernel's module was loaded, or refused.
   void add_log(std::string_view kernel, bool is_loaded, std::string_view text);
   void write();
 

@@ -47,7 +47,7 @@ void LaunchTimer::collect(uint64_t mark) {
   for (; !pending_.empty() && pending_.front().mark <= mark; pending_.pop_front()) {
     const Pending& done = pending_.front();
     float ms = 0;
-    // Where the driver does not tell, the launch is missing in the profile: nothing depends on it.
+    // If the driver does not tell, the launch is missing in the profile: nothing depends on it.
     if (context_.driver().event_elapsed_time(&ms, done.begin, done.end) == Result::kSuccess) {
       const uint64_t items = done.work.count != nullptr ? *done.work.count : done.work.items;
       context_.profile()->add(done.work.name, ms, items * done.work.item_bytes, done.work.resources);

@@ -30,10 +30,10 @@ class LaunchTimer {
   LaunchTimer(const LaunchTimer&) = delete;
   LaunchTimer& operator=(const LaunchTimer&) = delete;
 
-  // What is given to the stream between the two is timed. What the driver answers.
+  // Work that is given to the stream between the two is timed. They return the driver's answer.
   Result begin(StreamHandle stream);
   Result end(StreamHandle stream, Work work, uint64_t mark);
-  // All work up to the mark is done.
+  // Collects the times up to the mark: all work before it is done.
   void collect(uint64_t mark);
 
  private:

@@ -1,5 +1,6 @@
-// Where kernels on a GPU print to: pinned host memory, which both sides reach at the same address. A GPU's
-// own atomics on it are atomic among its threads, and the host reads what launches that have ended left.
+// Holds the memory that kernels on a GPU print to: pinned host memory, which both sides reach at the same
+// address. A GPU's own atomics on it are atomic among its threads, and the host reads what launches that
+// have ended left.
 #pragma once
 #include <cstring>
 

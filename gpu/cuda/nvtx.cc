@@ -43,7 +43,7 @@ class NvtxRanges final : public TraceListener {
 bool trace_to_nvtx() {
   static const bool is_attached = [] {
     const nvtxDomainHandle_t domain = nvtxDomainCreateA("coppice");
-    // Never destroyed: threads may outlive main().
+    // The listener is never destroyed: threads may outlive main().
     if (domain != nullptr) Trace::set_listener(new NvtxRanges(domain));
     return domain != nullptr;
   }();

@@ -9,10 +9,10 @@
 
 namespace coppice::cuda {
 
-// Once in a process, however often it is called; thread-safe. Whether a profiler listens.
+// Works once in a process, however often it is called; thread-safe. Returns whether a profiler listens.
 bool trace_to_nvtx();
 
-// Whether the build found the header.
+// Returns whether the build found the header.
 bool has_nvtx();
 
 }  // namespace coppice::cuda

@@ -16,14 +16,14 @@ class PrimaryContexts {
  public:
   static PrimaryContexts& of_process();
 
-  // The context of a device, whose user the caller is from now on. What the driver answers.
+  // Takes the context of a device, whose user the caller is from now on. Returns the driver's answer.
   Result acquire(const Driver& driver, DeviceId device, ContextHandle* context);
-  // One user less; `is_lost` where it met a fatal answer.
+  // Counts one user less; `is_lost` says that it met a fatal answer.
   void let_go(const Driver& driver, DeviceId device, bool is_lost);
-  // How many users a driver's contexts have: one for each Context.
+  // Returns how many users a driver's contexts have: one for each Context.
   int users(const Driver& driver) const;
-  // Gives a driver's contexts back, none of which has a user: for a table of functions that ends before the
-  // process.
+  // Gives a driver's contexts back, none of which has a user: for a table of functions that ends before
+  // the process.
   void release_all(const Driver& driver);
 
  private:

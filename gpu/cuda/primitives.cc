@@ -21,7 +21,7 @@ unsigned run(const PrimitiveCall& call, void* stream, void* scratch, size_t byte
   return static_cast<unsigned>(cub_primitives::run(call, stream, scratch, bytes));
 }
 
-// The first driver of a CUDA version, as its users know it.
+// Names the first driver of a CUDA version, as its users know it.
 std::string driver_for(int version) {
   if (version / 1000 == 13) return "driver 580 or newer";
   return fmt::format("driver of CUDA {} or newer", version_text(version / 1000 * 1000));

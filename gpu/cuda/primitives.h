@@ -1,4 +1,4 @@
-// What does the parallel primitives on a GPU: CUB where nvcc built it, and the tests' fake.
+// Declares the parallel primitives on a GPU: CUB's where nvcc built it, and those of the tests' fake.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -13,21 +13,21 @@ namespace coppice::cuda {
 // need a Context::Scope. Answers are numbers of the CUDA runtime, 0 for success; those after which a device
 // is lost are the driver's (cuda::Result).
 struct Primitives {
-  // How much scratch memory the call needs.
+  // Tells how much scratch memory the call needs.
   unsigned (*scratch_bytes)(const PrimitiveCall& call, size_t* bytes);
-  // `stream` is a StreamHandle; scratch: device memory of `bytes` > 0 bytes, of the call alone until it is
-  // done.
+  // `stream` is a StreamHandle; `scratch` is device memory of `bytes` > 0 bytes, of the call alone until
+  // it is done.
   unsigned (*run)(const PrimitiveCall& call, void* stream, void* scratch, size_t bytes);
-  // What such an answer means; kUnavailable where primitives were not built, or the driver is too old for
-  // them.
+  // Returns what such an answer means; kUnavailable where primitives were not built, or the driver is too
+  // old for them.
   Error (*error)(unsigned answer, std::string_view what);
 };
 
 const Primitives& cub_primitives();
-// What of it the build has, and the driver that it needs; for people.
+// Says which of them the build has, and the driver that they need; for people.
 std::string describe_cub();
 
-// "sorting", "an exclusive scan"; for errors.
+// Returns "sorting", "an exclusive scan"; for errors.
 std::string_view name_of(PrimitiveCall::Kind kind);
 
 }  // namespace coppice::cuda

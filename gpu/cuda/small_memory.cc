@@ -14,7 +14,7 @@ constexpr size_t kLeastBytes = 256;
 
 }  // namespace
 
-// Powers of two: few sizes, so that what one buffer gives back fits the next.
+// Sizes are powers of two: there are few, so that what one buffer gives back fits the next.
 size_t SmallMemory::piece_bytes(size_t bytes) { return std::bit_ceil(std::max(bytes, kLeastBytes)); }
 
 std::byte* SmallMemory::take(size_t piece_bytes) {

@@ -18,12 +18,12 @@ class SmallMemory final : public RefCounted {
 
   explicit SmallMemory(IntrusivePtr<Context> context) : context_(std::move(context)) {}
   Context& context() const { return *context_; }
-  // How large the piece for so many bytes is.
+  // Returns how large the piece for so many bytes is.
   static size_t piece_bytes(size_t bytes);
-  // A piece of zeros, aligned to 256; waits for them where it was used before. Errors: kOutOfMemory;
-  // kUnavailable where the device is lost.
+  // Returns a piece of zeros, aligned to 256; waits for them where it was used before. Errors:
+  // kOutOfMemory; kUnavailable where the device is lost.
   std::byte* take(size_t piece_bytes);
-  // No issued work uses it.
+  // Takes back a piece that no issued work uses.
   void give_back(std::byte* piece, size_t piece_bytes);
 
  private:
@@ -34,7 +34,7 @@ class SmallMemory final : public RefCounted {
   std::map<size_t, std::vector<std::byte*>> free_;  // by piece_bytes
 };
 
-// A buffer in such memory. Like CudaBuffer, what takes something away waits for the device.
+// This is a buffer in such memory. As in CudaBuffer, calls that take something away wait for the device.
 class SmallBuffer final : public Buffer {
  public:
   SmallBuffer(IntrusivePtr<SmallMemory> memory, size_t reserved_bytes, size_t initial_bytes);
@@ -50,7 +50,7 @@ class SmallBuffer final : public Buffer {
   const IntrusivePtr<SmallMemory> memory_;
 };
 
-// The one or the other, by what it may hold at most.
+// Makes the one or the other, by what it may hold at most.
 IntrusivePtr<Buffer> make_buffer(const IntrusivePtr<SmallMemory>& small, size_t reserved_bytes,
                                  size_t initial_bytes);
 

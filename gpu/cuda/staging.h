@@ -21,9 +21,10 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  // A piece of 0 < bytes <= kMostBytes; null while there is no room. Errors: kOutOfMemory, at the first one.
+  // Returns a piece of 0 < bytes <= kMostBytes; null while there is no room. Errors: kOutOfMemory, at the
+  // first one.
   std::byte* take(size_t bytes);
-  // How much was taken in all; give_back() of it returns every piece taken before.
+  // Returns how much was taken in all; give_back() of it returns every piece taken before.
   uint64_t position() const { return taken_; }
   void give_back(uint64_t position) { given_back_ = std::max(given_back_, position); }
 

@@ -19,7 +19,7 @@ inline bool is_used_memory(const MemoryUses* uses, uint64_t at, uint64_t bytes, 
   return false;
 }
 
-// Memory of no buffer, or behind a pointer that memory holds.
+// Returns whether the uses allow `what` on memory of no buffer, or behind a pointer that memory holds.
 inline bool is_beside_uses(const MemoryUses* uses, uint64_t at, uint64_t bytes, uint32_t what) {
   const auto* const first =
       reinterpret_cast<const KnownBuffer*>(reinterpret_cast<const MemoryUse*>(uses + 1) + uses->num_uses);
@@ -48,8 +48,8 @@ inline bool is_variable(uint64_t at) {
 }  // namespace coppice
 
 extern "C" {
-// `p`, or a place of zeros that may be overwritten, where the launch's uses do not say that it does `what`
-// there: then a status says so, with the text of the place in the kernel file.
+// Returns `p`, or a place of zeros that may be overwritten where the launch's uses do not say that it does
+// `what` there: then a status says so, with the text of the place in the kernel file.
 void* coppice_guard_memory(const coppice::LaunchBlock* block, void* p, uint64_t bytes, uint32_t what,
                            const char* place, uint32_t place_length) {
   using namespace coppice;

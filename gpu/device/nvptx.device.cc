@@ -7,7 +7,7 @@
 #include "gpu/device_intrinsics.h"
 #include "gpu/launch_block.h"
 
-// As much as the launch asks for.
+// It has as many bytes as the launch asks for.
 extern __attribute__((address_space(3), aligned(16))) unsigned char coppice_dynamic_shared[];
 
 extern "C" {
@@ -68,7 +68,7 @@ void coppice_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 void coppice_fence_seq_cst() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 void coppice_pause(uint32_t) { __nvvm_nanosleep(32); }
 
-// Whether a recorded launch is to be skipped: asked once by every thread, when the kernel begins.
+// Returns whether a recorded launch is to be skipped: asked once by every thread, when the kernel begins.
 __attribute__((always_inline)) bool coppice_skips(const coppice::LaunchBlock* block) {
   if ((block->flags & coppice::kRecorded) == 0) return false;
   const coppice::DeviceContext* context = block->context;
@@ -76,7 +76,7 @@ __attribute__((always_inline)) bool coppice_skips(const coppice::LaunchBlock* bl
   return coppice::is_skipped(*block, status, context->replayed_from);
 }
 
-// What kernels may call of C's library beside math, and clang calls of its own accord.
+// Kernels may call these of C's library beside math, and clang calls them of its own accord.
 int memcmp(const void* a, const void* b, __SIZE_TYPE__ n) {
   const auto *x = static_cast<const unsigned char*>(a), *y = static_cast<const unsigned char*>(b);
   for (__SIZE_TYPE__ i = 0; i < n; ++i) {

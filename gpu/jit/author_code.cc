@@ -12,7 +12,7 @@
 namespace coppice::jit {
 namespace {
 
-// What kernels include of the library besides sparse/device/.
+// Kernels include these headers of the library besides sparse/device/.
 constexpr llvm::StringRef kLibraryHeaders[] = {"core/device_macros.h", "gpu/device_intrinsics.h",
                                                "coppice/kernel.h",     "gpu/effects.h",
                                                "gpu/launch_block.h",   "gpu/message_record.h"};
@@ -36,7 +36,7 @@ std::string library_folder(const llvm::Module& module) {
 
 bool is_library(const llvm::Instruction& i, const std::string& folder) {
   const llvm::DILocation* at = i.getDebugLoc().get();
-  // Who calls this one says what it is for.
+  // The code that calls this function says what it is for.
   while (at != nullptr && at->getScope()->getSubprogram()->getName() == "atomic_add") at = at->getInlinedAt();
   return at != nullptr && is_in_library(*at, folder);
 }

@@ -1,8 +1,9 @@
-// Which code of a kernel's module is its author's, and where what it accesses lies. Internal to gpu/jit.
+// Finds which code of a kernel's module is its author's, and where what it accesses lies. Internal to
+// gpu/jit.
 //
-// Told by the file that an instruction was written in: the library's own headers lie in the folder of the one
-// that runs kernels over items (sparse/device/loops.h), all else is the author's, also what the standard
-// library or Eigen does for them.
+// The file that an instruction was written in tells: the library's own headers lie in the folder of the
+// one that runs kernels over items (sparse/device/loops.h), all else is the author's, also what the
+// standard library or Eigen does for them.
 #pragma once
 #include <string>
 
@@ -14,8 +15,8 @@ class Module;
 
 namespace coppice::jit {
 
-// The folder that the library's headers lie in, with a slash at its end, by the place of the function that
-// calls a kernel's body; empty where nothing says it.
+// Returns the folder that the library's headers lie in, with a slash at its end, by the place of the
+// function that calls a kernel's body; empty where nothing says it.
 std::string library_folder(const llvm::Module& module);
 // Tells whether a place, without those that it was inlined to, is in the library's headers.
 bool is_in_library(const llvm::DILocation& at, const std::string& folder);

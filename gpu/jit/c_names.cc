@@ -8,7 +8,7 @@
 namespace coppice::kernelgen {
 namespace {
 
-// Those of <math.h> are the runtime's own list.
+// The names of <math.h> are the runtime's own list.
 constexpr std::string_view kOthers[] = {
     "abort",       "abs",      "aligned_alloc", "asctime",    "at_quick_exit", "atexit",   "atof",
     "atoi",        "atol",     "atoll",         "bcmp",       "bcopy",         "bsearch",  "bzero",

@@ -1,5 +1,5 @@
-// How kernels become code for one kind of processor: compiled to an image that the disk cache can keep, then
-// loaded. Thread-safe: the kernel store's workers call it at once.
+// Makes code of kernels for one kind of processor: compiles them to an image that the disk cache can keep,
+// then loads it. Thread-safe: the kernel store's workers call it at once.
 #pragma once
 #include <string>
 
@@ -14,8 +14,8 @@ class CodeBackend {
   virtual ~CodeBackend() = default;
   // Errors: kCompile.
   virtual std::string compile(const SpecializeRequest& request) = 0;
-  // Empty, or one line that says why load() cannot take an image that somebody stored: the cache's checksum
-  // shows that the bytes are whole, not that this program made them.
+  // Returns an empty text, or one line that says why load() cannot take an image that somebody stored: the
+  // cache's checksum shows that the bytes are whole, not that this program made them.
   virtual std::string why_not_loadable(const std::string& image, const SpecializeRequest& request) = 0;
   // Errors: kCompile; kUnavailable where the device is lost.
   virtual IntrusivePtr<LoadedCode> load(const std::string& image, const SpecializeRequest& request) = 0;

@@ -135,7 +135,7 @@ HostCode::~HostCode() {
 
 CodeLoader::CodeLoader(bool for_debugger) : session_(std::make_shared<CodeSession>()) {
   initialize_llvm();
-  // In place: the default would start a thread for every step of linking.
+  // It links in place: the default would start a thread for every step of linking.
   orc::LLJITBuilder builder;
   builder.setExecutorProcessControl(
       expect(orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<orc::InPlaceTaskDispatcher>()),

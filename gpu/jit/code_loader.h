@@ -40,9 +40,9 @@ class CodeLoader {
   std::shared_ptr<CodeSession> session_;
 };
 
-// x86-64 objects, of this machine; with CodegenOptions::simt for the emulated GPU.
+// Makes x86-64 objects, of this machine; with CodegenOptions::simt for the emulated GPU.
 std::unique_ptr<CodeBackend> host_backend();
-// Of code that such a back end loaded.
+// Returns the entry of code that such a back end loaded.
 inline KernelEntry host_entry(const LoadedCode& code) { return static_cast<const HostCode&>(code).entry(); }
 
 }  // namespace coppice::jit

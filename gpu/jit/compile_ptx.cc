@@ -29,9 +29,9 @@ constexpr Target kTargets[] = {{75, "+ptx70"}, {80, "+ptx70"}, {86, "+ptx71"},
 
 constexpr char kSkips[] = "coppice_skips";  // of the intrinsics: bool (const LaunchBlock*)
 
-// `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of the loop, or
-// with kThreadItems as many items at a time as it has threads. A recorded launch that is to be skipped takes
-// none.
+// Adds `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of the
+// loop, or with kThreadItems as many items at a time as it has threads. A recorded launch that is to be
+// skipped takes none.
 void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   auto* i64 = llvm::Type::getInt64Ty(context);
@@ -65,8 +65,8 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   };
   b.CreateCondBr(b.CreateCall(module.getFunction(kSkips), {f->getArg(0)}), done, begin);
   b.SetInsertPoint(begin);
-  // Two loads, the second one volatile: LLVM would make one of them, from either of two addresses, and that
-  // copies the block to local memory.
+  // There are two loads, the second one volatile: LLVM would make one of them, from either of two
+  // addresses, and that copies the block to local memory.
   llvm::Value* count_at = b.CreateLoad(pointer, member(offsetof(LaunchBlock, count)));
   llvm::Value* host_count = b.CreateLoad(i64, member(offsetof(LaunchBlock, item_count)));
   b.CreateCondBr(b.CreateIsNull(count_at), counted, read_count);
@@ -131,7 +131,7 @@ std::unique_ptr<llvm::TargetMachine> nvptx_machine(const PtxTarget& target, cons
                                  std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-// The kernel with all that it is linked with but libdevice.
+// Returns the kernel with all that it is linked with but libdevice.
 std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request, const std::string& name,
                                           llvm::TargetMachine& machine, llvm::LLVMContext& context,
                                           const Diagnostics& diagnostics) {

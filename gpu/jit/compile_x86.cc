@@ -36,7 +36,7 @@ void inline_always(llvm::Module& intrinsics) {
   }
 }
 
-// The kernel with all that it is linked with.
+// Returns the kernel with all that it is linked with.
 std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request,
                                           const llvm::TargetMachine& machine, llvm::LLVMContext& context,
                                           const Diagnostics& diagnostics) {
@@ -58,7 +58,7 @@ std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request,
 
 }  // namespace
 
-// What these return is never destroyed: threads may compile until the process ends.
+// The strings that these return are never destroyed: threads may compile until the process ends.
 std::string_view llvm_version() {
   static const auto& version = *new std::string([] {
     unsigned major = 0, minor = 0, patch = 0;
@@ -107,7 +107,8 @@ std::string compile_x86(const SpecializeRequest& request) {
     // Fast math would take an estimate and a Newton step, which make a NaN of 1 / sqrt(0); and makers'
     // estimates differ.
     f.addFnAttr("reciprocal-estimates", "none");
-    // For backtraces, debuggers and profilers: tables beside the code, which itself stays the same.
+    // These tables are for backtraces, debuggers and profilers; they lie beside the code, which itself
+    // stays the same.
     f.setUWTableKind(llvm::UWTableKind::Async);
     if (request.options.step) f.addFnAttr("frame-pointer", "all");
   }

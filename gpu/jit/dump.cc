@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One warning per folder, however many kernels there are.
+// Warns once per folder, however many kernels there are.
 void warn_once(const fs::path& folder, const std::string& why) {
   static std::mutex mutex;
   static auto& warned = *new std::string;  // never destroyed: see host_target()

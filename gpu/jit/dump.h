@@ -17,7 +17,7 @@
 
 namespace coppice::jit {
 
-// COPPICE_DUMP, or empty.
+// Returns COPPICE_DUMP, or an empty path.
 std::filesystem::path dump_folder();
 inline bool is_dumping() { return !dump_folder().empty(); }
 

@@ -13,7 +13,8 @@ namespace {
 
 thread_local const CompilingKernel* t_innermost = nullptr;
 
-// Without allocating: memory may be what is missing. One write, so that lines of other threads stay apart.
+// It works without allocating: memory may be what is missing. There is one write, so that lines of other
+// threads stay apart.
 void on_fatal_error(void*, const char* reason, bool) {
   char line[2048];
   const std::string* id = compiling_kernel();

@@ -1,4 +1,4 @@
-// What happens when LLVM ends the process: one line that names the kernel.
+// Prints one line that names the kernel when LLVM ends the process.
 //
 // LLVM's back ends call abort() on inputs that they cannot handle, and their handler for fatal
 // errors must not return. validate.h refuses all such inputs that we know of; for the rest,
@@ -22,7 +22,7 @@ class CompilingKernel {
   friend const std::string* compiling_kernel();
 };
 
-// The innermost kernel that this thread compiles, or null.
+// Returns the innermost kernel that this thread compiles, or null.
 const std::string* compiling_kernel();
 
 // Process-wide, once: LLVM's fatal errors and failed allocations print

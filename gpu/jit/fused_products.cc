@@ -20,7 +20,7 @@ llvm::Instruction* product(llvm::Value* v) {
   return i != nullptr && i->getOpcode() == llvm::Instruction::FMul && i->hasAllowContract() ? i : nullptr;
 }
 
-// The fused form of a sum or a difference; null when it has no product.
+// Returns the fused form of a sum or a difference; null when it has no product.
 llvm::Value* fused(llvm::Instruction& sum) {
   llvm::IRBuilder<> b(&sum);
   b.setFastMathFlags(sum.getFastMathFlags());

@@ -1,4 +1,4 @@
-// Which LLVM intrinsics the NVPTX back end of LLVM 19 can compile for a GPU. Internal to gpu/jit.
+// Knows which LLVM intrinsics the NVPTX back end of LLVM 19 can compile for a GPU. Internal to gpu/jit.
 #pragma once
 #include <string_view>
 

@@ -45,7 +45,8 @@ class Guard {
   }
 
  private:
-  // Also what the library has others' code do for it: copying a field's value, of a type of Eigen's, say.
+  // Returns true also for what the library has others' code do for it: copying a field's value, of a type
+  // of Eigen's, say.
   bool is_for_library(const llvm::Instruction& i) const {
     if (is_library(i, folder_)) return true;
     for (const llvm::DILocation* at = i.getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
@@ -77,8 +78,8 @@ class Guard {
     }
   }
 
-  // Copies and fills. Of a refused one that is too large for the place that is
-  // accessed instead, no byte is moved.
+  // Guards copies and fills. If one is refused and is too large for the place that is accessed instead, no
+  // byte is moved.
   void visit_range(llvm::AnyMemIntrinsic& memory) {
     visit_end(memory, 0, effect::kStores);
     if (llvm::isa<llvm::AnyMemTransferInst>(memory)) visit_end(memory, 1, effect::kReads);
@@ -152,7 +153,7 @@ class Guard {
                                 llvm::ConstantInt::get(u64_, 0), bytes);
   }
 
-  // "heat.kernels.cc:12"
+  // Returns "heat.kernels.cc:12".
   static std::string place_of(const llvm::Instruction& i) {
     const llvm::DILocation* const at = i.getDebugLoc().get();
     const llvm::StringRef file = at->getFilename();

@@ -48,7 +48,8 @@ bool is_harmless_divisor(const llvm::Instruction& i) {
   return !is_signed || !divisor->isMinusOne();
 }
 
-// A call of what is no function of the kernel file: empty when it is harmless whatever it is given.
+// Looks at a call of what is no function of the kernel file: empty when it is harmless whatever it is
+// given.
 std::string why_not_call(const llvm::CallBase& call) {
   if (call.isInlineAsm()) return at(call, "assembly");
   const llvm::Function* callee = call.getCalledFunction();
@@ -102,7 +103,7 @@ std::string why_not(const llvm::Instruction& i) {
 
 class Proof {
  public:
-  // As written: all that `f` leads to. Notes the functions that are to be inlined.
+  // Looks at the code as written: all that `f` leads to. Notes the functions that are to be inlined.
   std::string look_at_source(llvm::Function& f, Functions& reached) {
     if (path_.count(&f) != 0) return at(*f.getEntryBlock().begin(), "recursion");
     if (!reached.insert(&f).second) return "";
@@ -122,7 +123,7 @@ class Proof {
     return why;
   }
 
-  // After inlining and promotion: loops and memory of the one function that is left.
+  // Looks at the code after inlining and promotion: loops and memory of the one function that is left.
   static std::string look_at_memory(llvm::Function& f, llvm::FunctionAnalysisManager& analyses) {
     llvm::LoopInfo& loops = analyses.getResult<llvm::LoopAnalysis>(f);
     llvm::ScalarEvolution& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(f);
@@ -194,8 +195,8 @@ class Proof {
     });
   }
 
-  // Where a range follows from data, it may follow from what C++ leaves undefined: no bound for a cell whose
-  // values nobody vouches for.
+  // Returns whether a value depends on data. A range that follows from data may follow from what C++
+  // leaves undefined: it is no bound for a cell whose values nobody vouches for.
   static bool depends_on_data(const llvm::SCEV* value) {
     return llvm::SCEVExprContains(value, [](const llvm::SCEV* s) { return llvm::isa<llvm::SCEVUnknown>(s); });
   }
@@ -226,7 +227,8 @@ class Proof {
   Functions path_;  // that is being looked at
 };
 
-// The function by which a kernel's entry runs it for one cell; null when it runs over something else.
+// Returns the function by which a kernel's entry runs it for one cell; null when it runs over something
+// else.
 llvm::Function* find_one_cell(llvm::Function& from, Functions& seen) {
   if (is_marked(from, kOneCell)) return &from;
   if (!seen.insert(&from).second) return nullptr;

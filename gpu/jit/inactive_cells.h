@@ -16,9 +16,9 @@ class Module;
 
 namespace coppice::jit {
 
-// For each kernel over cells of those named, in a kernel file's module with debug information, by name: empty
-// when it may run for inactive cells, else one line, "file:line: what it does". Kernels over anything else
-// are not in it. Cost: a few ms per kernel.
+// Returns by name, for each kernel over cells among those named, in a kernel file's module with debug
+// information: an empty text when it may run for inactive cells, else one line, "file:line: what it does".
+// Kernels over anything else are not in it. Cost: a few ms per kernel.
 std::map<std::string, std::string> why_active_only(const llvm::Module& module,
                                                    const std::set<std::string>& names);
 

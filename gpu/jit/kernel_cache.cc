@@ -73,7 +73,7 @@ class Descriptor {
   explicit operator bool() const { return number_ >= 0; }
   int number() const { return number_; }
   int release() { return std::exchange(number_, -1); }
-  // 0 or the error number: some file systems report a failed write only here.
+  // Returns 0 or the error number: some file systems report a failed write only here.
   int close() { return ::close(std::exchange(number_, -1)) < 0 ? errno : 0; }
 
  private:
@@ -92,7 +92,7 @@ bool read_all(int descriptor, void* data, size_t size_bytes) {
   return true;
 }
 
-// 0 or the error number.
+// Returns 0 or the error number.
 int write_all(int descriptor, const void* data, size_t size_bytes) {
   const auto* next = static_cast<const char*>(data);
   while (size_bytes > 0) {
@@ -124,7 +124,7 @@ struct EntryFile {
   uint64_t size_bytes;
   timespec used;
 
-  // Least recently used first; the path makes the order total where times are equal.
+  // The least recently used entry is first; the path makes the order total where times are equal.
   bool operator<(const EntryFile& other) const {
     return std::tie(used.tv_sec, used.tv_nsec, path) <
            std::tie(other.used.tv_sec, other.used.tv_nsec, other.path);
@@ -137,7 +137,7 @@ struct FolderContents {
   uint64_t entry_bytes = 0;
 };
 
-// What another process removes meanwhile is left out; a folder that cannot be read counts as empty.
+// Leaves out what another process removes meanwhile; a folder that cannot be read counts as empty.
 FolderContents look_at(const fs::path& folder) {
   FolderContents contents;
   std::error_code error;
@@ -167,7 +167,7 @@ enum class Finding { kWhole, kAbsent, kDamaged };
 
 Finding read_entry(const std::string& path, std::string_view key_hex, uint64_t max_bytes,
                    std::string& bytes) {
-  // NOFOLLOW and NONBLOCK: neither a link nor a pipe of that name may lead us astray or hang us.
+  // With NOFOLLOW and NONBLOCK neither a link nor a pipe of that name may lead us astray or hang us.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status;
   if (!file || ::fstat(file.number(), &status) < 0 || !S_ISREG(status.st_mode)) return Finding::kAbsent;
@@ -201,7 +201,7 @@ int make_temporary(const std::string& path, std::string& temporary) {
   return ::mkostemp(temporary.data(), O_CLOEXEC);
 }
 
-// 0 or the error number; leaves a whole entry or nothing.
+// Returns 0 or the error number; leaves a whole entry or nothing.
 int write_entry(const fs::path& folder, const std::string& path, const EntryHeader& header,
                 std::string_view bytes) {
   std::string temporary;
@@ -221,7 +221,8 @@ int write_entry(const fs::path& folder, const std::string& path, const EntryHead
   return error;
 }
 
-// As for the entries: NOFOLLOW and NONBLOCK, for no link or pipe of that name shall lead us astray.
+// NOFOLLOW and NONBLOCK are given as for the entries, for no link or pipe of that name shall lead us
+// astray.
 int open_lock_file(const fs::path& folder) {
   const std::string path = (folder / kLockName).string();
   return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -356,7 +357,7 @@ void KernelCache::keep_bounded(uint64_t stored_bytes) {
     contents.entries.pop_back();  // the newest stays, however large
     for (const EntryFile& entry : contents.entries) {
       if (left_bytes <= max_bytes_ - max_bytes_ / 8) break;
-      // Gone already is as good: another process evicts by the same order.
+      // An entry that is gone already is as good: another process evicts by the same order.
       if (::unlink(entry.path.c_str()) == 0 || errno == ENOENT) left_bytes -= entry.size_bytes;
     }
   }

@@ -43,15 +43,16 @@ class KernelCache {
  public:
   static constexpr uint64_t kDefaultMaxBytes = uint64_t{256} << 20;
 
-  // Touches nothing: the folder is made by the first try_lock() or store(). With
-  // `max_bytes` = 0 nothing is kept or found.
+  // This touches nothing: the folder is made by the first try_lock() or store(). With `max_bytes` = 0
+  // nothing is kept or found.
   explicit KernelCache(std::filesystem::path folder, uint64_t max_bytes = kDefaultMaxBytes);
 
-  // $COPPICE_CACHE_DIR, else $XDG_CACHE_HOME/coppice, else $HOME/.cache/coppice, else coppice-<uid> in the
-  // folder for temporary files. Absolute; empty variables count as unset, as does a relative $XDG_CACHE_HOME.
+  // Returns $COPPICE_CACHE_DIR, else $XDG_CACHE_HOME/coppice, else $HOME/.cache/coppice, else
+  // coppice-<uid> in the folder for temporary files. The path is absolute; empty variables count as unset,
+  // as does a relative $XDG_CACHE_HOME.
   static std::filesystem::path default_folder();
-  // $COPPICE_CACHE_MAX_MB in MiB, 0 (keep nothing) to 1048576; kDefaultMaxBytes when
-  // unset or empty. Errors: kUsage.
+  // Returns the bytes of $COPPICE_CACHE_MAX_MB, which is in MiB, 0 (keep nothing) to 1048576;
+  // kDefaultMaxBytes when unset or empty. Errors: kUsage.
   static uint64_t default_max_bytes();
   const std::filesystem::path& folder() const { return folder_; }
   uint64_t max_bytes() const { return max_bytes_; }
@@ -63,8 +64,8 @@ class KernelCache {
   // that load() counted into a hit.
   std::optional<std::string> load_again(const std::string& key_hex);
 
-  // The right to compile a kernel, among all threads and processes that use the
-  // folder; given back by destruction.
+  // This is the right to compile a kernel, among all threads and processes that use the folder; given back
+  // by destruction.
   class Lock {
    public:
     Lock() = default;
@@ -83,7 +84,7 @@ class KernelCache {
   // kept, or the folder or its file system allows no lock. Cost: three system calls.
   Lock try_lock(const std::string& key_hex);
 
-  // Whether store() has a folder to write to; try_lock() has made it.
+  // Returns whether store() has a folder to write to; try_lock() has made it.
   bool can_store() const;
   // Never fails: what cannot be written (no permission, no space) is not kept, after one warning per cache
   // object that says why; from then on nothing is stored. An entry above max_bytes is not kept either. When

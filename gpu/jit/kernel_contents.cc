@@ -27,7 +27,7 @@ namespace {
 
 using Reached = llvm::SmallPtrSet<const llvm::GlobalValue*, 32>;
 
-// All that code or data leads to.
+// Collects all that code or data leads to.
 void collect(const llvm::GlobalValue& from, Reached& reached) {
   llvm::SmallPtrSet<const llvm::Constant*, 32> seen;
   std::vector<const llvm::User*> open{&from};
@@ -54,7 +54,7 @@ void collect(const llvm::GlobalValue& from, Reached& reached) {
 
 struct KernelContents::State {
   std::unique_ptr<llvm::Module> without_lines;
-  // Of each function with a body, where its instructions were written.
+  // For each function with a body this says where its instructions were written.
   llvm::DenseMap<const llvm::GlobalValue*, std::string> places;
 };
 

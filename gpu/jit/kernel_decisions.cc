@@ -33,8 +33,8 @@ class Marks {
       if (const auto* choice = llvm::dyn_cast<llvm::SwitchInst>(&i)) marks |= of(choice->getCondition());
       const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
       if (call == nullptr || !is_call_of(*call, kActivates)) continue;
-      // (this, from, coordinate), and of what stores, too, an index or none and the value, which decides
-      // nothing.
+      // The arguments are (this, from, coordinate), and of what stores, too, an index or none and the
+      // value, which decides nothing.
       const unsigned decisive = call->arg_size() > 3 ? call->arg_size() - 1 : call->arg_size();
       for (unsigned k = 0; k < decisive; ++k) marks |= of_argument(call->getArgOperand(k));
     }
@@ -54,7 +54,7 @@ class Marks {
     const auto found = marks_.find(value);
     return found == marks_.end() ? 0 : found->second;
   }
-  // A pointer's mark is that of what it points to, as far as that is a variable.
+  // A pointer has the mark of what it points to, as far as that is a variable.
   uint32_t of_argument(const llvm::Value* value) const {
     uint32_t marks = of(value);
     if (!value->getType()->isPointerTy()) return marks;

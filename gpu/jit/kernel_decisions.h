@@ -11,8 +11,8 @@ class Function;
 
 namespace coppice::jit {
 
-// kDecidesByChanges and kDecidesByFields, of a kernel whose handles' methods are calls and in which all else
-// is inlined; `effects` are its other ones.
+// Returns kDecidesByChanges and kDecidesByFields of a kernel whose handles' methods are calls and in which
+// all else is inlined; `effects` are its other ones.
 uint32_t decisions_of(llvm::Function& kernel, uint32_t effects);
 
 }  // namespace coppice::jit

@@ -62,7 +62,7 @@ uint32_t effects_of_call(const llvm::CallBase& call) {
   return 0;
 }
 
-// An Append's method other than the one that appends, or that one where its index is used.
+// Flags an Append's method other than the one that appends, or that one where its index is used.
 uint32_t effects_on_lists(const llvm::CallBase& call) {
   const llvm::Function* callee = call.getCalledFunction();
   if (callee == nullptr || !callee->getName().starts_with("_ZNK7coppice6Append")) return 0;

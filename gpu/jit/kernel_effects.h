@@ -1,5 +1,5 @@
-// What a kernel does besides what the roles of its handles say, found when its file is built: the generated
-// header has it, and a launch needs it to know what it touches (sparse/uses.h).
+// Finds what a kernel does besides what the roles of its handles say, when its file is built: the
+// generated header has it, and a launch needs it to know what it touches (sparse/uses.h).
 //
 // Every flag errs on the side of doing more: a kernel without a flag surely does not do it.
 #pragma once
@@ -13,7 +13,7 @@ class Module;
 
 namespace coppice {
 
-// Flags of what a kernel does.
+// These flags say what a kernel does.
 inline constexpr uint32_t kActivatesCells = 1;    // by set(), activate() or append()
 inline constexpr uint32_t kDeactivatesCells = 2;  // or empties lists
 inline constexpr uint32_t kTestsCells = 4;        // asks whether cells are active
@@ -25,7 +25,7 @@ inline constexpr uint32_t kDrawsFromMemory =
 inline constexpr uint32_t kReadsAnywhere = 128;  // by at(), length() or neighbour_data(), whatever the reach
 inline constexpr uint32_t kLooksAtLists =
     1024;  // by an Append: reads or writes elements, or uses the index that append() gives
-// What it activates, or which way it takes at some branch, depends on what the launch changes:
+// The choice of what it activates, or of its way at some branch, depends on what the launch changes:
 inline constexpr uint32_t kDecidesByChanges =
     256;  // memory, values updated in place, indices that appends were given
 inline constexpr uint32_t kDecidesByFields =
@@ -33,8 +33,8 @@ inline constexpr uint32_t kDecidesByFields =
 
 namespace jit {
 
-// The effects of kernels by name. `bodies`: a kernel's name and the symbol of its function, in a module with
-// debug information in which nothing has been optimised. Cost: a few ms per kernel.
+// Returns the effects of kernels by name. `bodies` has a kernel's name and the symbol of its function, in
+// a module with debug information in which nothing has been optimised. Cost: a few ms per kernel.
 std::map<std::string, uint32_t> kernel_effects(const llvm::Module& module,
                                                const std::map<std::string, std::string>& bodies);
 

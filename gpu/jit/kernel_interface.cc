@@ -29,7 +29,7 @@ std::string md5_of(const llvm::DIFile* file) {
 
 class TypeLines {
  public:
-  // The type's name; what it leads to is added to the lines.
+  // Returns the type's name; what it leads to is added to the lines.
   std::string add(const DIType* type) {
     if (type == nullptr) return "void";
     if (const auto* derived = llvm::dyn_cast<DIDerivedType>(type)) {

@@ -1,5 +1,5 @@
-// What a kernel file and the program that launches its kernels must agree about, as text: two files with the
-// same interface may stand for each other while the program runs (gpu/kernel_versions.h). Part of
+// Writes as text what a kernel file and the program that launches its kernels must agree about: two files
+// with the same interface may stand for each other while the program runs (gpu/kernel_versions.h). Part of
 // coppice-kernelgen.
 //
 // One thing a line, sorted:
@@ -38,7 +38,7 @@ struct KernelLine {
   const llvm::DISubprogram* body;
 };
 
-// `debug`: the file with full debug information.
+// `debug` is the file with full debug information.
 std::string interface_text(const std::vector<KernelLine>& kernels, const llvm::Module& debug,
                            const SourceFolders& folders);
 

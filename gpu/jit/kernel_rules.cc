@@ -37,7 +37,7 @@ bool is_library_function(llvm::StringRef name) {
       symbols.begin(), symbols.end(), jit::LibrarySymbol{name.data(), nullptr},
       [](const auto& a, const auto& b) { return std::string_view(a.name) < std::string_view(b.name); });
 }
-// Constants of a specialization (sparse/device/layout.h, sparse/device/checks.h).
+// Returns whether it is a constant of a specialization (sparse/device/layout.h, sparse/device/checks.h).
 bool is_baked(llvm::StringRef name) {
   return is_one_of(name, {"coppice_nodes", "coppice_fields", "coppice_loop", "coppice_debug_checks",
                           "coppice_makes_room"});
@@ -64,7 +64,7 @@ std::string_view instead_of(llvm::StringRef name) {
   return "define it in the kernel file or in a header that it includes";
 }
 
-// The static variable that a guard is of: "guard variable for f()::kept" by its mangled name.
+// Returns the static variable that a guard is of: "guard variable for f()::kept" by its mangled name.
 std::string without_guard(llvm::StringRef name) {
   return name.starts_with("_ZGV") ? "_Z" + name.substr(4).str() : name.str();
 }
@@ -136,7 +136,8 @@ class KernelRules {
   }
 
  private:
-  // The innermost place that the user wrote, in the code that was inlined to `i` or in that which calls it.
+  // Returns the innermost place that the user wrote, in the code that was inlined to `i` or in that which
+  // calls it.
   std::string place_of(const llvm::Instruction& i) const {
     std::string innermost;
     for (const llvm::Instruction* at = &i; at != nullptr; at = callers_.at(at->getFunction())) {
@@ -286,7 +287,8 @@ class KernelRules {
         check_atomic(i);
     }
   }
-  // clang makes one jump of all computed ones, which stands nowhere: what comes before it does.
+  // Returns an instruction with a place. clang makes one jump of all computed ones, which stands nowhere:
+  // what comes before it does.
   static const llvm::Instruction& beside(const llvm::Instruction& jump) {
     for (const llvm::Instruction* i = &jump; i != nullptr; i = i->getPrevNode())
       if (i->getDebugLoc() && i->getDebugLoc().getLine() != 0) return *i;
@@ -365,8 +367,8 @@ class KernelRules {
     return stack;
   }
 
-  // Where the library's loops call the kernel, going outwards from a place in it; null in a function of its
-  // own.
+  // Returns where the library's loops call the kernel, going outwards from a place in it; null in a
+  // function of its own.
   const llvm::DILocation* call_by_library(const llvm::DILocation* at) const {
     while (at != nullptr && !folders_.is_library(path_of(at->getScope()))) at = at->getInlinedAt();
     return at;

@@ -17,8 +17,8 @@ class Module;
 
 namespace coppice::kernelgen {
 
-// Bytes of stack for all variables of a kernel and of what it calls. A GPU reserves the stack of every thread
-// that it can hold: 64 KiB are 17 GB on one of 132 multiprocessors.
+// All variables of a kernel and of what it calls have this many bytes of stack at most. A GPU reserves the
+// stack of every thread that it can hold: 64 KiB are 17 GB on one of 132 multiprocessors.
 inline constexpr uint64_t kMaxStackBytes = 64 * 1024;
 
 // Checks all that kernel `name`, which is `entry` in the shipped bitcode, leads to. `debug` is the same file

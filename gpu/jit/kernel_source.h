@@ -1,5 +1,5 @@
-// Where a kernel file's parts come from: the file itself, the library's headers, Eigen's, the system's, or
-// others of the user's. Part of coppice-kernelgen.
+// Tells where a kernel file's parts come from: the file itself, the library's headers, Eigen's, the
+// system's, or others of the user's. Part of coppice-kernelgen.
 //
 // Folders are told apart by where they lie, which the build knows, and never by how a path ends: a user's may
 // end alike.
@@ -24,18 +24,19 @@ class SourceFolders {
 
   bool is_kernel_file(const std::string& file) const { return resolved(file) == kernel_file_; }
   bool is_eigen(const std::string& file) const { return resolved(file).rfind(eigen_, 0) == 0; }
-  // The host's compiler has these without being told.
+  // Returns true for headers that the host's compiler has without being told.
   bool is_system(const std::string& file) const {
     const std::string path = resolved(file);
     return (path.rfind("/usr/include/", 0) == 0 || path.rfind("/usr/lib/", 0) == 0) &&
            path.rfind(library_, 0) != 0;
   }
-  // As it is included, "core/math.h"; empty for what is not in the library's folder.
+  // Returns its name as it is included, "core/math.h"; empty for what is not in the library's folder.
   std::string library_header(const std::string& file) const {
     const std::string path = resolved(file);
     return path.rfind(library_, 0) == 0 ? path.substr(library_.size()) : "";
   }
-  // One of the library's own headers: in its repository that folder has users of it, too.
+  // Returns whether it is one of the library's own headers: in its repository that folder has users of it,
+  // too.
   bool is_library(const std::string& file) const {
     const std::string header = library_header(file);
     if (header.empty() || is_kernel_file(file)) return false;
@@ -43,13 +44,13 @@ class SourceFolders {
       if (header.rfind(folder, 0) == 0) return true;
     return false;
   }
-  // Written by who wrote the kernel: what a message should point at.
+  // Returns whether it was written by who wrote the kernel: a message should point there.
   bool is_users(const std::string& file) const {
     return !is_library(file) && !is_eigen(file) && !is_system(file);
   }
 
  private:
-  // Asked for every type and many instructions, of a few dozen files.
+  // This is asked for every type and many instructions, of a few dozen files.
   const std::string& resolved(const std::string& path) const {
     std::string& known = resolved_[path];
     std::error_code ignored;

@@ -35,7 +35,8 @@ std::vector<const DIDerivedType*> data_members(const DICompositeType& record) {
   return members;
 }
 
-// The class or enumeration that a type is, under its names and qualifiers; null for what is no such.
+// Returns the class or enumeration that a type is, under its names and qualifiers; null for what is no
+// such.
 const DICompositeType* record_of(const DIType* type) {
   while (const auto* derived = llvm::dyn_cast_or_null<DIDerivedType>(type)) {
     const unsigned tag = derived->getTag();
@@ -47,8 +48,8 @@ const DICompositeType* record_of(const DIType* type) {
   return llvm::dyn_cast_or_null<DICompositeType>(type);
 }
 
-// By name: of what only a pointer leads to, debug information has no more (sparse/device/handles.h,
-// list_handles.h).
+// Goes by the name: of a type that only a pointer leads to, debug information has no more
+// (sparse/device/handles.h, list_handles.h).
 bool is_handle(const DICompositeType& record) {
   static constexpr llvm::StringRef kHandles[] = {"Read<",       "Write<", "Update<",
                                                  "Accumulate<", "Grow<",  "Append<"};
@@ -63,7 +64,7 @@ bool holds_handles(const DICompositeType& record) {
   }
   return false;
 }
-// What device::is_handle_argument says: a struct of handles is known by its first member.
+// Says the same as device::is_handle_argument: a struct of handles is known by its first member.
 bool is_handle_argument(const DICompositeType& record) {
   const auto members = data_members(record);
   if (is_handle(record) || members.empty()) return is_handle(record);
@@ -73,8 +74,8 @@ bool is_handle_argument(const DICompositeType& record) {
 
 bool is_laid_out_plainly(const DICompositeType& record);
 
-// Bytes that a type's address is a multiple of, without attributes of a name that it goes by; 0 where debug
-// information does not say.
+// Returns the bytes that a type's address is a multiple of, without attributes of a name that it goes by;
+// 0 where debug information does not say.
 uint64_t alignment_of_type(const DIType* type) {
   if (const auto* derived = llvm::dyn_cast_or_null<DIDerivedType>(type)) {
     const unsigned tag = derived->getTag();
@@ -206,7 +207,7 @@ void TypeDeclarations::refuse_handles(const DIType* type, const Owner& owner) {
         owner.position, owner.what, record->getName().str()));
 }
 
-// As the host's compiler, which may be GCC 12, calls it.
+// Returns the name by which the host's compiler, which may be GCC 12, calls it.
 std::string TypeDeclarations::name_of_number(const llvm::DIBasicType& number, const Owner& owner) {
   const std::string name = number.getName().str();
   if (number.getEncoding() == llvm::dwarf::DW_ATE_complex_float)
@@ -222,7 +223,7 @@ std::string TypeDeclarations::name_of_number(const llvm::DIBasicType& number, co
   return name;
 }
 
-// As a type of its own, `float[2][3]`, wherever an array may stand.
+// Names it as a type of its own, `float[2][3]`, wherever an array may stand.
 std::string TypeDeclarations::name_of_array(const DICompositeType& array, const Owner& owner) {
   if (array.isVector())
     throw std::runtime_error(
@@ -279,7 +280,7 @@ void TypeDeclarations::include_header_of(const std::string& file) {
   } else if (!header.empty()) {
     if (header.rfind("sparse/device/", 0) != 0) includes.insert(header);  // those are included anyway
   } else if (folders_.is_system(file)) {
-    // Only a header that may be included as it is called: <complex>, not <bits/stl_pair.h>.
+    // This takes only a header that may be included as it is called: <complex>, not <bits/stl_pair.h>.
     const std::filesystem::path path(file);
     const std::string folder = path.parent_path().parent_path().filename();
     if (folder == "c++") includes.insert("<" + path.filename().string() + ">");
@@ -328,7 +329,7 @@ void TypeDeclarations::redeclare_enumeration(const DICompositeType& record, cons
   add_definition(record, text + "};\n");
 }
 
-// In the namespace that it is in.
+// Adds the definition in the namespace that it is in.
 void TypeDeclarations::add_definition(const DICompositeType& record, const std::string& text) {
   const std::string scope = scope_of(record.getScope());
   if (scope.empty())

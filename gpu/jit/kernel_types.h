@@ -23,10 +23,10 @@ class TypeDeclarations {
  public:
   explicit TypeDeclarations(const SourceFolders& folders) : folders_(folders) {}
 
-  // The type of argument `number` of a kernel as C++ text; a constant reference becomes the value that the
-  // host gives.
+  // Returns the type of argument `number` of a kernel as C++ text; a constant reference becomes the value
+  // that the host gives.
   std::string argument(const llvm::DISubprogram& kernel, const llvm::DIType* type, unsigned number);
-  // The namespaces and classes around something: "n::" or "".
+  // Returns the namespaces and classes around something: "n::" or "".
   static std::string scope_of(const llvm::DIScope* scope);
 
   std::set<std::string> includes;       // headers that define argument types
@@ -34,7 +34,7 @@ class TypeDeclarations {
   std::vector<std::string> assertions;  // sizes and offsets
 
  private:
-  // Whose type is named, for messages: an argument, or a member of one.
+  // Says whose type is named, for messages: an argument's, or a member's of one.
   struct Owner {
     std::string what;      // "kernel f: argument 2"
     std::string position;  // "file:line"

@@ -62,8 +62,8 @@ struct KernelDeclaration {
   std::string contents;  // KernelContents::hash()
 };
 
-// The function behind a kernel's entry, by the template argument of what the entry calls: not by its name,
-// which others may have, too.
+// Returns the function behind a kernel's entry, by the template argument of what the entry calls: not by
+// its name, which others may have, too.
 const llvm::Function* body_of(const llvm::Function& entry) {
   for (const llvm::Instruction& i : llvm::instructions(entry)) {
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
@@ -120,7 +120,7 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, TypeDecl
   return kernels;
 }
 
-// What is known of kernels by their names and contents.
+// Holds what is known of kernels by their names and contents.
 struct Facts {
   bool active_only = false;
   uint32_t effects = 0;
@@ -140,7 +140,7 @@ KnownKernels read_known(const std::string& path) {
   return known;
 }
 
-// What only the bitcode that is shipped tells, and whether devices can run it.
+// Finds what only the bitcode that is shipped tells, and whether devices can run it.
 void look_at_shipped(const llvm::Module& shipped, const llvm::Module& debug, const SourceFolders& folders,
                      const KnownKernels& known, std::vector<KernelDeclaration>& kernels) {
   const KernelContents contents(shipped);
@@ -152,7 +152,7 @@ void look_at_shipped(const llvm::Module& shipped, const llvm::Module& debug, con
   }
 }
 
-// What kernels do, by the bitcode as it was written.
+// Finds what kernels do, by the bitcode as it was written.
 void judge(const llvm::Module& debug, const KnownKernels& known, std::vector<KernelDeclaration>& kernels) {
   std::set<std::string> names;
   std::map<std::string, std::string> bodies;
@@ -175,7 +175,7 @@ void judge(const llvm::Module& debug, const KnownKernels& known, std::vector<Ker
   }
 }
 
-// Text as the inside of a C++ string literal.
+// Returns text as the inside of a C++ string literal.
 std::string quoted(const std::string& text) {
   std::string safe;
   for (const char c : text) {
@@ -201,7 +201,7 @@ void write_header(const std::string& path, const std::string& name, const std::s
   for (const KernelDeclaration& k : kernels) {
     if (!k.space.empty()) out << "namespace " << k.space.substr(0, k.space.size() - 2) << " {\n";
     if (!k.why.empty()) out << "// Runs for active cells only, one by one, because of " << k.why << "\n";
-    // Not inline: files of one program may use the same name for different kernels.
+    // They are not inline: files of one program may use the same name for different kernels.
     out << fmt::format("constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}, {}u}};\n",
                        k.arguments, k.name, name, k.name, k.active_only, k.effects);
     if (!k.space.empty()) out << "}\n";
@@ -262,7 +262,7 @@ int run(int argc, char** argv) {
     return 2;
   }
   const std::vector<std::string> words(argv + (tells_interface ? 2 : 1), argv + argc);
-  // A context each: types of one module would change their names in the other's.
+  // Each module has a context of its own: types of one would change their names in the other's.
   llvm::LLVMContext context, shipped_context;
   const auto module = read(words[0].c_str(), context);
   // The file's own name must be known before the first type is looked at.

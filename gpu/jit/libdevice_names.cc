@@ -72,7 +72,7 @@ std::string name_of_float(const MathFunction& f, bool fast) {
   return std::string(fast && f.fast ? "__nv_fast_" : "__nv_") + std::string(f.name) + "f";
 }
 
-// An intrinsic's function and type: "llvm.lround.i64.f32" is "lround" and ".f32".
+// Holds an intrinsic's function and type: "llvm.lround.i64.f32" is "lround" and ".f32".
 struct Intrinsic {
   std::string_view function, type;
 };

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-// Helpers of the compilers' runtime library. Only their addresses are taken, so their types do not matter:
-// some are no types of GCC 12's C++ (_Float16).
+// These are helpers of the compilers' runtime library. Only their addresses are taken, so their types do
+// not matter: some are no types of GCC 12's C++ (_Float16).
 extern "C" {
 void __divti3(), __modti3(), __udivti3(), __umodti3();
 void __fixsfti(), __fixdfti(), __fixunssfti(), __fixunsdfti();
@@ -23,8 +23,8 @@ void __powisf2(), __powidf2();
 namespace coppice::jit {
 namespace {
 
-// LLVM's names for conversions to bfloat16, which GCC 12's library lacks: round to nearest, ties to even. The
-// caller finds the result's 16 bits in the low ones of xmm0, as those of a float.
+// These have LLVM's names for conversions to bfloat16, which GCC 12's library lacks: round to nearest,
+// ties to even. The caller finds the result's 16 bits in the low ones of xmm0, as those of a float.
 uint16_t bfloat_bits(float x) {
   uint32_t bits = 0;
   memcpy(&bits, &x, sizeof bits);
@@ -62,8 +62,8 @@ struct Table {
     add("bcmp", &::bcmp);  // what LLVM makes of memcmp() == 0
   }
 
-  // Every function of <math.h> in C17 for float and double, but those with a long double; and of glibc's
-  // others those that NVIDIA's library has, too.
+  // Adds every function of <math.h> in C17 for float and double, but those with a long double; and of
+  // glibc's others those that NVIDIA's library has, too.
   void add_math() {
 #define COPPICE_BOTH(name) add(#name, static_cast<D>(&::name)), add(#name "f", static_cast<F>(&::name##f))
     {

@@ -1,5 +1,5 @@
-// What compiled kernels may call of the host: C's math and memory functions, and the helpers that compilers
-// call for what the processor has no instruction for.
+// Lists what compiled kernels may call of the host: C's math and memory functions, and the helpers that
+// compilers call for what the processor has no instruction for.
 //
 // coppice-kernelgen refuses calls of anything else when a kernel file is built; the code loader gives the
 // addresses. No LLVM here: both link this.
@@ -13,7 +13,7 @@ struct LibrarySymbol {
   const void* function;  // its address in this process
 };
 
-// Sorted by name. Made once; lives as long as the program.
+// They are sorted by name, made once, and live as long as the program.
 std::span<const LibrarySymbol> library_symbols();
 
 }  // namespace coppice::jit

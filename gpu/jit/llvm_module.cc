@@ -39,7 +39,7 @@ void on_diagnostic(const llvm::DiagnosticInfo* info, void* errors) {
   out << "; ";
 }
 
-// A constant of a first-class type from its in-memory image; bytes past the image's end are zero.
+// Makes a constant of a first-class type from its in-memory image; bytes past the image's end are zero.
 llvm::Constant* constant_from_bytes(llvm::Type* type, std::span<const std::byte> bytes,
                                     const llvm::DataLayout& layout) {
   auto tail = [&](uint64_t at) {
@@ -72,7 +72,7 @@ llvm::Constant* constant_from_bytes(llvm::Type* type, std::span<const std::byte>
   return nullptr;
 }
 
-// The functions that code or data leads to, each once, and not through what is theirs.
+// Collects the functions that code or data leads to, each once, and not through what is theirs.
 struct Reached {
   void add_operands(const llvm::User& user) {
     for (const llvm::Use& operand : user.operands()) {
@@ -99,7 +99,7 @@ struct Reached {
   llvm::SmallPtrSet<const llvm::Constant*, 32> seen;
 };
 
-// A variable of `reached` that an instruction before main() may write; null where it writes none.
+// Returns a variable of `reached` that an instruction before main() may write; null where it writes none.
 const llvm::GlobalVariable* initialised_by(const llvm::Instruction& i, const Reached& reached) {
   if (!i.mayHaveSideEffects() || i.isLifetimeStartOrEnd()) return nullptr;
   for (const llvm::Use& operand : i.operands()) {
@@ -109,8 +109,8 @@ const llvm::GlobalVariable* initialised_by(const llvm::Instruction& i, const Rea
   return nullptr;
 }
 
-// Where the variable stands for which clang made the function that `i` is in, or was inlined to. A store
-// itself has no line, but the code before it, which makes the value.
+// Returns where the variable stands for which clang made the function that `i` is in, or was inlined to. A
+// store itself has no line, but the code before it, which makes the value, has one.
 std::string place_of_initialiser(const llvm::Instruction& i) {
   for (const llvm::Instruction* before = &i; before != nullptr; before = before->getPrevNode()) {
     const llvm::DILocation* outermost = nullptr;

@@ -41,7 +41,8 @@ bool has_claim(const llvm::MDNode* loop_id) {
   return false;
 }
 
-// The ends of the loop's rounds that carry the claim. (Loop::getLoopID() is null where two ends differ.)
+// Returns the ends of the loop's rounds that carry the claim. (Loop::getLoopID() is null where two ends
+// differ.)
 llvm::SmallVector<llvm::Instruction*> claiming_ends(const llvm::Loop& loop) {
   llvm::SmallVector<llvm::BasicBlock*> latches;
   loop.getLoopLatches(latches);
@@ -53,7 +54,7 @@ llvm::SmallVector<llvm::Instruction*> claiming_ends(const llvm::Loop& loop) {
   return ends;
 }
 
-// Stack slots that the iterations of a loop share although each means its own.
+// Finds stack slots that the iterations of a loop share although each means its own.
 class Slots {
  public:
   Slots(llvm::Loop& loop, llvm::ScalarEvolution& evolution) : loop_(loop), evolution_(evolution) {
@@ -85,21 +86,21 @@ class Slots {
   }
 
  private:
-  // Whether a write of so many bytes may be to a slot, other than to a part of it that is this iteration's
-  // alone.
+  // Returns whether a write of so many bytes may be to a slot, other than to a part of it that is this
+  // iteration's alone.
   bool is_shared(llvm::Value* pointer, uint64_t bytes) const {
     llvm::SmallVector<const llvm::Value*> objects;
     llvm::getUnderlyingObjects(pointer, objects, nullptr, 0);
     return llvm::any_of(objects, [&](const llvm::Value* object) {
       const auto* slot = llvm::dyn_cast<llvm::AllocaInst>(object);
       if (slot != nullptr) return lives_within(*slot) || !moves_on(pointer, bytes);
-      // What is known to be other memory can be no slot; an address that was loaded or computed can, once one
-      // got out.
+      // Memory that is known to be other can be no slot; an address that was loaded or computed can, once
+      // one got out.
       return some_escape_ && !llvm::isa<llvm::Argument>(object) && !llvm::isa<llvm::GlobalVariable>(object);
     });
   }
-  // Whether a variable's life is one iteration's: it begins in the loop, or it is used there and nobody said
-  // where it begins.
+  // Returns whether a variable's life is one iteration's: it begins in the loop, or it is used there and
+  // nothing says where it begins.
   bool lives_within(const llvm::AllocaInst& slot) const {
     bool begins_outside = false, is_used = false;
     for (const llvm::User* user : slot.users()) {
@@ -136,8 +137,8 @@ class AccessOrder {
   AccessOrder(llvm::Loop& loop, llvm::ScalarEvolution& evolution, llvm::AAResults& aliases)
       : loop_(loop), evolution_(evolution, loop), aliases_(aliases) {}
 
-  // Whether a store comes before another access, to what may be the same memory, and one of the two may be
-  // moved.
+  // Returns whether a store comes before another access, to what may be the same memory, and one of the
+  // two may be moved.
   bool may_change(llvm::ArrayRef<llvm::BasicBlock*> blocks_in_order) {
     llvm::SmallVector<LoopAccess> before;
     for (llvm::BasicBlock* block : blocks_in_order) {
@@ -155,8 +156,8 @@ class AccessOrder {
   }
 
  private:
-  // As the vectoriser finds it, which takes an index of 32 bits for one that does not wrap and checks that
-  // when it runs.
+  // Answers as the vectoriser does, which takes an index of 32 bits for one that does not wrap and checks
+  // that when it runs.
   bool is_strided(llvm::Instruction& i) {
     const llvm::SCEVAddRecExpr* address = evolution_.getAsAddRec(llvm::getLoadStorePointerOperand(&i));
     if (address == nullptr || address->getLoop() != &loop_ || !address->isAffine()) return false;

@@ -110,7 +110,7 @@ void inline_and_simplify(llvm::Module& module, const Functions& kept, const Func
       continue;
     }
     let_inline(f, kept.count(&f) != 0);
-    // What must not happen may happen at inactive cells.
+    // What these flags rule out may happen at inactive cells.
     for (llvm::Instruction& i : llvm::instructions(f)) i.dropPoisonGeneratingFlags();
   }
   llvm::ModulePassManager passes;

@@ -1,6 +1,6 @@
-// What the proofs about kernels share: functions that the library's headers mark (core/device_macros.h),
-// whose memory is whose, and kernels brought into a form in which loops and memory can be judged while
-// accesses through handles are still calls. Internal to gpu/jit.
+// Has what the proofs about kernels share: functions that the library's headers mark
+// (core/device_macros.h), whose memory is whose, and kernels brought into a form in which loops and memory
+// can be judged while accesses through handles are still calls. Internal to gpu/jit.
 #pragma once
 #include <llvm/IR/Function.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -35,13 +35,14 @@ bool is_device_atomic(const llvm::Instruction& i);
 bool is_device_load(const llvm::Instruction& i);
 // Turns the functions that `is_opaque` names into declarations, so that calls of them stay calls.
 void make_opaque(llvm::Module& module, const std::function<bool(const llvm::Function&)>& is_opaque);
-// All functions with a body that `f` leads to, itself included; false where it leads back to itself.
+// Collects all functions with a body that `f` leads to, itself included; false where it leads back to
+// itself.
 bool collect_reached(llvm::Function& f, Functions& reached);
 // Lets nothing stand against the inlining of a function with a body, and of what it calls; or of neither
 // where it stays one.
 void let_inline(llvm::Function& f, bool stays = false);
-// LLVM's analyses of a module. Each manager looks into the ones above it when it goes, so that their order
-// matters.
+// These are LLVM's analyses of a module. Each manager looks into the ones above it when it goes, so that
+// their order matters.
 struct Analyses {
   Analyses();
   llvm::LoopAnalysisManager loops;

@@ -26,12 +26,12 @@ namespace {
 
 constexpr llvm::StringRef kMisuse = "coppice_misuse";
 
-// Where the author wrote something; no line where calls of several lines have become one.
+// Says where the author wrote something; no line where calls of several lines have become one.
 struct SourceLine {
   std::string file;
   unsigned line = 0;
   auto operator<=>(const SourceLine&) const = default;
-  // "heat.kernels.cc:12: "
+  // Returns "heat.kernels.cc:12: ".
   std::string text() const { return line == 0 ? "" : fmt::format("{}:{}: ", file, line); }
 };
 
@@ -57,7 +57,7 @@ struct Finding {
   std::set<SourceLine> unknown;  // calls whose handle is not known
   bool is_any() const { return !first.second.empty(); }
 };
-// `among`: the only calls to judge.
+// `among` are the only calls to judge.
 Finding find_misuse(const llvm::Module& module, const SpecializeRequest& request,
                     const std::set<SourceLine>* among = nullptr) {
   Finding found;
@@ -79,7 +79,7 @@ Finding find_misuse(const llvm::Module& module, const SpecializeRequest& request
   return found;
 }
 
-// One function, in which all is known of a handle that can be.
+// Makes one function, in which all is known of a handle that can be.
 void fold_all(llvm::Module& module) {
   inline_all(module);
   Analyses analyses;
@@ -93,8 +93,8 @@ void fold_all(llvm::Module& module) {
 
 }  // namespace
 
-// Nothing that the kernel can see is changed by a call, so that what the optimiser knows of handles outlasts
-// it.
+// Declares that a call changes nothing that the kernel can see, so that what the optimiser knows of
+// handles outlasts it.
 void declare_misuse(llvm::Module& module) {
   llvm::Function* const misuse = module.getFunction(kMisuse);
   if (misuse == nullptr) return;

@@ -81,7 +81,7 @@ T read_at(const std::string& bytes, size_t at) {
   return value;
 }
 
-// Bytes and where they run.
+// Holds bytes and where they run.
 struct Section {
   uint64_t address = 0;
   std::string bytes;
@@ -98,16 +98,17 @@ Section read_section(const jitlink::Section& section) {
   return out;
 }
 
-// How many bytes a function's address takes, by the CIE of its entry; 0 where it is not relative to where it
-// stands, as LLVM's are. A CIE is: length, 0, version, "zR", three numbers of a byte each, length, encoding.
+// Returns how many bytes a function's address takes, by the CIE of its entry; 0 where it is not relative
+// to where it stands, as LLVM's are. A CIE is: length, 0, version, "zR", three numbers of a byte each,
+// length, encoding.
 size_t address_bytes(const std::string& table, size_t cie) {
   if (cie + 16 >= table.size() || table.compare(cie + 9, 3, "zR\0", 3) != 0) return 0;
   constexpr char kRelative4 = 0x1b, kRelative8 = 0x1c;
   return table[cie + 16] == kRelative4 ? 4 : table[cie + 16] == kRelative8 ? 8 : 0;
 }
 
-// The unwind table as it has to be right behind the code, followed by its sorted index (.eh_frame_hdr). Empty
-// for a table of another form than LLVM's.
+// Holds the unwind table as it has to be right behind the code, followed by its sorted index
+// (.eh_frame_hdr). It is empty for a table of another form than LLVM's.
 struct Unwinding {
   std::string table, index;
 };
@@ -250,7 +251,8 @@ class PerfPlugin final : public orc::ObjectLinkingLayer::Plugin {
 void show_to_perf(orc::ObjectLinkingLayer& layer) {
   const char* folder = std::getenv("COPPICE_PERF");
   if (folder == nullptr || *folder == '\0') return;
-  // One file per process, and never destroyed: a kernel may be loaded while the process ends.
+  // There is one file per process, and it is never destroyed: a kernel may be loaded while the process
+  // ends.
   static auto& dump = *new PerfDump(folder);
   if (dump.is_open()) layer.addPlugin(std::make_shared<PerfPlugin>(dump));
 }

@@ -21,7 +21,7 @@ llvm::PipelineTuningOptions tuned(Vectors vectors) {
   return tuning;
 }
 
-// LLVM's pass builder with all analyses registered.
+// Holds LLVM's pass builder with all analyses registered.
 struct Pipeline {
   Pipeline(llvm::Module& module, llvm::TargetMachine& machine, Vectors vectors = Vectors::kAsTuned)
       : builder(&machine, tuned(vectors)),  // registers the target's own passes too (NVVMReflect)

@@ -17,7 +17,7 @@ bool is_of_libdevice(const llvm::Function& f) {
   return f.isDeclaration() && f.getName().starts_with("__nv_");
 }
 
-// Read lazily: 2 ms instead of 29.
+// The library is read lazily: 2 ms instead of 29.
 void link_libdevice(llvm::Module& module, const Diagnostics& diagnostics) {
   const std::span<const std::byte> bytes = libdevice_bitcode();
   auto library = llvm::getOwningLazyBitcodeModule(

@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of all keys that this process met, whatever device asked.
+// Returns whether the key is the smallest of all keys of this kernel that the process met, whatever device
+// asked.
 bool is_smallest_key(const std::string& id, const std::string& key) {
   static std::mutex mutex;
   static auto& smallest = *new std::map<std::string, std::string>;  // never destroyed: see host_target()

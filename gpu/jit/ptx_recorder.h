@@ -1,6 +1,6 @@
-// COPPICE_PTX_FOLDER=dir: the PTX of every kernel that a program loads for the CPU or the
-// emulated GPU, as a GPU would get it. For checking GPU code where there is no GPU (tests/ptx); a
-// program so run is slow to start.
+// COPPICE_PTX_FOLDER=dir writes the PTX of every kernel that a program loads for the CPU or the emulated
+// GPU, as a GPU would get it. It is for checking GPU code where there is no GPU (tests/ptx); a program so
+// run is slow to start.
 //
 //     <id>-<key>-sm_90.ptx                     of every specialization; none is made twice
 //     <id>-<key>-sm_75.ptx, -sm_80.ptx         of a kernel's smallest key: the text rarely depends on the target, and
@@ -16,7 +16,7 @@
 
 namespace coppice::jit {
 
-// The same back end, or, with COPPICE_PTX_FOLDER, one that also writes PTX. That cannot be written
+// Returns the same back end, or, with COPPICE_PTX_FOLDER, one that also writes PTX. A failure to write it
 // is an Error (kIo) of the kernel.
 std::unique_ptr<CodeBackend> with_ptx_recorded(std::unique_ptr<CodeBackend> backend);
 

@@ -17,8 +17,8 @@
 namespace coppice::jit {
 namespace {
 
-// Where memory is: the kernel's own variables, or anywhere else. What a pointer that lies in a variable leads
-// to is not known, and neither is what may be the one or the other.
+// Says where memory is: among the kernel's own variables, or anywhere else. What a pointer that lies in a
+// variable leads to is not known, and neither is what may be the one or the other.
 enum class Origin { kVariable, kElsewhere, kUnknown };
 Origin origin_of(const llvm::Value* pointer) {
   llvm::SmallVector<const llvm::Value*> objects;
@@ -34,7 +34,7 @@ Origin origin_of(const llvm::Value* pointer) {
   return variables == 0 ? Origin::kElsewhere : Origin::kUnknown;
 }
 
-// What an instruction writes to, where that is not the library's affair; else null.
+// Returns what an instruction writes to, where that is not the library's affair; else null.
 const llvm::Value* written_by_author(const llvm::Instruction& i, const std::string& folder) {
   const llvm::Value* to = nullptr;
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) to = store->getPointerOperand();
@@ -45,7 +45,7 @@ const llvm::Value* written_by_author(const llvm::Instruction& i, const std::stri
   return to == nullptr || is_library(i, folder) ? nullptr : to;
 }
 
-// What it gives is what is there; a swap says that it succeeded, so that nobody tries again.
+// Removes a write: it gives what is there, and a swap says that it succeeded, so that nobody tries again.
 void remove(llvm::Instruction& i) {
   llvm::IRBuilder<> builder(&i);
   if (auto* change = llvm::dyn_cast<llvm::AtomicRMWInst>(&i)) {

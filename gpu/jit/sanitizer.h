@@ -1,4 +1,4 @@
-// Which sanitizer this program was built with, and what that means for kernels. No LLVM in here.
+// Tells which sanitizer this program was built with, and what that means for kernels. No LLVM in here.
 //
 // Kernel bitcode is compiled with the same -fsanitize= (cmake/CoppiceKernels.cmake); the specializer
 // instruments it (sanitizer_passes.cc), calls go to the program's own runtime library, and reports get the

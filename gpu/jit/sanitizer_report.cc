@@ -1,7 +1,7 @@
 // Names and lines of kernels in sanitizers' reports (see sanitizer.h). Built with a sanitizer only.
 //
-// What is loaded stays on a list together with its line tables. The runtime libraries call back with the
-// addresses of a report: AddressSanitizer with its text, ThreadSanitizer with its data.
+// Code that is loaded stays on a list together with its line tables. The runtime libraries call back with
+// the addresses of a report: AddressSanitizer with its text, ThreadSanitizer with its data.
 #include <fmt/format.h>
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
 #include <llvm/Object/ObjectFile.h>
@@ -54,7 +54,7 @@ void print(const std::string& text) {
   if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nowhere to tell
 }
 
-// The innermost frame of the kernel file: below it is the runtime that was inlined into the kernel.
+// Prints the innermost frame of the kernel file: below it is the runtime that was inlined into the kernel.
 void print_place(const Image& image, uintptr_t pc) {
   auto context = llvm::DWARFContext::create(*image.object);
   const llvm::DIInliningInfo frames = context->getInliningInfoForAddress(

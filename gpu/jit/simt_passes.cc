@@ -147,8 +147,8 @@ class Instrumenter {
     replace(load, builder.CreateAlignedLoad(load.getType(), at, slot_align_));
   }
 
-  // Where the value is needed first, when other accesses come before that and the load may wait for it: a
-  // GPU's may pass them. Null where that is not worth a call.
+  // Returns where the value is needed first, when other accesses come before that and the load may wait
+  // for it: a GPU's may pass them. Null where that is not worth a call.
   llvm::Instruction* late_use(llvm::LoadInst& load, uint64_t bytes) const {
     if (bytes > kMaxAtomicBytes || deferred_ == kMaxDeferred || load.getType()->isVectorTy()) return nullptr;
     bool passes_access = false;
@@ -195,7 +195,8 @@ class Instrumenter {
     store.eraseFromParent();
   }
 
-  // "function at file:line", as in validate.cc: where the user wrote it, by way of which function of ours.
+  // Returns "function at file:line", as in validate.cc: where the user wrote it, by way of which function
+  // of ours.
   static std::string place_of(const llvm::Instruction& i) {
     const llvm::DILocation* at = i.getDebugLoc().get();
     if (at == nullptr) return {};
@@ -314,8 +315,9 @@ class Instrumenter {
 
 namespace {
 
-// Each gets the number of its place in the kernel. The return address is none: code generation copies a call
-// behind the ends of a loop, and threads that come to the copies are still at one barrier.
+// Each barrier gets the number of its place in the kernel. The return address would not do: code
+// generation copies a call behind the ends of a loop, and threads that come to the copies are still at one
+// barrier.
 void number_barriers(llvm::Module& module) {
   llvm::Function* const barrier = module.getFunction("coppice_block_barrier");
   if (barrier == nullptr) return;

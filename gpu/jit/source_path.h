@@ -1,4 +1,4 @@
-// Where something of a line table stands in the source, in one string. Internal to gpu/jit.
+// Returns in one string where something of a line table stands in the source. Internal to gpu/jit.
 #pragma once
 #include <string>
 

@@ -14,7 +14,7 @@ std::span<const std::byte> nvptx_intrinsics_bitcode();
 std::span<const std::byte> libdevice_bitcode();
 
 const KeyContext& key_context() {
-  // Never destroyed: devices may be in use when the process ends.
+  // It is never destroyed: devices may be in use when the process ends.
   static const auto* const context = new KeyContext{host_target().cpu,
                                                     host_target().features,
                                                     llvm_identity(),

@@ -12,8 +12,9 @@
 
 namespace coppice::jit {
 
-// What decides machine code beside the request. Another value of any member gives other keys, so that an
-// entry made on another CPU, by another build of LLVM or by other passes of this library is not found.
+// These members decide machine code beside the request. Another value of any of them gives other keys, so
+// that an entry made on another CPU, by another build of LLVM or by other passes of this library is not
+// found.
 struct KeyContext {
   std::string cpu;
   std::string features;  // of PTX: a hash of the libdevice that is linked
@@ -24,12 +25,12 @@ struct KeyContext {
   std::span<const std::byte> intrinsics;       // bitcode that is linked into every kernel
   std::span<const std::byte> simt_intrinsics;  // the same, for the emulated GPU
 };
-// A hash of the sources of gpu/jit, made by the build: every change of them, a comment's too, gives other
-// keys, and nothing else in the program does.
+// Returns a hash of the sources of gpu/jit, made by the build: every change of them, a comment's too,
+// gives other keys, and nothing else in the program does.
 std::string_view pipeline_identity();
-// Of this machine and this build.
+// Returns the context of this machine and this build.
 const KeyContext& key_context();
-// Of PTX, which does not depend on the machine.
+// Returns the context of PTX, which does not depend on the machine.
 KeyContext ptx_key_context(PtxTarget target);
 
 Hash128 specialization_key(const SpecializeRequest& request, const KeyContext& context = key_context());

@@ -20,7 +20,7 @@
 
 namespace coppice::jit {
 
-// A global that the kernel declares `extern const` and the specializer defines.
+// This is a global that the kernel declares `extern const` and the specializer defines.
 struct ConstantGlobal {
   std::string_view name;
   std::span<const std::byte> bytes;  // the image of a prefix; the rest is zero
@@ -32,45 +32,47 @@ struct SpecializeRequest {
   std::string entry;  // extern "C" function to keep
   std::vector<ConstantGlobal> constants;
   CodegenOptions options;  // `checks` is baked as the kernel's `extern const uint32_t coppice_debug_checks`
-  // Code that only finds out how much room a launch needs, `coppice_makes_room` in the kernel: whatever the
-  // kernel's author stores anywhere but in the kernel's own variables is left out.
+  // This code only finds out how much room a launch needs, `coppice_makes_room` in the kernel: whatever
+  // the kernel's author stores anywhere but in the kernel's own variables is left out.
   bool makes_room = false;
   // Its launches have a table of the memory that they may reach by pointers (gpu/memory_uses.h): what its
   // author reads and writes is compared with it.
   bool guards_memory = false;
   uint32_t shared_bytes = 0;  // that launches will ask for; means nothing to the compilers
-  // What is wrong with a use of handle `binding` that code has left (coppice_misuse() in
+  // Returns what is wrong with a use of handle `binding` that code has left (coppice_misuse() in
   // gpu/device_intrinsics.h); nothing where it is fine. Called from the thread that compiles.
   std::function<std::string(uint32_t what, uint32_t binding, uint32_t given)> why_misused;
 };
 
-// The machine this process runs on, as LLVM names it: part of every cache key.
+// Describes the machine this process runs on, as LLVM names it: part of every cache key.
 struct HostTarget {
   std::string cpu;       // "znver4"
   std::string features;  // "+avx2,+fma,..."
 };
 const HostTarget& host_target();
-// Of the LLVM that runs, which need not be the one that this was compiled with: "19.1.7".
+// Returns the version of the LLVM that runs, which need not be the one that this was compiled with:
+// "19.1.7".
 std::string_view llvm_version();
-// The version and the build (build_identity.h) of the library that holds LLVM; of the program that it is
-// linked into.
+// Returns the version and the build (build_identity.h) of the library that holds LLVM; of the program
+// where it is linked into that.
 const std::string& llvm_identity();
 
-// An x86-64 ELF object that defines `request.entry`.
+// Returns an x86-64 ELF object that defines `request.entry`.
 std::string compile_x86(const SpecializeRequest& request);
 
 struct PtxTarget {
   int sm = 75;  // 75, 80, 86, 87, 89 or 90
-  // False: as in a build without a CUDA toolkit, where kernels that call math functions are refused.
+  // If false, it compiles as a build without a CUDA toolkit, where kernels that call math functions are
+  // refused.
   bool libdevice = true;
 };
-// The newest target that LLVM 19 knows for GPUs of a compute capability, 10 times major plus minor: sm_90's
-// PTX for all newer ones. Errors: kUnavailable for GPUs older than sm_75.
+// Returns the newest target that LLVM 19 knows for GPUs of a compute capability, 10 times major plus
+// minor: sm_90's PTX for all newer ones. Errors: kUnavailable for GPUs older than sm_75.
 PtxTarget newest_ptx_target(int compute_capability);
-// Whether the build embedded NVIDIA's libdevice, the math functions of GPUs.
+// Returns whether the build embedded NVIDIA's libdevice, the math functions of GPUs.
 bool has_libdevice();
-// PTX text with one kernel `file_kernel(LaunchBlock)`: a thread block of up to kGpuThreadsPerBlock threads
-// per item for cell and block loops.
+// Returns PTX text with one kernel `file_kernel(LaunchBlock)`: a thread block of up to kGpuThreadsPerBlock
+// threads per item for cell and block loops.
 std::string compile_ptx(const SpecializeRequest& request, PtxTarget target);
 
 }  // namespace coppice::jit

@@ -52,7 +52,8 @@ class Validator {
       refuse_module("an alias or an indirect function", "define the function under one name");
   }
 
-  // What a GPU cannot do and no device does: with the same words on each. Only optimised code shows it.
+  // Refuses what a GPU cannot do and no device does: with the same words on each. Only optimised code
+  // shows it.
   void check_calls() const {
     for (const llvm::Function& function : module_) {
       for (const llvm::Instruction& i : llvm::instructions(function)) {
@@ -103,7 +104,7 @@ class Validator {
     return fmt::format("{} at {}:{}", source->getName().str(), source->getFilename().str(),
                        source->getLine());
   }
-  // Where the user wrote it, also when it was inlined.
+  // Returns where the user wrote it, also when it was inlined.
   static std::string place_of(const llvm::Instruction& i) {
     const llvm::DILocation* at = i.getDebugLoc().get();
     if (at == nullptr || at->getLine() == 0) return place_of(*i.getFunction());
@@ -115,7 +116,7 @@ class Validator {
     refuse_at(place_of(code), what, hint);
   }
 
-  // The first user of a constant or a global that is an instruction: what an error can point at.
+  // Returns the first user of a constant or a global that is an instruction: an error can point at it.
   static const llvm::Instruction* first_user(const llvm::Value& value, int depth = 8) {
     for (const llvm::User* user : value.users()) {
       if (const auto* i = llvm::dyn_cast<llvm::Instruction>(user)) return i;
@@ -148,7 +149,7 @@ class Validator {
     }
   }
 
-  // What no back end of ours has registers or library functions for.
+  // Returns why no back end of ours has registers or library functions for a type; null where it has.
   static const char* why_no_type(const llvm::Type& type, bool is_gpu) {
     const llvm::Type& scalar = *type.getScalarType();
     if (type.isScalableTy() || scalar.isX86_AMXTy() || scalar.isTargetExtTy()) return "this vector type";

@@ -16,7 +16,7 @@ template <class T>
 T* device_address(T* host) {
   return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(host) | kDeviceBit);
 }
-// Itself where it is the host's.
+// Returns the address in the host's memory: itself where it is the host's.
 template <class T>
 T* host_address(T* address) {
   return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(address) & ~kDeviceBit);

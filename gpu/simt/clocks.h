@@ -1,4 +1,5 @@
-// What a thread of the emulated GPU knows of the others: vector clocks over the resident threads of a launch.
+// Keeps what a thread of the emulated GPU knows of the others: vector clocks over a launch's resident
+// threads.
 //
 // Every store that reaches memory, and every access to shared memory, is an event of its thread with a
 // number, from 1. Component u of a clock says up to which event of thread u something is known. An empty
@@ -26,7 +27,7 @@ inline void raise(Clock& clock, uint32_t thread, uint32_t event, size_t threads)
   clock[thread] = std::max(clock[thread], event);
 }
 
-// What a release passes on: shared by the messages that carry it, never changed. Null: nothing.
+// Holds what a release passes on: shared by the messages that carry it, never changed. Null: nothing.
 using View = std::shared_ptr<const Clock>;
 
 inline View both(const View& a, const View& b) {

@@ -5,7 +5,8 @@
 
 namespace coppice::simt {
 
-// Those with the seed of COPPICE_SIMT_SEED, where that is set. Errors: kUsage, for what is no seed.
+// Returns options with the seed of COPPICE_SIMT_SEED, where that is set. Errors: kUsage, for what is no
+// seed.
 Options options_from_environment();
 
 }  // namespace coppice::simt

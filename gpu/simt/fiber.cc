@@ -40,7 +40,7 @@ void* map_stack() {
 
 struct Fiber::Start {
   [[noreturn]] static void run(context::transfer_t from) {
-    // Who switches passes both sides: only it knows them.
+    // The fiber that switches passes both sides: only it knows them.
     auto** const sides = static_cast<Fiber**>(from.data);
     Fiber& self = *sides[1];
     self.arrived_from(from.fctx, *sides[0]);

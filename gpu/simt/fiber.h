@@ -20,9 +20,9 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // On this fiber: goes on with `to`; returns when somebody switches back.
+  // Is called on this fiber: goes on with `to`; returns when somebody switches back.
   void switch_to(Fiber& to);
-  // Elsewhere: the next switch to this fiber starts its body afresh, whatever it was doing.
+  // Is called elsewhere: the next switch to this fiber starts its body afresh, whatever it was doing.
   void reset();
   bool has_on_stack(const void* address) const {
     return reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(stack_) < stack_bytes_;

@@ -228,7 +228,8 @@ void Grid::pause() {
   hand_over(scheduler_.next_after_pause(running_->number));
 }
 
-// Those of the thread's warp that it left behind in active_mask() may go on in a while.
+// Takes steps; in a while the threads of its warp that the running one left behind in active_mask() may go
+// on.
 void Grid::step(uint32_t count) {
   steps_ += count;
   if (steps_ > options_.max_idle_steps * kStepsPerIdleStep) give_up(describe_no_progress(*this));

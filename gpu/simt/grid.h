@@ -36,7 +36,7 @@ enum class Wait : uint8_t {
 
 inline constexpr size_t kWaits = 8;
 
-// An access of a kernel's to memory, and where in its source that is.
+// Describes an access of a kernel's to memory, and where in its source that is.
 struct AccessCall {
   const void* address;
   size_t bytes;
@@ -45,7 +45,7 @@ struct AccessCall {
   const void* code;             // the return address of the call
 };
 
-// What a lane brings to a warp operation.
+// Holds what a lane brings to a warp operation.
 struct WarpCall {
   uint32_t mask = 0;
   uint64_t value = 0;
@@ -69,7 +69,7 @@ struct Thread {
   Fiber fiber;
 };
 
-// By warp lane.
+// Holds the state of a warp, by lane.
 struct Warp {
   std::array<uint32_t, kWaits> at{};  // lanes that wait for each
   uint32_t patience = 0;              // steps of the other lanes until some in active_mask() go on
@@ -79,7 +79,7 @@ struct Warp {
   uint32_t lanes_with(uint64_t value, uint32_t among) const;
 };
 
-// A place for a resident block, and the block that is there.
+// This is a place for a resident block, and the block that is there.
 struct Block {
   uint64_t number = 0;
   uint32_t multiprocessor = 0;
@@ -106,7 +106,7 @@ class Grid {
  public:
   explicit Grid(const Options& options);
 
-  // Empty, or why the launch was given up.
+  // Returns an empty text, or why the launch was given up.
   std::string run(const Launch& launch, uint32_t shared_bytes);
   const Options& options() const { return options_; }
   const Launch& launch() const { return launch_; }
@@ -122,15 +122,15 @@ class Grid {
   void* shared_memory() const { return running_->block.shared.data(); }
   bool is_shared(const void* address) const { return running_->block.shared.holds(address); }
   bool is_on_stack(const void* address) const { return running_->fiber.has_on_stack(address); }
-  // Where the host finds what the running thread accesses, on its stack or in the device's memory. Gives the
-  // launch up when a GPU could not do it: memory of the host, but for the launch block and the constants of
-  // the kernel's code; an address that is in no buffer, or less aligned than the access.
+  // Returns where the host finds what the running thread accesses, on its stack or in the device's memory.
+  // Gives the launch up when a GPU could not do it: memory of the host, but for the launch block and the
+  // constants of the kernel's code; an address that is in no buffer, or less aligned than the access.
   void* reach(const AccessCall& call);
-  // The same in the block's shared memory. A race there, and a read of what nobody wrote, ends the launch,
-  // too. `writes` is false for an atomic load, and `reads` for an atomic store.
+  // Does the same in the block's shared memory. A race there, and a read of what nobody wrote, ends the
+  // launch, too. `writes` is false for an atomic load, and `reads` for an atomic store.
   void use_shared(const AccessCall& call, bool reads, bool writes);
-  // An access there with an order: a release is acquired by every acquire behind it, whatever place they are
-  // of.
+  // Tells of an access there with an order: a release is acquired by every acquire behind it, whatever
+  // place they are of.
   void pass_on(Order order);
   void set_constants(const CoppiceSimtConstant* all, uint64_t count) {
     constants_ = all, num_constants_ = count;
@@ -140,8 +140,8 @@ class Grid {
   void access_point();  // others may run, but seldom do
   void pause();
   void made_progress() { idle_steps_ = steps_ = 0; }
-  // A relaxed atomic instruction follows, on memory that is `shared` or not: whether it changed anything is
-  // seen at the thread's next call, and noted then.
+  // Prepares for a relaxed atomic instruction that follows, on memory that is `shared` or not: whether it
+  // changed anything is seen at the thread's next call, and noted then.
   void watch(const void* address, uint32_t bytes, bool shared);
 
   uint32_t active_mask(const void* site);

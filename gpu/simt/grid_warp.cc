@@ -1,4 +1,4 @@
-// Where threads of the emulated GPU meet: active_mask(), warp operations and the block barrier.
+// Lets threads of the emulated GPU meet: in active_mask(), warp operations and the block barrier.
 #include <fmt/format.h>
 
 #include <bit>
@@ -107,7 +107,7 @@ bool Grid::is_complete(Wait operation, uint32_t mask) const {
   return true;
 }
 
-// Of all these only the barrier orders memory.
+// Among these operations only the barrier orders memory.
 void Grid::meet_in_memory(uint32_t mask) {
   Clock meeting;
   for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1)

@@ -1,10 +1,11 @@
-// The values that a launch wrote to memory, newest last, for each 8 aligned bytes of it: what a load may
-// still see.
+// Keeps the values that a launch wrote to memory, newest last, for each 8 aligned bytes of it: what a load
+// may still see.
 //
-// Memory itself has the newest value. Of what was not written in this launch there is no history: memory has
-// the only value. Histories are bounded in length and number, and what leaves can no longer be seen by
-// anybody, which only makes the machine stronger; the views that it carried stay with what is left. Histories
-// leave in the order in which they came, never by address, so that a seed means the same in every process.
+// Memory itself has the newest value. Memory that was not written in this launch has no history: its own
+// value is the only one. Histories are bounded in length and number, and what leaves can no longer be seen
+// by anybody, which only makes the machine stronger; the views that it carried stay with what is left.
+// Histories leave in the order in which they came, never by address, so that a seed means the same in
+// every process.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -20,7 +21,7 @@ namespace coppice::simt {
 inline constexpr uint32_t kNoThread = UINT32_MAX;
 inline constexpr size_t kUnitBytes = 8;
 
-// One store that reached memory.
+// This is one store that reached memory.
 struct Message {
   uint64_t value = 0;           // of all 8 bytes from then on
   uint32_t writer = kNoThread;  // nobody: what everyone knows of
@@ -30,7 +31,7 @@ struct Message {
   View view;                    // what a thread that acquires it comes to know
 };
 
-// How far a thread has read in one half of a history, so that it never goes back.
+// Says how far a thread has read in one half of a history, so that it never goes back.
 struct Floor {
   uint32_t number : 31 = 0;
   uint32_t was_relaxed : 1 = 0;  // a later acquire there makes known what was read before
@@ -43,12 +44,12 @@ class History {
   void begin(uintptr_t address, uint64_t value, View view);
   uintptr_t address() const { return address_; }
   uint32_t size() const { return size_; }
-  // 0 is the oldest value that anybody may see.
+  // Index 0 is the oldest value that anybody may see.
   Message& operator[](uint32_t i) { return messages_[i]; }
   Message& newest() { return messages_[size_ - 1]; }
   // Returns it, with its number.
   Message& add(Message message);
-  // By half, 0 or 1; null where the thread has read nothing with order.
+  // Returns the floor by half, 0 or 1; null where the thread has read nothing with order.
   Floor* floor(uint32_t thread, uint32_t half) {
     return floors_.empty() ? nullptr : &floors_[2 * size_t{thread} + half];
   }
@@ -65,15 +66,16 @@ class History {
   std::vector<Floor> floors_;  // [threads][2], or none
 };
 
-// The histories of a launch, by address.
+// Holds the histories of a launch, by address.
 class Histories {
  public:
   void begin(uint32_t capacity);
   bool empty() const { return used_ == 0; }
   History* find(uintptr_t address);
-  // One for what has none, whose value so far is `value`. Others may leave: references to them end.
+  // Makes a history for an address that has none, whose value so far is `value`. Others may leave:
+  // references to them end.
   History& make(uintptr_t address, uint64_t value);
-  // What the messages carried whose histories left.
+  // Returns what the messages carried whose histories left.
   const View& of_gone() const { return of_gone_; }
   void clear();
 

@@ -1,10 +1,10 @@
 // An emulated GPU: runs a compiled kernel's threads as fibers of one thread, in an order that a seed chooses.
 //
-// What a GPU promises is kept and nothing else: threads of a warp run independently and meet only in warp
-// operations whose mask names them, blocks share fast memory and a barrier, more blocks may be asked for than
-// are resident, and what a thread writes is seen by others late and in any order until a release and an
-// acquire (weak_memory.h). The same seed gives the same order of everything, so a failure is replayed by its
-// seed.
+// It keeps what a GPU promises and nothing else: threads of a warp run independently and meet only in warp
+// operations whose mask names them, blocks share fast memory and a barrier, more blocks may be asked for
+// than are resident, and what a thread writes is seen by others late and in any order until a release and
+// an acquire (weak_memory.h). The same seed gives the same order of everything, so a failure is replayed
+// by its seed.
 //
 // Code for it is compiled with CodegenOptions::simt: its memory accesses and device intrinsics call
 // symbols.h. Thread-compatible; one machine runs one launch at a time.

@@ -32,15 +32,16 @@ std::string thread_text(const Thread& t) {
 
 constexpr std::string_view kAccesses[] = {"a load", "a store", "an atomic"};
 
-// "a load of 4 bytes at scale at heat.kernels.cc:12"
+// Returns "a load of 4 bytes at scale at heat.kernels.cc:12".
 std::string access_text(const Grid& grid, const AccessCall& call) {
   return fmt::format("{} of {} bytes at {}", kAccesses[static_cast<size_t>(call.access)], call.bytes,
                      call.site == nullptr ? site_text(grid, call.code) : call.site->place);
 }
 
-// "block 0 warp 1 lanes 0-3 at ballot ..., lanes 4-31 at ...": what all threads that have not ended do.
+// Returns "block 0 warp 1 lanes 0-3 at ballot ..., lanes 4-31 at ...": what all threads that have not
+// ended do.
 std::string everyone(const Grid& grid) {
-  // What lanes do, and the warps where just they do it.
+  // Each entry says what lanes do, and in which warps just they do it.
   std::vector<std::pair<std::string, std::string>> groups;
   const auto add = [&](const std::string& what, const std::string& where) {
     for (auto& [known, places] : groups) {

@@ -94,7 +94,7 @@ void Scheduler::give_priority(uint32_t thread, int64_t priority) {
   std::push_heap(heap_.begin(), heap_.end());
 }
 
-// The next lane of the same warp; after the last one, mostly the next warp.
+// Returns the next lane of the same warp; after the last one, mostly the next warp.
 uint32_t Scheduler::in_turn(uint32_t current) {
   if (current == kNobody) return any();
   uint32_t warp = current / 32;

@@ -27,9 +27,9 @@ class Scheduler {
   void remove(uint32_t thread);
   uint32_t ready_count() const { return static_cast<uint32_t>(ready_.size()); }
 
-  // Who runs after `current` (kNobody at first), which may be ready or not; kNobody when nobody is ready.
+  // Returns who runs after `current` (kNobody at first), ready or not; kNobody when nobody is ready.
   uint32_t next(uint32_t current);
-  // The same where `current` waits for others to do something.
+  // Returns the same where `current` waits for others to do something.
   uint32_t next_after_pause(uint32_t current);
 
  private:
@@ -46,8 +46,8 @@ class Scheduler {
   std::vector<uint32_t> ready_;     // in no order
   std::vector<uint32_t> position_;  // in ready_, of each thread
   std::vector<uint32_t> warps_;     // ready lanes of each
-  // Only where priorities count: each thread's, and a heap of (priority, thread) that has every ready one's,
-  // besides some that no longer hold.
+  // These are used where priorities count: each thread's, and a heap of (priority, thread) that has every
+  // ready one's, besides some that no longer hold.
   std::vector<int64_t> priority_;
   std::vector<std::pair<int64_t, uint32_t>> heap_;
   int64_t lowest_ = 0;

@@ -43,10 +43,10 @@ class SharedMemory {
     return reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(bytes_.get());
   }
 
-  // Whether any of the bytes was ever written. Of a struct's copy some are padding.
+  // Returns whether any of the bytes was ever written. In a copy of a struct some are padding.
   bool is_written(uintptr_t offset, size_t bytes) const;
   void note_written(uintptr_t offset, size_t bytes);
-  // The earlier access that this one races with.
+  // Returns the earlier access that this one races with.
   std::optional<Use> find_race(uintptr_t offset, size_t bytes, const Use& use, const WeakMemory& memory);
 
  private:

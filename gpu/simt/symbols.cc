@@ -18,7 +18,7 @@ using coppice::simt::Wait;
 
 constexpr size_t kPiece = 64;  // of a copy or fill
 
-// In a function that a kernel calls: what it accesses.
+// Says, in a function that a kernel calls, what it accesses.
 #define COPPICE_ACCESS_CALL(kind) \
   AccessCall { address, bytes, Access::kind, site, __builtin_return_address(0) }
 
@@ -64,7 +64,8 @@ void store(Grid& grid, const AccessCall& call, const void* from, Order order) {
   if (changed) grid.made_progress();
 }
 
-// A read-modify-write with acquire and release: update(where) says whether it wrote, and what it found.
+// Does a read-modify-write with acquire and release: update(where) says whether it wrote, and what it
+// found.
 template <class Update>
 void update(Grid& grid, const AccessCall& call, Update&& update) {
   void* at = const_cast<void*>(call.address);
@@ -215,7 +216,7 @@ void coppice_simt_copy(void* to, const void* from, size_t bytes, const CoppiceSi
   Grid& grid = Grid::current();
   unsigned char piece[kPiece];
   const void* const code = __builtin_return_address(0);
-  // Where they overlap, bytes are read before they are written over.
+  // If the two ranges overlap, bytes are read before they are written over.
   const bool backward = reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from) < bytes;
   for (size_t done = 0; done < bytes;) {
     const size_t n = std::min(bytes - done, kPiece);

@@ -1,6 +1,6 @@
-// What code compiled for the emulated GPU calls: the device intrinsics (gpu/device_intrinsics.h) and, for
-// every access to memory that may be shared, the thread's view of it. Called on a thread of a running Machine
-// only.
+// Declares what code compiled for the emulated GPU calls: the device intrinsics (gpu/device_intrinsics.h)
+// and, for every access to memory that may be shared, the thread's view of it. All of it is called on a
+// thread of a running Machine only.
 //
 // Device-clean: gpu/device/simt.device.cc is compiled against it to bitcode, gpu/simt/symbols.cc defines it.
 #pragma once
@@ -9,8 +9,8 @@
 
 #include "core/device_macros.h"
 
-// Where in a kernel's source an access is, and how aligned it claims to be. The pass that makes the calls
-// fills it in; null where nothing is known.
+// Says where in a kernel's source an access is, and how aligned it claims to be. The pass that makes the
+// calls fills it in; null where nothing is known.
 struct CoppiceSimtSite {
   const char* place;   // "function at file:line"
   uint32_t alignment;  // of the address, in bytes
@@ -21,7 +21,7 @@ extern "C" {
 uint32_t coppice_simt_lane();
 uint32_t coppice_simt_lane_count();
 COPPICE_CONVERGENT void coppice_simt_block_barrier();
-// One that all threads come to, however many calls of it there are in the code.
+// This is a barrier that all threads come to, however many calls of it there are in the code.
 COPPICE_CONVERGENT void coppice_simt_numbered_barrier(uint32_t number);
 void* coppice_simt_shared_memory();
 
@@ -43,8 +43,8 @@ void coppice_simt_fence();                                                  // a
 void coppice_simt_fence_sequentially();                                     // seq_cst
 void coppice_simt_pause();
 
-// A plain (weak) access of `bytes` at `address`, or a relaxed atomic one of at most 8: `to` and `from` are
-// the thread's own.
+// Makes a plain (weak) access of `bytes` at `address`, or a relaxed atomic one of at most 8: `to` and
+// `from` are the thread's own.
 void coppice_simt_load(const void* address, void* to, uint32_t bytes, const CoppiceSimtSite* site = nullptr);
 void coppice_simt_store(void* address, const void* from, uint32_t bytes,
                         const CoppiceSimtSite* site = nullptr);
@@ -52,7 +52,7 @@ void coppice_simt_load_relaxed(const void* address, void* to, uint32_t bytes,
                                const CoppiceSimtSite* site = nullptr);
 void coppice_simt_store_relaxed(void* address, const void* from, uint32_t bytes,
                                 const CoppiceSimtSite* site = nullptr);
-// A load of at most 8 bytes whose value nobody looks at before coppice_simt_await(to).
+// Makes a load of at most 8 bytes whose value nobody looks at before coppice_simt_await(to).
 void coppice_simt_load_later(const void* address, void* to, uint32_t bytes, bool relaxed,
                              const CoppiceSimtSite* site = nullptr);
 void coppice_simt_await(const void* to);
@@ -84,7 +84,7 @@ struct SymbolTable {
   const Symbol* begin() const { return first; }
   const Symbol* end() const { return first + count; }
 };
-// Of all the above, for the code loader.
+// Returns all the above, for the code loader.
 SymbolTable symbols();
 
 }  // namespace coppice::simt

@@ -53,7 +53,8 @@ uint64_t WeakMemory::read(uint32_t thread, uintptr_t unit, uint8_t bytes, Order 
   return (value & ~mask) | (own & mask);
 }
 
-// Null where nothing was written. Other launches may have written meanwhile, which is then known to everyone.
+// Returns null where nothing was written. Other launches may have written meanwhile, which is then known
+// to everyone.
 History* WeakMemory::history_of(uintptr_t unit) {
   History* history = histories_.find(unit);
   if (history == nullptr) return nullptr;

@@ -82,7 +82,7 @@ void WeakMemory::write(uint32_t thread, uintptr_t unit, uint64_t value, uint8_t 
   ++threads_[thread].pending;
 }
 
-// What a store there passes on.
+// Returns what a store there passes on.
 View WeakMemory::view_of(uint32_t thread, uintptr_t unit, uint8_t bytes, Order order) {
   if (order == Order::kPlain) return nullptr;
   if (releases(order)) return release_view(thread);
@@ -109,7 +109,7 @@ View WeakMemory::release_view(uint32_t thread) {
   return view;
 }
 
-// Or an earlier one of its thread to the same bytes, which goes before it.
+// Commits the store, or an earlier one of its thread to the same bytes, which goes before it.
 void WeakMemory::commit(size_t index) {
   for (size_t i = index; i-- > 0;) {
     const Pending &earlier = pending_[i], &later = pending_[index];

@@ -44,36 +44,36 @@ inline bool releases(Order order) { return order == Order::kRelease || order == 
 
 class WeakMemory {
  public:
-  // A launch, with `threads` that are resident at a time, 32 of a warp in a row.
+  // Begins a launch, with `threads` that are resident at a time, 32 of a warp in a row.
   void begin(uint64_t seed, bool weak, uint32_t threads);
-  // `thread` is somebody else from now on, who knows of nothing.
+  // Makes `thread` somebody else from now on, who knows of nothing.
   void begin_thread(uint32_t thread);
   void end();
 
   void load(uint32_t thread, const void* address, void* to, size_t bytes, Order order);
-  // True when it changed what this thread sees.
+  // Returns true when it changed what this thread sees.
   bool store(uint32_t thread, void* address, const void* from, size_t bytes, Order order);
-  // A load whose value is used after await(thread, to) only.
+  // Makes a load whose value is used after await(thread, to) only.
   void load_later(uint32_t thread, const void* address, void* to, size_t bytes, Order order);
   void await(uint32_t thread, const void* to);
   bool is_deferred(uint32_t thread, const void* to) const;
 
-  // Around a read-modify-write on memory itself, of at most 8 bytes in one unit. The second only where it
-  // wrote, before any other thread does anything.
+  // These go around a read-modify-write on memory itself, of at most 8 bytes in one unit. The second is
+  // called only where it wrote, before any other thread does anything.
   void before_update(uint32_t thread, const void* address, size_t bytes, Order order);
   void after_update(uint32_t thread, const void* address, size_t bytes, Order order);
 
   void fence(uint32_t thread);  // acquire and release
   void fence_sequentially(uint32_t thread);
-  // A barrier: everyone arrives, then everyone leaves. `meeting` is empty at first.
+  // At a barrier everyone arrives, then everyone leaves. `meeting` is empty at first.
   void arrive(uint32_t thread, Clock& meeting);
   void leave(uint32_t thread, const Clock& meeting) { threads_[thread].known = meeting; }
   void learn(uint32_t thread, const Clock& what) { join(threads_[thread].known, what); }
   // The thread waits for others: what is on its way to memory gets there in a while.
   void wait(uint32_t thread);
 
-  // Of shared memory, which is not kept here (shared_memory.h): a new event of the thread, and whether it
-  // knows of one.
+  // These serve shared memory, which is not kept here (shared_memory.h): they make a new event of the
+  // thread, and tell whether it knows of one.
   uint32_t new_event(uint32_t thread) { return ++threads_[thread].clock; }
   bool knows(uint32_t thread, uint32_t other, uint32_t event) const {
     const Thread& t = threads_[thread];
@@ -98,7 +98,7 @@ class WeakMemory {
     View fence;        // of its last release fence
     std::vector<Deferred> deferred;
   };
-  // A store on its way to memory.
+  // This is a store on its way to memory.
   struct Pending {
     uintptr_t unit;
     uint64_t value;
@@ -106,7 +106,7 @@ class WeakMemory {
     uint8_t bytes;
     View view;
   };
-  // How a warp behaves for a while.
+  // Says how a warp behaves for a while.
   struct Mood {
     uint32_t left = 0;  // loads until it changes
     uint32_t stale_one_in = 1;

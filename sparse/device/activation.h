@@ -11,13 +11,13 @@
 
 namespace coppice::device {
 
-// What a new cell is to know of itself.
+// Holds what a new cell is to know of itself.
 struct CellPlace {
   Coord coord;       // in cells of its node; of a chunk's list
   uint32_t ordinal;  // of a chunk
 };
 
-// What a cell knows of itself, before its slot shows it. The payload was zero before the launch.
+// Writes what a cell knows of itself, before its slot shows it. The payload was zero before the launch.
 COPPICE_INLINE void write_header(const AllocatorState* a, uint32_t cell, uint32_t* slot,
                                  const CellPlace& place) {
   auto* header = reinterpret_cast<CellHeader*>(a->cells + cell * a->cell_bytes);
@@ -44,8 +44,8 @@ inline uint32_t fill_slot(const LaunchBlock* block, uint32_t tree_slot, const Le
   return cell;
 }
 
-// The cell in a slot, allocated when the slot is empty (double-checked locking). Returns 0 when
-// the allocator is out of cells.
+// Returns the cell in a slot, which is allocated when the slot is empty (double-checked locking), or 0
+// when the allocator is out of cells.
 inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
                               uint32_t* slot, const CellPlace& place) {
   for (uint32_t turn = 0;; ++turn) {
@@ -58,9 +58,9 @@ inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, cons
       if (is_elected && coppice_compare_exchange_u32(slot, 0, kLocked) == 0)
         return fill_slot(block, tree_slot, level, slot, place);
     }
-    // Whoever was to fill the slot may have failed, and others after it: nobody waits for what cannot come.
-    // Who has locked it is waited for: that thread may have the last cell. A swap sees the lock where a load
-    // may miss it, and whoever locks the slot behind the swap is refused, too.
+    // The thread that was to fill the slot may have failed, and others after it: nobody waits for what
+    // cannot come. The thread that has locked it is waited for, as it may have the last cell. A swap sees
+    // the lock where a load may miss it, and a thread that locks the slot behind the swap is refused, too.
     if (now == 0 && has_refused(tree_state(block, tree_slot)->allocators[level.allocator]) &&
         coppice_compare_exchange_u32(slot, 0, 0) == 0)
       return 0;
@@ -93,10 +93,10 @@ COPPICE_INLINE Coord cell_coord_at(const LevelLayout& level, uint32_t x, uint32_
           static_cast<int32_t>(z / level.span[2])};
 }
 
-// Where the last activating walks of a thread ended, so that the next one to the same container is none. It
-// is kept for a thread's turn at a range of items. Somebody may deactivate what it leads through meanwhile,
-// so the slots on the way are looked at each time: no cell is handed out twice in a launch, so a slot that
-// still holds the cell has held it all along.
+// Remembers where the last activating walks of a thread ended, so that the next one to the same container
+// need not walk. It is kept for a thread's turn at a range of items. Another thread may deactivate nodes
+// on the way meanwhile, so the slots on the way are looked at each time: no cell is handed out twice in a
+// launch, so a slot that still holds the cell has held it all along.
 struct WalkMemo {
   static constexpr uint32_t kBindings = 4;  // the first ones of a kernel
   struct Last {
@@ -148,7 +148,8 @@ COPPICE_INLINE CellRef find_or_activate(const LaunchBlock* block, const NodeLayo
   return {container, index, true};
 }
 
-// Whether walks to a node are remembered: slots alone are on the way, the last one right above the leaf.
+// Returns whether walks to a node are remembered: only slots are on the way, the last right above the
+// leaf.
 COPPICE_INLINE bool remembers_walks_to(const NodeLayout& node) {
   if (node.depth < 2 || !coppice_has_private_tiles()) return false;
   COPPICE_UNROLL
@@ -159,7 +160,7 @@ COPPICE_INLINE bool remembers_walks_to(const NodeLayout& node) {
          node.level[node.depth - 1].kind != NodeKind::kPointer;
 }
 
-// Whether what a walk went through is still there.
+// Returns whether the cells that a walk went through are still there.
 COPPICE_INLINE bool is_open(const NodeLayout& node, const WalkMemo::Last& last) {
   bool open = true;
   COPPICE_UNROLL
@@ -202,8 +203,8 @@ template <class Word>
 COPPICE_INLINE void zero_words(unsigned char* p, uint64_t n) {
   for (uint64_t i = 0; i < n; i += sizeof(Word)) relaxed_store(reinterpret_cast<Word*>(p + i), Word{0});
 }
-// By atomic stores: a cell may be deactivated while one above it is, and then two threads zero the same
-// bytes, one of which may still look at masks among them.
+// Zeroes by atomic stores: a cell may be deactivated while one above it is, and then two threads zero the
+// same bytes, one of which may still look at masks among them.
 COPPICE_INLINE void zero_bytes(unsigned char* p, uint64_t n) {
   const uint64_t unaligned = reinterpret_cast<uint64_t>(p) | n;
   if (unaligned % 8 == 0)
@@ -214,7 +215,8 @@ COPPICE_INLINE void zero_bytes(unsigned char* p, uint64_t n) {
     zero_words<unsigned char>(p, n);
 }
 
-// Empties a slot and queues its cell for collection. Twice is once: the exchange has one winner.
+// Empties a slot and queues its cell for collection. A second call does nothing: the exchange has one
+// winner.
 COPPICE_INLINE bool recycle_slot(AllocatorState* a, uint32_t* slot) {
   // A locked slot is being activated elsewhere; it counts as not active yet, and its lock must not be broken.
   const uint32_t cell = coppice_load_acquire_u32(slot);
@@ -223,10 +225,10 @@ COPPICE_INLINE bool recycle_slot(AllocatorState* a, uint32_t* slot) {
   return true;
 }
 
-// Empties a list by taking its first chunk from the head. Chunks behind it go with it when it is collected,
-// those too that appends of before still link. Where the first chunk is another one than at first, somebody
-// else has cleared the list since this call began, and this clear comes right behind that one; where one is
-// only being made, the list is empty. Relaxed: nothing is read from what is taken away.
+// Empties a list by taking its first chunk from the head. Chunks behind it go with it when it is
+// collected, also those that earlier appends still link. Where the first chunk is another one than at
+// first, somebody else has cleared the list since this call began, and this clear comes right behind that
+// one; where one is only being made, the list is empty. Relaxed: nothing is read from what is taken away.
 COPPICE_INLINE void clear_list(TreeState* tree, const LevelLayout& level, ListHeader* list) {
   uint64_t now = relaxed_load(&list->head);
   const ListHead head = unpack_head(now);
@@ -239,17 +241,17 @@ COPPICE_INLINE void clear_list(TreeState* tree, const LevelLayout& level, ListHe
   set_flag(&tree->lists_changed);
 }
 
-// How what lies below a cell goes.
+// Says how what lies below a cell is cleared when the cell goes.
 enum class Clearing {
   kSlots,  // cells and lists alone: bytes go with the cell's own
   kAll,    // values and masks, too; nothing else runs meanwhile
-  // Values, too. Other threads may be at what lies below, so its bits go one by one as if deactivated.
+  // Values go, too. Other threads may be at what lies below, so its bits go one by one as if deactivated.
   kBesideOthers,
 };
 
-// Everything in one container of a node that lies below a cell which goes: cells are recycled, lists
-// emptied, values and masks zeroed. Slots are never zeroed as bytes: others may be locking them.
-// `by`: those who share the slots.
+// Clears all that lies below a cell which goes, in one container of a node: cells are recycled, lists
+// emptied, values and masks zeroed. Slots are never zeroed as bytes: others may be locking them. `by` says
+// which threads share the slots.
 inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned char* container, Clearing what,
                             WorkShare by) {
   const LevelLayout& level = node.level[node.depth - 1];
@@ -266,12 +268,12 @@ inline void clear_container(TreeState* tree, const NodeLayout& node, unsigned ch
       deactivate_cells(m, relaxed_load(m.active));
     }
   } else if (what != Clearing::kSlots) {
-    // Nobody shares the work.
+    // Only one thread does this: nobody shares the work.
     zero_bytes(container, level.cell_offset);
   }
 }
 
-// Container `i` of a node among those below one place: `at` is the first container on the way from
+// Returns container `i` of a node among those below one place: `at` is the first container on the way from
 // there, of the node's level `first`.
 COPPICE_INLINE unsigned char* container_below(const NodeLayout& node, uint32_t first, unsigned char* at,
                                               uint64_t i) {
@@ -286,8 +288,8 @@ COPPICE_INLINE unsigned char* container_below(const NodeLayout& node, uint32_t f
 // Does the same to all that lies below `cell`, a cell of the node `depth` levels below the root.
 inline void clear_below(TreeState* tree, const NodesBelow& nodes, uint32_t depth, unsigned char* cell,
                         Clearing what, WorkShare by = kAlone) {
-  // Children before their parents: what others activate below meanwhile is zeroed
-  // already, or its bit goes, too.
+  // Children go before their parents: what others activate below meanwhile is zeroed already, or its bit
+  // goes, too.
   for (uint32_t n = nodes.count; n-- > 0;) {
     const NodeLayout& node = tree->layouts[tree->below[nodes.first + n]];
     uint64_t containers = 1;
@@ -343,8 +345,8 @@ COPPICE_INLINE void deactivate(const LaunchBlock* block, const NodeLayout& node,
   TreeState* tree = tree_state(block, tree_slot);
   const LevelLayout& last = node.level[node.depth - 1];
   if (makes_room()) {
-    // What goes may be activated anew, as often as it goes at most. Also what is not there yet: by the time
-    // of the launch this run has activated it.
+    // A cell that goes may be activated anew, at most as often as it goes. A cell that is not there yet
+    // counts, too: by the time of the launch this run has activated it.
     const bool has_cells = last.kind == NodeKind::kPointer || last.kind == NodeKind::kDynamic;
     if (has_cells) warp_fetch_increment(&tree->allocators[last.allocator].removals);
     return;

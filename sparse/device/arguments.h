@@ -1,5 +1,6 @@
-// How a kernel's arguments get in: which are handles (bound at specialization), which are plain (packed in
-// the launch block), shared by the host's launch and the kernel's entry so that both count and align alike.
+// Defines how a kernel's arguments get in: which are handles (bound at specialization), which are plain
+// (packed in the launch block), shared by the host's launch and the kernel's entry so that both count and
+// align alike.
 //
 // Device-clean. A handle struct is an aggregate whose members are all handles; it is recognised by its first
 // member. Plain arguments are trivially copyable and packed in order, each at its own alignment.
@@ -33,8 +34,8 @@ constexpr bool takes_handles(std::index_sequence<I...>) {
   return requires { T{(void(I), HandleProbe{})...}; };
 }
 
-// How many handles an aggregate starts with; 0 when it is no handle struct. A handle cannot be left out, so
-// that only the whole number does: at most as many as would fill it.
+// Returns how many handles an aggregate starts with; 0 when it is no handle struct. A handle cannot be
+// left out, so that only the whole number initialises it: at most as many as would fill it.
 template <class T, size_t N = sizeof(T) / sizeof(FieldId)>
 constexpr size_t handle_count() {
   if constexpr (is_handle<T>)
@@ -105,7 +106,7 @@ constexpr void for_each_handle(T& value, Visit&& visit) {
   }
 }
 
-// A handle or a struct of handles as a kernel gets it: the next bindings, in order.
+// Makes a handle or a struct of handles as a kernel gets it: the next bindings, in order.
 template <class T>
 COPPICE_INLINE constexpr T bound_handles(uint32_t& binding) {
   return [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
@@ -114,7 +115,7 @@ COPPICE_INLINE constexpr T bound_handles(uint32_t& binding) {
   (std::make_index_sequence<handle_count<T>()>{});
 }
 
-// Bytes that the plain arguments among Args take in LaunchBlock::arguments, the first `Count` of them.
+// Returns the bytes that the plain arguments among Args take in LaunchBlock::arguments.
 template <class... Args>
 constexpr size_t packed_bytes() {
   size_t at = 0;
@@ -125,7 +126,8 @@ constexpr size_t packed_bytes() {
   return at;
 }
 
-// A fingerprint of where every argument lies, compared between clang (for the device) and the host compiler.
+// Returns a fingerprint of where every argument lies, compared between clang (for the device) and the host
+// compiler.
 template <class... Args>
 constexpr uint32_t argument_layout() {
   uint32_t hash = 2166136261u;  // FNV-1a
@@ -144,7 +146,7 @@ constexpr uint32_t argument_layout() {
   return hash;
 }
 
-// Handles among Args, all structs opened.
+// Counts the handles among Args, those in structs included.
 template <class... Args>
 constexpr uint32_t total_handles() {
   return (0u + ... + static_cast<uint32_t>(is_place_argument<Args> ? 0 : handle_count<Args>()));

@@ -8,7 +8,7 @@
 
 namespace coppice::device {
 
-// The containers of a node that a box meets: `count` of them per dimension from number `first` on.
+// Holds the containers of a node that a box meets: `count` of them per dimension from number `first` on.
 struct BoxContainers {
   uint32_t first[kMaxDims], count[kMaxDims];
 };
@@ -24,7 +24,7 @@ constexpr BoxContainers containers_in(const NodeLayout& node, const LoopBox& box
   return c;
 }
 
-// The part of a box that lies in its container number `i`, the last dimension fastest.
+// Returns the part of a box that lies in its container number `i`, the last dimension fastest.
 COPPICE_INLINE LoopBox box_in_container(const NodeLayout& node, const LoopBox& box, uint64_t i) {
   const LevelLayout& leaf = node.level[node.depth - 1];
   const BoxContainers all = containers_in(node, box);

@@ -22,8 +22,8 @@ COPPICE_INLINE uint32_t fetch_add(uint64_t* counter, uint32_t n) {
   return static_cast<uint32_t>(coppice_fetch_add_u64(counter, n));
 }
 
-// Raises a counter by one for each of the threads that come here together, with one atomic; each gets its own
-// old value, of a wider counter the lower half.
+// Raises a counter by one for each of the threads that come here together, with one atomic; each gets its
+// own old value, or the lower half of it where the counter is wider.
 template <class Counter>
 inline uint32_t warp_fetch_increment(Counter* counter) {
   const uint32_t here = coppice_active_mask();
@@ -47,8 +47,8 @@ COPPICE_INLINE void give_back_bytes(TreeState* tree, uint64_t bytes) {
 // Takes the bytes of a cell from what the tree's allocators may have together; false when that is used up.
 COPPICE_INLINE bool take_bytes(TreeState* tree, uint64_t bytes) {
   if (tree->shared_limit == 0) return true;
-  // Nothing is taken that is not there, not even for a moment: a node whose cells fit would be refused for
-  // it.
+  // No bytes are taken that are not there, not even for a moment: a node whose cells fit would be refused
+  // for it.
   for (uint64_t now = relaxed_load(&tree->fresh_bytes); now + bytes <= tree->shared_limit;)
     if (compare_exchange(&tree->fresh_bytes, &now, now + bytes)) return true;
   return false;
@@ -59,7 +59,7 @@ inline uint32_t allocate_by_warp(TreeState* tree, AllocatorState* a) {
     const uint32_t taken = warp_fetch_increment(&a->free_used);
     if (taken < a->free_size) return a->free_list[taken];
   }
-  // Counted down again on failure, so that the count cannot wrap however long a launch keeps asking.
+  // It is counted down again on failure, so that the count cannot wrap however long a launch keeps asking.
   if (relaxed_load(&a->num_cells) < a->capacity && take_bytes(tree, a->cell_bytes)) {
     const uint32_t fresh = warp_fetch_increment(&a->num_cells);
     if (fresh < a->capacity) return fresh;
@@ -71,7 +71,8 @@ inline uint32_t allocate_by_warp(TreeState* tree, AllocatorState* a) {
 
 // ---- by the batch
 
-// Raises a counter by `most`, or by what is left to `end`; how far, with its old value in `first`.
+// Raises a counter by `most`, or by what is left to `end`. Returns by how much, with its old value in
+// `first`.
 inline uint32_t take_up_to(uint32_t* counter, uint32_t end, uint32_t most, uint32_t* first) {
   for (uint32_t now = coppice_load_acquire_u32(counter); now < end;) {
     const uint32_t n = end - now < most ? end - now : most;
@@ -85,8 +86,8 @@ inline uint32_t take_up_to(uint32_t* counter, uint32_t end, uint32_t most, uint3
   return 0;
 }
 
-// The next batch of `most` cells at most, from the free list or of fresh ones; nothing is
-// left in it where there is none.
+// Returns the next batch of `most` cells at most, from the free list or of fresh ones; it is empty where
+// there is none.
 inline CellBatch take_batch(TreeState* tree, AllocatorState* a, uint32_t most, bool is_recycled) {
   CellBatch b{0, 0, 0, is_recycled, false};
   if (is_recycled) {
@@ -95,8 +96,8 @@ inline CellBatch take_batch(TreeState* tree, AllocatorState* a, uint32_t most, b
   }
   const uint32_t now = coppice_load_acquire_u32(&a->num_cells);
   if (now >= a->capacity) return b;
-  // What one worker does not use makes the others take more than there ever were at once: a part in 64, if
-  // any.
+  // What one worker leaves unused makes the others take more than there ever were at once: so it takes a
+  // part in 64 at most, if any.
   const uint32_t part = now / 64 + 1;
   if (part < most) most = part;
   // Where allocators share a limit, bytes are counted as cells are used: nobody could take back what another
@@ -112,8 +113,8 @@ COPPICE_INLINE uint32_t first_of(const AllocatorState* a, CellBatch b) {
   return b.is_recycled ? a->free_list[b.at] : b.at;
 }
 
-// A cell of the batch in a worker's word; 0 when there is none, or none of the free
-// list where only those are wanted.
+// Takes a cell of the batch in a worker's word. Returns 0 when there is none, or none of the free list
+// where only those are wanted.
 COPPICE_INLINE uint32_t take_held(const AllocatorState* a, uint64_t* word, bool only_recycled = false) {
   for (uint32_t turn = 0;;) {
     uint64_t now = relaxed_load(word);
@@ -150,7 +151,8 @@ inline uint32_t take_from_others(const TreeState* tree, const AllocatorState* a,
   return 0;
 }
 
-// The first cell of the worker's next batch, or of the one that it has. 0: there is none of that kind.
+// Returns the first cell of the worker's next batch, or of the one that it has. 0: there is none of that
+// kind.
 inline uint32_t refill(TreeState* tree, AllocatorState* a, WorkerCells* own, bool is_recycled) {
   uint64_t* const word = &own->batch[a - tree->allocators];
   for (;;) {
@@ -177,7 +179,7 @@ inline uint32_t refill(TreeState* tree, AllocatorState* a, WorkerCells* own, boo
   }
 }
 
-// Nobody looks at others' words while its own is busy: two who did would wait for each other.
+// A worker does not look at others' words while its own is busy: two that did would wait for each other.
 inline uint32_t allocate_by_batch(TreeState* tree, AllocatorState* a) {
   // A cell that was refused once is refused for the rest of the launch.
   if (relaxed_load(&a->shortage) != 0) return 0;
@@ -194,7 +196,7 @@ inline uint32_t allocate_by_batch(TreeState* tree, AllocatorState* a) {
   return take_from_others(tree, a, false);
 }
 
-// A zeroed cell, or 0 when the allocator has no more (then the shortage is counted).
+// Returns a zeroed cell, or 0 when the allocator has no more (then the shortage is counted).
 inline uint32_t allocate_cell(TreeState* tree, AllocatorState* a) {
   const uint32_t cell = has_workers(tree) ? allocate_by_batch(tree, a) : allocate_by_warp(tree, a);
   if (cell == 0) coppice_fetch_add_u32(&a->shortage, 1);

@@ -19,7 +19,7 @@ COPPICE_INLINE void raise_at(const LaunchBlock* block, DeviceStatus status, uint
   raise_status(block, status, coppice_fields[binding].tree, binding, c, offset);
 }
 
-// Where a refused access goes: zeros that may be overwritten. Values too large for them go to `instead`.
+// Returns where a refused access goes: zeros that may be overwritten. Larger values go to `instead`.
 template <class T>
 COPPICE_INLINE T& refused(const LaunchBlock* block, T* instead) {
   if constexpr (sizeof(T) > kSinkBytes) return *instead;
@@ -27,10 +27,10 @@ COPPICE_INLINE T& refused(const LaunchBlock* block, T* instead) {
   return *reinterpret_cast<T*>(block->context->sink);
 }
 
-// Whether the launch's uses say that it does `effects` to a handle's field, as far away as `reach`.
-// It is an error where a handle was made of other bytes than those of a launch's argument, or the
-// list of what the kernel does is not its own. A function of its own in a kernel file's bitcode: it
-// is called wherever a handle is used.
+// Returns whether the launch's uses say that it does `effects` to a handle's field, as far away as
+// `reach`. A false answer is an error: the handle was made of other bytes than those of a launch's
+// argument, or the list of what the kernel does is not its own. It is a function of its own in a kernel
+// file's bitcode, since it is called wherever a handle is used.
 [[gnu::noinline]] inline bool is_used(const LaunchBlock* block, uint32_t binding, uint32_t effects,
                                       int32_t reach, uint32_t value_bytes) {
   if (binding < static_cast<uint32_t>(kMaxBindings)) {
@@ -48,16 +48,17 @@ COPPICE_INLINE void check_domain(const LaunchBlock* block, uint32_t binding, Coo
     raise_at(block, DeviceStatus::kOutsideDomain, binding, c);
 }
 
-// Other cells are changing meanwhile. Known when the kernel is specialized, so that it
-// costs nothing where it is fine.
+// Raises an error where other cells are changing meanwhile. That is known when the kernel is specialized,
+// so that it costs nothing where it is fine.
 COPPICE_INLINE bool refuses_others(const LaunchBlock* block, uint32_t binding, Coord c) {
   if ((coppice_fields[binding].access & kChangedHere) == 0) return false;
   raise_at(block, DeviceStatus::kReadOfChanged, binding, c);
   return true;
 }
 
-// What a kernel must not do with a handle, where the test for it has come out so (coppice_misuse()). True
-// where it is a status, too: of launches that look for one. What is done then must be harmless.
+// Records what a kernel must not do with a handle, where the test for it has come out so
+// (coppice_misuse()). Returns true where it is a status, too: of launches that look for one. What is done
+// then must be harmless.
 COPPICE_INLINE bool misuses(const LaunchBlock* block, DeviceStatus what, uint32_t binding, uint32_t given,
                             bool is_looked_for) {
   coppice_misuse(static_cast<uint32_t>(what), binding, given);
@@ -66,13 +67,14 @@ COPPICE_INLINE bool misuses(const LaunchBlock* block, DeviceStatus what, uint32_
   return true;
 }
 
-// The own cell's value is asked for of a field whose node has other cells than the one looped over.
+// Returns true where the own cell's value is asked for of a field whose node has other cells than the one
+// looped over.
 COPPICE_INLINE bool lacks_own_cell(const LaunchBlock* block, uint32_t binding, bool is_looked_for) {
   const uint32_t access = coppice_fields[binding].access;
   return (access & kSameCells) == 0 && misuses(block, DeviceStatus::kOtherCells, binding, 0, is_looked_for);
 }
 
-// Is an offset within a Star or Box of this radius?
+// Returns whether an offset is within a Star or Box of this radius.
 COPPICE_INLINE bool reaches(int radius, bool star, Coord d) {
   const bool box =
       d.x >= -radius && d.x <= radius && d.y >= -radius && d.y <= radius && d.z >= -radius && d.z <= radius;
@@ -83,8 +85,8 @@ COPPICE_INLINE bool reaches(int radius, bool star, Coord d) {
 
 namespace coppice {
 
-// The values of a block, cell 0 first: a pointer, which it converts to, that knows
-// its length while it is indexed.
+// Gives the values of a block, cell 0 first: it converts to a pointer, and knows its length while it is
+// indexed.
 template <class T>
 class Values {
  public:

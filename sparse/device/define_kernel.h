@@ -26,10 +26,11 @@
   }                                                                                                      \
   [[gnu::always_inline]] static inline void name(__VA_ARGS__)
 
-// The same, with fast instead of precise math in the kernel and in what it calls. Everywhere: sums and
-// products may be reordered, x / y become x * (1 / y), the sign of a zero be lost; NaNs and infinities stay
-// what they are. On a GPU also, for floats: denormals are zero, and division, square root and functions are
-// the hardware's, a few ulp off (docs/nvptx.md has a table). Functions of doubles are exact as ever.
+// Does the same with fast instead of precise math in the kernel and in what it calls. On every device sums
+// and products may be reordered, x / y may become x * (1 / y), and the sign of a zero may be lost; NaNs
+// and infinities stay what they are. On a GPU, for floats, denormals are also zero, and division, square
+// root and functions are the hardware's, a few ulp off (docs/nvptx.md has a table). Functions of doubles
+// are exact as ever.
 #define COPPICE_KERNEL_FAST_MATH(name, ...)                                  \
   extern "C" [[gnu::used]] const unsigned char coppice_fast_math_##name = 1; \
   COPPICE_KERNEL(name, __VA_ARGS__)

@@ -9,7 +9,8 @@
 
 namespace coppice::device {
 
-// Eigen's matrices of a fixed size, known by their members so that kernels without Eigen need not include it.
+// Eigen's matrices of a fixed size are known by their members so that kernels without Eigen need not
+// include it.
 template <class T>
 concept FixedEigenMatrix = requires {
   typename T::Scalar;
@@ -17,8 +18,8 @@ concept FixedEigenMatrix = requires {
 }
 &&(T::RowsAtCompileTime > 0) && (T::ColsAtCompileTime > 0);
 
-// True of a type that is copied by its bytes: Eigen's fixed-size matrices, and plain structs of them, are so
-// in all but the language's eyes. (A struct that owns something has something to destroy.)
+// This is true of a type that is copied by its bytes. Eigen's fixed-size matrices, and plain structs of
+// them, are so in all but the language's eyes. (A struct that owns something has something to destroy.)
 template <class T>
 inline constexpr bool is_value = std::is_trivially_copyable_v<T> || FixedEigenMatrix<T> ||
                                  (std::is_aggregate_v<T> && std::is_trivially_destructible_v<T>);
@@ -27,7 +28,7 @@ inline constexpr bool is_value = std::is_trivially_copyable_v<T> || FixedEigenMa
 
 namespace coppice {
 
-// How far from its own cell a kernel reads: along the axes only, or the whole box.
+// Says how far from its own cell a kernel reads: along the axes only, or the whole box.
 struct Point {
   static constexpr int kRadius = 0;
   static constexpr bool kStar = true;
@@ -55,7 +56,8 @@ static_assert(sizeof(FieldId) == 16);
 
 namespace device {
 
-// A cell's value. Cells of a pointer node are elsewhere: the container holds their numbers.
+// Returns a cell's value. The values of a pointer node's cells are elsewhere: the container holds their
+// numbers.
 template <class T>
 COPPICE_INLINE T* value_at(const LaunchBlock* block, const FieldBinding& f, unsigned char* container,
                            uint32_t index) {
@@ -72,8 +74,8 @@ COPPICE_INLINE T* value_at(const LaunchBlock* block, const FieldBinding& f, unsi
   return reinterpret_cast<T*>(container + f.offset + index * static_cast<uint64_t>(f.stride));
 }
 
-// Are all cells of a bitmasked leaf computed into private storage, and the active ones
-// kept? A GPU has none to spare.
+// Returns whether all cells of a bitmasked leaf are computed into private storage, and the active ones
+// kept. A GPU has none to spare.
 COPPICE_INLINE bool blends() { return coppice_loop.blend != 0 && coppice_has_private_tiles(); }
 
 template <class From>
@@ -97,14 +99,15 @@ COPPICE_INLINE GatheredAppends* appends_of(const From& from) {
   return walks == nullptr ? nullptr : walks->appends;
 }
 
-// Entries of a neighbour table per element: 3^dims; a tree of fewer dimensions has
-// the middle ones of the 27 only.
+// Returns the entries of a neighbour table per element: 3^dims; a tree of fewer dimensions has the middle
+// ones of the 27 only.
 COPPICE_INLINE uint32_t neighbour_stride(uint32_t node) {
   const uint32_t dims = coppice_nodes[node].dims;
   return dims == 3 ? 27 : dims == 2 ? 9 : 3;
 }
 
-// The container that lies `n` (0..26, the middle one is 13) from an element's, through its neighbour table.
+// Returns the container that lies `n` (0..26, the middle one is 13) from an element's, through its
+// neighbour table.
 COPPICE_INLINE unsigned char* neighbour_container(const LaunchBlock* block, const uint32_t* neighbours,
                                                   uint32_t node, uint32_t tree, uint32_t n) {
   const NodeLayout& layout = coppice_nodes[node];
@@ -113,8 +116,8 @@ COPPICE_INLINE unsigned char* neighbour_container(const LaunchBlock* block, cons
          neighbours[n - (27 - neighbour_stride(node)) / 2] * parent.cell_bytes + parent.child_offset;
 }
 
-// The container of field `f` that belongs to a block: the block's own, or its sibling in the same parent
-// cell.
+// Returns the container of field `f` that belongs to a block: the block's own, or its sibling in the same
+// parent cell.
 template <int D>
 COPPICE_INLINE unsigned char* block_container(const Block<D>& block, const FieldBinding& f) {
   if (f.node == coppice_loop.node) return block.container;
@@ -123,8 +126,9 @@ COPPICE_INLINE unsigned char* block_container(const Block<D>& block, const Field
   return block.container - own.level[own.depth - 2].child_offset + other.level[other.depth - 2].child_offset;
 }
 
-// A pointer to a block's own values; `T` is const for a Read. What cannot be had by pointer is refused by the
-// host where a role tells (Write, Update), and here for a Read, which may be used otherwise.
+// Returns a pointer to a block's own values; `T` is const for a Read. Values that cannot be had by pointer
+// are refused by the host where a role tells (Write, Update), and here for a Read, which may be used
+// otherwise.
 template <class T, int D>
 COPPICE_INLINE Values<T> block_values(const Block<D>& block, uint32_t binding) {
   const FieldBinding& f = coppice_fields[binding];
@@ -137,7 +141,7 @@ COPPICE_INLINE Values<T> block_values(const Block<D>& block, uint32_t binding) {
   return {value_at<T>(block.launch, f, block_container(block, f), 0), block.launch, binding, origin};
 }
 
-// The same of the block that lies `d` blocks away; of an inactive one, zeros.
+// Returns the same for the block that lies `d` blocks away; zeros for an inactive one.
 template <class T, int D>
 COPPICE_INLINE Values<T> neighbour_values(const Block<D>& block, uint32_t binding, Coord d) {
   const FieldBinding& f = coppice_fields[binding];
@@ -159,7 +163,7 @@ COPPICE_INLINE Values<T> neighbour_values(const Block<D>& block, uint32_t bindin
       block.launch, binding, origin};
 }
 
-// An element of the node looped over.
+// Stands for an element of the node looped over.
 template <class T, int D>
 COPPICE_INLINE T* value_of(const Entry<D>& entry, const FieldBinding& f) {
   return reinterpret_cast<T*>(entry.chunk + f.offset + entry.slot * static_cast<uint64_t>(f.stride));
@@ -181,7 +185,7 @@ COPPICE_INLINE T load_for(const Entry<D>& entry, uint32_t binding) {
   return *value_at<T>(entry.launch, f, p.container, p.index);
 }
 
-// A coordinate as the dimension count says it: missing leading ones are 0.
+// Makes a Coord of as many numbers as there are dimensions: missing leading ones are 0.
 template <int D>
 COPPICE_INLINE Coord offset_coord(const int32_t (&o)[D]) {
   static_assert(D <= kMaxDims, "a coordinate has 1 to 3 numbers");
@@ -197,8 +201,8 @@ COPPICE_INLINE Coord offset_coord(const int32_t (&o)[D]) {
 
 namespace device {
 
-// The coordinate that a kernel gives with a handle: as many numbers as the field's tree has axes. Where it
-// has others and the launch goes on, one outside of the domain.
+// Returns the coordinate that a kernel gives with a handle: as many numbers as the field's tree has axes.
+// Where there are more or fewer and the launch goes on, it is one outside of the domain.
 template <class From, int D>
 COPPICE_INLINE Coord coord_of(const From& from, uint32_t binding, const int32_t (&coord)[D],
                               bool is_looked_for) {
@@ -224,15 +228,15 @@ class TreeRef;  // the host's (sparse/tree.h)
 
 namespace device {
 
-// What a handle of a kernel is made from. Only ArgumentReader gives one out: what a kernel does with its
-// fields is what its arguments say, so that it has no handles but those, and copies of them.
+// A handle of a kernel is made from this number. Only ArgumentReader gives one out: a kernel does with its
+// fields what its arguments say, so that it has no handles but those, and copies of them.
 class BindingNumber {
  private:
   friend struct HandleAccess;
   explicit constexpr BindingNumber(uint32_t number) : number_(number) {}
   uint32_t number_;
 };
-// The runtime's way to what handles keep to themselves.
+// Lets the runtime reach what handles keep to themselves.
 struct HandleAccess {
   static constexpr BindingNumber binding(uint32_t number) { return BindingNumber(number); }
   static constexpr FieldId id_of(BindingNumber binding) { return {.field = binding.number_}; }
@@ -250,8 +254,8 @@ struct Handle {
   static constexpr Role kRole = R;
   static_assert(device::is_value<T>, "a field's values must be trivially copyable");
 
-  // From the host's Field<T> of the same value type, which no kernel file has. Not from a handle of another
-  // role or reach.
+  // Converts the host's Field<T> of the same value type, which no kernel file has, but no handle of
+  // another role or reach.
   template <class F>
   requires std::is_same_v<typename F::Value, T> && std::is_same_v<decltype(F::tree), TreeRef> Handle(
       const F& field)
@@ -269,8 +273,8 @@ struct Handle {
                                 bool is_looked_for = R != Role::kRead) const {
     return device::coord_of(from, id.field, coord, is_looked_for);
   }
-  // Whether the launch's uses say that it does this; known to be so without the checks. Of the values, or of
-  // cells alone.
+  // Returns whether the launch's uses say that it does this; true without the checks. may() asks about the
+  // values, may_do() also about cells alone.
   template <class From>
   COPPICE_INLINE bool may(const From& from, uint32_t effects, int32_t reach = 0) const {
     return may_do(from, effects, reach, sizeof(T));

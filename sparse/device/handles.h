@@ -14,7 +14,8 @@
 //                    `is_active` change and test topology. Sums go through Accumulate in a later launch.
 //   Append<T>        on a dynamic node (list_handles.h): `field.append(from, coord, v)`, `set`, `length`, `deactivate`.
 //
-// What breaks a role only while it runs is found by COPPICE_DEBUG=checks (checks.h, docs/debugging.md).
+// An access that breaks a role only while it runs is found by COPPICE_DEBUG=checks (checks.h,
+// docs/debugging.md).
 #pragma once
 #include <type_traits>
 
@@ -47,7 +48,7 @@ struct Read : Handle<T, Role::kRead> {
   COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<3>& cell, int dx, int dy, int dz) const {
     return reach(cell, {dx, dy, dz});
   }
-  // Anywhere, by a tree walk. `from` is the kernel's cell, block or item.
+  // Reads anywhere, by a tree walk. `from` is the kernel's cell, block or item.
   template <class From, int D>
   COPPICE_HARMLESS COPPICE_ANYWHERE COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D]) const {
     if (!this->may(from, effect::kReads, device::kAnyReach)) return T{};
@@ -59,8 +60,8 @@ struct Read : Handle<T, Role::kRead> {
     const device::CellRef p = device::find(this->layout(), device::tree_state(block, f.tree), c);
     return *device::value_at<T>(block, f, p.container, p.index);
   }
-  // Element `index` of the list at `coord` of a dynamic node (without an index: the
-  // first); zero where there is none.
+  // Returns element `index` of the list at `coord` of a dynamic node (without an index: the first); zero
+  // where there is none.
   template <class From, int D>
   COPPICE_HARMLESS COPPICE_ANYWHERE COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D],
                                                         int64_t index) const {
@@ -77,14 +78,14 @@ struct Read : Handle<T, Role::kRead> {
     if (device::lacks_lists(device::launch_of(from), this->id.field)) return 0;
     return device::length_at(device::launch_of(from), this->id.field, this->coord_of(from, coord));
   }
-  // The values of a block's own container, cell 0 first (struct-of-arrays leaves;
-  // sibling leaves of the same cell too).
+  // Returns the values of a block's own container, cell 0 first (struct-of-arrays leaves; sibling leaves
+  // of the same cell too).
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE Values<const T> data(const Block<D>& block) const {
     if (!this->may(block, effect::kReads)) return this->template no_values<const T>(block);
     return device::block_values<const T>(block, this->id.field);
   }
-  // The values of a neighbouring block, (dx, dy, dz) in -1..1; an inactive one reads as zeros.
+  // Returns the values of a neighbouring block, (dx, dy, dz) in -1..1; an inactive one reads as zeros.
   template <int D>
   COPPICE_ACCESS COPPICE_ANYWHERE COPPICE_INLINE Values<const T> neighbour_data(const Block<D>& block,
                                                                                 const int32_t (&d)[D]) const {
@@ -241,7 +242,7 @@ struct Grow : Handle<T, Role::kGrow> {
   }
 };
 
-// A node's topology without a value (Node::topology() on the host).
+// Names a node's topology without a value (Node::topology() on the host).
 using Topology = Grow<unsigned char>;
 
 }  // namespace coppice

@@ -8,7 +8,7 @@
 
 namespace coppice::device {
 
-// Who takes part: thread `lane` of `count`.
+// Says which thread takes part in shared work: thread `lane` of `count`.
 struct WorkShare {
   uint32_t lane, count;
 };

@@ -1,4 +1,4 @@
-// What compiled code knows of trees: layouts that the specializer bakes in as constants, and run-time state.
+// Declares what compiled code knows of trees: layouts baked in by the specializer, and run-time state.
 //
 // Device-clean. Layouts (NodeLayout, FieldBinding, LoopLayout) are *constants* of a specialized kernel:
 // they describe the way from a tree's root to a node, so that a lookup folds to shifts, masks and loads.
@@ -43,8 +43,8 @@ inline constexpr uint32_t kAmbientCell = 0;  // the cell that inactive slots rea
 
 enum class NodeKind : uint32_t { kDense = 0, kBitmasked = 1, kPointer = 2, kDynamic = 3 };
 
-// One level on the way from the root to a node. Coordinates are (x, y, z); a tree of
-// fewer dimensions has leading ones.
+// Describes one level on the way from the root to a node. Coordinates are (x, y, z); a tree of fewer
+// dimensions has leading ones.
 struct LevelLayout {
   NodeKind kind;
   uint32_t allocator;         // pointer, dynamic: index in TreeState::allocators
@@ -60,7 +60,8 @@ struct LevelLayout {
 };
 static_assert(sizeof(LevelLayout) == 72);
 
-// One field's values (or, for an array-of-structs node, all fields of a cell) in a container of the node.
+// Describes one field's values (or, for an array-of-structs node, all fields of a cell) in a container of
+// the node.
 struct ValueArray {
   uint64_t offset;  // from the container (pointer: the cell) to the value of cell 0
   uint32_t stride;  // bytes from one cell's value to the next
@@ -68,14 +69,14 @@ struct ValueArray {
 };
 static_assert(sizeof(ValueArray) == 16);
 
-// Nodes with containers of their own in a node's cells, down to and with pointer and dynamic nodes; a range
-// of TreeState::below. None, unless there is a pointer or dynamic node among them, or a bitmasked one below a
-// bitmasked one: then a cell's bytes are all there is.
+// Lists the nodes with containers of their own in a node's cells, down to and with pointer and dynamic
+// nodes, as a range of TreeState::below. It is empty, unless there is a pointer or dynamic node among
+// them, or a bitmasked one below a bitmasked one: otherwise a cell's bytes are all there is.
 struct NodesBelow {
   uint32_t first, count;
 };
 
-// The way from the root to a node; the last level is the node itself.
+// Describes the way from the root to a node; the last level is the node itself.
 struct NodeLayout {
   uint32_t depth;             // levels in use
   uint32_t dims;              // 1, 2 or 3: how many of (x, y, z), from the right, the path has
@@ -90,7 +91,7 @@ struct NodeLayout {
 };
 static_assert(sizeof(NodeLayout) == 56 + sizeof(LevelLayout) * kMaxDepth + 16 * kMaxFieldsPerNode);
 
-// Where a field handle's values are.
+// Says where a field handle's values are.
 struct FieldBinding {
   uint32_t node;    // index in coppice_nodes
   uint32_t tree;    // index in LaunchBlock::trees
@@ -99,8 +100,8 @@ struct FieldBinding {
   uint32_t value_bytes;
   uint32_t num_values;  // in a container of its node
   uint32_t access;      // what of a block can be had by pointer, and whether others may be read: flags, below
-  // For the checks (checks.h), 0 without them: what the launch's uses say that it does to the field, of
-  // namespace effect, and how many cells around its own it does it to; kAnyReach: by coordinate.
+  // These are for the checks (checks.h), 0 without them: what the launch's uses say that it does to the
+  // field, of namespace effect, and how many cells around its own it does it to; kAnyReach: by coordinate.
   uint32_t uses;
   int32_t reach;
 };
@@ -115,15 +116,15 @@ inline constexpr uint32_t kSameCells = 16;  // its node's cells are those of the
 inline constexpr uint32_t kGathers =
     32;  // appends whose indices nobody asks for, to a list that nobody looks at
 
-// Words of each of the masks of a bitmasked node's container.
+// Returns the words of each of the masks of a bitmasked node's container.
 inline constexpr uint64_t kMasks = 3;
 constexpr uint64_t mask_words(uint64_t cells) { return (cells + 63) / 64; }
 
-// Smallest multiple of `alignment` that is at least n.
+// Returns the smallest multiple of `alignment` that is at least n.
 constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) / alignment * alignment; }
 
-// Rows of a tile, in elements: from one to the next, and in front of a row's first cell. A short row with its
-// ends lies in one cache line, for a load that straddles two takes twice as long.
+// Describes the rows of a tile, in elements: from one to the next, and in front of a row's first cell. A
+// short row with its ends lies in one cache line, for a load that straddles two takes twice as long.
 struct TileRow {
   int32_t pitch, lead;
 };
@@ -133,7 +134,7 @@ constexpr TileRow tile_row(int32_t cells, int32_t radius, uint32_t value_bytes) 
   const int32_t vector = 16 / bytes, line = 64 / bytes, lead = static_cast<int32_t>(align_up(radius, vector));
   return {static_cast<int32_t>(align_up(lead + cells + radius, line)), lead};
 }
-// Bytes of the tile around a leaf.
+// Returns the bytes of the tile around a leaf.
 constexpr uint32_t tile_bytes(const int32_t (&extent)[kMaxDims], int32_t has_x, int32_t has_y, int32_t radius,
                               uint32_t value_bytes) {
   const int64_t rows =
@@ -142,14 +143,15 @@ constexpr uint32_t tile_bytes(const int32_t (&extent)[kMaxDims], int32_t has_x, 
   return bytes > kTileBytes ? kTileBytes + 1 : static_cast<uint32_t>(align_up(bytes, 64));
 }
 
-// Bytes of the tile around a leaf that sums go to: the sums, then a byte each that says whether there is one.
+// Returns the bytes of the tile around a leaf that sums go to: the sums, then a byte each that says
+// whether there is one.
 constexpr uint32_t sum_tile_bytes(const int32_t (&extent)[kMaxDims], int32_t has_x, int32_t has_y,
                                   int32_t radius, uint32_t value_bytes) {
   const uint32_t sums = tile_bytes(extent, has_x, has_y, radius, value_bytes);
   return sums + static_cast<uint32_t>(align_up(sums / value_bytes, 64));
 }
 
-// What a launch loops over.
+// Describes what a launch loops over.
 struct LoopLayout {
   uint32_t node;   // index in coppice_nodes
   uint32_t tree;   // index in LaunchBlock::trees
@@ -162,11 +164,11 @@ struct LoopLayout {
   uint32_t pieces;      // of a container; 0 and 1: it is one item
   uint32_t piece_rows;  // rows of a piece; where it is 1, a row may be several pieces
   uint32_t piece_row_cells;
-  // Where in the launch's arguments the LoopBox is that the loop is kept to, plus 1; 0: there is none.
+  // Says where in the launch's arguments the LoopBox of the loop is, plus 1; 0: there is none.
   uint32_t box;
 };
 static_assert(sizeof(LoopLayout) == 36);
-// The cells that a loop over a box has: coordinates [low, high).
+// Holds the cells that a loop over a box has: coordinates [low, high).
 struct LoopBox {
   int32_t low[kMaxDims], high[kMaxDims];
 };
@@ -201,8 +203,9 @@ struct CellHeader {
 };
 static_assert(sizeof(CellHeader) == 32);
 
-// What a chunk begins with. Only a list's first one uses `latest`: what all appends share lies where a clear
-// takes it away with the chunk, so nothing that is late can reach the list that comes after (lists.h).
+// A chunk begins with this. Only a list's first one uses `latest`: what all appends share lies where a
+// clear takes it away with the chunk, so nothing that is late can reach the list that comes after
+// (lists.h).
 struct ChunkHeader {
   CellHeader cell;
   uint32_t next;    // the slot of the chunk after this one
@@ -223,9 +226,9 @@ constexpr LatestChunk unpack_latest(uint64_t w) {
   return {static_cast<uint32_t>(w), static_cast<uint32_t>(w >> 32)};
 }
 
-// A dynamic node's container: one list, in one word, so that an append takes its index and the list that the
-// index counts in together. Its length is the smaller of the elements asked for and those that linked chunks
-// hold, so that whatever is counted can be read. Chunks are linked in order.
+// A dynamic node's container holds one list, in one word, so that an append takes its index and the list
+// that the index counts in together. Its length is the smaller of the elements asked for and those that
+// linked chunks hold, so that whatever is counted can be read. Chunks are linked in order.
 struct ListHead {
   uint32_t asked;  // elements asked for; says nothing where there is no first chunk
   uint32_t first;  // the slot of the first chunk: 0 none, kLocked one is being made
@@ -240,10 +243,10 @@ struct ListHeader {
 };
 static_assert(sizeof(ListHeader) == 8);
 
-// One pointer or dynamic node's recycling allocator (NodeManager). Address ranges are committed in
-// chunks, so a cell's address is cells + index * cell_bytes, while an operation runs and while
-// `cells` stays the same. All counts are in cells. What every walk reads lies in another cache line
-// than what every activation writes.
+// This is one pointer or dynamic node's recycling allocator (NodeManager). Address ranges are committed in
+// chunks, so a cell's address is cells + index * cell_bytes, while an operation runs and while `cells`
+// stays the same. All counts are in cells. What every walk reads lies in another cache line than what
+// every activation writes.
 struct alignas(64) AllocatorState {
   unsigned char* cells;
   uint32_t* free_list;      // [capacity] cells ready for use, zeroed
@@ -261,19 +264,20 @@ struct alignas(64) AllocatorState {
   uint32_t free_used;      // entries already taken
   uint32_t recycled_size;
   uint32_t shortage;  // allocations refused since the last growth
-  // What a run that makes room would do: deactivate, activate by slots, whatever is there, and append to
-  // lists, where an element set counts with as many as lie before it.
+  // These count what a run that makes room would do: cells that it would deactivate, cells that it would
+  // activate by slots, whether or not they are there, and elements that it would append to lists, where an
+  // element set counts with as many as lie before it.
   uint64_t removals, activations, appends;
 };
 static_assert(sizeof(AllocatorState) == 128 && offsetof(AllocatorState, num_cells) == 64);
-// Cells that were ever handed out, the ambient one included.
+// Returns how many cells were ever handed out, the ambient one included.
 inline uint32_t handed_out(const AllocatorState& a) {
   return a.num_cells < a.capacity ? a.num_cells : a.capacity;
 }
 
-// Cells that a thread of a CPU holds for itself, so that it writes to the allocator's counters once
-// for many of them (cells.h has the protocol). `at` is the first one's number or, where they are from
-// the free list, its place there.
+// A thread of a CPU holds these cells for itself, so that it writes to the allocator's counters once for
+// many of them (cells.h has the protocol). `at` is the first one's number or, where they are from the free
+// list, its place there.
 struct CellBatch {
   uint32_t at;
   uint32_t left;       // cells
@@ -303,7 +307,7 @@ struct alignas(64) TreeState {
   unsigned char* ambient;     // zeros, as large as the largest container; never written
   const NodeLayout* layouts;  // [nodes]
   const uint32_t* below;      // nodes that lie below others (NodeLayout::below)
-  // Bytes that all cells may have, where allocators could take more together; 0: they cannot.
+  // The bytes that all cells may have, where allocators could take more together; 0: they cannot.
   uint64_t shared_limit;
   WorkerCells* workers;  // [num_workers], of CPUs (cells.h)
   uint64_t num_workers;
@@ -320,7 +324,7 @@ struct alignas(64) TreeState {
 static_assert(sizeof(TreeState) == 128 + 128 * kMaxAllocators && offsetof(TreeState, changed) == 64);
 static_assert(offsetof(TreeState, allocators) == 128);
 
-// A loop's list, as the device knows it: one for each node, behind the TreeState.
+// Describes a loop's list, as the device knows it: one for each node, behind the TreeState.
 struct ListState {
   uint64_t count;              // of Elements
   uint64_t version;            // what it was made of (list_version()); ~0: nothing yet
@@ -328,7 +332,8 @@ struct ListState {
 };
 static_assert(sizeof(ListState) == 24);
 
-// An entry of a loop list: one container of the node that is looped over; of a dynamic node, one chunk.
+// This is an entry of a loop list: one container of the node that is looped over; for a dynamic node, one
+// chunk.
 struct LoopElement {
   unsigned char* container;  // a chunk: its cell, header included
   int32_t origin[kMaxDims];  // coordinate of the container's first cell; of the list

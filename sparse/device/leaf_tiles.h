@@ -37,13 +37,13 @@ COPPICE_INLINE LeafBox leaf_box(const LaunchBlock* block, const LoopElement& e) 
   return {local(box.low[0], 0, s.ex),  local(box.high[0], 0, s.ex), local(box.low[1], 1, s.ey),
           local(box.high[1], 1, s.ey), local(box.low[2], 2, s.ez),  local(box.high[2], 2, s.ez)};
 }
-// The later beginning, and the earlier end, of a piece's and the box's cells.
+// Return the later beginning, and the earlier end, of a piece's and the box's cells.
 COPPICE_INLINE int32_t box_begin(int32_t at, int32_t box) { return has_box() && box > at ? box : at; }
 COPPICE_INLINE int32_t box_end(int32_t at, int32_t box) { return has_box() && box < at ? box : at; }
 
-// What of a container an item of a cell loop has: rows from (x0, y0) to before (x1 - 1, y1), of each the
-// cells [z0, z1), as far as they lie in the box. Their linear indices are in [first, end). A container that
-// is one item has constants for all but the box.
+// An item of a cell loop has this part of a container: rows from (x0, y0) to before (x1 - 1, y1), of each
+// the cells [z0, z1), as far as they lie in the box. Their linear indices are in [first, end). For a
+// container that is one item all but the box are constants.
 struct LeafPiece {
   int32_t x0, x1, y0, y1, z0, z1;
   uint32_t first, end;
@@ -69,7 +69,7 @@ COPPICE_INLINE LeafPiece leaf_piece(uint32_t number, const LeafBox& box) {
           last_row * ez + end_z,
           box};
 }
-// Whether the box has no cell of the piece's planes and columns.
+// Returns whether the box has no cell of the piece's planes and columns.
 COPPICE_INLINE bool is_outside_box(const LeafPiece& p) {
   return has_box() && (box_begin(p.x0, p.box.x0) >= box_end(p.x1, p.box.x1) || p.box.y0 >= p.box.y1 ||
                        box_begin(p.z0, p.box.z0) >= box_end(p.z1, p.box.z1));
@@ -84,7 +84,8 @@ COPPICE_INLINE void copy_values(T* to, const unsigned char* from, uint32_t strid
   }
 }
 
-// Where a row's three sources are: the containers before, of and after it along z, at the field's values.
+// Says where a row's three sources are: the containers before, of and after it along z, at the field's
+// values.
 struct RowSources {
   const unsigned char *before, *own, *after;
 };
@@ -99,7 +100,8 @@ COPPICE_INLINE RowSources row_sources(const LaunchBlock* block, const LoopElemen
   return {values(0), values(1), values(2)};
 }
 
-// The part of a tile that lies in one column of neighbours: nx, ny = 0, 1 or 2 before, in or behind the leaf.
+// Copies the part of a tile that lies in one column of neighbours: nx, ny = 0, 1 or 2 before, in or behind
+// the leaf.
 template <class T, int R, bool kStar, int nx, int ny>
 COPPICE_INLINE void fill_column(const LaunchBlock* block, const LoopElement& e, const uint32_t* neighbours,
                                 const FieldBinding& f, T* tile) {
@@ -121,7 +123,7 @@ COPPICE_INLINE void fill_column(const LaunchBlock* block, const LoopElement& e, 
   }
 }
 
-// A leaf's values and a halo of radius R. A star leaves the tile's edges and corners alone.
+// Copies a leaf's values and a halo of radius R. A star leaves the tile's edges and corners alone.
 template <class T, int R, bool kStar>
 COPPICE_INLINE void fill_tile(const LaunchBlock* block, const LoopElement& e, const uint32_t* neighbours,
                               const FieldBinding& f, T* tile) {
@@ -131,21 +133,21 @@ COPPICE_INLINE void fill_tile(const LaunchBlock* block, const LoopElement& e, co
   column.template operator()<2, 0>(), column.template operator()<2, 1>(), column.template operator()<2, 2>();
 }
 
-// Mask bits [first, first + n) of a bitmasked container, n <= 8.
+// Returns mask bits [first, first + n) of a bitmasked container, n <= 8.
 COPPICE_INLINE uint32_t mask_bits(const unsigned char* container, uint32_t first, int n) {
   const uint64_t* mask = reinterpret_cast<const uint64_t*>(container) + first / 64;
   uint64_t bits = mask[0] >> (first & 63);
   if ((first & 63) + static_cast<uint32_t>(n) > 64) bits |= mask[1] << (64 - (first & 63));
   return static_cast<uint32_t>(bits) & ((1u << n) - 1);
 }
-// Which bits of a mask's word are of cells that a piece has.
+// Returns which bits of a mask's word belong to cells that a piece has.
 COPPICE_INLINE uint64_t word_mask(const LeafPiece& p, uint32_t word) {
   uint64_t mask = ~uint64_t{0};
   if (word == p.first / 64) mask <<= p.first % 64;
   if (word == p.end / 64) mask &= (uint64_t{1} << p.end % 64) - 1;
   return mask;
 }
-// Whether all cells of a piece are active.
+// Returns whether all cells of a piece are active.
 COPPICE_INLINE bool is_full(const unsigned char* container, const LeafPiece& p) {
   const auto* mask = reinterpret_cast<const uint64_t*>(container);
   uint64_t inactive = 0;
@@ -159,15 +161,15 @@ COPPICE_INLINE bool row_is_empty(const unsigned char* container, uint32_t first,
   return any == 0;
 }
 
-// A write of a leaf, or piece of one, whose cells are all active: it needs no private rows.
+// Writes to a leaf, or piece of one, whose cells are all active: it needs no private rows.
 template <class H>
 COPPICE_INLINE void open_whole(LeafContext& context, uint32_t binding) {
   if constexpr (H::kRole == Role::kWrite)
     context.write_base[binding] = context.container + coppice_fields[binding].offset;
 }
 
-// A blended write's private row, filled with what is there, since a kernel need not write every cell. Where
-// it does, LLVM sees that the copy is dead.
+// Opens a blended write's private row, filled with what is there, since a kernel need not write every
+// cell. If it does, LLVM sees that the copy is dead.
 template <class H>
 COPPICE_INLINE void open_row(LeafContext& context, uint32_t binding, uint32_t first, int n,
                              unsigned char*& rows) {

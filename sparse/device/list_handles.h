@@ -38,7 +38,7 @@ struct Append : Handle<T, Role::kAppend> {
     return device::element<T>(device::launch_of(from), this->id.field, this->coord_of(from, coord, false),
                               index);
   }
-  // While others append: what is counted can be read, though it may be zero still.
+  // Returns the length. While others append, what is counted can be read, though it may be zero still.
   template <class From, int D>
   COPPICE_ACCESS COPPICE_INLINE uint32_t length(const From& from, const int32_t (&coord)[D]) const {
     if (!this->may(from, effect::kReads, device::kAnyReach)) return 0;

@@ -35,14 +35,15 @@ inline ListHead warp_ask_for_element(ListHeader* list) {
     found = coppice_fetch_add_u64(&list->head, static_cast<uint32_t>(__builtin_popcount(same)));
   const uint32_t asked = coppice_shuffle_u32(same, static_cast<uint32_t>(found), leader),
                  first = coppice_shuffle_u32(same, static_cast<uint32_t>(found >> 32), leader);
-  // The add was the leader's: without this, one of the others could load the head as it was before its own
-  // append.
+  // The leader did the add: without this barrier, one of the others could load the head as it was before
+  // its own append.
   coppice_warp_barrier(same);
   return {asked + static_cast<uint32_t>(__builtin_popcount(same & ((1u << lane) - 1))), first};
 }
 
-// A list's first chunk, made where there is none, with `asked` elements asked for. What was asked for without
-// a chunk is forgotten: whoever did so asks again. So it cannot add up, however long a launch keeps asking.
+// This is a list's first chunk, made where there is none, with `asked` elements asked for. Elements asked
+// for without a chunk are forgotten: a thread that did so asks again. So the count cannot add up, however
+// long a launch keeps asking.
 struct FirstChunk {
   uint32_t cell;  // 0: out of cells
   bool is_new;    // by this call
@@ -70,7 +71,8 @@ struct FirstChunk {
         relaxed_store(&list->head, pack(ListHead{cell == 0 ? 0 : asked, cell}));
         return {cell, cell != 0};
       }
-      // As in activate_slot(): nobody has locked the list, and whoever does is refused.
+      // The same holds as in activate_slot(): nobody has locked the list, and a thread that does is
+      // refused.
       if (has_refused(tree->allocators[level.allocator]) && unpack_head(now).first == kAmbientCell &&
           compare_exchange(&list->head, &now, uint64_t{0}))
         return {0, false};
@@ -88,15 +90,15 @@ COPPICE_INLINE void limit_list(ListHeader* list, uint32_t first, uint64_t most) 
   }
 }
 
-// The chunk that holds element `index` of the list that begins with `first`, with all before it linked;
-// or why there is none: the list was cleared meanwhile, or the allocator is out of cells. In the latter
-// case the list ends where its chunks do: an allocator that refused a cell refuses all others of the
-// launch, so nothing comes behind.
+// This is the chunk that holds element `index` of the list that begins with `first`, with all before it
+// linked; or why there is none: the list was cleared meanwhile, or the allocator is out of cells. In the
+// latter case the list ends where its chunks do: an allocator that refused a cell refuses all others of
+// the launch, so nothing comes behind.
 struct LinkedChunk {
   unsigned char* chunk;  // null: none
   bool is_cleared;
 };
-// A function of its own for those that are not the latest: most appends are to that, and
+// This is a function of its own for chunks that are not the latest: most appends are to the latest, and
 // would save registers for this.
 [[gnu::noinline]] inline LinkedChunk walk_or_link_chunk(const LaunchBlock* block, uint32_t tree_slot,
                                                         const LevelLayout& level, ListHeader* list,
@@ -117,9 +119,9 @@ struct LinkedChunk {
       }
     }
     if (++at < latest.linked) continue;
-    // Release: who learns of this chunk learns of the slots of all before it, which this thread has
-    // read or knows by its own acquire. Whoever comes beyond the latest one says so, not only who
-    // linked it: that thread may be slow.
+    // This is a release: a thread that learns of this chunk learns of the slots of all before it, which
+    // this thread has read or knows by its own acquire. Every thread that comes beyond the latest chunk
+    // says so, not only the one that linked it, which may be slow.
     coppice_fence();
     auto* header = reinterpret_cast<ChunkHeader*>(chunk_at(level, tree, first));
     coppice_fetch_max_u64(&header->latest, pack(LatestChunk{cell, at + 1}));
@@ -143,7 +145,7 @@ COPPICE_INLINE T* element_at(const LevelLayout& level, const FieldBinding& f, un
   return reinterpret_cast<T*>(chunk + f.offset + index % level.chunk_cells * static_cast<uint64_t>(f.stride));
 }
 
-// Where a list is, with all above it activated.
+// Says where a list is, once all above it is activated.
 struct ListPlace {
   ListHeader* list;  // null: outside the domain, or out of cells
   TreeState* tree;
@@ -168,8 +170,8 @@ COPPICE_INLINE void raise_list_full(const LaunchBlock* block, uint32_t binding, 
                StatusPlace{{index, node.level[node.depth - 1].max_length, 0}, c});
 }
 
-// `n` elements from `index` on are beyond a list's end. (What is asked for in vain is at most what each
-// thread appends at once, at any time.)
+// Reports that `n` elements from `index` on are beyond a list's end. (At any time, at most what each
+// thread appends at once is asked for in vain.)
 [[gnu::noinline]] inline void refuse_elements(const LaunchBlock* block, uint32_t binding, ListHeader* list,
                                               uint32_t first, uint32_t index, uint32_t n, Coord c) {
   const NodeLayout& node = coppice_nodes[coppice_fields[binding].node];
@@ -177,8 +179,8 @@ COPPICE_INLINE void raise_list_full(const LaunchBlock* block, uint32_t binding, 
   for (uint32_t i = 0; i < n; ++i) raise_list_full(block, binding, index + i, c);
 }
 
-// In a run that makes room: links the chunk that an append would need. Returns the index that it would have
-// been given, were the order of the threads the same.
+// Links the chunk that an append would need, in a run that makes room. Returns the index that it would
+// have been given, were the order of the threads the same.
 inline uint32_t want_element(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
                              const ListPlace& p) {
   const uint32_t first = find_or_make_first_chunk(block, tree_slot, level, p.list, p.coord, 0).cell;
@@ -245,7 +247,7 @@ struct GatheredAppends {
   WorkerCells* own = nullptr;  // of the list's tree
   alignas(16) unsigned char values[kBytes];
 };
-// How many of a type are gathered; none where it would be too few to be worth it.
+// Returns how many values of a type are gathered; 0 where they would be too few to be worth it.
 template <class T>
 constexpr uint32_t most_gathered() {
   constexpr uint32_t n = GatheredAppends::kBytes / sizeof(T);
@@ -322,7 +324,7 @@ COPPICE_INLINE void set_element(const LaunchBlock* block, uint32_t binding, Coor
   }
 }
 
-// The length of the list at `c`, 0 where there is none.
+// Returns the length of the list at `c`, 0 where there is none.
 COPPICE_INLINE uint32_t length_at(const LaunchBlock* block, uint32_t binding, Coord c) {
   const FieldBinding& f = coppice_fields[binding];
   const NodeLayout& node = coppice_nodes[f.node];
@@ -331,7 +333,7 @@ COPPICE_INLINE uint32_t length_at(const LaunchBlock* block, uint32_t binding, Co
   return p.active ? list_length(node.level[node.depth - 1], tree, list_at(p)) : 0;
 }
 
-// Element `index`; zero where the list has none.
+// Returns element `index`; zero where the list has none.
 template <class T>
 COPPICE_INLINE T element(const LaunchBlock* block, uint32_t binding, Coord c, int64_t index) {
   const FieldBinding& f = coppice_fields[binding];

@@ -12,19 +12,19 @@
 
 namespace coppice::device {
 
-// A coordinate; a tree of fewer dimensions uses the rightmost components and leaves the others 0.
+// Holds a coordinate; a tree of fewer dimensions uses the rightmost components and leaves the others 0.
 struct Coord {
   int32_t x, y, z;
 };
 
-// Where a walk ended: cell `index` of a container of the path's last node.
+// Says where a walk ended: at cell `index` of a container of the path's last node.
 struct CellRef {
   unsigned char* container;
   uint32_t index;
   bool active;  // inside the domain, and every ancestor is active
 };
 
-// Plain words that other threads may be changing.
+// These load and store plain words that other threads may be changing.
 template <class T>
 COPPICE_INLINE T relaxed_load(const T* p) {
   return __atomic_load_n(p, __ATOMIC_RELAXED);
@@ -34,13 +34,13 @@ COPPICE_INLINE void relaxed_store(T* p, T v) {
   __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
-// Relaxed; where it fails, `expected` gets what is there.
+// The swap is relaxed; where it fails, `expected` gets what is there.
 COPPICE_INLINE bool compare_exchange(uint64_t* p, uint64_t* expected, uint64_t desired) {
   return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-// For a value that several threads may write, or one may write while others read:
-// whole, where it is one machine word.
+// Stores a value that several threads may write, or that one may write while others read: whole, where it
+// is one machine word.
 template <class T>
 inline constexpr bool is_one_word = sizeof(T) <= 8 && sizeof(T) == alignof(T) && __is_trivially_copyable(T);
 template <class T>
@@ -73,7 +73,8 @@ COPPICE_INLINE TreeState* tree_state(const LaunchBlock* block, uint32_t tree) {
 // methods, what a kernel stores by itself by the specializer (gpu/jit/remove_effects.cc).
 COPPICE_INLINE bool makes_room() { return coppice_makes_room != 0; }
 
-// The launch goes on; when it is done, the host makes an Error of the first status (sparse/launch_errors.h).
+// Says where a status was raised. The launch goes on; when it is done, the host makes an Error of the
+// first status (sparse/launch_errors.h).
 struct StatusPlace {
   int64_t coord[3];
   Coord offset;
@@ -99,8 +100,9 @@ COPPICE_INLINE void raise_status(const LaunchBlock* block, DeviceStatus status, 
   raise_status(block, status, tree, detail, StatusPlace{{c.x, c.y, c.z}, offset});
 }
 
-// A coordinate as seen from a node's lowest one. Unsigned, for the difference of two coordinates has 33 bits;
-// below the origin it comes out larger than any domain, which ends at 2^31 (tree_layout.cc).
+// Holds a coordinate as seen from a node's lowest one. It is unsigned, for the difference of two
+// coordinates has 33 bits; below the origin it comes out larger than any domain, which ends at 2^31
+// (tree_layout.cc).
 struct Offset {
   uint32_t x, y, z;
 };
@@ -116,8 +118,8 @@ COPPICE_INLINE int32_t plus(int32_t a, int32_t b) {
 }
 COPPICE_INLINE Coord plus(Coord a, Coord b) { return {plus(a.x, b.x), plus(a.y, b.y), plus(a.z, b.z)}; }
 
-// Whether an allocator has run out of cells in this launch: then it has none for
-// anybody until the launch is over.
+// Returns whether an allocator has run out of cells in this launch: then it has none for anybody until the
+// launch is over.
 COPPICE_INLINE bool has_refused(const AllocatorState& a) { return relaxed_load(&a.shortage) != 0; }
 
 COPPICE_INLINE bool in_domain(const NodeLayout& node, Coord c) {
@@ -135,7 +137,7 @@ COPPICE_INLINE bool mask_bit(const unsigned char* container, uint32_t index) {
   return relaxed_load(reinterpret_cast<const uint64_t*>(container) + (index >> 6)) >> (index & 63) & 1;
 }
 
-// The cell that a slot holds; empty and locked slots give the ambient cell.
+// Returns the cell that a slot holds; empty and locked slots give the ambient cell.
 COPPICE_INLINE uint32_t slot_cell(const unsigned char* container, uint32_t index) {
   const uint32_t slot = coppice_load_acquire_u32(reinterpret_cast<const uint32_t*>(container) + index);
   return slot == kLocked ? kAmbientCell : slot;
@@ -174,22 +176,22 @@ COPPICE_INLINE ListHeader* list_at(const CellRef& p) { return reinterpret_cast<L
 COPPICE_INLINE unsigned char* chunk_at(const LevelLayout& level, const TreeState* tree, uint32_t cell) {
   return tree->allocators[level.allocator].cells + cell * level.cell_bytes;
 }
-// The slot of the chunk behind it.
+// Returns the slot of the chunk behind a chunk.
 COPPICE_INLINE uint32_t* next_chunk(const LevelLayout& level, const TreeState* tree, uint32_t cell) {
   return reinterpret_cast<uint32_t*>(chunk_at(level, tree, cell) + kNextChunk);
 }
 
-// The latest chunk of the list that begins with `first`. Acquire: what the thread knew that linked it, the
-// slots of all chunks before it among that, is known from here on.
+// Returns the latest chunk of the list that begins with `first`. This is an acquire: all that the thread
+// knew that linked it, the slots of all chunks before it included, is known from here on.
 COPPICE_INLINE LatestChunk latest_chunk(const LevelLayout& level, const TreeState* tree, uint32_t first) {
   const auto* header = reinterpret_cast<const ChunkHeader*>(chunk_at(level, tree, first));
   const LatestChunk latest = unpack_latest(coppice_load_acquire_u64(&header->latest));
   return latest.linked == 0 ? LatestChunk{first, 1} : latest;
 }
 
-// A list as it is at one moment: what it held then can be read for as long as the launch runs,
-// whoever clears the list. The head's load is relaxed: a first chunk's memory was zero before the
-// launch, and zeros there say what is true.
+// Shows a list as it is at one moment: what it held then can be read for as long as the launch runs,
+// whoever clears the list. The head's load is relaxed: a first chunk's memory was zero before the launch,
+// and zeros there say what is true.
 struct ListView {
   uint32_t first;   // the ambient cell where there is none
   uint32_t length;  // elements that are there, each in a linked chunk
@@ -207,8 +209,9 @@ COPPICE_INLINE uint32_t list_length(const LevelLayout& level, const TreeState* t
   return view_list(level, tree, list).length;
 }
 
-// The chunk cell that holds element `index` of the list that begins with `first`; the ambient cell where none
-// is linked. Cost: one load per chunk between the list's latest chunk, or its first, and the one wanted.
+// Returns the chunk cell that holds element `index` of the list that begins with `first`; the ambient cell
+// where none is linked. Cost: one load per chunk between the list's latest chunk, or its first, and the
+// one wanted.
 COPPICE_INLINE unsigned char* find_chunk(const LevelLayout& level, const TreeState* tree, uint32_t first,
                                          uint32_t index) {
   const uint32_t wanted = index / level.chunk_cells;
@@ -227,7 +230,8 @@ COPPICE_INLINE bool is_empty(const ListHeader* list) {
   return !has_chunk(head) || head.asked == 0;
 }
 
-// Is the cell at a coordinate active, all its ancestors included? A list is while it has elements.
+// Returns whether the cell at a coordinate is active, all its ancestors included. A list is active while
+// it has elements.
 COPPICE_INLINE bool is_active(const NodeLayout& node, const CellRef& p) {
   const LevelLayout& last = node.level[node.depth - 1];
   if (last.kind == NodeKind::kPointer) return p.active && slot_cell(p.container, p.index) != kAmbientCell;

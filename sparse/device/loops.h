@@ -48,8 +48,9 @@ COPPICE_INLINE const T& choose(const T& argument, const LoopItem& place) {
     return argument;
 }
 
-// Not std::apply, which is too large for the inliner at first: argument promotion would rewrite the call and
-// drop its loop's access group, and LLVM would check the pointers of every row for overlap.
+// This does not use std::apply, which is too large for the inliner at first: argument promotion would
+// rewrite the call and drop its loop's access group, and LLVM would check the pointers of every row for
+// overlap.
 template <auto kKernel, class... Args, class LoopItem, size_t... I>
 COPPICE_INLINE void call_kernel(const std::tuple<Args...>& pack, const LoopItem& place,
                                 std::index_sequence<I...>) {
@@ -102,8 +103,8 @@ struct CellLoop {
   }
   static constexpr bool kScatters = (false || ... || scatters<Args>());
 
-  // Whether all cells of a piece are active, and what is computed of them can go where it belongs, row by
-  // row: their values lie side by side, as a dense leaf's.
+  // Returns whether all cells of a piece are active and their results can be stored in place, row by row:
+  // the values lie side by side, as a dense leaf's.
   static COPPICE_INLINE bool opens_whole(const unsigned char* container, const LeafPiece& p) {
     bool is_contiguous = true;
     each_handle([&]<class H>(std::type_identity<H>, uint32_t b) {
@@ -132,8 +133,8 @@ struct CellLoop {
     }
   }
 
-  // Every cell of every row; where it is blended, active ones are kept. `is_blended` is a constant where it
-  // is called.
+  // Runs every cell of every row; where it is blended, active ones are kept. `is_blended` is a constant
+  // where it is called.
   static COPPICE_INLINE void rows(const Pack& pack, LeafContext& context, const LeafPiece& p,
                                   bool is_blended) {
     const LeafShape s = leaf_shape();
@@ -173,7 +174,7 @@ struct CellLoop {
     call(pack, LoopItem{&context, x, y, z, i});
   }
 
-  // Bitmasked leaf, or the slots of a pointer node, one active cell after another.
+  // Runs the active cells of a bitmasked leaf, or the slots of a pointer node, one after another.
   static COPPICE_INLINE void active_cells(const Pack& pack, const LeafContext& context, NodeKind kind,
                                           const LeafPiece& p) {
     if (kind == NodeKind::kBitmasked && coppice_lane_count() == 1) {

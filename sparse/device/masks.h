@@ -4,11 +4,11 @@
 // Device-clean. A cell has a bit in each of three masks: active; dirty, when it holds values of before its
 // last deactivation; busy, a lock. At rest no cell is dirty or busy, and inactive cells hold zeros.
 //
-// A deactivation zeroes nothing, since a value that somebody sets meanwhile would be lost: locked, it makes
-// the cell dirty, then clears the active bit. An activation sets that bit (without the lock) where it is
-// clear, and looks at the dirty bit behind it. Who finds that set takes the lock and, if it still is, zeroes
-// the cell, sets the active bit and clears the dirty one. What stays dirty is zeroed at collection. So each
-// cell's activations and deactivations have an order:
+// A deactivation zeroes nothing, since a value that somebody sets meanwhile would be lost: locked, it
+// makes the cell dirty, then clears the active bit. An activation sets that bit (without the lock) where
+// it is clear, and looks at the dirty bit behind it. A thread that finds that set takes the lock and, if
+// it still is, zeroes the cell, sets the active bit and clears the dirty one. Cells that stay dirty are
+// zeroed at collection. So each cell's activations and deactivations have an order:
 //   - Active bits are changed by read-modify-writes alone, so whoever sees one as it is after a deactivation knows that
 //     the cell is dirty, unless it knows, too, that it has been zeroed since: nobody stores to it before the zeros.
 //   - Who sees the bits as they were before a deactivation, and stores later, came before it: what it stores is zeroed
@@ -23,7 +23,7 @@ COPPICE_INLINE uint64_t num_cells_of(const LevelLayout& l) {
   return static_cast<uint64_t>(l.extent[0]) * l.extent[1] * l.extent[2];
 }
 
-// The bits of 64 cells.
+// Holds the bits of 64 cells.
 struct MaskWord {
   uint64_t *active, *dirty, *busy;
 };

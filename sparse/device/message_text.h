@@ -8,13 +8,13 @@
 
 namespace coppice::device {
 
-// Not constexpr: their names are what the compiler says of a wrong format.
+// These are not constexpr: their names are what the compiler says of a wrong format.
 inline void format_has_fewer_arguments_than_it_names() {}
 inline void format_names_fewer_arguments_than_are_given() {}
 inline void format_has_an_unmatched_brace() {}
 inline void message_has_more_than_1024_bytes() {}
 
-// How many arguments a text takes: its {}, or one more than the highest {n}.
+// Returns how many arguments a text takes: the number of its {}, or one more than the highest {n}.
 consteval size_t count_format_arguments(const char* text, size_t n) {
   size_t automatic = 0, manual = 0;
   for (size_t i = 0; i < n; ++i) {

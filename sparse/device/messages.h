@@ -69,7 +69,7 @@ COPPICE_INLINE void set_place(MessageHeader& header, const From& from) {
   }
 }
 
-// The record at `to`, for which there is room.
+// Writes the record at `to`, where there is room for it.
 template <class From, class... Args>
 COPPICE_INLINE void write_record(unsigned char* to, uint32_t bytes, const From& from, const char* text,
                                  size_t text_bytes, const Args&... args) {
@@ -84,11 +84,11 @@ COPPICE_INLINE void write_record(unsigned char* to, uint32_t bytes, const From& 
   coppice_store_release_u32(&header->bytes, bytes);  // publishes it
 }
 
-// Where a record of so many bytes goes; null when there is no room, which is counted.
+// Returns where a record of so many bytes goes; null when there is no room, which is counted.
 inline unsigned char* reserve_record(DeviceContext* context, uint32_t bytes) {
   MessageArea* const area = context->messages;
   const uint64_t at = coppice_fetch_add_u64(&area->used, bytes);
-  // Acquires: the host zeroed the room before it gave it back, maybe while this launch runs.
+  // This acquires: the host zeroed the room before it gave it back, maybe while this launch runs.
   coppice_load_acquire_u32(reinterpret_cast<const uint32_t*>(&area->used));
   if (at + bytes <= MessageArea::kCapacity) return area->records + at;
   if (at <= MessageArea::kCapacity) relaxed_store(&area->end, at);

@@ -1,4 +1,5 @@
-// What Random (random.h) is made of: Philox4x32-10, and a logarithm that has the same bits on every device.
+// Provides what Random (random.h) is made of: Philox4x32-10, and a logarithm with the same bits on every
+// device.
 //
 // Device-clean.
 #pragma once
@@ -27,7 +28,7 @@ COPPICE_INLINE PhiloxBlock philox(PhiloxBlock counter, uint64_t key) {
   return counter;
 }
 
-// A number in [0, 1) with 24 bits: every value is a float, and 1 is never rounded to.
+// Returns a number in [0, 1) with 24 bits: every value is a float, and 1 is never rounded to.
 COPPICE_INLINE float uniform_float(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
 // ln(x) of a normal x > 0, to 3 ulp: x = m 2^e with m near 1, ln m = 2 artanh z, z = (m - 1) / (m + 1), |z| <

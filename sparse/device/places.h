@@ -1,7 +1,7 @@
-// Places: what a kernel is run for, one argument of it, given by the loop. Cell, Block,
+// Places say what a kernel is run for: one argument of it, given by the loop. They are Cell, Block,
 // BlockTeam, Entry, Item and Team.
 //
-// Device-clean. What they share: `coord(axis)` or `index`, and that handles take them as where they are used
+// Device-clean. They share `coord(axis)` or `index`, and handles take them to know where they are used
 // from.
 #pragma once
 #include "sparse/device/lists.h"
@@ -12,14 +12,15 @@ using device::Coord;
 
 namespace device {
 
-// A loop item of a cell kernel: which leaf, where its values and halo are. Built by the driver (loops.h).
+// Says which leaf the loop item of a cell kernel is, and where its values and halo are. Built by loops.h.
 struct LeafContext {
   const LaunchBlock* block;
   unsigned char* container;
   const uint32_t* neighbours;
   int32_t origin[kMaxDims];
   unsigned char* read_base[kMaxBindings];  // tiles: the value, or sum, of local cell (0, 0, 0)
-  // Outputs of a leaf that blends: where the row's buffer would have local cell 0, or where the leaf has it.
+  // The outputs of a leaf that blends are here: where the row's buffer would have local cell 0, or where
+  // the leaf has it.
   unsigned char* write_base[kMaxBindings];
   unsigned char*
       added_base[kMaxBindings];  // tiles of sums: of local cell (0, 0, 0), whether it has been added to
@@ -27,7 +28,8 @@ struct LeafContext {
 
 }  // namespace device
 
-// One active cell of the node a launch loops over. D dimensions; opaque but for its coordinate.
+// Stands for one active cell of the node that a launch loops over. D dimensions; opaque but for its
+// coordinate.
 template <int D>
 struct Cell {
   static constexpr int kDims = D;
@@ -38,7 +40,7 @@ struct Cell {
   COPPICE_HARMLESS Coord coord() const {
     return {context->origin[0] + i, context->origin[1] + j, context->origin[2] + k};
   }
-  // Its coordinate on one of the D axes, in the order in which a coordinate is written:
+  // Returns its coordinate on one of the D axes, in the order in which a coordinate is written:
   // {cell.coord(0), cell.coord(1)}.
   COPPICE_HARMLESS COPPICE_INLINE int32_t coord(int axis) const {
     const Coord c = coord();
@@ -50,7 +52,7 @@ using Cell1 = Cell<1>;
 using Cell2 = Cell<2>;
 using Cell3 = Cell<3>;
 
-// One container of the node a launch loops over ("over the blocks of a node"). On a GPU it
+// Stands for one container of the node that a launch loops over ("over the blocks of a node"). On a GPU it
 // is one thread's, as an Item is.
 template <int D>
 struct Block {
@@ -62,16 +64,16 @@ struct Block {
   uint64_t number;  // position in the coordinate-ordered list
   uint32_t cell;    // the parent pointer node's cell that holds it
 
-  // Of its first cell, on one of the D axes.
+  // Returns the coordinate of its first cell, on one of the D axes.
   COPPICE_INLINE int32_t coord(int axis) const { return origin[3 - D + axis]; }
 };
 using Block1 = Block<1>;
 using Block2 = Block<2>;
 using Block3 = Block<3>;
 
-// One container that all threads of a GPU's thread block share, with kBytes of fast memory of theirs;
-// on a CPU one thread has it for itself. What the threads write is seen by the others after a barrier,
-// to which all of them must come.
+// Stands for one container that all threads of a GPU's thread block share, with kBytes of fast memory of
+// theirs; on a CPU one thread has it for itself. Writes of the threads are seen by the others after a
+// barrier, to which all of them must come.
 template <int D, uint32_t kBytes = 0>
 struct BlockTeam : Block<D> {
   static_assert(kBytes <= device::kTileBytes, "a thread block has no more fast memory than 48 KiB");
@@ -82,7 +84,7 @@ struct BlockTeam : Block<D> {
   COPPICE_INLINE void barrier() const { coppice_block_barrier(); }
 };
 
-// One item of a range launch.
+// Stands for one item of a range launch.
 struct Item {
   const LaunchBlock* launch;
   int64_t index;
@@ -92,8 +94,8 @@ struct Item {
 
 namespace device {
 
-// Where the runtime's own kernels use handles from: they take trees of any number of axes, and always give
-// three numbers, missing leading ones 0.
+// The runtime's own kernels use handles from one of these: they take trees of any number of axes, and
+// always give three numbers, missing leading ones 0.
 struct Padded {
   static constexpr bool kPadsCoordinates = true;
   COPPICE_INLINE explicit Padded(const Item& i) : launch(i.launch), walks(i.walks) {}
@@ -103,8 +105,8 @@ struct Padded {
 
 }  // namespace device
 
-// One element of a list of the dynamic node a launch loops over: those that the lists had when the launch
-// began.
+// Stands for one element of a list of the dynamic node that a launch loops over: those that the lists had
+// when the launch began.
 template <int D>
 struct Entry {
   static constexpr int kDims = D;
@@ -114,15 +116,16 @@ struct Entry {
   uint32_t slot;                     // its place in the chunk
   uint32_t index;                    // its place in the list
 
-  // Of its list, on one of the D axes.
+  // Returns the coordinate of its list, on one of the D axes.
   COPPICE_INLINE int32_t coord(int axis) const { return origin[3 - D + axis]; }
 };
 using Entry1 = Entry<1>;
 using Entry2 = Entry<2>;
 using Entry3 = Entry<3>;
 
-// One item of a range launch that all threads of a thread block share; on a CPU one thread has it for itself.
-// What the threads write is seen by the others after a barrier, to which all of them must come.
+// Stands for one item of a range launch that all threads of a thread block share; on a CPU one thread has
+// it for itself. Writes of the threads are seen by the others after a barrier, to which all of them must
+// come.
 struct Team {
   const LaunchBlock* launch;
   int64_t index;

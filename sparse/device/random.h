@@ -14,18 +14,19 @@
 
 namespace coppice {
 
-// 32 random bits for (seed, a, b); two rounds of a 64-bit multiply-xorshift mix.
+// Returns 32 random bits for (seed, a, b); two rounds of a 64-bit multiply-xorshift mix.
 inline uint32_t hash_u32(uint64_t seed, uint64_t a, uint64_t b = 0) {
   uint64_t x = seed ^ (a * 0x9e3779b97f4a7c15ull) ^ (b * 0xc2b2ae3d27d4eb4full);
   x ^= x >> 32, x *= 0xd6e8feb86659fd93ull, x ^= x >> 32, x *= 0xd6e8feb86659fd93ull, x ^= x >> 32;
   return static_cast<uint32_t>(x);
 }
 
-// A stream of 2^64 blocks of four draws. Streams of one seed with different (a, b) never overlap.
+// Draws from a stream of 2^64 blocks of four draws. Streams of one seed with different (a, b) never
+// overlap.
 class Random {
  public:
-  // From a kernel's Cell, Block or Item: of the device's seed (Device::set_seed), the number of the launch
-  // among its stream's, and the item's index or the coordinate.
+  // Makes one from a kernel's Cell, Block or Item: of the device's seed (Device::set_seed), the number of
+  // the launch among its stream's, and the item's index or the coordinate.
   template <class From>
   requires(device::is_place_argument<From>) COPPICE_HARMLESS COPPICE_INLINE
       explicit Random(const From& from) {
@@ -43,14 +44,14 @@ class Random {
       open({c[0], c[1], c[2], low}, seed);
     }
   }
-  // From numbers of the caller's own, such as a particle's number and the step.
+  // Makes one from numbers of the caller's own, such as a particle's number and the step.
   COPPICE_INLINE Random(uint64_t seed, uint64_t a, uint64_t b = 0) {
     open({static_cast<uint32_t>(a), static_cast<uint32_t>(a >> 32), static_cast<uint32_t>(b),
           static_cast<uint32_t>(b >> 32)},
          seed);
   }
 
-  // Cost of a draw on x86-64, counted: 40 instructions; of uniform() 45, below(100) 75, normal() 130. A new
+  // A draw costs on x86-64, counted, 40 instructions; uniform() 45, below(100) 75, normal() 130. A new
   // Random and its first draw are two Philox blocks.
   COPPICE_INLINE uint32_t u32() {
     const uint32_t i = static_cast<uint32_t>(drawn_ & 3);
@@ -65,7 +66,7 @@ class Random {
     const uint64_t low = u32();
     return low | uint64_t{u32()} << 32;
   }
-  // In [0, 1), of 24 (float) or 53 bits (double).
+  // Draws a number in [0, 1), of 24 (float) or 53 bits (double).
   template <class T = float>
   COPPICE_INLINE T uniform() {
     if constexpr (std::is_same_v<T, float>) {
@@ -75,8 +76,8 @@ class Random {
       return static_cast<double>(u64() >> 11) * 0x1p-53;
     }
   }
-  // Of mean 0 and variance 1, by Marsaglia's polar method (two at a time, 1.27 pairs of uniform numbers for
-  // two).
+  // Draws from the normal distribution of mean 0 and variance 1, by Marsaglia's polar method (two at a
+  // time, 1.27 pairs of uniform numbers for two).
   template <class T = float>
   COPPICE_INLINE T normal() {
     if (has_spare_) {
@@ -88,8 +89,8 @@ class Random {
     has_spare_ = true;
     return first;
   }
-  // Each of 0 ... n - 1 equally often (Lemire, "Fast random integer generation in an
-  // interval", 2019); 0 for n = 0.
+  // Draws each of 0 ... n - 1 equally often (Lemire, "Fast random integer generation in an interval",
+  // 2019); 0 for n = 0.
   inline uint32_t below(uint32_t n) {
     uint64_t product = uint64_t{u32()} * n;
     if (static_cast<uint32_t>(product) < n) {

@@ -6,7 +6,7 @@
 
 namespace coppice {
 
-// The discrete Laplacian times dx^2: sum of the 2 D neighbours minus 2 D times the cell.
+// Returns the discrete Laplacian times dx^2: sum of the 2 D neighbours minus 2 D times the cell.
 template <class T, class Reach, int D>
 COPPICE_INLINE T laplacian(const Read<T, Reach>& f, const Cell<D>& c) {
   static_assert(Reach::kRadius >= 1, "laplacian needs a handle with reach, such as Read<float, Star<1>>");

@@ -15,20 +15,20 @@ requires(H::kRadius > 0) inline constexpr bool has_reach<H> = true;
 template <class H>
 inline constexpr bool is_scatter = has_reach<H>&& H::kRole == Role::kAccumulate;
 
-// Where local cell (x, y, z) lies in a tile of radius R, from local cell (0, 0, 0).
+// Returns where local cell (x, y, z) lies in a tile of radius R, from local cell (0, 0, 0).
 template <class T, int R>
 COPPICE_INLINE int tile_index(int x, int y, int z) {
   const LeafShape s = leaf_shape();
   return (x * (s.ey + 2 * R * s.hy) + y) * tile_row(s.ez, R, sizeof(T)).pitch + z;
 }
-// Where local cell (0, 0, 0) lies.
+// Returns where local cell (0, 0, 0) lies in a tile of radius R, from the tile's beginning.
 template <class T, int R>
 COPPICE_INLINE int tile_origin() {
   const LeafShape s = leaf_shape();
   return tile_index<T, R>(R * s.hx, R * s.hy, 0) + tile_row(s.ez, R, sizeof(T)).lead;
 }
 
-// A cell at local coordinates, at most one leaf away, through the neighbour table.
+// Finds a cell at local coordinates, at most one leaf away, through the neighbour table.
 struct NearCell {
   unsigned char* container;
   uint32_t index;
@@ -72,7 +72,7 @@ COPPICE_INLINE void each_tile_cell(Visit&& visit) {
   }
 }
 
-// A copy of a leaf's values and their halo.
+// Opens a copy of a leaf's values and their halo.
 template <class H>
 COPPICE_INLINE void open_copy(LeafContext& context, const LoopElement& e, uint32_t binding,
                               unsigned char*& tiles) {
@@ -93,7 +93,7 @@ COPPICE_INLINE void open_copy(LeafContext& context, const LoopElement& e, uint32
   tiles += tile_bytes({s.ex, s.ey, s.ez}, s.hx, s.hy, r, sizeof(T));
 }
 
-// Sums of a leaf and its halo, all zero.
+// Opens sums of a leaf and its halo, all zero.
 template <class H>
 COPPICE_INLINE void open_sums(LeafContext& context, uint32_t binding, unsigned char*& tiles) {
   using T = typename H::Value;
@@ -107,7 +107,7 @@ COPPICE_INLINE void open_sums(LeafContext& context, uint32_t binding, unsigned c
   tiles += all;
 }
 
-// Per-leaf preparation of one handle: the tile of one with a reach.
+// Prepares one handle for a leaf: opens the tile of one with a reach.
 template <class H>
 COPPICE_INLINE void open_tile(LeafContext& context, const LoopElement& e, uint32_t binding,
                               unsigned char*& tiles) {
@@ -120,7 +120,7 @@ COPPICE_INLINE void open_tile(LeafContext& context, const LoopElement& e, uint32
   }
 }
 
-// A sum that found no cell.
+// Reports a sum that found no cell.
 COPPICE_INLINE void miss_sum(const LaunchBlock* block, uint32_t binding, Coord c) {
   coppice_fetch_add_u64(&block->context->missed_writes, 1);
   const bool inside = in_domain(coppice_nodes[coppice_fields[binding].node], c);
@@ -162,7 +162,7 @@ COPPICE_INLINE void close_sums(const LeafContext& context, uint32_t binding) {
   }
 }
 
-// Two's complement, as atomic_add has it.
+// Integers are added in two's complement, as atomic_add does.
 template <class T>
 COPPICE_INLINE void add_alone(T* p, T v) {
   if constexpr (std::is_integral_v<T>)
@@ -230,7 +230,7 @@ COPPICE_INLINE
     return;
   }
   if (this->binding().node != coppice_loop.node && lacks_own_cell(context.block, binding, true)) return;
-  // What goes too far still comes where it belongs.
+  // An addition that goes too far is still made to the cell where it belongs.
   if ((coppice_loop.tiled >> binding & 1) == 0 || !reached) {
     add_at<T>(context.block, binding, plus(cell.coord(), d), value);
     return;

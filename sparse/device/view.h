@@ -20,7 +20,7 @@ struct View {
 
   View() = default;
   View(T* first, int64_t n) : items(first), size(n) {}
-  // All of a container (std::vector), or of a coppice::Buffer.
+  // Views all of a container (std::vector), or of a coppice::Buffer.
   template <class Container>
   requires requires(Container& c) { static_cast<T*>(c.data()), c.size(); }
   View(Container& c) : items(c.data()), size(static_cast<int64_t>(c.size())) {}
