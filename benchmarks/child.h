@@ -20,7 +20,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   void write_line(const std::string& line);
-  // Nothing at the end of its output.
+  // Returns nothing at the end of its output.
   std::optional<std::string> read_line();
   int wait();                  // closes its input; exit code, or 128 + signal
   std::string errors() const;  // what it wrote to standard error so far

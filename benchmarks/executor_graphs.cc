@@ -83,7 +83,7 @@ struct Loaded {
   IntrusivePtr<ex::Request> request;
 };
 
-// What calls cost that nothing schedules.
+// A loop over these measures the cost of calls that nothing schedules.
 struct HandNode {
   int32_t (*add)(int32_t, int32_t);
   uint32_t a, b;
@@ -131,7 +131,7 @@ void build_and_run_flow_graphs(const Shape& shape, int n) {
   for (int k = 0; k < n; ++k) FlowGraph(shape).run();
 }
 
-// What was loaded or built before is run again.
+// Runs again what was loaded or built before.
 MicroCase run_case(const std::string& name, const Shape& shape) {
   MicroCase c = graph_case("graph_" + name + "/run", shape);
   c.target = ours_at_most(40);
@@ -150,7 +150,7 @@ MicroCase per_run_case(const std::string& name, const Shape& shape) {
   c.peer = [shape](int n) { build_and_run_flow_graphs(shape, n); };
   return c;
 }
-// What a user of each pays who has a graph to run once; ours is checked and typed on the way.
+// Measures what a user of each pays who has a graph to run once; ours is checked and typed on the way.
 MicroCase build_case(const std::string& name, const Shape& shape) {
   MicroCase c = graph_case("graph_" + name + "/build_run", shape);
   c.n = 3;

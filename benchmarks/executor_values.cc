@@ -12,7 +12,7 @@
 namespace coppice::bench {
 namespace {
 
-// What a floor is made of: a value that one knows all about, and one callback.
+// A floor is made of these: a value that one knows all about, and one callback.
 struct HandValue {
   std::atomic<uint64_t> state{0};
   int64_t payload = 0;

@@ -33,7 +33,7 @@ GpuSizes sizes(const Options& options) {
   return {size_t{1} << 30, 512, 1024, 512, 512, 8, {7, 8}};
 }
 
-// What a block needs besides its values: a header and a slot.
+// Besides its values a block needs a header and a slot.
 constexpr double kBlockBytes = kLeafSide * kLeafSide * sizeof(float), kHeadBytes = 32 + 4;
 constexpr double kSectorBytes = 32;      // that one scattered value costs a GPU, read and written
 constexpr double kListedBytes = 4 + 24;  // a slot read, an element written

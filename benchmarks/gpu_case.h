@@ -1,4 +1,5 @@
-// What the GPU benchmark computes on: which cells are active, and in which order they are written.
+// The GPU benchmark computes on these: this says which cells are active, and in which order they are
+// written.
 //
 // Device-clean: trees are filled by kernels, results are checked on the host, both from here.
 #pragma once

@@ -16,12 +16,12 @@ class CubeTree {
   AsyncValueRef<Chain> give_stencil();
   void give_poison();
   uint64_t num_active() const { return active_; }
-  // Of the 64-byte lines with active cells, once read and once written.
+  // Returns the bytes of the 64-byte lines with active cells, once read and once written.
   double least_bytes() const { return least_bytes_; }
   // Compares what the last stencil wrote around the middle with what it should be.
   // Errors: kInternal with the place.
   void wait_check() const;
-  // Of the values that a stencil writes in the box of 20^3 around the middle.
+  // Returns the sum of the values that a stencil writes in the box of 20^3 around the middle.
   double expected_sum() const;
 
  private:
@@ -50,7 +50,7 @@ class SquaresTree {
   AsyncValueRef<Chain> give_change();  // reverses the state of one block, so that lists are out of date
   AsyncValueRef<Chain> give_list();    // brings the list of leaves up to date
   uint64_t wait_active_blocks() const { return block_->wait_usage().active_cells; }
-  // Whether every cell of a square has been written, as far as a row through its middle shows.
+  // Returns whether every cell of a square has been written, as far as a row through its middle shows.
   bool wait_is_written(int32_t square) const;
   uint64_t blocks_per_square() const { return uint64_t{1} << (2 * log2_blocks_); }
   int32_t num_squares() const { return squares_; }

@@ -17,7 +17,7 @@ class WorkCounter {
   void count(const std::function<void()>& call, int calls) const;
 };
 
-// What `--work NAME` runs: "benchmark/case/number". Prints how many units of work were counted.
+// Does the work of `--work NAME`: "benchmark/case/number". Prints how many units of work were counted.
 // Errors: kUsage for a name that is not known.
 void work(const std::string& name);
 

@@ -87,7 +87,7 @@ class Comparison {
   }
   void run_array(const ArrayStencil& s) { is_shell() ? array_.run_list(s) : array_.run_cube(s); }
 
-  // Of what was compiled, the fastest here.
+  // Chooses the stencil that is the fastest here, of those that were compiled.
   void choose_arrays() {
     for (const ArrayStencil& s : array_stencils()) {
       if (!s.is_portable) stencils_.push_back(s);

@@ -1,4 +1,4 @@
-// What the stencil benchmark computes on: which voxels are active, and what is in them at first.
+// The stencil benchmark computes on this: which voxels are active, and what is in them at first.
 //
 // Device-clean: the tree is filled by a kernel, the peers on the host, both from here.
 #pragma once

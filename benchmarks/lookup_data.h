@@ -1,4 +1,4 @@
-// What the stencil benchmark runs: our tree and the plain array, filled alike.
+// The stencil benchmark runs on this: our tree and the plain array, filled alike.
 #pragma once
 #include <cstdlib>
 #include <memory>

@@ -42,7 +42,7 @@ std::string machine_text();
 
 // Resident memory of this process. Errors: kIo without /proc.
 size_t resident_bytes();
-// What the machine has left, as /proc/meminfo tells.
+// Returns how much memory the machine has left, as /proc/meminfo tells.
 size_t available_bytes();
 
 }  // namespace coppice::bench

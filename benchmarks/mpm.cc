@@ -26,9 +26,10 @@ double step_bytes(scene::MaterialKind kind) {
   return static_cast<double>(sizeof(float)) * (scatter_reads + gather_reads + gather_writes);
 }
 
-// Of one particle-step. Per node of the 3^D around a particle: its weight; to the grid D components of the
-// momentum, which is linear in the node's place, and the mass; from the grid D components of the velocity and
-// D * D of the affine matrix. The material's own work (a singular value decomposition, say) comes on top.
+// Returns the floating-point operations of one particle-step. Each node of the 3^D around a particle
+// takes its weight; to the grid D components of the momentum, which is linear in the node's place, and
+// the mass; from the grid D components of the velocity and D * D of the affine matrix. The material's own
+// work (a singular value decomposition, say) comes on top.
 double transfer_operations(int dim) {
   const double nodes = dim == 3 ? 27 : 9, weight = 1, multiply_add = 2;
   const double to_grid = dim + multiply_add * (dim + 1), from_grid = multiply_add * (dim + dim * dim);

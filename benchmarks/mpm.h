@@ -1,4 +1,4 @@
-// What the two parts of the MPM benchmark share.
+// The two parts of the MPM benchmark share this.
 #pragma once
 #include "apps/mpm/solver.h"
 #include "benchmarks/report.h"

@@ -19,7 +19,7 @@ struct Options {
   std::string only;             // a benchmark's name; empty: all
 };
 
-// What a row should reach.
+// A row should reach this.
 struct Target {
   enum class Of { kRatio, kOurs } of = Of::kRatio;
   enum class Is { kAtLeast, kAtMost } is = Is::kAtMost;
@@ -61,7 +61,7 @@ class Report {
   // A part that could not be measured; the others are.
   void add_failure(const std::string& what, const std::string& why);
   const std::vector<std::string>& failures() const { return failures_; }
-  // What ran, when it is not the CPU.
+  // Names the machine that ran, when it is not the CPU.
   void set_machine(std::string text) { machine_ = std::move(text); }
   const std::string& machine() const { return machine_; }
   const std::vector<Row>& rows() const { return rows_; }

@@ -27,7 +27,7 @@ SparseSizes sizes(const Options& options) {
   return {512, 3200, 1 << 20, kShell, options.quick ? 3 : 15};
 }
 
-// What a block of the filled tree needs besides its values: a header and a slot.
+// Besides its values a block of the filled tree needs a header and a slot.
 constexpr double kBlockBytes = 64 * sizeof(float), kHeadBytes = 32 + 4;
 
 struct Times {

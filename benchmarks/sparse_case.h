@@ -1,5 +1,5 @@
-// What the sparse benchmark computes on: sizes, and which cells are active.
-// peers/sparse_taichi.py has the same.
+// The sparse benchmark computes on this: sizes, and which cells are active. peers/sparse_taichi.py has
+// the same.
 //
 // Device-clean: trees are filled by kernels, counts are checked on the host, both from here.
 #pragma once

@@ -15,7 +15,7 @@
 namespace coppice::bench {
 namespace {
 
-// How often threads wrote to what all share of a tree.
+// Returns how often threads wrote to the memory of a tree that all of them share.
 uint64_t shared_writes_of(const Tree& tree) {
   const device::TreeState& state = *tree.storage().state();
   uint64_t writes = 0;

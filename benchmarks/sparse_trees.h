@@ -20,7 +20,8 @@ class FillTree {
   double wait_list_s();  // brings the loop list up to date; seconds
   uint64_t wait_active_blocks() const;
   double wait_sum() const;
-  // That activations of the cpu device's threads did so far to what they share of the allocator.
+  // Returns how often activations of the cpu device's threads wrote so far to the shared part of the
+  // allocator.
   uint64_t shared_writes() const;
   uint64_t num_blocks() const { return uint64_t(blocks_) * static_cast<uint64_t>(blocks_); }
   uint64_t num_cells() const { return num_blocks() * 64; }

@@ -1,7 +1,8 @@
-// How long `coppice run SCENE --frames 0` takes: it loads the scene and every kernel, and stops.
+// Measures how long `coppice run SCENE --frames 0` takes: it loads the scene and every kernel, and stops.
 //
-// Wall clock of a child process, from before it is started to after its end. Warm: the kernels lie compiled
-// in the cache. Cold: an empty cache. The floor is the same program that only prints its version.
+// It takes the wall clock of a child process, from before it is started to after its end. Warm: the
+// kernels lie compiled in the cache. Cold: an empty cache. The floor is the same program that only prints
+// its version.
 #include <fmt/format.h>
 #include <stdlib.h>
 

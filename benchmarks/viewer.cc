@@ -1,5 +1,5 @@
-// What the viewer's pictures and packing take: points and volumes drawn by OpenGL, wherever it runs, and the
-// share of a simulation's time that packing for them takes.
+// Measures what the viewer's pictures and packing take: points and volumes drawn by OpenGL, wherever it
+// runs, and the share of a simulation's time that packing for them takes.
 //
 // A "moving" or "draft" row is one call after the camera turned by a degree, with a limit as in the window; a
 // "complete" row is the time from the last movement until the picture is complete, in calls of 100 ms as the
@@ -59,7 +59,7 @@ class Canvas {
   GLuint framebuffer() const { return target_.framebuffer(); }
   int width() const { return width_; }
   int height() const { return height_; }
-  // What a picture's colour and depth take to be written once, ms.
+  // Returns what writing a picture's colour and depth once takes, ms.
   double floor_ms() const {
     return 1e3 * 8.0 * width_ * height_ / copy_bytes_per_s(1, static_cast<size_t>(8 * width_ * height_));
   }

@@ -39,8 +39,8 @@ bool is_empty_list(const Attribute& value) {
   return integers != nullptr && integers->empty();
 }
 
-// A number fits if it stays one, and other than zero where it is. A number that rounds to the largest is not
-// too large.
+// A number fits if it stays a finite number, and does not become zero unless it is zero. A number that
+// rounds to the largest one is not too large.
 bool fits_32_bits(double value) {
   if (!std::isfinite(value) || value == 0) return true;
   const auto rounded = static_cast<float>(value);

@@ -14,7 +14,7 @@
 //              A string is 2 * its index in `strings`, or, when it is longer than those, 2 * its size + 1 and its
 //              bytes here: so that no few bytes of a file make a long string many times.
 //
-// Which registers an operation sets follows from their numbering (module.h). Each module has exactly one
+// The numbering of registers says which of them an operation sets (module.h). Each module has exactly one
 // encoding, and decode() takes no other.
 #pragma once
 #include <cstddef>
@@ -33,9 +33,10 @@ inline constexpr size_t kBinaryHeaderBytes = 24;
 // Errors: those of check(module).
 std::vector<std::byte> encode(const Module& module);
 
-// decode(encode(m)) == m, reals bit for bit; check() accepts the result. Errors: kDataLoss for what is
-// truncated, altered, of another version or no module at all. Linear time; never reads beyond `bytes`, never
-// allocates more than a small multiple of their number (at most about 100). `name` is for messages.
+// decode(encode(m)) == m, reals bit for bit; check() accepts the result. Errors: kDataLoss for bytes that
+// are truncated, altered, of another version or no module at all. It takes linear time, never reads
+// beyond `bytes`, and never allocates more than a small multiple of their number (at most about 100).
+// `name` is for messages.
 Module decode(std::span<const std::byte> bytes, std::string_view name);
 
 }  // namespace coppice::executor

@@ -53,8 +53,8 @@ class Decoder {
   Module module();
 
  private:
-  // Least sizes in bytes of an encoded string, register, operation, function: bounds of what a length may
-  // claim.
+  // These are the least sizes in bytes of an encoded string, register, operation, function: they bound
+  // what a length may claim.
   static constexpr size_t kStringBytes = 1, kRegisterBytes = 3, kOperationBytes = 6, kFunctionBytes = 10;
   static constexpr size_t kRealBytes = 8;
 
@@ -210,7 +210,7 @@ Operation Decoder::operation(uint32_t& n_set) {
   operation.name = string();
   operation.attributes = list(1, [this] { return attribute(); });
   operation.arguments = numbers();
-  // As many as there are registers at most: a bound of what the length allocates.
+  // There are at most as many as there are registers: this bounds what the length allocates.
   const uint64_t n_results = number();
   if (n_results > n_registers_ - n_set) malformed("an operation sets more registers than there are");
   operation.results.resize(n_results);

@@ -75,7 +75,7 @@ void add_builtin_operations(Registry& registry) {
   registry.add("or", [](bool a, bool b) { return a || b; });
   registry.add("chain.new", [] { return Chain(); });
   registry.add("chain.join", &join_chains, {}, &types_of_join);
-  // An available value, so that what is behind it starts at once.
+  // The event has an available value, so that what is queued behind it starts at once.
   registry.add("stream.start", [](const Chain&) { return StreamEvent{make_available_async_value<Chain>()}; });
   // The event's own async value: those who need it available wait for the device, without blocking.
   registry.add("stream.done", [](After event) { return event.done(); });

@@ -12,7 +12,7 @@
 
 namespace coppice::executor {
 
-// With control flow (control_flow.h).
+// Adds these, and control flow (control_flow.h).
 void add_builtin_operations(Registry& registry);
 
 }  // namespace coppice::executor

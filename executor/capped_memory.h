@@ -21,7 +21,7 @@ class CappedMemory final : public std::pmr::memory_resource {
       : most_bytes_(most_bytes), upstream_(upstream) {}
   ~CappedMemory() override;
 
-  // Of what is allocated now: as many as were asked for, without what `upstream` adds.
+  // Returns the size of what is allocated now, as it was asked for, without what `upstream` adds.
   size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
 
  private:

@@ -119,8 +119,9 @@ const LoadedFunction* choose_by_index(AsyncValue& index, RemainingAttributes fun
   return functions[static_cast<size_t>(i)].function;
 }
 
-// Blocks [begin, end) of equal size. As many tasks of the queue as it has threads take one block after the
-// other; each queues itself again behind a block, so that other functions have their turn.
+// It runs blocks [begin, end) of equal size. It adds as many tasks as the queue has threads, and each
+// runs one block after the other: a task queues itself again behind a block, so that other functions have
+// their turn.
 class ParallelFor final : public RefCountedBase<ParallelFor> {
  public:
   ParallelFor(int32_t begin, int32_t end, int32_t block, const LoadedFunction& body,
@@ -157,7 +158,7 @@ class ParallelFor final : public RefCountedBase<ParallelFor> {
     // Relaxed: a number of blocks, which orders nothing.
     if (run_next() && next_.load(std::memory_order_relaxed) < num_blocks_) add_task();
   }
-  // False: there are none.
+  // False: there are no blocks left.
   bool run_next() {
     if (request_->is_cancelled()) return drop_rest();
     const int64_t i = next_.fetch_add(1, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// What control_flow.cc and loops.cc share: checks of the functions that an operation is given,
-// and values that outlive its call.
+// control_flow.cc and loops.cc share this: checks of the functions that an operation is given, and values
+// that outlive its call.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,14 +15,15 @@ void check_types(const char* what, const LoadedFunction& f, const std::vector<st
                  const std::vector<std::string>& used);
 void check_selector(const OperationUse& use, std::string_view type);
 
-// References of one's own to arguments, for work that outlives the call.
+// Returns references of one's own to arguments, for work that outlives the call.
 std::vector<RCReference<AsyncValue>> references_to(const RemainingArguments& arguments);
 // Fills the results, of these types or more, with indirect values, and returns a reference to each for
 // whoever forwards them by PendingEvents::forward().
 std::vector<RCReference<AsyncValue>> make_pending(RemainingResults results,
                                                   const std::vector<std::string>& types, Request& request);
 
-// Of an S that its continuations keep while it is in the list, and that has describe_waiting() and cancel().
+// These are the functions of Suspended::Type for an S that has describe_waiting() and cancel(). S's
+// continuations keep it alive while it is in the list.
 struct SuspendedAccess {
   template <class S>
   static void describe(const Suspended& self, std::string& text) {

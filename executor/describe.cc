@@ -36,7 +36,7 @@ struct AttributeText {
   }
 };
 
-// As it stands in the text, without its arguments: "repeat @body, 32".
+// Returns the operation as the text has it, without its arguments: "repeat @body, 32".
 std::string text_of(const LoadedOperation& op) {
   std::vector<std::string> attributes;
   for (const BoundAttribute& a : op.attributes) attributes.push_back(std::visit(AttributeText(), *a.value));
@@ -61,7 +61,7 @@ std::string signature(const LoadedFunction& f) {
 
 using Row = std::vector<std::string>;
 
-// Columns as wide as their widest cell; the last one runs on.
+// Makes columns as wide as their widest cell; the last one runs on.
 std::string table(const std::vector<Row>& rows) {
   std::vector<size_t> widths(rows[0].size(), 0);
   for (const Row& row : rows) {
@@ -107,7 +107,7 @@ const char* place(Run where) {
   return "?";
 }
 
-// What the operation waits for. Each register once, as the executor counts them.
+// Names what the operation waits for: each register once, as the executor counts them.
 std::string waits_of(const LoadedFunction& f, uint32_t index) {
   const LoadedOperation& op = f.operations[index];
   std::vector<std::string> waits;
@@ -126,7 +126,7 @@ std::string waits_of(const LoadedFunction& f, uint32_t index) {
                      fmt::join(waits, ", "));
 }
 
-// "%a, %b = name attributes".
+// Returns "%a, %b = name attributes".
 std::string with_results(const LoadedFunction& f, const LoadedOperation& op) {
   std::vector<std::string> results;
   for (const uint32_t r : op.results) results.push_back('%' + f.register_names[r]);
@@ -154,7 +154,8 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-// Identifiers of one function's nodes. Numbers, so that no name can be taken for a keyword.
+// These are the identifiers of one function's nodes. They are numbers, so that no name can be taken for a
+// keyword.
 struct Ids {
   size_t function;
   std::string cluster() const { return fmt::format("cluster_{}", function); }
@@ -192,7 +193,7 @@ void append_function(std::string& out, const LoadedFunction& f, const Ids& ids) 
   out += "  }\n";
 }
 
-// Edges to the functions that an operation runs, as far as they are in the picture.
+// Adds edges to those functions that an operation runs and that are in the picture.
 void append_calls(std::string& out, const LoadedFunction& f, const Ids& ids,
                   const std::vector<const LoadedFunction*>& drawn) {
   for (uint32_t op = 0; op < f.operations.size(); ++op) {

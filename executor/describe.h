@@ -16,7 +16,8 @@ namespace coppice::executor {
 std::string explain(const LoadedFunction& function);
 std::string explain(const LoadedModule& module);
 
-// A whole graph in the DOT language. Of one function: with the names only of those that it runs.
+// Both return a whole graph in the DOT language; the picture of one function has only the names of those
+// that it runs.
 std::string dot(const LoadedFunction& function);
 std::string dot(const LoadedModule& module);
 

@@ -60,7 +60,7 @@ AsyncValueRef<WorkResult<F>> enqueue(WorkQueue* queue, F f, Add add) {
   return result;
 }
 
-// Of tasks that belong to no request.
+// This is the source of tasks that belong to no request.
 inline constexpr uint64_t kNoSource = 0;
 
 }  // namespace detail

@@ -30,7 +30,7 @@ bool Request::cancel_at(WorkQueue::Clock::time_point when) {
 }
 
 void Request::cancel() {
-  // Before the list is looked at: what is added behind that sees the flag.
+  // The flag is set before the list is read: whatever is added to the list later sees the flag.
   if ((flags_.fetch_or(kCancelled, std::memory_order_relaxed) & kCancelled) != 0) return;
   std::vector<Suspended*> held;
   {
@@ -65,19 +65,19 @@ std::string Request::describe_waiting() const {
   const std::lock_guard lock(mutex_);
   flags_.fetch_or(kDescribed, std::memory_order_relaxed);
   for (const Suspended* s = suspended_; s != nullptr; s = s->next) s->type.describe(*s, text);
-  // Release: for Request::flags().
+  // Release, paired with the acquire in Request::flags().
   flags_.fetch_and(~kDescribed, std::memory_order_release);
   return text;
 }
 
 namespace {
 
-// Functions that run inside each other. Half a stack of 4 MiB, as oneTBB's threads have, with
-// AddressSanitizer.
+// Functions may be nested this deep. They then take half a stack of 4 MiB, which oneTBB's threads have,
+// with AddressSanitizer.
 constexpr int kMostNested = 500;
 
-// Thread-local, since it is a property of the thread's stack; operations stand
-// between a function and the next.
+// The count is thread-local, since it is a property of the thread's stack, and the frames of operations
+// stand between a function and the next.
 [[gnu::tls_model("initial-exec")]] constinit thread_local int nested = 0;
 
 struct NestedScope {
@@ -90,11 +90,12 @@ Error wrong_argument(const LoadedFunction& function, size_t i, std::string_view 
                                                         function.name, function.argument_types[i], found));
 }
 
-// Whether its type is not known yet. The state comes first: a value that another thread forwards meanwhile
-// has its type when it is available.
+// Returns whether the value's type is not known yet. The state is read first: a value that another thread
+// forwards meanwhile has its type when it is available.
 bool is_open(const AsyncValue& value) { return !value.is_available() && value.payload_type() == nullptr; }
 
-// What `value` becomes, or an error if that is no argument i of the function.
+// Returns a value that becomes what `value` becomes, or an error if that cannot be argument i of the
+// function.
 RCReference<AsyncValue> checked_later(const LoadedFunction& function, size_t i, AsyncValue& value) {
   RCReference<AsyncValue> checked = make_indirect_async_value();
   value.and_then([checked, &function, i, module = share(function.module)](AsyncValue* source) {

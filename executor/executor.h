@@ -37,8 +37,9 @@ inline std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& functi
   return execute(function, std::span(arguments.begin(), arguments.size()), request);
 }
 
-// The same unchecked, for operations that call functions: results are owned by the caller. They are errors
-// where functions are nested more than 500 deep on one stack: recursion without an end must not overflow it.
+// The same without checks, for operations that call functions; the caller owns the results. They are
+// errors where functions are nested more than 500 deep on one stack: recursion without an end must not
+// overflow it.
 void execute(const LoadedFunction& function, std::span<AsyncValue* const> arguments,
              std::span<AsyncValue*> results, Request& request);
 

@@ -1,4 +1,4 @@
-// How a frame runs: operations that are ready, values that become so, and the hand-over to other threads.
+// This runs frames: operations that are ready, values that become so, and the hand-over to other threads.
 #include "executor/frame.h"
 
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ void Frame::destroy(Frame* frame) {
   RefAccess::drop_strong(&request);
 }
 
-// The last reference has gone, and the list's is left.
+// The last strong reference has gone; only the list's weak one is left.
 void Frame::release_resources() {
   request_.remove(*this);
   RefAccess::drop_weak(this);
@@ -84,7 +84,8 @@ void Frame::share() {
 
 void Frame::start(std::span<AsyncValue* const> arguments) {
   ReadyOperations ready;
-  // From the first one that is missing on, all of them before others may know the frame.
+  // From the first missing argument on, all are set before any is published: then others may know the
+  // frame.
   const auto n = static_cast<uint32_t>(arguments.size());
   uint32_t first_missing = 0;
   for (; first_missing < n && arguments[first_missing]->is_available(); ++first_missing) {
@@ -101,7 +102,7 @@ void Frame::start(std::span<AsyncValue* const> arguments) {
   if (shared_ && request_.is_cancelled()) cancel_waiting();
 }
 
-// Makes an operation that waits ready; it gets indirect values for what is missing. False: it has begun
+// Makes an operation that waits ready; it gets indirect values for missing arguments. False: it has begun
 // already.
 bool Frame::begin_waiting(ReadyOperations& ready, uint32_t op) {
   if (!claim(op)) return false;
@@ -110,8 +111,8 @@ bool Frame::begin_waiting(ReadyOperations& ready, uint32_t op) {
   return true;
 }
 
-// What still waits although it needs nothing. What is cheap runs before the next one
-// begins, which then misses less.
+// Starts the non-strict operations that still wait, since they need nothing. The cheap ones run before
+// the next one begins, which then misses fewer arguments.
 void Frame::start_non_strict() {
   ReadyOperations expensive;
   for (const uint32_t op : function_.non_strict) {
@@ -123,7 +124,7 @@ void Frame::start_non_strict() {
   if (expensive.compute != kNoOperation) drain(expensive);
 }
 
-// Of a request that is cancelled: what begins now is skipped.
+// Starts all that waits, of a request that is cancelled: an operation that begins now is skipped.
 void Frame::cancel_waiting() {
   for (uint32_t op = 0; op < function_.operations.size(); ++op) {
     if (!claim(op)) continue;
@@ -138,7 +139,7 @@ void Frame::take_results(std::span<AsyncValue*> results) {
   for (size_t i = 0; i < results.size(); ++i) results[i] = materialize(function_.returns[i]);
 }
 
-// A register's value, an indirect one if there is none yet.
+// Returns a register's value, an indirect one if there is none yet.
 AsyncValue* Frame::materialize(uint32_t r) {
   // Acquire: another thread may have made the value.
   AsyncValue* value = registers_[r].load(std::memory_order_acquire);
@@ -148,7 +149,7 @@ AsyncValue* Frame::materialize(uint32_t r) {
   const uint32_t uses = function_.registers[r].use_count;
   RefAccess::count(indirect).set_unique_to(uses);
   share();  // its producer has not run yet, so it runs later
-  // Release: its counts, for the producer that finds it here.
+  // Release: the producer that finds it here sees its counts.
   if (registers_[r].compare_exchange_strong(value, indirect, std::memory_order_acq_rel)) return indirect;
   drop(indirect, uses);
   return value;
@@ -206,7 +207,7 @@ void Frame::publish_pending(ReadyOperations& ready, uint32_t r, AsyncValue* valu
     continue_when(*value, r, {.of_value = true, .of_event = !is_enqueued && !is_event_apart});
 }
 
-// On a compute thread of the queue, what is cheap goes on at once.
+// On a compute thread of the queue, cheap operations go on at once.
 void Frame::continue_when(AsyncValue& value, uint32_t r, Users users) {
   share();
   value.and_then([frame = coppice::share(this), r, users]() mutable {
@@ -252,7 +253,8 @@ void Frame::set_shared(ReadyOperations& ready, uint32_t r, AsyncValue* value, ui
   forward(ready, r, indirect, value);
 }
 
-// +0: the caller keeps it alive while we start, the uses of the function's own keep it alive later.
+// The argument is +0: the caller keeps it alive while we start, and the function's own uses keep it alive
+// later.
 inline void Frame::set_argument(uint32_t r, AsyncValue* value) {
   const uint32_t uses = function_.registers[r].use_count - 1;
   if (uses == 0) return;
@@ -276,7 +278,7 @@ void Frame::continue_with(uint32_t r, Users users, Context context) {
   drain(ready, context);
 }
 
-// The right to start a non-strict operation whatever it waits for.
+// Takes the right to start a non-strict operation, whatever it waits for.
 bool Frame::claim(uint32_t op) {
   if (!shared_) {
     if (waits_[op].load(std::memory_order_relaxed) == 0) return false;
@@ -286,9 +288,9 @@ bool Frame::claim(uint32_t op) {
   return waits_[op].exchange(0, std::memory_order_acq_rel) != 0;
 }
 
-// Cheap operations at once, since they may set others free; then one of the expensive ones here,
-// and of the others as many elsewhere as the queue is short of: all when this is no compute thread
-// of the queue, or has more to do.
+// Runs cheap operations at once, since they may set others free. Then it runs one of the expensive ones
+// here, and gives other threads as many of the rest as the queue is short of. It gives them all away when
+// this is no compute thread of the queue, or has more to do.
 void Frame::drain(ReadyOperations& ready, Context context) {
   WorkQueue* const queue = request_.queue();
   while (true) {

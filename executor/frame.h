@@ -70,8 +70,8 @@ class Frame final : public RefCountedBase<Frame>, private Suspended {
   void cancel_waiting();
   void dispatch(uint32_t op, Run where);
   void run(ReadyOperations& ready, uint32_t op);
-  // Of a request with Request::flags(), apart, so that others do without a look at
-  // them when an operation has run.
+  // Runs an operation of a request with Request::flags(). It is a function apart, so that other requests
+  // do not read the flags again when an operation has run.
   [[gnu::noinline]] void run_flagged(ReadyOperations& ready, uint32_t op, uint32_t flags);
   template <bool kHasFlags>
   void run(ReadyOperations& ready, uint32_t op, uint32_t flags);
@@ -80,11 +80,11 @@ class Frame final : public RefCountedBase<Frame>, private Suspended {
   void check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const;
   AsyncValue* first_error(const LoadedOperation& op) const;
   Error skipped(const LoadedOperation& op, AsyncValue& argument) const;
-  // Lines of operations that have not started and what they wait for.
+  // Adds a line for each operation that has not started, with what it waits for.
   void describe_waiting(std::string& text) const;
   Error located(const Error& error, const LoadedOperation& op) const;
   static void fail(std::span<AsyncValue*> results, Error error);
-  // Which users of a register a continuation tells.
+  // A continuation tells these users of a register.
   struct Users {
     bool of_value, of_event;
   };

@@ -1,4 +1,4 @@
-// What becomes of a frame's operations that fail, are skipped, or never get what they wait for.
+// This makes the errors of a frame's operations that fail, are skipped, or never get what they wait for.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,14 +13,16 @@ using coppice::detail::RefAccess;
 
 namespace {
 
-// Whether nobody will complete a value of which the caller has one reference: who would, holds another.
+// Returns whether nobody will complete a value of which the caller has one reference: a producer would
+// hold another.
 bool is_abandoned(AsyncValue& value) {
-  // In this order: a producer drops its reference after it has completed the value.
+  // The order matters: a producer drops its reference after it has completed the value.
   return !value.is_available() && RefAccess::count(&value).is_unique() && !value.is_available();
 }
 
-// Whether the operation has forgotten a promise that it made. Not an error that other operations have had,
-// since their names are in its path, nor a result of an operation that passes on what others made.
+// Returns whether the operation has forgotten a promise that it made. Errors of other operations do not
+// count, since their names are in the error's path, nor do results of an operation that passes on what
+// others made.
 bool is_broken_promise(const LoadedOperation& op, const AsyncValue& value) {
   if (op.non_strict || !value.is_error()) return false;
   const Error error = value.error();
@@ -39,8 +41,8 @@ void Frame::fail_with_exception(const LoadedOperation& op, std::span<AsyncValue*
   fail(results, located(error, op).with_step(function_.describe(op)));
 }
 
-// What an operation owes: every result, or somebody who will set it. A promise that it has forgotten is the
-// same error as one that is forgotten later, with the operation's name and place.
+// Checks that every result is set, or that somebody will set it. A promise that the operation has
+// forgotten is the same error as one that is forgotten later, with the operation's name and place.
 void Frame::check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const {
   const char* message = "the operation left a result unset";
   for (AsyncValue*& result : results) {
@@ -64,8 +66,8 @@ Error Frame::located(const Error& error, const LoadedOperation& op) const {
       {file, static_cast<int>(op.position.line), static_cast<int>(op.position.column)});
 }
 
-// The error of a skipped operation: its argument's, with the producer as the path's beginning when that was
-// asynchronous and could not say so itself.
+// Returns the error of a skipped operation: its argument's, with the producer as the path's beginning
+// when that was asynchronous and could not add its own name.
 Error Frame::skipped(const LoadedOperation& op, AsyncValue& argument) const {
   Error error = argument.error();
   if (error.code() == ErrorCode::kCancelled && !coppice::detail::is_dropped_value_error(error)) return error;
@@ -81,7 +83,7 @@ Error Frame::skipped(const LoadedOperation& op, AsyncValue& argument) const {
   return error.with_step(function_.describe(op));
 }
 
-// One error value for all results that are not set.
+// Makes one error value of all results that are not set.
 void Frame::fail(std::span<AsyncValue*> results, Error error) {
   const auto missing = static_cast<uint32_t>(std::count(results.begin(), results.end(), nullptr));
   if (missing == 0) return;
@@ -97,7 +99,7 @@ constinit const Suspended::Type Frame::kType = {
 
 void Frame::describe_waiting(std::string& text) const {
   for (uint32_t op = 0; op < function_.operations.size(); ++op) {
-    // An exchange, not a load: see frame.h.
+    // This is an exchange and no load, as frame.h explains.
     if (waits_[op].fetch_add(0, std::memory_order_acq_rel) == 0) continue;
     const LoadedOperation& o = function_.operations[op];
     text += fmt::format("{}{} waits for", function_.describe(o),

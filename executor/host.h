@@ -24,8 +24,8 @@ namespace coppice::executor {
 
 class Request;
 
-// What a request has begun and not ended: a function with operations that wait, a loop or branch that does. A
-// base, in a list of the request's.
+// A request has begun this and not ended it: a function with operations that wait, or a loop or branch
+// that waits. The struct is a base class, and a node of the request's list.
 struct Suspended {
   struct Type {
     void (*describe)(const Suspended& self, std::string& text);  // adds a line for each thing that waits
@@ -51,12 +51,12 @@ class Host final : public RefCounted {
       : memory_(memory), queue_(std::move(queue)) {}
 
   WorkQueue* queue() const { return queue_.get(); }
-  // Where functions get the memory of what they make: one that is capped (capped_memory.h) makes an error of
-  // what does not fit. Async values themselves, and what the executor needs, come from its own pools.
+  // Functions allocate from here what they make. If it is capped (capped_memory.h), a result that does
+  // not fit is an error. Async values themselves, and what the executor needs, come from its own pools.
   std::pmr::memory_resource& memory() const { return memory_; }
   // `stream` is where the operations of this request that use a device put their work.
   IntrusivePtr<Request> start_request(IntrusivePtr<Stream> stream = nullptr);
-  // One T for all operations of this host, made when it is first asked for.
+  // Returns one T for all operations of this host, made when it is first asked for.
   template <class T>
   T& shared() {
     const std::lock_guard lock(mutex_);
@@ -70,8 +70,8 @@ class Host final : public RefCounted {
   std::mutex mutex_;
   std::unordered_map<std::type_index, std::shared_ptr<void>> shared_;
   std::atomic<uint64_t> next_source_{1};
-  // Last, so that it goes first when it is the host's alone: its tasks may use what
-  // is shared until they have ended.
+  // The queue is the last member, so that it goes first when it is the host's alone: its tasks may use
+  // shared objects until they have ended.
   const IntrusivePtr<WorkQueue> queue_;
 };
 
@@ -96,23 +96,23 @@ class Request final : public RefCounted {
   // Relaxed: cancelling orders nothing; an operation may just have started.
   bool is_cancelled() const { return (flags_.load(std::memory_order_relaxed) & kCancelled) != 0; }
 
-  // Which operations of this request wait for what, a line each; empty when all has run. For a
-  // run that does not come to its end; it may be one that still goes on. Operations that end
-  // meanwhile wait until this has returned.
+  // Says which operations of this request wait for what, a line each; it is empty when all has run. It
+  // serves to find out why a run does not come to its end, and the run may still go on: operations that
+  // end meanwhile wait until this has returned.
   std::string describe_waiting() const;
 
-  // For the executor and the operations that run functions.
-  // False, with nothing added: the request is cancelled, and what would wait ends at once instead.
+  // Suspended work is added and removed by the executor and the operations that run functions. False,
+  // with nothing added: the request is cancelled, and work that would wait ends at once instead.
   bool add(Suspended& suspended);
-  // False: it was not in the list. Of several that want to end what waits, one removes it.
+  // False: it was not in the list. If several threads want to end suspended work, one of them removes it.
   bool remove(Suspended& suspended);
   PendingEvents& pending_events() { return pending_events_; }
 
-  // What operations that start look at: almost always 0.
+  // Operations that start look at these flags, which are almost always 0.
   static constexpr uint32_t kCancelled = 1;
   static constexpr uint32_t kDescribed =
       2;  // describe_waiting() is looking at what operations have as arguments
-  // Acquire: what describe_waiting() looked at may be freed once it has cleared its flag.
+  // Acquire: an argument that describe_waiting() looked at may be freed once it has cleared its flag.
   uint32_t flags() const { return flags_.load(std::memory_order_acquire); }
   void wait_described() const { const std::lock_guard lock(mutex_); }
 

@@ -27,10 +27,10 @@ struct Token {
   std::string_view name() const { return text.substr(1); }  // of kRegister and kFunction
 };
 
-// As an error message shows it: in quotes, in one line, not too long.
+// Returns the token as an error message shows it: in quotes, in one line, not too long.
 std::string describe(const Token& token);
 
-// `text` and `file` must outlive it and, the text, its tokens. Errors: kInvalidArgument.
+// `text` and `file` must outlive the lexer and, the text, its tokens. Errors: kInvalidArgument.
 class Lexer {
  public:
   Lexer(std::string_view text, const std::string& file) : text_(text), file_(file) {}

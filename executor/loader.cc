@@ -117,7 +117,7 @@ void FunctionLoader::check_attribute(const Operation& op, size_t i, AttributeKin
   if (!why.empty()) fail(op.position, fmt::format("attribute {} of {}{}", i + 1, op.name, why));
 }
 
-// Kahn's algorithm. What is left over waits for itself.
+// Kahn's algorithm. Operations that are left over wait for each other in a ring.
 void FunctionLoader::order_operations() {
   std::vector<uint32_t> missing(to_.operations.size(), 0);
   for (const Register& r : from_.registers) {
@@ -247,8 +247,8 @@ void FunctionLoader::lay_out_users() {
         to_.users_[slice.end++] = {op, needs};
         ++user.waits;
       } else {
-        // Of several arguments that are one register the operation needs the most. kAvailable is the least
-        // enumerator.
+        // Where several arguments of an operation are one register, it needs the most that any of them
+        // needs. kAvailable is the least enumerator.
         Needs& most = to_.users_[slice.end - 1].needs;
         most = std::min(most, needs);
       }

@@ -22,7 +22,7 @@ class LoadedModule;
 
 inline constexpr uint32_t kNoOperation = ~0u;
 
-// An operation that reads a register, and when it can start as far as this register goes.
+// This operation reads a register; `needs` says what it needs of the value before it can start.
 struct RegisterUser {
   uint32_t operation;
   Needs needs;

@@ -37,7 +37,7 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
       for (size_t i = 0; i < results.size(); ++i) results[i] = values_[i].release();
       return;
     }
-    // Only now: another thread may finish the loop from here on.
+    // This is done only now: another thread may finish the loop from here on.
     results_ = make_pending(results, body_.result_types, *request_);
     suspend(stop);
   }
@@ -55,13 +55,14 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
       }
       if (is_finished()) return Stop::kEnded;
       if (request_->is_cancelled()) return fail_cancelled();
-      // What errors become is compared from one iteration to the next, none runs ahead.
+      // While there are errors, no iteration runs ahead: makes_only_errors() compares one iteration's
+      // errors with the next's.
       if (has_errors_.load(std::memory_order_relaxed)) {
         for (const auto& value : values_)
           if (!value->is_available()) return await(value);
       }
       if (makes_only_errors()) return Stop::kEnded;
-      // Acquire: what the iteration that ended has made.
+      // Acquire: the values that the ended iteration has made are seen here.
       if (free_.load(std::memory_order_acquire) <= 0) return Stop::kNeedsEnd;
       iterate();
     }
@@ -69,8 +70,9 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   bool is_finished() const {
     return is_while_ ? !decider_->get<bool>() : iteration_ >= decider_->get<int32_t>();
   }
-  // Whether the next iterations could only pass errors on: all values were errors before the last one and
-  // behind it, and the same ones, since a body may exchange them; and nothing in the body runs without them.
+  // Returns whether the next iterations could only pass errors on. That is so when nothing in the body
+  // runs without values, and all values were errors before and after the last iteration, the same ones,
+  // since a body may exchange them.
   bool makes_only_errors() {
     if (!needs_values_) return false;
     const auto all = [this](auto is_so) { return std::all_of(values_.begin(), values_.end(), is_so); };
@@ -84,7 +86,7 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     const auto is_same = [](const Error& a, const Error& b) {
       return a.code() == b.code() && a.message() == b.message();
     };
-    // Behind several iterations, as run ahead, the same ones may be back after others.
+    // If several iterations ran ahead, the same errors may be back after others.
     const bool is_next = iteration_ == errors_at_ + 1;
     const bool are_same = is_next && !errors.empty() &&
                           std::equal(errors.begin(), errors.end(), errors_.begin(), errors_.end(), is_same);
@@ -117,7 +119,7 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     // Relaxed: only ends of iterations have something to tell.
     free_.fetch_sub(1, std::memory_order_relaxed);
     const auto end = [self = share(this)](AsyncValue* value) {
-      // Relaxed: who learns of the end learns of it, too.
+      // Relaxed: whoever learns of the iteration's end learns of the flag, too.
       if (self->needs_values_ && value->is_error()) self->has_errors_.store(true, std::memory_order_relaxed);
       self->end_iteration();
     };
@@ -128,7 +130,8 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     }
   }
   void end_iteration() {
-    // Release: the iteration's values; acquire: of those that ended before, for the loop that goes on.
+    // Release publishes the iteration's values; acquire gets those of iterations that ended before, for
+    // the loop that goes on.
     if (free_.fetch_add(1, std::memory_order_acq_rel) < 0) resume_later();
   }
   void resume_later() {
@@ -155,7 +158,7 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   }
   void run() {
     if (!request_->remove(*this)) return;  // cancelled
-    // It has taken the place of an iteration to be woken, and gives it back.
+    // The loop has taken the place of an iteration in order to be woken, and gives it back.
     if (is_held_up_) free_.fetch_add(1, std::memory_order_relaxed);
     suspend(advance());
   }

@@ -14,7 +14,7 @@ namespace {
 
 using FunctionNames = std::unordered_map<std::string_view, Position>;
 
-// What messages show of a name that may be anything.
+// Quotes a name for messages; the name may be anything, and is cut to 40 bytes.
 std::string quoted(std::string_view name) { return fmt::format("{:?}", name.substr(0, 40)); }
 
 class FunctionChecker {
@@ -23,7 +23,7 @@ class FunctionChecker {
       : module_(module), function_(function), names_(names) {}
 
   void add_name();
-  // When all functions' names were added.
+  // Is called when all functions' names were added.
   void check() const {
     check_signature();
     check_register_names();

@@ -4,7 +4,7 @@
 // dropping its tasks would leave these without an end; so the task's destruction runs it, and every
 // operation that it reaches is skipped.
 //
-// What is dropped while dropped work runs on this thread runs behind it, not inside of it: a chain of
+// Work that is dropped while dropped work runs on this thread runs after it, not inside of it: a chain of
 // operations that a queue refuses one after the other needs no more stack than one of them.
 #pragma once
 #include <deque>

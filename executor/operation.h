@@ -1,4 +1,5 @@
-// What the C++ function of an operation sees: arguments, results, attributes, and the request it runs for.
+// The C++ function of an operation sees this: arguments, results, attributes, and the request it runs
+// for.
 //
 //   registry.add("add.i32", [](int32_t a, int32_t b) { return a + b; });
 //   registry.add("copy_to_two", [](Argument<int32_t> in, Result<int32_t> a, Result<int32_t> b) { a.set(in), b.set(in); });
@@ -40,7 +41,7 @@ struct BoundAttribute {
   const LoadedFunction* function;  // of a FunctionRef, else null
 };
 
-// Where an operation's values are: registers of its function.
+// An operation's values are in these registers of its function.
 struct OperationRegisters {
   std::span<const uint32_t> arguments, results;
   std::span<const BoundAttribute> attributes;
@@ -55,7 +56,7 @@ class OperationCall {
 
   Request& request() const { return request_; }
   size_t num_arguments() const { return operation_.arguments.size(); }
-  // Relaxed: that the operation runs has ordered it already.
+  // Relaxed: the operation runs, and what started it has ordered this already.
   AsyncValue* argument(size_t i) const {
     return registers_[operation_.arguments[i]].load(std::memory_order_relaxed);
   }
@@ -82,7 +83,7 @@ class Argument {
   T& operator*() const { return get(); }
   T* operator->() const { return &get(); }
   AsyncValue* value() const { return value_; }
-  // A reference of one's own, for work that outlives the call.
+  // Returns a reference of one's own, for work that outlives the call.
   AsyncValueRef<T> value_ref() const { return AsyncValueRef<T>(share(value_)); }
 
  private:
@@ -93,7 +94,8 @@ template <class T>
 class Result {
  public:
   explicit Result(AsyncValue** slot) : slot_(slot) {}
-  // A value that will come later, and the duty to complete it: work that is dropped with it leaves an error.
+  // Makes a value that will come later, and the duty to complete it: work that is dropped with it leaves
+  // an error.
   [[nodiscard]] Promise<T> allocate() const {
     auto value = make_unconstructed_async_value<T>();
     set(coppice::detail::copy_of_unshared(value));
@@ -107,7 +109,7 @@ class Result {
     COPPICE_CHECK(*slot_ == nullptr, "a result is set once");
     *slot_ = value.release_rc_reference().release();
   }
-  // The argument itself as the result; nothing is copied.
+  // Makes the argument itself the result; nothing is copied.
   void set(const Argument<T>& argument) const { set(argument.value_ref()); }
   void set_error(Error error) const { set(make_error_async_value<T>(std::move(error))); }
 

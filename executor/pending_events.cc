@@ -11,8 +11,8 @@ void PendingEvents::add(Request& request, AsyncValue& indirect) {
     entries_.emplace(&indirect, Entry());
     size_.store(entries_.size(), std::memory_order_relaxed);
   }
-  // The first to wait for the value: nobody finds a forgotten one here, be it because another has its
-  // address.
+  // This continuation is the first to wait for the value. So nobody finds a forgotten entry here, even if
+  // another value has its address.
   indirect.and_then([owner = share(&request)](AsyncValue* value) {
     owner->pending_events().complete(*value);
     owner->pending_events().forget(*value);

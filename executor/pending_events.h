@@ -7,8 +7,8 @@
 //
 //   add(i) -> i is forwarded to an event e, forward(i, e) -> enqueued(i) is available -> i is, when e is: forgotten
 //
-// Thread-safe. Costs nothing where events come at once, as those of operations that
-// put their work on the stream do.
+// Thread-safe. It costs nothing where events come at once, as those of operations that put their work on
+// the stream do.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -27,10 +27,10 @@ class PendingEvents {
  public:
   // `indirect` is new, and nobody else's. The request is kept until it is available.
   void add(Request& request, AsyncValue& indirect);
-  // Available when the work of the event that `indirect` stands for is on the stream; null where that is not
-  // known.
+  // Returns a value that is available when the work of the event that `indirect` stands for is on the
+  // stream; null where that is not known.
   AsyncValueRef<Chain> enqueued(const AsyncValue& indirect);
-  // indirect.forward_to(to), of an event or of any other value.
+  // Does indirect.forward_to(to); `to` is an event or any other value.
   void forward(Request& request, AsyncValue& indirect, RCReference<AsyncValue> to);
 
  private:
@@ -42,7 +42,7 @@ class PendingEvents {
   void forget(const AsyncValue& indirect);
   void follow(Request& request, AsyncValue& indirect, AsyncValue& to);
 
-  // Relaxed: who knows an indirect value has learnt of it behind add().
+  // Relaxed: a thread that knows an indirect value has learnt of it after add().
   std::atomic<size_t> size_{0};
   std::mutex mutex_;
   std::unordered_map<const AsyncValue*, Entry> entries_;

@@ -5,8 +5,8 @@
 //   registry.add_type<Mesh>("mesh");
 //   registry.add("mesh.area", [](const Mesh& m) { return m.area(); }, {.cost = 20});
 //
-// What a C++ function may look like stands in operation.h; its arguments, results and attributes are read off
-// its type. Registering is for one thread at a time; afterwards a registry is read from any.
+// operation.h says what a C++ function may look like; its arguments, results and attributes are read off
+// its type. Registering is for one thread at a time; afterwards any thread may read a registry.
 #pragma once
 #include <functional>
 #include <map>
@@ -21,14 +21,14 @@
 
 namespace coppice::executor {
 
-// On which thread an operation runs.
+// This says on which thread an operation runs.
 enum class Run : uint8_t {
   kInline,    // the one that makes it ready: for what takes less than a microsecond, or only starts something
   kCompute,   // any compute thread, when several are ready at once
   kBlocking,  // a thread that may block: files, devices, other processes
 };
 
-// When an operation has what it needs of an argument.
+// This says when an operation has what it needs of an argument.
 enum class Needs : uint8_t {
   kAvailable,  // its value or error
   kEnqueued,   // its event is on the stream (After)
@@ -50,14 +50,14 @@ enum class AttributeKind : uint8_t {
 
 struct OperationTraits {
   Run run = Run::kInline;
-  // Starts before its arguments are available, and when some are errors. For
-  // operations on async values themselves.
+  // It starts before its arguments are available, and when some are errors. This is for operations on
+  // async values themselves.
   bool non_strict = false;
   uint32_t cost = 1;  // relative; the executor prefers the longest way to the end of the function
 };
 
-// Types and numbers that a use of a variadic operation must have: throws Error, or returns the results'
-// types.
+// InferTypes checks a use of a variadic operation, its types and numbers: it throws Error, or returns the
+// results' types.
 struct OperationUse {
   const std::vector<std::string>& argument_types;
   std::span<const BoundAttribute> attributes;
@@ -90,18 +90,19 @@ class Registry {
   void add_type(std::string_view name) {
     add_type(typeid(T), name);
   }
-  // A failed check: a name that is taken, or an argument or result whose type has no name.
+  // A name that is taken is a failed check, and so is an argument or result whose type has no name.
   template <class F>
   void add(std::string_view name, F function, OperationTraits traits = {}, InferTypes infer = nullptr);
 
   const OperationInfo* find(std::string_view name) const;
-  // The registered name that is nearest to a misspelt one, or empty.
+  // Returns the registered name that is nearest to a misspelt one, or nothing.
   std::string nearest(std::string_view name) const;
   bool has_type(std::string_view name) const;
   std::string_view type_name(std::type_index type) const;  // failed check when there is none
-  // For values that came from outside. Whether it is known to hold, now or later, the type with that name.
+  // Returns whether a value, which may come from outside, is known to hold, now or later, the type with
+  // that name.
   bool is_type(const AsyncValue& value, std::string_view name) const;
-  // The name of what it holds; a type that has no name here is shown as in C++.
+  // Returns the name of the type that it holds; a type that has no name here is shown as in C++.
   std::string type_name_of(const AsyncValue& value) const;
 
  private:

@@ -21,7 +21,7 @@ struct FunctionType<R (*)(P...)> {
 template <class C, class R, class... P>
 struct FunctionType<R (C::*)(P...) const> : FunctionType<R (*)(P...)> {};
 
-// Where the next parameter of each kind is found.
+// This counts parameters: the next one of each kind is found at its index.
 struct Cursor {
   size_t argument = 0, result = 0, attribute = 0;
 };
@@ -134,7 +134,7 @@ struct Parameter<OperationCall&> {
   static OperationCall& get(OperationCall& call, Cursor&) { return call; }
 };
 
-// What a function returns, as results.
+// Describes and stores a function's return value as results.
 template <class R>
 struct Returned {
   static void describe(OperationInfo& info, const Registry& registry) {
@@ -184,7 +184,8 @@ inline constexpr size_t kNumReturned<std::tuple<R...>> = sizeof...(R);
 
 template <class F, class R, class... P>
 void run_function(const F& function, OperationCall& call, std::type_identity<std::tuple<P...>>) {
-  // Results that are returned come first, so that Result parameters start behind them. Braces: left to right.
+  // Results that are returned come first, so that Result parameters start behind them. Braces evaluate
+  // from left to right.
   Cursor at{.result = kNumReturned<R>};
   std::tuple<decltype(Parameter<P>::get(call, at))...> parameters{Parameter<P>::get(call, at)...};
   if constexpr (std::is_void_v<R>) {

@@ -31,13 +31,13 @@ namespace coppice::executor {
 // The NaN that the text calls `nan`.
 inline constexpr uint64_t kPlainNan = 0x7ff8000000000000;
 
-// The module of a text, with its use counts; check() accepts it. Columns count bytes. Time and
-// memory are linear in the text's size. Errors: kInvalidArgument at `file`:line:column, saying what
-// was found and what was expected.
+// Returns the module of a text, with its use counts; check() accepts it. Columns count bytes. Time and
+// memory are linear in the text's size. Errors: kInvalidArgument at `file`:line:column, saying what was
+// found and what was expected.
 Module parse(std::string_view text, std::string file = {});
 
 // parse(print(m)) is m but for positions and file, reals bit for bit; print(parse(print(m))) is print(m)
-// exactly. Both for what check() accepts; a register that does not exist is a failed check.
+// exactly. This holds for modules that check() accepts; a register that does not exist is a failed check.
 std::string print(const Module& module);
 std::string print(const Function& function);
 

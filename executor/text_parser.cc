@@ -22,7 +22,7 @@ namespace {
 
 using Kind = Token::Kind;
 
-// A name that is used before it is known what it means.
+// This name is used before its meaning is known.
 struct Use {
   std::string_view name;
   Position position;
@@ -60,7 +60,7 @@ class Parser {
   uint32_t set_register(Function& function);
   void resolve_uses(Function& function) const;
 
-  // The current token, which must be one of these; the next one becomes current.
+  // Returns the current token, which must be one of these; the next one becomes current.
   Token take() { return std::exchange(token_, lexer_.next()); }
   bool take_if(std::string_view punctuation) { return token_.is(punctuation) && (take(), true); }
   Token expect(Kind kind, const char* expected);
@@ -72,7 +72,7 @@ class Parser {
   Lexer lexer_;
   Token token_;
   std::vector<Use> function_uses_;
-  // Of the current function: what was set, and all uses in the order of the text.
+  // These belong to the current function: registers that were set, and all uses in the order of the text.
   std::unordered_map<std::string_view, SetRegister> registers_;
   std::vector<Use> register_uses_;
 };
@@ -103,8 +103,8 @@ Function Parser::function() {
   Function function;
   function.position = token_.position;
   function.name = expect(Kind::kFunction, "the function's name, as @name").name();
-  // A new table, since clear(), which `= {}` means, takes time for all buckets of the largest function, every
-  // time.
+  // The table is a new one: clear(), which `= {}` means, would take time for all buckets of the largest
+  // function, every time.
   registers_ = decltype(registers_)();
   register_uses_.clear();
   signature(function);
@@ -167,7 +167,7 @@ uint32_t Parser::set_register(Function& function) {
   return index;
 }
 
-// False, with `return` as the current token, at the function's end.
+// Returns false, with `return` as the current token, at the function's end.
 bool Parser::operation(Function& function) {
   if (token_.is_word("return")) return false;
   Operation operation;
@@ -203,8 +203,8 @@ void Parser::results(Function& function, Operation& operation) {
   expect("=", "'=' or ',' behind a result");
 }
 
-// Registers with commas between; the current token is the first. Which ones they are, resolve_uses() fills
-// in.
+// Reads registers with commas between; the current token is the first. resolve_uses() fills in which ones
+// they are.
 void Parser::uses(std::vector<uint32_t>& registers) {
   do {
     if (token_.kind != Kind::kRegister) fail_here("a register behind ','");
@@ -286,7 +286,7 @@ std::optional<Attribute> Parser::scalar() {
   return std::nullopt;
 }
 
-// What follows `nan`: nothing, or ':' and the bits of another one.
+// Reads what follows `nan`: nothing, or ':' and the bits of another NaN.
 double Parser::nan_bits() {
   if (!take_if(":")) return std::bit_cast<double>(kPlainNan);
   const std::string_view text = token_.text;

@@ -6,7 +6,7 @@
 
 namespace coppice::executor {
 
-// Null at first. Up to eight without an allocation.
+// The values are null at first. Up to eight need no allocation.
 class ValueList {
  public:
   explicit ValueList(size_t n) : n_(n), values_(n <= kInline ? inline_ : new AsyncValue*[n]()) {}
@@ -22,7 +22,7 @@ class ValueList {
   static constexpr size_t kInline = 8;
   size_t n_;
   AsyncValue** values_;
-  // All of them cleared: a constant number of stores, where n of them would be a call.
+  // All eight are cleared: that is a constant number of stores, where clearing n of them would be a call.
   AsyncValue* inline_[kInline] = {};
 };
 

@@ -1,4 +1,5 @@
-// Where the executor's work runs: compute threads (oneTBB) for what computes, other threads for what blocks.
+// The executor's work runs here: on compute threads (oneTBB) if it computes, on other threads if it
+// blocks.
 //
 //   auto queue = WorkQueue::create({.threads = 4});
 //   queue->add(source, priority, [] { ... });       // soon, on a compute thread
@@ -44,28 +45,30 @@ class WorkQueue : public RefCounted {
   static IntrusivePtr<WorkQueue> create() { return create(Options{}); }
   ~WorkQueue() override = default;
 
-  // False, with the task destroyed unrun, after shutdown() began (except from tasks of this queue
-  // that are being drained); of add_blocking() and add_at() also, with a line in the log, when the
+  // Returns false, with the task destroyed unrun, after shutdown() began (tasks of this queue that are
+  // being drained may still add); add_blocking() and add_at() also, with a line in the log, when the
   // system gives no thread to run it.
   virtual bool add(uint64_t source, uint32_t priority, Task task) = 0;
   virtual bool add_blocking(Task task) = 0;
-  // At `when` or soon after, one behind the other on a thread that has nothing else to do, and in the order
-  // of their times. For deadlines, also while every compute thread is busy: from shutdown() on, of either
-  // kind, what is not due is destroyed unrun, and no more is taken.
+  // Runs the task at `when` or soon after. Such tasks run one after the other in the order of their
+  // times, on a thread that has nothing else to do, also while every compute thread is busy: this is for
+  // deadlines. From shutdown() on, of either kind, tasks that are not due are destroyed unrun, and no
+  // more are taken.
   virtual bool add_at(Clock::time_point when, Task task) = 0;
 
   virtual int threads() const = 0;
-  // Whether the calling thread is running a task of any queue.
+  // Returns whether the calling thread is running a task of any queue.
   static bool is_worker_thread();
-  // Whether compute threads may soon find nothing to do. A hint, without a lock: whoever has cheap tasks to
-  // give keeps them for itself while this is false.
+  // Returns whether compute threads may soon find nothing to do. This is a hint, without a lock: a thread
+  // that has cheap tasks to give keeps them for itself while this is false.
   virtual bool is_short_of_work() const = 0;
-  // Whether the calling thread is running a compute task of this queue.
+  // Returns whether the calling thread is running a compute task of this queue.
   virtual bool is_compute_thread() const = 0;
-  // Blocks until nothing is queued or running (timers that are not due aside). Not from a worker thread.
+  // Blocks until nothing is queued or running (timers that are not due aside). Must not be called on a
+  // worker thread.
   virtual void wait_idle() = 0;
-  // Blocks until no thread runs a task of this queue any more, and its threads have ended. Once; not from a
-  // worker thread. What is dropped is destroyed on the calling thread.
+  // Blocks until no thread runs a task of this queue any more, and its threads have ended. Is called
+  // once, and not on a worker thread. Tasks that are dropped are destroyed on the calling thread.
   virtual void shutdown(Shutdown how) = 0;
 };
 

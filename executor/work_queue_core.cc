@@ -11,7 +11,8 @@
 
 namespace coppice::executor {
 namespace {
-// After so many a job joins the arena's line again: oneTBB moves a worker between arenas only between jobs.
+// A job joins the arena's line again after this many tasks: oneTBB moves a worker between arenas only
+// between jobs.
 constexpr int kTasksPerJob = 32;
 
 const WorkQueue::Options& checked(const WorkQueue::Options& options) {
@@ -103,7 +104,7 @@ void WorkQueueCore::run_job() {
 void WorkQueueCore::run(Task task, Lock& lock, bool may_block) {
   lock.unlock();
   {
-    // Two tags, one for each kind of thread.
+    // The scope's tag says which kind of thread this is.
     const WorkerThreadScope scope(may_block ? static_cast<const void*>(&blocking_) : this);
     task();
   }
@@ -174,7 +175,7 @@ void WorkQueueCore::shutdown(WorkQueue::Shutdown how) {
     is_left_behind_ = true;
     return detach_threads();
   }
-  // Threads leave before they are joined, jobs before they are nothing but oneTBB's.
+  // Threads leave before they are joined; a job leaves before only oneTBB knows of it.
   idle_.wait(lock, [&] { return members_ == 0; });
   lock.unlock();
   for (std::thread& thread : blocking_threads_) thread.join();

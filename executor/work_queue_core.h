@@ -1,4 +1,4 @@
-// What a WorkQueue and its threads share. Internal to the queue.
+// A WorkQueue and its threads share this core. Internal to the queue.
 //
 //   add()           -> ready_ (ready_tasks.h) -> jobs of the arena, at most one per compute thread, each of which runs
 //                                                what is next until nothing is, or until it is another arena's turn
@@ -43,14 +43,15 @@ class WorkQueueCore {
   bool add_at(WorkQueue::Clock::time_point when, Task task);
   int threads() const { return threads_; }
   bool is_compute_thread() const;
-  // Two a thread: one that runs when the present one ends, and one more while it is replaced.
+  // Two tasks a thread are enough: one that runs when the present one ends, and one more while it is
+  // replaced.
   bool is_short_of_work() const {
     return num_ready_.load(std::memory_order_relaxed) < 2 * static_cast<size_t>(threads_);
   }
   bool is_open();
   bool is_ending() const { return is_ending_.load(std::memory_order_relaxed); }
   bool is_in_child() const { return guard_.is_in_child(); }
-  // It is so if it was shut down while the process ended: threads that nobody waits for may still use it.
+  // True if it was shut down while the process ended: threads that nobody waits for may still use it.
   bool is_left_behind() const { return is_left_behind_; }
   void wait_idle();
   void shutdown(WorkQueue::Shutdown how);
@@ -71,9 +72,9 @@ class WorkQueueCore {
   void run(Task task, Lock& lock, bool may_block = false);
   void finish(size_t tasks);
   void close();
-  // With mutex_ held. The caller destroys what it returns without it.
+  // Is called with mutex_ held. The caller destroys what it returns without the mutex.
   Dropped take_all();
-  // When the process ends; what it returns destroys what is dropped.
+  // Is called when the process ends; the function that it returns destroys the dropped tasks.
   std::function<void()> let_go();
   // The caller, counted in members_, touches nothing of this afterwards.
   void leave(Lock lock);
@@ -106,8 +107,8 @@ class WorkQueueCore {
   ReadyTasks ready_;
   std::atomic<size_t> num_ready_{0};  // relaxed, written under the mutex: a hint for those who do not take it
   int jobs_ = 0;                      // in the arena, waiting or running
-  // "compute 0".. A running job has one: oneTBB's workers come and go, and its slots may be more than
-  // threads_.
+  // Each running job has a row, "compute 0" and so on: oneTBB's workers come and go, and its slots may be
+  // more than threads_.
   std::vector<TraceRow> rows_;
   std::vector<int> free_rows_;
 

@@ -31,7 +31,8 @@ bool WorkQueueCore::add_blocking(Task task) {
   return true;
 }
 
-// One for one task more than there are, as long as there may be more threads; false: there is none at all.
+// Starts a thread unless enough are idle for one task more, or there are as many as may be. Returns false
+// where there is none at all.
 bool WorkQueueCore::ensure_blocking_thread() {
   const int started = static_cast<int>(blocking_threads_.size());
   if (blocking_.size() < idle_blocking_threads_ || started == most_blocking_threads_) return true;

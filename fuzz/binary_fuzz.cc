@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// What binary.h promises, and room for an exception.
+// binary.h promises the first bound; the second one is room for an exception.
 constexpr size_t kMostPerByte = 100, kMostBesides = 4096;
 
 bool is_counting = false;
@@ -30,7 +30,7 @@ void on_free(const volatile void* block) {
     live_bytes -= __sanitizer_get_allocated_size(const_cast<const void*>(block));
 }
 
-// Most bytes that decode() holds at once.
+// Returns the most bytes that decode() holds at once.
 size_t memory_of_decode(Bytes file) {
   live_bytes = most_live_bytes = 0;
   is_counting = true;

@@ -188,7 +188,7 @@ std::vector<std::string> known_words(const Grammar& grammar, std::string_view ty
   return words;
 }
 
-// One sentence of our own for the mistakes that people make; CLI11's for the rest.
+// Returns one sentence of our own for the mistakes that people make; CLI11's for the rest.
 std::string usage_message(const Grammar& grammar, const std::vector<std::string>& words,
                           const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = grammar.app.get_subcommands();
@@ -372,7 +372,7 @@ std::string cache_json(const CacheSummary& cache) {
                      json_string(cache.folder.string()), cache.entries, cache.size_bytes, cache.max_bytes);
 }
 
-// Every variable, those that are not set as null.
+// Lists every variable, those that are not set as null.
 std::string environment_json() {
   std::vector<std::string> members;
   for (const EnvironmentVariable& variable : environment_variables()) {
@@ -425,7 +425,8 @@ int dispatch(const Grammar& grammar, const Arguments& arguments, std::ostream& o
   return cache_command(arguments, out, hooks);
 }
 
-// One line whatever the message holds: file names and library messages may have line breaks in them.
+// Prints one line whatever the message holds: file names and library messages may have line breaks in
+// them.
 void print_error(std::ostream& err, std::string message) {
   std::ranges::replace_if(
       message, [](char c) { return c == '\n' || c == '\r'; }, ' ');

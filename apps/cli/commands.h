@@ -49,7 +49,7 @@ struct ViewOptions {
 
 enum class RunOutcome { kFinished, kInterrupted };
 
-// One line of `coppice info`, and one member of `coppice info --json`: "CUDA driver" is there as
+// This is one line of `coppice info`, and one member of `coppice info --json`: "CUDA driver" is there as
 // "cuda_driver".
 struct InfoLine {
   std::string name;
@@ -65,20 +65,20 @@ struct CacheSummary {
   std::int64_t max_bytes = 0;
 };
 
-// What a scene does on the device, as functions over values that may come later.
+// These texts show what a scene does on the device, as functions over values that may come later.
 struct FunctionsText {
   std::string tables;  // for people
   std::string graph;   // in Graphviz' DOT language
 };
 
-// What the program provides. All are called on the calling thread and may throw coppice::Error.
+// The program provides these. All are called on the calling thread and may throw coppice::Error.
 struct CliHooks {
   // Polls `stop` after each frame; when it is set, returns kInterrupted with every file whole.
   std::function<RunOutcome(const RunOptions& options, const std::atomic<bool>& stop)> run;
   // Returns when the window was closed, or the last frame was shown.
   std::function<RunOutcome(const ViewOptions& options, const std::atomic<bool>& stop)> view;
   std::function<FunctionsText()> functions;
-  // What the kernels touch that these functions launch, kernel by kernel. Runs none.
+  // Says what each kernel that these functions launch touches, kernel by kernel. Runs none.
   std::function<std::string(const RunOptions& options)> launches;
   std::function<std::vector<InfoLine>()>
       info;  // lines that need the program's libraries: LLVM, OpenGL, OpenVDB

@@ -44,7 +44,7 @@ void apply_log_level() {
   set_log_level(*level);
 }
 
-// By a file that goes at once: root may write where a folder's mode says no, and not
+// Tests the folder with a file that goes at once: root may write where a folder's mode says no, and not
 // where a file system has no files.
 void check_ptx_folder() {
   const char* folder = std::getenv("COPPICE_PTX_FOLDER");

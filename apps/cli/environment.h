@@ -13,7 +13,7 @@ struct EnvironmentVariable {
   std::string_view what;
 };
 
-// In the order of docs/environment.md, which says more.
+// Returns the variables in the order of docs/environment.md, which says more.
 std::span<const EnvironmentVariable> environment_variables();
 
 // Looks at the value of each, whether what runs needs it or not, and sets the log's level. Makes the

@@ -1,4 +1,4 @@
-// What this build and this machine are, as far as the operating system tells.
+// Describes this build and this machine, as far as the operating system tells.
 #include "apps/cli/system_info.h"
 
 #include <dlfcn.h>

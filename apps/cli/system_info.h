@@ -1,5 +1,5 @@
-// What this build and this machine are, as far as the operating system tells: the part of `coppice info` that
-// needs no other library.
+// Describes this build and this machine, as far as the operating system tells: the part of `coppice info`
+// that needs no other library.
 #pragma once
 
 #include <filesystem>

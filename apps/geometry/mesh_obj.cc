@@ -46,7 +46,7 @@ class ObjParser {
   }
 
  private:
-  // One logical line without its comment: a `\` at the end of a line joins it with the next.
+  // Reads one logical line without its comment: a `\` at the end of a line joins it with the next.
   bool next_line(std::string_view& line) {
     if (rest_.empty()) return false;
     line_ += 1 + joined_;

@@ -48,7 +48,7 @@ class HeaderParser {
     return line;
   }
 
-  // False at end_header.
+  // Returns false at end_header.
   bool parse_line(const std::string& line) {
     std::istringstream words(line);
     std::string keyword;

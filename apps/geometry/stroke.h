@@ -1,4 +1,4 @@
-// Where a hand acts: all points that are no farther than a radius from a segment.
+// A hand acts in a stroke: on all points that are no farther than a radius from a segment.
 #pragma once
 #include "core/math.h"
 

@@ -1,4 +1,5 @@
-// How full the grid's nodes are of one material, from its particles; and which of them a body encloses.
+// Computes from particles how full the grid's nodes are of one material, and which of them a body
+// encloses.
 //
 // Device-clean.
 #pragma once
@@ -46,7 +47,7 @@ COPPICE_INLINE const Group<3>& group_of(const ParticleArrays& p, const Group<3>*
   return groups[static_cast<int>(p.base[Attribute<3>::kGroup * p.stride + i])];
 }
 
-// Where a wall is passed, the node as far before it.
+// Mirrors a node that lies beyond a wall: returns the node that is as far before it.
 COPPICE_INLINE std::int32_t node_inside(const BodyShare& body, int axis, std::int32_t node) {
   const std::int32_t low = kPad, high = kPad + body.cells[axis];
   return node < low ? 2 * low - node : node > high ? 2 * high - node : node;
@@ -100,9 +101,10 @@ COPPICE_INLINE void add_body_share(const Field& shown, const Item& item, const P
   }
 }
 
-// Whether the particle is in the body whose surface is where the field, trilinear between nodes, is
-// `threshold`, or so near to it that it would stick out of it as a bump: above half of that, in a cell that
-// the surface passes. Where there is no surface, as in sheets of one layer, none is.
+// Returns whether the particle is in the body, whose surface is where the field, trilinear between nodes,
+// is `threshold`. A particle also counts that is so near to the surface that it would stick out of it as
+// a bump: above half of that value, in a cell that the surface passes. Where there is no surface, as in
+// sheets of one layer, none is.
 template <class Field, class Item>
 COPPICE_INLINE bool is_enclosed(const Field& shown, const Item& item, const ParticleArrays& p,
                                 const Group<3>* groups, const BodyShare& body, float threshold) {

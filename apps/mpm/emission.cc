@@ -121,8 +121,8 @@ void check_inside(const scene::SceneConfig& scene, const scene::Emitter& e,
               e.origin.table);
 }
 
-// True for a mesh without an inside, as a single triangle or a sheet is. An open one is asked at
-// some 10^5 points of its bounds.
+// Returns true for a mesh without an inside, as a single triangle or a sheet is. An open mesh is tested
+// at some 10^5 points of its bounds.
 bool encloses_nothing(const MeshShape& mesh) {
   const Vec3f size = mesh.bounds().size();
   constexpr double kRounding = 1e-9;  // of a volume beside that of its bounds
@@ -201,7 +201,7 @@ int subcells_per_axis(const scene::SceneConfig& scene, size_t emitter) {
 std::vector<Vec3f> sample_ball(const scene::SceneConfig& scene, size_t emitter, const Vec3f& center,
                                float radius_m, uint64_t steps, uint64_t most) {
   const int per_cell = scene.emitters[emitter].particles_per_cell;
-  // Where a step leaves particles, too: not upon the walls.
+  // Steps also leave particles in this box: not upon the walls.
   const Vec3f margin = Vec3f::Constant(static_cast<float>(0.01 * scene.dx_m()));
   const Aabb3f domain{scene.domain.min.cast<float>() + margin, scene.domain.max.cast<float>() - margin};
   const BallInBox ball(center, radius_m, domain, scene.dim);

@@ -35,7 +35,7 @@ COPPICE_INLINE void gather_velocities(const Read<NodeValue>& grid, const TileTea
   }
 }
 
-// What a thread's particles found, merged into the step control once per block.
+// A thread's particles have these findings, which are merged into the step control once per block.
 struct BlockFindings {
   float max_speed2 = 0.0f;   // m^2/s^2
   float max_modulus = 0.0f;  // m^2/s^2, wave modulus / density
@@ -155,7 +155,7 @@ COPPICE_INLINE void advance_group(const StepArguments<D>& a, const Group<D>& gro
   }
 }
 
-// As much of it as is larger than what is there. The speed in m/s.
+// Raises the stored maxima to these where these are larger. The speed is in m/s.
 COPPICE_INLINE void merge_maxima(float speed, float modulus, std::uint32_t* speed_bits,
                                  std::uint32_t* modulus_bits) {
   coppice_fetch_max_u32(speed_bits, __builtin_bit_cast(std::uint32_t, speed));

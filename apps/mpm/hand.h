@@ -10,7 +10,7 @@
 
 namespace coppice::mpm {
 
-// All points no farther than `radius` from the segment from `start` on.
+// A capsule has all points no farther than `radius` from the segment that begins at `start`.
 template <int D>
 struct Capsule {
   SmallVec<float, D> start, along;  // m

@@ -1,4 +1,4 @@
-// What the solver's constitutive models share: their state, their answer, elastic constants and the trial
+// The solver's constitutive models share this: their state, their answer, elastic constants and the trial
 // state.
 //
 // Device-clean. The models' common functions are described in material_models.h.

@@ -13,7 +13,7 @@
 
 namespace coppice::mpm {
 
-// One of the values at a node of a tile, added to what is there.
+// Adds one of a node's values to the node of a tile.
 COPPICE_INLINE void add_to_tile(NodeValue* to, Float4 value, bool is_shared) {
   if (!is_shared) return store(to, load(to) + value);
   COPPICE_UNROLL for (int k = 0; k < 4; ++k) coppice_fetch_add_f32(to->v + k, value[k]);
@@ -187,7 +187,8 @@ COPPICE_INLINE void update_grid(const Read<NodeValue>& tiles, const Write<NodeVa
   }
 }
 
-// One item: closes the step. Decides whether the rest of the batch runs and moves the colliders.
+// Closes the step; the launch has one item. Decides whether the rest of the batch runs and moves the
+// colliders.
 template <int D>
 COPPICE_INLINE void finish_step(const StepArguments<D>& a) {
   StepControl<D>* control = a.control;
@@ -201,7 +202,7 @@ COPPICE_INLINE void finish_step(const StepArguments<D>& a) {
   }
 }
 
-// One item before the first step of a batch or a step: the maxima are of one step only.
+// Runs before the first step of a batch, or before a step, as one item: the maxima are of one step only.
 template <int D>
 COPPICE_INLINE void begin_step(const StepArguments<D>& a) {
   if (a.control->stop) return;
@@ -222,7 +223,7 @@ COPPICE_INLINE void home_block(const ParticleArrays& particles, std::int64_t i, 
   }
 }
 
-// What particle i is sorted by: its block's position in the list, then its group.
+// Computes the key that sorts particle i: its block's position in the list, then its group.
 template <int D>
 COPPICE_INLINE void block_key(const Read<std::uint32_t>& number, const Item& i,
                               const ParticleArrays& particles, float inv_dx, std::uint32_t n_groups,

@@ -1,4 +1,4 @@
-// What the transfers between particles and grid share: four-lane node values, a particle's stencil in its
+// The transfers between particles and grid share this: four-lane node values, a particle's stencil in its
 // block's tile, and columns of matrix attributes.
 //
 // Device-clean.

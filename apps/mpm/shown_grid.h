@@ -1,5 +1,5 @@
-// What volumes of a solver's grid are drawn from: a tree of 8^3 leaves with the grid's coordinates, which is
-// made at the first call. 3-D only.
+// Volumes of a solver's grid are drawn from this: a tree of 8^3 leaves with the grid's coordinates, which
+// is made at the first call. 3-D only.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,16 +14,16 @@ namespace coppice::mpm {
 
 class ShownGrid {
  public:
-  // `grid_leaf` is the node whose blocks have the grid's values; what runs on the
-  // device's default stream comes before.
+  // `grid_leaf` is the node whose blocks have the grid's values; work on the device's default stream
+  // comes before.
   ShownGrid(IntrusivePtr<Device> device, const Node& grid_leaf);
 
-  // A value of the grid as it is now; `per_cell` is 1 / the cell's volume. Both wait,
-  // and throw what the launches did.
+  // Returns a value of the grid as it is now; `per_cell` is 1 / the cell's volume. Both functions wait,
+  // and throw the errors of the launches.
   Field<float> wait_show(const Field<NodeValue>& grid, GridValue value, float per_cell);
-  // How full the grid's nodes are of `body`; `enclosed`, u8[n], gets 1 for particles of it that the surface
-  // at `threshold` encloses, and 0 for all others. Cost: three launches over all particles, with 27 atomic
-  // additions for each of the body.
+  // Returns how full the grid's nodes are of `body`; `enclosed`, u8[n], gets 1 for particles of it that
+  // the surface at `threshold` encloses, and 0 for all others. Cost: three launches over all particles,
+  // with 27 atomic additions for each of the body.
   Field<float> wait_show_body(const ParticleArrays& particles, const Group<3>* groups, uint64_t n,
                               const BodyShare& body, float threshold, std::vector<uint8_t>& enclosed);
 

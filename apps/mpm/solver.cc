@@ -39,7 +39,8 @@ namespace {
 // Steps that are queued between two looks at the step control; as many as @mpm.batch runs ahead.
 constexpr int kStepsPerBatch = 32;
 constexpr double kMostSteps = 1e7;  // per frame; more would take weeks
-// Whose attributes are on the host at a time: what is read of them then is in the processor's cache.
+// Attributes of so many particles are on the host at a time: they stay in the processor's cache while
+// they are read.
 constexpr uint64_t kRowParticles = uint64_t{1} << 14;
 
 // The kernels of one dimension under common names.
@@ -107,8 +108,8 @@ Value value(T given) {
   return make_available_async_value<T>(std::move(given));
 }
 
-// Without the way through the solver's functions: how much of it the error has taken depends on how far ahead
-// the host was, and step.graph is nothing that the user wrote.
+// Leaves out the error's path through the solver's functions: how much of it the error has taken depends
+// on how far ahead the host was, and the user did not write step.graph.
 Error for_users(const Error& error) {
   const bool is_ours = error.location().file == solver_functions().source().file;
   return Error(error.code(), error.message(), is_ours ? InputLocation{} : error.location());
@@ -234,19 +235,19 @@ class SolverOf final : public Solver {
   void count_segments();
   void choose_dt(double remaining_s);
   void run_batch(int steps);
-  // Without a queue: the functions' operations take no time but to put work on the stream, and whoever waits
-  // for the device does so here. Another thread could only make them slower.
+  // The host has no queue: the functions' operations take no time but to put work on the stream, and
+  // whoever waits for the device does so here. Another thread could only make them slower.
   static IntrusivePtr<executor::Request> start_request(Device& device) {
     return make_intrusive<executor::Host>()->start_request(share(&device.default_stream()));
   }
   std::vector<Value> wait_run(std::string_view function, std::span<const Value> arguments);
-  // The launches of @mpm.step and @mpm.sort, in their order: what `make(kernel, loop, arguments...)` makes of
-  // each.
+  // Both return what `make(kernel, loop, arguments...)` makes of each launch of @mpm.step and @mpm.sort,
+  // in their order.
   template <class Make>
   auto step_launches(const Make& make);
   template <class Make>
   auto sort_launches(const Make& make);
-  // Of the functions of these names. Binding starts compiling what is launched.
+  // Both return the arguments of the functions of these names. Binding starts compiling what is launched.
   std::array<Value, 7> batch_arguments(int steps);
   std::array<Value, 11> sort_arguments();
   template <class... Parameters, class... Arguments>
@@ -254,7 +255,7 @@ class SolverOf final : public Solver {
     return value(program_.bind(kernel, loop, arguments...));
   }
   void check_finite() const;
-  // In device memory.
+  // Returns an address in device memory.
   float* attribute(int number) const {
     return arguments_.particles.base + number * arguments_.particles.stride;
   }
@@ -844,7 +845,7 @@ uint64_t SolverOf<D>::wait_emit(size_t emitter, const Vec3f& center, float radiu
   const uint64_t n = places.size();
   if (n == 0) return 0;
   check(device_->default_stream().barrier());
-  // With room for more, so that a hand that goes on does not have all of them moved each time.
+  // There is room for more, so that a hand that goes on does not have all of them moved each time.
   if (static_cast<int64_t>(n_ + n) > arguments_.particles.stride)
     reserve_particles(std::min(most_particles_, (n_ + n) * 3 / 2));
   add_particles({std::move(places), std::vector<uint8_t>(n, static_cast<uint8_t>(emitter))},

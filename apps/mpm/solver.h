@@ -82,12 +82,12 @@ class Solver {
 
   // Starts compiling every kernel of the solver; wait_ready() returns when they are there.
   virtual void wait_ready() = 0;
-  // One frame further. Blocks. Errors: kNumeric when velocities stop being finite (names the frame and what
-  // to change).
+  // Advances by one frame. Blocks. Errors: kNumeric when velocities stop being finite (names the frame
+  // and what to change).
   void wait_advance_frame();
-  // At most `most_steps` steps further, and not beyond the frame's end; returns whether it came there. Where
-  // a batch ends decides when the time step is chosen again, so results depend on it in their last bits.
-  // Errors: as above.
+  // Advances by at most `most_steps` steps, and not beyond the frame's end; returns whether it came
+  // there. The end of a batch decides when the time step is chosen again, so results depend on it in
+  // their last bits. Errors: as above.
   virtual bool wait_advance(int most_steps) = 0;
   virtual int frame() const = 0;
   virtual uint64_t steps() const = 0;  // since the beginning
@@ -96,52 +96,55 @@ class Solver {
   virtual FrameStats wait_stats() = 0;
   virtual ParticleSnapshot wait_snapshot() = 0;
   virtual DensityBlocks wait_density() = 0;
-  // All particles in the solver's order, 16 bytes each, packed on the device: a tenth of what wait_snapshot()
-  // copies.
+  // Packs all particles in the solver's order on the device, 16 bytes each: a tenth of what
+  // wait_snapshot() copies.
   virtual void wait_pack(PointValue value, std::vector<render::PackedPoint>& points) = 0;
-  // The node that has the grid's values, for drawing its tree, and where it is: the grid's node (i, j, k) is
-  // the middle of cell (i, j, k).
+  // The first returns the node that has the grid's values, for drawing its tree, the second where it is:
+  // the grid's node (i, j, k) is the middle of cell (i, j, k).
   virtual Node grid_leaf() const = 0;
   virtual render::VolumePlacement grid_placement() const = 0;
-  // The grid's values after the last step, as a field of a tree that is made for it at the first call, with
-  // the grid's coordinates and leaves of 8^3 cells: what a BrickPacker takes. 3-D only. Errors: those of the
-  // launches before.
+  // Returns the grid's values after the last step, as a field of a tree that is made for it at the first
+  // call, with the grid's coordinates and leaves of 8^3 cells, which a BrickPacker takes. 3-D only.
+  // Errors: those of the launches before.
   virtual Field<float> wait_grid_field(GridValue value) = 0;
-  // How full the grid's nodes are of the particles of a material, 1 being as full as they were sampled: a
-  // field as above, which it replaces. `enclosed`, u8[num_particles()] in wait_pack()'s order, is 1 for those
-  // of it that are inside of the surface at `threshold`, or stick out of it a little. 3-D only.
+  // Returns how full the grid's nodes are of the particles of a material, 1 being as full as they were
+  // sampled: a field as above, which it replaces. `enclosed`, u8[num_particles()] in wait_pack()'s order,
+  // is 1 for those of it that are inside of the surface at `threshold`, or stick out of it a little. 3-D
+  // only.
   virtual Field<float> wait_body_field(MaterialKind kind, float threshold,
                                        std::vector<uint8_t>& enclosed) = 0;
-  // Zero where there is none. 2-D: without the last coordinate.
+  // Returns a node's values, zero where there is no such node. In 2-D the last coordinate has no meaning.
   virtual GridNode wait_grid_node(const Vec3i& node) = 0;
-  // From the next step on: gravity, walls, time.cfl and time.max_dt_s of a scene that else is the same.
+  // Sets from the next step on: gravity, walls, time.cfl and time.max_dt_s of a scene that else is the
+  // same.
   virtual void set_parameters(const scene::SceneConfig& scene) = 0;
   virtual uint64_t num_particles() const = 0;
 
   // A hand acts between two steps. Places are in the world, and in the domain; in 2-D their z plays no
-  // part. Errors: kUsage for a place, radius or velocity without sense, with what was expected; nothing has
-  // changed then.
+  // part. Errors: kUsage for a place, radius or velocity without sense, with what was expected; nothing
+  // has changed then.
   //
-  // A ball of an emitter's material, undeformed, as dense as the emitter samples it, without what is outside
-  // of the domain and what would stand where particles are already: how many have come. It adds that many
-  // times a particle's mass and, by `velocity` (m/s), momentum. Errors: kUsage, too, where there is no room
-  // for so many (SolverOptions), or the ball is smaller than a particle's share of a cell. Cost: a launch
+  // Adds a ball of an emitter's material, undeformed, as dense as the emitter samples it, but not outside
+  // of the domain or where particles are already; returns how many have come. It adds that many times a
+  // particle's mass and, by `velocity` (m/s), momentum. Errors: kUsage, too, where there is no room for
+  // so many (SolverOptions), or the ball is smaller than a particle's share of a cell. Cost: a launch
   // over all particles, sampling on the host, and sorting before the next step.
   virtual uint64_t wait_emit(size_t emitter, const Vec3f& center, float radius_m, const Vec3f& velocity) = 0;
-  // Particles get (1 - d^2 / r^2)^2 of the velocity (m/s) beside their own, d being their distance from the
-  // stroke's segment: so much momentum is added, and no mass. One launch over all particles.
+  // Particles get (1 - d^2 / r^2)^2 of the velocity (m/s) in addition to their own, d being their
+  // distance from the stroke's segment: so much momentum is added, and no mass. Cost: one launch over all
+  // particles.
   virtual void wait_push(const Stroke& stroke, const Vec3f& velocity) = 0;
-  // Takes out what is in the stroke, with its mass and momentum: how many are gone. Cost: two launches over
-  // all particles, and sorting before the next step.
+  // Takes out the particles in the stroke, with their mass and momentum; returns how many are gone. Cost:
+  // two launches over all particles, and sorting before the next step.
   virtual uint64_t wait_cut(const Stroke& stroke) = 0;
   // They report the grid's tree, and the bytes of each buffer beside it by name. The first one waits for the
   // stream.
   virtual MemoryReport wait_memory_report() = 0;
   virtual std::vector<std::pair<std::string, uint64_t>> buffer_bytes() const = 0;
-  // The kernels that the solver's functions launch (step_graph.h), by the names of the
-  // arguments that they are given by.
+  // Returns the kernels that the solver's functions launch (step_graph.h), by the names of the arguments
+  // that they are given by.
   virtual std::map<std::string, std::string> kernels_by_argument() = 0;
-  // What each launch of the solver's functions touches (Program::explain()). Launches nothing.
+  // Says what each launch of the solver's functions touches (Program::explain()). Launches nothing.
   virtual std::string explain_launches() = 0;
 };
 

@@ -1,4 +1,5 @@
-// What the MPM solver's host side and kernels share: particle arrays, grid geometry, groups, step control.
+// The MPM solver's host side and kernels share this: particle arrays, grid geometry, groups, step
+// control.
 //
 // Device-clean. Positions are in metres from the grid's node (0, 0, 0), which lies kPad cells outside the
 // domain's lowest corner; node i is at i dx. A block is B^D nodes (B = 4 in 3-D, 8 in 2-D).
@@ -78,7 +79,7 @@ struct ColliderState {
   OrientedBox<float, D> box;
 };
 
-// What the kernels of a batch of steps tell each other and the host. Lives in device memory.
+// The kernels of a batch of steps tell each other and the host this. It lives in device memory.
 template <int D>
 struct StepControl {
   std::uint32_t stop;  // 1: the remaining steps of the batch do nothing

@@ -13,7 +13,7 @@ std::string density_vdb_path(const std::string& folder, int64_t frame);    // de
 std::string stats_csv_path(const std::string& folder);                     // stats.csv
 std::string movie_mp4_path(const std::string& folder);                     // movie.mp4
 
-// True for the base names above, with any number of digits.
+// Returns true for the base names above, with any number of digits.
 bool is_output_name(const std::string& file_name);
 
 // Keeps other runs, of this process too, from writing into a folder while it lives. The kernel holds the lock
@@ -28,7 +28,7 @@ class FolderLock {
   FolderLock& operator=(FolderLock&& other) noexcept;
   ~FolderLock();
 
-  // Whether this is the lock of what is at `folder` now.
+  // Returns whether this is the lock of the folder that is at `folder` now.
   bool is_of(const std::string& folder) const;
 
  private:

@@ -23,7 +23,7 @@ const char* type_name(PlyType type) {
   return type == PlyType::kFloat32 ? "float" : type == PlyType::kUint8 ? "uchar" : "int";
 }
 
-// In the file: a 2-D position has a z.
+// Returns the components in the file: a 2-D position has a z there.
 int file_components(const PlyAttribute& a) { return a.name == "position" ? 3 : a.components; }
 
 std::string property_name(const std::string& attribute, int components, int component) {

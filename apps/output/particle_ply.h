@@ -19,9 +19,8 @@ namespace coppice {
 
 enum class PlyType { kFloat32, kUint8, kInt32 };
 
-// Where the values of one attribute stand: component c of particle i is at
-// data + i * particle_stride_bytes + c * component_stride_bytes; the default strides mean packed
-// [n][components].
+// Says where the values of one attribute stand: component c of particle i is at data + i *
+// particle_stride_bytes + c * component_stride_bytes; the default strides mean packed [n][components].
 struct PlyAttribute {
   std::string name;  // no blanks
   PlyType type = PlyType::kFloat32;

@@ -85,7 +85,7 @@ void Progress::clear_line() {
 void Progress::draw() {
   drawn_ = done_;
   if (output_.is_terminal) {
-    // In one piece, since a signal handler may write between two.
+    // The line is written in one piece, since a signal handler may write between two.
     *output_.stream << fmt::format("\r{}\x1b[K", terminal_line()) << std::flush;
     is_line_open_ = true;
   } else {
@@ -93,7 +93,7 @@ void Progress::draw() {
   }
 }
 
-// One column less than the terminal is wide: a full line makes some terminals wrap.
+// The line has one column less than the terminal is wide: a full line makes some terminals wrap.
 std::string Progress::terminal_line() const {
   const int columns = std::max(output_.width() - 1, 1);
   const double fraction = n_frames_ > 0 ? std::clamp(static_cast<double>(done_) / n_frames_, 0.0, 1.0) : 1.0;

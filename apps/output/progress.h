@@ -12,7 +12,7 @@
 
 namespace coppice {
 
-// What the progress is drawn on, and the clock: tests bring their own.
+// The progress is drawn on this stream, and timed by this clock: tests bring their own.
 struct ProgressOutput {
   std::ostream* stream = nullptr;
   bool is_terminal = false;

@@ -26,7 +26,7 @@ struct VdbVolume {
       values;  // [n_blocks][2^log2][2^log2][2^log2], x slowest, z fastest; 0 is "not active"
 };
 
-// What a volume file holds, for tests and `info`.
+// A volume file holds this, for tests and `info`.
 struct VdbSummary {
   double sum = 0;             // over the active voxels
   int64_t n_active = 0;       // active voxels
@@ -38,7 +38,7 @@ struct VdbSummary {
 
 class VdbWriter {
  public:
-  // Where the plugin is looked for (plugins/plugin_library.h).
+  // Returns where the plugin is looked for (plugins/plugin_library.h).
   static std::vector<std::string> plugin_candidates();
 
   // Loads the first candidate that exists. Does not throw: without one, or when it does not load,

@@ -1,4 +1,5 @@
-// The bricks of a volume as a 3-D texture that keeps what does not change from one update to the next.
+// Holds the bricks of a volume in a 3-D texture that keeps what does not change from one update to the
+// next.
 //
 // A slot is 9 x 9 x 9 texels, one brick's values with their apron, so that the texture unit interpolates.
 // Texels lie as the tree's cells do: the last axis of the tree is the texture's first, s. Slots are the
@@ -41,7 +42,7 @@ class BrickAtlas {
   int dim() const { return dim_; }
   GLuint texture() const { return texture_->id(); }
   const Vec3i& slots() const { return slots_; }  // along the texture's s, t and r
-  // Where a slot is among these.
+  // Returns where a slot is among these.
   Vec3i place_of(uint32_t slot) const {
     const auto i = static_cast<int>(slot);
     return {i % slots_.x(), i / slots_.x() % slots_.y(), i / slots_.x() / slots_.y()};

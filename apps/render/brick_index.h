@@ -1,14 +1,16 @@
-// Which slot of the atlas a brick has, and how far it is to the next one: what rays step through.
+// Says which slot of the atlas a brick has, and how far it is to the next one; rays step through this
+// index.
 //
-// A texture R32UI with one texel per brick of the bounds of all bricks, the last axis of the tree first. A
-// full one holds kFullBrick and the slot, 8 bits for each axis of the atlas; an empty one the Chebyshev
-// distance in bricks to the nearest full one, 1 to 255, so that a ray may leave all that is nearer at once.
+// It is a texture R32UI with one texel per brick of the bounds of all bricks, the last axis of the tree
+// first. A full brick's texel holds kFullBrick and the slot, 8 bits for each axis of the atlas; an empty
+// one's holds the Chebyshev distance in bricks to the nearest full one, 1 to 255, so that a ray may skip
+// all that is nearer at once.
 #pragma once
 #include "apps/render/brick_atlas.h"
 
 namespace coppice::render {
 
-// What is drawn: bricks with values in [low, high].
+// Bricks with values in [low, high] are drawn.
 struct ValueRange {
   float low, high;
   friend bool operator==(const ValueRange&, const ValueRange&) = default;
@@ -18,9 +20,9 @@ class BrickIndex {
  public:
   explicit BrickIndex(const GlFunctions& gl) : gl_(gl), texture_(gl) {}
 
-  // Makes the index that of the atlas and the range, unless it is. Cost: a few passes over the bounds on the
-  // host, 4 bytes a brick to the graphics device. Leaves no 3-D texture bound to unit 0. Errors: kUnavailable
-  // for bounds that the driver's textures cannot have, kOutOfMemory.
+  // Rebuilds the index for the atlas and the range, unless it is that already. Cost: a few passes over
+  // the bounds on the host, 4 bytes a brick to the graphics device. Leaves no 3-D texture bound to unit
+  // 0. Errors: kUnavailable for bounds that the driver's textures cannot have, kOutOfMemory.
   void update(const BrickAtlas& atlas, const ValueRange& range);
 
   GLuint texture() const { return texture_.id(); }

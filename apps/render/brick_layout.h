@@ -1,4 +1,4 @@
-// What a brick is: 8 x 8 x 8 cells with a one-sided apron, as kernels write it and textures hold it.
+// A brick is 8 x 8 x 8 cells with a one-sided apron, as kernels write it and textures hold it.
 //
 // Device-clean.
 //
@@ -19,7 +19,8 @@ struct CellCoord {
   int32_t x, y, z;  // axes that a tree does not have: 0
 };
 
-// Of the 729 values. Where one of them is not finite, minimum and maximum are -inf and +inf.
+// These are taken over the 729 values. Where one of them is not finite, minimum and maximum are -inf and
+// +inf.
 struct BrickStats {
   float min, max;
   uint64_t hash;  // of their bits: equal values have equal hashes on every device

@@ -1,13 +1,13 @@
-// A tree's field as bricks on the host: what a volume is drawn from.
+// Packs a tree's field as bricks on the host; volumes are drawn from these.
 //
 //     BrickPacker packer(device);
 //     BrickVolume volume;                                         // keeps its memory between calls
 //     packer.wait_pack(density, BrickFormat::kHalf, volume);
 //     atlas.update(volume);
 //
-// Bricks are packed by kernels on the device of the tree, from any node: dense, bitmasked or pointer, of any
-// extents. The tree stays as it is. A brick is there if one of its 729 values is not zero; what is not there
-// is zero, as inactive cells are.
+// Bricks are packed by kernels on the device of the tree, from any node: dense, bitmasked or pointer, of
+// any extents. The tree stays as it is. A brick is there if one of its 729 values is not zero; where
+// there is no brick, values are zero, as inactive cells are.
 #pragma once
 #include <compare>
 #include <cstddef>
@@ -27,13 +27,13 @@ inline auto operator<=>(const CellCoord& a, const CellCoord& b) {
 }
 inline bool operator==(const CellCoord& a, const CellCoord& b) { return (a <=> b) == 0; }
 
-// Halves have 11 significant bits and end at 65504, which finite values beyond it become.
+// Halves have 11 significant bits and end at 65504: larger finite values become that.
 enum class BrickFormat { kHalf, kFloat };
 constexpr size_t bytes_per_value(BrickFormat format) { return format == BrickFormat::kHalf ? 2 : 4; }
 
 struct BrickVolume {
-  // Of the tree: 1, 2 or 3. Where there is no third axis, or second, values are the same along it, and the
-  // volume is one cell thick.
+  // The tree's dimension: 1, 2 or 3. Where there is no third axis, or second, values are the same along
+  // it, and the volume is one cell thick.
   int dim = 3;
   BrickFormat format = BrickFormat::kHalf;
   std::vector<CellCoord> origins;  // [n], ascending, multiples of 8

@@ -1,4 +1,5 @@
-// Which bricks there are, sums in fixed point, smoothing, and the cut into bricks with aprons.
+// Finds the bricks that are needed, adds up in fixed point, smooths, and cuts the sum into bricks with
+// aprons.
 #include "apps/render/brick_splat.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// A sparse grid on the host that kernels are added to: bricks where something may be, nothing elsewhere.
+// Kernels are added to this sparse grid on the host: it has bricks where something may be, nothing
+// elsewhere.
 //
 // Sums are kept in fixed point, so that they have the same bits whatever order the additions come in.
 #pragma once
@@ -20,10 +21,10 @@ class BrickSplat {
   BrickSplat(std::span<const ParticleKernel> kernels, float cell_m, int passes);
 
   bool is_empty() const { return origins_.empty(); }
-  // Trilinear; 0 where there is no brick.
+  // Interpolates trilinearly; 0 where there is no brick.
   float sample(const Vec3f& world) const;
-  // Appends the bricks, moved by so many cells, to a volume of floats, ascending if those that it has are
-  // before.
+  // Appends the bricks, moved by `shift` cells, to a volume of floats. The volume's bricks are ascending
+  // then if those that it had come before.
   void append_to(BrickVolume& volume, const Vec3i& shift) const;
   Vec3i low() const { return 8 * first_; }             // cells
   Vec3i high() const { return 8 * (first_ + size_); }  // cells, behind the last
@@ -34,7 +35,7 @@ class BrickSplat {
   void find_bricks(std::span<const ParticleKernel> kernels, int margin);
   void add(const ParticleKernel& kernel, std::vector<uint32_t>& sums) const;
   void smooth(int axis);
-  // The brick's number; -1 where there is none.
+  // Returns the brick's number; -1 where there is none.
   int brick_at(const Vec3i& brick) const;
   float value(const Vec3i& cell) const;
   size_t index(const Vec3i& brick) const;

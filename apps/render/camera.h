@@ -1,4 +1,4 @@
-// Perspective and orthographic cameras, and how to place one so that a domain fills the frame.
+// These are perspective and orthographic cameras, and ways to place one so that a domain fills the frame.
 //
 // World space is in metres, y up by default. View space: x right, y up, the camera looks along -z. Clip space
 // is OpenGL's. Pixels: x right, y down from the frame's top-left corner, centres at half-integers.
@@ -29,17 +29,19 @@ struct Camera {
 
   Mat4f view_from_world() const;
   Mat4f clip_from_view(float aspect, const ClipPlanes& planes) const;
-  // Half of what the frame shows across and up: as tangents (perspective) or in metres (orthographic).
+  // Returns half of what the frame shows across and up: as tangents (perspective) or in metres
+  // (orthographic).
   Vec2f half_extent(float aspect) const;
-  // The tightest planes in front of and behind all of `bounds`, with some slack.
+  // Returns the tightest planes in front of and behind all of `bounds`, with some slack.
   ClipPlanes planes_around(const Aabb3f& bounds) const;
-  // Where a point appears in a frame of width x height pixels; meaningless behind a perspective camera.
+  // Returns where a point appears in a frame of width x height pixels; meaningless behind a perspective
+  // camera.
   Vec2f pixel_from_world(const Vec3f& point, int width, int height) const;
 };
 
-// Sees the whole domain, from the front, a little from the right and from above.
+// Returns a camera that sees the whole domain, from the front, a little from the right and from above.
 Camera frame_domain_3d(const Aabb3f& domain, float aspect);
-// Sees the domain's x-y rectangle, with a margin, along -z.
+// Returns a camera that sees the domain's x-y rectangle, with a margin, along -z.
 Camera frame_domain_2d(const Aabb3f& domain, float aspect);
 
 }  // namespace coppice::render

@@ -14,7 +14,7 @@ namespace coppice::render {
 
 using Rgb = Vec3f;  // sRGB-encoded, each in [0, 1]
 
-// The values at a map's ends.
+// A map's ends stand for these values.
 struct ScalarRange {
   float min = 0.0f;
   float max = 1.0f;
@@ -23,7 +23,7 @@ struct ScalarRange {
 
 enum class ColorMap { kViridis, kInferno, kMagma, kTurbo, kCoolwarm, kGray };
 
-// The colour at t; below 0 and above 1 the map's ends, and grey for a value that is not a number.
+// Returns the colour at t; below 0 and above 1 the map's ends, and grey for a value that is not a number.
 Rgb color_at(ColorMap map, float t);
 
 // Eight bits a channel, 0x00bbggrr: on little-endian machines the bytes of an RGBA texel whose alpha is open.

@@ -1,22 +1,23 @@
-// Which values the ends of a colour map stand for, and how it runs between them.
+// Says which values the ends of a colour map stand for, and how it runs between them.
 #pragma once
 #include "apps/render/render_scene.h"
 
 namespace coppice::render {
 
-// From a range to 0 (its minimum) and 1 (its maximum), evenly in the values or in their logarithms. A
+// Maps a range, from its minimum to its maximum, to 0 to 1, evenly in the values or in their logarithms. A
 // reversed range reverses the map; an empty one shows its middle.
 class ColorScale {
  public:
-  // What is not positive has no logarithm: a maximum that is not becomes 1, a minimum 1e-4 of the maximum.
+  // A value that is not positive has no logarithm: such a maximum becomes 1, such a minimum 1e-4 of the
+  // maximum.
   explicit ColorScale(const ScalarRange& range, bool is_logarithmic = false);
 
   const ScalarRange& range() const { return range_; }
   bool is_logarithmic() const { return is_logarithmic_; }
-  // 0 to 1; values beyond the range have its ends'. Not a number for one that is none.
+  // Returns 0 to 1; values beyond the range have its ends'. A value that is not a number gives none.
   float at(float value) const;
   float value_at(float t) const;  // the inverse
-  // The same range as shaders and ticks take it: of values, or of their logarithms to base 2.
+  // Returns the same range as shaders and ticks take it: of values, or of their logarithms to base 2.
   ScalarRange even_range() const { return even_; }
 
  private:

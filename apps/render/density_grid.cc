@@ -43,7 +43,7 @@ DensityGrid::DensityGrid(const Aabb3f& bounds, const Aabb3f& domain, float radiu
   }
 }
 
-// Nothing outside the grid.
+// Adds nothing outside the grid.
 void DensityGrid::add(const Vec3f& position, float amount) {
   const Vec3f at = cell_from_world(position);
   if ((at.array() < 0.0f).any() || (at.array() >= size_.cast<float>().array()).any()) return;

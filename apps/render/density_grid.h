@@ -1,4 +1,5 @@
-// A coarse grid of how full of particles space is, for the renderer's ambient light and smooth normals.
+// This coarse grid says how full of particles space is, for the renderer's ambient light and smooth
+// normals.
 //
 // Cells are cubes; cell (i, j, k) covers origin + [i, i+1) x [j, j+1) x [k, k+1) * cell_m; x runs fastest. In
 // 2-D there is one layer along z.
@@ -13,9 +14,9 @@ namespace coppice::render {
 
 class DensityGrid {
  public:
-  // Counts particles inside `bounds` padded by `pad_cells`; a cell is full (1) when spheres of radius_m side
-  // by side would fill it. In 2-D what lies within the padding of the walls of `domain` is mirrored there, so
-  // that a wall does not look like a surface. At most about 2 million cells.
+  // Counts particles inside `bounds` padded by `pad_cells`; a cell is full (1) when spheres of radius_m
+  // side by side would fill it. In 2-D, particles within the padding of the walls of `domain` are
+  // mirrored there, so that a wall does not look like a surface. There are at most about 2 million cells.
   DensityGrid(const Aabb3f& bounds, const Aabb3f& domain, float radius_m, int dim, int pad_cells,
               std::span<const Vec3f> positions);
 
@@ -30,11 +31,12 @@ class DensityGrid {
   std::span<const float> cells() const { return cells_; }
   Vec3f cell_from_world(const Vec3f& point) const { return (point - origin_) / cell_m_; }
 
-  // Trilinear; `cell_point` is in cells, values stand at cell centres; outside, the nearest cell's.
+  // Interpolates trilinearly; `cell_point` is in cells, values stand at cell centres; outside, the
+  // nearest cell's.
   float sample(std::span<const float> values, const Vec3f& cell_point) const;
-  // Gradient of `values` per cell, from central differences of sample().
+  // Returns the gradient of `values` per cell, from central differences of sample().
   Vec3f gradient(std::span<const float> values, const Vec3f& cell_point) const;
-  // The density averaged with weights 1 2 1 along each axis, `passes` times.
+  // Returns the density averaged with weights 1 2 1 along each axis, `passes` times.
   std::vector<float> blurred(int passes) const;
 
  private:

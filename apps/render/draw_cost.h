@@ -1,4 +1,4 @@
-// What drawing costs per item, learned from what it took: how many items fit into a time.
+// Learns from measured times what drawing costs per item, and so how many items fit into a time.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ class DrawCost {
  public:
   explicit DrawCost(double first_guess_ms) : ms_per_item_(first_guess_ms) {}
 
-  // Half of the old belief stays, so that one disturbed measurement is soon forgotten.
+  // Half of the old estimate stays, so that one disturbed measurement is soon forgotten.
   void learn(size_t n_items, double ms) {
     if (n_items == 0 || !(ms >= 0.0)) return;
     const double measured = std::max(ms / static_cast<double>(n_items), kLeast);
@@ -19,7 +19,7 @@ class DrawCost {
   }
 
   double ms(size_t n_items) const { return ms_per_item_ * static_cast<double>(n_items); }
-  // At most `limit`; 0 for no time.
+  // Returns how many items fit into the time, at most `limit`; 0 for no time.
   size_t affordable(double ms, size_t limit) const {
     if (!(ms > 0.0)) return 0;
     return static_cast<size_t>(std::min(ms / ms_per_item_, static_cast<double>(limit)));

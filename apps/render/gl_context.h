@@ -34,7 +34,7 @@ class GlContext {
   };
 
   const GlFunctions& gl() const { return gl_; }
-  // The driver's version and renderer, and how it was reached.
+  // Names the driver's version and renderer, and the way that it was reached.
   const std::string& description() const { return description_; }
 
  private:

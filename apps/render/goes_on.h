@@ -1,10 +1,10 @@
-// A question that whoever draws a frame asks meanwhile: is it still wanted?
+// This function answers whoever draws a frame: is the frame still wanted?
 #pragma once
 #include <functional>
 
 namespace coppice::render {
 
-// Asked between two passes, and between parts of long ones, by the thread that draws.
+// The thread that draws calls it between two passes, and between parts of long ones.
 using GoesOn = std::function<bool()>;
 
 }  // namespace coppice::render

@@ -19,7 +19,7 @@ class Image {
 
   int width() const { return width_; }
   int height() const { return height_; }
-  // x to the right, y down from the top row.
+  // x goes to the right, y down from the top row.
   Rgba8 pixel(int x, int y) const;
   void set_pixel(int x, int y, Rgba8 color);
 

@@ -27,7 +27,7 @@ class LineRenderer {
   void draw(const View& view, GLuint framebuffer);
 
  private:
-  // As shaders/line.vert reads it, for segments and boxes alike.
+  // shaders/line.vert reads this, for segments and boxes alike.
   struct Line {
     Vec3f from;  // m
     uint32_t color;

@@ -52,7 +52,7 @@ std::vector<float> OffscreenTarget::wait_and_read_depth() const {
   const size_t height = static_cast<size_t>(height_);
   std::vector<float> depth(width * height);
   gl_.BindFramebuffer(GL_FRAMEBUFFER, framebuffer_.id());
-  // One row at a time, because OpenGL's first row is the bottom one.
+  // Rows are read one at a time, because OpenGL's first row is the bottom one.
   for (size_t y = 0; y < height; ++y) {
     gl_.ReadPixels(0, height_ - 1 - static_cast<GLint>(y), width_, 1, GL_DEPTH_COMPONENT, GL_FLOAT,
                    &depth[y * width]);

@@ -23,7 +23,7 @@ class OffscreenTarget {
 
   // Waits for the frame.
   Image wait_and_read() const;
-  // f32[height][width], 0 (near) to 1, top row first. Only where there is depth.
+  // Returns f32[height][width], 0 (near) to 1, top row first. There must be depth.
   std::vector<float> wait_and_read_depth() const;
 
  private:

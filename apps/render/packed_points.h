@@ -4,7 +4,7 @@
 
 namespace coppice::render {
 
-// In block order, so that neighbours in memory are neighbours in space.
+// Points come in block order, so that neighbours in memory are neighbours in space.
 struct PackedPoint {
   Vec3f position;  // m; y is up; in 2-D z is 0
   float value;     // what is coloured: a number, or an index into a palette

@@ -47,7 +47,7 @@ View view_of(const Camera& camera, const Aabb3f& bounds, int width_px, int heigh
   return View(camera, camera.planes_around(bounds), width_px, height_px);
 }
 
-// From the world to 0 to 1 in a map that the view fills.
+// Maps the world to the unit cube of a map that the view fills.
 Mat4f unit_from_world(const View& view) {
   Mat4f unit_from_clip = Mat4f::Identity() * 0.5f;
   unit_from_clip.col(3) = Vec4f(0.5f, 0.5f, 0.5f, 1.0f);

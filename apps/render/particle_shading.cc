@@ -228,7 +228,7 @@ void add_spheres(const RenderScene& scene, size_t i, uint32_t color, int n_grain
   }
 }
 
-// As many as make a fine surface, in a bounded time.
+// Returns as many grains as make a fine surface, in a bounded time.
 int grains_per_particle(const RenderScene& scene, std::span<const size_t> spheres) {
   const auto n =
       std::count_if(spheres.begin(), spheres.end(), [&](size_t i) { return is_granular(look_of(scene, i)); });

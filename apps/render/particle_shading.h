@@ -1,4 +1,4 @@
-// What the host computes per particle before a frame: colour, grains, and how open its surroundings are.
+// The host computes this per particle before a frame: colour, grains, and how open its surroundings are.
 //
 // In 3-D snow and sand become grains: several small spheres at random in the space of each particle.
 // The particles are counted in a coarse grid. From the blurred density come a smooth surface normal (which
@@ -39,17 +39,18 @@ struct ParticleShading {
   Vec2i floor_size = Vec2i::Zero();       // texels along x and z; zero in 2-D and without particles
   Aabb3f floor_bounds;                    // what the floor texture covers (its x and z)
   std::vector<uint8_t> floor_visibility;  // u8[floor_size.y()][floor_size.x()]
-  // How full of particles other than water space is; a cell's value stands at its middle. Empty in 2-D.
+  // This says how full space is of particles other than water; a cell's value stands at its middle. Empty
+  // in 2-D.
   Vec3i density_size = Vec3i::Zero();
   Vec3f density_origin = Vec3f::Zero();  // m; of the grid's lower corner
   float density_cell_m = 1.0f;
   std::vector<uint8_t> density;  // u8[z][y][x], 255 = full
 };
 
-// sRGB 0x00bbggrr, [scene.positions.size()]. `scene` is valid.
+// Returns sRGB 0x00bbggrr, [scene.positions.size()]. `scene` is valid.
 std::vector<uint32_t> compute_particle_colors(const RenderScene& scene);
 
-// `scene` is valid; `colors` are the particles' and is_enclosed u8[n] has those that are not drawn as
+// `scene` is valid; `colors` are the particles'. `is_enclosed`, u8[n], marks those that are not drawn as
 // spheres; empty: none of them.
 ParticleShading compute_particle_shading(const RenderScene& scene, std::span<const uint32_t> colors,
                                          std::span<const uint8_t> is_enclosed = {});

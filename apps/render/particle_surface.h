@@ -1,5 +1,5 @@
-// The surface of particles that make up one body, water or jelly: a field on a sparse grid, high inside,
-// that a ray marcher draws where it passes a threshold.
+// This makes the surface of particles that form one body, water or jelly: a field on a sparse grid, high
+// inside, that a ray marcher draws where it passes a threshold.
 //
 // Each particle is smeared out into an ellipsoid (particle_kernels.h), the sum is smoothed and cut into
 // bricks (brick_pack.h). Particles are mirrored at the walls of the domain, so that a body that rests
@@ -18,7 +18,7 @@
 
 namespace coppice::render {
 
-// Where one of the bodies is among the bricks of all.
+// This says where one of the bodies is among the bricks of all.
 struct SurfaceField {
   bool is_empty = true;
   Vec3f shift = Vec3f::Zero();  // cells; from where the body is in the world to where its values are
@@ -45,7 +45,7 @@ struct ParticleSurfaces {
   bool is_empty() const { return fields[kWater].is_empty && fields[kJelly].is_empty; }
 };
 
-// The field's value on the surface. Deep inside it is about 1.
+// The field has this value on the surface. Deep inside it is about 1.
 inline constexpr float kSurfaceThreshold = 0.4f;
 
 // `scene` is valid; without water and jelly, and in 2-D, the result is empty. `colors`: sRGB 0x00bbggrr,

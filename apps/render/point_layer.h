@@ -1,4 +1,4 @@
-// A set of particles to draw, each coloured by one number.
+// This is a set of particles to draw, each coloured by one number.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace coppice::render {
 
-// Spans are read during the call only that takes the layer.
+// Spans are read only during the call that takes the layer.
 struct PointLayer {
   std::span<const PackedPoint> points;  // those whose position is not finite are skipped
   std::span<const uint8_t> is_hidden;   // u8[points.size()], not 0: it is not drawn; empty: all are
@@ -26,8 +26,8 @@ struct PointLayer {
   bool is_logarithmic = false;       // between the map's ends (color_scale.h)
 };
 
-// The colour of values that are not finite, and of categories that are no index: no map or palette of ours
-// comes near it.
+// Values that are not finite, and categories that are no index, have this colour: no map or palette of
+// ours comes near it.
 inline const Rgb kBadValueColor = Rgb(1.0f, 0.0f, 1.0f);
 
 }  // namespace coppice::render

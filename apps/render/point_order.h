@@ -1,4 +1,4 @@
-// The order in which points are stored for drawing: any first part of it is a fair sample of them all.
+// Points are stored for drawing in this order: any first part of it is a fair sample of them all.
 //
 // Points are taken in rows of n_chunks. Each row gives one point to each chunk, in an order of bits reversed,
 // so that the first m chunks have every (n_chunks / m)-th point of a row; the row's turn is random, so that
@@ -26,7 +26,7 @@ class PointOrder {
 
   size_t n_points() const { return begins_.back(); }
   size_t n_chunks() const { return begins_.size() - 1; }  // a power of two
-  // Where a chunk starts; chunk_begin(n_chunks()) is n_points().
+  // Returns where a chunk starts; chunk_begin(n_chunks()) is n_points().
   size_t chunk_begin(size_t chunk) const { return begins_[chunk]; }
 
   size_t stored_from_point(size_t point) const {

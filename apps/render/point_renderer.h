@@ -44,11 +44,11 @@ class PointRenderer {
   // points, so that repeated calls end. Waits for OpenGL unless the picture was complete. Errors: those of
   // the driver.
   void draw(const View& view, GLuint framebuffer, double most_ms);
-  // Whether the last draw() showed all points at their own size.
+  // Returns whether the last draw() showed all points at their own size.
   bool is_complete() const;
 
-  // The nearest point at a pixel of the last draw(); x to the right, y down. None beside the picture, too.
-  // Before the picture is complete it is the nearest of those drawn so far. Waits for OpenGL.
+  // Returns the nearest point at a pixel of the last draw(), none beside the picture; x to the right, y
+  // down. Before the picture is complete it is the nearest of those drawn so far. Waits for OpenGL.
   std::optional<PointHit> wait_and_pick(int x, int y) const;
 
   ScalarRange range() const;       // what the ends of the colour map stand for

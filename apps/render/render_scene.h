@@ -1,4 +1,4 @@
-// What a frame shows, independent of the solver: plain views of arrays on the host.
+// A frame shows this, independent of the solver: plain views of arrays on the host.
 //
 // Spans are read during the call only. Units are SI; y is up; in 2-D all z are 0.
 #pragma once
@@ -17,12 +17,13 @@
 namespace coppice::render {
 
 enum class ColorMode { kMaterial, kScalar };
-// How particles are drawn in 3-D. Water and jelly are surfaces, of which spray, the particles far from
-// others, stays spheres; snow and sand are drawn as grains, several for a particle. In 2-D all are discs.
+// This says how particles are drawn in 3-D. Water and jelly are surfaces, but their spray, the particles
+// far from others, stays spheres; snow and sand are drawn as grains, several for a particle. In 2-D all
+// are discs.
 enum class Look : uint8_t { kSpheres, kWater, kJelly, kSnow, kSand };
 enum class RenderColliderShape { kSphere, kBox };
 
-// The radius that particles of a 3-D scene are drawn with, of the side of a cube of their volume.
+// Particles of a 3-D scene are drawn with this radius, as a part of the side of a cube of their volume.
 inline constexpr float kRadiusPerSpacing = 0.6f;
 
 struct RenderCollider {
@@ -41,8 +42,8 @@ struct RenderScene {
   std::span<const float> scalar;       // f32[n]; needed by ColorMode::kScalar
   std::span<const Look> looks;         // [n]; empty: all kSpheres
   float radius_m = 0.01f;              // of every particle
-  // Sides of cubes of water's and of jelly's particles' volumes, m, the widest, for
-  // their surfaces. 0: radius_m's.
+  // For their surfaces: the sides of cubes of the volumes of water's and of jelly's particles, the
+  // widest, m. 0: radius_m's.
   std::array<float, 2> body_spacing_m{};
   ColorMode color_mode = ColorMode::kMaterial;
   std::span<const Rgb> palette = default_palette();
@@ -55,8 +56,8 @@ struct RenderScene {
   void validate() const;
 };
 
-// How much of red, green and blue a metre of water takes away in pictures: as if each domain were a pool,
-// clear at a tenth of its longest side and blue at a third.
+// Returns how much of red, green and blue a metre of water takes away in pictures: as if each domain were
+// a pool, clear at a tenth of its longest side and blue at a third.
 Vec3f water_absorption(const Aabb3f& domain);
 
 }  // namespace coppice::render

@@ -1,4 +1,4 @@
-// Frames without a window: a context, a target and a ParticleRenderer in one.
+// Draws frames without a window: a context, a target and a ParticleRenderer in one.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace coppice::render {
 
-// Asks the driver, and draws nothing: to be called before room is made for pictures of this size. Errors:
-// kUsage with the most pixels a side that the driver has room for; kUnavailable, one line that says what to
-// install, on a machine without OpenGL 3.3.
+// Asks the driver, and draws nothing: it is called before room is made for pictures of this size. Errors:
+// kUsage with the most pixels a side that the driver has room for; kUnavailable, one line that says what
+// to install, on a machine without OpenGL 3.3.
 void require_picture_size(int width, int height, const RenderOptions& options = {});
 
 class Renderer {
@@ -23,12 +23,12 @@ class Renderer {
   Renderer(int width, int height, const RenderOptions& options = {});
   ~Renderer();
 
-  // Draws and waits. From one thread at a time; the thread may change between calls.
+  // Draws and waits. One thread may call it at a time; the thread may change between calls.
   Image render(const RenderScene& scene);
-  // Nothing as soon as `goes_on`, which is asked several times a second, returns false.
+  // Returns nothing as soon as `goes_on`, which is asked several times a second, returns false.
   std::optional<Image> render_while(const GoesOn& goes_on, const RenderScene& scene);
 
-  // Driver and version, for `coppice info` and the log.
+  // Returns driver and version, for `coppice info` and the log.
   const std::string& description() const { return context_.description(); }
 
  private:

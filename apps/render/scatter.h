@@ -1,4 +1,5 @@
-// Numbers that look random, the same for the same index: sampling by them finds no pattern of the data.
+// Numbers that look random, the same for the same index, are made here: sampling by them finds no pattern
+// of the data.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +7,8 @@
 
 namespace coppice::render {
 
-// 32 bits for an index: a multiplication by a constant of golden ratio, then the
-// upper bits are mixed once more.
+// Returns 32 bits for an index: it multiplies by a constant of golden ratio, then mixes the upper bits
+// once more.
 inline uint32_t scatter(size_t index) {
   uint64_t bits = static_cast<uint64_t>(index) * 0x9e3779b97f4a7c15u;
   bits = (bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15u;

@@ -1,4 +1,4 @@
-// What the renderer derives from a scene on the host, apart from its particles.
+// The renderer derives this from a scene on the host, apart from its particles.
 #pragma once
 
 #include <vector>
@@ -9,30 +9,32 @@
 
 namespace coppice::render {
 
-// f32[n_colliders][4][4]: four texels each, as shaders/common.glsl's load_collider() reads them.
+// Returns f32[n_colliders][4][4]: four texels each, as shaders/common.glsl's load_collider() reads them.
 std::vector<float> pack_colliders(const RenderScene& scene);
 
-// Of what is drawn, cut to the neighbourhood of the domain: one stray particle must not spoil the depth
-// range. `particles` bounds their centres.
+// Returns the bounds of what is drawn, cut to the neighbourhood of the domain: one stray particle must not
+// spoil the depth range. `particles` bounds their centres.
 Aabb3f drawn_bounds(const RenderScene& scene, const Aabb3f& particles);
 
-// Unit vector in the world: from the upper left, in front.
+// Returns a unit vector in the world: from the upper left, in front.
 Vec3f to_key_light();
-// Sees all of `bounds` from where the key light comes.
+// Returns a camera that sees all of `bounds` from where the key light comes.
 Camera light_camera(const Aabb3f& bounds);
 
-// What is drawn, and the shadow of it on the floor.
+// Returns the bounds of what is drawn and of its shadow on the floor.
 Aabb3f shadow_bounds(const RenderScene& scene, const Aabb3f& drawn);
 
-// The part of the floor that shadows of what is in the domain fall on: min x, min z, max x, max z, m.
+// Returns the part of the floor that shadows from inside the domain fall on: min x, min z, max x, max z,
+// m.
 Vec4f floor_sun_bounds(const RenderScene& scene);
 
-// Of the lines on the floor, m: 1, 2 or 5 times a power of ten, near a tenth of the domain.
+// Returns the spacing of the lines on the floor, m: 1, 2 or 5 times a power of ten, near a tenth of the
+// domain.
 float grid_spacing(const Aabb3f& domain);
 
-// The edges of the domain's faces that the camera sees from inside, but for the floor's: (x, y, x, y) in
-// pixels from the lower left corner. They lie behind all that is in the domain. At most 9; none that reaches
-// behind the camera.
+// Returns the edges of the domain's faces that the camera sees from inside, but for the floor's: (x, y,
+// x, y) in pixels from the lower left corner. They lie behind all that is in the domain. There are at
+// most 9, and none that reaches behind the camera.
 std::vector<Vec4f> back_edges(const RenderScene& scene, int width, int height);
 
 }  // namespace coppice::render

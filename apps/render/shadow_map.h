@@ -1,4 +1,4 @@
-// A square map of depths from the light.
+// This is a square map of depths from the light.
 #pragma once
 
 #include "apps/render/gl_objects.h"
@@ -12,8 +12,8 @@ class ShadowMap {
 
   GLuint framebuffer() const { return framebuffer_.id(); }  // of depth alone
   GLuint texture() const { return depth_.id(); }
-  // Whether shaders read how much is nearer than a given depth (sampler2DShadow), or the depths themselves.
-  // Maps begin with the former. The texture must be bound to the active unit's 2-D target.
+  // Sets whether shaders read how much is nearer than a given depth (sampler2DShadow), or the depths
+  // themselves. Maps begin with the former. The texture must be bound to the active unit's 2-D target.
   void set_compares(bool compares) const;
 
  private:

@@ -15,8 +15,8 @@ class SolidRenderer {
   // The context is current here, in all calls and in the destructor; `gl` outlives the renderer.
   explicit SolidRenderer(const GlFunctions& gl);
 
-  // Copies what draw() shows to the graphics device. The floor is the domain's lowest side, seen from above
-  // alone; a scene of two dimensions has none.
+  // Copies the colliders that draw() shows to the graphics device. The floor is the domain's lowest side,
+  // seen from above alone; a scene of two dimensions has none.
   void set_scene(std::span<const RenderCollider> colliders, const Aabb3f& domain, int dim);
   // Draws into a framebuffer (0: the window's), tested against the depth that is there, with exact depth.
   // Leaves the depth test off, the depth mask on, and nothing bound. Errors: those of the driver.

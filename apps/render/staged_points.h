@@ -1,4 +1,5 @@
-// Points made ready for the graphics device: in drawing order, with indices of colours instead of values.
+// Makes points ready for the graphics device: in drawing order, with indices of colours instead of
+// values.
 #pragma once
 
 #include <array>
@@ -11,7 +12,7 @@
 
 namespace coppice::render {
 
-// As shaders read it from u_particles.
+// Shaders read this from u_particles.
 struct StagedPoint {
   Vec3f position;        // m
   uint32_t color_index;  // into the table of colours

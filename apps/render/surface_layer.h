@@ -1,5 +1,5 @@
-// Surfaces of particles on the graphics device: their bricks, the index that rays step through, and
-// colours, as shaders/surface.glsl reads them.
+// This holds surfaces of particles on the graphics device: their bricks, the index that rays step
+// through, and colours, as shaders/surface.glsl reads them.
 #pragma once
 
 #include "apps/render/brick_index.h"
@@ -9,7 +9,7 @@ namespace coppice::render {
 
 class SurfaceLayer {
  public:
-  // Where the textures are bound; they stand side by side from `first` on.
+  // The textures take this many units, side by side from `first_unit` on.
   static constexpr int kTextureUnits = 4;
 
   // `gl` outlives the layer; its context is current in all calls and in the destructor.
@@ -18,10 +18,10 @@ class SurfaceLayer {
   // Makes the layer show these. Errors: those of BrickAtlas and BrickIndex.
   void update(const ParticleSurfaces& surfaces);
   bool has(int field) const { return !fields_[static_cast<size_t>(field)].is_empty; }
-  // What is drawn of a field, m.
+  // Returns the box that is drawn of a field, m.
   const Aabb3f& box(int field) const { return fields_[static_cast<size_t>(field)].box; }
   void bind(int first_unit) const;
-  // The program is in use; it includes shaders/surface.glsl.
+  // Sets the uniforms of shaders/surface.glsl. The program is in use, and includes that file.
   void set_uniforms(const GlProgram& program, int first_unit) const;
 
  private:
@@ -34,8 +34,8 @@ class SurfaceLayer {
   Vec3f colors_origin_ = Vec3f::Zero(), colors_size_m_ = Vec3f::Ones();
 };
 
-// A 3-D texture for trilinear interpolation, clamped to its edge: u8[z][y][x], or [z][y][x][4] for
-// GL_RGBA8. Leaves no 3-D texture bound.
+// Allocates a 3-D texture for trilinear interpolation, clamped to its edge: u8[z][y][x], or [z][y][x][4]
+// for GL_RGBA8. Leaves no 3-D texture bound.
 void allocate_texture_3d(const GlFunctions& gl, const GlTexture& texture, GLenum format, const Vec3i& size,
                          std::span<const uint8_t> texels);
 

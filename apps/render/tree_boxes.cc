@@ -14,7 +14,7 @@
 namespace coppice::render {
 namespace {
 
-// From the root's child to the node.
+// Returns the nodes from the root's child to the node.
 std::vector<uint32_t> way_to(const TreeStorage& tree, uint32_t node) {
   std::vector<uint32_t> way;
   for (uint32_t id = node; id != 0; id = tree.node(id).parent) way.push_back(id);
@@ -22,7 +22,7 @@ std::vector<uint32_t> way_to(const TreeStorage& tree, uint32_t node) {
   return way;
 }
 
-// By axis of the tree; layouts have (x, y, z) with leading axes that the tree lacks.
+// These are sorted by axis of the tree; layouts have (x, y, z) with leading axes that the tree lacks.
 struct NodeAxes {
   explicit NodeAxes(const TreeStorage& tree, uint32_t id) {
     const device::NodeLayout& layout = tree.layout(id);

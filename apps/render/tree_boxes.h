@@ -1,11 +1,11 @@
-// A tree's containers as boxes on the host, level by level: where the tree is, and how full.
+// Lists a tree's containers as boxes on the host, level by level: where the tree is, and how full.
 //
 //     TreeBoxPacker packer(device);
 //     TreeBoxes boxes;                                   // keeps its memory between calls
 //     packer.wait_pack(leaf, placement, boxes);          // all nodes on the way from the root to the leaf
 //
-// Containers are listed by kernels on the device of the tree, which stays as it is. Nothing is done while the
-// topology is what it was at the last call.
+// Containers are listed by kernels on the device of the tree, which stays as it is. Nothing is done while
+// the topology is the same as at the last call.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -37,8 +37,8 @@ struct TreeLevel {
 
 struct TreeBoxes {
   std::vector<TreeLevel> levels;  // from the root's child down
-  // What they are of: a tree's serial, its topology's version, a node and where its cells are.
-  // No node: nothing that is known.
+  // The boxes are those of this tree (its serial), version of its topology, node and placement of cells.
+  // Without a node nothing is known.
   uint64_t tree = 0, version = 0;
   uint32_t node = 0;
   VolumePlacement placement;

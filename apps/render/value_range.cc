@@ -23,7 +23,7 @@ float value_at(float percent, std::vector<float>* values) {
   return *nth;
 }
 
-// Of n values, of which value(i) is one and is_wanted() those that count.
+// Finds the range of n values: value(i) is one, and is_wanted() tells those that count.
 template <class Value, class IsWanted>
 ScalarRange range_of(size_t n, const Percentiles& at, const Value& value, const IsWanted& is_wanted) {
   COPPICE_CHECK(0.0f <= at.low && at.low <= at.high && at.high <= 100.0f, "percentiles {} and {}", at.low,
@@ -49,7 +49,7 @@ float float_of_half(uint16_t half) {
   return sign * std::ldexp(static_cast<float>(1024 + fraction), static_cast<int>(exponent) - 25);
 }
 
-// Of a brick's 512 cells, without its apron.
+// Returns one of a brick's 512 cells, without its apron.
 float cell_of(const BrickVolume& bricks, size_t brick, size_t cell) {
   const size_t x = cell / 64, y = cell / 8 % 8, z = cell % 8;
   const std::byte* const at = bricks.values_of(brick).data() +

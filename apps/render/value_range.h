@@ -1,4 +1,4 @@
-// Ranges of values for a colour map, found in what is drawn.
+// Finds ranges of values for a colour map in what is drawn.
 #pragma once
 
 #include <span>
@@ -14,18 +14,18 @@ struct Percentiles {
   bool operator==(const Percentiles&) const = default;
 };
 
-// The values at two percentiles of the finite ones, so that a few outliers do not take all colours; with
-// `positive`, of those above zero. Judged by at most 65,536 of them from all over the set: always the same
-// for the same values, 1 ms for any number. {0, 1} when there are none.
+// Returns the values at two percentiles of the finite ones, so that a few outliers do not take all
+// colours; with `positive`, of those above zero. It is judged by at most 65,536 of them from all over the
+// set: always the same for the same values, 1 ms for any number. Returns {0, 1} when there are none.
 ScalarRange percentile_range(std::span<const PackedPoint> points, const Percentiles& at = {},
                              bool positive = false);
-// The same of a volume's cells whose values are not zero, which is what is not there.
+// Does the same for a volume's cells whose values are not zero: zero means that there is no cell.
 ScalarRange percentile_range(const BrickVolume& bricks, const Percentiles& at, bool positive = false);
 
-// From a volume's least to its largest value, zero among them; bricks with values that are not finite do not
-// count. {0, 1} when all are zero.
+// Returns the range from a volume's least to its largest value, zero among them; bricks with values that
+// are not finite do not count. Returns {0, 1} when all are zero.
 ScalarRange whole_range(const BrickVolume& bricks);
-// Cells of a volume whose values are not finite. Cost: a pass over the bricks that have some.
+// Counts the cells of a volume whose values are not finite. Cost: a pass over the bricks that have some.
 size_t count_not_finite(const BrickVolume& bricks);
 
 }  // namespace coppice::render

@@ -1,5 +1,5 @@
-// What shaders need of a camera and the picture that it fills: matrices and sizes, by
-// the names of shaders/common.glsl.
+// Shaders need this of a camera and the picture that it fills: matrices and sizes, by the names of
+// shaders/common.glsl.
 #pragma once
 
 #include "apps/render/camera.h"

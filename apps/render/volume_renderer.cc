@@ -14,7 +14,7 @@
 namespace coppice::render {
 namespace {
 
-// How many pixels of the frame are one of a draft, each way. Fog has no edges that would show it.
+// Returns how many pixels of the frame are one of a draft, each way. Fog has no edges that would show it.
 int draft_scale(VolumeMode mode) { return mode == VolumeMode::kFog ? 4 : 3; }
 constexpr float kDraftFogStep = 2;  // cells
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -174,7 +174,7 @@ struct VolumeRenderer::Impl {
     gl.Scissor(box.low.x(), box.low.y(), box.high.x() - box.low.x(), box.high.y() - box.low.y());
   }
 
-  // What comes behind this goes to the target.
+  // Draws into the target from here on.
   void begin_rays(const BrickAtlas& atlas, const VolumeView& view, VolumeTarget& target, int scale) {
     target.bind();
     gl.Viewport(0, 0, target.width(), target.height());

@@ -1,9 +1,9 @@
 // Draws a volume of bricks into a framebuffer that may have opaque things in it: as fog, as a surface, or
 // slices of it.
 //
-// A ray per pixel, from brick to brick (shaders/volume.frag). While the camera moves a picture is a draft, a
-// third as wide and high; at rest the picture is drawn in tiles, as many per call as there is time for, and
-// the draft shows where there is none yet. Owns no window and no context.
+// A ray per pixel goes from brick to brick (shaders/volume.frag). While the camera moves a picture is a
+// draft, a third as wide and high; at rest the picture is drawn in tiles, as many per call as there is
+// time for, and the draft shows where there is none yet. It owns no window and no context.
 #pragma once
 #include <memory>
 

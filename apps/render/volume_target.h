@@ -1,4 +1,4 @@
-// What rays draw into before it is put into the frame, and a copy of the frame's depth that they end at.
+// Rays draw into this before it is put into the frame; they end at a copy of the frame's depth.
 #pragma once
 #include <optional>
 
@@ -6,12 +6,12 @@
 
 namespace coppice::render {
 
-// Colour (RGBA8) and depth (32 bits) of a picture, as textures.
+// Colour (RGBA8) and depth (32 bits) of a picture are textures here.
 class VolumeTarget {
  public:
   explicit VolumeTarget(const GlFunctions& gl) : gl_(gl) {}
-  // Makes it so large, and clears it: transparent, and as far as can be. Leaves it bound. Errors:
-  // kUnavailable, kOutOfMemory.
+  // Resizes it, and clears it: transparent, and as far as can be. Leaves it bound. Errors: kUnavailable,
+  // kOutOfMemory.
   void begin(int width, int height);
   void bind() const { gl_.BindFramebuffer(GL_FRAMEBUFFER, framebuffer_->id()); }
   GLuint color() const { return color_->id(); }
@@ -26,7 +26,7 @@ class VolumeTarget {
   int width_ = 0, height_ = 0;
 };
 
-// A framebuffer's depth as a texture that shaders read.
+// Shaders read a framebuffer's depth from this texture.
 class DepthCopy {
  public:
   explicit DepthCopy(const GlFunctions& gl) : gl_(gl) {}

@@ -1,4 +1,4 @@
-// What is asked of a picture of a volume: which one, how it looks, from where, and into which framebuffer.
+// This asks for a picture of a volume: which one, how it looks, from where, and into which framebuffer.
 #pragma once
 #include "apps/render/brick_index.h"
 #include "apps/render/camera.h"
@@ -13,7 +13,7 @@ struct VolumeView {
   ClipPlanes planes{0.1f, 100.0f};  // of the depth in the framebuffer
   GLuint framebuffer = 0;           // the window's is 0
   int width = 0, height = 0;        // pixels at its lower left corner
-  // Another one says that what else is in the framebuffer has changed: the picture begins anew.
+  // A new number says that what else is in the framebuffer has changed: the picture begins anew.
   uint64_t opaque_version = 0;
 
   // Errors: kInvalidArgument, with what is wrong.
@@ -22,11 +22,11 @@ struct VolumeView {
 
 inline constexpr int kVolumeColors = 256;  // that a range is divided into
 
-// The values of bricks that have something to show in a tree of `dim` dimensions. Bricks with values that are
-// not finite are in every range that is not empty.
+// Returns the values of bricks that have something to show in a tree of `dim` dimensions. Bricks with
+// values that are not finite are in every range that is not empty.
 ValueRange drawn_range(const VolumeStyle& style, int dim);
 
-// Pixels from `low` up to, not including, `high`.
+// A box has the pixels from `low` up to, not including, `high`.
 struct PixelBox {
   Vec2i low = Vec2i::Zero(), high = Vec2i::Zero();
 
@@ -34,14 +34,15 @@ struct PixelBox {
   PixelBox within(const PixelBox& other) const {
     return {low.cwiseMax(other.low), high.cwiseMin(other.high)};
   }
-  // The same pixels, and perhaps some more, of a picture that is as many times as coarse.
+  // Returns the same pixels, and perhaps some more, of a picture that is coarser by these factors.
   PixelBox coarser(const Vec2i& by) const {
     const Vec2i one = Vec2i::Ones();
     return {low.cwiseQuotient(by), (high + by - one).cwiseQuotient(by)};
   }
 };
 
-// Where a box of the world appears in the frame; all of it when the camera is in the box or beside it.
+// Returns where a box of the world appears in the frame; all of it when the camera is in the box or
+// beside it.
 PixelBox pixels_of(const VolumeView& view, const Aabb3f& world);
 
 // Views and atlases that give the same picture have the same key.

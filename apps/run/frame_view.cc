@@ -1,4 +1,4 @@
-// What a frame shows (see frame_view.h).
+// This makes what a frame shows (see frame_view.h).
 #include "apps/run/frame_view.h"
 
 #include <algorithm>
@@ -109,7 +109,8 @@ float particle_radius_m(const scene::SceneConfig& scene) {
 
 namespace {
 
-// Of the sphere around an emitter at the start, m; none where that is not known without its mesh.
+// Returns the radius of the sphere around an emitter at the start, m; none where that is not known
+// without its mesh.
 std::optional<double> radius_of(const scene::Emitter& e) {
   switch (e.shape) {
     case scene::EmitterShape::kSphere:

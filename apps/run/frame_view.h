@@ -1,5 +1,5 @@
-// What a frame shows: a scene's particles, colliders and camera as the renderer takes them. Shared with the
-// viewer.
+// A frame shows this: a scene's particles, colliders and camera as the renderer takes them. The viewer
+// shares it.
 #pragma once
 #include <array>
 #include <vector>
@@ -28,7 +28,7 @@ render::Look look_of(scene::MaterialKind kind, scene::ColorBy color);
 render::ColorMap color_map_of(scene::Colormap map);
 std::vector<render::RenderCollider> colliders_at(const scene::SceneConfig& scene, double time_s);
 float particle_radius_m(const scene::SceneConfig& scene);
-// As RenderScene has them: of water and jelly, where emitters give some.
+// Returns the spacings of water and jelly, where emitters give some, as RenderScene has them.
 std::array<float, 2> body_spacing_m(const scene::SceneConfig& scene);
 // The part of a 3-D domain where things are to be seen: around bodies and colliders at rest, from the floor
 // up, where bodies fall straight down; else all of it.

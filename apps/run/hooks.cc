@@ -1,4 +1,4 @@
-// What the command line calls: the solver's run, the device's cache, and what the libraries tell of
+// The command line calls these: the solver's run, the device's cache, and what the libraries tell of
 // themselves.
 #include <fmt/format.h>
 

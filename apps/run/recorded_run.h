@@ -1,4 +1,5 @@
-// What an earlier run has left in its folder, frame by frame, behind the viewer's interface.
+// Shows the files that an earlier run has left in its folder, frame by frame, behind the viewer's
+// interface.
 //
 // The particles come from its files (apps/output/particle_ply.h); the domain, colliders, materials and the
 // camera are the scene's, which must be the one that was run: files say of what dimension, materials and
@@ -35,7 +36,8 @@ class RecordedRun final : public viewer::Simulation {
   uint64_t steps() const override { return steps_; }
   double time_s() const override;
   double max_speed_m_s() const override { return fastest_m_s_; }
-  // What is seen: colours, as in SceneSimulation. "frame" goes to that one, or the next one that there is.
+  // These parameters choose what is seen: colours, as in SceneSimulation. "frame" goes to that frame, or
+  // the next one that there is.
   std::vector<viewer::Parameter> parameters() const override;
   void wait_set(const std::string& path, const std::string& value) override;
 

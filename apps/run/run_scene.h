@@ -15,7 +15,7 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
 // The device that the options ask for. Errors: those of Device::named(); kUsage for what does not go
 // together.
 IntrusivePtr<Device> make_device(const cli::RunOptions& options);
-// What each launch of the scene's solver touches. Samples the emitters, and launches nothing.
+// Says what each launch of the scene's solver touches. Samples the emitters, and launches nothing.
 std::string explain_launches(const cli::RunOptions& options);
 
 }  // namespace coppice

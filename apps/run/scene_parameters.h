@@ -14,7 +14,7 @@ class SceneParameters {
   // `overrides` are those that `scene` was loaded with.
   SceneParameters(scene::SceneConfig scene, std::vector<scene::SceneOverride> overrides);
 
-  // With what was set since it was loaded; some of that may act only after a reset.
+  // Returns the scene with what was set since it was loaded; some of that may act only after a reset.
   const scene::SceneConfig& wanted() const { return wanted_; }
   std::vector<viewer::Parameter> list() const;
   // The whole scene is read and checked again. Errors: kUsage; nothing has changed then.

@@ -13,8 +13,8 @@ namespace coppice {
 // which value of a particle is its value there.
 mpm::PointValue describe_points(const scene::SceneConfig& scene, viewer::PointSet& points);
 
-// What files of its particles say that they are of, so that no other scene shows them: "3-D snow, water on
-// a grid of 0.02 m".
+// Files of its particles carry this text, so that no other scene shows them: "3-D snow, water on a grid
+// of 0.02 m".
 std::string describe_particles(const scene::SceneConfig& scene);
 
 }  // namespace coppice

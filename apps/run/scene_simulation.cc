@@ -79,7 +79,7 @@ SceneSimulation::SceneSimulation(IntrusivePtr<Device> device, scene::SceneConfig
 SceneSimulation::~SceneSimulation() = default;
 
 void SceneSimulation::wait_reset() {
-  // What failed has left its error on the stream.
+  // A launch that failed has left its error on the stream.
   wait(device_->default_stream().barrier());
   device_->default_stream().clear_error();
   // The new one first: where that fails, the old one can still be looked at.
@@ -118,7 +118,7 @@ viewer::MemoryState SceneSimulation::wait_memory() {
   return state;
 }
 
-// Those that run others have no times of their own.
+// Functions that run others are left out: they have no times of their own.
 std::vector<viewer::FunctionGraph> SceneSimulation::graphs() const {
   const std::map<std::string, std::string> kernels = solver_->kernels_by_argument();
   const auto runs_others = [](const executor::LoadedOperation& op) {

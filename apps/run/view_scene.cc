@@ -60,7 +60,7 @@ cli::RunOutcome view_scene(const cli::ViewOptions& options, const std::atomic<bo
   run.options.is_paused = options.is_paused;
   run.options.last_frame = last_frame(options);
   run.options.shows_every_frame = options.where == "file";
-  // As it was, not as fast as files are read.
+  // A window plays a recorded run at the pace of simulated time, not as fast as files are read.
   run.options.pace = is_window && !options.play.empty() ? 1 : 0;
   run.options.reloads_kernels = options.reloads_kernels && options.play.empty();
   run.options.nice = is_window ? viewer::kNiceBesideWindow : 0;

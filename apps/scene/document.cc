@@ -137,7 +137,7 @@ void apply(const SceneOverride& override, toml::table& root) {
       at = &element;
     } else if (toml::table* table = at->as_table()) {
       if (last || !table->contains(segment)) {
-        // What is not there yet and has an index behind it is a list, and else a table.
+        // A value that is not there yet becomes a list if an index follows, and else a table.
         const std::string_view none = last || !parse_index(assignment.segments[i + 1]) ? "{}" : "[]";
         toml::table holder = parse_assignment(override, segment, last ? assignment.value : none);
         holder.begin()->second.visit(

@@ -14,8 +14,8 @@ struct Document::Impl {
   std::string text;
   toml::table root;
 
-  // Where `node` was written; `key` gives a better column when there is one. Line 0 and the override's origin
-  // as the file when an override wrote it.
+  // Returns where `node` was written; `key` gives a better column when there is one. If an override wrote
+  // it, that is line 0, with the override's origin as the file.
   InputLocation locate(const toml::node& node, const toml::key* key = nullptr) const {
     const toml::source_region& own = node.source();
     if (own.path && *own.path != file_name) return {*own.path, 0, 0};

@@ -45,7 +45,7 @@ inline Bounds intersect(const Bounds& a, const Bounds& b) {
   return both;
 }
 
-// How many components a vector has.
+// This rule says how many components a vector has.
 enum class VectorRule {
   kSpatial,   // as many as the scene has dimensions; in 2-D a third one is allowed when it is 0
   kRotation,  // 3 in 3-D (about x, y, z); in 2-D one plain number, about z
@@ -97,7 +97,7 @@ constexpr FieldKind kind_of() {
   }
 }
 
-// What fits the member's type, as far as TOML's 64-bit signed integers go.
+// Returns the bounds of the member's type, as far as TOML's 64-bit signed integers go.
 template <class M>
 Bounds natural_bounds() {
   if constexpr (IsOptional<M>::value) {

@@ -12,7 +12,7 @@
 
 namespace coppice::scene {
 
-// In the order of the enumerators; the spellings of a scene file.
+// Returns the spellings of a scene file, in the order of the enumerators.
 std::span<const std::string_view> enum_names(MaterialKind);
 std::span<const std::string_view> enum_names(BoundaryKind);
 

@@ -98,7 +98,7 @@ struct Collider {
   TableOrigin origin;
 };
 
-// Where the camera is at a time; it moves from one to the next.
+// The camera is here at a time; it moves from one keyframe to the next.
 struct CameraKeyframe {
   double time_s = 0.0;
   Vec3d position = Vec3d::Zero();  // m

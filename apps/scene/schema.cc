@@ -49,8 +49,8 @@ std::string kind_text(const Field& field) {
   return "list of numbers";
 }
 
-// Without limits that only catch slips and the C++ type's overflow: no rule that a scene's author needs to
-// know. Errors still name them.
+// Leaves out limits that only catch slips and the C++ type's overflow: a scene's author need not know
+// these. Errors still name them.
 Bounds stated_bounds(const Bounds& bounds) {
   constexpr double kSlip = 1.0e6;
   Bounds stated = bounds;

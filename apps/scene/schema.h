@@ -32,7 +32,7 @@
 
 namespace coppice::scene {
 
-// Where a table and its keys were written. Keys that were not given are absent.
+// Says where a table and its keys were written. Keys that were not given are absent.
 struct TableOrigin {
   InputLocation table;
   std::map<std::string, InputLocation, std::less<>> keys;

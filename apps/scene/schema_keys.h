@@ -1,4 +1,4 @@
-// All keys that a struct has by its schema, with their values: for widgets.
+// Lists all keys that a struct has by its schema, with their values: for widgets.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,8 +15,8 @@ struct SceneKey {
   std::string text;                 // the value as TOML; empty where it is unset
 };
 
-// In the order of declaration, without those whose condition does not hold. `object` is what the schema is
-// of; the schema outlives the result.
+// Returns the keys in the order of declaration, without those whose condition does not hold. `object` is
+// of the type that the schema describes; the schema outlives the result.
 std::vector<SceneKey> list_keys(const TableSchema& schema, const void* object);
 
 }  // namespace coppice::scene

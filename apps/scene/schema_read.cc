@@ -37,7 +37,8 @@ std::string node_kind(const toml::node& node) {
   }
 }
 
-// Every key path of the schema ("time.frames"; array elements without index), for suggestions across tables.
+// Collects every key path of the schema ("time.frames"; array elements without index), for suggestions
+// across tables.
 void collect_paths(const TableSchema& schema, const std::string& prefix, std::vector<std::string>& paths) {
   for (const Field& field : schema.fields()) {
     paths.push_back(prefix + field.key);

@@ -1,4 +1,4 @@
-// How values, ranges and conditions are written in the reference and in error messages: the same in both.
+// Writes values, ranges and conditions for the reference and for error messages: the same in both.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Where the viewer shows what it sees: a window, files, or nowhere.
+// A back end shows what the viewer sees: in a window, in files, or nowhere.
 //
 // A back end is used on the thread that called Viewer::run(), but for wake(). The window's is a plugin
 // (window/window_plugin.h): it reaches the viewer by these virtual functions alone.
@@ -20,7 +20,7 @@
 
 namespace coppice::viewer {
 
-// What a back end may ask of the viewer.
+// A back end may ask this of the viewer.
 class Session {
  public:
   virtual ~Session() = default;
@@ -28,35 +28,37 @@ class Session {
   // False: there are too many commands that the simulation has not looked at yet.
   virtual bool post(Command command) = 0;
   virtual SimulationStatus status() const = 0;
-  // What was measured of what is watched (Watch).
+  // Returns what was measured of what is watched (Watch).
   virtual Reports reports() const = 0;
-  // Lines of the log with numbers above `after`, of all levels, the oldest first; the last thousand at most.
+  // Returns lines of the log with numbers above `after`, of all levels, the oldest first; the last
+  // thousand at most.
   virtual std::vector<std::shared_ptr<const LogLine>> log_lines(uint64_t after) const = 0;
-  // Into what log_lines() has, and nowhere else.
+  // Adds a line to what log_lines() returns, and to nothing else.
   virtual void log(LogLevel level, const std::string& text) = 0;
   virtual CompileStatus compile_status() const = 0;
-  // Whether what was computed last is still to be taken.
+  // Returns whether what was computed last is still to be taken.
   virtual bool has_more() const = 0;
   virtual std::vector<Parameter> parameters() const = 0;
-  // The camera to begin with, once there is a snapshot.
+  // Returns the camera to begin with, once there is a snapshot.
   virtual render::Camera first_camera(const Snapshot& snapshot, float aspect) const = 0;
-  // Whether that one moves with the snapshots' time, through keyframes.
+  // Returns whether first_camera() moves with the snapshots' time, through keyframes.
   virtual bool has_camera_path() const = 0;
-  // The camera of keyframes at a time; there is one at least.
+  // Returns the camera of keyframes at a time; there is one keyframe at least.
   virtual render::Camera camera_at(const std::vector<render::CameraKey>& keys, double time_s) const = 0;
   virtual std::unique_ptr<LiveView> make_live_view(const render::GlFunctions& gl) const = 0;
   // Writes a picture of a snapshot in the quality of files. Returns the file's name; or why there is none, as
   // text, for this may be called by a plugin.
   virtual std::string write_screenshot(const Snapshot& snapshot, const render::Camera& camera,
                                        const ViewOptions& options, int width, int height) noexcept = 0;
-  // Draws a picture in the quality of files beside the window, which is woken when take_still() has it; of
-  // several that were asked for the last one counts. Only what has_still() says.
+  // Draws a picture in the quality of files beside the window, which is woken when take_still() has it.
+  // If several were asked for, the last one counts. Snapshots must be such that has_still() is true.
   virtual bool has_still(const Snapshot& snapshot, const ViewOptions& options) const = 0;
   virtual void ask_still(uint64_t number, std::shared_ptr<const Snapshot> snapshot,
                          const render::Camera& camera, const ViewOptions& options, int width, int height) = 0;
   virtual std::optional<Still> take_still() = 0;
   virtual void forget_still() = 0;  // what was asked for; what is being drawn of it ends
-  // Of what the window shows from now on; it is the session's, which waits for it at its end. Null, and why.
+  // Begins a film of what the window shows from now on. The session owns it, and waits for it at its end.
+  // Returns null, and says why, where there can be none.
   virtual Film* begin_film(std::string& why) noexcept = 0;
 };
 
@@ -64,12 +66,13 @@ class ViewerBackend {
  public:
   virtual ~ViewerBackend() = default;
   virtual bool wants_snapshot() const = 0;
-  // Complete and immutable. Whoever keeps it keeps the simulation from filling it: let go of the one before.
+  // The snapshot is complete and immutable. While the back end keeps one, the simulation cannot fill it:
+  // let go of the one before.
   virtual void show(std::shared_ptr<const Snapshot> snapshot) = 0;
-  // Input, drawing, and waiting until there is something to do, at most for a tenth of a second. False:
-  // closed.
+  // Handles input, draws, and waits until there is something to do, at most for a tenth of a second.
+  // Returns false when it was closed.
   virtual bool poll(Session& session) = 0;
-  // Ends a wait in poll(). From any thread.
+  // Ends a wait in poll(). May be called on any thread.
   virtual void wake() = 0;
 };
 

@@ -59,7 +59,7 @@ void CameraControl::place() {
   camera_.look_at = camera_.position - axes.col(2) * pivot_depth();
 }
 
-// How far the pivot lies in front of the camera; a pivot beside it counts as near.
+// Returns how far the pivot lies in front of the camera; a pivot beside it counts as near.
 float CameraControl::pivot_depth() const { return std::max(arm_.z(), kNearest * scale_m_); }
 
 float CameraControl::metres_per_pixel() const {

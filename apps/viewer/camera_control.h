@@ -19,7 +19,7 @@ class CameraControl {
   // is flat. Errors: kInvalidArgument for a camera that is none.
   void begin(const render::Camera& camera);
   bool has_begun() const { return has_begun_; }
-  // Whether anything but begin() has led the camera since, or chosen what it turns about.
+  // Returns whether anything but begin() has led the camera since, or chosen what it turns about.
   bool is_led_by_hand() const { return is_led_by_hand_; }
   void let_go() { is_led_by_hand_ = false; }
   bool is_flat() const { return camera_.projection == render::Projection::kOrthographic; }
@@ -31,29 +31,30 @@ class CameraControl {
   // True until the camera has stood still for a moment, so that drafts are drawn meanwhile.
   bool is_moving() const { return has_begun_ && still_s_ < kSettle_s; }
 
-  // Of the world at the depth of the pivot, per pixel of the viewport.
+  // Returns the size of a pixel of the viewport in the world, m, at the depth of the pivot.
   float metres_per_pixel() const;
 
-  // What was under the mouse turns with it; a flat scene is panned.
+  // Turns the camera about the pivot, so that the scene turns with the mouse; a flat scene is panned.
   void orbit(const Vec2f& pixels);
-  // What lies as deep as the pivot follows the mouse.
+  // Shifts the camera so that a point as deep as the pivot follows the mouse.
   void pan(const Vec2f& pixels);
   // Each notch takes a tenth of the distance to the pivot, which is never reached. A flat scene is zoomed
   // about `at`.
   void dolly(float notches, const Vec2f& at);
-  // Widens or narrows the view; the camera stays where it is. A flat scene has none.
+  // Widens or narrows the view; the camera stays where it is. A flat scene has no angle of view.
   void change_fov(float notches);
   // The camera turns about this point from now on; the picture stays as it is.
   void set_pivot(const Vec3f& point);
   // The direction to fly in, in the camera's axes: x to the right, y up, z backwards; zero stops.
   void set_flight(const Vec3f& direction) { flight_ = direction; }
-  // Moves all that moves by itself. The path does not depend on how the time is cut into calls.
+  // Advances every motion that goes on by itself. The path does not depend on how the time is cut into
+  // calls.
   void advance(float seconds);
-  // Sees all of a box from the direction in which the camera looks now. A box that is empty or not finite is
-  // ignored.
+  // Moves the camera so that it sees all of a box, in the direction in which it looks now. A box that is
+  // empty or not finite is ignored.
   void frame(const Aabb3f& box);
 
-  // The table [output.camera] of a scene file; a comment for a flat scene, which needs none.
+  // Returns the table [output.camera] of a scene file; a comment for a flat scene, which needs none.
   std::string text() const;
 
   static constexpr float kSettle_s = 0.2f;
@@ -78,7 +79,7 @@ class CameraControl {
 
 // Adds a key at its place in time, or puts it in place of the one that has its time.
 void put_key(std::vector<render::CameraKey>& keys, const render::CameraKey& key);
-// The tables [[output.camera.keyframe]] of a scene file.
+// Returns the tables [[output.camera.keyframe]] of a scene file.
 std::string keyframes_text(std::span<const render::CameraKey> keys);
 
 }  // namespace coppice::viewer

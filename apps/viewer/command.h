@@ -1,4 +1,4 @@
-// What a viewer asks of the simulation's thread.
+// A viewer asks these things of the simulation's thread.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@ namespace coppice::viewer {
 struct Pause {
   bool is_paused = true;
 };
-// Makes so many steps, and pauses.
+// Makes that many steps, and pauses.
 struct StepOnce {
   int steps = 1;
 };
@@ -22,7 +22,7 @@ struct Reset {};
 struct SetParameter {
   std::string path, value;
 };
-// Simulated seconds per second, at most; 0: as fast as it goes.
+// The simulation makes at most so many simulated seconds per second; 0: as fast as it goes.
 struct SetPace {
   double pace = 0;
 };
@@ -35,26 +35,26 @@ struct SetBreakpoints {
 
   bool operator==(const SetBreakpoints&) const = default;
 };
-// What somebody looks at, so that it is measured (instruments.h); nothing else is.
+// Tells what somebody looks at, so that it is measured (instruments.h); nothing else is.
 struct Watch {
   bool time = false, memory = false, graphs = false;
 
   bool operator==(const Watch&) const = default;
 };
-// What snapshots have from now on.
+// Tells what snapshots are to have from now on.
 struct Want {
   Wanted wanted;
 };
 // Compiles all kernel files that are watched (sparse/kernel_reload.h), changed or not.
 struct ReloadKernels {};
-// That a changed kernel file was taken over: of a journal only, for nobody can do it again.
+// Says that a changed kernel file was taken over. It stands in journals only, for nobody can do it again.
 struct KernelsLoaded {
   std::string file, hash;  // its name; of its bitcode
 };
 using Command = std::variant<Pause, StepOnce, Reset, SetParameter, SetPace, SetBreakpoints, Want, Watch, Emit,
                              Push, Cut, ReloadKernels, KernelsLoaded>;
 
-// Whether it changes what is computed, so that doing it again needs it.
+// Returns whether the command changes what is computed, so that a replay needs it.
 inline bool changes_simulation(const Command& c) {
   return std::holds_alternative<StepOnce>(c) || std::holds_alternative<Reset>(c) ||
          std::holds_alternative<SetParameter>(c) || std::holds_alternative<Emit>(c) ||

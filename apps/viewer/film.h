@@ -1,5 +1,5 @@
-// A film of what a window shows, as somebody who looks on sees it: pictures at a fixed rate, and a movie of
-// them.
+// A film shows what a window showed, as somebody who looks on saw it: pictures at a fixed rate, and a
+// movie of them.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace coppice::viewer {
 
-// A plugin calls these alone.
+// A plugin calls these functions alone.
 class Film {
  public:
   static constexpr double kFps = 24;
 
   virtual ~Film() = default;
-  // Whether a picture is missing that was to be seen at this time, in seconds since the film began.
+  // Returns whether the picture for this time, in seconds since the film began, is still missing.
   virtual bool is_due(double time_s) const = 0;
-  // What is seen from then on until the next one: u8[height][width][4], rows from the bottom; all have one
-  // size. Waits while many are still to be written. An error, as of a disk that is full, ends the film, and
-  // is logged.
+  // Adds the picture that is seen from then on until the next one: u8[height][width][4], rows from the
+  // bottom; all have one size. Waits while many are still to be written. An error, as of a disk that is
+  // full, ends the film, and is logged.
   virtual void add(double time_s, std::vector<uint8_t> rgba, int width, int height) noexcept = 0;
-  // Nothing comes any more; the movie is made meanwhile, where ffmpeg is installed.
+  // No picture follows any more; the movie is made meanwhile, where ffmpeg is installed.
   virtual void end() noexcept = 0;
 };
 
@@ -51,7 +51,7 @@ class FilmWriter final : public Film {
 
   static int64_t index_at(double time_s) { return static_cast<int64_t>(time_s * kFps); }
   void run();
-  // Times since the last picture, `written` - 1, are seen as that one.
+  // Frames that have passed since the last picture, which was number `written` - 1, show that one again.
   void write(const Picture& picture, int64_t written) const;
 
   const std::filesystem::path folder_;

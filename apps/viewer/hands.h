@@ -1,4 +1,4 @@
-// What a hand may do to a simulation: emit, push and cut.
+// A hand may do this to a simulation: emit, push and cut.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,15 +7,15 @@
 
 namespace coppice::viewer {
 
-// A ball of material, where there is room for it.
+// Adds a ball of material, where there is room for it.
 struct Emit {
   Vec3f center = Vec3f::Zero();  // m
   float radius_m = 0;
   Vec3f velocity_m_s = Vec3f::Zero();
   std::string material;  // one of Hands::materials
 };
-// Particles in the stroke get the velocity beside their own, those on its axis all of it, those at its edge
-// none.
+// Particles in the stroke get the velocity in addition to their own: those on its axis all of it, those
+// at its edge none.
 struct Push {
   Stroke stroke;
   Vec3f velocity_m_s = Vec3f::Zero();
@@ -25,7 +25,7 @@ struct Cut {
   Stroke stroke;
 };
 
-// Which of these a simulation offers, and what to begin with.
+// These are the acts that a simulation offers, and values to begin with.
 struct Hands {
   std::vector<std::string> materials;  // that it emits; none: it does not. Words without blanks
   bool pushes = false, cuts = false;

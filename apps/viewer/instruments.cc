@@ -34,7 +34,7 @@ void Instruments::watch(const Watch& watch, Simulation* simulation) {
   watched_ = watch;
   has_warned_ = false;
   if (watch.graphs && simulation != nullptr) measure_graphs(*simulation);
-  // Also of one that is paused.
+  // Memory is measured even while the simulation is paused.
   if (watch.memory && simulation != nullptr) ask_for_memory(*simulation, Clock::now());
 }
 

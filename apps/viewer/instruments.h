@@ -1,5 +1,5 @@
-// Measures what somebody looks at: on the simulation's thread, between two batches,
-// at most every kReportPeriod_s.
+// Measures what somebody looks at: on the simulation's thread, between two batches, at most every
+// kReportPeriod_s.
 //
 // While nobody looks, a batch costs a comparison. Watched times are those of a live trace, so that there are
 // none while a trace is recorded for a file.
@@ -22,15 +22,15 @@ class Instruments {
   Instruments(const Instruments&) = delete;
   Instruments& operator=(const Instruments&) = delete;
 
-  // Null: there is no simulation yet. Errors, also of add_batch(): those of Simulation::graphs() and
-  // device_name().
+  // `simulation` is null where there is none yet. Errors, also of add_batch(): those of
+  // Simulation::graphs() and device_name().
   void watch(const Watch& watch, Simulation* simulation);
-  // The simulation begins anew: what was measured is forgotten, and what is watched
-  // of one that is paused asked for.
+  // The simulation begins anew: measurements are forgotten, and if it is paused, what is watched is
+  // measured at once.
   void begin_anew(Simulation& simulation);
-  // Behind each batch. Whether there are new reports.
+  // Is called behind each batch. Returns whether there are new reports.
   bool add_batch(Simulation& simulation, const ProfiledTime& batch);
-  // The last ones; null where nobody looked.
+  // Returns the last reports; their parts are null where nobody looked.
   const Reports& reports() const { return reports_; }
 
  private:
@@ -39,7 +39,8 @@ class Instruments {
   void measure_graphs(const Simulation& simulation);
   void end_trace();
   bool add_time(const Simulation& simulation, const ProfiledTime& batch, Clock::time_point now);
-  // What it throws is a warning, the first time: nothing is wrong with the state that is computed.
+  // An exception of the simulation is a warning, the first time: nothing is wrong with the state that is
+  // computed.
   bool ask_for_memory(Simulation& simulation, Clock::time_point now);
 
   Watch watched_;

@@ -38,16 +38,16 @@ std::vector<JournalEntry> parse_journal(std::string_view text, const std::string
 std::vector<JournalEntry> read_journal(const std::filesystem::path& file,
                                        const std::filesystem::path& written = {});
 
-// Writes a journal while the session goes on: what was done is in the file when the program is killed.
-// Without a file name it does nothing. Used by one thread at a time.
+// Writes a journal while the session goes on: what was done is in the file even when the program is
+// killed. Without a file name it does nothing. Used by one thread at a time.
 class JournalWriter {
  public:
   explicit JournalWriter(std::filesystem::path file);
   ~JournalWriter();
   JournalWriter(const JournalWriter&) = delete;
   JournalWriter& operator=(const JournalWriter&) = delete;
-  // Empties a file that is there; a pipe, a device or a descriptor (core/output_target.h) is written to as it
-  // is. Done by the first add(), too. Errors: kIo.
+  // Empties a file that is there; a pipe, a device or a descriptor (core/output_target.h) is written to
+  // as it is. The first add() does this, too. Errors: kIo.
   void begin();
   // Errors: kIo.
   void add(const JournalEntry& entry);

@@ -1,8 +1,9 @@
-// Keys on their way to a library that looks once a frame at which are down, and takes text apart from them.
+// This queues keys for a library that looks once a frame at which are down, and takes text apart from
+// them.
 //
-// Such a library sees nothing of a key that is pressed and let go of between two frames, and takes text as
-// typed before the other keys of a frame, whatever came first. So a frame gets as many events as it sees as
-// they were meant, and the others wait for the next one.
+// Such a library sees nothing of a key that is pressed and let go of between two frames, and takes text
+// as typed before the other keys of a frame, whatever came first. So a frame gets only as many events as
+// it understands in the order that was meant, and the others wait for the next one.
 #pragma once
 #include <cstdint>
 #include <deque>

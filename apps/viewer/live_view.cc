@@ -19,7 +19,7 @@ const render::Rgb kBackground(0.26f, 0.28f, 0.31f), kDomain(0.52f, 0.55f, 0.60f)
     kCollider(0.85f, 0.72f, 0.45f), kCell(1.0f, 1.0f, 1.0f);
 constexpr int kCircleSegments = 48;
 
-// Where it is at an angle on a circle about `axis`.
+// Returns the point at an angle on a circle about `axis`.
 Vec3f on_circle(const render::RenderCollider& c, int axis, float angle) {
   Vec3f p = Vec3f::Zero();
   p[(axis + 1) % 3] = c.radius_m * std::cos(angle), p[(axis + 2) % 3] = c.radius_m * std::sin(angle);
@@ -86,7 +86,7 @@ const ColorChoice& choice_of(const ViewOptions& options, const std::string& key)
   return found == options.colors.end() ? none : found->second;
 }
 
-// Whether the surfaces of all bodies are seen, so that what they enclose need not be.
+// Returns whether the surfaces of all bodies are seen, so that what they enclose need not be.
 bool shows_bodies(const Snapshot& s, const ViewOptions& options) {
   return options.shows_volumes && std::ranges::all_of(s.volumes, [&](const VolumeSet& v) {
            return !v.is_body || mode_of(v, options) == render::VolumeMode::kSurface;
@@ -249,7 +249,7 @@ class LiveViewOf final : public LiveView {
       if (!(choice == volumes_[i]->choice)) stage(snapshot_->volumes[i], choice, *volumes_[i]);
     }
   }
-  // What was chosen goes before what the simulation says.
+  // The user's choices take precedence over the simulation's.
   render::VolumeStyle style_of(size_t volume, const ViewOptions& options) const {
     const VolumeSet& set = snapshot_->volumes[volume];
     const ShownRange& shown = volumes_[volume]->shown;

@@ -27,8 +27,8 @@ enum class RangeChoice {
   kFixed
 };
 
-// How the values of a set of points or of a volume are shown, where somebody chose otherwise than the
-// simulation.
+// These say how the values of a set of points or of a volume are shown, where somebody chose otherwise
+// than the simulation.
 struct ColorChoice {
   std::optional<render::ColorMap> map;
   RangeChoice range = RangeChoice::kGiven;
@@ -38,7 +38,7 @@ struct ColorChoice {
   std::optional<float> threshold;  // of a volume's surface
   bool operator==(const ColorChoice&) const = default;
 };
-// Where choices are found: another attribute has other values.
+// Choices are found by this key, which names the attribute: another one has other values.
 inline std::string color_key(const PointSet& set) { return set.name + ": " + set.attribute; }
 inline std::string color_key(const VolumeSet& set) { return set.name; }
 
@@ -47,8 +47,8 @@ struct ViewOptions {
   bool shows_volumes = true;
   std::string grid;                               // of Snapshot::grid_values, as a volume; empty: none
   std::optional<render::VolumeMode> volume_mode;  // of all volumes; none: as the simulation says
-  // Planes across x, y and z; none at all: those of the simulation, or one through the domain's middle across
-  // z.
+  // Planes across x, y and z. If none is set, they are those of the simulation, or one across z through
+  // the domain's middle.
   std::array<std::optional<float>, 3> slices_m;
   bool interpolates_slices = true;
   bool shows_domain = true;  // its box and axes
@@ -64,7 +64,8 @@ struct ViewOptions {
   bool operator==(const ViewOptions&) const = default;
 };
 
-// What a volume is drawn as. One that is a single cell thick has neither fog nor a surface to see.
+// Returns what a volume is drawn as. One that is a single cell thick has neither fog nor a surface to
+// see.
 inline render::VolumeMode mode_of(const VolumeSet& set, const ViewOptions& options) {
   return set.bricks.dim == 3 ? options.volume_mode.value_or(set.style.mode) : set.style.mode;
 }
@@ -79,7 +80,7 @@ inline render::Rgb tree_level_color(size_t level) {
   return colors[level % colors.size()];
 }
 
-// What is under a pixel.
+// The point that is seen at a pixel is this one.
 struct Picked {
   size_t set = 0;      // of Snapshot::points
   uint32_t point = 0;  // of that set
@@ -88,7 +89,7 @@ struct Picked {
 // The colours of a set of points or of a volume, for its legend.
 struct ShownRange {
   render::ScalarRange range;  // of the values at the colour map's ends
-  // Those that are not finite: they are not drawn, or drawn in a signal colour.
+  // Counts positions and values that are not finite: they are not drawn, or drawn in a signal colour.
   size_t n_bad_positions = 0, n_bad_values = 0;
   render::ColorMap map = render::ColorMap::kViridis;
   bool is_logarithmic = false;
@@ -98,20 +99,21 @@ struct ShownRange {
 class LiveView {
  public:
   virtual ~LiveView() = default;
-  // What draw() shows from now on. The view keeps it until the next. Errors: those of the driver; then draw()
-  // shows nothing until the next.
+  // draw() shows this snapshot from now on. The view keeps it until the next one. Errors: those of the
+  // driver; then draw() shows nothing until the next one.
   virtual void show(std::shared_ptr<const Snapshot> snapshot) = 0;
-  // Fills width x height pixels of a framebuffer with colour and depth; 0 is the window. Nothing of it waits
-  // for the simulation. Returns whether the picture is complete: else another call with the same camera and
-  // size goes on with it. Errors: those of the driver.
+  // Fills width x height pixels of a framebuffer with colour and depth; 0 is the window. It never waits
+  // for the simulation. Returns whether the picture is complete: else another call with the same camera
+  // and size goes on with it. Errors: those of the driver.
   virtual bool draw(const render::Camera& camera, const ViewOptions& options, GLuint framebuffer, int width,
                     int height) = 0;
-  // What the last draw() showed of Snapshot::points, and of Snapshot::volumes, in their order.
+  // Both say what the last draw() showed of Snapshot::points, and of Snapshot::volumes, in their order.
   virtual std::vector<ShownRange> ranges() const = 0;
   virtual std::vector<ShownRange> volume_ranges() const = 0;
-  // At the last draw's camera and size; x to the right, y down, in pixels.
+  // Returns the point that is seen there, at the last draw's camera and size; x to the right, y down, in
+  // pixels.
   virtual std::optional<Picked> pick(int x, int y) = 0;
-  // Where what is seen there is in the world, m: a slice, a surface, a collider. Fog is nowhere.
+  // Returns where the slice, surface or collider that is seen there is in the world, m. Fog is nowhere.
   virtual std::optional<Vec3f> position_at(int x, int y) = 0;
 };
 

@@ -1,7 +1,7 @@
-// The last lines of the program's log, for a panel.
+// This keeps the last lines of the program's log, for a panel.
 //
-// Thread-safe. Who reads copies pointers under the mutex, so that a thread that logs waits for no more than
-// that.
+// Thread-safe. A reader copies pointers under the mutex, so that a thread that logs waits for no more
+// than that.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -19,7 +19,7 @@ class LogRing {
   static constexpr size_t kMostLines = 1000, kLongestLine = 2000;
 
   void add(LogLevel level, std::string_view text);  // what exceeds the longest line is cut
-  // Those with numbers above `after`, the oldest first.
+  // Returns the lines with numbers above `after`, the oldest first.
   std::vector<std::shared_ptr<const LogLine>> lines(uint64_t after) const;
 
  private:
@@ -29,8 +29,8 @@ class LogRing {
   uint64_t last_ = 0;  // number
 };
 
-// While it lives, the process's log (core/log.h) has a copy in the ring, lines below the level too. One at a
-// time.
+// While it lives, the ring gets a copy of the process's log (core/log.h), lines below the level too.
+// There is one at a time.
 class LogCopy {
  public:
   explicit LogCopy(LogRing& ring) {

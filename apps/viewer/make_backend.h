@@ -1,4 +1,4 @@
-// Back ends by their names.
+// Makes back ends by their names.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -17,7 +17,7 @@ struct BackendOptions {
   std::string title;                   // of a window
 };
 
-// "window", "file", "null".
+// Returns "window", "file", "null".
 std::vector<std::string> backend_names();
 // Flags of a command line that only some back ends have a use for.
 struct BackendFlags {

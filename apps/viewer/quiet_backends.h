@@ -1,4 +1,4 @@
-// Back ends without a window: nowhere, and picture files.
+// Back ends without a window show snapshots nowhere, or write picture files.
 #pragma once
 #include <condition_variable>
 #include <filesystem>
@@ -35,20 +35,21 @@ class NullBackend final : public QuietBackend {
   uint64_t shown_ = 0;
 };
 
-// Writes each snapshot as frame_0000.png and so on, in the quality of `coppice run`; what is played keeps the
-// numbers of its frames. Used with SimulationThreadOptions::shows_every_frame.
+// Writes each snapshot as frame_0000.png and so on, in the quality of `coppice run`; a recorded run keeps
+// the numbers of its frames. Used with SimulationThreadOptions::shows_every_frame.
 class FileBackend final : public QuietBackend {
  public:
-  // The folder is touched when the first picture is drawn: made where it is not there, and emptied
-  // of an earlier run's outputs where they may be overwritten. Errors: those of
-  // require_picture_size() and of OutputFolder.
+  // The folder is touched when the first picture is drawn: it is made where it is not there, and emptied
+  // of an earlier run's outputs where they may be overwritten. Errors: those of require_picture_size()
+  // and of OutputFolder.
   FileBackend(const std::filesystem::path& folder, bool overwrite, int width, int height);
 
   bool poll(Session& session) override;
   // Errors: those of the renderer, and of OutputFolder::prepare(); kIo.
   void show(std::shared_ptr<const Snapshot> snapshot) override;
-  // One line says how many pictures are where. With `fps` also a movie.mp4 of them, where there are two,
-  // none is missing between them and ffmpeg is installed; else one line says why not.
+  // Logs one line that says how many pictures are where. With `fps` it also makes a movie.mp4 of them,
+  // where there are two, none is missing between them and ffmpeg is installed; else one line says why
+  // not.
   void wait_finish(std::optional<double> fps) const;
 
  private:

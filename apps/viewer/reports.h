@@ -1,8 +1,8 @@
-// What the viewer's panels show of a simulation's own work: its time, its memory, the functions that it
+// The viewer's panels show this of a simulation's own work: its time, its memory, the functions that it
 // runs, and what the program logs.
 //
-// The simulation's thread makes these between two batches (instruments.h), at most ten times a second, and
-// nobody changes them afterwards. They cross to the window's plugin: plain data.
+// The simulation's thread makes these between two batches (instruments.h), at most ten times a second,
+// and nobody changes them afterwards. They cross to the window's plugin, so they are plain data.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,14 +20,14 @@ inline constexpr size_t kHistory = 120;  // entries
 // Means and maxima are those of at least so many of the last steps, as far as there are that many.
 inline constexpr uint64_t kMeanSteps = 256;
 
-// Where something takes time.
+// This says where something takes time.
 enum class TracePlace {
   kStream,  // what a device's stream does: kernels, sorts. On a GPU, giving it that
   kHost,    // what threads of the program do besides
   kWorker   // parts of a kernel on a CPU device's other threads
 };
 
-// An event's time, with all that lies within it.
+// This is an event's time, with all events that lie within it.
 struct Timing {
   std::string name;  // "mpm.particles_to_grid_3d"
   TracePlace place = TracePlace::kStream;
@@ -94,7 +94,7 @@ struct MemoryState {
   double asked_s = 0;                 // what asking for this took
 };
 
-// An operation of a function that the simulation runs, and what it waits for.
+// This is an operation of a function that the simulation runs, and what it waits for.
 struct GraphOperation {
   std::string text;             // "sparse.launch %scatter"
   std::string event;            // what a stream's trace has of it: "mpm.particles_to_grid_3d"
@@ -116,13 +116,13 @@ struct LogLine {
   std::string text;
 };
 
-// Kernels of the burst of compilations that is under way, or was last.
+// This counts the kernels of the burst of compilations that is under way, or was last.
 struct CompileStatus {
   uint64_t asked = 0, done = 0, compiled = 0;  // the others came from the cache, or failed
   double seconds = 0;
 };
 
-// Null where nobody looked, or there is nothing of the kind.
+// A pointer is null where nobody looked, or there is nothing of the kind.
 struct Reports {
   std::shared_ptr<const TimeReport> time;
   std::shared_ptr<const MemoryState> memory;

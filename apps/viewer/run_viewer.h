@@ -13,7 +13,7 @@ namespace coppice::viewer {
 struct ViewerRun {
   std::string title;
   SimulationThread::Make make;
-  // Without `on_news` and `journal`, which are the viewer's.
+  // Its `on_news` and `journal` are not used: they are the viewer's.
   SimulationThreadOptions options;
   std::function<render::Camera(const Snapshot&, float aspect)> first_camera;  // none: all of the domain
   bool has_camera_path = false;                   // first_camera depends on the snapshot's time

@@ -1,4 +1,4 @@
-// What the viewer runs: a simulation that advances in batches and packs what is to be seen.
+// The viewer runs this: a simulation that advances in batches and packs what is to be seen.
 //
 // All functions are called on the simulation's own thread (simulation_thread.h), so that an implementation
 // needs no locks. Whatever they throw pauses the simulation with the message; it never ends the program.
@@ -33,27 +33,27 @@ class Simulation {
  public:
   virtual ~Simulation() = default;
 
-  // One batch further: as many steps as are quick to make between two looks at the commands, at most
-  // `most_steps`, at least one. Returns whether it ended a frame, if the simulation has frames; else each
-  // batch ends one.
+  // Advances by one batch: as many steps as are quick to make between two looks at the commands, at most
+  // `most_steps`, at least one. Returns whether the batch ended a frame, if the simulation has frames;
+  // else each batch ends one.
   virtual bool wait_advance(int most_steps) = 0;
-  // Back to the beginning, with the parameters as they are now. What it throws has changed nothing.
+  // Goes back to the beginning, with the parameters as they are now. If it throws, nothing has changed.
   virtual void wait_reset() = 0;
   // Fills everything but `wanted`, which says what else is asked for, and `pack_s`.
   virtual void wait_pack(Snapshot& snapshot) = 0;
 
   virtual uint64_t steps() const = 0;
   virtual double time_s() const = 0;
-  // Of whatever moves, after the last batch; 0 where nobody knows.
+  // Returns the highest speed of whatever moves, after the last batch; 0 where nobody knows.
   virtual double max_speed_m_s() const { return 0; }
 
-  // Of the device that it computes on ("cpu", "cuda"); empty: on none that has a name.
+  // Returns the name of the device that it computes on ("cpu", "cuda"); empty: on none that has a name.
   virtual std::string device_name() const { return {}; }
 
-  // Of trees and what else is large; without histories. Empty: none that is known.
+  // Returns the memory of trees and of other large things, without histories. Empty: none is known.
   virtual MemoryState wait_memory() { return {}; }
   virtual bool has_memory() const { return false; }
-  // The functions that it runs, without times.
+  // Returns the functions that it runs, without times.
   virtual std::vector<FunctionGraph> graphs() const { return {}; }
 
   virtual std::vector<Parameter> parameters() const { return {}; }
@@ -61,7 +61,7 @@ class Simulation {
   // then.
   virtual void wait_set(const std::string& path, const std::string& value) = 0;
 
-  // What a hand may do to it between two batches. What these throw has changed nothing: kUsage for a place
+  // A hand may do these to it between two batches. If one throws, nothing has changed: kUsage for a place
   // outside, a radius or velocity without sense, an unknown material, no room, with what was expected.
   virtual Hands hands() const { return {}; }
   virtual void wait_act(const Emit&) { throw Error(ErrorCode::kUsage, "this simulation emits nothing"); }

@@ -136,7 +136,7 @@ void SimulationThread::note(uint64_t steps, const Command& command) {
   if (options_.journal) options_.journal(steps, command);
 }
 
-// What was computed since the last snapshot is not shown: nobody knows what is left of it.
+// A state that was computed since the last snapshot is not shown: nobody knows what is left of it.
 void SimulationThread::fail(const char* doing, std::exception_ptr thrown) {
   const Error error = error_of(thrown);
   log_warning("{}: {}", doing, error.what());
@@ -155,7 +155,8 @@ void SimulationThread::refuse(const std::string& why) {
   });
 }
 
-// What failed in a session fails again, and waits for what was changed then, and for the Reset.
+// A command that failed in a session fails again; the journal then waits for the changes that were made
+// there, and for the Reset.
 const JournalEntry* SimulationThread::due_entry(RunState now) const {
   if (simulation_ == nullptr || must_show_ || next_replayed_ >= options_.replay.size()) return nullptr;
   const JournalEntry& next = options_.replay[next_replayed_];
@@ -185,7 +186,7 @@ std::optional<SimulationThread::Clock::time_point> SimulationThread::due() const
 
 void SimulationThread::run() {
   name_this_thread_row("simulation");
-  // Of this thread alone, and of those that are started from it.
+  // This changes this thread alone, and those that are started from it.
   if (options_.nice != 0) be_nicer(options_.nice);
   for (LoadedKernels& standing : standing_kernels())
     note(0, KernelsLoaded{std::move(standing.file), std::move(standing.hash)});
@@ -221,7 +222,7 @@ void SimulationThread::make() {
   });
 }
 
-// Between two batches nobody launches anything.
+// Is called between two batches, when nobody launches anything.
 void SimulationThread::poll_kernels() {
   if (!kernels_) return;
   try {
@@ -408,7 +409,7 @@ void SimulationThread::advance() {
     return fail("the simulation failed", std::current_exception());
   }
   const uint64_t made = simulation_->steps() - before;
-  // With as many as were made: a batch may end before its limit.
+  // The journal gets as many steps as were made: a batch may end before its limit.
   if (is_owed && made > 0) note(before, StepOnce{static_cast<int>(made)});
   const double took_s = seconds_since(start);
   measure(made, simulation_->time_s() - before_s, start);
@@ -446,7 +447,7 @@ void SimulationThread::measure(uint64_t steps, double simulated_s, Clock::time_p
   report([&] { return instruments_.add_batch(*simulation_, {steps, elapsed_s, simulated_s}); });
 }
 
-// What a simulation throws to its instruments fails it as any other error does.
+// If the simulation throws to its instruments, it fails as by any other error.
 template <class F>
 void SimulationThread::report(F&& measures) {
   try {
@@ -505,7 +506,7 @@ void SimulationThread::check_finite(const Snapshot& shown) {
   }
 }
 
-// What was reached is off then.
+// Breakpoints that were reached are off then.
 void SimulationThread::reach(const SetBreakpoints& left, std::string why) {
   const RunState now = state();
   if (now != RunState::kRunning && now != RunState::kPaused) return;

@@ -25,10 +25,10 @@
 
 namespace coppice::viewer {
 
-// For a window that must answer while the simulation takes all cores: it then has nine tenths of them when it
-// needs them.
+// This is for a window that must answer while the simulation takes all cores: the window then has nine
+// tenths of them when it needs them.
 inline constexpr int kNiceBesideWindow = 10;
-// Lets other threads go before this one, and before those that it makes.
+// Other threads go before this one then, and before those that it makes.
 void be_nicer(int by);
 
 struct SimulationThreadOptions {
@@ -39,13 +39,13 @@ struct SimulationThreadOptions {
   double pace = 0;                 // SetPace's, at the start
   bool reloads_kernels = false;    // takes over kernel files that are changed (sparse/kernel_reload.h)
   int nice = 0;                    // added to the thread's: kNiceBesideWindow, or 0
-  // Is done again, each command behind its step, as a journal tells, while the simulation runs.
+  // This is done again while the simulation runs, each command behind its step, as a journal tells.
   std::vector<JournalEntry> replay;
-  // Whenever there is something new to see. From the simulation's thread.
+  // Is called on the simulation's thread whenever there is something new to see.
   std::function<void()> on_news;
-  // Hears of commands that were obeyed and change what is computed, with the steps made before: of Reset,
-  // SetParameter, Emit, Push, Cut and KernelsLoaded, and of batches that StepOnce made shorter, as one
-  // StepOnce each. On the simulation's thread.
+  // Hears of commands that were obeyed and change what is computed, with the steps made before. These are
+  // Reset, SetParameter, Emit, Push, Cut and KernelsLoaded; each batch that StepOnce made shorter comes
+  // as one StepOnce. It is called on the simulation's thread.
   std::function<void(uint64_t steps, const Command&)> journal;
 };
 
@@ -59,14 +59,16 @@ class SimulationThread {
   SimulationThread& operator=(const SimulationThread&) = delete;
 
   static constexpr size_t kMostCommands = 1024;
-  // In order. False: there are kMostCommands that were not looked at yet, and this one is dropped.
+  // Commands are obeyed in order. Returns false where kMostCommands were not looked at yet, and this one
+  // is dropped.
   bool post(Command command);
 
   SimulationStatus status() const;
   Reports reports() const;
   std::vector<Parameter> parameters() const;
   std::shared_ptr<const Snapshot> take() { return exchange_.take(); }
-  // Whether what was computed last is not shown yet, or not taken, or a failure is not the end of a replay.
+  // Returns whether what was computed last is not shown yet, or not taken, or a failure is not the end of
+  // a replay.
   bool has_more() const;
 
  private:
@@ -88,7 +90,7 @@ class SimulationThread {
   void arm(const SetBreakpoints& breakpoints);
   void advance();
   void measure(uint64_t steps, double simulated_s, Clock::time_point start);
-  // Publishes what was measured, if anything was.
+  // Publishes the measurements, if there are any.
   template <class F>
   void report(F&& measures);
   void show();

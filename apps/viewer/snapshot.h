@@ -1,4 +1,4 @@
-// What a simulation shows of one moment: complete, and immutable once it was handed over.
+// A snapshot shows one moment of a simulation: it is complete, and immutable once it was handed over.
 //
 // The simulation's thread fills one while the viewer draws another (snapshot_exchange.h). Memory is kept from
 // one moment to the next, so that filling allocates nothing once it has grown.
@@ -27,8 +27,8 @@ struct PointSet {
   float radius_m = 0.01f;
   bool is_categorical = false;  // values are indices into `palette`
   std::vector<render::Rgb> palette;
-  // What the palette's colours are, for the legend: as many, and no other index is one; or none, and indices
-  // beyond the palette begin anew.
+  // Names the palette's colours, for the legend: as many as there are colours, and no other index has a
+  // colour; or none, and indices beyond the palette begin anew.
   std::vector<std::string> categories;
   render::ColorMap map = render::ColorMap::kViridis;
   std::optional<render::ScalarRange> range;  // none: of the values themselves
@@ -37,7 +37,7 @@ struct PointSet {
   std::array<float, 2> body_spacing_m{};     // as RenderScene has them
 };
 
-// A field of a tree, where it is not zero, and how it is drawn.
+// This is a field of a tree, where it is not zero, and how it is drawn.
 struct VolumeSet {
   std::string name, unit;
   render::BrickVolume bricks;
@@ -53,11 +53,11 @@ struct TreeSet {
   render::TreeBoxes boxes;
 };
 
-// Of Snapshot::grid_values: each material that makes up bodies is a volume, and the points of it
-// that are not spray are enclosed.
+// This is one of Snapshot::grid_values: each material that makes up bodies is a volume, and those of its
+// points that are not spray are enclosed.
 inline constexpr const char* kBodies = "bodies";
 
-// What is packed only while somebody wants to see it.
+// These are packed only while somebody wants to see them.
 struct Wanted {
   bool trees = false;
   bool volumes = true;
@@ -81,8 +81,8 @@ struct CellReading {
   std::vector<Reading> values;
 };
 
-// Where in time a simulation stands that can be anywhere at once, as a film can: set
-// with the parameter kPlaybackPath.
+// A simulation that can be at any time at once, as a film can, stands at this frame; the parameter
+// kPlaybackPath sets it.
 struct Playback {
   int64_t first = 0, last = 0, now = 0;  // frames
 };

@@ -1,4 +1,4 @@
-// Who has which of the two snapshots (see snapshot_exchange.h).
+// This keeps track of who has which of the two snapshots (see snapshot_exchange.h).
 #include "apps/viewer/snapshot_exchange.h"
 
 #include "core/check.h"
@@ -59,7 +59,8 @@ std::shared_ptr<const Snapshot> SnapshotExchange::take() {
     slots_->states[at] = State::kTaken;
     if (slots_->on_change) slots_->on_change();
   }
-  // Without the mutex, which the deleter locks, also when there is no memory for the reference count.
+  // The mutex is not held here: the deleter locks it, also when there is no memory for the reference
+  // count.
   return {&slots_->snapshots[at], [slots = slots_, at](const Snapshot*) {
             const std::lock_guard release(slots->mutex);
             slots->states[at] = State::kFree;

@@ -1,5 +1,5 @@
-// Two snapshots that go back and forth between the simulation's thread and the
-// viewer's. Neither waits for the other.
+// Two snapshots go back and forth between the simulation's thread and the viewer's. Neither thread waits
+// for the other.
 //
 //   free -> filled by the simulation -> ready -> taken by the viewer -> free, when the viewer lets go of it
 //
@@ -16,23 +16,24 @@ namespace coppice::viewer {
 
 class SnapshotExchange {
  public:
-  // `on_change` is called when the viewer has taken one or let go of one, on whichever
-  // thread did. It may not call back.
+  // `on_change` is called when the viewer has taken one or let go of one, on whichever thread did that.
+  // It may not call back.
   explicit SnapshotExchange(std::function<void()> on_change = {});
   ~SnapshotExchange();  // nobody is told any more
   SnapshotExchange(const SnapshotExchange&) = delete;
   SnapshotExchange& operator=(const SnapshotExchange&) = delete;
 
-  // One to fill, or null: neither is free. With `again`, the ready one where neither is, which is ready no
-  // more then. The simulation's thread.
+  // Returns one to fill, or null where neither is free. With `again` it then returns the ready one, which
+  // is ready no more. Called on the simulation's thread.
   Snapshot* begin_filling(bool again = false);
-  // Makes what was begun ready; a ready one that nobody took becomes free. The simulation's thread.
+  // Makes what was begun ready; a ready one that nobody took becomes free. Called on the simulation's
+  // thread.
   void publish();
-  // Gives up what was begun: it failed. The simulation's thread.
+  // Gives up what was begun, because it failed. Called on the simulation's thread.
   void abandon();
-  // Whether what was published has not been taken. Any thread.
+  // Returns whether what was published has not been taken. May be called on any thread.
   bool has_ready() const;
-  // The latest, if it was not taken yet; else null. Whoever has it may outlive the exchange.
+  // Returns the latest, if it was not taken yet; else null. It may outlive the exchange.
   std::shared_ptr<const Snapshot> take();
 
  private:

@@ -1,4 +1,4 @@
-// How a simulation that the viewer runs is doing.
+// This status says how a simulation that the viewer runs is doing.
 #pragma once
 #include <cstdint>
 #include <string>

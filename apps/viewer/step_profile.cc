@@ -32,7 +32,8 @@ class Places {
   TracePlace last_ = TracePlace::kHost;
 };
 
-// What an event lies in, from the last event to the first: whoever ends later is met earlier.
+// Finds the event that another lies in. Events come from the last to the first: one that ends later comes
+// earlier.
 template <class What>
 class Nesting {
  public:
@@ -40,7 +41,7 @@ class Nesting {
     int64_t begin_ns, end_ns;
     What what;
   };
-  // Null: in nothing. How deep it lies is the number of those around it.
+  // Returns null where the event lies in no other. The number of those around it is its depth.
   const Outer* around(const TraceEvent& e) {
     while (!open_.empty() && !(open_.back().begin_ns <= e.begin_ns && e.end_ns <= open_.back().end_ns))
       open_.pop_back();
@@ -53,8 +54,8 @@ class Nesting {
   std::vector<Outer> open_;
 };
 
-// How often each step has the launches that it has least often, and which of them comes first;
-// zero where a batch is one step.
+// A batch has the launches that a step has least often `per_batch` times; `first` is the one of them that
+// begins first. per_batch is zero where no launch came at least once a step.
 struct Rhythm {
   uint64_t per_batch = 0;
   std::string_view first;
@@ -80,7 +81,7 @@ Rhythm rhythm_of(const TraceRecord& record, uint64_t steps) {
   return r;
 }
 
-// From the first launch of the last step to the end of its last one.
+// The last step goes from its first launch to the end of its last one.
 struct Span {
   int64_t begin_ns = 0, end_ns = 0;
 };
@@ -169,7 +170,8 @@ void StepProfile::find_last_step(const TraceRecord& record, uint64_t steps) {
     if (e->end_ns < span.begin_ns || e->begin_ns > span.end_ns) continue;
     Nesting<char>& nesting = rows[e->row];
     nesting.around(*e);
-    // What goes on around the step, such as its batch, begins and ends where that does.
+    // An event that goes on around the step, such as its batch, is cut to begin and end where the step
+    // does.
     const auto in_span = [&](int64_t ns) {
       return ms_of(std::clamp(ns, span.begin_ns, span.end_ns) - span.begin_ns);
     };
@@ -201,8 +203,8 @@ void StepProfile::find_last_step(const TraceRecord& record, uint64_t steps) {
   for (Timeline::Event& e : events) e.row = shown_as[e.row];
 }
 
-// Of the children that a graph has any time of; means are those of the last `from`
-// entries, which have so many steps.
+// Adds the children that a graph has any time of; means are those of the last `from` entries, which have
+// so many steps.
 void StepProfile::add_timings(std::vector<Timing>& to, uint32_t parent, int depth, size_t from,
                               uint64_t steps) const {
   const size_t shown = std::min<uint64_t>(entries_, kHistory);

@@ -1,4 +1,4 @@
-// Times per step, from what a live trace has recorded (core/trace.h), over the last steps.
+// Computes times per step over the last steps, from what a live trace has recorded (core/trace.h).
 //
 // A row of the trace is a stream's where its name begins with "coppice." (the devices name their streams so),
 // a worker's where it is "worker N" (gpu/cpu/tbb_stream_backend.cc), else the host's. Used by one thread.
@@ -16,7 +16,7 @@ namespace coppice::viewer {
 
 TracePlace place_of_row(std::string_view name);
 
-// The host's time of what a record is about.
+// This is the host's time of the steps that a record is about.
 struct ProfiledTime {
   uint64_t steps = 0;
   double elapsed_s = 0;  // pauses apart
@@ -25,13 +25,13 @@ struct ProfiledTime {
 
 class StepProfile {
  public:
-  // What ended since the last call. Cost: some 100 ns per event.
+  // Adds the events that ended since the last call. It costs some 100 ns per event.
   void add(const TraceRecord& record, const ProfiledTime& time);
   void clear();
   TimeReport report() const;
 
  private:
-  // One name within another: a tree of them for each place.
+  // This is one name within another: there is a tree of them for each place.
   struct Series {
     std::string name;
     TracePlace place = TracePlace::kStream;

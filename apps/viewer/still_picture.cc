@@ -39,7 +39,7 @@ void make_still_scene(const Snapshot& snapshot, const render::Camera& camera, co
     still.palette.assign(look.palette.begin(), look.palette.end());
     if (still.palette.empty()) still.palette.assign(palette.begin(), palette.end());
   }
-  // Behind the palette, what is no category has its colour, as in a window.
+  // The colour behind the palette is that of values that are no category, as in a window.
   const size_t bad = std::min<size_t>(still.palette.size(), 255);
   const auto color_of = [&](const PointSet& set, float value) -> size_t {
     const size_t named = set.categories.size();

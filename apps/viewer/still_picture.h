@@ -1,4 +1,4 @@
-// A snapshot as the headless renderer draws it: for screenshots, recordings and files.
+// This draws a snapshot as the headless renderer does: for screenshots, recordings and files.
 #pragma once
 #include <memory>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace coppice::viewer {
 
-// Owns what `scene` points into.
+// It owns the arrays that `scene` points into.
 struct StillScene {
   std::vector<Vec3f> positions;  // of all sets
   std::vector<uint8_t> colors;   // index into the palette
@@ -19,15 +19,15 @@ struct StillScene {
   std::vector<render::Rgb> palette;
   render::RenderScene scene;
 };
-// Whether the headless renderer draws all of it: it has particles and colliders
-// alone, in the simulation's colours.
+// Returns whether the headless renderer draws all of it: it has particles and colliders alone, in the
+// simulation's colours.
 bool has_still_scene(const Snapshot& snapshot, const ViewOptions& options);
 // Several sets are drawn with the colours of the first.
 void make_still_scene(const Snapshot& snapshot, const render::Camera& camera, const ViewOptions& options,
                       StillScene& still);
 
-// Draws pictures of one size after another; a context is made at the first. What has no still scene is
-// drawn as in a window, but whole.
+// Draws pictures of one size after another; a context is made at the first. A snapshot without a still
+// scene is drawn as in a window, but whole.
 class StillRenderer {
  public:
   StillRenderer();

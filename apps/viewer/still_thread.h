@@ -1,4 +1,4 @@
-// Still pictures of what a window shows at rest, drawn beside it on a thread of their own.
+// This draws still pictures of what a window shows at rest, beside it on a thread of their own.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -20,14 +20,14 @@ class StillThread {
   explicit StillThread(std::function<void()> on_done);
   ~StillThread();  // ends as forget() says; it waits for the part of a picture that is being drawn
 
-  // Forgets what was asked for before, and draws this one. The snapshot is let go of before it is
-  // drawn. Errors come with take().
+  // Forgets earlier requests, and draws this picture. The snapshot is let go of before it is drawn.
+  // Errors come with take().
   void ask(uint64_t number, std::shared_ptr<const Snapshot> snapshot, const render::Camera& camera,
            const ViewOptions& options, int width, int height);
-  // Nobody wants what was asked for any more, and take() does not have it. If it has not begun, its snapshot
-  // is let go of; else it ends within a part of a pass (render::GoesOn).
+  // Nobody wants the requested picture any more, and take() does not have it. If it has not begun, its
+  // snapshot is let go of; else it ends within a part of a pass (render::GoesOn).
   void forget();
-  // The last picture that was finished, once.
+  // Returns the last picture that was finished, once.
   std::optional<Still> take();
 
  private:
@@ -49,7 +49,7 @@ class StillThread {
   bool is_ending_ = false;
   std::atomic<bool> is_wanted_ =
       false;  // what is being drawn; written under the lock, read while it is drawn
-  // The thread's own.
+  // These belong to the thread alone.
   std::optional<render::Renderer> renderer_;
   int width_ = 0, height_ = 0;
   StillScene scene_;

@@ -1,4 +1,4 @@
-// Trees' memory as panels show it.
+// Describes trees' memory for panels.
 #pragma once
 #include <string>
 
@@ -9,7 +9,7 @@ namespace coppice::viewer {
 
 TreeMemory tree_memory(std::string name, const MemoryReport& report);
 
-// Goes on with the histories of what was there before: trees and nodes are known by their order and names.
+// Continues the histories of `before` in `now`: trees and nodes are known by their order and names.
 void add_to_history(const MemoryState& before, MemoryState& now);
 
 }  // namespace coppice::viewer

@@ -88,11 +88,11 @@ struct Viewer::Parts {
 
 namespace {
 
-// What a program's hand emits, in journals.
+// Journals call the material that a program's hand emits by this name.
 constexpr const char* kEmitted = "particles";
 
-// Where nearly all of them are: between the 5th and the 95th percentile on each axis, and as far again
-// beyond.
+// Returns the bounds of nearly all of them: those between the 5th and the 95th percentile on each axis,
+// and as far again beyond.
 Aabb3f bounds_of_most(const std::vector<Vec3f>& positions) {
   Aabb3f most;
   if (positions.empty()) return most;
@@ -134,7 +134,7 @@ std::optional<Aabb3f> domain_of(const Snapshot& s, size_t most_points) {
     }
   }
   if (bounds.is_empty()) return std::nullopt;
-  // At least so large that positions in it can be told apart.
+  // The box is at least so large that positions in it can be told apart.
   const float largest = std::max(bounds.min.cwiseAbs().maxCoeff(), bounds.max.cwiseAbs().maxCoeff());
   const float extent = std::max({(bounds.max - bounds.min).maxCoeff(), 1e-3f * largest, 1e-6f});
   const Vec3f around = Vec3f::Constant(0.1f * extent);
@@ -159,7 +159,8 @@ void set_slider(std::vector<Slider>& sliders, const std::string& name, const std
   *found->value = value;
 }
 
-// Of --set: "NAME=VALUE". Sets the slider, and returns what a journal has of it. Errors: kUsage.
+// Sets the slider by the argument of --set, "NAME=VALUE", and returns its entry in the journal. Errors:
+// kUsage.
 viewer::JournalEntry set_by_argument(std::vector<Slider>& sliders, const std::string& assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string::npos)
@@ -179,7 +180,7 @@ void wait_for_all(Device& device) {
   if (done.is_error()) throw done.error();
 }
 
-// What the program's function gives now.
+// Returns the field that the program's function gives now.
 Field<float> field_of(const FieldSource& from) {
   Field<float> field = from.field();
   if (!field.tree)
@@ -234,7 +235,8 @@ class ProgramSimulation final : public viewer::Simulation {
       to.map = from.look.map, to.range = from.look.range;
       from.fill(to.points);
     }
-    // Where particles are, they show what is to be seen at first.
+    // While the domain is not known, volumes are packed in any case: it is guessed from particles and
+    // cells.
     s.volumes.resize(s.wanted.volumes || !domain_ ? p_.fields.size() : 0);
     for (size_t i = 0; i < s.volumes.size(); ++i) {
       FieldSource& from = p_.fields[i];
@@ -260,7 +262,7 @@ class ProgramSimulation final : public viewer::Simulation {
     s.readings.clear();
     for (const NumberSource& n : p_.readings) s.readings.push_back({n.name, n.value(), n.unit});
   }
-  // Of the trees that its fields are of.
+  // Reports the memory of the trees that its fields are placed on.
   viewer::MemoryState wait_memory() override {
     viewer::MemoryState state;
     std::vector<const TreeStorage*> seen;
@@ -329,8 +331,8 @@ class ProgramSimulation final : public viewer::Simulation {
         fmt::format("a hand with a radius of {} m; expected a positive one, and finite places and velocities",
                     s.radius_m));
   }
-  // What there is to see, once there is something; anew when that has become much larger, as what begins with
-  // a drop does.
+  // Sets the domain to what there is to see, once there is something; and anew when that has become much
+  // larger, as when a drop spreads.
   void guess_domain(const Snapshot& s) {
     constexpr float kMuchLarger = 4;
     const std::optional<Aabb3f> now = domain_of(s, domain_ ? 2'000 : 100'000);
@@ -358,7 +360,7 @@ class ProgramSimulation final : public viewer::Simulation {
       s.cells[i].values.push_back({from.name, wait_read(field, coord), from.look.unit});
     }
   }
-  // Once for each node that has fields.
+  // Packs the tree once for each node that has fields.
   void pack_trees(Snapshot& s) {
     size_t n = 0;
     std::vector<FieldId> done;

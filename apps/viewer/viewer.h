@@ -32,19 +32,19 @@
 
 namespace coppice {
 
-// How a set of particles is drawn.
+// This says how a set of particles is drawn.
 struct PointLook {
   std::string attribute, unit;  // what values are: "speed", "m/s"
   float radius_m = 0.01f;
   bool is_categorical = false;  // values are indices into a palette of 8 colours
-  // Their names, for the legend: at most 8, and others are none then. Without names the 9th has the first
-  // colour.
+  // These name the colours, for the legend: at most 8, and then other indices have no colour. Without
+  // names the 9th index has the first colour.
   std::vector<std::string> categories;
   render::ColorMap map = render::ColorMap::kViridis;
   std::optional<render::ScalarRange> range;  // none: of the values
 };
 
-// How a field of a tree is drawn: as fog, unless its style says otherwise.
+// This says how a field of a tree is drawn: as fog, unless its style says otherwise.
 struct FieldLook {
   std::string unit;                   // of the values: "K"
   render::VolumePlacement placement;  // in the world, of the cells of the node that the field is placed on
@@ -56,7 +56,7 @@ struct FieldLook {
 
 class Viewer {
  public:
-  // `argv` as main() got it: run() complains of what it does not know. `title` is one word or several.
+  // `argv` is main()'s: run() complains of what it does not know. `title` is one word or several.
   Viewer(int argc, const char* const* argv, std::string title);
   ~Viewer();
   Viewer(const Viewer&) = delete;
@@ -65,34 +65,37 @@ class Viewer {
   // `fill` replaces the contents with all particles; when it is called, no step is under way.
   void points(std::string name, std::function<void(std::vector<render::PackedPoint>& points)> fill,
               PointLook look = {});
-  // `field` is asked for its field each time, for solvers that swap two. Of any node but a dynamic one.
+  // `field` is called each time the field is shown, for solvers that swap two. It may be of any node but
+  // a dynamic one.
   void field(std::string name, std::function<Field<float>()> field, FieldLook look = {});
   // `value` is read and written between two steps alone. It outlives run(). A name is one word. Errors:
   // kInvalidArgument unless min < max.
   void slider(std::string name, float& value, float min, float max, std::string unit = "");
-  // Another device whose work belongs to the steps, for programs that show no field of a tree on it.
+  // Adds another device whose work belongs to the steps, for programs that show no field of a tree on it.
   void device(IntrusivePtr<Device> device);
-  // What is seen at first; without it, the particles and cells of the first moment that has some, but for
-  // those far away from nearly all others, and a little more around them; again when they spread over more
-  // than four times as much, until somebody moves the camera.
+  // Sets what is seen at first. Without it, that is the particles and cells of the first moment that has
+  // some, but for those far away from nearly all others, and a little more around them. It is set again
+  // when they spread over more than four times as much, until somebody moves the camera.
   void domain(const Aabb3f& domain, int dim = 3);
-  // A number beside the picture.
+  // Adds a number beside the picture.
   void reading(std::string name, std::function<double()> value, std::string unit = "");
-  // Back to the beginning; without it there is no way back. Launches that failed are forgotten before it.
-  // Devices outlive it.
+  // `reset` goes back to the beginning; without it there is no way back. Launches that failed are
+  // forgotten before it. Devices outlive it.
   void on_reset(std::function<void()> reset);
-  // The mouse as a hand, called between two steps: what is in the stroke is to move by `velocity` (m/s)
-  // beside its own, or is to be taken out. Places and the radius are finite, the radius is positive. What
-  // these throw is shown in one line, and has changed nothing. Without them the window has no such tool.
-  // on_emit: a ball of what the program has is to be added, with a velocity; in journals that is "particles".
+  // These make the mouse a hand, and are called between two steps. What is in the stroke is to move by
+  // `velocity` (m/s) beside its own, or is to be taken out. Places and the radius are finite, the radius
+  // is positive. If one throws, it must have changed nothing, and its error is shown in one line. Without
+  // them the window has no such tool. on_emit: a ball of the program's own material is to be added, with
+  // a velocity; journals call that "particles".
   void on_emit(std::function<void(const Vec3f& center, float radius_m, const Vec3f& velocity_m_s)> emit);
   void on_push(std::function<void(const Stroke& stroke, const Vec3f& velocity)> push);
   void on_cut(std::function<void(const Stroke& stroke)> cut);
-  // Simulated seconds of a step (else time is not shown), and steps from one written picture to the next.
+  // Sets the simulated seconds of a step (else time is not shown), and the steps from one written picture
+  // to the next.
   void time_step(double dt_s, int steps_per_frame = 1);
 
-  // Returns main()'s exit code: 0; 1 with one line on stderr when something failed; 2 for bad arguments; 130
-  // when it was interrupted. Once; a second call is an Error: kUsage.
+  // Returns main()'s exit code: 0; 1 with one line on stderr when something failed; 2 for bad arguments;
+  // 130 when it was interrupted. It is called once; a second call is an Error: kUsage.
   int run(std::function<void()> step);
 
  private:

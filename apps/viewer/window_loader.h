@@ -13,11 +13,11 @@ struct WindowOptions {
   int width = 1280, height = 800;
 };
 
-// Where the plugin is looked for (plugins/plugin_library.h).
+// Returns where the plugin is looked for (plugins/plugin_library.h).
 std::vector<std::string> window_plugin_candidates();
 
-// To be called, and what it returns used and deleted, on the program's first thread. One window at a time.
-// Errors: kUnavailable without the plugin, a display or OpenGL 3.3.
+// Is to be called, and what it returns used and deleted, on the program's first thread. There is one
+// window at a time. Errors: kUnavailable without the plugin, a display or OpenGL 3.3.
 std::unique_ptr<ViewerBackend> open_window(
     const WindowOptions& options, const std::vector<std::string>& candidates = window_plugin_candidates());
 

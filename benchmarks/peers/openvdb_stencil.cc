@@ -82,7 +82,7 @@ class Stencil final : public OpenVdbStencil {
 
   void visit(const std::function<void(int32_t, int32_t, int32_t, float)>& visit) const override {
     for (auto voxel = next_->cbeginValueOn(); voxel; ++voxel) {
-      // Where a whole tile has one value, OpenVDB could keep it as such; set voxel by voxel it does not.
+      // OpenVDB could keep a tile that has one value everywhere as such; set voxel by voxel it does not.
       const Coord c = voxel.getCoord();
       visit(c.x(), c.y(), c.z(), *voxel);
     }

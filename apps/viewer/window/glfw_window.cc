@@ -177,7 +177,8 @@ void GlfwWindow::wait(double seconds) {
 
 void GlfwWindow::heard(InputEvent event) {
   event.time_s = glfwGetTime();
-  // Where the mouse was then; GLFW only tells where it is now, which may be elsewhere.
+  // The event has the mouse's position at its time; GLFW only tells where the mouse is now, which may be
+  // elsewhere.
   if (event.kind == InputEvent::Kind::kMove) {
     mouse_ = event.position;
   } else {

@@ -1,5 +1,5 @@
-// A GLFW window with an OpenGL 3.3 core context and Dear ImGui in it, and what was
-// done to it since one last asked.
+// This is a GLFW window with an OpenGL 3.3 core context and Dear ImGui in it; it keeps the input since
+// one last asked.
 #pragma once
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ struct InputEvent {
 
 class GlfwWindow {
  public:
-  // One at a time. Errors: std::runtime_error with one line.
+  // There is one window at a time. Errors: std::runtime_error with one line.
   GlfwWindow(const char* title, int width, int height);
   ~GlfwWindow();
   GlfwWindow(const GlfwWindow&) = delete;
@@ -33,12 +33,12 @@ class GlfwWindow {
 
   void make_current();
   void release_current();
-  // Hears events until there is one, or for so long; not at all when it is not positive.
+  // Waits for events until there is one, or for so long; not at all when it is not positive.
   void wait(double seconds);
-  // In order; empty when nothing was done since the last call.
+  // Returns events in order; none when nothing was done since the last call.
   std::vector<InputEvent> take_events();
-  // Whether anything happened since the last call that the picture may depend on: input, size, exposure,
-  // focus.
+  // Returns whether anything happened since the last call that the picture may depend on: input, size,
+  // exposure, focus.
   bool take_touched();
   bool should_close() const;
   void close();

@@ -74,7 +74,7 @@ void Hand::update(bool is_over_panel, const Under& under, Ui& ui) {
   const Aabb3f& domain = ui.shown->domain;
   ui.hand.begin(ui.status.hands, domain);
   const render::Camera& camera = ui.camera.camera();
-  // What is seen says how deep; the middle of a particle need not be under the mouse.
+  // The point that is seen gives the depth; the middle of a particle need not be under the mouse.
   if (!is_acting_ || begins_) anchor_ = under(at_).value_or(ui.camera.pivot());
   seen_ = place_as_deep_as(camera, viewport_of(), at_, anchor_);
   place_ = place_in_domain(*seen_, domain, ui.shown->dim, ui.hand.radius_m);
@@ -98,7 +98,7 @@ void Hand::act(Ui& ui) {
   number_ = ui.posted;
 }
 
-// Whether this way is done.
+// Returns whether the hand is done with this way; else the next one covers it, too.
 bool Hand::act(const Vec3f& from, const Vec3f& to, bool is_first, Ui& ui) {
   const HandChoice& hand = ui.hand;
   const Stroke stroke{from, to, hand.radius_m};

@@ -1,7 +1,8 @@
-// The mouse as a hand in the simulation: where it is, its strokes, and the ring around what it reaches.
+// The mouse acts as a hand in the simulation: this has its place, its strokes, and the ring around its
+// reach.
 //
 // A stroke stays as deep as where it began. It posts one command a frame at most, and none while the
-// simulation has not looked at the last one, whose way the next one then covers, too.
+// simulation has not looked at the last one; the next one then covers that way, too.
 #pragma once
 #include <functional>
 #include <optional>
@@ -13,14 +14,14 @@ namespace coppice::viewer {
 
 class Hand {
  public:
-  // What is seen at a place of the screen.
+  // It returns the place in the world that is seen at a place of the screen.
   using Under = std::function<std::optional<Vec3f>(const Vec2f& at)>;
 
-  // True: it was the hand's, and is nobody else's.
+  // Returns true if the event was the hand's, and is nobody else's.
   bool handle(const InputEvent& event, bool is_over_panel, Ui& ui);
-  // Once a frame, when its events were handled.
+  // Is called once a frame, when its events were handled.
   void update(bool is_over_panel, const Under& under, Ui& ui);
-  // Between GlfwWindow::begin_ui() and end_ui(): the ring, behind all panels.
+  // Draws the ring, behind all panels; called between GlfwWindow::begin_ui() and end_ui().
   void draw(Ui& ui) const;
   bool is_acting() const { return is_acting_; }
 

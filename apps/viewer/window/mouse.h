@@ -1,4 +1,4 @@
-// What the mouse does to the camera, and where it clicks.
+// The mouse moves the camera, and clicks somewhere.
 #pragma once
 #include <optional>
 #include <set>
@@ -16,7 +16,7 @@ class Mouse {
   };
   // A press or a turn of the wheel over a panel is the panel's. Returns a click, once the button is let go.
   std::optional<Click> handle(const InputEvent& event, bool is_over_panel, CameraControl& camera);
-  // Of WASD and QE; flies while the right button is held.
+  // Handles the keys WASD and QE, which fly while the right button is held.
   void handle_key(const InputEvent& event, CameraControl& camera);
   bool is_held(int key) const { return keys_.count(key) != 0; }
 

@@ -1,4 +1,4 @@
-// What the simulation is to pause at.
+// This panel sets the breakpoints that the simulation pauses at.
 #include <imgui.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace coppice::viewer {
 namespace {
 
-// Whether a number was changed, by a hand that has let go of it.
+// Returns whether a number was changed, and its widget left.
 template <class T>
 bool draw_number(const char* id, ImGuiDataType type, T& number, const char* format) {
   ImGui::TableNextColumn();

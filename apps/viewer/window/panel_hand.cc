@@ -1,4 +1,5 @@
-// What the mouse does to the simulation: the tools, how far they reach, and what they give.
+// This panel has what the mouse does to the simulation: the tools, how far they reach, and what they
+// give.
 #include <fmt/format.h>
 #include <imgui.h>
 

@@ -1,4 +1,4 @@
-// What trees' memory is spent on, node by node.
+// This panel shows what trees' memory is spent on, node by node.
 #include <fmt/format.h>
 #include <imgui.h>
 

@@ -1,4 +1,4 @@
-// One widget per parameter, by its kind; what is changed is posted when the hand lets go.
+// This panel has one widget per parameter, by its kind; a change is posted when the hand lets go.
 #include <fmt/format.h>
 #include <imgui.h>
 
@@ -33,14 +33,15 @@ std::string group_of(const std::string& path) {
   return dot == std::string::npos ? "" : path.substr(0, dot);
 }
 
-// Without the unit that some names end with: it has a column.
+// Returns the name without the unit that some names end with: that has a column.
 std::string name_in_group(const Parameter& p) {
   std::string name = p.path.substr(p.path.rfind('.') + 1);
   if (!p.unit.empty() && name.ends_with("_" + p.unit)) name.resize(name.size() - p.unit.size() - 1);
   return name;
 }
 
-// What a TOML string says, for an input field; escapes but those of quotes and backslashes stay as they are.
+// Returns the contents of a TOML string, for an input field; escapes but those of quotes and backslashes
+// stay as they are.
 std::string unquoted(const std::string& toml) {
   if (toml.size() < 2 || toml.front() != '"') return toml;
   std::string text;

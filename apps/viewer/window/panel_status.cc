@@ -41,7 +41,7 @@ ImVec4 color_of(RunState state) {
   }
 }
 
-// How wide a line of messages may be, in the screen's units.
+// A line of messages may be this wide, in the screen's units.
 constexpr float kMessageWidth = 480;
 
 struct Banner {
@@ -55,7 +55,7 @@ float height_of(const Banner& banner, float width, float pad) {
   return ImGui::CalcTextSize(banner.text.c_str(), nullptr, false, width - 2 * pad).y + 2 * pad;
 }
 
-// From `low` on, over all else; returns where it ends.
+// Draws the banner from `low` on, over all else; returns where it ends.
 float draw_banner(const Banner& banner, const ImVec2& low, float width, Ui& ui) {
   const auto& [name, text, color] = banner;
   const float pad = 5 * ui.scale, wrap = width - 2 * pad;
@@ -77,7 +77,7 @@ void row(const char* name, const std::string& value) {
   ImGui::TextUnformatted(value.c_str());
 }
 
-// Of what is played, the frame that is seen; it has no steps.
+// Draws the step, frame and so on; a recorded run has the frame that is seen, and no steps.
 void draw_numbers(Ui& ui) {
   const SimulationStatus& status = ui.status;
   if (!ImGui::BeginTable("numbers", 2, ImGuiTableFlags_SizingStretchProp)) return;

@@ -1,4 +1,4 @@
-// What a step's time goes to.
+// This panel shows what a step's time goes to.
 #include <fmt/format.h>
 #include <imgui.h>
 
@@ -50,7 +50,7 @@ void draw_place(const TimeReport& r, TracePlace place) {
   ImGui::TextColored({0.6f, 0.75f, 0.95f, 1}, "%s", name);
 }
 
-// Whether those that lie within it are to be shown, too.
+// Returns whether the timings that lie within this one are to be shown, too.
 bool draw_timing(const TimeReport& r, const Timing& t, bool has_parts) {
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
@@ -88,7 +88,8 @@ void draw_timings(Ui& ui, const TimeReport& r) {
     const Timing& t = r.timings[i];
     if (i == 0 || r.timings[i - 1].place != t.place) draw_place(r, t.place), deepest = 0;
     if (t.depth > deepest) continue;
-    // By its name and place in the whole, so that it stays open when times change the order.
+    // The row is known by its name and place in the whole, so that it stays open when times change the
+    // order.
     ImGui::PushID(static_cast<int>(t.place) * 64 + t.depth);
     const bool has_parts = i + 1 < r.timings.size() && r.timings[i + 1].depth > t.depth;
     deepest = draw_timing(r, t, has_parts) ? t.depth + 1 : t.depth;

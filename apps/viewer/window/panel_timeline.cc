@@ -1,4 +1,4 @@
-// Where in time a recorded run stands: a bar along the bottom of the window.
+// This bar along the bottom of the window shows where in time a recorded run stands.
 #include <fmt/format.h>
 #include <imgui.h>
 
@@ -30,7 +30,7 @@ float TimelinePanel::draw(Ui& ui, const Vec2f& low, const Vec2f& high) {
     ui.widgets.note("timeline");
     ui.widgets.say("frame", fmt::format("{}", t.now));
     if (has_moved) dragged_ = frame;
-    // One command at a time: frames take longer to read than a hand to move.
+    // Commands are posted one at a time: frames take longer to read than a hand to move.
     if (dragged_ && dragged_ != posted_ && ui.status.obeyed >= number_ && ui.go_to_frame(*dragged_))
       posted_ = dragged_, number_ = ui.posted;
     if (!ImGui::IsItemActive() && dragged_ == posted_ && ui.status.obeyed >= number_)

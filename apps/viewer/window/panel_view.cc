@@ -1,4 +1,4 @@
-// What is shown and from where, and the legend of its colours.
+// This panel says what is shown and from where, and has the legend of its colours.
 #include <fmt/format.h>
 #include <imgui.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 ImU32 color_of(const render::Rgb& c) { return ImGui::ColorConvertFloat4ToU32({c.x(), c.y(), c.z(), 1}); }
 
-// As many side by side as there is room for.
+// Draws as many side by side as there is room for.
 void draw_swatches(const PointSet& set) {
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const float size = ImGui::GetTextLineHeight(), gap = ImGui::GetStyle().ItemSpacing.x;

@@ -1,4 +1,4 @@
-// How volumes are drawn, and where their slices are: by the panel and by keys.
+// This panel, and keys, choose how volumes are drawn, and where their slices are.
 #include <fmt/format.h>
 #include <imgui.h>
 
@@ -18,7 +18,7 @@ bool has_volumes(const Ui& ui) {
   return ui.shown && (!ui.shown->volumes.empty() || !ui.shown->grid_values.empty());
 }
 
-// That all volumes are drawn in; none where each has its own, and these differ.
+// Returns the mode that all volumes are drawn in; none where each has its own, and these differ.
 std::optional<VolumeMode> mode_of(const Ui& ui) {
   if (ui.view.volume_mode || !ui.shown || ui.shown->volumes.empty())
     return ui.view.volume_mode.value_or(VolumeMode::kFog);
@@ -29,7 +29,7 @@ std::optional<VolumeMode> mode_of(const Ui& ui) {
   return is_same ? std::optional(first) : std::nullopt;
 }
 
-// Where the simulation has a slice across an axis; none: nowhere.
+// Returns where the simulation has a slice across an axis; none: nowhere.
 std::optional<float> own_slice_m(const Ui& ui, int axis) {
   if (!ui.shown) return std::nullopt;
   for (const VolumeSet& v : ui.shown->volumes) {
@@ -40,7 +40,8 @@ std::optional<float> own_slice_m(const Ui& ui, int axis) {
 }
 bool has_own_slices(const Ui& ui) { return own_slice_m(ui, 0) || own_slice_m(ui, 1) || own_slice_m(ui, 2); }
 
-// Whether volumes have a style of their own: fields of a program, not the grid of a scene.
+// Returns whether volumes have a style of their own: fields of a program have, the grid of a scene has
+// not.
 bool has_own_modes(const Ui& ui) { return ui.shown && ui.shown->grid_values.empty(); }
 
 void draw_grid_values(Ui& ui) {

@@ -1,5 +1,5 @@
-// The panels of the window, and what they share. All of it is drawn between GlfwWindow::begin_ui() and
-// end_ui().
+// These are the panels of the window, and what they share. All of it is drawn between
+// GlfwWindow::begin_ui() and end_ui().
 #pragma once
 #include <map>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace coppice::viewer {
 
-// A point's values at the moment when it was clicked.
+// A point had these values at the moment when it was clicked.
 struct PickedPoint {
   std::string set, attribute, unit;
   Picked where;
@@ -23,23 +23,23 @@ struct PickedPoint {
   bool is_categorical = false;
 };
 
-// What is shown of the simulation's own work, one at a time.
+// One of these views of the simulation's own work is shown at a time.
 enum class Instrument { kNone, kTime, kMemory, kGraph, kLog };
 
-// What a drag with the left button does.
+// The tool says what a drag with the left button does.
 enum class Tool { kLook, kEmit, kPush, kCut };
 bool offers(const Hands& hands, Tool tool);
 
-// What was chosen for the mouse as a hand.
+// These are the choices for the mouse as a hand.
 struct HandChoice {
   Tool tool = Tool::kLook, last = Tool::kPush;  // last: of those that are not looking
   size_t material_number = 0;                   // of Hands::materials
   float radius_m = 0, speed_m_s = 0;            // 0: nothing yet
   Vec3f velocity_m_s = Vec3f::Zero();           // of what is emitted
 
-  // The same one again: back to looking.
+  // Choosing the same tool again goes back to looking.
   void choose(Tool wanted);
-  // With Ctrl a drag is the last one's while looking.
+  // Returns the tool of a drag: while looking, with Ctrl, it is the last tool.
   Tool tool_for(bool has_control, const Hands& hands) const;
   // Chooses what was not chosen yet, and keeps the radius within what suits the domain.
   void begin(const Hands& hands, const Aabb3f& domain);
@@ -48,11 +48,11 @@ struct HandChoice {
 
 struct Ui;
 
-// What the program logs, and what the window has to say.
+// This panel shows what the program logs, and what the window has to say.
 class LogPanel {
  public:
   void draw(Ui& ui);
-  // The window's own notices and errors, when they are new.
+  // Takes the window's own notices and errors, when they are new.
   void keep(Ui& ui);
 
  private:
@@ -100,14 +100,15 @@ struct Ui {
 
   // Keyframes that were put down go before the scene's.
   bool has_path() const { return !camera_keys.empty() || session.has_camera_path(); }
-  // What is not shown alone is shown beside what already is.
+  // Shows points alone, or beside what is shown already.
   void show_points(bool alone);
-  // Alone, and so already: as show_own_volumes(), if they have styles of their own.
+  // Shows volumes in this mode. If it is to be alone, and is so already, this is show_own_volumes(), if
+  // they have styles of their own.
   void show_volumes(render::VolumeMode mode, bool alone);
   void show_own_volumes();  // each as the simulation has it
   void show_slice(int axis, bool is_shown);
   void toggle_trees();
-  // The only one, or beside the others if it was not, and else no more.
+  // Makes it the only slice; or shows it beside the others if it was not shown, and else hides it.
   void choose_slice(int axis, bool beside);
   void move_slice(int axis, float cells);
   bool post(Command command);  // false: there were too many, which is said
@@ -116,12 +117,13 @@ struct Ui {
   void step();
   void reset();
   void copy(const std::string& what, const std::string& text);
-  // Of what is played, or the nearest that there is; false: nothing is played, or there were too many
-  // commands.
+  // Goes to this frame of a recorded run, or the nearest that there is. Returns false where nothing is
+  // played, or there were too many commands.
   bool go_to_frame(int64_t frame);
 };
 
-// Where what was computed earlier stands, while that is played; `low`, `high`: the room that it may take.
+// This bar shows where a recorded run stands, while it is played; `low`, `high`: the room that it may
+// take.
 class TimelinePanel {
  public:
   // Returns its height.
@@ -132,7 +134,7 @@ class TimelinePanel {
   uint64_t number_ = 0;                      // of the command that was posted
 };
 
-// A parameter while somebody changes it, and until the simulation has taken it.
+// Keeps a parameter while somebody changes it, and until the simulation has taken it.
 class ParameterPanel {
  public:
   void draw(Ui& ui);
@@ -148,7 +150,7 @@ class ParameterPanel {
     double time_s = 0;
   };
   void draw_row(Ui& ui, const Parameter& p);
-  // Whether the value is to be posted now.
+  // Returns whether the value is to be posted now.
   bool draw_widget(const Parameter& p, Value& value);
   bool draw_numbers(const Parameter& p, Value& value);
   bool draw_text(const Parameter& p, Value& value);
@@ -160,14 +162,14 @@ class ParameterPanel {
   std::map<std::string, Posted> posted_;
 };
 
-// When the simulation is to pause: what is typed here stays while a breakpoint is off.
+// Sets when the simulation is to pause: numbers that are typed here stay while a breakpoint is off.
 class BreakpointPanel {
  public:
   void draw(Ui& ui);
 
  private:
   bool draw_row(Ui& ui, const char* name, bool& is_on, const char* tip);
-  // What the simulation has, or was told and has not looked at yet.
+  // Returns the breakpoints that the simulation has, or was told and has not looked at yet.
   SetBreakpoints wanted(const Ui& ui);
 
   double time_s_ = 1, max_speed_m_s_ = 100;
@@ -177,16 +179,16 @@ class BreakpointPanel {
 };
 
 void draw_status(Ui& ui);
-// What there is to say, over the picture between `low` and `high`, so that nothing that one may click on
-// moves when it comes and goes.
+// Draws messages over the picture between `low` and `high`, so that nothing that one may click on moves
+// when they come and go.
 void draw_messages(Ui& ui, const Vec2f& low, const Vec2f& high);
-// A button for each instrument: it is opened, or closed again.
+// Draws a button for each instrument, which opens it, or closes it again.
 void draw_instrument_switches(Ui& ui);
-// Has measured what the open instrument shows, and nothing while that is not seen: hidden, folded or
-// iconified.
+// Has the simulation measure what the open instrument shows, and nothing while the instrument is not
+// seen: hidden, folded or iconified.
 void post_watch(Ui& ui);
-// The open instrument between the other panels. `low`, `high`: the room that it may take, in
-// the screen's units; `is_new`: since the last frame.
+// Draws the open instrument between the other panels. `low`, `high`: the room that it may take, in the
+// screen's units; `is_new`: it was opened since the last frame.
 void draw_instrument(Ui& ui, const Vec2f& low, const Vec2f& high, bool is_new);
 void draw_time(Ui& ui);
 void draw_memory(Ui& ui);
@@ -197,15 +199,17 @@ void draw_readings(Ui& ui);
 void draw_picked(Ui& ui);
 void draw_cells(Ui& ui);
 void draw_view(Ui& ui);
-// In the lower left corner of what panels leave free: a round length at the depth of the pivot.
+// Draws a round length at the depth of the pivot, in the lower left corner of the room that panels leave
+// free.
 void draw_scale(Ui& ui, const Vec2f& low, const Vec2f& high);
 void draw_volumes(Ui& ui);  // how they are drawn, and where slices are
 void draw_trees(Ui& ui);    // what is shown of the tree, when it is
-// With ticks; `what` stands below it.
+// Draws a bar with ticks; `what` stands below it.
 void draw_color_bar(render::ColorMap map, const render::ScalarRange& range, bool is_logarithmic,
                     const std::string& what);
-// What is shown of a set's or a volume's values, by its color_key(), with what can be chosen of it.
-// `is_given`: the simulation gives a range; `is_given_logarithmic`: it shows them on a logarithmic scale.
+// Draws what is shown of a set's or a volume's values, by its color_key(), and widgets for what can be
+// chosen of it. `is_given`: the simulation gives a range; `is_given_logarithmic`: it shows them on a
+// logarithmic scale.
 void draw_colors(Ui& ui, const std::string& key, const ShownRange& shown, bool is_given,
                  bool is_given_logarithmic);
 

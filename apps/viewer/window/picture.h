@@ -1,4 +1,5 @@
-// The picture behind the panels, in a framebuffer of its own, so that the panels are drawn anew without it.
+// This is the picture behind the panels, in a framebuffer of its own, so that the panels are drawn anew
+// without it.
 #pragma once
 #include <memory>
 #include <optional>
@@ -20,10 +21,10 @@ class Picture {
   // Errors: the view's; then there is nothing to draw until the next one, and the picture stays as it is.
   void show(std::shared_ptr<const Snapshot> snapshot);
   // Draws what is not drawn yet, as much as ViewOptions::most_ms allows. Returns whether there was
-  // anything to draw. Errors: the view's; then it is left as it is.
+  // anything to draw. Errors: the view's; then the picture is left as it is.
   bool draw(const render::Camera& camera, const ViewOptions& options, int width, int height);
-  // Another one for each thing that was drawn: its number is that of a still, which is shown from then on
-  // until something else is drawn. One of another size is not.
+  // Returns a number that changes with each thing that is drawn. A still picture has the number of what
+  // it shows, and is shown from then on until something else is drawn. One of another size is not shown.
   uint64_t version() const { return version_; }
   void show_still(const Still& still);
   Vec2i size() const { return {width_, height_}; }
@@ -33,7 +34,7 @@ class Picture {
   // Copies it into the window's framebuffer of the same size.
   void put_into_window() const;
   bool is_drawn() const { return framebuffer_ != 0; }
-  // As it is shown now, rows from the bottom.
+  // Returns the picture as it is shown now, rows from the bottom.
   std::vector<uint8_t> read() const;  // u8[height][width][4]
   bool is_complete() const { return is_complete_; }
   std::vector<ShownRange> ranges() const { return view_->ranges(); }

@@ -19,7 +19,7 @@ class WidgetLog {
   bool is_on() const { return !path_.empty(); }
 
   void begin_frame();
-  // The item that Dear ImGui was given last.
+  // Notes the item that Dear ImGui was given last.
   void note(const std::string& name);
   void note(const std::string& name, const Vec2f& low, const Vec2f& high);
   void say(const std::string& key, const std::string& value);

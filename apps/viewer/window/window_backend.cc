@@ -116,7 +116,7 @@ bool WindowBackend::is_due() {
   return has_work();
 }
 
-// What the next frame is for, beside numbers.
+// Returns whether the next frame has anything to do, beside numbers.
 bool WindowBackend::has_work() const {
   return frames_owed_ > 0 || offered_ || (picture_ && !picture_->is_complete()) || ui_->camera.is_moving() ||
          hand_.is_acting();
@@ -158,7 +158,7 @@ void WindowBackend::redraw() {
   publish();
 }
 
-// What goes wrong with the picture is said beside it: the frame of the panels is ended in any case.
+// An error of the picture is said beside it: the frame of the panels is ended in any case.
 template <class F>
 void WindowBackend::attempt(F&& act) {
   try {
@@ -178,7 +178,7 @@ void WindowBackend::take_shown() {
   if (picture_) picture_->show(ui.shown);
 }
 
-// Until a hand leads it, it goes through keyframes, or sees the domain as that is known by now.
+// Until a hand leads the camera, it goes through keyframes, or sees the domain as that is known by now.
 void WindowBackend::place_camera() {
   Ui& ui = *ui_;
   if (!ui.shown) return;
@@ -202,7 +202,7 @@ void WindowBackend::place_camera() {
   ui.camera.begin(wanted);
 }
 
-// For what is to be seen and is not in every snapshot.
+// Asks for what is to be seen and is not in every snapshot.
 void WindowBackend::ask() {
   const ViewOptions& view = ui_->view;
   const Wanted wanted{.trees = view.shows_trees,
@@ -398,7 +398,7 @@ void WindowBackend::add_to_film() {
   if (film_->is_due(time_s)) film_->add(time_s, picture_->read(), film_size_.x(), film_size_.y());
 }
 
-// What is seen is drawn, and changes only when somebody does something.
+// Returns whether all that is seen is drawn, and changes only when somebody does something.
 bool WindowBackend::is_at_rest() const {
   const RunState state = ui_->status.state;
   const bool stands =
@@ -407,8 +407,8 @@ bool WindowBackend::is_at_rest() const {
          !window_.pixels().isZero();
 }
 
-// At rest the picture is drawn once more as files have it, beside the window; it is shown
-// if it still is of what is seen.
+// At rest the picture is drawn once more as files have it, beside the window. It is shown if the window
+// still shows the same.
 void WindowBackend::update_still() {
   Ui& ui = *ui_;
   if (!picture_) return;
@@ -432,7 +432,7 @@ void WindowBackend::update_still() {
     if (asked_still_ != rested_) ui.session.forget_still();
   }
   if (!ui.wants_stills || asked_still_ == rested_ || glfwGetTime() - rested_s_ < kRest_s) return;
-  // What was picked is outlined in the window's own picture alone.
+  // A picked cell is outlined in the window's own picture alone.
   if (!ui.shown || ui.view.cell_m || !ui.session.has_still(*ui.shown, ui.view)) return;
   const Vec2i size = picture_->size();
   if (size == refused_still_) return;
