@@ -76,11 +76,11 @@ class InStream {
   // do not nest.
   virtual IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) = 0;
   // Does all of a recording, without waiting for the device: on a GPU as one graph. Launches behind one
-  // that leaves a status are skipped on the device, and so is what settles that launch
+  // that leaves a status are skipped on the device, and so is what commits its topology
   // (Launch::needs_repeat) where it ran out of cells. Returns the number of its first launch, which the
   // status has (status_launch()).
   virtual uint64_t replay(Recording& recording) = 0;
-  // Is called after a replay whose launch of that number left a status: has the launch settle now
+  // Is called after a replay whose launch of that number left a status: commits its topology now
   // (Launch::needs_repeat), and repeats it where that says so. What is launched next gets the numbers
   // behind it.
   virtual void resume(const Launch& launch, uint64_t number) = 0;
