@@ -53,6 +53,17 @@ class PackageTest(unittest.TestCase):
         assert installed.returncode == 0, installed.stdout
         first.rename(PREFIX)
 
+    def test_who_builds_the_program_can_install_it(self):
+        built = set(run(["ninja", "-C", BUILD, "-t", "inputs", "coppice"]).stdout.split())
+        installed = set()
+        for script in BUILD.rglob("cmake_install.cmake"):
+            for block in script.read_text().split("if(CMAKE_INSTALL_COMPONENT STREQUAL ")[1:]:
+                if not block.startswith('"Unspecified"'):
+                    continue  # the bundle's
+                installed.update(re.findall(rf'"{BUILD}/([^"]*?\.(?:a|so)|bin/[^"]*)"', block))
+        self.assertIn("bin/coppice", installed)
+        self.assertEqual(installed - built - {"bin/coppice"}, set())
+
     def configure(self, project, *options):
         """Configures a folder; returns exit code and words. The build goes to <project>/build."""
         done = run([CMAKE, "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={PREFIX}", *options],
