@@ -10,6 +10,7 @@
 
 #include "core/error_rep.h"
 #include "core/process_end.h"
+#include "core/work_refusal.h"
 #include "core/worker_thread.h"
 
 namespace coppice {
@@ -293,6 +294,7 @@ void wait(AsyncValue& value) {
   // This is checked even for a value that is available: whether one is depends on timing, and the mistake
   // does not.
   check_may_wait("wait()");
+  WorkRefusal::check("wait()");
   if (value.is_available()) return;
   const RCReference<AsyncValue> keep = share(&value);
   if (auto* queue = CompletionQueue::current()) {

@@ -30,6 +30,8 @@ const char* describe(AttributeKind kind) {
       return "a list of real numbers (with a point)";
     case AttributeKind::kStrings:
       return "a list of strings";
+    case AttributeKind::kBinding:
+      return "a $name";
   }
   return "?";
 }
@@ -73,6 +75,8 @@ bool fits(const Attribute& value, AttributeKind kind) {
       return std::holds_alternative<std::vector<double>>(value) || is_empty_list(value);
     case AttributeKind::kStrings:
       return std::holds_alternative<std::vector<std::string>>(value) || is_empty_list(value);
+    case AttributeKind::kBinding:
+      return std::holds_alternative<BindingRef>(value);
   }
   return false;
 }

@@ -27,7 +27,7 @@
 
 namespace coppice::executor {
 
-inline constexpr uint32_t kBinaryVersion = 1;
+inline constexpr uint32_t kBinaryVersion = 2;
 inline constexpr size_t kBinaryHeaderBytes = 24;
 
 // Errors: those of check(module).

@@ -187,6 +187,8 @@ Attribute Decoder::attribute() {
       return list(kRealBytes, [this] { return real(); });
     case kStrings:
       return strings();
+    case kBinding:
+      return BindingRef{string()};
     default:
       malformed(fmt::format("there is no attribute of kind {}", kind));
   }

@@ -91,6 +91,8 @@ void Encoder::put(const Attribute& value) {
     put_kind(kIntegers), put_list(*integers);
   } else if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
     put_kind(kReals), put_list(*reals);
+  } else if (const auto* binding = std::get_if<BindingRef>(&value)) {
+    put_kind(kBinding), put(binding->name);
   } else {
     put_kind(kStrings), put_list(std::get<std::vector<std::string>>(value));
   }

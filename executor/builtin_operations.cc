@@ -61,6 +61,12 @@ void join_chains(RemainingArguments, RemainingResults results) {
   results[0] = make_available_async_value<Chain>().release_rc_reference().release();
 }
 
+StreamEvent join_events(After first, MoreEvents more) {
+  std::vector<AsyncValueRef<Chain>> all{first.done()};
+  for (size_t i = 0; i < more.size(); ++i) all.push_back(more.done(i));
+  return {when_all(std::span<const AsyncValueRef<Chain>>(all))};
+}
+
 }  // namespace
 
 void add_builtin_operations(Registry& registry) {
@@ -79,7 +85,7 @@ void add_builtin_operations(Registry& registry) {
   registry.add("stream.start", [](const Chain&) { return StreamEvent{make_available_async_value<Chain>()}; });
   // The event's own async value: those who need it available wait for the device, without blocking.
   registry.add("stream.done", [](After event) { return event.done(); });
-  registry.add("stream.join", [](After a, After b) { return StreamEvent{when_all(a.done(), b.done())}; });
+  registry.add("stream.join", &join_events);
   add_control_flow_operations(registry);
 }
 

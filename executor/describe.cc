@@ -26,6 +26,7 @@ struct AttributeText {
     return text;
   }
   std::string operator()(const FunctionRef& value) const { return '@' + value.name; }
+  std::string operator()(const BindingRef& value) const { return '$' + value.name; }
   template <class T>
   std::string operator()(const std::vector<T>& items) const {
     const size_t n = std::min(items.size(), kMostItems);

@@ -117,6 +117,7 @@ Token Lexer::next() {
   const char c = text_[next_];
   if (c == '%') return take_named(Token::Kind::kRegister);
   if (c == '@') return take_named(Token::Kind::kFunction);
+  if (c == '$') return take_named(Token::Kind::kBinding);
   if (c == '"') return take_string();
   if (is_digit(c) || (c == '-' && is_name_char(at(1)))) return take_number();
   if (is_name_char(c)) {

@@ -16,15 +16,16 @@ struct Token {
     kString,       // "..."
     kRegister,     // %name
     kFunction,     // @name
+    kBinding,      // $name
     kPunctuation,  // one of ( ) [ ] { } , : = ->
   };
   Kind kind = Kind::kEnd;
-  std::string_view text;  // as written, with '%', '@' or the quotes
+  std::string_view text;  // as written, with '%', '@', '$' or the quotes
   Position position;
 
   bool is(std::string_view punctuation) const { return kind == Kind::kPunctuation && text == punctuation; }
   bool is_word(std::string_view word) const { return kind == Kind::kWord && text == word; }
-  std::string_view name() const { return text.substr(1); }  // of kRegister and kFunction
+  std::string_view name() const { return text.substr(1); }  // of kRegister, kFunction and kBinding
 };
 
 // Returns the token as an error message shows it: in quotes, in one line, not too long.

@@ -19,9 +19,14 @@ using FunctionsByName = std::unordered_map<std::string_view, const LoadedFunctio
 // One function on its way from Function to LoadedFunction.
 class FunctionLoader {
  public:
-  FunctionLoader(const Module& module, const Function& from, LoadedFunction& to, const Registry& registry,
+  FunctionLoader(const LoadedModule& module, const Function& from, LoadedFunction& to,
                  const FunctionsByName& functions)
-      : module_(module), from_(from), to_(to), registry_(registry), functions_(functions) {}
+      : module_(module.source()),
+        from_(from),
+        to_(to),
+        registry_(module.registry()),
+        bindings_(module.bindings()),
+        functions_(functions) {}
 
   void run() {
     for (const auto* types : {&from_.argument_types, &from_.result_types}) {
@@ -45,7 +50,8 @@ class FunctionLoader {
 
   void bind_operations();
   void bind_attributes(const Operation& op, LoadedOperation& to);
-  void check_attribute(const Operation& op, size_t i, AttributeKind kind) const;
+  void check_attribute(const Operation& op, size_t i, const AttributeType& type) const;
+  AsyncValue* find_binding(const Operation& op, const std::string& name) const;
   void order_operations();
   [[noreturn]] void report_ring(const std::vector<uint32_t>& missing) const;
   void infer_types();
@@ -58,6 +64,7 @@ class FunctionLoader {
   const Function& from_;
   LoadedFunction& to_;
   const Registry& registry_;
+  const Bindings& bindings_;
   const FunctionsByName& functions_;
   std::vector<uint32_t> order_;  // operations, each behind those that produce its arguments
 };
@@ -103,18 +110,32 @@ void FunctionLoader::bind_attributes(const Operation& op, LoadedOperation& to) {
   const size_t first = to_.attributes_.size();
   for (size_t i = 0; i < given; ++i) {
     if (i < fixed) check_attribute(op, i, info.attributes[i]);
-    const LoadedFunction* function = nullptr;
+    BoundAttribute bound{&op.attributes[i], nullptr};
     // check(module) has found it.
-    if (const auto* ref = std::get_if<FunctionRef>(&op.attributes[i])) function = functions_.at(ref->name);
-    to_.attributes_.push_back({&op.attributes[i], function});
+    if (const auto* ref = std::get_if<FunctionRef>(bound.value)) bound.function = functions_.at(ref->name);
+    if (const auto* ref = std::get_if<BindingRef>(bound.value)) bound.binding = find_binding(op, ref->name);
+    to_.attributes_.push_back(bound);
   }
   // The vector was reserved for all.
   to.attributes = std::span(to_.attributes_).subspan(first);
 }
 
-void FunctionLoader::check_attribute(const Operation& op, size_t i, AttributeKind kind) const {
-  const std::string why = why_unfit(op.attributes[i], kind);
+void FunctionLoader::check_attribute(const Operation& op, size_t i, const AttributeType& type) const {
+  const std::string why = why_unfit(op.attributes[i], type.kind);
   if (!why.empty()) fail(op.position, fmt::format("attribute {} of {}{}", i + 1, op.name, why));
+  if (type.kind != AttributeKind::kBinding) return;
+  const std::string& name = std::get<BindingRef>(op.attributes[i]).name;
+  const AsyncValue& value = *find_binding(op, name);
+  if (!registry_.is_type(value, type.binding_type))
+    fail(op.position, fmt::format("attribute {} of {} must be a {}, and ${} is a {}", i + 1, op.name,
+                                  type.binding_type, name, registry_.type_name_of(value)));
+}
+
+AsyncValue* FunctionLoader::find_binding(const Operation& op, const std::string& name) const {
+  if (AsyncValue* const found = bindings_.find(name)) return found;
+  const std::string nearest = bindings_.nearest(name);
+  fail(op.position, fmt::format("{}: nothing is bound to ${}{}", op.name, name,
+                                nearest.empty() ? "" : fmt::format("; did you mean ${}?", nearest)));
 }
 
 // Kahn's algorithm. Operations that are left over wait for each other in a ring.
@@ -209,11 +230,12 @@ void FunctionLoader::check_arguments(const Operation& op, const OperationInfo& i
          fmt::format("{} takes {}{} argument{}, not {}", op.name, info.more_arguments ? "at least " : "",
                      fixed, fixed == 1 ? "" : "s", given));
   }
-  for (size_t i = 0; i < fixed; ++i) {
+  for (size_t i = 0; i < given; ++i) {
     const std::string& type = to_.register_types[op.arguments[i]];
-    if (type != info.argument_types[i] && info.argument_types[i] != "any") {
-      fail(op.position, fmt::format("argument {} of {} must be {}, and %{} is {}", i + 1, op.name,
-                                    info.argument_types[i], from_.registers[op.arguments[i]].name, type));
+    const std::string& wanted = i < fixed ? info.argument_types[i] : info.more_type;
+    if (type != wanted && wanted != "any" && !wanted.empty()) {
+      fail(op.position, fmt::format("argument {} of {} must be {}, and %{} is {}", i + 1, op.name, wanted,
+                                    from_.registers[op.arguments[i]].name, type));
     }
   }
 }
@@ -222,7 +244,7 @@ namespace {
 
 Needs needs_of(const LoadedOperation& op, size_t argument) {
   if (op.non_strict) return Needs::kNothing;
-  return argument < op.info->needs.size() ? op.info->needs[argument] : Needs::kAvailable;
+  return argument < op.info->needs.size() ? op.info->needs[argument] : op.info->more_needs;
 }
 
 }  // namespace
@@ -325,9 +347,9 @@ void place_calls(const std::vector<std::unique_ptr<LoadedFunction>>& functions) 
 
 }  // namespace
 
-IntrusivePtr<LoadedModule> LoadedModule::load(Module module, const Registry& registry) {
+IntrusivePtr<LoadedModule> LoadedModule::load(Module module, const Registry& registry, Bindings bindings) {
   check(module);
-  auto loaded = make_intrusive<LoadedModule>(std::move(module), registry);
+  auto loaded = make_intrusive<LoadedModule>(std::move(module), registry, std::move(bindings));
   for (size_t i = 0; i < loaded->source_.functions.size(); ++i)
     loaded->functions_.push_back(std::make_unique<LoadedFunction>());
   // Signatures first: functions call each other.
@@ -340,9 +362,7 @@ IntrusivePtr<LoadedModule> LoadedModule::load(Module module, const Registry& reg
     loaded->by_name_.emplace(to.name, &to);
   }
   for (size_t i = 0; i < loaded->functions_.size(); ++i)
-    FunctionLoader(loaded->source_, loaded->source_.functions[i], *loaded->functions_[i], registry,
-                   loaded->by_name_)
-        .run();
+    FunctionLoader(*loaded, loaded->source_.functions[i], *loaded->functions_[i], loaded->by_name_).run();
   place_calls(loaded->functions_);
   return loaded;
 }

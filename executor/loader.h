@@ -2,6 +2,7 @@
 //
 //   auto module = LoadedModule::load(parse(text, "step.graph"), registry);
 //   const LoadedFunction& main = module->function("main");
+//   auto bound = LoadedModule::load(parse("... $diffuse ..."), registry, bindings);     // bindings.h
 //
 // Immutable once loaded: any number of threads and requests execute one loaded module at once, and
 // running a function again builds nothing. A module lives as long as anybody refers to it or a
@@ -14,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "executor/bindings.h"
 #include "executor/registry.h"
 
 namespace coppice::executor {
@@ -76,25 +78,28 @@ class LoadedFunction {
 
 class LoadedModule final : public RefCounted {
  public:
-  // Errors: kInvalidArgument with the place in the module's text: an unknown operation (and the
-  // nearest known), numbers and types of arguments, results and attributes, an unknown type,
-  // operations that wait for each other in a ring. It keeps what is registered; operations registered
-  // later are for modules loaded later. Time is linear in the module's size, but for sorting the users
-  // of a register and what can start at once.
-  static IntrusivePtr<LoadedModule> load(Module module, const Registry& registry);
+  // Errors: kInvalidArgument with the place in the module's text: an unknown operation or $name (and
+  // the nearest known), numbers and types of arguments, results, attributes and of what is bound, an
+  // unknown type, operations that wait for each other in a ring. It keeps what is registered and bound;
+  // operations registered later are for modules loaded later. Time is linear in the module's size, but
+  // for sorting the users of a register and what can start at once.
+  static IntrusivePtr<LoadedModule> load(Module module, const Registry& registry, Bindings bindings = {});
 
   // For load() only.
-  LoadedModule(Module module, const Registry& registry) : source_(std::move(module)), registry_(registry) {}
+  LoadedModule(Module module, const Registry& registry, Bindings bindings)
+      : source_(std::move(module)), registry_(registry), bindings_(std::move(bindings)) {}
 
   // Errors: kNotFound.
   const LoadedFunction& function(std::string_view name) const;
   const std::vector<std::unique_ptr<LoadedFunction>>& functions() const { return functions_; }
   const Module& source() const { return source_; }
   const Registry& registry() const { return registry_; }
+  const Bindings& bindings() const { return bindings_; }
 
  private:
   const Module source_;
   const Registry registry_;
+  const Bindings bindings_;
   std::vector<std::unique_ptr<LoadedFunction>> functions_;
   std::unordered_map<std::string_view, const LoadedFunction*> by_name_;  // by their own names
 };

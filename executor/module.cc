@@ -106,6 +106,10 @@ void FunctionChecker::check_operation(const Operation& operation, uint32_t& next
     if (ref != nullptr && !names_.contains(ref->name))
       fail(operation.position, "{} refers to {}, and there is no such function", operation.name,
            quoted(ref->name));
+    const auto* binding = std::get_if<BindingRef>(&attribute);
+    if (binding != nullptr && !is_name(binding->name))
+      fail(operation.position, "{} names {}, which is no name: expected letters, digits, '_' and '.'",
+           operation.name, quoted(binding->name));
     const auto* reals = std::get_if<std::vector<double>>(&attribute);
     const auto* strings = std::get_if<std::vector<std::string>>(&attribute);
     if ((reals != nullptr && reals->empty()) || (strings != nullptr && strings->empty()))

@@ -23,10 +23,16 @@ struct FunctionRef {
   bool operator==(const FunctionRef&) const = default;
 };
 
+// A thing that whoever loads the module gives by name ("$name" in the text): a launch, a buffer (bindings.h).
+struct BindingRef {
+  std::string name;
+  bool operator==(const BindingRef&) const = default;
+};
+
 // A constant that is part of an operation, such as the 42 of `constant.i32 42`, or a list of constants of one
 // kind. An empty list has no kind: it is always one of integers.
 using Attribute = std::variant<bool, int64_t, double, std::string, FunctionRef, std::vector<int64_t>,
-                               std::vector<double>, std::vector<std::string>>;
+                               std::vector<double>, std::vector<std::string>, BindingRef>;
 
 // A place in the module's text, counted from 1; 0: none.
 struct Position {

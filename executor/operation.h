@@ -10,6 +10,8 @@
 //   Argument<T>              the same, and its async value
 //   After                    a stream's event: what the operation puts on the request's stream runs after it anyway, so
 //                            the operation starts without waiting for it
+//   MoreEvents               however many events follow, each as of an After
+//   Named<T>                 a thing that whoever loads the module gives by name (bindings.h), "$name" in the text
 //   Constant<T>              an attribute: bool, int32_t, int64_t, float, double, std::string_view, LoadedFunction, or a
 //                            list: std::span<const U> of int64_t, double or std::string
 //   Result<T>                a result; set, emplace or allocate it before returning
@@ -35,10 +37,11 @@ namespace coppice::executor {
 
 class LoadedFunction;
 
-// An attribute with its function found.
+// An attribute with the function or the binding found that it names.
 struct BoundAttribute {
   const Attribute* value;
   const LoadedFunction* function;  // of a FunctionRef, else null
+  AsyncValue* binding = nullptr;   // of a BindingRef, available; else null
 };
 
 // An operation's values are in these registers of its function.
@@ -129,6 +132,31 @@ class After {
 
  private:
   AsyncValue* value_;
+};
+
+class MoreEvents {
+ public:
+  MoreEvents(const OperationCall& call, size_t first) : call_(call), first_(first) {}
+  size_t size() const { return call_.num_arguments() - first_; }
+  AsyncValueRef<Chain> done(size_t i) const {
+    return AsyncValueRef<Chain>(share(call_.argument(first_ + i)));
+  }
+
+ private:
+  const OperationCall& call_;
+  size_t first_;
+};
+
+template <class T>
+class Named {
+ public:
+  explicit Named(T& value) : value_(&value) {}
+  T& get() const { return *value_; }
+  T& operator*() const { return *value_; }
+  T* operator->() const { return value_; }
+
+ private:
+  T* value_;  // the module has it as long as it lives
 };
 
 template <class T>

@@ -63,6 +63,7 @@ void Registry::add(OperationInfo info) {
                 info.name);
   if (info.traits.non_strict) {
     for (Needs& needs : info.needs) needs = Needs::kNothing;
+    info.more_needs = Needs::kNothing;
   }
   std::string name = info.name;
   tables_->operations.emplace(std::move(name), std::move(info));

@@ -45,7 +45,13 @@ enum class AttributeKind : uint8_t {
   kFunction,
   kIntegers,
   kReals,
-  kStrings
+  kStrings,
+  kBinding
+};
+// This says what an operation takes as an attribute.
+struct AttributeType {
+  AttributeKind kind;
+  std::string binding_type = {};  // name of a registered type; of a kBinding
 };
 
 struct OperationTraits {
@@ -71,10 +77,12 @@ struct OperationInfo {
   void (*run)(const void* function, OperationCall& call);  // may throw
   std::shared_ptr<const void> function;
   std::vector<std::string> argument_types, result_types;  // of the fixed ones
-  std::vector<AttributeKind> attributes;
+  std::vector<AttributeType> attributes;
   std::vector<Needs> needs;  // per fixed argument
   bool more_arguments = false, more_results = false, more_attributes = false;
-  InferTypes infer;  // of what is not fixed
+  Needs more_needs = Needs::kAvailable;  // of each further argument
+  std::string more_type;                 // of each further argument; empty: any
+  InferTypes infer;                      // of what is not fixed
 };
 
 // A handle: copies share what is registered, and each loaded module holds one.

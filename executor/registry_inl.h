@@ -77,7 +77,7 @@ struct Parameter<Constant<T>> {
                                          : std::is_same_v<T, float>    ? AttributeKind::kReal32
                                          : std::is_floating_point_v<T> ? AttributeKind::kReal
                                                                        : AttributeKind::kString;
-  static void describe(OperationInfo& info, const Registry&) { info.attributes.push_back(kKind); }
+  static void describe(OperationInfo& info, const Registry&) { info.attributes.push_back({kKind}); }
   // The loader has checked that the value fits.
   static Constant<T> get(OperationCall& call, Cursor& at) {
     return Constant<T>(static_cast<T>(std::get<Stored>(*call.attribute(at.attribute++).value)));
@@ -90,7 +90,7 @@ struct Parameter<Constant<std::span<const T>>> {
   static constexpr AttributeKind kKind = std::is_same_v<T, int64_t>  ? AttributeKind::kIntegers
                                          : std::is_same_v<T, double> ? AttributeKind::kReals
                                                                      : AttributeKind::kStrings;
-  static void describe(OperationInfo& info, const Registry&) { info.attributes.push_back(kKind); }
+  static void describe(OperationInfo& info, const Registry&) { info.attributes.push_back({kKind}); }
   // An empty list is one of integers, whatever the operation takes.
   static Constant<std::span<const T>> get(OperationCall& call, Cursor& at) {
     const auto* items = std::get_if<std::vector<T>>(call.attribute(at.attribute++).value);
@@ -100,11 +100,28 @@ struct Parameter<Constant<std::span<const T>>> {
 template <>
 struct Parameter<Constant<LoadedFunction>> {
   static void describe(OperationInfo& info, const Registry&) {
-    info.attributes.push_back(AttributeKind::kFunction);
+    info.attributes.push_back({AttributeKind::kFunction});
   }
   static Constant<LoadedFunction> get(OperationCall& call, Cursor& at) {
     return Constant<LoadedFunction>(call.attribute(at.attribute++).function);
   }
+};
+template <class T>
+struct Parameter<Named<T>> {
+  static void describe(OperationInfo& info, const Registry& registry) {
+    info.attributes.push_back({AttributeKind::kBinding, std::string(registry.type_name(typeid(T)))});
+  }
+  // The loader has checked its type.
+  static Named<T> get(OperationCall& call, Cursor& at) {
+    return Named<T>(call.attribute(at.attribute++).binding->template get<T>());
+  }
+};
+template <>
+struct Parameter<MoreEvents> {
+  static void describe(OperationInfo& info, const Registry&) {
+    info.more_arguments = true, info.more_needs = Needs::kEnqueued, info.more_type = "event";
+  }
+  static MoreEvents get(OperationCall& call, Cursor& at) { return {call, at.argument}; }
 };
 template <>
 struct Parameter<RemainingArguments> {

@@ -15,7 +15,8 @@
 //
 // An operation is [results =] name [attribute, ...] [(argument, ...)]. Attributes are true, false, integers
 // of 64 bits, reals (with a point or an exponent; inf, -inf, nan, and nan:7ff8000000000001 for a NaN of other
-// bits), "strings" with C escapes, @functions, and [lists] of integers, of reals or of strings. Names consist
+// bits), "strings" with C escapes, @functions, $things that are given when the module is loaded (bindings.h),
+// and [lists] of integers, of reals or of strings. Names consist
 // of letters, digits, '_' and '.' (those of operations: names.h); comments run from // to the end of the
 // line; line ends mean nothing else. A register may be used before the line that sets it. A function ends
 // with its one `return`, also if it has no results.

@@ -275,6 +275,8 @@ std::optional<Attribute> Parser::scalar() {
       function_uses_.push_back({token.name(), token.position});
       return Attribute(FunctionRef{std::string(token.name())});
     }
+    case Kind::kBinding:
+      return Attribute(BindingRef{std::string(take().name())});
     case Kind::kWord:
       break;
     default:

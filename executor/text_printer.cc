@@ -42,6 +42,7 @@ struct AttributePrinter {
   void operator()(double value) const { append_real(out, value); }
   void operator()(const std::string& value) const { append_literal(out, value); }
   void operator()(const FunctionRef& value) const { out += '@' + value.name; }
+  void operator()(const BindingRef& value) const { out += '$' + value.name; }
   template <class T>
   void operator()(const std::vector<T>& items) const {
     out += '[';

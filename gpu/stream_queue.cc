@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/trace.h"
+#include "core/work_refusal.h"
 #include "core/worker_thread.h"
 #include "gpu/buffer_ranges.h"
 #include "gpu/wait_for_code.h"
@@ -76,6 +77,7 @@ AsyncValueRef<Chain> StreamQueue::push(Operation operation) {
   auto done = make_unconstructed_async_value<Chain>();
   operation.done = done;
   guard_.check(operation.name);
+  WorkRefusal::check(operation.name);
   {
     Lock lock(mutex_);
     if (has_left_) {

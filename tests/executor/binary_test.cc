@@ -104,7 +104,7 @@ TEST(Binary, HasTheLayoutThatTheHeaderDraws) {
       1, 1, 1,   6, 1,   39,                             // returns, positions
   });
   EXPECT_EQ(file, file_of(payload));
-  EXPECT_EQ(std::memcmp(file.data(), "CPEX\1\0\0\0\53\0\0\0\0\0\0\0", 16), 0);
+  EXPECT_EQ(std::memcmp(file.data(), "CPEX\2\0\0\0\53\0\0\0\0\0\0\0", 16), 0);
 }
 
 TEST(Binary, RefusesToEncodeWhatCheckRefuses) {
@@ -179,7 +179,7 @@ TEST(Binary, SaysWhatIsWrong) {
       {{}, "f.cpb: no module in binary form: expected 'CPEX' at its start"},
       {with(0, 'c'), "f.cpb: no module in binary form: expected 'CPEX' at its start"},
       {header_only, "f.cpb: truncated: 20 bytes, and the header has 24"},
-      {with(4, 2), "f.cpb: version 2 of the binary form, and this program reads version 1: make it anew"},
+      {with(4, 1), "f.cpb: version 1 of the binary form, and this program reads version 2: make it anew"},
       {shorter, "f.cpb: truncated: 46 bytes behind the header, which says 47"},
       {longer, "f.cpb: too long: 48 bytes behind the header, which says 47"},
       {with(30, 'X'), "f.cpb: altered: its bytes do not have its checksum"},
@@ -222,7 +222,7 @@ TEST(Binary, SaysWhatIsWrongWithinAFunction) {
   const Refused refused[] = {
       {with(21, 3), "f.cpb: malformed: register %x has use count 3, and its uses in function @f make 2"},
       {with(23, 1), "f.cpb: malformed: the used-by record of %x lacks the use by op, or is not ascending"},
-      {with(30, 9), "f.cpb: malformed at byte 55: there is no attribute of kind 9"},
+      {with(30, 10), "f.cpb: malformed at byte 55: there is no attribute of kind 10"},
       {with(30, 3), "f.cpb: malformed at byte 67: the payload ends here, and something must follow"},
       {with(33, 2), "f.cpb: malformed: op names register number 2, and function @f has 2"},
       {with(34, 2), "f.cpb: malformed at byte 59: an operation sets more registers than there are"},
