@@ -2,13 +2,13 @@
 // constants of its specialization.
 #pragma once
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "gpu/device.h"
 #include "gpu/launch_uses.h"
 #include "sparse/device/layout.h"
-#include "sparse/program.h"
+#include "sparse/launch_request.h"
 
 namespace coppice {
 
@@ -25,10 +25,6 @@ struct Binding {
   uint32_t shared_bytes = 0;  // of all tiles
   bool names_a_field_twice = false;
 };
-
-// Returns "heat.diffuse".
-std::string kernel_id(const detail::LaunchRequest& request);
-bool is_over_blocks(const detail::LaunchRequest& request);
 
 // Freezes the trees. With `checks`, rows are not blended: what is computed of inactive cells would complain.
 // Errors: kInvalidArgument, "kernel file.name: <why>".

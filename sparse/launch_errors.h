@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "sparse/program.h"
+#include "gpu/device.h"
+#include "gpu/launch_uses.h"
+#include "sparse/launch_request.h"
 
 namespace coppice {
 

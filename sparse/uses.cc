@@ -122,8 +122,7 @@ std::string words_of_effects(uint32_t effects) {
 IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
   auto uses = make_intrusive<LaunchUses>();
   uses->reads_count = r.loop.device_count != nullptr;
-  const bool over_blocks =
-      r.item == LaunchRequest::LoopItem::kBlock || r.item == LaunchRequest::LoopItem::kBlockTeam;
+  const bool over_blocks = is_over_blocks(r);
   for (uint32_t i = 0; i < r.num_handles; ++i)
     uses->all.push_back(use_of(r.handles[i], r.effects, over_blocks));
   if (r.loop.tree) {  // which cells the loop visits

@@ -2,8 +2,9 @@
 #pragma once
 #include <string>
 
+#include "core/intrusive_ptr.h"
 #include "gpu/launch_uses.h"
-#include "sparse/program.h"
+#include "sparse/launch_request.h"
 
 namespace coppice {
 

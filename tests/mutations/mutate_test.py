@@ -30,7 +30,7 @@ class MutateTest(unittest.TestCase):
         self.holder = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self.holder.name)
         self.addCleanup(self.holder.cleanup)
-        for name in ["gpu/jit/llvm_module.cc", "gpu/jit/kernel_rules.cc", "sparse/program.h"]:  # switch.diff changes these
+        for name in ["gpu/jit/llvm_module.cc", "gpu/jit/kernel_rules.cc", "sparse/launch_arguments.h"]:  # switch.diff changes these
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / name).write_text((SOURCE / name).read_text())
         (self.folder / "x.cc").write_text("zero\nfirst\none\nlast\n")

@@ -1,0 +1,140 @@
+// Makes a LaunchRequest of a kernel, a loop and arguments, and checks the arguments' types.
+#pragma once
+#include <concepts>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+
+#include "sparse/launch_request.h"
+
+namespace coppice::detail {
+
+template <class T>
+struct PlaceTraits {
+  static constexpr bool kIsPlace = false;
+};
+template <int D>
+struct PlaceTraits<Cell<D>> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kCell;
+  static constexpr int kDims = D;
+};
+template <int D>
+struct PlaceTraits<Block<D>> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kBlock;
+  static constexpr int kDims = D;
+};
+template <int D, uint32_t kBytes>
+struct PlaceTraits<BlockTeam<D, kBytes>> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kBlockTeam;
+  static constexpr int kDims = D;
+  static constexpr uint32_t kFastBytes = kBytes;
+};
+template <int D>
+struct PlaceTraits<Entry<D>> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kEntry;
+  static constexpr int kDims = D;
+};
+template <>
+struct PlaceTraits<Item> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kItem;
+  static constexpr int kDims = 0;
+};
+template <>
+struct PlaceTraits<Team> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kTeam;
+  static constexpr int kDims = 0;
+};
+
+// Converts as in a call; a struct of one handle is made from its field, too. No other struct is made from
+// its first member.
+template <class Parameter, class Argument>
+concept LaunchArgument = std::is_convertible_v<const Argument&, Parameter> ||
+    (device::is_handle_argument<Parameter>&& requires(const Argument& argument) { Parameter{argument}; });
+
+// Notes where an argument leads to memory, and where it may.
+template <class Parameter>
+void add_pointer(LaunchRequest& request, uint32_t at) {
+  const auto add = [&]<class T>(std::type_identity<T>) {
+    request.pointers[request.num_pointers++] = {request.num_arguments, at, std::is_const_v<T>};
+    request.has_hidden_pointers |= !std::is_arithmetic_v<T> && !std::is_enum_v<T>;  // in that memory
+  };
+  if constexpr (std::is_pointer_v<Parameter>)
+    add(std::type_identity<std::remove_pointer_t<Parameter>>{});
+  else if constexpr (device::is_view<Parameter>)
+    add(std::type_identity<std::remove_pointer_t<decltype(Parameter::items)>>{});
+  else
+    request.has_hidden_pointers |= !std::is_arithmetic_v<Parameter> && !std::is_enum_v<Parameter>;
+}
+
+// Puts one argument into the request: the parameter's type decides, the argument is converted to it.
+template <class Parameter, class Argument>
+void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) {
+  static_assert(LaunchArgument<Parameter, Argument>,
+                "a launch argument does not convert to the kernel's parameter");
+  Parameter value = [&]() -> Parameter {
+    if constexpr (std::is_convertible_v<const Argument&, Parameter>)
+      return argument;
+    else
+      return Parameter{argument};
+  }();
+  ++request.num_arguments;
+  if constexpr (device::is_handle_argument<Parameter>) {
+    device::for_each_handle(value, [&]<class H>(const H& h) {
+      int radius = 0;
+      bool star = false;
+      if constexpr (requires { H::kRadius; }) radius = H::kRadius, star = H::kStar;
+      request.handles[request.num_handles++] = {
+          device::HandleAccess::id_of(h), H::kRole, radius,
+          sizeof(typename H::Value),      star,     std::is_integral_v<typename H::Value>};
+    });
+  } else {
+    at = device::align_up(at, alignof(Parameter));
+    add_pointer<Parameter>(request, static_cast<uint32_t>(at));
+    std::memcpy(request.arguments + at, &value, sizeof value);
+    at += sizeof value;
+  }
+}
+
+// Walks the parameters; the loop supplies the place, the caller all others in order.
+template <class First, class... Rest, class Tuple>
+void add_arguments(LaunchRequest& request, size_t& at, const Tuple& arguments, auto index) {
+  if constexpr (PlaceTraits<First>::kIsPlace) {
+    request.item = PlaceTraits<First>::kItem;
+    request.place_dims = PlaceTraits<First>::kDims;
+    if constexpr (requires { PlaceTraits<First>::kFastBytes; })
+      request.fast_bytes = PlaceTraits<First>::kFastBytes;
+    if constexpr (sizeof...(Rest) > 0) add_arguments<Rest...>(request, at, arguments, index);
+  } else {
+    add_argument<First>(request, at, std::get<index()>(arguments));
+    if constexpr (sizeof...(Rest) > 0) {
+      add_arguments<Rest...>(request, at, arguments, std::integral_constant<size_t, index() + 1>{});
+    }
+  }
+}
+
+template <class... Parameters, class... Arguments>
+LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
+                           const Arguments&... arguments) {
+  static_assert(
+      sizeof...(Arguments) + 1 == sizeof...(Parameters),
+      "a launch gives every kernel argument but the Cell, Block, BlockTeam, Entry, Item or Team, in order");
+  LaunchRequest request;
+  request.file = kernel.file, request.name = kernel.name, request.active_only = kernel.active_only;
+  request.effects = kernel.effects;
+  request.loop = loop;
+  size_t at = 0;
+  if constexpr (sizeof...(Arguments) + 1 == sizeof...(Parameters)) {
+    add_arguments<Parameters...>(request, at, std::tie(arguments...), std::integral_constant<size_t, 0>{});
+  }
+  if (loop.box) add_box(request, at);
+  request.argument_bytes = static_cast<uint32_t>(at);
+  return request;
+}
+
+}  // namespace coppice::detail

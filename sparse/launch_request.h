@@ -1,0 +1,67 @@
+// Describes a launch without the types of its kernel: what a call to a Program is turned into
+// (launch_arguments.h), and what it is prepared from.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "gpu/launch_block.h"
+#include "sparse/device/handles.h"
+#include "sparse/kernel.h"
+#include "sparse/loop.h"
+
+namespace coppice {
+
+namespace detail {
+
+struct HandleUse {
+  FieldId id;
+  Role role;
+  int radius;
+  uint32_t value_bytes;
+  bool star;   // of a reach
+  bool exact;  // sums of its values do not depend on their order
+};
+
+// Describes an argument that leads to memory.
+struct PointerUse {
+  uint32_t argument, offset;  // which one, from 1 on; where the packed arguments have its address
+  bool is_const;
+};
+inline constexpr uint32_t kMostPointers = kLaunchArgumentBytes / sizeof(void*);
+
+// Describes a launch with its types gone.
+struct LaunchRequest {
+  const KernelBitcode* file;
+  std::string_view name;
+  bool active_only;
+  enum class LoopItem { kCell, kBlock, kBlockTeam, kEntry, kItem, kTeam } item;
+  int place_dims;
+  uint32_t fast_bytes = 0;  // that a BlockTeam has
+  Loop loop;
+  uint32_t effects = ~0u;  // of the kernel (gpu/jit/kernel_effects.h)
+  uint32_t num_handles = 0;
+  HandleUse handles[device::kMaxBindings];
+  uint32_t num_arguments = 0;  // that the caller gave
+  uint32_t num_pointers = 0;   // pointers and Views among them
+  PointerUse pointers[kMostPointers];
+  bool has_hidden_pointers = false;  // some argument is, or leads to, a struct, which may have pointers
+  uint32_t argument_bytes = 0;
+  uint32_t box_at = 0;  // the loop's box among the arguments, plus 1; 0: there is none
+  // This launch runs in place of that one, as one that makes room; it has the other's name.
+  const LaunchRequest* makes_room_for = nullptr;
+  alignas(16) unsigned char arguments[kLaunchArgumentBytes];
+};
+
+// Puts the loop's box behind the arguments. Errors: kInvalidArgument where they leave no room for it.
+void add_box(LaunchRequest& request, size_t& at);
+
+}  // namespace detail
+
+// Returns "heat.diffuse".
+std::string kernel_id(const detail::LaunchRequest& request);
+bool is_over_blocks(const detail::LaunchRequest& request);
+// Throws the Error kInvalidArgument "kernel heat.diffuse: <why>".
+[[noreturn]] void refuse_launch(const detail::LaunchRequest& request, const std::string& why);
+
+}  // namespace coppice

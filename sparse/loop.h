@@ -1,0 +1,45 @@
+// What a launch runs over: the cells or containers of a node, the cells of a box, or the numbers of a range.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "sparse/device/layout.h"
+#include "sparse/given_coord.h"
+#include "sparse/tree.h"
+
+namespace coppice {
+
+// Describes what a launch runs over.
+struct Loop {
+  TreeRef tree;  // null: a range
+  uint32_t node = 0;
+  int64_t begin = 0;
+  uint64_t count = 0;
+  const uint64_t* device_count = nullptr;
+  std::optional<device::LoopBox> box = {};  // of over_box()
+};
+// Loops over the active cells of a node (Cell kernels), its containers (Block and BlockTeam kernels) or,
+// for a dynamic node, the elements of its lists (Entry kernels). Errors: kInvalidArgument for a node that
+// was moved from.
+Loop over(const Node& node);
+// Loops over the cells of a node from `low` up to, not including, `high`, coordinates in tree axes: those
+// that are not active become so first, and are zero, with all nodes above them; then a Cell kernel runs
+// over the cells of the box. Cells outside of it are neither visited nor activated; where a container that
+// the box meets has no cells of its own accord (a dense leaf below a pointer node), the container becomes
+// active as a whole. An empty box does nothing. Fixes the tree's layout. For pointer, bitmasked and dense
+// nodes. The launch's order of things, growth and collection are those of a launch that activates the
+// cells and one over the node behind it, and an Error (kOutOfMemory) of the first is the launch's. Cost:
+// for each container that the box meets a walk, and an atomic operation per 64 bits of a mask; then that
+// of over(node), of whose containers each is looked at, those that the box does not meet by a few
+// comparisons. The last cell of a domain that ends at 2^31 is in no box: `high` is a coordinate, too.
+// Errors: kOutOfRange where the box is not within the domain, kOutOfMemory where it meets more than 2^40
+// containers, kInvalidArgument for another node or number of axes, or a kernel that takes no Cell.
+Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high);
+inline Loop range(int64_t begin, int64_t end) {
+  return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end - begin) : 0};
+}
+inline Loop range(int64_t end) { return range(0, end); }
+// Loops over as many items as device memory says when the launch starts.
+inline Loop range_on_device(const uint64_t* count) { return {{}, 0, 0, 0, count}; }
+
+}  // namespace coppice
