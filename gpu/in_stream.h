@@ -22,6 +22,7 @@
 namespace coppice {
 
 struct Launch;
+struct LaunchBlock;
 
 // Holds device work that was recorded, to be given again and again as a whole. It keeps what the work
 // uses.
@@ -57,11 +58,15 @@ class InStream {
   InStream(const InStream&) = delete;
   InStream& operator=(const InStream&) = delete;
 
-  // Runs a launch, and repeats it while its needs_repeat() says so.
-  virtual void run(Launch& launch) = 0;
+  // Runs a launch, and repeats it while its needs_repeat() says so. `block` is its block, or a copy of that
+  // for a launch that is run more than once; it is filled in.
+  virtual void run(const Launch& launch, LaunchBlock& block) = 0;
+  void run(Launch& launch);
   // Runs a parallel primitive (gpu/stream_primitives.h).
   virtual void run(const PrimitiveCall& call) = 0;
   virtual void fill(void* to, int byte, size_t bytes) = 0;
+  // Copies within the device; may be under way when it returns.
+  virtual void copy(void* to, const void* from, size_t bytes) = 0;
   // Copies from device to host, from host to device or within the device, as the addresses say. When it
   // returns, host memory holds what was read, or may be used for something else. Cost where device memory
   // is not the host's: reading waits for the device, some 10 us.

@@ -41,12 +41,12 @@ void give_up_on(InStream& s, const Launch& launch) {
   }
 }
 
-// ---- done at once
-
-void DirectOrder::run(Launch& launch) {
+void InStream::run(Launch& launch) {
   const TraceScope trace(launch.name);
   run(launch, launch.block);
 }
+
+// ---- done at once
 
 void DirectOrder::run(const Launch& launch, LaunchBlock& block) {
   block.context = &context_;
@@ -89,6 +89,11 @@ void DirectOrder::fill(void* to, int byte, size_t bytes) {
   backend_.fill(to, byte, bytes);
 }
 
+void DirectOrder::copy(void* to, const void* from, size_t bytes) {
+  check_copied(context_, to, from);
+  backend_.copy(to, from, bytes);
+}
+
 void DirectOrder::wait_copy(void* to, const void* from, size_t bytes) {
   check_copied(context_, to, from);
   backend_.wait_copy(to, from, bytes);
@@ -127,9 +132,7 @@ void DirectOrder::resume(const Launch& launch, uint64_t number) {
 
 // ---- recorded
 
-void RecordingOrder::run(Launch& launch) {
-  const TraceScope trace(launch.name);
-  LaunchBlock& block = launch.block;
+void RecordingOrder::run(const Launch& launch, LaunchBlock& block) {
   block.context = &context_;
   launches_ += launch.skip_on_status;
   COPPICE_CHECK(launches_ > 0, "the runtime's own work belongs to a launch of the recording");
@@ -153,6 +156,8 @@ void RecordingOrder::fill(void* to, int byte, size_t bytes) {
   check_filled(context_, to);
   backend_.fill(to, byte, bytes);
 }
+
+void RecordingOrder::copy(void*, const void*, size_t) { COPPICE_CHECK(false, "a recording copies nothing"); }
 
 void RecordingOrder::wait_copy(void*, const void*, size_t) {
   COPPICE_CHECK(false, "a recording neither copies nor reads back");

@@ -12,18 +12,17 @@ class DirectOrder final : public InStream {
  public:
   // Both outlive this.
   DirectOrder(StreamBackend& backend, DeviceContext& context) : backend_(backend), context_(context) {}
-  void run(Launch& launch) override;
+  using InStream::run;
+  void run(const Launch& launch, LaunchBlock& block) override;
   void run(const PrimitiveCall& call) override;
   void fill(void* to, int byte, size_t bytes) override;
+  void copy(void* to, const void* from, size_t bytes) override;
   void wait_copy(void* to, const void* from, size_t bytes) override;
   void* result() override { return backend_.result_memory(); }
   bool is_recording() const override { return false; }
   IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) override;
   uint64_t replay(Recording& recording) override;
   void resume(const Launch& launch, uint64_t number) override;
-
-  // Runs a launch with a copy of its block, for a launch that is run more than once.
-  void run(const Launch& launch, LaunchBlock& block);
 
  private:
   void repeat(const Launch& launch, LaunchBlock& block);  // once, and while its needs_repeat() says so
@@ -38,7 +37,8 @@ class RecordingOrder final : public InStream {
  public:
   // `backend` is recording.
   RecordingOrder(StreamBackend& backend, DeviceContext& context) : backend_(backend), context_(context) {}
-  void run(Launch& launch) override;
+  using InStream::run;
+  void run(const Launch& launch, LaunchBlock& block) override;
   void run(const PrimitiveCall& call) override;
   void fill(void* to, int byte, size_t bytes) override;
   void* result() override { return backend_.result_memory(); }
@@ -46,6 +46,7 @@ class RecordingOrder final : public InStream {
   uint32_t launches() const { return launches_; }  // so far
 
   // These are failed checks: a recording cannot do them.
+  void copy(void* to, const void* from, size_t bytes) override;
   void wait_copy(void* to, const void* from, size_t bytes) override;
   IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) override;
   uint64_t replay(Recording& recording) override;

@@ -47,8 +47,8 @@ KEPT_APART = [
 WIDTH = 110
 PROSE = re.compile(r"^\s*// (?!.*\S {3,}\S)\S")
 
-# Trees and launches work without the executor; these files make them its operations.
-OPERATIONS = re.compile(r"sparse/operations\.(h|cc)$")
+# Trees and launches work without the executor; these files make them its operations, and functions of it.
+OPERATIONS = re.compile(r"sparse/(operations|device_operations|function|function_events|tracer)\.(h|cc)$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -112,7 +112,7 @@ def check_quoted(tree, path, target):
     if source not in tree.lines and target not in tree.generated:
         return f'no file "{target}" (paths start at the repository\'s root)'
     if path.startswith("sparse/") and source.startswith("executor/") and not OPERATIONS.match(path):
-        return f'"{target}": of sparse/, only sparse/operations.h and its source include executor/'
+        return f'"{target}": of sparse/, only the files of operations and functions include executor/'
     if source.startswith("tests/") and not path.startswith("tests/"):
         return f'"{target}" belongs to the tests'
     for files, kept_away, why in KEPT_APART:

@@ -125,6 +125,7 @@ Binding make_binding(const LaunchRequest& r, const Device& device, bool checks) 
     b.fields.push_back(f);
   }
   b.loop.box = r.box_at;
+  b.loop.slots = r.slot_mask, b.loop.slots_at = r.slots_at;
   check_roles(r);
   check_pairs(r, b);
   if (r.item == LaunchRequest::LoopItem::kCell) choose_tiles(r, b, checks);

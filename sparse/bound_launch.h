@@ -17,7 +17,7 @@ struct Bound;  // sparse/bound_launches.h
 class BoundLaunch {
  public:
   BoundLaunch(IntrusivePtr<Device> device, Launch launch);
-  AsyncValueRef<Chain> launch() const { return stream().launch(shared()); }
+  AsyncValueRef<Chain> launch() const;
   std::string name() const { return std::string(shared()->launch.name); }  // "file.kernel"
   Device& device() const;
   Stream& stream() const { return device().default_stream(); }
@@ -25,6 +25,7 @@ class BoundLaunch {
   IntrusivePtr<const SharedLaunch> shared() const;
   // Returns what it touches; text_of() in sparse/uses.h makes text of that.
   IntrusivePtr<const LaunchUses> uses() const { return shared()->launch.uses; }
+  const void* identity() const { return bound_.get(); }  // the same for copies
 
  private:
   friend class Program;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "sparse/traced_calls.h"
 
 namespace coppice {
 namespace {
@@ -30,6 +31,10 @@ BoundLaunch::BoundLaunch(IntrusivePtr<Device> device, Launch launch)
 detail::Bound& BoundLaunch::bound() const {
   if (bound_) return *bound_;
   throw Error(ErrorCode::kInvalidArgument, "a BoundLaunch is used that was moved from");
+}
+AsyncValueRef<Chain> BoundLaunch::launch() const {
+  if (TracedCalls* const traced = TracedCalls::current()) return traced->launch(*this);
+  return stream().launch(shared());
 }
 Device& BoundLaunch::device() const { return *bound().device; }
 IntrusivePtr<const SharedLaunch> BoundLaunch::shared() const {

@@ -72,6 +72,20 @@ void add_pointer(LaunchRequest& request, uint32_t at) {
     request.has_hidden_pointers |= !std::is_arithmetic_v<Parameter> && !std::is_enum_v<Parameter>;
 }
 
+// Leaves room for an argument whose value a slot has.
+template <class Parameter>
+void add_slot(LaunchRequest& request, size_t& at, const Slot<Parameter>& slot) {
+  static_assert(!device::is_handle_argument<Parameter>, "a slot holds a plain argument, and no handle");
+  ++request.num_arguments;
+  request.has_hidden_pointers |= !std::is_arithmetic_v<Parameter> && !std::is_enum_v<Parameter>;
+  if (request.num_plain < kMostSlotted) request.slot_mask |= 1u << request.num_plain;
+  ++request.num_plain;
+  request.slots.push_back({request.num_arguments, share(&slot.storage())});
+  at = device::align_up(at, alignof(Parameter));
+  std::memset(request.arguments + at, 0, sizeof(Parameter));
+  at += sizeof(Parameter);
+}
+
 // Puts one argument into the request: the parameter's type decides, the argument is converted to it.
 template <class Parameter, class Argument>
 void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) {
@@ -98,6 +112,7 @@ void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) 
     add_pointer<Parameter>(request, static_cast<uint32_t>(at));
     std::memcpy(request.arguments + at, &value, sizeof value);
     at += sizeof value;
+    ++request.num_plain;
   }
 }
 
@@ -111,7 +126,13 @@ void add_arguments(LaunchRequest& request, size_t& at, const Tuple& arguments, a
       request.fast_bytes = PlaceTraits<First>::kFastBytes;
     if constexpr (sizeof...(Rest) > 0) add_arguments<Rest...>(request, at, arguments, index);
   } else {
-    add_argument<First>(request, at, std::get<index()>(arguments));
+    using Given = std::remove_cvref_t<decltype(std::get<index()>(arguments))>;
+    if constexpr (is_slot<Given>) {
+      static_assert(std::is_same_v<Given, Slot<First>>, "a slot has the very type of the kernel's parameter");
+      add_slot<First>(request, at, std::get<index()>(arguments));
+    } else {
+      add_argument<First>(request, at, std::get<index()>(arguments));
+    }
     if constexpr (sizeof...(Rest) > 0) {
       add_arguments<Rest...>(request, at, arguments, std::integral_constant<size_t, index() + 1>{});
     }
@@ -132,6 +153,7 @@ LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop
   if constexpr (sizeof...(Arguments) + 1 == sizeof...(Parameters)) {
     add_arguments<Parameters...>(request, at, std::tie(arguments...), std::integral_constant<size_t, 0>{});
   }
+  if (!request.slots.empty()) add_slots(request, at);
   if (loop.box) add_box(request, at);
   request.argument_bytes = static_cast<uint32_t>(at);
   return request;

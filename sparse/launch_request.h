@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gpu/launch_block.h"
 #include "sparse/device/handles.h"
 #include "sparse/kernel.h"
 #include "sparse/loop.h"
+#include "sparse/slot.h"
 
 namespace coppice {
 
@@ -30,6 +32,13 @@ struct PointerUse {
 };
 inline constexpr uint32_t kMostPointers = kLaunchArgumentBytes / sizeof(void*);
 
+// Describes an argument whose value a slot has.
+struct SlotUse {
+  uint32_t argument;  // which one, from 1 on
+  IntrusivePtr<SlotStorage> slot;
+};
+inline constexpr uint32_t kMostSlotted = 32;  // plain arguments: later ones are no slot's
+
 // Describes a launch with its types gone.
 struct LaunchRequest {
   const KernelBitcode* file;
@@ -46,12 +55,19 @@ struct LaunchRequest {
   uint32_t num_pointers = 0;   // pointers and Views among them
   PointerUse pointers[kMostPointers];
   bool has_hidden_pointers = false;  // some argument is, or leads to, a struct, which may have pointers
+  uint32_t num_plain = 0;            // arguments that are no handles
+  std::vector<SlotUse> slots;
+  uint32_t slot_mask = 0;  // bit i: plain argument i is a slot's
+  uint32_t slots_at = 0;   // where the addresses of the slots begin among the arguments
   uint32_t argument_bytes = 0;
   uint32_t box_at = 0;  // the loop's box among the arguments, plus 1; 0: there is none
   // This launch runs in place of that one, as one that makes room; it has the other's name.
   const LaunchRequest* makes_room_for = nullptr;
   alignas(16) unsigned char arguments[kLaunchArgumentBytes];
 };
+
+// Puts the slots' addresses behind the arguments. Errors: kInvalidArgument where they leave no room for them.
+void add_slots(LaunchRequest& request, size_t& at);
 
 // Puts the loop's box behind the arguments. Errors: kInvalidArgument where they leave no room for it.
 void add_box(LaunchRequest& request, size_t& at);

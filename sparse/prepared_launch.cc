@@ -78,6 +78,9 @@ void check_pointers(const LaunchRequest& r, Device& device) {
       refuse(fmt::format("what argument {} leads to", pointer.argument));
   }
   if (is_of_another_device(device.context(), r.loop.device_count)) refuse("the count of its range");
+  for (const detail::SlotUse& use : r.slots) {
+    if (&use.slot->device() != &device) refuse(fmt::format("the slot of argument {}", use.argument));
+  }
 }
 
 LaunchBlock first_block(const LaunchRequest& r, const Binding& binding) {
@@ -186,9 +189,10 @@ Launch LaunchMaker::launch_of(const LaunchRequest& r, const IntrusivePtr<Prepare
   launch.block = p.block;
   launch.shared_bytes = p.binding.shared_bytes;
   std::memcpy(launch.block.arguments, r.arguments, r.argument_bytes);
-  launch.keep_alive.reserve(1 + p.binding.trees.size());
+  launch.keep_alive.reserve(1 + p.binding.trees.size() + r.slots.size());
   launch.keep_alive.emplace_back(shared);  // of its name, too
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.push_back(share(tree));
+  for (const detail::SlotUse& use : r.slots) launch.keep_alive.push_back(use.slot);
   launch.uses = p.uses;
   const bool knows_addresses = guards_memory(r, options_);
   if (knows_addresses) guard_memory(launch, r, p);

@@ -9,12 +9,14 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/work_refusal.h"
 #include "gpu/kernel_store.h"
 #include "gpu/kernel_versions.h"
 #include "sparse/bound_launches.h"
 #include "sparse/prepared_launch.h"
 #include "sparse/program_ptx.h"
 #include "sparse/specialization.h"
+#include "sparse/traced_calls.h"
 #include "sparse/tree_storage.h"
 #include "sparse/uses.h"
 
@@ -31,8 +33,12 @@ struct LaunchKeyHash {
 
 LaunchKey key_of(const LaunchRequest& r) {
   // Trees count by serial number: an address may be used again by a later tree.
-  LaunchKey key{reinterpret_cast<uint64_t>(r.file), reinterpret_cast<uint64_t>(r.name.data()),
-                r.loop.tree ? r.loop.tree->serial() : 0, r.loop.node, r.box_at};
+  LaunchKey key{reinterpret_cast<uint64_t>(r.file),
+                reinterpret_cast<uint64_t>(r.name.data()),
+                r.loop.tree ? r.loop.tree->serial() : 0,
+                r.loop.node,
+                r.box_at,
+                r.slot_mask};
   if (const LaunchRequest* other = r.makes_room_for) {
     key.push_back(reinterpret_cast<uint64_t>(other->file));
     key.push_back(reinterpret_cast<uint64_t>(other->name.data()));
@@ -113,6 +119,17 @@ Launch Program::prepare_at(const LaunchRequest& r, const KernelVersion* version)
   Launch launch = state_->maker.launch_of(r, state_->maker.prepare(r, version));
   if (r.loop.box) activate_box_first(launch, r);
   return launch;
+}
+
+AsyncValueRef<Chain> Program::give(const LaunchRequest& r) {
+  if (TracedCalls* const traced = TracedCalls::current()) {
+    const BoundLaunch launch = [&] {
+      const WorkRefusal::Scope lifted(nullptr);  // while it is made ready
+      return bind_request(r);
+    }();
+    return traced->launch(launch);
+  }
+  return device().default_stream().launch(prepare(r));
 }
 
 BoundLaunch Program::bind_request(const LaunchRequest& r) {

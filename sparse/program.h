@@ -36,7 +36,7 @@ class Program {
   template <class... Parameters, class... Arguments>
   AsyncValueRef<Chain> launch(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                               const Arguments&... arguments) {
-    return device().default_stream().launch(prepare(detail::make_request(kernel, loop, arguments...)));
+    return give(detail::make_request(kernel, loop, arguments...));
   }
   // Returns the launch as a value, for those who give it many times.
   template <class... Parameters, class... Arguments>
@@ -75,6 +75,7 @@ class Program {
  private:
   friend class BoundLaunches;
   friend class ProgramPtx;
+  AsyncValueRef<Chain> give(const detail::LaunchRequest& request);
   Launch prepare(const detail::LaunchRequest& request);
   // Prepares it with the kernel of that version of its file (null: the program's own), whether or not that
   // can be compiled.

@@ -13,6 +13,7 @@
 #include "sparse/memory_report.h"
 #include "sparse/read_back.h"
 #include "sparse/runtime_launch.h"
+#include "sparse/traced_calls.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -163,6 +164,7 @@ AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords
 }
 AsyncValueRef<Chain> Node::deactivate_all() const {
   tree_->freeze();
+  if (TracedCalls* const traced = TracedCalls::current()) return traced->deactivate_all(*this);
   return tree_->stream().enqueue("sparse.deactivate_all", [tree = tree_, id = id_](InStream& s) {
     tree->recycle_below(s, id);
     tree->commit_topology(s);

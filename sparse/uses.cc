@@ -133,6 +133,16 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
     loop.name = r.loop.tree->path(r.loop.node);
     uses->all.push_back(std::move(loop));
   }
+  for (size_t i = 0; i < r.slots.size(); ++i) {
+    LaunchUse use;
+    use.kind = LaunchUse::Kind::kMemory;
+    use.radius = LaunchUse::kAnywhere;
+    use.argument = r.slots[i].argument;
+    use.argument_offset = r.slots_at + static_cast<uint32_t>(i * sizeof(void*));
+    use.effects = effect::kReads;
+    use.name = fmt::format("the slot of argument {}", use.argument);
+    uses->all.push_back(std::move(use));
+  }
   const uint32_t on_memory = effects_on_memory(r.effects, false);
   uint32_t told = 0;  // of these by arguments
   for (uint32_t i = 0; i < r.num_pointers; ++i) {

@@ -22,6 +22,7 @@
 #include <llvm/Transforms/IPO/Internalize.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -226,6 +227,10 @@ void bake_constants(llvm::Module& module, const SpecializeRequest& request, cons
   std::vector<ConstantGlobal> constants = request.constants;
   constants.push_back({"coppice_debug_checks", std::as_bytes(std::span(&checks, 1))});
   constants.push_back({"coppice_makes_room", std::as_bytes(std::span(&makes_room, 1))});
+  // Of a loop that nothing is told about, nothing is special.
+  const bool has_loop = std::any_of(constants.begin(), constants.end(),
+                                    [](const ConstantGlobal& c) { return c.name == "coppice_loop"; });
+  if (!has_loop) constants.push_back({"coppice_loop", {}});
   for (const ConstantGlobal& c : constants) {
     llvm::GlobalVariable* global = module.getNamedGlobal(llvm::StringRef(c.name.data(), c.name.size()));
     if (global == nullptr) continue;  // the kernel does not look at it

@@ -17,6 +17,7 @@ struct ArgumentReader {
   size_t at = 0;
   uint32_t binding = 0;
   uint32_t argument = 0;
+  uint32_t plain = 0;
 
   template <class T>
   COPPICE_INLINE T next() {
@@ -32,11 +33,21 @@ struct ArgumentReader {
         COPPICE_INLINE Bytes() {}
         T value;
       } copy;
-      __builtin_memcpy(static_cast<void*>(&copy.value), block->arguments + at, sizeof(T));
-      at += sizeof(T);
+      __builtin_memcpy(static_cast<void*>(&copy.value), source(), sizeof(T));
+      at += sizeof(T), ++plain;
       if constexpr (is_view<T>) copy.value.launch = block, copy.value.argument = argument;
       return copy.value;
     }
+  }
+
+  // Returns where the next plain argument is: in the block, or where its slot has it.
+  COPPICE_INLINE const unsigned char* source() const {
+    const uint32_t slots = coppice_loop.slots;
+    if (plain >= 32 || (slots >> plain & 1) == 0) return block->arguments + at;
+    const auto before = static_cast<uint32_t>(__builtin_popcount(slots & ((1u << plain) - 1)));
+    const unsigned char* slot = nullptr;
+    __builtin_memcpy(&slot, block->arguments + coppice_loop.slots_at + before * sizeof slot, sizeof slot);
+    return slot;
   }
 };
 

@@ -52,7 +52,7 @@ def programs(build, folder):
     yield [tests / "sparse_stress_tests", f"--gtest_filter={each}"], False
     # What only a device does whose memory is mapped before a launch: room, and recordings.
     yield [tests / "sparse_conformance_tests", "--gtest_filter=Sparse/Effects.*/simt"], False
-    yield [tests / "sparse_unit_tests", "--gtest_filter=*LaunchGraphs*/simt:*LargeContainers*/simt"], False
+    yield [tests / "sparse_unit_tests", "--gtest_filter=*LaunchRuns*/simt:*LargeContainers*/simt"], False
     yield [tests / "sparse_stress_tests", "--gtest_filter=*MaskRaces*BelowPointer_cpu:Sparse/MaskRacesOfLists.*/cpu:Sparse/MaskRacesOfInnerCells.*/cpu"], False
     yield [tests / "kept_kernels_program", "cpu"], False
     yield [tests / "coppice-gpu-ladder", "compile", "simt"], False

@@ -6,9 +6,9 @@
 #include "conformance_cells.kernels.h"
 #include "core/error.h"
 #include "large_containers.kernels.h"
-#include "sparse/launch_graph.h"
 #include "sparse/read_back.h"
 #include "tests/sparse/loop_devices.h"
+#include "tests/sparse/traced.h"
 
 namespace coppice {
 namespace {
@@ -338,8 +338,8 @@ TEST_P(BoxLoops, AreRecorded) {
         program->bind(write_large2, over(leaf), code, twice),
         program->bind(visit_large2, over_box(leaf, {0, 0}, {5, side}), visits, twice)};
     if (recorded) {
-      LaunchGraph graph(launches);
-      finish(graph.launch(1)), finish(graph.launch(2));
+      Function function = traced(launches);
+      finish(function.run(1)), finish(function.run(2));
     } else {
       for (int round = 0; round < 3; ++round) {
         for (const BoundLaunch& launch : launches) finish(launch.launch());

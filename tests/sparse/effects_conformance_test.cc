@@ -10,10 +10,10 @@
 #include "core/error.h"
 #include "effects.kernels.h"
 #include "lists.kernels.h"
-#include "sparse/launch_graph.h"
 #include "sparse/read_back.h"
 #include "sparse/uses.h"
 #include "tests/sparse/conformance_fixture.h"
+#include "tests/sparse/traced.h"
 
 namespace coppice {
 namespace {
@@ -242,9 +242,9 @@ TEST_P(Effects, RecordedLaunchesHappenOnce) {
   Node list = lists.root().dense({1}).dynamic(1 << 20, 64);
   Field<int> v = list.place<int>("v");
   Room room(device);
-  LaunchGraph graph({program().bind(append_and_grow, range(n()), v, room.block.topology(), 4),
-                     program().bind(append_and_grow, range(n()), v, room.block.topology(), 1)});
-  const AsyncValueRef<Chain> done = graph.launch(3);
+  Function function = traced({program().bind(append_and_grow, range(n()), v, room.block.topology(), 4),
+                              program().bind(append_and_grow, range(n()), v, room.block.topology(), 1)});
+  const AsyncValueRef<Chain> done = function.run(3);
   wait(done);
   ASSERT_FALSE(done.is_error()) << done.error().what();
   std::vector<int> values = wait_read_list(v, 0), expected;
@@ -317,10 +317,10 @@ TEST_P(Effects, RecordedLaunchesDecideWhenTheirTurnComes) {
   for (int i = 0; i < 10; ++i) places.push_back(100 * i);
   const auto x = wait_device_copy(*device, places);
   const auto counter = wait_device_copy(*device, std::vector<uint32_t>{0});
-  LaunchGraph graph({program().bind(add_ten, range(10), x->as<int>()),
-                     program().bind(grow_where_told, range(10), room.block.topology(), x->as<int>(),
-                                    counter->as<uint32_t>())});
-  wait(graph.launch(1));
+  Function function = traced({program().bind(add_ten, range(10), x->as<int>()),
+                              program().bind(grow_where_told, range(10), room.block.topology(), x->as<int>(),
+                                             counter->as<uint32_t>())});
+  wait(function.run(1));
   EXPECT_EQ(room.block.wait_num_active_cells(), 10u);
   EXPECT_TRUE(room.block.wait_is_active({10, 0, 0}));
 }
@@ -332,11 +332,11 @@ TEST_P(Effects, RecordedLaunchesMakeRoomForWhatTheyRenew) {
   Field<int> n = one.place<int>("n");
   const auto counter = wait_device_copy(*device, std::vector<uint32_t>{0});
   run(activate_all, range(12), room.block.topology(), 1);
-  LaunchGraph graph(
-      {program().bind(renew_some, range(12), room.block.topology(), n, counter->as<uint32_t>())});
-  wait(graph.launch(1));
+  Function function =
+      traced({program().bind(renew_some, range(12), room.block.topology(), n, counter->as<uint32_t>())});
+  wait(function.run(1));
   run(write_at1, range(1), n, std::vector<int>{0}, 12);
-  const auto done = graph.launch(1);
+  const auto done = function.run(1);
   wait(done);
   ASSERT_FALSE(done.is_error()) << done.error().what();
   uint32_t counted = 0;

@@ -15,12 +15,12 @@
 #include "gpu/kernel_builder.h"
 #include "gpu/kernel_store.h"
 #include "gpu/kernel_versions.h"
-#include "sparse/launch_graph.h"
 #include "sparse/operations.h"
 #include "sparse/read_back.h"
 #include "tests/sparse/kernel_copy.h"
 #include "tests/sparse/staging.h"
 #include "tests/sparse/test_devices.h"
+#include "tests/sparse/traced.h"
 
 namespace coppice {
 namespace {
@@ -130,29 +130,29 @@ TEST_P(Reload, AKernelThatStayedAsItWasKeepsItsCode) {
   EXPECT_EQ(wait_read(y, {3, 3}), 21);
 }
 
-// Seen to fail with bound launches that keep what they were made of, and with a launch graph that keeps its
+// Seen to fail with bound launches that keep what they were made of, and with a function that keeps its
 // recording.
 TEST_P(Reload, WhoeverHoldsALaunchGetsTheNewKernel) {
   const BoundLaunch bound = program().bind(copy->of(fill), over(*leaf), x, ReloadScale{1});
   const BoundLaunch other = program().bind(copy->of(fill), over(*leaf), y, ReloadScale{2});
-  const LaunchGraph graph({bound, other});
+  const Function function = traced({bound, other});
   executor::Registry registry;
   executor::add_builtin_operations(registry);
   add_sparse_operations(registry);
-  const auto module =
-      executor::LoadedModule::load(executor::parse("func @main(%start: chain, %a: launch) -> chain {\n"
-                                                   "  %e0 = stream.start (%start)\n"
-                                                   "  %e1 = sparse.launch (%e0, %a)\n"
-                                                   "  %done = stream.done (%e1)\n"
-                                                   "  return %done\n}\n",
-                                                   "test.graph"),
-                                   registry);
+  executor::Bindings bindings;
+  bindings.add("fill", bound);
+  const auto module = executor::LoadedModule::load(executor::parse("func @main(%start: chain) -> chain {\n"
+                                                                   "  %e0 = stream.start (%start)\n"
+                                                                   "  %e1 = sparse.launch $fill (%e0)\n"
+                                                                   "  %done = stream.done (%e1)\n"
+                                                                   "  return %done\n}\n",
+                                                                   "test.graph"),
+                                                   registry, bindings);
   const auto host = make_intrusive<executor::Host>();
   const auto request = host->start_request(share(&device->default_stream()));
   const auto run_function = [&] {
-    for (const auto& result : execute(
-             module->function("main"),
-             {make_available_async_value<Chain>(), make_available_async_value<BoundLaunch>(bound)}, *request))
+    for (const auto& result :
+         execute(module->function("main"), {make_available_async_value<Chain>()}, *request))
       wait(*result);
   };
   const auto weights = wait_device_copy(*device, std::vector<int>{1, 2});
@@ -162,9 +162,9 @@ TEST_P(Reload, WhoeverHoldsALaunchGetsTheNewKernel) {
       copy->save("2 * scale", text);
       ASSERT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
     }
-    wait(graph.launch(2));
-    EXPECT_EQ(wait_read(x, {3, 3}), ones) << "in a launch graph";
-    EXPECT_EQ(wait_read(y, {3, 3}), twos) << "in a launch graph";
+    wait(function.run(2));
+    EXPECT_EQ(wait_read(x, {3, 3}), ones) << "in a function";
+    EXPECT_EQ(wait_read(y, {3, 3}), twos) << "in a function";
     program().launch(copy->of(weigh), over(*leaf), x, weights->as<ReloadWeights>());
     EXPECT_EQ(wait_read(x, {3, 3}), 21);
     bound.launch();
@@ -462,15 +462,15 @@ TEST_P(Reload, FilesOfAClockThatIsAheadAreNoNews) {
 
 // It activates cells now: whoever holds the launch must follow the tree.
 TEST_P(Reload, AKernelThatDoesMoreIsTakenForWhatItIs) {
-  const LaunchGraph graph({program().bind(copy->of(touch), range(64), x),
-                           program().bind(copy->of(fill), over(*leaf), x, ReloadScale{1})});
-  wait(graph.launch());
+  const Function function = traced({program().bind(copy->of(touch), range(64), x),
+                                    program().bind(copy->of(fill), over(*leaf), x, ReloadScale{1})});
+  wait(function.run());
   EXPECT_EQ(leaf->wait_num_active_blocks(), 1u);
   wait_watching();
   copy->save("(void)x.is_active(i, {static_cast<int>(i.index), 0})",
              "x.set(i, {8 * static_cast<int>(i.index), 0}, 1)");
   ASSERT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
-  wait(graph.launch(2));
+  wait(function.run(2));
   EXPECT_EQ(leaf->wait_num_active_blocks(), 64u);
   EXPECT_EQ(wait_read(x, {8 * 63, 5}), 102);
 }

@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "large_containers.kernels.h"
-#include "sparse/launch_graph.h"
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
 #include "tests/sparse/loop_devices.h"
+#include "tests/sparse/traced.h"
 
 namespace coppice {
 namespace {
@@ -220,10 +220,10 @@ TEST_P(LargeContainers, AreWholeInRecordings) {
   std::vector<int> coords;
   for (int i = 0; i < n; i += 3) coords.push_back(i);
   const IntrusivePtr<Buffer> at = wait_device_copy(*device, coords.data(), coords.size());
-  LaunchGraph graph({program->bind(activate_large1, range(static_cast<int64_t>(coords.size())),
-                                   cells.topology(), static_cast<const int*>(at->as<int>())),
-                     program->bind(add_one_large, over(cells), x)});
-  graph.launch(3);
+  Function function = traced({program->bind(activate_large1, range(static_cast<int64_t>(coords.size())),
+                                            cells.topology(), static_cast<const int*>(at->as<int>())),
+                              program->bind(add_one_large, over(cells), x)});
+  function.run(3);
   program->wait();
   const std::vector<int> values = wait_read(x, {0}, {n});
   for (int i = 0; i < n; ++i) ASSERT_EQ(values[static_cast<size_t>(i)], i % 3 == 0 ? 3 : 0) << i;

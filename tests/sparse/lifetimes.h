@@ -12,10 +12,10 @@
 
 #include "conformance.kernels.h"
 #include "gpu/simt/machine.h"
-#include "sparse/launch_graph.h"
 #include "sparse/program.h"
 #include "sparse/topology_tools.h"
 #include "sparse/tree.h"
+#include "tests/sparse/traced.h"
 
 namespace coppice {
 
@@ -49,8 +49,8 @@ class World {
         return keep(dilate(*leaf_, Neighbourhood::kFaces));
       case 5:
         bound_.push_back(program_->bind(write_every1, range(5), *y_, 3, 2));
-        graph_.emplace(bound_);
-        return keep(graph_->launch(2));
+        function_.emplace(traced(bound_));
+        return keep(function_->run(2));
       case 6:
         keep(second_->copy(buffer_->data(), buffer_->data() + 64, 32));
         return values_.back().and_then([buffer = buffer_] {});
@@ -82,10 +82,10 @@ class World {
   // The handles one after another, in a random order.
   void let_go(Random& random) {
     std::vector<std::function<void()>> handles{
-        [&] { device_.reset(); }, [&] { program_.reset(); }, [&] { tree_.reset(); },
-        [&] { leaf_.reset(); },   [&] { x_.reset(); },       [&] { y_.reset(); },
-        [&] { second_.reset(); }, [&] { buffer_.reset(); },  [&] { bound_.clear(); },
-        [&] { graph_.reset(); },  [&] { values_.clear(); }};
+        [&] { device_.reset(); },   [&] { program_.reset(); }, [&] { tree_.reset(); },
+        [&] { leaf_.reset(); },     [&] { x_.reset(); },       [&] { y_.reset(); },
+        [&] { second_.reset(); },   [&] { buffer_.reset(); },  [&] { bound_.clear(); },
+        [&] { function_.reset(); }, [&] { values_.clear(); }};
     std::shuffle(handles.begin(), handles.end(), random);
     for (const auto& drop : handles) drop();
   }
@@ -114,7 +114,7 @@ class World {
   IntrusivePtr<Stream> second_;
   IntrusivePtr<Buffer> buffer_;
   std::vector<BoundLaunch> bound_;
-  std::optional<LaunchGraph> graph_;
+  std::optional<Function> function_;
   std::vector<AsyncValueRef<Chain>> values_;
 };
 

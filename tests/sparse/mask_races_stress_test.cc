@@ -8,11 +8,11 @@
 #include <random>
 
 #include "mask_races.kernels.h"
-#include "sparse/launch_graph.h"
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
 #include "sparse/tree_storage.h"
 #include "tests/sparse/test_devices.h"
+#include "tests/sparse/traced.h"
 
 namespace coppice {
 namespace {
@@ -201,10 +201,10 @@ TEST_P(MaskRaces, WhatWentIsZeroFromTheNextLaunchOn) {
   run(set_pairs1, range(n), CoppicePair{m.a, m.b}, 0, 1);
   run(leave_loop1, over(m.leaf), m.a, m.leaf.topology());
   check("after a loop");
-  LaunchGraph graph({program->bind(set_pairs1, range(n), CoppicePair{m.a, m.b}, 0, 1),
-                     program->bind(leave_loop1, over(m.leaf), m.a, m.leaf.topology())});
+  Function function = traced({program->bind(set_pairs1, range(n), CoppicePair{m.a, m.b}, 0, 1),
+                              program->bind(leave_loop1, over(m.leaf), m.a, m.leaf.topology())});
   for (int times : {1, 3}) {
-    finish(graph.launch(times));
+    finish(function.run(times));
     check("after a recording");
   }
   std::vector<std::array<int32_t, 3>> coords;

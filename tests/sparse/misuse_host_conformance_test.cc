@@ -6,10 +6,10 @@
 
 #include "gpu/stream_primitives.h"
 #include "sparse/bulk_append.h"
-#include "sparse/launch_graph.h"
 #include "sparse/program_ptx.h"
 #include "sparse/topology_tools.h"
 #include "tests/sparse/misuse.h"
+#include "tests/sparse/traced.h"
 
 namespace coppice {
 namespace {
@@ -233,7 +233,7 @@ TEST_P(HostMisuse, ProgramsAndLaunchesThatWereMovedFromAreRefused) {
   Plane p(device);
   Program first(device);
   BoundLaunch bound = first.bind(number_cells2, over(p.leaf), p.x);
-  LaunchGraph graph({bound});
+  Function function = traced({bound});
   const Program second = std::move(first);
   const std::string no_program = "a Program is used that was moved from";
   EXPECT_EQ(words_of([&] { first.wait(); }), no_program);
@@ -248,9 +248,9 @@ TEST_P(HostMisuse, ProgramsAndLaunchesThatWereMovedFromAreRefused) {
   const std::string no_launch = "a BoundLaunch is used that was moved from";
   EXPECT_EQ(words_of([&] { bound.launch(); }), no_launch);
   EXPECT_EQ(words_of([&] { bound.name(); }), no_launch);
-  EXPECT_EQ(words_of([&] { LaunchGraph({bound}); }), no_launch);
-  const LaunchGraph replayed = std::move(graph);
-  EXPECT_EQ(words_of([&] { graph.launch(); }), "a LaunchGraph is launched that was moved from");
+  EXPECT_EQ(words_of([&] { traced({taken, bound}); }), no_launch);
+  const Function replayed = std::move(function);
+  EXPECT_EQ(words_of([&] { function.run(); }), "a Function is used that was moved from");
 }
 
 // What docs/sparse.md, "Nodes", says of them.

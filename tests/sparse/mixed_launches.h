@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "sparse/bulk_append.h"
-#include "sparse/launch_graph.h"
 #include "tests/sparse/mixed_tree.h"
+#include "tests/sparse/traced.h"
 
 namespace coppice::mixed {
 

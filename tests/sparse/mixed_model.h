@@ -2,7 +2,7 @@
 // drawn, beside a reference of plain vectors.
 //
 // A sequence is a list of steps. A step gives the stream one to four launches or calls (mixed_launches.h)
-// without waiting, or a launch graph of some, recorded now or earlier; then all that the trees have is
+// without waiting, or a function of some, recorded now or earlier; then all that the trees have is
 // compared with the reference: values, what is active, lists, and cells and chunks in use. What a step does
 // follows from the seed, the step's number and what the trees hold, so any part of a sequence's steps is a
 // sequence, too: a failure is cut down to few steps and says
@@ -18,7 +18,7 @@
 // given back; the second tree of a launch is not collected; a cleared list gives back its first chunk
 // alone; what is dirty is not zeroed; lists that are cleared as a whole are not; chunks stay that a write
 // by index found no memory behind; lists begin at the leaf's origin. On an emulated GPU also: a launch
-// that must not be repeated is; launches of a graph behind the one that was short are not given; room that
+// that must not be repeated is; launches of a function behind the one that was short are not given; room that
 // could not be made whole is not given back.
 #pragma once
 #include <gtest/gtest.h>
@@ -97,9 +97,9 @@ class MixedSequence {
 
  private:
   using Models = MixedLaunches::Models;
-  struct Graph {
+  struct Traced {
     std::vector<MixedLaunch> launches;
-    std::optional<LaunchGraph> graph;
+    std::optional<Function> function;
   };
 
   // The trees' first use, by two threads.
@@ -116,9 +116,9 @@ class MixedSequence {
     random_.seed(hash_u32(static_cast<uint64_t>(seed_), 2, static_cast<uint64_t>(step)));
     const int what = static_cast<int>(random_() % 8);
     if (what == 0)
-      run_new_graph();
-    else if (what == 1 && graph_)
-      run_graph();
+      run_new_function();
+    else if (what == 1 && traced_)
+      run_function();
     else
       run_launches(1 + static_cast<int>(random_() % 4),
                    [&](const Models& m) { return launches_->draw(random_, m); });
@@ -167,8 +167,8 @@ class MixedSequence {
       std::fill(m.taken.begin(), m.taken.end(), 0), m.taken_chunks = 0, m.last_append.clear();
     return models_;
   }
-  void run_new_graph() {
-    Graph fresh;
+  void run_new_function() {
+    Traced fresh;
     std::vector<BoundLaunch> bound;
     for (int tries = 0; tries < 12 && bound.size() < 3; ++tries) {
       MixedLaunch launch = launches_->draw(random_, models_);
@@ -177,27 +177,27 @@ class MixedSequence {
       fresh.launches.push_back(std::move(launch));
     }
     if (bound.empty()) return;
-    fresh.graph.emplace(std::move(bound));
-    graph_ = std::move(fresh);
-    run_graph();
+    fresh.function.emplace(traced(bound));
+    traced_ = std::move(fresh);
+    run_function();
   }
-  void run_graph() {
+  void run_function() {
     Models after = begin_states();
     const int times = 1 + static_cast<int>(random_() % 2);
-    for (const MixedLaunch& launch : graph_->launches)
-      trace(fmt::format("graph, {} times: {}", times, launch.name));
-    for (const MixedLaunch& launch : graph_->launches) write_counter(launch, 0);
+    for (const MixedLaunch& launch : traced_->launches)
+      trace(fmt::format("function, {} times: {}", times, launch.name));
+    for (const MixedLaunch& launch : traced_->launches) write_counter(launch, 0);
     for (int i = 0; i < times; ++i) {
-      for (const MixedLaunch& launch : graph_->launches) {
+      for (const MixedLaunch& launch : traced_->launches) {
         launch.apply(after, ++launch_number_);
         operations_ += launch.operations;
       }
     }
-    const AsyncValueRef<Chain> done = graph_->graph->launch(times);
+    const AsyncValueRef<Chain> done = traced_->function->run(times);
     wait(done);
     if (done.is_error()) {
       bool may_lack_room = false;
-      for (const MixedLaunch& launch : graph_->launches) may_lack_room |= launch.may_lack_room;
+      for (const MixedLaunch& launch : traced_->launches) may_lack_room |= launch.may_lack_room;
       trace(done.error().what());
       check_error(done.error(), may_lack_room, is_limited_, *device_);
       device_->default_stream().clear_error();
@@ -205,7 +205,7 @@ class MixedSequence {
       return;
     }
     compare(after);
-    for (const MixedLaunch& launch : graph_->launches)
+    for (const MixedLaunch& launch : traced_->launches)
       check_counter(launch, launch.counted * static_cast<uint32_t>(times));
   }
 
@@ -308,7 +308,7 @@ class MixedSequence {
   std::vector<std::unique_ptr<MixedTree>> trees_;
   Models models_;
   std::optional<MixedLaunches> launches_;
-  std::optional<Graph> graph_;
+  std::optional<Traced> traced_;
   std::mt19937 random_;
   uint64_t launch_number_ = 0, operations_ = 0, shortages_ = 0;
 };

@@ -26,22 +26,24 @@ struct BufferOperation {
   const char* number = nullptr;
 };
 constexpr BufferOperation kOperations[] = {
-    {"buffer.copy (%e0, *, %zero, *, %zero, %n)"},
-    {"buffer.fill 255 (%e0, *, %zero, %n)"},
-    {"primitives.sort_by_key.u32 (%e0, *, *, %n)"},
-    {"primitives.sort_by_key.u64 (%e0, *, *, %n)"},
-    {"primitives.exclusive_scan (%e0, *, *, %n)", "i64"},
-    {"primitives.sum.f32 (%e0, *, %n)", "f64"},
-    {"primitives.sum.f64 (%e0, *, %n)", "f64"},
-    {"primitives.sum.u32 (%e0, *, %n)", "i64"},
-    {"primitives.sum.u64 (%e0, *, %n)", "i64"},
-    {"primitives.max.f32 (%e0, *, %n)", "f32"},
-    {"primitives.max.f64 (%e0, *, %n)", "f64"},
-    {"primitives.max.u32 (%e0, *, %n)", "i64"},
-    {"primitives.max.u64 (%e0, *, %n)", "i64"},
-    {"primitives.select_if_flag (%e0, *, *, %n)", "i64"},
-    {"primitives.run_length_encode (%e0, *, *, *, %n)", "i64"},
-    {"primitives.bin_starts (%e0, *, %n, *, %n)"},
+    {"buffer.copy *, 0, *, 0, 8"},
+    {"buffer.fill 255, *, 0, 8"},
+    {"primitives.sort_by_key.u32 *, *, 8"},
+    {"primitives.sort_by_key.u64 *, *, 8"},
+    {"primitives.exclusive_scan *, *, 8"},
+    {"primitives.scan_and_sum *, *, 8", "i64"},
+    {"primitives.sum.f32 *, 8", "f64"},
+    {"primitives.sum.f64 *, 8", "f64"},
+    {"primitives.sum.u32 *, 8", "i64"},
+    {"primitives.sum.u64 *, 8", "i64"},
+    {"primitives.max.f32 *, 8", "f32"},
+    {"primitives.max.f64 *, 8", "f64"},
+    {"primitives.max.u32 *, 8", "i64"},
+    {"primitives.max.u64 *, 8", "i64"},
+    {"primitives.select_if_flag *, *, 8", "i64"},
+    {"primitives.run_length_encode *, *, *, 8", "i64"},
+    {"primitives.histogram *, 8, *, 8"},
+    {"primitives.bin_starts *, 8, *, 8"},
 };
 
 // The devices of the stream and of the other memory.
@@ -66,23 +68,20 @@ class MemoryOfAnotherDevice : public testing::TestWithParam<std::pair<const char
   std::vector<Value> run(const BufferOperation& operation, int theirs_at) {
     std::string text = operation.text;
     for (int n = 0; text.find('*') != std::string::npos; ++n)
-      text.replace(text.find('*'), 1, n == theirs_at ? "%theirs" : fmt::format("%mine{}", n));
+      text.replace(text.find('*'), 1, n == theirs_at ? "$theirs" : fmt::format("$mine{}", n));
     const std::string source = fmt::format(R"(
-func @main(%start: chain, %mine0: buffer, %mine1: buffer, %mine2: buffer, %theirs: buffer,
-           %n: i64) -> chain {{
-  %zero = constant.i64 0
+func @main(%start: chain) -> chain {{
   %e0 = stream.start (%start)
-  %e1{} = {}
+  %e1{} = {} (%e0)
   %done = stream.done (%e1)
   return %done
 }})",
                                            operation.number != nullptr ? ", %number" : "", text);
-    module = executor::LoadedModule::load(executor::parse(source, "test.graph"), registry);
-    const auto value = [](auto given) { return Value(make_available_async_value<decltype(given)>(given)); };
-    auto results = execute(module->function("main"),
-                           std::vector<Value>{value(Chain()), value(mine[0]), value(mine[1]), value(mine[2]),
-                                              value(theirs), value(kItems)},
-                           *request);
+    executor::Bindings bindings;
+    for (int n = 0; n < 3; ++n) bindings.add(fmt::format("mine{}", n), mine[n]);
+    bindings.add("theirs", theirs);
+    module = executor::LoadedModule::load(executor::parse(source, "test.graph"), registry, bindings);
+    auto results = execute(module->function("main"), {make_available_async_value<Chain>()}, *request);
     for (const Value& result : results) wait(*result);
     return results;
   }

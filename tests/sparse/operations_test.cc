@@ -28,17 +28,28 @@ Value value(T given) {
   return make_available_async_value<T>(std::move(given));
 }
 
+// Returns bindings of names and things, one behind the other.
+template <class... Given>
+executor::Bindings bound_to(const Given&... given) {
+  executor::Bindings bindings;
+  (bindings.add(given.first, given.second), ...);
+  return bindings;
+}
+template <class T>
+std::pair<const char*, T> named(const char* name, T thing) {
+  return {name, std::move(thing)};
+}
+
 class Operations : public testing::Test {
  protected:
   Operations() {
     executor::add_builtin_operations(registry);
     add_sparse_operations(registry);
   }
-  // One function, @main; its first argument is a chain.
-  std::vector<Value> run(std::string_view text, std::vector<Value> arguments) {
-    module = executor::LoadedModule::load(executor::parse(text, "test.graph"), registry);
-    arguments.insert(arguments.begin(), value(Chain()));
-    return execute(module->function("main"), arguments, *request);
+  // One function, @main, of a chain.
+  std::vector<Value> run(std::string_view text, executor::Bindings bindings) {
+    module = executor::LoadedModule::load(executor::parse(text, "test.graph"), registry, std::move(bindings));
+    return execute(module->function("main"), {value(Chain())}, *request);
   }
   // The message of the first error among the results, when all have come; "": there is none.
   std::string outcome(const std::vector<Value>& results) {
@@ -69,10 +80,10 @@ class Operations : public testing::Test {
 };
 
 constexpr std::string_view kTwoLaunches = R"(
-func @main(%start: chain, %a: launch, %b: launch) -> chain {
+func @main(%start: chain) -> chain {
   %e0 = stream.start (%start)
-  %e1 = sparse.launch (%e0, %a)
-  %e2 = sparse.launch (%e1, %b)
+  %e1 = sparse.launch $a (%e0)
+  %e2 = sparse.launch $b (%e1)
   %done = stream.done (%e2)
   return %done
 })";
@@ -81,8 +92,9 @@ TEST_F(Operations, LaunchesAreAllQueuedBeforeTheDeviceHasRunTheFirst) {
   const auto numbers = buffer<int>({9, 9, 9});
   std::latch release(1);
   device->default_stream().enqueue("parked", [&](InStream&) { release.wait(); });
-  const auto results = run(kTwoLaunches, {value(program.bind(write_index, range(3), numbers->as<int>())),
-                                          value(program.bind(add_one, range(3), numbers->as<int>()))});
+  const auto results =
+      run(kTwoLaunches, bound_to(named("a", program.bind(write_index, range(3), numbers->as<int>())),
+                                 named("b", program.bind(add_one, range(3), numbers->as<int>()))));
   EXPECT_EQ(request->describe_waiting(), "") << "an operation waited for the device";
   EXPECT_FALSE(results[0]->is_available());
   EXPECT_FALSE(results[0]->is_indirect()) << "the event itself, not one that the host completes";
@@ -120,8 +132,9 @@ TEST_F(Operations, TheErrorOfALaunchArrivesInItsEventAndSkipsWhatFollows) {
   Tree tree(device, {.name = "grid"});
   Field<int> x = tree.root().pointer({8}).dense({4}).place<int>("x");
   const auto numbers = buffer<int>({0});
-  const auto results = run(kTwoLaunches, {value(program.bind(add_coords1, range(3), x, 32)),
-                                          value(program.bind(add_one, range(1), numbers->as<int>()))});
+  const auto results =
+      run(kTwoLaunches, bound_to(named("a", program.bind(add_coords1, range(3), x, 32)),
+                                 named("b", program.bind(add_one, range(1), numbers->as<int>()))));
   EXPECT_NE(outcome(results).find("kernel heat.add_coords1: "), std::string::npos) << outcome(results);
   EXPECT_EQ(read<int>(numbers, 1), (std::vector{0}));
   device->default_stream().clear_error();
@@ -131,7 +144,7 @@ TEST_F(Operations, ARequestWithoutAStreamIsRefused) {
   request = host->start_request();
   const auto numbers = buffer<int>({0});
   const auto bound = program.bind(add_one, range(1), numbers->as<int>());
-  const auto results = run(kTwoLaunches, {value(bound), value(bound)});
+  const auto results = run(kTwoLaunches, bound_to(named("a", bound), named("b", bound)));
   ASSERT_TRUE(results[0]->is_error());
   const Error error = results[0]->error();
   EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
@@ -146,20 +159,20 @@ TEST_F(Operations, WhatBelongsToAnotherStreamIsRefused) {
   const auto numbers = buffer<int>({0});
   const auto bound = program.bind(add_one, range(1), numbers->as<int>());
   EXPECT_EQ(
-      outcome(run(kTwoLaunches, {value(bound), value(bound)})),
+      outcome(run(kTwoLaunches, bound_to(named("a", bound), named("b", bound)))),
       fmt::format(
           "launch jit.add_one belongs to the default stream of its device ({}), and the request has another",
           device->name()));
   Tree tree(device, {.name = "grid"});
   constexpr std::string_view kCollect = R"(
-func @main(%start: chain, %tree: tree) -> chain {
+func @main(%start: chain) -> chain {
   %e0 = stream.start (%start)
-  %e1 = sparse.collect (%e0, %tree)
+  %e1 = sparse.collect $tree (%e0)
   %done = stream.done (%e1)
   return %done
 })";
   EXPECT_EQ(
-      outcome(run(kCollect, {value(tree)})),
+      outcome(run(kCollect, bound_to(named("tree", tree)))),
       fmt::format("tree 'grid' belongs to the default stream of its device ({}), and the request has another",
                   device->name()));
   wait(other->barrier());
@@ -172,22 +185,22 @@ TEST_F(Operations, CountsListsAndDeactivates) {
   Field<int> x = leaf.place<int>("x");
   std::vector<int> coords{5, 6, 20, 20, 21, 21};
   const auto at = buffer(coords);
-  const auto results =
-      run(R"(
-func @main(%start: chain, %root: node, %leaf: node, %grow: launch, %set: launch) -> (i64, i64, chain) {
+  const auto results = run(R"(
+func @main(%start: chain) -> (i64, i64, chain) {
   %e0 = stream.start (%start)
-  %e1 = sparse.launch (%e0, %grow)
-  %e2 = sparse.update_list true (%e1, %leaf)
-  %e3, %before = sparse.count_blocks (%e2, %leaf)
-  %e4 = sparse.launch (%e3, %set)
-  %e5 = sparse.deactivate_all (%e4, %root)
-  %e6, %after = sparse.count_blocks (%e5, %leaf)
-  %e7 = sparse.launch (%e6, %grow)
+  %e1 = sparse.launch $grow (%e0)
+  %e2 = sparse.update_list true, $leaf (%e1)
+  %e3, %before = sparse.count_blocks $leaf (%e2)
+  %e4 = sparse.launch $set (%e3)
+  %e5 = sparse.deactivate_all $root (%e4)
+  %e6, %after = sparse.count_blocks $leaf (%e5)
+  %e7 = sparse.launch $grow (%e6)
   %done = stream.done (%e7)
   return %before, %after, %done
 })",
-          {value(tree.root()), value(leaf), value(program.bind(grow_coords2, range(3), x, at->as<int>(), 9)),
-           value(program.bind(set_cells2, over(leaf), x))});
+                           bound_to(named("root", tree.root()), named("leaf", leaf),
+                                    named("grow", program.bind(grow_coords2, range(3), x, at->as<int>(), 9)),
+                                    named("set", program.bind(set_cells2, over(leaf), x))));
   ASSERT_EQ(outcome(results), "");
   EXPECT_EQ(results[0]->get<int64_t>(), 2);
   EXPECT_EQ(results[1]->get<int64_t>(), 0);
@@ -203,14 +216,14 @@ TEST_F(Operations, UpdateListBuildsTheNeighbourTableWhenAskedTo) {
   uint64_t list_version = 0, neighbour_version = 0;
   for (const char* with_neighbours : {"false", "true"}) {
     const auto results = run(std::string(R"(
-func @main(%start: chain, %leaf: node) -> chain {
+func @main(%start: chain) -> chain {
   %e0 = stream.start (%start)
   %e1 = sparse.update_list )") + with_neighbours +
-                                 R"( (%e0, %leaf)
+                                 R"(, $leaf (%e0)
   %done = stream.done (%e1)
   return %done
 })",
-                             {value(leaf)});
+                             bound_to(named("leaf", leaf)));
     ASSERT_EQ(outcome(results), "");
     wait(device->default_stream().enqueue("look", [&](InStream& s) {
       const LoopList& list = leaf.storage().update_list(s, leaf.id(), false);
@@ -235,40 +248,42 @@ TEST_F(Operations, CollectRecyclesWhatWasDeactivated) {
   };
   ASSERT_EQ(recycled(), 2u);
   const auto results = run(R"(
-func @main(%start: chain, %tree: tree) -> chain {
+func @main(%start: chain) -> chain {
   %e0 = stream.start (%start)
-  %e1 = sparse.collect (%e0, %tree)
+  %e1 = sparse.collect $tree (%e0)
   %done = stream.done (%e1)
   return %done
 })",
-                           {value(tree)});
+                           bound_to(named("tree", tree)));
   ASSERT_EQ(outcome(results), "");
   EXPECT_EQ(recycled(), 0u);
   EXPECT_EQ(leaf.wait_num_active_blocks(), 0u);
 }
 
-constexpr std::string_view kCopyAndFill = R"(
-func @main(%start: chain, %to: buffer, %from: buffer, %at: i64, %bytes: i64) -> (chain, chain) {
-  %zero = constant.i64 0
+// Fills `bytes` of $to from its begin on, and copies as many from $from to its byte `at`.
+std::string copy_and_fill(int64_t at, int64_t bytes) {
+  return fmt::format(R"(
+func @main(%start: chain) -> (chain, chain) {{
   %e0 = stream.start (%start)
-  %e1 = buffer.fill 255 (%e0, %to, %zero, %bytes)
-  %e2 = buffer.copy (%e1, %to, %at, %from, %zero, %bytes)
+  %e1 = buffer.fill 255, $to, 0, {1} (%e0)
+  %e2 = buffer.copy $to, {0}, $from, 0, {1} (%e1)
   %filled = stream.done (%e1)
   %copied = stream.done (%e2)
   return %filled, %copied
-})";
+}})",
+                     at, bytes);
+}
 
 TEST_F(Operations, CopiesAndFillsBuffers) {
   const auto to = buffer<uint32_t>({1, 2, 3}), from = buffer<uint32_t>({7, 8});
-  EXPECT_EQ(outcome(run(kCopyAndFill, {value(to), value(from), value<int64_t>(4), value<int64_t>(8)})), "");
+  EXPECT_EQ(outcome(run(copy_and_fill(4, 8), bound_to(named("to", to), named("from", from)))), "");
   EXPECT_EQ(read<uint32_t>(to, 3), (std::vector<uint32_t>{~0u, 7, 8}));
 }
 
 TEST_F(Operations, NothingIsCopiedOrFilledBeyondABuffersEnd) {
   const auto to = buffer<uint32_t>({1, 2, 3}), from = buffer<uint32_t>({7, 8});
   const auto failure = [&](int64_t at, int64_t bytes) {
-    const auto results =
-        run(kCopyAndFill, {value(to), value(from), value<int64_t>(at), value<int64_t>(bytes)});
+    const auto results = run(copy_and_fill(at, bytes), bound_to(named("to", to), named("from", from)));
     const std::string message = outcome(results);
     EXPECT_EQ(results[1]->error().code(), ErrorCode::kOutOfRange);
     device->default_stream().clear_error();
@@ -289,7 +304,7 @@ TEST_F(Operations, ABufferMayGrowInStreamOrderBeforeItIsUsed) {
     release.wait();
     to->grow(12);
   });
-  const auto results = run(kCopyAndFill, {value(to), value(from), value<int64_t>(4), value<int64_t>(8)});
+  const auto results = run(copy_and_fill(4, 8), bound_to(named("to", to), named("from", from)));
   release.count_down();
   EXPECT_EQ(outcome(results), "");
   EXPECT_EQ(read<uint32_t>(to, 3), (std::vector<uint32_t>{~0u, 7, 8}));
@@ -298,16 +313,17 @@ TEST_F(Operations, ABufferMayGrowInStreamOrderBeforeItIsUsed) {
 TEST_F(Operations, SortsKeysWithTheirValues) {
   const auto keys = buffer<uint32_t>({3, 1, 2, 1}), order = buffer<uint32_t>({0, 1, 2, 3});
   const auto wide = buffer<uint64_t>({uint64_t{1} << 40, 5}), wide_order = buffer<uint32_t>({0, 1});
-  const auto results =
-      run(R"(
-func @main(%start: chain, %keys: buffer, %order: buffer, %n: i64, %wide: buffer, %wide_order: buffer, %m: i64) -> chain {
+  const auto results = run(
+      R"(
+func @main(%start: chain) -> chain {
   %e0 = stream.start (%start)
-  %e1 = primitives.sort_by_key.u32 (%e0, %keys, %order, %n)
-  %e2 = primitives.sort_by_key.u64 (%e1, %wide, %wide_order, %m)
+  %e1 = primitives.sort_by_key.u32 $keys, $order, 4 (%e0)
+  %e2 = primitives.sort_by_key.u64 $wide, $wide_order, 2 (%e1)
   %done = stream.done (%e2)
   return %done
 })",
-          {value(keys), value(order), value<int64_t>(4), value(wide), value(wide_order), value<int64_t>(2)});
+      bound_to(named("keys", keys), named("order", order), named("wide", wide),
+               named("wide_order", wide_order)));
   ASSERT_EQ(outcome(results), "");
   EXPECT_EQ(read<uint32_t>(keys, 4), (std::vector<uint32_t>{1, 1, 2, 3}));
   EXPECT_EQ(read<uint32_t>(order, 4), (std::vector<uint32_t>{1, 3, 2, 0}));
@@ -316,23 +332,22 @@ func @main(%start: chain, %keys: buffer, %order: buffer, %n: i64, %wide: buffer,
 }
 
 TEST_F(Operations, SumsAndMaximaAreValuesOfTheHost) {
-  const auto results = run(R"(
-func @main(%start: chain, %f: buffer, %d: buffer, %u: buffer, %w: buffer, %n: i64)
-    -> (f64, f64, i64, i64, f32, f64, i64, i64) {
+  const auto results = run(
+      R"(
+func @main(%start: chain) -> (f64, f64, i64, i64, f32, f64, i64, i64) {
   %e0 = stream.start (%start)
-  %e1, %a = primitives.sum.f32 (%e0, %f, %n)
-  %e2, %b = primitives.sum.f64 (%e1, %d, %n)
-  %e3, %c = primitives.sum.u32 (%e2, %u, %n)
-  %e4, %g = primitives.sum.u64 (%e3, %w, %n)
-  %e5, %h = primitives.max.f32 (%e4, %f, %n)
-  %e6, %i = primitives.max.f64 (%e5, %d, %n)
-  %e7, %j = primitives.max.u32 (%e6, %u, %n)
-  %e8, %k = primitives.max.u64 (%e7, %w, %n)
+  %e1, %a = primitives.sum.f32 $f, 2 (%e0)
+  %e2, %b = primitives.sum.f64 $d, 2 (%e1)
+  %e3, %c = primitives.sum.u32 $u, 2 (%e2)
+  %e4, %g = primitives.sum.u64 $w, 2 (%e3)
+  %e5, %h = primitives.max.f32 $f, 2 (%e4)
+  %e6, %i = primitives.max.f64 $d, 2 (%e5)
+  %e7, %j = primitives.max.u32 $u, 2 (%e6)
+  %e8, %k = primitives.max.u64 $w, 2 (%e7)
   return %a, %b, %c, %g, %h, %i, %j, %k
 })",
-                           {value(buffer<float>({1.5f, -3.0f})), value(buffer<double>({0.25, 4.0})),
-                            value(buffer<uint32_t>({~0u, 2})),
-                            value(buffer<uint64_t>({uint64_t{1} << 40, 3})), value<int64_t>(2)});
+      bound_to(named("f", buffer<float>({1.5f, -3.0f})), named("d", buffer<double>({0.25, 4.0})),
+               named("u", buffer<uint32_t>({~0u, 2})), named("w", buffer<uint64_t>({uint64_t{1} << 40, 3}))));
   ASSERT_EQ(outcome(results), "");
   EXPECT_EQ(results[0]->get<double>(), -1.5);
   EXPECT_EQ(results[1]->get<double>(), 4.25);
@@ -351,19 +366,19 @@ TEST_F(Operations, ScansSelectsEncodesRunsAndFindsBins) {
              unique = buffer<uint32_t>(std::vector<uint32_t>(5)),
              counts = buffer<uint32_t>(std::vector<uint32_t>(5)),
              starts = buffer<uint32_t>(std::vector<uint32_t>(4));
-  const auto results = run(R"(
-func @main(%start: chain, %keys: buffer, %n: i64, %scanned: buffer, %indices: buffer, %unique: buffer, %counts: buffer,
-           %starts: buffer, %n_bins: i64) -> (i64, i64, i64, chain) {
+  const auto results =
+      run(R"(
+func @main(%start: chain) -> (i64, i64, i64, chain) {
   %e0 = stream.start (%start)
-  %e1, %total = primitives.exclusive_scan (%e0, %keys, %scanned, %n)
-  %e2, %selected = primitives.select_if_flag (%e1, %keys, %indices, %n)
-  %e3, %runs = primitives.run_length_encode (%e2, %keys, %unique, %counts, %n)
-  %e4 = primitives.bin_starts (%e3, %keys, %n, %starts, %n_bins)
+  %e1, %total = primitives.scan_and_sum $keys, $scanned, 5 (%e0)
+  %e2, %selected = primitives.select_if_flag $keys, $indices, 5 (%e1)
+  %e3, %runs = primitives.run_length_encode $keys, $unique, $counts, 5 (%e2)
+  %e4 = primitives.bin_starts $keys, 5, $starts, 3 (%e3)
   %done = stream.done (%e4)
   return %total, %selected, %runs, %done
 })",
-                           {value(keys), value<int64_t>(5), value(scanned), value(indices), value(unique),
-                            value(counts), value(starts), value<int64_t>(3)});
+          bound_to(named("keys", keys), named("scanned", scanned), named("indices", indices),
+                   named("unique", unique), named("counts", counts), named("starts", starts)));
   ASSERT_EQ(outcome(results), "");
   EXPECT_EQ(results[0]->get<int64_t>(), 6);
   EXPECT_EQ(results[1]->get<int64_t>(), 3);
@@ -376,16 +391,17 @@ func @main(%start: chain, %keys: buffer, %n: i64, %scanned: buffer, %indices: bu
 }
 
 TEST_F(Operations, APrimitiveThatABufferHasNoRoomForIsRefused) {
-  constexpr std::string_view kBins = R"(
-func @main(%start: chain, %keys: buffer, %n: i64, %starts: buffer, %n_bins: i64) -> chain {
+  constexpr const char* kBins = R"(
+func @main(%start: chain) -> chain {{
   %e0 = stream.start (%start)
-  %e1 = primitives.bin_starts (%e0, %keys, %n, %starts, %n_bins)
+  %e1 = primitives.bin_starts $keys, {}, $starts, {} (%e0)
   %done = stream.done (%e1)
   return %done
-})";
+}})";
   const auto keys = buffer<uint32_t>({0, 1}), starts = buffer<uint32_t>({7, 7, 7});
   const auto failure = [&](int64_t n, int64_t n_bins) {
-    const auto results = run(kBins, {value(keys), value<int64_t>(n), value(starts), value<int64_t>(n_bins)});
+    const auto results = run(fmt::format(fmt::runtime(kBins), n, n_bins),
+                             bound_to(named("keys", keys), named("starts", starts)));
     const std::string message = outcome(results);
     device->default_stream().clear_error();
     return message;
@@ -404,14 +420,14 @@ TEST_F(Operations, TheHostTakesUpAnEventOnlyThroughStreamDone) {
   std::latch release(1);
   device->default_stream().enqueue("parked", [&](InStream&) { release.wait(); });
   const auto results = run(R"(
-func @main(%start: chain, %in: buffer, %n: i64) -> i64 {
+func @main(%start: chain) -> i64 {
   %e0 = stream.start (%start)
-  %e1, %sum = primitives.sum.u32 (%e0, %in, %n)
+  %e1, %sum = primitives.sum.u32 $in, 2 (%e0)
   %done = stream.done (%e1)
   %more = sum_on_host.i64 (%done, %sum)
   return %more
 })",
-                           {value(numbers), value<int64_t>(2)});
+                           bound_to(named("in", numbers)));
   EXPECT_NE(request->describe_waiting().find("sum_on_host.i64"), std::string::npos);
   release.count_down();
   EXPECT_EQ(outcome(results), "");

@@ -3,9 +3,9 @@
 #include "core/error.h"
 #include "effects.kernels.h"
 #include "sparse/bulk_append.h"
-#include "sparse/launch_graph.h"
 #include "sparse/read_back.h"
 #include "tests/sparse/conformance_fixture.h"
+#include "tests/sparse/traced.h"
 
 namespace coppice {
 namespace {
@@ -19,8 +19,8 @@ TEST_P(RoomOfLists, ARecordedLaunchWithoutMemoryLeavesNoEmptyChunks) {
   Tree tree(device, {.name = "small", .max_bytes = 96 << 10});
   Node lists = tree.root().pointer({64}).dynamic(1 << 20, 256);
   Field<int> v = lists.place<int>("v");
-  LaunchGraph graph({program().bind(append_to_one_each, range(32 << 10), v, 4)});
-  const auto done = graph.launch(1);
+  Function function = traced({program().bind(append_to_one_each, range(32 << 10), v, 4)});
+  const auto done = function.run(1);
   wait(done);
   ASSERT_TRUE(done.is_error());
   EXPECT_EQ(done.error().code(), ErrorCode::kOutOfMemory) << done.error().what();
@@ -87,11 +87,11 @@ TEST_P(RoomOfLists, ALaunchThatFaultsLeavesThemAsTheyWere) {
   };
   Program unchecked(device, {.checks = false});  // checks refuse what faults
   const BoundLaunch bound = unchecked.bind(fault_then_append, range(64), v, small->as<int>());
-  LaunchGraph graph({bound});
+  Function function = traced({bound});
   append_some(3);
   size_t length = 3;
   for (const bool is_recorded : {false, true}) {
-    const auto done = is_recorded ? graph.launch(2) : bound.launch();
+    const auto done = is_recorded ? function.run(2) : bound.launch();
     wait(done);
     ASSERT_TRUE(done.is_error());
     EXPECT_NE(std::string(done.error().what()).find("touches memory of no buffer"), std::string::npos)
@@ -114,10 +114,10 @@ TEST_P(RoomOfLists, ALaunchThatFaultsLeavesNoStatus) {
   const auto small = device->reserve(64, 64);
   Program unchecked(device, {.checks = false});
   const BoundLaunch bound = unchecked.bind(miss_then_fault, range(4), x, small->as<int>());
-  LaunchGraph graph({bound});
+  Function function = traced({bound});
   int at = 1;
   for (const bool is_recorded : {false, true}) {
-    const auto done = is_recorded ? graph.launch(2) : bound.launch();
+    const auto done = is_recorded ? function.run(2) : bound.launch();
     wait(done);
     EXPECT_TRUE(done.is_error());
     device->default_stream().clear_error();

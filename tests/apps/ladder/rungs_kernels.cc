@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "ladder.kernels.h"
-#include "sparse/launch_graph.h"
 #include "sparse/read_back.h"
 #include "tests/apps/ladder/ladder.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/traced.h"
 
 namespace coppice::ladder {
 
@@ -88,10 +88,10 @@ std::string run_recording(Bench& bench) {
   const IntrusivePtr<Buffer> totals = wait_device_copy(*device, &none, 1);
   const IntrusivePtr<Buffer> taken = wait_device_copy(
       *device, std::vector<uint32_t>(static_cast<size_t>(n) * static_cast<size_t>(replays + 1)));
-  LaunchGraph graph(
+  Function function = traced(
       {bench.program().bind(add_up, range(n), totals->as<Totals>(), taken->as<uint32_t>(), bench.wrong())});
-  finish(graph.launch(1));
-  finish(graph.launch(replays));
+  finish(function.run(1));
+  finish(function.run(replays));
   Totals got{};
   device->wait_copy(&got, totals->data(), sizeof got);
   const auto count = static_cast<uint64_t>(n);

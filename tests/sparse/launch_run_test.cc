@@ -1,15 +1,17 @@
 // Launches that are recorded and replayed do what they do one by one, whatever
 // happens to the topology on the way.
-#include "sparse/launch_graph.h"
+#include "sparse/launch_run.h"
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "gpu/host_access.h"
-#include "launch_graph.kernels.h"
+#include "launch_run.kernels.h"
+#include "sparse/device_operations.h"
 #include "sparse/tree.h"
 #include "sparse/tree_storage.h"
 #include "tests/sparse/test_devices.h"
+#include "tests/sparse/traced.h"
 
 namespace coppice {
 namespace {
@@ -79,7 +81,7 @@ class Walkers {
   IntrusivePtr<Buffer> at_, sums_, kept_, steps_;
 };
 
-class LaunchGraphs : public DeviceTest {
+class LaunchRuns : public DeviceTest {
  protected:
   std::vector<uint64_t> one_by_one(bool masked, int steps) {
     // Random numbers go by a stream's launches: a device of its own.
@@ -97,41 +99,41 @@ class LaunchGraphs : public DeviceTest {
 // them), without replayed_from (the same random steps in every replay), with launches behind one
 // that ran out of cells that are not skipped, without neighbour tables of their own, and when the
 // host did not look at what replays did.
-TEST_P(LaunchGraphs, GiveWhatTheirLaunchesGiveOneByOne) {
+TEST_P(LaunchRuns, GiveWhatTheirLaunchesGiveOneByOne) {
   for (const bool masked : {false, true}) {
     const int steps = is_emulated() ? 12 : 60;
     const std::vector<uint64_t> expected = one_by_one(masked, steps);
     ASSERT_NE(expected[2 * steps - 1], 0u);
     std::string reason;
     Walkers walkers(test_device(GetParam(), reason), masked);
-    LaunchGraph graph(walkers.launches());
-    finish(graph.launch(1));
-    finish(graph.launch(steps - 3));
-    graph.launch(0);
-    finish(graph.launch(2));
+    Function function = traced(walkers.launches());
+    finish(function.run(1));
+    finish(function.run(steps - 3));
+    function.run(0);
+    finish(function.run(2));
     EXPECT_EQ(walkers.sums(), expected) << (masked ? "masked" : "dense");
   }
 }
 
-TEST_P(LaunchGraphs, GoOnAfterLaunchesOfTheirOwnAndTrimming) {
+TEST_P(LaunchRuns, GoOnAfterLaunchesOfTheirOwnAndTrimming) {
   const int steps = is_emulated() ? 6 : 30;
   const std::vector<uint64_t> expected = one_by_one(true, steps);
   std::string reason;
   Walkers walkers(test_device(GetParam(), reason), true);
   const std::vector<BoundLaunch> launches = walkers.launches();
-  LaunchGraph graph(launches);
-  finish(graph.launch(steps / 3));
+  Function function = traced(launches);
+  finish(function.run(steps / 3));
   walkers.tree().trim();
   for (int i = steps / 3; i < 2 * steps / 3; ++i) {
     for (const BoundLaunch& launch : launches) launch.launch();
   }
-  finish(graph.launch(steps - 2 * (steps / 3)));
+  finish(function.run(steps - 2 * (steps / 3)));
   EXPECT_EQ(walkers.sums(), expected);
 }
 
 // A list is up to date and gets more room, elsewhere, for a recording. Seen to fail when it was not made anew
 // there, and when lists of trees that stay as they are were not looked at before the replays.
-TEST_P(LaunchGraphs, FindListsThatWereMadeBefore) {
+TEST_P(LaunchRuns, FindListsThatWereMadeBefore) {
   Tree tree(device);
   Node block = tree.root().pointer({4096}), leaf = block.dense({4});
   Field<int> x = leaf.place<int>("x");
@@ -151,54 +153,55 @@ TEST_P(LaunchGraphs, FindListsThatWereMadeBefore) {
   const uint64_t expected = take();
   EXPECT_NE(expected, 0u);
   // Of a tree that nothing in it changes, and of one that may change.
-  LaunchGraph graph({launch}), changing({bind_deactivate_all(block), launch});
-  finish(graph.launch());
+  Function function = traced({launch}), changing = traced({bind_deactivate_all(block), launch});
+  finish(function.run());
   EXPECT_EQ(take(), expected);
   finish(leaf.activate({{7, 0, 0}}));
   run(fill_with_coordinates, over(leaf), x);
-  finish(graph.launch(2));
+  finish(function.run(2));
   EXPECT_GT(take(), 2 * expected);
-  finish(changing.launch());
+  finish(changing.run());
   EXPECT_EQ(take(), 0u);
-  finish(graph.launch());
+  finish(function.run());
   EXPECT_EQ(take(), 0u);
 }
 
-TEST_P(LaunchGraphs, DeactivateAllAndActivateAnew) {
+TEST_P(LaunchRuns, DeactivateAllAndActivateAnew) {
   const int steps = is_emulated() ? 4 : 20;
   std::string reason;
   std::vector<uint64_t> sums[2];
-  for (const bool as_graph : {false, true}) {
+  for (const bool as_function : {false, true}) {
     Walkers walkers(test_device(GetParam(), reason), true);
     std::vector<BoundLaunch> launches = walkers.launches();
     launches.push_back(bind_deactivate_all(walkers.tree().root()));
-    if (as_graph) {
-      finish(LaunchGraph(launches).launch(steps));
+    if (as_function) {
+      finish(traced(launches).run(steps));
     } else {
       for (int i = 0; i < steps; ++i) {
         for (const BoundLaunch& launch : launches) launch.launch();
       }
     }
-    sums[as_graph] = walkers.sums();
+    sums[as_function] = walkers.sums();
     EXPECT_EQ(walkers.block().wait_num_active_cells(), 0u);
   }
   EXPECT_EQ(sums[1], sums[0]);
 }
 
 // Seen to fail when the first launch of the recording was taken for the one that failed.
-TEST_P(LaunchGraphs, FailAsTheLaunchThatFailed) {
+TEST_P(LaunchRuns, FailAsTheLaunchThatFailed) {
   Tree tree(device);
   Node list = tree.root().dynamic(10, 16);
   Field<int> x = list.place<int>("x");
   auto count = device->reserve(16, 16);
   auto* const counts = count->as<uint64_t>();
-  LaunchGraph graph({program().bind(count_up, range(1), counts), program().bind(append_more, range(1), x, 3),
-                     program().bind(count_up, range(1), counts + 1)});
-  const AsyncValueRef<Chain> done = graph.launch(7);
+  Function function =
+      traced({program().bind(count_up, range(1), counts), program().bind(append_more, range(1), x, 3),
+              program().bind(count_up, range(1), counts + 1)});
+  const AsyncValueRef<Chain> done = function.run(7);
   wait(done);
   ASSERT_TRUE(done.is_error());
   EXPECT_EQ(done.error().code(), ErrorCode::kOutOfRange);
-  EXPECT_NE(std::string(done.error().what()).find("kernel launch_graph.append_more: field 'x'"),
+  EXPECT_NE(std::string(done.error().what()).find("kernel launch_run.append_more: field 'x'"),
             std::string::npos)
       << done.error().what();
   device->default_stream().clear_error();
@@ -207,16 +210,16 @@ TEST_P(LaunchGraphs, FailAsTheLaunchThatFailed) {
   EXPECT_EQ(counted[0], 4u);
   EXPECT_EQ(counted[1], 3u) << "of the fourth round, what is behind the failure does not run";
   finish(list.deactivate_all());
-  finish(graph.launch(2));
+  finish(function.run(2));
   EXPECT_EQ(list.wait_length({0}), 6u);
 }
 
-TEST_P(LaunchGraphs, OutOfMemoryIsAnErrorAndTheTreeStaysReadable) {
+TEST_P(LaunchRuns, OutOfMemoryIsAnErrorAndTheTreeStaysReadable) {
   Tree tree(device, {.name = "small", .max_bytes = 64 << 10});
   Node list = tree.root().dynamic(1 << 20, 1024);
   Field<int> x = list.place<int>("x");
-  LaunchGraph graph({program().bind(append_more, range(1), x, 1000)});
-  const AsyncValueRef<Chain> done = graph.launch(100);
+  Function function = traced({program().bind(append_more, range(1), x, 1000)});
+  const AsyncValueRef<Chain> done = function.run(100);
   wait(done);
   ASSERT_TRUE(done.is_error());
   EXPECT_EQ(done.error().code(), ErrorCode::kOutOfMemory) << done.error().what();
@@ -224,29 +227,7 @@ TEST_P(LaunchGraphs, OutOfMemoryIsAnErrorAndTheTreeStaysReadable) {
   EXPECT_GT(list.wait_length({0}), 10000u);
 }
 
-TEST(LaunchGraph, RefusesWhatItCannotGive) {
-  const auto message = [](const auto& f) -> std::string {
-    try {
-      f();
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
-  };
-  EXPECT_NE(message([] { LaunchGraph({}); }).find("of no launches"), std::string::npos);
-  auto one = Device::cpu(1), other = Device::cpu(1);
-  Program a(one), b(other);
-  const auto count = one->reserve(8, 8), others = other->reserve(8, 8);
-  const BoundLaunch first = a.bind(count_up, range(1), count->as<uint64_t>());
-  const BoundLaunch second = b.bind(count_up, range(1), others->as<uint64_t>());
-  EXPECT_NE(message([&] {
-              LaunchGraph({first, second});
-            }).find("belong to different devices"),
-            std::string::npos);
-  EXPECT_NE(message([&] { LaunchGraph({first}).launch(-1); }).find("-1 times"), std::string::npos);
-}
-
-INSTANTIATE_TEST_SUITE_P(Sparse, LaunchGraphs, testing::ValuesIn(test_devices()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Sparse, LaunchRuns, testing::ValuesIn(test_devices()), device_test_name);
 
 }  // namespace
 }  // namespace coppice

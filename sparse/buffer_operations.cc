@@ -1,0 +1,52 @@
+// Operations on buffers, given at once or traced (see buffer_operations.h).
+#include "sparse/buffer_operations.h"
+
+#include "sparse/device_operations.h"
+#include "sparse/function.h"
+#include "sparse/tracer.h"
+
+namespace coppice {
+namespace {
+
+// Gives it to the stream, or to what is traced on this thread.
+template <class... P, class... Given>
+AsyncValueRef<Chain> give(Device& device, std::string_view operation, DeviceWork (*make)(P...),
+                          const Given&... operands) {
+  if (Tracer* const tracer = Tracer::current())
+    return tracer->add(operation, operation, {Tracer::Operand(operands)...});
+  auto work = std::get<Segment::Work>(make(operands...).part);
+  return device.default_stream().enqueue(work.name, std::move(work.give));
+}
+
+}  // namespace
+
+AsyncValueRef<Chain> fill(Device& device, const BufferRef& buffer, int byte, int64_t offset, int64_t bytes) {
+  return give(device, "buffer.fill", &fill_work, int64_t{byte}, buffer, offset, bytes);
+}
+AsyncValueRef<Chain> copy(Device& device, const BufferRef& to, int64_t to_offset, const BufferRef& from,
+                          int64_t from_offset, int64_t bytes) {
+  return give(device, "buffer.copy", &copy_work, to, to_offset, from, from_offset, bytes);
+}
+template <>
+AsyncValueRef<Chain> sort_by_key<uint32_t>(Device& device, const BufferRef& keys, const BufferRef& values,
+                                           int64_t n) {
+  return give(device, "primitives.sort_by_key.u32", &sort_u32_work, keys, values, n);
+}
+template <>
+AsyncValueRef<Chain> sort_by_key<uint64_t>(Device& device, const BufferRef& keys, const BufferRef& values,
+                                           int64_t n) {
+  return give(device, "primitives.sort_by_key.u64", &sort_u64_work, keys, values, n);
+}
+AsyncValueRef<Chain> exclusive_scan(Device& device, const BufferRef& in, const BufferRef& out, int64_t n) {
+  return give(device, "primitives.exclusive_scan", &scan_work, in, out, n);
+}
+AsyncValueRef<Chain> histogram(Device& device, const BufferRef& keys, int64_t n, const BufferRef& counts,
+                               int64_t n_bins) {
+  return give(device, "primitives.histogram", &histogram_work, keys, n, counts, n_bins);
+}
+AsyncValueRef<Chain> bin_starts(Device& device, const BufferRef& keys, int64_t n, const BufferRef& starts,
+                                int64_t n_bins) {
+  return give(device, "primitives.bin_starts", &bin_starts_work, keys, n, starts, n_bins);
+}
+
+}  // namespace coppice

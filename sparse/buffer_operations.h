@@ -1,0 +1,31 @@
+// Copies, fills and parallel primitives on buffers, in the order of a device's default stream: outside of a trace
+// at once, and inside (sparse/function.h) as a part of the function.
+//
+// Numbers are known when the call is made, and buffers' sizes at its turn. Errors arrive with the value:
+// kOutOfRange where a buffer is too small, kInvalidArgument for one of another device. Buffers are kept until
+// then.
+#pragma once
+#include <cstdint>
+
+#include "gpu/device.h"
+
+namespace coppice {
+
+using BufferRef = IntrusivePtr<Buffer>;
+
+AsyncValueRef<Chain> fill(Device& device, const BufferRef& buffer, int byte, int64_t offset, int64_t bytes);
+AsyncValueRef<Chain> copy(Device& device, const BufferRef& to, int64_t to_offset, const BufferRef& from,
+                          int64_t from_offset, int64_t bytes);
+// Sorts n keys, u32 or u64, ascending and stably, in place; u32 values move with them.
+template <class Key>
+AsyncValueRef<Chain> sort_by_key(Device& device, const BufferRef& keys, const BufferRef& values, int64_t n);
+// Sets out[i] = in[0] + ... + in[i - 1], u32; `out` may be `in`.
+AsyncValueRef<Chain> exclusive_scan(Device& device, const BufferRef& in, const BufferRef& out, int64_t n);
+// Sets counts[b] = how many of n keys, u32, are b, for b < n_bins.
+AsyncValueRef<Chain> histogram(Device& device, const BufferRef& keys, int64_t n, const BufferRef& counts,
+                               int64_t n_bins);
+// Sets starts[b] = how many of n keys, u32 and sorted, are below b, for b = 0 ... n_bins.
+AsyncValueRef<Chain> bin_starts(Device& device, const BufferRef& keys, int64_t n, const BufferRef& starts,
+                                int64_t n_bins);
+
+}  // namespace coppice

@@ -1,0 +1,374 @@
+// Making device work of operations (see device_operations.h).
+#include "sparse/device_operations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <queue>
+#include <utility>
+
+#include "core/error.h"
+#include "gpu/stream_primitives.h"
+#include "runtime_collection.kernels.h"
+#include "sparse/function.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+namespace {
+
+using executor::BoundAttribute;
+using executor::LoadedFunction;
+using executor::LoadedOperation;
+
+// ---- attributes, as what makes an operation takes them
+
+template <class T>
+T& attribute(const BoundAttribute& a, std::type_identity<T&>) {
+  return a.binding->get<std::remove_const_t<T>>();
+}
+template <class T>
+T attribute(const BoundAttribute& a, std::type_identity<T>) {
+  return static_cast<T>(std::get<int64_t>(*a.value));
+}
+const LoadedFunction& attribute(const BoundAttribute& a, std::type_identity<const LoadedFunction&>) {
+  return *a.function;
+}
+
+using Make = std::function<DeviceWork(std::span<const BoundAttribute>)>;
+template <class... P>
+Make make_of_attributes(DeviceWork (*make)(P...)) {
+  return [make](std::span<const BoundAttribute> attributes) {
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+      return make(attribute(attributes[I], std::type_identity<P>())...);
+    }
+    (std::index_sequence_for<P...>());
+  };
+}
+
+const std::map<std::string_view, Make>& operations() {
+  static const std::map<std::string_view, Make> table = [] {
+    std::map<std::string_view, Make> all;
+    for_each_device_operation(
+        [&](std::string_view name, auto make) { all[name] = make_of_attributes(make); });
+    return all;
+  }();
+  return table;
+}
+
+// ---- buffers
+
+void check_bytes(std::string_view operation, const Buffer& buffer, int64_t offset, int64_t bytes) {
+  const auto size = static_cast<int64_t>(buffer.size_bytes());
+  if (offset >= 0 && bytes >= 0 && offset <= size && bytes <= size - offset) return;
+  throw Error(ErrorCode::kOutOfRange, fmt::format("{}: {} bytes from byte {} on, of a buffer of {} bytes",
+                                                  operation, bytes, offset, size));
+}
+
+// Returns the buffer's first n items. Its size is known at the operation's turn only, since operations before
+// it may let it grow.
+template <class T>
+T* items(std::string_view operation, const BufferRef& buffer, int64_t n) {
+  const auto room = static_cast<int64_t>(buffer->size_bytes() / sizeof(T));
+  if (n >= 0 && n <= room) return buffer->as<T>();
+  throw Error(ErrorCode::kOutOfRange, fmt::format("{}: {} items of {} bytes, of a buffer of {} bytes",
+                                                  operation, n, sizeof(T), buffer->size_bytes()));
+}
+
+const Buffer& existing(const BufferRef& buffer) {
+  if (buffer) return *buffer;
+  throw Error(ErrorCode::kInvalidArgument, "an operation is given no buffer");
+}
+ResourceUse reads(const BufferRef& buffer) { return use_of_buffer(existing(buffer), true, false); }
+ResourceUse writes(const BufferRef& buffer) { return use_of_buffer(existing(buffer), false, true); }
+ResourceUse changes(const BufferRef& buffer) { return use_of_buffer(existing(buffer), true, true); }
+
+template <class Key>
+DeviceWork sort_work(std::string_view name, const BufferRef& keys, const BufferRef& values, int64_t n) {
+  return {Segment::Work{name,
+                        [=](InStream& s) {
+                          primitives::sort_by_key(s, items<Key>(name, keys, n),
+                                                  items<uint32_t>(name, values, n), static_cast<size_t>(n));
+                        }},
+          {changes(keys), changes(values)}};
+}
+
+// ---- functions
+
+[[noreturn]] void fail(const LoadedFunction& f, const executor::Position& at, const std::string& why) {
+  const std::string& file = f.module->source().file;
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("@{}: {}", f.name, why),
+              {file.empty() ? "module" : file, static_cast<int>(at.line), static_cast<int>(at.column)});
+}
+
+// Functions that are being made: one that runs itself would never end.
+struct Nesting {
+  explicit Nesting(const LoadedFunction& f) : function(&f), outer(current) {
+    for (const Nesting* n = outer; n != nullptr; n = n->outer) {
+      if (n->function == function) fail(f, {}, "it runs itself");
+    }
+    current = this;
+  }
+  ~Nesting() { current = outer; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+  const LoadedFunction* function;
+  const Nesting* outer;
+  static inline thread_local const Nesting* current = nullptr;
+};
+
+constexpr std::string_view kJoin = "stream.join";
+
+DeviceWork work_of(const LoadedFunction& f, const LoadedOperation& op) {
+  const auto found = operations().find(op.info->name);
+  if (found == operations().end())
+    fail(f, op.position,
+         fmt::format("{} is no work of the device that a function can be made of: it may "
+                     "wait, or give the host a value",
+                     op.info->name));
+  return found->second(op.attributes);
+}
+
+// Returns the operations in an order in which each stands behind those whose events it takes, and otherwise in
+// that of the text.
+std::vector<uint32_t> order_of(const LoadedFunction& f) {
+  std::vector<uint32_t> waits(f.operations.size(), 0), order;
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t i = 0; i < f.operations.size(); ++i) {
+    for (const uint32_t r : f.operations[i].arguments)
+      waits[i] += f.registers[r].producer != executor::kNoOperation ? 1 : 0;
+    if (waits[i] == 0) ready.push(i);
+  }
+  while (!ready.empty()) {
+    const uint32_t op = ready.top();
+    ready.pop();
+    order.push_back(op);
+    for (const uint32_t r : f.operations[op].results) {
+      for (const executor::RegisterUser& user : f.registers[r].users) {
+        const auto& arguments = f.operations[user.operation].arguments;
+        const auto times = std::count(arguments.begin(), arguments.end(), r);
+        if ((waits[user.operation] -= static_cast<uint32_t>(times)) == 0) ready.push(user.operation);
+      }
+    }
+  }
+  return order;
+}
+
+void check_signature(const LoadedFunction& f) {
+  const std::vector<std::string> event{"event"};
+  if (f.argument_types == event && f.result_types == event) return;
+  fail(f, {}, "device work is a function that takes one event and returns one");
+}
+
+// Checks that events order what must be ordered, and that whoever goes on behind the function's own event goes on
+// behind all of it. `order` is that in which the operations run, `uses` are in it.
+void check_order(const LoadedFunction& f, const std::vector<uint32_t>& order,
+                 const std::vector<ResourceUses>& uses) {
+  std::vector<uint32_t> place(f.operations.size());
+  for (uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  const auto producers_of = [&](std::span<const uint32_t> registers) {
+    std::vector<uint32_t> found;
+    for (const uint32_t r : registers) {
+      const uint32_t producer = f.registers[r].producer;
+      if (producer != executor::kNoOperation) found.push_back(place[producer]);
+    }
+    return found;
+  };
+  const auto name_of = [&](uint32_t i) { return '%' + f.register_names[f.operations[order[i]].results[0]]; };
+  Predecessors before;
+  for (const uint32_t i : order) before.push_back(producers_of(f.operations[i].arguments));
+  if (const auto found = find_unordered(uses, before)) {
+    const auto [first, second] = *found;
+    fail(f, f.operations[order[second]].position,
+         fmt::format("no event orders {} and {}, which both use {}", name_of(first), name_of(second),
+                     conflict(uses[first], uses[second])->name));
+  }
+  std::vector<bool> is_followed(order.size(), false);
+  for (const uint32_t last : producers_of(f.returns)) is_followed[last] = true;
+  for (auto i = static_cast<uint32_t>(order.size()); i-- > 0;) {
+    if (!is_followed[i])
+      fail(f, f.operations[order[i]].position,
+           fmt::format("the event that the function returns does not follow {}", name_of(i)));
+    for (const uint32_t earlier : before[i]) is_followed[earlier] = true;
+  }
+}
+
+void add_device(const LoadedFunction& f, const LoadedOperation& op, Device*& device, Device* of_part) {
+  if (device == nullptr) device = of_part;
+  if (of_part == nullptr || of_part == device) return;
+  fail(f, op.position, "its launches belong to different devices");
+}
+
+// Adds the reading of a flag in device memory to what a loop or branch does.
+void add_flag(DeviceWork& work, std::string_view name, const BufferRef& flag, int64_t offset) {
+  check_bytes(name, existing(flag), offset, sizeof(uint32_t));
+  if (offset % 4 != 0)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{}: a flag at byte {}, and 4 must divide that", name, offset));
+  work.uses.push_back(reads(flag));
+}
+
+DeviceFlag flag_at(const BufferRef& flag, int64_t offset) { return {flag, static_cast<uint64_t>(offset)}; }
+
+}  // namespace
+
+bool is_device_operation(std::string_view name) { return operations().contains(name); }
+
+BoundLaunch bind_deactivate_all(const Node& node) {
+  TreeStorage& tree = node.storage();
+  tree.freeze();
+  Launch launch = tree.with_host_program(
+      [&](Program& program) { return program.make_launch(mark_changed, range(1), tree.state()); });
+  launch.keep_alive.push_back(share(&tree));
+  LaunchUse use;
+  use.kind = LaunchUse::Kind::kTopology;
+  use.tree = &tree, use.node = node.id(), use.field = kNoField;
+  use.effects = effect::kDeactivates, use.radius = LaunchUse::kAnywhere;
+  use.name = node.path();
+  launch.uses = make_intrusive<LaunchUses>(std::vector<LaunchUse>{use});
+  launch.needs_repeat = [&tree, id = node.id()](InStream& s, LaunchBlock&) {
+    tree.recycle_below(s, id);
+    tree.commit_topology(s);
+    return false;
+  };
+  return BoundLaunch(share(&tree.device()), std::move(launch));
+}
+
+DeviceWork launch_work(const BoundLaunch& launch) { return {launch, resources_of(launch.shared()->launch)}; }
+DeviceWork deactivate_all_work(const Node& node) { return launch_work(bind_deactivate_all(node)); }
+
+DeviceWork copy_work(const BufferRef& to, int64_t to_offset, const BufferRef& from, int64_t from_offset,
+                     int64_t bytes) {
+  constexpr std::string_view kName = "buffer.copy";
+  return {Segment::Work{kName,
+                        [=](InStream& s) {
+                          check_bytes(kName, *to, to_offset, bytes);
+                          check_bytes(kName, *from, from_offset, bytes);
+                          s.copy(to->data() + to_offset, from->data() + from_offset,
+                                 static_cast<size_t>(bytes));
+                        }},
+          {writes(to), reads(from)}};
+}
+
+DeviceWork fill_work(int32_t byte, const BufferRef& buffer, int64_t offset, int64_t bytes) {
+  constexpr std::string_view kName = "buffer.fill";
+  if (byte < 0 || byte > 255)
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{} with {}, which is no byte", kName, byte));
+  return {Segment::Work{kName,
+                        [=](InStream& s) {
+                          check_bytes(kName, *buffer, offset, bytes);
+                          s.fill(buffer->data() + offset, byte, static_cast<size_t>(bytes));
+                        }},
+          {writes(buffer)}};
+}
+
+DeviceWork sort_u32_work(const BufferRef& keys, const BufferRef& values, int64_t n) {
+  return sort_work<uint32_t>("primitives.sort_by_key.u32", keys, values, n);
+}
+DeviceWork sort_u64_work(const BufferRef& keys, const BufferRef& values, int64_t n) {
+  return sort_work<uint64_t>("primitives.sort_by_key.u64", keys, values, n);
+}
+
+DeviceWork scan_work(const BufferRef& in, const BufferRef& out, int64_t n) {
+  constexpr std::string_view kName = "primitives.exclusive_scan";
+  return {Segment::Work{kName,
+                        [=](InStream& s) {
+                          primitives::exclusive_scan(s, items<uint32_t>(kName, in, n),
+                                                     items<uint32_t>(kName, out, n), static_cast<size_t>(n),
+                                                     nullptr);
+                        }},
+          {reads(in), writes(out)}};
+}
+
+DeviceWork histogram_work(const BufferRef& keys, int64_t n, const BufferRef& counts, int64_t n_bins) {
+  constexpr std::string_view kName = "primitives.histogram";
+  return {Segment::Work{kName,
+                        [=](InStream& s) {
+                          primitives::histogram(s, items<uint32_t>(kName, keys, n), static_cast<size_t>(n),
+                                                items<uint32_t>(kName, counts, n_bins),
+                                                static_cast<size_t>(n_bins));
+                        }},
+          {reads(keys), writes(counts)}};
+}
+
+DeviceWork bin_starts_work(const BufferRef& keys, int64_t n, const BufferRef& starts, int64_t n_bins) {
+  constexpr std::string_view kName = "primitives.bin_starts";
+  return {Segment::Work{kName,
+                        [=](InStream& s) {
+                          items<uint32_t>(kName, starts, n_bins);  // negative: not even a number of items
+                          primitives::bin_starts(s, items<uint32_t>(kName, keys, n), static_cast<size_t>(n),
+                                                 items<uint32_t>(kName, starts, n_bins + 1),
+                                                 static_cast<size_t>(n_bins));
+                        }},
+          {reads(keys), writes(starts)}};
+}
+
+DeviceWork repeat_work(int64_t times, const LoadedFunction& body) {
+  DeviceFunction made = device_function(body);
+  const uint64_t n = times > 0 ? static_cast<uint64_t>(times) : 0;
+  return {Segment::Repeat{n, {}, std::move(made.segment)}, std::move(made.uses)};
+}
+
+DeviceWork repeat_by_work(const CountSlot& times, const LoadedFunction& body) {
+  DeviceFunction made = device_function(body);
+  times.storage();  // it was not moved from
+  return {Segment::Repeat{0, times.shared(), std::move(made.segment)}, std::move(made.uses)};
+}
+
+DeviceWork while_work(const BufferRef& flag, int64_t offset, const LoadedFunction& body) {
+  DeviceFunction made = device_function(body);
+  DeviceWork work{Segment::While{flag_at(flag, offset), std::move(made.segment)}, std::move(made.uses)};
+  add_flag(work, "sparse.while", flag, offset);
+  return work;
+}
+
+DeviceWork branch_work(const BufferRef& flag, int64_t offset, const LoadedFunction& then,
+                       const LoadedFunction& otherwise) {
+  DeviceFunction made = device_function(then), other = device_function(otherwise);
+  DeviceWork work{Segment::Branch{flag_at(flag, offset), std::move(made.segment), std::move(other.segment)},
+                  std::move(made.uses)};
+  work.uses.insert(work.uses.end(), other.uses.begin(), other.uses.end());
+  add_flag(work, "sparse.branch", flag, offset);
+  return work;
+}
+
+DeviceWork run_work(const Function& function) {
+  const DeviceFunction& work = function.work();
+  return {Segment::Call{work.segment}, work.uses};
+}
+
+std::vector<ResourceUses> uses_of_operations(const LoadedFunction& f) {
+  std::vector<ResourceUses> uses;
+  for (const LoadedOperation& op : f.operations)
+    uses.push_back(op.info->name == kJoin ? ResourceUses() : work_of(f, op).uses);
+  return uses;
+}
+
+DeviceFunction device_function(const LoadedFunction& f) {
+  const Nesting nesting(f);
+  check_signature(f);
+  const std::vector<uint32_t> order = order_of(f);
+  std::vector<Segment::Part> parts;
+  std::vector<ResourceUses> uses;
+  DeviceFunction made;
+  Device* device = nullptr;
+  for (const uint32_t i : order) {
+    const LoadedOperation& op = f.operations[i];
+    if (op.info->name == kJoin) {
+      uses.emplace_back();
+      continue;
+    }
+    DeviceWork work = work_of(f, op);
+    add_device(f, op, device, Segment::device_of(work.part));
+    made.uses.insert(made.uses.end(), work.uses.begin(), work.uses.end());
+    uses.push_back(std::move(work.uses));
+    parts.push_back(std::move(work.part));
+  }
+  check_order(f, order, uses);
+  made.segment = make_intrusive<Segment>(std::move(parts));
+  return made;
+}
+
+}  // namespace coppice

@@ -1,0 +1,224 @@
+// Functions of device work: loading, running, editing and describing them (see function.h).
+#include "sparse/function.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/nearest_name.h"
+#include "executor/text.h"
+#include "sparse/device_operations.h"
+#include "sparse/function_events.h"
+#include "sparse/operations.h"
+#include "sparse/tracer.h"
+#include "sparse/uses.h"
+
+namespace coppice {
+
+struct Function::State final : RefCounted {
+  IntrusivePtr<Device> device;
+  IntrusivePtr<executor::LoadedModule> loaded;
+  DeviceFunction work;
+};
+
+Function::Function(IntrusivePtr<State> state) : state_(std::move(state)) {}
+
+const Function::State& Function::state() const {
+  if (state_) return *static_cast<const State*>(state_.get());
+  throw Error(ErrorCode::kInvalidArgument, "a Function is used that was moved from");
+}
+
+Function Function::load(IntrusivePtr<Device> device, executor::Module module, executor::Bindings bindings) {
+  if (!device) throw Error(ErrorCode::kInvalidArgument, "a function without a device");
+  if (module.functions.empty())
+    throw Error(ErrorCode::kInvalidArgument, "a module without a function", {module.file});
+  auto state = make_intrusive<State>();
+  state->device = std::move(device);
+  state->loaded = executor::LoadedModule::load(std::move(module), function_registry(), std::move(bindings));
+  state->work = device_function(*state->loaded->functions().front());
+  const Device* const its = state->work.segment->device();
+  if (its != nullptr && its != state->device.get())
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("@{}: its launches belong to another device ({}) than it is to run on ({})",
+                            state->loaded->functions().front()->name, its->name(), state->device->name()),
+                {state->loaded->source().file});
+  return Function(std::move(state));
+}
+
+AsyncValueRef<Chain> Function::run(int times) const {
+  const State& s = state();
+  if (times < 0)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("function @{} cannot be run {} times", name(), times));
+  if (Tracer* const tracer = Tracer::current()) {
+    if (times == 1) return tracer->add("sparse.run", name(), {*this});
+    executor::FunctionRef body = tracer->trace_body("repeat", [this] { run(); });
+    return tracer->add("sparse.repeat", "repeat", {int64_t{times}, std::move(body)});
+  }
+  return s.device->default_stream().issue(name(),
+                                          [kept = share(const_cast<State*>(&s)), times](InStream& in) {
+                                            kept->work.segment->run(in, static_cast<uint64_t>(times));
+                                          });
+}
+
+std::string_view Function::name() const { return state().loaded->functions().front()->name; }
+const executor::LoadedModule& Function::loaded() const { return *state().loaded; }
+const DeviceFunction& Function::work() const { return state().work; }
+
+// ---- editing
+
+namespace {
+
+struct OperationName {
+  size_t function, operation;
+  std::string kernel, event, called;  // by which it can be named
+};
+
+std::vector<OperationName> names_of(const executor::Module& module) {
+  std::vector<OperationName> names;
+  for (size_t f = 0; f < module.functions.size(); ++f) {
+    const executor::Function& function = module.functions[f];
+    for (size_t i = 0; i < function.operations.size(); ++i) {
+      const executor::Operation& op = function.operations[i];
+      if (op.name == "stream.join") continue;
+      OperationName& n =
+          names.emplace_back(OperationName{f, i, "", function.registers[op.results[0]].name, op.name});
+      if (op.name != "sparse.launch") continue;
+      n.kernel = std::get<executor::BindingRef>(op.attributes[0]).name;
+    }
+  }
+  return names;
+}
+
+// Returns the only one that `matches`; null where none does.
+template <class Matches>
+const OperationName* only_one(const std::vector<OperationName>& names, std::string_view wanted,
+                              Matches matches) {
+  std::vector<const OperationName*> found;
+  for (const OperationName& n : names)
+    if (matches(n)) found.push_back(&n);
+  if (found.size() < 2) return found.empty() ? nullptr : found.front();
+  std::vector<std::string> events;
+  for (const OperationName* n : found) events.push_back(n->event);
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("{} operations are called {}; name one of them by its event: {}", found.size(),
+                          wanted, fmt::join(events, ", ")));
+}
+
+OperationName find_operation(const executor::Module& module, std::string_view wanted) {
+  if (wanted.empty()) throw Error(ErrorCode::kInvalidArgument, "an operation is named by nothing");
+  const std::vector<OperationName> names = names_of(module);
+  const OperationName* found = only_one(
+      names, wanted, [&](const OperationName& n) { return n.kernel == wanted || n.event == wanted; });
+  if (found == nullptr)
+    found = only_one(names, wanted, [&](const OperationName& n) { return n.called == wanted; });
+  if (found == nullptr)
+    found = only_one(names, wanted, [&](const OperationName& n) { return n.kernel.starts_with(wanted); });
+  if (found != nullptr) return *found;
+  std::vector<std::string> all;
+  for (const OperationName& n : names) all.push_back(n.kernel.empty() ? n.event : n.kernel);
+  const std::string near = nearest_name(wanted, all).value_or("");
+  throw Error(ErrorCode::kNotFound,
+              fmt::format("function @{} has no operation {}{}", module.functions.front().name, wanted,
+                          near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+}
+
+}  // namespace
+
+void Function::edit(Edit how, std::string_view operation, const BoundLaunch* launch) {
+  const State& s = state();
+  executor::Module module = s.loaded->source();
+  executor::Bindings bindings = s.loaded->bindings();
+  const OperationName at = find_operation(module, operation);
+  executor::Function& function = module.functions[at.function];
+  if (launch != nullptr) {
+    const std::string like = launch->name();
+    std::string name = like;
+    for (int n = 2; bindings.find(name) != nullptr; ++n) name = fmt::format("{}.{}", like, n);
+    bindings.add(name, *launch);
+    executor::Operation added{.name = "sparse.launch", .attributes = {executor::BindingRef{name}}};
+    add_operation(function, std::move(added), like.substr(like.rfind('.') + 1),
+                  at.operation + (how == Edit::kInsertBefore ? 0 : 1));
+  }
+  if (how == Edit::kReplace || how == Edit::kRemove) remove_operation(function, at.operation);
+  order_events(module, bindings);
+  *this = load(s.device, std::move(module), std::move(bindings));
+}
+
+void Function::insert_before(std::string_view operation, const BoundLaunch& launch) {
+  edit(Edit::kInsertBefore, operation, &launch);
+}
+void Function::insert_after(std::string_view operation, const BoundLaunch& launch) {
+  edit(Edit::kInsertAfter, operation, &launch);
+}
+void Function::replace(std::string_view operation, const BoundLaunch& launch) {
+  edit(Edit::kReplace, operation, &launch);
+}
+void Function::remove(std::string_view operation) { edit(Edit::kRemove, operation, nullptr); }
+
+// ---- describing
+
+std::string print(const Function& function) { return executor::print(function.module()); }
+
+namespace {
+
+// Returns "%a, %b" of what an operation comes behind, each with what both use.
+std::string reasons(const executor::LoadedFunction& f, const std::vector<ResourceUses>& uses, size_t i) {
+  std::vector<std::string> texts;
+  for (const uint32_t r : f.operations[i].arguments) {
+    const uint32_t producer = f.registers[r].producer;
+    if (producer == executor::kNoOperation) continue;
+    const ResourceUse* const what = conflict(uses[producer], uses[i]);
+    texts.push_back(what == nullptr ? fmt::format("%{}", f.register_names[r])
+                                    : fmt::format("%{} for {}", f.register_names[r], what->name));
+  }
+  return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, "; "));
+}
+
+std::string call_of(const executor::Function& f, size_t i) {
+  executor::Function one = event_function("f");
+  executor::Operation op = f.operations[i];
+  op.arguments.clear(), op.results.clear();
+  one.operations.push_back(std::move(op));
+  const std::string text = executor::print(one);
+  const size_t begin = text.find('\n') + 3;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+std::string explain(const executor::LoadedFunction& f, const executor::Function& source) {
+  const std::vector<ResourceUses> uses = uses_of_operations(f);
+  std::string text = fmt::format("@{}\n", f.name);
+  size_t recorded = 0;
+  for (size_t i = 0; i < f.operations.size(); ++i) {
+    const executor::LoadedOperation& op = f.operations[i];
+    const bool is_launch = op.info->name == "sparse.launch" || op.info->name == "sparse.deactivate_all";
+    recorded = is_launch ? recorded + 1 : 0;
+    if (recorded == 1) text += "  recorded and replayed as one:\n";
+    text += fmt::format("  {}%{} = {}\n      behind {}\n", is_launch ? "  " : "",
+                        f.register_names[op.results[0]], call_of(source, i), reasons(f, uses, i));
+    if (op.info->name != "sparse.launch") continue;
+    const auto& launch = op.attributes[0].binding->get<BoundLaunch>();
+    std::string touched = text_of(*launch.uses());
+    for (size_t at = 0; at < touched.size(); at = touched.find('\n', at) + 1) touched.insert(at, "    ");
+    text += touched;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string explain(const Function& function) {
+  std::string text;
+  const executor::LoadedModule& loaded = function.loaded();
+  for (size_t i = 0; i < loaded.functions().size(); ++i) {
+    if (i > 0) text += '\n';
+    text += explain(*loaded.functions()[i], loaded.source().functions[i]);
+  }
+  return text;
+}
+
+}  // namespace coppice

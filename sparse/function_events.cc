@@ -1,0 +1,106 @@
+// Finding the events between operations (see function_events.h).
+#include "sparse/function_events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sparse/device_operations.h"
+#include "sparse/operations.h"
+
+namespace coppice {
+namespace {
+
+using executor::Operation;
+
+bool is_join(const Operation& op) { return op.name == "stream.join"; }
+
+// Registers are the argument, and an event for each operation in order.
+void number_registers(executor::Function& f) {
+  std::vector<executor::Register> registers{f.registers[0]};
+  for (Operation& op : f.operations) {
+    registers.push_back(std::move(f.registers[op.results[0]]));
+    op.results = {static_cast<uint32_t>(registers.size() - 1)};
+  }
+  f.registers = std::move(registers);
+}
+
+std::string unused_name(const executor::Function& f, std::string_view like) {
+  const auto is_used = [&](const std::string& name) {
+    return std::any_of(f.registers.begin(), f.registers.end(),
+                       [&](const executor::Register& r) { return r.name == name; });
+  };
+  std::string name(like);
+  for (int n = 2; is_used(name); ++n) name = fmt::format("{}.{}", like, n);
+  return name;
+}
+
+// Lets each operation come behind the one before, so that the module can be loaded.
+void order_as_written(executor::Function& f) {
+  std::erase_if(f.operations, is_join);
+  number_registers(f);
+  uint32_t last = 0;
+  for (Operation& op : f.operations) op.arguments = {last}, last = op.results[0];
+  f.returns = {last};
+  count_uses(f);
+}
+
+void order_as_used(executor::Function& f, const std::vector<ResourceUses>& uses) {
+  const Predecessors before = order_by_uses(uses);
+  std::vector<bool> is_last(f.operations.size(), true);
+  for (size_t i = 0; i < f.operations.size(); ++i) {
+    std::vector<uint32_t>& arguments = f.operations[i].arguments;
+    arguments.clear();
+    for (const uint32_t earlier : before[i]) {
+      arguments.push_back(f.operations[earlier].results[0]);
+      is_last[earlier] = false;
+    }
+    if (arguments.empty()) arguments = {0};
+  }
+  Operation join{.name = "stream.join"};
+  for (size_t i = 0; i < f.operations.size(); ++i) {
+    if (is_last[i]) join.arguments.push_back(f.operations[i].results[0]);
+  }
+  if (join.arguments.size() > 1) {
+    f.registers.push_back({.name = unused_name(f, "end")});
+    join.results = {static_cast<uint32_t>(f.registers.size() - 1)};
+    f.returns = join.results;
+    f.operations.push_back(std::move(join));
+  } else {
+    f.returns = join.arguments.empty() ? std::vector<uint32_t>{0} : join.arguments;
+  }
+  count_uses(f);
+}
+
+}  // namespace
+
+executor::Function event_function(std::string name) {
+  executor::Function f;
+  f.name = std::move(name);
+  f.argument_types = f.result_types = {"event"};
+  f.registers.push_back({.name = "begin"});
+  f.returns = {0};
+  count_uses(f);
+  return f;
+}
+
+void add_operation(executor::Function& f, Operation operation, std::string_view name, size_t at) {
+  f.registers.push_back({.name = unused_name(f, name)});
+  operation.results = {static_cast<uint32_t>(f.registers.size() - 1)};
+  at = std::min(at, f.operations.size());
+  f.operations.insert(f.operations.begin() + static_cast<ptrdiff_t>(at), std::move(operation));
+}
+
+void remove_operation(executor::Function& f, size_t at) {
+  f.operations.erase(f.operations.begin() + static_cast<ptrdiff_t>(at));
+}
+
+void order_events(executor::Module& module, const executor::Bindings& bindings) {
+  for (executor::Function& f : module.functions) order_as_written(f);
+  const auto loaded = executor::LoadedModule::load(module, function_registry(), bindings);
+  for (size_t i = 0; i < module.functions.size(); ++i)
+    order_as_used(module.functions[i], uses_of_operations(*loaded->functions()[i]));
+}
+
+}  // namespace coppice

@@ -1,0 +1,141 @@
+// Recording and replaying launches (see launch_run.h).
+#include "sparse/launch_run.h"
+
+#include <algorithm>
+
+#include "core/trace.h"
+#include "gpu/host_access.h"
+
+namespace coppice {
+namespace {
+
+bool contains(const std::vector<TreeStorage*>& all, const TreeStorage* one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+// A status tells launches apart by 24 bits of their number.
+constexpr uint64_t kMostLaunchesAtOnce = 1u << 20;
+
+}  // namespace
+
+LaunchRun::LaunchRun(std::vector<BoundLaunch> launches) : launches_(std::move(launches)) {
+  look_at_launches();
+}
+
+// Finds out what the launches touch. A kernel that was replaced (sparse/kernel_reload.h) may touch something
+// else.
+void LaunchRun::look_at_launches() {
+  trees_.clear(), changed_.clear(), needed_lists_.clear(), seen_.clear(), recording_.reset();
+  may_leave_status_ = false;
+  for (const BoundLaunch& bound : launches_) {
+    seen_.push_back(bound.shared());
+    const Launch& launch = seen_.back()->launch;
+    may_leave_status_ |= launch.needs_repeat != nullptr;
+    for (const LaunchUse& use : launch.uses->all) {
+      auto* const tree = static_cast<TreeStorage*>(use.tree);
+      if (tree == nullptr) continue;
+      if (!contains(trees_, tree)) trees_.push_back(tree);
+      if (use.does(effect::kChangesTopology) && !contains(changed_, tree)) changed_.push_back(tree);
+    }
+  }
+}
+
+bool LaunchRun::has_new_kernels() const {
+  for (size_t i = 0; i < seen_.size(); ++i) {
+    if (launches_[i].shared() != seen_[i]) return true;
+  }
+  return false;
+}
+
+void LaunchRun::run(InStream& s, uint64_t times) {
+  if (has_new_kernels()) look_at_launches();
+  if (!launches_.front().device().commits_on_touch()) return replay(s, times);
+  for (uint64_t i = 0; i < times; ++i) run_one_by_one(s, 0);
+}
+
+void LaunchRun::run_one_by_one(InStream& s, size_t first) {
+  for (size_t i = first; i < seen_.size(); ++i) {
+    const Launch& launch = seen_[i]->launch;
+    const TraceScope trace(launch.name);
+    LaunchBlock block = launch.block;
+    s.run(launch, block);
+  }
+}
+
+void LaunchRun::replay(InStream& s, uint64_t times) {
+  const uint64_t n = launches_.size(), most = std::max<uint64_t>(1, kMostLaunchesAtOnce / n);
+  for (uint64_t done = 0; done < times;) {
+    for (TreeStorage* tree : trees_) tree->update_lists(s, needed_lists_[tree]);
+    if (!is_current(s)) record(s);
+    const uint64_t replays = std::min(times - done, most);
+    uint64_t first = 0;
+    const uint32_t word = replay_and_look(s, replays, first);
+    done += replays;
+    if (word == 0) continue;
+    const uint64_t behind = (status_launch(word) - static_cast<uint32_t>(first)) & 0xffffff;
+    if (behind >= n * replays) return;  // it was there before: all was skipped
+    // The launch that left a status is resumed, and those behind it are given.
+    s.resume(seen_[behind % n]->launch, first + behind);
+    run_one_by_one(s, behind % n + 1);
+    if (status_of(word) == DeviceStatus::kStop) return;
+    done -= replays - behind / n - 1;
+  }
+}
+
+// Returns the status that the replays have left, and the number of the first launch.
+uint32_t LaunchRun::replay_and_look(InStream& s, uint64_t times, uint64_t& first) {
+  uint32_t word = 0;
+  try {
+    first = s.replay(*recording_);
+    for (uint64_t i = 1; i < times; ++i) s.replay(*recording_);
+    if (may_leave_status_) word = wait_read(s, &launches_.front().device().context().status);
+  } catch (...) {
+    give_up(s);
+    throw;
+  }
+  if (!changed_.empty()) {
+    for (TreeStorage* tree : trees_) tree->wait_sync_after_replays(s);
+  }
+  return word;
+}
+
+// The emulated GPU ended a replay at a fault. What cannot be done on a device that is lost is left.
+void LaunchRun::give_up(InStream& s) {
+  try {
+    write_value(s, &launches_.front().device().context().status, 0);
+    for (TreeStorage* tree : trees_) tree->wait_sync_after_replays(s);
+  } catch (const Error&) {
+  }
+  for (const IntrusivePtr<const SharedLaunch>& shared : seen_) give_up_on(s, shared->launch);
+}
+
+bool LaunchRun::is_current(InStream& s) const {
+  for (size_t t = 0; recording_ && t < trees_.size(); ++t) {
+    if (trees_[t]->generation(s) != generations_[t]) return false;
+  }
+  return static_cast<bool>(recording_);
+}
+
+void LaunchRun::record(InStream& s) {
+  recording_.reset(), kept_.clear(), generations_.clear();
+  // Lists are there from now on, so that only those of trees that change must be looked at in replays.
+  for (const IntrusivePtr<const SharedLaunch>& shared : seen_) {
+    LaunchBlock block = shared->launch.block;
+    if (shared->launch.before_loop) shared->launch.before_loop(s, block);
+  }
+  for (TreeStorage* tree : trees_) tree->begin_recording(s, contains(changed_, tree));
+  recording_ = s.record([&](InStream& recording) {
+    for (const IntrusivePtr<const SharedLaunch>& shared : seen_) {
+      LaunchBlock block = shared->launch.block;
+      recording.run(shared->launch, block);
+    }
+  });
+  for (TreeStorage* tree : trees_) {
+    tree->keep_for_recording(s, kept_);
+    needed_lists_[tree] = contains(changed_, tree) ? NeededLists() : tree->needed_lists(s);
+    tree->forget_lost_lists(s);
+    generations_.push_back(tree->generation(s));
+  }
+}
+
+}  // namespace coppice

@@ -1,0 +1,147 @@
+// Orders by uses (see ordering.h).
+#include "sparse/ordering.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "gpu/buffer.h"
+#include "gpu/buffer_ranges.h"
+
+namespace coppice {
+namespace {
+
+using Kind = ResourceUse::Kind;
+
+ResourceUse use_of_topology(const LaunchUse& use) {
+  ResourceUse r;
+  r.kind = Kind::kTopology, r.object = use.tree, r.name = use.name;
+  r.reads = true;
+  r.writes = use.does(effect::kChangesTopology);
+  return r;
+}
+
+ResourceUse use_of_memory(const void* address, bool reads, bool writes, const std::string& name) {
+  ResourceUse r;
+  r.kind = Kind::kAnyMemory, r.reads = reads, r.writes = writes, r.name = name;
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const BufferRange range = BufferRanges::all().find(at);
+  if (at < range.begin || at >= range.most) return r;
+  r.kind = Kind::kMemory, r.object = reinterpret_cast<const void*>(range.begin);
+  return r;
+}
+
+ResourceUse use_of_pointer(const LaunchUse& use, const LaunchBlock& block) {
+  const bool reads = use.does(effect::kReads), writes = use.does(~effect::kReads);
+  if (use.argument == 0) {
+    ResourceUse any;
+    any.kind = Kind::kAnyMemory, any.reads = reads, any.writes = writes, any.name = use.name;
+    return any;
+  }
+  const void* address = nullptr;
+  std::memcpy(&address, block.arguments + use.argument_offset, sizeof address);
+  return use_of_memory(address, reads, writes, use.name);
+}
+
+bool is_memory(const ResourceUse& use) { return use.kind == Kind::kMemory || use.kind == Kind::kAnyMemory; }
+
+bool is_same_place(const ResourceUse& a, const ResourceUse& b) {
+  // The cells of a tree and its lists are no memory that a kernel has an address of; its values are.
+  if (a.kind == Kind::kAnyMemory) return b.kind != Kind::kTopology;
+  if (b.kind == Kind::kAnyMemory) return a.kind != Kind::kTopology;
+  return a.kind == b.kind && a.object == b.object && (is_memory(a) || a.field == b.field);
+}
+
+bool is_in_conflict(const ResourceUse& a, const ResourceUse& b) {
+  if (!is_same_place(a, b)) return false;
+  const auto only_reads = [](const ResourceUse& u) { return !u.writes && !u.adds; };
+  const auto only_adds = [](const ResourceUse& u) { return u.adds && !u.writes && !u.reads; };
+  return !(only_reads(a) && only_reads(b)) && !(only_adds(a) && only_adds(b));
+}
+
+// Sets of operations that come before one.
+class Ancestors {
+ public:
+  explicit Ancestors(size_t operations)
+      : words_((operations + 63) / 64), bits_(operations * words_, uint64_t{0}) {}
+  bool has(size_t of, size_t one) const { return (bits_[of * words_ + one / 64] >> one % 64 & 1) != 0; }
+  // Adds `one` and all that come before it.
+  void add(size_t of, size_t one) {
+    for (size_t w = 0; w < words_; ++w) bits_[of * words_ + w] |= bits_[one * words_ + w];
+    bits_[of * words_ + one / 64] |= uint64_t{1} << one % 64;
+  }
+
+ private:
+  size_t words_;
+  std::vector<uint64_t> bits_;
+};
+
+}  // namespace
+
+ResourceUses resources_of(const Launch& launch) {
+  ResourceUses all;
+  if (!launch.uses) return all;
+  for (const LaunchUse& use : launch.uses->all) {
+    if (use.kind == LaunchUse::Kind::kMemory) {
+      if (use.effects != 0) all.push_back(use_of_pointer(use, launch.block));
+      continue;
+    }
+    all.push_back(use_of_topology(use));
+    if (use.kind != LaunchUse::Kind::kField) continue;
+    ResourceUse field;
+    field.object = use.tree, field.field = use.field, field.name = use.name;
+    field.reads = use.does(effect::kReads | effect::kTests);
+    field.writes = use.does(effect::kStores | effect::kChanges | effect::kAppends | effect::kDeactivates);
+    field.adds = use.does(effect::kAdds);
+    all.push_back(std::move(field));
+  }
+  if (launch.uses->reads_count)
+    all.push_back(use_of_memory(launch.block.count, true, false, "the count of its range"));
+  return all;
+}
+
+ResourceUse use_of_buffer(const Buffer& buffer, bool reads, bool writes) {
+  ResourceUse r;
+  r.kind = Kind::kMemory, r.object = buffer.data(), r.reads = reads, r.writes = writes;
+  r.name = fmt::format("a buffer of {} bytes", buffer.size_bytes());
+  return r;
+}
+
+const ResourceUse* conflict(const ResourceUses& a, const ResourceUses& b) {
+  for (const ResourceUse& one : a) {
+    for (const ResourceUse& other : b)
+      if (is_in_conflict(one, other)) return &one;
+  }
+  return nullptr;
+}
+
+Predecessors order_by_uses(std::span<const ResourceUses> operations) {
+  Predecessors order(operations.size());
+  Ancestors before(operations.size());
+  for (uint32_t op = 0; op < operations.size(); ++op) {
+    // The nearest come first, so that what they imply is known.
+    for (uint32_t earlier = op; earlier-- > 0;) {
+      if (before.has(op, earlier) || conflict(operations[earlier], operations[op]) == nullptr) continue;
+      order[op].push_back(earlier);
+      before.add(op, earlier);
+    }
+    std::reverse(order[op].begin(), order[op].end());
+  }
+  return order;
+}
+
+std::optional<std::pair<uint32_t, uint32_t>> find_unordered(std::span<const ResourceUses> operations,
+                                                            const Predecessors& order) {
+  Ancestors before(operations.size());
+  for (uint32_t op = 0; op < operations.size(); ++op) {
+    for (const uint32_t earlier : order[op]) before.add(op, earlier);
+    for (uint32_t earlier = 0; earlier < op; ++earlier) {
+      if (!before.has(op, earlier) && conflict(operations[earlier], operations[op]) != nullptr)
+        return std::pair(earlier, op);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace coppice

@@ -1,0 +1,54 @@
+// Finds which device operations of a function must keep their order: those of which one changes what the other
+// uses.
+//
+//   read, then read       no order             add, then add          no order: sums commute
+//   write, then read      ordered              activate, deactivate,  ordered with all that uses the tree:
+//   read, then write      ordered              append                 cells and their numbers come in an order
+//   write, then write     ordered              memory by a pointer    ordered with all that uses that buffer
+//
+// Memory that an operation reaches in ways that nobody can tell (members of structs, addresses that a kernel
+// computes) may be any.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/buffer.h"
+#include "gpu/stream.h"
+
+namespace coppice {
+
+// Describes one thing that an operation uses.
+struct ResourceUse {
+  enum class Kind : uint8_t { kField, kTopology, kMemory, kAnyMemory } kind = Kind::kField;
+  bool reads = false, writes = false;
+  bool adds = false;             // in a way that commutes with other additions
+  const void* object = nullptr;  // the tree, or where the buffer begins
+  uint32_t field = 0;
+  std::string name;  // "'now' on grid.pointer[64].dense[8]", "a buffer of 4096 bytes"
+};
+using ResourceUses = std::vector<ResourceUse>;
+
+// Returns what a launch uses. Memory behind its pointers is that of the buffers where they point now.
+ResourceUses resources_of(const Launch& launch);
+// Returns the use of a buffer's memory.
+ResourceUse use_of_buffer(const Buffer& buffer, bool reads, bool writes);
+
+// Returns what two operations may not use in any order; null: they may run in any. It is one of `a`'s uses.
+const ResourceUse* conflict(const ResourceUses& a, const ResourceUses& b);
+
+// The operations right before each operation: those that must be done when it begins, but for what the order
+// of others implies.
+using Predecessors = std::vector<std::vector<uint32_t>>;
+// Orders operations that are given in the order in which they shall seem to run. Cost: quadratic in their
+// number.
+Predecessors order_by_uses(std::span<const ResourceUses> operations);
+// Returns a pair whose order matters and that `order` leaves open, the earlier one first, if there is one.
+// Every operation stands behind its predecessors.
+std::optional<std::pair<uint32_t, uint32_t>> find_unordered(std::span<const ResourceUses> operations,
+                                                            const Predecessors& order);
+
+}  // namespace coppice

@@ -1,0 +1,93 @@
+// Running device work as a whole (see segment.h).
+#include "sparse/segment.h"
+
+#include <cstring>
+#include <utility>
+
+#include "core/trace.h"
+#include "gpu/host_access.h"
+
+namespace coppice {
+namespace {
+
+bool wait_read_flag(InStream& s, const DeviceFlag& flag) {
+  return wait_read(s, reinterpret_cast<const uint32_t*>(flag.buffer->data() + flag.offset_bytes)) != 0;
+}
+
+uint64_t times_of(InStream& s, const Segment::Repeat& repeat) {
+  if (!repeat.slot) return repeat.times;
+  int32_t times = 0;
+  std::memcpy(&times, repeat.slot->value(s).data(), sizeof times);
+  return times > 0 ? static_cast<uint64_t>(times) : 0;
+}
+
+// Does a part when its turn has come.
+struct Runner {
+  InStream& s;
+
+  void operator()(const std::unique_ptr<LaunchRun>& launches) const { launches->run(s, 1); }
+  void operator()(const Segment::Work& work) const {
+    const TraceScope trace(work.name);
+    work.give(s);
+  }
+  void operator()(const Segment::Repeat& repeat) const { repeat.body->run(s, times_of(s, repeat)); }
+  // A launch that was skipped, because one before it stopped what follows, changes no flag.
+  void operator()(const Segment::While& loop) const {
+    Device* const device = loop.body->device();
+    const auto is_stopped = [&] { return device != nullptr && wait_read(s, &device->context().status) != 0; };
+    while (wait_read_flag(s, loop.flag) && !is_stopped()) loop.body->run(s);
+  }
+  void operator()(const Segment::Branch& branch) const {
+    (wait_read_flag(s, branch.flag) ? branch.then : branch.otherwise)->run(s);
+  }
+  void operator()(const Segment::Call& call) const { call.body->run(s); }
+};
+
+}  // namespace
+
+Device* Segment::device_of(const Part& part) {
+  struct Finder {
+    Device* operator()(const BoundLaunch& launch) const { return &launch.device(); }
+    Device* operator()(const Work&) const { return nullptr; }
+    Device* operator()(const Branch& b) const {
+      return b.then->device() != nullptr ? b.then->device() : b.otherwise->device();
+    }
+    Device* operator()(const Repeat& loop) const { return loop.body->device(); }
+    Device* operator()(const While& loop) const { return loop.body->device(); }
+    Device* operator()(const Call& call) const { return call.body->device(); }
+  };
+  return std::visit(Finder(), part);
+}
+
+Segment::Segment(std::vector<Part> parts) {
+  for (const Part& part : parts) {
+    if (device_ == nullptr) device_ = device_of(part);
+  }
+  std::vector<BoundLaunch> launches;
+  const auto end_run = [&] {
+    if (!launches.empty()) steps_.emplace_back(std::make_unique<LaunchRun>(std::exchange(launches, {})));
+  };
+  for (Part& part : parts) {
+    if (auto* const launch = std::get_if<BoundLaunch>(&part)) {
+      launches.push_back(std::move(*launch));
+      continue;
+    }
+    end_run();
+    std::visit(
+        [&]<class T>(T& other) {
+          if constexpr (!std::is_same_v<T, BoundLaunch>) steps_.emplace_back(std::move(other));
+        },
+        part);
+  }
+  end_run();
+}
+
+void Segment::run(InStream& s, uint64_t times) {
+  auto* const launches = steps_.size() == 1 ? std::get_if<Launches>(&steps_.front()) : nullptr;
+  if (launches != nullptr) return (*launches)->run(s, times);
+  for (uint64_t i = 0; i < times; ++i) {
+    for (const Step& step : steps_) std::visit(Runner{s}, step);
+  }
+}
+
+}  // namespace coppice

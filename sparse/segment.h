@@ -1,0 +1,66 @@
+// Device work that runs as a whole when its turn in the stream comes: launches, primitives, copies and fills, with
+// loops and branches around them. A function (sparse/function.h) becomes one.
+//
+// Launches that follow each other are recorded and replayed together (sparse/launch_run.h), a loop around them,
+// too: on a GPU a graph is launched as often as the loop says. A primitive, copy or fill is given between two of
+// these, for it cannot be skipped on the device where a launch before it has failed or run out of memory. Used by
+// one stream's thread, once it is made.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sparse/launch_run.h"
+#include "sparse/slot.h"
+
+namespace coppice {
+
+// Names a u32 in device memory; all but 0 is true.
+struct DeviceFlag {
+  IntrusivePtr<Buffer> buffer;
+  uint64_t offset_bytes = 0;
+};
+
+class Segment final : public RefCounted {
+ public:
+  struct Work {
+    std::string_view name;  // of the operation; outlives it
+    std::function<void(InStream&)> give;
+  };
+  struct Repeat {
+    uint64_t times = 0;
+    IntrusivePtr<SlotStorage> slot;  // where not null: it has the times, an int32_t
+    IntrusivePtr<Segment> body;
+  };
+  struct While {
+    DeviceFlag flag;
+    IntrusivePtr<Segment> body;
+  };
+  struct Branch {
+    DeviceFlag flag;
+    IntrusivePtr<Segment> then, otherwise;
+  };
+  struct Call {
+    IntrusivePtr<Segment> body;
+  };
+  using Part = std::variant<BoundLaunch, Work, Repeat, While, Branch, Call>;
+
+  explicit Segment(std::vector<Part> parts);
+  // Runs all parts in their order, so many times. Errors: those of the part that failed; what is behind it is
+  // not run.
+  void run(InStream& s, uint64_t times = 1);
+  // Returns the device of its launches, which keep it; null where it has none.
+  Device* device() const { return device_; }
+  static Device* device_of(const Part& part);
+
+ private:
+  using Launches = std::unique_ptr<LaunchRun>;
+  using Step = std::variant<Launches, Work, Repeat, While, Branch, Call>;
+
+  Device* device_ = nullptr;
+  std::vector<Step> steps_;
+};
+
+}  // namespace coppice

@@ -1,0 +1,26 @@
+// What a thread gives to its device goes here instead of the stream while a function is traced on it
+// (sparse/tracer.h): whatever gives device work asks for it first.
+#pragma once
+#include "gpu/device.h"
+
+namespace coppice {
+
+class BoundLaunch;
+class Node;
+
+class TracedCalls {
+ public:
+  // Returns that of the calling thread; null where nothing is traced.
+  static TracedCalls* current() { return current_; }
+
+  // Note what was given, and return a value that is an error, for whoever looks at it: nothing has run.
+  virtual AsyncValueRef<Chain> launch(const BoundLaunch& launch) = 0;
+  virtual AsyncValueRef<Chain> deactivate_all(const Node& node) = 0;
+
+ protected:
+  ~TracedCalls() = default;
+  // This is thread-local, since code that is traced runs on one thread, however deep in a call it is.
+  static inline constinit thread_local TracedCalls* current_ = nullptr;
+};
+
+}  // namespace coppice

@@ -1,0 +1,35 @@
+// Kernels of tests of functions: small ones, each with another use of what it is given.
+#include "coppice/kernel.h"
+
+using namespace coppice;
+
+COPPICE_KERNEL(set_to, Write<int> x, Cell<1> c, int value)
+{ x[c] = value; }
+COPPICE_KERNEL(copy_cells, Read<int> from, Write<int> to, Cell<1> c)
+{ to[c] = from[c]; }
+COPPICE_KERNEL(add_cells, Read<int> from, Accumulate<int> to, Cell<1> c)
+{ to.add(c, {c.coord(0)}, from[c]); }
+COPPICE_KERNEL(grow_at, Grow<int> x, Item i, int at)
+{ x.set(i, {at}, 1); }
+COPPICE_KERNEL(add_one, Item, uint32_t* word)
+{ ++*word; }
+COPPICE_KERNEL(subtract_one, Item, uint32_t* word)
+{
+  if (*word > 0) --*word;
+}
+COPPICE_KERNEL(scale_cells, Update<int> x, Cell<1> c, int by, float factor)
+{ x[c] = static_cast<int>(static_cast<float>(x[c] * by) * factor); }
+
+struct CoppiceForce {
+  int add[3];
+  double factor;
+};
+COPPICE_KERNEL(push_cells, Update<int> x, Cell<1> c, CoppiceForce force, int weight)
+{ x[c] = static_cast<int>((x[c] + force.add[c.coord(0) % 3] * weight) * force.factor); }
+COPPICE_KERNEL(grow_at_all, Grow<int> x, Item i, const int* at, int value)
+{ x.set(i, {at[i.index]}, value); }
+COPPICE_KERNEL(bump_or_grow, Grow<int> x, Item i, const int* at, uint32_t* count, int stride)
+{
+  x.activate(i, {at[i.index] * stride});
+  coppice_fetch_add_u32(count, 1);
+}

@@ -1,0 +1,390 @@
+// Functions that are traced from code: what they hold, what they do, and what cannot be traced.
+#include "sparse/function.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "core/error.h"
+#include "executor/text.h"
+#include "function.kernels.h"
+#include "gpu/host_access.h"
+#include "sparse/buffer_operations.h"
+#include "tests/sparse/test_devices.h"
+
+namespace coppice {
+namespace {
+
+template <class F>
+std::string refusal(const F& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    EXPECT_TRUE(error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kNotFound);
+    return error.what();
+  }
+  return "accepted";
+}
+
+class Functions : public DeviceTest {
+ protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    if (IsSkipped()) return;
+    tree_.emplace(device, TreeOptions{.name = "line"});
+    leaf_ = tree_->root().pointer({64}).dense({4});
+    x_ = leaf_->place<int>("x"), y_ = leaf_->place<int>("y"), z_ = leaf_->place<int>("z");
+    words_ = device->reserve(4096, 4096);
+    finish(leaf_->activate({{0}, {40}, {81}}));
+  }
+  void TearDown() override {
+    leaf_.reset(), tree_.reset(), words_.reset();
+    DeviceTest::TearDown();
+  }
+
+  uint32_t word(size_t i) {
+    program().wait();
+    uint32_t value = 0;
+    device->wait_copy(&value, words_->as<uint32_t>() + i, sizeof value);
+    return value;
+  }
+  void set_word(size_t i, uint32_t value) {
+    program().wait();
+    device->wait_copy(words_->as<uint32_t>() + i, &value, sizeof value);
+  }
+  uint32_t* words() const { return words_->as<uint32_t>(); }
+
+  std::optional<Tree> tree_;
+  std::optional<Node> leaf_;
+  Field<int> x_, y_, z_;
+  BufferRef words_;
+};
+
+TEST_P(Functions, HaveEventsThatFollowFromUses) {
+  const Function f = trace(
+      device,
+      [&] {
+        program().launch(set_to, over(*leaf_), x_, 3);       // writes x
+        program().launch(set_to, over(*leaf_), y_, 4);       // writes y: no matter when
+        program().launch(add_cells, over(*leaf_), x_, z_);   // reads x, adds to z
+        program().launch(add_cells, over(*leaf_), y_, z_);   // additions commute
+        program().launch(copy_cells, over(*leaf_), z_, x_);  // reads z, writes x
+        program().launch(grow_at, range(1), x_, 100);        // all of the tree
+      },
+      "step");
+  EXPECT_EQ(print(f), R"(func @step(%begin: event) -> event {
+  %set_to = sparse.launch $function.set_to (%begin)
+  %set_to.2 = sparse.launch $function.set_to.2 (%begin)
+  %add_cells = sparse.launch $function.add_cells (%set_to)
+  %add_cells.2 = sparse.launch $function.add_cells.2 (%set_to.2)
+  %copy_cells = sparse.launch $function.copy_cells (%add_cells, %add_cells.2)
+  %grow_at = sparse.launch $function.grow_at (%copy_cells)
+  return %grow_at
+}
+)");
+  finish(f.run());
+  EXPECT_EQ(wait_read(x_, {40}), 7);
+  EXPECT_TRUE(leaf_->wait_is_active({100}));
+}
+
+TEST_P(Functions, JoinEventsThatNothingComesBehind) {
+  const Function f = trace(device, [&] {
+    program().launch(set_to, over(*leaf_), x_, 3);
+    program().launch(set_to, over(*leaf_), y_, 4);
+  });
+  EXPECT_NE(print(f).find("%end = stream.join(%set_to, %set_to.2)\n  return %end"), std::string::npos)
+      << print(f);
+  finish(f.run());
+  EXPECT_EQ(wait_read(x_, {0}) + wait_read(y_, {0}), 7);
+}
+
+TEST_P(Functions, OfNothingDoNothing) {
+  const Function f = trace(device, [] {});
+  EXPECT_EQ(print(f), "func @main(%begin: event) -> event {\n  return %begin\n}\n");
+  finish(f.run(3));
+}
+
+TEST_P(Functions, RunNothingWhileTheyAreTraced) {
+  AsyncValueRef<Chain> value;
+  const Function f = trace(device, [&] { value = program().launch(set_to, over(*leaf_), x_, 3); });
+  EXPECT_EQ(wait_read(x_, {0}), 0);
+  ASSERT_TRUE(value.is_error());
+  EXPECT_NE(std::string(value.error().what())
+                .find("function.set_to is part of the function that is traced at function_test.cc:"),
+            std::string::npos)
+      << value.error().what();
+}
+
+TEST_P(Functions, RepeatABodySoManyTimes) {
+  Slot<int32_t> times(device, 2);
+  const Function f = trace(device, [&] {
+    program().launch(add_one, range(1), words());
+    repeat(3, [&] {
+      program().launch(add_one, range(1), words() + 1);
+      repeat(times, [&] {
+        program().launch(add_one, range(1), words() + 2);
+        sort_by_key<uint32_t>(*device, words_, words_, 0);
+      });
+    });
+  });
+  finish(f.run());
+  EXPECT_EQ(word(0), 1u);
+  EXPECT_EQ(word(1), 3u);
+  EXPECT_EQ(word(2), 6u);
+  times.set(5);
+  f.run();
+  times.set(-1);
+  f.run();
+  EXPECT_EQ(word(0), 3u);
+  EXPECT_EQ(word(1), 9u);
+  EXPECT_EQ(word(2), 6u + 15u);
+  EXPECT_NE(print(f).find("sparse.repeat 3, @main.repeat1"), std::string::npos) << print(f);
+  EXPECT_NE(print(f).find("sparse.repeat_by $slot, @main.repeat2"), std::string::npos) << print(f);
+}
+
+TEST_P(Functions, LoopWhileAFlagSaysSo) {
+  set_word(0, 7);
+  const Function f = trace(device, [&] {
+    loop_while({words_, 0}, [&] {
+      program().launch(subtract_one, range(1), words());
+      program().launch(add_one, range(1), words() + 1);
+    });
+  });
+  finish(f.run());
+  EXPECT_EQ(word(0), 0u);
+  EXPECT_EQ(word(1), 7u);
+  finish(f.run());
+  EXPECT_EQ(word(1), 7u);
+}
+
+TEST_P(Functions, BranchByAFlag) {
+  const Function f = trace(device, [&] {
+    branch(
+        {words_, 4}, [&] { program().launch(add_one, range(1), words() + 2); },
+        [&] { program().launch(add_one, range(1), words() + 3); });
+    branch({words_, 4}, [&] { program().launch(subtract_one, range(1), words() + 1); });
+  });
+  set_word(1, 2);
+  finish(f.run(3));
+  EXPECT_EQ(word(1), 0u);
+  EXPECT_EQ(word(2), 2u);
+  EXPECT_EQ(word(3), 1u);
+}
+
+TEST_P(Functions, RunOtherFunctions) {
+  const Function one = trace(
+      device, [&] { program().launch(add_one, range(1), words()); }, "one");
+  const Function two = trace(
+      device,
+      [&] {
+        one.run();
+        one.run(4);
+      },
+      "two");
+  EXPECT_NE(print(two).find("sparse.run $one"), std::string::npos) << print(two);
+  finish(two.run(2));
+  EXPECT_EQ(word(0), 10u);
+}
+
+TEST_P(Functions, HaveBufferOperations) {
+  const auto keys = device->reserve(64, 64), order = device->reserve(64, 64),
+             starts = device->reserve(64, 64);
+  const std::vector<uint32_t> given{3, 1, 2, 1, 0, 3, 3, 1}, places{0, 1, 2, 3, 4, 5, 6, 7};
+  device->wait_copy(words_->data(), given.data(), 32);
+  device->wait_copy(order->data(), places.data(), 32);
+  const Function f = trace(device, [&] {
+    fill(*device, keys, 255, 0, 64);
+    copy(*device, keys, 0, words_, 0, 32);
+    sort_by_key<uint32_t>(*device, keys, order, 8);
+    bin_starts(*device, keys, 8, starts, 4);
+    exclusive_scan(*device, keys, keys, 8);
+  });
+  finish(f.run());
+  std::vector<uint32_t> sorted(8), begins(5), sums(9);
+  device->wait_copy(sorted.data(), order->data(), 32);
+  device->wait_copy(begins.data(), starts->data(), 20);
+  device->wait_copy(sums.data(), keys->data(), 36);
+  EXPECT_EQ(sorted, (std::vector<uint32_t>{4, 1, 3, 7, 2, 0, 5, 6}));
+  EXPECT_EQ(begins, (std::vector<uint32_t>{0, 1, 4, 5, 8}));
+  EXPECT_EQ(sums, (std::vector<uint32_t>{0, 0, 1, 2, 3, 5, 8, 11, ~0u}));
+  // The same calls do the same at once.
+  finish(fill(*device, starts, 0, 0, 64));
+  finish(bin_starts(*device, order, 0, starts, 4));
+}
+
+TEST_P(Functions, LoadFromTheirText) {
+  Slot<int32_t> times(device, 2);
+  const Function f = trace(
+      device,
+      [&] {
+        program().launch(set_to, over(*leaf_), x_, 3);
+        repeat(times, [&] { program().launch(add_cells, over(*leaf_), x_, z_); });
+        tree_->deactivate_all();
+        fill(*device, words_, 1, 0, 4);
+      },
+      "step");
+  const executor::Module again = executor::parse(print(f), f.module().file);
+  EXPECT_EQ(executor::print(again), print(f));
+  const Function loaded = Function::load(device, again, f.loaded().bindings());
+  EXPECT_EQ(print(loaded), print(f));
+  finish(loaded.run());
+  EXPECT_EQ(word(0), 0x01010101u);
+  EXPECT_EQ(leaf_->wait_num_active_blocks(), 0u);
+}
+
+TEST_P(Functions, WhoseEventsLeaveSomethingOpenAreRefused) {
+  const Function f = trace(device, [&] {
+    program().launch(set_to, over(*leaf_), x_, 3);
+    program().launch(copy_cells, over(*leaf_), x_, y_);
+  });
+  std::string text = print(f);
+  const auto load = [&] {
+    return refusal(
+        [&] { Function::load(device, executor::parse(text, "step.graph"), f.loaded().bindings()); });
+  };
+  EXPECT_EQ(load(), "accepted");
+  const size_t at = text.find("(%set_to)");
+  text.replace(at, 9, "(%begin)");
+  EXPECT_EQ(load(),
+            "step.graph:3:17: @main: no event orders %set_to and %copy_cells, which both use 'x' on "
+            "line.pointer[64].dense[4]");
+  text = print(f);
+  text.replace(text.find("return %copy_cells"), 18, "return %set_to");
+  EXPECT_EQ(load(),
+            "step.graph:3:17: @main: the event that the function returns does not follow %copy_cells");
+}
+
+TEST_P(Functions, AreEdited) {
+  Function f = trace(device, [&] {
+    program().launch(set_to, over(*leaf_), x_, 3);
+    repeat(2, [&] { program().launch(add_cells, over(*leaf_), x_, z_); });
+    program().launch(copy_cells, over(*leaf_), z_, y_);
+  });
+  const Function before = f;
+  f.insert_after("function.set_to", program().bind(set_to, over(*leaf_), x_, 5));
+  f.insert_before("add_cells", program().bind(add_one, range(1), words()));
+  finish(f.run());
+  EXPECT_EQ(wait_read(y_, {0}), 10);
+  EXPECT_EQ(word(0), 2u) << "it is in the loop";
+  f.replace("function.copy", program().bind(add_cells, over(*leaf_), z_, y_));
+  f.remove("set_to.2");
+  finish(f.run());
+  EXPECT_EQ(wait_read(y_, {0}), 10 + 16);
+  finish(before.run());
+  EXPECT_EQ(wait_read(y_, {0}), 22);
+  EXPECT_EQ(word(0), 4u) << "a copy stays as it was";
+}
+
+TEST_P(Functions, AreEditedByNamesThatTheyHave) {
+  Function f = trace(device, [&] {
+    program().launch(set_to, over(*leaf_), x_, 3);
+    program().launch(set_to, over(*leaf_), y_, 3);
+  });
+  const BoundLaunch launch = program().bind(add_one, range(1), words());
+  EXPECT_EQ(refusal([&] { f.insert_after("function.set_ot", launch); }),
+            "function @main has no operation function.set_ot; did you mean function.set_to?");
+  EXPECT_EQ(refusal([&] { f.insert_after("fun", launch); }),
+            "2 operations are called fun; name one of them by its event: set_to, set_to.2");
+  EXPECT_EQ(refusal([&] { f.remove(""); }), "an operation is named by nothing");
+}
+
+TEST_P(Functions, CannotBeTracedOfWhatWaitsOrReadsBack) {
+  const auto tracing = [&](const std::function<void()>& code) {
+    return refusal([&] { trace(device, code); });
+  };
+  const auto message = [&](const char* call, const char* behind) {
+    return std::string(call) + " cannot be traced" + behind +
+           " in @main: what is traced has not run, so that there "
+           "is nothing to wait for or to read back";
+  };
+  const auto refused = [&](const std::function<void()>& code) {
+    const std::string text = tracing(code);
+    return text.substr(text.find(": ") + 2);
+  };
+  const auto launch = [&] { return program().launch(set_to, over(*leaf_), x_, 3); };
+  EXPECT_EQ(refused([&] { wait(launch()); }), message("wait()", ", behind set_to"));
+  EXPECT_EQ(refused([&] { launch(), wait_read(x_, {0}); }), message("sparse.read", ", behind set_to"));
+  EXPECT_EQ(refused([&] { program().wait(); }), message("barrier", ""));
+  EXPECT_EQ(refused([&] { leaf_->activate({{3}}); }), message("sparse.activate", ""));
+  EXPECT_EQ(refused([&] { leaf_->wait_num_active_blocks(); }), message("sparse.count", ""));
+  EXPECT_EQ(refused([&] { device->default_stream().enqueue("host work", [](InStream&) {}); }),
+            message("host work", ""));
+  EXPECT_EQ(refused([&] { Slot<int>(device).set(3); }), message("slot.set", ""));
+  const std::string nested = tracing([&] { trace(device, [] {}); });
+  EXPECT_NE(nested.find("it is inside of the trace() at function_test.cc:"), std::string::npos) << nested;
+  // And afterwards all is as before.
+  finish(launch());
+  EXPECT_EQ(wait_read(x_, {0}), 3);
+}
+
+TEST_P(Functions, ControlFlowIsForTracing) {
+  int rounds = 0;
+  repeat(3, [&] { ++rounds; });
+  EXPECT_EQ(rounds, 3);
+  EXPECT_EQ(refusal([&] {
+              loop_while({words_, 0}, [] {});
+            }),
+            "loop_while() is for code that is traced, and nothing is traced on this thread");
+  EXPECT_EQ(refusal([&] {
+              branch({words_, 0}, [] {});
+            }),
+            "branch() is for code that is traced, and nothing is traced on this thread");
+}
+
+TEST_P(Functions, FailAsTheOperationThatFails) {
+  const Function f = trace(device, [&] {
+    program().launch(add_one, range(1), words());
+    fill(*device, words_, 0, 4000, 100);
+    program().launch(add_one, range(1), words());
+  });
+  const auto done = f.run();
+  wait(done);
+  ASSERT_TRUE(done.is_error());
+  EXPECT_STREQ(done.error().what(), "buffer.fill: 100 bytes from byte 4000 on, of a buffer of 4096 bytes");
+  device->default_stream().clear_error();
+  EXPECT_EQ(word(0), 1u);
+  EXPECT_EQ(refusal([&] { f.run(-2); }), "function @main cannot be run -2 times");
+  Function moved = f;
+  const Function other = std::move(moved);
+  EXPECT_EQ(refusal([&] { moved.run(); }), "a Function is used that was moved from");
+}
+
+TEST_P(Functions, ExplainWhatTheirOperationsTouchAndWhy) {
+  const Function f = trace(device, [&] {
+    program().launch(set_to, over(*leaf_), x_, 3);
+    program().launch(copy_cells, over(*leaf_), x_, y_);
+    fill(*device, words_, 0, 0, 4);
+  });
+  const std::string text = explain(f);
+  EXPECT_NE(
+      text.find("%copy_cells = sparse.launch $function.copy_cells\n      behind %set_to for 'x' on line"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("recorded and replayed as one:\n    %set_to"), std::string::npos) << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sparse, Functions, testing::ValuesIn(test_devices()), device_test_name);
+
+TEST(Function, BelongsToOneDevice) {
+  const auto one = Device::cpu(1), other = Device::cpu(1);
+  Program a(one), b(other);
+  const auto words = one->reserve(64, 64), others = other->reserve(64, 64);
+  const std::string text =
+      refusal([&] { trace(one, [&] { b.launch(add_one, range(1), others->as<uint32_t>()); }); });
+  EXPECT_NE(text.find("function.add_one belongs to another device (cpu)"), std::string::npos) << text;
+  const Function f = trace(one, [&] { a.launch(add_one, range(1), words->as<uint32_t>()); });
+  EXPECT_NE(refusal([&] {
+              Function::load(other, f.module(), f.loaded().bindings());
+            }).find("@main: its launches belong to another device (cpu)"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { trace({}, [] {}); }).find("no device"), std::string::npos);
+  EXPECT_NE(refusal([&] {
+              trace(
+                  one, [] {}, "two words");
+            }).find("is no name of a function"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace coppice
