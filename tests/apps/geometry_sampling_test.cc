@@ -7,8 +7,8 @@
 #include <map>
 
 #include "apps/geometry/philox.h"
-#include "apps/geometry/primitives.h"
 #include "apps/geometry/sampling.h"
+#include "apps/geometry/shapes_mesh.h"
 #include "tests/apps/geometry_test_files.h"
 
 namespace coppice {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "apps/geometry/philox.h"
-#include "apps/geometry/primitives.h"
 #include "apps/geometry/shapes.h"
+#include "apps/geometry/shapes_mesh.h"
 #include "tests/apps/geometry_test_files.h"
 
 namespace coppice {

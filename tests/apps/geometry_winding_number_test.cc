@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/geometry/philox.h"
-#include "apps/geometry/primitives.h"
+#include "apps/geometry/shapes_mesh.h"
 #include "apps/geometry/winding_number.h"
 #include "tests/apps/geometry_test_files.h"
 
