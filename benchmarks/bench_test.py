@@ -26,7 +26,7 @@ ROWS += ["sparse/" + name for name in (
     "laplacian_openvdb", "bytes_laplacian")]
 ROWS += ["memory/block", "start/warm", "start/cold"]
 ROWS += ["executor/" + name for name in (
-    "make_destroy", "and_then_ready", "and_then_emplace", "map_ready", "fan_out_1", "fan_out_16", "fan_out_256",
+    "make_destroy", "and_then_ready", "map_ready", "fan_out_1", "fan_out_16", "fan_out_256",
     "chain_1", "chain_16", "chain_256", "chain_1000000", "count_down_8", "count_down_32", "ref_copy_drop",
     "ref_copy_drop_boost", "ref_make_destroy", "ref_make_destroy_boost", "ref_array", "ref_array_boost",
     "ref_weak_lock", *(f"graph_{shape}/{what}" for shape in ("chain", "fan_out", "random")

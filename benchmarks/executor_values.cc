@@ -7,7 +7,6 @@
 #include "core/async_value.h"
 #include "core/block_pool.h"
 #include "core/count_down.h"
-#include "core/scoped_async_value.h"
 
 namespace coppice::bench {
 namespace {
@@ -107,16 +106,6 @@ MicroCase and_then_on_ready() {
   return c;
 }
 
-void std_set_and_get(int n) {
-  int64_t sum = 0;
-  for (int i = 0; i < n; ++i) {
-    std::promise<int64_t> promise;
-    std::future<int64_t> future = promise.get_future();
-    promise.set_value(i);
-    sum += future.get();
-  }
-  keep(sum);
-}
 void hand_fan_out(int n, int waiters) {
   int64_t sum = 0;
   for (int i = 0; i < n; ++i) {
@@ -130,25 +119,6 @@ void hand_fan_out(int n, int waiters) {
     hand_complete(value, i);
   }
   keep(sum);
-}
-
-// On the owner's storage, so that the waiter and the completion are all there is.
-MicroCase and_then_and_emplace() {
-  MicroCase c;
-  c.name = "and_then_emplace", c.peer_name = "std::promise and std::future, set and get";
-  c.detail = "value on the stack; floor: a list of callbacks written by hand";
-  c.ours = [](int n) {
-    int64_t sum = 0;
-    for (int i = 0; i < n; ++i) {
-      ScopedAsyncValue<int64_t> value;
-      value.as_ptr().and_then([&sum](AsyncValuePtr<int64_t> v) { sum += v.get(); });
-      value.as_ptr().emplace(i);
-    }
-    keep(sum);
-  };
-  c.peer = &std_set_and_get;
-  c.floor = [](int n) { hand_fan_out(n, 1); };
-  return c;
 }
 
 MicroCase map_of_ready() {
@@ -329,10 +299,9 @@ MicroCase count_down(int count) {
 }  // namespace
 
 std::vector<MicroCase> async_value_cases() {
-  return {make_and_destroy(), and_then_on_ready(), and_then_and_emplace(), map_of_ready(),
-          fan_out(1),         fan_out(16),         fan_out(256),           chain(1),
-          chain(16),          chain(256),          chain(1'000'000),       count_down(8),
-          count_down(32)};
+  return {make_and_destroy(), and_then_on_ready(), map_of_ready(), fan_out(1),
+          fan_out(16),        fan_out(256),        chain(1),       chain(16),
+          chain(256),         chain(1'000'000),    count_down(8),  count_down(32)};
 }
 
 }  // namespace coppice::bench

@@ -12,7 +12,7 @@ struct Stencil {
 COPPICE_KERNEL(apply_laplacian, Stencil s, Cell3 cell, float k)
 { s.next[cell] = s.now[cell] + k * laplacian(s.now, cell); }
 
-// What a timed launch must write over.
+// A timed launch must write over this.
 COPPICE_KERNEL(poison, Write<float> next, Cell3 cell)
 { next[cell] = __builtin_nanf(""); }
 

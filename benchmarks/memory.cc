@@ -1,9 +1,9 @@
 // Measures what an active 8^3 block of two floats per cell costs in memory, everything counted.
 //
-// That is the growth of this process's resident memory from before a tree is made to after a stencil ran
-// over it in both directions, divided by the blocks: payload, cell headers, slots, the allocator's lists,
-// the loop's list, the neighbour table, scratch space; page tables are left out. The stencil touches
-// every value, as untouched pages cost nothing.
+// It is the growth of this process's resident memory from before a tree is made to after a stencil ran over
+// it in both directions, divided by the blocks: payload, cell headers, slots, the allocator's lists, the
+// loop's list, the neighbour table, scratch space; page tables are left out. The stencil touches every
+// value, as untouched pages cost nothing.
 #include <fmt/format.h>
 #include <malloc.h>
 

@@ -1,4 +1,4 @@
-// What a host program includes: devices, trees, programs, and values back on the host.
+// A host program includes this: devices, trees, programs, and values back on the host.
 #pragma once
 #include "core/error.h"
 #include "core/log.h"

@@ -1,4 +1,4 @@
-// What a kernel file includes: handles, cells, and COPPICE_KERNEL.
+// A kernel file includes this: handles, cells, and COPPICE_KERNEL.
 //
 // A kernel file is ordinary C++20, compiled once by clang to bitcode that is embedded in the program (CMake:
 // coppice_add_kernels) and specialized at run time for the trees it is launched over. Device code has no

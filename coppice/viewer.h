@@ -1,3 +1,3 @@
-// What a program includes that shows its simulation in a viewer: coppice::Viewer.
+// A program that shows its simulation in a viewer includes this: coppice::Viewer.
 #pragma once
 #include "apps/viewer/viewer.h"

@@ -7,7 +7,10 @@
 Also checked: who may include LLVM, CUDA, OpenGL, TBB, Thrust and OpenVDB; that device-clean headers and kernel files
 include nothing of the host; that every header has `#pragma once`, every source includes its own header first (which
 shows that the header compiles alone), every quoted path exists, and no headers include each other in a circle;
-that some parts do not know of others (KEPT_APART), that coppice/ holds includes only, and that comments end in time (WIDTH).
+that some parts do not know of others (KEPT_APART), that coppice/ holds includes only, and that comments end in time (WIDTH)
+and do not open with a word that makes a fragment of them (OPENING). A file that is larger than MOST_LINES says why in its
+head comment, "The file is long because ...", and a function of more than MOST_FUNCTION lines in the comment above it, "The
+function is long because ...".
 A header is device-clean when its head comment says "Device-clean".
 """
 import os
@@ -46,6 +49,16 @@ KEPT_APART = [
 # A comment's last column. Tables and listings in comments, which have runs of blanks, may be wider.
 WIDTH = 110
 PROSE = re.compile(r"^\s*// (?!.*\S {3,}\S)\S")
+# A comment has a subject and a verb, and reads without the line that it stands on; one that opens so seldom does.
+OPENING = re.compile(r"^\s*// (Of|What|Whose|Those|That|Which|Whether)\b")
+COMMENT = re.compile(r"^\s*//\s*\S")
+# More lines than these need a reason (CONTRIBUTING.md).
+MOST_LINES = {".h": 300, ".cc": 700}
+MOST_FUNCTION = 80
+REASON = re.compile(r"\bis long because\b")
+# Folders whose comments and sizes are checked, too, and those where they are not.
+WRITTEN_FOLDERS = ["examples", "fuzz"]
+WRITTEN_EXEMPT = ("sparse/",)
 
 # Trees and launches work without the executor; these files make them its operations, and functions of it.
 OPERATIONS = re.compile(r"sparse/(operations|device_operations|function|function_events|tracer)\.(h|cc)$")
@@ -59,11 +72,18 @@ class Tree:
     def __init__(self, root):
         self.root = root
         self.lines = {}  # path -> lines
+        self.written = {}  # the same of files that keep to no rule of includes
         self.generated = {}  # header name -> path of what it is generated from
         for folder in FOLDERS:
             for base, _, names in os.walk(os.path.join(root, folder)):
                 for name in names:
                     self.add(os.path.relpath(os.path.join(base, name), root))
+        for folder in WRITTEN_FOLDERS:
+            for base, _, names in os.walk(os.path.join(root, folder)):
+                for name in names:
+                    if name.endswith((".h", ".cc")):
+                        path = os.path.relpath(os.path.join(base, name), root)
+                        self.written[path] = self.read(path)
         self.includes = {path: list(self.find_includes(lines)) for path, lines in self.lines.items()}
         self.device_clean = {path for path in self.lines if self.says_device_clean(path)} | (DEVICE_PUBLIC & set(self.lines))
 
@@ -74,10 +94,13 @@ class Tree:
                     self.generated[name + ".h"] = path
         if not path.endswith((".h", ".cc")):
             return
-        with open(os.path.join(self.root, path), encoding="utf-8") as file:
-            self.lines[path] = file.read().splitlines()
+        self.lines[path] = self.read(path)
         if path.endswith(".kernels.cc"):
             self.generated[os.path.basename(path)[: -len(".cc")] + ".h"] = path
+
+    def read(self, path):
+        with open(os.path.join(self.root, path), encoding="utf-8") as file:
+            return file.read().splitlines()
 
     @staticmethod
     def find_includes(lines):
@@ -166,6 +189,53 @@ def check_file(tree, path):
             yield number, found
 
 
+def comment_before(lines, end):
+    """The text of the comment that ends above a line."""
+    begin = end
+    while begin > 0 and lines[begin - 1].startswith("//"):
+        begin -= 1
+    return " ".join(line[2:].strip() for line in lines[begin:end])
+
+
+def head_comment(lines):
+    end = next((number for number, line in enumerate(lines) if not line.startswith("//")), len(lines))
+    return comment_before(lines, end)
+
+
+def find_functions(lines):
+    """Where functions at a file's or namespace's outermost level begin and end. A formatted one begins in the first column
+    and ends with a brace alone there; types and tables end with a semicolon, namespaces with a comment."""
+    begin, is_open = None, False
+    for number, line in enumerate(lines):
+        if begin is None:
+            if re.match(r"[A-Za-z_:\[{]", line) and not line.startswith("namespace"):
+                begin, is_open = number, line.endswith("{")
+        elif line.startswith("}"):
+            if line == "}" and is_open:
+                yield begin, number
+            begin = None
+        elif line.endswith("{"):
+            is_open = True
+        if begin is not None and not is_open and (not line or line.endswith((";", "}"))):
+            begin = None
+
+
+def check_written(path, lines):
+    """Comments and sizes."""
+    for number, line in enumerate(lines, 1):
+        opening = OPENING.match(line)
+        if opening and not (number > 1 and COMMENT.match(lines[number - 2])):
+            yield number, f'a comment that opens with "{opening.group(1)}": give it a subject and a verb'
+    most = MOST_LINES[os.path.splitext(path)[1]]
+    if len(lines) > most and not REASON.search(head_comment(lines)):
+        yield 1, f'{len(lines)} lines, above {most}: split the file, or say in its head comment "The file is long because ..."'
+    for begin, end in find_functions(lines):
+        length = end - begin + 1
+        if length > MOST_FUNCTION and not REASON.search(comment_before(lines, begin)):
+            yield begin + 1, (f"a function of {length} lines, above {MOST_FUNCTION}: split it, or say above it "
+                              '"The function is long because ..."')
+
+
 def find_circles(tree):
     """Headers that include each other, each circle once: (path, line, text)."""
     done, circles = set(), []
@@ -191,6 +261,9 @@ def find_circles(tree):
 def check(root):
     tree = Tree(root)
     found = [(path, number, text) for path in tree.lines for number, text in check_file(tree, path)]
+    for path, lines in {**tree.lines, **tree.written}.items():
+        if not path.startswith(WRITTEN_EXEMPT):
+            found += [(path, number, text) for number, text in check_written(path, lines)]
     return tree, sorted(found + find_circles(tree))
 
 

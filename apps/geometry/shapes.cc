@@ -106,12 +106,4 @@ bool MeshShape::contains(const Vec3f& point) const {
   return bounds_.contains(point) && winding_number_(point) > 0.5f;
 }
 
-std::unique_ptr<Shape> make_disc(const Vec2f& centre, float radius) {
-  return std::make_unique<SphereShape>(Vec3f(centre[0], centre[1], 0), radius);
-}
-
-std::unique_ptr<Shape> make_rectangle(const Vec2f& min, const Vec2f& max) {
-  return std::make_unique<BoxShape>(Vec3f(min[0], min[1], -1), Vec3f(max[0], max[1], 1));
-}
-
 }  // namespace coppice

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "apps/geometry/mesh.h"
@@ -75,9 +74,5 @@ class MeshShape final : public Shape {
   Aabb3f bounds_;
   WindingNumber winding_number_;
 };
-
-// The 2-D shapes: a sphere around (x, y, 0), a box that z = 0 cuts.
-std::unique_ptr<Shape> make_disc(const Vec2f& centre, float radius);
-std::unique_ptr<Shape> make_rectangle(const Vec2f& min, const Vec2f& max);
 
 }  // namespace coppice

@@ -5,6 +5,7 @@
 #pragma once
 #include <cmath>
 
+#include "apps/mpm/bspline.h"
 #include "apps/mpm/solver_types.h"
 
 namespace coppice::mpm {
@@ -27,18 +28,15 @@ COPPICE_INLINE float node_position(const ParticleArrays& p, std::int64_t i, cons
   return clamp_to(x, static_cast<float>(kPad), static_cast<float>(kPad + body.cells[axis]));
 }
 
-// Quadratic B-splines.
+// Returns the quadratic B-splines of a particle.
 COPPICE_INLINE BodyStencil body_stencil(const ParticleArrays& p, std::int64_t i, const BodyShare& body) {
   BodyStencil s;
   COPPICE_UNROLL
   for (int axis = 0; axis < 3; ++axis) {
     const float x = node_position(p, i, body, axis);
-    const float base = std::floor(x - 0.5f);
-    const float fx = x - base, left = 1.5f - fx, right = fx - 0.5f;
+    const float base = bspline_base(x);
     s.base[axis] = static_cast<std::int32_t>(base);
-    s.w[axis][0] = 0.5f * left * left;
-    s.w[axis][1] = 0.75f - (fx - 1.0f) * (fx - 1.0f);
-    s.w[axis][2] = 0.5f * right * right;
+    bspline_weights(x - base, s.w[axis]);
   }
   return s;
 }

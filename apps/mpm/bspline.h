@@ -14,37 +14,20 @@ namespace coppice::mpm {
 
 inline constexpr int kStencilWidth = 3;
 
-template <class T, int D>
-struct BsplineStencil {
-  std::int32_t base[D];
-  T fx[D];                     // cells
-  T weight[D][kStencilWidth];  // weight[axis][node]; a node's weight is the product over the axes
-};
-
-// position in m, inv_dx in 1/m; |position * inv_dx| must stay below 2^22, where a float still resolves half
-// cells.
-template <class T, int D>
-COPPICE_INLINE BsplineStencil<T, D> bspline_stencil(SmallVec<T, D> position, T inv_dx) {
-  BsplineStencil<T, D> s{};
-  COPPICE_UNROLL for (int a = 0; a < D; ++a) {
-    const T x = position.v[a] * inv_dx;
-    const T base = std::floor(x - T(0.5));
-    const T fx = x - base;
-    const T right = fx - T(0.5);
-    const T left = T(1.5) - fx;
-    s.base[a] = static_cast<std::int32_t>(base);
-    s.fx[a] = fx;
-    s.weight[a][0] = T(0.5) * left * left;
-    s.weight[a][1] = T(0.75) - (fx - T(1)) * (fx - T(1));
-    s.weight[a][2] = T(0.5) * right * right;
-  }
-  return s;
+// Returns base of a position in cells, x = position / dx; |x| must stay below 2^22, where a float still
+// resolves half cells.
+template <class T>
+COPPICE_INLINE T bspline_base(T x) {
+  return std::floor(x - T(0.5));
 }
 
-// MLS-MPM's D^-1, 1/m^2.
+// Sets the weights of the nodes base, base + 1 and base + 2. A node's weight is the product over the axes.
 template <class T>
-COPPICE_INLINE constexpr T inverse_inertia(T inv_dx) {
-  return T(4) * inv_dx * inv_dx;
+COPPICE_INLINE void bspline_weights(T fx, T (&weight)[kStencilWidth]) {
+  const T left = T(1.5) - fx, right = fx - T(0.5);
+  weight[0] = T(0.5) * left * left;
+  weight[1] = T(0.75) - (fx - T(1)) * (fx - T(1));
+  weight[2] = T(0.5) * right * right;
 }
 
 }  // namespace coppice::mpm

@@ -86,8 +86,8 @@ COPPICE_INLINE void gather_segment(const StepArguments<D>& a, std::int64_t begin
       x[k][i] = moved;
       v[k][i] = velocity[k];
       speed2 += velocity[k] * velocity[k];
-      const float base = std::floor(moved * a.inv_dx - static_cast<float>(first[axis]) - 0.5f);
-      inside = inside && base >= 0.0f && base <= static_cast<float>(kTileSize<D> - 3);
+      const float base = bspline_base(moved * a.inv_dx - static_cast<float>(first[axis]));
+      inside = inside && base >= 0.0f && base <= static_cast<float>(kTileSize<D> - kStencilWidth);
       COPPICE_UNROLL
       for (int r = 0; r < D; ++r) c[r * D + k][i] = gradient[axis][r] * gradient_scale;
     }

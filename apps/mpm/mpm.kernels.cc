@@ -8,71 +8,76 @@
 using namespace coppice;
 using namespace coppice::mpm;
 
-COPPICE_KERNEL(particles_to_grid_2d, Write<NodeValue> tiles, TileTeam<2> block, StepArguments<2> a)
-{ particles_to_grid<2>(tiles, block, a); }
-COPPICE_KERNEL(particles_to_grid_3d, Write<NodeValue> tiles, TileTeam<3> block, StepArguments<3> a)
-{ particles_to_grid<3>(tiles, block, a); }
+// Makes the kernels name_2d and name_3d of a template of this file.
+#define COPPICE_KERNEL_2D_3D(name)        \
+  COPPICE_KERNEL_OF(name##_2d, ::name<2>) \
+  COPPICE_KERNEL_OF(name##_3d, ::name<3>)
 
-COPPICE_KERNEL(update_grid_2d, Read<NodeValue> tiles, Write<NodeValue> grid, BlockTeam<2> block,
-               StepArguments<2> a)
-{ update_grid<2>(tiles, grid, block, a); }
-COPPICE_KERNEL(update_grid_3d, Read<NodeValue> tiles, Write<NodeValue> grid, BlockTeam<3> block,
-               StepArguments<3> a)
-{ update_grid<3>(tiles, grid, block, a); }
+template <int D>
+COPPICE_INLINE void particles_to_grid(Write<NodeValue> tiles, TileTeam<D> block, StepArguments<D> a) {
+  mpm::particles_to_grid<D>(tiles, block, a);
+}
+COPPICE_KERNEL_2D_3D(particles_to_grid)
 
-COPPICE_KERNEL(grid_to_particles_2d, Read<NodeValue> grid, TileTeam<2> block, StepArguments<2> a)
-{ grid_to_particles<2>(grid, block, a); }
-COPPICE_KERNEL(grid_to_particles_3d, Read<NodeValue> grid, TileTeam<3> block, StepArguments<3> a)
-{ grid_to_particles<3>(grid, block, a); }
+template <int D>
+COPPICE_INLINE void update_grid(Read<NodeValue> tiles, Write<NodeValue> grid, BlockTeam<D> block,
+                                StepArguments<D> a) {
+  mpm::update_grid<D>(tiles, grid, block, a);
+}
+COPPICE_KERNEL_2D_3D(update_grid)
 
-COPPICE_KERNEL(begin_step_2d, Item, StepArguments<2> a)
-{ begin_step<2>(a); }
-COPPICE_KERNEL(begin_step_3d, Item, StepArguments<3> a)
-{ begin_step<3>(a); }
-COPPICE_KERNEL(finish_step_2d, Item, StepArguments<2> a)
-{ finish_step<2>(a); }
-COPPICE_KERNEL(finish_step_3d, Item, StepArguments<3> a)
-{ finish_step<3>(a); }
+template <int D>
+COPPICE_INLINE void grid_to_particles(Read<NodeValue> grid, TileTeam<D> block, StepArguments<D> a) {
+  mpm::grid_to_particles<D>(grid, block, a);
+}
+COPPICE_KERNEL_2D_3D(grid_to_particles)
+
+template <int D>
+COPPICE_INLINE void begin_step(Item, StepArguments<D> a) {
+  mpm::begin_step<D>(a);
+}
+COPPICE_KERNEL_2D_3D(begin_step)
+
+template <int D>
+COPPICE_INLINE void finish_step(Item, StepArguments<D> a) {
+  mpm::finish_step<D>(a);
+}
+COPPICE_KERNEL_2D_3D(finish_step)
 
 // Sorting: every particle activates its home block, every such block the ones its tile reaches into.
-COPPICE_KERNEL(activate_home_2d, Topology grid, Item i, ParticleArrays particles, float inv_dx)
-{
-  std::int32_t c[2];
-  home_block<2>(particles, i.index, inv_dx, c);
+template <int D>
+COPPICE_INLINE void activate_home(Topology grid, Item i, ParticleArrays particles, float inv_dx) {
+  std::int32_t c[D];
+  home_block<D>(particles, i.index, inv_dx, c);
   grid.activate(i, c);
 }
-COPPICE_KERNEL(activate_home_3d, Topology grid, Item i, ParticleArrays particles, float inv_dx)
-{
-  std::int32_t c[3];
-  home_block<3>(particles, i.index, inv_dx, c);
-  grid.activate(i, c);
-}
-COPPICE_KERNEL(activate_reach_2d, Topology grid, Block2 block)
-{
-  for (int o = 1; o < 4; ++o)
-    grid.activate(block,
-                  {block.origin[1] + (o >> 1) * kBlockSize<2>, block.origin[2] + (o & 1) * kBlockSize<2>});
-}
-COPPICE_KERNEL(activate_reach_3d, Topology grid, Block3 block)
-{
-  for (int o = 1; o < 8; ++o) {
-    grid.activate(block,
-                  {block.origin[0] + (o >> 2) * kBlockSize<3>, block.origin[1] + (o >> 1 & 1) * kBlockSize<3>,
-                   block.origin[2] + (o & 1) * kBlockSize<3>});
+COPPICE_KERNEL_2D_3D(activate_home)
+
+template <int D>
+COPPICE_INLINE void activate_reach(Topology grid, Block<D> block) {
+  for (int o = 1; o < 1 << D; ++o) {
+    std::int32_t c[D];
+    COPPICE_UNROLL
+    for (int k = 0; k < D; ++k) c[k] = block.origin[3 - D + k] + (o >> (D - 1 - k) & 1) * kBlockSize<D>;
+    grid.activate(block, c);
   }
 }
-// Stores each block's position in the list in the block itself, where its particles find it.
-COPPICE_KERNEL(number_blocks_2d, Write<std::uint32_t> number, Block2 block)
-{ *number.data(block) = static_cast<std::uint32_t>(block.number); }
-COPPICE_KERNEL(number_blocks_3d, Write<std::uint32_t> number, Block3 block)
-{ *number.data(block) = static_cast<std::uint32_t>(block.number); }
+COPPICE_KERNEL_2D_3D(activate_reach)
 
-COPPICE_KERNEL(block_keys_2d, Read<std::uint32_t> number, Item i, ParticleArrays particles, float inv_dx,
-               std::uint32_t n_groups, std::uint32_t* keys, std::uint32_t* order)
-{ block_key<2>(number, i, particles, inv_dx, n_groups, keys, order); }
-COPPICE_KERNEL(block_keys_3d, Read<std::uint32_t> number, Item i, ParticleArrays particles, float inv_dx,
-               std::uint32_t n_groups, std::uint32_t* keys, std::uint32_t* order)
-{ block_key<3>(number, i, particles, inv_dx, n_groups, keys, order); }
+// Stores each block's position in the list in the block itself, where its particles find it.
+template <int D>
+COPPICE_INLINE void number_blocks(Write<std::uint32_t> number, Block<D> block) {
+  *number.data(block) = static_cast<std::uint32_t>(block.number);
+}
+COPPICE_KERNEL_2D_3D(number_blocks)
+
+template <int D>
+COPPICE_INLINE void block_keys(Read<std::uint32_t> number, Item i, ParticleArrays particles, float inv_dx,
+                               std::uint32_t n_groups, std::uint32_t* keys, std::uint32_t* order) {
+  block_key<D>(number, i, particles, inv_dx, n_groups, keys, order);
+}
+COPPICE_KERNEL_2D_3D(block_keys)
+
 COPPICE_KERNEL(reorder_particles, Item i, ParticleArrays from, ParticleArrays to, const std::uint32_t* order,
                int n_attributes)
 {
@@ -82,22 +87,15 @@ COPPICE_KERNEL(reorder_particles, Item i, ParticleArrays from, ParticleArrays to
 }
 
 // Mass of every node of a block, for output.
-COPPICE_KERNEL(copy_density_2d, Read<NodeValue> grid, Block2 block, float per_cell, float* values,
-               std::int32_t* origins)
-{
-  for (int n = 0; n < kBlockNodes<2>; ++n)
-    values[block.number * kBlockNodes<2> + n] =
+template <int D>
+COPPICE_INLINE void copy_density(Read<NodeValue> grid, Block<D> block, float per_cell, float* values,
+                                 std::int32_t* origins) {
+  for (int n = 0; n < kBlockNodes<D>; ++n)
+    values[block.number * kBlockNodes<D> + n] =
         grid_value(grid.data(block)[n], GridValue::kDensity, per_cell);
   for (int d = 0; d < 3; ++d) origins[3 * block.number + d] = block.origin[d];
 }
-COPPICE_KERNEL(copy_density_3d, Read<NodeValue> grid, Block3 block, float per_cell, float* values,
-               std::int32_t* origins)
-{
-  for (int n = 0; n < kBlockNodes<3>; ++n)
-    values[block.number * kBlockNodes<3> + n] =
-        grid_value(grid.data(block)[n], GridValue::kDensity, per_cell);
-  for (int d = 0; d < 3; ++d) origins[3 * block.number + d] = block.origin[d];
-}
+COPPICE_KERNEL_2D_3D(copy_density)
 
 // The grid's values in a tree of 8^3 leaves, which is what volumes are drawn from: leaves where blocks are,
 // then values.
@@ -117,25 +115,30 @@ COPPICE_KERNEL(mark_enclosed_3d, Read<float> shown, Item i, ParticleArrays parti
                BodyShare body, float threshold, std::uint32_t* is_enclosed_flags)
 { is_enclosed_flags[i.index] = is_enclosed(shown, i, particles, groups, body, threshold) ? 1u : 0u; }
 
-COPPICE_KERNEL(pack_points_2d, Item i, ParticleArrays particles, const Group<2>* groups, PointValue value,
-               SmallVec<float, 3> shift, float* out)
-{ pack_point<2>(particles, groups, i.index, value, shift, out); }
-COPPICE_KERNEL(pack_points_3d, Item i, ParticleArrays particles, const Group<3>* groups, PointValue value,
-               SmallVec<float, 3> shift, float* out)
-{ pack_point<3>(particles, groups, i.index, value, shift, out); }
+template <int D>
+COPPICE_INLINE void pack_points(Item i, ParticleArrays particles, const Group<D>* groups, PointValue value,
+                                SmallVec<float, 3> shift, float* out) {
+  pack_point<D>(particles, groups, i.index, value, shift, out);
+}
+COPPICE_KERNEL_2D_3D(pack_points)
 
 // A hand acts between two steps.
-COPPICE_KERNEL(push_particles_2d, Item i, ParticleArrays particles, Capsule<2> stroke,
-               SmallVec<float, 2> velocity, std::uint32_t* max_speed_bits)
-{ push_particle<2>(particles, i.index, stroke, velocity, max_speed_bits); }
-COPPICE_KERNEL(push_particles_3d, Item i, ParticleArrays particles, Capsule<3> stroke,
-               SmallVec<float, 3> velocity, std::uint32_t* max_speed_bits)
-{ push_particle<3>(particles, i.index, stroke, velocity, max_speed_bits); }
-COPPICE_KERNEL(mark_kept_2d, Item i, ParticleArrays particles, Capsule<2> stroke, std::uint32_t* is_kept)
-{ mark_kept<2>(particles, i.index, stroke, is_kept); }
-COPPICE_KERNEL(mark_kept_3d, Item i, ParticleArrays particles, Capsule<3> stroke, std::uint32_t* is_kept)
-{ mark_kept<3>(particles, i.index, stroke, is_kept); }
-COPPICE_KERNEL(mark_taken_2d, Item i, ParticleArrays particles, Subcells<2> subcells, std::uint32_t* is_taken)
-{ mark_taken<2>(particles, i.index, subcells, is_taken); }
-COPPICE_KERNEL(mark_taken_3d, Item i, ParticleArrays particles, Subcells<3> subcells, std::uint32_t* is_taken)
-{ mark_taken<3>(particles, i.index, subcells, is_taken); }
+template <int D>
+COPPICE_INLINE void push_particles(Item i, ParticleArrays particles, Capsule<D> stroke,
+                                   SmallVec<float, D> velocity, std::uint32_t* max_speed_bits) {
+  push_particle<D>(particles, i.index, stroke, velocity, max_speed_bits);
+}
+COPPICE_KERNEL_2D_3D(push_particles)
+
+template <int D>
+COPPICE_INLINE void mark_kept(Item i, ParticleArrays particles, Capsule<D> stroke, std::uint32_t* is_kept) {
+  mpm::mark_kept<D>(particles, i.index, stroke, is_kept);
+}
+COPPICE_KERNEL_2D_3D(mark_kept)
+
+template <int D>
+COPPICE_INLINE void mark_taken(Item i, ParticleArrays particles, Subcells<D> subcells,
+                               std::uint32_t* is_taken) {
+  mpm::mark_taken<D>(particles, i.index, subcells, is_taken);
+}
+COPPICE_KERNEL_2D_3D(mark_taken)

@@ -219,7 +219,7 @@ COPPICE_INLINE void home_block(const ParticleArrays& particles, std::int64_t i, 
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {
     const float x = particles.base[(Attribute<D>::kPosition + k) * particles.stride + i] * inv_dx;
-    coord[k] = static_cast<std::int32_t>(std::floor(x - 0.5f)) - 1;
+    coord[k] = static_cast<std::int32_t>(bspline_base(x)) - 1;
   }
 }
 

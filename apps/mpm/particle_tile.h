@@ -36,7 +36,7 @@ template <int D>
 struct TileStencil {
   int base[3];
   float fx[3];
-  float w[3][3];
+  float w[3][kStencilWidth];
 };
 
 template <int D>
@@ -48,13 +48,10 @@ COPPICE_INLINE TileStencil<D> tile_stencil(const float* const* position, std::in
   for (int a = 0; a < D; ++a) {
     const int axis = 3 - D + a;
     const float x = position[a][i] * inv_dx - static_cast<float>(first[axis]);
-    const float base = clamp_to(std::floor(x - 0.5f), 0.0f, static_cast<float>(kTileSize<D> - 3));
-    const float fx = x - base, left = 1.5f - fx, right = fx - 0.5f;
+    const float base = clamp_to(bspline_base(x), 0.0f, static_cast<float>(kTileSize<D> - kStencilWidth));
     s.base[axis] = static_cast<int>(base);
-    s.fx[axis] = fx;
-    s.w[axis][0] = 0.5f * left * left;
-    s.w[axis][1] = 0.75f - (fx - 1.0f) * (fx - 1.0f);
-    s.w[axis][2] = 0.5f * right * right;
+    s.fx[axis] = x - base;
+    bspline_weights(s.fx[axis], s.w[axis]);
   }
   return s;
 }

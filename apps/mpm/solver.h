@@ -14,6 +14,7 @@
 #include "apps/geometry/stroke.h"
 #include "apps/mpm/grid_values.h"
 #include "apps/mpm/point_packing.h"
+#include "apps/mpm/solver_output.h"
 #include "apps/render/packed_points.h"
 #include "apps/render/volume_style.h"
 #include "apps/scene/scene.h"
@@ -23,47 +24,6 @@
 #include "sparse/tree.h"
 
 namespace coppice::mpm {
-
-// Particles on the host, in the solver's order (by block). World coordinates.
-struct ParticleSnapshot {
-  std::vector<Vec3f> position;         // m
-  std::vector<Vec3f> velocity;         // m/s
-  std::vector<float> volume_ratio;     // det F; water: J
-  std::vector<float> material_scalar;  // snow: plastic volume ratio; water: J; sand: volume correction
-  std::vector<float> affine;           // [n][D][D], 1/s: APIC's C
-  std::vector<float>
-      deformation;          // [n][D][D]: elastic deformation gradient; water has none and keeps the identity
-  std::vector<float> mass;  // kg
-  std::vector<uint8_t> material;  // index into SceneConfig::materials
-  std::vector<uint8_t> emitter;   // index into SceneConfig::emitters
-};
-
-// Mass per volume at the grid's nodes, block by block.
-struct DensityBlocks {
-  int block_size = 0;            // nodes per axis
-  Vec3f origin = Vec3f::Zero();  // m, world position of node (0, 0, 0)
-  float dx = 0;                  // m
-  std::vector<int32_t> origins;  // [n_blocks][3] node coordinates
-  std::vector<float> values;     // [n_blocks][block_size^D], kg/m^3 (kg/m^2 in 2-D); x slowest
-};
-
-// A node of the grid after the last step.
-struct GridNode {
-  bool is_active = false;  // its block is there
-  double mass_kg = 0;
-  Vec3f velocity_m_s = Vec3f::Zero();
-};
-
-struct FrameStats {
-  double time_s = 0;
-  uint64_t particles = 0, active_blocks = 0, steps = 0, sorts = 0;
-  double mass_kg = 0;
-  Vec3d momentum = Vec3d::Zero();         // kg m/s
-  double kinetic_J = 0, potential_J = 0;  // gravity's, zero at the domain's lowest corner
-  double max_speed_m_s = 0;
-  double dt_s = 0;             // of the frame's last step
-  bool dt_from_sound = false;  // the sound speed bounded it, not the material's own speed
-};
 
 struct SolverOptions {
   // A hand emits so many beside those of the scene at most; memory is taken when they come, 120 bytes a

@@ -1,15 +1,12 @@
-// Branch-free singular value and polar decompositions of 2x2 and 3x3 matrices.
+// Branch-free left half of the singular value decomposition of 2x2 and 3x3 matrices: U and sigma, all that
+// the material models need.
 //
 // Device-clean. F = U diag(sigma) V^T with U and V rotations (determinant +1); the sigma of least magnitude
-// carries the sign of det F; `svd` sorts them by falling magnitude. Every function runs a fixed sequence of
-// operations on selects, so that it vectorises over particles. Two levels are offered:
-//   left_stretch  U and sigma only, no range scaling: all that the material models need;
-//   svd, polar    any finite input, also zero, rank-deficient, inverted, and of any scale that float holds.
-// Methods: 2-D, polar rotation in closed form and one Jacobi rotation. 3-D, cyclic Jacobi on F F^T (Golub and
-// Van Loan, Matrix Computations, 8.5), then for `svd` one-sided Jacobi sweeps on F^T U (Hestenes 1958), which
-// restore the small singular values' accuracy that squaring F loses, and Gram-Schmidt for V. The convention,
-// and doing without sorting branches, follow McAdams et al. 2011, "Computing the Singular Value Decomposition
-// of 3x3 matrices".
+// carries the sign of det F. Every function runs a fixed sequence of operations on selects, so that it
+// vectorises over particles. Methods: 2-D, polar rotation in closed form and one Jacobi rotation. 3-D,
+// cyclic Jacobi on F F^T (Golub and Van Loan, Matrix Computations, 8.5). The convention, and doing without
+// sorting branches, follow McAdams et al. 2011, "Computing the Singular Value Decomposition of 3x3
+// matrices".
 #pragma once
 
 #include "apps/mpm/mpm_types.h"
@@ -17,22 +14,9 @@
 namespace coppice::mpm {
 
 template <class T, int D>
-struct Svd {
-  SmallMat<T, D> u;
-  SmallVec<T, D> sigma;  // |sigma[0]| >= |sigma[1]| >= ...; only the last may be negative
-  SmallMat<T, D> v;
-};
-
-template <class T, int D>
 struct LeftStretch {
   SmallMat<T, D> u;
   SmallVec<T, D> sigma;
-};
-
-template <class T, int D>
-struct Polar {
-  SmallMat<T, D> r;  // rotation, also where det F < 0
-  SmallMat<T, D> s;  // symmetric, F = r * s
 };
 
 // In float 3 sweeps leave off-diagonals below 4e-5 of F F^T's deviator in the worst of 3e5 random matrices,
@@ -40,7 +24,6 @@ struct Polar {
 // size, never into drift.
 template <class T>
 inline constexpr int kJacobiSweeps = sizeof(T) > 4 ? 5 : 3;
-inline constexpr int kPolishSweeps = 2;
 
 template <class T>
 struct JacobiRotation {
@@ -164,95 +147,6 @@ COPPICE_INLINE LeftStretch<T, D> left_stretch(SmallMat<T, D> f) {
     const SmallMat<T, 3> u = jacobi_eigen<kJacobiSweeps<T>>(s);
     return {u, signed_singular_values(f, s)};
   }
-}
-
-// 1 / (largest magnitude in f), so that squares neither overflow nor vanish; 1 for the zero matrix.
-template <class T, int D>
-COPPICE_INLINE T range_scale(SmallMat<T, D> f) {
-  T largest = T(0);
-  COPPICE_UNROLL for (int i = 0; i < D * D; ++i) largest = max_of(std::fabs(f.m[i]), largest);
-  return largest > T(0) ? T(1) / largest : T(1);
-}
-
-template <class T>
-COPPICE_INLINE SmallVec<T, 3> column(SmallMat<T, 3> a, int j) {
-  return {{a.m[j], a.m[3 + j], a.m[6 + j]}};
-}
-
-template <int P, int Q, class T>
-COPPICE_INLINE void one_sided_step(SmallMat<T, 3>& w, SmallMat<T, 3>& u) {
-  const SmallVec<T, 3> wp = column(w, P);
-  const SmallVec<T, 3> wq = column(w, Q);
-  const JacobiRotation<T> g = jacobi_rotation<true>(dot(wp, wp), dot(wq, wq), dot(wp, wq));
-  rotate_columns(w, P, Q, g.c, g.s);
-  rotate_columns(u, P, Q, g.c, g.s);
-}
-
-// x / |x|, or `fallback` (a unit vector) where |x| vanishes beside 1.
-template <class T>
-COPPICE_INLINE SmallVec<T, 3> normalized_or(SmallVec<T, 3> x, SmallVec<T, 3> fallback) {
-  const T n2 = dot(x, x);
-  const bool defined = n2 > T(1e-30);
-  const T inverse = T(1) / std::sqrt(defined ? n2 : T(1));
-  COPPICE_UNROLL for (int i = 0; i < 3; ++i) x.v[i] = defined ? x.v[i] * inverse : fallback.v[i];
-  return x;
-}
-
-// Removes the rounding errors that a rotation has gathered from many factors.
-template <class T>
-COPPICE_INLINE SmallMat<T, 3> orthonormalized(SmallMat<T, 3> u) {
-  SmallVec<T, 3> a = column(u, 0);
-  a = (T(1) / std::sqrt(dot(a, a))) * a;
-  SmallVec<T, 3> b = column(u, 1) - dot(a, column(u, 1)) * a;
-  b = (T(1) / std::sqrt(dot(b, b))) * b;
-  const SmallVec<T, 3> c = cross(a, b);
-  return {{a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]}};
-}
-
-// A unit vector perpendicular to the unit vector a: a crossed with the axis that it is farther from.
-template <class T>
-COPPICE_INLINE SmallVec<T, 3> any_perpendicular(SmallVec<T, 3> a) {
-  const bool use_x = std::fabs(a.v[0]) < T(0.6);
-  const T x = use_x ? T(1) : T(0);
-  const T y = use_x ? T(0) : T(1);
-  const SmallVec<T, 3> b = cross(a, SmallVec<T, 3>{{x, y, T(0)}});
-  return (T(1) / std::sqrt(dot(b, b))) * b;
-}
-
-// Reconstruction error |F - U diag(sigma) V^T| <= 2e-6 |F|, and U, V orthogonal to 2e-6, for any finite float
-// F.
-template <class T, int D>
-COPPICE_INLINE Svd<T, D> svd(SmallMat<T, D> f) {
-  const T scale = range_scale(f);
-  const T unscale = T(1) / scale;
-  const SmallMat<T, D> a = scale * f;
-  if constexpr (D == 2) {
-    const SmallMat<T, 2> r = polar_rotation2(a);
-    const LeftStretch<T, 2> left = left_stretch(a);
-    return {left.u, unscale * left.sigma, transpose(r) * left.u};
-  } else {
-    SmallMat<T, 3> s = times_own_transpose(a);
-    SmallMat<T, 3> u = orthonormalized(jacobi_eigen<kJacobiSweeps<T>>(s));
-    SmallMat<T, 3> w = transpose(a) * u;
-    COPPICE_UNROLL for (int sweep = 0; sweep < kPolishSweeps; ++sweep) {
-      one_sided_step<0, 1>(w, u);
-      one_sided_step<0, 2>(w, u);
-      one_sided_step<1, 2>(w, u);
-    }
-    const SmallVec<T, 3> w0 = column(w, 0);
-    const SmallVec<T, 3> w1 = column(w, 1);
-    const SmallVec<T, 3> v0 = normalized_or(w0, column(u, 0));
-    const SmallVec<T, 3> v1 = normalized_or(w1 - dot(v0, w1) * v0, any_perpendicular(v0));
-    const SmallVec<T, 3> v2 = cross(v0, v1);
-    const SmallVec<T, 3> sigma = {{dot(v0, w0), dot(v1, w1), dot(v2, column(w, 2))}};
-    return {u, unscale * sigma, {{v0[0], v1[0], v2[0], v0[1], v1[1], v2[1], v0[2], v1[2], v2[2]}}};
-  }
-}
-
-template <class T, int D>
-COPPICE_INLINE Polar<T, D> polar_decomposition(SmallMat<T, D> f) {
-  const Svd<T, D> d = svd(f);
-  return {d.u * transpose(d.v), conjugate_diagonal(d.v, d.sigma)};
 }
 
 }  // namespace coppice::mpm

@@ -156,7 +156,7 @@ COPPICE_INLINE void read_row(const Leaves& leaves, int x, int y, float* row) {
   row[kBrickCells] = leaves.of[leaf + 1][first];
 }
 
-// Of a leaf's first cells on each axis. Whole planes are one run.
+// Returns whether one of a leaf's first cells on each axis has a value. Whole planes are one run.
 COPPICE_INLINE bool has_values(const Values<const float>& leaf, int nx, int ny, int nz) {
   constexpr int kPlane = kBrickCells * kBrickCells;
   uint32_t bits = 0;

@@ -3,7 +3,6 @@
 
 #include "coppice/kernel.h"
 using namespace coppice;
-
 struct Heat {  // what a kernel touches, how, and how far from its own cell
   Read<float, Star<1>> now;
   Write<float> next;
@@ -15,9 +14,10 @@ COPPICE_KERNEL(ignite, Grow<float> u, Item i, int n, float h, float t) {
 }
 // Cells beside a warm one must be active before heat flows into them; inactive cells read as 0.
 COPPICE_KERNEL(grow, Read<float> u, Topology leaf, Cell2 cell) {
-  const int x = cell.coord(0), y = cell.coord(1);
-  for (int d = -1; d <= 1 && u[cell] > 1e-7f; d += 2)
-    leaf.activate(cell, {x + d, y}), leaf.activate(cell, {x, y + d});
+  for (int d = -1; d <= 1 && u[cell] > 1e-7f; d += 2) {
+    leaf.activate(cell, {cell.coord(0) + d, cell.coord(1)});
+    leaf.activate(cell, {cell.coord(0), cell.coord(1) + d});
+  }
 }
 COPPICE_KERNEL(diffuse, Heat heat, Cell2 cell, float k) {  // a step of length dt; k = dt / h^2
   heat.next[cell] = heat.now[cell] + k * laplacian(heat.now, cell);

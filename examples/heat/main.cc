@@ -5,7 +5,6 @@
 #include "coppice/coppice.h"
 #include "heat.kernels.h"  // generated from heat.kernels.cc
 using namespace coppice;
-
 double largest_error(const IntrusivePtr<Device>& device, int n) {  // with n cells per metre
   Tree tree(device, {.origin = {-256, -256}});                     // of cells (-256, -256) to (255, 255)
   Node leaf = tree.root().pointer({64, 64}).dense({8, 8});         // 64 x 64 leaves of 8 x 8 cells
@@ -32,5 +31,6 @@ int main() try {
   std::printf("ratio %.2f; second order gives 4\n", coarse / fine);
   return fine < 1e-3 && coarse > 3.5 * fine ? 0 : 1;
 } catch (const Error& error) {
-  return std::fprintf(stderr, "heat: %s\n", error.what()), 1;
+  std::fprintf(stderr, "heat: %s\n", error.what());
+  return 1;
 }

@@ -38,7 +38,10 @@ struct Room {
     program.launch(spread, over(leaf), now, next, k, 1 - cooling * kStep);
     std::swap(now, next);
   }
-  void reset() { blocks.deactivate_all(), turn = 0; }
+  void reset() {
+    blocks.deactivate_all();
+    turn = 0;
+  }
 };
 
 int main(int argc, char** argv) {

@@ -16,8 +16,9 @@ COPPICE_KERNEL(heat_ball, Grow<float> u, Item i, Vec3i center, int radius) {
 COPPICE_KERNEL(grow, Read<float> u, Topology leaf, Cell3 cell, float cold) {
   const int x = cell.coord(0), y = cell.coord(1), z = cell.coord(2);
   for (int d = -1; d <= 1 && u[cell] > cold; d += 2) {
-    leaf.activate(cell, {x + d, y, z}), leaf.activate(cell, {x, y + d, z}),
-        leaf.activate(cell, {x, y, z + d});
+    leaf.activate(cell, {x + d, y, z});
+    leaf.activate(cell, {x, y + d, z});
+    leaf.activate(cell, {x, y, z + d});
   }
 }
 COPPICE_KERNEL(spread, Read<float, Star<1>> now, Write<float> next, Cell3 cell, float k, float keep) {

@@ -114,9 +114,13 @@ bool check(const IntrusivePtr<Device>& device) {
 int main(int argc, char** argv) try {
   const std::string what = argc == 2 ? argv[1] : "";
   if (what == "--check") return check(Device::best()) ? 0 : 1;
-  if (what.empty() || what[0] == '-') return std::fprintf(stderr, "usage: wave FOLDER | wave --check\n"), 2;
+  if (what.empty() || what[0] == '-') {
+    std::fprintf(stderr, "usage: wave FOLDER | wave --check\n");
+    return 2;
+  }
   make_pictures(Device::best(), what);
   return 0;
 } catch (const std::exception& error) {
-  return std::fprintf(stderr, "wave: %s\n", error.what()), 1;
+  std::fprintf(stderr, "wave: %s\n", error.what());
+  return 1;
 }

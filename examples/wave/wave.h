@@ -1,4 +1,4 @@
-// What the kernels and the program share. A struct defined here keeps its functions and defaults in both.
+// The kernels and the program share this. A struct defined here keeps its functions and defaults in both.
 #pragma once
 #include "core/math.h"
 

@@ -44,8 +44,8 @@ Result CudaStreamBackend::end_capture(GraphHandle* graph, Capture& capture) {
   return context_->end_capture(stream_, graph);
 }
 
-// What is released goes with the operation under way: the queue knows how to drop it, should this be the
-// last reference to the stream.
+// The operation under way keeps what is released: the queue knows how to drop it, should this be the last
+// reference to the stream.
 void CudaStreamBackend::release(KeepAlive used) {
   used_.insert(used_.end(), std::make_move_iterator(used.begin()), std::make_move_iterator(used.end()));
 }

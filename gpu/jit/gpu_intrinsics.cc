@@ -22,6 +22,7 @@ bool gpu_has(std::string_view name, int sm) {
   return true;
 }
 
+// The function is long because it lists every intrinsic, one a line.
 bool has_generic(unsigned id) {
   namespace in = llvm::Intrinsic;
   switch (id) {

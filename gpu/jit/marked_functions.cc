@@ -110,7 +110,7 @@ void inline_and_simplify(llvm::Module& module, const Functions& kept, const Func
       continue;
     }
     let_inline(f, kept.count(&f) != 0);
-    // What these flags rule out may happen at inactive cells.
+    // Inactive cells may have values that these flags rule out.
     for (llvm::Instruction& i : llvm::instructions(f)) i.dropPoisonGeneratingFlags();
   }
   llvm::ModulePassManager passes;

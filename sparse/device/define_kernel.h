@@ -1,4 +1,4 @@
-// COPPICE_KERNEL, by which a kernel file defines a kernel.
+// COPPICE_KERNEL defines a kernel in a kernel file, COPPICE_KERNEL_OF makes one of a function.
 //
 // Device-clean.
 #pragma once
@@ -12,19 +12,31 @@
 //
 // Two kernels of a file have two names, also in two namespaces: the program looks the entry up by it. Other
 // functions of the name, such as C's, are told apart by the arguments.
-#define COPPICE_KERNEL(name, ...)                                                                        \
-  static_assert(__builtin_strcmp(#name, "main") != 0,                                                    \
-                "a kernel cannot be called main; give it another name");                                 \
-  static void name(__VA_ARGS__);                                                                         \
+#define COPPICE_KERNEL(name, ...)                                                              \
+  static_assert(__builtin_strcmp(#name, "main") != 0,                                          \
+                "a kernel cannot be called main; give it another name");                       \
+  static void name(__VA_ARGS__);                                                               \
+  COPPICE_KERNEL_ENTRY(name, static_cast<void (*)(__VA_ARGS__)>(&name), void (*)(__VA_ARGS__)) \
+  [[gnu::always_inline]] static inline void name(__VA_ARGS__)
+
+// Makes a kernel of a function that stands above, which may be one of a template's:
+//
+//     template <int D>
+//     COPPICE_INLINE void scale(Update<float> x, Cell<D> cell, float by) { x[cell] *= by; }
+//     COPPICE_KERNEL_OF(scale_2d, scale<2>)
+//     COPPICE_KERNEL_OF(scale_3d, scale<3>)
+//
+// The host names it by the first argument, in the function's namespace.
+#define COPPICE_KERNEL_OF(name, ...) COPPICE_KERNEL_ENTRY(name, &__VA_ARGS__, decltype(&__VA_ARGS__))
+
+// Makes the entry that the program looks up, and the constant by which two kernels of a name are refused.
+#define COPPICE_KERNEL_ENTRY(name, ...)                                                                  \
   extern "C" [[gnu::used]] const uint32_t coppice_only_kernel_in_this_file_with_the_name_##name =        \
-      coppice::device::Runner<static_cast<void (*)(__VA_ARGS__)>(&name),                                 \
-                              void (*)(__VA_ARGS__)>::kArgumentLayout;                                   \
+      coppice::device::Runner<__VA_ARGS__>::kArgumentLayout;                                             \
   extern "C" [[gnu::used]] void coppice_kernel_##name(const coppice::LaunchBlock* block, uint64_t begin, \
                                                       uint64_t end) {                                    \
-    coppice::device::Runner<static_cast<void (*)(__VA_ARGS__)>(&name), void (*)(__VA_ARGS__)>::run(      \
-        block, begin, end);                                                                              \
-  }                                                                                                      \
-  [[gnu::always_inline]] static inline void name(__VA_ARGS__)
+    coppice::device::Runner<__VA_ARGS__>::run(block, begin, end);                                        \
+  }
 
 // Does the same with fast instead of precise math in the kernel and in what it calls. On every device sums
 // and products may be reordered, x / y may become x * (1 / y), and the sign of a zero may be lost; NaNs

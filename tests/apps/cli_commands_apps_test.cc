@@ -453,7 +453,8 @@ TEST_F(Cli, FindsProgramsInThePath) {
   EXPECT_FALSE(find_program("no-such-program-anywhere"));
 }
 
-// What says how a scene is computed says nothing of what was computed earlier. Seen to fail: it was ignored.
+// Options that say how a scene is computed say nothing of what was computed earlier. Seen to fail: they
+// were ignored.
 TEST_F(Cli, RefusesWhatHasNoMeaningBesidePlay) {
   const std::vector<std::vector<std::string>> meaningless{{"--device", "cpu"}, {"--threads", "2"},
                                                           {"--deterministic"}, {"--no-reload"},

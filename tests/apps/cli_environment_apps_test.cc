@@ -24,7 +24,7 @@ class ProgramEnvironment : public testing::Test {
     return run_program({"run", scene_, "-o", out_, "--frames", "0", "--overwrite"},
                        {.environment = environment});
   }
-  // What python3 prints when `script` runs with the JSON text as `d`.
+  // Returns what python3 prints when `script` runs with the JSON text as `d`.
   std::string python(const std::string& json, const std::string& script) {
     write_text(folder_ / "info.json", json);
     write_text(folder_ / "script.py",

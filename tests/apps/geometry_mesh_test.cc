@@ -9,7 +9,7 @@
 #include <string>
 
 #include "apps/geometry/mesh.h"
-#include "apps/geometry/primitives.h"
+#include "apps/geometry/shapes_mesh.h"
 #include "tests/apps/geometry_test_files.h"
 
 namespace coppice {

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "apps/geometry/philox.h"
-#include "apps/geometry/primitives.h"
 #include "apps/geometry/sampling.h"
+#include "apps/geometry/shapes_mesh.h"
 #include "tests/apps/geometry_test_files.h"
 
 namespace coppice {
@@ -49,7 +49,7 @@ TEST(Sampling, PutsOneParticleIntoEachSubCell) {
   ASSERT_EQ(particles.size(), 6u * 4 * 2 * 8);
   const auto counts = count_per_cell(particles, 0.125f);
   EXPECT_EQ(counts.size(), particles.size());
-  const auto flat = sample_particles(*make_rectangle({-1, -0.5f}, {0.5f, 0.5f}), {2, 0.25f, 9, 42});
+  const auto flat = sample_particles(BoxShape({-1, -0.5f, -1}, {0.5f, 0.5f, 1}), {2, 0.25f, 9, 42});
   ASSERT_EQ(flat.size(), 6u * 4 * 9);
   for (const Vec3f& p : flat) EXPECT_EQ(p[2], 0.0f);
   std::map<Cell, int> thirds;  // a third of a cell is no power of two: count by the position within the cell

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "apps/geometry/philox.h"
-#include "apps/geometry/primitives.h"
 #include "apps/geometry/shapes.h"
+#include "apps/geometry/shapes_mesh.h"
 #include "tests/apps/geometry_test_files.h"
 
 namespace coppice {
@@ -70,12 +70,12 @@ TEST(Shapes, CylinderHasFlatCaps) {
 }
 
 TEST(Shapes, TwoDimensionalOnesAreCutByThePlaneZ0) {
-  const auto disc = make_disc({1, 1}, 2);
-  EXPECT_TRUE(disc->contains({2.9f, 1, 0}));
-  EXPECT_FALSE(disc->contains({2.5f, 2.5f, 0}));
-  const auto rectangle = make_rectangle({0, 0}, {2, 1});
-  EXPECT_TRUE(rectangle->contains({1.9f, 0.9f, 0}));
-  EXPECT_FALSE(rectangle->contains({1.9f, 1.1f, 0}));
+  const SphereShape disc({1, 1, 0}, 2);
+  EXPECT_TRUE(disc.contains({2.9f, 1, 0}));
+  EXPECT_FALSE(disc.contains({2.5f, 2.5f, 0}));
+  const BoxShape rectangle({0, 0, -1}, {2, 1, 1});
+  EXPECT_TRUE(rectangle.contains({1.9f, 0.9f, 0}));
+  EXPECT_FALSE(rectangle.contains({1.9f, 1.1f, 0}));
 }
 
 TEST(Shapes, RefuseSizesWithoutSense) {
@@ -90,7 +90,7 @@ TEST(Shapes, RefuseSizesWithoutSense) {
   refuses("a box's max is not finite", [] { BoxShape({0, 1, 0}, {1, INFINITY, 1}); });
   refuses("a cylinder's length is 0", [] { CylinderShape({1, 1, 1}, {1, 1, 1}, 1); });
   refuses("a cylinder's radius is inf", [] { CylinderShape({1, 1, 1}, {1, 1, 2}, INFINITY); });
-  refuses("on axis x", [] { make_rectangle({2, 0}, {1, 1}); });
+  refuses("on axis x", [] { BoxShape({2, 0, -1}, {1, 1, 1}); });
 }
 
 TEST(MeshShape, ContainsWhatTheMeshEncloses) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/geometry/philox.h"
-#include "apps/geometry/primitives.h"
+#include "apps/geometry/shapes_mesh.h"
 #include "apps/geometry/winding_number.h"
 #include "tests/apps/geometry_test_files.h"
 
@@ -14,9 +14,8 @@ namespace coppice {
 namespace {
 
 constexpr uint32_t kSeed = 20240;
-// What the series leaves out at beta = 2 is largest close to a curved surface: up to 0.065 there (20000
-// points each on sphere, knot, spot and bunny), 0.005 in the median. Inside and outside are 0.5 apart from
-// the threshold.
+// The series leaves out most at beta = 2 close to a curved surface: up to 0.065 there (20000 points each on
+// sphere, knot, spot and bunny), 0.005 in the median. Inside and outside are 0.5 apart from the threshold.
 constexpr float kTolerance = 0.08f;
 
 Vec3f random_point(const Aabb3f& box, uint32_t i) {

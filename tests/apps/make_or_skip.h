@@ -1,4 +1,4 @@
-// What fixtures draw with.
+// Makes what fixtures draw with, or skips the test.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What a hand does to a solver's particles, against sums on the host: mass, momentum, who is there and who is
-// not.
+// A hand acts on a solver's particles, and sums on the host say how: mass, momentum, who is there and who
+// is not.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -165,7 +165,7 @@ TEST_P(Hands, CutEverythingAndGoOn) {
     if (dim == 3) {
       EXPECT_EQ(wait_read(solver->wait_grid_field(GridValue::kDensity), {8, 8, 8}), 0.0f);
     }
-    // What comes now is at rest and whole, whatever those that are gone have left in memory.
+    // The particles that come now are at rest and whole, whatever those that are gone have left in memory.
     const uint64_t came = solver->wait_emit(0, middle, 0.1f, Vec3f::Zero());
     EXPECT_GT(came, 20u);
     const ParticleSnapshot fresh = solver->wait_snapshot();
@@ -286,7 +286,7 @@ TEST_P(Hands, RefuseWhatHasNoSense) {
   EXPECT_EQ(after.position, before.position);
   EXPECT_EQ(after.velocity, before.velocity);
   EXPECT_EQ(solver->max_speed_m_s(), make(3)->max_speed_m_s());
-  // What fits may come until there is no more room.
+  // Particles may come until there is no more room.
   const uint64_t some = solver->wait_emit(0, free, 0.08f, none);
   EXPECT_GT(some, 50u);
   EXPECT_THAT(error_of([&] { solver->wait_emit(0, Vec3f(0.75f, 0.2f, 0.3f), 0.08f, none); }),

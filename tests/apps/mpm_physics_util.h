@@ -1,4 +1,4 @@
-// What the solver's physics tests share: scenes from text, started solvers, and sums over particles.
+// The solver's physics tests share this: scenes from text, started solvers, and sums over particles.
 //
 // Every test prints the scene's seed, the bound it derives and what it measured, so that a failure tells how
 // far off it is. Bounds are formulas: kRounding is the relative error of one float operation.

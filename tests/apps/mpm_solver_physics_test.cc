@@ -1,5 +1,5 @@
-// What the solver promises about itself: results without regard to threads, the order of particles, and
-// an error when a step blows up.
+// The solver promises this about itself: results without regard to threads, the order of particles, and an
+// error when a step blows up.
 //
 // Seen to fail when the code was broken: snapshots in the order of memory, the check
 // for finite velocities left out.

@@ -15,7 +15,7 @@ class ProgressTest : public testing::Test {
   ProgressOutput output(bool is_terminal) {
     return {&text_, is_terminal, [this] { return width_; }, [this] { return now_s_; }};
   }
-  // What was written since the last call.
+  // Returns what was written since the last call.
   std::string take() {
     std::string text = text_.str();
     text_.str("");

@@ -1,4 +1,4 @@
-// What the atlas uploads and keeps, and that it equals one made anew. Needs EGL.
+// The atlas uploads and keeps bricks, and equals one made anew. Needs EGL.
 #include <map>
 #include <random>
 

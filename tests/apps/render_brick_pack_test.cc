@@ -143,7 +143,8 @@ TEST_P(BrickPack, TwoLevelsOfPointers) {
   check(tree, tree.root().pointer({4, 4, 4}).pointer({4, 4, 4}).dense({8, 8, 8}), 0, 128);
 }
 
-// Of the same cells, whatever holds them. The kernels that set them differ by tree, and so may last bits.
+// The same cells give the same bricks, whatever holds them. The kernels that set them differ by tree, and
+// so may last bits.
 TEST_P(BrickPack, AShellInTreesOfAllKindsIsTheSameBricks) {
   const int n = is_emulated() ? 16 : 48;
   const std::vector<std::function<Node(const Node&)>> kinds{

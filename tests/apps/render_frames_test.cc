@@ -1,4 +1,5 @@
-// What is in the frames: where spheres appear, what hides what, colours, background, colliders. Needs EGL.
+// Frames show spheres where they are, the nearer before the farther, colours, background and colliders.
+// Needs EGL.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What is done with particles on the host before they are drawn: range, order, colours; ticks of a legend.
+// Particles are prepared on the host before they are drawn: range, order, colours; ticks of a legend.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -118,7 +118,7 @@ TEST(ColorScale, RunsEvenlyInValuesOrInTheirLogarithms) {
     for (const float t : {0.0f, 0.3f, 1.0f}) EXPECT_NEAR(scale.at(scale.value_at(t)), t, 1e-5f);
   }
   EXPECT_EQ(ColorScale({5, 5}).at(7), 0.5f);
-  // What has no logarithm is replaced.
+  // Bounds without a logarithm are replaced.
   EXPECT_EQ(ColorScale({0, 50}, true).range(), (ScalarRange{50 * 1e-4f, 50}));
   EXPECT_EQ(ColorScale({-2, -1}, true).range(), (ScalarRange{1e-4f, 1}));
 }

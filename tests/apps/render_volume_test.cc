@@ -184,7 +184,7 @@ TEST_F(Volume, AClearBodyIsAsOpaqueAsItIsThick) {
   EXPECT_GT(checked, 200);
 }
 
-// What ends the ray ends the way through the body.
+// The thing that ends the ray ends the way through the body.
 TEST_F(Volume, AClearBodyIsThinBeforeOpaqueThings) {
   view_.style.mode = VolumeMode::kSurface;
   view_.style.threshold = 4;

@@ -1,5 +1,5 @@
-// What the real program does with bad input, a full disk and Ctrl-C: one clear line, the
-// right exit code, no half file.
+// The real program meets bad input, a full disk and Ctrl-C with one clear line, the right exit code, and no
+// half file.
 #include <gtest/gtest.h>
 
 #include <csignal>

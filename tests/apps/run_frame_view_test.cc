@@ -1,4 +1,4 @@
-// What a scene's pictures show: the camera where the scene has none, and how materials look.
+// A scene's pictures have the camera's place where the scene has none, and show how materials look.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

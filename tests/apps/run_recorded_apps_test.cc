@@ -134,7 +134,7 @@ TEST_F(RecordedRuns, RefuseWhatIsNoneOfTheScene) {
   EXPECT_THAT(
       error_of([&] { RecordedRun(theirs, scene(), {}); }),
       HasSubstr("another scene: 3-D snow, water on a grid of 0.0625 m, and not 3-D snow on a grid of"));
-  // Of one material: sand would look like sand, whatever it was.
+  // The scene has one material: sand would look like sand, whatever it was.
   const std::string sand = folder_ / "sand.toml";
   write_text(
       sand, tiny_scene("shape = \"sphere\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.12\nmaterial = \"sand\"\n"));

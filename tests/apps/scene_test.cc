@@ -191,7 +191,7 @@ TEST_P(ShippedScene, Loads) {
   EXPECT_TRUE(name.starts_with(material)) << material;
 }
 
-// What an explicit solver pays for a frame: an accident with a stiffness would show here long before a slow
+// An explicit solver pays this for a frame: an accident with a stiffness would show here long before a slow
 // demo does.
 TEST_P(ShippedScene, NeedsFewStepsPerFrame) {
   const SceneConfig scene =
@@ -230,7 +230,7 @@ TEST(Scene, OverridesAddCollidersEmittersAndKeyframes) {
   EXPECT_EQ(scene.emitters[1].material, scene::MaterialKind::kWater);
   ASSERT_EQ(scene.output.camera.keyframes.size(), 2u);
   EXPECT_EQ(scene.output.camera.keyframes[1].time_s, 1.0);
-  // What an added table lacks is said where it was added.
+  // A key that an added table lacks is reported where the table was added.
   overrides.resize(2);
   EXPECT_EQ(error_of([&] { parse_scene(kBall, "ball.toml", overrides); }),
             "usage: --set collider[0].shape=sphere: 'collider[0].radius' is required but missing "

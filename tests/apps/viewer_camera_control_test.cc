@@ -1,4 +1,4 @@
-// What the viewer's camera does under a mouse and keys.
+// The viewer's camera moves so under a mouse and keys.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -42,7 +42,7 @@ class Session {
     ADD_FAILURE() << "it is not paused";
     return thread_.status();
   }
-  // What is to be seen then.
+  // Returns what is to be seen then.
   std::vector<render::PackedPoint> wait_points() {
     wait_paused();
     for (int i = 0; i < 6000; ++i) {

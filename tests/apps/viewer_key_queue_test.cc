@@ -13,7 +13,7 @@ namespace {
 using Kind = KeyEvent::Kind;
 constexpr int kCtrl = 1, kReturn = 2, kLeft = 3, kA = 4;
 
-// What such a library makes of frames: "Ctrl+A" selects, letters are typed, "<" is Left, "!" is Return.
+// Such a library makes this of frames: "Ctrl+A" selects, letters are typed, "<" is Left, "!" is Return.
 class Field {
  public:
   void press(int key) { queue_.add({.kind = Kind::kPress, .key = key, .is_modifier = key == kCtrl}); }

@@ -314,8 +314,8 @@ TEST_F(LiveViews, DrawVolumesAsIsChosen) {
   EXPECT_FALSE(is_drawn(draw(options), {0.5f, 0.7f, -0.7f}));
 }
 
-// What is chosen goes before what the simulation says, for points and volumes, and comes back with the
-// choice.
+// A range that is chosen goes before what the simulation says, for points and volumes, and comes back with
+// the choice.
 TEST_F(LiveViews, ColourByTheRangeThatIsChosen) {
   auto s = std::make_shared<Snapshot>(*snapshot_);
   s->points.erase(s->points.begin());
@@ -505,7 +505,8 @@ TEST_F(LiveViews, TheFirstOfSeveralSlicesInAPlaneIsSeen) {
   EXPECT_LT(image.pixel(hole.x(), hole.y())[0], 200);
 }
 
-// What is one cell thick stays a slice; a threshold that is none of a field's values is the middle of them.
+// A field that is one cell thick stays a slice; a threshold that is none of a field's values is the middle
+// of them.
 TEST_F(LiveViews, AFieldIsSeenInEachModeThatKeysChoose) {
   auto s = std::make_shared<Snapshot>(*snapshot_);
   s->points.clear();

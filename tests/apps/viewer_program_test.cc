@@ -291,7 +291,7 @@ TEST(ViewerProgram, CategoriesHaveAColourEach) {
   EXPECT_THROW(viewer.points("p", [](auto&) {}, {.categories = std::vector<std::string>(9)}), Error);
 }
 
-// What the process is killed amid is in the file.
+// The file has everything up to the moment at which the process is killed.
 TEST(ViewerProgram, TheJournalIsWrittenWhileItRuns) {
   const TemporaryFolder folder;
   const std::string replay = folder / "in.journal", journal = folder / "out.journal";
@@ -350,7 +350,8 @@ TEST(ViewerProgram, SlidersHaveTwoEnds) {
   EXPECT_THROW(viewer.slider("a", value, 0.0f, INFINITY), Error);
 }
 
-// What is there when something is there first, and anew once that has become much larger.
+// The camera sees all that is there when something is there first, and anew once that has become much
+// larger.
 TEST(ViewerProgram, SeesWhatIsThereWhateverItBeginsWith) {
   const TemporaryFolder folder;
   const std::string out = folder / "out";

@@ -134,7 +134,7 @@ TEST_F(ViewerReload, APausedOneTakesItOverToo) {
   EXPECT_EQ(journal().size(), before);
 }
 
-// What an earlier viewer of the process took over stays, and counts for this one's replay.
+// Kernels that an earlier viewer of the process took over stay, and count for this one's replay.
 TEST_F(ViewerReload, AJournalBeginsWithWhatStandsForTheProgramsKernels) {
   start({.reloads_kernels = true});
   ASSERT_TRUE(shows(102)) << said();

@@ -153,7 +153,7 @@ TEST_F(Scenes, RefuseWhatDoesNotFitAndStayAsTheyWere) {
   EXPECT_THAT(error_of(*simulation, "output.width", "20"), HasSubstr("cannot be changed in a viewer"));
   EXPECT_EQ(values(), before);
   simulation->wait_advance(4);
-  // What has become of the file meanwhile is nobody's affair.
+  // The simulation does not care what has become of the file meanwhile.
   write_text(file_, "hello");
   EXPECT_EQ(error_of(*simulation, "gravity", "[0.0, -1.0, 0.0]"), "");
   // Keys that cannot stand beside each other take turns.
@@ -285,7 +285,7 @@ TEST_F(Scenes, TheFormatOfTheGridsBricksIsThatOfOneValue) {
   EXPECT_EQ(s.volumes.at(0).bricks.format, render::BrickFormat::kHalf) << "nothing moves";
 }
 
-// What a cell has is what volumes show there.
+// A cell's text says the values that volumes show there.
 TEST_F(Scenes, ReadTheCellThatIsWanted) {
   auto simulation = make();
   simulation->wait_advance(8);

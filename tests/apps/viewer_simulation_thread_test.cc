@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What a test sees of a simulation that lives on another thread.
+// A test sees this of a simulation that lives on another thread.
 struct Watched {
   std::mutex mutex;
   std::condition_variable changed;
@@ -234,7 +234,7 @@ TEST_F(SimulationThreads, WhatItThrowsPausesItAndResetBeginsAnew) {
   ASSERT_TRUE(reaches(RunState::kFailed));
   EXPECT_THAT(thread_->status().message, HasSubstr("stopped being finite"));
   EXPECT_EQ(thread_->status().steps, 32u);  // the last good state
-  // What is left to do with it: look, and begin anew. What it failed with stays said.
+  // One can still look at it, and begin anew. The error that it failed with stays said.
   thread_->post(Pause{false});
   thread_->post(StepOnce{1});
   thread_->post(Reset());
@@ -359,7 +359,7 @@ TEST_F(SimulationThreads, AReplayGoesOnBehindWhatFailed) {
   start({.last_frame = 3,
          .most_steps = 1,
          .replay = {{1002, SetParameter{"a", "1"}}, {1002, Reset()}, {3, SetParameter{"b", "2"}}}});
-  // What a back end does that ends with the simulation.
+  // A back end that ends with the simulation polls so.
   ASSERT_TRUE(eventually([&] {
     thread_->take();
     const RunState now = thread_->status().state;

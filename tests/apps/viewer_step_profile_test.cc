@@ -88,7 +88,7 @@ TEST(StepProfiles, MeansAreOfTheLastSteps) {
   EXPECT_EQ(find(r, "k").history.size(), 1 + kMeanSteps / 32);
   EXPECT_FLOAT_EQ(find(r, "k").history.front(), 100);
   EXPECT_FLOAT_EQ(find(r, "k").history.back(), 1);
-  // What has not run for the whole graph is gone, and so are its old entries.
+  // Entries of operations that have not run for the whole graph are gone.
   for (size_t i = 0; i < kHistory; ++i) profile.add(record_of({event(1, "other", 0, 2)}), {1, 0.002, 0});
   r = profile.report();
   EXPECT_THAT(outline(r), ElementsAre("other device 0"));

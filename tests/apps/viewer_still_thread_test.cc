@@ -95,8 +95,8 @@ TEST_F(StillThreads, LetGoOfWhatIsForgotten) {
   may_go_on.release();
 }
 
-// What is drawn has let go of its snapshot. Seen to fail: the large picture was
-// finished first, which took seconds.
+// The thread lets go of a snapshot once it is drawn. Seen to fail: the large picture was finished first,
+// which took seconds.
 TEST_F(StillThreads, EndWhatIsNotWantedAnyMore) {
   for (const bool forgets : {true, false}) {
     std::shared_ptr<Snapshot> s = one_ball();

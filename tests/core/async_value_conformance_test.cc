@@ -8,7 +8,7 @@
 //   4  references and is_unique()                                AsyncValueTest.PayloadDiesOnceWithTheLastReference
 //   5  payload kept on error lives until the value dies          AsyncValueTest.ErrorDestroysThePayloadUnless...
 //   6  otherwise an error destroys it                            the same
-//   7  storage of the owner's                                    AsyncValueTest.ScopedValueDestroysItsPayload...
+//   7  storage of the owner's                                    there is none: a value has a block of a pool
 //   8  move-only continuations                                   AsyncValueTest.ContinuationMayBeMoveOnly...
 //   9  and_then() of each signature, value and error             AsyncValueTest.ContinuationOfAnAvailableValue...
 //  10  null references                                           AsyncValueTest.ReferencesConvertAndMayBeNull
@@ -28,7 +28,7 @@
 //  24  count-down of 0                                           CountDown.OfNothingIsAvailableAtOnce
 //  25  count-down tells the last one                             CountDown.CompletesWithTheLastOfItsCopies
 //  26  count-down with errors waits for the last                 CountDown.ErrorWaitsForTheLastAndTheLowest...
-//  27  storage destroyed after use, static storage too
+//  27  storage destroyed after use, static storage too           the same
 //  28  typed indirect values reject other types                  AsyncValueDeathTest.RefusesIllegalTransitions
 //  29  a chain of 1,000,000 stages                               AsyncValueTest.ChainOfAMillionPendingStages...
 //  30  the documented order of waiters                           AsyncValueTest.ContinuationsRunInTheOrder...
@@ -45,7 +45,6 @@
 
 #include "core/async_value.h"
 #include "core/count_down.h"
-#include "core/scoped_async_value.h"
 #include "tests/core/counted.h"
 
 namespace coppice {
@@ -151,23 +150,6 @@ TEST_F(AsyncValueConformance, N06_OtherPayloadsDieBeforeTheWaitersHearOfTheError
   value.set_error(some_error());
   EXPECT_EQ(seen, 0);
   value.reset();
-  EXPECT_EQ(alive, 0);
-}
-
-TEST_F(AsyncValueConformance, N07_StorageOfTheOwnersDestroysThePayloadOnce) {
-  int alive = 0;
-  struct Owner {
-    ScopedAsyncValue<Counted> concrete, constructed, failed, unused;
-  };
-  {
-    Owner owner;
-    owner.concrete.as_ptr().emplace(&alive);
-    owner.constructed.as_ptr().construct(&alive);
-    owner.failed.as_ptr().construct(&alive);
-    EXPECT_EQ(alive, 3);
-    owner.failed.as_ptr().set_error(some_error());
-    EXPECT_EQ(alive, 2);
-  }
   EXPECT_EQ(alive, 0);
 }
 
@@ -540,22 +522,6 @@ TEST_F(AsyncValueConformance, N26_ACountDownWithAnErrorWaitsForTheLast) {
   EXPECT_TRUE(done.count_down());
   ASSERT_TRUE(done.chain().is_error());
   EXPECT_EQ(done.chain().error().message(), "no snow today");
-}
-
-TEST_F(AsyncValueConformance, N27_ScopedStorageIsUsedAgainAndStaticStorageOutlivesItsUsers) {
-  static int alive = 0;
-  static std::optional<ScopedAsyncValue<Counted>> storage;
-  for (int i = 0; i < 3; ++i) {
-    storage.emplace();
-    const auto mapped = storage->as_ptr().map([](Counted& c) { return *c.alive; });
-    storage->as_ptr().emplace(&alive);
-    EXPECT_EQ(mapped.get(), 1);
-    const auto flat = mapped.flat_map([](int) { return storage->copy_ref(); });
-    EXPECT_EQ(flat->alive, &alive);
-  }
-  EXPECT_EQ(alive, 1);
-  storage.reset();
-  EXPECT_EQ(alive, 0);
 }
 
 TEST_F(AsyncValueConformance, N28_TypedIndirectValuesRejectOtherTypesAndAcceptErrors) {

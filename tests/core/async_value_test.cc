@@ -4,12 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <latch>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "core/scoped_async_value.h"
 #include "tests/core/counted.h"
 
 namespace coppice {
@@ -380,49 +377,6 @@ TEST_F(AsyncValueTest, ReferencesConvertAndMayBeNull) {
   EXPECT_FALSE(AsyncValuePtr<int>());
 }
 
-TEST_F(AsyncValueTest, ScopedValueDestroysItsPayloadOnceAtTheEndOfScope) {
-  int alive = 0, seen = 0;
-  {
-    ScopedAsyncValue<Counted> scoped;
-    scoped.as_ptr().and_then([&] { seen = alive; });
-    scoped.as_ptr().emplace(&alive);
-    const AsyncValueRef<Counted> copy = scoped.copy_ref();
-    EXPECT_FALSE(copy.is_unique());
-  }
-  EXPECT_EQ(seen, 1);
-  EXPECT_EQ(alive, 0);
-  { ScopedAsyncValue<Counted> never_used; }
-  struct alignas(64) Wide {
-    int x = 1;
-  };
-  ScopedAsyncValue<Wide> wide;
-  wide.as_ptr().emplace();
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(&wide.as_ptr().get()) % 64, 0u);
-}
-
-// The completer may hold its reference for a while after the value is available: what wait() returns at.
-TEST_F(AsyncValueTest, ScopedValueMayEndWhileItsCompleterLetsGoOfIt) {
-  std::latch is_waited_for(1), is_ending(1);
-  std::thread completer;
-  {
-    ScopedAsyncValue<int> scoped;
-    struct Ending {  // destroyed right before `scoped`
-      std::latch& latch;
-      ~Ending() { latch.count_down(); }
-    } const ending{is_ending};
-    completer = std::thread([&, ref = scoped.copy_ref()]() mutable {
-      is_waited_for.wait();
-      ref.emplace(7);
-      is_ending.wait();
-      ref.reset();
-    });
-    is_waited_for.count_down();
-    wait(scoped.as_ptr());
-    EXPECT_EQ(scoped.as_ptr().get(), 7);
-  }
-  completer.join();
-}
-
 // Seen to fail under ASan with the queue's reference returned by the nested run and not by the outermost
 // waiter.
 TEST_F(AsyncValueTest, WaitInsideAContinuationRunsWhatStandsInLine) {
@@ -495,8 +449,6 @@ TEST_F(AsyncValueTest, APromiseWhoseValueCannotBeMadeIsStillToBeKept) {
   EXPECT_EQ(never.error().code(), ErrorCode::kCancelled);
 }
 
-using ImpatientValue = ScopedAsyncValue<int, /*kMostWaitMs=*/10>;
-
 TEST(AsyncValueDeathTest, RefusesIllegalTransitions) {
   auto value = make_available_async_value<int>(1);
   EXPECT_DEATH(value.emplace(2), "completed once");
@@ -513,27 +465,6 @@ TEST(AsyncValueDeathTest, RefusesIllegalTransitions) {
   EXPECT_DEATH(make_indirect_async_value<float>().value().forward_to(value),
                "type f forwarded to one of type i");
   EXPECT_DEATH((void)cast<float>(value), "another type");
-  EXPECT_DEATH(
-      {
-        AsyncValueRef<int> escaped;
-        ScopedAsyncValue<int> scoped;
-        escaped = scoped.copy_ref();
-      },
-      "destroyed while referenced");
-  EXPECT_DEATH(
-      {
-        AsyncValueRef<int> escaped;
-        ImpatientValue scoped;
-        scoped.as_ptr().emplace(1);
-        escaped = scoped.copy_ref();
-      },
-      "destroyed while referenced, for 10 ms");
-  EXPECT_DEATH(
-      {
-        ScopedAsyncValue<int> scoped;
-        scoped.as_ptr().and_then([] {});
-      },
-      "something waits for it");
 #ifdef COPPICE_DEBUG
   EXPECT_DEATH((void)value.value().get<float>(), "another type");
   EXPECT_DEATH((void)pending.get(), "holds no value");

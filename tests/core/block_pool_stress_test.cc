@@ -24,7 +24,7 @@ Parcel pack(size_t words, uint64_t stamp) {
   return {memory, words, stamp};
 }
 
-// Whether nobody else has written to it since.
+// Returns whether nobody else has written to it since.
 bool unpack(const Parcel& parcel) {
   bool is_intact = true;
   for (size_t i = 0; i < parcel.words; ++i) is_intact &= parcel.memory[i] == parcel.stamp + i;

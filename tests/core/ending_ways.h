@@ -67,11 +67,11 @@ class Ending {
     }
   }
 
-  // Which moment it is is drawn: nothing happens that could be waited for.
+  // Chance chooses the moment: nothing happens that could be waited for.
   static void pass_time(Random& random) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30000));
   }
-  // What ends the process, or lets the handles go.
+  // Returns what ends the process, or lets the handles go.
   static std::function<void()> last_deed(Random& random, bool calls_exit) {
     if (calls_exit) return [] { std::exit(0); };
     return [world = std::exchange(world_, {}), seed = random()]() mutable {

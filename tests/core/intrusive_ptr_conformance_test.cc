@@ -2,8 +2,9 @@
 // move} x {strong, weak} x {null, valid, weak-only} x {same type, to the base at another address,
 // to and from another null type}.
 //
-// What is no combination of these is in core/intrusive_ptr_test.cc: self-assignment, swap, containers, hash
-// and order, release() and reclaim(), conversion to const, weak references to oneself, broken ownership.
+// Cases that are no combination of these are in core/intrusive_ptr_test.cc: self-assignment, swap,
+// containers, hash and order, release() and reclaim(), conversion to const, weak references to oneself,
+// broken ownership.
 #include <gtest/gtest.h>
 
 #include <utility>

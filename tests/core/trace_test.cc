@@ -162,7 +162,7 @@ TEST_F(TraceTest, KeepsTheEventsOfThreadsThatEnded) {
   EXPECT_EQ(stop_and_read().size(), 40u);
 }
 
-// Of a thread that records in the destructor of a thread-local that is older than the trace's own.
+// A thread records in the destructor of a thread-local that is older than the trace's own.
 struct LateEvent {
   ~LateEvent() {
     const TraceScope scope("late");
@@ -296,7 +296,7 @@ TEST_F(TraceTest, LiveOnesDropWhatNobodyTakes) {
   TraceRecord record = Trace::take();
   EXPECT_EQ(record.events.size(), 2048u);
   EXPECT_EQ(record.dropped, 952u);
-  // What was taken makes room.
+  // Taking events makes room for others.
   for (int i = 0; i < 3000; ++i) trace_event(row, "12345678", now, now);
   record = Trace::take();
   EXPECT_EQ(record.events.size(), 2048u);

@@ -28,7 +28,7 @@ func @g() {
 
 Module some_module() { return parse(kText, "f.cpx"); }
 
-// Of a module in a few bytes.
+// Returns a module in a few bytes.
 Bytes small_file() { return encode(parse("func @f(%x: t) -> t { %y = op 1, \"s\" (%x) return %y }", "f")); }
 
 std::string error_of(const Bytes& bytes) {

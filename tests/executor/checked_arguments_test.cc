@@ -8,7 +8,8 @@ namespace {
 
 RCReference<AsyncValue> text(const char* value) { return make_available_async_value<std::string>(value); }
 
-// What becomes of `function` when it is called with an untyped indirect value that turns out to be a string.
+// Returns the error of `function` when it is called with an untyped indirect value that turns out to be a
+// string.
 std::string error_of_string(std::string_view program,
                             std::initializer_list<RCReference<AsyncValue>> more = {}) {
   Program p(program);

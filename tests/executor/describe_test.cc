@@ -1,4 +1,4 @@
-// What explain() and dot() say of a module.
+// Modules are described in text by explain() and drawn by dot().
 #include "executor/describe.h"
 
 #include <gtest/gtest.h>

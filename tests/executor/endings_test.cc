@@ -42,7 +42,7 @@ TEST_F(EndingsDeath, ATaskEndsTheProcessBesideAThreadThatReads) {
   EXPECT_EXIT(exit_in_a_task_beside_a_reader(), testing::ExitedWithCode(3), "");
 }
 
-// What its threads could not begin holds nothing up.
+// Tasks that its threads could not begin hold nothing up.
 [[noreturn]] void exit_with_few_workers() {
   const tbb::global_control few(tbb::global_control::max_allowed_parallelism, 2);
   const auto queue = WorkQueue::create({.threads = 4});

@@ -49,7 +49,7 @@ TEST(ExecutorCancel, CompletesWhatWaits) {
         ASSERT_TRUE(result->is_error()) << function;
         EXPECT_EQ(result->error().code(), ErrorCode::kCancelled);
         EXPECT_EQ(p.request->describe_waiting(), "");
-        // What comes behind finds nobody waiting, and what begins behind does not wait at all.
+        // Completions that come behind find nobody waiting, and runs that begin behind do not wait at all.
         p.later().run_all();
         const auto again = p.run(function, {x, c})[0];
         if (has_queue) p.host->queue()->wait_idle();

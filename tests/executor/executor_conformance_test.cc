@@ -1,4 +1,4 @@
-// What is expected of an executor of async functions, by the numbers of the project's conformance list:
+// An executor of async functions is expected to do this, by the numbers of the project's conformance list:
 // basics (31 to 42), asynchronous values (43 to 46). Without threads: "later" is when the test says so.
 #include <gtest/gtest.h>
 

@@ -185,7 +185,7 @@ func @one_of_two(%n: i32, %x: i32) -> (i32, i32) { %y, %z = repeat @half (%n, %x
   const auto later = p.run("later", {i32(most), i32(1)})[0];
   p.later().run_all();
   EXPECT_EQ(later->error().message(), "failed later");
-  // What needs no argument runs each time, though it fails each time.
+  // An operation without arguments runs each time, though it fails each time.
   p.run("retried", {i32(5), i32(1)});
   EXPECT_EQ(p.notes().size(), 5u);
   // A body may return what no error reaches.

@@ -1,5 +1,5 @@
-// What executing allocates: nothing per operation. A program of its own, since it
-// replaces operator new to count.
+// Executing allocates nothing per operation. This is a program of its own, since it replaces operator new
+// to count.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

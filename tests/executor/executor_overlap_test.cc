@@ -1,4 +1,4 @@
-// What overlaps: operations that need each other meet, each on a thread of its own, or nobody gets any
+// Operations overlap: those that need each other meet, each on a thread of its own, or nobody gets any
 // further.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

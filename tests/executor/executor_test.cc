@@ -1,4 +1,4 @@
-// What executing a function promises, on one thread.
+// Executing a function promises this, on one thread.
 #include "executor/executor.h"
 
 #include <gtest/gtest.h>

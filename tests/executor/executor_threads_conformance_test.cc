@@ -65,7 +65,7 @@ void add_thread_probes(Registry& registry) {
 struct ThreadedProgram : Program {
   ThreadedProgram(std::string_view text, int threads)
       : Program(text, threads > 0 ? WorkQueue::create({.threads = threads}) : nullptr, &add_thread_probes) {}
-  // What its threads still hold when the results are there is not the next test's leak.
+  // Values that its threads still hold when the results are there are not the next test's leak.
   ~ThreadedProgram() {
     if (WorkQueue* const queue = host->queue()) queue->wait_idle();
   }

@@ -40,7 +40,7 @@ const std::string kWords[] = {
     "func", "return", "@f", "@g", "%x", "%y", "%a", "(", ")", "{", "}", ",", ":", "=", "->", " ", "\n", "//",
     "\"", "\\", "\\x4", "\\12", "true", "nan", "-inf", "1e9", "0.5", "-1", ".", "op", "i32", "%x = op\n",
     "op 1, \"a\" (%x)\n", "nan:7ff8000000000001", "func @h() { return }\n", "\xff",
-    // Of the binary form: lengths, kinds and numbers at their limits.
+    // These belong to the binary form: lengths, kinds and numbers at their limits.
     std::string("\0", 1), "\1", "\2", "\3", "\4", "\5", "\x7f", "\x80\1", std::string("\x80\0", 2),
     "\xff\xff\xff\xff\x0f", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1"};
 
@@ -98,7 +98,7 @@ void fuzz(const std::string& form, uint64_t seed, Run run) {
       pool[n_corpus + below(random, pool.size() - n_corpus)] = std::move(input);
     }
   }
-  // Of all inputs, many got through, and many did not.
+  // Many inputs got through, and many did not.
   EXPECT_GT(n_modules, kRounds / 50);
   EXPECT_LT(n_modules, kRounds / 2);
   testing::Test::RecordProperty("modules", n_modules);

@@ -1,4 +1,4 @@
-// What must hold of the forms of modules for any input at all: for the fuzz targets (fuzz/) and the stress
+// The forms of modules must keep to this for any input at all: for the fuzz targets (fuzz/) and the stress
 // test.
 #pragma once
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the loader refuses, and how it lays out what it takes.
+// The loader refuses modules, and lays out those that it takes.
 #include "executor/loader.h"
 
 #include <fmt/format.h>
@@ -106,7 +106,7 @@ TEST(Loader, SaysWhatIsWrongAndWhere) {
   for (const auto& [text, message] : cases) EXPECT_EQ(refusal(text), message) << text;
 }
 
-// What rounds to a number of 32 bits is one, infinities and NaNs too.
+// A number that rounds to one of 32 bits is one, infinities and NaNs too.
 TEST(Loader, TakesRealsThat32BitsHold) {
   for (const char* value : {"3.4028235e38", "-3.4028235e38", "1e-45", "0.0", "inf", "-inf", "nan", "0.1"}) {
     EXPECT_EQ(refusal(fmt::format("func @f() -> f32 {{ %y = constant.f32 {} return %y }}", value)),

@@ -85,7 +85,7 @@ func @main(%n: i32, %x: i32) -> i32 {{ %y = repeat {} (%n, %x) return %y }})",
   EXPECT_EQ(num_iterations("@fail"), 2);
 }
 
-// What was the same after a whole window need not be the same after one iteration.
+// Values that are the same after a whole window need not be the same after one iteration.
 TEST(Loops, ErrorsThatABodyExchangesLaterEndAsTheCountSays) {
   for (const char* body : {"@swap", "@swap, 2", "@swap, 3"}) {
     const auto queue = make_intrusive<LateQueue>();

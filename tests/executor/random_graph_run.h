@@ -156,7 +156,7 @@ class RandomGraphRunner {
     } else if (cancel == Cancel::kNot) {
       EXPECT_EQ(result.error().message(), expected.error);
     } else {
-      // What is cancelled may keep another error from coming first.
+      // A cancelled operation may keep another error from coming first.
       EXPECT_TRUE(result.error().code() == ErrorCode::kCancelled || !expected.error.empty())
           << result.error().what();
     }

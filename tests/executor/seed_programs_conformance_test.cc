@@ -10,7 +10,7 @@ namespace {
 
 using NoteList = std::vector<std::string>;
 
-// What a counter of live objects shows of n: 0 in builds that do not count.
+// Returns what a counter of live objects shows of n: 0 in builds that do not count.
 int64_t counted(int64_t n) { return kCountsLiveObjects ? n : 0; }
 
 struct SeedProgram : ProbedProgram {

@@ -1,4 +1,4 @@
-// What a random module (random_graph.h) computes, found serially over plain numbers and errors.
+// Computes a random module (random_graph.h) serially, over plain numbers and errors.
 #pragma once
 #include <fmt/format.h>
 

@@ -27,7 +27,7 @@ func @main() -> (i32, i32) {
 }
 )";
 
-// What parse() says of a text, or "no error".
+// Returns what parse() says of a text, or "no error".
 std::string error_of(std::string_view text) {
   try {
     parse(text, "f.cpx");

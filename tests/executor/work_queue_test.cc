@@ -44,7 +44,8 @@ class Gate {
   std::latch entered_{1}, opened_{1};
 };
 
-// What ran, in order. Only for queues with one compute thread, read after wait_idle() or shutdown().
+// Notes the tasks that ran, in order. It is only for queues with one compute thread, read after wait_idle()
+// or shutdown().
 struct Log {
   std::vector<std::string> ran;
   auto entry(std::string name) {

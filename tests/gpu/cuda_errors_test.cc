@@ -1,4 +1,4 @@
-// What the cuda device makes of every answer of the driver, at every function it calls, on the fake driver.
+// The cuda device gets every answer of the driver, at every function it calls, on the fake driver.
 //
 // One clear error each; after it the device works on, or is lost and says so; nothing is left and nothing is
 // used that has gone. Breaks that were seen to fail here: a fill not waited for before its memory is unmapped
@@ -38,7 +38,7 @@ void use(const cuda::Driver& driver, Device& device) {
   std::vector<unsigned char> host(kLarge, 1), back(kLarge, 0);
   unsigned char* const bytes = buffer->as<unsigned char>();
   auto stream = device.create_stream();
-  // What goes before the stream's work is done is waited for.
+  // Waits for the stream's work before the memory that it uses goes.
   struct End {
     Stream& stream;
     ~End() { wait(stream.barrier()); }
@@ -87,7 +87,8 @@ void use(const cuda::Driver& driver, Device& device) {
 
 class CudaErrors : public testing::TestWithParam<const char*> {};
 
-// What an answer may be ignored of: things are let go all the same, or it says something for a message only.
+// Some answers may be ignored: things are let go all the same, or the function says something for a message
+// only.
 bool may_be_ignored(const std::string& function, Result result, int nth) {
   for (const char* name : {"cuStreamDestroy_v2", "cuEventDestroy_v2", "cuMemAddressFree", "cuMemRelease",
                            "cuMemUnmap", "cuMemFreeHost", "cuModuleUnload", "cuDevicePrimaryCtxRelease_v2",

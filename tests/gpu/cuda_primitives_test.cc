@@ -1,5 +1,5 @@
-// What the cuda device says where its primitives cannot be run: without nvcc at build time, without a driver
-// that is new enough, and when a call fails. What they compute is compared in stream_primitives_test.cc.
+// The cuda device says where its primitives cannot be run: without nvcc at build time, without a driver
+// that is new enough, and when a call fails. Their results are compared in stream_primitives_test.cc.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

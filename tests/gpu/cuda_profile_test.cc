@@ -26,7 +26,7 @@ class CudaProfile : public testing::Test {
     unsetenv("COPPICE_GPU_PROFILE");
     std::filesystem::remove_all(folder_);
   }
-  // Of every file of that beginning, since each device of the process has one.
+  // Returns the text of every file of that beginning, since each device of the process has one.
   std::string text(const std::string& beginning) const {
     std::string all;
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "made")) {

@@ -1,4 +1,4 @@
-// What tests of the cuda device on the fake driver share: kernels without LLVM, and waiting.
+// Tests of the cuda device on the fake driver share this: kernels without LLVM, and waiting.
 #pragma once
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ inline std::string error_of(const AsyncValueRef<Chain>& done) {
   return done.is_error() ? done.error().what() : "";
 }
 
-// What a function throws, or an error of kInternal without a message.
+// Returns what a function throws, or an error of kInternal without a message.
 inline Error error_from(const std::function<void()>& function) {
   try {
     function();
@@ -69,7 +69,7 @@ inline Error error_from(const std::function<void()>& function) {
   return Error(ErrorCode::kInternal, "");
 }
 
-// What the device's memory holds. From outside of the stream's order.
+// Returns what the device's memory holds, from outside of the stream's order.
 template <class T>
 std::vector<T> wait_read(Stream& stream, const T* from, size_t count) {
   std::vector<T> values(count);

@@ -1,5 +1,5 @@
-// A GPU driver that records and checks (see fake_driver.h). Long, since the driver has that many functions:
-// each is a few lines, and they are read one by one.
+// A GPU driver that records and checks (see fake_driver.h). The file is long because the driver has that many
+// functions: each is a few lines, and they are read one by one.
 #include "tests/gpu/fake_driver.h"
 
 #include <fmt/format.h>
@@ -186,7 +186,7 @@ Result FakeDriver::synchronize(const std::function<bool()>& is_done) {
   return lost_;
 }
 
-// What was queued never runs.
+// Operations that are queued never run.
 void FakeDriver::lose(Result result) {
   if (lost_ == Result::kSuccess) lost_ = result;
   for (const auto& [handle, stream] : streams_) stream->queue.clear();
@@ -260,7 +260,7 @@ struct FakeDriver::Functions {
       return Result::kSuccess;
     });
   }
-  // Of what is kept for ever, since a driver's texts are: one for each number.
+  // Keeps one text for each number for ever, since a driver's texts are kept so.
   static const char* text_of(Result result, const char* format) {
     static std::map<std::pair<Result, std::string>, std::string> texts;
     std::string& text = texts[{result, format}];
@@ -470,7 +470,7 @@ struct FakeDriver::Functions {
     return self().call("cuEventDestroy_v2", kNeedsContext | kFrees, [=] {
       const Event* const found = self().find(event);
       if (found == nullptr) return Result::kInvalidHandle;
-      // Of a lost device, nothing will ever be reached.
+      // A lost device reaches nothing any more, so its events stay pending.
       if (found->reached < found->recorded && self().lost_ == Result::kSuccess)
         self().problem("cuEventDestroy: the event is pending");
       self().events_.erase(number(event));
@@ -587,7 +587,7 @@ struct FakeDriver::Functions {
       return Result::kSuccess;
     });
   }
-  // What memory says about the call, with the call's name.
+  // Returns what memory says about the call, with the call's name.
   template <class Body>
   static Result memory_call(const char* name, unsigned kind, const Body& body) {
     return self().call(name, kind, [&] {

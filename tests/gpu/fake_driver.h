@@ -63,7 +63,7 @@ class FakeDriver {
   void fail(const std::string& function, Result result, int nth = 1);
   bool has_failed() const;  // the last one that was asked for
   void fault_in(const std::string& kernel, Result result);
-  // What the driver's assembler answers to the next PTX.
+  // The driver's assembler answers so to the next PTX.
   void refuse_ptx(Result result, std::string log);
   // Nothing runs, and who synchronizes waits, until release().
   void hold();
@@ -76,7 +76,7 @@ class FakeDriver {
   std::vector<KernelLaunch> launches() const;  // in the order in which they ran
   std::vector<std::string> loaded_ptx() const;
   size_t used_bytes() const;  // of the device's memory
-  // What was done wrong, and what is left now: one line each, empty for a program without fault.
+  // Says what was done wrong, and what is left now: one line each, empty for a program without fault.
   std::string report() const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace coppice::simt {
 
-// What one execution works on. The words that its threads share lie side by side, or each in a line of its
-// own.
+// One execution works on these words. Those that its threads share lie side by side, or each in a line of
+// its own.
 struct LitmusWords {
   uint32_t *x, *y, *z;
 };

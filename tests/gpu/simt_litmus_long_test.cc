@@ -12,7 +12,7 @@
 namespace coppice::simt {
 namespace {
 
-// Of each way to place threads and words; together a million of each program and more.
+// Each way to place threads and words runs so often; together that is a million of each program and more.
 constexpr uint64_t kAllowed = 10'000, kForbidden = 400'000;
 
 class SimtLitmusLong : public testing::TestWithParam<LitmusProgram> {};

@@ -67,7 +67,7 @@ TEST(SimtWeakMemory, HasEverythingAtTheEnd) {
   }
 }
 
-// What lies beside a word may be new while the word is old, and the other way round.
+// The words beside a word may be new while it is old, and the other way round.
 TEST(SimtWeakMemory, ShowsTheWordsOfOneUnitEachInItsOwnTime) {
   int first_only = 0, second_only = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {

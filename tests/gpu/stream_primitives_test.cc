@@ -68,7 +68,7 @@ class StreamPrimitives : public testing::TestWithParam<Where> {
       test.device->wait_copy(buffer_->data(), poison.data(), poison.size());
     }
     T* data() const { return buffer_->template as<T>() + kBefore; }
-    // What is in it; the memory around it must be as it was.
+    // Returns its values; the memory around it must be as it was.
     std::vector<T> wait_values() const {
       std::vector<T> all(kBefore + size_ + kBehind);
       test_.device->wait_copy(all.data(), buffer_->data(), all.size() * sizeof(T));

@@ -106,7 +106,7 @@ TEST_P(StreamTest, SkipsWhatIsBehindAFailureUntilTheErrorIsCleared) {
   EXPECT_EQ(runs, 1);
 }
 
-// Whether an operation is skipped depends on when it was queued, not on how fast the stream is.
+// An operation is skipped or not by when it was queued, not by how fast the stream is.
 TEST_P(StreamTest, ClearingAnErrorDoesNotReviveWhatWasQueuedBefore) {
   for (int round = 0; round < 200; ++round) {
     Gate gate;

@@ -1,11 +1,11 @@
-// What a batch of generated kernels exports to the program that runs it: the reference of each
-// kernel as a function of one type.
+// A batch of generated kernels exports this to the program that runs it: the reference of each kernel as a
+// function of one type.
 #pragma once
 #include "tests/kernel_fuzz/reference.h"
 
 namespace fuzz_reference {
 
-// What a kernel is given besides its fields: on a device the pointers are the device's.
+// A kernel is given this besides its fields: on a device the pointers are the device's.
 struct Arguments {
   int32_t p0;
   float p1;

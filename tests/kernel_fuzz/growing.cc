@@ -29,7 +29,7 @@ void finish(const AsyncValueRef<Chain>& done) {
   if (done.is_error()) throw done.error();
 }
 
-// What both kinds of trees share: the box of EXTENTS, and a path of nodes to its cells.
+// Both kinds of trees share this: the box of EXTENTS, and a path of nodes to its cells.
 class Boxed : public GrowingTree {
  public:
   Boxed(Program& fills, int dims, const std::string& type)
@@ -43,7 +43,7 @@ class Boxed : public GrowingTree {
   FieldId field() const override { return field_; }
 
  protected:
-  // Of one level with all cells, or of two.
+  // Returns a leaf of one level with all cells, or of two.
   Node plant(NodeKind one, NodeKind upper, NodeKind leaf, bool two) {
     const int32_t(&u)[3] = kUpper[dims_ - 1], (&l)[3] = kLeaf[dims_ - 1];
     if (!two) return child_node(tree_.root(), one, dims_, box_.extent);

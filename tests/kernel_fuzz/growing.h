@@ -17,8 +17,8 @@ class GrowingTree : public fuzz_reference::Changes {
   virtual std::string wait_difference() = 0;
 };
 
-// Of EXTENTS in shapes.py. `fills` launches what fills it at first. The lists of one that
-// is to be appended to are empty.
+// Makes a tree of EXTENTS in shapes.py. `fills` launches what fills it at first. The lists of one that is
+// to be appended to are empty.
 std::unique_ptr<GrowingTree> make_lists(Program& fills, int dims, int number, const std::string& type,
                                         bool filled, uint64_t seed);
 std::unique_ptr<GrowingTree> make_cells(Program& fills, int dims, int number, const std::string& type,

@@ -1,4 +1,4 @@
-// What the fuzzer's kernels compute with: arithmetic that C++ defines for every input, so that a difference
+// The fuzzer's kernels compute with this: arithmetic that C++ defines for every input, so that a difference
 // between two devices is a fault. Integers wrap, shifts are masked, divisions and conversions guard what is
 // undefined, and what C leaves open about NaNs and the sign of zeros is closed.
 //

@@ -9,8 +9,8 @@
 
 namespace fuzz_reference {
 
-// What a kernel changes of a tree: the runner's own model of it. Coordinates have
-// three axes, the leading ones 0.
+// A kernel changes a tree so, in the runner's own model of it. Coordinates have three axes, the leading
+// ones 0.
 class Changes {
  public:
   virtual ~Changes() = default;
@@ -34,7 +34,7 @@ struct Field {
   Changes* changes = nullptr;  // instead of values
 };
 
-// What one run of a kernel sees besides its handles.
+// One run of a kernel sees this besides its handles.
 struct At {
   int32_t coord[3];         // of the cell, of the block's first cell, or of the element's list
   int64_t index;            // of an element in its list, or of a range's item
@@ -73,7 +73,7 @@ struct Item {
   int64_t index;
   operator int64_t() const { return index; }
 };
-// Of teams the reference has one lane.
+// In the reference a team has one lane.
 struct Team {
   int64_t index;
   int lane() const { return kPlanted == kPlantedInBarrier; }

@@ -113,7 +113,7 @@ class World {
                                : Device::cpu(name == "cpu2" ? 2 : 1)),
         fills_(device_, CodegenOptions{}) {}
 
-  // Of the batch's kernels.
+  // Returns the program that launches the batch's kernels.
   Program& program(const std::string& options) {
     std::unique_ptr<Program>& program = programs_[options];
     if (!program) {

@@ -51,8 +51,8 @@ std::vector<unsigned char> fuzz_values(std::string_view type, uint64_t n, uint64
 // The same, all between -8 and 8.
 std::vector<unsigned char> whole_values(std::string_view type, uint64_t n, uint64_t seed);
 uint32_t bytes_of(std::string_view type);
-// Whether two values are the same; every NaN is as good as another, and either zero where `either_zero` says
-// so.
+// Returns whether two values are the same; every NaN is as good as another, and either zero where
+// `either_zero` says so.
 bool same_value(std::string_view type, const unsigned char* a, const unsigned char* b, bool either_zero);
 std::string value_text(std::string_view type, const unsigned char* value);
 

@@ -43,8 +43,8 @@ inline uint32_t chosen_break() {
   return id;
 }
 
-// What coppice-kernelgen tells of kernels with the break on, which was off when the program was built: from
-// the headers that COPPICE_TOLD names, with spaces between.
+// Tells a request what coppice-kernelgen says of kernels with the break on, which was off when the program
+// was built: from the headers that COPPICE_TOLD names, with spaces between.
 template <class Request>
 void tell_anew(Request& r) {
   static const auto told = [] {

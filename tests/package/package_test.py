@@ -269,7 +269,7 @@ int main() {
         kernels.write_text(right.replace("keep * (now", "0.5f * keep * (now"))
         wait_for(r"^kernels: room\.kernels\.cc loaded in \d+ ms$")
         kernels.write_text(right.replace("laplacian(now, cell)", "laplacian(now, sell)"))
-        wait_for(r"^warning: kernels: room\.kernels\.cc is not taken: \S*/room\.kernels\.cc:24:\d+: error: .*'sell'")
+        wait_for(r"^warning: kernels: room\.kernels\.cc is not taken: \S*/room\.kernels\.cc:25:\d+: error: .*'sell'")
         self.assertIsNone(running.poll())
         running.send_signal(signal.SIGTERM)
         self.assertEqual(running.wait(timeout=60), 130)

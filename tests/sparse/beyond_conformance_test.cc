@@ -116,9 +116,9 @@ TEST_P(Conformance, B3_CountsOfCellsAreThoseThatALoopVisits) {
   EXPECT_EQ(plain.wait_num_active_cells(), count(count1, plain));
 }
 
-// What loops over a node go through is made once per change. To see that it is not made again,
-// its length is cut. Seen to fail, as C38 and B2 were, when the version does not advance after
-// a launch that changed topology.
+// The list of a loop over a node is made once per change. To see that it is not made again, its length is
+// cut. Seen to fail, as C38 and B2 were, when the version does not advance after a launch that changed
+// topology.
 TEST_P(Conformance, B4_OnlyAChangeOfTopologyInvalidatesAList) {
   Tree tree(device);
   Node block = tree.root().pointer({64}), leaf = block.dense({4});

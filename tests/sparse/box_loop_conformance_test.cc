@@ -98,7 +98,7 @@ class BoxLoops : public LoopTest {
       }
       ASSERT_EQ(n[i], near) << i;
     }
-    // Those that were visited are active, so there are no others.
+    // The visited cells are active, so there are no others.
     if (!s.by_block) {
       EXPECT_EQ(node.wait_num_active_cells(), in_box);
     }
@@ -260,7 +260,7 @@ TEST_P(BoxLoops, GrowWithKernelsThatGrow) {
   EXPECT_EQ(leaf.wait_num_active_cells(), static_cast<uint64_t>((high - low) * (high - low + 2)));
 }
 
-// What a kernel deactivates in the box comes again with the next loop, zeroed.
+// Cells that a kernel deactivates in the box come again with the next loop, zeroed.
 TEST_P(BoxLoops, BringBackWhatWasDeactivated) {
   Tree tree(device);
   const Node block = tree.root().pointer({4, 4}), leaf = block.bitmasked({8, 8});

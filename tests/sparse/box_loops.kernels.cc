@@ -7,7 +7,7 @@ using namespace coppice;
 // Each cell sets one elsewhere, which may be of another tree.
 COPPICE_KERNEL(set_beside2, Read<int> from, Grow<int> to, Cell2 c, int dx, int dy)
 { to.set(c, {c.coord(0) + dx, c.coord(1) + dy}, from[c] + 1); }
-// What must not happen twice, where cells run out, too.
+// A cell's visit must not happen twice, where cells run out, too.
 COPPICE_KERNEL(count_and_set_beside2, Update<int> visits, Grow<int> to, Cell2 c, int dx, int dy)
 {
   visits[c] = visits[c] + 1;

@@ -36,7 +36,7 @@ COPPICE_KERNEL(copy_value2, Read<int> from, Write<int> to, Block2 block, int at,
 { to.data(block)[where] = from.data(block)[at] + 1; }
 COPPICE_KERNEL(copy_neighbour2, Read<int> from, Write<int> to, Block2 block, int dx, int dy)
 { to.data(block)[0] = from.neighbour_data(block, {dx, dy})[0] + 1; }
-// What pointers are used for must still be possible.
+// The checks must still let kernels use pointers so.
 struct Wide {
   int v[300];
 };

@@ -1,4 +1,4 @@
-// What the conformance tests share: a device and a program, and the few kernels that nearly all of them
+// The conformance tests share this: a device and a program, and the few kernels that nearly all of them
 // launch.
 //
 // The number in a test's name (C05) is the entry in the list of what other sparse-grid systems' test suites

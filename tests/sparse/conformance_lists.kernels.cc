@@ -51,7 +51,7 @@ COPPICE_KERNEL(activate_and_check_headers1, Grow<int> x, Item i, int n, uint32_t
   }
 }
 
-// What is no append leaves a list as long as it is.
+// A kernel that does not append leaves a list as long as it is.
 COPPICE_KERNEL(write_entries1, Write<int> x, Entry1 e, int value)
 { x[e] = value; }
 COPPICE_KERNEL(add_to_entries1, Update<int> x, Entry1 e, int value)

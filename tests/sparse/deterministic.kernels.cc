@@ -10,13 +10,13 @@ COPPICE_KERNEL(add_integers, Accumulate<int> sum, Item i, int cells)
 // All items write the same few cells.
 COPPICE_KERNEL(set_last, Grow<int> x, Item i, int cells)
 { x.set(i, {static_cast<int32_t>(i.index % cells)}, static_cast<int>(i.index)); }
-// What an item finds depends on who was there before.
+// An item finds what those have left that were there before.
 COPPICE_KERNEL(note_first, Topology node, Item i, int cells, unsigned char* found)
 {
   const int32_t at[1]{static_cast<int32_t>(i.index % cells)};
   found[i.index] = node.is_active(i, at);
   node.activate(i, at);
 }
-// Which item comes after which, of a launch that the host marks.
+// Notes which item comes after which, of a launch that the host marks.
 COPPICE_KERNEL(take_turns, Item i, uint64_t* turn, uint64_t* out)
 { out[i.index] = coppice_fetch_add_u64(turn, 1); }

@@ -54,7 +54,7 @@ TEST(EigenValues, MayBeMembersOfStructsThatAreArgumentsOrValues) {
   EXPECT_EQ(wait_read(field, {2}).number, 0);
 }
 
-// What owns memory cannot be copied as bytes.
+// A type that owns memory cannot be copied as bytes.
 struct Owner {
   std::vector<int> numbers;
 };

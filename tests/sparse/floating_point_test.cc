@@ -1,4 +1,4 @@
-// What docs/floating-point.md promises, line by line.
+// The promises of docs/floating-point.md hold, line by line.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -32,7 +32,7 @@ COPPICE_KERNEL(count_wrong_forty_bytes1, Read<FortyBytes> list, Entry1 e, uint32
   for (int k = 0; k < 8; ++k)
     if (value.more[k] != value.number + k) coppice_fetch_add_u32(wrong, 1);
 }
-// What lies above a list is active as soon as an item has appended to it.
+// The nodes above a list are active as soon as an item has appended to it.
 COPPICE_KERNEL(append_and_count1, Append<int> list, Accumulate<int> count, Item i)
 {
   const int at = static_cast<int>(i.index) / 4;

@@ -128,7 +128,7 @@ TEST(GatheredAppendsOnCpu, WriteToTheHeadOnceForMany) {
                    y = other.root().dense({1}).dynamic(1 << 20, 1024).place<int>("y");
   run_on(program, append_to_next1, range(n), x, 1, 1, 1);
   EXPECT_LE(shared_writes_per_append(tree, n), 1.0 / 16);
-  // Those who ask for their indices take them one by one.
+  // Items that ask for their indices take them one by one.
   std::vector<uint32_t> index(n);
   run_on(program, append_and_keep_index1, range(n), y, index);
   EXPECT_GE(shared_writes_per_append(other, n), 1.0);

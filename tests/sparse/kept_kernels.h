@@ -1,5 +1,5 @@
-// What kept_kernels_program does, and the test that runs it: pointer and bitmasked nodes, written, activated,
-// deactivated and read, as one line of text.
+// The program kept_kernels_program does this, and so does the test that runs it: pointer and bitmasked
+// nodes, written, activated, deactivated and read, as one line of text.
 //
 //     kept_kernels_program DEVICE            "values 7 0 ...; 12 compiled, 0 from the cache"
 #pragma once

@@ -66,8 +66,8 @@ TEST_P(KernelsOnDisk, C66_TheSameTreeIsFoundAndAnotherTreeOrConfigurationIsNot) 
   EXPECT_EQ(on_fresh_device(write_and_sum(4)), std::pair(compiled, uint64_t{0})) << "nothing was replaced";
 }
 
-// What goes when the folder is full is KernelCache's
-// (tests/gpu/kernel_cache_test.cc); here, that programs work on.
+// The test of KernelCache (tests/gpu/kernel_cache_test.cc) says what goes when the folder is full; here,
+// programs work on.
 TEST_P(KernelsOnDisk, C66_NothingIsKeptWithoutRoom) {
   const auto [hits, compiled] = on_fresh_device(write_and_sum(4), "0");
   EXPECT_EQ(hits, 0u);

@@ -52,8 +52,9 @@ void expect_right_results() {
   for (size_t i = 0; i < 10; ++i) EXPECT_DOUBLE_EQ(powers[i], std::pow(10.0, exponents[i]));
 }
 
-// What the tests below start as programs of their own (DISABLED: nobody else runs it). Between its rounds it
-// stores entries of 200 KB under keys that nobody asks for, so that a bound of 1 MiB makes everybody evict.
+// The tests below start this as programs of their own (DISABLED: nobody else runs it). Between its rounds
+// it stores entries of 200 KB under keys that nobody asks for, so that a bound of 1 MiB makes everybody
+// evict.
 TEST(KernelStoreProgram, DISABLED_GetsRightKernelsOverAndOver) {
   std::mt19937 random(static_cast<uint32_t>(getpid()));
   for (int round = 0; round < kRounds && !HasFailure(); ++round) {

@@ -83,6 +83,23 @@ class KernelgenTest(unittest.TestCase):
                       compiled.stderr)
         self.assertIn("snippet.kernels.cc:2:", compiled.stderr)
 
+    # ---- kernels of functions that stand above
+
+    def test_a_kernel_may_be_made_of_a_templates_function(self):
+        self.expect_generated("""template <int D>
+            COPPICE_INLINE void fill(coppice::Write<float> x, coppice::Cell<D> c, const float& a) { x[c] = a; }
+            namespace n { template <int D, class T> COPPICE_INLINE void add(coppice::Item i, T* out) { out[i.index] += D; } }
+            COPPICE_KERNEL_OF(fill_2d, fill<2>) COPPICE_KERNEL_OF(fill_3d, fill<3>) COPPICE_KERNEL_OF(add_2d, n::add<2, int>)""")
+        compiled = self.compile_host("""using namespace coppice;
+            void f(Program& p, const Node& leaf, const Field<float>& x, int* out) {
+              p.launch(fill_2d, over(leaf), x, 1.0f); p.launch(fill_3d, over(leaf), x, 1.0f); p.launch(n::add_2d, range(5), out);
+              static_assert(fill_2d.name == "fill_2d" && n::add_2d.name == "add_2d");
+              static_assert(!std::is_same_v<decltype(fill_2d), decltype(fill_3d)>);
+            }""")
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        self.expect_host_error("void f(coppice::Program& p, int* out) { p.launch(n::add_2d, coppice::range(5), 1.5f); }",
+                               "a launch argument does not convert to the kernel's parameter")
+
     # ---- types of headers
 
     def test_members_that_are_private_are_no_concern_of_the_hosts(self):

@@ -63,7 +63,7 @@ COPPICE_KERNEL(draw_large, Write<uint32_t> drawn, Cell2 c)
   Random random(c);
   drawn[c] = random.u32();
 }
-// Of numbers whose sum depends on their order.
+// Adds numbers whose sum depends on their order.
 COPPICE_KERNEL(add_up_large, Read<int> code, Accumulate<float> sum, Cell2 c)
 { sum.add(c, {0, 0}, 1.0f / static_cast<float>(code[c])); }
 COPPICE_KERNEL(add_one_large, Update<int> x, Cell1 c)

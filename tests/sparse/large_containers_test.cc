@@ -141,7 +141,7 @@ TEST_P(LargeContainers, VisitEachActiveCellOnceAndReadWhatIsNear) {
   check(Kind::kBitmasked, 2, {1, 3, 5001});
 }
 
-// Whether or not the leaf and its halo fit into a tile.
+// Neighbours are read whether or not the leaf and its halo fit into a tile.
 TEST_P(LargeContainers, BelowPointerNodesReadTheirNeighbours) {
   const int ey = 100, ez = 90;
   for (const bool wide : {false, true}) {
@@ -229,7 +229,7 @@ TEST_P(LargeContainers, AreWholeInRecordings) {
   for (int i = 0; i < n; ++i) ASSERT_EQ(values[static_cast<size_t>(i)], i % 3 == 0 ? 3 : 0) << i;
 }
 
-// What is cut, and into how much: all cells, each once, in order.
+// All cells are cut into pieces, each cell into one, in order.
 TEST(Pieces, AreOfAboutTheSameSizeAndCoverAllCells) {
   for (const std::array<uint32_t, 3>& e : {std::array<uint32_t, 3>{1, 1, 4097},
                                            {1, 1, 1'000'007},

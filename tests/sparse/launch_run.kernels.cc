@@ -21,7 +21,7 @@ COPPICE_KERNEL(sum_visits, Read<int> visits, Entry<1> e, uint64_t* sum)
 { coppice_fetch_add_u64(sum, static_cast<uint64_t>(visits[e] + 1)); }
 COPPICE_KERNEL(sum_cells, Read<int> x, Cell<1> c, uint64_t* sum)
 { coppice_fetch_add_u64(sum, static_cast<uint64_t>(x[c]) * static_cast<uint64_t>(c.coord(0) + 1)); }
-// What the step before left at the place that is half way round, and the visits there, goes.
+// Takes away what the step before left at the place that is half way round, and the visits there.
 COPPICE_KERNEL(sweep, Topology blocks, Append<int> visits, Item i, const int* at, int cells,
                int cells_per_block, int cells_per_list)
 {

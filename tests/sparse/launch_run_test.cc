@@ -59,7 +59,7 @@ class Walkers {
             program_.bind(keep_sums, range(1), sums, kept_->as<uint64_t>(), steps_->as<uint64_t>())};
   }
 
-  // Of each step; the rest is zero.
+  // Returns the sums of each step; the rest is zero.
   std::vector<uint64_t> sums() {
     program_.wait();
     std::vector<uint64_t> kept(2 * kMostSteps);
@@ -152,7 +152,7 @@ TEST_P(LaunchRuns, FindListsThatWereMadeBefore) {
   finish(launch.launch());
   const uint64_t expected = take();
   EXPECT_NE(expected, 0u);
-  // Of a tree that nothing in it changes, and of one that may change.
+  // One function has a tree that nothing in it changes, the other one that may change.
   Function function = traced({launch}), changing = traced({bind_deactivate_all(block), launch});
   finish(function.run());
   EXPECT_EQ(take(), expected);

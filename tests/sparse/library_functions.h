@@ -40,7 +40,7 @@ inline void call_math(const Input& in, Visit&& visit) {
 #define COPPICE_CALL(name) visit(#name, ::name(x, y)), visit(#name "f", static_cast<double>(::name##f(a, b)));
   COPPICE_CALLS_2(COPPICE_CALL)
 #undef COPPICE_CALL
-  // Of another number than sin's: LLVM makes one call of both.
+  // The arguments are others than sin's: LLVM makes one call of both.
   visit("cos", ::cos(y)), visit("cosf", static_cast<double>(::cosf(b)));
   visit("fma", ::fma(x, y, z)), visit("fmaf", static_cast<double>(::fmaf(a, b, c)));
   visit("ldexp", ::ldexp(x, k)), visit("ldexpf", static_cast<double>(::ldexpf(a, k)));
@@ -50,7 +50,7 @@ inline void call_math(const Input& in, Visit&& visit) {
   visit("yn", ::yn(k % 5, x)), visit("ynf", static_cast<double>(::ynf(k % 5, a)));
 }
 
-// Those that give a second value by a pointer. The sum of both is compared, and each alone.
+// These functions give a second value by a pointer. The sum of both is compared, and each alone.
 template <class Visit>
 inline void call_math_with_pointers(const Input& in, Visit&& visit) {
   const double x = in.x, y = in.y;
@@ -70,7 +70,7 @@ inline void call_math_with_pointers(const Input& in, Visit&& visit) {
       visit("sincosf: cosine", static_cast<double>(g));
 }
 
-// What compilers call of their own accord.
+// Compilers call these of their own accord.
 template <class Visit>
 inline void call_helpers(const Input& in, Visit&& visit) {
   const auto unsigned_n = static_cast<unsigned __int128>(in.n);  // wraps where it is too large

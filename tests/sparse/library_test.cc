@@ -1,5 +1,5 @@
-// What kernels call of the host's libraries gives what it gives the host: every function of C's math library,
-// and what compilers call of their own accord.
+// Kernels get from the host's libraries what the host gets: every function of C's math library, and what
+// compilers call of their own accord.
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -176,7 +176,7 @@ jit::SpecializeRequest request_for(const char* kernel) {
   return request;
 }
 
-// What the host has, NVIDIA's library has. Without that library there is nothing to see.
+// NVIDIA's library has what the host has. Without that library there is nothing to see.
 TEST(LibraryOnGpus, HasAllOfMath) {
   for (const char* kernel : {"math", "math_with_pointers", "halves", "memory"}) {
     for (const int sm : {75, 90}) {
@@ -194,7 +194,7 @@ TEST(LibraryOnGpus, HasAllOfMath) {
 
 std::string object_of(const char* kernel) { return jit::compile_x86(request_for(kernel)); }
 
-// What an object file names in its table of symbols.
+// Returns what an object file names in its table of symbols.
 std::set<std::string> symbols_of(const std::string& object) {
   std::set<std::string> names;
   Elf64_Ehdr header;

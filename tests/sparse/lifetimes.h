@@ -61,7 +61,7 @@ class World {
     }
   }
 
-  // What was given last, and the code of a launch; both may be under way.
+  // Returns what was given last. It, and the code of a launch, may be under way.
   AsyncValueRef<Chain> last() const {
     return values_.empty() ? device_->default_stream().barrier() : values_.back();
   }

@@ -75,7 +75,7 @@ TEST_P(Conformance, C23_AppendingAndClearingAgainAndAgainNeedsTwoChunks) {
   EXPECT_LE(lists.wait_usage().capacity_cells, 2u);
 }
 
-// Which particles are in a cell, found anew in each substep; the orbits repeat after n of them.
+// The particles of a cell are found anew in each substep; the orbits repeat after n of them.
 TEST_P(Conformance, C25_ListsOfParticlesRebuiltAgainAndAgainLeakNothing) {
   const int n = 64, particles = scaled(10000), substeps = is_emulated() ? 2 * n : 1000;
   Tree tree(device);

@@ -48,7 +48,7 @@ COPPICE_KERNEL(halve_entries, Read<int> x, Write<double> half, Update<int8_t> vi
   half[e] = 0.5 * x[e];
   visits[e] = static_cast<int8_t>(visits[e] + 1);
 }
-// What the cell that has the list holds, and the other list's element of the same index.
+// Adds what the cell that has the list holds, and the other list's element of the same index.
 COPPICE_KERNEL(gather_for_entries, Read<int> own, Read<int> of_cell, Read<int> other, Write<int> sum,
                Entry1 e)
 { sum[e] = own[e] + 1000 * of_cell[e] + 100 * other[e]; }

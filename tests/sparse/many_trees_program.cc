@@ -64,7 +64,7 @@ class Trees {
   // Makes one, activates two of its blocks by the host and two by a kernel, and loops over it.
   void add(int number) {
     SmallTree tree(device_);
-    // What may grow has a mapping that no neighbour shares.
+    // A buffer that may grow has a mapping that no neighbour shares.
     if (has_buffers) tree.beside = device_->reserve(1 << 20, 100);
     finish(tree.leaf.activate({{0}, {70}}));
     write(tree, number);

@@ -1,5 +1,5 @@
-// What many small trees take of the process' mappings and addresses, and that a program which uses them up
-// ends by itself, with an error that says what to do, and with trees that it can go on with
+// Many small trees share the process' mappings and addresses, and a program which uses them up ends by
+// itself, with an error that says what to do, and with trees that it can go on with
 // (many_trees_program.cc).
 #include <fmt/format.h>
 #include <gtest/gtest.h>

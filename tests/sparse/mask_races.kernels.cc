@@ -20,8 +20,8 @@ COPPICE_KERNEL(race_pairs1, CoppicePair x, Topology gone, Item i, int n, int cel
   else
     x.b.set(i, {cell}, tag_of(2, cell % 128));
 }
-// Of outer cells of two inner ones of `values` each: a third of the items deactivates the outer cell, and the
-// others set the last value of the first inner cell and the first of the second.
+// An outer cell has two inner ones of `values` each: a third of the items deactivates the outer cell, and
+// the others set the last value of the first inner cell and the first of the second.
 COPPICE_KERNEL(race_inner1, Grow<int> x, Topology outer, Item i, int n, int values)
 {
   const int cell = static_cast<int>(i.index % n), role = static_cast<int>(i.index / n);
@@ -64,7 +64,7 @@ COPPICE_KERNEL(look_at_pairs1, Read<int> a, Read<int> b, Topology leaf, Item i, 
   values[3 * i.index] = a.at(i, {cell}), values[3 * i.index + 1] = b.at(i, {cell});
   values[3 * i.index + 2] = leaf.is_active(i, {cell}) ? 1 : 0;
 }
-// Of each outer cell's two values that are set: what they are, and whether their inner cells are active.
+// Stores each outer cell's two values that are set, and whether their inner cells are active.
 COPPICE_KERNEL(look_at_inner1, Read<int> x, Topology leaf, Item i, int values, int* found)
 {
   const int first = 2 * values * static_cast<int>(i.index) + values - 1;
@@ -73,7 +73,7 @@ COPPICE_KERNEL(look_at_inner1, Read<int> x, Topology leaf, Item i, int values, i
     found[4 * i.index + 2 * k + 1] = leaf.is_active(i, {first + k}) ? 1 : 0;
   }
 }
-// Of a loop's cells every third, and what it writes to a cell that it deactivates is not seen.
+// Deactivates every third cell of a loop, and what it writes to a cell that it deactivates is not seen.
 COPPICE_KERNEL(leave_loop1, Write<int> a, Topology leaf, Cell1 c)
 {
   const int at = c.coord(0);

@@ -95,7 +95,7 @@ class MaskRaces : public testing::TestWithParam<std::tuple<std::string, size_t>>
       cells.push_back({values[i], values[i + 1], values[i + 2] != 0});
     return cells;
   }
-  // What is there of a field's memory is zero where no cell is active: by read-back, without a look at masks.
+  // Checks that a field's memory is zero where no cell is active: by read-back, without a look at masks.
   void check_zero_where_inactive(const Modelled& m, const std::vector<Cell>& cells) {
     for (const Field<int>& field : {m.a, m.b}) {
       const std::vector<int> values = wait_read(field, {0}, {static_cast<int>(cells.size())});

@@ -1,6 +1,6 @@
-// What two things in one launch do is what each does alone: every pair of roles, on every kind of node,
-// in one tree or two, with little room or plenty. Where memory is mapped before a launch, what cannot be
-// had is one Error, and only that.
+// Two things in one launch do what each does alone: every pair of roles, on every kind of node, in one tree
+// or two, with little room or plenty. Where memory is mapped before a launch, memory that cannot be had is
+// one Error, and only that.
 #include <numeric>
 
 #include "core/error.h"
@@ -65,7 +65,7 @@ class Matrix : public DeviceTest {
     bool two_trees, plenty;
   };
 
-  // What the deeds need beforehand: blocks that are to go, and room.
+  // Makes what the deeds need beforehand: blocks that are to go, and room.
   void prepare(const Case& c, Grown& of_one, Grown& of_other) {
     for (const auto& [deed, grown] : {std::pair(c.one, &of_one), std::pair(c.other, &of_other)}) {
       if (deed != kDeactivate && deed != kTest) continue;

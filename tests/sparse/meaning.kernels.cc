@@ -133,7 +133,7 @@ COPPICE_KERNEL(own_mutable, const float* x, const int* axis, const meaning::Scra
 COPPICE_KERNEL(add_measure, meaning::Measure m, float* o, Item i)
 { o[i] = m.value + static_cast<float>(i); }
 
-// What must not happen for an inactive cell, whose values are zero.
+// These must not run for an inactive cell, whose values are zero.
 COPPICE_KERNEL(double_up, Read<int> n, Write<int> o, Cell1 c)
 {
   int rounds = 0;
@@ -159,7 +159,7 @@ COPPICE_KERNEL(stop_where_zero, Read<int> n, Write<int> o, Cell1 c)
 struct Offsets {
   int by[3];
 };
-// What is proved to be harmless: constant rounds, tables in bounds, arguments by reference, a reach of
+// These are proved to be harmless: constant rounds, tables in bounds, arguments by reference, a reach of
 // constants.
 COPPICE_KERNEL(smooth_all, Read<float, Star<2>> x, Read<int> n, Write<float> o, Cell1 c,
                const Offsets& offsets)

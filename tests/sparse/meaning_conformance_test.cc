@@ -274,7 +274,7 @@ TEST_P(InactiveCells, AreLeftAloneByWholeRows) {
   }
 }
 
-// What can be proved harmless keeps its whole rows.
+// A kernel that is proved harmless keeps its whole rows.
 static_assert(!smooth_all.active_only && own_cell0.active_only);
 static_assert(count_zeros.active_only && count_down.active_only);
 static_assert(double_up.active_only && look_up.active_only);

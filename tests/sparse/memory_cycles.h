@@ -12,7 +12,7 @@ namespace coppice {
 
 class MemoryCycles : public DeviceTest {
  protected:
-  // Of all cycles; 2^20 bytes are what an allocator may still take for itself, and less
+  // All cycles together may take this: 2^20 bytes are what an allocator may still take for itself, and less
   // than 16 bytes of each of 10^5.
   static constexpr uint64_t kSlackBytes = 1 << 20;
 

@@ -1,4 +1,4 @@
-// What the tests of misuse share.
+// The tests of misuse share this.
 #pragma once
 #include <gtest/gtest.h>
 

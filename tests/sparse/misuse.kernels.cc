@@ -51,7 +51,7 @@ COPPICE_KERNEL(add_where_told, Accumulate<int> x, Item i, int told)
 [[gnu::noinline]] static void add_at(const Accumulate<int>& x, const Item& i, int at) { x.add(i, {at}, 1); }
 COPPICE_KERNEL(add_in_function, Accumulate<int> x, Accumulate<int> y, Item i, int at)
 { add_at(x, i, at), add_at(y, i, at + 1); }
-// Which handle it is only the run knows.
+// Only the run knows which handle it is.
 COPPICE_KERNEL(add_to_either, Accumulate<int> x, Accumulate<int> y, Item i, int at, const int* which)
 {
   const Accumulate<int> both[2] = {x, y};

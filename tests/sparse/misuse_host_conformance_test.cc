@@ -53,7 +53,7 @@ TEST_P(HostMisuse, ExtentsWithoutAxesAreOfAllOfTheTreesAxes) {
           << parent << " above " << child;
     }
   }
-  // Those that name theirs may have any.
+  // Nodes that name their axes may have any.
   EXPECT_EQ(described([&](Node root) { root.pointer({4, 4}).dense({i}, {8}); }), "");
   EXPECT_EQ(described([&](Node root) { root.pointer({4, 4}).dense({k}, {8}); }), "");
   EXPECT_EQ(described([&](Node root) { root.dense({i}, {4}).dense({j}, {4}).dense({8, 8}); }), "");
@@ -253,7 +253,7 @@ TEST_P(HostMisuse, ProgramsAndLaunchesThatWereMovedFromAreRefused) {
   EXPECT_EQ(words_of([&] { function.run(); }), "a Function is used that was moved from");
 }
 
-// What docs/sparse.md, "Nodes", says of them.
+// These are the rules of docs/sparse.md, "Nodes".
 TEST_P(HostMisuse, OriginsAxesAndLengthsKeepToTheirRules) {
   const auto described = [&](int32_t origin, const auto& describe) {
     return words_of([&] {

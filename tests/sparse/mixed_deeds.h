@@ -1,4 +1,4 @@
-// What kernels of the mixed model (mixed_model.h) are told, and where they put what they make.
+// Kernels of the mixed model (mixed_model.h) are told this, and put there what they make.
 //
 // Device-clean.
 #pragma once

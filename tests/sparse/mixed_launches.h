@@ -4,6 +4,7 @@
 // A launch of several items has an outcome that does not depend on their order, or one of those that a check
 // knows: of several writers of a cell there is one, what goes and what comes in one launch are in different
 // cells of the top node or one item's alone, and lists may get their elements in any order.
+// The file is long because there are that many kinds of launches: each is a few lines, beside its reference.
 #pragma once
 #include <functional>
 #include <map>
@@ -153,7 +154,7 @@ class MixedLaunches {
     return pick(2) == 0 ? pick(n) : pick(std::min(n, 3));
   }
   bool is_known(int a, int list) const { return (*models_)[a].lists[list].later.empty(); }
-  // Which of two halves of a tree a cell's top cell is in.
+  // Returns in which of two halves of a tree a cell's top cell is.
   bool goes(int a, int level, int number, unsigned salt) const {
     return hash_u32(salt, static_cast<uint64_t>(shape(a).holder(level, number, 0))) % 2 != 0;
   }

@@ -20,6 +20,9 @@
 // by index found no memory behind; lists begin at the leaf's origin. On an emulated GPU also: a launch
 // that must not be repeated is; launches of a function behind the one that was short are not given; room that
 // could not be made whole is not given back.
+//
+// The file is long because one class gives the steps, compares what the trees have, and cuts failures down:
+// all of it works on the same trees and their models.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -19,7 +19,7 @@ COPPICE_INLINE At<D> coord_of(const int* operation) {
   for (int d = 0; d < D; ++d) at.c[d] = operation[1 + d];
   return at;
 }
-// Of a cell, block or entry.
+// Returns the place of a cell, block or entry.
 template <int D, class From>
 COPPICE_INLINE At<D> place_of(const From& from, uint32_t salt, const int* box) {
   int key[3] = {0, 0, 0};

@@ -1,5 +1,5 @@
-// What the mixed model (mixed_model.h) expects of a launch that ran out of memory
-// (docs/sparse.md, "Running out of memory").
+// The mixed model (mixed_model.h) expects this of a launch that ran out of memory (docs/sparse.md, "Running
+// out of memory").
 #pragma once
 #include "tests/sparse/mixed_loops.h"
 
@@ -47,7 +47,7 @@ void check_each(const std::vector<T>& before, const std::vector<T>& after, const
   }
 }
 
-// Of a list that was only appended to: what it had, and some of what came, none twice.
+// Checks a list that was only appended to: it has what it had, and some of what came, none twice.
 inline void check_appended(const ModelList& before, const ModelList& after, const std::vector<int>& found,
                            const std::string& what) {
   std::vector<int> had = before.values();

@@ -1,6 +1,7 @@
-// Launches and calls of mixed_launches.h that the sequences over random trees have beside all
-// others: topology tools, stencils and sums over what is near, loops over boxes, and what must end
-// in an Error and leave what was.
+// Launches and calls of mixed_launches.h that the sequences over random trees have beside all others:
+// topology tools, stencils and sums over what is near, loops over boxes, and what must end in an Error and
+// leave what was. The file is long because there are that many kinds: each is a few lines, beside its
+// reference.
 #pragma once
 #include <limits>
 
@@ -319,7 +320,7 @@ inline MixedLaunch MixedLaunches::call_outside(int a) {
   launch.fails = ErrorCode::kOutOfRange;
   return launch;
 }
-// What a kernel stores in active cells beside it is stored.
+// Values that a kernel stores in active cells beside it are stored.
 inline MixedLaunch MixedLaunches::store_outside(int a) {
   MixedLaunch launch = named("store_outside", a, a);
   const int leaf = shape(a).leaf();

@@ -51,7 +51,7 @@ inline std::string ptxas_path() {
   return first_existing(folders, "ptxas");
 }
 
-// What ptxas says of one kernel.
+// The assembler, ptxas, says this of one kernel.
 struct Usage {
   int registers = 0;
   int spill_bytes = 0;  // stored

@@ -91,7 +91,7 @@ TEST_F(PtxMath, LinksNothingButWhatIsCalled) {
   EXPECT_LT(text_of(precise_thirds, 80).size(), 4096u);
 }
 
-// What a driver does with PTX older than its GPU.
+// A driver assembles PTX that is older than its GPU.
 TEST_F(PtxMath, OlderPtxAssemblesForNewerGpus) {
   Tree tree(device);
   Node leaf = tree.root().pointer({64, 64, 64}).dense({8, 8, 8});

@@ -38,7 +38,7 @@ typedef float Vec16 __attribute__((vector_size(64)));
 __attribute__((target("avx512f"))) static void wide_sqrt(Vec16* p) { *p = __builtin_ia32_sqrtps512(*p, 8); }
 COPPICE_KERNEL(wide_vectors, Item i, float* out)
 { wide_sqrt(reinterpret_cast<Vec16*>(out + 16 * i.index)); }
-// What other compilers' headers do: LLVM's intrinsics by name.
+// Other compilers' headers do this: they call LLVM's intrinsics by name.
 extern "C" unsigned gpu_thread() __asm__("llvm.nvvm.read.ptx.sreg.tid.x");
 COPPICE_KERNEL(gpu_register, Item i, unsigned* out)
 { out[i.index] = gpu_thread(); }
@@ -99,7 +99,7 @@ extern "C" int coppice_test_missing_function(int);
 COPPICE_KERNEL(calls_what_nobody_defines, Item i, int* out)
 { out[i.index] = coppice_test_missing_function(1); }
 
-// What looks alike and is supported: the guard must not refuse it.
+// These look alike and are supported: the guard must not refuse them.
 COPPICE_KERNEL(dead_code, Item i, int* out)
 {
   constexpr bool kFenced = false;

@@ -1,4 +1,4 @@
-// What reload.kernels.cc has from a header, which kernel_reload_test.cc changes in a copy.
+// The file reload.kernels.cc has this from a header, which kernel_reload_test.cc changes in a copy.
 //
 // Device-clean.
 #pragma once

@@ -13,7 +13,7 @@ COPPICE_KERNEL(fill, Update<int> x, Cell2 cell, ReloadScale scale)
 { x[cell] = 2 * scale.factor + kReloadStep; }
 COPPICE_KERNEL(weigh, Update<int> x, Cell2 cell, const ReloadWeights* weights)
 { x[cell] = weights->first + 10 * weights->second; }
-// What it does to the tree is changed, too.
+// Another version changes what it does to the tree, too.
 COPPICE_KERNEL(touch, Grow<int> x, Item i)
 { (void)x.is_active(i, {static_cast<int>(i.index), 0}); }
 COPPICE_KERNEL(pair, Write<ReloadPair> x, Cell2 cell)

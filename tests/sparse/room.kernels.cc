@@ -59,7 +59,7 @@ COPPICE_KERNEL(shift_and_grow, Topology block, Item i, Wide* a, Wide* b, Wide* c
   b[i] = a[i];
   block.activate(i, {static_cast<int>(i.index)});
 }
-// What is activated follows from what the launch changes, and nothing branches on it.
+// The launch decides what is activated by what it changes, and nothing branches on it.
 COPPICE_KERNEL(age_and_move, Update<int> x, Topology block, Cell1 c)
 {
   x[c] += 10;
@@ -75,7 +75,7 @@ COPPICE_KERNEL(age_by_array, Update<int> x, Topology block, Cell1 c, int which)
   for (const int age : ages) oldest = age > oldest ? age : oldest;
   if (oldest < 10) block.activate(c, {c.coord(0)});
 }
-// Of a cell that the launch has written.
+// Asks for a cell that the launch has written.
 COPPICE_KERNEL(write_then_ask, Read<int> now, Write<int> next, Topology block, Cell1 c)
 {
   next[c] = now[c] - 1;

@@ -26,7 +26,7 @@ class Rooms : public Conformance {
     Node block;
     Field<int> x;
   };
-  // What a launch says that fails; nothing where it does not. The device goes on.
+  // Returns the error of a launch that fails; nothing where it does not. The device goes on.
   template <class Kernel, class... Arguments>
   std::string error_of(const Kernel& kernel, const Loop& loop, Arguments&&... arguments) {
     try {
@@ -129,7 +129,7 @@ TEST_P(Rooms, CellsThatGoWithThoseAboveHaveNoneMade) {
                  "and activates, deactivates the cells of room.pointer[64]");
 }
 
-// What goes and comes again takes as much room the tenth time as the first.
+// Cells that go and come again take as much room the tenth time as the first.
 TEST_P(Rooms, ForWhatIsRenewedDoesNotAddUp) {
   Blocks room(device);
   run(renew, range(20), room.block.topology());

@@ -10,7 +10,7 @@ struct Counter {
   uint32_t pad[31];  // elsewhere than the value
   uint64_t value;
 };
-// What is written under the lock must be seen by who takes it next: that is what a release is for.
+// A value that is written under the lock must be seen by who takes it next: that is what a release is for.
 constexpr int kPlainStore = 0, kRelaxedStore = 1;
 COPPICE_KERNEL(count_under_lock, Item i, Counter* counter, int opened_by)
 {
@@ -39,7 +39,7 @@ COPPICE_KERNEL(pass_on, Item i, uint32_t* out)
   coppice_block_barrier();
   out[i.index] = shared[(lane + 1) % lanes];
 }
-// Which lanes are there is asked in a branch that some take.
+// The lanes that are there are asked for in a branch that some take.
 COPPICE_KERNEL(elect, Item i, uint32_t* out, uint32_t* leaders)
 {
   if (hash_u32(5, i.index) % 3 == 0) return;

@@ -228,7 +228,7 @@ TEST(Simt, LaunchesAreNumberedWithoutTheRuntimesOwn) {
 constexpr int kTakers = 192;
 enum class OpenedBy { kPlainStore, kRelaxedStore, kRelease };  // as in simt.kernels.cc
 
-// What was counted, or why the launch was given up: a lock that is never seen to be open again.
+// Returns what was counted, or why the launch was given up: a lock that is never seen to be open again.
 std::string counted(uint64_t seed, OpenedBy opened_by) {
   Program program(Device::simt({.seed = seed, .max_idle_steps = 20000}));
   Counter counter{};

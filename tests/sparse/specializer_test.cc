@@ -270,7 +270,7 @@ TEST_F(KernelStoreTest, ReportsAKernelThatDoesNotCompileAndServesTheOthers) {
   EXPECT_FALSE(good.is_error());
 }
 
-// What a reload gave up must not fail the next solver.
+// A kernel that a reload gave up must not fail the next solver.
 TEST_F(KernelStoreTest, WaitsForAndThrowsWhatSomebodyHoldsOnly) {
   store->get(request_for("no_such_kernel"));
   EXPECT_NO_THROW(store->wait_compiled());

@@ -61,7 +61,7 @@ inline constexpr bool is_array_of = false;
 template <class T, size_t N>
 inline constexpr bool is_array_of<std::array<T, N>> = true;
 
-// What stands for host values in a launch.
+// Stands for host values in a launch.
 template <class T>
 class StagedItems {
  public:

@@ -82,7 +82,7 @@ COPPICE_KERNEL(gather_two3, Read<int, Star<2>> x, Read<int, Box<1>> y, Read<int>
   z[c] = x(c, 0, 0, -2) + y(c, 1, 1, 1);
 }
 
-// Whether all cells of a box around a cell are active.
+// Returns whether all cells of a box around a cell are active.
 template <int R, int D>
 COPPICE_INLINE void mark(const Topology& leaf, const Write<int>& inner, const Cell<D>& cell) {
   int all = 1;

@@ -149,7 +149,7 @@ TEST_P(TopologyRaces, GoesOnAfterRunningOutOfAllowedMemory) {
   }
 }
 
-// What a failed launch deactivated is gone from the lists all the same.
+// Cells that a failed launch deactivated are gone from the lists all the same.
 TEST_P(TopologyRaces, AFailedLaunchsDeactivationsAreCollected) {
   Tree tree(device, {.name = "grid"}), other(device, {.name = "other"});
   Node block = tree.root().pointer({16, 16}), leaf = block.dense({2, 2});

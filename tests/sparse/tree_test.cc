@@ -226,7 +226,7 @@ TEST_F(TreeTest, RolesAreCheckedWhenLaunched) {
   }
 }
 
-// What blocks have of their own is on the node looped over, or beside it below the same parent.
+// Blocks write fields of the node looped over, and of those beside it below the same parent.
 TEST_F(TreeTest, BlocksWriteNoNodeButTheirOwnAndThoseBeside) {
   Tree tree(device, {.name = "grid"});
   Node block = tree.root().pointer({4}), leaf = block.dense({4});

@@ -98,7 +98,7 @@ TEST_F(UnloadingTest, MemoryComesBack) {
   const JitMappings after = jit_mappings();
   EXPECT_LE(after.code_bytes, before.code_bytes);
   EXPECT_LE(after.count, before.count + 20);
-  // What is left of a kernel, here and in LLVM: less than a page, where loading one takes 5 of them.
+  // A kernel leaves less than a page here and in LLVM, where loading one takes 5 of them.
   if (!kFreedMemoryStays) {
     EXPECT_LT(resident_bytes(), resident_before + kCycles * 1024);
   }

@@ -9,7 +9,8 @@
 
 #include "tests/sparse/kernel_store_util.h"
 
-// Of libgcc: what the unwinder knows of the function at an address; null for what nobody registered.
+// The C runtime, libgcc, returns what the unwinder knows of the function at an address; null for what
+// nobody registered.
 extern "C" const void* _Unwind_Find_FDE(void* pc, void* bases);
 
 namespace coppice {

@@ -287,7 +287,7 @@ TEST_P(Uses, LaunchesExplainThemselves) {
   EXPECT_EQ(program().explain(store_const, range(1), static_cast<int*>(nullptr)),
             "uses.store_const\n"
             "  stores memory that no argument leads to\n");
-  // What a launch would refuse is refused here, too.
+  // A use that a launch would refuse is refused here, too.
   EXPECT_THROW(program().explain(update_other, over(*block), x, y, 0), Error);
 }
 

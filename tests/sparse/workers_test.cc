@@ -84,7 +84,7 @@ TEST(Workers, HolesBetweenTheirBatchesJoinTheFreeList) {
   ASSERT_EQ(a.num_cells, 40u);
   finish(b.block->deactivate_all());
   ASSERT_EQ(a.free_size, 39u);
-  // Of the free list, two entries of the first eleven, and three behind those are in use by nobody.
+  // Nobody uses two entries of the free list's first eleven, and three behind those.
   const std::set<uint32_t> held{a.free_list[4], a.free_list[5], a.free_list[8], a.free_list[9],
                                 a.free_list[10]};
   a.free_used = 11;

@@ -77,6 +77,28 @@ class IncludeRule(unittest.TestCase):
         self.expect({"core/error.h": f"// Errors.\n#pragma once\n  // {wide}s\n"}, "core/error.h:3: a comment of 116 columns")
         self.assertEqual(check({"core/error.h": f"// Errors.\n#pragma once\n// name     {wide}\n"}), [])
 
+    def test_refuses_comments_that_open_as_fragments(self):
+        self.expect({"core/error.cc": '#include "core/error.h"\n\n  // Of the first one.\n'},
+                    'core/error.cc:3: a comment that opens with "Of"')
+        for word in ("What", "Whose", "Those", "That", "Which", "Whether"):
+            self.expect({"apps/a.cc": f"// {word} is there.\n"}, f'apps/a.cc:1: a comment that opens with "{word}"')
+        self.expect({"examples/a/a.kernels.cc": "// Kernels.\n//\n// What they do.\n"}, "examples/a/a.kernels.cc:3: a comment that opens")
+        self.assertEqual(check({"core/a.cc": "// A line goes on with\n// What begins another.\nint x;  // of a line\n// Offered: whatever.\n"}), [])
+
+    def test_refuses_long_files_and_functions_without_a_reason(self):
+        rows = "int x;\n"
+        self.expect({"core/a.cc": "// A.\n" + rows * 700}, "core/a.cc:1: 701 lines, above 700")
+        self.expect({"core/a.h": "// A.\n#pragma once\n" + rows * 299}, "core/a.h:1: 301 lines, above 300")
+        self.assertEqual(check({"core/a.cc": "// A. The file is long\n// because it is a test.\n" + rows * 700}), [])
+        self.assertEqual(check({"core/a.cc": "// A.\n" + rows * 699, "core/b.h": "#pragma once\n" + rows * 299}), [])
+        body = "  f();\n" * 79 + "}\n"
+        for begin in ("void f() {\n", "template <class T>\nvoid f(int x,\n       int y) {\n", "COPPICE_KERNEL(f, Item i)\n{\n"):
+            self.expect({"core/a.cc": f"// A.\n\nnamespace a {{\n{begin}{body}\n}}  // namespace a\n"}, "core/a.cc:4: a function of 8")
+            reason = "// The function is long because it is a test.\n"
+            self.assertEqual(check({"core/a.cc": f"// A.\n\n{reason}{begin}{body}"}), [])
+        self.assertEqual(check({"core/a.cc": "void f() {\n" + "  f();\n" * 78 + "}\n"}), [])
+        self.assertEqual(check({"core/a.cc": "MACRO(X)\n\nstruct S {\n" + rows * 90 + "};\nint t[] = {\n" + "  1,\n" * 90 + "};\n"}), [])
+
     def test_refuses_libraries_outside_their_folders(self):
         for path, header in [("gpu/device.cc", "llvm/IR/Module.h"), ("gpu/jit/a.h", "llvm/IR/Module.h"), ("sparse/a.cc", "cuda.h"),
                              ("gpu/a.cc", "cuda_runtime.h"), ("apps/cli/a.cc", "EGL/egl.h"), ("apps/render/a.cc", "GLFW/glfw3.h"),

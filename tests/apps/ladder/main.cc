@@ -53,7 +53,7 @@ std::string compile_all(Bench& bench) {
   return "the rungs' kernels are compiled";
 }
 
-// What a rung found, or why not: one line, and how the process ends.
+// Prints what a rung found, or why it found nothing, in one line; its result is how the process ends.
 int run(std::string_view name, std::string (*rung)(Bench&), const std::string& device, bool takes_wrong) {
   std::string words;
   int code = kPassed;

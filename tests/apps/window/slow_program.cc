@@ -11,7 +11,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// What a solver does between two looks at its commands.
+// Computes for so long, as a solver does between two looks at its commands.
 void burn(Clock::duration length) {
   const Clock::time_point end = Clock::now() + length;
   std::vector<std::jthread> threads(std::max(1u, std::thread::hardware_concurrency()));

@@ -1,5 +1,5 @@
-// What a profiler puts into a process that has NVTX: this one notes domains and
-// ranges, for nvtx_test.cc to read.
+// A profiler puts such a library into a process that has NVTX: this one notes domains and ranges, for
+// nvtx_test.cc to read.
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 
@@ -55,7 +55,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
   return 1;
 }
 
-// What was noted since the last call.
+// Gives what was noted since the last call.
 extern "C" __attribute__((visibility("default"))) void coppice_test_take_nvtx_log(std::string* to) {
   const std::lock_guard lock(mutex);
   *to = std::exchange(log_text, {});

@@ -1,4 +1,4 @@
-// What a profiler hears by NVTX of a stream of the cuda device. A program of its own: NVTX looks for a
+// A profiler hears of a stream of the cuda device by NVTX. This is a program of its own: NVTX looks for a
 // profiler once in a process, at its first call.
 #include "gpu/cuda/nvtx.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// What the injected library noted since the last call.
+// Returns what the injected library noted since the last call.
 Lines take_log() {
   void* const library = dlopen(COPPICE_NVTX_INJECTION, RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return {"the library was not injected"};

@@ -23,13 +23,13 @@ struct LoopParts {
 // names.
 std::string extract_function(const KernelBitcode& file, const std::string& function);
 
-// What is to become of the function `body` of a file: the kernel of the same name.
+// The function `body` of a file becomes this: the kernel of the same name.
 struct KernelPlan {
   std::string body;
   int shape;
   LoopParts parts;
 };
-// What coppice-kernelgen tells of a kernel, as in coppice::Kernel.
+// A kernel has this from coppice-kernelgen, as in coppice::Kernel.
 struct ToldOfKernel {
   bool active_only = false;
   uint32_t effects = ~0u;

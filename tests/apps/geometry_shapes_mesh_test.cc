@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "apps/geometry/primitives.h"
+#include "apps/geometry/shapes_mesh.h"
 #include "apps/geometry/winding_number.h"
 #include "tests/apps/geometry_test_files.h"
 
@@ -32,14 +32,14 @@ int64_t euler_characteristic(const TriangleMesh& mesh) {
   return static_cast<int64_t>(mesh.vertices.size()) - n_faces * 3 / 2 + n_faces;
 }
 
-TEST(Primitives, BoxIsClosedAndHasItsVolume) {
+TEST(ShapesMesh, BoxIsClosedAndHasItsVolume) {
   const TriangleMesh mesh = box_mesh({-1, 0, 2}, {1, 3, 6});
   EXPECT_TRUE(is_edge_manifold(mesh));
   EXPECT_EQ(euler_characteristic(mesh), 2);
   EXPECT_NEAR(signed_volume(mesh), 24.0, 1e-9);
 }
 
-TEST(Primitives, SphereIsClosedAndConvergesToItsVolume) {
+TEST(ShapesMesh, SphereIsClosedAndConvergesToItsVolume) {
   const double exact = 4.0 / 3.0 * M_PI * 8.0;
   double error[2];
   for (int i = 0; i < 2; ++i) {
@@ -53,7 +53,7 @@ TEST(Primitives, SphereIsClosedAndConvergesToItsVolume) {
   EXPECT_TRUE(is_edge_manifold(sphere_mesh({0, 0, 0}, 1, 2, 3)));
 }
 
-TEST(Primitives, KnotIsOneClosedTubeThatDoesNotMeetItself) {
+TEST(ShapesMesh, KnotIsOneClosedTubeThatDoesNotMeetItself) {
   const TriangleMesh mesh = torus_knot_mesh({});
   EXPECT_TRUE(is_edge_manifold(mesh));
   EXPECT_EQ(euler_characteristic(mesh), 0);  // a torus
@@ -77,7 +77,7 @@ TEST(Primitives, KnotIsOneClosedTubeThatDoesNotMeetItself) {
   EXPECT_NEAR(counted, signed_volume(mesh), 0.03 * signed_volume(mesh));
 }
 
-TEST(Primitives, CommittedKnotIsTheGeneratedOne) {
+TEST(ShapesMesh, CommittedKnotIsTheGeneratedOne) {
   const std::string path = std::string(COPPICE_SOURCE_DIR) + "/assets/meshes/knot.obj";
   const std::string committed = read_text(path), generated = obj_text(torus_knot_mesh({}), kKnotComment);
   EXPECT_LE(committed.size(), 200u << 10);
@@ -86,7 +86,7 @@ TEST(Primitives, CommittedKnotIsTheGeneratedOne) {
   ADD_FAILURE() << path << " differs from what torus_knot_mesh makes; that is now in ./knot.obj";
 }
 
-TEST(Primitives, WrittenObjReadsBackTheSame) {
+TEST(ShapesMesh, WrittenObjReadsBackTheSame) {
   const TemporaryFolder folder;
   const TriangleMesh mesh = torus_knot_mesh({});
   write_obj(folder / "k.obj", mesh, "a comment");

@@ -1,5 +1,5 @@
 // Generates box, sphere and torus-knot meshes and writes OBJ.
-#include "apps/geometry/primitives.h"
+#include "apps/geometry/shapes_mesh.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Meshes made by formula: box, sphere, torus knot; and the OBJ writer.
+// Meshes of shapes that a formula makes: box, sphere, torus knot; and the OBJ writer.
 //
 // All are closed, oriented outward and free of duplicate vertices. assets/meshes/knot.obj is
 // obj_text(torus_knot_mesh({}), kKnotComment), and a test compares the two.
@@ -28,7 +28,7 @@ struct TorusKnot {
 };
 TriangleMesh torus_knot_mesh(const TorusKnot& knot);
 inline constexpr const char* kKnotComment =
-    "Coppice's trefoil: made by torus_knot_mesh() in apps/geometry/primitives.cc";
+    "Coppice's trefoil: made by torus_knot_mesh() in apps/geometry/shapes_mesh.cc";
 
 // The mesh as OBJ, coordinates to five decimals; `comment` becomes the first line unless empty.
 std::string obj_text(const TriangleMesh& mesh, const std::string& comment = "");

@@ -1,0 +1,45 @@
+// The tree's nodes and fields (see block_grid.h).
+#include "apps/mpm/block_grid.h"
+
+namespace coppice::mpm {
+namespace {
+
+template <int D>
+Node make_block(const Tree& tree, const Vec3i& cells) {
+  constexpr int b = kBlockSize<D>, fan = D == 3 ? 8 : 16;
+  int top[D];
+  for (int axis = 0; axis < D; ++axis) {
+    const int blocks = (cells[axis] + 2 * kPad + b - 1) / b + 1;
+    top[axis] = (blocks + fan - 1) / fan;
+  }
+  if constexpr (D == 3)
+    return tree.root().pointer({top[0], top[1], top[2]}).pointer({fan, fan, fan});
+  else
+    return tree.root().pointer({top[0], top[1]}).pointer({fan, fan});
+}
+
+template <int D>
+Node make_dense(const Node& block, int size) {
+  if constexpr (D == 3)
+    return block.dense({size, size, size});
+  else
+    return block.dense({size, size});
+}
+
+}  // namespace
+
+template <int D>
+BlockGrid<D>::BlockGrid(IntrusivePtr<Device> device, const Vec3i& cells)
+    : tree_(std::move(device), {.name = "mpm.grid"}),
+      block_(make_block<D>(tree_, cells)),
+      leaf_(make_dense<D>(block_, kBlockSize<D>)),
+      tiles_(make_dense<D>(block_, kTileSize<D>).template place<NodeValue>("tile")),
+      numbers_(make_dense<D>(block_, 1).template place<uint32_t>("number")),
+      nodes_(leaf_.template place<NodeValue>("grid")) {
+  tree_.freeze();
+}
+
+template class BlockGrid<2>;
+template class BlockGrid<3>;
+
+}  // namespace coppice::mpm

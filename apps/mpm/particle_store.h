@@ -1,0 +1,94 @@
+// The particles of a solver in device memory: arrays by attribute (solver_types.h), as much memory again that
+// they are reordered into, and what sorts them.
+//
+// Functions that wait are for when nothing is queued that touches particles. Thread-compatible.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "apps/mpm/emission.h"
+#include "apps/mpm/solver_types.h"
+#include "gpu/device.h"
+#include "sparse/program.h"
+
+namespace coppice::mpm {
+
+// New particles of an emitter begin with this.
+struct ParticleStart {
+  Vec3f velocity;  // m/s
+  float scalar;    // the material's (Attribute::kScalar)
+};
+
+template <int D>
+class ParticleStore {
+ public:
+  explicit ParticleStore(IntrusivePtr<Device> device) : device_(std::move(device)) {}
+
+  uint64_t size() const { return n_; }
+  uint64_t capacity() const { return static_cast<uint64_t>(arrays_.stride); }
+  uint64_t next_id() const { return next_id_; }  // ids are below; where particles were cut some are missing
+  // The arrays are in device memory, and others once particles are added, reordered or cut.
+  const ParticleArrays& arrays() const { return arrays_; }
+  ParticleArrays spare_arrays() const { return {spare_->as<float>(), arrays_.stride}; }
+  const IntrusivePtr<Buffer>& keys() const { return keys_; }  // u32[capacity]: particles are sorted by these
+  const IntrusivePtr<Buffer>& order() const { return order_; }    // u32[capacity]: the places they come from
+  const IntrusivePtr<Buffer>& starts() const { return starts_; }  // u32[n_bins + 1]: where each bin begins
+
+  // Makes room for `n` particles; those that are there stay.
+  void wait_reserve(uint64_t n);
+  // Makes room for the starts of so many bins, whose values are lost.
+  void reserve_starts(uint64_t n_bins);
+  // Adds undeformed particles, with the next ids. `starts` has one entry per emitter, and `origin` is the
+  // world's position (m) of the grid's node (0, 0, 0).
+  void wait_add(const EmittedParticles& emitted, std::span<const ParticleStart> starts, const Vec3f& origin);
+  // The first `n` particles of the spare arrays become the particles.
+  void take_spare(uint64_t n);
+  // Keeps the particles whose flag is not 0, in their order; returns how many are gone. Flags, u32[size()],
+  // are in the memory of the keys.
+  uint64_t wait_keep_flagged(Program& program);
+
+  // Calls visit(rows, i) for every particle, in order, with attribute a of it at rows[a][i]; only those
+  // attributes that are asked for.
+  template <class F>
+  void wait_for_each(std::span<const int> attributes, F&& visit) const;
+
+  uint64_t array_bytes() const;
+  uint64_t sorting_bytes() const;
+
+ private:
+  using A = Attribute<D>;
+  // Attributes of so many particles are on the host at a time: they stay in the processor's cache while
+  // they are read.
+  static constexpr uint64_t kRowParticles = uint64_t{1} << 14;
+
+  float* attribute(int number) const { return arrays_.base + number * arrays_.stride; }  // in device memory
+  // value(i) of an attribute goes to `n` particles from `begin` on.
+  template <class F>
+  void wait_upload(int number, uint64_t begin, uint64_t n, F&& value);
+
+  IntrusivePtr<Device> device_;
+  uint64_t n_ = 0, next_id_ = 0;
+  ParticleArrays arrays_{};  // of particles_
+  IntrusivePtr<Buffer> particles_, spare_, keys_, order_, starts_;
+};
+
+template <int D>
+template <class F>
+void ParticleStore<D>::wait_for_each(std::span<const int> attributes, F&& visit) const {
+  const uint64_t room = std::min(n_, kRowParticles);
+  std::vector<float> values(attributes.size() * room);
+  std::array<const float*, A::kCount> rows{};
+  for (size_t a = 0; a < attributes.size(); ++a)
+    rows[static_cast<size_t>(attributes[a])] = values.data() + a * room;
+  for (uint64_t first = 0; first < n_; first += kRowParticles) {
+    const uint64_t n = std::min(n_ - first, kRowParticles);
+    for (size_t a = 0; a < attributes.size(); ++a)
+      device_->wait_copy(values.data() + a * room, attribute(attributes[a]) + first, n * sizeof(float));
+    for (uint64_t i = 0; i < n; ++i) visit(rows, i);
+  }
+}
+
+}  // namespace coppice::mpm

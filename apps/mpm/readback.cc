@@ -1,0 +1,200 @@
+// Copies and launches for output (see readback.h).
+#include "apps/mpm/readback.h"
+
+#include <array>
+#include <bit>
+#include <numeric>
+
+#include "apps/mpm/launched.h"
+#include "core/error.h"
+#include "mpm.kernels.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice::mpm {
+namespace {
+
+template <int D>
+constexpr auto& kCopyDensity = kernel_of<D>(copy_density_2d, copy_density_3d);
+template <int D>
+constexpr auto& kPackPoints = kernel_of<D>(pack_points_2d, pack_points_3d);
+
+ParticleSnapshot make_snapshot(uint64_t n, int dim) {
+  const auto matrices = n * static_cast<uint64_t>(dim * dim);
+  ParticleSnapshot s;
+  s.position.resize(n);
+  s.velocity.resize(n);
+  s.volume_ratio.resize(n);
+  s.material_scalar.resize(n);
+  s.material.resize(n);
+  s.emitter.resize(n);
+  s.mass.resize(n);
+  s.affine.resize(matrices);
+  s.deformation.resize(matrices);
+  return s;
+}
+
+}  // namespace
+
+template <int D>
+void Readback<D>::compile() {
+  state_.program.compile(kCopyDensity<D>, over(state_.grid.leaf()), state_.grid.nodes(), 1.0f,
+                         static_cast<float*>(nullptr), static_cast<int32_t*>(nullptr));
+}
+
+template <int D>
+void Readback<D>::wait_sum(FrameStats& s) const {
+  const Vec3d shift = state_.origin(), low = state_.scene.domain.min, gravity = state_.scene.gravity;
+  std::vector<int> needed{A::kGroup};
+  for (int k = 0; k < D; ++k) needed.insert(needed.end(), {A::kPosition + k, A::kVelocity + k});
+  state_.particles.wait_for_each(needed, [&](const auto& rows, uint64_t i) {
+    const double m = state_.groups[static_cast<size_t>(rows[A::kGroup][i])].mass;
+    s.mass_kg += m;
+    double speed2 = 0;
+    for (int k = 0; k < D; ++k) {
+      const double v = rows[A::kVelocity + k][i];
+      s.momentum[k] += m * v;
+      speed2 += v * v;
+      s.potential_J -= m * gravity[k] * (rows[A::kPosition + k][i] + shift[k] - low[k]);
+    }
+    s.kinetic_J += 0.5 * m * speed2;
+  });
+}
+
+template <int D>
+std::vector<uint32_t> Readback<D>::wait_places_by_id() const {
+  const ParticleStore<D>& particles = state_.particles;
+  const bool is_whole = particles.next_id() == particles.size();
+  std::vector<uint32_t> places(particles.next_id(), is_whole);
+  if (!is_whole) {
+    particles.wait_for_each(std::array{int{A::kId}}, [&](const auto& rows, uint64_t i) {
+      places[std::bit_cast<uint32_t>(rows[A::kId][i])] = 1;
+    });
+  }
+  std::exclusive_scan(places.begin(), places.end(), places.begin(), 0u);
+  return places;
+}
+
+template <int D>
+ParticleSnapshot Readback<D>::wait_snapshot() const {
+  wait_done(state_.device->default_stream().barrier());
+  ParticleSnapshot s = make_snapshot(state_.particles.size(), D);
+  const Vec3f shift = state_.origin().template cast<float>();
+  const std::vector<uint32_t> place_of = wait_places_by_id();
+  std::array<int, A::kCount> all;
+  std::iota(all.begin(), all.end(), 0);
+  state_.particles.wait_for_each(all, [&](const auto& rows, uint64_t i) {
+    const size_t id = place_of[std::bit_cast<uint32_t>(rows[A::kId][i])];
+    s.position[id] = s.velocity[id] = Vec3f::Zero();
+    SmallMat<float, D> f{};
+    for (int k = 0; k < D; ++k) {
+      s.position[id][k] = rows[A::kPosition + k][i] + shift[k];
+      s.velocity[id][k] = rows[A::kVelocity + k][i];
+    }
+    for (int k = 0; k < D * D; ++k) {
+      f.m[k] = s.deformation[id * D * D + static_cast<size_t>(k)] = rows[A::kDeformation + k][i];
+      s.affine[id * D * D + static_cast<size_t>(k)] = rows[A::kAffine + k][i];
+    }
+    const auto e = static_cast<size_t>(rows[A::kGroup][i]);
+    const Group<D>& group = state_.groups[e];
+    s.emitter[id] = static_cast<uint8_t>(e);
+    s.mass[id] = group.mass;
+    s.material[id] = static_cast<uint8_t>(state_.scene.emitters[e].material_id);
+    s.material_scalar[id] = rows[A::kScalar][i];
+    s.volume_ratio[id] = group.kind == MaterialKind::kWater ? s.material_scalar[id] : determinant(f);
+  });
+  return s;
+}
+
+template <int D>
+DensityBlocks Readback<D>::wait_density() {
+  DensityBlocks d;
+  d.block_size = kBlockSize<D>;
+  d.dx = state_.arguments.dx;
+  d.origin = state_.origin().template cast<float>();
+  constexpr size_t nodes = 64;  // of a block, in 2-D and in 3-D
+  if (state_.n_blocks == 0) return d;
+  d.values.resize(state_.n_blocks * nodes);
+  d.origins.resize(state_.n_blocks * 3);
+  const size_t value_bytes = d.values.size() * sizeof(float),
+               origin_bytes = d.origins.size() * sizeof(int32_t);
+  Device& device = *state_.device;
+  if (!density_ || density_->size_bytes() < value_bytes) {
+    density_ = device.reserve(2 * value_bytes, 2 * value_bytes);
+    origins_ = device.reserve(2 * origin_bytes, 2 * origin_bytes);
+  }
+  wait_done(state_.program.launch(kCopyDensity<D>, over(state_.grid.leaf()), state_.grid.nodes(),
+                                  static_cast<float>(state_.cells_per_volume()), density_->as<float>(),
+                                  origins_->as<int32_t>()));
+  device.wait_copy(d.values.data(), density_->data(), value_bytes);
+  device.wait_copy(d.origins.data(), origins_->data(), origin_bytes);
+  return d;
+}
+
+template <int D>
+void Readback<D>::wait_pack(PointValue value, std::vector<render::PackedPoint>& points) {
+  const uint64_t n = state_.particles.size();
+  points.resize(n);
+  if (n == 0) return;
+  const size_t bytes = n * sizeof(render::PackedPoint);
+  if (!packed_ || packed_->size_bytes() < bytes) packed_ = state_.device->reserve(bytes, bytes);
+  wait_done(state_.program.launch(kPackPoints<D>, range(static_cast<int64_t>(n)), state_.particles.arrays(),
+                                  state_.arguments.groups, value, small<3>(state_.origin()),
+                                  packed_->as<float>()));
+  state_.device->wait_copy(points.data(), packed_->data(), bytes);
+}
+
+template <int D>
+uint64_t Readback<D>::buffer_bytes() const {
+  uint64_t sum = 0;
+  for (const IntrusivePtr<Buffer>& buffer : {packed_, density_, origins_})
+    sum += buffer ? buffer->size_bytes() : 0;
+  return sum;
+}
+
+template <int D>
+render::VolumePlacement Readback<D>::grid_placement() const {
+  Vec3d low = state_.origin() - Vec3d::Constant(0.5 * state_.scene.dx_m());
+  if (D == 2) low.z() = 0;  // where particles are
+  return {low.template cast<float>(), state_.arguments.dx};
+}
+
+template <int D>
+ShownGrid& Readback<D>::wait_shown_grid() {
+  if (D != 3) throw Error(ErrorCode::kInvalidArgument, "the grid is shown as a volume in 3-D only");
+  wait_done(state_.device->default_stream().barrier());
+  if (!shown_) shown_.emplace(state_.device, state_.grid.leaf());
+  return *shown_;
+}
+
+template <int D>
+Field<float> Readback<D>::wait_grid_field(GridValue value) {
+  return wait_shown_grid().wait_show(state_.grid.nodes(), value,
+                                     static_cast<float>(state_.cells_per_volume()));
+}
+
+template <int D>
+Field<float> Readback<D>::wait_body_field(MaterialKind kind, float threshold,
+                                          std::vector<uint8_t>& enclosed) {
+  ShownGrid& shown = wait_shown_grid();
+  if constexpr (D == 3) {
+    const StepArguments<3>& a = state_.arguments;
+    const BodyShare body = {
+        kind, a.inv_dx, a.inv_dx * a.inv_dx * a.inv_dx, {a.cells[0], a.cells[1], a.cells[2]}};
+    return shown.wait_show_body(state_.particles.arrays(), a.groups, state_.particles.size(), body, threshold,
+                                enclosed);
+  } else {
+    return {};
+  }
+}
+
+template <int D>
+GridNode Readback<D>::wait_grid_node(const Vec3i& node) const {
+  const detail::HostCoord at{node[0], node[1], node[2]};
+  const NodeValue value = wait_read(state_.grid.nodes(), at);
+  return {state_.grid.leaf().wait_is_active(at), value.v[3], {value.v[0], value.v[1], value.v[2]}};
+}
+
+template class Readback<2>;
+template class Readback<3>;
+
+}  // namespace coppice::mpm

@@ -1,0 +1,121 @@
+// Groups, geometry and colliders of both dimensions (see scene_setup.h).
+#include "apps/mpm/scene_setup.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "apps/geometry/mesh.h"
+#include "core/error.h"
+
+namespace coppice::mpm {
+namespace {
+
+template <int D>
+SmallMat<float, D> rotation(const Vec3d& degrees) {
+  const Mat3f r = rotation_from_euler_degrees(degrees.cast<float>());
+  SmallMat<float, D> m{};
+  for (int i = 0; i < D; ++i) {
+    for (int j = 0; j < D; ++j) m.m[i * D + j] = r(i, j);
+  }
+  return m;
+}
+
+template <int D>
+ColliderState<D> make_collider(const scene::Collider& from, const Vec3d& origin) {
+  ColliderState<D> to{};
+  to.kind = from.shape == scene::ColliderShape::kSphere ? ColliderKind::kSphere : ColliderKind::kBox;
+  to.boundary = from.boundary;
+  to.friction = static_cast<float>(from.friction);
+  AngularVelocity<float, D> omega{};
+  if constexpr (D == 3)
+    omega = small<3>(from.angular_velocity_rad_s);
+  else
+    omega.v[0] = static_cast<float>(from.angular_velocity_rad_s.z());
+  const SmallVec<float, D> center = small<D>(from.center - origin), velocity = small<D>(from.velocity);
+  to.sphere = {center, static_cast<float>(from.radius), velocity, omega};
+  to.box = {center, small<D>(from.half_size), rotation<D>(from.rotate_deg), velocity, omega};
+  return to;
+}
+
+}  // namespace
+
+Vec3d grid_origin(const scene::SceneConfig& scene) {
+  return scene.domain.min - Vec3d::Constant(kPad * scene.dx_m());
+}
+
+template <int D>
+Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e) {
+  const scene::MaterialParameters& m = scene.materials[static_cast<size_t>(e.material_id)];
+  Group<D> g{};
+  g.kind = scene::kind_of_material(m);
+  g.density = static_cast<float>(scene::density_kg_m3(m));
+  g.volume = static_cast<float>(std::pow(scene.dx_m(), D) / e.particles_per_cell);
+  g.mass = g.density * g.volume;
+  g.jelly = Jelly<float, D>::from_young(static_cast<float>(e.jelly.youngs_modulus_Pa),
+                                        static_cast<float>(e.jelly.poisson_ratio));
+  g.snow = Snow<float, D>::from_young(static_cast<float>(e.snow.youngs_modulus_Pa),
+                                      static_cast<float>(e.snow.poisson_ratio));
+  g.snow.critical_compression = static_cast<float>(e.snow.theta_c);
+  g.snow.critical_stretch = static_cast<float>(e.snow.theta_s);
+  g.snow.hardening = static_cast<float>(e.snow.hardening);
+  g.water = Water<float, D>::from_bulk_modulus(static_cast<float>(e.water.bulk_modulus_Pa));
+  g.water.gamma = static_cast<float>(e.water.gamma);
+  g.water.tension = 0.0f;  // a splash falls apart instead of hanging together in strings
+  g.sand = Sand<float, D>::from_young(static_cast<float>(e.sand.youngs_modulus_Pa),
+                                      static_cast<float>(e.sand.poisson_ratio),
+                                      static_cast<float>(e.sand.friction_angle_deg * M_PI / 180.0));
+  return g;
+}
+
+template <int D>
+float initial_scalar(const Group<D>& g) {
+  switch (g.kind) {
+    case MaterialKind::kJelly:
+      return Jelly<float, D>::kInitialScalar;
+    case MaterialKind::kSnow:
+      return Snow<float, D>::kInitialScalar;
+    case MaterialKind::kWater:
+      return Water<float, D>::kInitialScalar;
+    case MaterialKind::kSand:
+      return Sand<float, D>::kInitialScalar;
+  }
+  return 0;
+}
+
+template <int D>
+void set_geometry(const scene::SceneConfig& scene, StepArguments<D>& a) {
+  a.dx = static_cast<float>(scene.dx_m());
+  a.inv_dx = 1.0f / a.dx;
+  const Vec3i cells = scene.cells();
+  for (int axis = 0; axis < D; ++axis) {
+    a.cells[axis] = cells[axis];
+    a.gravity[axis] = static_cast<float>(scene.gravity[axis]);
+    a.walls[2 * axis] = scene.walls.sides[static_cast<size_t>(2 * axis)];
+    a.walls[2 * axis + 1] = scene.walls.sides[static_cast<size_t>(2 * axis + 1)];
+  }
+  a.wall_friction = static_cast<float>(scene.walls.friction);
+}
+
+template <int D>
+void set_colliders(const scene::SceneConfig& scene, StepControl<D>& c) {
+  if (scene.colliders.size() > kMaxColliders) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{} colliders; at most {} are possible", scene.colliders.size(), kMaxColliders),
+                scene.origin.table);
+  }
+  c.n_colliders = static_cast<uint32_t>(scene.colliders.size());
+  for (size_t i = 0; i < scene.colliders.size(); ++i)
+    c.start[i] = c.now[i] = make_collider<D>(scene.colliders[i], grid_origin(scene));
+}
+
+template Group<2> make_group<2>(const scene::SceneConfig&, const scene::Emitter&);
+template Group<3> make_group<3>(const scene::SceneConfig&, const scene::Emitter&);
+template float initial_scalar<2>(const Group<2>&);
+template float initial_scalar<3>(const Group<3>&);
+template void set_geometry<2>(const scene::SceneConfig&, StepArguments<2>&);
+template void set_geometry<3>(const scene::SceneConfig&, StepArguments<3>&);
+template void set_colliders<2>(const scene::SceneConfig&, StepControl<2>&);
+template void set_colliders<3>(const scene::SceneConfig&, StepControl<3>&);
+
+}  // namespace coppice::mpm

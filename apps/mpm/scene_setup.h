@@ -1,0 +1,35 @@
+// A scene's materials, geometry and colliders as kernels take them: in 32 bits, and with metres from the
+// grid's node (0, 0, 0) as coordinates.
+#pragma once
+#include "apps/mpm/solver_types.h"
+#include "apps/scene/scene.h"
+
+namespace coppice::mpm {
+
+// Returns the world's position of the grid's node (0, 0, 0), m.
+Vec3d grid_origin(const scene::SceneConfig& scene);
+
+// Returns the first D coordinates.
+template <int D>
+SmallVec<float, D> small(const Vec3d& v) {
+  SmallVec<float, D> s{};
+  for (int a = 0; a < D; ++a) s.v[a] = static_cast<float>(v[a]);
+  return s;
+}
+
+template <int D>
+Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& emitter);
+
+// Returns what a new particle of the group has as its material's scalar.
+template <int D>
+float initial_scalar(const Group<D>& group);
+
+// Sets the cell's size, the domain's cells, gravity and walls.
+template <int D>
+void set_geometry(const scene::SceneConfig& scene, StepArguments<D>& arguments);
+
+// Errors: kInvalidArgument for more than kMaxColliders.
+template <int D>
+void set_colliders(const scene::SceneConfig& scene, StepControl<D>& control);
+
+}  // namespace coppice::mpm

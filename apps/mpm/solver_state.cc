@@ -1,0 +1,73 @@
+// Set-up, and what the next step has to reckon with (see solver_state.h).
+#include "apps/mpm/solver_state.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gpu/host_access.h"
+
+namespace coppice::mpm {
+
+template <int D>
+SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& from, uint64_t most_emitted)
+    : device(std::move(on)), scene(from), program(device), grid(device, scene.cells()), particles(device) {
+  set_geometry(scene, arguments);
+  std::vector<ParticleStart> starts;
+  for (const scene::Emitter& e : scene.emitters) {
+    groups.push_back(make_group<D>(scene, e));
+    starts.push_back({e.velocity.cast<float>(), initial_scalar(groups.back())});
+  }
+  group_table = wait_device_copy(*device, groups);
+  control_buffer = device->reserve(sizeof control, sizeof control);
+  arguments.n_groups = static_cast<uint32_t>(groups.size());
+  arguments.groups = group_table->as<Group<D>>();
+  arguments.control = control_buffer->as<StepControl<D>>();
+  particles.wait_add(emit_particles(scene), starts, origin().template cast<float>());
+  for (size_t e = 0; e < groups.size(); ++e)
+    expect_particles(e, std::sqrt(static_cast<float>(scene.emitters[e].velocity.squaredNorm())));
+  most_particles = particles.size() + most_emitted;
+  set_colliders(scene, control);
+}
+
+template <int D>
+void SolverState<D>::expect_particles(size_t emitter, float speed_m_s) {
+  const auto material = static_cast<size_t>(scene.emitters[emitter].material_id);
+  const double sound = scene::sound_speed_m_s(scene.materials[material]);
+  // Bits of floats that are not negative order as integers do.
+  control.max_speed_bits = std::max(control.max_speed_bits, std::bit_cast<uint32_t>(speed_m_s));
+  control.max_modulus_bits =
+      std::max(control.max_modulus_bits, std::bit_cast<uint32_t>(static_cast<float>(sound * sound)));
+  control.drifted = 1;
+}
+
+template <int D>
+double SolverState<D>::max_sound_m_s() const {
+  return std::sqrt(std::bit_cast<float>(control.max_modulus_bits));
+}
+
+template <int D>
+double SolverState<D>::cells_per_volume() const {
+  return 1.0 / std::pow(scene.dx_m(), D);
+}
+
+template <int D>
+StepArguments<D> SolverState<D>::step_arguments() const {
+  StepArguments<D> a = arguments;
+  a.particles = particles.arrays();
+  a.starts = particles.starts() ? particles.starts()->template as<uint32_t>() : nullptr;
+  return a;
+}
+
+template <int D>
+void SolverState<D>::set_parameters(const scene::SceneConfig& from) {
+  scene.gravity = from.gravity;
+  scene.walls = from.walls;
+  scene.time.cfl = from.time.cfl;
+  scene.time.max_dt_s = from.time.max_dt_s;
+  set_geometry(scene, arguments);
+}
+
+template struct SolverState<2>;
+template struct SolverState<3>;
+
+}  // namespace coppice::mpm

@@ -1,0 +1,30 @@
+// The length of a time step, and the error where it is too short to ever come to the frame's end.
+#pragma once
+#include <cstdint>
+
+#include "apps/scene/scene.h"
+
+namespace coppice::mpm {
+
+// Steps that are queued between two looks at the step control; as many as @mpm.batch runs ahead.
+inline constexpr int kStepsPerBatch = 32;
+
+// A step's length follows from this and the scene.
+struct StepSituation {
+  int frame;                    // counted from 0
+  double time_s, remaining_s;   // now, and up to the frame's end
+  double speed_m_s, sound_m_s;  // of the fastest particle and wave
+  bool is_start;                // nothing has moved yet: the speeds are what the scene asks for
+};
+
+struct StepLength {
+  double dt_s;
+  double max_speed_m_s;  // a faster particle crosses more than `time.cfl` cells in a step
+  bool is_from_sound;    // waves bounded it, not particles
+};
+
+// Returns the largest step that neither a particle nor a sound wave crosses more than `time.cfl` cells in,
+// the frame's rest being divided into equal steps. Errors: kNumeric for too many of them.
+StepLength choose_step_length(const scene::SceneConfig& scene, const StepSituation& now);
+
+}  // namespace coppice::mpm
