@@ -51,7 +51,13 @@ void InStream::run(Launch& launch) {
 void DirectOrder::run(const Launch& launch, LaunchBlock& block) {
   block.context = &context_;
   if (launch.skip_on_status && backend_.has_status(context_)) return;
-  if (launch.skip_on_status) block.number = launches_++;
+  if (!launch.skip_on_status) return run_to_its_end(launch, block);  // the runtime's own are part of others
+  block.number = launches_++;
+  const LaunchProfile::Timer timer(profile_, launch.name);
+  run_to_its_end(launch, block);
+}
+
+void DirectOrder::run_to_its_end(const Launch& launch, LaunchBlock& block) {
   wait_for_its_code(launch);
   prepare(*this, launch, block);
   repeat(launch, block);

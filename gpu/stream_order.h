@@ -4,14 +4,16 @@
 #include <functional>
 
 #include "gpu/in_stream.h"
+#include "gpu/launch_profile.h"
 #include "gpu/stream_backend.h"
 
 namespace coppice {
 
 class DirectOrder final : public InStream {
  public:
-  // Both outlive this.
-  DirectOrder(StreamBackend& backend, DeviceContext& context) : backend_(backend), context_(context) {}
+  // All outlive this.
+  DirectOrder(StreamBackend& backend, DeviceContext& context, LaunchProfile& profile)
+      : backend_(backend), context_(context), profile_(profile) {}
   using InStream::run;
   void run(const Launch& launch, LaunchBlock& block) override;
   void run(const PrimitiveCall& call) override;
@@ -25,11 +27,13 @@ class DirectOrder final : public InStream {
   void resume(const Launch& launch, uint64_t number) override;
 
  private:
+  void run_to_its_end(const Launch& launch, LaunchBlock& block);
   void repeat(const Launch& launch, LaunchBlock& block);  // once, and while its needs_repeat() says so
   void forget_status();  // that a launch left whose error is told otherwise: it would stop all later ones
 
   StreamBackend& backend_;
   DeviceContext& context_;
+  LaunchProfile& profile_;
   uint64_t launches_ = 0;  // that were not skipped, nor the runtime's own
 };
 

@@ -35,7 +35,7 @@ StreamQueue::StreamQueue(std::unique_ptr<StreamBackend> backend, DeviceContext& 
     : device_(std::move(device)),
       backend_(std::move(backend)),
       context_(context),
-      order_(*backend_, context),
+      order_(*backend_, context, profile_),
       watch_([this] {
         const std::lock_guard lock(mutex_);
         is_ending_ = true;
@@ -138,7 +138,8 @@ bool StreamQueue::begin_next(Lock& lock) {
   const bool skipped = failed.has_value();
   lock.unlock();
   if (!skipped) {
-    const LaunchProfile::Timer timer(profile_, operation.name);
+    std::optional<LaunchProfile::Timer> timer;  // launches have one each, wherever they are given
+    if (!operation.code) timer.emplace(profile_, operation.name);
     const TraceScope trace(operation.name);
     try {
       run(operation);

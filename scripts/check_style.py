@@ -61,7 +61,7 @@ WRITTEN_FOLDERS = ["examples", "fuzz"]
 WRITTEN_EXEMPT = ("sparse/",)
 
 # Trees and launches work without the executor; these files make them its operations, and functions of it.
-OPERATIONS = re.compile(r"sparse/(operations|device_operations|function|function_events|tracer)\.(h|cc)$")
+OPERATIONS = re.compile(r"sparse/(operations|device_operations|function|function_events|function_text|tracer)\.(h|cc)$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

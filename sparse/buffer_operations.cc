@@ -8,12 +8,18 @@
 namespace coppice {
 namespace {
 
+// Returns "primitives.sort_by_key" of "primitives.sort_by_key.u32".
+std::string_view label_of(std::string_view operation) {
+  const size_t type = operation.find('.', operation.find('.') + 1);
+  return operation.substr(0, type);
+}
+
 // Gives it to the stream, or to what is traced on this thread.
 template <class... P, class... Given>
 AsyncValueRef<Chain> give(Device& device, std::string_view operation, DeviceWork (*make)(P...),
                           const Given&... operands) {
   if (Tracer* const tracer = Tracer::current())
-    return tracer->add(operation, operation, {Tracer::Operand(operands)...});
+    return tracer->add(operation, label_of(operation), {Tracer::Operand(operands)...});
   auto work = std::get<Segment::Work>(make(operands...).part);
   return device.default_stream().enqueue(work.name, std::move(work.give));
 }

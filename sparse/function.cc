@@ -10,12 +10,10 @@
 
 #include "core/error.h"
 #include "core/nearest_name.h"
-#include "executor/text.h"
 #include "sparse/device_operations.h"
 #include "sparse/function_events.h"
 #include "sparse/operations.h"
 #include "sparse/tracer.h"
-#include "sparse/uses.h"
 
 namespace coppice {
 
@@ -159,66 +157,5 @@ void Function::replace(std::string_view operation, const BoundLaunch& launch) {
   edit(Edit::kReplace, operation, &launch);
 }
 void Function::remove(std::string_view operation) { edit(Edit::kRemove, operation, nullptr); }
-
-// ---- describing
-
-std::string print(const Function& function) { return executor::print(function.module()); }
-
-namespace {
-
-// Returns "%a, %b" of what an operation comes behind, each with what both use.
-std::string reasons(const executor::LoadedFunction& f, const std::vector<ResourceUses>& uses, size_t i) {
-  std::vector<std::string> texts;
-  for (const uint32_t r : f.operations[i].arguments) {
-    const uint32_t producer = f.registers[r].producer;
-    if (producer == executor::kNoOperation) continue;
-    const ResourceUse* const what = conflict(uses[producer], uses[i]);
-    texts.push_back(what == nullptr ? fmt::format("%{}", f.register_names[r])
-                                    : fmt::format("%{} for {}", f.register_names[r], what->name));
-  }
-  return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, "; "));
-}
-
-std::string call_of(const executor::Function& f, size_t i) {
-  executor::Function one = event_function("f");
-  executor::Operation op = f.operations[i];
-  op.arguments.clear(), op.results.clear();
-  one.operations.push_back(std::move(op));
-  const std::string text = executor::print(one);
-  const size_t begin = text.find('\n') + 3;
-  return text.substr(begin, text.find('\n', begin) - begin);
-}
-
-std::string explain(const executor::LoadedFunction& f, const executor::Function& source) {
-  const std::vector<ResourceUses> uses = uses_of_operations(f);
-  std::string text = fmt::format("@{}\n", f.name);
-  size_t recorded = 0;
-  for (size_t i = 0; i < f.operations.size(); ++i) {
-    const executor::LoadedOperation& op = f.operations[i];
-    const bool is_launch = op.info->name == "sparse.launch" || op.info->name == "sparse.deactivate_all";
-    recorded = is_launch ? recorded + 1 : 0;
-    if (recorded == 1) text += "  recorded and replayed as one:\n";
-    text += fmt::format("  {}%{} = {}\n      behind {}\n", is_launch ? "  " : "",
-                        f.register_names[op.results[0]], call_of(source, i), reasons(f, uses, i));
-    if (op.info->name != "sparse.launch") continue;
-    const auto& launch = op.attributes[0].binding->get<BoundLaunch>();
-    std::string touched = text_of(*launch.uses());
-    for (size_t at = 0; at < touched.size(); at = touched.find('\n', at) + 1) touched.insert(at, "    ");
-    text += touched;
-  }
-  return text;
-}
-
-}  // namespace
-
-std::string explain(const Function& function) {
-  std::string text;
-  const executor::LoadedModule& loaded = function.loaded();
-  for (size_t i = 0; i < loaded.functions().size(); ++i) {
-    if (i > 0) text += '\n';
-    text += explain(*loaded.functions()[i], loaded.source().functions[i]);
-  }
-  return text;
-}
 
 }  // namespace coppice

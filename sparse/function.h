@@ -94,9 +94,8 @@ void branch(
     const DeviceFlag& flag, const std::function<void()>& then,
     const std::function<void()>& otherwise = [] {});
 
-// Returns the function as text; parse() and Function::load() make it a function again.
+// Returns the function as text; parse() and Function::load() make it a function again. sparse/function_text.h
+// has more to look at.
 std::string print(const Function& function);
-// Returns its operations with what they touch, what each comes behind and why, and which are recorded together.
-std::string explain(const Function& function);
 
 }  // namespace coppice

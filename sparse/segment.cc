@@ -83,8 +83,10 @@ Segment::Segment(std::vector<Part> parts) {
 }
 
 void Segment::run(InStream& s, uint64_t times) {
-  auto* const launches = steps_.size() == 1 ? std::get_if<Launches>(&steps_.front()) : nullptr;
-  if (launches != nullptr) return (*launches)->run(s, times);
+  if (steps_.size() == 1) {  // what is replayed is replayed so many times
+    if (auto* const launches = std::get_if<Launches>(&steps_.front())) return (*launches)->run(s, times);
+    if (auto* const call = std::get_if<Call>(&steps_.front())) return call->body->run(s, times);
+  }
   for (uint64_t i = 0; i < times; ++i) {
     for (const Step& step : steps_) std::visit(Runner{s}, step);
   }

@@ -210,40 +210,30 @@ std::string usage_message(const Grammar& grammar, const std::vector<std::string>
                             chosen.empty() ? "" : " " + chosen.front()->get_name());
 }
 
-constexpr const char* kExplainLegend =
-    "uses: references that a value has when it is set, one for being set and one per use; it dies at the "
-    "last.\n"
-    "waits for: what an operation must have before it starts; \"on the stream\", an event that is queued, "
-    "not over.\n"
-    "priority: the longest way from the operation to the function's end; among ready ones the highest starts "
-    "first.\n"
-    "runs: inline, on the thread that made it ready; compute and blocking, on threads of their own.\n";
-
 constexpr const char* kUsesLegend =
-    "What each launch touches: a line for every field, topology and piece of memory that it uses.\n"
+    "What each operation comes behind, and of each launch a line for every field, topology and piece of "
+    "memory that it uses.\n"
     "as: the role of the handle; Star<N>, Box<N>, anywhere: how far from its own cell; else there alone.\n"
     "activates, deactivates, tests: it changes the topology, or asks what is active.\n"
     "in the order of the items: the result depends on it, as sums of floats do.\n";
 
 void describe_functions(const Arguments& arguments, const RunOptions& options, const CliHooks& hooks,
                         std::ostream& out) {
-  COPPICE_CHECK(hooks.functions && hooks.launches, "the program gave no way to describe its functions");
+  COPPICE_CHECK(hooks.functions, "the program gave no way to describe its functions");
   const bool draws_here = arguments.dot_file == "-";
   if (arguments.explain && draws_here)
     throw Error(ErrorCode::kUsage, "--explain and --dot - cannot share the terminal; give --dot a file");
-  const FunctionsText functions = hooks.functions();
+  const FunctionsText text = hooks.functions(options);
   if (arguments.explain) {
-    fmt::print(out,
-               "{} runs these functions on the device. They put work on its stream and return at "
-               "once.\n\n{}\n{}\n\n{}\n{}",
-               options.scene.name, kExplainLegend, functions.tables, kUsesLegend, hooks.launches(options));
+    fmt::print(out, "{} runs these functions on the device.\n\n{}\n{}\n{}", options.scene.name,
+               text.functions, kUsesLegend, text.explanation);
   }
   if (draws_here) {
-    out << functions.graph;
+    out << text.graph;
   } else if (!arguments.dot_file.empty()) {
     out.flush();  // the file may be /dev/stdout
     AtomicFile file(arguments.dot_file);
-    file.write(functions.graph);
+    file.write(text.graph);
     file.commit();
   }
 }

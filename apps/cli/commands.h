@@ -65,10 +65,11 @@ struct CacheSummary {
   std::int64_t max_bytes = 0;
 };
 
-// These texts show what a scene does on the device, as functions over values that may come later.
+// These texts show what a scene does on the device, as functions (sparse/function.h).
 struct FunctionsText {
-  std::string tables;  // for people
-  std::string graph;   // in Graphviz' DOT language
+  std::string functions;    // as text that can be read back
+  std::string explanation;  // what their operations touch, and what they come behind
+  std::string graph;        // in Graphviz' DOT language
 };
 
 // The program provides these. All are called on the calling thread and may throw coppice::Error.
@@ -77,9 +78,8 @@ struct CliHooks {
   std::function<RunOutcome(const RunOptions& options, const std::atomic<bool>& stop)> run;
   // Returns when the window was closed, or the last frame was shown.
   std::function<RunOutcome(const ViewOptions& options, const std::atomic<bool>& stop)> view;
-  std::function<FunctionsText()> functions;
-  // Says what each kernel that these functions launch touches, kernel by kernel. Runs none.
-  std::function<std::string(const RunOptions& options)> launches;
+  // Runs none of them.
+  std::function<FunctionsText(const RunOptions& options)> functions;
   std::function<std::vector<InfoLine>()>
       info;  // lines that need the program's libraries: LLVM, OpenGL, OpenVDB
   std::function<std::string(const std::string& name)> device;  // what it is; makes it

@@ -63,10 +63,13 @@ class SolverOf final : public Solver {
             {"particles being sorted", state_.particles.sorting_bytes()},
             {"packed for output", readback_.buffer_bytes()}};
   }
-  std::map<std::string, std::string> kernels_by_argument() override {
-    return time_step_.kernels_by_argument(state_.step_arguments());
+  std::vector<Function> functions() override {
+    return {time_step_.sort(state_.step_arguments()), time_step_.step(), time_step_.batch()};
   }
-  std::string explain_launches() override { return time_step_.explain(state_.step_arguments()); }
+  const Function& step() const override { return time_step_.step(); }
+  void set_step(const Function& step) override { time_step_.set_step(step); }
+  const Field<NodeValue>& grid_nodes() const override { return state_.grid.nodes(); }
+  const Slot<float>& step_length() const override { return time_step_.step_length(); }
 
  private:
   void wait_sort();

@@ -20,6 +20,7 @@
 #include "apps/scene/scene.h"
 #include "core/math.h"
 #include "gpu/device.h"
+#include "sparse/function.h"
 #include "sparse/memory_report.h"
 #include "sparse/tree.h"
 
@@ -101,11 +102,20 @@ class Solver {
   // stream.
   virtual MemoryReport wait_memory_report() = 0;
   virtual std::vector<std::pair<std::string, uint64_t>> buffer_bytes() const = 0;
-  // Returns the kernels that the solver's functions launch (step_graph.h), by the names of the arguments
-  // that they are given by.
-  virtual std::map<std::string, std::string> kernels_by_argument() = 0;
-  // Says what each launch of the solver's functions touches (Program::explain()). Launches nothing.
-  virtual std::string explain_launches() = 0;
+
+  // Returns what runs on the device (time_step.h): sorting, a step, and steps in a row. Runs nothing.
+  virtual std::vector<Function> functions() = 0;
+  // The function of one step may be edited (sparse/function.h), and given back: steps are so from then on.
+  //   Function step = solver.step();
+  //   step.insert_after("mpm.update_grid", program.bind(blow, over(solver.grid_leaf()), solver.grid_nodes(),
+  //                                                     solver.step_length(), wind));
+  //   solver.set_step(step);
+  virtual const Function& step() const = 0;
+  virtual void set_step(const Function& step) = 0;
+  // Returns the grid's momentum, between particles_to_grid and update_grid, or velocity, behind that, and mass.
+  virtual const Field<NodeValue>& grid_nodes() const = 0;
+  // Returns the length of the steps of a batch, s.
+  virtual const Slot<float>& step_length() const = 0;
 };
 
 }  // namespace coppice::mpm

@@ -1,13 +1,9 @@
-// Arguments of step.graph's functions, and running them (see time_step.h).
+// Tracing and running the solver's functions (see time_step.h).
 #include "apps/mpm/time_step.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "apps/mpm/launched.h"
-#include "apps/mpm/step_graph.h"
-#include "core/error.h"
 #include "mpm.kernels.h"
+#include "sparse/buffer_operations.h"
 
 namespace coppice::mpm {
 namespace {
@@ -26,132 +22,101 @@ struct Kernels {
   static constexpr auto& keys = kernel_of<D>(block_keys_2d, block_keys_3d);
 };
 
-template <class T>
-RCReference<AsyncValue> value(T given) {
-  return make_available_async_value<T>(std::move(given));
-}
-
-// The host has no queue: the functions' operations take no time but to put work on the stream, and
-// whoever waits for the device does so here. Another thread could only make them slower.
-IntrusivePtr<executor::Request> start_request(Device& device) {
-  return make_intrusive<executor::Host>()->start_request(share(&device.default_stream()));
-}
-
-// Leaves out the error's path through the solver's functions: how much of it the error has taken depends
-// on how far ahead the host was, and the user did not write step.graph.
-Error for_users(const Error& error) {
-  const bool is_ours = error.location().file == solver_functions().source().file;
-  return Error(error.code(), error.message(), is_ours ? InputLocation{} : error.location());
-}
-
 }  // namespace
 
 template <int D>
 TimeStep<D>::TimeStep(Program& program, BlockGrid<D>& grid, ParticleStore<D>& particles)
-    : program_(program), grid_(grid), particles_(particles), request_(start_request(program.device())) {}
+    : program_(program),
+      grid_(grid),
+      particles_(particles),
+      arguments_(share(&program.device())),
+      steps_(share(&program.device())),
+      step_length_(share(&program.device())),
+      unsorted_(share(&program.device())),
+      sorted_(share(&program.device())),
+      step_(trace_step()),
+      batch_(trace_batch()) {}
 
 template <int D>
-std::vector<RCReference<AsyncValue>> TimeStep<D>::wait_run(std::string_view function,
-                                                           std::span<const Value> arguments) {
-  std::vector<Value> results = executor::execute(solver_functions().function(function), arguments, *request_);
-  for (const Value& result : results) {
-    wait(*result);
-    if (result->is_error()) throw for_users(result->error());
-  }
-  return results;
+Function TimeStep<D>::trace_step() {
+  using K = Kernels<D>;
+  const auto step = [this] {
+    const Loop blocks = over(grid_.leaf());
+    program_.launch(K::begin, range(1), arguments_);
+    program_.launch(K::scatter, blocks, grid_.tiles(), arguments_);
+    program_.launch(K::grid, blocks, grid_.tiles(), grid_.nodes(), arguments_);
+    program_.launch(K::gather, blocks, grid_.nodes(), arguments_);
+    program_.launch(K::finish, range(1), arguments_);
+  };
+  return trace(share(&device()), step, "mpm.step");
 }
 
 template <int D>
-template <class... Parameters, class... Arguments>
-RCReference<AsyncValue> TimeStep<D>::bound(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
-                                           const Arguments&... arguments) {
-  return value(program_.bind(kernel, loop, arguments...));
+Function TimeStep<D>::trace_batch() {
+  return trace(
+      share(&device()), [this] { repeat(steps_, [this] { step_.run(); }); }, "mpm.batch");
 }
 
 template <int D>
-template <class Make>
-auto TimeStep<D>::sort_launches(const StepArguments<D>& a, const Make& make) {
+void TimeStep<D>::set_step(const Function& step) {
+  step_ = step;
+  batch_ = trace_batch();
+}
+
+template <int D>
+Function TimeStep<D>::trace_sort(const StepArguments<D>& a) {
   using K = Kernels<D>;
   const auto n = static_cast<int64_t>(particles_.size());
-  const Loop blocks = over(grid_.leaf());
-  const auto topology = grid_.leaf().topology();
-  const ParticleArrays from = particles_.arrays();
-  const auto keys = particles_.keys()->template as<uint32_t>(),
-             order = particles_.order()->template as<uint32_t>();
-  return std::array{
-      make(K::home, range(n), topology, from, a.inv_dx), make(K::reach, blocks, topology),
-      make(K::number, blocks, grid_.numbers()),
-      make(K::keys, range(n), grid_.numbers(), from, a.inv_dx, a.n_groups, keys, order),
-      make(reorder_particles, range(n), from, particles_.spare_arrays(), order, Attribute<D>::kCount)};
+  const auto sort = [&] {
+    const Loop blocks = over(grid_.leaf());
+    auto* const keys = particles_.keys()->template as<uint32_t>();
+    auto* const order = particles_.order()->template as<uint32_t>();
+    grid_.tree().deactivate_all();
+    program_.launch(K::home, range(n), grid_.leaf().topology(), unsorted_, a.inv_dx);
+    program_.launch(K::reach, blocks, grid_.leaf().topology());
+    program_.launch(K::number, blocks, grid_.numbers());
+    program_.launch(K::keys, range(n), grid_.numbers(), unsorted_, a.inv_dx, a.n_groups, keys, order);
+    sort_by_key<uint32_t>(device(), particles_.keys(), particles_.order(), n);
+    program_.launch(reorder_particles, range(n), unsorted_, sorted_, order, int{Attribute<D>::kCount});
+  };
+  return trace(share(&device()), sort, "mpm.sort");
 }
 
 template <int D>
-std::array<RCReference<AsyncValue>, 11> TimeStep<D>::sort_arguments(const StepArguments<D>& arguments) {
-  const auto n = static_cast<int64_t>(particles_.size());
-  const auto [home, reach, number, keys, reorder] =
-      sort_launches(arguments, [this](const auto&... launch) { return bound(launch...); });
-  return {value(Chain()), value(grid_.tree().root()), value(grid_.leaf()),       home,     reach,  number,
-          keys,           value(particles_.keys()),   value(particles_.order()), value(n), reorder};
+const Function& TimeStep<D>::sort(const StepArguments<D>& arguments) {
+  if (!sort_ || sorted_particles_ != particles_.size() || keys_ != particles_.keys()) {
+    sort_ = trace_sort(arguments);
+    sorted_particles_ = particles_.size();
+    keys_ = particles_.keys();
+  }
+  return *sort_;
 }
 
 template <int D>
 uint64_t TimeStep<D>::wait_sort(const StepArguments<D>& arguments) {
-  const auto n_blocks = wait_run("mpm.sort", sort_arguments(arguments))[1]->template get<int64_t>();
+  unsorted_.set(particles_.arrays());
+  sorted_.set(particles_.spare_arrays());
+  wait_done(sort(arguments).run());
   particles_.take_spare(particles_.size());
-  const int64_t n_bins = n_blocks * arguments.n_groups;
-  particles_.reserve_starts(static_cast<uint64_t>(n_bins));
-  wait_run("mpm.segments", std::array{value(Chain()), value(particles_.keys()),
-                                      value(static_cast<int64_t>(particles_.size())),
-                                      value(particles_.starts()), value(n_bins)});
-  return static_cast<uint64_t>(n_blocks);
-}
-
-template <int D>
-template <class Make>
-auto TimeStep<D>::step_launches(const StepArguments<D>& a, const Make& make) {
-  using K = Kernels<D>;
-  const Loop blocks = over(grid_.leaf());
-  return std::array{make(K::begin, range(1), a), make(K::scatter, blocks, grid_.tiles(), a),
-                    make(K::grid, blocks, grid_.tiles(), grid_.nodes(), a),
-                    make(K::gather, blocks, grid_.nodes(), a), make(K::finish, range(1), a)};
-}
-
-template <int D>
-std::array<RCReference<AsyncValue>, 7> TimeStep<D>::batch_arguments(int steps,
-                                                                    const StepArguments<D>& arguments) {
-  const auto [begin, scatter, grid, gather, finish] =
-      step_launches(arguments, [this](const auto&... launch) { return bound(launch...); });
-  return {value(Chain()), value<int32_t>(steps), begin, scatter, grid, gather, finish};
+  const uint64_t n_blocks = grid_.leaf().wait_num_active_blocks();
+  const uint64_t n_bins = n_blocks * arguments.n_groups;
+  particles_.reserve_starts(n_bins);
+  wait_done(bin_starts(device(), particles_.keys(), static_cast<int64_t>(particles_.size()),
+                       particles_.starts(), static_cast<int64_t>(n_bins)));
+  return n_blocks;
 }
 
 template <int D>
 void TimeStep<D>::wait_batch(int steps, const StepArguments<D>& arguments) {
-  wait_run("mpm.batch", batch_arguments(steps, arguments));
+  arguments_.set(arguments);
+  steps_.set(steps);
+  step_length_.set(arguments.dt);
+  wait_done(batch_.run());
 }
 
 template <int D>
 void TimeStep<D>::compile(const StepArguments<D>& arguments) {
-  sort_arguments(arguments);
-  batch_arguments(1, arguments);
-}
-
-template <int D>
-std::string TimeStep<D>::explain(const StepArguments<D>& arguments) {
-  const auto explain = [this](const auto&... launch) { return program_.explain(launch...); };
-  return fmt::format("@mpm.sort\n\n{}\n\n@mpm.step\n\n{}", fmt::join(sort_launches(arguments, explain), "\n"),
-                     fmt::join(step_launches(arguments, explain), "\n"));
-}
-
-template <int D>
-std::map<std::string, std::string> TimeStep<D>::kernels_by_argument(const StepArguments<D>& arguments) {
-  const auto name = [](const auto& kernel, const auto&...) {
-    return fmt::format("{}.{}", kernel.file->name, kernel.name);
-  };
-  const auto [home, reach, number, keys, reorder] = sort_launches(arguments, name);
-  const auto [begin, scatter, grid, gather, finish] = step_launches(arguments, name);
-  return {{"home", home},       {"reach", reach},  {"number", number},   {"find_keys", keys},
-          {"reorder", reorder}, {"begin", begin},  {"scatter", scatter}, {"grid", grid},
-          {"gather", gather},   {"finish", finish}};
+  sort(arguments);
 }
 
 template class TimeStep<2>;

@@ -1,18 +1,18 @@
-// Launches time steps and sorting: the functions of step.graph get the solver's kernels, bound to its
-// particles and grid, and run on the device's default stream.
+// Launches time steps and sorting: functions that are traced from the solver's code once (sparse/function.h) and
+// run on the device's default stream.
 //
-// Thread-compatible. Errors: those of the launches.
+//   @mpm.sort     rebuilds the grid around the particles and brings them into the order of (block, group)
+//   @mpm.step     particles to grid, forces and walls on the grid, grid to particles, colliders and clock
+//   @mpm.batch    @mpm.step, as often as a slot says: queued without a look at how the steps before went
+//
+// What changes from run to run (the length of a step, where the particles are) is in slots. The functions are traced
+// anew when there is other memory or another number of particles. Thread-compatible. Errors: those of the launches.
 #pragma once
-#include <array>
-#include <map>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <optional>
 
 #include "apps/mpm/block_grid.h"
 #include "apps/mpm/particle_store.h"
-#include "executor/executor.h"
+#include "sparse/function.h"
 #include "sparse/program.h"
 
 namespace coppice::mpm {
@@ -23,39 +23,39 @@ class TimeStep {
   // All of them must live as long as this object.
   TimeStep(Program& program, BlockGrid<D>& grid, ParticleStore<D>& particles);
 
-  // Starts compiling what the functions below launch. Arguments are those of the next step in all of them.
+  // Traces the functions, which starts compiling what they launch.
   void compile(const StepArguments<D>& arguments);
   // Rebuilds the grid around the particles, brings them into the order of (block, group), and finds where
   // each of these begins. Returns the grid's number of blocks.
   uint64_t wait_sort(const StepArguments<D>& arguments);
-  // Makes up to kStepsPerBatch steps; those behind one that sets StepControl::stop do nothing.
+  // Makes up to `steps` steps; those behind one that sets StepControl::stop do nothing.
   void wait_batch(int steps, const StepArguments<D>& arguments);
 
-  // Returns the kernels by the names of the arguments that step.graph has for them.
-  std::map<std::string, std::string> kernels_by_argument(const StepArguments<D>& arguments);
-  // Says what each launch touches (Program::explain()). Launches nothing.
-  std::string explain(const StepArguments<D>& arguments);
+  // Returns the functions as they are now. That of a step may be edited; the next batch has it then.
+  const Function& sort(const StepArguments<D>& arguments);
+  const Function& step() const { return step_; }
+  const Function& batch() const { return batch_; }
+  void set_step(const Function& step);
+  const Slot<float>& step_length() const { return step_length_; }  // of a batch, s
 
  private:
-  using Value = RCReference<AsyncValue>;  // an argument or a result of a function
-
-  std::vector<Value> wait_run(std::string_view function, std::span<const Value> arguments);
-  // Both return what `make(kernel, loop, arguments...)` makes of each launch of @mpm.step and @mpm.sort,
-  // in their order.
-  template <class Make>
-  auto step_launches(const StepArguments<D>& arguments, const Make& make);
-  template <class Make>
-  auto sort_launches(const StepArguments<D>& arguments, const Make& make);
-  // Both return the arguments of the functions of these names. Binding starts compiling what is launched.
-  std::array<Value, 7> batch_arguments(int steps, const StepArguments<D>& arguments);
-  std::array<Value, 11> sort_arguments(const StepArguments<D>& arguments);
-  template <class... Parameters, class... Arguments>
-  Value bound(const Kernel<void(Parameters...)>& kernel, const Loop& loop, const Arguments&... arguments);
+  Function trace_step();
+  Function trace_batch();
+  Function trace_sort(const StepArguments<D>& arguments);
+  Device& device() const { return program_.device(); }
 
   Program& program_;
   BlockGrid<D>& grid_;
   ParticleStore<D>& particles_;
-  IntrusivePtr<executor::Request> request_;
+  Slot<StepArguments<D>> arguments_;
+  Slot<int32_t> steps_;
+  Slot<float> step_length_;
+  Slot<ParticleArrays> unsorted_, sorted_;
+  Function step_, batch_;
+  std::optional<Function> sort_;
+  // These are what sort_ was traced for.
+  uint64_t sorted_particles_ = 0;
+  IntrusivePtr<Buffer> keys_;
 };
 
 }  // namespace coppice::mpm

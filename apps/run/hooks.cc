@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include "apps/cli/commands.h"
-#include "apps/mpm/step_graph.h"
 #include "apps/output/vdb_writer.h"
 #include "apps/render/renderer.h"
 #include "apps/run/run_scene.h"
 #include "apps/run/view_scene.h"
 #include "core/error.h"
-#include "executor/describe.h"
 #include "gpu/device.h"
 #include "gpu/jit/kernel_cache.h"
 #include "gpu/jit/specializer.h"
@@ -51,12 +49,7 @@ CliHooks make_cli_hooks() {
   return {
       .run = run_scene,
       .view = view_scene,
-      .functions =
-          [] {
-            const executor::LoadedModule& module = mpm::solver_functions();
-            return FunctionsText{executor::explain(module), executor::dot(module)};
-          },
-      .launches = explain_launches,
+      .functions = describe_functions,
       .info = info,
       .device = [](const std::string& name) { return Device::named(name)->description(); },
       .cache = [] { return summary(default_cache()); },

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/stop_signals.h"
+#include "sparse/function_text.h"
 
 namespace coppice {
 namespace {
@@ -45,8 +46,14 @@ IntrusivePtr<Device> make_device(const cli::RunOptions& options) {
   return Device::cpu({.threads = options.threads, .deterministic = options.deterministic});
 }
 
-std::string explain_launches(const cli::RunOptions& options) {
-  return mpm::Solver::create(make_device(options), options.scene)->explain_launches();
+cli::FunctionsText describe_functions(const cli::RunOptions& options) {
+  const std::vector<Function> functions =
+      mpm::Solver::create(make_device(options), options.scene)->functions();
+  cli::FunctionsText text;
+  for (const Function& f : functions) text.functions += print(f) + '\n';
+  for (const Function& f : functions) text.explanation += explain(f) + '\n';
+  text.graph = dot(functions);
+  return text;
 }
 
 cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop) {

@@ -1,7 +1,6 @@
 // `coppice run`: a scene simulated frame by frame, with everything it writes.
 #pragma once
 #include <atomic>
-#include <string>
 
 #include "apps/cli/commands.h"
 #include "gpu/device.h"
@@ -15,7 +14,7 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
 // The device that the options ask for. Errors: those of Device::named(); kUsage for what does not go
 // together.
 IntrusivePtr<Device> make_device(const cli::RunOptions& options);
-// Says what each launch of the scene's solver touches. Samples the emitters, and launches nothing.
-std::string explain_launches(const cli::RunOptions& options);
+// Describes what the scene's solver runs on the device. Samples the emitters, and launches nothing.
+cli::FunctionsText describe_functions(const cli::RunOptions& options);
 
 }  // namespace coppice

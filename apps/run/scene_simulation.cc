@@ -10,7 +10,6 @@
 #include <functional>
 #include <utility>
 
-#include "apps/mpm/step_graph.h"
 #include "apps/run/frame_view.h"
 #include "apps/run/scene_points.h"
 #include "apps/viewer/cell_text.h"
@@ -118,16 +117,15 @@ viewer::MemoryState SceneSimulation::wait_memory() {
   return state;
 }
 
-// Functions that run others are left out: they have no times of their own.
+// Steps in a row are left out: they have no times of their own.
 std::vector<viewer::FunctionGraph> SceneSimulation::graphs() const {
-  const std::map<std::string, std::string> kernels = solver_->kernels_by_argument();
-  const auto runs_others = [](const executor::LoadedOperation& op) {
-    return std::ranges::any_of(op.attributes, [](const auto& a) { return a.function != nullptr; });
-  };
   std::vector<viewer::FunctionGraph> graphs;
-  for (const auto& function : mpm::solver_functions().functions()) {
-    if (std::ranges::none_of(function->operations, runs_others))
-      graphs.push_back(viewer::function_graph(*function, kernels));
+  for (const Function& function : solver_->functions()) {
+    const executor::LoadedFunction& main = *function.loaded().functions().front();
+    const auto is_of_one = [&](const executor::LoadedOperation& op) {
+      return op.info->name.starts_with("sparse.repeat");
+    };
+    if (std::ranges::none_of(main.operations, is_of_one)) graphs.push_back(viewer::function_graph(main));
   }
   return graphs;
 }

@@ -5,25 +5,22 @@
 #include <numeric>
 #include <utility>
 
+#include "sparse/bound_launch.h"
+
 namespace coppice::viewer {
 
-FunctionGraph function_graph(const executor::LoadedFunction& f,
-                             const std::map<std::string, std::string>& kernels) {
+FunctionGraph function_graph(const executor::LoadedFunction& f) {
   FunctionGraph graph;
   graph.name = '@' + f.name;
   for (const executor::LoadedOperation& op : f.operations) {
     GraphOperation shown;
     shown.text = shown.event = op.info->name;
+    const bool is_launch = op.info->name == "sparse.launch";
+    if (is_launch) shown.text = shown.event = op.attributes[0].binding->get<BoundLaunch>().name();
     for (const uint32_t r : op.arguments) {
       const uint32_t producer = f.registers[r].producer;
-      if (producer == executor::kNoOperation) {
-        const auto kernel = kernels.find(f.register_names[r]);
-        if (kernel == kernels.end()) continue;
-        shown.text += " %" + f.register_names[r];
-        shown.event = kernel->second;
-      } else if (std::find(shown.waits.begin(), shown.waits.end(), producer) == shown.waits.end()) {
-        shown.waits.push_back(producer);
-      }
+      const bool is_new = std::find(shown.waits.begin(), shown.waits.end(), producer) == shown.waits.end();
+      if (producer != executor::kNoOperation && is_new) shown.waits.push_back(producer);
     }
     graph.operations.push_back(std::move(shown));
   }
@@ -63,10 +60,12 @@ std::vector<uint32_t> critical_path(const std::vector<GraphOperation>& operation
 void measure(FunctionGraph& graph, const std::vector<Timing>& timings) {
   for (GraphOperation& op : graph.operations) {
     op.ms = 0, op.is_critical = false;
-    const auto timing = std::find_if(timings.begin(), timings.end(), [&](const Timing& t) {
-      return t.place == TracePlace::kStream && t.depth == 0 && t.name == op.event;
-    });
-    if (timing != timings.end() && timing->calls > 0) op.ms = timing->mean_ms / timing->calls;
+    const Timing* outermost = nullptr;
+    for (const Timing& t : timings) {
+      const bool is_one = t.place == TracePlace::kStream && t.name == op.event;
+      if (is_one && (outermost == nullptr || t.depth < outermost->depth)) outermost = &t;
+    }
+    if (outermost != nullptr && outermost->calls > 0) op.ms = outermost->mean_ms / outermost->calls;
   }
   graph.critical_ms = 0;
   for (const uint32_t op : critical_path(graph.operations)) {

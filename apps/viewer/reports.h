@@ -96,7 +96,7 @@ struct MemoryState {
 
 // This is an operation of a function that the simulation runs, and what it waits for.
 struct GraphOperation {
-  std::string text;             // "sparse.launch %scatter"
+  std::string text;             // "mpm.update_grid_3d"
   std::string event;            // what a stream's trace has of it: "mpm.particles_to_grid_3d"
   std::vector<uint32_t> waits;  // for these operations
   double ms = 0;  // of a single one, on a stream; 0 where it has nothing to do there, or none was seen

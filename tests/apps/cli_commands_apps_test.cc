@@ -37,8 +37,9 @@ class Cli : public testing::Test {
       if (run_error_) throw *run_error_;
       return stop.load() ? RunOutcome::kInterrupted : RunOutcome::kFinished;
     };
-    hooks_.functions = [] { return FunctionsText{"@step(%e: event)\n", "digraph step {}\n"}; };
-    hooks_.launches = [](const RunOptions& options) { return "launches of " + options.scene.name + "\n"; };
+    hooks_.functions = [](const RunOptions& options) {
+      return FunctionsText{"@step(%e: event)\n", "uses of " + options.scene.name + "\n", "digraph step {}\n"};
+    };
     hooks_.info = [] { return std::vector<InfoLine>{{"LLVM", "19.1.7"}}; };
     hooks_.cache = [] { return CacheSummary{"/var/cache/coppice", 3, 4096, 1048576}; };
     hooks_.clear_cache = [this] {
@@ -131,8 +132,9 @@ TEST_F(Cli, ExplainPrintsTheFunctionsAndRunsNothing) {
   EXPECT_EQ(run({"run", "snow_3d", "--explain"}), kExitDone);
   EXPECT_EQ(err_, "");
   EXPECT_TRUE(out_.starts_with("snow_3d runs these functions on the device.")) << out_;
-  EXPECT_NE(out_.find("\n\n@step(%e: event)\n\n\nWhat each launch touches:"), std::string::npos) << out_;
-  EXPECT_TRUE(out_.ends_with("\n\nlaunches of snow_3d\n")) << out_;
+  EXPECT_NE(out_.find("\n\n@step(%e: event)\n\nWhat each operation comes behind,"), std::string::npos)
+      << out_;
+  EXPECT_TRUE(out_.ends_with("\nuses of snow_3d\n")) << out_;
   EXPECT_FALSE(seen_);
   EXPECT_EQ(run({"run", "snwo_3d", "--explain"}), kExitUsage) << "the scene is looked at all the same";
 }

@@ -175,22 +175,26 @@ TEST_F(Run, ExplainsAndDrawsItsFunctionsWithoutRunningThem) {
   EXPECT_EQ(tables.exit_code, 0) << tables.err;
   EXPECT_EQ(tables.err, "");
   for (const char* part :
-       {"tiny runs these functions", "@mpm.step(%e: event, %begin: launch", "@mpm.batch(",
-        "repeat @mpm.step, 32", "%scattered", "\n@mpm.step\n\nmpm.begin_step_3d\n  reads, ",
-        "\nmpm.update_grid_3d\n  reads 'tile' on mpm.grid.pointer[", "].dense[4,4,4] as Write\n",
+       {"tiny runs these functions", "func @mpm.step(%begin: event) -> event {",
+        "sparse.repeat_by $slot, @mpm.batch.repeat1 (%begin)", "= sparse.run $mpm.step (%begin)",
+        "\n  The next 5 are recorded, and replayed as one.\n",
+        "\n  %update_grid_3d = sparse.launch $mpm.update_grid_3d\n    comes behind %particles_to_grid_3d, "
+        "for ",
+        "\n      reads 'tile' on mpm.grid.pointer[", "].dense[4,4,4] as Write\n",
         "  activates the cells of mpm.grid.pointer[", "as Grow, anywhere, in the order of the items\n",
         ", to loop over them\n"})
     EXPECT_NE(tables.out.find(part), std::string::npos) << part << " in\n" << tables.out;
   const ProgramResult graph = run_program({"run", scene_, "-o", out_, "--dot", "-"});
   EXPECT_EQ(graph.exit_code, 0) << graph.err;
   EXPECT_TRUE(graph.out.starts_with("digraph ") && graph.out.ends_with("}\n")) << graph.out;
-  EXPECT_NE(graph.out.find("label=\"repeat @mpm.step, 32\""), std::string::npos);
+  EXPECT_NE(graph.out.find("[label=\"sparse.launch $mpm.update_grid_3d\"]"), std::string::npos);
+  EXPECT_NE(graph.out.find("label=\"replayed as one\""), std::string::npos);
   EXPECT_FALSE(fs::exists(out_));
   if (!cli::find_program("dot")) return;
   const std::string dot = folder_ / "step.dot", svg = folder_ / "step.svg";
   EXPECT_EQ(run_program({"run", scene_, "--dot", dot}).exit_code, 0);
   ASSERT_EQ(std::system(("dot -Tsvg '" + dot + "' > '" + svg + "'").c_str()), 0);
-  EXPECT_NE(read_text(svg).find("sparse.launch"), std::string::npos);
+  EXPECT_NE(read_text(svg).find("mpm.update_grid_3d"), std::string::npos);
 }
 
 TEST_F(Run, TracesThreadsAndStreams) {
@@ -199,7 +203,7 @@ TEST_F(Run, TracesThreadsAndStreams) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::string text = read_text(trace);
   // Rows, what the host does, what operations do, and what the stream does.
-  for (const char* name : {"main", "coppice.stream", "solver.frame", "frame.write", "repeat", "sparse.launch",
+  for (const char* name : {"main", "coppice.stream", "solver.frame", "frame.write", "mpm.batch", "mpm.sort",
                            "primitives.sort_by_key.u32", "mpm.particles_to_grid_3d", "mpm.finish_step_3d"})
     EXPECT_NE(text.find("\"" + std::string(name) + "\""), std::string::npos) << name;
   const std::string untraced = folder_ / "untraced";

@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "apps/mpm/step_graph.h"
+#include "apps/mpm/solver.h"
+#include "apps/scene/scene.h"
 #include "apps/viewer/function_graph.h"
 
 namespace coppice::viewer {
@@ -43,19 +44,21 @@ TEST(CriticalPaths, EndAtRings) {
   EXPECT_THAT(critical_path({op(1, {}), op(9, {2}), op(9, {1})}), ElementsAre(0));
 }
 
-TEST(FunctionGraphs, AreThoseOfTheLoadedFunction) {
-  const FunctionGraph g =
-      function_graph(mpm::solver_functions().function("mpm.step"),
-                     {{"scatter", "mpm.particles_to_grid_3d"}, {"grid", "mpm.update_grid_3d"}});
+TEST(FunctionGraphs, AreThoseOfTheSolversFunctions) {
+  const scene::SceneConfig scene = scene::parse_scene(
+      "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.1\nmaterial = \"snow\"\n",
+      "test.toml");
+  const auto solver = mpm::Solver::create(Device::cpu(1), scene);
+  const std::vector<Function> functions = solver->functions();
+  const FunctionGraph g = function_graph(*functions[1].loaded().functions().front());
   EXPECT_EQ(g.name, "@mpm.step");
   ASSERT_EQ(g.operations.size(), 5u);
-  EXPECT_EQ(g.operations[0].text, "sparse.launch");
-  EXPECT_EQ(g.operations[1].text, "sparse.launch %scatter");
+  EXPECT_EQ(g.operations[1].text, "mpm.particles_to_grid_3d");
   EXPECT_EQ(g.operations[1].event, "mpm.particles_to_grid_3d");
   EXPECT_THAT(g.operations[0].waits, IsEmpty());
   for (uint32_t i = 1; i < 5; ++i) EXPECT_THAT(g.operations[i].waits, ElementsAre(i - 1));
-  const FunctionGraph sort = function_graph(mpm::solver_functions().function("mpm.sort"), {});
-  EXPECT_EQ(sort.operations[1].event, "sparse.deactivate_all");
+  const FunctionGraph sort = function_graph(*functions[0].loaded().functions().front());
+  EXPECT_EQ(sort.operations[0].event, "sparse.deactivate_all");
   EXPECT_THAT(sort.operations.back().waits, ElementsAre(sort.operations.size() - 2));
 }
 

@@ -11,6 +11,7 @@
 #include "function.kernels.h"
 #include "gpu/host_access.h"
 #include "sparse/buffer_operations.h"
+#include "sparse/function_text.h"
 #include "tests/sparse/test_devices.h"
 
 namespace coppice {

@@ -353,10 +353,10 @@ class FakeSession final : public Session {
   static std::shared_ptr<const std::vector<FunctionGraph>> graphs() {
     FunctionGraph step;
     step.name = "@test.step", step.critical_ms = 2.9;
-    step.operations = {{"sparse.launch %scatter", "test.scatter", {}, 1.6, true},
-                       {"sparse.launch %walls", "test.walls", {}, 0.3, false},
-                       {"sparse.launch %grid", "test.grid", {0, 1}, 0.5, true},
-                       {"sparse.launch %gather", "test.gather", {2}, 0.8, true},
+    step.operations = {{"test.scatter", "test.scatter", {}, 1.6, true},
+                       {"test.walls", "test.walls", {}, 0.3, false},
+                       {"test.grid", "test.grid", {0, 1}, 0.5, true},
+                       {"test.gather", "test.gather", {2}, 0.8, true},
                        {"stream.done", "stream.done", {3}, 0, true}};
     FunctionGraph sort;
     sort.name = "@test.sort", sort.operations = {{"sparse.sort", "sparse.sort", {}, 0.2, true}};

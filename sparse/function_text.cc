@@ -1,0 +1,156 @@
+// Text and pictures of functions (see function_text.h).
+#include "sparse/function_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "executor/text.h"
+#include "sparse/device_operations.h"
+#include "sparse/function_events.h"
+#include "sparse/uses.h"
+
+namespace coppice {
+namespace {
+
+using executor::LoadedFunction;
+using executor::LoadedOperation;
+
+// Returns the operation as the text has it, without its events: "sparse.launch $heat.diffuse".
+std::string call_of(const executor::Function& f, size_t i) {
+  executor::Function one = event_function("f");
+  executor::Operation op = f.operations[i];
+  op.arguments.clear();
+  op.results.clear();
+  one.operations.push_back(std::move(op));
+  const std::string text = executor::print(one);
+  const size_t begin = text.find('\n') + 3;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+bool is_launch(const LoadedOperation& op) {
+  return op.info->name == "sparse.launch" || op.info->name == "sparse.deactivate_all";
+}
+
+// Holds runs of launches that are replayed as one: begin and end.
+using Runs = std::vector<std::pair<size_t, size_t>>;
+Runs runs_of(const LoadedFunction& f) {
+  Runs runs;
+  for (size_t i = 0; i < f.operations.size(); ++i) {
+    if (!is_launch(f.operations[i])) continue;
+    if (runs.empty() || runs.back().second != i) runs.emplace_back(i, i);
+    runs.back().second = i + 1;
+  }
+  return runs;
+}
+
+// Returns what an operation and the one that gives its event both use; empty where nothing says it, as of a join.
+std::string reason(const std::vector<ResourceUses>& uses, uint32_t producer, size_t i) {
+  const ResourceUse* const what = conflict(uses[producer], uses[i]);
+  return what == nullptr ? "" : what->name;
+}
+
+std::string events_of(const LoadedFunction& f, const std::vector<ResourceUses>& uses, size_t i) {
+  std::vector<std::string> texts;
+  for (const uint32_t r : f.operations[i].arguments) {
+    const uint32_t producer = f.registers[r].producer;
+    if (producer == executor::kNoOperation) continue;
+    const std::string why = reason(uses, producer, i);
+    texts.push_back(fmt::format("%{}{}{}", f.register_names[r], why.empty() ? "" : ", for ", why));
+  }
+  return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, "; "));
+}
+
+std::string indented(const std::string& lines) {
+  std::string text;
+  for (size_t at = 0; at < lines.size();) {
+    const size_t end = lines.find('\n', at) + 1;
+    text += "    " + lines.substr(at, end - at);
+    at = end;
+  }
+  return text;
+}
+
+std::string explain_function(const LoadedFunction& f, const executor::Function& source) {
+  const std::vector<ResourceUses> uses = uses_of_operations(f);
+  std::string text = fmt::format("@{}\n", f.name);
+  for (size_t i = 0; i < f.operations.size(); ++i) {
+    const LoadedOperation& op = f.operations[i];
+    for (const auto& [begin, end] : runs_of(f)) {
+      if (i == begin && end > begin + 1)
+        text += fmt::format("\n  The next {} are recorded, and replayed as one.\n", end - begin);
+    }
+    text += fmt::format("\n  %{} = {}\n    comes behind {}\n", f.register_names[op.results[0]],
+                        call_of(source, i), events_of(f, uses, i));
+    if (op.info->name == "sparse.launch")
+      text += indented(text_of(*op.attributes[0].binding->get<BoundLaunch>().uses()));
+  }
+  return text;
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+// Numbers name the nodes of a picture, so that no name can be taken for a keyword.
+std::string node_of(size_t function, size_t operation) {
+  return fmt::format("f{}_op{}", function, operation);
+}
+
+void draw(std::string& out, size_t number, const LoadedFunction& f, const executor::Function& source) {
+  const std::vector<ResourceUses> uses = uses_of_operations(f);
+  out += fmt::format("  subgraph cluster_{} {{\n    label={};\n", number, quoted('@' + f.name));
+  for (const auto& [begin, end] : runs_of(f)) {
+    if (end == begin + 1) continue;
+    out +=
+        fmt::format("    subgraph cluster_{}_{} {{ label=\"replayed as one\"; style=dashed;", number, begin);
+    for (size_t i = begin; i < end; ++i) out += ' ' + node_of(number, i) + ';';
+    out += " }\n";
+  }
+  for (size_t i = 0; i < f.operations.size(); ++i) {
+    out += fmt::format("    {} [label={}];\n", node_of(number, i), quoted(call_of(source, i)));
+    for (const uint32_t r : f.operations[i].arguments) {
+      const uint32_t producer = f.registers[r].producer;
+      if (producer == executor::kNoOperation) continue;
+      out += fmt::format("    {} -> {} [label={}];\n", node_of(number, producer), node_of(number, i),
+                         quoted(reason(uses, producer, i)));
+    }
+  }
+  out += "  }\n";
+}
+
+}  // namespace
+
+std::string print(const Function& function) { return executor::print(function.module()); }
+
+std::string explain(const Function& function) {
+  std::string text;
+  const executor::LoadedModule& loaded = function.loaded();
+  for (size_t i = 0; i < loaded.functions().size(); ++i) {
+    if (i > 0) text += '\n';
+    text += explain_function(*loaded.functions()[i], loaded.source().functions[i]);
+  }
+  return text;
+}
+
+std::string dot(std::span<const Function> functions) {
+  std::string out =
+      "digraph coppice {\n  node [shape=box, fontname=\"sans-serif\"];\n"
+      "  edge [fontname=\"sans-serif\", fontsize=10];\n";
+  size_t number = 0;
+  for (const Function& function : functions) {
+    const executor::LoadedModule& loaded = function.loaded();
+    for (size_t i = 0; i < loaded.functions().size(); ++i)
+      draw(out, number++, *loaded.functions()[i], loaded.source().functions[i]);
+  }
+  return out + "}\n";
+}
+
+}  // namespace coppice
