@@ -35,7 +35,7 @@ class LaunchGraph::State final : public RefCounted {
     if (launches_.front().device().commits_on_touch()) return run_one_by_one(s, times);
     const auto n = static_cast<uint32_t>(launches_.size());
     for (int done = 0; done < times;) {
-      for (TreeStorage* tree : trees_) tree->update_lists(s, needed_lists_[tree]);
+      for (TreeStorage* tree : trees_) tree->lists().update(s, needed_lists_[tree]);
       if (!is_current(s)) record(s);
       const int most = static_cast<int>(std::max(1u, kMostLaunchesAtOnce / n));
       const int replays = std::min(times - done, most);
@@ -49,7 +49,7 @@ class LaunchGraph::State final : public RefCounted {
         give_up(s);
         throw;
       }
-      for (TreeStorage* tree : trees_) tree->wait_sync_after_replays(s);
+      for (TreeStorage* tree : trees_) tree->lists().wait_sync_after_replays(s);
       done += replays;
       if (word == 0) continue;
       const uint32_t behind = (status_launch(word) - static_cast<uint32_t>(first)) & 0xffffff;
@@ -95,7 +95,7 @@ class LaunchGraph::State final : public RefCounted {
   void give_up(InStream& s) {
     try {
       write_value(s, &launches_.front().device().context().status, 0);
-      for (TreeStorage* tree : trees_) tree->wait_sync_after_replays(s);
+      for (TreeStorage* tree : trees_) tree->lists().wait_sync_after_replays(s);
     } catch (const Error&) {
     }
     for (const BoundLaunch& bound : launches_) give_up_on(s, bound.shared()->launch);
@@ -116,7 +116,7 @@ class LaunchGraph::State final : public RefCounted {
       LaunchBlock block = shared->launch.block;
       if (shared->launch.before_loop) shared->launch.before_loop(s, block);
     }
-    for (TreeStorage* tree : trees_) tree->begin_recording(s, contains(changed_, tree));
+    for (TreeStorage* tree : trees_) tree->lists().begin_recording(s, contains(changed_, tree));
     recording_ = s.record([&](InStream& recording) {
       for (const BoundLaunch& bound : launches_) {
         Launch launch = bound.shared()->launch;
@@ -124,9 +124,9 @@ class LaunchGraph::State final : public RefCounted {
       }
     });
     for (TreeStorage* tree : trees_) {
-      tree->keep_for_recording(s, kept_);
-      needed_lists_[tree] = contains(changed_, tree) ? NeededLists() : tree->needed_lists(s);
-      tree->forget_lost_lists(s);
+      tree->lists().keep_for_recording(s, kept_);
+      needed_lists_[tree] = contains(changed_, tree) ? NeededLists() : tree->lists().needed(s);
+      tree->lists().forget_lost(s);
       generations_.push_back(tree->generation(s));
     }
   }
@@ -173,8 +173,8 @@ AsyncValueRef<Chain> LaunchGraph::launch(int times) const {
 BoundLaunch bind_deactivate_all(const Node& node) {
   TreeStorage& tree = node.storage();
   tree.freeze();
-  Launch launch = tree.with_host_program(
-      [&](Program& program) { return program.make_launch(mark_changed, range(1), tree.state()); });
+  Launch launch = tree.programs().with_host(
+      [&](Program& program) { return program.make_launch(mark_changed, range(1), tree.memory().state()); });
   launch.keep_alive.push_back(share(&tree));
   LaunchUse use;
   use.kind = LaunchUse::Kind::kTopology;
@@ -183,8 +183,8 @@ BoundLaunch bind_deactivate_all(const Node& node) {
   use.name = node.path();
   launch.uses = make_intrusive<LaunchUses>(std::vector<LaunchUse>{use});
   launch.needs_repeat = [&tree, id = node.id()](InStream& s, LaunchBlock&) {
-    tree.recycle_below(s, id);
-    tree.commit_topology(s);
+    tree.collector().recycle_below(s, id);
+    tree.collector().commit_topology(s);
     return false;
   };
   return BoundLaunch(share(&tree.device()), std::move(launch));

@@ -70,8 +70,8 @@ StreamEvent collect(After, const Tree& tree, Request& request) {
   TreeStorage& storage = tree.storage();
   Stream& stream = stream_of(request, storage);
   storage.freeze();
-  return {
-      stream.enqueue("sparse.collect", [tree = share(&storage)](InStream& s) { tree->commit_topology(s); })};
+  return {stream.enqueue("sparse.collect",
+                         [tree = share(&storage)](InStream& s) { tree->collector().commit_topology(s); })};
 }
 
 StreamEvent update_list(After, const Node& node, Constant<bool> with_neighbours, Request& request) {
@@ -79,14 +79,14 @@ StreamEvent update_list(After, const Node& node, Constant<bool> with_neighbours,
   node.storage().freeze();
   return {stream.enqueue("sparse.update_list",
                          [tree = node.tree(), id = node.id(), neighbours = with_neighbours.get()](
-                             InStream& s) { tree->update_list(s, id, neighbours); })};
+                             InStream& s) { tree->lists().update(s, id, neighbours); })};
 }
 
 EventAnd<int64_t> count_blocks(After, const Node& node, Request& request) {
   Stream& stream = stream_of(request, node.storage());
   node.storage().freeze();
   return compute(stream, "sparse.count_blocks", [tree = node.tree(), id = node.id()](InStream& s) {
-    return static_cast<int64_t>(tree->update_list(s, id, false).items);
+    return static_cast<int64_t>(tree->lists().update(s, id, false).items);
   });
 }
 
