@@ -142,7 +142,7 @@ AsyncValueRef<Chain> SquaresTree::give_change() {
 
 AsyncValueRef<Chain> SquaresTree::give_list() {
   return device_->default_stream().enqueue(
-      "bench.list", [this](InStream& s) { tree_.storage().update_list(s, leaf_->id(), false); });
+      "bench.list", [this](InStream& s) { tree_.storage().lists().update(s, leaf_->id(), false); });
 }
 
 bool SquaresTree::wait_is_written(int32_t square) const {

@@ -50,9 +50,9 @@ Usage measure(const IntrusivePtr<Device>& device, int side, int radius) {
   usage.blocks = leaf.wait_num_active_blocks();
   const auto blocks = static_cast<double>(usage.blocks);
   usage.total = static_cast<double>(resident_bytes()) - static_cast<double>(before);
-  usage.header = static_cast<double>(tree.storage().node(block.id()).cell_bytes) - kPayload;
+  usage.header = static_cast<double>(tree.storage().layout().node(block.id()).cell_bytes) - kPayload;
   check(device->default_stream().enqueue("memory.lists", [&](InStream& s) {
-    const LoopList& list = tree.storage().update_list(s, leaf.id(), true);
+    const LoopList& list = tree.storage().lists().update(s, leaf.id(), true);
     usage.elements = static_cast<double>(list.elements->size_bytes()) / blocks;
     usage.neighbours = static_cast<double>(list.neighbours->size_bytes()) / blocks;
   }));

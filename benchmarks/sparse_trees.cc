@@ -17,7 +17,7 @@ namespace {
 
 // Returns how often threads wrote to the memory of a tree that all of them share.
 uint64_t shared_writes_of(const Tree& tree) {
-  const device::TreeState& state = *tree.storage().state();
+  const device::TreeState& state = *tree.storage().memory().state();
   uint64_t writes = 0;
   for (uint64_t w = 0; w < state.num_workers; ++w) writes += state.workers[w].shared_writes;
   return writes;
@@ -60,7 +60,7 @@ double FillTree::wait_list_s() {
   double seconds = 0;
   wait_done(device_->default_stream().enqueue("bench.list", [&](InStream& s) {
     const Clock::time_point start = Clock::now();
-    tree_.storage().update_list(s, leaf_->id(), false);
+    tree_.storage().lists().update(s, leaf_->id(), false);
     seconds = seconds_since(start);
   }));
   return seconds;

@@ -35,7 +35,7 @@ uint32_t node_slot(Binding& b, const LaunchRequest& r, TreeStorage* tree, uint32
   if (found != b.node_keys.end()) return static_cast<uint32_t>(found - b.node_keys.begin());
   if (b.node_keys.size() >= device::kMaxNodesPerKernel)
     refuse_launch(r, fmt::format("it touches more than {} nodes", device::kMaxNodesPerKernel));
-  b.node_keys.push_back(key), b.nodes.push_back(tree->layout(node));
+  b.node_keys.push_back(key), b.nodes.push_back(tree->layout().node_layout(node));
   return static_cast<uint32_t>(b.node_keys.size() - 1);
 }
 
@@ -46,7 +46,7 @@ void choose_gathering(const LaunchRequest& r, Binding& b) {
   constexpr uint32_t kTells = kLooksAtLists | kDeactivatesCells | kTestsCells;
   if (r.item != LaunchRequest::LoopItem::kItem || (r.effects & kTells) != 0) return;
   const auto is_list = [](const HandleUse& h) {
-    return tree_of(h.id)->node(h.id.node).kind == NodeKind::kDynamic;
+    return tree_of(h.id)->layout().node(h.id.node).kind == NodeKind::kDynamic;
   };
   const std::span<const HandleUse> handles(r.handles, r.num_handles);
   if (std::count_if(handles.begin(), handles.end(), is_list) != 1) return;
@@ -62,27 +62,28 @@ void choose_gathering(const LaunchRequest& r, Binding& b) {
 
 // Tells what of a block's values a kernel can have by pointer, and whether its node has the loop's cells.
 uint32_t block_access(const LaunchRequest& r, const HandleUse& h) {
-  TreeStorage* tree = tree_of(h.id);
-  const NodeDescription& n = tree->node(h.id.node);
+  const TreeLayout& tree = tree_of(h.id)->layout();
+  const NodeDescription& n = tree.node(h.id.node);
+  const bool is_loop_tree = tree_of(h.id) == r.loop.tree.get();
   uint32_t access = 0;
-  if (tree == r.loop.tree.get() && n.parent == tree->node(r.loop.node).parent) access |= device::kBlockData;
-  if (tree->has_neighbour_table(h.id.node)) access |= device::kNeighbourData;
-  if (tree == r.loop.tree.get() && has_same_cells(tree->layout(h.id.node), tree->layout(r.loop.node)))
+  if (is_loop_tree && n.parent == tree.node(r.loop.node).parent) access |= device::kBlockData;
+  if (tree.has_neighbour_table(h.id.node)) access |= device::kNeighbourData;
+  if (is_loop_tree && has_same_cells(tree.node_layout(h.id.node), tree.node_layout(r.loop.node)))
     access |= device::kSameCells;
-  if (n.kind != NodeKind::kPointer && tree->field(h.id.field).stride == h.value_bytes)
+  if (n.kind != NodeKind::kPointer && tree.field(h.id.field).stride == h.value_bytes)
     access |= device::kContiguous;
   return access;
 }
 
 FieldBinding bind_field(const LaunchRequest& r, const HandleUse& h) {
-  TreeStorage* tree = tree_of(h.id);
-  const FieldDescription& d = tree->field(h.id.field);
+  const TreeLayout& tree = tree_of(h.id)->layout();
+  const TreeField& d = tree.field(h.id.field);
   if (d.bytes != h.value_bytes)
     refuse_launch(r, fmt::format("field {} has values of {} bytes, the handle's have {}", field_name(h),
                                  d.bytes, h.value_bytes));
   FieldBinding f{};
   f.offset = d.offset, f.stride = d.stride, f.value_bytes = h.value_bytes;
-  f.num_values = static_cast<uint32_t>(tree->node(h.id.node).num_cells);
+  f.num_values = static_cast<uint32_t>(tree.node(h.id.node).num_cells);
   f.access = block_access(r, h);
   const bool own = h.role == Role::kWrite || h.role == Role::kUpdate;
   if (is_over_blocks(r) && own && !(f.access & device::kContiguous))
@@ -98,9 +99,11 @@ FieldBinding bind_field(const LaunchRequest& r, const HandleUse& h) {
 void check_node(const LaunchRequest& r, const TreeStorage& tree, uint32_t node, const Device& device,
                 std::string_view what) {
   if (&tree.device() != &device)
-    refuse_launch(r, fmt::format("{} {}, on another device than the program", what, tree.path(node)));
+    refuse_launch(
+        r, fmt::format("{} {}, on another device than the program", what, tree.description().path(node)));
   if (node == 0)
-    refuse_launch(r, fmt::format("{} {}, a tree's root, which has no cells", what, tree.path(node)));
+    refuse_launch(
+        r, fmt::format("{} {}, a tree's root, which has no cells", what, tree.description().path(node)));
 }
 
 }  // namespace
@@ -132,7 +135,7 @@ Binding make_binding(const LaunchRequest& r, const Device& device, bool checks) 
   choose_gathering(r, b);
   if (is_over_blocks(r)) {
     b.shared_bytes = r.fast_bytes;
-    b.needs_neighbours = r.loop.tree->has_neighbour_table(r.loop.node);
+    b.needs_neighbours = r.loop.tree->layout().has_neighbour_table(r.loop.node);
   }
   return b;
 }

@@ -1,4 +1,4 @@
-// Loops over the cells of a node or of a box (over() and over_box() in program.h): what is checked, and the
+// Loops over the cells of a node or of a box (over() and over_box() in loop.h): what is checked, and the
 // activation before a loop over a box.
 #include <fmt/format.h>
 
@@ -44,16 +44,16 @@ bool can_be_inactive(const NodeLayout& layout) {
                      [](const device::LevelLayout& level) { return level.kind != NodeKind::kDense; });
 }
 
-uint64_t count_containers(const TreeStorage& tree, uint32_t node, const LoopBox& box) {
+uint64_t count_containers(const TreeLayout& tree, uint32_t node, const LoopBox& box) {
   uint64_t n = 1;
-  const device::BoxContainers containers = containers_in(tree.layout(node), box);
+  const device::BoxContainers containers = containers_in(tree.node_layout(node), box);
   for (const uint32_t count : containers.count) {
     if (count <= kMostContainers / n) {
       n *= count;
       continue;
     }
     throw Error(ErrorCode::kOutOfMemory, fmt::format("over_box: the box {} meets too many containers of {}",
-                                                     text_of(tree.layout(node), box), tree.path(node)));
+                                                     text_of(tree.node_layout(node), box), tree.path(node)));
   }
   return n;
 }
@@ -72,14 +72,15 @@ Loop over(const Node& node) {
 }
 
 Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high) {
-  TreeStorage& tree = tree_of(node, "over_box(node, low, high)");
-  detail::check_count(tree, low);
-  detail::check_count(tree, high);
+  TreeStorage& storage = tree_of(node, "over_box(node, low, high)");
+  detail::check_count(storage, low);
+  detail::check_count(storage, high);
+  const TreeLayout& tree = storage.layout();
   if (node.id() == 0 || tree.node(node.id()).kind == NodeKind::kDynamic)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("over_box: {} is {}; a box is of the cells of a pointer, bitmasked or dense node",
                             node.path(), node.id() == 0 ? "a root" : "a dynamic node"));
-  const NodeLayout& layout = tree.layout(node.id());
+  const NodeLayout& layout = tree.node_layout(node.id());
   Loop loop = over(node);
   LoopBox& box = loop.box.emplace(LoopBox{{0, 0, 0}, {1, 1, 1}});
   const uint32_t dims = tree.dims();
@@ -121,8 +122,9 @@ void Program::activate_box_first(Launch& launch, const detail::LaunchRequest& r)
   const LoopBox& box = *r.loop.box;
   const Node node = detail::node_of(r.loop.tree, r.loop.node);
   const bool is_empty = box.high[kMaxDims - 1] <= box.low[kMaxDims - 1];
-  if (is_empty || !can_be_inactive(node.storage().layout(node.id()))) return;
-  const auto n = static_cast<int64_t>(count_containers(node.storage(), node.id(), box));
+  const TreeLayout& tree = node.storage().layout();
+  if (is_empty || !can_be_inactive(tree.node_layout(node.id()))) return;
+  const auto n = static_cast<int64_t>(count_containers(tree, node.id(), box));
   detail::LaunchRequest activation = detail::make_request(activate_box, range(n), node.topology(), box);
   activation.makes_room_for = &r;
   auto prepared = std::make_shared<Launch>(prepare(activation));

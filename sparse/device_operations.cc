@@ -219,8 +219,8 @@ bool is_device_operation(std::string_view name) { return operations().contains(n
 BoundLaunch bind_deactivate_all(const Node& node) {
   TreeStorage& tree = node.storage();
   tree.freeze();
-  Launch launch = tree.with_host_program(
-      [&](Program& program) { return program.make_launch(mark_changed, range(1), tree.state()); });
+  Launch launch = tree.programs().with_host(
+      [&](Program& program) { return program.make_launch(mark_changed, range(1), tree.memory().state()); });
   launch.keep_alive.push_back(share(&tree));
   LaunchUse use;
   use.kind = LaunchUse::Kind::kTopology;
@@ -229,8 +229,8 @@ BoundLaunch bind_deactivate_all(const Node& node) {
   use.name = node.path();
   launch.uses = make_intrusive<LaunchUses>(std::vector<LaunchUse>{use});
   launch.needs_repeat = [&tree, id = node.id()](InStream& s, LaunchBlock&) {
-    tree.recycle_below(s, id);
-    tree.commit_topology(s);
+    tree.collector().recycle_below(s, id);
+    tree.collector().commit_topology(s);
     return false;
   };
   return BoundLaunch(share(&tree.device()), std::move(launch));

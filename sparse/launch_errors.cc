@@ -18,7 +18,7 @@ using device::kMaxDims;
 
 namespace {
 
-TreeStorage& tree_of(const HandleUse& h) { return *tree_of(h.id); }
+const TreeLayout& layout_of(const HandleUse& h) { return tree_of(h.id)->layout(); }
 
 // Writes the components of the tree's own axes, which are the rightmost: "(3, 16)".
 template <class T>
@@ -40,13 +40,13 @@ std::string other_cells_text(Role role, std::string_view loop_path) {
 
 std::string about_handle(DeviceStatus status, const DeviceContext& c, const HandleUse& h,
                          std::string_view loop_path) {
-  TreeStorage& tree = tree_of(h);
+  const TreeLayout& tree = layout_of(h);
   const std::string at = in_axes(c.status_coord, tree.dims());
   const std::string offset = in_axes(c.status_offset, tree.dims());
   switch (status) {
     case DeviceStatus::kOutsideDomain:
       return fmt::format("coordinate {} is outside the domain {}", at,
-                         domain_text(tree_of(h).layout(h.id.node)));
+                         domain_text(tree.node_layout(h.id.node)));
     case DeviceStatus::kInactiveCell:
       return fmt::format("accumulated into the inactive cell {}; activate it in a launch before", at);
     case DeviceStatus::kOutOfReach:
@@ -129,7 +129,7 @@ std::string domain_text(const device::NodeLayout& layout) {
 }
 
 std::string field_name(const HandleUse& h) {
-  const TreeStorage& tree = tree_of(h);
+  const TreeLayout& tree = layout_of(h);
   return h.id.field == kNoField
              ? tree.path(h.id.node)
              : fmt::format("'{}' on {}", tree.field(h.id.field).name, tree.path(h.id.node));
@@ -141,13 +141,13 @@ bool has_same_cells(const device::NodeLayout& a, const device::NodeLayout& b) {
 }
 
 HandleFacts facts_of(const HandleUse& h, const Loop& loop) {
-  const TreeStorage& tree = tree_of(h);
-  const bool is_same_tree = loop.tree.get() == &tree;
+  const TreeLayout& tree = layout_of(h);
+  const bool is_same_tree = loop.tree.get() == tree_of(h.id);
   return {(h.id.field == kNoField ? "" : "field ") + field_name(h),
           tree.options().name,
           tree.dims(),
           h.role,
-          is_same_tree && has_same_cells(tree.layout(h.id.node), tree.layout(loop.node)),
+          is_same_tree && has_same_cells(tree.node_layout(h.id.node), tree.node_layout(loop.node)),
           tree.node(h.id.node).kind == device::NodeKind::kDynamic};
 }
 
@@ -206,9 +206,9 @@ DeviceStatus throw_kernel_error(InStream& s, Device& device, const LaunchedKerne
 void check_topology_uses(InStream& s, const LaunchedKernel& kernel) {
   for (TreeStorage* tree : kernel.trees) {
     if (kernel.uses.does_to(tree, effect::kChangesTopology)) continue;
-    const auto flags = wait_read(s, &tree->state()->changed, 2);  // and lists_changed
+    const auto flags = wait_read(s, &tree->memory().state()->changed, 2);  // and lists_changed
     if (flags[0] == 0 && flags[1] == 0) continue;
-    tree->commit_topology(s);
+    tree->collector().commit_topology(s);
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("kernel {}: it changed the topology of tree '{}', which its uses do not say",
                             kernel.name, tree->options().name));

@@ -20,7 +20,7 @@ namespace {
 // Lets a run that makes room count from nothing.
 void begin_room(InStream& s, const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) {
-    if (p.uses->does_to(tree, effect::kChangesTopology)) tree->begin_making_room(s);
+    if (p.uses->does_to(tree, effect::kChangesTopology)) tree->room().begin(s);
   }
 }
 
@@ -30,10 +30,11 @@ bool finish_room(InStream& s, const Prepared& p) {
   bool again = false;
   for (TreeStorage* tree : p.binding.trees) {
     if (!p.uses->does_to(tree, effect::kChangesTopology)) continue;
-    tree->want_what_is_removed(s);
-    if (!s.is_recording()) again |= tree->resolve_shortage(s, tree->wait_read_state(s), p.name, "");
+    tree->room().want_what_is_removed(s);
+    if (!s.is_recording())
+      again |= tree->growth().resolve_shortage(s, tree->memory().wait_read_state(s), p.name, "");
     // Only what a launch appends to has chunks that nothing is in yet.
-    if (!again && p.uses->does_to(tree, effect::kAppends)) tree->hide_room(s);
+    if (!again && p.uses->does_to(tree, effect::kAppends)) tree->room().hide(s);
   }
   if (again) begin_room(s, p);
   return again;
@@ -47,8 +48,8 @@ bool resolve_shortages(InStream& s, const Prepared& p, bool lacked_room, const s
   try {
     for (size_t t = 0; t < p.binding.trees.size(); ++t) {
       TreeStorage* const tree = p.binding.trees[t];
-      now[t] = tree->wait_read_state(s);
-      again |= tree->resolve_shortage(s, now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
+      now[t] = tree->memory().wait_read_state(s);
+      again |= tree->growth().resolve_shortage(s, now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
     }
   } catch (const Error&) {
     if (wrong) throw *wrong;
@@ -77,7 +78,7 @@ bool find_repeat(InStream& s, const Prepared& p, Device& device, TreeState* now)
 // In a recording the device finds out what there is to do.
 void commit_recorded(InStream& s, const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) {
-    if (p.uses->does_to(tree, effect::kChangesTopology)) tree->commit_topology(s);
+    if (p.uses->does_to(tree, effect::kChangesTopology)) tree->collector().commit_topology(s);
   }
 }
 
@@ -85,8 +86,8 @@ void commit_recorded(InStream& s, const Prepared& p) {
 
 void give_up_room(InStream& s, const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) {
-    if (p.uses->does_to(tree, effect::kAppends)) tree->drop_room(s);
-    tree->commit_topology(s);
+    if (p.uses->does_to(tree, effect::kAppends)) tree->room().drop(s);
+    tree->collector().commit_topology(s);
   }
 }
 
@@ -118,12 +119,13 @@ void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& shared) {
 
 void take_full_ranges_first(Launch& launch, const IntrusivePtr<Prepared>& shared, bool every_one) {
   const std::vector<TreeStorage*>& trees = shared->binding.trees;
-  if (std::all_of(trees.begin(), trees.end(), [](const TreeStorage* t) { return t->has_full_ranges(); }))
+  if (std::all_of(trees.begin(), trees.end(),
+                  [](const TreeStorage* t) { return t->memory().has_full_ranges(); }))
     return;
   launch.make_room = [shared, every_one](InStream& s, LaunchBlock&) {
     for (TreeStorage* tree : shared->binding.trees) {
       if (every_one || shared->uses->does_to(tree, effect::kActivates | effect::kAppends))
-        tree->take_full_ranges(s, "kernel " + shared->name);
+        tree->growth().take_full_ranges(s, "kernel " + shared->name);
     }
   };
 }
@@ -131,7 +133,7 @@ void take_full_ranges_first(Launch& launch, const IntrusivePtr<Prepared>& shared
 bool finish_growth(InStream& s, const Prepared& p, Device& device, const LaunchBlock& block) {
   const Binding& b = p.binding;
   for (TreeStorage* tree : b.trees) {
-    if (p.room_code && p.uses->does_to(tree, effect::kAppends)) tree->show_room(s);
+    if (p.room_code && p.uses->does_to(tree, effect::kAppends)) tree->room().show(s);
   }
   if (s.is_recording()) {
     commit_recorded(s, p);
@@ -146,7 +148,7 @@ bool finish_growth(InStream& s, const Prepared& p, Device& device, const LaunchB
     throw;
   }
   if (!again) {
-    for (size_t t = 0; t < b.trees.size(); ++t) b.trees[t]->commit_topology(s, now[t]);
+    for (size_t t = 0; t < b.trees.size(); ++t) b.trees[t]->collector().commit_topology(s, now[t]);
   } else if (device.message_log() != nullptr) {
     device.message_log()->forget(block);  // it prints all that again
   }

@@ -65,7 +65,7 @@ void LaunchRun::run_one_by_one(InStream& s, size_t first) {
 void LaunchRun::replay(InStream& s, uint64_t times) {
   const uint64_t n = launches_.size(), most = std::max<uint64_t>(1, kMostLaunchesAtOnce / n);
   for (uint64_t done = 0; done < times;) {
-    for (TreeStorage* tree : trees_) tree->update_lists(s, needed_lists_[tree]);
+    for (TreeStorage* tree : trees_) tree->lists().update(s, needed_lists_[tree]);
     if (!is_current(s)) record(s);
     const uint64_t replays = std::min(times - done, most);
     uint64_t first = 0;
@@ -94,7 +94,7 @@ uint32_t LaunchRun::replay_and_look(InStream& s, uint64_t times, uint64_t& first
     throw;
   }
   if (!changed_.empty()) {
-    for (TreeStorage* tree : trees_) tree->wait_sync_after_replays(s);
+    for (TreeStorage* tree : trees_) tree->lists().wait_sync_after_replays(s);
   }
   return word;
 }
@@ -103,7 +103,7 @@ uint32_t LaunchRun::replay_and_look(InStream& s, uint64_t times, uint64_t& first
 void LaunchRun::give_up(InStream& s) {
   try {
     write_value(s, &launches_.front().device().context().status, 0);
-    for (TreeStorage* tree : trees_) tree->wait_sync_after_replays(s);
+    for (TreeStorage* tree : trees_) tree->lists().wait_sync_after_replays(s);
   } catch (const Error&) {
   }
   for (const IntrusivePtr<const SharedLaunch>& shared : seen_) give_up_on(s, shared->launch);
@@ -123,7 +123,7 @@ void LaunchRun::record(InStream& s) {
     LaunchBlock block = shared->launch.block;
     if (shared->launch.before_loop) shared->launch.before_loop(s, block);
   }
-  for (TreeStorage* tree : trees_) tree->begin_recording(s, contains(changed_, tree));
+  for (TreeStorage* tree : trees_) tree->lists().begin_recording(s, contains(changed_, tree));
   recording_ = s.record([&](InStream& recording) {
     for (const IntrusivePtr<const SharedLaunch>& shared : seen_) {
       LaunchBlock block = shared->launch.block;
@@ -131,9 +131,9 @@ void LaunchRun::record(InStream& s) {
     }
   });
   for (TreeStorage* tree : trees_) {
-    tree->keep_for_recording(s, kept_);
-    needed_lists_[tree] = contains(changed_, tree) ? NeededLists() : tree->needed_lists(s);
-    tree->forget_lost_lists(s);
+    tree->lists().keep_for_recording(s, kept_);
+    needed_lists_[tree] = contains(changed_, tree) ? NeededLists() : tree->lists().needed(s);
+    tree->lists().forget_lost(s);
     generations_.push_back(tree->generation(s));
   }
 }

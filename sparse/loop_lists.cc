@@ -1,5 +1,4 @@
-// The lists that loops run through (see tree_storage.h): made anew when the topology
-// has changed since, and only then.
+// Making loops' lists (see loop_lists.h).
 //
 // A list goes through the slots of the nearest pointer node above, container by container, which are in
 // order already. Where these are many and few of them hold something (and for chunks of dynamic nodes)
@@ -9,15 +8,15 @@
 // The host asks how many there are, once per step of this, and makes room for just so many. In a recording it
 // cannot: what the host would decide is decided by small kernels in between (plan_list and the like), and
 // there is room for as many as the allocators' capacity allows.
+#include "sparse/loop_lists.h"
+
 #include <algorithm>
 #include <vector>
 
 #include "core/error.h"
 #include "gpu/stream_primitives.h"
 #include "loop_lists.kernels.h"
-#include "sparse/runtime_counts.h"
 #include "sparse/runtime_launch.h"
-#include "sparse/tree_storage.h"
 
 namespace coppice {
 
@@ -35,15 +34,26 @@ constexpr uint32_t kSelectionBatch = 64;
 constexpr uint32_t kSlotBatch = 1024;
 constexpr uint64_t kSlotsPerCell = 32, kFewSlots = 1 << 16;
 
-uint32_t max_chunks(const NodeDescription& n) {
-  return n.kind == NodeKind::kDynamic ? static_cast<uint32_t>((n.max_length + n.num_cells - 1) / n.num_cells)
-                                      : 1;
-}
-
 }  // namespace
 
+LoopLists::LoopLists(TreeMemory& memory, TreeScratch& scratch, Program& program)
+    : layout_(memory.layout()),
+      memory_(memory),
+      scratch_(scratch),
+      program_(program),
+      lists_(memory.layout().nodes().size()) {}
+
+template <class T>
+void LoopLists::reserve(InStream& s, LoopList& list, IntrusivePtr<Buffer>& buffer, uint64_t items) {
+  const Buffer* const before = buffer.get();
+  scratch_.reserve<T>(s, buffer, items);
+  if (buffer.get() == before || !s.is_recording()) return;
+  list.version = list.neighbour_version = ~uint64_t{0};
+  lost_.push_back(list.number);
+}
+
 // Describes a list in the making.
-struct TreeStorage::ListWork {
+struct LoopLists::ListWork {
   uint32_t node;
   LoopList& list;
   std::vector<uint32_t> path;
@@ -57,59 +67,50 @@ struct TreeStorage::ListWork {
 
   // Returns whether the device decides, by kernels in between, what the host cannot know.
   bool is_planned() const { return !cells.is_known(); }
+  // Returns whether its node lies right below that pointer node.
+  bool is_right_below() const { return static_cast<size_t>(pointer_level) + 2 == path.size(); }
 };
 
-// Returns how many values coordinate keys of a node can have, which tells how wide they must be.
-// Saturates.
-uint64_t TreeStorage::key_space(const std::vector<uint32_t>& path, size_t levels) const {
-  unsigned __int128 space = 1;
-  for (size_t l = 0; l < levels; ++l) {
-    const NodeDescription& n = nodes_[path[l]];
-    space *= n.kind == NodeKind::kDynamic ? max_chunks(n) : n.num_cells;
-    if (space >> 64 != 0) return ~uint64_t{0};
-  }
-  return static_cast<uint64_t>(space);
-}
-
-TreeStorage::ListWork TreeStorage::begin_list(InStream& s, uint32_t node, LoopList& list) {
+LoopLists::ListWork LoopLists::begin_list(InStream& s, uint32_t node, LoopList& list) {
   ListWork w{.node = node,
              .list = list,
-             .path = path_nodes(node),
-             .is_dynamic = nodes_[node].kind == NodeKind::kDynamic};
+             .path = layout_.path_nodes(node),
+             .is_dynamic = layout_.node(node).kind == NodeKind::kDynamic};
   if (w.is_dynamic) w.pointer_level = static_cast<int>(w.path.size()) - 1;
   for (size_t l = 0; l + 1 < w.path.size() && !w.is_dynamic; ++l) {
-    const NodeDescription& n = nodes_[w.path[l]];
+    const TreeNode& n = layout_.node(w.path[l]);
     if (n.kind == NodeKind::kPointer) {
       w.pointer_level = static_cast<int>(l), w.fan_out = 1, w.masked = false;
     } else {
       w.fan_out *= n.num_cells, w.masked |= n.kind == NodeKind::kBitmasked;
     }
   }
-  w.plan.tree = state(), w.plan.list = list_state(list.number);
-  w.plan.counts = &counts()->list;
+  w.plan.tree = memory_.state(), w.plan.list = memory_.list_state(list.number);
+  w.plan.counts = &memory_.counts()->list;
   w.plan.batch = kSelectionBatch, w.plan.fan_out = w.fan_out, w.plan.dynamic = w.is_dynamic;
   if (s.is_recording()) w.cells = Count::on_device(&w.plan.counts->cells, 1);
   return w;
 }
 
-// Selects the live cells of the node at `level` of the path, by their headers: into scratch_cells_, in
+// Selects the live cells of the node at `level` of the path, by their headers: into scratch_.cells, in
 // order of their coordinates.
-void TreeStorage::select_cells(InStream& s, ListWork& w) {
+void LoopLists::select_cells(InStream& s, ListWork& w) {
   const auto level = static_cast<size_t>(w.pointer_level);
-  const NodeDescription& n = nodes_[w.path[level]];
-  const AllocatorState* allocator = &state()->allocators[n.allocator];
-  const uint64_t space = key_space(w.path, level + 1);
+  const TreeNode& n = layout_.node(w.path[level]);
+  const AllocatorState* allocator = memory_.allocator_state(n.allocator);
+  const uint64_t space = layout_.key_space(w.path, level + 1);
   if (space == ~uint64_t{0})
     throw Error(ErrorCode::kInvalidArgument,
-                path(w.node) + ": a loop over it would need keys of more than 64 bits");
+                layout_.path(w.node) + ": a loop over it would need keys of more than 64 bits");
   const bool narrow = space <= uint64_t{1} << 32;
   bool masked = false;
-  for (size_t l = 0; l < level; ++l) masked |= nodes_[w.path[l]].kind == NodeKind::kBitmasked;
-  const uint64_t most =
-      w.is_planned() ? allocators_[n.allocator].capacity : device::handed_out(wait_read(s, allocator));
-  reserve_scratch<uint64_t>(s, scratch_keys_, most), reserve_scratch<uint32_t>(s, scratch_cells_, most);
+  for (size_t l = 0; l < level; ++l) masked |= layout_.node(w.path[l]).kind == NodeKind::kBitmasked;
+  const uint64_t most = w.is_planned() ? memory_.allocators()[n.allocator].capacity
+                                       : device::handed_out(wait_read(s, allocator));
+  scratch_.reserve<uint64_t>(s, scratch_.keys, most);
+  scratch_.reserve<uint32_t>(s, scratch_.cells, most);
   const CoppiceSelection selection{allocator,
-                                   device_layout(w.path[level]),
+                                   memory_.device_layout(w.path[level]),
                                    static_cast<uint32_t>(level),
                                    max_chunks(n),
                                    kSelectionBatch,
@@ -122,38 +123,43 @@ void TreeStorage::select_cells(InStream& s, ListWork& w) {
     w.plan.allocator = allocator;
     run_now(s, program_, plan_list, 1, w.plan);
     // As many keys are sorted as there is room for; those of cells come first.
-    s.fill(scratch_keys_->data(), 0xff, most * (narrow ? 4 : 8));
+    s.fill(scratch_.keys->data(), 0xff, most * (narrow ? 4 : 8));
     batches = &w.plan.counts->sources;
   } else {
     write_value(s, count, 0);
   }
-  run_now(s, program_, select_live, batches, state(), selection, scratch_keys_->as<void>(),
-          scratch_cells_->as<uint32_t>(), count);
+  run_now(s, program_, select_live, batches, memory_.state(), selection, scratch_.keys->as<void>(),
+          scratch_.cells->as<uint32_t>(), count);
   w.cells = wait_count(s, count, most);
+  sort_cells(s, w, narrow);
+}
+
+void LoopLists::sort_cells(InStream& s, ListWork& w, bool narrow) {
+  auto* const cells = scratch_.cells->as<uint32_t>();
   if (narrow)
-    primitives::sort_by_key(s, scratch_keys_->as<uint32_t>(), scratch_cells_->as<uint32_t>(), w.cells.most());
+    primitives::sort_by_key(s, scratch_.keys->as<uint32_t>(), cells, w.cells.most());
   else
-    primitives::sort_by_key(s, scratch_keys_->as<uint64_t>(), scratch_cells_->as<uint32_t>(), w.cells.most());
-  w.cell_list = scratch_cells_->as<uint32_t>();
+    primitives::sort_by_key(s, scratch_.keys->as<uint64_t>(), cells, w.cells.most());
+  w.cell_list = cells;
 }
 
 // Selects the live cells of a pointer node by a walk over all of its slots, which are in order already:
-// into scratch_cells_, or as the elements of the list's node where that lies right below. Returns false
+// into scratch_.cells, or as the elements of the list's node where that lies right below. Returns false
 // where there are too many slots for that.
-bool TreeStorage::select_by_slots(InStream& s, ListWork& w) {
+bool LoopLists::select_by_slots(InStream& s, ListWork& w) {
   const uint32_t pointer = w.path[static_cast<size_t>(w.pointer_level)];
-  const bool is_below = static_cast<size_t>(w.pointer_level) + 2 == w.path.size();
-  const LoopList& above = update_list(s, pointer, false);
+  const LoopList& above = update(s, pointer, false);
   const Count containers = containers_in(s, above);
-  const uint64_t slots = nodes_[pointer].num_cells, all_slots = containers.most() * slots;
+  const uint64_t slots = layout_.node(pointer).num_cells, all_slots = containers.most() * slots;
   if (containers.is_known() &&
-      all_slots > std::max(kFewSlots, kSlotsPerCell * live_cells(wait_read_state(s), pointer)))
+      all_slots >
+          std::max(kFewSlots, kSlotsPerCell * memory_.live_cells(memory_.wait_read_state(s), pointer)))
     return false;
   const auto parts = static_cast<uint32_t>((slots + kSlotBatch - 1) / kSlotBatch);
   const CoppiceSlots all{above.elements->as<LoopElement>(), slots, kSlotBatch, parts};
   const uint64_t items = containers.most() * parts;
-  reserve_scratch<uint32_t>(s, scratch_flags_, items + 1);
-  uint32_t* starts = scratch_flags_->as<uint32_t>();
+  scratch_.reserve<uint32_t>(s, scratch_.flags, items + 1);
+  uint32_t* starts = scratch_.flags->as<uint32_t>();
   Items sources = items;
   if (w.is_planned()) {
     w.plan.containers = containers.address(), w.plan.parts = parts;
@@ -163,46 +169,54 @@ bool TreeStorage::select_by_slots(InStream& s, ListWork& w) {
   run_now_by(s, 1, program_, count_slots, sources, all, starts);
   // One item more is scanned, whatever it is: it becomes the sum of all before it.
   primitives::exclusive_scan(s, starts, starts, items + 1, nullptr);
-  w.cells = w.is_planned()
-                ? Count::on_device(&w.plan.counts->cells, allocators_[nodes_[pointer].allocator].capacity)
-                : Count::known(wait_read(s, starts + items));
-  const uint32_t* begins = starts;
-  if (is_below) {
-    reserve_scratch<LoopElement>(s, w.list, w.list.elements, w.cells.most());
-    run_now_by(s, 1, program_, write_elements, sources, static_cast<const device::TreeState*>(state()), all,
-               begins, device_layout(pointer), device_layout(w.node), w.list.elements->as<LoopElement>());
+  w.cells = w.is_planned() ? Count::on_device(&w.plan.counts->cells, memory_.capacity(pointer))
+                           : Count::known(wait_read(s, starts + items));
+  write_selected(s, w, all, sources, starts);
+  return true;
+}
+
+// Writes what slots hold, in their order: the elements of the list's node, where that lies right below the
+// pointer node, or cells.
+void LoopLists::write_selected(InStream& s, ListWork& w, const CoppiceSlots& all, const Items& sources,
+                               const uint32_t* begins) {
+  if (w.is_right_below()) {
+    const uint32_t pointer = w.path[static_cast<size_t>(w.pointer_level)];
+    reserve<LoopElement>(s, w.list, w.list.elements, w.cells.most());
+    run_now_by(s, 1, program_, write_elements, sources,
+               static_cast<const device::TreeState*>(memory_.state()), all, begins,
+               memory_.device_layout(pointer), memory_.device_layout(w.node),
+               w.list.elements->as<LoopElement>());
   } else {
-    reserve_scratch<uint32_t>(s, scratch_cells_, w.cells.most());
-    run_now_by(s, 1, program_, write_slots, sources, all, begins, scratch_cells_->as<uint32_t>());
-    w.cell_list = scratch_cells_->as<uint32_t>();
+    scratch_.reserve<uint32_t>(s, scratch_.cells, w.cells.most());
+    run_now_by(s, 1, program_, write_slots, sources, all, begins, scratch_.cells->as<uint32_t>());
+    w.cell_list = scratch_.cells->as<uint32_t>();
   }
   if (w.is_planned()) run_now(s, program_, count_list, 1, w.plan, begins);
-  return true;
 }
 
 // Finds the containers below the cells found, without those under inactive bits. Returns their places,
 // where bits decide.
-const uint32_t* TreeStorage::expand(InStream& s, ListWork& w) {
+const uint32_t* LoopLists::expand(InStream& s, ListWork& w) {
   const uint64_t most = w.cells.most() * w.fan_out;
   const Count all = w.is_planned() ? Count::on_device(&w.plan.counts->items, most) : Count::known(most);
   const uint32_t* places = nullptr;
   w.items = all;
   if (w.masked && most > 0) {
-    reserve_scratch<uint32_t>(s, scratch_flags_, most + 1);
-    uint32_t* flags = scratch_flags_->as<uint32_t>();
-    run_now(s, program_, flag_elements, all, state(), device_layout(w.node), w.pointer_level, w.cell_list,
-            w.fan_out, flags);
+    scratch_.reserve<uint32_t>(s, scratch_.flags, most + 1);
+    uint32_t* flags = scratch_.flags->as<uint32_t>();
+    run_now(s, program_, flag_elements, all, memory_.state(), memory_.device_layout(w.node), w.pointer_level,
+            w.cell_list, w.fan_out, flags);
     primitives::exclusive_scan(s, flags, flags, most + 1, nullptr);
     if (all.is_known()) w.items = Count::known(wait_read(s, flags + most));
     places = flags;
   }
-  reserve_scratch<LoopElement>(s, w.list, w.list.elements, w.items.most());
-  run_now(s, program_, fill_elements, all, state(), device_layout(w.node), w.pointer_level, w.cell_list,
-          w.fan_out, places, w.list.elements->as<LoopElement>());
+  reserve<LoopElement>(s, w.list, w.list.elements, w.items.most());
+  run_now(s, program_, fill_elements, all, memory_.state(), memory_.device_layout(w.node), w.pointer_level,
+          w.cell_list, w.fan_out, places, w.list.elements->as<LoopElement>());
   return places;
 }
 
-void TreeStorage::make_list(InStream& s, uint32_t node, LoopList& list) {
+void LoopLists::make_list(InStream& s, uint32_t node, LoopList& list) {
   ListWork w = begin_list(s, node, list);
   const uint32_t* places = nullptr;
   const uint32_t* const no_starts = nullptr;
@@ -212,10 +226,10 @@ void TreeStorage::make_list(InStream& s, uint32_t node, LoopList& list) {
   if (w.is_planned() && !by_slots) run_now(s, program_, count_list, 1, w.plan, no_starts);
   if (w.is_dynamic) {
     w.items = w.cells;
-    reserve_scratch<LoopElement>(s, list, list.elements, w.items.most());
-    run_now(s, program_, fill_chunks, w.cells, state(), device_layout(node), w.cell_list,
+    reserve<LoopElement>(s, list, list.elements, w.items.most());
+    run_now(s, program_, fill_chunks, w.cells, memory_.state(), memory_.device_layout(node), w.cell_list,
             list.elements->as<LoopElement>());
-  } else if (by_slots && static_cast<size_t>(w.pointer_level) + 2 == w.path.size()) {
+  } else if (by_slots && w.is_right_below()) {
     w.items = w.cells;
   } else {
     places = expand(s, w);
@@ -226,56 +240,59 @@ void TreeStorage::make_list(InStream& s, uint32_t node, LoopList& list) {
   }
   list.items = w.items.value();
   list.version = list_version(node);
-  write_value(s, list_state(list.number), ListState{list.items, list.version, list.neighbour_version});
+  write_value(s, memory_.list_state(list.number),
+              ListState{list.items, list.version, list.neighbour_version});
 }
 
-void TreeStorage::make_neighbours(InStream& s, uint32_t node, LoopList& list) {
-  const uint32_t stride = dims() == 3 ? 27 : dims() == 2 ? 9 : 3;
+void LoopLists::make_neighbours(InStream& s, uint32_t node, LoopList& list) {
+  const uint32_t stride = layout_.dims() == 3 ? 27 : layout_.dims() == 2 ? 9 : 3;
   CoppiceListPlan plan{};
-  plan.tree = state(), plan.list = list_state(list.number);
-  plan.counts = &counts()->list;
+  plan.tree = memory_.state(), plan.list = memory_.list_state(list.number);
+  plan.counts = &memory_.counts()->list;
   Count items = containers_in(s, list);
-  reserve_scratch<uint32_t>(s, list, list.neighbours, items.most() * stride);
+  reserve<uint32_t>(s, list, list.neighbours, items.most() * stride);
   if (!items.is_known()) {
     run_now(s, program_, plan_neighbours, 1, plan);
     items = Count::on_device(&plan.counts->items, items.most());  // none where the table is up to date
   }
-  run_now(s, program_, fill_neighbours, items, state(), device_layout(nodes_[node].parent),
-          list.elements->as<LoopElement>(), device_layout(node), list.neighbours->as<uint32_t>());
+  run_now(s, program_, fill_neighbours, items, memory_.state(),
+          memory_.device_layout(layout_.node(node).parent), list.elements->as<LoopElement>(),
+          memory_.device_layout(node), list.neighbours->as<uint32_t>());
   if (!items.is_known()) {
     run_now(s, program_, finish_neighbours, 1, plan);
     return;
   }
   list.neighbour_version = version_;
-  write_value(s, &list_state(list.number)->neighbour_version, version_);
+  write_value(s, &memory_.list_state(list.number)->neighbour_version, version_);
 }
 
-Count TreeStorage::containers_in(InStream& s, const LoopList& list) const {
-  return s.is_recording() ? Count::on_device(&list_state(list.number)->count, most_containers(list.number))
-                          : Count::known(list.items);
+Count LoopLists::containers_in(InStream& s, const LoopList& list) const {
+  return s.is_recording()
+             ? Count::on_device(&memory_.list_state(list.number)->count, most_containers(list.number))
+             : Count::known(list.items);
 }
 
 // Returns the most containers of a node that there can be without its allocators growing.
-uint64_t TreeStorage::most_containers(uint32_t node) const {
+uint64_t LoopLists::most_containers(uint32_t node) const {
   uint64_t most = 1;
-  for (uint32_t id = nodes_[node].parent; id != 0; id = nodes_[id].parent) {
-    if (nodes_[id].kind == NodeKind::kPointer) return most * allocators_[nodes_[id].allocator].capacity;
-    most *= nodes_[id].num_cells;
+  for (uint32_t id = layout_.node(node).parent; id != 0; id = layout_.node(id).parent) {
+    if (layout_.node(id).kind == NodeKind::kPointer) return most * memory_.capacity(id);
+    most *= layout_.node(id).num_cells;
   }
   return most;
 }
 
-uint64_t TreeStorage::list_version(uint32_t node) const {
-  return nodes_[node].kind == NodeKind::kDynamic ? version_ + lists_version_ : version_;
+uint64_t LoopLists::list_version(uint32_t node) const {
+  return layout_.node(node).kind == NodeKind::kDynamic ? version_ + lists_version_ : version_;
 }
 
-LoopList& TreeStorage::update_list(InStream& s, uint32_t node, bool with_neighbours) {
+LoopList& LoopLists::update(InStream& s, uint32_t node, bool with_neighbours) {
   if (!lists_[node]) {
     lists_[node] = std::make_unique<LoopList>();
     lists_[node]->number = node;
   }
   LoopList& list = *lists_[node];
-  with_neighbours = with_neighbours && has_neighbour_table(node);
+  with_neighbours = with_neighbours && layout_.has_neighbour_table(node);
   if (s.is_recording()) {
     record_list(s, list, node, with_neighbours);
     return list;
@@ -283,6 +300,15 @@ LoopList& TreeStorage::update_list(InStream& s, uint32_t node, bool with_neighbo
   if (list.version != list_version(node)) make_list(s, node, list);
   if (with_neighbours && list.neighbour_version != version_) make_neighbours(s, node, list);
   return list;
+}
+
+void LoopLists::clear(InStream&) {
+  for (std::unique_ptr<LoopList>& list : lists_) list.reset();
+}
+
+void LoopLists::count_version(InStream&, bool topology_has_changed) {
+  version_ += topology_has_changed;
+  ++lists_version_;
 }
 
 }  // namespace coppice

@@ -21,45 +21,67 @@ std::string per_cell(uint64_t bytes, uint64_t cells) {
   return cells == 0 ? "-" : fmt::format("{:.1f}", static_cast<double>(bytes) / static_cast<double>(cells));
 }
 
-}  // namespace
+// Reads what nodes' memory is spent on, as of one state of the tree.
+class UsageReader {
+ public:
+  UsageReader(InStream& s, TreeStorage& tree)
+      : s_(s),
+        layout_(tree.layout()),
+        memory_(tree.memory()),
+        lists_(tree.lists()),
+        program_(tree.programs().in_order(s)),
+        now_(memory_.wait_read_state(s)) {}
+  NodeUsage usage(uint32_t node);
+
+ private:
+  uint64_t count_containers(uint32_t node, bool committed);
+  uint64_t count_active(uint32_t node);
+
+  InStream& s_;
+  const TreeLayout& layout_;
+  TreeMemory& memory_;
+  LoopLists& lists_;
+  Program& program_;
+  const device::TreeState now_;
+};
 
 // Counts the containers of a dense or bitmasked node: those there is memory for, or those whose ancestors
 // are all active.
-uint64_t TreeStorage::count_containers(InStream& s, const device::TreeState& now, uint32_t node,
-                                       bool committed) {
+uint64_t UsageReader::count_containers(uint32_t node, bool committed) {
   uint64_t fan_out = 1;
-  for (uint32_t n = nodes_[node].parent; n != 0; n = nodes_[n].parent) {
-    if (nodes_[n].kind == NodeKind::kPointer) {
-      const uint64_t capacity = paid_cells(now.allocators[nodes_[n].allocator]) - 1;
-      return fan_out * (committed ? capacity : live_cells(now, n));
+  for (uint32_t n = layout_.node(node).parent; n != 0; n = layout_.node(n).parent) {
+    if (layout_.node(n).kind == NodeKind::kPointer) {
+      const uint64_t capacity = memory_.paid_cells(now_.allocators[layout_.node(n).allocator]) - 1;
+      return fan_out * (committed ? capacity : memory_.live_cells(now_, n));
     }
     // Only a list tells which of them are active.
-    if (nodes_[n].kind == NodeKind::kBitmasked && !committed) return update_list(s, node, false).items;
-    fan_out *= nodes_[n].num_cells;
+    if (layout_.node(n).kind == NodeKind::kBitmasked && !committed)
+      return lists_.update(s_, node, false).items;
+    fan_out *= layout_.node(n).num_cells;
   }
   return fan_out;
 }
 
-uint64_t TreeStorage::count_active(InStream& s, uint32_t node) {
-  const LoopList& list = update_list(s, node, false);
-  const uint32_t words = static_cast<uint32_t>((nodes_[node].num_cells + 63) / 64);
-  const IntrusivePtr<Buffer> total = device_->reserve(sizeof(uint64_t), sizeof(uint64_t));
-  const CoppiceContainers containers{state(), device_layout(node), list.elements->as<device::LoopElement>(),
-                                     nullptr, words};
-  run_now(s, program_, ::count_active, list.items * words, containers, total->as<uint64_t>());
-  return wait_read(s, total->as<uint64_t>());
+uint64_t UsageReader::count_active(uint32_t node) {
+  const LoopList& list = lists_.update(s_, node, false);
+  const uint32_t words = static_cast<uint32_t>((layout_.node(node).num_cells + 63) / 64);
+  const IntrusivePtr<Buffer> total = memory_.device().reserve(sizeof(uint64_t), sizeof(uint64_t));
+  const CoppiceContainers containers{memory_.state(), memory_.device_layout(node),
+                                     list.elements->as<device::LoopElement>(), nullptr, words};
+  run_now(s_, program_, ::count_active, list.items * words, containers, total->as<uint64_t>());
+  return wait_read(s_, total->as<uint64_t>());
 }
 
-NodeUsage TreeStorage::full_usage(InStream& s, uint32_t node, const device::TreeState& now) {
-  const NodeDescription& n = nodes_[node];
+NodeUsage UsageReader::usage(uint32_t node) {
+  const TreeNode& n = layout_.node(node);
   NodeUsage u;
   if (node == 0) {
     u.active_cells = u.existing_cells = u.capacity_cells = 1;
-    u.cell_bytes = root_->size_bytes();
+    u.cell_bytes = memory_.root().size_bytes();
   } else if (n.kind == NodeKind::kPointer || n.kind == NodeKind::kDynamic) {
-    const device::AllocatorState& a = now.allocators[n.allocator];
-    const uint64_t cells = paid_cells(a);
-    u.active_cells = u.existing_cells = live_cells(now, node);
+    const device::AllocatorState& a = now_.allocators[n.allocator];
+    const uint64_t cells = memory_.paid_cells(a);
+    u.active_cells = u.existing_cells = memory_.live_cells(now_, node);
     u.capacity_cells = cells - 1;
     u.cell_bytes = cells * a.cell_bytes;
     u.list_bytes = 2 * cells * sizeof(uint32_t);
@@ -67,33 +89,36 @@ NodeUsage TreeStorage::full_usage(InStream& s, uint32_t node, const device::Tree
     u.recycled_cells = a.recycled_size;
     u.collected_cells = a.collected, u.collections = a.collections;
   } else {
-    const uint64_t committed = count_containers(s, now, node, true);
-    u.existing_cells = count_containers(s, now, node, false) * n.num_cells;
-    u.active_cells = n.kind == NodeKind::kBitmasked ? count_active(s, node) : u.existing_cells;
+    const uint64_t committed = count_containers(node, true);
+    u.existing_cells = count_containers(node, false) * n.num_cells;
+    u.active_cells = n.kind == NodeKind::kBitmasked ? count_active(node) : u.existing_cells;
     u.capacity_cells = committed * n.num_cells;
     u.cell_bytes = committed * n.container_bytes;
   }
-  if (lists_[node]) {
-    const LoopList& list = *lists_[node];
-    u.element_list_bytes = size_of(list.elements) + size_of(list.neighbours);
-  }
+  if (const auto& list = lists_.all()[node])
+    u.element_list_bytes = size_of(list->elements) + size_of(list->neighbours);
   u.bytes = u.cell_bytes + u.list_bytes + u.element_list_bytes;
   return u;
 }
 
-MemoryReport TreeStorage::memory_report(InStream& s) {
+}  // namespace
+
+NodeUsage detail::usage_of(InStream& s, TreeStorage& tree, uint32_t node) {
+  return UsageReader(s, tree).usage(node);
+}
+
+MemoryReport detail::report_memory(InStream& s, TreeStorage& tree) {
+  const TreeLayout& layout = tree.layout();
   MemoryReport report;
-  const device::TreeState now = wait_read_state(s);
-  for (uint32_t id = 1; id < nodes_.size(); ++id)
-    report.nodes.push_back({path(id), nodes_[id].kind, full_usage(s, id, now)});
-  report.collections = collections_;
-  report.collection_s = std::chrono::duration<double>(collection_time_).count();
-  report.root_bytes = root_->size_bytes();
-  report.ambient_bytes = ambient_->size_bytes();
-  report.bookkeeping_bytes =
-      size_of(state_) + size_of(device_layouts_) + size_of(device_below_) + size_of(counts_);
-  report.scratch_bytes = size_of(scratch_keys_) + size_of(scratch_cells_) + size_of(scratch_flags_) +
-                         size_of(scratch_selected_) + size_of(scratch_elements_) + size_of(scratch_rows_);
+  UsageReader reader(s, tree);
+  for (uint32_t id = 1; id < layout.nodes().size(); ++id)
+    report.nodes.push_back({layout.path(id), layout.node(id).kind, reader.usage(id)});
+  report.collections = tree.collector().collections();
+  report.collection_s = tree.collector().collection_s();
+  report.root_bytes = tree.memory().root().size_bytes();
+  report.ambient_bytes = tree.memory().ambient().size_bytes();
+  report.bookkeeping_bytes = tree.memory().bookkeeping_bytes();
+  report.scratch_bytes = tree.scratch().size_bytes();
   return report;
 }
 
@@ -101,7 +126,7 @@ MemoryReport wait_memory_report(const TreeRef& tree) {
   tree->freeze();
   MemoryReport report;
   wait_in_order(tree->stream(), "sparse.memory_report",
-                [&](InStream& s) { report = tree->memory_report(s); });
+                [&](InStream& s) { report = detail::report_memory(s, *tree); });
   return report;
 }
 

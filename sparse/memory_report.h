@@ -34,6 +34,12 @@ struct MemoryReport {
   std::string text() const;
 };
 
+namespace detail {
+// These are for the order of the tree's stream.
+NodeUsage usage_of(InStream& s, TreeStorage& tree, uint32_t node);
+MemoryReport report_memory(InStream& s, TreeStorage& tree);
+}  // namespace detail
+
 // Does the same as Tree::wait_memory_report(), for callers that have a field of the tree alone.
 MemoryReport wait_memory_report(const TreeRef& tree);
 

@@ -9,20 +9,14 @@
 #include <set>
 
 #include "gpu/buffer_ranges.h"
+#include "sparse/tree_addresses.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
 
-using device::LevelLayout;
-using device::NodeKind;
-
 namespace {
 
 constexpr uint32_t kByPointer = effect::kReads | effect::kStores | effect::kChanges;
-
-MemoryUse whole(uint64_t begin, uint64_t bytes, uint32_t effects) {
-  return {begin, begin + bytes, std::max<uint64_t>(bytes, 1), 0, bytes, effects};
-}
 
 struct Table {
   std::vector<MemoryUse> uses;
@@ -36,7 +30,7 @@ struct Table {
     for (const uint64_t at : {address, address - 1}) {
       const BufferRange range = BufferRanges::all().find(at);
       if (range.begin == 0 || at >= range.most) continue;
-      return uses.push_back(whole(range.begin, range.most - range.begin, effects));
+      return uses.push_back(whole_memory(range.begin, range.most - range.begin, effects));
     }
     head.outside |= effects;
   }
@@ -75,68 +69,6 @@ void add_memory(Table& table, const LaunchUses& uses, const LaunchUse& use,
   }
 }
 
-}  // namespace
-
-MemoryUse TreeStorage::memory_of(uint32_t field) const {
-  const FieldDescription& f = fields_[field];
-  const device::NodeLayout& layout = layouts_[f.node];
-  MemoryUse use = whole(reinterpret_cast<uint64_t>(root_->data()), root_->reserved_bytes(), 0);
-  use.first = layout.root_offset, use.last = layout.root_offset;
-  for (uint32_t l = 0; l < layout.depth; ++l) {
-    const LevelLayout& level = layout.level[l];
-    const bool is_last = l + 1 == layout.depth;
-    if (level.kind == NodeKind::kPointer || level.kind == NodeKind::kDynamic) {
-      const IntrusivePtr<Buffer> cells = storages_to_be()[level.allocator].cells;
-      use = whole(reinterpret_cast<uint64_t>(cells->data()), cells->reserved_bytes(), 0);
-      use.period = level.cell_bytes, use.first = use.last = 0;
-      if (!is_last) use.first = use.last = level.child_offset;
-    } else if (!is_last) {
-      use.first += level.cell_offset + level.child_offset;
-      use.last +=
-          level.cell_offset + level.child_offset + (device::num_cells_of(level) - 1) * level.cell_bytes;
-    }
-  }
-  const bool is_cell = nodes_[f.node].kind == NodeKind::kPointer;
-  use.first += f.offset;
-  use.last += f.offset + (is_cell ? 0 : (nodes_[f.node].num_cells - 1) * uint64_t{f.stride}) + f.bytes;
-  return use;
-}
-
-MemoryUse TreeStorage::zeros() const {
-  return whole(reinterpret_cast<uint64_t>(ambient_->data()), ambient_->size_bytes(), effect::kReads);
-}
-
-std::vector<KnownBuffer> TreeStorage::buffers() const {
-  std::vector<KnownBuffer> known;
-  const auto add = [&](const IntrusivePtr<Buffer>& buffer) {
-    if (!buffer) return;
-    const auto begin = reinterpret_cast<uint64_t>(buffer->data());
-    known.push_back({begin, begin + buffer->reserved_bytes(), 1});
-  };
-  for (const auto& buffer : {state_, root_, ambient_, device_layouts_, device_below_, counts_}) add(buffer);
-  for (const AllocatorStorage& a : storages_to_be()) {
-    add(a.cells), add(a.free_list), add(a.recycled_list);
-  }
-  return known;
-}
-
-std::string TreeStorage::name_of_address(uint64_t address) const {
-  for (uint32_t field = 0; field < fields_.size(); ++field) {
-    const MemoryUse use = memory_of(field);
-    if (address < use.begin || address >= use.end) continue;
-    const uint64_t in_period = (address - use.begin) % use.period;
-    if (in_period >= use.first && in_period < use.last)
-      return fmt::format("'{}' on {}", fields_[field].name, path(fields_[field].node));
-  }
-  for (const KnownBuffer& buffer : buffers()) {
-    if (address >= buffer.begin && address < buffer.end)
-      return fmt::format("the tree '{}', beside its values", options_.name);
-  }
-  return "";
-}
-
-namespace {
-
 struct KnownTables {
   std::mutex mutex;
   std::set<uintptr_t> addresses;
@@ -168,14 +100,14 @@ IntrusivePtr<MemoryUseTable> MemoryUseTables::wait_table(Device& device, const L
   for (const LaunchUse& use : uses.all) {
     if (use.kind == LaunchUse::Kind::kMemory) add_memory(table, uses, use, arguments);
     if (use.kind != LaunchUse::Kind::kField || !use.does(kByPointer)) continue;
-    table.uses.push_back(static_cast<TreeStorage*>(use.tree)->memory_of(use.field));
+    table.uses.push_back(memory_of_field(static_cast<TreeStorage*>(use.tree)->memory(), use.field));
     table.uses.back().effects = use.effects & kByPointer;
   }
   const auto sink = reinterpret_cast<uint64_t>(&device.context()) + offsetof(DeviceContext, sink);
-  table.uses.push_back(whole(sink, kSinkBytes, kByPointer));  // of accesses that were refused
+  table.uses.push_back(whole_memory(sink, kSinkBytes, kByPointer));  // of accesses that were refused
   for (const TreeStorage* tree : trees) {
-    table.uses.push_back(tree->zeros());
-    for (const KnownBuffer& buffer : tree->buffers()) table.buffers.push_back(buffer);
+    table.uses.push_back(zeros_of(tree->memory()));
+    for (const KnownBuffer& buffer : buffers_of(tree->memory())) table.buffers.push_back(buffer);
   }
   for (const BufferRange& range : BufferRanges::all().list()) {
     if (MemoryUseTable::is_one(range.begin)) continue;
@@ -195,7 +127,7 @@ IntrusivePtr<MemoryUseTable> MemoryUseTables::wait_table(Device& device, const L
 
 std::string name_of_address(uint64_t address, std::span<TreeStorage* const> trees) {
   for (const TreeStorage* tree : trees) {
-    if (std::string name = tree->name_of_address(address); !name.empty()) return name;
+    if (std::string name = name_in_tree(tree->memory(), address); !name.empty()) return name;
   }
   const BufferRange range = BufferRanges::all().find(address);
   if (range.begin != 0 && address < range.most)

@@ -126,8 +126,8 @@ StreamEvent collect(Named<Tree> tree, After, MoreEvents, Request& request) {
   TreeStorage& storage = tree->storage();
   Stream& stream = stream_of(request, storage);
   storage.freeze();
-  return {
-      stream.enqueue("sparse.collect", [kept = share(&storage)](InStream& s) { kept->commit_topology(s); })};
+  return {stream.enqueue("sparse.collect",
+                         [kept = share(&storage)](InStream& s) { kept->collector().commit_topology(s); })};
 }
 
 StreamEvent update_list(Constant<bool> with_neighbours, Named<Node> node, After, MoreEvents,
@@ -136,14 +136,14 @@ StreamEvent update_list(Constant<bool> with_neighbours, Named<Node> node, After,
   node->storage().freeze();
   return {stream.enqueue("sparse.update_list",
                          [tree = node->tree(), id = node->id(), neighbours = with_neighbours.get()](
-                             InStream& s) { tree->update_list(s, id, neighbours); })};
+                             InStream& s) { tree->lists().update(s, id, neighbours); })};
 }
 
 EventAnd<int64_t> count_blocks(Named<Node> node, After, MoreEvents, Request& request) {
   Stream& stream = stream_of(request, node->storage());
   node->storage().freeze();
   return compute(stream, "sparse.count_blocks", [tree = node->tree(), id = node->id()](InStream& s) {
-    return static_cast<int64_t>(tree->update_list(s, id, false).items);
+    return static_cast<int64_t>(tree->lists().update(s, id, false).items);
   });
 }
 

@@ -28,12 +28,12 @@ namespace {
 // once. A profile compares that with the device's own copying. Neighbours come from caches, and other
 // nodes' values are not counted.
 uint64_t item_bytes(const LaunchRequest& r) {
-  const TreeStorage& tree = *r.loop.tree;
+  const TreeStorage* const looped = r.loop.tree.get();
   const bool by_element = r.item == LaunchRequest::LoopItem::kEntry;
-  const uint64_t cells = by_element ? 1 : tree.node(r.loop.node).num_cells;
+  const uint64_t cells = by_element ? 1 : looped->layout().node(r.loop.node).num_cells;
   uint64_t bytes = 0;
   for (const HandleUse& h : std::span(r.handles, r.num_handles)) {
-    if (tree_of(h.id) != &tree || h.id.node != r.loop.node) continue;
+    if (tree_of(h.id) != looped || h.id.node != r.loop.node) continue;
     const bool moves_twice = h.role == Role::kUpdate || h.role == Role::kAccumulate;
     bytes += (moves_twice ? 2 : 1) * cells * h.value_bytes;
   }
@@ -54,15 +54,15 @@ void set_loop(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   if (!r.loop.box) launch.item_bytes = item_bytes(r);
   const bool neighbours = p.binding.needs_neighbours;
   launch.before_loop = [tree = r.loop.tree, node, neighbours](InStream& s, LaunchBlock& block) {
-    LoopList& list = tree->update_list(s, node, neighbours);
+    LoopList& list = tree->lists().update(s, node, neighbours);
     block.elements = list.elements->data();
     block.neighbours = neighbours ? list.neighbours->as<uint32_t>() : nullptr;
-    block.count = &tree->list_state(list.number)->count;
+    block.count = &tree->memory().list_state(list.number)->count;
   };
   launch.block.pieces = std::max(1u, p.binding.loop.pieces);
   // A task has about a thousand cells; its start costs a few hundred nanoseconds.
   launch.grain = static_cast<uint32_t>(
-      std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->node(node).num_cells), 1, 64));
+      std::clamp<uint64_t>(1024 / std::max<uint64_t>(1, tree->layout().node(node).num_cells), 1, 64));
 }
 
 // Checks that what arguments lead to belongs to the program's device, as trees do (check_node() in
@@ -90,7 +90,7 @@ LaunchBlock first_block(const LaunchRequest& r, const Binding& binding) {
   const bool by_thread =
       r.item == LaunchRequest::LoopItem::kItem || r.item == LaunchRequest::LoopItem::kBlock;
   block.flags = by_thread ? kThreadItems : 0;
-  for (size_t t = 0; t < binding.trees.size(); ++t) block.trees[t] = binding.trees[t]->state();
+  for (size_t t = 0; t < binding.trees.size(); ++t) block.trees[t] = binding.trees[t]->memory().state();
   return block;
 }
 
@@ -122,8 +122,8 @@ IntrusivePtr<Prepared> LaunchMaker::prepare(const LaunchRequest& given, const Ke
   p->version = version;
   p->name = kernel_id(r.makes_room_for != nullptr ? *r.makes_room_for : r);
   p->handles.assign(r.handles, r.handles + r.num_handles);
-  if (r.loop.tree) p->loop_path = r.loop.tree->path(r.loop.node);
   p->binding = make_binding(r, *device_, options_.checks);
+  if (r.loop.tree) p->loop_path = r.loop.tree->layout().path(r.loop.node);
   p->uses = uses_of(r);
   p->checks = options_.checks;
   if (p->checks) tell_uses(p->binding, *p->uses);
@@ -172,8 +172,8 @@ IntrusivePtr<Prepared> LaunchMaker::wait_prepare_good(const LaunchRequest& r,
 
 // Gives a launch with checks the table of the memory that its pointers may reach. Its addresses are those
 // that cells have once trees have grown.
-void LaunchMaker::guard_memory(Launch& launch, const LaunchRequest& r, const Prepared& p) {
-  for (TreeStorage* tree : p.binding.trees) tree->reserve_full_ranges();
+void LaunchMaker::wait_guard_memory(Launch& launch, const LaunchRequest& r, const Prepared& p) {
+  for (TreeStorage* tree : p.binding.trees) tree->memory().reserve_full_ranges();
   auto table = memory_uses_.wait_table(*device_, *p.uses, {r.arguments, r.argument_bytes}, p.binding.trees);
   const void* const address = table->buffer->data();
   std::memcpy(launch.block.arguments + kMemoryUsesAt, &address, sizeof address);
@@ -195,7 +195,7 @@ Launch LaunchMaker::launch_of(const LaunchRequest& r, const IntrusivePtr<Prepare
   for (const detail::SlotUse& use : r.slots) launch.keep_alive.push_back(use.slot);
   launch.uses = p.uses;
   const bool knows_addresses = guards_memory(r, options_);
-  if (knows_addresses) guard_memory(launch, r, p);
+  if (knows_addresses) wait_guard_memory(launch, r, p);
   set_loop(launch, r, p);
   if (p.room_code) make_room_first(launch, shared);
   if (p.needs_full_ranges || knows_addresses) take_full_ranges_first(launch, shared, knows_addresses);

@@ -58,7 +58,7 @@ class LaunchMaker {
 
  private:
   void start_compiling(const detail::LaunchRequest& request, Prepared& p) const;
-  void guard_memory(Launch& launch, const detail::LaunchRequest& request, const Prepared& p);
+  void wait_guard_memory(Launch& launch, const detail::LaunchRequest& request, const Prepared& p);
 
   const IntrusivePtr<Device> device_;
   const CodegenOptions options_;

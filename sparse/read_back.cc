@@ -33,11 +33,12 @@ TreeStorage& tree_to_read(const TreeRef& tree) {
 
 void check_count(TreeStorage& tree, const GivenCoord& coord) {
   tree.freeze();  // a tree has its dimensions from then on
-  const auto surplus = coord.at.begin() + std::min(tree.dims(), coord.count);
-  const bool names_a_cell = coord.count >= tree.dims() &&
+  const auto surplus = coord.at.begin() + std::min(tree.layout().dims(), coord.count);
+  const bool names_a_cell = coord.count >= tree.layout().dims() &&
                             std::all_of(surplus, coord.at.end(), [](int32_t number) { return number == 0; });
   if (coord.count == 0 || names_a_cell) return;
-  throw Error(ErrorCode::kInvalidArgument, wrong_count_text(coord.count, tree.options().name, tree.dims()));
+  throw Error(ErrorCode::kInvalidArgument,
+              wrong_count_text(coord.count, tree.options().name, tree.layout().dims()));
 }
 
 BoxSize box_size(const TreeRef& tree, const HostCoord& begin, const HostCoord& end) {
@@ -47,7 +48,7 @@ BoxSize box_size(const TreeRef& tree, const HostCoord& begin, const HostCoord& e
   tree->freeze();
   BoxSize size{1, 1, 1};
   double cells = 1;
-  for (uint32_t axis = 0; axis < tree->dims(); ++axis) {
+  for (uint32_t axis = 0; axis < tree->layout().dims(); ++axis) {
     if (end[axis] < begin[axis])
       refuse(fmt::format("a box to read ends at {} of axis {}, before it begins, at {}", end[axis], axis,
                          begin[axis]));
@@ -74,15 +75,15 @@ void check_field_of(const TreeStorage& tree, const FieldId& field) {
 void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& begin, const BoxSize& size,
                      void* values) {
   const auto refuse = [&](const char* why) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", tree->path(field.node), why));
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", tree->layout().path(field.node), why));
   };
   check_field_of(*tree, field);
   if (field.field == kNoField) refuse("a node's topology has no values to read");
-  if (tree->node(field.node).kind == device::NodeKind::kDynamic)
+  if (tree->layout().node(field.node).kind == device::NodeKind::kDynamic)
     refuse("its fields have lists of values: wait_read_list() reads one");
   tree->freeze();
-  const uint32_t dims = tree->dims();
-  const FieldDescription& d = tree->field(field.field);
+  const uint32_t dims = tree->layout().dims();
+  const TreeField& d = tree->layout().field(field.field);
   CoppiceFieldBox box{{0, 0, 0}, {1, 1, 1}, 0, d.offset, d.stride, static_cast<uint32_t>(d.bytes)};
   for (uint32_t axis = 0; axis < dims; ++axis) {
     box.begin[3 - dims + axis] = begin[axis];
@@ -98,8 +99,8 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
     for (uint64_t first = 0; first < cells; first += piece) {
       const uint64_t n = std::min(piece, cells - first);
       box.first = static_cast<int64_t>(first);
-      run_now_by(s, 1024, tree->stream_program(s), read_box, n, tree->state(),
-                 tree->device_layout(field.node), box, read->as<unsigned char>());
+      run_now_by(s, 1024, tree->programs().in_order(s), read_box, n, tree->memory().state(),
+                 tree->memory().device_layout(field.node), box, read->as<unsigned char>());
       s.wait_copy(static_cast<std::byte*>(values) + first * d.bytes, read->data(), n * d.bytes);
     }
   });
@@ -108,23 +109,24 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
 std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord) {
   check_field_of(*tree, field);
   tree->freeze();
-  if (tree->node(field.node).kind != device::NodeKind::kDynamic)
-    throw Error(ErrorCode::kInvalidArgument,
-                tree->path(field.node) + " has no lists: wait_read_list() is for fields on dynamic nodes");
+  if (tree->layout().node(field.node).kind != device::NodeKind::kDynamic)
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        tree->layout().path(field.node) + " has no lists: wait_read_list() is for fields on dynamic nodes");
   const uint64_t length = node_of(tree, field.node).wait_length(coord);
   if (field.field == kNoField)
     throw Error(ErrorCode::kInvalidArgument,
-                tree->path(field.node) + ": a node's topology has no values to read");
-  const FieldDescription& d = tree->field(field.field);
+                tree->layout().path(field.node) + ": a node's topology has no values to read");
+  const TreeField& d = tree->layout().field(field.field);
   std::vector<std::byte> values(length * d.bytes);
   CoppiceElements from{{0, 0, 0}, d.stride, d.offset, d.bytes};
-  const uint32_t dims = tree->dims();
+  const uint32_t dims = tree->layout().dims();
   for (uint32_t axis = 0; axis < dims; ++axis) from.coord[3 - dims + axis] = coord[axis];
   if (values.empty()) return values;
   wait_in_order(tree->stream(), "sparse.read_list", [&](InStream& s) {
     const IntrusivePtr<Buffer> read = tree->device().reserve(values.size(), values.size());
-    run_now(s, tree->stream_program(s), read_elements, length, tree->state(), tree->device_layout(field.node),
-            from, read->as<unsigned char>());
+    run_now(s, tree->programs().in_order(s), read_elements, length, tree->memory().state(),
+            tree->memory().device_layout(field.node), from, read->as<unsigned char>());
     s.wait_copy(values.data(), read->data(), values.size());
   });
   return values;

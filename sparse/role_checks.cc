@@ -21,17 +21,22 @@ namespace {
 
 // Lists are appended to and read; other roles need one value per cell.
 void check_list_role(const LaunchRequest& r, const HandleUse& h) {
-  const bool is_list = tree_of(h.id)->node(h.id.node).kind == NodeKind::kDynamic;
+  const bool is_list = tree_of(h.id)->layout().node(h.id.node).kind == NodeKind::kDynamic;
   if (h.role == Role::kAppend && !is_list)
     refuse_launch(r, fmt::format("it appends to field {}, which is not on a dynamic node", field_name(h)));
   if (is_list && h.id.field != kNoField && (h.role == Role::kGrow || h.role == Role::kAccumulate))
     refuse_launch(r, fmt::format("field {} has lists of values; use Append, or Read", field_name(h)));
 }
 
+// Returns the layout of the tree looped over; null for a range.
+const TreeLayout* loop_layout(const LaunchRequest& r) {
+  return r.loop.tree ? &r.loop.tree->layout() : nullptr;
+}
+
 // Refuses a loop over something else than what the kernel's loop argument stands for.
 void check_loop(const LaunchRequest& r) {
   using LoopItem = LaunchRequest::LoopItem;
-  TreeStorage* tree = r.loop.tree.get();
+  const TreeLayout* tree = loop_layout(r);
   if (r.item == LoopItem::kItem || r.item == LoopItem::kTeam) {
     if (tree == nullptr) return;
     refuse_launch(r, fmt::format("it takes {} and loops over a range: range(n)",
@@ -56,16 +61,16 @@ void check_own_cells(const LaunchRequest& r, const HandleUse& h) {
   if (r.item == LaunchRequest::LoopItem::kItem || r.item == LaunchRequest::LoopItem::kTeam)
     refuse_launch(r, fmt::format("a range has no own cell to write in field {}; use Accumulate or Grow",
                                  field_name(h)));
-  const TreeStorage* loop_tree = r.loop.tree.get();
-  if (tree_of(h.id) == loop_tree && h.id.node == r.loop.node) return;
+  const TreeLayout& tree = r.loop.tree->layout();
+  const bool is_loop_tree = tree_of(h.id) == r.loop.tree.get();
+  if (is_loop_tree && h.id.node == r.loop.node) return;
   if (!is_over_blocks(r))
     refuse_launch(r, fmt::format("it writes field {}, which is not on the node looped over, {}",
-                                 field_name(h), loop_tree->path(r.loop.node)));
-  const bool sibling =
-      tree_of(h.id) == loop_tree && loop_tree->node(h.id.node).parent == loop_tree->node(r.loop.node).parent;
+                                 field_name(h), tree.path(r.loop.node)));
+  const bool sibling = is_loop_tree && tree.node(h.id.node).parent == tree.node(r.loop.node).parent;
   if (!sibling)
     refuse_launch(r, fmt::format("it writes field {}, which is neither on {} nor beside it", field_name(h),
-                                 loop_tree->path(r.loop.node)));
+                                 tree.path(r.loop.node)));
 }
 
 bool is_same_field(const HandleUse& a, const HandleUse& b) {
@@ -77,10 +82,10 @@ RoleUse use_of(const HandleUse& h) { return {h.role, h.radius}; }
 
 void check_roles(const LaunchRequest& r) {
   check_loop(r);
-  const TreeStorage* loop_tree = r.loop.tree.get();
-  if (loop_tree != nullptr && static_cast<int>(loop_tree->dims()) != r.place_dims) {
+  const TreeLayout* tree = loop_layout(r);
+  if (tree != nullptr && static_cast<int>(tree->dims()) != r.place_dims) {
     refuse_launch(r, fmt::format("it loops in {} dimensions, tree '{}' has {}", r.place_dims,
-                                 loop_tree->options().name, loop_tree->dims()));
+                                 tree->options().name, tree->dims()));
   }
   for (const HandleUse& h : std::span(r.handles, r.num_handles)) {
     check_list_role(r, h);

@@ -1,4 +1,4 @@
-// Runs the runtime's own kernels over a number of items, for TreeStorage's files.
+// Runs the runtime's own kernels over a number of items, for the parts of a tree.
 #pragma once
 #include <algorithm>
 #include <string_view>

@@ -28,7 +28,7 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b, 
   std::vector<HandleFacts> handles;
   for (const HandleUse& h : std::span(r.handles, r.num_handles)) handles.push_back(facts_of(h, r.loop));
   s.why_misused = [handles = std::move(handles),
-                   loop = r.loop.tree ? r.loop.tree->path(r.loop.node) : std::string("a range")](
+                   loop = r.loop.tree ? r.loop.tree->layout().path(r.loop.node) : std::string("a range")](
                       uint32_t what, uint32_t binding, uint32_t given) {
     return binding < handles.size()
                ? misuse_text(static_cast<DeviceStatus>(what), handles[binding], given, loop)

@@ -30,11 +30,12 @@ struct Unit {
 
 Unit unit_of(const Node& node, const char* tool) {
   node.storage().freeze();
+  const TreeLayout& tree = node.storage().layout();
   Unit unit{node.tree(), node.id()};
   if (unit.node == 0)
     refuse(fmt::format("{}: the root {} has no cells; name a node below it", tool, node.path()));
-  while (unit.node != 0 && unit.tree->node(unit.node).kind == NodeKind::kDense) {
-    const NodeDescription& n = unit.tree->node(unit.node);
+  while (unit.node != 0 && tree.node(unit.node).kind == NodeKind::kDense) {
+    const TreeNode& n = tree.node(unit.node);
     for (int d = 0; d < device::kMaxDims; ++d) unit.box.size[d] *= static_cast<int32_t>(n.extent[d]);
     unit.node = n.parent;
   }
@@ -55,15 +56,15 @@ struct Containers {
 
 Containers containers_of(InStream& s, TreeStorage& tree, uint32_t node, bool with_masks = true) {
   Containers c;
-  const LoopList& list = tree.update_list(s, node, false);
+  const LoopList& list = tree.lists().update(s, node, false);
   c.count = list.items;
   c.elements = list.elements;
-  const uint32_t words = static_cast<uint32_t>((tree.node(node).num_cells + 63) / 64);
+  const uint32_t words = static_cast<uint32_t>((tree.layout().node(node).num_cells + 63) / 64);
   if (with_masks) {
     const size_t bytes = std::max<uint64_t>(c.count * words, 1) * sizeof(uint64_t);
     c.masks = tree.device().reserve(bytes, bytes);
   }
-  c.view = {tree.state(), tree.device_layout(node), c.elements->as<device::LoopElement>(),
+  c.view = {tree.memory().state(), tree.memory().device_layout(node), c.elements->as<device::LoopElement>(),
             with_masks ? c.masks->as<uint64_t>() : nullptr, words};
   return c;
 }
@@ -82,7 +83,7 @@ void run(InStream& s, Program& program, const Kernel<void(Args...)>& kernel, uin
 AsyncValueRef<Chain> enqueue(const TreeRef& tree, const char* name,
                              std::function<void(InStream&, Program&)> work) {
   return tree->stream().enqueue(
-      name, [tree, work = std::move(work)](InStream& s) { work(s, tree->stream_program(s)); });
+      name, [tree, work = std::move(work)](InStream& s) { work(s, tree->programs().in_order(s)); });
 }
 
 void check_morphology(const Node& node, Neighbourhood neighbourhood, int steps, const char* tool) {
@@ -97,9 +98,9 @@ template <class Step>
 AsyncValueRef<Chain> repeat(const Unit& unit, const char* name, int steps, Step step) {
   return enqueue(unit.tree, name, [unit, steps, step](InStream& s, Program& program) {
     for (int i = 0; i < steps; ++i) {
-      const uint64_t before = unit.tree->version(s);
+      const uint64_t before = unit.tree->lists().version(s);
       step(s, program, unit);
-      if (unit.tree->version(s) == before) return;
+      if (unit.tree->lists().version(s) == before) return;
     }
   });
 }
@@ -143,7 +144,7 @@ void check_prune_fields(const Node& node, const std::vector<FieldId>& fields, do
 
 uint64_t run_prune(InStream& s, Program& program, TreeStorage& tree, uint32_t node, uint32_t pointer,
                    double tolerance, const std::vector<FieldId>& fields) {
-  const device::AllocatorState* a = &tree.state()->allocators[tree.node(pointer).allocator];
+  const device::AllocatorState* a = tree.memory().allocator_state(tree.layout().node(pointer).allocator);
   const int64_t cells = static_cast<int64_t>(wait_read(s, &a->num_cells)) - 1;
   const size_t kept_bytes = (static_cast<size_t>(cells) / 64 + 1) * sizeof(uint64_t);
   // The count lies before the bits.
@@ -151,18 +152,18 @@ uint64_t run_prune(InStream& s, Program& program, TreeStorage& tree, uint32_t no
   uint64_t *dropped = scratch->as<uint64_t>(), *kept = dropped + 1;
   if (fields.empty()) run(s, program, keep_with_bytes, cells, a, kept);
   for (const FieldId& field : fields) {
-    const FieldDescription& f = tree.field(field.field);
+    const TreeField& f = tree.layout().field(field.field);
     const Containers c = containers_of(s, tree, node, false);
     const CoppiceValues values{f.offset, f.stride, static_cast<uint32_t>(f.bytes), tolerance};
     run(s, program, keep_with_values, static_cast<int64_t>(c.count), c.view, values, kept);
   }
   run(s, program, drop_unkept, cells, topology_of(TreeRef(share<RefCounted>(&tree)), pointer), a,
-      tree.device_layout(pointer), kept, dropped);
+      tree.memory().device_layout(pointer), kept, dropped);
   return wait_read(s, dropped);
 }
 
 AsyncValueRef<uint64_t> start_prune(const Node& node, double tolerance, std::vector<FieldId> fields) {
-  TreeStorage& tree = node.storage();
+  const TreeDescription& tree = node.storage().description();
   if (node.id() == 0)
     refuse(fmt::format("prune: the root {} has no cells; name a node below it", node.path()));
   if (tree.node(node.id()).kind == NodeKind::kPointer)
@@ -171,7 +172,7 @@ AsyncValueRef<uint64_t> start_prune(const Node& node, double tolerance, std::vec
   while (pointer != 0 && tree.node(pointer).kind != NodeKind::kPointer) pointer = tree.node(pointer).parent;
   if (pointer == 0) refuse(fmt::format("prune: there is no pointer node above {}", node.path()));
   check_prune_fields(node, fields, tolerance);
-  tree.freeze();
+  node.storage().freeze();
   auto dropped = std::make_shared<uint64_t>(0);
   auto done = enqueue(node.tree(), "sparse.prune",
                       [=, ref = node.tree(), id = node.id()](InStream& s, Program& program) {
@@ -212,10 +213,10 @@ bool has_domain_within(const device::NodeLayout& node, const device::NodeLayout&
 void check_inside(InStream& s, Program& program, const Containers& marked, const Node& from, const Node& to,
                   const char* tool) {
   TreeStorage& target = to.storage();
-  const device::NodeLayout& domain = target.layout(to.id());
-  if (has_domain_within(from.storage().layout(from.id()), domain)) return;
+  const device::NodeLayout& domain = target.layout().node_layout(to.id());
+  if (has_domain_within(from.storage().layout().node_layout(from.id()), domain)) return;
   const IntrusivePtr<Buffer> count = target.device().reserve(sizeof(uint64_t), sizeof(uint64_t));
-  run(s, program, count_outside, marked.words(), marked.view, target.device_layout(to.id()),
+  run(s, program, count_outside, marked.words(), marked.view, target.memory().device_layout(to.id()),
       count->as<uint64_t>());
   const uint64_t outside = wait_read(s, count->as<uint64_t>());
   if (outside == 0) return;
@@ -227,9 +228,9 @@ void check_inside(InStream& s, Program& program, const Containers& marked, const
 AsyncValueRef<Chain> combine(const Node& from, const Node& to, SetOperation operation) {
   unit_of(from, operation.tool);
   const Unit unit = unit_of(to, operation.tool);
-  if (from.storage().dims() != to.storage().dims()) {
+  if (from.storage().layout().dims() != to.storage().layout().dims()) {
     refuse(fmt::format("{}: {} has {} dimensions, {} has {}", operation.tool, from.path(),
-                       from.storage().dims(), to.path(), to.storage().dims()));
+                       from.storage().layout().dims(), to.path(), to.storage().layout().dims()));
   }
   if (&from.storage().device() != &to.storage().device())
     refuse(fmt::format("{}: {} and {} are on different devices", operation.tool, from.path(), to.path()));
@@ -244,8 +245,8 @@ AsyncValueRef<Chain> combine(const Node& from, const Node& to, SetOperation oper
     }
     if (!operation.keeps_all) {
       leaving = containers_of(s, *unit.tree, unit.node);
-      run(s, program, find_leaving, leaving.words(), leaving.view, unit.box, source.state(),
-          source.device_layout(from.id()), operation.keeps_active ? 1 : 0);
+      run(s, program, find_leaving, leaving.words(), leaving.view, unit.box, source.memory().state(),
+          source.memory().device_layout(from.id()), operation.keeps_active ? 1 : 0);
       run(s, program, deactivate_marked, leaving.words(), topology_of(unit.tree, unit.node), leaving.view);
     }
     if (operation.adds) run(s, program, activate_marked, added.words(), to.topology(), added.view);

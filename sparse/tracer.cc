@@ -33,7 +33,7 @@ std::string name_of(const Node& node) {
   const TreeStorage& tree = node.storage();
   return node.id() == 0 ? fmt::format("{}.root", tree.options().name)
                         : fmt::format("{}.{}{}", tree.options().name,
-                                      node_kind_name(tree.node(node.id()).kind), node.id());
+                                      node_kind_name(tree.description().node(node.id()).kind), node.id());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "dynamic_lists.kernels.h"
 #include "gpu/buffer_ranges.h"
 #include "single_cells.kernels.h"
+#include "sparse/bulk_activation.h"
 #include "sparse/launch_errors.h"
 #include "sparse/memory_report.h"
 #include "sparse/read_back.h"
@@ -29,7 +30,7 @@ std::vector<int32_t> flatten(const std::vector<std::array<int32_t, 3>>& coords, 
 }
 
 // Refuses coordinates that have more numbers than the tree has axes, but for zeros.
-void check_surplus(const TreeStorage& tree, const std::vector<std::array<int32_t, 3>>& coords,
+void check_surplus(const TreeLayout& tree, const std::vector<std::array<int32_t, 3>>& coords,
                    const std::string& what) {
   const uint32_t dims = tree.dims();
   const auto has_surplus = [dims](const std::array<int32_t, 3>& c) {
@@ -64,7 +65,7 @@ struct Question {
 // Returns a kernel's answer: ask(s, question), where the question's address is the device's.
 template <class Ask>
 Question wait_answer(TreeStorage& tree, std::array<int32_t, 3> coord, Ask ask) {
-  const std::vector<int32_t> flat = flatten({coord}, tree.dims());
+  const std::vector<int32_t> flat = flatten({coord}, tree.layout().dims());
   Question question{{flat[0], flat[1], flat[2]}, 0, 0};
   wait_in_order(tree.stream(), "sparse.ask", [&](InStream& s) {
     const IntrusivePtr<Buffer> buffer = tree.device().reserve(sizeof question, sizeof question);
@@ -92,29 +93,35 @@ Tree::Tree(IntrusivePtr<Device> device, TreeOptions options) {
 Node detail::node_of(TreeRef tree, uint32_t id) { return Node(std::move(tree), id); }
 Node Tree::root() const { return Node(storage_, 0); }
 void Tree::freeze() { storage_->freeze(); }
-void Tree::compile_runtime() { storage_->compile_runtime(); }
+void Tree::compile_runtime() {
+  storage_->freeze();
+  storage_->programs().with_host(
+      [this](Program& program) { compile_runtime_kernels(program, storage_->memory().state()); });
+}
 AsyncValueRef<Chain> Tree::deactivate_all() { return root().deactivate_all(); }
 AsyncValueRef<Chain> Tree::trim() {
   storage_->freeze();
-  return storage_->stream().enqueue("sparse.trim", [tree = storage_](InStream& s) { tree->trim(s); });
+  return storage_->stream().enqueue("sparse.trim",
+                                    [tree = storage_](InStream& s) { coppice::trim(s, *tree); });
 }
 MemoryReport Tree::wait_memory_report() const { return coppice::wait_memory_report(storage_); }
 
 Node Node::child(device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) const {
-  return Node(tree_, tree_->add_node(id_, kind, std::move(axes), std::move(extents)));
+  return Node(tree_, tree_->describe("add a node").add_node(id_, kind, std::move(axes), std::move(extents)));
 }
 Node Node::layout(CellLayout layout) const {
-  tree_->set_layout(id_, layout);
+  tree_->describe("change a layout").set_layout(id_, layout);
   return *this;
 }
 Node Node::lists(std::optional<Axis> axis, int32_t max_length, int32_t chunk_cells) const {
-  return Node(tree_, tree_->add_lists(id_, axis, max_length, chunk_cells));
+  return Node(tree_, tree_->describe("add a node").add_lists(id_, axis, max_length, chunk_cells));
 }
 FieldId Node::place_bytes(std::string name, size_t bytes, size_t alignment) const {
-  return {tree_.get(), id_, tree_->add_field(id_, std::move(name), bytes, alignment)};
+  return {tree_.get(), id_,
+          tree_->describe("place a field").add_field(id_, std::move(name), bytes, alignment)};
 }
 Field<unsigned char> Node::topology() const { return {{tree_.get(), id_, kNoField}, tree_}; }
-std::string Node::path() const { return tree_->path(id_); }
+std::string Node::path() const { return tree_->description().path(id_); }
 
 std::vector<std::array<int32_t, 3>> Node::checked(std::initializer_list<detail::GivenCoord> coords) const {
   std::vector<std::array<int32_t, 3>> all;
@@ -126,36 +133,37 @@ std::vector<std::array<int32_t, 3>> Node::checked(std::initializer_list<detail::
 }
 AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
-  check_surplus(*tree_, coords, "activation of " + path());
-  auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->dims()));
+  check_surplus(tree_->layout(), coords, "activation of " + path());
+  auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->layout().dims()));
   return tree_->stream().enqueue("sparse.activate",
                                  [tree = tree_, id = id_, flat, n = coords.size()](InStream& s) {
-                                   tree->activate_bulk(s, id, flat->as<int32_t>(), n);
+                                   activate_bulk(s, *tree, id, flat->as<int32_t>(), n);
                                  });
 }
 AsyncValueRef<Chain> Node::activate(const int32_t* coords, uint64_t n) const {
   tree_->freeze();
   check_array(tree_->device().context(), coords, n, 3 * sizeof(int32_t), "the coordinates to activate");
   return tree_->stream().enqueue("sparse.activate", [tree = tree_, id = id_, coords, n](InStream& s) {
-    tree->activate_bulk(s, id, coords, n);
+    activate_bulk(s, *tree, id, coords, n);
   });
 }
 AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
-  check_surplus(*tree_, coords, "deactivation of " + path());
-  if (id_ != 0 && tree_->node(id_).kind == device::NodeKind::kDense)
+  check_surplus(tree_->layout(), coords, "deactivation of " + path());
+  if (id_ != 0 && tree_->layout().node(id_).kind == device::NodeKind::kDense)
     throw Error(
         ErrorCode::kInvalidArgument,
         fmt::format("deactivation of {}: cells of a dense node are active as long as what is above them",
                     path()));
-  if (const size_t outside = id_ == 0 ? 0 : count_outside(coords, tree_->layout(id_)); outside > 0) {
+  if (const size_t outside = id_ == 0 ? 0 : count_outside(coords, tree_->layout().node_layout(id_));
+      outside > 0) {
     const std::string why = fmt::format("deactivation of {}: {} of the coordinates are outside the domain {}",
-                                        path(), outside, domain_text(tree_->layout(id_)));
+                                        path(), outside, domain_text(tree_->layout().node_layout(id_)));
     return tree_->stream().enqueue("sparse.deactivate",
                                    [why](InStream&) { throw Error(ErrorCode::kOutOfRange, why); });
   }
-  auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->dims()));
-  Launch launch = tree_->with_host_program([&](Program& program) {
+  auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->layout().dims()));
+  Launch launch = tree_->programs().with_host([&](Program& program) {
     return program.make_launch(deactivate_coords, range(static_cast<int64_t>(coords.size())), topology(),
                                flat->as<int32_t>());
   });
@@ -166,32 +174,33 @@ AsyncValueRef<Chain> Node::deactivate_all() const {
   tree_->freeze();
   if (TracedCalls* const traced = TracedCalls::current()) return traced->deactivate_all(*this);
   return tree_->stream().enqueue("sparse.deactivate_all", [tree = tree_, id = id_](InStream& s) {
-    tree->recycle_below(s, id);
-    tree->commit_topology(s);
+    tree->collector().recycle_below(s, id);
+    tree->collector().commit_topology(s);
   });
 }
 
 AsyncValueRef<Chain> Node::reserve(uint64_t cells) const {
   tree_->freeze();
-  return tree_->stream().enqueue(
-      "sparse.reserve", [tree = tree_, id = id_, cells](InStream& s) { tree->reserve_cells(s, id, cells); });
+  return tree_->stream().enqueue("sparse.reserve", [tree = tree_, id = id_, cells](InStream& s) {
+    tree->growth().reserve_cells(s, id, cells);
+  });
 }
 
 bool Node::wait_is_active(const detail::GivenCoord& coord) const {
   detail::check_count(*tree_, coord);
   const auto ask = [&](InStream& s, Question* q) {
-    run_now(s, tree_->stream_program(s), test_coords, 1, topology(), q->coord.data(), &q->is_active);
+    run_now(s, tree_->programs().in_order(s), test_coords, 1, topology(), q->coord.data(), &q->is_active);
   };
   return wait_answer(*tree_, coord.at, ask).is_active != 0;
 }
 
 uint64_t Node::wait_length(const detail::GivenCoord& coord) const {
   detail::check_count(*tree_, coord);
-  if (tree_->node(id_).kind != device::NodeKind::kDynamic)
+  if (tree_->layout().node(id_).kind != device::NodeKind::kDynamic)
     throw Error(ErrorCode::kInvalidArgument, path() + " has no lists: wait_length() is for dynamic nodes");
   const auto ask = [&](InStream& s, Question* q) {
-    run_now(s, tree_->stream_program(s), list_length_at, 1, tree_->state(), tree_->device_layout(id_),
-            q->coord.data(), &q->length);
+    run_now(s, tree_->programs().in_order(s), list_length_at, 1, tree_->memory().state(),
+            tree_->memory().device_layout(id_), q->coord.data(), &q->length);
   };
   return wait_answer(*tree_, coord.at, ask).length;
 }
@@ -200,21 +209,22 @@ uint64_t Node::wait_num_active_blocks() const {
   tree_->freeze();
   uint64_t count = 0;
   wait_in_order(tree_->stream(), "sparse.count",
-                [&](InStream& s) { count = tree_->update_list(s, id_, false).items; });
+                [&](InStream& s) { count = tree_->lists().update(s, id_, false).items; });
   return count;
 }
 
 uint64_t Node::wait_topology_version() const {
   tree_->freeze();
   uint64_t version = 0;
-  wait_in_order(tree_->stream(), "sparse.version", [&](InStream& s) { version = tree_->version(s); });
+  wait_in_order(tree_->stream(), "sparse.version", [&](InStream& s) { version = tree_->lists().version(s); });
   return version;
 }
 
 NodeUsage Node::wait_usage() const {
   tree_->freeze();
   NodeUsage usage;
-  wait_in_order(tree_->stream(), "sparse.usage", [&](InStream& s) { usage = tree_->full_usage(s, id_); });
+  wait_in_order(tree_->stream(), "sparse.usage",
+                [&](InStream& s) { usage = detail::usage_of(s, *tree_, id_); });
   return usage;
 }
 

@@ -1,4 +1,4 @@
-// Returning memory that no active cell needs to the system (Tree::trim).
+// Returning memory that no active cell needs to the system (Tree::trim; see tree_memory.h).
 //
 // Cells whose numbers are in a free list are zero and stay so: a page of theirs that is dropped reads as
 // zero. Behind the last cell in use everything is given back, and the allocator hands those cells out
@@ -6,24 +6,20 @@
 #include <algorithm>
 #include <vector>
 
-#include "sparse/tree_storage.h"
+#include "gpu/host_access.h"
+#include "sparse/tree_memory.h"
 
 namespace coppice {
 
 using device::AllocatorState;
 
-void TreeStorage::trim(InStream& s) {
-  commit_topology(s);
+void TreeMemory::trim(InStream& s) {
   const device::TreeState now = wait_read_state(s);
   for (uint32_t a = 0; a < allocators_.size(); ++a) trim_allocator(s, now.allocators[a], a);
   if (shares_limit_) write_value(s, &state()->fresh_bytes, used_bytes(wait_read_state(s)));
-  // Nobody keeps a list between two launches; each asks for its own at its turn.
-  for (std::unique_ptr<LoopList>& list : lists_) list.reset();
-  scratch_keys_.reset(), scratch_cells_.reset(), scratch_flags_.reset(), scratch_selected_.reset();
-  scratch_elements_.reset(), scratch_rows_.reset();
 }
 
-void TreeStorage::trim_allocator(InStream& s, AllocatorState a, uint32_t index) {
+void TreeMemory::trim_allocator(InStream& s, AllocatorState a, uint32_t index) {
   AllocatorStorage& storage = allocators_[index];
   const uint32_t handed_out = device::handed_out(a), used = std::min(a.free_used, a.free_size);
   std::vector<uint32_t> free_cells = wait_read(s, a.free_list + used, a.free_size - used);
@@ -40,7 +36,7 @@ void TreeStorage::trim_allocator(InStream& s, AllocatorState a, uint32_t index) 
   std::erase_if(free_cells, [end](uint32_t cell) { return cell >= end; });
   if (!free_cells.empty()) s.wait_copy(a.free_list, free_cells.data(), free_cells.size() * sizeof(uint32_t));
   a.free_size = static_cast<uint32_t>(free_cells.size()), a.free_used = 0, a.num_cells = end;
-  if (device_->commits_on_touch()) {
+  if (device_.commits_on_touch()) {
     write_value(s, &state()->allocators[index], a);
     storage.cells->discard(end * a.cell_bytes, (handed_out - end) * a.cell_bytes);
     storage.free_list->discard(free_cells.size() * sizeof(uint32_t),

@@ -130,7 +130,7 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
     loop.kind = LaunchUse::Kind::kTopology;
     loop.tree = r.loop.tree.get();
     loop.node = r.loop.node, loop.field = kNoField, loop.effects = effect::kReads;
-    loop.name = r.loop.tree->path(r.loop.node);
+    loop.name = r.loop.tree->layout().path(r.loop.node);
     uses->all.push_back(std::move(loop));
   }
   for (size_t i = 0; i < r.slots.size(); ++i) {
@@ -176,7 +176,7 @@ void add_activation_by_loop(const LaunchRequest& r, LaunchUses& uses) {
   use.radius = LaunchUse::kAnywhere;
   use.tree = r.loop.tree.get();
   use.node = r.loop.node, use.field = kNoField, use.effects = effect::kActivates;
-  use.name = r.loop.tree->path(r.loop.node);
+  use.name = r.loop.tree->layout().path(r.loop.node);
   uses.all.push_back(std::move(use));
 }
 
@@ -216,7 +216,7 @@ std::string why_no_room(const LaunchRequest& r, const LaunchUses& uses) {
     if (grows && a.does(effect::kTests)) return words_of(a, effect::kTests | effect::kActivates);
     // What lies below goes, too, and nobody can tell how much of it comes again.
     if (grows && a.does(effect::kDeactivates) &&
-        static_cast<TreeStorage*>(a.tree)->layout(a.node).below.count > 0)
+        static_cast<TreeStorage*>(a.tree)->layout().node_layout(a.node).below.count > 0)
       return words_of(a, effect::kDeactivates | effect::kActivates);
   }
   return "";

@@ -16,7 +16,7 @@ ShownGrid::ShownGrid(IntrusivePtr<Device> device, const Node& grid_leaf)
       program_(device_),
       tree_(device_, TreeOptions{.name = "mpm.shown"}) {
   constexpr int b = render::kBrickCells;
-  const device::NodeLayout& grid = grid_leaf_.tree()->layout(grid_leaf_.id());
+  const device::NodeLayout& grid = grid_leaf_.tree()->layout().node_layout(grid_leaf_.id());
   const auto leaves = [&](int axis) { return static_cast<int32_t>((grid.domain[axis] + b - 1) / b); };
   shown_ = tree_.root().pointer({leaves(0), leaves(1), leaves(2)}).dense({b, b, b}).place<float>("shown");
 }

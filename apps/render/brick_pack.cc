@@ -64,9 +64,9 @@ void launch_by_dim(Program& program, int dim, const One& one, const Two& two, co
   if (dim == 3) program.launch(three, arguments...);
 }
 
-bool are_leaves_bricks(const TreeStorage& tree, uint32_t id) {
+bool are_leaves_bricks(const TreeLayout& tree, uint32_t id) {
   const NodeDescription& node = tree.node(id);
-  const device::NodeLayout& layout = tree.layout(id);
+  const device::NodeLayout& layout = tree.node_layout(id);
   bool is_aligned = true;
   for (int axis = 0; axis < 3; ++axis)
     is_aligned &= layout.origin[axis] % kBrickCells == 0 &&
@@ -79,8 +79,10 @@ void require_volume_field(const Field<float>& field, const Device& device) {
   const auto refuse = [](const std::string& why) { throw Error(ErrorCode::kInvalidArgument, why); };
   if (!field.tree) refuse("a volume needs a field: Node::place() makes one");
   if (&field.tree->device() != &device) refuse("a volume's field is of another device than its packer");
-  if (field.id.field == kNoField || field.tree->node(field.id.node).kind == device::NodeKind::kDynamic)
-    refuse(field.tree->path(field.id.node) + ": a volume needs a field with one value per cell");
+  if (field.id.field == kNoField ||
+      field.tree->description().node(field.id.node).kind == device::NodeKind::kDynamic)
+    refuse(field.tree->description().path(field.id.node) +
+           ": a volume needs a field with one value per cell");
 }
 
 }  // namespace
@@ -89,7 +91,7 @@ BrickPacker::BrickPacker(IntrusivePtr<Device> device) : device_(std::move(device
 
 void BrickPacker::list_candidates(const Field<float>& field, int dim) {
   const Node node = detail::node_of(field.tree, field.id.node);
-  const NodeBox box(field.tree->layout(field.id.node), dim);
+  const NodeBox box(field.tree->layout().node_layout(field.id.node), dim);
   containers_.resize(node.wait_num_active_blocks());
   bricks_.clear();
   if (containers_.empty()) return;
@@ -123,7 +125,7 @@ void BrickPacker::list_candidates(const Field<float>& field, int dim) {
     throw Error(ErrorCode::kOutOfRange,
                 fmt::format("{}: its active cells span {} x {} x {} bricks of 8 x 8 x 8 cells; a volume may "
                             "span 2^24",
-                            field.tree->path(field.id.node), size[0], size[1], size[2]));
+                            field.tree->description().path(field.id.node), size[0], size[1], size[2]));
   }
   number_of_.assign(static_cast<size_t>(total), 0);
   for (const CellCoord& c : containers_) {
@@ -149,7 +151,7 @@ void BrickPacker::list_candidates(const Field<float>& field, int dim) {
   }
   by_block_.assign(bricks_.size(), 0);
   brick_of_.clear();
-  leaves_are_bricks_ = are_leaves_bricks(*field.tree, field.id.node);
+  leaves_are_bricks_ = are_leaves_bricks(field.tree->layout(), field.id.node);
   if (!leaves_are_bricks_) return;
   for (const CellCoord& c : containers_) {
     const int64_t at =
@@ -160,7 +162,7 @@ void BrickPacker::list_candidates(const Field<float>& field, int dim) {
 }
 
 void BrickPacker::keep_filled(const Field<float>& field, int dim) {
-  const BrickDomain domain = NodeBox(field.tree->layout(field.id.node), dim).domain();
+  const BrickDomain domain = NodeBox(field.tree->layout().node_layout(field.id.node), dim).domain();
   is_filled_.assign(bricks_.size(), 0);
   for (size_t i = 0; i < bricks_.size(); ++i)
     if (by_block_[i] != 0) is_filled_[i] = kByBlock;
@@ -214,7 +216,7 @@ void BrickPacker::wait_pack(const Field<float>& field, BrickVolume& volume) {
 void BrickPacker::wait_pack(const Field<float>& field, BrickFormat format, BrickVolume& volume) {
   require_volume_field(field, *device_);
   field.tree->freeze();
-  const int dim = static_cast<int>(field.tree->dims());
+  const int dim = static_cast<int>(field.tree->layout().dims());
   list_candidates(field, dim);
   if (!bricks_.empty()) keep_filled(field, dim);
   const size_t n = bricks_.size();
@@ -225,7 +227,7 @@ void BrickPacker::wait_pack(const Field<float>& field, BrickFormat format, Brick
   volume.values.resize(n * kBrickValues * bytes_per_value(format));
   if (n == 0) return;
 
-  const BrickDomain domain = NodeBox(field.tree->layout(field.id.node), dim).domain();
+  const BrickDomain domain = NodeBox(field.tree->layout().node_layout(field.id.node), dim).domain();
   auto* const bricks = ensure<CellCoord>(*device_, coords_, n);
   auto* const stats = ensure<BrickStats>(*device_, stats_, n);
   auto* const values = ensure<std::byte>(*device_, values_, volume.values.size());

@@ -14,18 +14,10 @@
 namespace coppice::render {
 namespace {
 
-// Returns the nodes from the root's child to the node.
-std::vector<uint32_t> way_to(const TreeStorage& tree, uint32_t node) {
-  std::vector<uint32_t> way;
-  for (uint32_t id = node; id != 0; id = tree.node(id).parent) way.push_back(id);
-  std::reverse(way.begin(), way.end());
-  return way;
-}
-
 // These are sorted by axis of the tree; layouts have (x, y, z) with leading axes that the tree lacks.
 struct NodeAxes {
-  explicit NodeAxes(const TreeStorage& tree, uint32_t id) {
-    const device::NodeLayout& layout = tree.layout(id);
+  explicit NodeAxes(const TreeLayout& tree, uint32_t id) {
+    const device::NodeLayout& layout = tree.node_layout(id);
     const int dims = static_cast<int>(tree.dims());
     for (int axis = 0; axis < dims; ++axis) {
       const int padded = 3 - dims + axis;
@@ -38,7 +30,7 @@ struct NodeAxes {
   Vec3i extent = Vec3i::Zero();                          // of a container
 };
 
-TreeLevel describe(const TreeStorage& tree, uint32_t id, const NodeAxes& leaf,
+TreeLevel describe(const TreeLayout& tree, uint32_t id, const NodeAxes& leaf,
                    const VolumePlacement& placement) {
   const NodeAxes node(tree, id);
   TreeLevel level;
@@ -116,7 +108,7 @@ void TreeBoxPacker::list_containers(const Node& node, bool counts_cells, TreeLev
     else
       program_.launch(lists, over(node), topology, out);
   };
-  const uint32_t dims = node.storage().dims();
+  const uint32_t dims = node.storage().layout().dims();
   if (dims == 1) launch(list_boxes_1, count_boxes_1);
   if (dims == 2) launch(list_boxes_2, count_boxes_2);
   if (dims == 3) launch(list_boxes_3, count_boxes_3);
@@ -125,19 +117,20 @@ void TreeBoxPacker::list_containers(const Node& node, bool counts_cells, TreeLev
 }
 
 void TreeBoxPacker::wait_pack(const Node& node, const VolumePlacement& placement, TreeBoxes& boxes) {
-  TreeStorage& tree = node.storage();
-  if (&tree.device() != device_.get())
+  const TreeStorage& storage = node.storage();
+  if (&storage.device() != device_.get())
     throw Error(ErrorCode::kInvalidArgument, "a tree's boxes are packed on the tree's device");
-  if (node.id() == 0 || tree.node(node.id()).kind == device::NodeKind::kDynamic)
+  if (node.id() == 0 || storage.description().node(node.id()).kind == device::NodeKind::kDynamic)
     throw Error(ErrorCode::kInvalidArgument,
                 node.path() + ": boxes are those of a dense, bitmasked or pointer node");
   const uint64_t version = node.wait_topology_version();  // before anything is packed: later changes are news
-  const std::vector<uint32_t> way = way_to(tree, node.id());
+  const TreeLayout& tree = storage.layout();
+  const std::vector<uint32_t> way = tree.path_nodes(node.id());
   // Bits of a bitmasked node's masks may come and go without a new list.
   const bool has_masks = std::ranges::any_of(
       way, [&](uint32_t id) { return tree.node(id).kind == device::NodeKind::kBitmasked; });
-  const bool is_same = boxes.node == node.id() && boxes.tree == tree.serial() && boxes.version == version &&
-                       boxes.placement.cell_m == placement.cell_m &&
+  const bool is_same = boxes.node == node.id() && boxes.tree == storage.serial() &&
+                       boxes.version == version && boxes.placement.cell_m == placement.cell_m &&
                        boxes.placement.origin_m == placement.origin_m;
   if (!has_masks && is_same) return;
   boxes.node = 0;  // until all of it is there
@@ -163,7 +156,7 @@ void TreeBoxPacker::wait_pack(const Node& node, const VolumePlacement& placement
     level.live = 0;
     for (const TreeBox& box : level.boxes) level.live += box.live;
   }
-  boxes.tree = tree.serial(), boxes.version = version;
+  boxes.tree = storage.serial(), boxes.version = version;
   boxes.node = node.id(), boxes.placement = placement;
 }
 

@@ -346,7 +346,8 @@ class ProgramSimulation final : public viewer::Simulation {
     for (FieldSource& from : p_.fields) {
       if (!s.wanted.cell_m) break;
       const Field<float> field = field_of(from);
-      const int dim = static_cast<int>(field.tree->dims());
+      field.tree->freeze();  // a tree has its dimensions from then on
+      const int dim = static_cast<int>(field.tree->layout().dims());
       viewer::CellReading cell;
       const Vec3i at = viewer::cell_at(*s.wanted.cell_m, from.look.placement, dim, cell.bounds);
       const detail::HostCoord coord{at[0], at[1], at[2]};

@@ -85,7 +85,7 @@ TEST(BulkActivation, AFreeListThatWasCountedPastItsEndIsUsedUp) {
   finish(block.activate({{1, 0, 0}, {2, 0, 0}}));
   finish(block.deactivate_all());
   finish(block.activate({{3, 0, 0}, {4, 0, 0}}));
-  device::AllocatorState& allocator = tree.storage().state()->allocators[0];
+  device::AllocatorState& allocator = tree.storage().memory().state()->allocators[0];
   ASSERT_EQ(allocator.free_used, allocator.free_size);
   allocator.free_used += 3;
   finish(block.activate({{5, 0, 0}}));

@@ -128,7 +128,8 @@ TEST_P(Conformance, B4_OnlyAChangeOfTopologyInvalidatesAList) {
   TreeStorage& storage = tree.storage();
   auto cut = [&] {
     finish(device->default_stream().enqueue("cut", [&](InStream& s) {
-      write_value(s, &storage.list_state(storage.update_list(s, leaf.id(), false).number)->count, 3);
+      write_value(s, &storage.memory().list_state(storage.lists().update(s, leaf.id(), false).number)->count,
+                  3);
     }));
   };
   cut();

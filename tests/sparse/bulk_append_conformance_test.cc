@@ -110,7 +110,7 @@ TEST_P(BulkAppend, EveryListGetsItsElementsInTheirOrder) {
       }
       finish(append_and_wait(x, coords, values));
       uint64_t chunks = 0;
-      const uint64_t chunk_cells = tree.storage().node(lists.id()).num_cells;
+      const uint64_t chunk_cells = tree.storage().layout().node(lists.id()).num_cells;
       for (const auto& [at, expected] : model) {
         ASSERT_EQ(wait_read_list(x, given(at, shape)), expected)
             << at[0] << ", " << at[1] << ", " << at[2] << ", round " << round;

@@ -1,4 +1,4 @@
-// Trees that outgrow the little memory that they begin with on a CPU (sparse/full_ranges.cc): nothing of
+// Trees that outgrow the little memory that they begin with on a CPU (sparse/tree_move.h): nothing of
 // theirs is lost on the way, whoever makes them grow, and the effects of a launch happen once.
 //
 // Breaks that were seen to fail here: loops' lists, or cells' headers, that are left with addresses of
@@ -32,7 +32,7 @@ class FullRanges : public DeviceTest {
     Node top = tree.root().pointer({kBlocks / 8}), block = top.pointer({8}), leaf = block.dense({4}),
          list = block.dynamic(1 << 16, 4);
     Field<int> x = leaf.place<int>("x"), v = list.place<int>("v");
-    bool has_grown() { return tree.storage().has_full_ranges(); }
+    bool has_grown() { return tree.storage().memory().has_full_ranges(); }
   };
 
   // How many a test activates: elsewhere there is nothing to outgrow.

@@ -113,7 +113,7 @@ TEST_P(GatheredAppends, EndWhereMemoryDoes) {
 INSTANTIATE_TEST_SUITE_P(Sparse, GatheredAppends, testing::ValuesIn(test_devices()), device_test_name);
 
 double shared_writes_per_append(const Tree& tree, int appends) {
-  const device::TreeState& state = *tree.storage().state();
+  const device::TreeState& state = *tree.storage().memory().state();
   uint64_t writes = 0;
   for (uint64_t w = 0; w < state.num_workers; ++w) writes += state.workers[w].shared_writes;
   return static_cast<double>(writes) / appends;

@@ -226,7 +226,7 @@ func @main(%start: chain) -> chain {
                              bound_to(named("leaf", leaf)));
     ASSERT_EQ(outcome(results), "");
     wait(device->default_stream().enqueue("look", [&](InStream& s) {
-      const LoopList& list = leaf.storage().update_list(s, leaf.id(), false);
+      const LoopList& list = leaf.storage().lists().update(s, leaf.id(), false);
       list_version = list.version, neighbour_version = list.neighbour_version;
     }));
     EXPECT_EQ(neighbour_version == list_version, with_neighbours == std::string("true"));
@@ -239,11 +239,13 @@ TEST_F(Operations, CollectRecyclesWhatWasDeactivated) {
   leaf.place<int>("x");
   wait(leaf.activate({{4, 4, 0}, {8, 4, 0}}));
   ASSERT_EQ(leaf.wait_num_active_blocks(), 2u);
-  device->default_stream().enqueue("drop", [&](InStream& s) { tree.storage().recycle_below(s, 0); });
+  device->default_stream().enqueue("drop",
+                                   [&](InStream& s) { tree.storage().collector().recycle_below(s, 0); });
   const auto recycled = [&] {
     uint32_t size = 0;
-    wait(device->default_stream().enqueue(
-        "look", [&](InStream& s) { size = tree.storage().wait_read_state(s).allocators[0].recycled_size; }));
+    wait(device->default_stream().enqueue("look", [&](InStream& s) {
+      size = tree.storage().memory().wait_read_state(s).allocators[0].recycled_size;
+    }));
     return size;
   };
   ASSERT_EQ(recycled(), 2u);

@@ -25,7 +25,7 @@ using device::TreeState;
 // The allocator's books, when no launch runs: every cell that was handed out is live
 // or in the free list, and once.
 void check_books(Tree& tree, uint64_t live) {
-  const TreeState& now = *tree.storage().state();
+  const TreeState& now = *tree.storage().memory().state();
   const AllocatorState& a = now.allocators[0];
   std::set<uint32_t> cells(a.free_list + a.free_used, a.free_list + a.free_size);
   ASSERT_EQ(cells.size(), a.free_size - a.free_used) << "a cell is free twice";
@@ -70,7 +70,7 @@ TEST(Workers, WhatTheyHoldAfterALaunchIsFreeAgain) {
       check_books(b.tree, 0);
     }
     // A batch has at most twice what was used of the worker's cells, and one has 64 at most.
-    EXPECT_LE(handed_out(b.tree.storage().state()->allocators[0]),
+    EXPECT_LE(handed_out(b.tree.storage().memory().state()->allocators[0]),
               3100u + 64 * static_cast<uint32_t>(threads));
   }
 }
@@ -79,7 +79,7 @@ TEST(Workers, WhatTheyHoldAfterALaunchIsFreeAgain) {
 TEST(Workers, HolesBetweenTheirBatchesJoinTheFreeList) {
   Blocks b(Device::cpu(4));
   finish(b.activate(39, 1));  // one after another, by one thread
-  TreeState& now = *b.tree.storage().state();
+  TreeState& now = *b.tree.storage().memory().state();
   AllocatorState& a = now.allocators[0];
   ASSERT_EQ(a.num_cells, 40u);
   finish(b.block->deactivate_all());
@@ -108,7 +108,7 @@ TEST(Workers, TheLastCellIsFoundInAnothersBatch) {
   for (const bool is_recycled : {false, true}) {
     Blocks b(Device::cpu(4), 64 << 10);
     finish(b.activate(1, 1));
-    TreeState& now = *b.tree.storage().state();
+    TreeState& now = *b.tree.storage().memory().state();
     AllocatorState& a = now.allocators[0];
     const auto most = static_cast<int>(a.capacity) - 1;
     if (is_recycled) finish(b.activate(most, 1)), finish(b.block->deactivate_all());
@@ -134,7 +134,7 @@ TEST(Workers, TakeAPartOfWhatThereIs) {
   Blocks b(Device::cpu(1));
   finish(b.activate(1, 1));
   const auto batches = [&](int n) {
-    const TreeState& now = *b.tree.storage().state();
+    const TreeState& now = *b.tree.storage().memory().state();
     const uint64_t before = now.workers[0].shared_writes;
     finish(b.activate(n, 1));
     return now.workers[0].shared_writes - before;
@@ -147,7 +147,7 @@ TEST(Workers, TakeFreshCellsOnlyWhereNobodyHoldsAFreeOne) {
   Blocks b(Device::cpu(4));
   finish(b.activate(10, 1));
   finish(b.block->deactivate_all());
-  TreeState& now = *b.tree.storage().state();
+  TreeState& now = *b.tree.storage().memory().state();
   AllocatorState& a = now.allocators[0];
   ASSERT_EQ(a.free_size, 10u);
   // As if another thread of the launch had taken all of the free list, and three cells of it were left.
@@ -166,7 +166,7 @@ TEST(Workers, ABatchThatIsBeingTakenIsWaitedFor) {
 #endif
   Blocks b(Device::cpu(4), 64 << 10);
   finish(b.activate(1, 1));
-  TreeState& now = *b.tree.storage().state();
+  TreeState& now = *b.tree.storage().memory().state();
   AllocatorState& a = now.allocators[0];
   const auto most = static_cast<int>(a.capacity) - 1;
   const CellBatch batch{a.num_cells, 3, 2, false, false};
@@ -188,7 +188,7 @@ TEST(Workers, ABatchThatIsBeingTakenIsWaitedFor) {
 TEST(Workers, AFullAllocatorIsUsedUpByThreadsTogether) {
   Blocks b(Device::cpu(4), 32 << 10);
   finish(b.activate(1, 1));
-  const auto most = static_cast<int>(b.tree.storage().state()->allocators[0].capacity) - 1;
+  const auto most = static_cast<int>(b.tree.storage().memory().state()->allocators[0].capacity) - 1;
   for (int round = 0; round < 100; ++round) {
     finish(b.activate(most, 256));
     check_books(b.tree, static_cast<uint64_t>(most));

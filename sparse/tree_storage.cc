@@ -1,0 +1,58 @@
+// What handles of trees refer to (see tree_storage.h).
+#include "sparse/tree_storage.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/error.h"
+
+namespace coppice {
+namespace {
+
+uint64_t next_serial() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+TreeParts::TreeParts(const TreeDescription& description, Device& device, RuntimePrograms& programs)
+    : layout(description),
+      memory(layout, device, programs.in_order_),
+      scratch(device),
+      lists(memory, scratch, programs.in_order_),
+      growth(memory, lists),
+      room(memory, programs.in_order_),
+      collector(memory, lists, programs.in_order_) {}
+
+TreeStorage::TreeStorage(IntrusivePtr<Device> device, TreeOptions options)
+    : device_(std::move(device)),
+      description_(std::move(options)),
+      programs_(device_),
+      serial_(next_serial()) {}
+
+TreeDescription& TreeStorage::describe(const char* what) {
+  if (!frozen()) return description_;
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      fmt::format("tree '{}': cannot {}: the tree is in use; describe all of it before its first launch",
+                  options().name, what));
+}
+
+void TreeStorage::freeze() {
+  if (frozen()) return;
+  const std::lock_guard lock(freeze_mutex_);
+  if (frozen()) return;
+  parts_.emplace(description_, *device_, programs_);
+  frozen_.store(true, std::memory_order_release);
+}
+
+void trim(InStream& s, TreeStorage& tree) {
+  tree.collector().commit_topology(s);
+  tree.memory().trim(s);
+  tree.lists().clear(s);
+  tree.scratch().clear();
+}
+
+}  // namespace coppice
