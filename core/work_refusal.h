@@ -1,5 +1,5 @@
-// Lets a thread refuse to wait and to give work to streams for a while, because what it runs is looked at and not
-// done: it traces a function (sparse/function.h).
+// Lets a thread refuse to wait and to give work to streams for a while, because what it runs is looked at and
+// not done: it traces a function (sparse/function.h).
 //
 // It is here because wait() is.
 #pragma once

@@ -1,5 +1,5 @@
-// What a module's text names as $name, and whoever loads the module gives: launches, nodes, buffers, whatever
-// has a registered type.
+// Bindings are what a module's text names as $name, and whoever loads the module gives: launches, nodes,
+// buffers, whatever has a registered type.
 //
 //   Bindings bindings;
 //   bindings.add("diffuse", program.bind(diffuse, over(leaf), Heat{now, next}, 0.1f));

@@ -1,5 +1,5 @@
-// Copies, fills and parallel primitives on buffers, in the order of a device's default stream: outside of a trace
-// at once, and inside (sparse/function.h) as a part of the function.
+// Copies, fills and parallel primitives on buffers, in the order of a device's default stream: outside of a
+// trace at once, and inside (sparse/function.h) as a part of the function.
 //
 // Numbers are known when the call is made, and buffers' sizes at its turn. Errors arrive with the value:
 // kOutOfRange where a buffer is too small, kInvalidArgument for one of another device. Buffers are kept until

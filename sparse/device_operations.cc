@@ -131,8 +131,8 @@ DeviceWork work_of(const LoadedFunction& f, const LoadedOperation& op) {
   return found->second(op.attributes);
 }
 
-// Returns the operations in an order in which each stands behind those whose events it takes, and otherwise in
-// that of the text.
+// Returns the operations in an order in which each stands behind those whose events it takes, and otherwise
+// in that of the text.
 std::vector<uint32_t> order_of(const LoadedFunction& f) {
   std::vector<uint32_t> waits(f.operations.size(), 0), order;
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
@@ -162,8 +162,8 @@ void check_signature(const LoadedFunction& f) {
   fail(f, {}, "device work is a function that takes one event and returns one");
 }
 
-// Checks that events order what must be ordered, and that whoever goes on behind the function's own event goes on
-// behind all of it. `order` is that in which the operations run, `uses` are in it.
+// Checks that events order what must be ordered, and that whoever goes on behind the function's own event
+// goes on behind all of it. `order` is that in which the operations run, `uses` are in it.
 void check_order(const LoadedFunction& f, const std::vector<uint32_t>& order,
                  const std::vector<ResourceUses>& uses) {
   std::vector<uint32_t> place(f.operations.size());

@@ -1,6 +1,6 @@
 // The operations of functions that are device work: what each does when its turn comes, and what it uses. One
-// table serves functions that are traced or loaded from text (sparse/function.h), operations that the executor
-// runs (sparse/operations.h), and calls outside of both (sparse/buffer_operations.h).
+// table serves functions that are traced or loaded from text (sparse/function.h), operations that the
+// executor runs (sparse/operations.h), and calls outside of both (sparse/buffer_operations.h).
 //
 // They take events and give one, so that the text says what orders them:
 //   sparse.launch $kernel (event...) -> event
@@ -77,9 +77,9 @@ struct DeviceFunction {
   IntrusivePtr<Segment> segment;
   ResourceUses uses;  // of all of it
 };
-// Makes one of a function that takes an event, gives one, and has operations on the device's stream only; they
-// run in the order of its text, as far as that is one of its events. Errors: kInvalidArgument with the place
-// of what it cannot be made of: another operation, launches of two devices, operations of which one
+// Makes one of a function that takes an event, gives one, and has operations on the device's stream only;
+// they run in the order of its text, as far as that is one of its events. Errors: kInvalidArgument with the
+// place of what it cannot be made of: another operation, launches of two devices, operations of which one
 // changes what the other uses, and which no event orders, or which the function's own event does not follow.
 DeviceFunction device_function(const executor::LoadedFunction& function);
 // Returns what each of its operations uses; nothing of those that only join events. Errors: as above, but for

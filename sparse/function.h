@@ -1,4 +1,5 @@
-// Functions from code: a step of a simulation is written as plain code once, and run as a whole again and again.
+// Functions from code: a step of a simulation is written as plain code once, and run as a whole again and
+// again.
 //
 //   Slot<float> dt(device, 0.1f);
 //   Function step = trace(device, [&] {
@@ -11,16 +12,17 @@
 //   std::cout << print(step);
 //
 // trace() runs the code once and notes what it gives to the device's default stream, instead of running it:
-// launches, Node::deactivate_all(), what sparse/buffer_operations.h has, other functions' run(), and the control
-// flow below. Arguments are part of a launch as they are then, but for slots (sparse/slot.h). The function is
-// operations with events between them, which follow from what each uses (sparse/ordering.h); print() shows them,
-// and the text loads back. It runs in the order in which it was traced.
+// launches, Node::deactivate_all(), what sparse/buffer_operations.h has, other functions' run(), and the
+// control flow below. Arguments are part of a launch as they are then, but for slots (sparse/slot.h). The
+// function is operations with events between them, which follow from what each uses (sparse/ordering.h);
+// print() shows them, and the text loads back. It runs in the order in which it was traced.
 //
-// What is run: launches that follow each other are recorded once and replayed as one, with the loops around them
-// (sparse/segment.h); where memory runs short in the middle, the launch is repeated when it has grown, and what is
-// behind it follows. Results, errors and random numbers are those of the launches given one by one. Running
-// allocates nothing on the cpu. Copies share the function; it keeps trees, buffers and slots that it names, not
-// what kernels' arguments point to. Thread-safe but for editing, which needs a copy of one's own.
+// What is run: launches that follow each other are recorded once and replayed as one, with the loops around
+// them (sparse/segment.h); where memory runs short in the middle, the launch is repeated when it has grown,
+// and what is behind it follows. Results, errors and random numbers are those of the launches given one by
+// one. Running allocates nothing on the cpu. Copies share the function; it keeps trees, buffers and slots
+// that it names, not what kernels' arguments point to. Thread-safe but for editing, which needs a copy of
+// one's own.
 #pragma once
 #include <functional>
 #include <source_location>
@@ -45,8 +47,8 @@ class Function {
   // no event orders.
   static Function load(IntrusivePtr<Device> device, executor::Module module, executor::Bindings bindings);
 
-  // Runs it, so many times, when its turn in the device's default stream comes. Errors arrive with the value, as
-  // those of the launch that failed; kInvalidArgument at once for a negative number. Inside of a trace it
+  // Runs it, so many times, when its turn in the device's default stream comes. Errors arrive with the value,
+  // as those of the launch that failed; kInvalidArgument at once for a negative number. Inside of a trace it
   // becomes a part of that function.
   AsyncValueRef<Chain> run(int times = 1) const;
 
@@ -75,19 +77,19 @@ class Function {
   IntrusivePtr<RefCounted> state_;  // a State
 };
 
-// Returns the function that `code` is. Errors: what `code` throws; kInvalidArgument with the place where trace() was
-// called and what was given last, for what cannot be traced: reading back, waiting, functions of the host, work
-// of another device or stream, and another trace().
+// Returns the function that `code` is. Errors: what `code` throws; kInvalidArgument with the place where
+// trace() was called and what was given last, for what cannot be traced: reading back, waiting, functions of
+// the host, work of another device or stream, and another trace().
 Function trace(IntrusivePtr<Device> device, const std::function<void()>& code, std::string name = "main",
                const std::source_location& where = std::source_location::current());
 
-// Run a body so many times: as the slot says when the loop's turn comes, for one that varies. Outside of a trace
-// the former calls it so often, and the latter is an Error kInvalidArgument, as those below.
+// Run a body so many times: as the slot says when the loop's turn comes, for one that varies. Outside of a
+// trace the former calls it so often, and the latter is an Error kInvalidArgument, as those below.
 void repeat(int64_t times, const std::function<void()>& body);
 void repeat(const Slot<int32_t>& times, const std::function<void()>& body);
-// Runs the body while the flag is true: a u32 in device memory that kernels write. Cost: the host reads it back
-// before each round, some 10 us where device memory is not the host's. A kernel that stops later launches ends
-// it, too.
+// Runs the body while the flag is true: a u32 in device memory that kernels write. Cost: the host reads it
+// back before each round, some 10 us where device memory is not the host's. A kernel that stops later
+// launches ends it, too.
 void loop_while(const DeviceFlag& flag, const std::function<void()>& body);
 // Runs one or the other. Cost: as above.
 void branch(

@@ -1,5 +1,5 @@
-// The events between the operations of a function, which follow from what these use; for what traces and edits
-// functions (sparse/tracer.h, sparse/function.h).
+// The events between the operations of a function, which follow from what these use; for what traces and
+// edits functions (sparse/tracer.h, sparse/function.h).
 #pragma once
 #include "executor/bindings.h"
 #include "executor/module.h"
@@ -7,15 +7,16 @@
 namespace coppice {
 
 // Adds an operation that gives one event, behind all others or before the one with the number `at`; `name` is
-// what its event is called, or like it where another one is called so. Its own events come from order_events().
+// what its event is called, or like it where another one is called so. Its own events come from
+// order_events().
 void add_operation(executor::Function& function, executor::Operation operation, std::string_view name,
                    size_t at = ~size_t{0});
 void remove_operation(executor::Function& function, size_t at);
 // Returns a function that takes an event, which has no operations yet.
 executor::Function event_function(std::string name);
 
-// Gives the operations of all functions the events that they need: those of the operations that they must come
-// behind, in the order in which they stand. Errors: as Function::load().
+// Gives the operations of all functions the events that they need: those of the operations that they must
+// come behind, in the order in which they stand. Errors: as Function::load().
 void order_events(executor::Module& module, const executor::Bindings& bindings);
 
 }  // namespace coppice

@@ -46,7 +46,8 @@ Runs runs_of(const LoadedFunction& f) {
   return runs;
 }
 
-// Returns what an operation and the one that gives its event both use; empty where nothing says it, as of a join.
+// Returns what an operation and the one that gives its event both use; empty where nothing says it, as of a
+// join.
 std::string reason(const std::vector<ResourceUses>& uses, uint32_t producer, size_t i) {
   const ResourceUse* const what = conflict(uses[producer], uses[i]);
   return what == nullptr ? "" : what->name;

@@ -44,8 +44,8 @@
 // another device. At the operation's turn: kInvalidArgument where a primitive's buffer is of another device,
 // kOutOfRange where a buffer is too small.
 //
-// In sparse/, only this header, those of functions (function.h and what it is made of) and their sources include
-// executor/.
+// In sparse/, only this header, those of functions (function.h and what it is made of) and their sources
+// include executor/.
 #pragma once
 #include "executor/registry.h"
 #include "sparse/program.h"

@@ -1,5 +1,5 @@
-// Finds which device operations of a function must keep their order: those of which one changes what the other
-// uses.
+// Finds which device operations of a function must keep their order: those of which one changes what the
+// other uses.
 //
 //   read, then read       no order             add, then add          no order: sums commute
 //   write, then read      ordered              activate, deactivate,  ordered with all that uses the tree:

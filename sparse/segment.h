@@ -1,10 +1,10 @@
-// Device work that runs as a whole when its turn in the stream comes: launches, primitives, copies and fills, with
-// loops and branches around them. A function (sparse/function.h) becomes one.
+// Device work that runs as a whole when its turn in the stream comes: launches, primitives, copies and fills,
+// with loops and branches around them. A function (sparse/function.h) becomes one.
 //
-// Launches that follow each other are recorded and replayed together (sparse/launch_run.h), a loop around them,
-// too: on a GPU a graph is launched as often as the loop says. A primitive, copy or fill is given between two of
-// these, for it cannot be skipped on the device where a launch before it has failed or run out of memory. Used by
-// one stream's thread, once it is made.
+// Launches that follow each other are recorded and replayed together (sparse/launch_run.h), a loop around
+// them, too: on a GPU a graph is launched as often as the loop says. A primitive, copy or fill is given
+// between two of these, for it cannot be skipped on the device where a launch before it has failed or run out
+// of memory. Used by one stream's thread, once it is made.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,5 +1,5 @@
-// Notes what ordinary code gives to a device's default stream while a function is traced (sparse/function.h), and
-// makes a module of it.
+// Notes what ordinary code gives to a device's default stream while a function is traced (sparse/function.h),
+// and makes a module of it.
 //
 // One is there per thread at most.
 #pragma once
@@ -26,15 +26,15 @@ class Tracer final : public TracedCalls, public WorkRefusal {
   using Operand =
       std::variant<int64_t, BoundLaunch, Node, BufferRef, CountSlot, Function, executor::FunctionRef>;
 
-  // Traces what the calling thread gives, until it is destroyed. Errors: kInvalidArgument without a device, for
-  // a name that is none, or while another function is traced on this thread.
+  // Traces what the calling thread gives, until it is destroyed. Errors: kInvalidArgument without a device,
+  // for a name that is none, or while another function is traced on this thread.
   Tracer(IntrusivePtr<Device> device, std::string name, const std::source_location& where);
   ~Tracer();
   // Returns that of the calling thread, or null.
   static Tracer* current() { return static_cast<Tracer*>(TracedCalls::current()); }
 
-  // Notes an operation. Returns a value that is an error, for whoever looks at it: it says that nothing has run.
-  // `label` is what the operation is called, the kernel's name, say.
+  // Notes an operation. Returns a value that is an error, for whoever looks at it: it says that nothing has
+  // run. `label` is what the operation is called, the kernel's name, say.
   AsyncValueRef<Chain> add(std::string_view operation, std::string_view label, std::vector<Operand> operands);
   // Errors: kInvalidArgument for what belongs to another device.
   AsyncValueRef<Chain> launch(const BoundLaunch& launch) override;

@@ -112,7 +112,8 @@ class Solver {
   //   solver.set_step(step);
   virtual const Function& step() const = 0;
   virtual void set_step(const Function& step) = 0;
-  // Returns the grid's momentum, between particles_to_grid and update_grid, or velocity, behind that, and mass.
+  // Returns the grid's momentum, between particles_to_grid and update_grid, or velocity, behind that, and
+  // mass.
   virtual const Field<NodeValue>& grid_nodes() const = 0;
   // Returns the length of the steps of a batch, s.
   virtual const Slot<float>& step_length() const = 0;

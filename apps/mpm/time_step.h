@@ -1,12 +1,13 @@
-// Launches time steps and sorting: functions that are traced from the solver's code once (sparse/function.h) and
-// run on the device's default stream.
+// Launches time steps and sorting: functions that are traced from the solver's code once (sparse/function.h)
+// and run on the device's default stream.
 //
 //   @mpm.sort     rebuilds the grid around the particles and brings them into the order of (block, group)
 //   @mpm.step     particles to grid, forces and walls on the grid, grid to particles, colliders and clock
 //   @mpm.batch    @mpm.step, as often as a slot says: queued without a look at how the steps before went
 //
-// What changes from run to run (the length of a step, where the particles are) is in slots. The functions are traced
-// anew when there is other memory or another number of particles. Thread-compatible. Errors: those of the launches.
+// Slots have all that changes from run to run: the length of a step, where the particles are. The functions
+// are traced anew when there is other memory or another number of particles. Thread-compatible. Errors: those
+// of the launches.
 #pragma once
 #include <optional>
 

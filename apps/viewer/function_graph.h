@@ -17,8 +17,8 @@ FunctionGraph function_graph(const executor::LoadedFunction& function);
 // it takes the one with more operations. Operations that wait for each other in a ring are on none.
 std::vector<uint32_t> critical_path(const std::vector<GraphOperation>& operations);
 
-// Gives operations the mean time of a single one of their events, the outermost of those that streams have by that
-// name, and marks the critical path.
+// Gives operations the mean time of a single one of their events, the outermost of those that streams have by
+// that name, and marks the critical path.
 void measure(FunctionGraph& graph, const std::vector<Timing>& timings);
 
 }  // namespace coppice::viewer

@@ -227,7 +227,7 @@ void bake_constants(llvm::Module& module, const SpecializeRequest& request, cons
   std::vector<ConstantGlobal> constants = request.constants;
   constants.push_back({"coppice_debug_checks", std::as_bytes(std::span(&checks, 1))});
   constants.push_back({"coppice_makes_room", std::as_bytes(std::span(&makes_room, 1))});
-  // Of a loop that nothing is told about, nothing is special.
+  // A loop that nothing is told about is over a range.
   const bool has_loop = std::any_of(constants.begin(), constants.end(),
                                     [](const ConstantGlobal& c) { return c.name == "coppice_loop"; });
   if (!has_loop) constants.push_back({"coppice_loop", {}});

@@ -166,8 +166,8 @@ struct LoopLayout {
   uint32_t piece_row_cells;
   // Says where in the launch's arguments the LoopBox of the loop is, plus 1; 0: there is none.
   uint32_t box;
-  // Bit i: plain argument i, counted without handles and the loop's own, is a slot's. The slots' addresses, in
-  // the order of these arguments, begin at `slots_at` in the launch's arguments.
+  // Bit i: plain argument i, counted without handles and the loop's own, is a slot's. The slots' addresses,
+  // in the order of these arguments, begin at `slots_at` in the launch's arguments.
   uint32_t slots;
   uint32_t slots_at;
 };

@@ -1,4 +1,5 @@
-// Kernels of tests of launches that are replayed: walkers that leave values behind them, and lists of who came by.
+// Kernels of tests of launches that are replayed: walkers that leave values behind them, and lists of who
+// came by.
 #include "coppice/kernel.h"
 
 using namespace coppice;
