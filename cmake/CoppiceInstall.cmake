@@ -1,11 +1,11 @@
 # What `cmake --install build/release --prefix P` puts into P, wherever P is and is moved to later:
 #
 #     bin/coppice                         the program; it finds its assets and its plugin from where it lies
-#     lib/libcoppice_{core,gpu,executor,sparse,viewer}.a  the library and the viewer
+#     lib/libcoppice_{core,gpu,executor,sparse,viewer,apps}.a  the library, the viewer, and the solver
 #     lib/coppice/libcoppice_{vdb,window}.so   the plugins that write .vdb files and show the viewer's window
 #     include/coppice/{coppice,core,gpu,executor,sparse}/   headers; include/coppice is what is put on the include path
 #     lib/cmake/coppice/                  find_package(coppice): the target coppice::coppice, coppice_add_kernels(); with
-#                                         COMPONENTS viewer, which needs libpng: coppice::viewer
+#                                         COMPONENTS viewer solver, which need libpng: coppice::viewer, coppice::solver
 #     libexec/coppice/coppice-kernelgen   used by coppice_add_kernels()
 #     share/coppice/{assets,examples}/, share/doc/coppice/
 #
@@ -45,6 +45,11 @@ target_link_options(coppice_viewer INTERFACE "$<INSTALL_INTERFACE:LINKER:-rpath,
 install(TARGETS coppice_viewer EXPORT coppice_viewer ARCHIVE DESTINATION lib)
 install(EXPORT coppice_viewer NAMESPACE coppice:: FILE coppiceViewerTargets.cmake DESTINATION ${COPPICE_CMAKE_DIR})
 
+# The solver, for programs that put stages of their own into it.
+set_target_properties(coppice_apps PROPERTIES EXPORT_NAME solver)
+install(TARGETS coppice_apps EXPORT coppice_solver ARCHIVE DESTINATION lib)
+install(EXPORT coppice_solver NAMESPACE coppice:: FILE coppiceSolverTargets.cmake DESTINATION ${COPPICE_CMAKE_DIR})
+
 configure_package_config_file(cmake/coppiceConfig.cmake.in ${CMAKE_BINARY_DIR}/cmake/coppiceConfig.cmake
   INSTALL_DESTINATION ${COPPICE_CMAKE_DIR} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/cmake/coppiceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
@@ -54,9 +59,10 @@ install(FILES ${CMAKE_BINARY_DIR}/cmake/coppiceConfig.cmake ${CMAKE_BINARY_DIR}/
 # LLVM's headers are none of a user's business.
 install(DIRECTORY coppice core gpu executor sparse DESTINATION include/coppice
   FILES_MATCHING PATTERN "*.h" PATTERN "llvm_module.h" EXCLUDE)
-# Of apps, what coppice/viewer.h includes and no more.
+# Of apps, what coppice/viewer.h and coppice/solver.h include and no more.
 install(FILES apps/viewer/viewer.h DESTINATION include/coppice/apps/viewer)
 install(FILES apps/geometry/stroke.h DESTINATION include/coppice/apps/geometry)
+install(DIRECTORY apps/mpm apps/scene DESTINATION include/coppice/apps FILES_MATCHING PATTERN "*.h")
 install(FILES apps/render/color_map.h apps/render/packed_points.h apps/render/volume_style.h DESTINATION include/coppice/apps/render)
 
 install(TARGETS coppice RUNTIME DESTINATION bin)

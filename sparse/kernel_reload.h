@@ -13,7 +13,7 @@
 // clang, coppice-kernelgen or the device refuses it. What the host knows of a kernel by other ways (a
 // constant in a header that both include) stays as it was. Kernels that did not change keep their code.
 //
-// Replaced are launches of all programs, bound ones, and those in launch graphs and in functions of the
+// Replaced are launches of all programs, bound ones, and those in functions of the
 // executor. What is under way keeps its code.
 #pragma once
 #include <cstdint>

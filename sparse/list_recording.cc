@@ -1,4 +1,4 @@
-// Loops' lists in recordings (launch_graph.h; see loop_lists.h): memory that stays where it is, and news of
+// Loops' lists in recordings (launch_run.h; see loop_lists.h): memory that stays where it is, and news of
 // what replays did.
 #include <algorithm>
 #include <cstring>

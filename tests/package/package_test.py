@@ -251,6 +251,13 @@ int main() {
         window.send_signal(signal.SIGINT)  # the window stays open until it is closed
         self.assertEqual(window.wait(timeout=60), 0)
 
+    def test_a_stage_of_ones_own_acts_in_the_solver(self):
+        words = self.build_and_run(self.copy_of("stage"), "stage")
+        calm, windy = (float(v) for v in re.findall(r"([-\d.]+) m/s along x", words))
+        # Snow in free fall has no drift of its own; with a drag of 5/s it has come close to the wind's 2 m/s and more.
+        self.assertLess(abs(calm), 0.01, words)
+        self.assertGreater(windy, 0.5, words)
+
     def test_a_kernel_that_is_saved_is_taken_over_by_the_running_viewer(self):
         project = self.copy_of("viewer")
         self.build_whole(project)
@@ -275,7 +282,7 @@ int main() {
         self.assertEqual(running.wait(timeout=60), 130)
 
     def test_every_example_is_tested_here(self):
-        self.assertEqual(sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir()), ["heat", "viewer", "wave"])
+        self.assertEqual(sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir()), ["heat", "stage", "viewer", "wave"])
 
     # ---- the guide
 
