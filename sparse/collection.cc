@@ -124,4 +124,24 @@ void TreeStorage::collect_allocator(InStream& s, uint32_t index) {
   run_now(s, program_, collect_refill, collected, a);
 }
 
+BoundLaunch bind_deactivate_all(const Node& node) {
+  TreeStorage& tree = node.storage();
+  tree.freeze();
+  Launch launch = tree.with_host_program(
+      [&](Program& program) { return program.make_launch(mark_changed, range(1), tree.state()); });
+  launch.keep_alive.push_back(share(&tree));
+  LaunchUse use;
+  use.kind = LaunchUse::Kind::kTopology;
+  use.tree = &tree, use.node = node.id(), use.field = kNoField;
+  use.effects = effect::kDeactivates, use.radius = LaunchUse::kAnywhere;
+  use.name = node.path();
+  launch.uses = make_intrusive<LaunchUses>(std::vector<LaunchUse>{use});
+  launch.needs_repeat = [&tree, id = node.id()](InStream& s, LaunchBlock&) {
+    tree.recycle_below(s, id);
+    tree.commit_topology(s);
+    return false;
+  };
+  return BoundLaunch(share(&tree.device()), std::move(launch));
+}
+
 }  // namespace coppice

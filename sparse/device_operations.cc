@@ -11,8 +11,8 @@
 
 #include "core/error.h"
 #include "gpu/stream_primitives.h"
-#include "runtime_collection.kernels.h"
 #include "sparse/function.h"
+#include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -215,26 +215,6 @@ DeviceFlag flag_at(const BufferRef& flag, int64_t offset) { return {flag, static
 }  // namespace
 
 bool is_device_operation(std::string_view name) { return operations().contains(name); }
-
-BoundLaunch bind_deactivate_all(const Node& node) {
-  TreeStorage& tree = node.storage();
-  tree.freeze();
-  Launch launch = tree.with_host_program(
-      [&](Program& program) { return program.make_launch(mark_changed, range(1), tree.state()); });
-  launch.keep_alive.push_back(share(&tree));
-  LaunchUse use;
-  use.kind = LaunchUse::Kind::kTopology;
-  use.tree = &tree, use.node = node.id(), use.field = kNoField;
-  use.effects = effect::kDeactivates, use.radius = LaunchUse::kAnywhere;
-  use.name = node.path();
-  launch.uses = make_intrusive<LaunchUses>(std::vector<LaunchUse>{use});
-  launch.needs_repeat = [&tree, id = node.id()](InStream& s, LaunchBlock&) {
-    tree.recycle_below(s, id);
-    tree.commit_topology(s);
-    return false;
-  };
-  return BoundLaunch(share(&tree.device()), std::move(launch));
-}
 
 DeviceWork launch_work(const BoundLaunch& launch) { return {launch, resources_of(launch.shared()->launch)}; }
 DeviceWork deactivate_all_work(const Node& node) { return launch_work(bind_deactivate_all(node)); }
