@@ -102,9 +102,11 @@ DeviceWork sort_work(std::string_view name, const BufferRef& keys, const BufferR
               {file.empty() ? "module" : file, static_cast<int>(at.line), static_cast<int>(at.column)});
 }
 
-// Functions that are being made: one that runs itself would never end.
+// Functions that are being made: one that runs itself would never end. The outermost keeps what is made of
+// each, for a body may be named in many places.
 struct Nesting {
-  explicit Nesting(const LoadedFunction& f) : function(&f), outer(current) {
+  explicit Nesting(const LoadedFunction& f)
+      : function(&f), outer(current), outermost(outer != nullptr ? outer->outermost : this) {
     for (const Nesting* n = outer; n != nullptr; n = n->outer) {
       if (n->function == function) fail(f, {}, "it runs itself");
     }
@@ -115,8 +117,10 @@ struct Nesting {
   Nesting& operator=(const Nesting&) = delete;
 
   const LoadedFunction* function;
-  const Nesting* outer;
-  static inline thread_local const Nesting* current = nullptr;
+  Nesting* outer;
+  Nesting* outermost;
+  std::map<const LoadedFunction*, DeviceFunction> made;
+  static inline thread_local Nesting* current = nullptr;
 };
 
 constexpr std::string_view kJoin = "stream.join";
@@ -309,7 +313,7 @@ DeviceWork branch_work(const BufferRef& flag, int64_t offset, const LoadedFuncti
   DeviceFunction made = device_function(then), other = device_function(otherwise);
   DeviceWork work{Segment::Branch{flag_at(flag, offset), std::move(made.segment), std::move(other.segment)},
                   std::move(made.uses)};
-  work.uses.insert(work.uses.end(), other.uses.begin(), other.uses.end());
+  add_uses(work.uses, other.uses);
   add_flag(work, "sparse.branch", flag, offset);
   return work;
 }
@@ -328,6 +332,8 @@ std::vector<ResourceUses> uses_of_operations(const LoadedFunction& f) {
 
 DeviceFunction device_function(const LoadedFunction& f) {
   const Nesting nesting(f);
+  const auto& known = nesting.outermost->made;
+  if (const auto found = known.find(&f); found != known.end()) return found->second;
   check_signature(f);
   const std::vector<uint32_t> order = order_of(f);
   std::vector<Segment::Part> parts;
@@ -342,12 +348,13 @@ DeviceFunction device_function(const LoadedFunction& f) {
     }
     DeviceWork work = work_of(f, op);
     add_device(f, op, device, Segment::device_of(work.part));
-    made.uses.insert(made.uses.end(), work.uses.begin(), work.uses.end());
+    add_uses(made.uses, work.uses);
     uses.push_back(std::move(work.uses));
     parts.push_back(std::move(work.part));
   }
   check_order(f, order, uses);
   made.segment = make_intrusive<Segment>(std::move(parts));
+  nesting.outermost->made.emplace(&f, made);
   return made;
 }
 
