@@ -98,6 +98,19 @@ TEST_F(FunctionLoading, OfTextIsLinear) {
   });
 }
 
+TEST_F(FunctionLoading, NamesManyLaunchesOfOneKernelInOrder) {
+  const Function f = trace(device_, [&] {
+    for (int i = 0; i < 3000; ++i) program_.launch(deposit, over(leaf_), x_, y_, 0);
+  });
+  const executor::Function& main = f.module().functions[0];
+  for (const size_t i : {0, 1, 2999}) {
+    const std::string number = i == 0 ? "" : fmt::format(".{}", i + 1);
+    EXPECT_EQ(main.registers[main.operations[i].results[0]].name, "deposit" + number);
+    EXPECT_EQ(std::get<executor::BindingRef>(main.operations[i].attributes[0]).name,
+              "random_functions.deposit" + number);
+  }
+}
+
 // 2^40 runs of the innermost are in it.
 TEST_F(FunctionLoading, OfFunctionsThatRunOthersTwiceIsLinear) {
   Function f = trace(device_, [&] { program_.launch(deposit, over(leaf_), x_, y_, 0); });
