@@ -3,8 +3,8 @@
 // A seed draws a body and a function that it may run. One world traces both, loads the body again from its
 // text, and runs either, several times, with slots that change, other launches and trimming in between. Its
 // twin, on another device of the same kind and seed, gives the statements one by one, and reads back what
-// control flow needs. All that can be seen of both must be the same, bit for bit. COPPICE_FUNCTION_SEED=n runs
-// that seed, behind those of its group.
+// control flow needs. All that can be seen of both must be the same, bit for bit. COPPICE_FUNCTION_SEED=n
+// runs that seed, behind those of its group.
 //
 // Breaks that were seen to fail here: launches behind one that ran out of cells are not given; and
 // Node::deactivate_all() took no launch's number, so that other random numbers were drawn than in a function.
