@@ -5,6 +5,7 @@
 #include "gpu/host_access.h"
 #include "runtime_collection.kernels.h"
 #include "sparse/runtime_launch.h"
+#include "sparse/tree_storage.h"
 
 namespace coppice {
 
@@ -127,6 +128,27 @@ void Collector::collect_allocator(InStream& s, uint32_t index) {
   run_now(s, program_, collect_move_free, collected + 1, a);
   run_now(s, program_, collect_bookkeep, 1, a);
   run_now(s, program_, collect_refill, collected, a);
+}
+
+BoundLaunch bind_deactivate_all(const Node& node) {
+  TreeStorage& tree = node.storage();
+  tree.freeze();
+  Launch launch = tree.programs().with_host(
+      [&](Program& program) { return program.make_launch(mark_changed, range(1), tree.memory().state()); });
+  launch.name = "sparse.deactivate_all";
+  launch.keep_alive.push_back(share(&tree));
+  LaunchUse use;
+  use.kind = LaunchUse::Kind::kTopology;
+  use.tree = &tree, use.node = node.id(), use.field = kNoField;
+  use.effects = effect::kDeactivates, use.radius = LaunchUse::kAnywhere;
+  use.name = node.path();
+  launch.uses = make_intrusive<LaunchUses>(std::vector<LaunchUse>{use});
+  launch.needs_repeat = [&tree, id = node.id()](InStream& s, LaunchBlock&) {
+    tree.collector().recycle_below(s, id);
+    tree.collector().commit_topology(s);
+    return false;
+  };
+  return BoundLaunch(share(&tree.device()), std::move(launch));
 }
 
 }  // namespace coppice

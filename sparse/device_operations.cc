@@ -11,8 +11,8 @@
 
 #include "core/error.h"
 #include "gpu/stream_primitives.h"
-#include "runtime_collection.kernels.h"
 #include "sparse/function.h"
+#include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -102,9 +102,11 @@ DeviceWork sort_work(std::string_view name, const BufferRef& keys, const BufferR
               {file.empty() ? "module" : file, static_cast<int>(at.line), static_cast<int>(at.column)});
 }
 
-// Functions that are being made: one that runs itself would never end.
+// Functions that are being made: one that runs itself would never end. The outermost keeps what is made of
+// each, for a body may be named in many places.
 struct Nesting {
-  explicit Nesting(const LoadedFunction& f) : function(&f), outer(current) {
+  explicit Nesting(const LoadedFunction& f)
+      : function(&f), outer(current), outermost(outer != nullptr ? outer->outermost : this) {
     for (const Nesting* n = outer; n != nullptr; n = n->outer) {
       if (n->function == function) fail(f, {}, "it runs itself");
     }
@@ -115,8 +117,10 @@ struct Nesting {
   Nesting& operator=(const Nesting&) = delete;
 
   const LoadedFunction* function;
-  const Nesting* outer;
-  static inline thread_local const Nesting* current = nullptr;
+  Nesting* outer;
+  Nesting* outermost;
+  std::map<const LoadedFunction*, DeviceFunction> made;
+  static inline thread_local Nesting* current = nullptr;
 };
 
 constexpr std::string_view kJoin = "stream.join";
@@ -216,26 +220,6 @@ DeviceFlag flag_at(const BufferRef& flag, int64_t offset) { return {flag, static
 
 bool is_device_operation(std::string_view name) { return operations().contains(name); }
 
-BoundLaunch bind_deactivate_all(const Node& node) {
-  TreeStorage& tree = node.storage();
-  tree.freeze();
-  Launch launch = tree.programs().with_host(
-      [&](Program& program) { return program.make_launch(mark_changed, range(1), tree.memory().state()); });
-  launch.keep_alive.push_back(share(&tree));
-  LaunchUse use;
-  use.kind = LaunchUse::Kind::kTopology;
-  use.tree = &tree, use.node = node.id(), use.field = kNoField;
-  use.effects = effect::kDeactivates, use.radius = LaunchUse::kAnywhere;
-  use.name = node.path();
-  launch.uses = make_intrusive<LaunchUses>(std::vector<LaunchUse>{use});
-  launch.needs_repeat = [&tree, id = node.id()](InStream& s, LaunchBlock&) {
-    tree.collector().recycle_below(s, id);
-    tree.collector().commit_topology(s);
-    return false;
-  };
-  return BoundLaunch(share(&tree.device()), std::move(launch));
-}
-
 DeviceWork launch_work(const BoundLaunch& launch) { return {launch, resources_of(launch.shared()->launch)}; }
 DeviceWork deactivate_all_work(const Node& node) { return launch_work(bind_deactivate_all(node)); }
 
@@ -329,7 +313,7 @@ DeviceWork branch_work(const BufferRef& flag, int64_t offset, const LoadedFuncti
   DeviceFunction made = device_function(then), other = device_function(otherwise);
   DeviceWork work{Segment::Branch{flag_at(flag, offset), std::move(made.segment), std::move(other.segment)},
                   std::move(made.uses)};
-  work.uses.insert(work.uses.end(), other.uses.begin(), other.uses.end());
+  add_uses(work.uses, other.uses);
   add_flag(work, "sparse.branch", flag, offset);
   return work;
 }
@@ -348,6 +332,8 @@ std::vector<ResourceUses> uses_of_operations(const LoadedFunction& f) {
 
 DeviceFunction device_function(const LoadedFunction& f) {
   const Nesting nesting(f);
+  const auto& known = nesting.outermost->made;
+  if (const auto found = known.find(&f); found != known.end()) return found->second;
   check_signature(f);
   const std::vector<uint32_t> order = order_of(f);
   std::vector<Segment::Part> parts;
@@ -362,12 +348,13 @@ DeviceFunction device_function(const LoadedFunction& f) {
     }
     DeviceWork work = work_of(f, op);
     add_device(f, op, device, Segment::device_of(work.part));
-    made.uses.insert(made.uses.end(), work.uses.begin(), work.uses.end());
+    add_uses(made.uses, work.uses);
     uses.push_back(std::move(work.uses));
     parts.push_back(std::move(work.part));
   }
   check_order(f, order, uses);
   made.segment = make_intrusive<Segment>(std::move(parts));
+  nesting.outermost->made.emplace(&f, made);
   return made;
 }
 

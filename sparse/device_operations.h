@@ -30,9 +30,6 @@ struct DeviceWork {
   ResourceUses uses;
 };
 
-// Returns a node's deactivation as a launch.
-BoundLaunch bind_deactivate_all(const Node& node);
-
 // These make an operation of its attributes. Errors: kInvalidArgument, kOutOfRange.
 DeviceWork launch_work(const BoundLaunch& launch);
 DeviceWork deactivate_all_work(const Node& node);

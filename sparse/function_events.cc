@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "sparse/device_operations.h"
@@ -26,14 +27,27 @@ void number_registers(executor::Function& f) {
   f.registers = std::move(registers);
 }
 
+// Returns the number of a name that is like another one: 1 of "x", 3 of "x.3"; 0 of what is not like "x".
+size_t number_of(std::string_view name, std::string_view like) {
+  if (!name.starts_with(like)) return 0;
+  if (name.size() == like.size()) return 1;
+  const std::string_view digits = name.substr(like.size() + 1);
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool is_number = error == std::errc() && end == digits.data() + digits.size() && digits[0] != '0';
+  return name[like.size()] == '.' && is_number ? number : 0;
+}
+
+// Returns "x", or the first of "x.2", "x.3"... that no register has. Cost: linear in their number.
 std::string unused_name(const executor::Function& f, std::string_view like) {
-  const auto is_used = [&](const std::string& name) {
-    return std::any_of(f.registers.begin(), f.registers.end(),
-                       [&](const executor::Register& r) { return r.name == name; });
-  };
-  std::string name(like);
-  for (int n = 2; is_used(name); ++n) name = fmt::format("{}.{}", like, n);
-  return name;
+  std::vector<bool> is_used(f.registers.size() + 2, false);
+  for (const executor::Register& r : f.registers) {
+    const size_t number = number_of(r.name, like);
+    if (number < is_used.size()) is_used[number] = true;
+  }
+  const auto first = std::find(is_used.begin() + 1, is_used.end(), false);
+  const auto number = first - is_used.begin();
+  return number == 1 ? std::string(like) : fmt::format("{}.{}", like, number);
 }
 
 // Lets each operation come behind the one before, so that the module can be loaded.

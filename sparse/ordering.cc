@@ -108,6 +108,19 @@ ResourceUse use_of_buffer(const Buffer& buffer, bool reads, bool writes) {
   return r;
 }
 
+void add_uses(ResourceUses& whole, const ResourceUses& uses) {
+  for (const ResourceUse& use : uses) {
+    const auto same = std::find_if(whole.begin(), whole.end(), [&](const ResourceUse& one) {
+      return one.kind == use.kind && one.object == use.object && one.field == use.field;
+    });
+    if (same == whole.end()) {
+      whole.push_back(use);
+      continue;
+    }
+    same->reads |= use.reads, same->writes |= use.writes, same->adds |= use.adds;
+  }
+}
+
 const ResourceUse* conflict(const ResourceUses& a, const ResourceUses& b) {
   for (const ResourceUse& one : a) {
     for (const ResourceUse& other : b)

@@ -37,6 +37,10 @@ ResourceUses resources_of(const Launch& launch);
 // Returns the use of a buffer's memory.
 ResourceUse use_of_buffer(const Buffer& buffer, bool reads, bool writes);
 
+// Adds what an operation uses to what a whole does: there is one use for each thing, however many operations
+// are in it.
+void add_uses(ResourceUses& whole, const ResourceUses& uses);
+
 // Returns what two operations may not use in any order; null: they may run in any. It is one of `a`'s uses.
 const ResourceUse* conflict(const ResourceUses& a, const ResourceUses& b);
 

@@ -38,7 +38,8 @@ LaunchKey key_of(const LaunchRequest& r) {
                 r.loop.tree ? r.loop.tree->serial() : 0,
                 r.loop.node,
                 r.box_at,
-                r.slot_mask};
+                r.slot_mask,
+                r.loop.device_count != nullptr};
   if (const LaunchRequest* other = r.makes_room_for) {
     key.push_back(reinterpret_cast<uint64_t>(other->file));
     key.push_back(reinterpret_cast<uint64_t>(other->name.data()));

@@ -35,6 +35,10 @@ void run_now(InStream& s, Program& program, const Kernel<void(Args...)>& kernel,
   run_now_by(s, 256, program, kernel, items, args...);
 }
 
+// Returns Node::deactivate_all() as a launch. It takes a launch's number wherever it is given, so that those
+// behind it draw the same random numbers alone and in a function (sparse/function.h).
+BoundLaunch bind_deactivate_all(const Node& node);
+
 // Runs a function when its turn in the stream comes, and blocks the host until it has. Throws its
 // error, or that of what was before.
 template <class F>

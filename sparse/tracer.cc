@@ -75,7 +75,8 @@ executor::BindingRef Tracer::bind(const T& value, std::pair<const void*, uint64_
   if (is_new) {
     const std::string like = as_name(label);
     std::string name = like;
-    for (int n = 2; bindings_.find(name) != nullptr; ++n) name = fmt::format("{}.{}", like, n);
+    for (int& n = bound_like_[like]; bindings_.find(name) != nullptr;)
+      name = fmt::format("{}.{}", like, ++n + 1);
     bindings_.add(name, value);
     entry->second = name;
   }

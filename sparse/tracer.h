@@ -67,6 +67,7 @@ class Tracer final : public TracedCalls, public WorkRefusal {
   std::vector<executor::Function> done_;
   std::map<std::pair<const void*, uint64_t>, std::string> names_;  // of what is bound
   executor::Bindings bindings_;
+  std::map<std::string, int> bound_like_;           // how many names are taken that are numbered like one
   std::map<std::string, int, std::less<>> bodies_;  // of each kind, how many there are
   WorkRefusal::Scope refusal_;
 };

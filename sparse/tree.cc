@@ -173,10 +173,7 @@ AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords
 AsyncValueRef<Chain> Node::deactivate_all() const {
   tree_->freeze();
   if (TracedCalls* const traced = TracedCalls::current()) return traced->deactivate_all(*this);
-  return tree_->stream().enqueue("sparse.deactivate_all", [tree = tree_, id = id_](InStream& s) {
-    tree->collector().recycle_below(s, id);
-    tree->collector().commit_topology(s);
-  });
+  return bind_deactivate_all(*this).launch();
 }
 
 AsyncValueRef<Chain> Node::reserve(uint64_t cells) const {

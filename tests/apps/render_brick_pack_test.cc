@@ -24,9 +24,9 @@ class BrickPack : public DeviceTest {
     for (const CellCoord& c : cells) coords.insert(coords.end(), {c.x, c.y, c.z});
     const auto n = static_cast<int64_t>(cells.size());
     field.tree->freeze();  // a tree has its dimensions from then on
-    if (field.tree->dims() == 1)
+    if (field.tree->layout().dims() == 1)
       run(set_volume_cells_1, range(n), field, coords, values);
-    else if (field.tree->dims() == 2)
+    else if (field.tree->layout().dims() == 2)
       run(set_volume_cells_2, range(n), field, coords, values);
     else
       run(set_volume_cells_3, range(n), field, coords, values);
@@ -45,7 +45,7 @@ class BrickPack : public DeviceTest {
     const BrickVolume volume = pack(field), half = pack(field, BrickFormat::kHalf);
     EXPECT_EQ(node.wait_topology_version(), version);
     EXPECT_EQ(half.origins, volume.origins);
-    const int dim = static_cast<int>(field.tree->dims());
+    const int dim = static_cast<int>(field.tree->layout().dims());
     ASSERT_EQ(volume.dim, dim);
     EXPECT_TRUE(std::is_sorted(volume.origins.begin(), volume.origins.end()));
     std::map<CellCoord, size_t> brick_at;
@@ -95,7 +95,7 @@ class BrickPack : public DeviceTest {
   void check(Tree& tree, const Node& leaf, int low, int high) {
     const Field<float> field = leaf.place<float>("density");
     tree.freeze();
-    const std::vector<CellCoord> cells = some_cells(low, high, is_emulated() ? 6 : 40, field.tree->dims());
+    const std::vector<CellCoord> cells = some_cells(low, high, is_emulated() ? 6 : 40, field.tree->layout().dims());
     set(field, cells, values_for(cells));
     expect_equal_to_cells(field, cells);
   }

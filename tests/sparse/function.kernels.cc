@@ -17,6 +17,11 @@ COPPICE_KERNEL(subtract_one, Item, uint32_t* word)
 {
   if (*word > 0) --*word;
 }
+COPPICE_KERNEL(draw_word, Item i, uint32_t* word)
+{
+  Random random(i);
+  *word = random.u32();
+}
 COPPICE_KERNEL(scale_cells, Update<int> x, Cell<1> c, int by, float factor)
 { x[c] = static_cast<int>(static_cast<float>(x[c] * by) * factor); }
 

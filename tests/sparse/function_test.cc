@@ -188,6 +188,29 @@ TEST_P(Functions, RunOtherFunctions) {
   EXPECT_EQ(word(0), 10u);
 }
 
+TEST_P(Functions, DrawTheNumbersOfWhatIsGivenOneByOne) {
+  const Function f = trace(device, [&] {
+    leaf_->deactivate_all();
+    program().launch(draw_word, range(1), words());
+  });
+  std::string reason;
+  const IntrusivePtr<Device> other = test_device(GetParam(), reason);
+  Program others(other);
+  Tree tree(other, {.name = "line"});
+  const Node leaf = tree.root().pointer({64}).dense({4});
+  leaf.place<int>("x");
+  const BufferRef drawn = other->reserve(64, 64);
+  finish(leaf.activate({{0}}));
+  finish(f.run(2));
+  for (int i = 0; i < 2; ++i) {
+    leaf.deactivate_all();
+    finish(others.launch(draw_word, range(1), drawn->as<uint32_t>()));
+  }
+  uint32_t value = 0;
+  other->wait_copy(&value, drawn->data(), sizeof value);
+  EXPECT_EQ(word(0), value);
+}
+
 TEST_P(Functions, HaveBufferOperations) {
   const auto keys = device->reserve(64, 64), order = device->reserve(64, 64),
              starts = device->reserve(64, 64);

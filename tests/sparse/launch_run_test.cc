@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "gpu/host_access.h"
 #include "launch_run.kernels.h"
-#include "sparse/device_operations.h"
+#include "sparse/runtime_launch.h"
 #include "sparse/tree.h"
 #include "sparse/tree_storage.h"
 #include "tests/sparse/test_devices.h"

@@ -1,6 +1,6 @@
 // Launches of mixed_launches.h that loop over cells, blocks and elements, and calls of the host.
 #pragma once
-#include "sparse/device_operations.h"
+#include "sparse/runtime_launch.h"
 #include "tests/sparse/mixed_lists.h"
 
 namespace coppice::mixed {
