@@ -21,6 +21,7 @@ jit::SpecializeRequest specialization(const LaunchRequest& r, const Binding& b, 
   s.id = kernel_id(r) + (makes_room ? "_room" : "");
   s.makes_room = makes_room;
   s.guards_memory = guards_memory(r, options);
+  s.has_slots = !r.slots.empty();
   s.file = r.file;
   s.entry = fmt::format("coppice_kernel_{}", r.name);
   s.shared_bytes = b.shared_bytes;

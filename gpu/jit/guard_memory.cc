@@ -26,8 +26,12 @@ namespace {
 
 class Guard {
  public:
-  Guard(llvm::Module& module, llvm::Function& entry, std::string folder, bool makes_room)
-      : module_(module), entry_(entry), folder_(std::move(folder)), makes_room_(makes_room) {
+  Guard(llvm::Module& module, llvm::Function& entry, std::string folder, const SpecializeRequest& request)
+      : module_(module),
+        entry_(entry),
+        folder_(std::move(folder)),
+        makes_room_(request.makes_room),
+        has_slots_(request.has_slots) {
     llvm::LLVMContext& context = module.getContext();
     pointer_ = llvm::PointerType::get(context, 0);
     u32_ = llvm::Type::getInt32Ty(context), u64_ = llvm::Type::getInt64Ty(context);
@@ -110,10 +114,13 @@ class Guard {
   // Tells whether a pointer was read from memory that is not the launch's arguments: from a
   // table of pointers, or as a value of a field. (A container's own, which the library
   // reads, cannot be told from these.)
-  static bool is_behind_memory(const llvm::Value* object) {
+  bool is_behind_memory(const llvm::Value* object) const {
     const auto* load = llvm::dyn_cast<llvm::LoadInst>(object);
-    return load != nullptr &&
-           !llvm::isa<llvm::Argument>(llvm::getUnderlyingObject(load->getPointerOperand(), 0));
+    if (load == nullptr) return false;
+    const auto is_block = [](const llvm::Value* o) { return llvm::isa<llvm::Argument>(o); };
+    llvm::SmallVector<const llvm::Value*> from;  // an argument is in the block, or where its slot has it
+    llvm::getUnderlyingObjects(load->getPointerOperand(), from, nullptr, 0);
+    return has_slots_ ? !llvm::all_of(from, is_block) : llvm::none_of(from, is_block);
   }
 
   void guard(llvm::Instruction& i, unsigned operand, llvm::Value* bytes, uint32_t what) {
@@ -122,7 +129,7 @@ class Guard {
     llvm::SmallVector<const llvm::Value*> objects;
     llvm::getUnderlyingObjects(pointer, objects, nullptr, 0);
     if (llvm::all_of(objects, [&](const llvm::Value* o) { return is_own(*o); })) return;
-    if (llvm::any_of(objects, is_behind_memory)) {
+    if (llvm::any_of(objects, [&](const llvm::Value* o) { return is_behind_memory(o); })) {
       what |= kIsBehindMemory;
       for (const llvm::GlobalVariable& g :
            module_.globals()) {  // it may have been the address of any of these
@@ -172,7 +179,7 @@ class Guard {
   llvm::Module& module_;
   llvm::Function& entry_;
   const std::string folder_;
-  const bool makes_room_;
+  const bool makes_room_, has_slots_;
   llvm::Type *pointer_, *u32_, *u64_;
   llvm::FunctionCallee guard_;
   std::map<std::string, llvm::Constant*> texts_;
@@ -184,7 +191,7 @@ void guard_memory(llvm::Module& module, const SpecializeRequest& request) {
   const std::string folder = library_folder(module);
   if (folder.empty()) return;  // without line tables nothing says which code is the author's
   inline_all(module);
-  Guard(module, *module.getFunction(request.entry), folder, request.makes_room).run();
+  Guard(module, *module.getFunction(request.entry), folder, request).run();
 }
 
 }  // namespace coppice::jit

@@ -38,6 +38,9 @@ struct SpecializeRequest {
   // Its launches have a table of the memory that they may reach by pointers (gpu/memory_uses.h): what its
   // author reads and writes is compared with it.
   bool guards_memory = false;
+  // Some of its arguments are read where slots have them (sparse/slot.h): what pointers there lead to is not
+  // in that table.
+  bool has_slots = false;
   uint32_t shared_bytes = 0;  // that launches will ask for; means nothing to the compilers
   // Returns what is wrong with a use of handle `binding` that code has left (coppice_misuse() in
   // gpu/device_intrinsics.h); nothing where it is fine. Called from the thread that compiles.

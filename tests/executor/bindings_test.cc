@@ -1,4 +1,5 @@
-// A thing that a module names as $name is found once, when it is loaded, and is of the type that its operation takes.
+// A thing that a module names as $name is found once, when it is loaded, and is of the type that its
+// operation takes.
 #include "executor/bindings.h"
 
 #include <gtest/gtest.h>
