@@ -1,4 +1,4 @@
-// Which operations keep their order, by what they use: each line of the table in sparse/ordering.h.
+// Operations keep their order where the table in sparse/ordering.h says so: each of its lines is tried here.
 #include "sparse/ordering.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ TEST_F(Ordering, IsKeptWhereCellsComeOrGo) {
     for (const ResourceUses& other : changes) EXPECT_NE(shared(change, other), "nothing");
     EXPECT_EQ(shared(change, of_other), "nothing") << "another tree";
   }
-  // What reads a tree by coordinates alone sees its cells come, too.
+  // A kernel that reads a tree by coordinates alone sees its cells come, too.
   const ResourceUses read_at = uses(mirror, over(upper_), x_, sums_);
   EXPECT_NE(shared(grow_x_, read_at), "nothing");
   EXPECT_EQ(shared(write_y_, read_at), "nothing");
