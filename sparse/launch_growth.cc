@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
@@ -45,11 +46,12 @@ bool finish_room(InStream& s, const Prepared& p) {
 bool resolve_shortages(InStream& s, const Prepared& p, bool lacked_room, const std::optional<Error>& wrong,
                        TreeState* now) {
   bool again = false;
+  const std::string_view why_not = lacked_room ? std::string_view() : p.why_not_repeatable;
   try {
     for (size_t t = 0; t < p.binding.trees.size(); ++t) {
       TreeStorage* const tree = p.binding.trees[t];
       now[t] = tree->memory().wait_read_state(s);
-      again |= tree->growth().resolve_shortage(s, now[t], p.name, lacked_room ? "" : p.why_not_repeatable);
+      again |= tree->growth().resolve_shortage(s, now[t], p.name, why_not);
     }
   } catch (const Error&) {
     if (wrong) throw *wrong;

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "executor/names.h"
+#include "gpu/buffer_ranges.h"
 #include "sparse/function.h"
 #include "sparse/function_events.h"
 #include "sparse/tree_storage.h"
@@ -115,6 +116,10 @@ void Tracer::check_device(const Operand& operand, std::string_view label) const 
   if (const auto* const launch = std::get_if<BoundLaunch>(&operand)) its = &launch->device();
   if (const auto* const node = std::get_if<Node>(&operand)) its = &node->storage().device();
   if (const auto* const slot = std::get_if<CountSlot>(&operand)) its = &slot->storage().device();
+  const auto* const buffer = std::get_if<BufferRef>(&operand);
+  if (buffer != nullptr && *buffer && is_of_another_device(device_->context(), (*buffer)->data()))
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("trace() at {}: {} is given a buffer of another device", place_, label));
   if (its == device_.get()) return;
   throw Error(ErrorCode::kInvalidArgument,
               fmt::format("trace() at {}: {} belongs to another device ({})", place_, label, its->name()));

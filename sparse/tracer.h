@@ -43,7 +43,12 @@ class Tracer final : public TracedCalls, public WorkRefusal {
   template <class Body>
   executor::FunctionRef trace_body(std::string_view kind, Body&& body) {
     begin_body(kind);
-    body();
+    try {
+      body();
+    } catch (...) {
+      open_.pop_back();  // whoever catches it goes on in the function around the body
+      throw;
+    }
     return end_body();
   }
 

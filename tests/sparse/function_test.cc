@@ -342,6 +342,23 @@ TEST_P(Functions, CannotBeTracedOfWhatWaitsOrReadsBack) {
   EXPECT_EQ(wait_read(x_, {0}), 3);
 }
 
+// Seen to fail: what came behind was part of the loop, which was not there.
+TEST_P(Functions, ABodyThatThrowsIsLeftOut) {
+  const Function f = trace(device, [&] {
+    try {
+      repeat(5, [&] {
+        program().launch(add_one, range(1), words());
+        throw 7;
+      });
+    } catch (int) {
+    }
+    program().launch(add_one, range(1), words() + 1);
+  });
+  finish(f.run());
+  EXPECT_EQ(word(0), 0u);
+  EXPECT_EQ(word(1), 1u);
+}
+
 TEST_P(Functions, ControlFlowIsForTracing) {
   int rounds = 0;
   repeat(3, [&] { ++rounds; });
@@ -405,6 +422,10 @@ TEST(Function, BelongsToOneDevice) {
   const std::string text =
       refusal([&] { trace(one, [&] { b.launch(add_one, range(1), others->as<uint32_t>()); }); });
   EXPECT_NE(text.find("function.add_one belongs to another device (cpu)"), std::string::npos) << text;
+  EXPECT_NE(refusal([&] {
+              trace(one, [&] { fill(*one, others, 0, 0, 4); });
+            }).find("fill is given a buffer of another device"),
+            std::string::npos);
   const Function f = trace(one, [&] { a.launch(add_one, range(1), words->as<uint32_t>()); });
   EXPECT_NE(refusal([&] {
               Function::load(other, f.module(), f.loaded().bindings());
