@@ -1,4 +1,4 @@
-// What becomes of cells that are deactivated: they are recycled, and collected once the launch is over.
+// Cells that are deactivated are recycled here, and collected once the launch is over.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -17,12 +17,12 @@
 // function is operations with events between them, which follow from what each uses (sparse/ordering.h);
 // print() shows them, and the text loads back. It runs in the order in which it was traced.
 //
-// What is run: launches that follow each other are recorded once and replayed as one, with the loops around
-// them (sparse/segment.h); where memory runs short in the middle, the launch is repeated when it has grown,
-// and what is behind it follows. Results, errors and random numbers are those of the launches given one by
-// one. Running allocates nothing on the cpu. Copies share the function; it keeps trees, buffers and slots
-// that it names, not what kernels' arguments point to. Thread-safe but for editing, which needs a copy of
-// one's own.
+// A run is that of its parts: launches that follow each other are recorded once and replayed as one, with the
+// loops around them (sparse/segment.h); where memory runs short in the middle, the launch is repeated when it
+// has grown, and what is behind it follows. Results, errors and random numbers are those of the launches
+// given one by one. Running allocates nothing on the cpu. Copies share the function; it keeps trees, buffers
+// and slots that it names, not what kernels' arguments point to. Thread-safe but for editing, which needs a
+// copy of one's own.
 #pragma once
 #include <functional>
 #include <source_location>

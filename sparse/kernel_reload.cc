@@ -328,7 +328,7 @@ void KernelReload::State::begin(Built built) {
       c.launches.emplace_back(bound, BoundLaunches::prepare_at(*bound, c.built.version));
     }
   } catch (const Error& error) {
-    // What the new kernel does is not allowed with these trees.
+    // The new kernel does something that is not allowed with these trees.
     return refuse(c.built.file, c.built.name, error.what());
   }
   candidate = std::move(c);

@@ -1,4 +1,5 @@
-// What a launch runs over: the cells or containers of a node, the cells of a box, or the numbers of a range.
+// A loop says what a launch runs over: the cells or containers of a node, the cells of a box, or the numbers
+// of a range.
 #pragma once
 #include <cstdint>
 #include <optional>

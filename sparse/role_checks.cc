@@ -1,4 +1,4 @@
-// What a launch's handles are for (see role_checks.h; role_table.h says which go together).
+// Checks what a launch's handles are for (see role_checks.h; role_table.h says which go together).
 #include "sparse/role_checks.h"
 
 #include <fmt/format.h>

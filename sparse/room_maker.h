@@ -1,4 +1,4 @@
-// What goes before and behind a run that makes room for a launch (device::makes_room();
+// Does what goes before and behind a run that makes room for a launch (device::makes_room();
 // sparse/launch_growth.h says when). Cost: a pass over the cells of dynamic nodes each.
 #pragma once
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What launches' code is made from (see specialization.h).
+// Collects what launches' code is made from (see specialization.h).
 #include "sparse/specialization.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a launch's code is made from: its kernel, its constants, and the version of its kernel's file.
+// A launch's code is made from these: its kernel, its constants, and the version of its kernel's file.
 #pragma once
 #include "gpu/codegen_options.h"
 #include "gpu/jit/specializer.h"

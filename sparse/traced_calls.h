@@ -1,5 +1,5 @@
-// What a thread gives to its device goes here instead of the stream while a function is traced on it
-// (sparse/tracer.h): whatever gives device work asks for it first.
+// A thread on which a function is traced (sparse/tracer.h) gives its device work to this, instead of the
+// stream: whatever gives device work asks for it first.
 #pragma once
 #include "gpu/device.h"
 

@@ -22,7 +22,7 @@ namespace coppice {
 
 class Tracer final : public TracedCalls, public WorkRefusal {
  public:
-  // What an operation is given.
+  // An operation is given these.
   using Operand =
       std::variant<int64_t, BoundLaunch, Node, BufferRef, CountSlot, Function, executor::FunctionRef>;
 

@@ -1,4 +1,4 @@
-// What trees are to be (see tree_description.h): what may be added where.
+// Checks what may be added to a tree, and where (see tree_description.h).
 #include "sparse/tree_description.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a tree is to be: its nodes and fields, as they are given before its first use.
+// Says what a tree is to be: its nodes and fields, as they are given before its first use.
 //
 // One thread adds to it, and nothing is added once the tree is frozen (TreeStorage::describe()). Errors of
 // what is added: kInvalidArgument.

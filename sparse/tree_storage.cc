@@ -1,4 +1,4 @@
-// What handles of trees refer to (see tree_storage.h).
+// Makes what handles of trees refer to (see tree_storage.h).
 #include "sparse/tree_storage.h"
 
 #include <fmt/format.h>

@@ -214,7 +214,7 @@ std::string why_no_room(const LaunchRequest& r, const LaunchUses& uses) {
     const bool grows = a.tree != nullptr && uses.does_to(a.tree, effect::kActivates | effect::kAppends);
     // The run would find active what it is about to activate.
     if (grows && a.does(effect::kTests)) return words_of(a, effect::kTests | effect::kActivates);
-    // What lies below goes, too, and nobody can tell how much of it comes again.
+    // All that lies below goes, too, and nobody can tell how much of it comes again.
     if (grows && a.does(effect::kDeactivates) &&
         static_cast<TreeStorage*>(a.tree)->layout().node_layout(a.node).below.count > 0)
       return words_of(a, effect::kDeactivates | effect::kActivates);

@@ -3,7 +3,8 @@
 // Device-clean. A pointer slot is its own lock: 0 is empty, kLocked is being filled, anything else is a
 // cell. Threads of a warp that want the same slot elect one of them to try; the election saves work and
 // nothing depends on it, since the slot's compare-and-swap decides. All counters of a warp's winners are
-// raised by one atomic for all of them.
+// raised by one atomic for all of them. The file is long because activation and deactivation of the kinds of
+// nodes are one protocol, each side of which the other relies on.
 #pragma once
 #include "sparse/device/cells.h"
 #include "sparse/device/lanes.h"

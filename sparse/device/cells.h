@@ -96,7 +96,7 @@ inline CellBatch take_batch(TreeState* tree, AllocatorState* a, uint32_t most, b
   }
   const uint32_t now = coppice_load_acquire_u32(&a->num_cells);
   if (now >= a->capacity) return b;
-  // What one worker leaves unused makes the others take more than there ever were at once: so it takes a
+  // A worker that leaves cells unused makes the others take more than there ever were at once: so it takes a
   // part in 64 at most, if any.
   const uint32_t part = now / 64 + 1;
   if (part < most) most = part;

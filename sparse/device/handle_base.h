@@ -1,7 +1,8 @@
 // All field handles have this in common: reach, role, the field they name, and how coordinates and blocks
 // lead to values. Kernels name the handles themselves (handles.h, list_handles.h).
 //
-// Device-clean, and the same types on the host, where a handle is made from a field (sparse/tree.h).
+// Device-clean, and the same types on the host, where a handle is made from a field (sparse/tree.h). The file
+// is long because the ways to a value are members of one class, which is all that a kernel has.
 #pragma once
 #include <type_traits>
 

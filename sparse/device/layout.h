@@ -23,7 +23,8 @@
 //
 // A container: [slots u32 x n] for pointer, [active u64 x ceil(n/64)][dirty, as many][busy, as many][values]
 // for bitmasked (masks.h), [values] for dense, [ListHeader] for dynamic, where values are one array per field
-// (struct of arrays) or one struct per cell, then the child containers of each cell.
+// (struct of arrays) or one struct per cell, then the child containers of each cell. The file is long because
+// all structs of a tree's memory are drawn and asserted in one place.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -16,7 +16,7 @@
 // The head's accesses are relaxed. What a thread does with a first chunk that it learned of is to
 // store elements, which nobody orders, and to load words that were zero before the launch: zeros say
 // what is true of them then, "no chunk behind this one". Links are ordered: slots by activate_slot,
-// LatestChunk as find_or_link_chunk says.
+// LatestChunk as find_or_link_chunk says. The file is long because that protocol is one, and is read as one.
 #pragma once
 #include "sparse/device/checks.h"
 

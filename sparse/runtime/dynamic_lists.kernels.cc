@@ -123,10 +123,10 @@ COPPICE_KERNEL(drop_wanted_chunks, Item i, TreeState* tree, const NodeLayout* no
     set_flag(&tree->lists_changed);
   remember_latest(level, tree, first, latest);
 }
-// What a launch deactivates is free for others only behind it. So this wants room for all of that to come
-// again, which it does as often as something is activated or appended. Of a list that is emptied the chunks
-// come again one by one, and each emptying begins a new one. `chunk_cells` is 0 for a pointer node; `most` is
-// what the allocator may have at most, which may be enough all the same.
+// A launch leaves what it deactivates free for others only behind it. So this wants room for all of that to
+// come again, which it does as often as something is activated or appended. Of a list that is emptied the
+// chunks come again one by one, and each emptying begins a new one. `chunk_cells` is 0 for a pointer node;
+// `most` is what the allocator may have at most, which may be enough all the same.
 COPPICE_KERNEL(want_removed, Item i, AllocatorState* a, uint64_t chunk_cells, uint64_t most)
 {
   if (a->removals == 0) return;

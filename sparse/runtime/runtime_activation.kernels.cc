@@ -34,7 +34,7 @@ COPPICE_KERNEL(bulk_keys, Item i, const NodeLayout* node, uint32_t level, const 
   keys[i.index] = key;
 }
 
-// What a level's kernels work on. Keys down to a level are those of the last one divided by `per_cell`.
+// A level's kernels work on this. Keys down to a level are those of the last one divided by `per_cell`.
 struct CoppiceBulkLevel {
   TreeState* tree;
   const NodeLayout* node;  // of the coordinates

@@ -23,14 +23,14 @@ struct CoppiceKeys {
   uint32_t reserved;
   uint64_t n;
 };
-// Of a launch of these kernels, for the host.
+// Tells the host of a launch of these kernels.
 struct CoppiceAppendTotals {
   uint64_t outside;   // coordinates outside the domain
   uint64_t inactive;  // lists below something that is inactive: as many of inactive_coords are written
   uint64_t chunks;    // new ones
   uint64_t too_full;  // 0, or 2^64 - 1 less the lowest row of a list that would be
 };
-// What a list ends with, before anything is appended.
+// Says what a list ends with, before anything is appended.
 struct CoppiceListEnd {
   uint32_t length;
   uint32_t linked;     // chunks
@@ -232,7 +232,7 @@ COPPICE_KERNEL(plan_lists, Item r, CoppiceAppend a)
   a.ends[row] = end;
   a.new_chunks[row] = needed > end.linked ? static_cast<uint32_t>(needed - end.linked) : 0;
 }
-// Of one row: how long its list is, how many it is to get, where it is.
+// Says of one row how long its list is, how many it is to get, and where it is.
 COPPICE_KERNEL(describe_list, Item, CoppiceAppend a, uint64_t row, int64_t* said)
 {
   const Coord c = list_of(a, row).coord;

@@ -26,7 +26,7 @@ static uint64_t* last_batch(const TreeState* tree, uint32_t allocator, bool is_r
   }
   return last;
 }
-// What workers hold becomes free again. From the highest batch down: of the free list no entry is
+// Cells that workers hold become free again. From the highest batch down: of the free list no entry is
 // overwritten before it has moved, and of the fresh cells those behind the last one in use count as never
 // handed out; the others join the free list.
 COPPICE_KERNEL(give_back_cells, Item, TreeState* tree, uint32_t allocators)

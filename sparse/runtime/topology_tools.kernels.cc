@@ -17,7 +17,8 @@ struct CoppiceContainers {
   uint64_t* masks;  // [elements][words]
   uint32_t words;
 };
-// Which of the 26 (8, 2) cells around are neighbours: those that differ in at most that many coordinates.
+// Says which of the 26 (8, 2) cells around are neighbours: those that differ in at most that many
+// coordinates.
 struct CoppiceReach {
   int32_t axes;
 };
