@@ -146,6 +146,8 @@ std::thread start_thread(std::function<void()> body) {
   }
 }
 
+bool process_is_ending() { return ProcessEnd::one().ending.load(std::memory_order_relaxed); }
+
 ExitHold::ExitHold() : was_at_work_(std::exchange(of_thread.is_at_work, true)) {
   ProcessEnd& end = ProcessEnd::one();
   is_in_another_library = true;

@@ -81,6 +81,9 @@ class ExitHold {
   bool comes_too_late_ = false;
 };
 
+// Returns whether exit() has begun: long work of a thread that exit() waits for is to be left.
+bool process_is_ending();
+
 // Is to be called when a library has just made static objects that the threads use: exit() will wait
 // before it destroys them. A library makes most of them when it is used for the first time.
 void wait_before_what_is_static_now();

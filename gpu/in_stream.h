@@ -89,6 +89,9 @@ class InStream {
   // (Launch::needs_repeat), and repeats it where that says so. What is launched next gets the numbers
   // behind it.
   virtual void resume(const Launch& launch, uint64_t number) = 0;
+  // Hands over what kernels have printed, where nothing is under way: what gives many launches within one
+  // turn of the stream says so between them, lest the room for messages run out.
+  virtual void hand_over_messages() = 0;
 
  protected:
   ~InStream() = default;

@@ -14,6 +14,7 @@
 
 #include "core/log.h"
 #include "core/process_end.h"
+#include "core/work_refusal.h"
 #include "core/worker_thread.h"
 #include "gpu/jit/code_loader.h"
 #include "gpu/jit/dump.h"
@@ -415,6 +416,7 @@ KernelStore::Progress KernelStore::progress() {
 void wait_for_code(const AsyncValueRef<LoadedCodeRef>& code) {
   if (WorkerThreadScope::current_owner() == &kCompiler) check_may_wait("wait_for_code()");
   const WorkerThreadScope compiled_by_others(nullptr);
+  const WorkRefusal::Scope traced_or_not(nullptr);  // it ends, whatever the streams do
   wait(code);
 }
 

@@ -29,6 +29,7 @@ struct LaunchUse {
   // Argument 0: it is behind a member of some argument, or reached by an address that the kernel computes.
   // An argument that leads to memory is listed, without effects, even where nothing is done there.
   uint32_t argument = 0, argument_offset = 0;
+  bool is_slot = false;  // memory of the runtime's own (sparse/slot.h), which no kernel stores to
   std::string name;  // "'now' on grid.pointer[64].dense[8]", "argument 3"
 
   static constexpr int16_t kAnywhere = -1;

@@ -28,6 +28,7 @@ struct Launch {
   AsyncValueRef<IntrusivePtr<LoadedCode>> code;  // the stream waits for the compiler
   LaunchBlock block;
   uint32_t grain = 1;         // items that one task takes at least
+  bool has_checks = false;    // its uses are checked when it runs, by what the host finds out before
   uint32_t shared_bytes = 0;  // fast memory of a thread block (coppice_shared_memory()), where there is such
   // Runs before the launch in stream order (fills in lists that depend on earlier launches); may
   // throw Error. What earlier copies bring to the host may not be there yet, and it must not wait

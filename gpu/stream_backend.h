@@ -41,6 +41,9 @@ class StreamBackend {
   // does not: the launch that met it resolves it before it is done.
   virtual bool has_status(const DeviceContext& context) = 0;
 
+  // InStream::hand_over_messages()
+  virtual void hand_over_messages() = 0;
+
   // Is called when the operation `name`, or its part until it failed, has been begun. Returns true if the
   // end of what is under way is marked. When it returns false or throws, nothing of it is under way, and
   // what it used is in `released`.

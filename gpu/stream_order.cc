@@ -136,6 +136,8 @@ void DirectOrder::resume(const Launch& launch, uint64_t number) {
   repeat(launch, block);
 }
 
+void DirectOrder::hand_over_messages() { backend_.hand_over_messages(); }
+
 // ---- recorded
 
 void RecordingOrder::run(const Launch& launch, LaunchBlock& block) {
@@ -178,6 +180,9 @@ uint64_t RecordingOrder::replay(Recording&) {
 }
 void RecordingOrder::resume(const Launch&, uint64_t) {
   COPPICE_CHECK(false, "a launch resumed inside of a recording");
+}
+void RecordingOrder::hand_over_messages() {
+  COPPICE_CHECK(false, "messages handed over inside of a recording");
 }
 
 }  // namespace coppice

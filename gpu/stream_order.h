@@ -25,6 +25,7 @@ class DirectOrder final : public InStream {
   IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) override;
   uint64_t replay(Recording& recording) override;
   void resume(const Launch& launch, uint64_t number) override;
+  void hand_over_messages() override;
 
  private:
   void run_to_its_end(const Launch& launch, LaunchBlock& block);
@@ -55,6 +56,7 @@ class RecordingOrder final : public InStream {
   IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) override;
   uint64_t replay(Recording& recording) override;
   void resume(const Launch& launch, uint64_t number) override;
+  void hand_over_messages() override;
 
  private:
   StreamBackend& backend_;

@@ -135,31 +135,6 @@ DeviceWork work_of(const LoadedFunction& f, const LoadedOperation& op) {
   return found->second(op.attributes);
 }
 
-// Returns the operations in an order in which each stands behind those whose events it takes, and otherwise
-// in that of the text.
-std::vector<uint32_t> order_of(const LoadedFunction& f) {
-  std::vector<uint32_t> waits(f.operations.size(), 0), order;
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
-  for (uint32_t i = 0; i < f.operations.size(); ++i) {
-    for (const uint32_t r : f.operations[i].arguments)
-      waits[i] += f.registers[r].producer != executor::kNoOperation ? 1 : 0;
-    if (waits[i] == 0) ready.push(i);
-  }
-  while (!ready.empty()) {
-    const uint32_t op = ready.top();
-    ready.pop();
-    order.push_back(op);
-    for (const uint32_t r : f.operations[op].results) {
-      for (const executor::RegisterUser& user : f.registers[r].users) {
-        const auto& arguments = f.operations[user.operation].arguments;
-        const auto times = std::count(arguments.begin(), arguments.end(), r);
-        if ((waits[user.operation] -= static_cast<uint32_t>(times)) == 0) ready.push(user.operation);
-      }
-    }
-  }
-  return order;
-}
-
 void check_signature(const LoadedFunction& f) {
   const std::vector<std::string> event{"event"};
   if (f.argument_types == event && f.result_types == event) return;
@@ -297,7 +272,12 @@ DeviceWork repeat_work(int64_t times, const LoadedFunction& body) {
 
 DeviceWork repeat_by_work(const CountSlot& times, const LoadedFunction& body) {
   DeviceFunction made = device_function(body);
-  times.storage();  // it was not moved from
+  const Device& its = times.storage().device();
+  const Device* const device = made.segment->device();
+  if (device != nullptr && device != &its)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("sparse.repeat_by: its slot belongs to another device ({}) than its body ({})",
+                            its.name(), device->name()));
   return {Segment::Repeat{0, times.shared(), std::move(made.segment)}, std::move(made.uses)};
 }
 
@@ -323,6 +303,29 @@ DeviceWork run_work(const Function& function) {
   return {Segment::Call{work.segment}, work.uses};
 }
 
+std::vector<uint32_t> run_order(const LoadedFunction& f) {
+  std::vector<uint32_t> waits(f.operations.size(), 0), order;
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t i = 0; i < f.operations.size(); ++i) {
+    for (const uint32_t r : f.operations[i].arguments)
+      waits[i] += f.registers[r].producer != executor::kNoOperation ? 1 : 0;
+    if (waits[i] == 0) ready.push(i);
+  }
+  while (!ready.empty()) {
+    const uint32_t op = ready.top();
+    ready.pop();
+    order.push_back(op);
+    for (const uint32_t r : f.operations[op].results) {
+      for (const executor::RegisterUser& user : f.registers[r].users) {
+        const auto& arguments = f.operations[user.operation].arguments;
+        const auto times = std::count(arguments.begin(), arguments.end(), r);
+        if ((waits[user.operation] -= static_cast<uint32_t>(times)) == 0) ready.push(user.operation);
+      }
+    }
+  }
+  return order;
+}
+
 std::vector<ResourceUses> uses_of_operations(const LoadedFunction& f) {
   std::vector<ResourceUses> uses;
   for (const LoadedOperation& op : f.operations)
@@ -335,7 +338,7 @@ DeviceFunction device_function(const LoadedFunction& f) {
   const auto& known = nesting.outermost->made;
   if (const auto found = known.find(&f); found != known.end()) return found->second;
   check_signature(f);
-  const std::vector<uint32_t> order = order_of(f);
+  const std::vector<uint32_t> order = run_order(f);
   std::vector<Segment::Part> parts;
   std::vector<ResourceUses> uses;
   DeviceFunction made;

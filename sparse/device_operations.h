@@ -79,6 +79,9 @@ struct DeviceFunction {
 // place of what it cannot be made of: another operation, launches of two devices, operations of which one
 // changes what the other uses, and which no event orders, or which the function's own event does not follow.
 DeviceFunction device_function(const executor::LoadedFunction& function);
+// Returns its operations in the order in which they run: each stands behind those whose events it takes, and
+// otherwise in that of the text.
+std::vector<uint32_t> run_order(const executor::LoadedFunction& function);
 // Returns what each of its operations uses; nothing of those that only join events. Errors: as above, but for
 // the order.
 std::vector<ResourceUses> uses_of_operations(const executor::LoadedFunction& function);

@@ -78,7 +78,7 @@ struct OperationName {
 
 std::vector<OperationName> names_of(const executor::Module& module) {
   std::vector<OperationName> names;
-  for (size_t f = 0; f < module.functions.size(); ++f) {
+  for (const size_t f : reachable_functions(module)) {
     const executor::Function& function = module.functions[f];
     for (size_t i = 0; i < function.operations.size(); ++i) {
       const executor::Operation& op = function.operations[i];
@@ -130,6 +130,7 @@ OperationName find_operation(const executor::Module& module, std::string_view wa
 void Function::edit(Edit how, std::string_view operation, const BoundLaunch* launch) {
   const State& s = state();
   executor::Module module = s.loaded->source();
+  sort_operations(module, *s.loaded);
   executor::Bindings bindings = s.loaded->bindings();
   const OperationName at = find_operation(module, operation);
   executor::Function& function = module.functions[at.function];

@@ -20,7 +20,9 @@
 // A run is that of its parts: launches that follow each other are recorded once and replayed as one, with the
 // loops around them (sparse/segment.h); where memory runs short in the middle, the launch is repeated when it
 // has grown, and what is behind it follows. Results, errors and random numbers are those of the launches
-// given one by one. Running allocates nothing on the cpu. Copies share the function; it keeps trees, buffers
+// given one by one; what kernels print comes launch by launch on the cpu, and together for a replay on other
+// devices. On the cpu a step allocates nothing, however often it is run. Only what the calling thread gives
+// is traced. Copies share the function; it keeps trees, buffers
 // and slots that it names, not what kernels' arguments point to. Thread-safe but for editing, which needs a
 // copy of one's own.
 #pragma once
@@ -30,8 +32,8 @@
 #include <string_view>
 
 #include "executor/loader.h"
+#include "sparse/device_flag.h"
 #include "sparse/program.h"
-#include "sparse/segment.h"
 #include "sparse/slot.h"
 
 namespace coppice {
@@ -88,8 +90,7 @@ Function trace(IntrusivePtr<Device> device, const std::function<void()>& code, s
 void repeat(int64_t times, const std::function<void()>& body);
 void repeat(const Slot<int32_t>& times, const std::function<void()>& body);
 // Runs the body while the flag is true: a u32 in device memory that kernels write. Cost: the host reads it
-// back before each round, some 10 us where device memory is not the host's. A kernel that stops later
-// launches ends it, too.
+// back before each round, some 10 us where device memory is not the host's.
 void loop_while(const DeviceFlag& flag, const std::function<void()>& body);
 // Runs one or the other. Cost: as above.
 void branch(

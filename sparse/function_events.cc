@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "sparse/device_operations.h"
@@ -110,10 +112,40 @@ void remove_operation(executor::Function& f, size_t at) {
   f.operations.erase(f.operations.begin() + static_cast<ptrdiff_t>(at));
 }
 
+std::vector<size_t> reachable_functions(const executor::Module& module) {
+  std::unordered_map<std::string_view, size_t> unfound;
+  for (size_t i = 1; i < module.functions.size(); ++i) unfound.emplace(module.functions[i].name, i);
+  std::vector<size_t> found{0};
+  const auto add = [&](const std::string& name) {
+    const auto body = unfound.find(name);
+    if (body == unfound.end()) return;
+    found.push_back(body->second);
+    unfound.erase(body);
+  };
+  for (size_t next = 0; next < found.size(); ++next) {
+    for (const Operation& op : module.functions[found[next]].operations) {
+      for (const executor::Attribute& attribute : op.attributes) {
+        if (const auto* const body = std::get_if<executor::FunctionRef>(&attribute)) add(body->name);
+      }
+    }
+  }
+  return found;
+}
+
+void sort_operations(executor::Module& module, const executor::LoadedModule& loaded) {
+  for (const size_t i : reachable_functions(module)) {
+    std::vector<Operation> sorted;
+    for (const uint32_t op : run_order(*loaded.functions()[i]))
+      sorted.push_back(std::move(module.functions[i].operations[op]));
+    module.functions[i].operations = std::move(sorted);
+  }
+}
+
 void order_events(executor::Module& module, const executor::Bindings& bindings) {
-  for (executor::Function& f : module.functions) order_as_written(f);
+  const std::vector<size_t> functions = reachable_functions(module);
+  for (const size_t i : functions) order_as_written(module.functions[i]);
   const auto loaded = executor::LoadedModule::load(module, function_registry(), bindings);
-  for (size_t i = 0; i < module.functions.size(); ++i)
+  for (const size_t i : functions)
     order_as_used(module.functions[i], uses_of_operations(*loaded->functions()[i]));
 }
 

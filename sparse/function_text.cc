@@ -134,8 +134,8 @@ std::string print(const Function& function) { return executor::print(function.mo
 std::string explain(const Function& function) {
   std::string text;
   const executor::LoadedModule& loaded = function.loaded();
-  for (size_t i = 0; i < loaded.functions().size(); ++i) {
-    if (i > 0) text += '\n';
+  for (const size_t i : reachable_functions(loaded.source())) {
+    if (!text.empty()) text += '\n';
     text += explain_function(*loaded.functions()[i], loaded.source().functions[i]);
   }
   return text;
@@ -148,7 +148,7 @@ std::string dot(std::span<const Function> functions) {
   size_t number = 0;
   for (const Function& function : functions) {
     const executor::LoadedModule& loaded = function.loaded();
-    for (size_t i = 0; i < loaded.functions().size(); ++i)
+    for (const size_t i : reachable_functions(loaded.source()))
       draw(out, number++, *loaded.functions()[i], loaded.source().functions[i]);
   }
   return out + "}\n";

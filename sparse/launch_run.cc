@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/error.h"
+#include "core/process_end.h"
 #include "core/trace.h"
 #include "gpu/host_access.h"
 
@@ -15,8 +17,15 @@ bool contains(const std::vector<TreeStorage*>& all, const TreeStorage* one) {
 
 // A status tells launches apart by 24 bits of their number.
 constexpr uint64_t kMostLaunchesAtOnce = 1u << 20;
+// How many replays go before a look at the status: all behind a shortage of memory are in vain, and what
+// they print waits. There are more when the ones before went well.
+constexpr uint64_t kFirstReplays = 4, kMostReplays = 256;
 
 }  // namespace
+
+void leave_at_process_end() {
+  if (process_is_ending()) throw Error(ErrorCode::kCancelled, "the process ends");
+}
 
 LaunchRun::LaunchRun(std::vector<BoundLaunch> launches) : launches_(std::move(launches)) {
   look_at_launches();
@@ -26,11 +35,12 @@ LaunchRun::LaunchRun(std::vector<BoundLaunch> launches) : launches_(std::move(la
 // else.
 void LaunchRun::look_at_launches() {
   trees_.clear(), changed_.clear(), needed_lists_.clear(), seen_.clear(), recording_.reset();
-  may_leave_status_ = false;
+  may_leave_status_ = has_checks_ = false;
   for (const BoundLaunch& bound : launches_) {
     seen_.push_back(bound.shared());
     const Launch& launch = seen_.back()->launch;
     may_leave_status_ |= launch.needs_repeat != nullptr;
+    has_checks_ |= launch.has_checks;
     for (const LaunchUse& use : launch.uses->all) {
       auto* const tree = static_cast<TreeStorage*>(use.tree);
       if (tree == nullptr) continue;
@@ -49,28 +59,39 @@ bool LaunchRun::has_new_kernels() const {
 
 void LaunchRun::run(InStream& s, uint64_t times) {
   if (has_new_kernels()) look_at_launches();
-  if (!launches_.front().device().commits_on_touch()) return replay(s, times);
+  if (!has_checks_ && !launches_.front().device().commits_on_touch()) return replay(s, times);
   for (uint64_t i = 0; i < times; ++i) run_one_by_one(s, 0);
 }
 
 void LaunchRun::run_one_by_one(InStream& s, size_t first) {
+  leave_at_process_end();
+  const bool is_done_at_return = launches_.front().device().commits_on_touch();
   for (size_t i = first; i < seen_.size(); ++i) {
     const Launch& launch = seen_[i]->launch;
     const TraceScope trace(launch.name);
     LaunchBlock block = launch.block;
     s.run(launch, block);
+    if (is_done_at_return) s.hand_over_messages();
   }
 }
 
 void LaunchRun::replay(InStream& s, uint64_t times) {
-  const uint64_t n = launches_.size(), most = std::max<uint64_t>(1, kMostLaunchesAtOnce / n);
+  const uint64_t n = launches_.size();
+  uint64_t most = std::max<uint64_t>(1, kMostLaunchesAtOnce / n);
+  if (may_leave_status_) most = std::min(most, kMostReplays);
+  uint64_t at_once = may_leave_status_ ? std::min(most, kFirstReplays) : most;
   for (uint64_t done = 0; done < times;) {
     for (TreeStorage* tree : trees_) tree->lists().update(s, needed_lists_[tree]);
-    if (!is_current(s)) record(s);
-    const uint64_t replays = std::min(times - done, most);
+    if (!is_current(s) && !can_record(s)) {
+      for (; done < times; ++done) run_one_by_one(s, 0);
+      return;
+    }
+    leave_at_process_end();
+    const uint64_t replays = std::min(times - done, at_once);
     uint64_t first = 0;
     const uint32_t word = replay_and_look(s, replays, first);
     done += replays;
+    at_once = word == 0 ? std::min(2 * at_once, most) : std::min(most, kFirstReplays);
     if (word == 0) continue;
     const uint64_t behind = (status_launch(word) - static_cast<uint32_t>(first)) & 0xffffff;
     if (behind >= n * replays) return;  // it was there before: all was skipped
@@ -88,7 +109,10 @@ uint32_t LaunchRun::replay_and_look(InStream& s, uint64_t times, uint64_t& first
   try {
     first = s.replay(*recording_);
     for (uint64_t i = 1; i < times; ++i) s.replay(*recording_);
-    if (may_leave_status_) word = wait_read(s, &launches_.front().device().context().status);
+    if (may_leave_status_) {
+      word = wait_read(s, &launches_.front().device().context().status);
+      if (word == 0) s.hand_over_messages();
+    }
   } catch (...) {
     give_up(s);
     throw;
@@ -114,6 +138,17 @@ bool LaunchRun::is_current(InStream& s) const {
     if (trees_[t]->generation(s) != generations_[t]) return false;
   }
   return static_cast<bool>(recording_);
+}
+
+// Recording needs memory for lists of all cells that there is room for; giving launches one by one does not.
+bool LaunchRun::can_record(InStream& s) {
+  try {
+    record(s);
+    return true;
+  } catch (const Error&) {
+    recording_.reset();
+    return false;
+  }
 }
 
 void LaunchRun::record(InStream& s) {

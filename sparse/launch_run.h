@@ -1,15 +1,15 @@
 // Launches that are given as a whole again and again: a part of a traced function (sparse/segment.h).
 //
 // On the cpu they run one by one: a launch costs a host that shares its memory with the device next to
-// nothing. Elsewhere they are recorded once and replayed, on a GPU as one CUDA graph (gpu/in_stream.h). The
+// nothing; so do launches with checks, and those that there is no memory to record. Elsewhere they are recorded once and replayed, on a GPU as one CUDA graph (gpu/in_stream.h). The
 // results are those of giving the launches one by one. Topology may change on the way: activation, the lists
 // that loops run through and collection are part of what is recorded, by counts that stay on the device.
 // Memory grows between replays: where a launch runs out of cells, all behind it is skipped on the device;
 // then it is repeated and the launches behind it are given one by one, and the replays that are left follow.
 //
 // A tree that none of the launches changes costs nothing in a replay: its lists are brought up to date
-// before. Cost: a look at the status for each call of run(), whatever `times` is, where launches may leave
-// one; the lists of a recording have room for all cells of their allocators' capacity. On the cpu nothing is
+// before. Cost: a look at the status for each call of run() and 256 replays, where launches may leave one
+// (more for the first of them); the lists of a recording have room for all cells of their allocators' capacity. On the cpu nothing is
 // allocated.
 #pragma once
 #include <unordered_map>
@@ -19,6 +19,9 @@
 #include "sparse/tree_storage.h"
 
 namespace coppice {
+
+// Throws an Error kCancelled once the process ends: whoever runs something often asks each time.
+void leave_at_process_end();
 
 class LaunchRun {
  public:
@@ -33,6 +36,7 @@ class LaunchRun {
   bool has_new_kernels() const;
   bool is_current(InStream& s) const;
   void record(InStream& s);
+  bool can_record(InStream& s);  // records them, if there is memory for that
   void run_one_by_one(InStream& s, size_t first);
   void give_up(InStream& s);
   void replay(InStream& s, uint64_t times);
@@ -42,7 +46,7 @@ class LaunchRun {
   std::vector<IntrusivePtr<const SharedLaunch>> seen_;  // what `launches_` were when they were looked at
   std::vector<TreeStorage*> trees_;                     // kept by the launches
   std::vector<TreeStorage*> changed_;                   // of these
-  bool may_leave_status_ = false;
+  bool may_leave_status_ = false, has_checks_ = false;
   std::unordered_map<TreeStorage*, NeededLists> needed_lists_;
   IntrusivePtr<Recording> recording_;
   std::vector<IntrusivePtr<RefCounted>> kept_;

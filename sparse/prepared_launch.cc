@@ -194,6 +194,7 @@ Launch LaunchMaker::launch_of(const LaunchRequest& r, const IntrusivePtr<Prepare
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.push_back(share(tree));
   for (const detail::SlotUse& use : r.slots) launch.keep_alive.push_back(use.slot);
   launch.uses = p.uses;
+  launch.has_checks = p.checks;
   const bool knows_addresses = guards_memory(r, options_);
   if (knows_addresses) wait_guard_memory(launch, r, p);
   set_loop(launch, r, p);

@@ -1,16 +1,24 @@
 // Running device work as a whole (see segment.h).
 #include "sparse/segment.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <utility>
 
+#include "core/error.h"
 #include "core/trace.h"
 #include "gpu/host_access.h"
 
 namespace coppice {
 namespace {
 
+// The buffer's size is known when it is read only, since operations before that may let it grow or shrink.
 bool wait_read_flag(InStream& s, const DeviceFlag& flag) {
+  const uint64_t size = flag.buffer->size_bytes();
+  if (size < sizeof(uint32_t) || flag.offset_bytes > size - sizeof(uint32_t))
+    throw Error(ErrorCode::kOutOfRange,
+                fmt::format("a flag at byte {}, of a buffer of {} bytes", flag.offset_bytes, size));
   return wait_read(s, reinterpret_cast<const uint32_t*>(flag.buffer->data() + flag.offset_bytes)) != 0;
 }
 
@@ -31,7 +39,7 @@ struct Runner {
     work.give(s);
   }
   void operator()(const Segment::Repeat& repeat) const { repeat.body->run(s, times_of(s, repeat)); }
-  // A launch that was skipped, because one before it stopped what follows, changes no flag.
+  // A launch that is skipped, because one before it has failed, changes no flag.
   void operator()(const Segment::While& loop) const {
     Device* const device = loop.body->device();
     const auto is_stopped = [&] { return device != nullptr && wait_read(s, &device->context().status) != 0; };
@@ -52,7 +60,10 @@ Device* Segment::device_of(const Part& part) {
     Device* operator()(const Branch& b) const {
       return b.then->device() != nullptr ? b.then->device() : b.otherwise->device();
     }
-    Device* operator()(const Repeat& loop) const { return loop.body->device(); }
+    Device* operator()(const Repeat& loop) const {
+      if (loop.body->device() != nullptr || !loop.slot) return loop.body->device();
+      return &loop.slot->device();
+    }
     Device* operator()(const While& loop) const { return loop.body->device(); }
     Device* operator()(const Call& call) const { return call.body->device(); }
   };
@@ -88,6 +99,7 @@ void Segment::run(InStream& s, uint64_t times) {
     if (auto* const call = std::get_if<Call>(&steps_.front())) return call->body->run(s, times);
   }
   for (uint64_t i = 0; i < times; ++i) {
+    leave_at_process_end();
     for (const Step& step : steps_) std::visit(Runner{s}, step);
   }
 }

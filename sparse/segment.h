@@ -12,16 +12,11 @@
 #include <variant>
 #include <vector>
 
+#include "sparse/device_flag.h"
 #include "sparse/launch_run.h"
 #include "sparse/slot.h"
 
 namespace coppice {
-
-// Names a u32 in device memory; all but 0 is true.
-struct DeviceFlag {
-  IntrusivePtr<Buffer> buffer;
-  uint64_t offset_bytes = 0;
-};
 
 class Segment final : public RefCounted {
  public:

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "executor/names.h"
 #include "gpu/buffer_ranges.h"
+#include "sparse/device_operations.h"
 #include "sparse/function.h"
 #include "sparse/function_events.h"
 #include "sparse/tree_storage.h"
@@ -116,6 +117,9 @@ void Tracer::check_device(const Operand& operand, std::string_view label) const 
   if (const auto* const launch = std::get_if<BoundLaunch>(&operand)) its = &launch->device();
   if (const auto* const node = std::get_if<Node>(&operand)) its = &node->storage().device();
   if (const auto* const slot = std::get_if<CountSlot>(&operand)) its = &slot->storage().device();
+  if (const auto* const function = std::get_if<Function>(&operand)) {
+    if (Device* const of_work = function->work().segment->device()) its = of_work;
+  }
   const auto* const buffer = std::get_if<BufferRef>(&operand);
   if (buffer != nullptr && *buffer && is_of_another_device(device_->context(), (*buffer)->data()))
     throw Error(ErrorCode::kInvalidArgument,

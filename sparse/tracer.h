@@ -43,10 +43,12 @@ class Tracer final : public TracedCalls, public WorkRefusal {
   template <class Body>
   executor::FunctionRef trace_body(std::string_view kind, Body&& body) {
     begin_body(kind);
+    const size_t depth = open_.size(), done = done_.size();
     try {
       body();
     } catch (...) {
-      open_.pop_back();  // whoever catches it goes on in the function around the body
+      // Whoever catches it goes on in the function around the body.
+      open_.resize(depth - 1), done_.resize(done);
       throw;
     }
     return end_body();

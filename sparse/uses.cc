@@ -103,9 +103,9 @@ std::string words_of(const LaunchUse& use, uint32_t effects) {
                      use.name);
 }
 
-// Memory may be the same behind all arguments.
+// Memory may be the same behind all arguments, but for slots.
 bool is_same(const LaunchUse& a, const LaunchUse& b) {
-  if (a.kind != b.kind) return false;
+  if (a.kind != b.kind || a.is_slot != b.is_slot) return false;
   return a.kind == LaunchUse::Kind::kMemory || (a.tree == b.tree && a.field == b.field);
 }
 
@@ -140,6 +140,7 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
     use.argument = r.slots[i].argument;
     use.argument_offset = r.slots_at + static_cast<uint32_t>(i * sizeof(void*));
     use.effects = effect::kReads;
+    use.is_slot = true;
     use.name = fmt::format("the slot of argument {}", use.argument);
     uses->all.push_back(std::move(use));
   }

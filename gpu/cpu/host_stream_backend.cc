@@ -68,6 +68,8 @@ bool HostStreamBackend::has_status(const DeviceContext& context) {
   return is_final_status(status);
 }
 
+void HostStreamBackend::hand_over_messages() { read_messages(log_); }
+
 bool HostStreamBackend::mark_end(std::string_view, DeviceContext&, KeepAlive&) {
   read_messages(log_);
   return false;

@@ -28,6 +28,7 @@ class HostStreamBackend : public StreamBackend {
   void drop_recording() noexcept final { recording_.reset(); }
   void replay(Recording& recording) final;
   bool has_status(const DeviceContext& context) final;
+  void hand_over_messages() final;
   // Reads what kernels printed; not sooner: a launch that is repeated forgets it.
   bool mark_end(std::string_view name, DeviceContext& context, KeepAlive& released) final;
   bool reach_oldest_mark(bool wait, KeepAlive& released) final;

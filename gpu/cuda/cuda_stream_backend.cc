@@ -231,6 +231,8 @@ void CudaStreamBackend::wait_begun() {
   staging_.give_back(staging_.position());
 }
 
+void CudaStreamBackend::hand_over_messages() { read_messages(log_); }
+
 bool CudaStreamBackend::has_status(const DeviceContext& context) {
   const uint64_t changes = context_->status_changes();
   if (status_none_at_ == changes) return false;

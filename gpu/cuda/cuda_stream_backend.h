@@ -44,6 +44,7 @@ class CudaStreamBackend final : public StreamBackend {
   void replay(Recording& recording) override;
   void wait_begun() override;
   bool has_status(const DeviceContext& context) override;
+  void hand_over_messages() override;
   bool mark_end(std::string_view name, DeviceContext& context, KeepAlive& released) override;
   bool reach_oldest_mark(bool wait, KeepAlive& released) override;
 

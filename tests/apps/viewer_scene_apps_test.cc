@@ -385,7 +385,7 @@ TEST_F(Scenes, TellTheirMemoryAndFunctions) {
   EXPECT_GE(memory.buffers[0].bytes, simulation->solver().num_particles() * 30 * sizeof(float));
   std::vector<std::string> names;
   for (const viewer::FunctionGraph& g : simulation->graphs()) names.push_back(g.name);
-  EXPECT_THAT(names, testing::ElementsAre("@mpm.step", "@mpm.sort", "@mpm.segments"));
+  EXPECT_THAT(names, testing::UnorderedElementsAre("@mpm.step", "@mpm.sort"));
 }
 
 TEST_F(Scenes, MeasureWhatIsWatched) {
@@ -413,7 +413,10 @@ TEST_F(Scenes, MeasureWhatIsWatched) {
   EXPECT_GT(scatter->mean_ms, 0);
   EXPECT_LE(device_ms, 1.01 * reports.time->step_ms) << "a stream does one thing at a time";
   EXPECT_FALSE(reports.time->last_step.events.empty());
-  const viewer::FunctionGraph& step = reports.graphs->at(0);
+  const auto found = std::find_if(reports.graphs->begin(), reports.graphs->end(),
+                                  [](const viewer::FunctionGraph& g) { return g.name == "@mpm.step"; });
+  ASSERT_NE(found, reports.graphs->end());
+  const viewer::FunctionGraph& step = *found;
   EXPECT_EQ(step.operations.at(1).event, scatter->name);
   EXPECT_NEAR(step.operations[1].ms, scatter->mean_ms / scatter->calls, 1e-9);
   EXPECT_TRUE(step.operations[1].is_critical);

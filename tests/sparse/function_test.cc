@@ -159,6 +159,23 @@ TEST_P(Functions, LoopWhileAFlagSaysSo) {
   EXPECT_EQ(word(1), 7u);
 }
 
+TEST_P(Functions, RefuseAFlagBehindTheEndOfItsBufferAtItsTurn) {
+  const BufferRef small = device->reserve(64, 4096);
+  small->grow(4096);
+  const Function f = trace(device, [&] {
+    branch({small, 4092}, [&] { program().launch(add_one, range(1), words()); });
+  });
+  finish(f.run());
+  small->shrink(64);
+  const AsyncValueRef<Chain> done = f.run();
+  wait(done);
+  ASSERT_TRUE(done.is_error());
+  EXPECT_EQ(done.error().code(), ErrorCode::kOutOfRange);
+  EXPECT_NE(std::string(done.error().what()).find("a flag at byte 4092, of a buffer of "), std::string::npos)
+      << done.error().what();
+  device->default_stream().clear_error();
+}
+
 TEST_P(Functions, BranchByAFlag) {
   const Function f = trace(device, [&] {
     branch(
