@@ -146,7 +146,7 @@ void LaunchMaker::start_compiling(const LaunchRequest& r, Prepared& p) const {
   const std::string no_room = why_no_room(r, *p.uses);
   if (no_room.empty())
     p.room_code = kernels.get(specialization(r, p.binding, options_, true));
-  else
+  else if (no_room != p.why_not_repeatable)
     p.why_not_repeatable += " and " + no_room;
 }
 

@@ -10,7 +10,7 @@
 // device memory, and a launch reads it there when it runs, once for each range of items that a thread takes;
 // any other argument is part of the launch as it was when it was given, or traced. So a launch that is given
 // again and again (a BoundLaunch, a Function) uses what the slot holds when its turn comes. Copies share the
-// value. Thread-safe.
+// value. Beside its value a slot takes 8 of the launch's 384 bytes of plain arguments. Thread-safe.
 #pragma once
 #include <cstddef>
 #include <span>

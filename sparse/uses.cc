@@ -2,6 +2,7 @@
 #include "sparse/uses.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sparse/launch_errors.h"
 #include "sparse/tree_storage.h"
@@ -103,6 +104,33 @@ std::string words_of(const LaunchUse& use, uint32_t effects) {
                      use.name);
 }
 
+// Returns "of grid.pointer[64]", the nodes of all handles that may have one of these effects. Of several it
+// is not told which has, since such effects are seen in the kernel and not in its handles.
+std::string nodes_with(const LaunchUses& uses, uint32_t effects) {
+  std::vector<std::string> paths;
+  for (const LaunchUse& u : uses.all) {
+    if (u.tree == nullptr || u.role.empty() || !u.does(effects)) continue;
+    std::string path = static_cast<TreeStorage*>(u.tree)->layout().path(u.node);
+    if (std::ranges::find(paths, path) == paths.end()) paths.push_back(std::move(path));
+  }
+  const std::string last = paths.back();
+  paths.pop_back();
+  if (paths.empty()) return "of " + last;
+  return fmt::format("(of {} and {}; which of them is not told)", fmt::join(paths, ", "), last);
+}
+
+std::string words_of_tests(const LaunchUses& uses) {
+  return "tests which cells are active and activates cells " +
+         nodes_with(uses, effect::kTests | effect::kActivates);
+}
+
+std::string words_of_appends(const LaunchUses& uses) {
+  const bool may_only_activate = std::ranges::any_of(
+      uses.all, [](const LaunchUse& u) { return u.does(effect::kActivates) && !u.does(effect::kAppends); });
+  return fmt::format("appends to lists{} {}", may_only_activate ? " or activates cells" : "",
+                     nodes_with(uses, effect::kAppends | effect::kActivates));
+}
+
 // Memory may be the same behind all arguments, but for slots.
 bool is_same(const LaunchUse& a, const LaunchUse& b) {
   if (a.kind != b.kind || a.is_slot != b.is_slot) return false;
@@ -182,14 +210,15 @@ void add_activation_by_loop(const LaunchRequest& r, LaunchUses& uses) {
 }
 
 std::string why_not_repeatable(const LaunchUses& uses) {
-  constexpr uint32_t kOnce = effect::kChanges | effect::kAdds | effect::kAppends | effect::kDeactivates;
+  constexpr uint32_t kOnce = effect::kChanges | effect::kAdds;
   for (const LaunchUse& a : uses.all) {
     if (a.does(kOnce)) return words_of(a, kOnce);
+    if (a.does(effect::kAppends)) return words_of_appends(uses);
+    if (a.does(effect::kDeactivates)) return "deactivates cells " + nodes_with(uses, effect::kDeactivates);
     if (uses.reads_count && a.kind == LaunchUse::Kind::kMemory && a.does(effect::kStores))
       return words_of(a, effect::kStores) + ", where the count of its range may be";
     // A kernel that tests what is active, and activates, finds another answer the second time.
-    if (a.does(effect::kTests) && uses.does_to(a.tree, effect::kActivates))
-      return words_of(a, effect::kTests | effect::kActivates);
+    if (a.does(effect::kTests) && uses.does_to(a.tree, effect::kActivates)) return words_of_tests(uses);
     for (const LaunchUse& b : uses.all) {
       if (is_same(a, b) && a.kind != LaunchUse::Kind::kTopology && a.does(effect::kReads) &&
           b.does(effect::kStores))
@@ -214,11 +243,12 @@ std::string why_no_room(const LaunchRequest& r, const LaunchUses& uses) {
     }
     const bool grows = a.tree != nullptr && uses.does_to(a.tree, effect::kActivates | effect::kAppends);
     // The run would find active what it is about to activate.
-    if (grows && a.does(effect::kTests)) return words_of(a, effect::kTests | effect::kActivates);
+    if (grows && a.does(effect::kTests)) return words_of_tests(uses);
     // All that lies below goes, too, and nobody can tell how much of it comes again.
     if (grows && a.does(effect::kDeactivates) &&
         static_cast<TreeStorage*>(a.tree)->layout().node_layout(a.node).below.count > 0)
-      return words_of(a, effect::kDeactivates | effect::kActivates);
+      return fmt::format("may activate cells anew below those of {} that it deactivates",
+                         static_cast<TreeStorage*>(a.tree)->layout().path(a.node));
   }
   return "";
 }

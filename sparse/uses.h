@@ -20,7 +20,8 @@ void add_activation_by_loop(const detail::LaunchRequest& request, LaunchUses& us
 
 // Returns an empty text when the launch's effects are the same when it has run twice, the first time
 // perhaps in part, because nothing that it changes decides what it does. Then it may be repeated when
-// memory ran out. Else returns what stands against it, "adds to 'mass' on grid.pointer[64].dense[8]".
+// memory ran out. Else returns what stands against it, "adds to 'mass' on grid.pointer[64].dense[8]". What is
+// told for the kernel and not for each handle names the nodes of all handles that it may be about.
 std::string why_not_repeatable(const LaunchUses& uses);
 
 // Returns an empty text when a run of the kernel that stores nothing (device::makes_room()) activates and

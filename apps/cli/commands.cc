@@ -18,6 +18,7 @@
 #include "apps/cli/environment.h"
 #include "apps/cli/json_text.h"
 #include "apps/cli/system_info.h"
+#include "apps/output/own_files.h"
 #include "apps/viewer/make_backend.h"
 #include "core/atomic_file.h"
 #include "core/check.h"
@@ -284,6 +285,13 @@ RunOptions run_options(const Arguments& arguments) {
   return options;
 }
 
+// Refuses a file that the scene was read from.
+void refuse_scene_files(const std::string& option, const std::string& file, const scene::SceneConfig& scene) {
+  refuse_input(option, file, "the scene", scene.file.string());
+  for (const scene::Emitter& emitter : scene.emitters)
+    refuse_input(option, file, "a mesh of the scene", emitter.mesh_path.string());
+}
+
 int view_command(const Arguments& arguments, const CliHooks& hooks, const std::atomic<bool>& stop) {
   COPPICE_CHECK(static_cast<bool>(hooks.view), "the program gave no way to view a scene");
   viewer::check_flags(arguments.view,
@@ -296,6 +304,7 @@ int view_command(const Arguments& arguments, const CliHooks& hooks, const std::a
   options.has_frames = arguments.frames.has_value();
   options.journal = arguments.journal_file, options.replay = arguments.replay_file;
   options.play = arguments.played_folder;
+  refuse_scene_files("--journal", arguments.journal_file, options.run.scene);
   return hooks.view(options, stop) == RunOutcome::kFinished ? kExitDone : kExitInterrupted;
 }
 
@@ -306,9 +315,12 @@ int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& h
   if (arguments.explain || !arguments.dot_file.empty()) {
     if (!arguments.trace_file.empty())
       throw Error(ErrorCode::kUsage, "--trace records a run, and --explain and --dot run nothing");
+    refuse_scene_files("--dot", arguments.dot_file, options.scene);
     describe_functions(arguments, options, hooks, out);
     return kExitDone;
   }
+  refuse_scene_files("--trace", arguments.trace_file, options.scene);
+  refuse_output("--trace", arguments.trace_file, options.output_folder.string());
   TraceSession recording(arguments.trace_file);
   const RunOutcome outcome = hooks.run(options, stop);
   recording.finish();

@@ -9,7 +9,9 @@
 #include <cerrno>
 
 #include "apps/output/io_error.h"
+#include "apps/output/same_file.h"
 #include "core/check.h"
+#include "core/error.h"
 
 namespace coppice {
 
@@ -33,7 +35,14 @@ CsvLog::~CsvLog() { ::close(descriptor_); }
 
 void CsvLog::write_row(std::span<const double> values) {
   COPPICE_CHECK(values.size() == n_columns_, "{}", path_);
+  require_in_place();
   append_line(fmt::format("{}\n", fmt::join(values, ",")));
+}
+
+void CsvLog::require_in_place() const {
+  if (is_open_file_at(descriptor_, path_)) return;
+  throw Error(ErrorCode::kIo, "the table is gone: it was removed or replaced while the run wrote it",
+              {path_});
 }
 
 void CsvLog::append_line(const std::string& line) {

@@ -26,6 +26,8 @@ class CsvLog {
   // One value per column, written with the fewest digits that read back as the same double. Blocks until the
   // row is on disk. Throws Error(kIo), which names the file and the reason; the rows before stay.
   void write_row(std::span<const double> values);
+  // Throws Error(kIo) when the table was removed, moved or replaced, so that nobody would find the rows.
+  void require_in_place() const;
 
  private:
   void append_line(const std::string& line);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "apps/output/io_error.h"
+#include "apps/output/same_file.h"
 #include "core/error.h"
 
 namespace coppice {
@@ -61,6 +61,21 @@ void remove_files(const std::vector<fs::path>& files) {
   }
 }
 
+// Refuses a folder that cannot be made: the nearest that is there on the way to it must be a folder.
+void check_way_to(const fs::path& folder) {
+  std::error_code status;
+  for (fs::path there = folder; !there.empty(); there = there.parent_path()) {
+    if (fs::is_directory(there, status)) return;
+    if (fs::exists(there, status))
+      throw_io_error("cannot create the output folder", folder.string(), ENOTDIR);
+    if (!fs::is_symlink(there, status)) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("there is no such output folder: the link {} leads to {}, which is not there",
+                            there.string(), fs::read_symlink(there, status).string()),
+                {folder.string()});
+  }
+}
+
 }  // namespace
 
 std::string frame_png_path(const std::string& folder, int64_t frame) {
@@ -81,7 +96,10 @@ bool is_output_name(const std::string& name) {
 }
 
 FolderLock::FolderLock(const std::string& folder) {
-  descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  std::error_code status;
+  path_ = fs::canonical(folder, status).string();
+  if (status) throw_io_error("cannot open the output folder", folder, status.value());
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor_ < 0) throw_io_error("cannot open the output folder", folder, errno);
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   ::close(descriptor_);
@@ -89,9 +107,11 @@ FolderLock::FolderLock(const std::string& folder) {
               {folder});
 }
 
-FolderLock::FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+FolderLock::FolderLock(FolderLock&& other) noexcept
+    : path_(std::exchange(other.path_, {})), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
+  std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
   return *this;
 }
@@ -100,42 +120,58 @@ FolderLock::~FolderLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-bool FolderLock::is_of(const std::string& folder) const {
-  struct stat ours {
-  }, there{};
-  return descriptor_ >= 0 && ::fstat(descriptor_, &ours) == 0 && ::stat(folder.c_str(), &there) == 0 &&
-         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
-}
+bool FolderLock::is_of(const std::string& folder) const { return is_open_file_at(descriptor_, folder); }
 
-OutputFolder::OutputFolder(std::string path, bool overwrite) : path_(std::move(path)), overwrite_(overwrite) {
+OutputFolder::OutputFolder(std::string given, bool overwrite)
+    : given_(std::move(given)), overwrite_(overwrite) {
   std::error_code status;
-  if (!fs::exists(path_, status)) return;
-  if (!fs::is_directory(path_, status))
-    throw Error(ErrorCode::kUsage, "the output folder is a file", {path_});
-  take();
+  if (fs::exists(given_, status) && !fs::is_directory(given_, status))
+    throw Error(ErrorCode::kUsage, "the output folder is a file", {given_});
+  check_way_to(given_);
+  if (fs::exists(given_, status)) take();
 }
 
 void OutputFolder::take() {
-  if (!lock_.is_of(path_)) lock_ = FolderLock(path_);
-  const std::vector<fs::path> outputs = list_files(path_, /*temporaries=*/false);
+  if (!lock_.is_in_place()) lock_ = FolderLock(given_);
+  const std::vector<fs::path> outputs = list_files(path(), /*temporaries=*/false);
   if (outputs.empty() || overwrite_) return;
   throw Error(
       ErrorCode::kUsage,
       fmt::format("the output folder holds {} file{} of an earlier run ({}{}); --overwrite replaces them",
                   outputs.size(), outputs.size() > 1 ? "s" : "", outputs[0].filename().string(),
                   outputs.size() > 1 ? ", ..." : ""),
-      {path_});
+      {given_});
 }
 
 void OutputFolder::prepare() {
-  std::error_code status;
-  fs::create_directories(path_, status);
-  if (status) throw_io_error("cannot create the output folder", path_, status.value());
+  if (!lock_.is_in_place()) {
+    check_way_to(given_);
+    std::error_code status;
+    fs::create_directories(given_, status);
+    if (status) throw_io_error("cannot create the output folder", given_, status.value());
+  }
   take();
-  if (::access(path_.c_str(), W_OK | X_OK) != 0)
-    throw_io_error("cannot write to the output folder", path_, errno);
-  remove_files(list_files(path_, /*temporaries=*/false));
-  if (overwrite_) remove_files(list_files(path_, /*temporaries=*/true));
+  if (::access(path().c_str(), W_OK | X_OK) != 0)
+    throw_io_error("cannot write to the output folder", given_, errno);
+  remove_files(list_files(path(), /*temporaries=*/false));
+  if (overwrite_) remove_files(list_files(path(), /*temporaries=*/true));
+}
+
+const std::string& OutputFolder::path() const {
+  require_in_place();
+  return lock_.path();
+}
+
+void OutputFolder::require_in_place() const {
+  if (lock_.is_in_place()) return;
+  throw Error(ErrorCode::kIo,
+              "the output folder is gone: it was removed or moved while the run wrote into it",
+              {lock_.path()});
+}
+
+std::string OutputFolder::text() const {
+  if (lock_.path().empty() || lock_.is_of(given_)) return given_;
+  return fmt::format("{}, which is no longer {}", lock_.path(), given_);
 }
 
 }  // namespace coppice

@@ -30,8 +30,13 @@ class FolderLock {
 
   // Returns whether this is the lock of the folder that is at `folder` now.
   bool is_of(const std::string& folder) const;
+  // Returns the path, without links, at which the folder was locked; empty: of no folder.
+  const std::string& path() const { return path_; }
+  // Returns false where the folder was removed or moved since.
+  bool is_in_place() const { return is_of(path_); }
 
  private:
+  std::string path_;
   int descriptor_ = -1;
 };
 
@@ -40,21 +45,31 @@ class OutputFolder {
  public:
   // Refuses a folder that cannot be taken, and touches nothing: made before long work is begun. A folder that
   // is there is locked from here on. Errors: kUsage when it is a file, when another run writes into it, or
-  // when an earlier run's outputs are in it and `overwrite` is off; kIo when it cannot be listed.
-  OutputFolder(std::string path, bool overwrite);
+  // when an earlier run's outputs are in it and `overwrite` is off, or when a link on the way to it leads
+  // nowhere; kIo when it lies in a file or cannot be listed.
+  OutputFolder(std::string given, bool overwrite);
 
-  // Checks once more, creates the folder (and its parents) and locks it. With `overwrite` an earlier run's
-  // outputs are removed, with the temporaries of a run that was killed ("<output>.tmp.<...>"); nothing else
-  // is touched, no subfolder either. Called when the first frame is there to be written: what fails before
-  // leaves the earlier run's. Errors: as above; kIo when it cannot be created, emptied or written to.
+  // Checks once more, creates the folder (and its parents) where none is locked, and locks it. With
+  // `overwrite` an earlier run's outputs are removed, with the temporaries of a run that was killed
+  // ("<output>.tmp.<...>"); nothing else is touched, no subfolder either. Called when the first frame is
+  // there to be written: what fails before leaves the earlier run's. Errors: as above; kIo when it cannot be
+  // created, emptied or written to.
   void prepare();
 
-  const std::string& path() const { return path_; }
+  // Returns the path that files are written to, after prepare(): of the folder that is locked, without links,
+  // since a link may be put onto another folder while the run goes on. It is asked for at each file. Errors:
+  // those of require_in_place().
+  const std::string& path() const;
+  // Errors: kIo when the folder that is locked was removed or moved, so that nobody would find the files.
+  void require_in_place() const;
+  // Returns the folder's name for messages: as it was given, or, where that leads elsewhere now, its path and
+  // how it was given.
+  std::string text() const;
 
  private:
   void take();
 
-  std::string path_;
+  std::string given_;
   bool overwrite_;
   FolderLock lock_;
 };

@@ -93,9 +93,13 @@ void FrameWriter::write_volume(mpm::Solver& solver, int frame) {
 }
 
 void FrameWriter::finish() {
-  if (!pictures_ || !scene_.output.mp4 || pictures_written_ < 2) return;
-  render::wait_and_write_movie({folder_.path(), "frame_%04d.png", 0, 1.0 / scene_.time.frame_dt_s, "ffmpeg"},
-                               movie_mp4_path(folder_.path()));
+  if (pictures_ && scene_.output.mp4 && pictures_written_ >= 2) {
+    render::wait_and_write_movie(
+        {folder_.path(), "frame_%04d.png", 0, 1.0 / scene_.time.frame_dt_s, "ffmpeg"},
+        movie_mp4_path(folder_.path()));
+  }
+  folder_.require_in_place();
+  if (log_) log_->require_in_place();
 }
 
 }  // namespace coppice

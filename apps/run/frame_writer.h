@@ -22,7 +22,7 @@ class FrameWriter {
   // `s`: the solver's statistics of this frame; `milliseconds`: what it took to simulate. The first one
   // prepares the folder when its picture is drawn. Errors: those of OutputFolder::prepare(), and kIo.
   void write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds);
-  // The movie, when ffmpeg is there.
+  // Makes the movie, when ffmpeg is there. Errors: kIo when the folder or its table is gone by now.
   void finish();
 
  private:

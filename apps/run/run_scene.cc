@@ -58,9 +58,8 @@ cli::FunctionsText describe_functions(const cli::RunOptions& options) {
 
 cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop) {
   const scene::SceneConfig& scene = options.scene;
-  const std::string folder = options.output_folder.string();
   std::optional<OutputFolder> output;
-  if (scene.time.frames > 0) output.emplace(folder, options.overwrite);
+  if (scene.time.frames > 0) output.emplace(options.output_folder.string(), options.overwrite);
   IntrusivePtr<Device> device = make_device(options);
   // Mistakes in the scene come before the output folder is touched.
   std::unique_ptr<mpm::Solver> solver = mpm::Solver::create(device, scene);
@@ -93,10 +92,10 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   writer.finish();
   if (solver->frame() < scene.time.frames) {
     log_info("interrupted after frame {} of {}; frames 0 to {} are in {}", solver->frame(), scene.time.frames,
-             solver->frame(), folder);
+             solver->frame(), output->text());
     return cli::RunOutcome::kInterrupted;
   }
-  log_info("frames 0 to {} are in {}", solver->frame(), folder);
+  log_info("frames 0 to {} are in {}", solver->frame(), output->text());
   return cli::RunOutcome::kFinished;
 }
 

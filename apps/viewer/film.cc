@@ -38,7 +38,7 @@ void FilmWriter::end() noexcept {
 }
 
 void FilmWriter::write(const Picture& picture, int64_t written) const {
-  const auto file = [&](int64_t i) { return frame_png_path(folder_.string(), i); };
+  const auto file = [&](int64_t i) { return frame_png_path(claim_.path(), i); };
   for (int64_t i = written; written > 0 && i < picture.index; ++i)
     std::filesystem::copy_file(file(written - 1), file(i));
   render::Image image(picture.width, picture.height);
@@ -64,18 +64,18 @@ void FilmWriter::run() {
       write(next, written);
       written = next.index + 1;
     }
+    claim_.require_in_place();
+    log_info("{} picture{} in {}", written, written == 1 ? " of the window is" : "s of the window are",
+             claim_.text());
+    if (written > 1)
+      render::wait_and_write_movie({claim_.path(), "frame_%04d.png", 0, kFps, "ffmpeg"},
+                                   movie_mp4_path(claim_.path()));
   } catch (const std::exception& e) {
     log_warning("the film in {} ends here: {}", folder_.string(), e.what());
     const std::lock_guard lock(mutex_);
     has_failed_ = true;
     changed_.notify_all();
-    return;
   }
-  log_info("{} picture{} in {}", written, written == 1 ? " of the window is" : "s of the window are",
-           folder_.string());
-  if (written > 1)
-    render::wait_and_write_movie({folder_.string(), "frame_%04d.png", 0, kFps, "ffmpeg"},
-                                 movie_mp4_path(folder_.string()));
 }
 
 }  // namespace coppice::viewer

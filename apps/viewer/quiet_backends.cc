@@ -49,9 +49,10 @@ void FileBackend::show(std::shared_ptr<const Snapshot> snapshot) {
 }
 
 void FileBackend::wait_finish(std::optional<double> fps) const {
-  const std::string& folder = folder_.path();
-  log_info("{} picture{} in {}", written_, written_ == 1 ? " is" : "s are", folder);
+  if (written_ > 0) folder_.require_in_place();
+  log_info("{} picture{} in {}", written_, written_ == 1 ? " is" : "s are", folder_.text());
   if (!fps || written_ < 2) return;
+  const std::string& folder = folder_.path();
   const std::string movie = movie_mp4_path(folder);
   if (last_ - first_ + 1 != written_)
     return log_info("no movie '{}': of the frames {} to {} some are missing", movie, first_, last_);

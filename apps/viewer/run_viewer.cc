@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "apps/output/output_folder.h"
+#include "apps/output/own_files.h"
 #include "apps/viewer/log_ring.h"
 #include "apps/viewer/still_thread.h"
 #include "core/error.h"
@@ -138,6 +139,7 @@ ViewerOutcome show_until_closed(SessionOf& session, ViewerBackend& backend, cons
 }  // namespace
 
 ViewerOutcome run_viewer(const ViewerRun& run, ViewerBackend& backend, const std::atomic<bool>& stop) {
+  refuse_output("--journal", run.journal.string(), run.screenshot_folder.string());
   SessionOf session(run, backend);
   ViewerOutcome outcome = ViewerOutcome::kStopped;
   std::exception_ptr failure;

@@ -26,7 +26,7 @@ enum class ViewerOutcome { kClosed, kEnded, kStopped };
 
 // Returns when the back end was closed, the simulation has ended and the back end is done with it, or `stop`
 // is true. Errors: what the simulation failed with when the back end was closed behind that (a window shows
-// it and stays open); kIo for the journal.
+// it and stays open); kIo for the journal; kUsage where that is a picture's file in the screenshot folder.
 ViewerOutcome run_viewer(const ViewerRun& run, ViewerBackend& backend, const std::atomic<bool>& stop);
 
 }  // namespace coppice::viewer

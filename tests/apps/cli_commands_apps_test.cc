@@ -169,6 +169,37 @@ TEST_F(Cli, DotAndTraceReplaceNothingButFiles) {
   }
 }
 
+// Seen to fail: the scene was gone.
+TEST_F(Cli, NoOptionOverwritesTheScene) {
+  hooks_.view = [](const ViewOptions&, const std::atomic<bool>&) { return RunOutcome::kFinished; };
+  const std::string text =
+      "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.1\nmaterial = \"snow\"\n";
+  const std::string scene = write_scene("mine.toml", text).string(), link = (folder_ / "link").string();
+  fs::create_symlink("mine.toml", link);
+  for (const std::string option : {"--dot", "--trace", "--journal"}) {
+    for (const std::string& file : {scene, link}) {
+      EXPECT_EQ(run({option == "--journal" ? "view" : "run", scene, option, file}), kExitUsage);
+      EXPECT_EQ(err_, "coppice: error: " + option + " " + file + " would overwrite the scene, " + scene +
+                          "; name another file\n");
+    }
+  }
+  EXPECT_EQ(read("mine.toml"), text);
+  EXPECT_FALSE(seen_);
+}
+
+// Seen to fail: the run's table was replaced by the trace.
+TEST_F(Cli, ATraceOverwritesNoFileOfTheRun) {
+  const std::string out = (folder_ / "out").string();
+  fs::create_directory(out);
+  EXPECT_EQ(run({"run", "snow_3d", "-o", out, "--trace", out + "/stats.csv"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: --trace " + out +
+                      "/stats.csv is a file that the run itself writes into its output folder, " + out +
+                      "; name another file\n");
+  EXPECT_TRUE(fs::is_empty(out));
+  EXPECT_FALSE(seen_);
+  EXPECT_EQ(run({"run", "snow_3d", "-o", out, "--trace", out + "/trace.json"}), kExitDone) << err_;
+}
+
 TEST_F(Cli, ExplainAndDotGoTogetherUnlessBothWantTheTerminal) {
   EXPECT_EQ(run({"run", "snow_3d", "--explain", "--dot", (folder_ / "step.dot").string()}), kExitDone);
   EXPECT_NE(out_.find("@step(%e: event)\n"), std::string::npos) << out_;

@@ -110,6 +110,60 @@ TEST(OutputFolder, IsLockedAnewWhenItWasMadeAnew) {
   FolderLock(folder / "moved");
 }
 
+// Seen to fail: the frames of two runs were mixed.
+TEST(OutputFolder, StaysTheFolderThatWasLockedWhereverALinkLeadsMeanwhile) {
+  const TemporaryFolder folder;
+  const std::string link = folder / "latest";
+  const auto put_onto = [&](const std::string& to) {
+    std::filesystem::remove(link);
+    std::filesystem::create_directory_symlink(to, link);
+  };
+  std::filesystem::create_directory(folder / "a");
+  std::filesystem::create_directory(folder / "b");
+  put_onto("a");
+  OutputFolder run(link, false);
+  put_onto("b");
+  run.prepare();
+  const std::string a = std::filesystem::canonical(folder / "a").string();
+  EXPECT_EQ(run.path(), a);
+  EXPECT_EQ(run.text(), a + ", which is no longer " + link);
+  OutputFolder(link, false).prepare();  // b is nobody's
+  put_onto("a");
+  EXPECT_EQ(run.text(), link);
+}
+
+TEST(OutputFolder, SaysThatItIsGone) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "out";
+  OutputFolder run(path, false);
+  run.prepare();
+  const auto expect_gone = [&] {
+    expect_error(ErrorCode::kIo, {"/out: the output folder is gone"}, [&] { run.path(); });
+  };
+  std::filesystem::rename(path, folder / "moved");
+  expect_gone();
+  std::filesystem::create_directory(path);
+  expect_gone();
+  std::filesystem::remove(path);
+  std::filesystem::rename(folder / "moved", path);
+  run.require_in_place();
+  std::filesystem::remove(path);
+  expect_gone();
+}
+
+// Seen to fail: "File exists", when the scene was loaded.
+TEST(OutputFolder, IsRefusedAtOnceBehindALinkThatLeadsNowhere) {
+  const TemporaryFolder folder;
+  const std::string link = folder / "link";
+  std::filesystem::create_directory_symlink("nowhere", link);
+  for (const std::string& way : {link, link + "/", link + "/a/b"}) {
+    expect_error(ErrorCode::kUsage,
+                 {way + ": ", "the link " + link + " leads to nowhere, which is not there"},
+                 [&] { OutputFolder(way, true); });
+  }
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"link"});
+}
+
 TEST(OutputFolder, IsLeftAsItIsUntilItIsPrepared) {
   const TemporaryFolder folder;
   write_text(stats_csv_path(folder.path()), "earlier");
@@ -125,7 +179,7 @@ TEST(OutputFolder, IsRefusedWhenItIsAFileOrLiesInOne) {
   expect_error(ErrorCode::kUsage, {"file", "the output folder is a file"},
                [&] { OutputFolder(folder / "file", true).prepare(); });
   expect_error(ErrorCode::kIo, {"file/out", "cannot create the output folder", "Not a directory"},
-               [&] { OutputFolder(folder / "file/out", false).prepare(); });
+               [&] { OutputFolder(folder / "file/out", false); });
 }
 
 TEST(OutputFolder, IsRefusedWhenItCannotBeWritten) {

@@ -92,6 +92,52 @@ TEST_F(RunFolder, IsNotMadeByARunThatIsStoppedWhileItLoads) {
   ::close(writing_end);
 }
 
+class RunFolderMeanwhile : public RunFolder {
+ protected:
+  // Runs until the first frame is there, does `change` while the program stands still, and ends it with
+  // Ctrl-C.
+  ProgramResult run_and_change(const std::function<void()>& change) {
+    bool is_changed = false;
+    ProgramOptions options;
+    options.on_stderr = [&](pid_t child, const std::string& err) {
+      if (is_changed || err.find("frame 1/") == std::string::npos) return;
+      is_changed = true;
+      ::kill(child, SIGSTOP);
+      change();
+      ::kill(child, SIGINT);
+      ::kill(child, SIGCONT);
+    };
+    ProgramResult result = run_with({"--frames", "100000", "--set", "output.png=false"}, options);
+    EXPECT_TRUE(is_changed) << result.err;
+    return result;
+  }
+};
+
+// Seen to fail: the run went on in the other folder.
+TEST_F(RunFolderMeanwhile, IsTheOneThatTheLinkLedToWhenItBegan) {
+  for (const char* name : {"a", "b"}) fs::create_directory(folder_ / name);
+  fs::create_directory_symlink("a", out_);
+  const ProgramResult result = run_and_change([&] {
+    fs::create_directory_symlink("b", folder_ / "next");
+    fs::rename(folder_ / "next", out_);
+  });
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_TRUE(
+      result.err_has(" are in " + fs::canonical(folder_ / "a").string() + ", which is no longer " + out_))
+      << result.err;
+  EXPECT_TRUE(names_in(folder_ / "b").empty());
+  expect_whole_files(folder_ / "a");
+  EXPECT_GE(read_rows(folder_ / "a").size(), 2u);
+}
+
+// Seen to fail: "frames 0 to 2 are in", and exit code 0.
+TEST_F(RunFolderMeanwhile, IsAnErrorWhenItOrItsTableWasRemoved) {
+  const ProgramResult folder_gone = run_and_change([&] { fs::rename(out_, folder_ / "moved"); });
+  expect_refused(folder_gone, 1, {out_ + ": the output folder is gone"});
+  const ProgramResult table_gone = run_and_change([&] { fs::remove(stats_csv_path(out_)); });
+  expect_refused(table_gone, 1, {stats_csv_path(out_) + ": the table is gone"});
+}
+
 TEST_F(RunFolder, HasWholeFilesWhenTheSecondSignalEndsTheRun) {
   bool is_sent = false;
   ProgramOptions options;

@@ -107,5 +107,18 @@ TEST(Films, AndScreenshotsKeepOutOfAFolderThatIsAnothersNow) {
   EXPECT_EQ(names_in(folder / "out"), (std::vector<std::string>{"film_0000", "film_0001"}));
 }
 
+// Seen to fail: the first picture took the journal's place.
+TEST(Journals, AreNoPictureOfTheirOwnRun) {
+  TemporaryFolder folder;
+  ViewerRun run;
+  run.make = [] { return std::make_unique<StillSimulation>(); };
+  run.screenshot_folder = folder.path();
+  run.journal = folder / "frame_0000.png";
+  Photographer backend;
+  expect_error(ErrorCode::kUsage, {"--journal " + run.journal.string(), folder.path()},
+               [&] { run_viewer(run, backend, false); });
+  EXPECT_TRUE(names_in(folder.path()).empty());
+}
+
 }  // namespace
 }  // namespace coppice::viewer

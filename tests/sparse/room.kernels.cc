@@ -34,6 +34,11 @@ COPPICE_KERNEL(tell_new, Topology block, Item i, int* was_new)
   was_new[i] = !block.is_active(i, {k});
   block.activate(i, {k});
 }
+COPPICE_KERNEL(ask_and_grow, Topology asked, Topology grown, Item i)
+{
+  const auto k = static_cast<int>(i.index);
+  if (!asked.is_active(i, {k})) grown.activate(i, {k});
+}
 COPPICE_KERNEL(teams_grow, Topology block, BlockTeam<1, 64> team, uint32_t* counter)
 {
   if (team.lane() != 0) return;
