@@ -30,7 +30,7 @@ struct LaunchUse {
   // An argument that leads to memory is listed, without effects, even where nothing is done there.
   uint32_t argument = 0, argument_offset = 0;
   bool is_slot = false;  // memory of the runtime's own (sparse/slot.h), which no kernel stores to
-  std::string name;  // "'now' on grid.pointer[64].dense[8]", "argument 3"
+  std::string name;      // "'now' on grid.pointer[64].dense[8]", "argument 3"
 
   static constexpr int16_t kAnywhere = -1;
   bool does(uint32_t any_of) const { return (effects & any_of) != 0; }

@@ -1,16 +1,17 @@
 // Launches that are given as a whole again and again: a part of a traced function (sparse/segment.h).
 //
 // On the cpu they run one by one: a launch costs a host that shares its memory with the device next to
-// nothing; so do launches with checks, and those that there is no memory to record. Elsewhere they are recorded once and replayed, on a GPU as one CUDA graph (gpu/in_stream.h). The
-// results are those of giving the launches one by one. Topology may change on the way: activation, the lists
-// that loops run through and collection are part of what is recorded, by counts that stay on the device.
-// Memory grows between replays: where a launch runs out of cells, all behind it is skipped on the device;
-// then it is repeated and the launches behind it are given one by one, and the replays that are left follow.
+// nothing; so do launches with checks, and those that there is no memory to record. Elsewhere they are
+// recorded once and replayed, on a GPU as one CUDA graph (gpu/in_stream.h). The results are those of giving
+// the launches one by one. Topology may change on the way: activation, the lists that loops run through and
+// collection are part of what is recorded, by counts that stay on the device. Memory grows between replays:
+// where a launch runs out of cells, all behind it is skipped on the device; then it is repeated and the
+// launches behind it are given one by one, and the replays that are left follow.
 //
 // A tree that none of the launches changes costs nothing in a replay: its lists are brought up to date
 // before. Cost: a look at the status for each call of run() and 256 replays, where launches may leave one
-// (more for the first of them); the lists of a recording have room for all cells of their allocators' capacity. On the cpu nothing is
-// allocated.
+// (more for the first of them); the lists of a recording have room for all cells of their allocators'
+// capacity. On the cpu nothing is allocated.
 #pragma once
 #include <unordered_map>
 #include <vector>

@@ -317,6 +317,24 @@ TEST_P(Functions, AreEdited) {
   EXPECT_EQ(word(0), 4u) << "a copy stays as it was";
 }
 
+TEST_P(Functions, AreEditedInTheOrderOfTheirEvents) {
+  const Function f = trace(device, [&] {
+    program().launch(set_to, over(*leaf_), x_, 3);
+    program().launch(copy_cells, over(*leaf_), x_, y_);
+  });
+  std::string text = print(f);
+  const size_t first = text.find("  %set_to"), second = text.find("  %copy_cells"),
+               end = text.find("  return");
+  text = text.substr(0, first) + text.substr(second, end - second) + text.substr(first, second - first) +
+         text.substr(end);
+  Function moved = Function::load(device, executor::parse(text, "moved.graph"), f.loaded().bindings());
+  finish(moved.run());
+  EXPECT_EQ(wait_read(y_, {0}), 3);
+  moved.insert_after("set_to", program().bind(set_to, over(*leaf_), x_, 5));
+  finish(moved.run());
+  EXPECT_EQ(wait_read(y_, {0}), 5) << print(moved);
+}
+
 TEST_P(Functions, AreEditedByNamesThatTheyHave) {
   Function f = trace(device, [&] {
     program().launch(set_to, over(*leaf_), x_, 3);

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "messages.kernels.h"
+#include "sparse/function.h"
 #include "sparse/program.h"
 #include "sparse/tree.h"
 #include "tests/sparse/staging.h"
@@ -170,6 +171,22 @@ TEST_P(Messages, OfTwoStreamsAtOnceAreWhole) {
   for (int i = 0; i < 20; ++i) expected.insert(expected.end(), 400, fmt::format("item {} says 0", i));
   std::sort(lines.begin(), lines.end()), std::sort(expected.begin(), expected.end());
   EXPECT_EQ(lines, expected);
+}
+
+// They need more room than a device has for messages at a time (MessageArea).
+TEST_P(Messages, OfFunctionsComeLaunchByLaunchAndNoneIsLost) {
+  const Function f = trace(device, [&] {
+    program.launch(say_index, range(100), 1);
+    program.launch(say_lines, range(1));
+  });
+  lines.clear();
+  finish(f.run(1000));
+  Lines expected;
+  for (int round = 0; round < 1000; ++round) {
+    for (int i = 0; i < 100; ++i) expected.push_back(fmt::format("item {} says 0", i));
+    expected.insert(expected.end(), {"one", "two"});
+  }
+  EXPECT_TRUE(lines == expected) << lines.size() << " lines, " << expected.size() << " expected";
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Messages, testing::Values(1, 4));
