@@ -20,14 +20,18 @@ constexpr llvm::StringRef kLibraryHeaders[] = {"core/device_macros.h", "gpu/devi
 }  // namespace
 
 std::string library_folder(const llvm::Module& module) {
-  constexpr llvm::StringRef kDrivers = "sparse/device/loops.h";
+  // Which of its headers has the driver is no matter.
+  constexpr std::string_view kDeviceHeaders = "sparse/device/";
   for (const llvm::Function& f : module) {
     for (const llvm::Instruction& i : llvm::instructions(f)) {
       for (const llvm::DILocation* at = i.getDebugLoc().get(); at != nullptr; at = at->getInlinedAt()) {
         const llvm::DISubprogram* program = at->getScope()->getSubprogram();
         if (!program->getName().starts_with("call_kernel<")) continue;
         const std::string path = path_of(program);
-        if (llvm::StringRef(path).ends_with(kDrivers)) return path.substr(0, path.size() - kDrivers.size());
+        const size_t found = path.rfind(kDeviceHeaders);
+        const bool is_header_there =
+            found != std::string::npos && path.find('/', found + kDeviceHeaders.size()) == std::string::npos;
+        if (is_header_there) return path.substr(0, found);
       }
     }
   }

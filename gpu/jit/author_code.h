@@ -2,7 +2,7 @@
 // gpu/jit.
 //
 // The file that an instruction was written in tells: the library's own headers lie in the folder of the
-// one that runs kernels over items (sparse/device/loops.h), all else is the author's, also what the
+// one that calls kernels for items (sparse/device/kernel_call.h), all else is the author's, also what the
 // standard library or Eigen does for them.
 #pragma once
 #include <string>

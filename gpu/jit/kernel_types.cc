@@ -148,7 +148,7 @@ std::string TypeDeclarations::argument(const llvm::DISubprogram& kernel, const D
                                        unsigned number) {
   Owner owner{fmt::format("kernel {}: argument {}", kernel.getName().str(), number),
               fmt::format("{}:{}", path_of(&kernel), kernel.getLine())};
-  // Only constant references compile (sparse/device/loops.h).
+  // Only constant references compile (sparse/device/kernel_call.h).
   const auto* reference = llvm::dyn_cast_or_null<DIDerivedType>(type);
   if (reference != nullptr && reference->getTag() == llvm::dwarf::DW_TAG_reference_type) {
     const auto* constant = llvm::cast<DIDerivedType>(reference->getBaseType());
