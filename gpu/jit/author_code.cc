@@ -20,7 +20,7 @@ constexpr llvm::StringRef kLibraryHeaders[] = {"core/device_macros.h", "gpu/devi
 }  // namespace
 
 std::string library_folder(const llvm::Module& module) {
-  // Which of its headers has the driver is no matter.
+  // It is no matter which of its headers has the driver.
   constexpr std::string_view kDeviceHeaders = "sparse/device/";
   for (const llvm::Function& f : module) {
     for (const llvm::Instruction& i : llvm::instructions(f)) {
