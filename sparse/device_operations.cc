@@ -66,16 +66,6 @@ void check_bytes(std::string_view operation, const Buffer& buffer, int64_t offse
                                                   operation, bytes, offset, size));
 }
 
-// Returns the buffer's first n items. Its size is known at the operation's turn only, since operations before
-// it may let it grow.
-template <class T>
-T* items(std::string_view operation, const BufferRef& buffer, int64_t n) {
-  const auto room = static_cast<int64_t>(buffer->size_bytes() / sizeof(T));
-  if (n >= 0 && n <= room) return buffer->as<T>();
-  throw Error(ErrorCode::kOutOfRange, fmt::format("{}: {} items of {} bytes, of a buffer of {} bytes",
-                                                  operation, n, sizeof(T), buffer->size_bytes()));
-}
-
 const Buffer& existing(const BufferRef& buffer) {
   if (buffer) return *buffer;
   throw Error(ErrorCode::kInvalidArgument, "an operation is given no buffer");
@@ -192,6 +182,13 @@ void add_flag(DeviceWork& work, std::string_view name, const BufferRef& flag, in
 DeviceFlag flag_at(const BufferRef& flag, int64_t offset) { return {flag, static_cast<uint64_t>(offset)}; }
 
 }  // namespace
+
+void check_items(std::string_view operation, const Buffer& buffer, int64_t n, size_t item_bytes) {
+  const auto room = static_cast<int64_t>(buffer.size_bytes() / item_bytes);
+  if (n >= 0 && n <= room) return;
+  throw Error(ErrorCode::kOutOfRange, fmt::format("{}: {} items of {} bytes, of a buffer of {} bytes",
+                                                  operation, n, item_bytes, buffer.size_bytes()));
+}
 
 bool is_device_operation(std::string_view name) { return operations().contains(name); }
 

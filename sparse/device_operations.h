@@ -24,6 +24,16 @@ class Function;
 using BufferRef = IntrusivePtr<Buffer>;
 using CountSlot = Slot<int32_t>;
 
+// Errors: kOutOfRange where the buffer has no room for n items.
+void check_items(std::string_view operation, const Buffer& buffer, int64_t n, size_t item_bytes);
+// Returns the buffer's first n items. Its size is known at the operation's turn only, since operations before
+// it may let it grow. Errors: as above.
+template <class T>
+T* items(std::string_view operation, const BufferRef& buffer, int64_t n) {
+  check_items(operation, *buffer, n, sizeof(T));
+  return buffer->as<T>();
+}
+
 // Holds an operation, ready to be a part of a segment.
 struct DeviceWork {
   Segment::Part part;

@@ -42,7 +42,7 @@ bool finish_room(InStream& s, const Prepared& p) {
 }
 
 // Returns whether trees of the launch have grown, so that it is to be repeated; `now` are their states then.
-// What stands against growing is told where nothing else was wrong.
+// The launch says what stands against growing only where nothing else was wrong.
 bool resolve_shortages(InStream& s, const Prepared& p, bool lacked_room, const std::optional<Error>& wrong,
                        TreeState* now) {
   bool again = false;

@@ -149,16 +149,6 @@ EventAnd<int64_t> count_blocks(Named<Node> node, After, MoreEvents, Request& req
 
 // ---- primitives whose results are the host's
 
-// Returns the buffer's first n items. Its size is known at the operation's turn only, since operations before
-// it may let it grow.
-template <class T>
-T* items(std::string_view operation, const BufferRef& buffer, int64_t n) {
-  const auto room = static_cast<int64_t>(buffer->size_bytes() / sizeof(T));
-  if (n >= 0 && n <= room) return buffer->as<T>();
-  throw Error(ErrorCode::kOutOfRange, fmt::format("{}: {} items of {} bytes, of a buffer of {} bytes",
-                                                  operation, n, sizeof(T), buffer->size_bytes()));
-}
-
 // Returns f(in, n) as a T.
 template <class T, class In, class F>
 void add_reduction(Registry& registry, const char* name, F f) {
