@@ -2,27 +2,11 @@
 // to count.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "core/block_pool.h"
 #include "executor/builtin_operations.h"
 #include "executor/executor.h"
 #include "executor/text.h"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}  // namespace
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void* operator new(size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* const memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-#endif
+#include "tests/core/count_allocations.h"
 
 namespace coppice::executor {
 namespace {

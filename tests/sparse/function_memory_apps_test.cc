@@ -1,27 +1,10 @@
 // Running a function allocates nothing per step. It counts in place of operator new.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "function.kernels.h"
 #include "sparse/function.h"
+#include "tests/core/count_allocations.h"
 #include "tests/sparse/staging.h"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}  // namespace
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void* operator new(size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* const memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-#endif
 
 namespace coppice {
 namespace {
