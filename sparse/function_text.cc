@@ -76,10 +76,11 @@ std::string indented(const std::string& lines) {
 
 std::string explain_function(const LoadedFunction& f, const executor::Function& source) {
   const std::vector<ResourceUses> uses = uses_of_operations(f);
+  const Runs runs = runs_of(f);
   std::string text = fmt::format("@{}\n", f.name);
   for (size_t i = 0; i < f.operations.size(); ++i) {
     const LoadedOperation& op = f.operations[i];
-    for (const auto& [begin, end] : runs_of(f)) {
+    for (const auto& [begin, end] : runs) {
       if (i == begin && end > begin + 1)
         text += fmt::format("\n  The next {} are recorded, and replayed as one.\n", end - begin);
     }
