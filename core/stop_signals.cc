@@ -1,6 +1,7 @@
 // Signal handlers that touch lock-free atomics and write(), and nothing else (see stop_signals.h).
 #include "core/stop_signals.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,9 +15,12 @@ namespace coppice {
 namespace {
 
 constexpr int kExitInterrupted = 130;
+constexpr int kPatienceMs = 100;  // with who reads standard error, and with a handler on another thread
 
 // These are globals, since a handler has no other way to know.
 std::atomic<bool> is_requested{false}, is_installed{false}, is_terminal{false};
+std::atomic<bool> is_said{false};  // what is finished; then the second signal may say that it ends
+std::atomic<bool> is_ending{false};
 std::atomic<const char*> unit{nullptr};  // what is finished; null: nothing is
 std::atomic<int64_t> unit_number{-1};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free &&
@@ -39,7 +43,10 @@ class Line {
     } while (number > 0);
     add(&digits[first]);
   }
+  // A reader that stands still (a pipe that is full, a terminal that is held) does not keep the program.
   void write() const {
+    pollfd standard_error{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    if (poll(&standard_error, 1, kPatienceMs) != 1) return;
     // There is nobody to tell of a failure.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text_.data(), size_);
   }
@@ -53,6 +60,9 @@ extern "C" void on_stop_signal(int) {
   const int saved_errno = errno;
   const char* const what = unit.load(std::memory_order_acquire);
   const bool ends_now = what == nullptr || is_requested.exchange(true, std::memory_order_relaxed);
+  if (ends_now && is_ending.exchange(true)) return;  // another thread's handler is about to end it
+  // Two signals may come to two threads in one instant, and their lines in order nevertheless.
+  for (int i = 0; what != nullptr && ends_now && !is_said.load() && i < kPatienceMs; ++i) poll(nullptr, 0, 1);
   if (log_level() <= LogLevel::kInfo) {
     Line line;
     // The terminal has "^C" in the line of the progress.
@@ -72,6 +82,7 @@ extern "C" void on_stop_signal(int) {
     line.write();
   }
   if (ends_now) _exit(kExitInterrupted);
+  is_said.store(true);
   errno = saved_errno;
 }
 
@@ -79,13 +90,15 @@ extern "C" void on_stop_signal(int) {
 
 StopSignals::StopSignals() {
   COPPICE_CHECK(!is_installed.exchange(true), "the signals are taken already");
-  is_requested = false;
+  is_requested = is_said = is_ending = false;
   unit = nullptr;
   is_terminal = isatty(STDERR_FILENO) == 1;
   log_level();  // reads the environment at its first call, which a handler must not
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
   action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : kSignals) sigaddset(&action.sa_mask, signal);  // no second line within the first
   for (size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], nullptr, &before_[i]);
     if (kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;

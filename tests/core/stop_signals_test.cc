@@ -1,10 +1,15 @@
 // core/stop_signals.h: the first signal ends what has nothing to finish, and the second everything.
 #include "core/stop_signals.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace coppice {
 namespace {
@@ -49,6 +54,57 @@ TEST(StopSignals, SayWhatIsFinishedAndEndItTheSecondTime) {
         _exit(signals.requested() ? 4 : 1);
       },
       testing::ExitedWithCode(4), "^ending; again to stop now\n$");
+}
+
+// Whatever the thread of each, and also where one interrupts the other's handler. Seen to fail: "stopped" came
+// before "finishing frame 1".
+TEST(StopSignals, AreToldInOrderWhenTwoComeInOneInstant) {
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EXIT(
+        {
+          const StopSignals signals;
+          StopSignals::let_finish("frame", 1);
+          std::vector<std::jthread> threads;
+          for (int t = 0; t < 4; ++t)
+            threads.emplace_back([] {
+              while (true) pause();
+            });
+          if (const pid_t program = getpid(); fork() == 0) {
+            // Both are there when its threads go on.
+            for (const int signal : {SIGSTOP, SIGINT, SIGTERM, SIGCONT}) kill(program, signal);
+            _exit(0);
+          }
+          while (true) pause();
+        },
+        testing::ExitedWithCode(130), "^finishing frame 1; again to stop now\nstopped\n$");
+    if (HasFailure()) return;
+  }
+}
+
+// Seen to fail: the handler waited for a reader that had gone to sleep.
+TEST(StopSignals, EndTheProgramWhenNobodyReadsWhatItSays) {
+  std::array<int, 2> pipe_ends{};
+  ASSERT_EQ(pipe2(pipe_ends.data(), O_CLOEXEC), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    dup2(pipe_ends[1], STDERR_FILENO);
+    fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+    const std::vector<char> text(1 << 16, 'x');
+    while (write(STDERR_FILENO, text.data(), text.size()) > 0) {
+    }
+    fcntl(STDERR_FILENO, F_SETFL, 0);
+    alarm(20);  // ends the test, should the handler wait
+    const StopSignals signals;
+    StopSignals::let_finish("frame", 1);
+    std::raise(SIGINT);
+    std::raise(SIGINT);
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 130) << status;
+  for (const int end : pipe_ends) close(end);
 }
 
 TEST(StopSignals, AreGivenBackAndMayBeIgnored) {
