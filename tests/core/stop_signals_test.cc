@@ -56,8 +56,8 @@ TEST(StopSignals, SayWhatIsFinishedAndEndItTheSecondTime) {
       testing::ExitedWithCode(4), "^ending; again to stop now\n$");
 }
 
-// Whatever the thread of each, and also where one interrupts the other's handler. Seen to fail: "stopped" came
-// before "finishing frame 1".
+// Whatever the thread of each, and where one interrupts the handler of the other. Seen to fail: "stopped"
+// came before "finishing frame 1".
 TEST(StopSignals, AreToldInOrderWhenTwoComeInOneInstant) {
   for (int i = 0; i < 100; ++i) {
     EXPECT_EXIT(

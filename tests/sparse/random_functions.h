@@ -131,13 +131,9 @@ inline void run_seed(World& world, World& twin, uint64_t seed) {
 // Seeds go in groups, each with worlds of its own: making these takes longer than a seed.
 inline constexpr uint64_t kGroup = 8;
 
-// Runs seeds of one group.
-inline void run_group(const std::string& device_name, uint64_t first, uint64_t last,
-                      const CodegenOptions& options) {
-  std::string reason;
-  const auto device = test_device(device_name, reason, first),
-             other = test_device(device_name, reason, first);
-  if (!device) GTEST_SKIP() << reason;
+// Runs seeds of one group on a device, and gives the same one by one on the other.
+inline void run_group(const IntrusivePtr<Device>& device, const IntrusivePtr<Device>& other, uint64_t first,
+                      uint64_t last, const CodegenOptions& options) {
   device->set_seed(first), other->set_seed(first);
   World world(device, options), twin(other, options);
   for (uint64_t seed = first; seed < last && !testing::Test::HasFailure(); ++seed) {
@@ -146,12 +142,24 @@ inline void run_group(const std::string& device_name, uint64_t first, uint64_t l
   }
 }
 
-inline void run_seeds(const std::string& device_name, uint64_t first, uint64_t last,
-                      const CodegenOptions& options = codegen_options()) {
+// Calls run(first, last) for the seeds of each group, or for the one that COPPICE_FUNCTION_SEED names.
+template <class Run>
+void for_each_group(uint64_t first, uint64_t last, Run&& run) {
   if (const char* const one = std::getenv("COPPICE_FUNCTION_SEED"))
     last = std::strtoull(one, nullptr, 10) + 1, first = (last - 1) / kGroup * kGroup;
   for (; first < last && !testing::Test::HasFailure() && !testing::Test::IsSkipped(); first += kGroup)
-    run_group(device_name, first, std::min(last, first + kGroup), options);
+    run(first, std::min(last, first + kGroup));
+}
+
+inline void run_seeds(const std::string& device_name, uint64_t first, uint64_t last,
+                      const CodegenOptions& options = codegen_options()) {
+  for_each_group(first, last, [&](uint64_t begin, uint64_t end) {
+    std::string reason;
+    const auto device = test_device(device_name, reason, begin),
+               other = test_device(device_name, reason, begin);
+    if (!device) GTEST_SKIP() << reason;
+    run_group(device, other, begin, end, options);
+  });
 }
 
 // Returns how many seeds a device has in the stress test; the long test has nine times as many.
