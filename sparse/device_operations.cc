@@ -47,13 +47,14 @@ Make make_of_attributes(DeviceWork (*make)(P...)) {
   };
 }
 
-const std::map<std::string_view, Make>& operations() {
-  static const std::map<std::string_view, Make> table = [] {
-    std::map<std::string_view, Make> all;
+using Makers = std::map<std::string_view, Make>;
+const Makers& operations() {
+  static const auto& table = *new Makers([] {  // never destroyed: threads may trace until the process ends
+    Makers all;
     for_each_device_operation(
         [&](std::string_view name, auto make) { all[name] = make_of_attributes(make); });
     return all;
-  }();
+  }());
   return table;
 }
 

@@ -221,12 +221,13 @@ void add_sparse_operations(Registry& registry) {
 }
 
 const Registry& function_registry() {
-  static const Registry registry = [] {
-    Registry made;
-    executor::add_builtin_operations(made);
-    add_sparse_operations(made);
-    return made;
-  }();
+  static const auto& registry =
+      *new Registry([] {  // never destroyed: threads may load until the process ends
+        Registry made;
+        executor::add_builtin_operations(made);
+        add_sparse_operations(made);
+        return made;
+      }());
   return registry;
 }
 

@@ -65,7 +65,9 @@ std::vector<std::string> rivals_of(const std::vector<scene::SceneKey>& keys, con
 }
 
 const scene::Schema<scene::SceneConfig>& schema() {
-  static const scene::Schema<scene::SceneConfig> the_schema = scene::scene_schema();
+  using Schema = scene::Schema<scene::SceneConfig>;
+  static const auto& the_schema =
+      *new Schema(scene::scene_schema());  // never destroyed: the viewer's threads
   return the_schema;
 }
 
