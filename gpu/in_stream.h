@@ -8,8 +8,8 @@
 //
 // Everything here is done at once, after all that was given to the stream before. Errors are thrown (Error).
 // There are two kinds. One does what it is told. The other, inside of record(), keeps it instead, to be
-// replayed; there the host cannot know what is on the device: it may not read back or copy (a failed check),
-// and counts stay where they are (Count).
+// replayed; there the host cannot know what is on the device: it may not read back, nor copy to or from its
+// own memory (a failed check), and counts stay where they are (Count).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +29,9 @@ struct LaunchBlock;
 class Recording : public RefCounted {
  public:
   uint32_t launches = 0;  // in it, the runtime's own not counted
+  // Whether a launch of it may leave a status. If none may, it is left out as a whole where there is one
+  // before it, and may hold what the device cannot skip: primitives, copies and fills that are no launch's.
+  bool may_leave_status = true;
 };
 
 // Says how many items there are: known to the host, or left on the device, where all that the host knows
@@ -77,8 +80,8 @@ class InStream {
 
   // Returns whether what is given is kept instead of done.
   virtual bool is_recording() const = 0;
-  // Keeps what `give` gives to the InStream that it is handed: launches, fills and primitives. Recordings
-  // do not nest.
+  // Keeps what `give` gives to the InStream that it is handed: launches, fills, primitives and copies within
+  // the device. Recordings do not nest.
   virtual IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) = 0;
   // Does all of a recording, without waiting for the device: on a GPU as one graph. Launches behind one
   // that leaves a status are skipped on the device, and so is what commits its topology

@@ -29,8 +29,8 @@ class StreamBackend {
   virtual void run_primitive(const PrimitiveCall& call) = 0;
   virtual void* result_memory() = 0;  // InStream::result()
 
-  // From begin_recording() to end_recording(), loops, fills and primitives are kept in the recording. When
-  // something of it throws, drop_recording() ends it instead.
+  // From begin_recording() to end_recording(), loops, fills, primitives and copies within the device are
+  // kept in the recording. When something of it throws, drop_recording() ends it instead.
   virtual void begin_recording() = 0;
   virtual IntrusivePtr<Recording> end_recording() = 0;
   virtual void drop_recording() noexcept = 0;

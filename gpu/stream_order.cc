@@ -121,6 +121,7 @@ IntrusivePtr<Recording> DirectOrder::record(const std::function<void(InStream&)>
 
 uint64_t DirectOrder::replay(Recording& recording) {
   const uint64_t first = launches_;
+  if (!recording.may_leave_status && backend_.has_status(context_)) return first;
   launches_ += recording.launches;
   backend_.wait_copy(&context_.replayed_from, &first, sizeof first);  // waits for nothing
   backend_.replay(recording);
@@ -165,10 +166,13 @@ void RecordingOrder::fill(void* to, int byte, size_t bytes) {
   backend_.fill(to, byte, bytes);
 }
 
-void RecordingOrder::copy(void*, const void*, size_t) { COPPICE_CHECK(false, "a recording copies nothing"); }
+void RecordingOrder::copy(void* to, const void* from, size_t bytes) {
+  check_copied(context_, to, from);
+  backend_.copy(to, from, bytes);
+}
 
 void RecordingOrder::wait_copy(void*, const void*, size_t) {
-  COPPICE_CHECK(false, "a recording neither copies nor reads back");
+  COPPICE_CHECK(false, "a recording neither reads back nor takes what is the host's");
 }
 IntrusivePtr<Recording> RecordingOrder::record(const std::function<void(InStream&)>&) {
   COPPICE_CHECK(false, "a recording inside another");

@@ -46,12 +46,12 @@ class RecordingOrder final : public InStream {
   void run(const Launch& launch, LaunchBlock& block) override;
   void run(const PrimitiveCall& call) override;
   void fill(void* to, int byte, size_t bytes) override;
+  void copy(void* to, const void* from, size_t bytes) override;
   void* result() override { return backend_.result_memory(); }
   bool is_recording() const override { return true; }
   uint32_t launches() const { return launches_; }  // so far
 
   // These are failed checks: a recording cannot do them.
-  void copy(void* to, const void* from, size_t bytes) override;
   void wait_copy(void* to, const void* from, size_t bytes) override;
   IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) override;
   uint64_t replay(Recording& recording) override;

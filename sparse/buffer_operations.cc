@@ -20,8 +20,9 @@ AsyncValueRef<Chain> give(Device& device, std::string_view operation, DeviceWork
                           const Given&... operands) {
   if (Tracer* const tracer = Tracer::current())
     return tracer->add(operation, label_of(operation), {Tracer::Operand(operands)...});
-  auto work = std::get<Segment::Work>(make(operands...).part);
-  return device.default_stream().enqueue(work.name, std::move(work.give));
+  auto call = std::get<DeviceCall>(make(operands...).part);
+  const std::string_view name = call.name;
+  return device.default_stream().enqueue(name, [call = std::move(call)](InStream& s) { call.run(s); });
 }
 
 }  // namespace

@@ -77,11 +77,11 @@ ResourceUse changes(const BufferRef& buffer) { return use_of_buffer(existing(buf
 
 template <class Key>
 DeviceWork sort_work(std::string_view name, const BufferRef& keys, const BufferRef& values, int64_t n) {
-  return {Segment::Work{name,
-                        [=](InStream& s) {
-                          primitives::sort_by_key(s, items<Key>(name, keys, n),
-                                                  items<uint32_t>(name, values, n), static_cast<size_t>(n));
-                        }},
+  return {DeviceCall{
+              name, [=] { check_items(name, *keys, n, sizeof(Key)), check_items(name, *values, n, 4); },
+              [=](InStream& s) {
+                primitives::sort_by_key(s, keys->as<Key>(), values->as<uint32_t>(), static_cast<size_t>(n));
+              }},
           {changes(keys), changes(values)}};
 }
 
@@ -199,13 +199,14 @@ DeviceWork deactivate_all_work(const Node& node) { return launch_work(bind_deact
 DeviceWork copy_work(const BufferRef& to, int64_t to_offset, const BufferRef& from, int64_t from_offset,
                      int64_t bytes) {
   constexpr std::string_view kName = "buffer.copy";
-  return {Segment::Work{kName,
-                        [=](InStream& s) {
-                          check_bytes(kName, *to, to_offset, bytes);
-                          check_bytes(kName, *from, from_offset, bytes);
-                          s.copy(to->data() + to_offset, from->data() + from_offset,
-                                 static_cast<size_t>(bytes));
-                        }},
+  return {DeviceCall{kName,
+                     [=] {
+                       check_bytes(kName, *to, to_offset, bytes);
+                       check_bytes(kName, *from, from_offset, bytes);
+                     },
+                     [=](InStream& s) {
+                       s.copy(to->data() + to_offset, from->data() + from_offset, static_cast<size_t>(bytes));
+                     }},
           {writes(to), reads(from)}};
 }
 
@@ -213,11 +214,8 @@ DeviceWork fill_work(int32_t byte, const BufferRef& buffer, int64_t offset, int6
   constexpr std::string_view kName = "buffer.fill";
   if (byte < 0 || byte > 255)
     throw Error(ErrorCode::kInvalidArgument, fmt::format("{} with {}, which is no byte", kName, byte));
-  return {Segment::Work{kName,
-                        [=](InStream& s) {
-                          check_bytes(kName, *buffer, offset, bytes);
-                          s.fill(buffer->data() + offset, byte, static_cast<size_t>(bytes));
-                        }},
+  return {DeviceCall{kName, [=] { check_bytes(kName, *buffer, offset, bytes); },
+                     [=](InStream& s) { s.fill(buffer->data() + offset, byte, static_cast<size_t>(bytes)); }},
           {writes(buffer)}};
 }
 
@@ -230,35 +228,35 @@ DeviceWork sort_u64_work(const BufferRef& keys, const BufferRef& values, int64_t
 
 DeviceWork scan_work(const BufferRef& in, const BufferRef& out, int64_t n) {
   constexpr std::string_view kName = "primitives.exclusive_scan";
-  return {Segment::Work{kName,
-                        [=](InStream& s) {
-                          primitives::exclusive_scan(s, items<uint32_t>(kName, in, n),
-                                                     items<uint32_t>(kName, out, n), static_cast<size_t>(n),
-                                                     nullptr);
-                        }},
+  return {DeviceCall{kName, [=] { check_items(kName, *in, n, 4), check_items(kName, *out, n, 4); },
+                     [=](InStream& s) {
+                       primitives::exclusive_scan(s, in->as<uint32_t>(), out->as<uint32_t>(),
+                                                  static_cast<size_t>(n), nullptr);
+                     }},
           {reads(in), writes(out)}};
 }
 
 DeviceWork histogram_work(const BufferRef& keys, int64_t n, const BufferRef& counts, int64_t n_bins) {
   constexpr std::string_view kName = "primitives.histogram";
-  return {Segment::Work{kName,
-                        [=](InStream& s) {
-                          primitives::histogram(s, items<uint32_t>(kName, keys, n), static_cast<size_t>(n),
-                                                items<uint32_t>(kName, counts, n_bins),
-                                                static_cast<size_t>(n_bins));
-                        }},
+  return {DeviceCall{kName, [=] { check_items(kName, *keys, n, 4), check_items(kName, *counts, n_bins, 4); },
+                     [=](InStream& s) {
+                       primitives::histogram(s, keys->as<uint32_t>(), static_cast<size_t>(n),
+                                             counts->as<uint32_t>(), static_cast<size_t>(n_bins));
+                     }},
           {reads(keys), writes(counts)}};
 }
 
 DeviceWork bin_starts_work(const BufferRef& keys, int64_t n, const BufferRef& starts, int64_t n_bins) {
   constexpr std::string_view kName = "primitives.bin_starts";
-  return {Segment::Work{kName,
-                        [=](InStream& s) {
-                          items<uint32_t>(kName, starts, n_bins);  // negative: not even a number of items
-                          primitives::bin_starts(s, items<uint32_t>(kName, keys, n), static_cast<size_t>(n),
-                                                 items<uint32_t>(kName, starts, n_bins + 1),
-                                                 static_cast<size_t>(n_bins));
-                        }},
+  return {DeviceCall{kName,
+                     [=] {
+                       check_items(kName, *starts, n_bins, 4);  // negative: not even a number of items
+                       check_items(kName, *keys, n, 4), check_items(kName, *starts, n_bins + 1, 4);
+                     },
+                     [=](InStream& s) {
+                       primitives::bin_starts(s, keys->as<uint32_t>(), static_cast<size_t>(n),
+                                              starts->as<uint32_t>(), static_cast<size_t>(n_bins));
+                     }},
           {reads(keys), writes(starts)}};
 }
 
@@ -322,6 +320,21 @@ std::vector<uint32_t> run_order(const LoadedFunction& f) {
     }
   }
   return order;
+}
+
+std::vector<Segment::Range> replayed_as_one(const LoadedFunction& f) {
+  std::vector<Segment::Part> parts;
+  std::vector<size_t> places;  // of the parts, in the order in which all run: what joins events is no part
+  const std::vector<uint32_t> order = run_order(f);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const LoadedOperation& op = f.operations[order[i]];
+    if (op.info->name == kJoin) continue;
+    parts.push_back(work_of(f, op).part);
+    places.push_back(i);
+  }
+  std::vector<Segment::Range> runs = Segment::replayed_as_one(parts);
+  for (Segment::Range& run : runs) run = {places[run.begin], places[run.end - 1] + 1};
+  return runs;
 }
 
 std::vector<ResourceUses> uses_of_operations(const LoadedFunction& f) {

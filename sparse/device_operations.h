@@ -92,6 +92,9 @@ DeviceFunction device_function(const executor::LoadedFunction& function);
 // Returns its operations in the order in which they run: each stands behind those whose events it takes, and
 // otherwise in that of the text.
 std::vector<uint32_t> run_order(const executor::LoadedFunction& function);
+// Returns which of its operations, in that order, are recorded and replayed as one, where the device records.
+// Errors: as above, but for the order.
+std::vector<Segment::Range> replayed_as_one(const executor::LoadedFunction& function);
 // Returns what each of its operations uses; nothing of those that only join events. Errors: as above, but for
 // the order.
 std::vector<ResourceUses> uses_of_operations(const executor::LoadedFunction& function);

@@ -30,22 +30,6 @@ std::string call_of(const executor::Function& f, size_t i) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-bool is_launch(const LoadedOperation& op) {
-  return op.info->name == "sparse.launch" || op.info->name == "sparse.deactivate_all";
-}
-
-// Holds runs of launches that are replayed as one: begin and end.
-using Runs = std::vector<std::pair<size_t, size_t>>;
-Runs runs_of(const LoadedFunction& f) {
-  Runs runs;
-  for (size_t i = 0; i < f.operations.size(); ++i) {
-    if (!is_launch(f.operations[i])) continue;
-    if (runs.empty() || runs.back().second != i) runs.emplace_back(i, i);
-    runs.back().second = i + 1;
-  }
-  return runs;
-}
-
 // Returns what an operation and the one that gives its event both use; empty where nothing says it, as of a
 // join.
 std::string reason(const std::vector<ResourceUses>& uses, uint32_t producer, size_t i) {
@@ -76,12 +60,14 @@ std::string indented(const std::string& lines) {
 
 std::string explain_function(const LoadedFunction& f, const executor::Function& source) {
   const std::vector<ResourceUses> uses = uses_of_operations(f);
-  const Runs runs = runs_of(f);
+  const std::vector<Segment::Range> runs = replayed_as_one(f);
   std::string text = fmt::format("@{}\n", f.name);
-  for (size_t i = 0; i < f.operations.size(); ++i) {
+  const std::vector<uint32_t> order = run_order(f);
+  for (size_t place = 0; place < order.size(); ++place) {
+    const uint32_t i = order[place];
     const LoadedOperation& op = f.operations[i];
     for (const auto& [begin, end] : runs) {
-      if (i == begin && end > begin + 1)
+      if (place == begin && end > begin + 1)
         text += fmt::format("\n  The next {} are recorded, and replayed as one.\n", end - begin);
     }
     text += fmt::format("\n  %{} = {}\n    comes behind {}\n", f.register_names[op.results[0]],
@@ -109,11 +95,12 @@ std::string node_of(size_t function, size_t operation) {
 void draw(std::string& out, size_t number, const LoadedFunction& f, const executor::Function& source) {
   const std::vector<ResourceUses> uses = uses_of_operations(f);
   out += fmt::format("  subgraph cluster_{} {{\n    label={};\n", number, quoted('@' + f.name));
-  for (const auto& [begin, end] : runs_of(f)) {
+  const std::vector<uint32_t> order = run_order(f);
+  for (const auto& [begin, end] : replayed_as_one(f)) {
     if (end == begin + 1) continue;
     out +=
         fmt::format("    subgraph cluster_{}_{} {{ label=\"replayed as one\"; style=dashed;", number, begin);
-    for (size_t i = begin; i < end; ++i) out += ' ' + node_of(number, i) + ';';
+    for (size_t place = begin; place < end; ++place) out += ' ' + node_of(number, order[place]) + ';';
     out += " }\n";
   }
   for (size_t i = 0; i < f.operations.size(); ++i) {

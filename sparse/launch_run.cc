@@ -27,47 +27,80 @@ void leave_at_process_end() {
   if (process_is_ending()) throw Error(ErrorCode::kCancelled, "the process ends");
 }
 
-LaunchRun::LaunchRun(std::vector<BoundLaunch> launches) : launches_(std::move(launches)) {
-  look_at_launches();
+void DeviceCall::run(InStream& s) const {
+  check();
+  give(s);
 }
+
+bool may_leave_status(const BoundLaunch& launch) { return launch.shared()->launch.needs_repeat != nullptr; }
+
+LaunchRun::LaunchRun(std::vector<Item> items) : items_(std::move(items)) { look_at_launches(); }
 
 // Finds out what the launches touch. A kernel that was replaced (sparse/kernel_reload.h) may touch something
 // else.
 void LaunchRun::look_at_launches() {
   trees_.clear(), changed_.clear(), needed_lists_.clear(), seen_.clear(), recording_.reset();
   may_leave_status_ = has_checks_ = false;
-  for (const BoundLaunch& bound : launches_) {
-    seen_.push_back(bound.shared());
-    const Launch& launch = seen_.back()->launch;
-    may_leave_status_ |= launch.needs_repeat != nullptr;
-    has_checks_ |= launch.has_checks;
-    for (const LaunchUse& use : launch.uses->all) {
-      auto* const tree = static_cast<TreeStorage*>(use.tree);
-      if (tree == nullptr) continue;
-      if (!contains(trees_, tree)) trees_.push_back(tree);
-      if (use.does(effect::kChangesTopology) && !contains(changed_, tree)) changed_.push_back(tree);
-    }
+  num_launches_ = 0;
+  for (const Item& item : items_) {
+    const auto* const bound = std::get_if<BoundLaunch>(&item);
+    seen_.push_back({&item, bound != nullptr ? bound->shared() : nullptr});
+    if (bound == nullptr) continue;
+    device_ = &bound->device();
+    ++num_launches_;
+    look_at(seen_.back().launch->launch);
+  }
+}
+
+void LaunchRun::look_at(const Launch& launch) {
+  may_leave_status_ |= launch.needs_repeat != nullptr;
+  has_checks_ |= launch.has_checks;
+  for (const LaunchUse& use : launch.uses->all) {
+    auto* const tree = static_cast<TreeStorage*>(use.tree);
+    if (tree == nullptr) continue;
+    if (!contains(trees_, tree)) trees_.push_back(tree);
+    if (use.does(effect::kChangesTopology) && !contains(changed_, tree)) changed_.push_back(tree);
   }
 }
 
 bool LaunchRun::has_new_kernels() const {
-  for (size_t i = 0; i < seen_.size(); ++i) {
-    if (launches_[i].shared() != seen_[i]) return true;
+  return std::any_of(seen_.begin(), seen_.end(), [](const Seen& seen) {
+    return seen.launch && std::get<BoundLaunch>(*seen.item).shared() != seen.launch;
+  });
+}
+
+// A kernel that was replaced may leave a status where the one before it did not. Where a buffer has no room,
+// what stands before the call that finds it is done.
+bool LaunchRun::can_replay() const {
+  const bool has_calls = num_launches_ < items_.size();
+  if (has_checks_ || device_->commits_on_touch() || (has_calls && may_leave_status_)) return false;
+  try {
+    for (const Item& item : items_) {
+      if (const auto* const call = std::get_if<DeviceCall>(&item)) call->check();
+    }
+  } catch (const Error&) {
+    return false;
   }
-  return false;
+  return true;
 }
 
 void LaunchRun::run(InStream& s, uint64_t times) {
   if (has_new_kernels()) look_at_launches();
-  if (!has_checks_ && !launches_.front().device().commits_on_touch()) return replay(s, times);
+  if (can_replay()) return replay(s, times);
   for (uint64_t i = 0; i < times; ++i) run_one_by_one(s, 0);
 }
 
 void LaunchRun::run_one_by_one(InStream& s, size_t first) {
   leave_at_process_end();
-  const bool is_done_at_return = launches_.front().device().commits_on_touch();
+  const bool is_done_at_return = device_->commits_on_touch();
   for (size_t i = first; i < seen_.size(); ++i) {
-    const Launch& launch = seen_[i]->launch;
+    if (!seen_[i].launch) {
+      const auto& call = std::get<DeviceCall>(*seen_[i].item);
+      const TraceScope trace(call.name);
+      call.run(s);
+      continue;
+    }
+    const Launch& launch = seen_[i].launch->launch;
     const TraceScope trace(launch.name);
     LaunchBlock block = launch.block;
     s.run(launch, block);
@@ -76,7 +109,7 @@ void LaunchRun::run_one_by_one(InStream& s, size_t first) {
 }
 
 void LaunchRun::replay(InStream& s, uint64_t times) {
-  const uint64_t n = launches_.size();
+  const uint64_t n = num_launches_;
   uint64_t most = std::max<uint64_t>(1, kMostLaunchesAtOnce / n);
   if (may_leave_status_) most = std::min(most, kMostReplays);
   uint64_t at_once = may_leave_status_ ? std::min(most, kFirstReplays) : most;
@@ -95,8 +128,8 @@ void LaunchRun::replay(InStream& s, uint64_t times) {
     if (word == 0) continue;
     const uint64_t behind = (status_launch(word) - static_cast<uint32_t>(first)) & 0xffffff;
     if (behind >= n * replays) return;  // it was there before: all was skipped
-    // The launch that left a status is resumed, and those behind it are given.
-    s.resume(seen_[behind % n]->launch, first + behind);
+    // The launch that left a status is resumed, and those behind it are given. All items are launches here.
+    s.resume(seen_[behind % n].launch->launch, first + behind);
     run_one_by_one(s, behind % n + 1);
     if (status_of(word) == DeviceStatus::kStop) return;
     done -= replays - behind / n - 1;
@@ -110,7 +143,7 @@ uint32_t LaunchRun::replay_and_look(InStream& s, uint64_t times, uint64_t& first
     first = s.replay(*recording_);
     for (uint64_t i = 1; i < times; ++i) s.replay(*recording_);
     if (may_leave_status_) {
-      word = wait_read(s, &launches_.front().device().context().status);
+      word = wait_read(s, &device_->context().status);
       if (word == 0) s.hand_over_messages();
     }
   } catch (...) {
@@ -126,11 +159,13 @@ uint32_t LaunchRun::replay_and_look(InStream& s, uint64_t times, uint64_t& first
 // The emulated GPU ended a replay at a fault. What cannot be done on a device that is lost is left.
 void LaunchRun::give_up(InStream& s) {
   try {
-    write_value(s, &launches_.front().device().context().status, 0);
+    write_value(s, &device_->context().status, 0);
     for (TreeStorage* tree : trees_) tree->lists().wait_sync_after_replays(s);
   } catch (const Error&) {
   }
-  for (const IntrusivePtr<const SharedLaunch>& shared : seen_) give_up_on(s, shared->launch);
+  for (const Seen& seen : seen_) {
+    if (seen.launch) give_up_on(s, seen.launch->launch);
+  }
 }
 
 bool LaunchRun::is_current(InStream& s) const {
@@ -154,17 +189,23 @@ bool LaunchRun::can_record(InStream& s) {
 void LaunchRun::record(InStream& s) {
   recording_.reset(), kept_.clear(), generations_.clear();
   // Lists are there from now on, so that only those of trees that change must be looked at in replays.
-  for (const IntrusivePtr<const SharedLaunch>& shared : seen_) {
-    LaunchBlock block = shared->launch.block;
-    if (shared->launch.before_loop) shared->launch.before_loop(s, block);
+  for (const Seen& seen : seen_) {
+    if (!seen.launch || !seen.launch->launch.before_loop) continue;
+    LaunchBlock block = seen.launch->launch.block;
+    seen.launch->launch.before_loop(s, block);
   }
   for (TreeStorage* tree : trees_) tree->lists().begin_recording(s, contains(changed_, tree));
   recording_ = s.record([&](InStream& recording) {
-    for (const IntrusivePtr<const SharedLaunch>& shared : seen_) {
-      LaunchBlock block = shared->launch.block;
-      recording.run(shared->launch, block);
+    for (const Seen& seen : seen_) {
+      if (!seen.launch) {
+        std::get<DeviceCall>(*seen.item).give(recording);
+        continue;
+      }
+      LaunchBlock block = seen.launch->launch.block;
+      recording.run(seen.launch->launch, block);
     }
   });
+  recording_->may_leave_status = may_leave_status_;
   for (TreeStorage* tree : trees_) {
     tree->lists().keep_for_recording(s, kept_);
     needed_lists_[tree] = contains(changed_, tree) ? NeededLists() : tree->lists().needed(s);

@@ -1,4 +1,5 @@
-// Launches that are given as a whole again and again: a part of a traced function (sparse/segment.h).
+// Launches that are given as a whole again and again, with the primitives, copies and fills between them: a
+// part of a traced function (sparse/segment.h).
 //
 // On the cpu they run one by one: a launch costs a host that shares its memory with the device next to
 // nothing; so do launches with checks, and those that there is no memory to record. Elsewhere they are
@@ -6,14 +7,19 @@
 // the launches one by one. Topology may change on the way: activation, the lists that loops run through and
 // collection are part of what is recorded, by counts that stay on the device. Memory grows between replays:
 // where a launch runs out of cells, all behind it is skipped on the device; then it is repeated and the
-// launches behind it are given one by one, and the replays that are left follow.
+// launches behind it are given one by one, and the replays that are left follow. A primitive, copy or fill
+// cannot skip itself, so it is recorded only with launches that leave no status: they add to no field and
+// change no topology.
 //
 // A tree that none of the launches changes costs nothing in a replay: its lists are brought up to date
 // before. Cost: a look at the status for each call of run() and 256 replays, where launches may leave one
 // (more for the first of them); the lists of a recording have room for all cells of their allocators'
 // capacity. On the cpu nothing is allocated.
 #pragma once
+#include <functional>
+#include <string_view>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "sparse/program.h"
@@ -24,16 +30,38 @@ namespace coppice {
 // Throws an Error kCancelled once the process ends: whoever runs something often asks each time.
 void leave_at_process_end();
 
+// A primitive, copy or fill.
+struct DeviceCall {
+  std::string_view name;  // of the operation; outlives it
+  // Throws what is wrong with the buffers as they are: operations before it may let them grow or shrink.
+  std::function<void()> check;
+  std::function<void(InStream&)> give;
+
+  void run(InStream& s) const;
+};
+
+// Returns whether a launch may leave a status, as it is now.
+bool may_leave_status(const BoundLaunch& launch);
+
 class LaunchRun {
  public:
-  // There is at least one, and all are of one device. It keeps them.
-  explicit LaunchRun(std::vector<BoundLaunch> launches);
-  // Runs all of them, so many times. Used by one stream's thread. Errors: those of the launch that failed.
+  using Item = std::variant<BoundLaunch, DeviceCall>;
+
+  // There is at least one launch, and all are of one device. It keeps them.
+  explicit LaunchRun(std::vector<Item> items);
+  // Runs all of them, so many times. Used by one stream's thread. Errors: those of the item that failed.
   void run(InStream& s, uint64_t times);
-  const std::vector<BoundLaunch>& launches() const { return launches_; }
 
  private:
+  // An item, and what its launch was when it was looked at; null where it is none.
+  struct Seen {
+    const Item* item;
+    IntrusivePtr<const SharedLaunch> launch;
+  };
+
   void look_at_launches();
+  void look_at(const Launch& launch);
+  bool can_replay() const;
   bool has_new_kernels() const;
   bool is_current(InStream& s) const;
   void record(InStream& s);
@@ -43,10 +71,12 @@ class LaunchRun {
   void replay(InStream& s, uint64_t times);
   uint32_t replay_and_look(InStream& s, uint64_t times, uint64_t& first);
 
-  const std::vector<BoundLaunch> launches_;
-  std::vector<IntrusivePtr<const SharedLaunch>> seen_;  // what `launches_` were when they were looked at
-  std::vector<TreeStorage*> trees_;                     // kept by the launches
-  std::vector<TreeStorage*> changed_;                   // of these
+  const std::vector<Item> items_;
+  std::vector<Seen> seen_;
+  Device* device_ = nullptr;  // of the launches, which keep it
+  uint64_t num_launches_ = 0;
+  std::vector<TreeStorage*> trees_;    // kept by the launches
+  std::vector<TreeStorage*> changed_;  // of these
   bool may_leave_status_ = false, has_checks_ = false;
   std::unordered_map<TreeStorage*, NeededLists> needed_lists_;
   IntrusivePtr<Recording> recording_;

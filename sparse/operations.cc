@@ -80,8 +80,8 @@ StreamEvent give(Segment::Part part, std::string_view name, Request& request) {
       device != nullptr && &stream != &device->default_stream())
     check_stream(request, *device, device->default_stream(), name);
   if (auto* const launch = std::get_if<BoundLaunch>(&part)) return {launch->launch()};
-  if (auto* const work = std::get_if<Segment::Work>(&part))
-    return {stream.enqueue(work->name, std::move(work->give))};
+  if (auto* const call = std::get_if<DeviceCall>(&part))
+    return {stream.enqueue(call->name, [call = std::move(*call)](InStream& s) { call.run(s); })};
   std::vector<Segment::Part> parts;
   parts.push_back(std::move(part));
   return {stream.issue(

@@ -34,9 +34,9 @@ struct Runner {
   InStream& s;
 
   void operator()(const std::unique_ptr<LaunchRun>& launches) const { launches->run(s, 1); }
-  void operator()(const Segment::Work& work) const {
-    const TraceScope trace(work.name);
-    work.give(s);
+  void operator()(const DeviceCall& call) const {
+    const TraceScope trace(call.name);
+    call.run(s);
   }
   void operator()(const Segment::Repeat& repeat) const { repeat.body->run(s, times_of(s, repeat)); }
   // A launch that is skipped, because one before it has failed, changes no flag.
@@ -56,7 +56,7 @@ struct Runner {
 Device* Segment::device_of(const Part& part) {
   struct Finder {
     Device* operator()(const BoundLaunch& launch) const { return &launch.device(); }
-    Device* operator()(const Work&) const { return nullptr; }
+    Device* operator()(const DeviceCall&) const { return nullptr; }
     Device* operator()(const Branch& b) const {
       return b.then->device() != nullptr ? b.then->device() : b.otherwise->device();
     }
@@ -70,27 +70,61 @@ Device* Segment::device_of(const Part& part) {
   return std::visit(Finder(), part);
 }
 
+std::vector<Segment::Range> Segment::replayed_as_one(std::span<const Part> parts) {
+  std::vector<Range> runs;
+  bool has_launches = false, has_calls = false, may_fail = false;  // of the run that begins at `begin`
+  size_t begin = 0;
+  const auto end_run = [&](size_t end) {
+    if (has_launches) runs.push_back({begin, end});
+    begin = end;
+    has_launches = has_calls = may_fail = false;
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (const auto* const launch = std::get_if<BoundLaunch>(&parts[i])) {
+      const bool this_may_fail = may_leave_status(*launch);
+      if (this_may_fail && has_calls) end_run(i);
+      has_launches = true;
+      may_fail |= this_may_fail;
+    } else if (std::holds_alternative<DeviceCall>(parts[i])) {
+      if (may_fail) end_run(i);
+      has_calls = true;
+    } else {
+      end_run(i);
+      begin = i + 1;
+    }
+  }
+  end_run(parts.size());
+  return runs;
+}
+
 Segment::Segment(std::vector<Part> parts) {
   for (const Part& part : parts) {
     if (device_ == nullptr) device_ = device_of(part);
   }
-  std::vector<BoundLaunch> launches;
-  const auto end_run = [&] {
-    if (!launches.empty()) steps_.emplace_back(std::make_unique<LaunchRun>(std::exchange(launches, {})));
+  add_steps(std::move(parts));
+}
+
+void Segment::add_steps(std::vector<Part> parts) {
+  const auto add_step = [this]<class T>(T& part) {
+    if constexpr (!std::is_same_v<T, BoundLaunch>) steps_.emplace_back(std::move(part));
   };
-  for (Part& part : parts) {
-    if (auto* const launch = std::get_if<BoundLaunch>(&part)) {
-      launches.push_back(std::move(*launch));
-      continue;
+  size_t at = 0;
+  const auto add_steps_until = [&](size_t end) {
+    for (; at < end; ++at) std::visit(add_step, parts[at]);
+  };
+  for (const Range& run : replayed_as_one(parts)) {
+    add_steps_until(run.begin);
+    std::vector<LaunchRun::Item> items;
+    for (; at < run.end; ++at) {
+      std::visit(
+          [&]<class T>(T& part) {
+            if constexpr (std::is_constructible_v<LaunchRun::Item, T>) items.emplace_back(std::move(part));
+          },
+          parts[at]);
     }
-    end_run();
-    std::visit(
-        [&]<class T>(T& other) {
-          if constexpr (!std::is_same_v<T, BoundLaunch>) steps_.emplace_back(std::move(other));
-        },
-        part);
+    steps_.emplace_back(std::make_unique<LaunchRun>(std::move(items)));
   }
-  end_run();
+  add_steps_until(parts.size());
 }
 
 void Segment::run(InStream& s, uint64_t times) {

@@ -1,14 +1,13 @@
 // Device work that runs as a whole when its turn in the stream comes: launches, primitives, copies and fills,
 // with loops and branches around them. A function (sparse/function.h) becomes one.
 //
-// Launches that follow each other are recorded and replayed together (sparse/launch_run.h), a loop around
-// them, too: on a GPU a graph is launched as often as the loop says. A primitive, copy or fill is given
-// between two of these, for it cannot be skipped on the device where a launch before it has failed or run out
-// of memory. Used by one stream's thread, once it is made.
+// What follows each other is recorded and replayed together (sparse/launch_run.h), a loop around it, too: on
+// a GPU a graph is launched as often as the loop says. Where a launch may fail or run out of memory, a
+// primitive, copy or fill is given between two of these, for it cannot be skipped on the device. Used by one
+// stream's thread, once it is made.
 #pragma once
-#include <functional>
 #include <memory>
-#include <string_view>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -20,10 +19,6 @@ namespace coppice {
 
 class Segment final : public RefCounted {
  public:
-  struct Work {
-    std::string_view name;  // of the operation; outlives it
-    std::function<void(InStream&)> give;
-  };
   struct Repeat {
     uint64_t times = 0;
     IntrusivePtr<SlotStorage> slot;  // where not null: it has the times, an int32_t
@@ -40,7 +35,11 @@ class Segment final : public RefCounted {
   struct Call {
     IntrusivePtr<Segment> body;
   };
-  using Part = std::variant<BoundLaunch, Work, Repeat, While, Branch, Call>;
+  using Part = std::variant<BoundLaunch, DeviceCall, Repeat, While, Branch, Call>;
+  // Parts [begin, end) of a list of them.
+  struct Range {
+    size_t begin, end;
+  };
 
   explicit Segment(std::vector<Part> parts);
   // Runs all parts in their order, so many times. Errors: those of the part that failed; what is behind it is
@@ -49,10 +48,13 @@ class Segment final : public RefCounted {
   // Returns the device of its launches, which keep it; null where it has none.
   Device* device() const { return device_; }
   static Device* device_of(const Part& part);
+  // Returns which of the parts are recorded and replayed as one, where the device records.
+  static std::vector<Range> replayed_as_one(std::span<const Part> parts);
 
  private:
   using Launches = std::unique_ptr<LaunchRun>;
-  using Step = std::variant<Launches, Work, Repeat, While, Branch, Call>;
+  using Step = std::variant<Launches, DeviceCall, Repeat, While, Branch, Call>;
+  void add_steps(std::vector<Part> parts);
 
   Device* device_ = nullptr;
   std::vector<Step> steps_;

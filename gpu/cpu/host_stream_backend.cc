@@ -44,6 +44,11 @@ void HostStreamBackend::fill(void* to, int byte, size_t bytes) {
   recording_->operations.emplace_back(now);
 }
 
+void HostStreamBackend::copy(void* to, const void* from, size_t bytes) {
+  if (!recording_) return wait_copy(to, from, bytes);
+  recording_->operations.emplace_back([this, to, from, bytes] { wait_copy(to, from, bytes); });
+}
+
 void HostStreamBackend::run_primitive(const PrimitiveCall& call) {
   const auto now = [this, call] {
     run_function([&] {

@@ -17,7 +17,7 @@ class HostStreamBackend : public StreamBackend {
   virtual void* host_address(const void* address) const { return const_cast<void*>(address); }
 
   void run_loop(const Launch& launch, const LaunchBlock& block) final;
-  void copy(void* to, const void* from, size_t bytes) final { wait_copy(to, from, bytes); }
+  void copy(void* to, const void* from, size_t bytes) final;
   void fill(void* to, int byte, size_t bytes) final;
   void wait_copy(void* to, const void* from, size_t bytes) final;
   void wait_begun() final {}

@@ -137,7 +137,7 @@ void CudaStreamBackend::run_function(const std::function<void()>& function) {
 }
 
 void CudaStreamBackend::issue_copy(void* to, const void* from, size_t bytes) {
-  is_issued_ = true;
+  if (!capture_) is_issued_ = true;
   check(context_->driver().memcpy_async(address_of(to), address_of(from), bytes, stream_), "cuMemcpyAsync");
 }
 
@@ -177,10 +177,10 @@ void CudaStreamBackend::copy_to_host(void* to, const void* from, size_t bytes) {
 
 void CudaStreamBackend::copy_by_addresses(void* to, const void* from, size_t bytes, bool waits) {
   begin();
-  COPPICE_CHECK(!capture_, "a recording copies nothing");
   if (bytes == 0) return;
   const bool to_device = context_->is_device_memory(to), from_device = context_->is_device_memory(from);
   if (to_device && from_device) return issue_copy(to, from, bytes);
+  COPPICE_CHECK(!capture_, "a recording copies nothing to or from the host");
   if (to_device) return copy_to_device(to, from, bytes, waits);
   if (from_device) copy_to_host(to, from, bytes);
   try {

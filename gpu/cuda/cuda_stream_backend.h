@@ -5,7 +5,7 @@
 // is reached, or at the next wait.
 //
 // A recording is what the driver captures while it is issued; it becomes a graph (cuda_recording.h).
-// Meanwhile nothing is waited for, copied or marked.
+// Meanwhile nothing is waited for, marked, or copied to or from the host.
 #pragma once
 #include <deque>
 #include <optional>

@@ -87,7 +87,7 @@ void CudaStreamBackend::replay(Recording& given) {
   issue_timed(
       [&] { return LaunchTimer::Work{names_}; },
       [&] { check(context_->driver().graph_launch(recording.exec(), stream_), "launching " + names_); });
-  context_->note_status_change();
+  if (recording.may_leave_status) context_->note_status_change();
   if (exact_errors_) wait_begun();
 }
 

@@ -246,6 +246,48 @@ TEST_P(CudaRecordingTest, IsReplayedOnAnotherStreamWhenItsOwnHasGone) {
   EXPECT_EQ(wait_read(*stream, total, 1), std::vector<uint64_t>{kCount});
 }
 
+// What lies within the device is copied in the graph. Break: a copy that is done when it is recorded.
+TEST_P(CudaRecordingTest, CopiesWithinTheDevice) {
+  const auto recording = record([&](InStream& s) {
+    Launch add = launch("test.add", words);
+    s.run(add);
+    s.copy(words + 1, words, 2 * sizeof *words);
+  });
+  stream->fill(words, 0, 3 * sizeof *words);
+  replay(recording), replay(recording);
+  EXPECT_EQ(wait_read(*stream, words, 3), (std::vector<uint32_t>{2, 2, 1}));
+}
+TEST_P(CudaRecordingTest, CopyNothingOfTheHosts) {
+  EXPECT_DEATH(record([&](InStream& s) {
+                 uint32_t here = 0;
+                 s.copy(words, &here, sizeof here);
+               }),
+               "a recording copies nothing to or from the host");
+}
+
+// One whose launches leave no status has fills, copies and primitives that no status on the device skips.
+// Breaks: replay() that does not look; one that looks on the device each time.
+TEST_P(CudaRecordingTest, ThatLeavesNoStatusIsLeftOutAsAWholeBehindOne) {
+  fake.driver.set_kernel("test_fail", [](const LaunchBlock& block, const KernelLaunch&) {
+    block.context->status = status_word(DeviceStatus::kStop, launch_number(block));
+  });
+  const auto recording = record([&](InStream& s) { give_two(s); });
+  recording->may_leave_status = false;
+  stream->fill(words, 1, 2 * sizeof *words);
+  replay(recording);
+  const int reads = fake.driver.calls("cuMemcpyAsync");
+  replay(recording);
+  EXPECT_EQ(error_of(stream->barrier()), "");
+  EXPECT_EQ(fake.driver.calls("cuMemcpyAsync"), reads + 1) << "the number of its first launch, and no status";
+  EXPECT_EQ(wait_read(*stream, words, 2), (std::vector<uint32_t>{1, 0x01010103}));
+  Launch fail = launch("test.fail", words);
+  fail.needs_repeat = [](InStream&, LaunchBlock&) { return false; };
+  stream->launch(fail);
+  stream->fill(words, 7, sizeof *words);
+  EXPECT_EQ(error_of(replay(recording)), "");
+  EXPECT_EQ(wait_read(*stream, words, 2), (std::vector<uint32_t>{0x07070707, 0x01010103}));
+}
+
 TEST_P(CudaRecordingTest, OfNothingDoesNothing) {
   const auto recording = record([](InStream&) {});
   EXPECT_EQ(recording->launches, 0u);

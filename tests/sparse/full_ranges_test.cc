@@ -52,7 +52,9 @@ class FullRanges : public DeviceTest {
     const auto coords = wait_device_copy(*device, lists.data(), lists.size());
     const auto given = wait_device_copy(*device, values.data(), values.size());
     finish(append(g.v, coords->as<int32_t>(), given->as<int>(), 2));
-    if (device->commits_on_touch()) ASSERT_FALSE(g.has_grown());
+    if (device->commits_on_touch()) {
+      ASSERT_FALSE(g.has_grown());
+    }
   }
   void check(Growing& g, int value) {
     EXPECT_TRUE(g.has_grown());

@@ -11,6 +11,7 @@
 #include "function.kernels.h"
 #include "gpu/host_access.h"
 #include "sparse/buffer_operations.h"
+#include "sparse/device_operations.h"
 #include "sparse/function_text.h"
 #include "tests/sparse/test_devices.h"
 
@@ -434,7 +435,7 @@ TEST_P(Functions, ExplainWhatTheirOperationsTouchAndWhy) {
   });
   const std::string text = explain(f);
   for (const char* part :
-       {"  The next 2 are recorded, and replayed as one.\n\n  %set_to = sparse.launch $function.set_to\n    "
+       {"  The next 3 are recorded, and replayed as one.\n\n  %set_to = sparse.launch $function.set_to\n    "
         "comes "
         "behind nothing\n",
         "  %copy_cells = sparse.launch $function.copy_cells\n    comes behind %set_to, for 'x' on "
@@ -446,6 +447,45 @@ TEST_P(Functions, ExplainWhatTheirOperationsTouchAndWhy) {
        {"label=\"@main\"", "label=\"replayed as one\"", "[label=\"sparse.launch $function.set_to\"]",
         "f0_op0 -> f0_op1 [label=\"'x' on line.pointer[64].dense[4]\"]"})
     EXPECT_NE(picture.find(part), std::string::npos) << part << " in\n" << picture;
+}
+
+// Where a launch may run out of memory or fail, what cannot be skipped on the device stands outside.
+TEST_P(Functions, AreReplayedAsOneAsFarAsALaunchCannotFail) {
+  const auto runs_of = [&](const std::function<void()>& body) {
+    std::string runs;
+    for (const auto& [begin, end] : replayed_as_one(trace(device, body).loaded().function("main")))
+      runs += std::to_string(begin) + '-' + std::to_string(end) + ' ';
+    return runs;
+  };
+  const auto calm = [&] { program().launch(set_to, over(*leaf_), x_, 3); };
+  const auto failing = [&] { program().launch(add_cells, over(*leaf_), x_, z_); };
+  const auto call = [&] { fill(*device, words_, 0, 0, 4); };
+  EXPECT_EQ(runs_of([&] { call(), calm(), call(), calm(), call(); }), "0-5 ");
+  EXPECT_EQ(runs_of([&] { calm(), failing(), calm(), failing(); }), "0-4 ");
+  EXPECT_EQ(runs_of([&] { calm(), failing(), call(), calm(), call(), failing(), calm(); }), "0-2 2-5 5-7 ");
+  EXPECT_EQ(runs_of([&] { call(), failing(), call(); }), "1-2 ");
+  EXPECT_EQ(runs_of([&] { call(), call(); }), "");
+  EXPECT_EQ(runs_of([&] { calm(), repeat(2, calm), call(), calm(); }), "0-1 2-4 ");
+}
+
+// What stands before the call that finds no room is done, as it is one by one. Break: all are checked first.
+TEST_P(Functions, DoWhatStandsBeforeACallWithoutRoom) {
+  const auto small = device->reserve(4096, 4096);
+  const Function f = trace(device, [&] {
+    program().launch(add_one, range(1), words_->as<uint32_t>());
+    fill(*device, small, 0, 0, 4096);
+    program().launch(add_one, range(1), words_->as<uint32_t>());
+  });
+  finish(fill(*device, words_, 0, 0, 4));
+  finish(f.run());
+  EXPECT_EQ(word(0), 2u);
+  finish(device->default_stream().enqueue("shrink", [&](InStream&) { small->shrink(64); }));
+  const auto done = f.run();
+  wait(done);
+  ASSERT_TRUE(done.is_error());
+  EXPECT_STREQ(done.error().what(), "buffer.fill: 4096 bytes from byte 0 on, of a buffer of 64 bytes");
+  device->default_stream().clear_error();
+  EXPECT_EQ(word(0), 3u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sparse, Functions, testing::ValuesIn(test_devices()), device_test_name);
