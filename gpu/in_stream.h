@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "core/check.h"
 #include "core/intrusive_ptr.h"
@@ -29,7 +30,7 @@ struct LaunchBlock;
 class Recording : public RefCounted {
  public:
   uint32_t launches = 0;  // in it, the runtime's own not counted
-  // Whether a launch of it may leave a status. If none may, it is left out as a whole where there is one
+  // Says whether a launch of it may leave a status. If none may, it is left out as a whole where there is one
   // before it, and may hold what the device cannot skip: primitives, copies and fills that are no launch's.
   bool may_leave_status = true;
 };
@@ -83,6 +84,10 @@ class InStream {
   // Keeps what `give` gives to the InStream that it is handed: launches, fills, primitives and copies within
   // the device. Recordings do not nest.
   virtual IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) = 0;
+  // Inside of record(): what is given from now on is the next part of the recording; the first, before which
+  // nothing is given, is number 0. It is done behind the parts `before` and whatever these are behind, and
+  // beside all others where the device can; the work of one part is done in its order.
+  virtual void begin_part(std::span<const uint32_t> before) = 0;
   // Does all of a recording, without waiting for the device: on a GPU as one graph. Launches behind one
   // that leaves a status are skipped on the device, and so is what commits its topology
   // (Launch::needs_repeat) where it ran out of cells. Returns the number of its first launch, which the

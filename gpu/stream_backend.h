@@ -2,6 +2,7 @@
 // The queue before it is stream_queue.h.
 #pragma once
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,7 @@ class StreamBackend {
   // From begin_recording() to end_recording(), loops, fills, primitives and copies within the device are
   // kept in the recording. When something of it throws, drop_recording() ends it instead.
   virtual void begin_recording() = 0;
+  virtual void begin_recorded_part(std::span<const uint32_t> before) = 0;  // InStream::begin_part()
   virtual IntrusivePtr<Recording> end_recording() = 0;
   virtual void drop_recording() noexcept = 0;
   virtual void replay(Recording& recording) = 0;

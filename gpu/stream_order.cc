@@ -119,6 +119,10 @@ IntrusivePtr<Recording> DirectOrder::record(const std::function<void(InStream&)>
   return recording;
 }
 
+void DirectOrder::begin_part(std::span<const uint32_t>) {
+  COPPICE_CHECK(false, "a part of a recording outside of one");
+}
+
 uint64_t DirectOrder::replay(Recording& recording) {
   const uint64_t first = launches_;
   if (!recording.may_leave_status && backend_.has_status(context_)) return first;

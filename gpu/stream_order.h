@@ -23,6 +23,7 @@ class DirectOrder final : public InStream {
   void* result() override { return backend_.result_memory(); }
   bool is_recording() const override { return false; }
   IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) override;
+  void begin_part(std::span<const uint32_t> before) override;  // a failed check
   uint64_t replay(Recording& recording) override;
   void resume(const Launch& launch, uint64_t number) override;
   void hand_over_messages() override;
@@ -48,6 +49,7 @@ class RecordingOrder final : public InStream {
   void fill(void* to, int byte, size_t bytes) override;
   void copy(void* to, const void* from, size_t bytes) override;
   void* result() override { return backend_.result_memory(); }
+  void begin_part(std::span<const uint32_t> before) override { backend_.begin_recorded_part(before); }
   bool is_recording() const override { return true; }
   uint32_t launches() const { return launches_; }  // so far
 

@@ -75,14 +75,19 @@ ResourceUse reads(const BufferRef& buffer) { return use_of_buffer(existing(buffe
 ResourceUse writes(const BufferRef& buffer) { return use_of_buffer(existing(buffer), false, true); }
 ResourceUse changes(const BufferRef& buffer) { return use_of_buffer(existing(buffer), true, true); }
 
+DeviceWork call_work(std::string_view name, const ResourceUses& uses, std::function<void()> check,
+                     std::function<void(InStream&)> give) {
+  return {DeviceCall{name, std::move(check), std::move(give), uses}, uses};
+}
+
 template <class Key>
 DeviceWork sort_work(std::string_view name, const BufferRef& keys, const BufferRef& values, int64_t n) {
-  return {DeviceCall{
-              name, [=] { check_items(name, *keys, n, sizeof(Key)), check_items(name, *values, n, 4); },
-              [=](InStream& s) {
-                primitives::sort_by_key(s, keys->as<Key>(), values->as<uint32_t>(), static_cast<size_t>(n));
-              }},
-          {changes(keys), changes(values)}};
+  return call_work(
+      name, {changes(keys), changes(values)},
+      [=] { check_items(name, *keys, n, sizeof(Key)), check_items(name, *values, n, 4); },
+      [=](InStream& s) {
+        primitives::sort_by_key(s, keys->as<Key>(), values->as<uint32_t>(), static_cast<size_t>(n));
+      });
 }
 
 // ---- functions
@@ -199,24 +204,21 @@ DeviceWork deactivate_all_work(const Node& node) { return launch_work(bind_deact
 DeviceWork copy_work(const BufferRef& to, int64_t to_offset, const BufferRef& from, int64_t from_offset,
                      int64_t bytes) {
   constexpr std::string_view kName = "buffer.copy";
-  return {DeviceCall{kName,
-                     [=] {
-                       check_bytes(kName, *to, to_offset, bytes);
-                       check_bytes(kName, *from, from_offset, bytes);
-                     },
-                     [=](InStream& s) {
-                       s.copy(to->data() + to_offset, from->data() + from_offset, static_cast<size_t>(bytes));
-                     }},
-          {writes(to), reads(from)}};
+  return call_work(
+      kName, {writes(to), reads(from)},
+      [=] { check_bytes(kName, *to, to_offset, bytes), check_bytes(kName, *from, from_offset, bytes); },
+      [=](InStream& s) {
+        s.copy(to->data() + to_offset, from->data() + from_offset, static_cast<size_t>(bytes));
+      });
 }
 
 DeviceWork fill_work(int32_t byte, const BufferRef& buffer, int64_t offset, int64_t bytes) {
   constexpr std::string_view kName = "buffer.fill";
   if (byte < 0 || byte > 255)
     throw Error(ErrorCode::kInvalidArgument, fmt::format("{} with {}, which is no byte", kName, byte));
-  return {DeviceCall{kName, [=] { check_bytes(kName, *buffer, offset, bytes); },
-                     [=](InStream& s) { s.fill(buffer->data() + offset, byte, static_cast<size_t>(bytes)); }},
-          {writes(buffer)}};
+  return call_work(
+      kName, {writes(buffer)}, [=] { check_bytes(kName, *buffer, offset, bytes); },
+      [=](InStream& s) { s.fill(buffer->data() + offset, byte, static_cast<size_t>(bytes)); });
 }
 
 DeviceWork sort_u32_work(const BufferRef& keys, const BufferRef& values, int64_t n) {
@@ -228,36 +230,37 @@ DeviceWork sort_u64_work(const BufferRef& keys, const BufferRef& values, int64_t
 
 DeviceWork scan_work(const BufferRef& in, const BufferRef& out, int64_t n) {
   constexpr std::string_view kName = "primitives.exclusive_scan";
-  return {DeviceCall{kName, [=] { check_items(kName, *in, n, 4), check_items(kName, *out, n, 4); },
-                     [=](InStream& s) {
-                       primitives::exclusive_scan(s, in->as<uint32_t>(), out->as<uint32_t>(),
-                                                  static_cast<size_t>(n), nullptr);
-                     }},
-          {reads(in), writes(out)}};
+  return call_work(
+      kName, {reads(in), writes(out)}, [=] { check_items(kName, *in, n, 4), check_items(kName, *out, n, 4); },
+      [=](InStream& s) {
+        primitives::exclusive_scan(s, in->as<uint32_t>(), out->as<uint32_t>(), static_cast<size_t>(n),
+                                   nullptr);
+      });
 }
 
 DeviceWork histogram_work(const BufferRef& keys, int64_t n, const BufferRef& counts, int64_t n_bins) {
   constexpr std::string_view kName = "primitives.histogram";
-  return {DeviceCall{kName, [=] { check_items(kName, *keys, n, 4), check_items(kName, *counts, n_bins, 4); },
-                     [=](InStream& s) {
-                       primitives::histogram(s, keys->as<uint32_t>(), static_cast<size_t>(n),
-                                             counts->as<uint32_t>(), static_cast<size_t>(n_bins));
-                     }},
-          {reads(keys), writes(counts)}};
+  return call_work(
+      kName, {reads(keys), writes(counts)},
+      [=] { check_items(kName, *keys, n, 4), check_items(kName, *counts, n_bins, 4); },
+      [=](InStream& s) {
+        primitives::histogram(s, keys->as<uint32_t>(), static_cast<size_t>(n), counts->as<uint32_t>(),
+                              static_cast<size_t>(n_bins));
+      });
 }
 
 DeviceWork bin_starts_work(const BufferRef& keys, int64_t n, const BufferRef& starts, int64_t n_bins) {
   constexpr std::string_view kName = "primitives.bin_starts";
-  return {DeviceCall{kName,
-                     [=] {
-                       check_items(kName, *starts, n_bins, 4);  // negative: not even a number of items
-                       check_items(kName, *keys, n, 4), check_items(kName, *starts, n_bins + 1, 4);
-                     },
-                     [=](InStream& s) {
-                       primitives::bin_starts(s, keys->as<uint32_t>(), static_cast<size_t>(n),
-                                              starts->as<uint32_t>(), static_cast<size_t>(n_bins));
-                     }},
-          {reads(keys), writes(starts)}};
+  return call_work(
+      kName, {reads(keys), writes(starts)},
+      [=] {
+        check_items(kName, *starts, n_bins, 4);  // negative: not even a number of items
+        check_items(kName, *keys, n, 4), check_items(kName, *starts, n_bins + 1, 4);
+      },
+      [=](InStream& s) {
+        primitives::bin_starts(s, keys->as<uint32_t>(), static_cast<size_t>(n), starts->as<uint32_t>(),
+                               static_cast<size_t>(n_bins));
+      });
 }
 
 DeviceWork repeat_work(int64_t times, const LoadedFunction& body) {

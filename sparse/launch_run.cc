@@ -175,6 +175,35 @@ bool LaunchRun::is_current(InStream& s) const {
   return static_cast<bool>(recording_);
 }
 
+// A launch that may leave a status is alone: what is given before it is done, and what comes behind it skips
+// itself. So is one whose lists are made in the recording. Primitives share the recording's scratch memory.
+Predecessors LaunchRun::order_of_items() const {
+  const auto of_all = [](const void* object, bool changes) {
+    ResourceUse use;
+    use.kind = ResourceUse::Kind::kTopology;  // no pointer leads there
+    use.object = object;
+    use.reads = true, use.writes = changes;
+    return use;
+  };
+  std::vector<ResourceUses> all;
+  for (const Seen& seen : seen_) {
+    const auto* const call = std::get_if<DeviceCall>(seen.item);
+    ResourceUses uses = call != nullptr ? call->uses : resources_of(seen.launch->launch);
+    const bool is_alone = call == nullptr && (seen.launch->launch.needs_repeat || uses_changed_tree(seen));
+    uses.push_back(of_all(device_, is_alone));
+    if (call != nullptr) uses.push_back(of_all(this, true));
+    all.push_back(std::move(uses));
+  }
+  return order_by_uses(all);
+}
+
+bool LaunchRun::uses_changed_tree(const Seen& seen) const {
+  const std::vector<LaunchUse>& uses = seen.launch->launch.uses->all;
+  return std::any_of(uses.begin(), uses.end(), [this](const LaunchUse& use) {
+    return use.tree != nullptr && contains(changed_, static_cast<TreeStorage*>(use.tree));
+  });
+}
+
 // Recording needs memory for lists of all cells that there is room for; giving launches one by one does not.
 bool LaunchRun::can_record(InStream& s) {
   try {
@@ -195,14 +224,16 @@ void LaunchRun::record(InStream& s) {
     seen.launch->launch.before_loop(s, block);
   }
   for (TreeStorage* tree : trees_) tree->lists().begin_recording(s, contains(changed_, tree));
+  const Predecessors before = order_of_items();
   recording_ = s.record([&](InStream& recording) {
-    for (const Seen& seen : seen_) {
-      if (!seen.launch) {
-        std::get<DeviceCall>(*seen.item).give(recording);
+    for (size_t i = 0; i < seen_.size(); ++i) {
+      recording.begin_part(before[i]);
+      if (!seen_[i].launch) {
+        std::get<DeviceCall>(*seen_[i].item).give(recording);
         continue;
       }
-      LaunchBlock block = seen.launch->launch.block;
-      recording.run(seen.launch->launch, block);
+      LaunchBlock block = seen_[i].launch->launch.block;
+      recording.run(seen_[i].launch->launch, block);
     }
   });
   recording_->may_leave_status = may_leave_status_;

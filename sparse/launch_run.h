@@ -9,7 +9,8 @@
 // where a launch runs out of cells, all behind it is skipped on the device; then it is repeated and the
 // launches behind it are given one by one, and the replays that are left follow. A primitive, copy or fill
 // cannot skip itself, so it is recorded only with launches that leave no status: they add to no field and
-// change no topology.
+// change no topology. What uses nothing that the other changes may run side by side, where neither leaves a
+// status (sparse/ordering.h).
 //
 // A tree that none of the launches changes costs nothing in a replay: its lists are brought up to date
 // before. Cost: a look at the status for each call of run() and 256 replays, where launches may leave one
@@ -22,6 +23,7 @@
 #include <variant>
 #include <vector>
 
+#include "sparse/ordering.h"
 #include "sparse/program.h"
 #include "sparse/tree_storage.h"
 
@@ -36,6 +38,7 @@ struct DeviceCall {
   // Throws what is wrong with the buffers as they are: operations before it may let them grow or shrink.
   std::function<void()> check;
   std::function<void(InStream&)> give;
+  ResourceUses uses;  // of these buffers
 
   void run(InStream& s) const;
 };
@@ -62,6 +65,9 @@ class LaunchRun {
   void look_at_launches();
   void look_at(const Launch& launch);
   bool can_replay() const;
+  // Returns which items each is recorded behind.
+  Predecessors order_of_items() const;
+  bool uses_changed_tree(const Seen& seen) const;
   bool has_new_kernels() const;
   bool is_current(InStream& s) const;
   void record(InStream& s);

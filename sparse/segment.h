@@ -1,10 +1,10 @@
 // Device work that runs as a whole when its turn in the stream comes: launches, primitives, copies and fills,
 // with loops and branches around them. A function (sparse/function.h) becomes one.
 //
-// What follows each other is recorded and replayed together (sparse/launch_run.h), a loop around it, too: on
-// a GPU a graph is launched as often as the loop says. Where a launch may fail or run out of memory, a
-// primitive, copy or fill is given between two of these, for it cannot be skipped on the device. Used by one
-// stream's thread, once it is made.
+// Launches and primitives that follow each other are recorded and replayed together (sparse/launch_run.h), a
+// loop around them, too: on a GPU a graph is launched as often as the loop says. Where a launch may fail or
+// run out of memory, a primitive, copy or fill is given between two of these, for it cannot be skipped on the
+// device. Used by one stream's thread, once it is made.
 #pragma once
 #include <memory>
 #include <span>

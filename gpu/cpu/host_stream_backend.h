@@ -24,6 +24,7 @@ class HostStreamBackend : public StreamBackend {
   void run_primitive(const PrimitiveCall& call) final;
   void* result_memory() final { return result_; }
   void begin_recording() final { recording_ = make_intrusive<HostRecording>(); }
+  void begin_recorded_part(std::span<const uint32_t>) final {}  // it has one thing done at a time
   IntrusivePtr<Recording> end_recording() final { return std::move(recording_); }
   void drop_recording() noexcept final { recording_.reset(); }
   void replay(Recording& recording) final;

@@ -39,6 +39,7 @@ class CudaStreamBackend final : public StreamBackend {
   void run_primitive(const PrimitiveCall& call) override;
   void* result_memory() override;
   void begin_recording() override;
+  void begin_recorded_part(std::span<const uint32_t> before) override;
   IntrusivePtr<Recording> end_recording() override;
   void drop_recording() noexcept override;
   void replay(Recording& recording) override;
@@ -70,7 +71,10 @@ class CudaStreamBackend final : public StreamBackend {
     KeepAlive used;
     std::vector<std::string> kernels;
     IntrusivePtr<Buffer> scratch;
+    bool is_in_part = false;
+    std::vector<std::vector<GraphNodeHandle>> part_ends;  // of the parts that are done
   };
+  std::vector<GraphNodeHandle> capture_dependencies() const;
   void begin();
   // Gives the stream a piece of work, between two events where kernels are timed.
   void issue_timed(const std::function<LaunchTimer::Work()>& work, const std::function<void()>& issue);

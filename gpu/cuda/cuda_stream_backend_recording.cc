@@ -37,6 +37,35 @@ void CudaStreamBackend::begin_recording() {
   capture_.emplace();
 }
 
+// The nodes of the graph that the next one will come behind.
+std::vector<GraphNodeHandle> CudaStreamBackend::capture_dependencies() const {
+  CaptureStatus status = CaptureStatus::kNone;
+  unsigned long long id = 0;
+  GraphHandle graph = nullptr;
+  const GraphNodeHandle* nodes = nullptr;
+  size_t count = 0;
+  context_->check(context_->driver().stream_get_capture_info(stream_, &status, &id, &graph, &nodes, &count),
+                  "cuStreamGetCaptureInfo");
+  return {nodes, nodes + count};
+}
+
+void CudaStreamBackend::begin_recorded_part(std::span<const uint32_t> before) {
+  COPPICE_CHECK(capture_.has_value(), "a part of a recording outside of one");
+  begin();
+  if (!std::exchange(capture_->is_in_part, true)) return;
+  capture_->part_ends.push_back(capture_dependencies());
+  std::vector<GraphNodeHandle> behind;
+  for (const uint32_t part : before) {
+    const std::vector<GraphNodeHandle>& ends = capture_->part_ends.at(part);
+    behind.insert(behind.end(), ends.begin(), ends.end());
+  }
+  std::sort(behind.begin(), behind.end());
+  behind.erase(std::unique(behind.begin(), behind.end()), behind.end());
+  check(context_->driver().stream_update_capture_dependencies(stream_, behind.data(), behind.size(),
+                                                              kSetCaptureDependencies),
+        "cuStreamUpdateCaptureDependencies");
+}
+
 Result CudaStreamBackend::end_capture(GraphHandle* graph, Capture& capture) {
   capture = std::move(*capture_);
   capture_.reset();

@@ -41,6 +41,7 @@ Driver driver_from_library(const char* name) {
   driver.primitives = &cub_primitives();
 #define COPPICE_CUDA_RESOLVE(member, symbol, parameters) resolve(library, #symbol, driver.member);
   COPPICE_CUDA_FUNCTIONS(COPPICE_CUDA_RESOLVE)
+  COPPICE_CUDA_FIRST_VERSIONS(COPPICE_CUDA_RESOLVE)
 #undef COPPICE_CUDA_RESOLVE
   return driver;
 }

@@ -20,6 +20,7 @@ using EventHandle = struct EventTag*;
 using ModuleHandle = struct ModuleTag*;
 using FunctionHandle = struct FunctionTag*;
 using GraphHandle = struct GraphTag*;
+using GraphNodeHandle = struct GraphNodeTag*;
 using GraphExecHandle = struct GraphExecTag*;
 
 // These are the values of CUresult that something is decided by; the driver may return any other number.
@@ -100,6 +101,8 @@ enum class LocationType : int { kDevice = 1 };
 enum class AccessFlags : int { kReadWrite = 3 };
 enum class Granularity : int { kMinimum = 0 };
 enum class CaptureMode : int { kRelaxed = 2 };  // other calls stay allowed meanwhile, on all threads
+enum class CaptureStatus : int { kNone = 0, kActive = 1, kInvalidated = 2 };
+inline constexpr unsigned kSetCaptureDependencies = 1;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;
 inline constexpr unsigned kEventDisableTiming = 2;
@@ -191,6 +194,14 @@ static_assert(sizeof(AllocationProperties) == 32 && offsetof(AllocationPropertie
      unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle stream, void** parameters,      \
      void** extra))
 
+// These have later versions with more parameters, which are what cuda.h calls by these names.
+#define COPPICE_CUDA_FIRST_VERSIONS(X)                                                        \
+  X(stream_get_capture_info, cuStreamGetCaptureInfo_v2,                                       \
+    (StreamHandle stream, CaptureStatus * status, unsigned long long* id, GraphHandle* graph, \
+     const GraphNodeHandle** dependencies, size_t* count))                                    \
+  X(stream_update_capture_dependencies, cuStreamUpdateCaptureDependencies,                    \
+    (StreamHandle stream, GraphNodeHandle * dependencies, size_t count, unsigned flags))
+
 struct Primitives;  // gpu/cuda/primitives.h
 
 struct Driver {
@@ -198,6 +209,7 @@ struct Driver {
   const Primitives* primitives = nullptr;
 #define COPPICE_CUDA_MEMBER(member, symbol, parameters) Result(*member) parameters = nullptr;
   COPPICE_CUDA_FUNCTIONS(COPPICE_CUDA_MEMBER)
+  COPPICE_CUDA_FIRST_VERSIONS(COPPICE_CUDA_MEMBER)
 #undef COPPICE_CUDA_MEMBER
 };
 

@@ -69,7 +69,9 @@ void use(const cuda::Driver& driver, Device& device) {
     recording = s.record([&](InStream& r) {
       Launch inner = launch;
       inner.needs_repeat = nullptr;
+      r.begin_part({});
       r.run(inner);
+      r.begin_part({});
       r.fill(words, 0, 400);
       primitives::sum(r, words, 100, static_cast<uint64_t*>(r.result()));
     });
@@ -288,7 +290,8 @@ TEST(CudaContexts, ALostOneGoesWithItsLastUser) {
 
 #define COPPICE_NAME(member, symbol, parameters) #symbol,
 INSTANTIATE_TEST_SUITE_P(Driver, CudaErrors,
-                         testing::Values(COPPICE_CUDA_FUNCTIONS(COPPICE_NAME) "primitive_scratch",
+                         testing::Values(COPPICE_CUDA_FUNCTIONS(COPPICE_NAME)
+                                             COPPICE_CUDA_FIRST_VERSIONS(COPPICE_NAME) "primitive_scratch",
                                          "run_primitive"),
                          [](const auto& info) { return fmt::format("{}_{}", info.index, info.param); });
 #undef COPPICE_NAME

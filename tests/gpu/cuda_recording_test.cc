@@ -246,7 +246,39 @@ TEST_P(CudaRecordingTest, IsReplayedOnAnotherStreamWhenItsOwnHasGone) {
   EXPECT_EQ(wait_read(*stream, total, 1), std::vector<uint64_t>{kCount});
 }
 
-// What lies within the device is copied in the graph. Break: a copy that is done when it is recorded.
+// Parts come behind those that they name. Breaks: a part that comes behind none of them, or behind the one
+// before it always.
+TEST_P(CudaRecordingTest, PartsComeBehindThoseThatTheyName) {
+  std::vector<uint32_t> order;
+  fake.driver.set_kernel("test_note", [&](const LaunchBlock& block, const KernelLaunch&) {
+    order.push_back(argument<uint32_t>(block));
+  });
+  const auto note = [&](InStream& s, uint32_t number) {
+    Launch note = launch("test.note", words);
+    set_argument(note.block, number);
+    s.run(note);
+  };
+  bool are_any_order = false;
+  const auto recording = record([&](InStream& s) {
+    s.begin_part({}), note(s, 0), note(s, 1);
+    s.begin_part({}), note(s, 2);
+    s.begin_part(std::vector<uint32_t>{1}), note(s, 3);
+    s.begin_part(std::vector<uint32_t>{0});  // with nothing in it
+    s.begin_part(std::vector<uint32_t>{3}), note(s, 4);
+    s.begin_part(std::vector<uint32_t>{0, 2}), note(s, 5);
+  });
+  for (int replays = 0; replays < 20; ++replays) {
+    order.clear();
+    EXPECT_EQ(error_of(replay(recording)), "");
+    ASSERT_EQ(order.size(), 6u);
+    const auto at = [&](uint32_t n) { return std::find(order.begin(), order.end(), n) - order.begin(); };
+    EXPECT_TRUE(at(0) < at(1) && at(1) < at(4) && at(1) < at(5) && at(2) < at(3) && at(3) < at(5));
+    are_any_order |= at(2) < at(0);
+  }
+  EXPECT_TRUE(are_any_order);
+}
+
+// The graph copies what lies within the device. Break: a copy that is done when it is recorded.
 TEST_P(CudaRecordingTest, CopiesWithinTheDevice) {
   const auto recording = record([&](InStream& s) {
     Launch add = launch("test.add", words);
@@ -256,13 +288,6 @@ TEST_P(CudaRecordingTest, CopiesWithinTheDevice) {
   stream->fill(words, 0, 3 * sizeof *words);
   replay(recording), replay(recording);
   EXPECT_EQ(wait_read(*stream, words, 3), (std::vector<uint32_t>{2, 2, 1}));
-}
-TEST_P(CudaRecordingTest, CopyNothingOfTheHosts) {
-  EXPECT_DEATH(record([&](InStream& s) {
-                 uint32_t here = 0;
-                 s.copy(words, &here, sizeof here);
-               }),
-               "a recording copies nothing to or from the host");
 }
 
 // One whose launches leave no status has fills, copies and primitives that no status on the device skips.
@@ -274,7 +299,7 @@ TEST_P(CudaRecordingTest, ThatLeavesNoStatusIsLeftOutAsAWholeBehindOne) {
   const auto recording = record([&](InStream& s) { give_two(s); });
   recording->may_leave_status = false;
   stream->fill(words, 1, 2 * sizeof *words);
-  replay(recording);
+  EXPECT_EQ(error_of(replay(recording)), "");
   const int reads = fake.driver.calls("cuMemcpyAsync");
   replay(recording);
   EXPECT_EQ(error_of(stream->barrier()), "");
@@ -316,6 +341,20 @@ TEST(CudaRecordingErrors, NameTheRecordingWhereEveryLaunchIsWaitedFor) {
               "device cuda: a recording of 2 launches (test.good, test.bad): answer 700 (CUDA_ERROR_700)");
     EXPECT_EQ(done.error().code(), ErrorCode::kUnavailable);
   }
+}
+
+TEST(CudaRecordingErrors, AreFailedChecksWhereTheHostsMemoryIsCopied) {
+  EXPECT_DEATH(
+      {
+        FakeCuda fake;
+        const auto words = fake.device->reserve(64, 64);
+        const auto done = fake.device->default_stream().issue("test.record", [&](InStream& s) {
+          uint32_t here = 0;
+          s.record([&](InStream& r) { r.copy(words->data(), &here, sizeof here); });
+        });
+        wait(done);
+      },
+      "a recording copies nothing to or from the host");
 }
 
 // The fake refuses what the driver does.

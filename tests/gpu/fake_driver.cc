@@ -12,6 +12,7 @@
 #include "gpu/cuda/driver_error.h"
 #include "gpu/cuda/primary_contexts.h"
 #include "gpu/primitives.h"
+#include "tests/gpu/fake_graph.h"
 
 namespace coppice::fake {
 namespace {
@@ -45,17 +46,20 @@ struct FakeDriver::Operation {
   std::string what;
   std::function<void()> run;
   std::vector<Use> uses{};
-  uint64_t event = 0;     // recorded or waited for
-  uint64_t wait_for = 0;  // how often the event must have been reached
-  uint64_t module = 0;    // of a kernel
-  uint64_t exec = 0;      // the graph it is launched with
+  uint64_t event = 0;       // recorded or waited for
+  uint64_t wait_for = 0;    // how often the event must have been reached
+  uint64_t module = 0;      // of a kernel
+  uint64_t exec = 0;        // the graph it is launched with
+  void* scratch = nullptr;  // of a primitive
 };
 struct FakeDriver::Graph {
   std::vector<Operation> operations;
+  GraphEdges edges;  // between them
 };
 struct FakeDriver::Stream {
   std::deque<Operation> queue;
   std::unique_ptr<Graph> capture;
+  GraphEdges::Nodes dependencies;  // of the next operation that is captured
   bool is_capture_invalid = false;
 };
 struct FakeDriver::Module {
@@ -116,7 +120,9 @@ Result FakeDriver::push(cuda::StreamHandle handle, Operation operation) {
   }
   if (stream->capture) {
     if (stream->is_capture_invalid) return Result::kStreamCaptureInvalidated;
-    stream->capture->operations.push_back(std::move(operation));
+    Graph& graph = *stream->capture;
+    graph.operations.push_back(std::move(operation));
+    stream->dependencies = {graph.edges.add(std::move(stream->dependencies))};
     return Result::kSuccess;
   }
   stream->queue.push_back(std::move(operation));
@@ -129,6 +135,16 @@ Result FakeDriver::refuse_captured(const char* name, Stream& stream) {
   problem(fmt::format("{}: the stream is being captured", name));
   stream.is_capture_invalid = true;
   return Result::kStreamCaptureUnsupported;
+}
+
+void FakeDriver::check_scratch(const Graph& graph) {
+  for (size_t later = 0; later < graph.operations.size(); ++later) {
+    void* const scratch = graph.operations[later].scratch;
+    for (size_t earlier = 0; scratch != nullptr && earlier < later; ++earlier) {
+      if (graph.operations[earlier].scratch == scratch && !graph.edges.is_behind(later, earlier))
+        problem("two primitives of a graph that nothing orders share their scratch memory");
+    }
+  }
 }
 
 bool FakeDriver::is_queued(const std::function<bool(const Operation&)>& test) const {
@@ -486,7 +502,42 @@ struct FakeDriver::Functions {
         return Result::kIllegalState;
       }
       found->capture = std::make_unique<Graph>();
+      found->dependencies.clear();
       found->is_capture_invalid = false;
+      return Result::kSuccess;
+    });
+  }
+  static Result stream_get_capture_info(cuda::StreamHandle stream, cuda::CaptureStatus* status,
+                                        unsigned long long* id, cuda::GraphHandle* graph,
+                                        const cuda::GraphNodeHandle** dependencies, size_t* count) {
+    return self().call("cuStreamGetCaptureInfo_v2", kNeedsContext, [=] {
+      const Stream* const found = self().find(stream);
+      if (found == nullptr) return Result::kInvalidHandle;
+      *id = 1, *graph = nullptr;
+      *status = !found->capture             ? cuda::CaptureStatus::kNone
+                : found->is_capture_invalid ? cuda::CaptureStatus::kInvalidated
+                                            : cuda::CaptureStatus::kActive;
+      *dependencies = found->dependencies.data(), *count = found->dependencies.size();
+      return Result::kSuccess;
+    });
+  }
+  static Result stream_update_capture_dependencies(cuda::StreamHandle stream,
+                                                   cuda::GraphNodeHandle* dependencies, size_t count,
+                                                   unsigned flags) {
+    return self().call("cuStreamUpdateCaptureDependencies", kNeedsContext, [=] {
+      Stream* const found = self().find(stream);
+      if (found == nullptr) return Result::kInvalidHandle;
+      if (!found->capture || flags != cuda::kSetCaptureDependencies) {
+        self().problem("cuStreamUpdateCaptureDependencies: the stream is not captured, or they are added");
+        return Result::kIllegalState;
+      }
+      GraphEdges::Nodes nodes(dependencies, dependencies + count);
+      for (const cuda::GraphNodeHandle node : nodes) {
+        if (found->capture->edges.has(node)) continue;
+        self().problem("cuStreamUpdateCaptureDependencies: a node that is not there");
+        return Result::kInvalidValue;
+      }
+      found->dependencies = std::move(nodes);
       return Result::kSuccess;
     });
   }
@@ -525,6 +576,7 @@ struct FakeDriver::Functions {
       const uint64_t handle = self().next_handle();
       auto made = std::make_unique<Graph>(*found->second);
       for (Operation& operation : made->operations) operation.exec = handle;
+      self().check_scratch(*made);
       self().execs_[handle] = std::move(made);
       *exec = reinterpret_cast<cuda::GraphExecHandle>(handle);
       return Result::kSuccess;
@@ -543,8 +595,8 @@ struct FakeDriver::Functions {
         self().problem("cuGraphLaunch: inside a capture");
         return Result::kStreamCaptureUnsupported;
       }
-      for (const Operation& operation : found->second->operations) {
-        const Result result = self().push(stream, operation);
+      for (const size_t i : found->second->edges.any_order(self().random_)) {
+        const Result result = self().push(stream, found->second->operations[i]);
         if (result != Result::kSuccess) return result;
       }
       return Result::kSuccess;
@@ -817,6 +869,7 @@ struct FakeDriver::Functions {
       const bool is_wide = call.type == PrimitiveCall::Type::kU64 || call.type == PrimitiveCall::Type::kF64;
       use(scratch, bytes), use(call.in, call.n * (is_wide ? 8 : 4)), use(call.first, 1), use(call.second, 1);
       use(call.result, is_wide ? 8 : 4), use(call.starts, (call.count + 1) * sizeof(uint32_t));
+      operation.scratch = scratch;
       return self().push(static_cast<cuda::StreamHandle>(stream), std::move(operation));
     }));
   }
@@ -831,6 +884,7 @@ FakeDriver::FakeDriver(const Options& options)
   current_driver = this;
 #define COPPICE_FAKE(member, symbol, parameters) table_.member = &Functions::member;
   COPPICE_CUDA_FUNCTIONS(COPPICE_FAKE)
+  COPPICE_CUDA_FIRST_VERSIONS(COPPICE_FAKE)
 #undef COPPICE_FAKE
   static const cuda::Primitives primitives{&Functions::primitive_scratch, &Functions::run_primitive,
                                            &Functions::primitive_error};

@@ -97,6 +97,7 @@ class FakeDriver {
   // Answers, and remembers, that a captured stream cannot be asked for this; success for one that is not
   // captured.
   Result refuse_captured(const char* name, Stream& stream);
+  void check_scratch(const Graph& graph);
   bool is_queued(const std::function<bool(const Operation&)>& test) const;
   Result push(cuda::StreamHandle stream, Operation operation);
   bool is_ready(const Stream& stream) const;

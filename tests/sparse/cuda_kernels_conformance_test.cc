@@ -12,11 +12,8 @@
 #include <set>
 #include <vector>
 
-#include "function.kernels.h"
 #include "heat.kernels.h"
 #include "jit.kernels.h"
-#include "sparse/buffer_operations.h"
-#include "sparse/function.h"
 #include "sparse/program.h"
 #include "sparse/read_back.h"
 #include "sparse/tree.h"
@@ -172,34 +169,6 @@ TEST_P(CudaKernels, ThatTheDriverRefusesShowTheAssemblersLine) {
   run_on(program, add_one, range(3), out);
   EXPECT_EQ(out, (std::vector<int>{1, 1, 1})) << "other kernels run";
   std::filesystem::remove_all(folder);
-}
-
-// A step with primitives, copies and fills between launches that cannot fail is one graph, and the host has no
-// other part in its replays.
-TEST_P(CudaKernels, OfAFunctionAreOneGraphWithThePrimitivesBetweenThem) {
-  FakeGpu gpu({.seed = seed()});
-  const auto keys = gpu.device->reserve(64, 64), order = gpu.device->reserve(64, 64);
-  Program program(gpu.device);
-  const Function f = trace(gpu.device, [&] {
-    fill(*gpu.device, keys, 0, 0, 64);
-    for (int i : {1, 5, 5}) program.launch(add_one, range(1), keys->as<uint32_t>() + i);
-    copy(*gpu.device, order, 0, keys, 0, 64);
-    sort_by_key<uint32_t>(*gpu.device, keys, order, 16);
-    program.launch(add_one, range(1), order->as<uint32_t>() + 15);
-  });
-  wait(f.run());
-  const int graphs = gpu.driver.calls("cuGraphLaunch"), launches = gpu.driver.calls("cuLaunchKernel"),
-            waits = gpu.driver.calls("cuStreamSynchronize"), fills = gpu.driver.calls("cuMemsetD8Async");
-  wait(f.run(3));
-  EXPECT_EQ(gpu.driver.calls("cuGraphLaunch"), graphs + 3);
-  EXPECT_EQ(gpu.driver.calls("cuLaunchKernel"), launches);
-  EXPECT_EQ(gpu.driver.calls("cuMemsetD8Async"), fills);
-  EXPECT_EQ(gpu.driver.calls("cuStreamSynchronize"), waits);
-  std::vector<uint32_t> sorted(16), values(16);
-  gpu.device->wait_copy(sorted.data(), keys->data(), 64);
-  gpu.device->wait_copy(values.data(), order->data(), 64);
-  EXPECT_EQ(std::vector<uint32_t>(sorted.begin() + 13, sorted.end()), (std::vector<uint32_t>{0, 1, 2}));
-  EXPECT_EQ(std::vector<uint32_t>(values.begin() + 13, values.end()), (std::vector<uint32_t>{0, 1, 3}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CudaKernels, testing::Range(uint64_t{1}, uint64_t{4}));

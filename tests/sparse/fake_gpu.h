@@ -49,8 +49,6 @@ class RunningBackend final : public jit::CodeBackend {
     driver_.set_kernel_of(image, [code, &blocks = blocks_](const LaunchBlock& block,
                                                            const KernelLaunch& launch) {
       blocks.note(launch.name, block);
-      const DeviceContext& context = *block.context;
-      if ((block.flags & kRecorded) != 0 && is_skipped(block, context.status, context.replayed_from)) return;
       code->entry()(&block, 0, block.count != nullptr ? loop_items(block, *block.count) : block.item_count);
     });
     return ptx_->load(image, request);

@@ -468,7 +468,8 @@ TEST_P(Functions, AreReplayedAsOneAsFarAsALaunchCannotFail) {
   EXPECT_EQ(runs_of([&] { calm(), repeat(2, calm), call(), calm(); }), "0-1 2-4 ");
 }
 
-// What stands before the call that finds no room is done, as it is one by one. Break: all are checked first.
+// All that stands before the call that finds no room is done, as it is one by one. Break: all are checked
+// first.
 TEST_P(Functions, DoWhatStandsBeforeACallWithoutRoom) {
   const auto small = device->reserve(4096, 4096);
   const Function f = trace(device, [&] {

@@ -3,6 +3,7 @@
 // pointer, and to what constness).
 #pragma once
 #include <cuda.h>
+#include <cudaTypedefs.h>
 
 #include <cstddef>
 #include <type_traits>
@@ -31,6 +32,9 @@ inline constexpr bool kSameSignature<R (*)(Ours...), S (*)(Theirs...)> = [] {
   static_assert(kSameSignature<decltype(Driver::member), decltype(&::symbol)>, "the signature of " #member);
 COPPICE_CUDA_FUNCTIONS(COPPICE_SAME_SIGNATURE)
 #undef COPPICE_SAME_SIGNATURE
+static_assert(kSameSignature<decltype(Driver::stream_get_capture_info), PFN_cuStreamGetCaptureInfo_v11030>);
+static_assert(kSameSignature<decltype(Driver::stream_update_capture_dependencies),
+                             PFN_cuStreamUpdateCaptureDependencies_v11030>);
 
 #define COPPICE_SAME_VALUE(ours, theirs) \
   static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs), #theirs);
@@ -106,6 +110,9 @@ COPPICE_SAME_VALUE(LocationType::kDevice, CU_MEM_LOCATION_TYPE_DEVICE)
 COPPICE_SAME_VALUE(AccessFlags::kReadWrite, CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
 COPPICE_SAME_VALUE(Granularity::kMinimum, CU_MEM_ALLOC_GRANULARITY_MINIMUM)
 COPPICE_SAME_VALUE(CaptureMode::kRelaxed, CU_STREAM_CAPTURE_MODE_RELAXED)
+COPPICE_SAME_VALUE(CaptureStatus::kActive, CU_STREAM_CAPTURE_STATUS_ACTIVE)
+COPPICE_SAME_VALUE(CaptureStatus::kInvalidated, CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+COPPICE_SAME_VALUE(kSetCaptureDependencies, CU_STREAM_SET_CAPTURE_DEPENDENCIES)
 COPPICE_SAME_VALUE(kStreamNonBlocking, CU_STREAM_NON_BLOCKING)
 COPPICE_SAME_VALUE(kEventDefault, CU_EVENT_DEFAULT)
 COPPICE_SAME_VALUE(kEventDisableTiming, CU_EVENT_DISABLE_TIMING)
