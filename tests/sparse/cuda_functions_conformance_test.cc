@@ -78,8 +78,8 @@ TEST(CudaFunctionsInBranches, RunLaunchesSideBySideThatNothingOrders) {
   EXPECT_TRUE(first_is_first && second_is_first);
 }
 
-// Sorts of different arrays have the recording's scratch memory in common: the fake says where graphs let two of
-// them run at once. Break: calls that only their buffers order.
+// Sorts of different arrays have the recording's scratch memory in common: the fake says where graphs let two
+// of them run at once. Break: calls that only their buffers order.
 TEST(CudaFunctionsInBranches, KeepPrimitivesOneBehindTheOther) {
   FakeGpu gpu;
   const auto one = gpu.device->reserve(64, 64), other = gpu.device->reserve(64, 64),
