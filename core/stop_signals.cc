@@ -43,10 +43,14 @@ class Line {
     } while (number > 0);
     add(&digits[first]);
   }
-  // A reader that stands still (a pipe that is full, a terminal that is held) does not keep the program.
+  // A reader that stands still (a pipe that is full, a terminal that is held) does not keep the program, and
+  // one that is gone does not end it.
   void write() const {
     pollfd standard_error{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-    if (poll(&standard_error, 1, kPatienceMs) != 1) return;
+    while (poll(&standard_error, 1, kPatienceMs) < 0 && errno == EINTR) {
+    }
+    if (standard_error.revents != POLLOUT)
+      return;  // POLLERR: whoever read it is gone, and SIGPIPE would come
     // There is nobody to tell of a failure.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text_.data(), size_);
   }

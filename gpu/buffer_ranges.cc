@@ -17,11 +17,21 @@ BufferRanges& BufferRanges::all() {
 
 void BufferRanges::set(const void* begin, size_t bytes, size_t most_bytes, const DeviceContext* owner) {
   const std::lock_guard lock(mutex_);
-  if (bytes == 0)
-    sizes_.erase(reinterpret_cast<uintptr_t>(begin));
-  else
-    sizes_[reinterpret_cast<uintptr_t>(begin)] = {bytes, std::max(bytes, most_bytes), owner};
+  const auto at = reinterpret_cast<uintptr_t>(begin);
+  if (bytes == 0) {
+    sizes_.erase(at);
+  } else {
+    const auto known = sizes_.find(at);
+    const bool has_fields = known != sizes_.end() && known->second.has_fields;
+    sizes_[at] = {bytes, std::max(bytes, most_bytes), owner, has_fields};
+  }
   version_.fetch_add(1, std::memory_order_release);
+}
+
+void BufferRanges::note_fields(const void* begin) {
+  const std::lock_guard lock(mutex_);
+  const auto known = sizes_.find(reinterpret_cast<uintptr_t>(begin));
+  if (known != sizes_.end()) known->second.has_fields = true;
 }
 
 bool is_of_another_device(const DeviceContext& device, const void* address) {

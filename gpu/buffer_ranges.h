@@ -20,6 +20,7 @@ struct BufferRange {
   uintptr_t end = 0;                     // of what is committed; `begin` and 0 bytes where there is no buffer
   uintptr_t most = 0;                    // where it may end once it has grown
   const DeviceContext* owner = nullptr;  // of the device whose memory it is; null: not told
+  bool has_fields = false;               // values of a tree's fields lie there
   bool holds(uintptr_t address, size_t bytes) const {
     return address >= begin && address <= end && bytes <= end - address;
   }
@@ -32,6 +33,8 @@ class BufferRanges {
   // Adds a buffer, or notes that its size has changed; a buffer of 0 bytes is gone. It may grow to
   // `most_bytes`, if that is more.
   void set(const void* begin, size_t bytes, size_t most_bytes = 0, const DeviceContext* owner = nullptr);
+  // Notes that a tree has fields in the buffer that begins there.
+  void note_fields(const void* begin);
   // Returns the last buffer that begins at or before the address.
   BufferRange find(uintptr_t address) const;
   // Returns all of them, in the order of their addresses.
@@ -43,9 +46,10 @@ class BufferRanges {
   struct Size {
     size_t bytes, most;
     const DeviceContext* owner;
+    bool has_fields = false;
   };
   static BufferRange range(uintptr_t begin, const Size& size) {
-    return {begin, begin + size.bytes, begin + size.most, size.owner};
+    return {begin, begin + size.bytes, begin + size.most, size.owner, size.has_fields};
   }
 
   mutable std::mutex mutex_;

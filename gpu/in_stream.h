@@ -29,10 +29,11 @@ struct LaunchBlock;
 // uses.
 class Recording : public RefCounted {
  public:
-  uint32_t launches = 0;  // in it, the runtime's own not counted
-  // Says whether a launch of it may leave a status. If none may, it is left out as a whole where there is one
-  // before it, and may hold what the device cannot skip: primitives, copies and fills that are no launch's.
-  bool may_leave_status = true;
+  uint32_t launches = 0;         // in it, the runtime's own not counted
+  bool may_leave_status = true;  // a launch of it
+  // It holds what the device cannot skip: primitives, copies and fills that are no launch's. Where there is a
+  // status before it, it is left out as a whole; none of its launches may leave one.
+  bool holds_calls = false;
 };
 
 // Says how many items there are: known to the host, or left on the device, where all that the host knows
@@ -88,7 +89,8 @@ class InStream {
   // nothing is given, is number 0. It is done behind the parts `before` and whatever these are behind, and
   // beside all others where the device can; the work of one part is done in its order.
   virtual void begin_part(std::span<const uint32_t> before) = 0;
-  // Does all of a recording, without waiting for the device: on a GPU as one graph. Launches behind one
+  // Does all of a recording on the stream that recorded it, which has scratch memory for all of its own,
+  // without waiting for the device: on a GPU as one graph. Launches behind one
   // that leaves a status are skipped on the device, and so is what commits its topology
   // (Launch::needs_repeat) where it ran out of cells. Returns the number of its first launch, which the
   // status has (status_launch()).

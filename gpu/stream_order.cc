@@ -125,7 +125,7 @@ void DirectOrder::begin_part(std::span<const uint32_t>) {
 
 uint64_t DirectOrder::replay(Recording& recording) {
   const uint64_t first = launches_;
-  if (!recording.may_leave_status && backend_.has_status(context_)) return first;
+  if (recording.holds_calls && backend_.has_status(context_)) return first;
   launches_ += recording.launches;
   backend_.wait_copy(&context_.replayed_from, &first, sizeof first);  // waits for nothing
   backend_.replay(recording);

@@ -137,23 +137,54 @@ void check_signature(const LoadedFunction& f) {
   fail(f, {}, "device work is a function that takes one event and returns one");
 }
 
-// Checks that events order what must be ordered, and that whoever goes on behind the function's own event
-// goes on behind all of it. `order` is that in which the operations run, `uses` are in it.
-void check_order(const LoadedFunction& f, const std::vector<uint32_t>& order,
-                 const std::vector<ResourceUses>& uses) {
-  std::vector<uint32_t> place(f.operations.size());
+// Returns what gives the events that registers are, by their places in the order in which operations run.
+std::vector<uint32_t> producers_of(const LoadedFunction& f, const std::vector<uint32_t>& place,
+                                   std::span<const uint32_t> registers) {
+  std::vector<uint32_t> found;
+  for (const uint32_t r : registers) {
+    const uint32_t producer = f.registers[r].producer;
+    if (producer != executor::kNoOperation) found.push_back(place[producer]);
+  }
+  return found;
+}
+
+std::vector<uint32_t> places_of(const std::vector<uint32_t>& order) {
+  std::vector<uint32_t> place(order.size());
   for (uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
-  const auto producers_of = [&](std::span<const uint32_t> registers) {
-    std::vector<uint32_t> found;
-    for (const uint32_t r : registers) {
-      const uint32_t producer = f.registers[r].producer;
-      if (producer != executor::kNoOperation) found.push_back(place[producer]);
-    }
-    return found;
-  };
-  const auto name_of = [&](uint32_t i) { return '%' + f.register_names[f.operations[order[i]].results[0]]; };
+  return place;
+}
+
+// Returns what each operation comes behind, by its events; all by their places in the order.
+Predecessors events_before(const LoadedFunction& f, const std::vector<uint32_t>& order) {
+  const std::vector<uint32_t> place = places_of(order);
   Predecessors before;
-  for (const uint32_t i : order) before.push_back(producers_of(f.operations[i].arguments));
+  for (const uint32_t i : order) before.push_back(producers_of(f, place, f.operations[i].arguments));
+  return before;
+}
+
+// Returns the same for parts alone: what joins events is no part, and stands for what it joins. `part_at` has
+// the number of the part at each place.
+Predecessors parts_before(const Predecessors& before, const std::vector<std::optional<uint32_t>>& part_at) {
+  Predecessors reached(before.size()), of_parts;
+  for (uint32_t i = 0; i < before.size(); ++i) {
+    for (const uint32_t earlier : before[i]) {
+      if (part_at[earlier])
+        reached[i].push_back(*part_at[earlier]);
+      else
+        reached[i].insert(reached[i].end(), reached[earlier].begin(), reached[earlier].end());
+    }
+    std::sort(reached[i].begin(), reached[i].end());
+    reached[i].erase(std::unique(reached[i].begin(), reached[i].end()), reached[i].end());
+    if (part_at[i]) of_parts.push_back(reached[i]);
+  }
+  return of_parts;
+}
+
+// Checks that events order what must be ordered, and that whoever goes on behind the function's own event
+// goes on behind all of it. `order` is that in which the operations run, `uses` and `before` are in it.
+void check_order(const LoadedFunction& f, const std::vector<uint32_t>& order,
+                 const std::vector<ResourceUses>& uses, const Predecessors& before) {
+  const auto name_of = [&](uint32_t i) { return '%' + f.register_names[f.operations[order[i]].results[0]]; };
   if (const auto found = find_unordered(uses, before)) {
     const auto [first, second] = *found;
     fail(f, f.operations[order[second]].position,
@@ -161,7 +192,7 @@ void check_order(const LoadedFunction& f, const std::vector<uint32_t>& order,
                      conflict(uses[first], uses[second])->name));
   }
   std::vector<bool> is_followed(order.size(), false);
-  for (const uint32_t last : producers_of(f.returns)) is_followed[last] = true;
+  for (const uint32_t last : producers_of(f, places_of(order), f.returns)) is_followed[last] = true;
   for (auto i = static_cast<uint32_t>(order.size()); i-- > 0;) {
     if (!is_followed[i])
       fail(f, f.operations[order[i]].position,
@@ -354,23 +385,27 @@ DeviceFunction device_function(const LoadedFunction& f) {
   check_signature(f);
   const std::vector<uint32_t> order = run_order(f);
   std::vector<Segment::Part> parts;
+  std::vector<std::optional<uint32_t>> part_at;
   std::vector<ResourceUses> uses;
   DeviceFunction made;
   Device* device = nullptr;
   for (const uint32_t i : order) {
     const LoadedOperation& op = f.operations[i];
+    part_at.emplace_back();
     if (op.info->name == kJoin) {
       uses.emplace_back();
       continue;
     }
+    part_at.back() = static_cast<uint32_t>(parts.size());
     DeviceWork work = work_of(f, op);
     add_device(f, op, device, Segment::device_of(work.part));
     add_uses(made.uses, work.uses);
     uses.push_back(std::move(work.uses));
     parts.push_back(std::move(work.part));
   }
-  check_order(f, order, uses);
-  made.segment = make_intrusive<Segment>(std::move(parts));
+  const Predecessors before = events_before(f, order);
+  check_order(f, order, uses, before);
+  made.segment = make_intrusive<Segment>(std::move(parts), parts_before(before, part_at));
   nesting.outermost->made.emplace(&f, made);
   return made;
 }

@@ -33,7 +33,7 @@ void TreeMemory::reserve_first_range(uint32_t allocator) {
 // Reserves memory for so many cells, all of which can be used.
 uint64_t TreeMemory::reserve_range(AllocatorStorage& storage, uint64_t cells) const {
   const uint64_t bytes = cells * cell_bytes(storage), list_bytes = cells * sizeof(uint32_t);
-  storage.cells = device_.reserve(bytes, bytes);
+  storage.cells = reserve_for_fields(bytes, bytes, Filling::kPacked);
   storage.free_list = device_.reserve(list_bytes, list_bytes);
   storage.recycled_list = device_.reserve(list_bytes, list_bytes);
   return cells;

@@ -15,16 +15,16 @@
 // launches, Node::deactivate_all(), what sparse/buffer_operations.h has, other functions' run(), and the
 // control flow below. Arguments are part of a launch as they are then, but for slots (sparse/slot.h). The
 // function is operations with events between them, which follow from what each uses (sparse/ordering.h);
-// print() shows them, and the text loads back. It runs in the order in which it was traced.
+// print() shows them, and the text loads back. It seems to run in the order in which it was traced: what no
+// event orders may run side by side.
 //
 // A run is that of its parts: launches that follow each other are recorded once and replayed as one, with the
 // loops around them (sparse/segment.h); where memory runs short in the middle, the launch is repeated when it
 // has grown, and what is behind it follows. Results, errors and random numbers are those of the launches
-// given one by one; what kernels print comes launch by launch on the cpu, and together for a replay on other
-// devices. On the cpu a step allocates nothing, however often it is run. Only what the calling thread gives
-// is traced. Copies share the function; it keeps trees, buffers
-// and slots that it names, not what kernels' arguments point to. Thread-safe but for editing, which needs a
-// copy of one's own.
+// given one by one; what kernels print comes launch by launch on the cpu, and together for a replay, in any
+// order, on other devices. On the cpu a step allocates nothing, however often it is run. Only what the
+// calling thread gives is traced. Copies share the function; it keeps trees, buffers and slots that it names,
+// not what kernels' arguments point to. Thread-safe but for editing, which needs a copy of one's own.
 #pragma once
 #include <functional>
 #include <source_location>

@@ -20,6 +20,7 @@ constexpr uint64_t kMostLaunchesAtOnce = 1u << 20;
 // How many replays go before a look at the status: all behind a shortage of memory are in vain, and what
 // they print waits. There are more when the ones before went well.
 constexpr uint64_t kFirstReplays = 4, kMostReplays = 256;
+constexpr uint64_t kMostRunsToRetry = 1023;
 
 }  // namespace
 
@@ -34,7 +35,10 @@ void DeviceCall::run(InStream& s) const {
 
 bool may_leave_status(const BoundLaunch& launch) { return launch.shared()->launch.needs_repeat != nullptr; }
 
-LaunchRun::LaunchRun(std::vector<Item> items) : items_(std::move(items)) { look_at_launches(); }
+LaunchRun::LaunchRun(std::vector<Item> items, Predecessors before)
+    : items_(std::move(items)), before_(std::move(before)) {
+  look_at_launches();
+}
 
 // Finds out what the launches touch. A kernel that was replaced (sparse/kernel_reload.h) may touch something
 // else.
@@ -55,6 +59,7 @@ void LaunchRun::look_at_launches() {
 void LaunchRun::look_at(const Launch& launch) {
   may_leave_status_ |= launch.needs_repeat != nullptr;
   has_checks_ |= launch.has_checks;
+  if (!launch.uses) return;
   for (const LaunchUse& use : launch.uses->all) {
     auto* const tree = static_cast<TreeStorage*>(use.tree);
     if (tree == nullptr) continue;
@@ -141,7 +146,10 @@ uint32_t LaunchRun::replay_and_look(InStream& s, uint64_t times, uint64_t& first
   uint32_t word = 0;
   try {
     first = s.replay(*recording_);
-    for (uint64_t i = 1; i < times; ++i) s.replay(*recording_);
+    for (uint64_t i = 1; i < times; ++i) {
+      leave_at_process_end();
+      s.replay(*recording_);
+    }
     if (may_leave_status_) {
       word = wait_read(s, &device_->context().status);
       if (word == 0) s.hand_over_messages();
@@ -189,28 +197,44 @@ Predecessors LaunchRun::order_of_items() const {
   for (const Seen& seen : seen_) {
     const auto* const call = std::get_if<DeviceCall>(seen.item);
     ResourceUses uses = call != nullptr ? call->uses : resources_of(seen.launch->launch);
-    const bool is_alone = call == nullptr && (seen.launch->launch.needs_repeat || uses_changed_tree(seen));
+    const bool is_alone = call == nullptr && (seen.launch->launch.needs_repeat || uses_changed_tree(seen) ||
+                                              !seen.launch->launch.uses);
     uses.push_back(of_all(device_, is_alone));
     if (call != nullptr) uses.push_back(of_all(this, true));
     all.push_back(std::move(uses));
   }
-  return order_by_uses(all);
+  Predecessors order = order_by_uses(all);
+  for (size_t i = 0; i < order.size(); ++i) {
+    order[i].insert(order[i].end(), before_[i].begin(), before_[i].end());
+    std::sort(order[i].begin(), order[i].end());
+    order[i].erase(std::unique(order[i].begin(), order[i].end()), order[i].end());
+  }
+  return order;
 }
 
 bool LaunchRun::uses_changed_tree(const Seen& seen) const {
+  if (!seen.launch->launch.uses) return false;
   const std::vector<LaunchUse>& uses = seen.launch->launch.uses->all;
   return std::any_of(uses.begin(), uses.end(), [this](const LaunchUse& use) {
     return use.tree != nullptr && contains(changed_, static_cast<TreeStorage*>(use.tree));
   });
 }
 
-// Recording needs memory for lists of all cells that there is room for; giving launches one by one does not.
+// Recording needs memory for lists of all cells that there is room for, and for primitives; giving launches
+// one by one does not. Trying costs as much as it does, so that it is tried ever more seldom.
 bool LaunchRun::can_record(InStream& s) {
+  if (runs_to_retry_ > 0) {
+    --runs_to_retry_;
+    return false;
+  }
   try {
     record(s);
+    retry_period_ = 0;
     return true;
   } catch (const Error&) {
     recording_.reset();
+    retry_period_ = std::min<uint64_t>(2 * retry_period_ + 1, kMostRunsToRetry);
+    runs_to_retry_ = retry_period_;
     return false;
   }
 }
@@ -237,6 +261,7 @@ void LaunchRun::record(InStream& s) {
     }
   });
   recording_->may_leave_status = may_leave_status_;
+  recording_->holds_calls = num_launches_ < items_.size();
   for (TreeStorage* tree : trees_) {
     tree->lists().keep_for_recording(s, kept_);
     needed_lists_[tree] = contains(changed_, tree) ? NeededLists() : tree->lists().needed(s);

@@ -50,8 +50,9 @@ class LaunchRun {
  public:
   using Item = std::variant<BoundLaunch, DeviceCall>;
 
-  // There is at least one launch, and all are of one device. It keeps them.
-  explicit LaunchRun(std::vector<Item> items);
+  // There is at least one launch, and all are of one device. It keeps them. `before` has the items that each
+  // comes behind, whatever they use; those that follow from uses are found.
+  LaunchRun(std::vector<Item> items, Predecessors before);
   // Runs all of them, so many times. Used by one stream's thread. Errors: those of the item that failed.
   void run(InStream& s, uint64_t times);
 
@@ -78,6 +79,7 @@ class LaunchRun {
   uint32_t replay_and_look(InStream& s, uint64_t times, uint64_t& first);
 
   const std::vector<Item> items_;
+  const Predecessors before_;
   std::vector<Seen> seen_;
   Device* device_ = nullptr;  // of the launches, which keep it
   uint64_t num_launches_ = 0;
@@ -88,6 +90,8 @@ class LaunchRun {
   IntrusivePtr<Recording> recording_;
   std::vector<IntrusivePtr<RefCounted>> kept_;
   std::vector<uint64_t> generations_;  // of the trees, when it was made
+  // Runs before it is tried again, where there was no memory to record, and how many these were last.
+  uint64_t runs_to_retry_ = 0, retry_period_ = 0;
 };
 
 }  // namespace coppice

@@ -22,13 +22,19 @@ ResourceUse use_of_topology(const LaunchUse& use) {
   return r;
 }
 
+// A pointer is of the buffer that it points into, or to whose end it points where no other begins there. One
+// into a tree leads to the values of fields.
 ResourceUse use_of_memory(const void* address, bool reads, bool writes, const std::string& name) {
   ResourceUse r;
   r.kind = Kind::kAnyMemory, r.reads = reads, r.writes = writes, r.name = name;
   const auto at = reinterpret_cast<uintptr_t>(address);
-  const BufferRange range = BufferRanges::all().find(at);
-  if (at < range.begin || at >= range.most) return r;
-  r.kind = Kind::kMemory, r.object = reinterpret_cast<const void*>(range.begin);
+  for (const uintptr_t inside : {at, at - 1}) {
+    const BufferRange range = BufferRanges::all().find(inside);
+    if (inside < range.begin || inside >= range.most) continue;
+    if (range.has_fields) return r;
+    r.kind = Kind::kMemory, r.object = reinterpret_cast<const void*>(range.begin);
+    return r;
+  }
   return r;
 }
 
@@ -81,7 +87,11 @@ class Ancestors {
 
 ResourceUses resources_of(const Launch& launch) {
   ResourceUses all;
-  if (!launch.uses) return all;
+  if (!launch.uses) {
+    ResourceUse anything;
+    anything.kind = Kind::kAnyMemory, anything.reads = anything.writes = true, anything.name = "any memory";
+    return {anything};
+  }
   for (const LaunchUse& use : launch.uses->all) {
     if (use.kind == LaunchUse::Kind::kMemory) {
       if (use.effects != 0) all.push_back(use_of_pointer(use, launch.block));

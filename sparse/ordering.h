@@ -7,9 +7,10 @@
 //   write, then write     ordered              memory by a pointer    ordered with all that uses that buffer
 //
 // Memory that an operation reaches in ways that nobody can tell (members of structs, addresses that a kernel
-// computes) may be any. Random numbers are no such use: they follow from a launch's number (random.h), which
-// Function::run() keeps to the order of the text. Operations that the executor runs get theirs in the order
-// in which they start, and text whose lines were moved in that of the lines.
+// computes, pointers into trees) may be any. A pointer says which buffer it is of by pointing into it. Random
+// numbers are no such use: they follow from a launch's number (random.h), which Function::run() keeps to the
+// order of the text. Operations that the executor runs get theirs in the order in which they start, and text
+// whose lines were moved in that of the lines.
 #pragma once
 #include <cstdint>
 #include <optional>

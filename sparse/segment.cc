@@ -97,14 +97,15 @@ std::vector<Segment::Range> Segment::replayed_as_one(std::span<const Part> parts
   return runs;
 }
 
-Segment::Segment(std::vector<Part> parts) {
+Segment::Segment(std::vector<Part> parts, Predecessors before) {
   for (const Part& part : parts) {
     if (device_ == nullptr) device_ = device_of(part);
   }
-  add_steps(std::move(parts));
+  before.resize(parts.size());
+  add_steps(std::move(parts), before);
 }
 
-void Segment::add_steps(std::vector<Part> parts) {
+void Segment::add_steps(std::vector<Part> parts, const Predecessors& before) {
   const auto add_step = [this]<class T>(T& part) {
     if constexpr (!std::is_same_v<T, BoundLaunch>) steps_.emplace_back(std::move(part));
   };
@@ -115,14 +116,19 @@ void Segment::add_steps(std::vector<Part> parts) {
   for (const Range& run : replayed_as_one(parts)) {
     add_steps_until(run.begin);
     std::vector<LaunchRun::Item> items;
+    Predecessors order;
     for (; at < run.end; ++at) {
+      order.emplace_back();
+      for (const uint32_t earlier : before[at]) {
+        if (earlier >= run.begin) order.back().push_back(earlier - static_cast<uint32_t>(run.begin));
+      }
       std::visit(
           [&]<class T>(T& part) {
             if constexpr (std::is_constructible_v<LaunchRun::Item, T>) items.emplace_back(std::move(part));
           },
           parts[at]);
     }
-    steps_.emplace_back(std::make_unique<LaunchRun>(std::move(items)));
+    steps_.emplace_back(std::make_unique<LaunchRun>(std::move(items), std::move(order)));
   }
   add_steps_until(parts.size());
 }

@@ -41,7 +41,8 @@ class Segment final : public RefCounted {
     size_t begin, end;
   };
 
-  explicit Segment(std::vector<Part> parts);
+  // `before` has the parts that each comes behind, whatever they use.
+  explicit Segment(std::vector<Part> parts, Predecessors before = {});
   // Runs all parts in their order, so many times. Errors: those of the part that failed; what is behind it is
   // not run.
   void run(InStream& s, uint64_t times = 1);
@@ -54,7 +55,7 @@ class Segment final : public RefCounted {
  private:
   using Launches = std::unique_ptr<LaunchRun>;
   using Step = std::variant<Launches, DeviceCall, Repeat, While, Branch, Call>;
-  void add_steps(std::vector<Part> parts);
+  void add_steps(std::vector<Part> parts, const Predecessors& before);
 
   Device* device_ = nullptr;
   std::vector<Step> steps_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "gpu/buffer_ranges.h"
 #include "gpu/host_access.h"
 #include "runtime_collection.kernels.h"
 #include "sparse/program.h"
@@ -63,8 +64,8 @@ void TreeMemory::reserve_fixed() {
   const bool is_dense = std::all_of(nodes.begin() + 1, nodes.end(), [](const TreeNode& n) {
     return n.parent != 0 || n.kind == NodeKind::kDense;
   });
-  root_ = device_.reserve(nodes[0].container_bytes, nodes[0].container_bytes,
-                          is_dense ? Filling::kPacked : Filling::kScattered);
+  root_ = reserve_for_fields(nodes[0].container_bytes, nodes[0].container_bytes,
+                             is_dense ? Filling::kPacked : Filling::kScattered);
   state_ = device_.reserve(state_bytes(), state_bytes());
   const std::vector<device::ListState> no_lists(nodes.size(), {0, ~uint64_t{0}, ~uint64_t{0}});
   device_.wait_copy(list_state(0), no_lists.data(), no_lists.size() * sizeof(device::ListState));
@@ -97,6 +98,14 @@ uint64_t TreeMemory::max_cells_of(uint32_t allocator) const {
   return std::max(least, static_cast<uint64_t>(std::min({1 + possible, limit, 4294967000.0})));
 }
 
+// A pointer that leads there leads to fields.
+IntrusivePtr<Buffer> TreeMemory::reserve_for_fields(uint64_t reserved_bytes, uint64_t bytes,
+                                                    Filling filling) const {
+  IntrusivePtr<Buffer> buffer = device_.reserve(reserved_bytes, bytes, filling);
+  BufferRanges::all().note_fields(buffer->data());
+  return buffer;
+}
+
 void TreeMemory::reserve_cells(uint32_t allocator) {
   AllocatorStorage& storage = allocators_[allocator];
   storage.max_cells = max_cells_of(allocator);
@@ -104,7 +113,8 @@ void TreeMemory::reserve_cells(uint32_t allocator) {
     reserve_first_range(allocator);
     return;
   }
-  storage.cells = device_.reserve(storage.max_cells * cell_bytes(storage), cell_bytes(storage));
+  storage.cells =
+      reserve_for_fields(storage.max_cells * cell_bytes(storage), cell_bytes(storage), Filling::kPacked);
   storage.free_list = device_.reserve(storage.max_cells * 4, 4);
   storage.recycled_list = device_.reserve(storage.max_cells * 4, 4);
   grow(allocator, std::min(storage.max_cells, first_cells(allocator)));

@@ -103,6 +103,7 @@ class TreeMemory {
   uint64_t first_range_cells(uint32_t allocator) const;
   void reserve_first_range(uint32_t allocator);
   uint64_t reserve_range(AllocatorStorage& storage, uint64_t cells) const;
+  IntrusivePtr<Buffer> reserve_for_fields(uint64_t reserved_bytes, uint64_t bytes, Filling filling) const;
   AllocatorStorage full_range(uint32_t allocator) const;
 
   const TreeLayout& layout_;

@@ -185,8 +185,9 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
     told |= use.effects;
     uses->all.push_back(std::move(use));
   }
-  // Pointers may also be members of structs, and may be const in an argument's type only.
-  if ((on_memory & ~told) != 0 || (on_memory != 0 && r.has_hidden_pointers)) {
+  // Pointers may also be members of structs or integers, and may be const in an argument's type only.
+  const bool may_be_hidden = r.has_hidden_pointers || (r.effects & kComputesAddresses) != 0;
+  if ((on_memory & ~told) != 0 || (on_memory != 0 && may_be_hidden)) {
     LaunchUse use;
     use.kind = LaunchUse::Kind::kMemory;
     use.radius = LaunchUse::kAnywhere;

@@ -22,7 +22,7 @@ CudaRecording::~CudaRecording() {
 
 std::string CudaRecording::name() const {
   return fmt::format("a recording of {} launch{} ({})", launches, launches == 1 ? "" : "es",
-                     fmt::join(kernels, ", "));
+                     fmt::join(names, ", "));
 }
 
 }  // namespace coppice::cuda

@@ -17,10 +17,10 @@ class CudaRecording final : public Recording {
   ~CudaRecording() override;
   GraphExecHandle exec() const { return exec_; }
   const Context& context() const { return *context_; }
-  std::string name() const;  // for errors: "a recording of 3 launches (heat.diffuse, heat.cool)"
+  std::string name() const;  // for errors: "a recording of 3 launches (heat.diffuse, heat.cool, sorting)"
 
   std::vector<IntrusivePtr<RefCounted>> used;  // code, memory and whatever else the graph's work uses
-  std::vector<std::string> kernels;            // each once
+  std::vector<std::string> names;              // of kernels and primitives, each once
 
  private:
   const IntrusivePtr<Context> context_;

@@ -83,13 +83,10 @@ void CudaStreamBackend::run_loop(const Launch& launch, const LaunchBlock& block)
   if (is_counted_here) blocks = static_cast<unsigned>(std::min<uint64_t>(blocks, blocks_for(block)));
   void* parameters[] = {const_cast<LaunchBlock*>(&block)};  // copied by the call
   keep(launch);
-  if (capture_) {
-    std::vector<std::string>& names = capture_->kernels;
-    if (std::find(names.begin(), names.end(), launch.name) == names.end()) names.emplace_back(launch.name);
-  } else {
-    names_ = fmt::format("kernel {}", launch.name);
-    is_issued_ = true;
-  }
+  if (capture_)
+    capture_->note(launch.name);
+  else
+    names_ = fmt::format("kernel {}", launch.name), is_issued_ = true;
   const auto issue = [&] {
     check(context_->driver().launch_kernel(code.function(), blocks, 1, 1, kGpuThreadsPerBlock, 1, 1,
                                            launch.shared_bytes, stream_, parameters, nullptr),
@@ -175,12 +172,16 @@ void CudaStreamBackend::copy_to_host(void* to, const void* from, size_t bytes) {
   deliveries_.push_back({next_mark_, to, nullptr, bytes});
 }
 
+void CudaStreamBackend::refuse_to_record(std::string_view what) {
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("device cuda: {} cannot be recorded", what));
+}
+
 void CudaStreamBackend::copy_by_addresses(void* to, const void* from, size_t bytes, bool waits) {
   begin();
   if (bytes == 0) return;
   const bool to_device = context_->is_device_memory(to), from_device = context_->is_device_memory(from);
   if (to_device && from_device) return issue_copy(to, from, bytes);
-  COPPICE_CHECK(!capture_, "a recording copies nothing to or from the host");
+  if (capture_) refuse_to_record("a copy to or from the host's memory");
   if (to_device) return copy_to_device(to, from, bytes, waits);
   if (from_device) copy_to_host(to, from, bytes);
   try {
@@ -203,6 +204,7 @@ void CudaStreamBackend::fill(void* to, int byte, size_t bytes) {
   begin();
   if (bytes == 0) return;
   if (!context_->is_device_memory(to)) {
+    if (capture_) refuse_to_record("a fill of the host's memory");
     wait_begun();
     std::memset(to, byte, bytes);
     return;

@@ -7,6 +7,7 @@
 // A recording is what the driver captures while it is issued; it becomes a graph (cuda_recording.h).
 // Meanwhile nothing is waited for, marked, or copied to or from the host.
 #pragma once
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -65,12 +66,13 @@ class CudaStreamBackend final : public StreamBackend {
     const std::byte* from;
     size_t bytes;
   };
-  // Holds what is being recorded. The recording has scratch memory of its own: the address is part of the
-  // graph, whose replays may run beside other work of this stream.
+  // Holds what is being recorded.
   struct Capture {
     KeepAlive used;
-    std::vector<std::string> kernels;
-    IntrusivePtr<Buffer> scratch;
+    std::vector<std::string> names;  // of kernels and primitives, each once
+    void note(std::string_view name) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+    }
     bool is_in_part = false;
     std::vector<std::vector<GraphNodeHandle>> part_ends;  // of the parts that are done
   };
@@ -85,6 +87,7 @@ class CudaStreamBackend final : public StreamBackend {
   void* scratch(size_t bytes);
   void check(Result result, std::string_view call);
   void issue_copy(void* to, const void* from, size_t bytes);
+  [[noreturn]] static void refuse_to_record(std::string_view what);
   void copy_by_addresses(void* to, const void* from, size_t bytes, bool waits);
   void copy_to_device(void* to, const void* from, size_t bytes, bool is_free_at_return);
   void copy_to_host(void* to, const void* from, size_t bytes);
@@ -113,7 +116,9 @@ class CudaStreamBackend final : public StreamBackend {
   KeepAlive used_;
   uint64_t status_none_at_ = 0;  // Context::status_changes() when there was none
   std::optional<Capture> capture_;
-  IntrusivePtr<Buffer> scratch_, result_;  // for primitives, once they were needed
+  // For primitives, once they were needed. Scratch memory grows in place, and what one stream does never runs
+  // at once, so that all of its recordings have it in common.
+  IntrusivePtr<Buffer> scratch_, result_;
 };
 
 }  // namespace coppice::cuda

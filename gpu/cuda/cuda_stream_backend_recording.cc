@@ -69,7 +69,6 @@ void CudaStreamBackend::begin_recorded_part(std::span<const uint32_t> before) {
 Result CudaStreamBackend::end_capture(GraphHandle* graph, Capture& capture) {
   capture = std::move(*capture_);
   capture_.reset();
-  if (capture.scratch) capture.used.emplace_back(std::move(capture.scratch));
   return context_->end_capture(stream_, graph);
 }
 
@@ -87,7 +86,7 @@ IntrusivePtr<Recording> CudaStreamBackend::end_recording() {
     check(result, "cuStreamEndCapture");
     auto recording = make_intrusive<CudaRecording>(context_, graph);
     recording->used = std::move(capture.used);
-    recording->kernels = std::move(capture.kernels);
+    recording->names = std::move(capture.names);
     return recording;
   } catch (...) {
     release(std::move(capture.used));
@@ -130,10 +129,10 @@ void* CudaStreamBackend::result_memory() {
 // The scratch memory grows in place, so that what is under way keeps what it has. A primitive needs less
 // than what it works on.
 void* CudaStreamBackend::scratch(size_t bytes) {
-  IntrusivePtr<Buffer>& scratch = capture_ ? capture_->scratch : scratch_;
-  if (!scratch) scratch = make_intrusive<CudaBuffer>(context_, context_->properties().memory_bytes, bytes);
-  scratch->grow(bytes);
-  return scratch->data();
+  if (!scratch_) scratch_ = make_intrusive<CudaBuffer>(context_, context_->properties().memory_bytes, bytes);
+  scratch_->grow(bytes);
+  if (capture_) capture_->used.emplace_back(scratch_);
+  return scratch_->data();
 }
 
 void CudaStreamBackend::run_primitive(const PrimitiveCall& call) {
@@ -148,10 +147,10 @@ void CudaStreamBackend::run_primitive(const PrimitiveCall& call) {
   check_answer(primitives.scratch_bytes(call, &bytes));
   bytes = std::max<size_t>(bytes, 1);
   void* const memory = scratch(bytes);
-  if (!capture_) {
-    names_ = name;
-    is_issued_ = true;
-  }
+  if (capture_)
+    capture_->note(name);
+  else
+    names_ = name, is_issued_ = true;
   issue_timed([&] { return LaunchTimer::Work{std::string(name)}; },
               [&] { check_answer(primitives.run(call, stream_, memory, bytes)); });
   if (exact_errors_ && !capture_) wait_begun();

@@ -19,7 +19,8 @@ namespace coppice::jit {
 namespace {
 
 constexpr uint32_t kUnknownEffects = kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory |
-                                     kReadsAnywhere | kLooksAtLists | kDecidesByChanges | kDecidesByFields;
+                                     kComputesAddresses | kReadsAnywhere | kLooksAtLists | kDecidesByChanges |
+                                     kDecidesByFields;
 
 bool is_opaque(const llvm::Function& f) {
   for (const llvm::StringRef mark :
@@ -34,6 +35,13 @@ bool is_own(const llvm::Value* pointer) {
   return is_own_object(*object) || is_result_of_marked(*object, kAccess);
 }
 
+// Gives an effect on memory that is not the kernel's own.
+uint32_t effect_on(const llvm::Value* pointer, uint32_t effect) {
+  if (is_own(pointer)) return 0;
+  return effect |
+         (llvm::isa<llvm::Argument>(llvm::getUnderlyingObject(pointer, 0)) ? 0u : kComputesAddresses);
+}
+
 // Gives the effects of a call that nothing was inlined for.
 uint32_t effects_of_call(const llvm::CallBase& call) {
   const llvm::Function* callee = call.getCalledFunction();
@@ -43,23 +51,27 @@ uint32_t effects_of_call(const llvm::CallBase& call) {
   if (is_marked(*callee, kTests)) return kTestsCells;
   if (is_opaque(*callee)) return is_marked(*callee, kAnywhere) ? kReadsAnywhere : 0;
   if (const auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(&call)) {
-    return (is_own(copy->getRawDest()) ? 0u : kStoresMemory) |
-           (is_own(copy->getRawSource()) ? 0u : kLoadsMemory);
+    return effect_on(copy->getRawDest(), kStoresMemory) | effect_on(copy->getRawSource(), kLoadsMemory);
   }
   if (const auto* set = llvm::dyn_cast<llvm::MemSetInst>(&call))
-    return is_own(set->getRawDest()) ? 0 : kStoresMemory;
+    return effect_on(set->getRawDest(), kStoresMemory);
   if (!callee->isDeclaration()) return kUnknownEffects;  // it calls itself
-  if (is_device_atomic(call)) return kAtomicsOnMemory | (call.use_empty() ? 0u : kDrawsFromMemory);
-  if (is_device_load(call)) return kLoadsMemory;
+  const auto effect_on_operand = [&](uint32_t effect) {
+    return effect | (effect_on(call.getArgOperand(0), effect) & kComputesAddresses);
+  };
+  if (is_device_atomic(call))
+    return effect_on_operand(kAtomicsOnMemory) | (call.use_empty() ? 0u : kDrawsFromMemory);
+  if (is_device_load(call)) return effect_on_operand(kLoadsMemory);
   // Other operations of the device are about threads.
   if (callee->isIntrinsic() || callee->getName().starts_with("coppice_")) return 0;
   // A function of a library may store through what it is given: modf, sincos, memcpy. Nobody leaves that out
   // of a run that only makes room.
+  uint32_t effects = 0;
   for (unsigned k = 0; k < call.arg_size(); ++k) {
-    if (call.getArgOperand(k)->getType()->isPointerTy() && !is_own(call.getArgOperand(k)))
-      return kLoadsMemory | kStoresMemory | kDecidesByChanges;
+    if (call.getArgOperand(k)->getType()->isPointerTy())
+      effects |= effect_on(call.getArgOperand(k), kLoadsMemory | kStoresMemory | kDecidesByChanges);
   }
-  return 0;
+  return effects;
 }
 
 // Flags an Append's method other than the one that appends, or that one where its index is used.
@@ -72,14 +84,13 @@ uint32_t effects_on_lists(const llvm::CallBase& call) {
 
 uint32_t effects_of(const llvm::Instruction& i) {
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
-    return is_own(load->getPointerOperand()) ? 0 : kLoadsMemory;
+    return effect_on(load->getPointerOperand(), kLoadsMemory);
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&i))
-    return is_own(store->getPointerOperand()) ? 0 : kStoresMemory;
+    return effect_on(store->getPointerOperand(), kStoresMemory);
   const llvm::Value* atomic = nullptr;
   if (const auto* change = llvm::dyn_cast<llvm::AtomicRMWInst>(&i)) atomic = change->getPointerOperand();
   if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i)) atomic = swap->getPointerOperand();
-  if (atomic != nullptr)
-    return is_own(atomic) ? 0 : kAtomicsOnMemory | (i.use_empty() ? 0u : kDrawsFromMemory);
+  if (atomic != nullptr) return effect_on(atomic, kAtomicsOnMemory | (i.use_empty() ? 0u : kDrawsFromMemory));
   const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
   return call == nullptr ? 0 : effects_of_call(*call) | effects_on_lists(*call);
 }

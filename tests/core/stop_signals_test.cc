@@ -107,6 +107,25 @@ TEST(StopSignals, EndTheProgramWhenNobodyReadsWhatItSays) {
   for (const int end : pipe_ends) close(end);
 }
 
+// As with "| tee log", which the same Ctrl-C ends. Seen to fail: SIGPIPE ended the program at the first
+// signal.
+TEST(StopSignals, LetTheProgramFinishWhenWhoeverReadsWhatItSaysIsGone) {
+  EXPECT_EXIT(
+      {
+        int pipe_ends[2];
+        if (pipe(pipe_ends) != 0) _exit(1);
+        const int before = dup(STDERR_FILENO);
+        dup2(pipe_ends[1], STDERR_FILENO);
+        close(pipe_ends[0]);
+        const StopSignals signals;
+        StopSignals::let_finish("frame", 1);
+        std::raise(SIGINT);
+        dup2(before, STDERR_FILENO);
+        _exit(signals.requested() ? 4 : 1);
+      },
+      testing::ExitedWithCode(4), "^$");
+}
+
 TEST(StopSignals, AreGivenBackAndMayBeIgnored) {
   struct sigaction before {
   }, after{}, ignore{};

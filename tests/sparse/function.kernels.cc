@@ -13,6 +13,12 @@ COPPICE_KERNEL(grow_at, Grow<int> x, Item i, int at)
 { x.set(i, {at}, 1); }
 COPPICE_KERNEL(add_one, Item, uint32_t* word)
 { ++*word; }
+COPPICE_KERNEL(store_at_both, Item, uint64_t address, uint32_t* word, uint32_t value)
+{ *reinterpret_cast<uint32_t*>(address) = *word = value; }
+COPPICE_KERNEL(store_behind_table, Item, uint64_t* addresses, uint32_t* word)
+{ *reinterpret_cast<uint32_t*>(addresses[0]) = *word = 1; }
+COPPICE_KERNEL(copy_word, Item, uint32_t* to, const uint32_t* from)
+{ *to = *from; }
 COPPICE_KERNEL(subtract_one, Item, uint32_t* word)
 {
   if (*word > 0) --*word;

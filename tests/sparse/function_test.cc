@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "core/error.h"
 #include "executor/text.h"
@@ -490,6 +493,26 @@ TEST_P(Functions, DoWhatStandsBeforeACallWithoutRoom) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sparse, Functions, testing::ValuesIn(test_devices()), device_test_name);
+
+// Seen to fail: exit() waited ten seconds for the replays, and went on without them.
+TEST(FunctionsDeathTest, EndWithTheProcessHoweverOftenTheyAreRun) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const auto device = Device::named("simt");
+        Program program(device);
+        const auto words = device->reserve(4096, 4096);
+        const Function f = trace(device, [&] {
+          program.launch(add_one, range(1), words->as<uint32_t>());
+          sort_by_key<uint32_t>(*device, words, words, 512);
+        });
+        wait(f.run());
+        const auto done = f.run(20000000);
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        std::exit(done.is_available() ? 1 : 0);
+      },
+      testing::ExitedWithCode(0), "^(kernels: .*\n)*$");
+}
 
 TEST(Function, BelongsToOneDevice) {
   const auto one = Device::cpu(1), other = Device::cpu(1);

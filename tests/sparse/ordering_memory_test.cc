@@ -1,0 +1,73 @@
+// Pointers say something of the order of operations (sparse/ordering.h): whose memory they lead to, or that
+// nobody can tell.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "function.kernels.h"
+#include "sparse/ordering.h"
+#include "sparse/program.h"
+#include "sparse/tree.h"
+#include "sparse/tree_storage.h"
+#include "tests/sparse/test_devices.h"
+
+namespace coppice {
+namespace {
+
+class OrderingOfMemory : public testing::Test {
+ protected:
+  template <class... Parameters, class... Arguments>
+  ResourceUses uses(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
+                    const Arguments&... arguments) {
+    return resources_of(program_.bind(kernel, loop, arguments...).shared()->launch);
+  }
+  // Returns the name of what the first shares with the other; "nothing" where they may run in any order.
+  static std::string shared(const ResourceUses& a, const ResourceUses& b) {
+    const ResourceUse* const use = conflict(a, b);
+    return use == nullptr ? "nothing" : use->name;
+  }
+  uint32_t* words(int i) const { return words_[i]->as<uint32_t>(); }
+
+  const IntrusivePtr<Device> device_ = cpu_or_test_device(1);
+  Program program_{device_};
+  Tree tree_{device_, {.name = "line"}};
+  Node leaf_ = tree_.root().pointer({32}).dense({16});
+  Field<int> x_ = leaf_.place<int>("x"), y_ = leaf_.place<int>("y");
+  const std::vector<IntrusivePtr<Buffer>> words_{device_->reserve(1024, 1024), device_->reserve(4096, 4096)};
+  const ResourceUses write_ = uses(set_to, over(leaf_), y_, 1), read_ = uses(copy_cells, over(leaf_), x_, y_);
+};
+
+// Seen to fail: none of them ordered anything, since another pointer had the same effects.
+TEST_F(OrderingOfMemory, IsKeptWhereAKernelComputesItsAddresses) {
+  const auto address = reinterpret_cast<uint64_t>(words(1));
+  const ResourceUses other = uses(add_one, range(1), words(1));
+  for (const ResourceUses& computes :
+       {uses(store_at_both, range(1), address, words(0), 1u),
+        uses(store_behind_table, range(1), reinterpret_cast<uint64_t*>(words(0)) + 64, words(0))}) {
+    EXPECT_EQ(shared(computes, other), "memory that no argument leads to");
+    EXPECT_EQ(shared(computes, write_), "memory that no argument leads to");
+  }
+  EXPECT_EQ(shared(uses(copy_word, range(1), words(0), words(0) + 8), other), "nothing");
+}
+
+// Seen to fail: the buffer of a tree was taken for one that has nothing to do with the tree's fields.
+TEST_F(OrderingOfMemory, IsKeptBetweenAPointerIntoATreeAndItsFields) {
+  wait(leaf_.activate({{3}}));
+  program_.wait();
+  auto* const cells = reinterpret_cast<uint32_t*>(tree_.storage().memory().allocators()[0].cells->data());
+  const ResourceUses stores = uses(add_one, range(1), cells + 16);
+  EXPECT_EQ(shared(stores, read_), "the memory of argument 1");
+  EXPECT_EQ(shared(stores, write_), "the memory of argument 1");
+}
+
+// Seen to fail: it was taken for any memory.
+TEST_F(OrderingOfMemory, KnowsTheBufferOfAPointerToItsEnd) {
+  const ResourceUses at_end = uses(add_one, range(1), words(1) + 1024);
+  if (conflict(at_end, uses(add_one, range(1), words(0))) != nullptr)
+    GTEST_SKIP() << "another buffer begins there";
+  EXPECT_EQ(shared(at_end, uses(add_one, range(1), words(1))), "the memory of argument 1");
+}
+
+}  // namespace
+}  // namespace coppice
