@@ -82,6 +82,9 @@ class InStream {
 
   // Returns whether what is given is kept instead of done.
   virtual bool is_recording() const = 0;
+  // Returns whether what is given is done when the call returns: nothing is under way, and what kernels have
+  // left can be looked at.
+  virtual bool is_done_at_return() const = 0;
   // Keeps what `give` gives to the InStream that it is handed: launches, fills, primitives and copies within
   // the device. Recordings do not nest.
   virtual IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) = 0;

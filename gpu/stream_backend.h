@@ -37,6 +37,9 @@ class StreamBackend {
   virtual IntrusivePtr<Recording> end_recording() = 0;
   virtual void drop_recording() noexcept = 0;
   virtual void replay(Recording& recording) = 0;
+  // When that has thrown: how many of its launches have begun. They have taken their numbers.
+  virtual uint64_t launches_begun(const Recording& recording) const = 0;
+  virtual bool is_done_at_return() const = 0;  // InStream::is_done_at_return()
   // Returns when everything begun is done.
   virtual void wait_begun() = 0;
   // Returns whether kernels have left a status that concerns launches behind them. A shortage of cells

@@ -128,7 +128,12 @@ uint64_t DirectOrder::replay(Recording& recording) {
   if (recording.holds_calls && backend_.has_status(context_)) return first;
   launches_ += recording.launches;
   backend_.wait_copy(&context_.replayed_from, &first, sizeof first);  // waits for nothing
-  backend_.replay(recording);
+  try {
+    backend_.replay(recording);
+  } catch (...) {
+    launches_ = first + backend_.launches_begun(recording);
+    throw;
+  }
   return first;
 }
 

@@ -22,6 +22,7 @@ class DirectOrder final : public InStream {
   void wait_copy(void* to, const void* from, size_t bytes) override;
   void* result() override { return backend_.result_memory(); }
   bool is_recording() const override { return false; }
+  bool is_done_at_return() const override { return backend_.is_done_at_return(); }
   IntrusivePtr<Recording> record(const std::function<void(InStream&)>& give) override;
   void begin_part(std::span<const uint32_t> before) override;  // a failed check
   uint64_t replay(Recording& recording) override;
@@ -51,6 +52,7 @@ class RecordingOrder final : public InStream {
   void* result() override { return backend_.result_memory(); }
   void begin_part(std::span<const uint32_t> before) override { backend_.begin_recorded_part(before); }
   bool is_recording() const override { return true; }
+  bool is_done_at_return() const override { return false; }
   uint32_t launches() const { return launches_; }  // so far
 
   // These are failed checks: a recording cannot do them.

@@ -80,7 +80,7 @@ AsyncValueRef<Chain> StreamQueue::push(Operation operation) {
   WorkRefusal::check(operation.name);
   {
     Lock lock(mutex_);
-    if (has_left_) {
+    if (has_left_ || is_ending_) {  // others may give work faster than it is done
       lock.unlock();
       done.set_error(ending_error(operation.name));
       return done;

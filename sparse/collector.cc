@@ -1,6 +1,9 @@
 // Collection of what was deactivated, and deactivation of everything below a node (see collector.h).
 #include "sparse/collector.h"
 
+#include <fmt/format.h>
+
+#include "core/error.h"
 #include "dynamic_lists.kernels.h"
 #include "gpu/host_access.h"
 #include "runtime_collection.kernels.h"
@@ -133,6 +136,13 @@ void Collector::collect_allocator(InStream& s, uint32_t index) {
 BoundLaunch bind_deactivate_all(const Node& node) {
   TreeStorage& tree = node.storage();
   tree.freeze();
+  const bool has_nothing_to_take = tree.layout().node(node.id()).kind == device::NodeKind::kDense &&
+                                   tree.layout().node_layout(node.id()).below.count == 0;
+  if (node.id() != 0 && has_nothing_to_take)
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("deactivation of {}: cells of a dense node are active as long as what is above them",
+                    node.path()));
   Launch launch = tree.programs().with_host(
       [&](Program& program) { return program.make_launch(mark_changed, range(1), tree.memory().state()); });
   launch.name = "sparse.deactivate_all";

@@ -65,6 +65,7 @@ AsyncValueRef<Chain> Function::run(int times) const {
 
 std::string_view Function::name() const { return state().loaded->functions().front()->name; }
 const executor::LoadedModule& Function::loaded() const { return *state().loaded; }
+const Device& Function::device() const { return *state().device; }
 const DeviceFunction& Function::work() const { return state().work; }
 
 // ---- editing
@@ -73,8 +74,19 @@ namespace {
 
 struct OperationName {
   size_t function, operation;
-  std::string kernel, event, called;  // by which it can be named
+  // It can be named by these. A function that launches a kernel several times binds it to several names,
+  // "heat.diffuse" and "heat.diffuse.2"; the event may be one of several functions', "main.repeat1.diffuse"
+  // is of one.
+  std::string kernel, bound, event, event_of_function, called;
 };
+
+// Returns the kernel's name of what it is bound to: an identifier does not begin with a digit.
+std::string kernel_of(const std::string& bound) {
+  const size_t dot = bound.rfind('.');
+  const bool has_number =
+      dot != std::string::npos && bound.find_first_not_of("0123456789", dot + 1) == std::string::npos;
+  return has_number ? bound.substr(0, dot) : bound;
+}
 
 std::vector<OperationName> names_of(const executor::Module& module) {
   std::vector<OperationName> names;
@@ -83,10 +95,12 @@ std::vector<OperationName> names_of(const executor::Module& module) {
     for (size_t i = 0; i < function.operations.size(); ++i) {
       const executor::Operation& op = function.operations[i];
       if (op.name == "stream.join") continue;
-      OperationName& n =
-          names.emplace_back(OperationName{f, i, "", function.registers[op.results[0]].name, op.name});
+      OperationName& n = names.emplace_back(OperationName{.function = f, .operation = i, .called = op.name});
+      n.event = function.registers[op.results[0]].name;
+      n.event_of_function = function.name + '.' + n.event;
       if (op.name != "sparse.launch") continue;
-      n.kernel = std::get<executor::BindingRef>(op.attributes[0]).name;
+      n.bound = std::get<executor::BindingRef>(op.attributes[0]).name;
+      n.kernel = kernel_of(n.bound);
     }
   }
   return names;
@@ -102,6 +116,11 @@ const OperationName* only_one(const std::vector<OperationName>& names, std::stri
   if (found.size() < 2) return found.empty() ? nullptr : found.front();
   std::vector<std::string> events;
   for (const OperationName* n : found) events.push_back(n->event);
+  std::sort(events.begin(), events.end());
+  if (std::adjacent_find(events.begin(), events.end()) != events.end()) {
+    events.clear();
+    for (const OperationName* n : found) events.push_back(n->event_of_function);
+  }
   throw Error(ErrorCode::kInvalidArgument,
               fmt::format("{} operations are called {}; name one of them by its event: {}", found.size(),
                           wanted, fmt::join(events, ", ")));
@@ -110,8 +129,12 @@ const OperationName* only_one(const std::vector<OperationName>& names, std::stri
 OperationName find_operation(const executor::Module& module, std::string_view wanted) {
   if (wanted.empty()) throw Error(ErrorCode::kInvalidArgument, "an operation is named by nothing");
   const std::vector<OperationName> names = names_of(module);
-  const OperationName* found = only_one(
-      names, wanted, [&](const OperationName& n) { return n.kernel == wanted || n.event == wanted; });
+  const OperationName* found =
+      only_one(names, wanted, [&](const OperationName& n) { return n.event_of_function == wanted; });
+  if (found == nullptr)
+    found = only_one(names, wanted, [&](const OperationName& n) {
+      return n.kernel == wanted || n.event == wanted || (n.bound != n.kernel && n.bound == wanted);
+    });
   if (found == nullptr)
     found = only_one(names, wanted, [&](const OperationName& n) { return n.called == wanted; });
   if (found == nullptr)

@@ -5,7 +5,7 @@
 //   Function step = trace(device, [&] {
 //     program.launch(diffuse, over(leaf), Heat{now, next}, dt);
 //     repeat(4, [&] { program.launch(smooth, over(leaf), Heat{next, now}); });
-//     leaf.deactivate_all();
+//     block.deactivate_all();
 //   });
 //   step.run();             // AsyncValueRef<Chain>: as the launches one by one, in the stream's order
 //   step.run(100);
@@ -21,10 +21,10 @@
 // A run is that of its parts: launches that follow each other are recorded once and replayed as one, with the
 // loops around them (sparse/segment.h); where memory runs short in the middle, the launch is repeated when it
 // has grown, and what is behind it follows. Results, errors and random numbers are those of the launches
-// given one by one; what kernels print comes launch by launch on the cpu, and together for a replay, in any
-// order, on other devices. On the cpu a step allocates nothing, however often it is run. Only what the
-// calling thread gives is traced. Copies share the function; it keeps trees, buffers and slots that it names,
-// not what kernels' arguments point to. Thread-safe but for editing, which needs a copy of one's own.
+// given one by one; what kernels print comes launch by launch on the cpu, and together for some replays, in
+// any order, on a GPU. On the cpu a step allocates nothing, however often it is run. Only what the calling
+// thread gives is traced. Copies share the function; it keeps trees, buffers and slots that it names, not
+// what kernels' arguments point to. Thread-safe but for editing, which needs a copy of one's own.
 #pragma once
 #include <functional>
 #include <source_location>
@@ -64,6 +64,7 @@ class Function {
   void remove(std::string_view operation);
 
   std::string_view name() const;  // without the '@'
+  const Device& device() const;
   const executor::LoadedModule& loaded() const;
   const executor::Module& module() const { return loaded().source(); }
   const DeviceFunction& work() const;

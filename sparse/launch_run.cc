@@ -97,7 +97,6 @@ void LaunchRun::run(InStream& s, uint64_t times) {
 
 void LaunchRun::run_one_by_one(InStream& s, size_t first) {
   leave_at_process_end();
-  const bool is_done_at_return = device_->commits_on_touch();
   for (size_t i = first; i < seen_.size(); ++i) {
     if (!seen_[i].launch) {
       const auto& call = std::get<DeviceCall>(*seen_[i].item);
@@ -109,7 +108,7 @@ void LaunchRun::run_one_by_one(InStream& s, size_t first) {
     const TraceScope trace(launch.name);
     LaunchBlock block = launch.block;
     s.run(launch, block);
-    if (is_done_at_return) s.hand_over_messages();
+    if (s.is_done_at_return()) s.hand_over_messages();
   }
 }
 
@@ -117,6 +116,7 @@ void LaunchRun::replay(InStream& s, uint64_t times) {
   const uint64_t n = num_launches_;
   uint64_t most = std::max<uint64_t>(1, kMostLaunchesAtOnce / n);
   if (may_leave_status_) most = std::min(most, kMostReplays);
+  if (s.is_done_at_return()) most = 1;  // a look costs nothing
   uint64_t at_once = may_leave_status_ ? std::min(most, kFirstReplays) : most;
   for (uint64_t done = 0; done < times;) {
     for (TreeStorage* tree : trees_) tree->lists().update(s, needed_lists_[tree]);
@@ -150,10 +150,8 @@ uint32_t LaunchRun::replay_and_look(InStream& s, uint64_t times, uint64_t& first
       leave_at_process_end();
       s.replay(*recording_);
     }
-    if (may_leave_status_) {
-      word = wait_read(s, &device_->context().status);
-      if (word == 0) s.hand_over_messages();
-    }
+    if (may_leave_status_) word = wait_read(s, &device_->context().status);
+    if (word == 0 && (may_leave_status_ || s.is_done_at_return())) s.hand_over_messages();
   } catch (...) {
     give_up(s);
     throw;

@@ -118,7 +118,7 @@ void Tracer::check_device(const Operand& operand, std::string_view label) const 
   if (const auto* const node = std::get_if<Node>(&operand)) its = &node->storage().device();
   if (const auto* const slot = std::get_if<CountSlot>(&operand)) its = &slot->storage().device();
   if (const auto* const function = std::get_if<Function>(&operand)) {
-    if (Device* const of_work = function->work().segment->device()) its = of_work;
+    its = &function->device();
   }
   const auto* const buffer = std::get_if<BufferRef>(&operand);
   if (buffer != nullptr && *buffer && is_of_another_device(device_->context(), (*buffer)->data()))

@@ -179,6 +179,8 @@ class Node {
   // must stay until then.
   AsyncValueRef<Chain> activate(const int32_t* coords, uint64_t n) const;
   AsyncValueRef<Chain> deactivate(std::vector<std::array<int32_t, 3>> coords) const;
+  // Deactivates all cells of the node, and what lies below them. Errors: kInvalidArgument for a dense node
+  // with nothing below it that could be deactivated.
   AsyncValueRef<Chain> deactivate_all() const;
   // Makes room for so many cells of a pointer node, or chunks of a dynamic one, in all, in stream order.
   // Needed where memory is mapped before a launch, and only for launches that cannot be repeated and whose

@@ -316,6 +316,7 @@ int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& h
     if (!arguments.trace_file.empty())
       throw Error(ErrorCode::kUsage, "--trace records a run, and --explain and --dot run nothing");
     refuse_scene_files("--dot", arguments.dot_file, options.scene);
+    refuse_output("--dot", arguments.dot_file, options.output_folder.string());
     describe_functions(arguments, options, hooks, out);
     return kExitDone;
   }

@@ -41,7 +41,7 @@ double now_ms() {
 
 IntrusivePtr<Device> make_device(const cli::RunOptions& options) {
   if (options.threads == 0 && !options.deterministic) return Device::named(device_name(options.device));
-  if (options.device == cli::DeviceChoice::kCuda)
+  if (options.device == cli::DeviceChoice::kCuda || options.device == cli::DeviceChoice::kSimt)
     throw Error(ErrorCode::kUsage, "--threads and --deterministic are for the cpu device; use --device cpu");
   return Device::cpu({.threads = options.threads, .deterministic = options.deterministic});
 }

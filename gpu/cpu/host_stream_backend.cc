@@ -25,6 +25,7 @@ void HostStreamBackend::run_now(const Launch& launch, const LaunchBlock& block) 
   if ((block.flags & kRecorded) != 0) {
     const auto& here = *static_cast<const DeviceContext*>(host_address(block.context));
     if (is_skipped(block, __atomic_load_n(&here.status, __ATOMIC_ACQUIRE), here.replayed_from)) return;
+    launches_begun_ = block.number + 1;
   }
   const uint64_t count = block.count != nullptr
                              ? loop_items(block, *static_cast<const uint64_t*>(host_address(block.count)))
@@ -60,6 +61,7 @@ void HostStreamBackend::run_primitive(const PrimitiveCall& call) {
 }
 
 void HostStreamBackend::replay(Recording& recording) {
+  launches_begun_ = 0;
   for (const auto& operation : static_cast<HostRecording&>(recording).operations) operation();
 }
 

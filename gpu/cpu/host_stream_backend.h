@@ -28,6 +28,8 @@ class HostStreamBackend : public StreamBackend {
   IntrusivePtr<Recording> end_recording() final { return std::move(recording_); }
   void drop_recording() noexcept final { recording_.reset(); }
   void replay(Recording& recording) final;
+  uint64_t launches_begun(const Recording&) const final { return launches_begun_; }
+  bool is_done_at_return() const final { return true; }
   bool has_status(const DeviceContext& context) final;
   void hand_over_messages() final;
   // Reads what kernels printed; not sooner: a launch that is repeated forgets it.
@@ -39,6 +41,7 @@ class HostStreamBackend : public StreamBackend {
 
   MessageLog& log_;
   IntrusivePtr<HostRecording> recording_;  // null: nothing is being recorded
+  uint64_t launches_begun_ = 0;            // of the last replay
   alignas(8) unsigned char result_[64];
 };
 

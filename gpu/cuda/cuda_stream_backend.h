@@ -40,6 +40,8 @@ class CudaStreamBackend final : public StreamBackend {
   void run_primitive(const PrimitiveCall& call) override;
   void* result_memory() override;
   void begin_recording() override;
+  uint64_t launches_begun(const Recording& recording) const override { return recording.launches; }
+  bool is_done_at_return() const override { return false; }
   void begin_recorded_part(std::span<const uint32_t> before) override;
   IntrusivePtr<Recording> end_recording() override;
   void drop_recording() noexcept override;

@@ -187,6 +187,15 @@ TEST_F(Cli, NoOptionOverwritesTheScene) {
   EXPECT_FALSE(seen_);
 }
 
+// Seen to fail: an earlier run's table became a graph.
+TEST_F(Cli, AGraphOverwritesNoFileOfARun) {
+  const std::string out = (folder_ / "out").string(), table = out + "/stats.csv";
+  fs::create_directory(out);
+  EXPECT_EQ(run({"run", "snow_2d", "-o", out, "--dot", table}), kExitUsage);
+  EXPECT_NE(err_.find("--dot " + table), std::string::npos) << err_;
+  EXPECT_FALSE(fs::exists(table));
+}
+
 // Seen to fail: the run's table was replaced by the trace.
 TEST_F(Cli, ATraceOverwritesNoFileOfTheRun) {
   const std::string out = (folder_ / "out").string();

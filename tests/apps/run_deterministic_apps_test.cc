@@ -61,8 +61,10 @@ TEST_F(RunDeterministic, WritesTheSameBytesWithAnyNumberOfThreads) {
 }
 
 TEST_F(RunDeterministic, IsForTheCpu) {
-  expect_refused(run_program({"run", scene_, "--device", "cuda", "--deterministic", "-o", folder_ / "out"}),
-                 2, {"--deterministic", "--device cpu"});
+  for (const std::string device : {"cuda", "simt"}) {
+    expect_refused(run_program({"run", scene_, "--device", device, "--deterministic", "-o", folder_ / "out"}),
+                   2, {"--deterministic", "--device cpu"});
+  }
   expect_refused(run_program({"run", scene_, "--device", "cuda", "--threads", "2", "-o", folder_ / "out"}), 2,
                  {"--threads", "--device cpu"});
   expect_refused(run_program({"run", scene_, "--threads", "0", "-o", folder_ / "out"}), 2, {"--threads"});

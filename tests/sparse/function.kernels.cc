@@ -13,6 +13,9 @@ COPPICE_KERNEL(grow_at, Grow<int> x, Item i, int at)
 { x.set(i, {at}, 1); }
 COPPICE_KERNEL(add_one, Item, uint32_t* word)
 { ++*word; }
+// Stores outside of every buffer of 64 bytes when the count is so high.
+COPPICE_KERNEL(store_beside_at, Item, uint32_t* words, uint32_t count)
+{ words[words[0] == count ? 4096 : 2] = 1; }
 COPPICE_KERNEL(store_at_both, Item, uint64_t address, uint32_t* word, uint32_t value)
 { *reinterpret_cast<uint32_t*>(address) = *word = value; }
 COPPICE_KERNEL(store_behind_table, Item, uint64_t* addresses, uint32_t* word)

@@ -102,7 +102,7 @@ TEST_F(Edges, OfAStepAreAllNeeded) {
     program_.launch(deposit, over(leaf_), y_, z_, 0);
     program_.launch(copy_scaled, over(leaf_), z_, x_, 1);
     program_.launch(grow_at, range(4), x_, words_->as<uint32_t>(), 1);
-    leaf_.deactivate_all();
+    tree_.deactivate_all();
     program_.launch(assign, over(leaf_), z_, 4);
     program_.launch(assign, over(leaf_), y_, 4);
   }));

@@ -213,5 +213,16 @@ TEST(MessagesOfTheEmulatedGpu, AreThoseOfTheCpu) {
   EXPECT_EQ(said[1], said[0]);
 }
 
+// Seen to fail: all that the replays of a run print had to fit into the room for one launch's messages.
+TEST(MessagesOfTheEmulatedGpu, ArriveHoweverOftenAFunctionIsRun) {
+  const auto device = Device::simt();
+  Program program(device);
+  size_t lines = 0;
+  device->set_message_handler([&](std::string_view) { ++lines; });
+  const Function f = trace(device, [&] { program.launch(say_index, range(64), 2); });
+  finish(f.run(400));
+  EXPECT_EQ(lines, 400u * 64 * 2);
+}
+
 }  // namespace
 }  // namespace coppice

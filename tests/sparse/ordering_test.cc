@@ -82,7 +82,7 @@ TEST_F(Ordering, IsFreeForAdditionsAndKeptForTheirSums) {
 }
 
 TEST_F(Ordering, IsKeptWhereCellsComeOrGo) {
-  const std::vector<ResourceUses> changes{grow_x_, launch_work(bind_deactivate_all(leaf_)).uses,
+  const std::vector<ResourceUses> changes{grow_x_, launch_work(bind_deactivate_all(tree_.root())).uses,
                                           uses(deactivate_at, range(1), leaf_.topology(), words(0), 512u),
                                           uses(assign, over_box(leaf_, {0}, {9}), x_, 1)};
   const ResourceUses of_other = uses(assign, over(upper_), sums_, 1);
