@@ -41,9 +41,11 @@ class Ending {
         return;
       case 1:  // a static object's
         return pass_time(random);
-      case 2:  // nobody's
-        new std::shared_ptr<World>(world_);
+      case 2: {  // nobody's, whom only a leak checker finds
+        static std::shared_ptr<World>* found;
+        found = new std::shared_ptr<World>(world_);
         return pass_time(random);
+      }
       case 3:  // of a thread that nobody waits for
         std::thread(last_deed(random, false)).detach();
         return pass_time(random);

@@ -55,8 +55,9 @@ TEST_F(EndingsDeath, ATaskEndsTheProcessWhereOthersHaveNoWorker) {
 
 // Its parent's threads are not its own, and its own are waited for.
 TEST(Endings, AForkedChildWaitsForItsOwnTasks) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads, where the parent had some";
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP()
+      << "a sanitizer ends a child that starts threads, or finds there what the parent's threads had";
 #endif
   const auto parents = WorkQueue::create({.threads = 1});
   int ends[2];

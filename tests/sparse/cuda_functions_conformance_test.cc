@@ -24,6 +24,7 @@ class CudaFunctions : public testing::TestWithParam<uint64_t> {
 // A step with primitives, copies and fills between launches that cannot fail is one graph, and the host has
 // no other part in its replays.
 TEST_P(CudaFunctions, AreOneGraphWithThePrimitivesBetweenTheirLaunches) {
+  if (codegen_options().checks) GTEST_SKIP() << "launches with checks are given one by one";
   FakeGpu gpu({.seed = seed()});
   const auto keys = gpu.device->reserve(64, 64), order = gpu.device->reserve(64, 64);
   Program program(gpu.device);
@@ -59,6 +60,7 @@ std::vector<std::string> kernels_of(const FakeGpu& gpu, size_t most) {
 // Launches that use nothing of each other are branches of the graph: any of them may be first. Break: parts
 // that come behind the one before them.
 TEST(CudaFunctionsInBranches, RunLaunchesSideBySideThatNothingOrders) {
+  if (codegen_options().checks) GTEST_SKIP() << "launches with checks are given one by one";
   bool first_is_first = false, second_is_first = false;
   for (uint64_t seed = 1; seed < 20; ++seed) {
     FakeGpu gpu({.seed = seed});
@@ -126,6 +128,7 @@ TEST(CudaFunctionsInBranches, MayFillTheHostsMemory) {
 
 // Seen to fail: each recording had scratch memory of its own.
 TEST(CudaFunctionsInBranches, ShareTheScratchMemoryOfTheirPrimitives) {
+  if (codegen_options().checks) GTEST_SKIP() << "launches with checks are given one by one";
   FakeGpu gpu({.memory_bytes = size_t{256} << 20});
   constexpr int64_t kItems = 1 << 18;
   const auto keys = gpu.device->reserve(4 * kItems, 4 * kItems),
@@ -149,6 +152,7 @@ TEST(CudaFunctionsInBranches, ShareTheScratchMemoryOfTheirPrimitives) {
 // Sorts of different arrays have the recording's scratch memory in common: the fake says where graphs let two
 // of them run at once. Break: calls that only their buffers order.
 TEST(CudaFunctionsInBranches, KeepPrimitivesOneBehindTheOther) {
+  if (codegen_options().checks) GTEST_SKIP() << "launches with checks are given one by one";
   FakeGpu gpu;
   const auto one = gpu.device->reserve(64, 64), other = gpu.device->reserve(64, 64),
              places = gpu.device->reserve(64, 64), others = gpu.device->reserve(64, 64);

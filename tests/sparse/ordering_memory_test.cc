@@ -51,6 +51,24 @@ TEST_F(OrderingOfMemory, IsKeptWhereAKernelComputesItsAddresses) {
   EXPECT_EQ(shared(uses(copy_word, range(1), words(0), words(0) + 8), other), "nothing");
 }
 
+// These kernels do so.
+TEST_F(OrderingOfMemory, OfKernelsThatComputeTheirAddresses) {
+  const auto address = reinterpret_cast<uint64_t>(words(1));
+  const auto word = [&](uint32_t* at) {
+    program_.wait();
+    uint32_t value = 0;
+    device_->wait_copy(&value, at, sizeof value);
+    return value;
+  };
+  program_.launch(store_at_both, range(1), address, words(0), 7u);
+  EXPECT_EQ(word(words(1)), 7u);
+  device_->wait_copy(words(0) + 64, &address, sizeof address);
+  program_.launch(store_behind_table, range(1), reinterpret_cast<uint64_t*>(words(0) + 64), words(0));
+  EXPECT_EQ(word(words(1)), 1u);
+  program_.launch(copy_word, range(1), words(0) + 1, words(0));
+  EXPECT_EQ(word(words(0) + 1), 1u);
+}
+
 // Seen to fail: the buffer of a tree was taken for one that has nothing to do with the tree's fields.
 TEST_F(OrderingOfMemory, IsKeptBetweenAPointerIntoATreeAndItsFields) {
   wait(leaf_.activate({{3}}));
