@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace coppice {
 
@@ -42,8 +43,8 @@ class Ending {
       case 1:  // a static object's
         return pass_time(random);
       case 2: {  // nobody's, whom only a leak checker finds
-        static std::shared_ptr<World>* found;
-        found = new std::shared_ptr<World>(world_);
+        static auto* const found = new std::vector<std::shared_ptr<World>>;
+        found->push_back(world_);
         return pass_time(random);
       }
       case 3:  // of a thread that nobody waits for
