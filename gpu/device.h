@@ -69,6 +69,9 @@ class Device : public RefCounted {
   // to host, host to device or within the device, as the addresses say. Errors:
   // kInvalidArgument for memory of another device.
   virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
+  // Returns a stream that works beside the others. The status is the device's, not a stream's: launches that
+  // may leave one (Launch::may_leave_status()), and recordings, belong to the default stream, where programs
+  // and traced functions put them.
   virtual IntrusivePtr<Stream> create_stream() = 0;
   virtual Stream& default_stream() = 0;
   // Returns status, seed and counters that kernels of this device share: a place in device memory, to name

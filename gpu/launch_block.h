@@ -14,8 +14,8 @@
 //      40       8   loop begin         i64, first item of a range loop
 //      48       8   item_count         number of loop items where the host knows it; pieces do not count
 //      56       8   number             of this launch among the stream's, for random numbers; the runtime's own do not count.
-//                                      In a recording: from its first launch on (launch_number()); the runtime's own
-//                                      have that of the launch they belong to
+//                                      With kRecorded: from DeviceContext::replayed_from on (launch_number()); in a
+//                                      recording the runtime's own have that of the launch they belong to
 //      64      64   trees[8]           run-time state of every tree the kernel touches
 //     128     384   arguments          plain arguments, packed in order
 #pragma once
@@ -32,8 +32,9 @@ inline constexpr int kLaunchArgumentBytes = 384;
 // With this flag every thread of a GPU has items of its own. Without it an item is shared by the threads
 // of a block.
 inline constexpr uint32_t kThreadItems = 1;
-// These flags are set on what is in a recording (gpu/stream.h). It looks at the status by itself, and is
-// skipped where a launch before its own left one; what settles the topology after a launch is skipped also
+// These flags are set on what is in a recording (gpu/in_stream.h), and on launches that are given before the
+// status of those before them is known (gpu/stream_order.h). Such a one looks at the status by itself, and is
+// skipped where a launch before its own left one; in a recording, what settles the topology after a launch is skipped also
 // where that launch ran out of cells: it is repeated.
 inline constexpr uint32_t kRecorded = 2;
 inline constexpr uint32_t kCommitsTopology = 4;
@@ -78,6 +79,8 @@ enum class DeviceStatus : uint32_t {
   // offset the effects.
   kOutOfUses = 20,
   kOutOfMemoryUses = 21,  // (checks) so does a pointer: {address, bytes}; `assertion` has the place
+  // A launch has changed a topology, which the host is to commit before anything goes on (Launch::tell_changes).
+  kTopologyChanged = 22,
 };
 
 // All launches on a device share this; kernels add to it, the host reads it between launches.
@@ -90,7 +93,7 @@ struct DeviceContext {
   int64_t status_coord[3];   // coordinate (x, y, z), or {index, extent}
   uint64_t random_seed;
   uint64_t missed_writes;  // writes that found no cell
-  uint64_t replayed_from;  // number of the first launch of the recording that is under way
+  uint64_t replayed_from;  // number of the first launch of the recording that was replayed last
   alignas(64) unsigned char sink[kSinkBytes];  // where a refused access reads zeros, or writes
 
   MessageArea* messages;  // what kernels print (gpu/message_record.h)
@@ -133,8 +136,10 @@ constexpr DeviceStatus status_of(uint32_t word) { return static_cast<DeviceStatu
 constexpr bool is_shortage(DeviceStatus status) {
   return status == DeviceStatus::kOutOfCells || status == DeviceStatus::kNoRoom;
 }
-// Returns whether it is of the launch itself, and not one that the host resolves by running it again.
-constexpr bool is_final_status(uint32_t word) { return word != 0 && !is_shortage(status_of(word)); }
+// Returns whether it is of the launch itself, and not one that the host resolves.
+constexpr bool is_final_status(uint32_t word) {
+  return word != 0 && !is_shortage(status_of(word)) && status_of(word) != DeviceStatus::kTopologyChanged;
+}
 constexpr uint32_t status_launch(uint32_t word) { return word >> 8; }
 // Returns whether a recorded launch is skipped where the status is `word`.
 inline bool is_skipped(const LaunchBlock& block, uint32_t word, uint64_t replayed_from) {

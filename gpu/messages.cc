@@ -151,6 +151,22 @@ void MessageLog::collect() {
   }
 }
 
+void MessageLog::hold(uint64_t launch) {
+  const std::lock_guard lock(mutex_);
+  held_.push_back(launch);
+}
+
+void MessageLog::let_through(uint64_t launch) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find(held_.begin(), held_.end(), launch);
+  if (found != held_.end()) held_.erase(found);
+}
+
+void MessageLog::let_all_through() {
+  const std::lock_guard lock(mutex_);
+  held_.clear();
+}
+
 void MessageLog::read() {
   std::lock_guard one_at_a_time(handing_over_);
   std::vector<Message> messages;
@@ -159,7 +175,13 @@ void MessageLog::read() {
   {
     std::lock_guard lock(mutex_);
     collect();
-    messages.swap(waiting_);
+    const auto is_held = [&](const Message& message) {
+      return std::find(held_.begin(), held_.end(), message.header.launch) != held_.end();
+    };
+    const auto kept = std::find_if(waiting_.begin(), waiting_.end(), is_held);
+    messages.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(kept));
+    waiting_.erase(waiting_.begin(), kept);
+    has_kept_.store(!waiting_.empty(), std::memory_order_relaxed);
     dropped = __atomic_exchange_n(&area_.dropped, 0, __ATOMIC_RELAXED);
     handler = handler_;
   }

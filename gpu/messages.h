@@ -4,6 +4,8 @@
 // A stream reads when a launch has ended: what is being written by another stream's launch is left
 // for that one's end. Thread-safe.
 #pragma once
+#include <atomic>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -25,9 +27,16 @@ class MessageLog {
   explicit MessageLog(MessageArea& area);
   void set_handler(MessageHandler handler);
   // Hands over what launches printed, ordered by item and, for one item, by time; of dropped messages
-  // their number.
+  // their number. What is held back stays, with all behind it.
   void read();
-  bool is_empty() const { return __atomic_load_n(&area_.used, __ATOMIC_RELAXED) == 0; }
+  bool is_empty() const {
+    return __atomic_load_n(&area_.used, __ATOMIC_RELAXED) == 0 && !has_kept_.load(std::memory_order_relaxed);
+  }
+  // Holds back what the launch of this launch_id() prints: it may be repeated. Until it is let through, or
+  // everything is.
+  void hold(uint64_t launch);
+  void let_through(uint64_t launch);
+  void let_all_through();
   // Forgets what this launch printed, because it is repeated.
   void forget(const LaunchBlock& launch);
 
@@ -41,8 +50,10 @@ class MessageLog {
   MessageArea& area_;
   std::mutex handing_over_;  // locked before mutex_, which is free while the handler runs
   std::mutex mutex_;
-  uint64_t begin_ = 0;            // records before it have been collected
-  std::vector<Message> waiting_;  // in the order of the buffer
+  uint64_t begin_ = 0;                  // records before it have been collected
+  std::vector<Message> waiting_;        // in the order of the buffer
+  std::deque<uint64_t> held_;           // launches, in their order
+  std::atomic<bool> has_kept_ = false;  // messages were held back when last some were handed over
   MessageHandler handler_;
 };
 

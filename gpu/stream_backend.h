@@ -2,13 +2,24 @@
 // The queue before it is stream_queue.h.
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "gpu/stream.h"
 
 namespace coppice {
+
+// Holds what is known of a launch's end, where nobody has looked at it yet.
+struct LaunchEnd {
+  uint64_t number = 0;          // the launch's
+  uint64_t id = 0;              // launch_id()
+  uint32_t status = 0;          // when the mark behind it is reached
+  std::optional<Error> failed;  // what went wrong behind its loop
+  bool is_settled() const { return status == 0 && !failed; }
+};
 
 // Serves one stream, on the stream's thread alone. Work that a call begins may still be under way when the
 // call returns; what is begun later runs after it, and it says itself what it uses (kept until its mark is
@@ -42,9 +53,15 @@ class StreamBackend {
   virtual bool is_done_at_return() const = 0;  // InStream::is_done_at_return()
   // Returns when everything begun is done.
   virtual void wait_begun() = 0;
-  // Returns whether kernels have left a status that concerns launches behind them. A shortage of cells
-  // does not: the launch that met it resolves it before it is done.
+  // Returns whether kernels have left a status that concerns launches behind them. A shortage of cells, or a
+  // topology that has changed, does not: the launch that met it resolves it before it is done.
   virtual bool has_status(const DeviceContext& context) = 0;
+  // Returns whether it is better to look at a status when a mark behind it is reached than at once.
+  virtual bool can_fetch_status() const { return false; }
+  // Writes the status, as it is behind what has been begun, to `end` when the next mark is reached; 0 where
+  // the device is lost. What the launch prints is held back until then, and where there is a status until
+  // hand_over_messages().
+  virtual void fetch_status(const DeviceContext&, LaunchEnd& /*end*/) {}
 
   // InStream::hand_over_messages()
   virtual void hand_over_messages() = 0;

@@ -1,16 +1,21 @@
 // Does, or records, an operation of a stream when it has its turn (see stream_order.h).
 #include "gpu/stream_order.h"
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "core/check.h"
 #include "core/error.h"
 #include "core/trace.h"
 #include "gpu/buffer_ranges.h"
+#include "gpu/message_record.h"
 #include "gpu/wait_for_code.h"
 
 namespace coppice {
 namespace {
+
+constexpr uint32_t kMostWaitsForChanges = 63;
+constexpr size_t kMostWaits = 1024;
 
 void check_arrays(const DeviceContext& context, const PrimitiveCall& call) {
   const std::initializer_list<const void*> arrays{call.in, call.starts, call.first, call.second, call.result};
@@ -53,8 +58,89 @@ void DirectOrder::run(const Launch& launch, LaunchBlock& block) {
   if (launch.skip_on_status && backend_.has_status(context_)) return;
   if (!launch.skip_on_status) return run_to_its_end(launch, block);  // the runtime's own are part of others
   block.number = launches_++;
+  has_old_status_ = false;
   const LaunchProfile::Timer timer(profile_, launch.name);
   run_to_its_end(launch, block);
+}
+
+bool DirectOrder::can_begin_behind_unsettled(const Launch& launch) const {
+  if (launch.make_room || launch.has_checks || !launch.skip_on_status) return false;
+  if (!launch.needs_repeat) return true;
+  if (!launch.tell_changes) return false;
+  const auto waits = waits_for_changes_.find(launch.uses.get());
+  return waits == waits_for_changes_.end() || waits->second.left == 0;
+}
+
+std::unique_ptr<LaunchEnd> DirectOrder::begin(const Launch& launch, LaunchBlock& block,
+                                              bool is_behind_unsettled) {
+  const bool is_fetched = launch.may_leave_status() && backend_.can_fetch_status() && !has_old_status_ &&
+                          can_begin_behind_unsettled(launch);
+  if (!is_fetched && !is_behind_unsettled) {
+    const auto waits = waits_for_changes_.find(launch.uses.get());
+    if (waits != waits_for_changes_.end() && waits->second.left > 0) --waits->second.left;
+    run(launch, block);
+    return nullptr;
+  }
+  const LaunchProfile::Timer timer(profile_, launch.name);
+  auto end = std::make_unique<LaunchEnd>();
+  end->number = block.number = launches_++;
+  end->id = launch_id(block);
+  block.context = &context_;
+  block.number -= replayed_from_;
+  block.flags |= kRecorded;
+  try {
+    wait_for_its_code(launch);
+    prepare(*this, launch, block);
+  } catch (...) {
+    if (is_behind_unsettled || !backend_.has_status(context_)) throw;
+    launches_ = end->number;  // it was to be skipped
+    has_old_status_ = true;
+    return nullptr;
+  }
+  backend_.run_loop(launch, block);
+  if (!is_fetched) return nullptr;
+  try {
+    if (launch.tell_changes) launch.tell_changes(*this, end->number);
+    backend_.fetch_status(context_, *end);
+  } catch (const Error& error) {
+    end->failed = error;
+  }
+  return end;
+}
+
+// What is begun behind a launch that changes a topology is begun in vain, so that one that does it again and
+// again is waited for.
+void DirectOrder::note_change(const Launch& launch, bool has_changed) {
+  if (!has_changed) {
+    waits_for_changes_.erase(launch.uses.get());
+    return;
+  }
+  if (waits_for_changes_.size() >= kMostWaits) waits_for_changes_.clear();
+  Waits& waits = waits_for_changes_[launch.uses.get()];
+  waits.left = waits.all = std::min(2 * waits.all + 1, kMostWaitsForChanges);
+}
+
+bool DirectOrder::settle(const Launch& launch, const LaunchEnd& end) {
+  const bool is_own = end.status != 0 && status_launch(end.status) == (end.number & 0xffffff);
+  if (launch.tell_changes) note_change(launch, is_own);
+  if (end.is_settled()) return true;
+  launches_ = end.number;
+  has_old_status_ = true;
+  if (end.failed) {
+    ++launches_;
+    forget_status();
+    give_up_on(*this, launch);
+    throw *end.failed;
+  }
+  if (is_own) {
+    if (status_of(end.status) == DeviceStatus::kTopologyChanged) forget_status();
+    resume(launch, end.number);
+    return true;
+  }
+  // It was skipped. A status that nobody is to resolve any more was left behind by mistake.
+  if (is_final_status(end.status)) return true;
+  forget_status();
+  return false;
 }
 
 void DirectOrder::run_to_its_end(const Launch& launch, LaunchBlock& block) {
@@ -67,14 +153,20 @@ void DirectOrder::repeat(const Launch& launch, LaunchBlock& block) {
   do {
     try {
       backend_.run_loop(launch, block);
-      if (!launch.needs_repeat) return;
+      if (!launch.may_leave_status()) return;
       backend_.wait_begun();
     } catch (...) {
       if (launch.skip_on_status) forget_status();
       give_up_on(*this, launch);
       throw;
     }
-  } while (launch.needs_repeat(*this, block));
+  } while (finish(launch, block));
+}
+
+bool DirectOrder::finish(const Launch& launch, LaunchBlock& block) {
+  if (launch.needs_repeat) return launch.needs_repeat(*this, block);
+  if (launch.throw_error) launch.throw_error(*this);
+  return false;
 }
 
 void DirectOrder::forget_status() {
@@ -128,6 +220,7 @@ uint64_t DirectOrder::replay(Recording& recording) {
   if (recording.holds_calls && backend_.has_status(context_)) return first;
   launches_ += recording.launches;
   backend_.wait_copy(&context_.replayed_from, &first, sizeof first);  // waits for nothing
+  replayed_from_ = first;
   try {
     backend_.replay(recording);
   } catch (...) {
@@ -141,7 +234,7 @@ void DirectOrder::resume(const Launch& launch, uint64_t number) {
   launches_ = number + 1;
   LaunchBlock block = launch.block;
   block.context = &context_, block.number = number;
-  if (!launch.needs_repeat || !launch.needs_repeat(*this, block)) return;
+  if (!finish(launch, block)) return;
   prepare(*this, launch, block);
   repeat(launch, block);
 }

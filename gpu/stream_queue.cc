@@ -24,6 +24,21 @@ constexpr int kEagerPolls = 200;
 constexpr std::chrono::microseconds kPollPause{20};
 constexpr const char* kStreamsThread = "a stream's thread";
 
+// Returns what the function throws.
+template <class F>
+std::optional<Error> error_of(std::string_view name, const F& function) {
+  try {
+    function();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::exception& error) {
+    return Error(ErrorCode::kInternal, fmt::format("{}: {}", name, error.what()));
+  } catch (...) {
+    return Error(ErrorCode::kInternal, fmt::format("{}: an exception that is no std::exception", name));
+  }
+}
+
 Error ending_error(std::string_view what) {
   return Error(ErrorCode::kCancelled, fmt::format("{}: the process ends", what));
 }
@@ -115,18 +130,24 @@ bool StreamQueue::can_begin() const {
   if (queue_.empty()) return false;
   if (pending_.empty()) return true;
   const Operation& next = queue_.front();
+  const bool may_skip = num_unsettled_ > 0 || pending_.back().tells_error;
+  if (may_skip && !can_begin_behind_unsettled(next)) return false;
   const auto is_there = [](const auto& code) { return !code || code.is_available(); };
   if (is_ending_) return true;
   return !next.waits && pending_.size() < kMostPending && is_there(next.code) && is_there(next.room_code);
 }
 
+// What was begun behind a launch that turns out to have left a status was skipped, or does nothing.
+bool StreamQueue::can_begin_behind_unsettled(const Operation& next) const {
+  const Operation& last = pending_.back();
+  if (last.epoch != next.epoch || last.failed) return false;  // who knows whether it is to be skipped
+  return next.launch ? order_.can_begin_behind_unsettled(next.launch->launch) : !next.function;
+}
+
 bool StreamQueue::step(Lock& lock) {
   if (!can_begin()) return wait_oldest(lock);
   if (!begin_next(lock)) return false;
-  if (pending_.empty() || !reach_oldest(lock, false)) return true;
-  Operation oldest = std::move(pending_.front());
-  pending_.pop_front();
-  return end(lock, std::move(oldest));
+  return pending_.empty() || !reach_oldest(lock, false) || end_oldest(lock);
 }
 
 bool StreamQueue::begin_next(Lock& lock) {
@@ -141,16 +162,8 @@ bool StreamQueue::begin_next(Lock& lock) {
     std::optional<LaunchProfile::Timer> timer;  // launches have one each, wherever they are given
     if (!operation.code) timer.emplace(profile_, operation.name);
     const TraceScope trace(operation.name);
-    try {
-      run(operation);
-    } catch (const Error& error) {
-      failed = error;
-    } catch (const std::exception& error) {
-      failed = Error(ErrorCode::kInternal, fmt::format("{}: {}", operation.name, error.what()));
-    } catch (...) {
-      failed = Error(ErrorCode::kInternal,
-                     fmt::format("{}: an exception that is no std::exception", operation.name));
-    }
+    failed = error_of(operation.name, [&] { run(operation); });
+    if (operation.unsettled && operation.unsettled->failed) failed = operation.unsettled->failed;
     try {
       operation.marked = backend_->mark_end(operation.name, context_, operation.used);
     } catch (const Error& error) {
@@ -158,8 +171,10 @@ bool StreamQueue::begin_next(Lock& lock) {
     }
   }
   lock.lock();
-  if (failed && !skipped) set_error(*failed, operation.epoch);
-  if (!operation.marked && pending_.empty()) return end(lock, std::move(operation));
+  operation.tells_error = failed && !skipped && num_unsettled_ > 0;
+  if (failed && !skipped && !operation.tells_error) set_error(*failed, operation.epoch);
+  if (!operation.marked && !operation.unsettled && pending_.empty()) return end(lock, std::move(operation));
+  num_unsettled_ += operation.unsettled != nullptr;
   pending_.push_back(std::move(operation));
   return true;
 }
@@ -199,9 +214,56 @@ bool StreamQueue::wait_oldest(Lock& lock) {
       lock.lock();
     }
   }
+  return end_oldest(lock);
+}
+
+bool StreamQueue::end_oldest(Lock& lock) {
   Operation oldest = std::move(pending_.front());
   pending_.pop_front();
+  if (oldest.unsettled && !settle(lock, oldest)) return true;
+  if (oldest.tells_error) set_error(*oldest.failed, oldest.epoch);
   return end(lock, std::move(oldest));
+}
+
+// Returns whether the launch may end. Otherwise what settled it is under way, and it is pending again, or it is
+// queued again; behind it, all that was begun meanwhile.
+bool StreamQueue::settle(Lock& lock, Operation& oldest) {
+  --num_unsettled_;
+  const LaunchEnd end = *std::exchange(oldest.unsettled, nullptr);
+  const Launch& launch = oldest.launch->launch;
+  if (end.is_settled()) return order_.settle(launch, end);
+  lock.unlock();
+  std::deque<Operation> behind = std::exchange(pending_, {});
+  for (Operation& operation : behind) wait_unbegin(operation);
+  num_unsettled_ = 0;
+  bool has_run = true;
+  std::optional<Error> failed = error_of(oldest.name, [&] { has_run = order_.settle(launch, end); });
+  const auto mark = [&] { oldest.marked = backend_->mark_end(oldest.name, context_, oldest.used); };
+  if (const std::optional<Error> unmarked = error_of(oldest.name, mark); !failed) failed = unmarked;
+  backend_->hand_over_messages();
+  if (!oldest.failed) oldest.failed = failed;
+  has_run |= oldest.failed.has_value();
+  if (!has_run) {
+    wait_unbegin(oldest);
+    behind.push_front(std::move(oldest));
+  }
+  lock.lock();
+  if (has_run && oldest.failed) set_error(*oldest.failed, oldest.epoch);
+  if (has_run) oldest.tells_error = false;
+  const bool is_pending = has_run && oldest.marked;
+  if (is_pending) pending_.push_back(std::move(oldest));
+  for (; !behind.empty(); behind.pop_back()) queue_.push_front(std::move(behind.back()));
+  return has_run && !is_pending;
+}
+
+// Waits for what was begun of an operation, which is to be begun again.
+void StreamQueue::wait_unbegin(Operation& operation) {
+  try {
+    if (operation.marked) backend_->reach_oldest_mark(true, operation.used);
+  } catch (const Error&) {  // it is met again
+  }
+  operation.marked = operation.tells_error = false;
+  operation.failed.reset(), operation.unsettled.reset();
 }
 
 bool StreamQueue::end(Lock& lock, Operation operation) {
@@ -210,7 +272,7 @@ bool StreamQueue::end(Lock& lock, Operation operation) {
   lock.unlock();
   // Drops what it holds before its completion is known; perhaps this stream, too.
   operation.function = nullptr;
-  operation.shared_launch.reset();
+  operation.launch.reset();
   operation.code.reset(), operation.room_code.reset();
   operation.used.clear();
   if (operation.failed) {
@@ -225,27 +287,21 @@ bool StreamQueue::end(Lock& lock, Operation operation) {
   return true;
 }
 
-void StreamQueue::run(const Operation& operation) {
-  if (!operation.shared_launch) {
-    operation.function(order_);
-    return;
-  }
-  const Launch& launch = operation.shared_launch->launch;
+void StreamQueue::run(Operation& operation) {
+  if (operation.function) operation.function(order_);
+  if (!operation.launch) return;
+  const Launch& launch = operation.launch->launch;
   LaunchBlock block = launch.block;
-  order_.run(launch, block);
+  operation.unsettled = order_.begin(launch, block, num_unsettled_ > 0);
 }
 
 AsyncValueRef<Chain> StreamQueue::launch(Launch launch) {
-  Operation operation{.name = launch.name, .code = launch.code, .room_code = launch.room_code};
-  operation.function = [this, launch = std::move(launch)](InStream&) mutable {
-    order_.run(launch, launch.block);
-  };
-  return push(std::move(operation));
+  return this->launch(make_intrusive<const SharedLaunch>(std::move(launch)));
 }
 AsyncValueRef<Chain> StreamQueue::launch(IntrusivePtr<const SharedLaunch> launch) {
   Operation operation{
       .name = launch->launch.name, .code = launch->launch.code, .room_code = launch->launch.room_code};
-  operation.shared_launch = std::move(launch);
+  operation.launch = std::move(launch);
   return push(std::move(operation));
 }
 
@@ -272,9 +328,7 @@ AsyncValueRef<Chain> StreamQueue::fill(void* to, int byte, size_t bytes) {
   check_owner(context_, to, "what is to be filled");
   return push({.name = "fill", .function = [=](InStream& s) { s.fill(to, byte, bytes); }});
 }
-AsyncValueRef<Chain> StreamQueue::barrier() {
-  return push({.name = "barrier", .function = [](InStream&) {}});
-}
+AsyncValueRef<Chain> StreamQueue::barrier() { return push({.name = "barrier"}); }
 void StreamQueue::clear_error() {
   std::lock_guard lock(mutex_);
   ++epoch_;

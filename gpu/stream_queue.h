@@ -46,21 +46,25 @@ class StreamQueue final : public Stream {
   using Lock = std::unique_lock<std::mutex>;
   struct Operation {
     std::string_view name;
-    std::function<void(InStream&)> function;  // empty: the launch is run
-    IntrusivePtr<const SharedLaunch> shared_launch;
+    std::function<void(InStream&)>
+        function;  // null where it is a launch, or nothing but a place in the order
+    IntrusivePtr<const SharedLaunch> launch;
     AsyncValueRef<Chain> done;
     AsyncValueRef<IntrusivePtr<LoadedCode>> code, room_code;  // of a launch
     bool waits = false;  // is begun when everything before it is done: the host looks at what that did
     uint64_t epoch = 0;  // how many times errors had been cleared when it was queued
     // These are set once it has begun:
+    std::unique_ptr<LaunchEnd> unsettled;
     bool marked = false;
     std::optional<Error> failed;
+    bool tells_error = false;  // the stream's error, at its end: it failed behind a launch that was unsettled
     StreamBackend::KeepAlive used;
   };
   AsyncValueRef<Chain> push(Operation operation);
-  void run(const Operation& operation);
+  void run(Operation& operation);
   void work(std::string name);
   bool can_begin() const;
+  bool can_begin_behind_unsettled(const Operation& next) const;
   bool has_work() const { return !queue_.empty() || !pending_.empty(); }
   // Begins the next operation or ends the oldest of those begun. Like the three below: `lock` holds mutex_
   // before and, unless what was let go destroyed this stream (false), after.
@@ -69,7 +73,10 @@ class StreamQueue final : public Stream {
   // Leaves without having ended it when there is something to begin.
   bool wait_oldest(Lock& lock);
   bool end(Lock& lock, Operation operation);
+  bool end_oldest(Lock& lock);
   bool reach_oldest(Lock& lock, bool wait);
+  bool settle(Lock& lock, Operation& oldest);
+  void wait_unbegin(Operation& operation);
   void set_error(const Error& error, uint64_t epoch);  // with mutex_ held
 
   const IntrusivePtr<RefCounted> device_;  // first: what follows uses it
@@ -86,6 +93,7 @@ class StreamQueue final : public Stream {
   bool stopping_ = false;
   bool is_ending_ = false, has_left_ = false;  // with the process: its thread is to leave, or has left
   std::deque<Operation> pending_;              // begun and not ended; of the stream's thread, as what follows
+  size_t num_unsettled_ = 0;                   // of these
   LaunchProfile profile_;
   bool* destroyed_ =
       nullptr;  // set by a destructor that runs on the worker; null but where an operation is let go

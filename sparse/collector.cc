@@ -43,6 +43,10 @@ void Collector::commit_topology(InStream& s, const TreeState& now) {
   run_now(s, program_, count_version, 1, memory_.state());
 }
 
+void Collector::tell_changes(InStream& s, uint64_t launch) {
+  run_now(s, program_, ::tell_changes, 1, memory_.state(), launch);
+}
+
 // Parents are cleaned before children, and all before cells are collected: what lies below a cell that is
 // zeroed is recycled or zeroed with it.
 void Collector::clean_cells(InStream& s) {

@@ -20,6 +20,8 @@ class Collector {
   // Does the same where the host has not read the state yet. In a recording the device finds out what
   // there is to do.
   void commit_topology(InStream& s);
+  // Has a device say whether the launch of this number left something to commit (Launch::tell_changes).
+  void tell_changes(InStream& s, uint64_t launch);
   // Deactivates everything below a node; its topology is to be committed behind that.
   void recycle_below(InStream& s, uint32_t node);
 

@@ -115,7 +115,7 @@ std::string about_memory(InStream& s, const DeviceContext& in_memory, const Devi
 }
 
 bool is_kernel_error(DeviceStatus status) {
-  return status != DeviceStatus::kOk && !is_shortage(status) && status != DeviceStatus::kStop;
+  return is_final_status(static_cast<uint32_t>(status)) && status != DeviceStatus::kStop;
 }
 
 }  // namespace

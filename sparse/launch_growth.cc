@@ -132,6 +132,12 @@ void take_full_ranges_first(Launch& launch, const IntrusivePtr<Prepared>& shared
   };
 }
 
+void tell_changes(InStream& s, const Prepared& p, uint64_t launch) {
+  for (TreeStorage* tree : p.binding.trees) {
+    if (p.uses->does_to(tree, effect::kChangesTopology)) tree->collector().tell_changes(s, launch);
+  }
+}
+
 bool finish_growth(InStream& s, const Prepared& p, Device& device, const LaunchBlock& block) {
   const Binding& b = p.binding;
   for (TreeStorage* tree : b.trees) {

@@ -18,6 +18,8 @@ void take_full_ranges_first(Launch& launch, const IntrusivePtr<Prepared>& prepar
 // Is called behind a launch. Returns whether it is to be repeated. Nothing is collected before that is known:
 // it would miss what the first round read. Errors: those of the kernel, kOutOfMemory.
 bool finish_growth(InStream& s, const Prepared& prepared, Device& device, const LaunchBlock& block);
+// Has the device say whether finish_growth() has something to do (Launch::tell_changes).
+void tell_changes(InStream& s, const Prepared& prepared, uint64_t launch);
 // Is called after a run that could not make all the room, or a launch that failed: loops find what it
 // activated, and lists keep no chunk that nothing is in, such as those on the way to an element that was
 // written by index and found no memory.

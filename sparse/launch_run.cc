@@ -33,7 +33,7 @@ void DeviceCall::run(InStream& s) const {
   give(s);
 }
 
-bool may_leave_status(const BoundLaunch& launch) { return launch.shared()->launch.needs_repeat != nullptr; }
+bool may_leave_status(const BoundLaunch& launch) { return launch.shared()->launch.may_leave_status(); }
 
 LaunchRun::LaunchRun(std::vector<Item> items, Predecessors before)
     : items_(std::move(items)), before_(std::move(before)) {
@@ -57,7 +57,7 @@ void LaunchRun::look_at_launches() {
 }
 
 void LaunchRun::look_at(const Launch& launch) {
-  may_leave_status_ |= launch.needs_repeat != nullptr;
+  may_leave_status_ |= launch.may_leave_status();
   has_checks_ |= launch.has_checks;
   if (!launch.uses) return;
   for (const LaunchUse& use : launch.uses->all) {
@@ -195,8 +195,8 @@ Predecessors LaunchRun::order_of_items() const {
   for (const Seen& seen : seen_) {
     const auto* const call = std::get_if<DeviceCall>(seen.item);
     ResourceUses uses = call != nullptr ? call->uses : resources_of(seen.launch->launch);
-    const bool is_alone = call == nullptr && (seen.launch->launch.needs_repeat || uses_changed_tree(seen) ||
-                                              !seen.launch->launch.uses);
+    const bool is_alone = call == nullptr && (seen.launch->launch.may_leave_status() ||
+                                              uses_changed_tree(seen) || !seen.launch->launch.uses);
     uses.push_back(of_all(device_, is_alone));
     if (call != nullptr) uses.push_back(of_all(this, true));
     all.push_back(std::move(uses));

@@ -96,17 +96,16 @@ LaunchBlock first_block(const LaunchRequest& r, const Binding& binding) {
 
 // Decides what is done behind the launch.
 void set_end(Launch& launch, const IntrusivePtr<Prepared>& shared, Device* device, bool is_checked) {
-  if (shared->uses->does(effect::kChangesTopology | effect::kAdds)) {
+  if (shared->uses->does(effect::kChangesTopology)) {
     launch.needs_repeat = [shared, device](InStream& s, LaunchBlock& block) {
       return finish_growth(s, *shared, *device, block);
     };
     launch.give_up = [shared](InStream& s) { give_up_room(s, *shared); };
-  } else if (is_checked) {
-    launch.needs_repeat = [shared, device](InStream& s, LaunchBlock&) {
-      if (s.is_recording()) return false;
+    launch.tell_changes = [shared](InStream& s, uint64_t number) { tell_changes(s, *shared, number); };
+  } else if (is_checked || shared->uses->does(effect::kAdds)) {
+    launch.throw_error = [shared, device](InStream& s) {
       throw_kernel_error(s, *device, shared->kernel());
       if (shared->checks) check_topology_uses(s, shared->kernel());
-      return false;
     };
   }
 }

@@ -45,6 +45,7 @@ void compile_collection(Program& program, device::TreeState* state) {
   program.compile(count_recycled, range(1), a, counts);
   program.compile(count_version, range(1), state);
   program.compile(mark_changed, range(1), state);
+  program.compile(tell_changes, range(1), state, uint64_t{0});
   program.compile(give_back_cells, range(1), state, 1u);
   program.compile(collect_below, range(1), state, 0u, layout);
   program.compile(collect_begin, range(1), a, counts);

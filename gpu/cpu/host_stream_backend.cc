@@ -16,6 +16,7 @@ namespace {
 Launch without_functions(const Launch& launch) {
   Launch copy = launch;
   copy.before_loop = nullptr, copy.make_room = nullptr, copy.needs_repeat = nullptr;
+  copy.throw_error = nullptr;
   return copy;
 }
 

@@ -76,9 +76,10 @@ class CudaDevice final : public Device {
 
  private:
   IntrusivePtr<StreamQueue> new_stream(IntrusivePtr<RefCounted> device = {}) {
-    return make_intrusive<StreamQueue>(std::make_unique<CudaStreamBackend>(context_, small_, device_context_,
-                                                                           messages_.log(), exact_errors_),
-                                       context(), "coppice.cuda", std::move(device));
+    const bool owns_status = !device;  // of all streams, the default one
+    auto backend = std::make_unique<CudaStreamBackend>(context_, small_, device_context_, messages_.log(),
+                                                       exact_errors_, owns_status);
+    return make_intrusive<StreamQueue>(std::move(backend), context(), "coppice.cuda", std::move(device));
   }
 
   const bool exact_errors_;

@@ -26,12 +26,14 @@ uint64_t blocks_for(const LaunchBlock& block) {
 }  // namespace
 
 CudaStreamBackend::CudaStreamBackend(IntrusivePtr<Context> context, IntrusivePtr<SmallMemory> small,
-                                     IntrusivePtr<Buffer> device_context, MessageLog& log, bool exact_errors)
+                                     IntrusivePtr<Buffer> device_context, MessageLog& log, bool exact_errors,
+                                     bool owns_status)
     : context_(std::move(context)),
       small_(std::move(small)),
       device_context_(std::move(device_context)),
       log_(log),
       exact_errors_(exact_errors),
+      owns_status_(owns_status),
       staging_(context_) {
   context_->throw_if_lost();
   const Context::Scope scope(*context_);
@@ -94,7 +96,7 @@ void CudaStreamBackend::run_loop(const Launch& launch, const LaunchBlock& block)
   };
   issue_timed([&] { return work_of(launch, block); }, issue);
   if (capture_) return;
-  if (launch.needs_repeat) context_->note_status_change();
+  if (launch.may_leave_status()) context_->note_status_change();
   if (exact_errors_) wait_begun();
 }
 
@@ -146,7 +148,8 @@ std::byte* CudaStreamBackend::take_staging(size_t bytes) {
 
 // Lets earlier copies to the host arrive first.
 void CudaStreamBackend::host_memory_is_used() {
-  if (!deliveries_.empty()) wait_begun();
+  const auto is_callers = [](const Delivery& d) { return !d.status_of.has_value(); };
+  if (std::any_of(deliveries_.begin(), deliveries_.end(), is_callers)) wait_begun();
 }
 
 void CudaStreamBackend::copy_to_device(void* to, const void* from, size_t bytes, bool is_free_at_return) {
@@ -164,12 +167,12 @@ void CudaStreamBackend::copy_to_host(void* to, const void* from, size_t bytes) {
   if (bytes <= Staging::kMostBytes) {
     std::byte* const piece = take_staging(bytes);
     issue_copy(piece, from, bytes);
-    deliveries_.push_back({next_mark_, to, piece, bytes});
+    deliveries_.push_back({next_mark_, to, piece, bytes, {}});
     return;
   }
   host_memory_is_used();
   issue_copy(to, from, bytes);
-  deliveries_.push_back({next_mark_, to, nullptr, bytes});
+  deliveries_.push_back({next_mark_, to, nullptr, bytes, {}});
 }
 
 void CudaStreamBackend::refuse_to_record(std::string_view what) {
@@ -218,6 +221,9 @@ void CudaStreamBackend::deliver(uint64_t mark) {
   for (; !deliveries_.empty() && deliveries_.front().mark <= mark; deliveries_.pop_front()) {
     const Delivery& d = deliveries_.front();
     if (d.from != nullptr) std::memcpy(d.to, d.from, d.bytes);
+    if (!d.status_of || *static_cast<uint32_t*>(d.to) != 0) continue;
+    status_none_at_ = d.status_of->changes;
+    log_.let_through(d.status_of->launch);
   }
 }
 
@@ -233,8 +239,6 @@ void CudaStreamBackend::wait_begun() {
   staging_.give_back(staging_.position());
 }
 
-void CudaStreamBackend::hand_over_messages() { read_messages(log_); }
-
 bool CudaStreamBackend::has_status(const DeviceContext& context) {
   const uint64_t changes = context_->status_changes();
   if (status_none_at_ == changes) return false;
@@ -242,6 +246,21 @@ bool CudaStreamBackend::has_status(const DeviceContext& context) {
   wait_copy(&status, &context.status, sizeof status);
   if (status == 0) status_none_at_ = changes;
   return is_final_status(status);
+}
+
+void CudaStreamBackend::fetch_status(const DeviceContext& context, LaunchEnd& end) {
+  begin();
+  std::byte* const piece = take_staging(sizeof end.status);
+  std::memset(piece, 0, sizeof end.status);  // no status, should the copy fail
+  const uint64_t changes = context_->status_changes();
+  issue_copy(piece, &context.status, sizeof end.status);
+  deliveries_.push_back({next_mark_, &end.status, piece, sizeof end.status, StatusOf{changes, end.id}});
+  log_.hold(end.id);
+}
+
+void CudaStreamBackend::hand_over_messages() {
+  log_.let_all_through();
+  read_messages(log_);
 }
 
 bool CudaStreamBackend::mark_end(std::string_view name, DeviceContext&, KeepAlive& released) {
@@ -289,6 +308,7 @@ bool CudaStreamBackend::reach_oldest_mark(bool wait, KeepAlive& released) {
   const Driver& driver = context_->driver();
   const uint64_t number = marks_.front().number;
   if (number < reached_marks_) {
+    read_messages(log_);
     forget_oldest_mark(released);
     return true;
   }
@@ -303,13 +323,17 @@ bool CudaStreamBackend::reach_oldest_mark(bool wait, KeepAlive& released) {
       throw error;
     }
   } catch (...) {
-    while (!deliveries_.empty() && deliveries_.front().mark <= number) deliveries_.pop_front();
+    for (; !deliveries_.empty() && deliveries_.front().mark <= number; deliveries_.pop_front()) {
+      // The host settles what a status says although something else went wrong.
+      const Delivery& d = deliveries_.front();
+      if (d.status_of && !context_->is_lost()) std::memcpy(d.to, d.from, d.bytes);
+    }
     forget_oldest_mark(released);
     throw;
   }
   deliver(number);
   if (timer_) timer_->collect(number);
-  read_messages(log_);  // not sooner: a launch that is repeated forgets what it printed
+  read_messages(log_);
   staging_.give_back(marks_.front().staged);
   forget_oldest_mark(released);
   return true;

@@ -26,10 +26,12 @@ namespace coppice::cuda {
 class CudaStreamBackend final : public StreamBackend {
  public:
   // `device_context` holds the DeviceContext, `log` (the device's) gets what kernels
-  // print. With `exact_errors` every launch is waited for, so that a fault is its own.
+  // print. With `exact_errors` every launch is waited for, so that a fault is its own. The status is fetched
+  // behind launches (can_fetch_status()) where no other stream `owns_status`.
   // Errors: kUnavailable, kOutOfMemory.
   CudaStreamBackend(IntrusivePtr<Context> context, IntrusivePtr<SmallMemory> small,
-                    IntrusivePtr<Buffer> device_context, MessageLog& log, bool exact_errors);
+                    IntrusivePtr<Buffer> device_context, MessageLog& log, bool exact_errors,
+                    bool owns_status);
   ~CudaStreamBackend() override;
 
   void run_loop(const Launch& launch, const LaunchBlock& block) override;
@@ -48,6 +50,8 @@ class CudaStreamBackend final : public StreamBackend {
   void replay(Recording& recording) override;
   void wait_begun() override;
   bool has_status(const DeviceContext& context) override;
+  bool can_fetch_status() const override { return owns_status_ && !exact_errors_; }
+  void fetch_status(const DeviceContext& context, LaunchEnd& end) override;
   void hand_over_messages() override;
   bool mark_end(std::string_view name, DeviceContext& context, KeepAlive& released) override;
   bool reach_oldest_mark(bool wait, KeepAlive& released) override;
@@ -60,6 +64,10 @@ class CudaStreamBackend final : public StreamBackend {
     uint64_t number;
     KeepAlive used;
   };
+  // Tells what a status is fetched for: Context::status_changes() then, and the launch_id() of a launch.
+  struct StatusOf {
+    uint64_t changes, launch;
+  };
   // Describes bytes that came from the device and belong to the host's `to`. If `from` is null, they come
   // by themselves.
   struct Delivery {
@@ -67,6 +75,7 @@ class CudaStreamBackend final : public StreamBackend {
     void* to;
     const std::byte* from;
     size_t bytes;
+    std::optional<StatusOf> status_of;
   };
   // Holds what is being recorded.
   struct Capture {
@@ -103,7 +112,7 @@ class CudaStreamBackend final : public StreamBackend {
   const IntrusivePtr<SmallMemory> small_;
   const IntrusivePtr<Buffer> device_context_;
   MessageLog& log_;
-  const bool exact_errors_;
+  const bool exact_errors_, owns_status_;
   StreamHandle stream_ = nullptr;
   Staging staging_;
   std::optional<LaunchTimer> timer_;  // in a profile

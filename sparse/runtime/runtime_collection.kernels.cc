@@ -186,6 +186,13 @@ COPPICE_KERNEL(clean_dirty, Item i, CoppiceDirtyNode d)
 // The end of a launch's part in a tree: what comes later finds a topology of another version.
 COPPICE_KERNEL(mark_changed, Item, TreeState* tree)
 { tree->changed = 1; }
+// Says that there is something to commit behind the launch of this number.
+COPPICE_KERNEL(tell_changes, Item i, TreeState* tree, uint64_t launch)
+{
+  if (tree->changed == 0 && tree->lists_changed == 0) return;
+  coppice_compare_exchange_u32(&i.launch->context->status, 0,
+                               status_word(DeviceStatus::kTopologyChanged, launch));
+}
 COPPICE_KERNEL(count_version, Item, TreeState* tree)
 {
   tree->version += tree->changed != 0;

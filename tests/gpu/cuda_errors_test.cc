@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "gpu/cuda/primary_contexts.h"
 #include "gpu/cuda/staging.h"
+#include "gpu/host_access.h"
 #include "gpu/stream_primitives.h"
 #include "tests/gpu/fake_cuda.h"
 
@@ -28,6 +29,26 @@ const std::vector<uint32_t> kResults = {
 void throw_error_of(const AsyncValueRef<Chain>& done) {
   wait(done);
   if (done.is_error()) throw done.error();
+}
+
+// Gives the default stream launches that are not waited for; what tells of changes is itself a launch.
+void use_default_stream(Device& device, const Launch& plain) {
+  Stream& stream = device.default_stream();
+  Launch risky = plain, growing = plain;
+  risky.needs_repeat = nullptr;
+  risky.throw_error = [&](InStream& s) {
+    if (coppice::wait_read(s, &device.context().status) != 0) throw std::logic_error("there was no status");
+  };
+  growing.tell_changes = [&](InStream& s, uint64_t) {
+    Launch tell = plain;
+    tell.needs_repeat = nullptr, tell.skip_on_status = false;
+    s.run(tell);
+  };
+  std::vector<AsyncValueRef<Chain>> values;
+  for (int i = 0; i < 3; ++i)
+    values.push_back(stream.launch(risky)), values.push_back(stream.launch(growing));
+  wait(stream.barrier());  // what they use goes afterwards
+  for (const auto& value : values) throw_error_of(value);
 }
 
 // Uses everything the device can do.
@@ -81,6 +102,7 @@ void use(const cuda::Driver& driver, Device& device) {
     if (primitives::wait_sum(s, words, 100) != 0) throw std::logic_error("the recording went wrong");
   }));
   throw_error_of(stream->barrier());
+  use_default_stream(device, launch);
   if (back != host) throw std::logic_error("the copies went wrong");
   buffer->discard(0, 1000);
   buffer->shrink(1000);
