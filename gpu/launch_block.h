@@ -34,8 +34,8 @@ inline constexpr int kLaunchArgumentBytes = 384;
 inline constexpr uint32_t kThreadItems = 1;
 // These flags are set on what is in a recording (gpu/in_stream.h), and on launches that are given before the
 // status of those before them is known (gpu/stream_order.h). Such a one looks at the status by itself, and is
-// skipped where a launch before its own left one; in a recording, what settles the topology after a launch is skipped also
-// where that launch ran out of cells: it is repeated.
+// skipped where a launch before its own left one; in a recording, what settles the topology after a launch is
+// skipped also where that launch ran out of cells: it is repeated.
 inline constexpr uint32_t kRecorded = 2;
 inline constexpr uint32_t kCommitsTopology = 4;
 // This flag is set on a launch for which room was to be made by the same kernel before it: in a recording
@@ -79,7 +79,8 @@ enum class DeviceStatus : uint32_t {
   // offset the effects.
   kOutOfUses = 20,
   kOutOfMemoryUses = 21,  // (checks) so does a pointer: {address, bytes}; `assertion` has the place
-  // A launch has changed a topology, which the host is to commit before anything goes on (Launch::tell_changes).
+  // A launch has changed a topology, which the host is to commit before anything goes on
+  // (Launch::tell_changes).
   kTopologyChanged = 22,
 };
 

@@ -32,8 +32,8 @@ struct Launch {
   uint32_t shared_bytes = 0;  // fast memory of a thread block (coppice_shared_memory()), where there is such
   // Runs before the launch in stream order (fills in lists that depend on earlier launches); may
   // throw Error. What earlier copies bring to the host may not be there yet, and it must not wait
-  // for earlier values of the stream. It is called again where a launch before it turns out to have failed, or
-  // to have changed a topology, which is not committed until then.
+  // for earlier values of the stream. It is called again where a launch before it turns out to have failed,
+  // or to have changed a topology, which is not committed until then.
   std::function<void(InStream&, LaunchBlock&)> before_loop;
   // Runs between the two, where the launch is about to run (and not where only its lists are wanted), with
   // code of its own that the stream waits for, too; null where there is none.
@@ -45,11 +45,11 @@ struct Launch {
   // Throws the Error that a status says which the loop has left. It takes the place of needs_repeat() where
   // nothing but an error can come of the loop.
   std::function<void(InStream&)> throw_error;
-  // A GPU is given launches behind one that may leave a status before it is done. Where it has left one, they
-  // skip themselves, needs_repeat() or throw_error() is called, and they are given again (before_loop(), too);
-  // else neither is called. So that this can be done with needs_repeat(), tell_changes() gives the device what
-  // leaves the status kTopologyChanged where there is something to do although the loop has left no status;
-  // `number` is the launch's. Where it is null, a launch with needs_repeat() is waited for.
+  // A GPU is given launches behind one that may leave a status before it is done. Where it has left one,
+  // they skip themselves, needs_repeat() or throw_error() is called, and they are given again; else neither
+  // is called. So that this can be done with needs_repeat(), tell_changes() gives the device what leaves the
+  // status kTopologyChanged where there is something to do although the loop has left no status; `number` is
+  // the launch's. Where it is null, a launch with needs_repeat() is waited for.
   std::function<void(InStream&, uint64_t number)> tell_changes;
   // Runs instead of it where the loop could not: the emulated GPU ended it at a fault. Leaves what
   // the kernel uses as after a launch that failed. May throw Error, which is dropped: a device

@@ -108,8 +108,7 @@ std::unique_ptr<LaunchEnd> DirectOrder::begin(const Launch& launch, LaunchBlock&
   return end;
 }
 
-// What is begun behind a launch that changes a topology is begun in vain, so that one that does it again and
-// again is waited for.
+// A launch that changes a topology again and again is waited for: all that is begun behind it is in vain.
 void DirectOrder::note_change(const Launch& launch, bool has_changed) {
   if (!has_changed) {
     waits_for_changes_.erase(launch.uses.get());

@@ -31,15 +31,15 @@ class DirectOrder final : public InStream {
   void resume(const Launch& launch, uint64_t number) override;
   void hand_over_messages() override;
 
-  // Does the same as run(), but may leave the look at the launch's status to settle(), once the mark behind it
-  // is reached: then it returns an end. Until that is settled, all that may be begun behind it are launches
-  // that can be (can_begin_behind_unsettled()), by this function: they skip themselves where there is a
-  // status.
+  // Does the same as run(), but may leave the look at the launch's status to settle(), once the mark behind
+  // it is reached: then it returns an end. Until that is settled, all that may be begun behind it are
+  // launches that can be (can_begin_behind_unsettled()), by this function: they skip themselves where there
+  // is a status.
   std::unique_ptr<LaunchEnd> begin(const Launch& launch, LaunchBlock& block, bool is_behind_unsettled);
   bool can_begin_behind_unsettled(const Launch& launch) const;
-  // Is called when the mark is reached; unless the end is_settled(), when all that was begun is done, and what
-  // was begun behind the launch is to be begun again. Repeats the launch where it says so, and throws its
-  // error. Returns false where it has not run, and is to be begun again, too.
+  // Is called when the mark is reached; unless the end is_settled(), when all that was begun is done, and all
+  // that was begun behind the launch is to be begun again. Repeats the launch where it says so, and throws
+  // its error. Returns false where it has not run, and is to be begun again, too.
   bool settle(const Launch& launch, const LaunchEnd& end);
 
  private:
@@ -55,8 +55,8 @@ class DirectOrder final : public InStream {
   uint64_t launches_ = 0;        // that were not skipped, nor the runtime's own
   uint64_t replayed_from_ = 0;   // DeviceContext::replayed_from
   bool has_old_status_ = false;  // was left by a launch that is settled, when this was last looked at
-  // Of launches that tell_changes(), by their uses: how many of them are still to be waited for, and how many
-  // these were at first.
+  // Says for launches that tell_changes(), by their uses, how many of them are still to be waited for, and
+  // how many these were at first.
   struct Waits {
     uint32_t left = 0, all = 0;
   };

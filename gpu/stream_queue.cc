@@ -137,7 +137,7 @@ bool StreamQueue::can_begin() const {
   return !next.waits && pending_.size() < kMostPending && is_there(next.code) && is_there(next.room_code);
 }
 
-// What was begun behind a launch that turns out to have left a status was skipped, or does nothing.
+// All that was begun behind a launch that turns out to have left a status was skipped, or does nothing.
 bool StreamQueue::can_begin_behind_unsettled(const Operation& next) const {
   const Operation& last = pending_.back();
   if (last.epoch != next.epoch || last.failed) return false;  // who knows whether it is to be skipped
@@ -225,8 +225,8 @@ bool StreamQueue::end_oldest(Lock& lock) {
   return end(lock, std::move(oldest));
 }
 
-// Returns whether the launch may end. Otherwise what settled it is under way, and it is pending again, or it is
-// queued again; behind it, all that was begun meanwhile.
+// Returns whether the launch may end. Otherwise it is pending again, because what settled it is under way, or
+// queued again. All that was begun behind it is queued again.
 bool StreamQueue::settle(Lock& lock, Operation& oldest) {
   --num_unsettled_;
   const LaunchEnd end = *std::exchange(oldest.unsettled, nullptr);

@@ -128,7 +128,7 @@ TEST_P(CudaLaunches, ThatAreRepeatedPrintOnce) {
     for (int i = 0; i < 500 * (round + 1); ++i) expected.push_back(fmt::format("set {}", i));
     expected.emplace_back("item 0 says 0");
   }
-  // Those of two launches that end at once are sorted together.
+  // The lines of two launches that end at once are sorted together.
   std::sort(lines.begin(), lines.end()), std::sort(expected.begin(), expected.end());
   EXPECT_EQ(lines, expected);
 }
