@@ -17,6 +17,7 @@
 #include "apps/cli/assets.h"
 #include "apps/cli/environment.h"
 #include "apps/cli/json_text.h"
+#include "apps/cli/plan_command.h"
 #include "apps/cli/system_info.h"
 #include "apps/output/own_files.h"
 #include "apps/viewer/make_backend.h"
@@ -51,6 +52,7 @@ struct Arguments {
   std::string view = "window";
   bool is_paused = false, no_reload = false;
   std::string journal_file, replay_file, played_folder;
+  PlanArguments plan;
 };
 
 struct Grammar {
@@ -62,6 +64,7 @@ struct Grammar {
   CLI::App* list = nullptr;
   CLI::App* info = nullptr;
   CLI::App* cache = nullptr;
+  CLI::App* plan = nullptr;
 };
 
 std::string footer() {
@@ -108,6 +111,25 @@ void refuse_empty_values(CLI::App& command) {
     };
     option->transform(CLI::Validator(refuse_empty, ""));  // unlike check(), before the checks that are there
   }
+}
+
+void add_plan_options(CLI::App& command, PlanArguments& arguments) {
+  command
+      .add_option("FILE", arguments.file,
+                  "a table of buffers, id,lower,upper,size (docs/plans.md; -: from standard input); it is "
+                  "printed with their offsets")
+      ->required();
+  command
+      .add_option("--capacity", arguments.capacity, "the bytes that there are (default: the fewest that do)")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 60));
+  command
+      .add_option("--budget", arguments.budget_s,
+                  "how many seconds it may look for a smaller plan (default: a number of steps, so that the "
+                  "plan is the same on any machine)")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 1e6));
+  command.add_flag("--json", arguments.json, "print JSON instead");
 }
 
 Grammar::Grammar(Arguments& arguments) {
@@ -169,6 +191,9 @@ Grammar::Grammar(Arguments& arguments) {
       ->excludes(json);
   cache = app.add_subcommand("cache", "the cache of compiled kernels: where it is and how large");
   cache->add_flag("--clear", arguments.clear, "empty it");
+
+  plan = app.add_subcommand("plan", "plan the memory of buffers that are needed at different times");
+  add_plan_options(*plan, arguments.plan);
 
   for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 }
@@ -419,8 +444,9 @@ int cache_command(const Arguments& arguments, std::ostream& out, const CliHooks&
   return kExitDone;
 }
 
-int dispatch(const Grammar& grammar, const Arguments& arguments, std::ostream& out, const CliHooks& hooks,
-             const std::atomic<bool>& stop) {
+int dispatch(const Grammar& grammar, const Arguments& arguments, std::ostream& out, std::ostream& err,
+             const CliHooks& hooks, const std::atomic<bool>& stop) {
+  if (grammar.plan->parsed()) return plan_command(arguments.plan, out, err, stop);
   if (grammar.run->parsed()) return run_command(arguments, out, hooks, stop);
   if (grammar.view->parsed()) return view_command(arguments, hooks, stop);
   if (grammar.list->parsed()) return list_command(arguments, out);
@@ -469,7 +495,7 @@ int parse_and_dispatch(int argc, const char* const* argv, std::ostream& out, std
     return kExitUsage;
   }
   check_environment();
-  return dispatch(grammar, arguments, out, hooks, stop);
+  return dispatch(grammar, arguments, out, err, hooks, stop);
 }
 
 }  // namespace

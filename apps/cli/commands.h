@@ -2,7 +2,7 @@
 //
 // Exit codes: 0 done, 1 failure, 2 usage (a bad flag, an unknown scene, a mistake in a scene file or an
 // override), 130 interrupted. Every error is exactly one line on `err`: "coppice: error: ...". Nothing else
-// is written there but what a stop signal says (core/stop_signals.h).
+// is written there but what a stop signal says (core/stop_signals.h), and the summary of `coppice plan`.
 #pragma once
 
 #include <atomic>

@@ -1,0 +1,93 @@
+// Memory planning's data (see problem.h).
+#include "executor/plan/problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+
+namespace coppice::plan {
+namespace {
+
+[[noreturn]] void refuse(const Buffer& b, const std::string& what) {
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("buffer '{}': {}", b.id, what));
+}
+
+void check_gaps(const Buffer& b) {
+  int64_t last = b.begin;
+  for (const Gap& gap : b.gaps) {
+    if (gap.begin < last || gap.end <= gap.begin || gap.end > b.end)
+      refuse(b, fmt::format("the gap {}-{} is not within its time, [{}, {}), behind the gap before",
+                            gap.begin, gap.end, b.begin, b.end));
+    if (gap.window &&
+        (gap.window->begin < 0 || gap.window->end < gap.window->begin || gap.window->end > b.bytes))
+      refuse(b, fmt::format("the window {}:{} of the gap {}-{} is not within its {} bytes", gap.window->begin,
+                            gap.window->end, gap.begin, gap.end, b.bytes));
+    last = gap.end;
+  }
+}
+
+void check_offset(const Buffer& b) {
+  if (!b.offset) return;
+  if (*b.offset < 0 || *b.offset > kMostBytes)
+    refuse(b, fmt::format("its offset {} is not within 0 and 2^60", *b.offset));
+  if (*b.offset % b.alignment != 0)
+    refuse(b, fmt::format("its offset {} is no multiple of its alignment {}", *b.offset, b.alignment));
+}
+
+}  // namespace
+
+void check(const Problem& problem) {
+  int64_t sum = 0;
+  for (const Buffer& b : problem.buffers) {
+    if (b.bytes < 0) refuse(b, fmt::format("its size {} is below 0", b.bytes));
+    if (b.alignment <= 0 || b.alignment > kMostBytes)
+      refuse(b, fmt::format("its alignment {} is not within 1 and 2^60", b.alignment));
+    if (b.end <= b.begin) refuse(b, fmt::format("its time [{}, {}) is empty", b.begin, b.end));
+    check_gaps(b);
+    check_offset(b);
+    // A planner puts nothing above the sum of all, each aligned, on the highest fixed one.
+    const int64_t most = kMostBytes / 4;
+    if (b.bytes > most || b.alignment > most || (sum += b.bytes + b.alignment) > most)
+      refuse(b, "the sizes and alignments up to it are together more than 2^58");
+  }
+}
+
+Plan plan_of(const Problem& problem, std::vector<int64_t> offsets) {
+  Plan plan{std::move(offsets), 0};
+  for (size_t i = 0; i < plan.offsets.size(); ++i)
+    plan.bytes = std::max(plan.bytes, plan.offsets[i] + problem.buffers[i].bytes);
+  return plan;
+}
+
+int64_t naive_bytes(const Problem& problem) {
+  int64_t sum = 0;
+  for (const Buffer& b : problem.buffers) sum += b.bytes;
+  return sum;
+}
+
+int64_t lower_bound(const Problem& problem) {
+  std::vector<std::pair<int64_t, int64_t>> changes;  // when, and by how many bytes; ends come first
+  const auto needs = [&](int64_t begin, int64_t end, int64_t bytes) {
+    if (begin < end) changes.emplace_back(begin, bytes), changes.emplace_back(end, -bytes);
+  };
+  int64_t most = 0;
+  for (const Buffer& b : problem.buffers) {
+    int64_t from = b.begin;
+    for (const Gap& gap : b.gaps) {
+      needs(from, gap.begin, b.bytes);
+      if (gap.window) needs(gap.begin, gap.end, gap.window->end - gap.window->begin);
+      from = gap.end;
+    }
+    needs(from, b.end, b.bytes);
+    most = std::max(most, b.offset.value_or(0) + b.bytes);
+  }
+  std::sort(changes.begin(), changes.end());
+  int64_t now = 0;
+  for (const auto& [when, bytes] : changes) most = std::max(most, now += bytes);
+  return most;
+}
+
+}  // namespace coppice::plan
