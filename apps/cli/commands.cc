@@ -130,6 +130,10 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
       ->type_name("S")
       ->check(CLI::Range(0.0, 1e6));
   command.add_flag("--json", arguments.json, "print JSON instead");
+  command
+      .add_option("--svg", arguments.svg_file,
+                  "draw the plan, offsets over time (-: to the terminal, instead of the table)")
+      ->type_name("FILE");
 }
 
 Grammar::Grammar(Arguments& arguments) {

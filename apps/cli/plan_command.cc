@@ -11,11 +11,14 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/json_text.h"
+#include "apps/output/own_files.h"
+#include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/read_file.h"
 #include "core/stop_signals.h"
 #include "executor/plan/csv.h"
 #include "executor/plan/exact.h"
+#include "executor/plan/svg.h"
 
 namespace coppice::cli {
 namespace {
@@ -80,6 +83,9 @@ std::string json_of(const plan::Problem& problem, const plan::Found& found) {
 
 int plan_command(const PlanArguments& arguments, std::ostream& out, std::ostream& err,
                  const std::atomic<bool>& stop) {
+  if (arguments.json && arguments.svg_file == "-")
+    throw Error(ErrorCode::kUsage, "--json and --svg - cannot share the terminal; give --svg a file");
+  refuse_input("--svg", arguments.svg_file, "the table", arguments.file);
   const plan::ProblemText text = wait_read_problem(arguments.file);
   plan::SearchOptions options;
   options.capacity = arguments.capacity;
@@ -98,7 +104,14 @@ int plan_command(const PlanArguments& arguments, std::ostream& out, std::ostream
   if (!fits && !stop)
     throw Error(ErrorCode::kOutOfMemory, why_it_does_not_fit(text.problem, found, *arguments.capacity),
                 {arguments.file});
-  out << (arguments.json ? json_of(text.problem, found) : plan::print_plan(text, found.plan));
+  if (!arguments.svg_file.empty() && arguments.svg_file != "-") {
+    AtomicFile file(arguments.svg_file);
+    file.write(plan::svg_of(text.problem, found.plan));
+    file.commit();
+  }
+  out << (arguments.svg_file == "-" ? plan::svg_of(text.problem, found.plan)
+          : arguments.json          ? json_of(text.problem, found)
+                                    : plan::print_plan(text, found.plan));
   out.flush();
   err << summary_of(text.problem, found, passed.count());
   return stop ? kExitInterrupted : kExitDone;

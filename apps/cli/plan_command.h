@@ -13,6 +13,7 @@ struct PlanArguments {
   std::optional<int64_t> capacity;
   std::optional<double> budget_s;
   bool json = false;
+  std::string svg_file;  // "-": standard output, instead of the table
 };
 
 // Prints the file's rows with their offsets, or JSON, on `out`, and a summary in one line on `err`. Returns

@@ -27,8 +27,8 @@ struct Found {
   Plan plan;                // the smallest that was found, whether it fits or not
   int64_t lower_bound = 0;  // no plan needs less: shown by what is needed at one time, or by search
   // Buffers, by index, that have no plan within the capacity, where that was shown. Without any one of them
-  // the others have, but for those with offsets, which are all there, and for those of which nothing was shown
-  // in time.
+  // the others have, but for those with offsets, which are all there, and for those of which nothing was
+  // shown in time.
   std::vector<uint32_t> infeasible;
   uint64_t nodes = 0;
 

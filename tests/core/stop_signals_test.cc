@@ -59,6 +59,9 @@ TEST(StopSignals, SayWhatIsFinishedAndEndItTheSecondTime) {
 // Whatever the thread of each, and where one interrupts the handler of the other. Seen to fail: "stopped"
 // came before "finishing frame 1".
 TEST(StopSignals, AreToldInOrderWhenTwoComeInOneInstant) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer keeps a second signal back while a thread does nothing";
+#endif
   for (int i = 0; i < 100; ++i) {
     EXPECT_EXIT(
         {
