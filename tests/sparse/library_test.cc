@@ -221,8 +221,8 @@ TEST(LibrarySymbols, AreCalledByTheseKernels) {
   for (const char* name : {"ceil", "copysign", "fabs", "floor", "fma", "fmax", "fmin", "llrint", "lrint",
                            "nearbyint", "rint", "roundeven", "round", "sqrt", "trunc"})
     instructions.insert({name, std::string(name) + "f"});
-  for (const char* name :
-       {"bcmp", "sincos", "sincosf", "scalbn", "scalbnf", "__extendhfsf2", "__truncsfhf2", "__truncsfbf2"})
+  for (const char* name : {"bcmp", "sincos", "sincosf", "scalbn", "scalbnf", "__extendhfsf2", "__truncsfhf2",
+                           "__truncsfbf2", "__truncdfhf2"})
     instructions.insert(name);
   for (const jit::LibrarySymbol& symbol : jit::library_symbols()) {
     EXPECT_NE(symbol.function, nullptr) << symbol.name;
