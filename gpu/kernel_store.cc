@@ -271,12 +271,10 @@ LoadedCodeRef KernelStore::State::compile_anew(const jit::SpecializeRequest& req
   if (is_first)
     log_info("kernels: compiling{}",
              cache.can_store() ? "; the result is kept in " + cache.folder().string() : std::string());
+  jit::make_llvms_static_objects();
   const std::string image = options.backend->compile(request);
   cache.store(key, image);
-  LoadedCodeRef code = options.backend->load(image, request);
-  static std::once_flag once;
-  std::call_once(once, wait_before_what_is_static_now);  // LLVM's
-  return code;
+  return options.backend->load(image, request);
 }
 
 bool KernelStore::State::is_put_off(Compilation& c, const jit::KernelCache::Lock& lock) const {

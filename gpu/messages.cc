@@ -7,9 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 namespace coppice {
 namespace {
+
+// A width in a format may make any length of a short message.
+constexpr size_t kMostText = size_t{64} << 10;
 
 using FormatArguments = fmt::dynamic_format_arg_store<fmt::format_context>;
 
@@ -71,7 +75,10 @@ std::string format_rest(const unsigned char* record, Arguments arguments, uint32
   for (uint32_t i = 0; i < count; ++i) arguments.next(values);
   const std::string_view text = text_of(record);
   try {
-    return fmt::vformat(text, values);
+    std::string line;
+    const auto written = fmt::vformat_to_n(std::back_inserter(line), kMostText, text, values);
+    if (written.size > kMostText) line += fmt::format("... ({} characters)", written.size);
+    return line;
   } catch (const fmt::format_error& error) {
     return fmt::format("print(\"{}\"): {}", text, error.what());
   }

@@ -330,6 +330,7 @@ AsyncValueRef<Chain> StreamQueue::fill(void* to, int byte, size_t bytes) {
 }
 AsyncValueRef<Chain> StreamQueue::barrier() { return push({.name = "barrier"}); }
 void StreamQueue::clear_error() {
+  WorkRefusal::check("clear_error");
   std::lock_guard lock(mutex_);
   ++epoch_;
 }

@@ -16,6 +16,7 @@ struct Bound;  // sparse/bound_launches.h
 // arguments point to. Copies share it.
 class BoundLaunch {
  public:
+  // Errors: kInvalidArgument without a device, or code.
   BoundLaunch(IntrusivePtr<Device> device, Launch launch);
   AsyncValueRef<Chain> launch() const;
   std::string name() const { return std::string(shared()->launch.name); }  // "file.kernel"

@@ -25,6 +25,8 @@ Registry& registry() {
 
 BoundLaunch::BoundLaunch(IntrusivePtr<Device> device, Launch launch)
     : bound_(std::make_shared<detail::Bound>()) {
+  if (!device) throw Error(ErrorCode::kInvalidArgument, "a BoundLaunch without a device");
+  if (!launch.code) throw Error(ErrorCode::kInvalidArgument, "a BoundLaunch without a kernel's code");
   bound_->device = std::move(device);
   bound_->launch = make_intrusive<SharedLaunch>(std::move(launch));
 }

@@ -173,9 +173,19 @@ Function Tracer::finish() {
   return Function::load(device_, std::move(module), std::move(bindings_));
 }
 
+namespace {
+
+void check_code(std::string_view call, const std::function<void()>& code) {
+  if (!code)
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{} is given a function that is empty", call));
+}
+
+}  // namespace
+
 Function trace(IntrusivePtr<Device> device, const std::function<void()>& code, std::string name,
                const std::source_location& where) {
   Tracer tracer(std::move(device), std::move(name), where);
+  check_code("trace()", code);
   code();
   return tracer.finish();
 }
@@ -190,6 +200,7 @@ namespace {
 }  // namespace
 
 void repeat(int64_t times, const std::function<void()>& body) {
+  check_code("repeat()", body);
   Tracer* const tracer = Tracer::current();
   if (tracer == nullptr) {
     for (int64_t i = 0; i < times; ++i) body();
@@ -200,6 +211,7 @@ void repeat(int64_t times, const std::function<void()>& body) {
 }
 
 void repeat(const Slot<int32_t>& times, const std::function<void()>& body) {
+  check_code("repeat()", body);
   Tracer* const tracer = Tracer::current();
   if (tracer == nullptr) refuse_outside("repeat() of a slot");
   executor::FunctionRef f = tracer->trace_body("repeat", body);
@@ -207,6 +219,7 @@ void repeat(const Slot<int32_t>& times, const std::function<void()>& body) {
 }
 
 void loop_while(const DeviceFlag& flag, const std::function<void()>& body) {
+  check_code("loop_while()", body);
   Tracer* const tracer = Tracer::current();
   if (tracer == nullptr) refuse_outside("loop_while()");
   executor::FunctionRef f = tracer->trace_body("while", body);
@@ -217,6 +230,7 @@ void branch(const DeviceFlag& flag, const std::function<void()>& then,
             const std::function<void()>& otherwise) {
   Tracer* const tracer = Tracer::current();
   if (tracer == nullptr) refuse_outside("branch()");
+  check_code("branch()", then), check_code("branch()", otherwise);
   executor::FunctionRef f = tracer->trace_body("then", then), g = tracer->trace_body("else", otherwise);
   tracer->add("sparse.branch", "branch",
               {flag.buffer, static_cast<int64_t>(flag.offset_bytes), std::move(f), std::move(g)});

@@ -120,7 +120,7 @@ FieldId Node::place_bytes(std::string name, size_t bytes, size_t alignment) cons
   return {tree_.get(), id_,
           tree_->describe("place a field").add_field(id_, std::move(name), bytes, alignment)};
 }
-Field<unsigned char> Node::topology() const { return {{tree_.get(), id_, kNoField}, tree_}; }
+Field<unsigned char> Node::topology() const { return {FieldId{tree_.get(), id_, kNoField}, tree_}; }
 std::string Node::path() const { return tree_->description().path(id_); }
 
 std::vector<std::array<int32_t, 3>> Node::checked(std::initializer_list<detail::GivenCoord> coords) const {

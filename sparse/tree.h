@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/intrusive_ptr.h"
@@ -67,11 +68,27 @@ class TreeRef {
   IntrusivePtr<RefCounted> tree_;
 };
 
+namespace detail {
+// Names nothing once it was moved from, as the tree beside it.
+struct MovableFieldId : FieldId {
+  MovableFieldId() = default;
+  MovableFieldId(const FieldId& id) : FieldId(id) {}
+  MovableFieldId(const MovableFieldId&) = default;
+  MovableFieldId& operator=(const MovableFieldId&) = default;
+  MovableFieldId(MovableFieldId&& other) noexcept : FieldId(std::exchange(other.named(), {})) {}
+  MovableFieldId& operator=(MovableFieldId&& other) noexcept {
+    named() = std::exchange(other.named(), {});
+    return *this;
+  }
+  FieldId& named() { return *this; }
+};
+}  // namespace detail
+
 // Names a field of values of type T. Copies name the same field.
 template <class T>
 struct Field {
   using Value = T;
-  FieldId id;
+  detail::MovableFieldId id;
   TreeRef tree;
 };
 

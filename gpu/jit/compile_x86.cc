@@ -4,11 +4,15 @@
 #include <llvm-c/Core.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
 #include <llvm/IR/DebugInfo.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <mutex>
+
+#include "core/process_end.h"
 #include "gpu/jit/build_identity.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/validate.h"
@@ -54,6 +58,51 @@ std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request,
   bake_constants(*module, request, diagnostics);
   strip_target_attributes(*module);
   return module;
+}
+
+std::string emit(llvm::Module& module, llvm::TargetMachine& machine, const Diagnostics& diagnostics) {
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream out(object);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+    diagnostics.fail("code generation", "this target cannot emit objects");
+  }
+  passes.run(module);
+  diagnostics.check("code generation");
+  return std::string(object.begin(), object.end());
+}
+
+// for (i = 0; i < n; ++i) p[i] = sin(p[i]) * p[i]; and sums of <5 x double> and of i77 at q.
+void add_warm_up_function(llvm::Module& module) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::IRBuilder<> builder(context);
+  llvm::Type* const real = builder.getDoubleTy();
+  llvm::Type* const pointer = builder.getPtrTy();
+  llvm::Type* const parameters[] = {pointer, pointer, builder.getInt64Ty()};
+  auto* const f = llvm::Function::Create(llvm::FunctionType::get(builder.getVoidTy(), parameters, false),
+                                         llvm::Function::ExternalLinkage, "warm_up", module);
+  auto* const entry = llvm::BasicBlock::Create(context, "entry", f);
+  auto* const loop = llvm::BasicBlock::Create(context, "loop", f);
+  auto* const end = llvm::BasicBlock::Create(context, "end", f);
+  builder.SetInsertPoint(entry);
+  llvm::Type* const odd[] = {llvm::FixedVectorType::get(real, 5), builder.getIntNTy(77)};
+  for (llvm::Type* const type : odd) {
+    llvm::Value* const x = builder.CreateLoad(type, f->getArg(1));
+    builder.CreateStore(type->isIntegerTy() ? builder.CreateMul(x, x) : builder.CreateFAdd(x, x),
+                        f->getArg(1));
+  }
+  builder.CreateBr(loop);
+  builder.SetInsertPoint(loop);
+  llvm::PHINode* const i = builder.CreatePHI(builder.getInt64Ty(), 2);
+  llvm::Value* const at = builder.CreateGEP(real, f->getArg(0), i);
+  llvm::Value* const x = builder.CreateLoad(real, at);
+  const llvm::FunctionCallee sine = module.getOrInsertFunction("sin", real, real);
+  builder.CreateStore(builder.CreateFMul(builder.CreateCall(sine, x), x), at);
+  llvm::Value* const next = builder.CreateAdd(i, builder.getInt64(1));
+  i->addIncoming(builder.getInt64(0), entry), i->addIncoming(next, loop);
+  builder.CreateCondBr(builder.CreateICmpULT(next, f->getArg(2)), loop, end);
+  builder.SetInsertPoint(end);
+  builder.CreateRetVoid();
 }
 
 }  // namespace
@@ -137,15 +186,26 @@ std::string compile_x86(const SpecializeRequest& request) {
   }
   dump_assembly(stem, *module, *machine);
 
-  llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream out(object);
-  llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile)) {
-    diagnostics.fail("code generation", "this target cannot emit objects");
-  }
-  passes.run(*module);
-  diagnostics.check("code generation");
-  return std::string(object.begin(), object.end());
+  return emit(*module, *machine, diagnostics);
+}
+
+// It compiles values of types that no register has, vectors, a loop and a function of the math
+// library: that is where LLVM has such objects.
+void make_llvms_static_objects() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    initialize_llvm();
+    llvm::LLVMContext context;
+    const Diagnostics diagnostics(context, "warm-up");
+    const auto machine = host_machine({}, diagnostics);
+    llvm::Module module("warm-up", context);
+    module.setTargetTriple(machine->getTargetTriple().str());
+    module.setDataLayout(machine->createDataLayout());
+    add_warm_up_function(module);
+    optimize_o3(module, *machine);
+    emit(module, *machine, diagnostics);
+    wait_before_what_is_static_now();
+  });
 }
 
 }  // namespace coppice::jit

@@ -47,6 +47,11 @@ struct SpecializeRequest {
   std::function<std::string(uint32_t what, uint32_t binding, uint32_t given)> why_misused;
 };
 
+// Has LLVM make, once in the process, the static objects that it makes in its functions while it compiles:
+// what exit() destroys first when a thread calls it that is neither main's nor ours (core/process_end.h).
+// Cost: some 10 ms, the first time. Any number of threads.
+void make_llvms_static_objects();
+
 // Describes the machine this process runs on, as LLVM names it: part of every cache key.
 struct HostTarget {
   std::string cpu;       // "znver4"

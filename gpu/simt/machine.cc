@@ -19,10 +19,10 @@ void check(const Options& options) {
       options.threads_per_block % 32 != 0) {
     fail("threads_per_block", options.threads_per_block, "a multiple of 32 up to 1024");
   }
-  if (options.multiprocessors < 1) fail("multiprocessors", options.multiprocessors, "at least 1");
-  if (options.blocks_per_multiprocessor < 1) {
-    fail("blocks_per_multiprocessor", options.blocks_per_multiprocessor, "at least 1");
-  }
+  if (options.multiprocessors < 1 || options.multiprocessors > 1024)
+    fail("multiprocessors", options.multiprocessors, "1 to 1024");
+  if (options.blocks_per_multiprocessor < 1 || options.blocks_per_multiprocessor > 1024)
+    fail("blocks_per_multiprocessor", options.blocks_per_multiprocessor, "1 to 1024");
   if (options.max_blocks < 1) fail("max_blocks", options.max_blocks, "at least 1");
 }
 

@@ -369,6 +369,7 @@ TEST_P(Functions, CannotBeTracedOfWhatWaitsOrReadsBack) {
   EXPECT_EQ(refused([&] { wait(launch()); }), message("wait()", ", behind set_to"));
   EXPECT_EQ(refused([&] { launch(), wait_read(x_, {0}); }), message("sparse.read", ", behind set_to"));
   EXPECT_EQ(refused([&] { program().wait(); }), message("barrier", ""));
+  EXPECT_EQ(refused([&] { device->default_stream().clear_error(); }), message("clear_error", ""));
   EXPECT_EQ(refused([&] { leaf_->activate({{3}}); }), message("sparse.activate", ""));
   EXPECT_EQ(refused([&] { leaf_->wait_num_active_blocks(); }), message("sparse.count", ""));
   EXPECT_EQ(refused([&] { device->default_stream().enqueue("host work", [](InStream&) {}); }),
@@ -567,7 +568,7 @@ TEST(FunctionsDeathTest, EndWithTheProcessWhileAnotherThreadGivesMore) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        auto* const device = new IntrusivePtr<Device>(Device::named("simt"));
+        static auto* const device = new IntrusivePtr<Device>(Device::named("simt"));
         Program program(*device);
         const auto words = (*device)->reserve(4096, 4096);
         const Function f = trace(*device, [&] { program.launch(add_one, range(64), words->as<uint32_t>()); });

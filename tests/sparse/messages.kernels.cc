@@ -24,6 +24,8 @@ COPPICE_KERNEL(say_lines, Item i)
 { print(i, "one\ntwo\n"); }
 COPPICE_KERNEL(say_wrongly, Item i)
 { print(i, "{:s}", i.index + 1); }
+COPPICE_KERNEL(say_widely, Item i)
+{ print(i, "{:>1000000000}", i.index); }
 // Fills many blocks, so that the launch is repeated with more room.
 COPPICE_KERNEL(grow_and_say, Grow<int> x, Item i)
 {

@@ -112,6 +112,10 @@ TEST_P(Messages, AreHandedOverInWholeLines) {
   const Lines wrong = lines_of(say_wrongly, range(1));
   ASSERT_EQ(wrong.size(), 1u);
   EXPECT_TRUE(wrong[0].starts_with("print(\"{:s}\"): ")) << wrong[0];
+  // Seen to fail: the line had all of its spaces, a gigabyte.
+  const Lines wide = lines_of(say_widely, range(1));
+  ASSERT_EQ(wide.size(), 1u);
+  EXPECT_EQ(wide[0], std::string(size_t{64} << 10, ' ') + "... (1000000000 characters)");
 }
 
 TEST_P(Messages, GoToStdoutUnlessTold) {

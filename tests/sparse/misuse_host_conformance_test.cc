@@ -225,6 +225,18 @@ TEST_P(HostMisuse, HandlesThatNameNothingAreRefused) {
               wait_read(Field<int>(), {1, 1});
             }),
             "the field to read is none: Node::place() makes one");
+  // Seen to fail: the launch was accepted, and read the tree's memory when that had gone.
+  Field<int> taken = p.x;
+  const Field<int> other = std::move(taken);
+  EXPECT_NE(words_of([&] { program->launch(number_cells2, over(p.leaf), taken); }), "");
+  Field<unsigned char> topology = p.leaf.topology();
+  const Field<unsigned char> other_topology = std::move(topology);
+  EXPECT_EQ(topology.id.tree, nullptr);
+  EXPECT_EQ(other_topology.id.tree, p.leaf.tree().get());
+  taken = other;
+  EXPECT_EQ(words_of([&] { program->launch(number_cells2, over(p.leaf), taken); }), "");
+  EXPECT_EQ(words_of([] { BoundLaunch(nullptr, Launch()); }), "a BoundLaunch without a device");
+  EXPECT_EQ(words_of([&] { BoundLaunch(device, Launch()); }), "a BoundLaunch without a kernel's code");
   EXPECT_EQ(words_of([] { Tree(nullptr, {.name = "t"}); }), "tree 't': no device");
   EXPECT_EQ(words_of([] { Program(nullptr); }), "a program without a device");
 }
