@@ -32,6 +32,8 @@ ROWS += ["executor/" + name for name in (
     "ref_weak_lock", *(f"graph_{shape}/{what}" for shape in ("chain", "fan_out", "random")
                        for what in ("run", "per_run", "build_run")),
     "graph_random/2_threads", "call", "repeat_iteration")]
+ROWS += [f"plan/{case}_fits" for case in "ABCDEF"] + ["plan/A_to_F_fit"]
+ROWS += [f"plan/{case}_{planner}" for case in "ABCDEF" for planner in ("by_size", "greedy", "search")] + ["plan/greedy_large"]
 GPU_ROWS = ["gpu/" + name for name in (
     "copy", "laplacian_full", "laplacian_full_warp", "laplacian_tenth_leaves", "laplacian_tenth_leaves_warp",
     "laplacian_tenth_cells", "activate_clear_gc", "fill_clear_gc",

@@ -80,7 +80,7 @@ class Reader {
   }
 
   void find_columns(const std::vector<Field>& names) {
-    static const std::vector<std::pair<std::string, Column>> known{
+    static constexpr std::pair<std::string_view, Column> kKnown[] = {
         {"id", kId},     {"buffer", kId},    {"lower", kBegin}, {"start", kBegin},         {"begin", kBegin},
         {"upper", kEnd}, {"end", kLast},     {"size", kSize},   {"alignment", kAlignment}, {"gaps", kGaps},
         {"hint", kHint}, {"offset", kOffset}};
@@ -88,7 +88,7 @@ class Reader {
     std::fill_n(columns_, kNumColumns, num_columns_);
     for (size_t c = 0; c < names.size(); ++c) {
       read_.names.emplace_back(names[c].text);
-      for (const auto& [name, column] : known) {
+      for (const auto& [name, column] : kKnown) {
         if (name != names[c].text) continue;
         if (has(column)) refuse(names[c], fmt::format("the column {} is there twice", quoted(name)));
         columns_[column] = c;

@@ -72,35 +72,45 @@ std::string emit(llvm::Module& module, llvm::TargetMachine& machine, const Diagn
   return std::string(object.begin(), object.end());
 }
 
-// for (i = 0; i < n; ++i) p[i] = sin(p[i]) * p[i]; and sums of <5 x double> and of i77 at q.
-void add_warm_up_function(llvm::Module& module) {
+// Sums of <5 x double> and of i77, and a function of the math library: types that no register has.
+void add_odd_function(llvm::Module& module) {
   llvm::LLVMContext& context = module.getContext();
   llvm::IRBuilder<> builder(context);
   llvm::Type* const real = builder.getDoubleTy();
-  llvm::Type* const pointer = builder.getPtrTy();
-  llvm::Type* const parameters[] = {pointer, pointer, builder.getInt64Ty()};
+  auto* const f = llvm::Function::Create(llvm::FunctionType::get(real, {builder.getPtrTy()}, false),
+                                         llvm::Function::ExternalLinkage, "odd", module);
+  builder.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", f));
+  llvm::Type* const odd[] = {llvm::FixedVectorType::get(real, 5), builder.getIntNTy(77)};
+  for (llvm::Type* const type : odd) {
+    llvm::Value* const x = builder.CreateLoad(type, f->getArg(0));
+    builder.CreateStore(type->isIntegerTy() ? builder.CreateAdd(x, x) : builder.CreateFAdd(x, x),
+                        f->getArg(0));
+  }
+  const llvm::FunctionCallee sine = module.getOrInsertFunction("sin", real, real);
+  builder.CreateRet(builder.CreateCall(sine, builder.CreateLoad(real, f->getArg(0))));
+}
+
+// for (i = 0; i < n; ++i) p[i] *= p[i];
+void add_loop(llvm::Module& module) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::IRBuilder<> builder(context);
+  llvm::Type* const real = builder.getDoubleTy();
+  llvm::Type* const parameters[] = {builder.getPtrTy(), builder.getInt64Ty()};
   auto* const f = llvm::Function::Create(llvm::FunctionType::get(builder.getVoidTy(), parameters, false),
-                                         llvm::Function::ExternalLinkage, "warm_up", module);
+                                         llvm::Function::ExternalLinkage, "loop", module);
   auto* const entry = llvm::BasicBlock::Create(context, "entry", f);
   auto* const loop = llvm::BasicBlock::Create(context, "loop", f);
   auto* const end = llvm::BasicBlock::Create(context, "end", f);
   builder.SetInsertPoint(entry);
-  llvm::Type* const odd[] = {llvm::FixedVectorType::get(real, 5), builder.getIntNTy(77)};
-  for (llvm::Type* const type : odd) {
-    llvm::Value* const x = builder.CreateLoad(type, f->getArg(1));
-    builder.CreateStore(type->isIntegerTy() ? builder.CreateMul(x, x) : builder.CreateFAdd(x, x),
-                        f->getArg(1));
-  }
   builder.CreateBr(loop);
   builder.SetInsertPoint(loop);
   llvm::PHINode* const i = builder.CreatePHI(builder.getInt64Ty(), 2);
   llvm::Value* const at = builder.CreateGEP(real, f->getArg(0), i);
   llvm::Value* const x = builder.CreateLoad(real, at);
-  const llvm::FunctionCallee sine = module.getOrInsertFunction("sin", real, real);
-  builder.CreateStore(builder.CreateFMul(builder.CreateCall(sine, x), x), at);
+  builder.CreateStore(builder.CreateFMul(x, x), at);
   llvm::Value* const next = builder.CreateAdd(i, builder.getInt64(1));
   i->addIncoming(builder.getInt64(0), entry), i->addIncoming(next, loop);
-  builder.CreateCondBr(builder.CreateICmpULT(next, f->getArg(2)), loop, end);
+  builder.CreateCondBr(builder.CreateICmpULT(next, f->getArg(1)), loop, end);
   builder.SetInsertPoint(end);
   builder.CreateRetVoid();
 }
@@ -189,22 +199,25 @@ std::string compile_x86(const SpecializeRequest& request) {
   return emit(*module, *machine, diagnostics);
 }
 
-// It compiles values of types that no register has, vectors, a loop and a function of the math
-// library: that is where LLVM has such objects.
+// LLVM has nearly all of them where it turns types into registers. So the least that has such types goes
+// first: until it is done, which takes a millisecond, exit() on a thread of the program's own may still
+// destroy them before it waits.
 void make_llvms_static_objects() {
   static std::once_flag once;
   std::call_once(once, [] {
     initialize_llvm();
     llvm::LLVMContext context;
     const Diagnostics diagnostics(context, "warm-up");
-    const auto machine = host_machine({}, diagnostics);
-    llvm::Module module("warm-up", context);
-    module.setTargetTriple(machine->getTargetTriple().str());
-    module.setDataLayout(machine->createDataLayout());
-    add_warm_up_function(module);
-    optimize_o3(module, *machine);
-    emit(module, *machine, diagnostics);
-    wait_before_what_is_static_now();
+    for (void (*const add)(llvm::Module&) : {add_odd_function, add_loop}) {
+      const auto machine = host_machine({}, diagnostics);
+      llvm::Module module("warm-up", context);
+      module.setTargetTriple(machine->getTargetTriple().str());
+      module.setDataLayout(machine->createDataLayout());
+      add(module);
+      if (add == add_loop) optimize_o3(module, *machine);
+      emit(module, *machine, diagnostics);
+      wait_before_what_is_static_now();
+    }
   });
 }
 
