@@ -8,7 +8,7 @@
 //
 // All this happens before any static object is destroyed where main returns, and where exit() is called by
 // the main thread or by one of the library's. Where another thread calls it, static objects are destroyed
-// first that were made since wait_before_what_is_static_now(): LLVM's, in the millisecond in which the
+// first that were made since wait_before_what_is_static_now(): LLVM's, in the milliseconds in which the
 // first compilation of the process makes them (gpu/jit/specializer.h). Where a thread of another library
 // calls it, in a task of ours (ExitHold), the static objects of shared libraries are not destroyed. A main
 // thread that calls pthread_exit() ends the process, too.

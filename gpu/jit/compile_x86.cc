@@ -10,7 +10,10 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <atomic>
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 #include "core/process_end.h"
 #include "gpu/jit/build_identity.h"
@@ -115,6 +118,23 @@ void add_loop(llvm::Module& module) {
   builder.CreateRetVoid();
 }
 
+// Compiles the least first that has types which no register has: LLVM has nearly all of its objects where it
+// takes these apart.
+void warm_up() {
+  initialize_llvm();
+  llvm::LLVMContext context;
+  const Diagnostics diagnostics(context, "warm-up");
+  for (void (*const add)(llvm::Module&) : {add_odd_function, add_loop}) {
+    const auto machine = host_machine({}, diagnostics);
+    llvm::Module module("warm-up", context);
+    module.setTargetTriple(machine->getTargetTriple().str());
+    module.setDataLayout(machine->createDataLayout());
+    add(module);
+    if (add == add_loop) optimize_o3(module, *machine);
+    emit(module, *machine, diagnostics);
+  }
+}
+
 }  // namespace
 
 // The strings that these return are never destroyed: threads may compile until the process ends.
@@ -199,25 +219,24 @@ std::string compile_x86(const SpecializeRequest& request) {
   return emit(*module, *machine, diagnostics);
 }
 
-// LLVM has nearly all of them where it turns types into registers. So the least that has such types goes
-// first: until it is done, which takes a millisecond, exit() on a thread of the program's own may still
-// destroy them before it waits.
+// While LLVM makes them, another thread says all the time that exit() is to wait first: there is no place in
+// between from which this could be said.
 void make_llvms_static_objects() {
   static std::once_flag once;
   std::call_once(once, [] {
-    initialize_llvm();
-    llvm::LLVMContext context;
-    const Diagnostics diagnostics(context, "warm-up");
-    for (void (*const add)(llvm::Module&) : {add_odd_function, add_loop}) {
-      const auto machine = host_machine({}, diagnostics);
-      llvm::Module module("warm-up", context);
-      module.setTargetTriple(machine->getTargetTriple().str());
-      module.setDataLayout(machine->createDataLayout());
-      add(module);
-      if (add == add_loop) optimize_o3(module, *machine);
-      emit(module, *machine, diagnostics);
-      wait_before_what_is_static_now();
-    }
+    std::atomic<bool> is_done = false;
+    std::thread sayer([&] {
+      constexpr std::chrono::microseconds kPause{5};
+      while (!is_done.load()) {
+        wait_before_what_is_static_now();
+        const auto end = std::chrono::steady_clock::now() + kPause;
+        while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      }
+    });
+    warm_up();
+    is_done = true;
+    sayer.join();
+    wait_before_what_is_static_now();
   });
 }
 

@@ -35,7 +35,7 @@ class Ending {
 
  private:
   static void end(Random& random) {
-    switch (random() % 8) {
+    switch (random() % 7) {
       case 0:  // the handles are main's
         pass_time(random);
         world_.reset();
@@ -60,10 +60,6 @@ class Ending {
         for (; calls_exit;) pause();
         return;
       }
-      case 6:  // nobody's, and a thread of the program's own ends it
-        pass_time(random);
-        std::thread([] { std::exit(0); }).detach();
-        for (;;) pause();
       default:  // those of a thread that goes on to use them
         std::thread([kept = world_, seed = random()] {
           Random what(seed);
