@@ -14,8 +14,8 @@
 //      40       8   loop begin         i64, first item of a range loop
 //      48       8   item_count         number of loop items where the host knows it; pieces do not count
 //      56       8   number             of this launch among the stream's, for random numbers; the runtime's own do not count.
-//                                      With kRecorded: from DeviceContext::replayed_from on (launch_number()); in a
-//                                      recording the runtime's own have that of the launch they belong to
+//                                      With kRecorded: from DeviceContext::replayed_from on; in a recording
+//                                      the runtime's own have that of the launch they belong to
 //      64      64   trees[8]           run-time state of every tree the kernel touches
 //     128     384   arguments          plain arguments, packed in order
 #pragma once

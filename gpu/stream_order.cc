@@ -82,9 +82,8 @@ std::unique_ptr<LaunchEnd> DirectOrder::begin(const Launch& launch, LaunchBlock&
     return nullptr;
   }
   const LaunchProfile::Timer timer(profile_, launch.name);
-  auto end = std::make_unique<LaunchEnd>();
-  end->number = block.number = launches_++;
-  end->id = launch_id(block);
+  const uint64_t number = block.number = launches_++;
+  const uint64_t id = launch_id(block);
   block.context = &context_;
   block.number -= replayed_from_;
   block.flags |= kRecorded;
@@ -93,14 +92,15 @@ std::unique_ptr<LaunchEnd> DirectOrder::begin(const Launch& launch, LaunchBlock&
     prepare(*this, launch, block);
   } catch (...) {
     if (is_behind_unsettled || !backend_.has_status(context_)) throw;
-    launches_ = end->number;  // it was to be skipped
+    launches_ = number;  // it was to be skipped
     has_old_status_ = true;
     return nullptr;
   }
   backend_.run_loop(launch, block);
   if (!is_fetched) return nullptr;
+  auto end = std::make_unique<LaunchEnd>(LaunchEnd{.number = number, .id = id});
   try {
-    if (launch.tell_changes) launch.tell_changes(*this, end->number);
+    if (launch.tell_changes) launch.tell_changes(*this, number);
     backend_.fetch_status(context_, *end);
   } catch (const Error& error) {
     end->failed = error;

@@ -7,8 +7,8 @@
 //                                      upper: the time behind its last; or end: its last one
 //                                      size              bytes
 //                                    others: alignment; offset, where it must lie; hint, where it might;
-//                                    gaps: "2-5 7-9@0:16", times without need [2, 5), and [7, 9) with need of its
-//                                    bytes [0, 16) alone
+//                                    gaps: "2-5 7-9@0:16", times without need [2, 5), and
+//                                    [7, 9) with need of its bytes [0, 16) alone
 //
 // An empty field is one that is not there. Other columns are kept, and mean nothing.
 #pragma once

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <numeric>
 #include <string_view>
-#include <tuple>
 
 #include "core/check.h"
 #include "executor/plan/greedy.h"
@@ -17,9 +16,9 @@ namespace {
 
 constexpr uint64_t kFirstNodes = 1000;
 
-// By which a buffer comes before others: more of the first letter's, then of the next. A: product of size
-// and time. B: the same by sections. N: neighbors. S: sections. T: bytes needed at the worst of its times.
-// W: time. Z: size.
+// A buffer comes before others that has more of what the first letter stands for, then of the next. A:
+// product of size and time. B: the same by sections. N: neighbors. S: sections. T: bytes needed at the worst
+// of its times. W: time. Z: size.
 constexpr std::string_view kOrders[] = {"WAT", "TAW", "TWA", "ATW", "ZW", "NW", "SA", "BA", "ZT", "AW", "TZ"};
 
 std::vector<int64_t> worst_needs(const Problem& problem, const Sections& sections) {
@@ -32,9 +31,9 @@ std::vector<int64_t> worst_needs(const Problem& problem, const Sections& section
   return worst;
 }
 
-std::vector<uint32_t> ranks_of(const Problem& problem, const Sections& sections, std::string_view order) {
+std::vector<uint32_t> ranks_of(const Problem& problem, const Sections& sections,
+                               const std::vector<int64_t>& worst, std::string_view order) {
   const auto n = static_cast<uint32_t>(problem.buffers.size());
-  const std::vector<int64_t> worst = worst_needs(problem, sections);
   const auto value = [&](uint32_t i, char letter) -> double {
     const Buffer& b = problem.buffers[i];
     const double time = static_cast<double>(b.end) - static_cast<double>(b.begin);
@@ -73,7 +72,8 @@ class Search {
  public:
   Search(const Problem& problem, const SearchOptions& options)
       : problem_(problem), options_(options), sections_(problem), search_(problem, sections_) {
-    for (const std::string_view order : kOrders) ranks_.push_back(ranks_of(problem, sections_, order));
+    const std::vector<int64_t> worst = worst_needs(problem, sections_);
+    for (const std::string_view order : kOrders) ranks_.push_back(ranks_of(problem, sections_, worst, order));
     // All plans that the search finds are sums of sizes, so that heights between multiples of what divides
     // these need no look.
     for (const Buffer& b : problem.buffers) {
@@ -181,8 +181,8 @@ Found search_plan(const Problem& problem, const SearchOptions& options) {
   Found found{best_greedy_plan(problem), lower_bound(problem), {}, 0};
   const bool is_done = options.capacity ? found.plan.bytes <= *options.capacity : found.is_smallest();
   if (!is_done && problem.buffers.size() <= kMostSearched) Search(problem, options).improve(found);
-  const std::optional<std::string> fault = find_fault(problem, found.plan);
-  COPPICE_DCHECK(!fault, "a plan that is wrong: {}", *fault);
+  COPPICE_DCHECK(!find_fault(problem, found.plan), "a plan that is wrong: {}",
+                 find_fault(problem, found.plan).value_or(""));
   return found;
 }
 

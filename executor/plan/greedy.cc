@@ -78,13 +78,14 @@ class Greedy {
   }
   void put_fixed(uint32_t i) {
     find_taken(i);
-    for (size_t t = 0; t < taken_.size(); ++t) {
-      if (taken_[t].first < *problem_.buffers[i].offset && *problem_.buffers[i].offset < taken_[t].second)
+    const int64_t offset = *problem_.buffers[i].offset;
+    for (const auto& [low, high] : taken_) {
+      if (low < offset && offset < high)
         throw Error(ErrorCode::kInvalidArgument,
                     fmt::format("buffer '{}': at its offset {} it would overlap another that has an offset",
-                                problem_.buffers[i].id, *problem_.buffers[i].offset));
+                                problem_.buffers[i].id, offset));
     }
-    put(i, *problem_.buffers[i].offset);
+    put(i, offset);
   }
   void find_taken(uint32_t i) {
     taken_.clear();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "executor/plan/time_pieces.h"
 
 namespace coppice::plan {
 namespace {
@@ -70,19 +71,12 @@ int64_t naive_bytes(const Problem& problem) {
 
 int64_t lower_bound(const Problem& problem) {
   std::vector<std::pair<int64_t, int64_t>> changes;  // when, and by how many bytes; ends come first
-  const auto needs = [&](int64_t begin, int64_t end, int64_t bytes) {
-    if (begin < end) changes.emplace_back(begin, bytes), changes.emplace_back(end, -bytes);
-  };
+  const TimePieces pieces(problem);
   int64_t most = 0;
-  for (const Buffer& b : problem.buffers) {
-    int64_t from = b.begin;
-    for (const Gap& gap : b.gaps) {
-      needs(from, gap.begin, b.bytes);
-      if (gap.window) needs(gap.begin, gap.end, gap.window->end - gap.window->begin);
-      from = gap.end;
-    }
-    needs(from, b.end, b.bytes);
-    most = std::max(most, b.offset.value_or(0) + b.bytes);
+  for (size_t i = 0; i < problem.buffers.size(); ++i) {
+    for (const TimePieces::Piece& p : pieces.of(i))
+      changes.emplace_back(p.begin, p.high - p.low), changes.emplace_back(p.end, p.low - p.high);
+    most = std::max(most, problem.buffers[i].offset.value_or(0) + problem.buffers[i].bytes);
   }
   std::sort(changes.begin(), changes.end());
   int64_t now = 0;

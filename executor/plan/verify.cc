@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 namespace coppice::plan {
@@ -17,6 +16,7 @@ struct Piece {
   int64_t low, high;   // bytes
 };
 
+// It does not share the planners' idea of what buffers need when (time_pieces.h).
 std::vector<Piece> pieces_of(const Problem& problem, const Plan& plan) {
   std::vector<Piece> pieces;
   const auto add = [&](size_t i, int64_t begin, int64_t end, int64_t low, int64_t high) {

@@ -4,7 +4,6 @@
 #include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/raw_ostream.h>
 
@@ -166,18 +165,6 @@ std::string without_debug_labels(llvm::StringRef ptx) {
   return text;
 }
 
-std::string emit(llvm::Module& module, llvm::TargetMachine& machine, const Diagnostics& diagnostics) {
-  llvm::SmallString<0> ptx;
-  llvm::raw_svector_ostream out(ptx);
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
-    diagnostics.fail("code generation", "this target cannot emit PTX");
-  }
-  passes.run(module);
-  diagnostics.check("code generation");
-  return without_debug_labels(ptx.str());
-}
-
 }  // namespace
 
 PtxTarget newest_ptx_target(int compute_capability) {
@@ -222,7 +209,8 @@ std::string compile_ptx(const SpecializeRequest& request, PtxTarget target) {
   verify_module(*module, "optimising", diagnostics);
   dump_module(stem, "opt.ll", *module);
   validate_for_ptx(*module, target.sm, request.id);
-  std::string text = emit(*module, *machine, diagnostics);
+  std::string text =
+      without_debug_labels(emit_code(*module, *machine, llvm::CodeGenFileType::AssemblyFile, diagnostics));
   dump_text(stem, "ptx", text);
   return text;
 }

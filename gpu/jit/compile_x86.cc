@@ -5,7 +5,6 @@
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
 #include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
@@ -61,18 +60,6 @@ std::unique_ptr<llvm::Module> link_kernel(const SpecializeRequest& request,
   bake_constants(*module, request, diagnostics);
   strip_target_attributes(*module);
   return module;
-}
-
-std::string emit(llvm::Module& module, llvm::TargetMachine& machine, const Diagnostics& diagnostics) {
-  llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream out(object);
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile)) {
-    diagnostics.fail("code generation", "this target cannot emit objects");
-  }
-  passes.run(module);
-  diagnostics.check("code generation");
-  return std::string(object.begin(), object.end());
 }
 
 // Sums of <5 x double> and of i77, and a function of the math library: types that no register has.
@@ -131,7 +118,7 @@ void warm_up() {
     module.setDataLayout(machine->createDataLayout());
     add(module);
     if (add == add_loop) optimize_o3(module, *machine);
-    emit(module, *machine, diagnostics);
+    emit_code(module, *machine, llvm::CodeGenFileType::ObjectFile, diagnostics);
   }
 }
 
@@ -216,7 +203,7 @@ std::string compile_x86(const SpecializeRequest& request) {
   }
   dump_assembly(stem, *module, *machine);
 
-  return emit(*module, *machine, diagnostics);
+  return emit_code(*module, *machine, llvm::CodeGenFileType::ObjectFile, diagnostics);
 }
 
 // While LLVM makes them, another thread says all the time that exit() is to wait first: there is no place in

@@ -289,6 +289,20 @@ void dump_module(const std::string& stem, std::string_view suffix, const llvm::M
   dump_text(stem, suffix, out.str());
 }
 
+std::string emit_code(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type,
+                      const Diagnostics& diagnostics) {
+  llvm::SmallString<0> code;
+  llvm::raw_svector_ostream out(code);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, out, nullptr, type)) {
+    const char* const what = type == llvm::CodeGenFileType::ObjectFile ? "objects" : "PTX";
+    diagnostics.fail("code generation", fmt::format("this target cannot emit {}", what));
+  }
+  passes.run(module);
+  diagnostics.check("code generation");
+  return std::string(code);
+}
+
 void dump_assembly(const std::string& stem, const llvm::Module& module, llvm::TargetMachine& machine) {
   if (!is_dumping()) return;
   const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);  // code generation changes it

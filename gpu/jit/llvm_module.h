@@ -57,6 +57,9 @@ void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine, Vectors vec
 // Does no more than makes code bearable in a debugger: calls of the runtime inlined, constants folded,
 // every line kept.
 void simplify_for_stepping(llvm::Module& module, llvm::TargetMachine& machine);
+// Generates code: an object, or the text of PTX. It changes the module.
+std::string emit_code(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type,
+                      const Diagnostics& diagnostics);
 // Puts a `nop` on every line of the kernel file that calls what is inlined: without an instruction of its
 // own a line cannot be stopped at. To be done last.
 void give_calls_code(llvm::Module& module);

@@ -114,7 +114,8 @@ TEST_P(CudaLaunches, ThatAreRepeatedPrintOnce) {
   std::vector<std::string> lines, expected;
   gpu.device->set_message_handler([&](std::string_view line) { lines.emplace_back(line); });
   Tree tree(gpu.device);
-  const Node leaf = tree.root().pointer({1 << 12, 1}).dense({4, 4});
+  // Cells are large, so that the few that there is room for at first are soon too few.
+  const Node leaf = tree.root().pointer({1 << 12, 1}).dense({4, 1024});
   const auto x = leaf.place<int>("x");
   tree.freeze();
   for (int round = 0; round < 2; ++round) {
