@@ -55,6 +55,9 @@ float coppice_fetch_add_f32(float* address, float value);           // relaxed
 double coppice_fetch_add_f64(double* address, double value);        // relaxed
 uint32_t coppice_fetch_max_u32(uint32_t* address, uint32_t value);  // relaxed
 uint64_t coppice_fetch_max_u64(uint64_t* address, uint64_t value);  // relaxed
+// Returns its argument. To a GPU's optimiser the result is a new value in every round of a loop: it computes
+// what depends on it there, instead of keeping it in registers that there are too few of.
+uint32_t coppice_fresh_u32(uint32_t value);
 // Stands in a loop that waits for another thread; `turn` counts its rounds. A CPU's thread soon lets
 // others run: the one that it waits for may not be running at all.
 void coppice_pause(uint32_t turn);

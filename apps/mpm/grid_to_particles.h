@@ -8,27 +8,36 @@
 
 namespace coppice::mpm {
 
-// Copies the velocities a block's particles can see into one tile; a thread takes whole rows.
+// Copies the velocities a block's particles can see into one tile. A CPU's thread takes whole rows, a GPU's
+// single nodes: neighbours in a warp then read side by side, and none of a thread's reads waits for another.
 template <int D>
 COPPICE_INLINE void gather_velocities(const Read<NodeValue>& grid, const TileTeam<D>& block,
                                       NodeValue* tile) {
-  std::uint32_t row = 0;
   constexpr int b = kBlockSize<D>, t = kTileSize<D>;
+  const auto beside = [&](int ox, int oy, int oz) -> const NodeValue* {
+    if constexpr (D == 3)
+      return grid.neighbour_data(block, {ox, oy, oz});
+    else
+      return grid.neighbour_data(block, {oy, oz});
+  };
+  if (block.lanes() > 1) {
+    COPPICE_UNROLL
+    for (int n = static_cast<int>(block.lane()); n < kTileNodes<D>; n += static_cast<int>(block.lanes())) {
+      const int i = n / t / t, j = n / t % t, k = n % t;
+      const NodeValue* from = beside(i >= b, j >= b, k >= b);
+      store(tile + n, load(from + (i % b * b + j % b) * b + k % b));
+    }
+    return;
+  }
   for (int ox = 0; ox < (D == 3 ? 2 : 1); ++ox) {
     for (int oy = 0; oy < 2; ++oy) {
       for (int oz = 0; oz < 2; ++oz) {
-        const NodeValue* from;
-        if constexpr (D == 3)
-          from = grid.neighbour_data(block, {ox, oy, oz});
-        else
-          from = grid.neighbour_data(block, {oy, oz});
+        const NodeValue* from = beside(ox, oy, oz);
         const int ex = D == 2 ? 1 : ox ? t - b : b, ey = oy ? t - b : b, ez = oz ? t - b : b;
         for (int i = 0; i < ex; ++i) {
-          for (int j = 0; j < ey; ++j) {
-            if (row++ % block.lanes() != block.lane()) continue;
+          for (int j = 0; j < ey; ++j)
             __builtin_memcpy(tile + tile_index<D>(i + ox * b, j + oy * b, oz * b), from + (i * b + j) * b,
                              sizeof(NodeValue) * ez);
-          }
         }
       }
     }
@@ -43,97 +52,105 @@ struct BlockFindings {
   bool not_finite = false;
 };
 
-// New velocity, velocity gradient and position of a segment of particles.
+// Gives a particle its new velocity, velocity gradient and position. Returns the gradient.
 template <int D>
-COPPICE_INLINE void gather_segment(const StepArguments<D>& a, std::int64_t begin, std::int64_t end,
-                                   const TileTeam<D>& block, const NodeValue* tile, BlockFindings& found) {
-  const std::int32_t* const first = block.origin;
+COPPICE_INLINE SmallMat<float, D> gather_particle(const StepArguments<D>& a, const Particle& p,
+                                                  const std::int32_t* first, const NodeValue* tile,
+                                                  BlockFindings& found) {
   using A = Attribute<D>;
-  float *x[3], *v[3], *c[9];
-  COPPICE_UNROLL for (int k = 0; k < D; ++k) x[k] = attribute(a, A::kPosition + k),
-                                             v[k] = attribute(a, A::kVelocity + k);
-  COPPICE_UNROLL for (int k = 0; k < D * D; ++k) c[k] = attribute(a, A::kAffine + k);
-  const float gradient_scale = 4.0f * a.inv_dx;
-  for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
-    const TileStencil<D> s = tile_stencil<D>(x, i, a.inv_dx, first);
-    Float4 velocity{0, 0, 0, 0}, gradient[3] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
-    constexpr int nx = D == 3 ? 3 : 1;
+  const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, first);
+  Float4 velocity{0, 0, 0, 0}, gradient[3] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+  constexpr int nx = D == 3 ? 3 : 1;
+  COPPICE_UNROLL
+  for (int ix = 0; ix < nx; ++ix) {
     COPPICE_UNROLL
-    for (int ix = 0; ix < nx; ++ix) {
+    for (int iy = 0; iy < 3; ++iy) {
+      const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
+      const NodeValue* row = tile + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2]);
+      Float4 along{0, 0, 0, 0};
       COPPICE_UNROLL
-      for (int iy = 0; iy < 3; ++iy) {
-        const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
-        const NodeValue* row = tile + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2]);
-        Float4 along{0, 0, 0, 0};
-        COPPICE_UNROLL
-        for (int iz = 0; iz < 3; ++iz) {
-          const Float4 part = (w_xy * s.w[2][iz]) * load(row + iz);
-          along += part;
-          gradient[2] += part * (static_cast<float>(iz) - s.fx[2]);
-        }
-        velocity += along;
-        gradient[1] += along * (static_cast<float>(iy) - s.fx[1]);
-        if constexpr (D == 3) gradient[0] += along * (static_cast<float>(ix) - s.fx[0]);
+      for (int iz = 0; iz < 3; ++iz) {
+        const Float4 part = (w_xy * s.w[2][iz]) * load(row + iz);
+        along += part;
+        gradient[2] += part * (static_cast<float>(iz) - s.fx[2]);
       }
+      velocity += along;
+      gradient[1] += along * (static_cast<float>(iy) - s.fx[1]);
+      if constexpr (D == 3) gradient[0] += along * (static_cast<float>(ix) - s.fx[0]);
     }
-    float speed2 = 0.0f;
-    bool inside = true;
-    COPPICE_UNROLL
-    for (int k = 0; k < D; ++k) {
-      const int axis = 3 - D + k;
-      const float low = (kPad + 0.01f) * a.dx, high = (static_cast<float>(kPad + a.cells[k]) - 0.01f) * a.dx;
-      const float moved = clamp_to(x[k][i] + a.dt * velocity[k], low, high);
-      x[k][i] = moved;
-      v[k][i] = velocity[k];
-      speed2 += velocity[k] * velocity[k];
-      const float base = bspline_base(moved * a.inv_dx - static_cast<float>(first[axis]));
-      inside = inside && base >= 0.0f && base <= static_cast<float>(kTileSize<D> - kStencilWidth);
-      COPPICE_UNROLL
-      for (int r = 0; r < D; ++r) c[r * D + k][i] = gradient[axis][r] * gradient_scale;
-    }
-    found.drifted = found.drifted || !inside;
-    // A NaN fails every comparison; the clamp above hides it from positions, never from velocities.
-    found.not_finite = found.not_finite || !(speed2 < 1e30f);
-    found.max_speed2 = speed2 > found.max_speed2 ? speed2 : found.max_speed2;
   }
+  const float gradient_scale = 4.0f * a.inv_dx;
+  SmallMat<float, D> scaled{};
+  float speed2 = 0.0f;
+  bool inside = true;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    const int axis = 3 - D + k;
+    const float low = (kPad + 0.01f) * a.dx, high = (static_cast<float>(kPad + a.cells[k]) - 0.01f) * a.dx;
+    const float moved = clamp_to(p[A::kPosition + k] + a.dt * velocity[k], low, high);
+    p[A::kPosition + k] = moved;
+    p[A::kVelocity + k] = velocity[k];
+    speed2 += velocity[k] * velocity[k];
+    const float base = bspline_base(moved * a.inv_dx - static_cast<float>(first[axis]));
+    inside = inside && base >= 0.0f && base <= static_cast<float>(kTileSize<D> - kStencilWidth);
+    COPPICE_UNROLL
+    for (int r = 0; r < D; ++r)
+      p[A::kAffine + r * D + k] = scaled.m[r * D + k] = gradient[axis][r] * gradient_scale;
+  }
+  found.drifted = found.drifted || !inside;
+  // A NaN fails every comparison; the clamp above hides it from positions, never from velocities.
+  found.not_finite = found.not_finite || !(speed2 < 1e30f);
+  found.max_speed2 = speed2 > found.max_speed2 ? speed2 : found.max_speed2;
+  return scaled;
 }
 
-// Deformation, plasticity and stress of a segment; one material, so the loop vectorises.
+// Gives a particle its new deformation and stress. Returns the bits of its wave modulus.
+template <int D, class Material>
+COPPICE_INLINE std::int32_t advance_particle(const Material& material, float dt, const Particle& p,
+                                             SmallMat<float, D> gradient) {
+  using A = Attribute<D>;
+  SmallMat<float, D> deformation{};
+  if constexpr (Material::kUsesDeformationGradient) {
+    COPPICE_UNROLL for (int k = 0; k < D * D; ++k) deformation.m[k] = p[A::kDeformation + k];
+  }
+  const MaterialResponse<float, D> r = material.advance(deformation, p[A::kScalar], gradient, dt);
+  if constexpr (Material::kUsesDeformationGradient) {
+    COPPICE_UNROLL for (int k = 0; k < D * D; ++k) p[A::kDeformation + k] = r.f.m[k];
+  }
+  if constexpr (Material::kUsesScalar) p[A::kScalar] = r.scalar;
+  int n = A::kStress;
+  COPPICE_UNROLL
+  for (int row = 0; row < D; ++row) {
+    COPPICE_UNROLL
+    for (int column = row; column < D; ++column) p[n++] = r.tau.m[row * D + column];
+  }
+  return __builtin_bit_cast(std::int32_t, r.wave_modulus);
+}
+
+// Motion, deformation, plasticity and stress of a segment, which is of one material. On a CPU all particles
+// move before, and a loop over the rest vectorises; a GPU's thread does both for a particle, and reads its
+// gradient once.
 template <int D, class Material>
 COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& material, float density,
                                     std::int64_t begin, std::int64_t end, const TileTeam<D>& block,
-                                    BlockFindings& found) {
-  using A = Attribute<D>;
-  float* c[D * D];
-  float* f[D * D];
-  float* tau[D * (D + 1) / 2];
-  COPPICE_UNROLL for (int k = 0; k < D * D; ++k) c[k] = attribute(a, A::kAffine + k),
-                                                 f[k] = attribute(a, A::kDeformation + k);
-  COPPICE_UNROLL for (int k = 0; k < D * (D + 1) / 2; ++k) tau[k] = attribute(a, A::kStress + k);
-  float* scalar = attribute(a, A::kScalar);
+                                    const NodeValue* tile, BlockFindings& found) {
   // The maximum is taken over the bits, which order like the floats as moduli are not negative: LLVM does not
   // vectorise a float maximum without permission to ignore NaN.
   std::int32_t largest = 0;
+  const auto note = [&](std::int32_t bits) { largest = bits > largest ? bits : largest; };
+  if (block.lanes() > 1) {
+    for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
+      const Particle p = particle(a, i);
+      note(advance_particle<D>(material, a.dt, p, gather_particle<D>(a, p, block.origin, tile, found)));
+    }
+  } else {
 #pragma clang loop vectorize(assume_safety) interleave_count(1)
-  for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
-    SmallMat<float, D> gradient{}, deformation{};
-    COPPICE_UNROLL for (int k = 0; k < D * D; ++k) gradient.m[k] = c[k][i];
-    if constexpr (Material::kUsesDeformationGradient) {
-      COPPICE_UNROLL for (int k = 0; k < D * D; ++k) deformation.m[k] = f[k][i];
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Particle p = particle(a, i);
+      SmallMat<float, D> gradient{};
+      COPPICE_UNROLL for (int k = 0; k < D * D; ++k) gradient.m[k] = p[Attribute<D>::kAffine + k];
+      note(advance_particle<D>(material, a.dt, p, gradient));
     }
-    const MaterialResponse<float, D> r = material.advance(deformation, scalar[i], gradient, a.dt);
-    if constexpr (Material::kUsesDeformationGradient) {
-      COPPICE_UNROLL for (int k = 0; k < D * D; ++k) f[k][i] = r.f.m[k];
-    }
-    if constexpr (Material::kUsesScalar) scalar[i] = r.scalar;
-    int n = 0;
-    COPPICE_UNROLL
-    for (int row = 0; row < D; ++row) {
-      COPPICE_UNROLL
-      for (int column = row; column < D; ++column) tau[n++][i] = r.tau.m[row * D + column];
-    }
-    const std::int32_t modulus_bits = __builtin_bit_cast(std::int32_t, r.wave_modulus);
-    largest = modulus_bits > largest ? modulus_bits : largest;
   }
   const float modulus = __builtin_bit_cast(float, largest) / density;
   found.max_modulus = modulus > found.max_modulus ? modulus : found.max_modulus;
@@ -141,17 +158,18 @@ COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& m
 
 template <int D>
 COPPICE_INLINE void advance_group(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
-                                  std::int64_t end, const TileTeam<D>& block, BlockFindings& found) {
+                                  std::int64_t end, const TileTeam<D>& block, const NodeValue* tile,
+                                  BlockFindings& found) {
   if (begin == end) return;
   switch (group.kind) {
     case MaterialKind::kJelly:
-      return advance_segment<D>(a, group.jelly, group.density, begin, end, block, found);
+      return advance_segment<D>(a, group.jelly, group.density, begin, end, block, tile, found);
     case MaterialKind::kSnow:
-      return advance_segment<D>(a, group.snow, group.density, begin, end, block, found);
+      return advance_segment<D>(a, group.snow, group.density, begin, end, block, tile, found);
     case MaterialKind::kWater:
-      return advance_segment<D>(a, group.water, group.density, begin, end, block, found);
+      return advance_segment<D>(a, group.water, group.density, begin, end, block, tile, found);
     case MaterialKind::kSand:
-      return advance_segment<D>(a, group.sand, group.density, begin, end, block, found);
+      return advance_segment<D>(a, group.sand, group.density, begin, end, block, tile, found);
   }
 }
 
@@ -171,7 +189,7 @@ COPPICE_INLINE void report(StepControl<D>* control, const TileTeam<D>& block, co
   if (found.not_finite) device::relaxed_store(&control->not_finite, 1u);
   if (block.lanes() == 1)
     return merge_maxima(speed, found.max_modulus, &control->max_speed_bits, &control->max_modulus_bits);
-  // Among the block's threads first: all blocks together go to two words. The tile is no longer needed.
+  // Among the block's threads first: all blocks together go to two words.
   auto* const maxima = reinterpret_cast<std::uint32_t*>(block.fast);
   if (block.lane() == 0) maxima[0] = maxima[1] = 0;
   block.barrier();
@@ -193,10 +211,13 @@ COPPICE_INLINE void grid_to_particles(const Read<NodeValue>& grid, const TileTea
   gather_velocities<D>(grid, block, tile);
   block.barrier();
   BlockFindings found;
-  gather_segment<D>(a, begin, end, block, tile, found);
-  block.barrier();  // another thread may go on with a particle
+  if (block.lanes() == 1) {
+    for (std::int64_t i = begin; i < end; ++i)
+      gather_particle<D>(a, particle(a, i), block.origin, tile, found);
+  }
   for (std::uint32_t g = 0; g < a.n_groups; ++g)
-    advance_group<D>(a, a.groups[g], starts[g], starts[g + 1], block, found);
+    advance_group<D>(a, a.groups[g], starts[g], starts[g + 1], block, tile, found);
+  block.barrier();  // the tile is no longer needed
   report<D>(a.control, block, found, a.max_speed);
 }
 

@@ -14,7 +14,7 @@ using namespace coppice::mpm;
   COPPICE_KERNEL_OF(name##_3d, ::name<3>)
 
 template <int D>
-COPPICE_INLINE void particles_to_grid(Write<NodeValue> tiles, TileTeam<D> block, StepArguments<D> a) {
+COPPICE_INLINE void particles_to_grid(Write<NodeValue> tiles, ScatterTeam<D> block, StepArguments<D> a) {
   mpm::particles_to_grid<D>(tiles, block, a);
 }
 COPPICE_KERNEL_2D_3D(particles_to_grid)

@@ -4,81 +4,13 @@
 //
 // Device-clean. Each stage works on one block; blocks do not write to each other: particles scatter
 // into their block's own tile, and the grid update gathers from the tiles that overlap the block. On a
-// CPU one thread has a block: no atomics, and sums in a fixed order, so that results do not depend on
-// the number of threads. On a GPU the threads of a thread block share it, and add to a tile in fast
-// memory atomically, in any order.
+// CPU one thread has a block, and sums in a fixed order, so that results do not depend on the number of
+// threads. On a GPU the threads of a thread block share it, and sum in any order.
 #pragma once
 #include "apps/mpm/grid_to_particles.h"
-#include "apps/mpm/particle_tile.h"
+#include "apps/mpm/particles_to_grid.h"
 
 namespace coppice::mpm {
-
-// Adds one of a node's values to the node of a tile.
-COPPICE_INLINE void add_to_tile(NodeValue* to, Float4 value, bool is_shared) {
-  if (!is_shared) return store(to, load(to) + value);
-  COPPICE_UNROLL for (int k = 0; k < 4; ++k) coppice_fetch_add_f32(to->v + k, value[k]);
-}
-
-// Momentum and mass of a segment of particles, added to the tile: m v + (m C - dt V 4/dx^2 tau)(x_node -
-// x_p).
-template <int D>
-COPPICE_INLINE void scatter_segment(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
-                                    std::int64_t end, const TileTeam<D>& block, NodeValue* tile) {
-  using A = Attribute<D>;
-  const float *x[3], *v[3], *c[9], *tau[6];
-  COPPICE_UNROLL for (int k = 0; k < D; ++k) x[k] = attribute(a, A::kPosition + k),
-                                             v[k] = attribute(a, A::kVelocity + k);
-  COPPICE_UNROLL for (int k = 0; k < D * D; ++k) c[k] = attribute(a, A::kAffine + k);
-  COPPICE_UNROLL for (int k = 0; k < D * (D + 1) / 2; ++k) tau[k] = attribute(a, A::kStress + k);
-  const float mass = group.mass, push = -a.dt * group.volume * 4.0f * a.inv_dx * a.inv_dx;
-  const bool is_shared = block.lanes() > 1;
-  for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
-    const TileStencil<D> s = tile_stencil<D>(x, i, a.inv_dx, block.origin);
-    Float4 affine[3];  // per axis (x, y, z of the tile): momentum per cell of distance
-    affine[0] = Float4{0, 0, 0, 0};
-    COPPICE_UNROLL
-    for (int k = 0; k < D; ++k)
-      affine[3 - D + k] = (mass * matrix_column<D>(c, i, k) + push * stress_column<D>(tau, i, k)) * a.dx;
-    const Float4 still = D == 3 ? Float4{mass * v[0][i], mass * v[1][i], mass * v[D - 1][i], mass}
-                                : Float4{mass * v[0][i], mass * v[1][i], 0.0f, mass};
-    constexpr int nx = D == 3 ? 3 : 1;
-    COPPICE_UNROLL
-    for (int ix = 0; ix < nx; ++ix) {
-      const Float4 at_x = D == 3 ? still + affine[0] * (static_cast<float>(ix) - s.fx[0]) : still;
-      COPPICE_UNROLL
-      for (int iy = 0; iy < 3; ++iy) {
-        const Float4 at_y = at_x + affine[1] * (static_cast<float>(iy) - s.fx[1]);
-        const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
-        NodeValue* row = tile + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2]);
-        COPPICE_UNROLL
-        for (int iz = 0; iz < 3; ++iz) {
-          const Float4 at_z = at_y + affine[2] * (static_cast<float>(iz) - s.fx[2]);
-          add_to_tile(row + iz, (w_xy * s.w[2][iz]) * at_z, is_shared);
-        }
-      }
-    }
-  }
-}
-
-template <int D>
-COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const TileTeam<D>& block,
-                                      const StepArguments<D>& a) {
-  if (a.control->stop) return;
-  const std::uint32_t* starts = a.starts + block.number * a.n_groups;
-  if (starts[0] == starts[a.n_groups]) return;  // its tile has been zero since activation
-  const bool is_shared = block.lanes() > 1;
-  NodeValue* const out = tiles.data(block);
-  NodeValue* const tile = is_shared ? reinterpret_cast<NodeValue*>(block.fast) : out;
-  for (int n = static_cast<int>(block.lane()); n < kTileNodes<D>; n += static_cast<int>(block.lanes()))
-    store(tile + n, Float4{0, 0, 0, 0});
-  block.barrier();
-  for (std::uint32_t g = 0; g < a.n_groups; ++g)
-    scatter_segment<D>(a, a.groups[g], starts[g], starts[g + 1], block, tile);
-  if (!is_shared) return;
-  block.barrier();
-  for (int n = static_cast<int>(block.lane()); n < kTileNodes<D>; n += static_cast<int>(block.lanes()))
-    store(out + n, load(tile + n));
-}
 
 // Wall and collider response of one node; `node` is (x, y, z) right-aligned, velocity in (x, y, z).
 template <int D>

@@ -30,6 +30,20 @@ inline constexpr int kBlockNodes =
 template <int D>
 using TileTeam = BlockTeam<D, sizeof(NodeValue) * kTileNodes<D>>;
 
+// One particle's attributes. On a GPU its stride is a fresh value: a thread would else keep the addresses of
+// all attributes, 70 registers, through a loop over few particles.
+struct Particle {
+  float* base;
+  std::uint32_t stride;
+  COPPICE_INLINE float& operator[](int attribute) const {
+    return base[static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(attribute)];
+  }
+};
+template <int D>
+COPPICE_INLINE Particle particle(const StepArguments<D>& a, std::int64_t i) {
+  return {a.particles.base + i, coppice_fresh_u32(static_cast<std::uint32_t>(a.particles.stride))};
+}
+
 // One particle's stencil in its block's tile. The base is clamped, so that a broken position (not a number,
 // or flung out of the margin in its last step) reads and writes inside the tile; the step's checks report it.
 template <int D>
@@ -40,14 +54,13 @@ struct TileStencil {
 };
 
 template <int D>
-COPPICE_INLINE TileStencil<D> tile_stencil(const float* const* position, std::int64_t i, float inv_dx,
-                                           const std::int32_t* first) {
+COPPICE_INLINE TileStencil<D> tile_stencil(const Particle& p, float inv_dx, const std::int32_t* first) {
   TileStencil<D> s;
   s.base[0] = 0, s.fx[0] = 0;
   COPPICE_UNROLL
   for (int a = 0; a < D; ++a) {
     const int axis = 3 - D + a;
-    const float x = position[a][i] * inv_dx - static_cast<float>(first[axis]);
+    const float x = p[Attribute<D>::kPosition + a] * inv_dx - static_cast<float>(first[axis]);
     const float base = clamp_to(bspline_base(x), 0.0f, static_cast<float>(kTileSize<D> - kStencilWidth));
     s.base[axis] = static_cast<int>(base);
     s.fx[axis] = x - base;
@@ -56,28 +69,25 @@ COPPICE_INLINE TileStencil<D> tile_stencil(const float* const* position, std::in
   return s;
 }
 
+// Column c of the affine matrix, and of the stress, as (x, y, z, 0) with the axes of a 2-D tree in (x, y).
 template <int D>
-COPPICE_INLINE float* attribute(const StepArguments<D>& a, int number) {
-  return a.particles.base + number * a.particles.stride;
-}
-
-// Column c of a D x D matrix attribute, as (x, y, z, 0) with the axes of a 2-D tree in (x, y).
-template <int D>
-COPPICE_INLINE Float4 matrix_column(const float* const* m, std::int64_t i, int c) {
+COPPICE_INLINE Float4 affine_column(const Particle& p, int c) {
+  constexpr int m = Attribute<D>::kAffine;
   if constexpr (D == 3)
-    return Float4{m[c][i], m[3 + c][i], m[6 + c][i], 0.0f};
+    return Float4{p[m + c], p[m + 3 + c], p[m + 6 + c], 0.0f};
   else
-    return Float4{m[c][i], m[2 + c][i], 0.0f, 0.0f};
+    return Float4{p[m + c], p[m + 2 + c], 0.0f, 0.0f};
 }
 template <int D>
-COPPICE_INLINE Float4 stress_column(const float* const* s, std::int64_t i, int c) {
+COPPICE_INLINE Float4 stress_column(const Particle& p, int c) {
+  constexpr int s = Attribute<D>::kStress;
   if constexpr (D == 3) {
-    if (c == 0) return Float4{s[0][i], s[1][i], s[2][i], 0.0f};
-    if (c == 1) return Float4{s[1][i], s[3][i], s[4][i], 0.0f};
-    return Float4{s[2][i], s[4][i], s[5][i], 0.0f};
+    if (c == 0) return Float4{p[s], p[s + 1], p[s + 2], 0.0f};
+    if (c == 1) return Float4{p[s + 1], p[s + 3], p[s + 4], 0.0f};
+    return Float4{p[s + 2], p[s + 4], p[s + 5], 0.0f};
   } else {
-    if (c == 0) return Float4{s[0][i], s[1][i], 0.0f, 0.0f};
-    return Float4{s[1][i], s[2][i], 0.0f, 0.0f};
+    if (c == 0) return Float4{p[s], p[s + 1], 0.0f, 0.0f};
+    return Float4{p[s + 1], p[s + 2], 0.0f, 0.0f};
   }
 }
 

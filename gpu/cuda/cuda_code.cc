@@ -72,24 +72,49 @@ CudaCode::CudaCode(IntrusivePtr<Context> context, const std::string& ptx, const 
     : context_(std::move(context)), kernel_(kernel) {
   context_->throw_if_lost();
   const Context::Scope scope(*context_);
+  // As many thread blocks share a multiprocessor as leave threads the registers that they need, since while
+  // some wait for memory others run. What does not fit into registers would be on a stack, which costs more.
+  const char* experiment = std::getenv("COPPICE_EXPERIMENT_BLOCKS");
+  module_ = assemble(jit::with_blocks_per_multiprocessor(ptx, experiment ? std::atoi(experiment) : 4));
+  if (experiment) return;
+  for (const int blocks : {3, 1}) {
+    if (module_.stack_bytes == 0) return;
+    try {
+      Module next = assemble(jit::with_blocks_per_multiprocessor(ptx, blocks));
+      if (next.stack_bytes < module_.stack_bytes) std::swap(module_, next);
+      context_->driver().module_unload(next.handle);
+    } catch (...) {
+      context_->driver().module_unload(module_.handle);
+      throw;
+    }
+  }
+}
+
+CudaCode::Module CudaCode::assemble(const std::string& ptx) const {
   const Driver& driver = context_->driver();
   AssemblerLog log(context_->profile() != nullptr);
   const auto failed = [&](Result result) {
-    return context_->lost_or(result, refused_ptx(driver, result, kernel, ptx, log.errors()));
+    return context_->lost_or(result, refused_ptx(driver, result, kernel_, ptx, log.errors()));
   };
-  Result result = driver.module_load_data_ex(&module_, ptx.c_str(), log.count(), log.options(), log.values());
+  Module m;
+  Result result = driver.module_load_data_ex(&m.handle, ptx.c_str(), log.count(), log.options(), log.values());
   if (KernelProfile* const profile = context_->profile())
-    profile->add_log(kernel, result == Result::kSuccess, log.all());
+    profile->add_log(kernel_, result == Result::kSuccess, log.all());
   if (result != Result::kSuccess) throw failed(result);
-  result = driver.module_get_function(&function_, module_, entry_name(kernel).c_str());
-  if (result == Result::kSuccess) return;
-  driver.module_unload(module_);
-  throw failed(result);
+  result = driver.module_get_function(&m.function, m.handle, entry_name(kernel_).c_str());
+  if (result != Result::kSuccess) {
+    driver.module_unload(m.handle);
+    throw failed(result);
+  }
+  result = driver.func_get_attribute(&m.stack_bytes, FunctionAttribute::kLocalSizeBytes, m.function);
+  if (result != Result::kSuccess) driver.module_unload(m.handle);
+  context_->check(result, fmt::format("cuFuncGetAttribute of kernel {}", kernel_));
+  return m;
 }
 
 CudaCode::~CudaCode() {
   const Context::FreeingScope scope(*context_);
-  context_->driver().module_unload(module_);
+  context_->driver().module_unload(module_.handle);
 }
 
 unsigned CudaCode::find_max_blocks(uint32_t shared_bytes) {
@@ -104,18 +129,18 @@ unsigned CudaCode::find_max_blocks(uint32_t shared_bytes) {
             kernel_, shared_bytes, gpu.name, gpu.max_shared_bytes));
   }
   if (static_cast<int>(shared_bytes) > allowed_shared_bytes_) {
-    context_->check(driver.func_set_attribute(function_, FunctionAttribute::kMaxDynamicSharedSizeBytes,
+    context_->check(driver.func_set_attribute(module_.function, FunctionAttribute::kMaxDynamicSharedSizeBytes,
                                               static_cast<int>(shared_bytes)),
                     fmt::format("cuFuncSetAttribute of kernel {}", kernel_));
     allowed_shared_bytes_ = static_cast<int>(shared_bytes);
   }
   int per_multiprocessor = 0;
   context_->check(
-      driver.occupancy_max_active_blocks(&per_multiprocessor, function_, kGpuThreadsPerBlock, shared_bytes),
+      driver.occupancy_max_active_blocks(&per_multiprocessor, module_.function, kGpuThreadsPerBlock, shared_bytes),
       fmt::format("cuOccupancyMaxActiveBlocksPerMultiprocessor of kernel {}", kernel_));
   if (per_multiprocessor <= 0) {
     int registers = 0;
-    driver.func_get_attribute(&registers, FunctionAttribute::kNumRegs, function_);
+    driver.func_get_attribute(&registers, FunctionAttribute::kNumRegs, module_.function);
     throw Error(
         ErrorCode::kOutOfRange,
         fmt::format("kernel {}: a thread block of {} threads with {} registers each and {} bytes of shared "
@@ -136,7 +161,7 @@ KernelResources CudaCode::resources(uint32_t shared_bytes) {
   const Driver& driver = context_->driver();
   const auto attribute = [&](FunctionAttribute which) {
     int value = 0;
-    context_->check(driver.func_get_attribute(&value, which, function_),
+    context_->check(driver.func_get_attribute(&value, which, module_.function),
                     fmt::format("cuFuncGetAttribute of kernel {}", kernel_));
     return value;
   };

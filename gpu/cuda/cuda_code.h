@@ -18,7 +18,7 @@ class CudaCode final : public LoadedCode {
   // Errors: kCompile with the assembler's first error; kUnavailable.
   CudaCode(IntrusivePtr<Context> context, const std::string& ptx, const std::string& kernel);
   ~CudaCode() override;
-  FunctionHandle function() const { return function_; }
+  FunctionHandle function() const { return module_.function; }
   // Returns the most blocks of kGpuThreadsPerBlock threads that run on the whole GPU at once, each with so
   // much shared memory, at least 1. Errors: kOutOfRange where not even one does.
   unsigned max_blocks(uint32_t shared_bytes);
@@ -27,12 +27,18 @@ class CudaCode final : public LoadedCode {
   KernelResources resources(uint32_t shared_bytes);
 
  private:
+  struct Module {
+    ModuleHandle handle = nullptr;
+    FunctionHandle function = nullptr;
+    int stack_bytes = 0;  // of a thread
+  };
+  // Returns a loaded module, which is the caller's to unload.
+  Module assemble(const std::string& ptx) const;
   unsigned find_max_blocks(uint32_t shared_bytes);
 
   const IntrusivePtr<Context> context_;
   const std::string kernel_;
-  ModuleHandle module_ = nullptr;
-  FunctionHandle function_ = nullptr;
+  Module module_;
   std::mutex mutex_;
   std::map<uint32_t, unsigned> max_blocks_;  // by shared bytes
   int allowed_shared_bytes_ = 48 << 10;      // what every kernel may ask for

@@ -30,6 +30,7 @@ uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t d
 uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) { return __atomic_exchange_n(a, v, __ATOMIC_ACQ_REL); }
 void coppice_fence() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 void coppice_fence_seq_cst() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+uint32_t coppice_fresh_u32(uint32_t value) { return value; }
 void coppice_pause(uint32_t turn) {
   if (turn < 64)
     __builtin_ia32_pause();

@@ -12,7 +12,7 @@ extern __attribute__((address_space(3), aligned(16))) unsigned char coppice_dyna
 
 extern "C" {
 uint32_t coppice_lane() { return __nvvm_read_ptx_sreg_tid_x(); }
-uint32_t coppice_lane_count() { return __nvvm_read_ptx_sreg_ntid_x(); }
+uint32_t coppice_lane_count() { return coppice::kGpuThreadsPerBlock; }
 void coppice_block_barrier() { __syncthreads(); }
 void* coppice_shared_memory() { return (void*)coppice_dynamic_shared; }
 uint32_t coppice_warp_lane() {
@@ -66,6 +66,10 @@ uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) {
 }
 void coppice_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 void coppice_fence_seq_cst() { asm volatile("fence.sc.gpu;" ::: "memory"); }
+uint32_t coppice_fresh_u32(uint32_t value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
 void coppice_pause(uint32_t) { __nvvm_nanosleep(32); }
 
 // Returns whether a recorded launch is to be skipped: asked once by every thread, when the kernel begins.

@@ -32,6 +32,7 @@ uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t d
 uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) { return coppice_simt_exchange_u32(a, v); }
 void coppice_fence() { coppice_simt_fence(); }
 void coppice_fence_seq_cst() { coppice_simt_fence_sequentially(); }
+uint32_t coppice_fresh_u32(uint32_t value) { return value; }
 void coppice_pause(uint32_t) { coppice_simt_pause(); }
 
 // Stands for memcmp and bcmp, which would read past the thread's view (gpu/jit/simt_passes.cc).

@@ -79,7 +79,7 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   count->addIncoming(device_count, read_count);
   llvm::Value* flags = b.CreateLoad(b.getInt16Ty(), member(offsetof(LaunchBlock, flags)));
   llvm::Value* by_thread = b.CreateIsNotNull(b.CreateAnd(flags, kThreadItems));
-  llvm::Value* chunk = b.CreateSelect(by_thread, sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x),
+  llvm::Value* chunk = b.CreateSelect(by_thread, llvm::ConstantInt::get(i64, kGpuThreadsPerBlock),
                                       llvm::ConstantInt::get(i64, 1));
   llvm::Value* first = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), chunk);
   llvm::Value* step = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x), chunk);
@@ -90,7 +90,8 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   b.CreateCondBr(b.CreateICmpULT(item, count), body, done);
   b.SetInsertPoint(body);
   llvm::Value* end = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b.CreateAdd(item, chunk), count);
-  b.CreateCall(module.getFunction(entry), {f->getArg(0), item, end});
+  // A call would hide from the kernel where its addresses come from, and copy the launch block to a stack.
+  b.CreateCall(module.getFunction(entry), {f->getArg(0), item, end})->addFnAttr(llvm::Attribute::AlwaysInline);
   item->addIncoming(b.CreateAdd(item, step), body);
   b.CreateBr(head);
   b.SetInsertPoint(done);
@@ -108,7 +109,7 @@ void add_launch_bounds(llvm::Module& module, llvm::Function& entry) {
             context, {llvm::ValueAsMetadata::get(&entry), llvm::MDString::get(context, bound),
                       llvm::ConstantAsMetadata::get(number)}));
   };
-  add("maxntidx", kGpuThreadsPerBlock);
+  add("reqntidx", kGpuThreadsPerBlock);
   add("minctasm", 1);
 }
 
@@ -176,6 +177,15 @@ PtxTarget newest_ptx_target(int compute_capability) {
                             compute_capability / 10, compute_capability % 10));
   }
   return {.sm = newer[-1].sm};
+}
+
+std::string with_blocks_per_multiprocessor(std::string ptx, int blocks) {
+  constexpr std::string_view kDirective = ".minnctapersm ";
+  if (const size_t at = ptx.find(kDirective); at != std::string::npos) {
+    const size_t number = at + kDirective.size();
+    ptx.replace(number, ptx.find('\n', number) - number, std::to_string(blocks));
+  }
+  return ptx;
 }
 
 std::string compile_ptx(const SpecializeRequest& request, PtxTarget target) {

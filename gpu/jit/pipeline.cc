@@ -7,6 +7,7 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include "gpu/jit/gpu_addresses.h"
 #include "gpu/jit/llvm_module.h"
 #include "gpu/jit/sanitizer.h"
 
@@ -60,6 +61,7 @@ void optimize_o3(llvm::Module& module, llvm::TargetMachine& machine, Vectors vec
     pipeline.builder.registerOptimizerLastEPCallback(
         [&](llvm::ModulePassManager& passes, llvm::OptimizationLevel) { add_sanitizer(passes, module); });
   }
+  if (machine.getTargetTriple().isNVPTX()) infer_address_spaces(pipeline.builder);
   pipeline.builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, pipeline.modules);
 }
 

@@ -79,8 +79,11 @@ struct PtxTarget {
 PtxTarget newest_ptx_target(int compute_capability);
 // Returns whether the build embedded NVIDIA's libdevice, the math functions of GPUs.
 bool has_libdevice();
-// Returns PTX text with one kernel `file_kernel(LaunchBlock)`: a thread block of up to kGpuThreadsPerBlock
-// threads per item for cell and block loops.
+// Returns PTX text with one kernel `file_kernel(LaunchBlock)`: a thread block of kGpuThreadsPerBlock threads
+// per item for cell and block loops.
 std::string compile_ptx(const SpecializeRequest& request, PtxTarget target);
+// Returns the same text for at least so many thread blocks on a multiprocessor: the assembler gives a thread
+// as many registers as that leaves. Text that compile_ptx() made asks for one block.
+std::string with_blocks_per_multiprocessor(std::string ptx, int blocks);
 
 }  // namespace coppice::jit

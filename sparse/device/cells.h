@@ -199,7 +199,7 @@ inline uint32_t allocate_by_batch(TreeState* tree, AllocatorState* a) {
 // Returns a zeroed cell, or 0 when the allocator has no more (then the shortage is counted).
 inline uint32_t allocate_cell(TreeState* tree, AllocatorState* a) {
   const uint32_t cell = has_workers(tree) ? allocate_by_batch(tree, a) : allocate_by_warp(tree, a);
-  if (cell == 0) coppice_fetch_add_u32(&a->shortage, 1);
+  if (cell == 0) warp_fetch_increment(&a->shortage);
   return cell;
 }
 

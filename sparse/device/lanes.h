@@ -4,7 +4,7 @@
 #pragma once
 #include <stdint.h>
 
-#include "core/device_macros.h"
+#include "gpu/device_intrinsics.h"
 
 namespace coppice::device {
 
@@ -13,6 +13,15 @@ struct WorkShare {
   uint32_t lane, count;
 };
 inline constexpr WorkShare kAlone{0, 1};
+
+// Calls body(i) for i in [0, n), shared among the threads of a thread block. Where n is a constant so is the
+// number of rounds, and the optimiser unrolls them: the loads of several come before the first store.
+template <class Body>
+COPPICE_INLINE void share_out(uint32_t n, Body&& body) {
+  const uint32_t lanes = coppice_lane_count(), rounds = n / lanes;
+  for (uint32_t round = 0; round < rounds; ++round) body(round * lanes + coppice_lane());
+  if (coppice_lane() < n - rounds * lanes) body(rounds * lanes + coppice_lane());
+}
 
 // Zeroes n bytes, in words of 4 where they are aligned; bytes in front of and behind these one by one.
 COPPICE_INLINE void zero_bytes_by(WorkShare by, unsigned char* p, uint64_t n) {

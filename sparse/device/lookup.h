@@ -86,7 +86,9 @@ COPPICE_INLINE void raise_status(const LaunchBlock* block, DeviceStatus status, 
     if (status != DeviceStatus::kOutOfCells) return;
     status = DeviceStatus::kNoRoom;
   }
-  if (coppice_compare_exchange_u32(&context->status, 0, status_word(status, launch_number(*block))) != 0)
+  // Where one item has a status so have thousands: all but the first ones only look.
+  if (relaxed_load(&context->status) != 0 ||
+      coppice_compare_exchange_u32(&context->status, 0, status_word(status, launch_number(*block))) != 0)
     return;
   context->status_tree = tree;
   context->status_detail = detail;

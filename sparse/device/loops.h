@@ -90,8 +90,7 @@ struct CellLoop {
         }
       }
     } else {
-      for (uint32_t i = p.first + coppice_lane(); i < p.end; i += coppice_lane_count())
-        one_cell(pack, context, p.box, i);
+      share_out(p.end - p.first, [&](uint32_t i) { one_cell(pack, context, p.box, p.first + i); });
     }
   }
 

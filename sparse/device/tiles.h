@@ -28,16 +28,15 @@ COPPICE_INLINE int tile_origin() {
   return tile_index<T, R>(R * s.hx, R * s.hy, 0) + tile_row(s.ez, R, sizeof(T)).lead;
 }
 
-// Finds a cell at local coordinates, at most one leaf away, through the neighbour table.
+// Finds a cell at local coordinates, at most one leaf away, through the neighbour table; (nx, ny, nz) = 0, 1
+// or 2 where it lies before, in or behind the leaf.
 struct NearCell {
   unsigned char* container;
   uint32_t index;
   bool there;  // its container is
 };
-COPPICE_INLINE NearCell near_cell(const LeafContext& context, int x, int y, int z) {
+COPPICE_INLINE NearCell near_cell(const LeafContext& context, int x, int y, int z, int nx, int ny, int nz) {
   const LeafShape s = leaf_shape();
-  auto side = [](int at, int cells) { return at < 0 ? 0 : at >= cells ? 2 : 1; };
-  const int nx = side(x, s.ex), ny = side(y, s.ey), nz = side(z, s.ez);
   const auto n = static_cast<uint32_t>((nx * 3 + ny) * 3 + nz);
   const uint32_t loop = coppice_loop.node;
   const int lx = x - (nx - 1) * s.ex, ly = y - (ny - 1) * s.ey, lz = z - (nz - 1) * s.ez;
@@ -45,6 +44,11 @@ COPPICE_INLINE NearCell near_cell(const LeafContext& context, int x, int y, int 
   if (n == 13) return {context.container, index, true};
   return {neighbour_container(context.block, context.neighbours, loop, coppice_loop.tree, n), index,
           context.neighbours[n - (27 - neighbour_stride(loop)) / 2] != kAmbientCell};
+}
+COPPICE_INLINE NearCell near_cell(const LeafContext& context, int x, int y, int z) {
+  const LeafShape s = leaf_shape();
+  auto side = [](int at, int cells) { return at < 0 ? 0 : at >= cells ? 2 : 1; };
+  return near_cell(context, x, y, z, side(x, s.ex), side(y, s.ey), side(z, s.ez));
 }
 
 // Calls visit(x, y, z) for a leaf's cells and its halo of radius R, shared among the threads that have the
@@ -67,8 +71,41 @@ COPPICE_INLINE void each_tile_cell(Visit&& visit) {
   }
   const auto nx = static_cast<uint32_t>(s.ex + 2 * rx), ny = static_cast<uint32_t>(s.ey + 2 * ry),
              nz = static_cast<uint32_t>(s.ez + 2 * R);
-  for (uint32_t i = coppice_lane(); i < nx * ny * nz; i += coppice_lane_count()) {
+  share_out(nx * ny * nz, [&](uint32_t i) {
     one(static_cast<int>(i / nz / ny) - rx, static_cast<int>(i / nz % ny) - ry, static_cast<int>(i % nz) - R);
+  });
+}
+
+// Does the same for a star on a GPU, with (nx, ny, nz) = 0, 1 or 2 behind the coordinates for what lies
+// before, in and behind the leaf: first its own cells, then face by face, so that nothing is asked cell by
+// cell.
+template <int R, class Visit>
+COPPICE_INLINE void each_star_cell(Visit&& visit) {
+  const LeafShape s = leaf_shape();
+  const auto ex = static_cast<uint32_t>(s.ex), ey = static_cast<uint32_t>(s.ey),
+             ez = static_cast<uint32_t>(s.ez);
+  // Returns the place on an axis of cell `at` of the 2 R that lie before and behind `cells`.
+  const auto outside = [](uint32_t at, uint32_t cells) {
+    return static_cast<int>(at < R ? at : at + cells) - R;
+  };
+  share_out(ex * ey * ez, [&](uint32_t i) {
+    visit(static_cast<int>(i / ez / ey), static_cast<int>(i / ez % ey), static_cast<int>(i % ez), 1, 1, 1);
+  });
+  share_out(2 * R * ex * ey, [&](uint32_t i) {
+    const uint32_t at = i / (ex * ey), row = i % (ex * ey);
+    visit(static_cast<int>(row / ey), static_cast<int>(row % ey), outside(at, ez), 1, 1, at < R ? 0 : 2);
+  });
+  if (s.hy) {
+    share_out(2 * R * ex * ez, [&](uint32_t i) {
+      const uint32_t at = i / (ex * ez), row = i % (ex * ez);
+      visit(static_cast<int>(row / ez), outside(at, ey), static_cast<int>(row % ez), 1, at < R ? 0 : 2, 1);
+    });
+  }
+  if (s.hx) {
+    share_out(2 * R * ey * ez, [&](uint32_t i) {
+      const uint32_t at = i / (ey * ez), row = i % (ey * ez);
+      visit(outside(at, ex), static_cast<int>(row / ez), static_cast<int>(row % ez), at < R ? 0 : 2, 1, 1);
+    });
   }
 }
 
@@ -84,10 +121,15 @@ COPPICE_INLINE void open_copy(LeafContext& context, const LoopElement& e, uint32
   if (coppice_has_private_tiles()) {
     fill_tile<T, r, H::kStar>(context.block, e, context.neighbours, f, tile);
   } else {
-    each_tile_cell<r, H::kStar>([&](int x, int y, int z) {
-      const NearCell from = near_cell(context, x, y, z);
+    const auto copy = [&](int x, int y, int z, const NearCell& from) {
       tile[tile_index<T, r>(x, y, z)] = *value_at<T>(context.block, f, from.container, from.index);
-    });
+    };
+    if constexpr (H::kStar)
+      each_star_cell<r>([&](int x, int y, int z, int nx, int ny, int nz) {
+        copy(x, y, z, near_cell(context, x, y, z, nx, ny, nz));
+      });
+    else
+      each_tile_cell<r, false>([&](int x, int y, int z) { copy(x, y, z, near_cell(context, x, y, z)); });
   }
   context.read_base[binding] = reinterpret_cast<unsigned char*>(tile);
   tiles += tile_bytes({s.ex, s.ey, s.ez}, s.hx, s.hy, r, sizeof(T));

@@ -1,0 +1,186 @@
+// Particles to grid: each block's particles add momentum and mass to the block's tile.
+//
+// Device-clean. On a CPU one thread has a block and adds particle by particle, in a fixed order. On a GPU the
+// threads of a thread block share it: they put the particles in order of their cells, sum in registers what a
+// cell's particles add to its nodes, and add these sums to the tile in one phase for each node of a stencil.
+// Different cells' nodes of one phase differ, so nothing is atomic but the counting of particles.
+#pragma once
+#include "apps/mpm/particle_tile.h"
+
+namespace coppice::mpm {
+
+template <int D>
+inline constexpr int kStencilNodes = D == 3 ? 27 : 9;
+// A particle's stencil begins at one of these nodes of its tile, per axis.
+template <int D>
+inline constexpr int kTileCells = kTileSize<D> - kStencilWidth + 1;
+template <int D>
+inline constexpr int kAllTileCells =
+    D == 3 ? kTileCells<D>* kTileCells<D>* kTileCells<D> : kTileCells<D>* kTileCells<D>;
+
+// What a thread block keeps in fast memory while it scatters.
+template <int D>
+struct ScatterMemory {
+  static constexpr std::int64_t kMostParticles = 1024;  // that are put in order at a time
+  NodeValue tile[kTileNodes<D>];
+  std::uint32_t counts[kAllTileCells<D>];  // particles of a cell
+  std::uint32_t starts[kAllTileCells<D>];  // in `order`
+  std::uint32_t filled[kAllTileCells<D>];  // numbers of the cells that have particles, in any order
+  std::uint32_t n_filled, n_ordered;
+  std::uint32_t places[kMostParticles];  // of each particle: its cell, and its place among the cell's
+  std::uint16_t order[kMostParticles];   // particles, by cell
+};
+template <int D>
+using ScatterTeam = BlockTeam<D, sizeof(ScatterMemory<D>)>;
+
+// Calls add(ix, iy, iz, value) for each node of a particle's stencil, (ix, iy, iz) from its base, with the
+// momentum and mass that it adds there: m v + (m C - dt V 4/dx^2 tau)(x_node - x_p), times the node's weight.
+template <int D, class Add>
+COPPICE_INLINE void scatter_particle(const StepArguments<D>& a, const Group<D>& group, const Particle& p,
+                                     const TileStencil<D>& s, Add&& add) {
+  const float mass = group.mass, push = -a.dt * group.volume * 4.0f * a.inv_dx * a.inv_dx;
+  Float4 affine[3];  // per axis (x, y, z of the tile): momentum per cell of distance
+  affine[0] = Float4{0, 0, 0, 0};
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k)
+    affine[3 - D + k] = (mass * affine_column<D>(p, k) + push * stress_column<D>(p, k)) * a.dx;
+  constexpr int v = Attribute<D>::kVelocity;
+  const Float4 still = D == 3 ? Float4{mass * p[v], mass * p[v + 1], mass * p[v + D - 1], mass}
+                              : Float4{mass * p[v], mass * p[v + 1], 0.0f, mass};
+  constexpr int nx = D == 3 ? 3 : 1;
+  COPPICE_UNROLL
+  for (int ix = 0; ix < nx; ++ix) {
+    const Float4 at_x = D == 3 ? still + affine[0] * (static_cast<float>(ix) - s.fx[0]) : still;
+    COPPICE_UNROLL
+    for (int iy = 0; iy < 3; ++iy) {
+      const Float4 at_y = at_x + affine[1] * (static_cast<float>(iy) - s.fx[1]);
+      const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
+      COPPICE_UNROLL
+      for (int iz = 0; iz < 3; ++iz) {
+        const Float4 at_z = at_y + affine[2] * (static_cast<float>(iz) - s.fx[2]);
+        add(ix, iy, iz, (w_xy * s.w[2][iz]) * at_z);
+      }
+    }
+  }
+}
+
+// A CPU's way: one thread, particle by particle.
+template <int D>
+COPPICE_INLINE void scatter_alone(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
+                                  std::int64_t end, const std::int32_t* first, NodeValue* tile) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    const Particle p = particle(a, i);
+    const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, first);
+    scatter_particle<D>(a, group, p, s, [&](int ix, int iy, int iz, Float4 value) {
+      NodeValue* to = tile + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2] + iz);
+      store(to, load(to) + value);
+    });
+  }
+}
+
+template <int D>
+COPPICE_INLINE std::uint32_t cell_number(const int (&base)[3]) {
+  constexpr int n = kTileCells<D>;
+  return static_cast<std::uint32_t>(D == 3 ? (base[0] * n + base[1]) * n + base[2] : base[1] * n + base[2]);
+}
+template <int D>
+COPPICE_INLINE NodeValue* first_node(std::uint32_t cell, NodeValue* tile) {
+  constexpr std::uint32_t n = kTileCells<D>;
+  return tile + tile_index<D>(static_cast<int>(cell / n / n), static_cast<int>(cell / n % n),
+                              static_cast<int>(cell % n));
+}
+
+// Puts particles [begin, begin + n) in order of their cells. Threads meet before and behind it.
+template <int D>
+COPPICE_INLINE void order_by_cell(const StepArguments<D>& a, std::int64_t begin, int n,
+                                  const ScatterTeam<D>& block, ScatterMemory<D>& memory) {
+  const int lane = static_cast<int>(block.lane()), lanes = static_cast<int>(block.lanes());
+  for (int cell = lane; cell < kAllTileCells<D>; cell += lanes) memory.counts[cell] = 0;
+  if (lane == 0) memory.n_filled = memory.n_ordered = 0;
+  block.barrier();
+  for (int p = lane; p < n; p += lanes) {
+    const TileStencil<D> s = tile_stencil<D>(particle(a, begin + p), a.inv_dx, block.origin);
+    const std::uint32_t cell = cell_number<D>(s.base);
+    memory.places[p] = cell | coppice_fetch_add_u32(memory.counts + cell, 1) << 16;
+  }
+  block.barrier();
+  for (int cell = lane; cell < kAllTileCells<D>; cell += lanes) {
+    const std::uint32_t count = memory.counts[cell];
+    if (count == 0) continue;
+    memory.starts[cell] = coppice_fetch_add_u32(&memory.n_ordered, count);
+    memory.filled[coppice_fetch_add_u32(&memory.n_filled, 1)] = static_cast<std::uint32_t>(cell);
+  }
+  block.barrier();
+  for (int p = lane; p < n; p += lanes) {
+    const std::uint32_t place = memory.places[p];
+    memory.order[memory.starts[place & 0xffff] + (place >> 16)] = static_cast<std::uint16_t>(p);
+  }
+  block.barrier();
+}
+
+// Returns what another thread of the warp gives, all of which call it.
+COPPICE_INLINE float given_by(std::uint32_t warp_lane, float own) {
+  return __builtin_bit_cast(
+      float, coppice_shuffle_u32(~0u, __builtin_bit_cast(std::uint32_t, own), warp_lane));
+}
+
+// A GPU's way. Two threads, neighbours in a warp, have a cell: every other of its particles each.
+template <int D>
+COPPICE_INLINE void scatter_together(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
+                                     int n, const ScatterTeam<D>& block, ScatterMemory<D>& memory) {
+  order_by_cell<D>(a, begin, n, block, memory);
+  const std::uint32_t shares = 2 * memory.n_filled, lane = block.lane(), warp_lane = coppice_warp_lane();
+  for (std::uint32_t first = 0; first < shares; first += block.lanes()) {
+    const std::uint32_t share = first + lane;
+    const bool has_share = share < shares;
+    const std::uint32_t cell = has_share ? memory.filled[share / 2] : 0;
+    Float4 sums[kStencilNodes<D>] = {};
+    if (has_share) {
+      const std::uint32_t end = memory.starts[cell] + memory.counts[cell];
+      for (std::uint32_t at = memory.starts[cell] + share % 2; at < end; at += 2) {
+        const Particle p = particle(a, begin + memory.order[at]);
+        const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, block.origin);
+        scatter_particle<D>(a, group, p, s, [&](int ix, int iy, int iz, Float4 value) {
+          sums[(ix * 3 + iy) * 3 + iz] += value;
+        });
+      }
+    }
+    NodeValue* const to = first_node<D>(cell, memory.tile);
+    COPPICE_UNROLL
+    for (int node = 0; node < kStencilNodes<D>; ++node) {
+      Float4 sum = sums[node];
+      COPPICE_UNROLL for (int k = 0; k < 4; ++k) sum[k] += given_by(warp_lane ^ 1, sum[k]);
+      NodeValue* at = to + tile_index<D>(node / 9, node / 3 % 3, node % 3);
+      if (has_share && share % 2 == 0) store(at, load(at) + sum);
+      block.barrier();  // before another cell adds to the same node
+    }
+  }
+}
+
+template <int D>
+COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const ScatterTeam<D>& block,
+                                      const StepArguments<D>& a) {
+  if (a.control->stop) return;
+  const std::uint32_t* starts = a.starts + block.number * a.n_groups;
+  if (starts[0] == starts[a.n_groups]) return;  // its tile has been zero since activation
+  NodeValue* const out = tiles.data(block);
+  if (block.lanes() == 1) {
+    __builtin_memset(out, 0, sizeof(NodeValue) * kTileNodes<D>);
+    for (std::uint32_t g = 0; g < a.n_groups; ++g)
+      scatter_alone<D>(a, a.groups[g], starts[g], starts[g + 1], block.origin, out);
+    return;
+  }
+  auto& memory = *reinterpret_cast<ScatterMemory<D>*>(block.fast);
+  const int lane = static_cast<int>(block.lane()), lanes = static_cast<int>(block.lanes());
+  for (int n = lane; n < kTileNodes<D>; n += lanes) store(memory.tile + n, Float4{0, 0, 0, 0});
+  for (std::uint32_t g = 0; g < a.n_groups; ++g) {
+    const std::int64_t end = starts[g + 1];
+    constexpr std::int64_t most = ScatterMemory<D>::kMostParticles;
+    for (std::int64_t begin = starts[g]; begin < end; begin += most)
+      scatter_together<D>(a, a.groups[g], begin, static_cast<int>(end - begin < most ? end - begin : most),
+                          block, memory);
+  }
+  for (int n = lane; n < kTileNodes<D>; n += lanes) store(out + n, load(memory.tile + n));
+}
+
+}  // namespace coppice::mpm

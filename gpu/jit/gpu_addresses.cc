@@ -1,0 +1,113 @@
+// Address spaces of GPU code: what the optimiser and ptxas must know to order, widen and overlap accesses.
+//
+// A generic address may be of the device's memory or of a thread block's fast memory, so ptxas moves no load
+// of one over a store to the other, and an atomic operation first asks at run time which it is. Kernels read
+// nearly all of their pointers from memory, where they lose their space.
+#include "gpu/jit/gpu_addresses.h"
+
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/Operator.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/InferAddressSpaces.h>
+
+namespace coppice::jit {
+namespace {
+
+// NVPTX's numbers.
+constexpr unsigned kGeneric = 0, kGlobal = 1, kConstant = 4;
+constexpr int kMostSteps = 64;  // of a number's origin; beyond, nothing is said of it
+
+bool is_generic(const llvm::Value& v) {
+  const auto* type = llvm::dyn_cast<llvm::PointerType>(v.getType());
+  return type != nullptr && type->getAddressSpace() == kGeneric;
+}
+
+// Returns whether a number is made of none that were a pointer: such a one may be of fast memory.
+bool is_no_pointers_number(const llvm::Value* number) {
+  llvm::SmallVector<const llvm::Value*, 8> todo{number};
+  llvm::SmallPtrSet<const llvm::Value*, 16> seen;
+  for (int steps = 0; !todo.empty(); ++steps) {
+    const llvm::Value* v = todo.pop_back_val();
+    if (steps == kMostSteps || llvm::isa<llvm::PtrToIntOperator>(v)) return false;
+    const auto* from = llvm::dyn_cast<llvm::Instruction>(v);
+    if (from == nullptr || llvm::isa<llvm::LoadInst>(from) || !seen.insert(v).second) continue;
+    for (const llvm::Value* operand : from->operands()) {
+      if (operand->getType()->isPointerTy()) return false;
+      todo.push_back(operand);
+    }
+  }
+  return true;
+}
+
+// Returns whether all that an address may point to is the device's memory, or the launch block. A variable may
+// hold a pointer to fast memory or to another variable; the device's memory holds none (docs/nvptx.md).
+bool is_of_device_memory(const llvm::Value* address) {
+  llvm::SmallVector<const llvm::Value*, 4> objects;
+  llvm::getUnderlyingObjects(address, objects);
+  for (const llvm::Value* object : objects) {
+    if (const auto* cast = llvm::dyn_cast<llvm::AddrSpaceCastOperator>(object))
+      object = cast->getPointerOperand();
+    const unsigned space = object->getType()->getPointerAddressSpace();
+    if (space == kGlobal || space == kConstant) continue;
+    if (space != kGeneric) return false;
+    const auto* argument = llvm::dyn_cast<llvm::Argument>(object);
+    const auto* load = llvm::dyn_cast<llvm::LoadInst>(object);
+    const auto* number = llvm::dyn_cast<llvm::IntToPtrInst>(object);
+    const bool is_known = (argument != nullptr && argument->hasByValAttr()) ||
+                          (load != nullptr && is_of_device_memory(load->getPointerOperand())) ||
+                          (number != nullptr && is_no_pointers_number(number->getOperand(0)));
+    if (!is_known) return false;
+  }
+  return true;
+}
+
+bool is_pointer_to_device_memory(const llvm::Instruction& i) {
+  if (!is_generic(i)) return false;
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
+    return is_of_device_memory(load->getPointerOperand());
+  const auto* number = llvm::dyn_cast<llvm::IntToPtrInst>(&i);
+  return number != nullptr && is_no_pointers_number(number->getOperand(0));
+}
+
+// Has every pointer that was read from the device's memory, or made of a number, pass through the global
+// space; InferAddressSpaces then carries that to the accesses. Nothing may combine the two casts before.
+struct CastThroughGlobal : llvm::PassInfoMixin<CastThroughGlobal> {
+  llvm::PreservedAnalyses run(llvm::Function& f, llvm::FunctionAnalysisManager&) {
+    llvm::SmallVector<llvm::Instruction*, 32> pointers;
+    for (llvm::Instruction& i : llvm::instructions(f)) {
+      if (is_pointer_to_device_memory(i)) pointers.push_back(&i);
+    }
+    for (llvm::Instruction* pointer : pointers) {
+      llvm::IRBuilder<> b(pointer->getNextNode());
+      b.SetCurrentDebugLocation(pointer->getDebugLoc());
+      llvm::Value* global = b.CreateAddrSpaceCast(pointer, b.getPtrTy(kGlobal));
+      llvm::Value* generic = b.CreateAddrSpaceCast(global, b.getPtrTy(kGeneric));
+      pointer->replaceUsesWithIf(generic, [&](const llvm::Use& use) { return use.getUser() != global; });
+    }
+    return pointers.empty() ? llvm::PreservedAnalyses::all() : llvm::PreservedAnalyses::none();
+  }
+};
+
+}  // namespace
+
+void infer_address_spaces(llvm::PassBuilder& builder) {
+  const auto add = [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+    llvm::FunctionPassManager functions;
+    functions.addPass(CastThroughGlobal());
+    functions.addPass(llvm::InferAddressSpacesPass());
+    functions.addPass(llvm::EarlyCSEPass(true));
+    functions.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(functions)));
+  };
+  builder.registerOptimizerEarlyEPCallback(add);  // for the passes behind it
+  builder.registerOptimizerLastEPCallback(add);   // pointers that lay in variables before
+}
+
+}  // namespace coppice::jit
