@@ -33,12 +33,22 @@ struct ScatterMemory {
 template <int D>
 using ScatterTeam = BlockTeam<D, sizeof(ScatterMemory<D>)>;
 
+// What all particles of a group share: it is read once, since a store to the tile may change anything in memory.
+struct Scattered {
+  float mass;  // kg
+  float push;  // -dt V 4/dx^2
+};
+template <int D>
+COPPICE_INLINE Scattered scattered(const StepArguments<D>& a, const Group<D>& group) {
+  return {group.mass, -a.dt * group.volume * 4.0f * a.inv_dx * a.inv_dx};
+}
+
 // Calls add(ix, iy, iz, value) for each node of a particle's stencil, (ix, iy, iz) from its base, with the
 // momentum and mass that it adds there: m v + (m C - dt V 4/dx^2 tau)(x_node - x_p), times the node's weight.
 template <int D, class Add>
-COPPICE_INLINE void scatter_particle(const StepArguments<D>& a, const Group<D>& group, const Particle& p,
+COPPICE_INLINE void scatter_particle(const StepArguments<D>& a, const Scattered& group, const Particle& p,
                                      const TileStencil<D>& s, Add&& add) {
-  const float mass = group.mass, push = -a.dt * group.volume * 4.0f * a.inv_dx * a.inv_dx;
+  const float mass = group.mass, push = group.push;
   Float4 affine[3];  // per axis (x, y, z of the tile): momentum per cell of distance
   affine[0] = Float4{0, 0, 0, 0};
   COPPICE_UNROLL
@@ -66,13 +76,14 @@ COPPICE_INLINE void scatter_particle(const StepArguments<D>& a, const Group<D>& 
 
 // A CPU's way: one thread, particle by particle.
 template <int D>
-COPPICE_INLINE void scatter_alone(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
+COPPICE_INLINE void scatter_alone(const StepArguments<D>& a, const Scattered& group, std::int64_t begin,
                                   std::int64_t end, const std::int32_t* first, NodeValue* tile) {
   for (std::int64_t i = begin; i < end; ++i) {
     const Particle p = particle(a, i);
     const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, first);
+    NodeValue* const base = tile + tile_index<D>(s.base[0], s.base[1], s.base[2]);
     scatter_particle<D>(a, group, p, s, [&](int ix, int iy, int iz, Float4 value) {
-      NodeValue* to = tile + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2] + iz);
+      NodeValue* to = base + tile_index<D>(ix, iy, iz);
       store(to, load(to) + value);
     });
   }
@@ -126,7 +137,7 @@ COPPICE_INLINE float given_by(std::uint32_t warp_lane, float own) {
 
 // A GPU's way. Two threads, neighbours in a warp, have a cell: every other of its particles each.
 template <int D>
-COPPICE_INLINE void scatter_together(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
+COPPICE_INLINE void scatter_together(const StepArguments<D>& a, const Scattered& group, std::int64_t begin,
                                      int n, const ScatterTeam<D>& block, ScatterMemory<D>& memory) {
   order_by_cell<D>(a, begin, n, block, memory);
   const std::uint32_t shares = 2 * memory.n_filled, lane = block.lane(), warp_lane = coppice_warp_lane();
@@ -167,18 +178,19 @@ COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const Scatt
   if (block.lanes() == 1) {
     __builtin_memset(out, 0, sizeof(NodeValue) * kTileNodes<D>);
     for (std::uint32_t g = 0; g < a.n_groups; ++g)
-      scatter_alone<D>(a, a.groups[g], starts[g], starts[g + 1], block.origin, out);
+      scatter_alone<D>(a, scattered(a, a.groups[g]), starts[g], starts[g + 1], block.origin, out);
     return;
   }
   auto& memory = *reinterpret_cast<ScatterMemory<D>*>(block.fast);
   const int lane = static_cast<int>(block.lane()), lanes = static_cast<int>(block.lanes());
   for (int n = lane; n < kTileNodes<D>; n += lanes) store(memory.tile + n, Float4{0, 0, 0, 0});
   for (std::uint32_t g = 0; g < a.n_groups; ++g) {
+    const Scattered group = scattered(a, a.groups[g]);
     const std::int64_t end = starts[g + 1];
     constexpr std::int64_t most = ScatterMemory<D>::kMostParticles;
     for (std::int64_t begin = starts[g]; begin < end; begin += most)
-      scatter_together<D>(a, a.groups[g], begin, static_cast<int>(end - begin < most ? end - begin : most),
-                          block, memory);
+      scatter_together<D>(a, group, begin, static_cast<int>(end - begin < most ? end - begin : most), block,
+                          memory);
   }
   for (int n = lane; n < kTileNodes<D>; n += lanes) store(out + n, load(memory.tile + n));
 }
