@@ -62,6 +62,8 @@ class Device : public RefCounted {
   // Returns whether a buffer's pages come with their first touch, so that committing a whole range costs
   // no memory. Elsewhere memory is mapped before a launch that uses it.
   virtual bool commits_on_touch() const { return false; }
+  // Says whether the threads of a thread block share a loop's item, as a GPU's do.
+  virtual bool shares_items() const { return false; }
   // Returns what all buffers together may have: the memory of the machine, or of its control group, or the
   // GPU's.
   virtual uint64_t memory_bytes() const = 0;

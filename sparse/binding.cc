@@ -128,6 +128,7 @@ Binding make_binding(const LaunchRequest& r, const Device& device, bool checks) 
     b.fields.push_back(f);
   }
   b.loop.box = r.box_at;
+  b.loop.is_shared = device.shares_items();
   b.loop.slots = r.slot_mask, b.loop.slots_at = r.slots_at;
   check_roles(r);
   check_pairs(r, b);

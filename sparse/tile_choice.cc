@@ -38,7 +38,8 @@ void choose_tile(const TreeLayout& tree, const std::array<uint32_t, 3>& e, const
   const int32_t extent[3] = {static_cast<int32_t>(e[0]), static_cast<int32_t>(e[1]),
                              static_cast<int32_t>(e[2])};
   const auto bytes_of = h.role == Role::kRead ? device::tile_bytes : device::sum_tile_bytes;
-  const uint32_t bytes = bytes_of(extent, tree.dims() > 2, tree.dims() > 1, h.radius, h.value_bytes);
+  const uint32_t bytes =
+      bytes_of(extent, tree.dims() > 2, tree.dims() > 1, h.radius, h.value_bytes, b.loop.is_shared != 0);
   const bool tiled = b.shared_bytes + bytes <= device::kTileBytes;
   if (!tiled && h.role != Role::kRead) return;
   if (tiled) b.shared_bytes += bytes;

@@ -74,10 +74,8 @@ CudaCode::CudaCode(IntrusivePtr<Context> context, const std::string& ptx, const 
   const Context::Scope scope(*context_);
   // As many thread blocks share a multiprocessor as leave threads the registers that they need, since while
   // some wait for memory others run. What does not fit into registers would be on a stack, which costs more.
-  const char* experiment = std::getenv("COPPICE_EXPERIMENT_BLOCKS");
-  module_ = assemble(jit::with_blocks_per_multiprocessor(ptx, experiment ? std::atoi(experiment) : 4));
-  if (experiment) return;
-  for (const int blocks : {3, 1}) {
+  module_ = assemble(jit::with_blocks_per_multiprocessor(ptx, 8));
+  for (const int blocks : {6, 4, 3, 1}) {
     if (module_.stack_bytes == 0) return;
     try {
       Module next = assemble(jit::with_blocks_per_multiprocessor(ptx, blocks));
@@ -97,7 +95,8 @@ CudaCode::Module CudaCode::assemble(const std::string& ptx) const {
     return context_->lost_or(result, refused_ptx(driver, result, kernel_, ptx, log.errors()));
   };
   Module m;
-  Result result = driver.module_load_data_ex(&m.handle, ptx.c_str(), log.count(), log.options(), log.values());
+  Result result =
+      driver.module_load_data_ex(&m.handle, ptx.c_str(), log.count(), log.options(), log.values());
   if (KernelProfile* const profile = context_->profile())
     profile->add_log(kernel_, result == Result::kSuccess, log.all());
   if (result != Result::kSuccess) throw failed(result);
@@ -135,9 +134,9 @@ unsigned CudaCode::find_max_blocks(uint32_t shared_bytes) {
     allowed_shared_bytes_ = static_cast<int>(shared_bytes);
   }
   int per_multiprocessor = 0;
-  context_->check(
-      driver.occupancy_max_active_blocks(&per_multiprocessor, module_.function, kGpuThreadsPerBlock, shared_bytes),
-      fmt::format("cuOccupancyMaxActiveBlocksPerMultiprocessor of kernel {}", kernel_));
+  context_->check(driver.occupancy_max_active_blocks(&per_multiprocessor, module_.function,
+                                                     kGpuThreadsPerBlock, shared_bytes),
+                  fmt::format("cuOccupancyMaxActiveBlocksPerMultiprocessor of kernel {}", kernel_));
   if (per_multiprocessor <= 0) {
     int registers = 0;
     driver.func_get_attribute(&registers, FunctionAttribute::kNumRegs, module_.function);

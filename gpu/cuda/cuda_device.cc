@@ -61,6 +61,7 @@ class CudaDevice final : public Device {
     BufferRanges::all().set(buffer->data(), std::max(reserved_bytes, initial_bytes), 0, &context());
     return buffer;
   }
+  bool shares_items() const override { return true; }
   uint64_t memory_bytes() const override { return context_->properties().memory_bytes; }
   void wait_copy(void* to, const void* from, size_t bytes) override {
     context_->throw_if_lost();

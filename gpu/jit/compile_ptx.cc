@@ -28,9 +28,14 @@ constexpr Target kTargets[] = {{75, "+ptx70"}, {80, "+ptx70"}, {86, "+ptx71"},
 
 constexpr char kSkips[] = "coppice_skips";  // of the intrinsics: bool (const LaunchBlock*)
 
-// Adds `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of the
-// loop, or with kThreadItems as many items at a time as it has threads. A recorded launch that is to be
-// skipped takes none.
+// A thread block takes up to so many items in a row, since what lies beside one often is the next one's, and
+// then still in the multiprocessor's L1; but no more than leave every block this many turns, or the last
+// ones would be waited for by few.
+constexpr uint64_t kLongestRun = 8, kTurns = 8;
+
+// Adds `void file_kernel(LaunchBlock by value)`: the blocks of the grid take runs of the loop's items in turn,
+// or with kThreadItems as many items at a time as they have threads. A recorded launch that is to be skipped
+// takes none.
 void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   auto* i64 = llvm::Type::getInt64Ty(context);
@@ -79,10 +84,15 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   count->addIncoming(device_count, read_count);
   llvm::Value* flags = b.CreateLoad(b.getInt16Ty(), member(offsetof(LaunchBlock, flags)));
   llvm::Value* by_thread = b.CreateIsNotNull(b.CreateAnd(flags, kThreadItems));
-  llvm::Value* chunk = b.CreateSelect(by_thread, llvm::ConstantInt::get(i64, kGpuThreadsPerBlock),
-                                      llvm::ConstantInt::get(i64, 1));
+  auto number = [&](uint64_t n) { return llvm::ConstantInt::get(i64, n); };
+  llvm::Value* blocks = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  llvm::Value* share = b.CreateUDiv(count, b.CreateMul(blocks, number(kTurns)));
+  llvm::Value* run = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin,
+                                             b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, share, number(1)),
+                                             number(kLongestRun));
+  llvm::Value* chunk = b.CreateSelect(by_thread, number(kGpuThreadsPerBlock), run);
   llvm::Value* first = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), chunk);
-  llvm::Value* step = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x), chunk);
+  llvm::Value* step = b.CreateMul(blocks, chunk);
   b.CreateBr(head);
   b.SetInsertPoint(head);
   llvm::PHINode* item = b.CreatePHI(i64, 2);
@@ -91,7 +101,8 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   b.SetInsertPoint(body);
   llvm::Value* end = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b.CreateAdd(item, chunk), count);
   // A call would hide from the kernel where its addresses come from, and copy the launch block to a stack.
-  b.CreateCall(module.getFunction(entry), {f->getArg(0), item, end})->addFnAttr(llvm::Attribute::AlwaysInline);
+  b.CreateCall(module.getFunction(entry), {f->getArg(0), item, end})
+      ->addFnAttr(llvm::Attribute::AlwaysInline);
   item->addIncoming(b.CreateAdd(item, step), body);
   b.CreateBr(head);
   b.SetInsertPoint(done);

@@ -53,6 +53,7 @@ class SimtDevice final : public Device {
   IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
     return make_intrusive<simt::SimtBuffer>(reserved_bytes, initial_bytes, filling, &context());
   }
+  bool shares_items() const override { return true; }
   uint64_t memory_bytes() const override { return machine_memory_bytes(); }
   void wait_copy(void* to, const void* from, size_t bytes) override {
     check_copied(context(), to, from);

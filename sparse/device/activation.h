@@ -1,7 +1,10 @@
 // Activation and deactivation by compiled kernels, from any thread at any time.
 //
 // Device-clean. A pointer slot is its own lock: 0 is empty, kLocked is being filled, anything else is a
-// cell. Threads of a warp that want the same slot elect one of them to try; the election saves work and
+// cell. Slots are read and written relaxed: whoever finds a cell's number goes to what was zero before the
+// launch, or is changed by atomic operations since, and to nothing that the thread which filled the slot has
+// written before. An order would cost a GPU a fence for each new cell, and its L1 with each look at an old
+// one. Threads of a warp that want the same slot elect one of them to try; the election saves work and
 // nothing depends on it, since the slot's compare-and-swap decides. All counters of a warp's winners are
 // raised by one atomic for all of them. The file is long because activation and deactivation of the kinds of
 // nodes are one protocol, each side of which the other relies on.
@@ -18,7 +21,7 @@ struct CellPlace {
   uint32_t ordinal;  // of a chunk
 };
 
-// Writes what a cell knows of itself, before its slot shows it. The payload was zero before the launch.
+// Writes what a cell knows of itself, for those who read it after the launch.
 COPPICE_INLINE void write_header(const AllocatorState* a, uint32_t cell, uint32_t* slot,
                                  const CellPlace& place) {
   auto* header = reinterpret_cast<CellHeader*>(a->cells + cell * a->cell_bytes);
@@ -41,7 +44,7 @@ inline uint32_t fill_slot(const LaunchBlock* block, uint32_t tree_slot, const Le
     write_header(a, cell, slot, place);
     set_flag(level.kind == NodeKind::kDynamic ? &tree->lists_changed : &tree->changed);
   }
-  coppice_store_release_u32(slot, cell);
+  relaxed_store(slot, cell);
   return cell;
 }
 
@@ -50,13 +53,14 @@ inline uint32_t fill_slot(const LaunchBlock* block, uint32_t tree_slot, const Le
 inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, const LevelLayout& level,
                               uint32_t* slot, const CellPlace& place) {
   for (uint32_t turn = 0;; ++turn) {
-    const uint32_t now = coppice_load_acquire_u32(slot);
+    const uint32_t now = relaxed_load(slot);
     if (now != 0 && now != kLocked) return now;
     if (now == 0) {
       const uint32_t here = coppice_active_mask();
       const uint32_t same = coppice_match_any_u64(here, reinterpret_cast<uint64_t>(slot));
       const bool is_elected = coppice_warp_lane() == static_cast<uint32_t>(__builtin_ctz(same));
-      if (is_elected && coppice_compare_exchange_u32(slot, 0, kLocked) == 0)
+      uint32_t empty = 0;
+      if (is_elected && compare_exchange(slot, &empty, kLocked))
         return fill_slot(block, tree_slot, level, slot, place);
     }
     // The thread that was to fill the slot may have failed, and others after it: nobody waits for what

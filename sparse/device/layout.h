@@ -126,29 +126,33 @@ constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 
 
 // Describes the rows of a tile, in elements: from one to the next, and in front of a row's first cell. A
 // short row with its ends lies in one cache line, for a load that straddles two takes twice as long.
+// Where threads share a leaf, a warp reads several short rows at once: it does so in one go if they lie in
+// different banks, which they do at an odd multiple of their length.
 struct TileRow {
   int32_t pitch, lead;
 };
-constexpr TileRow tile_row(int32_t cells, int32_t radius, uint32_t value_bytes) {
+constexpr TileRow tile_row(int32_t cells, int32_t radius, uint32_t value_bytes, bool is_shared) {
   const int32_t bytes = static_cast<int32_t>(value_bytes);
+  if (is_shared && (cells == 4 || cells == 8))
+    return {((2 * radius - 1) / (2 * cells) * 2 + 3) * cells, radius};
   if (bytes > 16 || (bytes & (bytes - 1)) != 0) return {cells + 2 * radius, radius};
   const int32_t vector = 16 / bytes, line = 64 / bytes, lead = static_cast<int32_t>(align_up(radius, vector));
   return {static_cast<int32_t>(align_up(lead + cells + radius, line)), lead};
 }
 // Returns the bytes of the tile around a leaf.
 constexpr uint32_t tile_bytes(const int32_t (&extent)[kMaxDims], int32_t has_x, int32_t has_y, int32_t radius,
-                              uint32_t value_bytes) {
+                              uint32_t value_bytes, bool is_shared) {
   const int64_t rows =
       static_cast<int64_t>(extent[0] + 2 * radius * has_x) * (extent[1] + 2 * radius * has_y);
-  const int64_t bytes = rows * tile_row(extent[2], radius, value_bytes).pitch * value_bytes;
+  const int64_t bytes = rows * tile_row(extent[2], radius, value_bytes, is_shared).pitch * value_bytes;
   return bytes > kTileBytes ? kTileBytes + 1 : static_cast<uint32_t>(align_up(bytes, 64));
 }
 
 // Returns the bytes of the tile around a leaf that sums go to: the sums, then a byte each that says
 // whether there is one.
 constexpr uint32_t sum_tile_bytes(const int32_t (&extent)[kMaxDims], int32_t has_x, int32_t has_y,
-                                  int32_t radius, uint32_t value_bytes) {
-  const uint32_t sums = tile_bytes(extent, has_x, has_y, radius, value_bytes);
+                                  int32_t radius, uint32_t value_bytes, bool is_shared) {
+  const uint32_t sums = tile_bytes(extent, has_x, has_y, radius, value_bytes, is_shared);
   return sums + static_cast<uint32_t>(align_up(sums / value_bytes, 64));
 }
 
@@ -171,8 +175,9 @@ struct LoopLayout {
   // in the order of these arguments, begin at `slots_at` in the launch's arguments.
   uint32_t slots;
   uint32_t slots_at;
+  uint32_t is_shared;  // 1: the threads of a thread block share an item, and tiles lie in its fast memory
 };
-static_assert(sizeof(LoopLayout) == 44);
+static_assert(sizeof(LoopLayout) == 48);
 // Holds the cells that a loop over a box has: coordinates [low, high).
 struct LoopBox {
   int32_t low[kMaxDims], high[kMaxDims];

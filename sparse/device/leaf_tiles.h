@@ -107,7 +107,8 @@ COPPICE_INLINE void fill_column(const LaunchBlock* block, const LoopElement& e, 
                                 const FieldBinding& f, T* tile) {
   const LeafShape s = leaf_shape();
   if ((nx != 1 && !s.hx) || (ny != 1 && !s.hy) || (kStar && nx != 1 && ny != 1)) return;
-  const int pitch_z = tile_row(s.ez, R, sizeof(T)).pitch, pitch_y = (s.ey + 2 * R * s.hy) * pitch_z;
+  const int pitch_z = tile_row(s.ez, R, sizeof(T), coppice_loop.is_shared != 0).pitch,
+            pitch_y = (s.ey + 2 * R * s.hy) * pitch_z;
   const RowSources from = row_sources(block, e, neighbours, f, nx, ny);
   const int x0 = nx == 0 ? s.ex - R : 0, x1 = nx == 2 ? R : s.ex;
   const int y0 = ny == 0 ? s.ey - R : 0, y1 = ny == 2 ? R : s.ey;

@@ -35,6 +35,9 @@ COPPICE_INLINE void relaxed_store(T* p, T v) {
 }
 
 // The swap is relaxed; where it fails, `expected` gets what is there.
+COPPICE_INLINE bool compare_exchange(uint32_t* p, uint32_t* expected, uint32_t desired) {
+  return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
 COPPICE_INLINE bool compare_exchange(uint64_t* p, uint64_t* expected, uint64_t desired) {
   return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
@@ -141,7 +144,7 @@ COPPICE_INLINE bool mask_bit(const unsigned char* container, uint32_t index) {
 
 // Returns the cell that a slot holds; empty and locked slots give the ambient cell.
 COPPICE_INLINE uint32_t slot_cell(const unsigned char* container, uint32_t index) {
-  const uint32_t slot = coppice_load_acquire_u32(reinterpret_cast<const uint32_t*>(container) + index);
+  const uint32_t slot = relaxed_load(reinterpret_cast<const uint32_t*>(container) + index);
   return slot == kLocked ? kAmbientCell : slot;
 }
 

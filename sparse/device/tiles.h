@@ -19,13 +19,15 @@ inline constexpr bool is_scatter = has_reach<H>&& H::kRole == Role::kAccumulate;
 template <class T, int R>
 COPPICE_INLINE int tile_index(int x, int y, int z) {
   const LeafShape s = leaf_shape();
-  return (x * (s.ey + 2 * R * s.hy) + y) * tile_row(s.ez, R, sizeof(T)).pitch + z;
+  return (x * (s.ey + 2 * R * s.hy) + y) * tile_row(s.ez, R, sizeof(T), coppice_loop.is_shared != 0).pitch +
+         z;
 }
 // Returns where local cell (0, 0, 0) lies in a tile of radius R, from the tile's beginning.
 template <class T, int R>
 COPPICE_INLINE int tile_origin() {
   const LeafShape s = leaf_shape();
-  return tile_index<T, R>(R * s.hx, R * s.hy, 0) + tile_row(s.ez, R, sizeof(T)).lead;
+  return tile_index<T, R>(R * s.hx, R * s.hy, 0) +
+         tile_row(s.ez, R, sizeof(T), coppice_loop.is_shared != 0).lead;
 }
 
 // Finds a cell at local coordinates, at most one leaf away, through the neighbour table; (nx, ny, nz) = 0, 1
@@ -132,7 +134,7 @@ COPPICE_INLINE void open_copy(LeafContext& context, const LoopElement& e, uint32
       each_tile_cell<r, false>([&](int x, int y, int z) { copy(x, y, z, near_cell(context, x, y, z)); });
   }
   context.read_base[binding] = reinterpret_cast<unsigned char*>(tile);
-  tiles += tile_bytes({s.ex, s.ey, s.ez}, s.hx, s.hy, r, sizeof(T));
+  tiles += tile_bytes({s.ex, s.ey, s.ez}, s.hx, s.hy, r, sizeof(T), coppice_loop.is_shared != 0);
 }
 
 // Opens sums of a leaf and its halo, all zero.
@@ -141,8 +143,9 @@ COPPICE_INLINE void open_sums(LeafContext& context, uint32_t binding, unsigned c
   using T = typename H::Value;
   constexpr int r = H::kRadius;
   const LeafShape s = leaf_shape();
-  const uint32_t sums = tile_bytes({s.ex, s.ey, s.ez}, s.hx, s.hy, r, sizeof(T)),
-                 all = sum_tile_bytes({s.ex, s.ey, s.ez}, s.hx, s.hy, r, sizeof(T));
+  const uint32_t sums = tile_bytes({s.ex, s.ey, s.ez}, s.hx, s.hy, r, sizeof(T), coppice_loop.is_shared != 0),
+                 all = sum_tile_bytes({s.ex, s.ey, s.ez}, s.hx, s.hy, r, sizeof(T),
+                                      coppice_loop.is_shared != 0);
   zero_bytes_by({coppice_lane(), coppice_lane_count()}, tiles, all);
   context.read_base[binding] = tiles + tile_origin<T, r>() * static_cast<int>(sizeof(T));
   context.added_base[binding] = tiles + sums + tile_origin<T, r>();

@@ -26,12 +26,16 @@ const void* variable_of(const std::string& path) {
 }
 
 TEST(BuildIdentity, IsTheBuildIdOfTheLibraryThatHoldsTheAddress) {
+  if (!fs::exists(COPPICE_LIBRARY_WITH_ID))
+    GTEST_SKIP() << "the libraries to look at are not beside the test";
   EXPECT_EQ(jit::build_identity(variable_of(COPPICE_LIBRARY_WITH_ID)),
             "0123456789abcdef0123456789abcdef01234567");
   EXPECT_EQ(jit::build_identity(variable_of(COPPICE_LIBRARY_WITH_OTHER_ID)), "fedcba9876543210");
 }
 
 TEST(BuildIdentity, IsTheFileWhereThereIsNoBuildId) {
+  if (!fs::exists(COPPICE_LIBRARY_WITH_ID))
+    GTEST_SKIP() << "the libraries to look at are not beside the test";
   const fs::path folder = fs::temp_directory_path() / ("coppice_build_identity_" + std::to_string(getpid()));
   fs::create_directory(folder);
   const fs::path one = folder / "one.so", other = folder / "other.so";
@@ -57,6 +61,8 @@ TEST(BuildIdentity, KnowsTheProgramAndIsEmptyForWhatNobodyLoaded) {
 TEST(BuildIdentity, OfLlvmIsInTheKeysOfKernels) {
   static const int of_the_program = 1;
   const void* shared = dlsym(RTLD_DEFAULT, "LLVMGetVersion");  // null where LLVM is linked statically
+  if (shared == nullptr && !fs::exists(COPPICE_LIBRARY_WITH_ID))
+    GTEST_SKIP() << "in the bundle LLVM is part of a library that shows none of its symbols";
   const std::string expected = jit::build_identity(shared != nullptr ? shared : &of_the_program);
   ASSERT_FALSE(expected.empty());
   EXPECT_EQ(jit::key_context().llvm, std::string(jit::llvm_version()) + " " + expected);

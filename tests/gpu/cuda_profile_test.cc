@@ -44,7 +44,7 @@ void finish(const AsyncValueRef<Chain>& done) { EXPECT_EQ(error_of(done), ""); }
 // Seen to fail when events were made without a time, and when a kernel's own shared memory was not counted.
 TEST_F(CudaProfile, HasTimeAndResourcesOfEveryKernelPrimitiveAndRecording) {
   for (uint64_t seed = 1; seed < 4; ++seed) {
-    FakeCuda fake({.seed = seed});
+    FakeCuda fake({.seed = seed, .stack_from_blocks = 0});
     Stream& stream = fake.device->default_stream();
     Launch launch = launch_of(fake.driver.table(), "test.kernel", 1000);
     launch.shared_bytes = 1024;

@@ -11,6 +11,7 @@
 #include "core/check.h"
 #include "gpu/cuda/driver_error.h"
 #include "gpu/cuda/primary_contexts.h"
+#include "gpu/jit/specializer.h"
 #include "gpu/primitives.h"
 #include "tests/gpu/fake_graph.h"
 
@@ -67,6 +68,7 @@ struct FakeDriver::Module {
   std::map<uint64_t, std::string> functions;
   Kernel kernel;  // empty: by its name
   int shared_bytes = kSharedBytes;
+  int blocks = 0;  // that it asks for on a multiprocessor
 };
 
 // Every function takes the lock, notes the call, checks what all have in common, and fails where the test
@@ -764,8 +766,12 @@ struct FakeDriver::Functions {
       const std::string_view text = static_cast<const char*>(image);
       for (size_t at = text.find(".entry "); at != text.npos; at = text.find(".entry ", at + 1))
         made->kernels.emplace(text.substr(at + 7, text.find('(', at) - at - 7));
+      constexpr std::string_view kBlocks = ".minnctapersm ";
+      if (const size_t at = text.find(kBlocks); at != text.npos)
+        made->blocks = std::atoi(text.data() + at + kBlocks.size());
       fake.loaded_ptx_.emplace_back(text);
-      if (const auto known = fake.kernels_of_ptx_.find(fake.loaded_ptx_.back());
+      if (const auto known =
+              fake.kernels_of_ptx_.find(jit::with_blocks_per_multiprocessor(fake.loaded_ptx_.back(), 1));
           known != fake.kernels_of_ptx_.end())
         made->kernel = known->second;
       const uint64_t handle = fake.next_handle();
@@ -805,10 +811,14 @@ struct FakeDriver::Functions {
     self().problem("a function that is not there");
     return nullptr;
   }
+  static int stack_bytes(cuda::FunctionHandle function) {
+    const Module* const module = module_of(function);
+    return module != nullptr && module->blocks >= self().options_.stack_from_blocks ? kStackBytes : 0;
+  }
   static Result func_get_attribute(int* value, cuda::FunctionAttribute which, cuda::FunctionHandle function) {
     return self().call("cuFuncGetAttribute", kNeedsContext, [=] {
       *value = which == cuda::FunctionAttribute::kNumRegs          ? kRegisters
-               : which == cuda::FunctionAttribute::kLocalSizeBytes ? kStackBytes
+               : which == cuda::FunctionAttribute::kLocalSizeBytes ? stack_bytes(function)
                                                                    : kOwnSharedBytes;
       return module_of(function) != nullptr ? Result::kSuccess : Result::kInvalidHandle;
     });

@@ -40,6 +40,8 @@ struct Options {
   int blocks_per_multiprocessor = 16;
   int driver_version = 12040;
   bool has_virtual_memory = true;
+  // Kernels whose PTX asks for so many thread blocks on a multiprocessor have 16 bytes of stack.
+  int stack_from_blocks = 100;
 };
 
 struct KernelLaunch {

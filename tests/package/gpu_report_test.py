@@ -165,7 +165,7 @@ class GpuReportTest(unittest.TestCase):
         code = [f.name for f in (self.folder / "failed" / "ladder-barrier" / "code").iterdir()]
         self.assertTrue(any(re.match(r"ladder\.add_rounds-\w+-sm_90\.ptx$", name) for name in code), code)
         summary = (self.folder / "summary.md").read_text()
-        self.assertIn("| atomics | ladder.add_up | 1 | 250.0 | 250.0 to 250.0 | 255 | 16 | 32 | 16 | 100 | - | - |", summary)
+        self.assertIn("| atomics | ladder.add_up | 1 | 250.0 | 250.0 to 250.0 | 255 | 0 | 32 | 16 | 100 | - | - |", summary)
         self.assertIn("== kernel ladder.add_up: loaded\nptxas info    : Used 255 registers\n",
                       (self.folder / "profile" / "atomics" / "jit.log").read_text())
 

@@ -21,6 +21,7 @@
 #include "sparse/tree.h"
 #include "tests/sparse/model_runs.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/test_devices.h"
 
 namespace coppice {
 
@@ -33,7 +34,9 @@ class ModelledLists {
   static constexpr int kRows = 9, kColumns = 7, kChunk = 4;
 
   ModelledLists(const IntrusivePtr<Device>& device, Program& program, ListParent parent)
-      : program_(program), parent_(parent), tree_(device), lists_(describe()), x_(lists_.place<int>("x")) {}
+      : program_(program), parent_(parent), tree_(device), lists_(describe()), x_(lists_.place<int>("x")) {
+    wait_room(*device, lists_, 1 << 17);
+  }
 
   // One launch of `n` operations, or some less: of the writes to one element only one is kept.
   void run_batch(std::mt19937& random, int n) {

@@ -84,7 +84,10 @@ TEST_F(Lists, AnAppendThatRunsOutKeepsWhatWasThereAndWhatFits) {
     std::sort(now.begin(), now.end());
     EXPECT_EQ(std::unique(now.begin(), now.end()), now.end()) << "list " << at << " has an element twice";
   }
-  EXPECT_GT(kept, 10000u);
+  // Elsewhere a run that makes room finds out that there is none, and the launch does not begin.
+  if (device->commits_on_touch()) {
+    EXPECT_GT(kept, 10000u);
+  }
   run(clear_list_at, range(4), x, std::vector<int>{0, 1, 2, 3});
   run(append_items, range(1000), x, 4, index);
   EXPECT_EQ(wait_read_list(x, 2).size(), 250u);
@@ -114,6 +117,7 @@ TEST_F(Lists, WhatIsCountedCanBeReadWhileOthersAppend) {
   Tree tree(device);
   Node lists = tree.root().dense({1}).dynamic(1 << 20, 2);
   Field<int> x = lists.place<int>("x");
+  wait_room(*device, lists, 100000);
   uint32_t wrong = 0;
   run(append_and_read, range(100000), x, inout(wrong));
   EXPECT_EQ(wrong, 0u);

@@ -21,7 +21,8 @@ namespace {
 struct Shape {
   const char* name;
   std::function<Node(const Node& root, int n, std::vector<Node>& above)> make;
-  int cells_per_gone;  // of the leaf, below a cell of the node whose cells go: above.back(), or the leaf
+  int cells_per_gone;       // of the leaf, below a cell of the node whose cells go: above[0], or the leaf
+  bool is_renewed = false;  // above[1] is a pointer node whose cells come again and again in a launch
 };
 const Shape kShapes[] = {
     {"Root", [](const Node& root, int n, std::vector<Node>&) { return root.bitmasked({n}); }, 1},
@@ -47,9 +48,10 @@ const Shape kShapes[] = {
     {"AbovePointer",
      [](const Node& root, int n, std::vector<Node>& above) {
        above.push_back(root.bitmasked({n / 16}));
-       return above.back().pointer({4}).bitmasked({4});
+       above.push_back(above[0].pointer({4}));
+       return above[1].bitmasked({4});
      },
-     16},
+     16, true},
 };
 
 struct Cell {
@@ -75,8 +77,10 @@ class MaskRaces : public testing::TestWithParam<std::tuple<std::string, size_t>>
         : tree(device),
           leaf(shape.make(tree.root(), n, above)),
           a(leaf.place<int>("a")),
-          b(leaf.place<int>("b")) {}
-    Node gone() const { return above.empty() ? leaf : above.back(); }
+          b(leaf.place<int>("b")) {
+      if (shape.is_renewed) wait_room(*device, above[1], 1 << 17);
+    }
+    Node gone() const { return above.empty() ? leaf : above[0]; }
 
     Tree tree;
     std::vector<Node> above;
@@ -262,6 +266,7 @@ TEST_P(MaskRacesOfLists, ListsGoWithTheirCells) {
   Tree tree(device);
   Node cells = tree.root().bitmasked({n}), lists = cells.dynamic(64, 4);
   Field<int> x = lists.place<int>("x");
+  wait_room(*device, lists, 1 << 15);
   for (int round = 0; round < (is_emulated() ? 4 : 30); ++round) {
     run(race_lists1, range(2 * int64_t{n}), x, cells.topology(), n);
     uint64_t chunks = 0;

@@ -163,7 +163,9 @@ TEST_F(MemoryTest, TrimReturnsWhatFreeCellsHold) {
   const size_t before = resident_bytes();
   const uint64_t capacity = block.wait_usage().capacity_cells;
   finish(tree.trim());
-  EXPECT_LT(resident_bytes() + (size_t{20} << 20), before);
+  if (device->name() != "cuda") {  // its memory is not the process's
+    EXPECT_LT(resident_bytes() + (size_t{20} << 20), before);
+  }
   const NodeUsage usage = block.wait_usage();
   EXPECT_EQ(usage.active_cells, kept.size());
   EXPECT_LT(usage.capacity_cells, capacity);

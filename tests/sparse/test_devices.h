@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "gpu/device.h"
 #include "sparse/program.h"
+#include "sparse/tree.h"
 #include "tests/sparse/staging.h"
 
 namespace coppice {
@@ -65,6 +66,12 @@ inline IntrusivePtr<Device> test_device(const std::string& name, std::string& re
     reason = e.what();
     return {};
   }
+}
+
+// Makes room for so many cells of a node where memory is mapped before a launch, for kernels that cannot be
+// repeated when they run out of it.
+inline void wait_room(const Device& device, const Node& node, uint64_t cells) {
+  if (!device.commits_on_touch()) finish(node.reserve(cells));
 }
 
 // The device of a test without one in its name: the cpu with so many threads (0: all), or the first device

@@ -20,6 +20,7 @@
 #include "sparse/tree.h"
 #include "tests/sparse/model_runs.h"
 #include "tests/sparse/staging.h"
+#include "tests/sparse/test_devices.h"
 #include "topology_model.kernels.h"
 
 namespace coppice {
@@ -54,7 +55,9 @@ class ModelledTree {
                                                        : Coord2{-20, -36}),
         tree_(device, {.origin = {first_[0], first_[1]}}),
         leaf_(describe(kind)),
-        x_(leaf_.place<int>("x")) {}
+        x_(leaf_.place<int>("x")) {
+    for (const Node& node : renewed_) wait_room(*device, node, 1 << 16);
+  }
 
   // One launch of `n` operations, or some less: of the writes to one cell only one is kept.
   void run_batch(std::mt19937& random, int n) {
@@ -117,6 +120,7 @@ class ModelledTree {
       case ModelKind::kPointerPointerDense:
         inner_ = {root.pointer({3, 5})}, sizes_ = {{20, 12}, {5, 3}};
         inner_.push_back(inner_[0].pointer({4, 4}));
+        renewed_ = {inner_[1]};
         return inner_[1].dense({5, 3});
       case ModelKind::kPointerBitmasked:
         inner_ = {root.pointer({6, 10})}, sizes_ = {{10, 6}};
@@ -126,7 +130,8 @@ class ModelledTree {
         return inner_[0].bitmasked({10, 6});
       case ModelKind::kPointerPointer:
         inner_ = {root.pointer({12, 15})}, sizes_ = {{5, 4}};
-        return inner_[0].pointer({5, 4});
+        renewed_ = {inner_[0].pointer({5, 4})};
+        return renewed_[0];
       case ModelKind::kMixedPointerBits:
         inner_ = {root.pointer({Axis::i}, {60})}, sizes_ = {{1, 60}};
         return inner_[0].bitmasked({Axis::j}, {60});
@@ -137,6 +142,7 @@ class ModelledTree {
       case ModelKind::kBitmaskedPointerDense:
         inner_ = {root.bitmasked({3, 5})}, sizes_ = {{20, 12}, {5, 3}};
         inner_.push_back(inner_[0].pointer({4, 4}));
+        renewed_ = {inner_[1]};
         return inner_[1].dense({5, 3});
     }
     throw std::logic_error("kind");
@@ -229,6 +235,7 @@ class ModelledTree {
   Coord2 first_;
   Tree tree_;
   std::vector<Node> inner_;    // outside in
+  std::vector<Node> renewed_;  // pointer nodes below others: their cells come again and again in a launch
   std::vector<Coord2> sizes_;  // coordinates that a cell of each inner node covers
   bool leaf_has_inactive_cells_ = false, counts_inner_ = true, leaf_is_pointer_ = false;
   Node leaf_;
