@@ -37,7 +37,8 @@ COPPICE_CONVERGENT void coppice_warp_barrier(uint32_t mask);
 // Returns true where an item's halo is copied to a private tile first; a GPU reads through its L1 instead.
 bool coppice_has_private_tiles();
 
-// Memory orders are spelled out because LLVM 19 drops them on NVPTX read-modify-writes.
+// Memory orders are spelled out because LLVM 19 drops them on NVPTX read-modify-writes. These are for the
+// device's memory, not for a thread block's fast memory.
 uint32_t coppice_load_acquire_u32(const uint32_t* address);
 uint64_t coppice_load_acquire_u64(const uint64_t* address);
 void coppice_store_release_u32(uint32_t* address, uint32_t value);

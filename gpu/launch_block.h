@@ -5,7 +5,7 @@
 // kLaunchBlockVersion with every change, since compiled kernels outlive a program in the on-disk cache.
 //
 //     offset  bytes
-//       0       4   version, flags (kThreadItems, kRecorded, kCommitsTopology, kNeedsRoom)
+//       0       4   version, flags (kThreadItems, kRecorded, kCommitsTopology, kNeedsRoom, kItemRuns)
 //       4       4   pieces             loop items for each of `count`
 //       8       8   DeviceContext*     status, seed, messages
 //      16       8   count              u64*, entries of the loop's list, read on the device; null: item_count
@@ -41,6 +41,8 @@ inline constexpr uint32_t kCommitsTopology = 4;
 // This flag is set on a launch for which room was to be made by the same kernel before it: in a recording
 // it is skipped where that ran out of cells.
 inline constexpr uint32_t kNeedsRoom = 8;
+// With this flag an item reads what lies beside the one before it: a GPU's thread block takes several in a row.
+inline constexpr uint32_t kItemRuns = 16;
 // A block has this many threads on an NVIDIA GPU, where one shares an item of a loop over cells: 1 to 4
 // cells for each thread of common leaves. PTX promises it to the assembler as the most that will come.
 inline constexpr uint32_t kGpuThreadsPerBlock = 128;

@@ -176,7 +176,7 @@ run_sanitizers() {
     begin_step "sanitizer: $tool"
     if ! program=$(find_sanitizer); then
       end_step "not run: no compute-sanitizer on PATH or in CUDA_HOME"
-    elif limited "$(share 40)" "$folder/sanitizer/$tool.txt" "$program" --tool "$tool" --error-exitcode 86 --target-processes all \
+    elif limited "$(share 20)" "$folder/sanitizer/$tool.txt" "$program" --tool "$tool" --error-exitcode 86 --target-processes all \
       "${options[@]}" "$bin/sparse_conformance_tests" --gtest_filter="$filter"; then
       end_step "passed"
     else
@@ -197,7 +197,7 @@ run_benchmarks() {
   fi
   $is_rehearsal && options=(--tiny)
   # The table goes to bench.txt; rows go to bench.log one by one as well: what was measured before a hang is not lost.
-  limited "$(share 110)" "$folder/bench.log" "$BASH" -c 'exec "$@" >"$0"' "$folder/bench.txt" \
+  limited "$(share 120)" "$folder/bench.log" "$BASH" -c 'exec "$@" >"$0"' "$folder/bench.txt" \
     "$bin/coppice-bench" gpu --device "$device" --json "$folder/bench.json" "${options[@]}" || status=$?
   if [ -e "$folder/bench.json" ]; then
     while IFS= read -r line; do [[ $line != *'"name":'* ]] || rows=$((rows + 1)); done <"$folder/bench.json"
@@ -257,11 +257,11 @@ if ! $only_ladder && $is_rehearsal; then
   run_tests sparse_conformance_tests 60 "Sparse/Conformance.C0?_*/$device"
   run_tests sparse_stress_tests 40 "Sparse/TopologyRaces.Activating*/$device"
 elif ! $only_ladder; then
-  run_tests sparse_unit_tests 40 "$on_device:$unnamed"
-  run_tests sparse_conformance_tests 60 "$on_device"
-  run_tests apps_physics_tests 30 'MpmSolver.GivesOnAGpu*'
-  run_tests sparse_stress_tests 40 "$on_device"
-  run_tests gpu_unit_tests 40 '*'
+  run_tests sparse_unit_tests 80 "$on_device:$unnamed"
+  run_tests sparse_conformance_tests 70 "$on_device"
+  run_tests apps_physics_tests 10 'MpmSolver.GivesOnAGpu*'
+  run_tests sparse_stress_tests 90 "$on_device"
+  run_tests gpu_unit_tests 25 '*'
 fi
 if ! $only_ladder; then
   run_scene

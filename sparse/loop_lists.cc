@@ -31,7 +31,7 @@ namespace {
 constexpr uint32_t kSelectionBatch = 64;
 // One item looks at this many slots; and so many slots per live cell are still quicker to look through
 // than a sort.
-constexpr uint32_t kSlotBatch = 1024;
+constexpr uint32_t kSlotBatch = 1024, kGpuSlotBatch = 8;
 constexpr uint64_t kSlotsPerCell = 32, kFewSlots = 1 << 16;
 
 }  // namespace
@@ -155,8 +155,9 @@ bool LoopLists::select_by_slots(InStream& s, ListWork& w) {
       all_slots >
           std::max(kFewSlots, kSlotsPerCell * memory_.live_cells(memory_.wait_read_state(s), pointer)))
     return false;
-  const auto parts = static_cast<uint32_t>((slots + kSlotBatch - 1) / kSlotBatch);
-  const CoppiceSlots all{above.elements->as<LoopElement>(), slots, kSlotBatch, parts};
+  const uint32_t batch = memory_.device().shares_items() ? kGpuSlotBatch : kSlotBatch;
+  const auto parts = static_cast<uint32_t>((slots + batch - 1) / batch);
+  const CoppiceSlots all{above.elements->as<LoopElement>(), slots, batch, parts};
   const uint64_t items = containers.most() * parts;
   scratch_.reserve<uint32_t>(s, scratch_.flags, items + 1);
   uint32_t* starts = scratch_.flags->as<uint32_t>();

@@ -89,7 +89,7 @@ LaunchBlock first_block(const LaunchRequest& r, const Binding& binding) {
   // Blocks, too: a kernel over them says what happens once for each.
   const bool by_thread =
       r.item == LaunchRequest::LoopItem::kItem || r.item == LaunchRequest::LoopItem::kBlock;
-  block.flags = by_thread ? kThreadItems : 0;
+  block.flags = by_thread ? kThreadItems : binding.loop.tiled != 0 ? kItemRuns : 0;
   for (size_t t = 0; t < binding.trees.size(); ++t) block.trees[t] = binding.trees[t]->memory().state();
   return block;
 }

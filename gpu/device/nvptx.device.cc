@@ -10,6 +10,14 @@
 // It has as many bytes as the launch asks for.
 extern __attribute__((address_space(3), aligned(16))) unsigned char coppice_dynamic_shared[];
 
+namespace {
+// What has an order lies in the device's memory.
+template <class T>
+__attribute__((always_inline)) inline __attribute__((address_space(1))) T* to_global(T* address) {
+  return (__attribute__((address_space(1))) T*)address;
+}
+}  // namespace
+
 extern "C" {
 uint32_t coppice_lane() { return __nvvm_read_ptx_sreg_tid_x(); }
 uint32_t coppice_lane_count() { return coppice::kGpuThreadsPerBlock; }
@@ -40,28 +48,28 @@ uint32_t coppice_worker() { return 0; }
 
 uint32_t coppice_load_acquire_u32(const uint32_t* a) {
   uint32_t v;
-  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(v) : "l"(a) : "memory");
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(to_global(a)) : "memory");
   return v;
 }
 uint64_t coppice_load_acquire_u64(const uint64_t* a) {
   uint64_t v;
-  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(v) : "l"(a) : "memory");
+  asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(to_global(a)) : "memory");
   return v;
 }
 void coppice_store_release_u32(uint32_t* a, uint32_t v) {
-  asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(a), "r"(v) : "memory");
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(to_global(a)), "r"(v) : "memory");
 }
 uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t desired) {
   uint32_t old;
-  asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;"
+  asm volatile("atom.acq_rel.gpu.global.cas.b32 %0, [%1], %2, %3;"
                : "=r"(old)
-               : "l"(a), "r"(expected), "r"(desired)
+               : "l"(to_global(a)), "r"(expected), "r"(desired)
                : "memory");
   return old;
 }
 uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) {
   uint32_t old;
-  asm volatile("atom.acq_rel.gpu.exch.b32 %0, [%1], %2;" : "=r"(old) : "l"(a), "r"(v) : "memory");
+  asm volatile("atom.acq_rel.gpu.global.exch.b32 %0, [%1], %2;" : "=r"(old) : "l"(to_global(a)), "r"(v) : "memory");
   return old;
 }
 void coppice_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }

@@ -46,14 +46,20 @@ bool is_no_pointers_number(const llvm::Value* number) {
   return true;
 }
 
+// Nobody reads or writes there.
+bool is_nowhere(const llvm::Value* address) {
+  return llvm::isa<llvm::ConstantPointerNull>(address) || llvm::isa<llvm::UndefValue>(address);
+}
+
 // Returns whether all that an address may point to is the device's memory, or the launch block. A variable may
 // hold a pointer to fast memory or to another variable; the device's memory holds none (docs/nvptx.md).
 bool is_of_device_memory(const llvm::Value* address) {
   llvm::SmallVector<const llvm::Value*, 4> objects;
-  llvm::getUnderlyingObjects(address, objects);
+  llvm::getUnderlyingObjects(address, objects, nullptr, 0);  // however far away
   for (const llvm::Value* object : objects) {
     if (const auto* cast = llvm::dyn_cast<llvm::AddrSpaceCastOperator>(object))
       object = cast->getPointerOperand();
+    if (is_nowhere(object)) continue;
     const unsigned space = object->getType()->getPointerAddressSpace();
     if (space == kGlobal || space == kConstant) continue;
     if (space != kGeneric) return false;
@@ -70,6 +76,9 @@ bool is_of_device_memory(const llvm::Value* address) {
 
 bool is_pointer_to_device_memory(const llvm::Instruction& i) {
   if (!is_generic(i)) return false;
+  // LLVM 19 infers no space where one way leads to a pointer that nobody set.
+  if (llvm::isa<llvm::PHINode>(i) || llvm::isa<llvm::SelectInst>(i))
+    return llvm::any_of(i.operands(), is_nowhere) && is_of_device_memory(&i);
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
     return is_of_device_memory(load->getPointerOperand());
   const auto* number = llvm::dyn_cast<llvm::IntToPtrInst>(&i);
@@ -85,7 +94,7 @@ struct CastThroughGlobal : llvm::PassInfoMixin<CastThroughGlobal> {
       if (is_pointer_to_device_memory(i)) pointers.push_back(&i);
     }
     for (llvm::Instruction* pointer : pointers) {
-      llvm::IRBuilder<> b(pointer->getNextNode());
+      llvm::IRBuilder<> b(&*pointer->getInsertionPointAfterDef().value());
       b.SetCurrentDebugLocation(pointer->getDebugLoc());
       llvm::Value* global = b.CreateAddrSpaceCast(pointer, b.getPtrTy(kGlobal));
       llvm::Value* generic = b.CreateAddrSpaceCast(global, b.getPtrTy(kGeneric));

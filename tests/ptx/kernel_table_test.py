@@ -15,6 +15,7 @@ Runs the programs below with COPPICE_PTX_FOLDER (gpu/jit/ptx_recorder.h), and as
 The table is printed, and written to BUILD/kernel_table.txt. Fails when
 
 - ptxas refuses any of it, or a hot kernel spills registers;
+- a hot kernel reads, writes or adds through a generic address, of which the GPU finds out at run time what memory it is of;
 - a kernel in the generated headers was not met, or lacks PTX for a GPU, and is not in NOT_FOR_GPUS with the reason;
 - one of NOT_FOR_GPUS has PTX.
 
@@ -158,6 +159,13 @@ def assemble(ptxas, text, gpu):
     return Usage(number(r"Used (\d+) registers"), number(r"(\d+) bytes smem"), number(r"(\d+) bytes stack frame"), spills, "")
 
 
+ACCESS = re.compile(r"^\s*(?:@!?%p\d+\s+)?((?:ld|st|atom|red)\.\S+)", re.MULTILINE)
+
+
+def generic_accesses(text):
+    return [word for word in ACCESS.findall(text) if not re.search(r"\.(global|shared|local|param|const)\b", word)]
+
+
 def wanted_gpus(is_hot):
     return GPUS if is_hot else [75, 90]
 
@@ -247,6 +255,10 @@ def check(known, kernels, without_libdevice):
             wrong.append(f"{name}: assembled for {sorted(kernel.usage)} only")
         elif known.get(name) in HOT_FOLDERS and any(usage.spills for usage in kernel.usage.values()):
             wrong.append(f"{name} is hot and spills registers")
+        elif known.get(name) in HOT_FOLDERS:
+            generic = {word for texts in kernel.texts.values() for text in texts.values() for word in generic_accesses(text)}
+            if generic:
+                wrong.append(f"{name} is hot and has generic addresses: {', '.join(sorted(generic))}")
     return wrong
 
 

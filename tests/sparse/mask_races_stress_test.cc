@@ -78,7 +78,7 @@ class MaskRaces : public testing::TestWithParam<std::tuple<std::string, size_t>>
           leaf(shape.make(tree.root(), n, above)),
           a(leaf.place<int>("a")),
           b(leaf.place<int>("b")) {
-      if (shape.is_renewed) wait_room(*device, above[1], 1 << 17);
+      if (shape.is_renewed) wait_room(*device, above[1], 60000);
     }
     Node gone() const { return above.empty() ? leaf : above[0]; }
 

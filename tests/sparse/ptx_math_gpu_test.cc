@@ -145,7 +145,7 @@ TEST(PtxLaunchBounds, AreThoseOfTheDevicesLaunches) {
   Program program{Device::cpu(1)};
   const std::string text = ProgramPtx::of(program, {80}, fast_thirds, range(9),
                                           static_cast<const float*>(nullptr), static_cast<float*>(nullptr));
-  EXPECT_NE(text.find(fmt::format(".maxntid {}, 1, 1\n", kGpuThreadsPerBlock)), std::string::npos) << text;
+  EXPECT_NE(text.find(fmt::format(".reqntid {}, 1, 1\n", kGpuThreadsPerBlock)), std::string::npos) << text;
   EXPECT_NE(text.find(".minnctapersm 1\n"), std::string::npos) << text;
 }
 
