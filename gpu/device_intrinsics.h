@@ -32,7 +32,8 @@ uint32_t coppice_warp_lane();  // 0 to 31
 uint32_t coppice_active_mask();
 uint32_t coppice_match_any_u64(uint32_t mask, uint64_t value);  // lanes of the mask that gave this value
 uint32_t coppice_ballot(uint32_t mask, bool predicate);         // lanes of the mask that said yes
-uint32_t coppice_shuffle_u32(uint32_t mask, uint32_t value, uint32_t lane);  // what that lane gave
+COPPICE_CONVERGENT uint32_t coppice_shuffle_u32(uint32_t mask, uint32_t value,
+                                                uint32_t lane);  // what that lane gave
 COPPICE_CONVERGENT void coppice_warp_barrier(uint32_t mask);
 // Returns true where an item's halo is copied to a private tile first; a GPU reads through its L1 instead.
 bool coppice_has_private_tiles();

@@ -41,7 +41,8 @@ inline constexpr uint32_t kCommitsTopology = 4;
 // This flag is set on a launch for which room was to be made by the same kernel before it: in a recording
 // it is skipped where that ran out of cells.
 inline constexpr uint32_t kNeedsRoom = 8;
-// With this flag an item reads what lies beside the one before it: a GPU's thread block takes several in a row.
+// With this flag an item reads what lies beside the one before it: a GPU's thread block takes several in a
+// row.
 inline constexpr uint32_t kItemRuns = 16;
 // A block has this many threads on an NVIDIA GPU, where one shares an item of a loop over cells: 1 to 4
 // cells for each thread of common leaves. PTX promises it to the assembler as the most that will come.

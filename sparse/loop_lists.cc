@@ -32,6 +32,7 @@ constexpr uint32_t kSelectionBatch = 64;
 // One item looks at this many slots; and so many slots per live cell are still quicker to look through
 // than a sort.
 constexpr uint32_t kSlotBatch = 1024, kGpuSlotBatch = 8;
+constexpr uint64_t kMostSlotItems = 1 << 20;
 constexpr uint64_t kSlotsPerCell = 32, kFewSlots = 1 << 16;
 
 }  // namespace
@@ -155,7 +156,10 @@ bool LoopLists::select_by_slots(InStream& s, ListWork& w) {
       all_slots >
           std::max(kFewSlots, kSlotsPerCell * memory_.live_cells(memory_.wait_read_state(s), pointer)))
     return false;
-  const uint32_t batch = memory_.device().shares_items() ? kGpuSlotBatch : kSlotBatch;
+  // A GPU has many threads, but a recording counts with all slots that there may ever be.
+  const uint64_t least = memory_.device().shares_items() ? kGpuSlotBatch : kSlotBatch;
+  const auto batch =
+      static_cast<uint32_t>(std::clamp<uint64_t>(all_slots / kMostSlotItems, least, kSlotBatch));
   const auto parts = static_cast<uint32_t>((slots + batch - 1) / batch);
   const CoppiceSlots all{above.elements->as<LoopElement>(), slots, batch, parts};
   const uint64_t items = containers.most() * parts;

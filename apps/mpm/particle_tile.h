@@ -53,6 +53,26 @@ struct TileStencil {
   float w[3][kStencilWidth];
 };
 
+// A node of a tile, (x, y, z).
+struct TileNode {
+  int at[3];
+};
+// A particle's stencil from a node that is known to be its base.
+template <int D>
+COPPICE_INLINE TileStencil<D> tile_stencil_at(const Particle& p, float inv_dx, const std::int32_t* first,
+                                              const TileNode& base) {
+  TileStencil<D> s;
+  s.base[0] = 0, s.fx[0] = 0;
+  COPPICE_UNROLL
+  for (int a = 0; a < D; ++a) {
+    const int axis = 3 - D + a;
+    s.base[axis] = base.at[axis];
+    s.fx[axis] = p[Attribute<D>::kPosition + a] * inv_dx - static_cast<float>(first[axis] + base.at[axis]);
+    bspline_weights(s.fx[axis], s.w[axis]);
+  }
+  return s;
+}
+
 template <int D>
 COPPICE_INLINE TileStencil<D> tile_stencil(const Particle& p, float inv_dx, const std::int32_t* first) {
   TileStencil<D> s;

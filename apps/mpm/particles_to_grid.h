@@ -18,7 +18,7 @@ template <int D>
 inline constexpr int kAllTileCells =
     D == 3 ? kTileCells<D>* kTileCells<D>* kTileCells<D> : kTileCells<D>* kTileCells<D>;
 
-// What a thread block keeps in fast memory while it scatters.
+// A thread block keeps this in fast memory while it scatters.
 template <int D>
 struct ScatterMemory {
   static constexpr std::int64_t kMostParticles = 1024;  // that are put in order at a time
@@ -33,7 +33,7 @@ struct ScatterMemory {
 template <int D>
 using ScatterTeam = BlockTeam<D, sizeof(ScatterMemory<D>)>;
 
-// What all particles of a group share: it is read once, since a store to the tile may change anything in memory.
+// All particles of a group share this. It is read once: a store to the tile may change anything in memory.
 struct Scattered {
   float mass;  // kg
   float push;  // -dt V 4/dx^2
@@ -95,10 +95,9 @@ COPPICE_INLINE std::uint32_t cell_number(const int (&base)[3]) {
   return static_cast<std::uint32_t>(D == 3 ? (base[0] * n + base[1]) * n + base[2] : base[1] * n + base[2]);
 }
 template <int D>
-COPPICE_INLINE NodeValue* first_node(std::uint32_t cell, NodeValue* tile) {
+COPPICE_INLINE TileNode first_node(std::uint32_t cell) {
   constexpr std::uint32_t n = kTileCells<D>;
-  return tile + tile_index<D>(static_cast<int>(cell / n / n), static_cast<int>(cell / n % n),
-                              static_cast<int>(cell % n));
+  return {static_cast<int>(cell / n / n), static_cast<int>(cell / n % n), static_cast<int>(cell % n)};
 }
 
 // Puts particles [begin, begin + n) in order of their cells. Threads meet before and behind it.
@@ -131,8 +130,8 @@ COPPICE_INLINE void order_by_cell(const StepArguments<D>& a, std::int64_t begin,
 
 // Returns what another thread of the warp gives, all of which call it.
 COPPICE_INLINE float given_by(std::uint32_t warp_lane, float own) {
-  return __builtin_bit_cast(
-      float, coppice_shuffle_u32(~0u, __builtin_bit_cast(std::uint32_t, own), warp_lane));
+  return __builtin_bit_cast(float,
+                            coppice_shuffle_u32(~0u, __builtin_bit_cast(std::uint32_t, own), warp_lane));
 }
 
 // A GPU's way. Two threads, neighbours in a warp, have a cell: every other of its particles each.
@@ -145,18 +144,19 @@ COPPICE_INLINE void scatter_together(const StepArguments<D>& a, const Scattered&
     const std::uint32_t share = first + lane;
     const bool has_share = share < shares;
     const std::uint32_t cell = has_share ? memory.filled[share / 2] : 0;
+    const TileNode base = first_node<D>(cell);
     Float4 sums[kStencilNodes<D>] = {};
     if (has_share) {
       const std::uint32_t end = memory.starts[cell] + memory.counts[cell];
       for (std::uint32_t at = memory.starts[cell] + share % 2; at < end; at += 2) {
         const Particle p = particle(a, begin + memory.order[at]);
-        const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, block.origin);
+        const TileStencil<D> s = tile_stencil_at<D>(p, a.inv_dx, block.origin, base);
         scatter_particle<D>(a, group, p, s, [&](int ix, int iy, int iz, Float4 value) {
           sums[(ix * 3 + iy) * 3 + iz] += value;
         });
       }
     }
-    NodeValue* const to = first_node<D>(cell, memory.tile);
+    NodeValue* const to = memory.tile + tile_index<D>(base.at[0], base.at[1], base.at[2]);
     COPPICE_UNROLL
     for (int node = 0; node < kStencilNodes<D>; ++node) {
       Float4 sum = sums[node];

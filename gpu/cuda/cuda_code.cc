@@ -74,17 +74,29 @@ CudaCode::CudaCode(IntrusivePtr<Context> context, const std::string& ptx, const 
   const Context::Scope scope(*context_);
   // As many thread blocks share a multiprocessor as leave threads the registers that they need, since while
   // some wait for memory others run. What does not fit into registers would be on a stack, which costs more.
-  module_ = assemble(jit::with_blocks_per_multiprocessor(ptx, 8));
-  for (const int blocks : {6, 4, 3, 1}) {
-    if (module_.stack_bytes == 0) return;
-    try {
-      Module next = assemble(jit::with_blocks_per_multiprocessor(ptx, blocks));
-      if (next.stack_bytes < module_.stack_bytes) std::swap(module_, next);
-      context_->driver().module_unload(next.handle);
-    } catch (...) {
-      context_->driver().module_unload(module_.handle);
-      throw;
+  std::vector<Module> loaded;
+  const auto try_blocks = [&](int blocks) {
+    loaded.push_back(assemble(jit::with_blocks_per_multiprocessor(ptx, blocks)));
+    return loaded.back().stack_bytes;
+  };
+  size_t chosen = 0;
+  try {
+    // With all registers, a stack holds the kernel's own variables, and nothing makes it smaller.
+    if (const int stack = try_blocks(8); stack > 0 && try_blocks(1) < stack) {
+      chosen = 1;
+      for (const int blocks : {6, 4, 3}) {
+        if (try_blocks(blocks) > loaded[1].stack_bytes) continue;
+        chosen = loaded.size() - 1;
+        break;
+      }
     }
+  } catch (...) {
+    for (const Module& module : loaded) context_->driver().module_unload(module.handle);
+    throw;
+  }
+  module_ = loaded[chosen];
+  for (const Module& module : loaded) {
+    if (module.handle != module_.handle) context_->driver().module_unload(module.handle);
   }
 }
 

@@ -11,7 +11,7 @@
 extern __attribute__((address_space(3), aligned(16))) unsigned char coppice_dynamic_shared[];
 
 namespace {
-// What has an order lies in the device's memory.
+// Ordered operations are for the device's memory.
 template <class T>
 __attribute__((always_inline)) inline __attribute__((address_space(1))) T* to_global(T* address) {
   return (__attribute__((address_space(1))) T*)address;
@@ -69,7 +69,10 @@ uint32_t coppice_compare_exchange_u32(uint32_t* a, uint32_t expected, uint32_t d
 }
 uint32_t coppice_exchange_u32(uint32_t* a, uint32_t v) {
   uint32_t old;
-  asm volatile("atom.acq_rel.gpu.global.exch.b32 %0, [%1], %2;" : "=r"(old) : "l"(to_global(a)), "r"(v) : "memory");
+  asm volatile("atom.acq_rel.gpu.global.exch.b32 %0, [%1], %2;"
+               : "=r"(old)
+               : "l"(to_global(a)), "r"(v)
+               : "memory");
   return old;
 }
 void coppice_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }

@@ -28,14 +28,14 @@ constexpr Target kTargets[] = {{75, "+ptx70"}, {80, "+ptx70"}, {86, "+ptx71"},
 
 constexpr char kSkips[] = "coppice_skips";  // of the intrinsics: bool (const LaunchBlock*)
 
-// With kItemRuns a thread block takes up to so many items in a row, as what lies beside one is then still in the
-// multiprocessor's L1; but no more than leave every block this many turns, or few would be waited for at the
-// end.
+// With kItemRuns a thread block takes 2, 4 or 8 items in a row, as what lies beside one is then still in
+// the multiprocessor's L1; but no more than leave every block this many turns, or few would be waited for at
+// the end.
 constexpr uint64_t kLongestRun = 8, kTurns = 8;
 
-// Adds `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of the loop, or
-// so many runs of items, or with kThreadItems as many items at a time as it has threads. A recorded launch
-// that is to be skipped takes none.
+// Adds `void file_kernel(LaunchBlock by value)`: block b of the grid takes items b, b + grid, ... of the
+// loop, or so many runs of items, or with kThreadItems as many items at a time as it has threads. A recorded
+// launch that is to be skipped takes none.
 void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   auto* i64 = llvm::Type::getInt64Ty(context);
@@ -86,12 +86,14 @@ void add_gpu_entry(llvm::Module& module, const std::string& entry, const std::st
   llvm::Value* by_thread = b.CreateIsNotNull(b.CreateAnd(flags, kThreadItems));
   auto number = [&](uint64_t n) { return llvm::ConstantInt::get(i64, n); };
   llvm::Value* blocks = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
-  llvm::Value* share = b.CreateUDiv(count, b.CreateMul(blocks, number(kTurns)));
-  llvm::Value* most = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, share, number(kLongestRun));
-  llvm::Value* run = b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, most, number(1));
+  llvm::Value* run = number(1);
+  for (uint64_t n = 2; n <= kLongestRun; n *= 2) {
+    llvm::Value* lasts = b.CreateICmpUGE(count, b.CreateMul(blocks, number(kTurns * n)));
+    run = b.CreateSelect(lasts, number(n), run);
+  }
   llvm::Value* in_runs = b.CreateIsNotNull(b.CreateAnd(flags, kItemRuns));
-  llvm::Value* chunk = b.CreateSelect(by_thread, number(kGpuThreadsPerBlock),
-                                      b.CreateSelect(in_runs, run, number(1)));
+  llvm::Value* chunk =
+      b.CreateSelect(by_thread, number(kGpuThreadsPerBlock), b.CreateSelect(in_runs, run, number(1)));
   llvm::Value* first = b.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), chunk);
   llvm::Value* step = b.CreateMul(blocks, chunk);
   b.CreateBr(head);

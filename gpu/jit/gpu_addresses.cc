@@ -29,60 +29,76 @@ bool is_generic(const llvm::Value& v) {
   return type != nullptr && type->getAddressSpace() == kGeneric;
 }
 
-// Returns whether a number is made of none that were a pointer: such a one may be of fast memory.
-bool is_no_pointers_number(const llvm::Value* number) {
-  llvm::SmallVector<const llvm::Value*, 8> todo{number};
-  llvm::SmallPtrSet<const llvm::Value*, 16> seen;
-  for (int steps = 0; !todo.empty(); ++steps) {
-    const llvm::Value* v = todo.pop_back_val();
-    if (steps == kMostSteps || llvm::isa<llvm::PtrToIntOperator>(v)) return false;
-    const auto* from = llvm::dyn_cast<llvm::Instruction>(v);
-    if (from == nullptr || llvm::isa<llvm::LoadInst>(from) || !seen.insert(v).second) continue;
-    for (const llvm::Value* operand : from->operands()) {
-      if (operand->getType()->isPointerTy()) return false;
-      todo.push_back(operand);
-    }
-  }
-  return true;
-}
-
 // Nobody reads or writes there.
 bool is_nowhere(const llvm::Value* address) {
   return llvm::isa<llvm::ConstantPointerNull>(address) || llvm::isa<llvm::UndefValue>(address);
 }
 
-// Returns whether all that an address may point to is the device's memory, or the launch block. A variable may
-// hold a pointer to fast memory or to another variable; the device's memory holds none (docs/nvptx.md).
-bool is_of_device_memory(const llvm::Value* address) {
-  llvm::SmallVector<const llvm::Value*, 4> objects;
-  llvm::getUnderlyingObjects(address, objects, nullptr, 0);  // however far away
-  for (const llvm::Value* object : objects) {
+// One question about where an address, or a number that becomes one, comes from. A variable may hold a
+// pointer to fast memory or to another variable; the device's memory holds none (docs/nvptx.md). What has
+// been met before on the way, around a loop, adds nothing.
+class Origin {
+ public:
+  // Returns whether all that an address may point to is the device's memory, or the launch block where that
+  // is allowed.
+  bool is_device_memory(const llvm::Value* address, bool or_launch_block) {
+    llvm::SmallVector<const llvm::Value*, 4> objects;
+    llvm::getUnderlyingObjects(address, objects, nullptr, 0);  // however far away
+    return llvm::all_of(objects, [&](const llvm::Value* o) { return is_known(o, or_launch_block); });
+  }
+  // Returns whether a number is made of none that was a pointer to anything else.
+  bool is_number_of_device_memory(const llvm::Value* number) {
+    llvm::SmallVector<const llvm::Value*, 8> todo{number};
+    for (int steps = 0; !todo.empty(); ++steps) {
+      const llvm::Value* v = todo.pop_back_val();
+      if (llvm::isa<llvm::ConstantInt>(v) || llvm::isa<llvm::UndefValue>(v)) continue;
+      const auto* from = llvm::dyn_cast<llvm::Instruction>(v);
+      if (from == nullptr || steps == kMostSteps) return false;
+      if (!seen_.insert(from).second) continue;
+      if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(from)) {
+        if (!is_device_memory(load->getPointerOperand(), true)) return false;
+        continue;
+      }
+      for (const llvm::Value* operand : from->operands()) {
+        if (operand->getType()->isPointerTy()) return false;
+        todo.push_back(operand);
+      }
+    }
+    return true;
+  }
+
+ private:
+  bool is_known(const llvm::Value* object, bool or_launch_block) {
     if (const auto* cast = llvm::dyn_cast<llvm::AddrSpaceCastOperator>(object))
       object = cast->getPointerOperand();
-    if (is_nowhere(object)) continue;
+    if (is_nowhere(object)) return true;
     const unsigned space = object->getType()->getPointerAddressSpace();
-    if (space == kGlobal || space == kConstant) continue;
+    if (space == kGlobal || space == kConstant) return true;
     if (space != kGeneric) return false;
-    const auto* argument = llvm::dyn_cast<llvm::Argument>(object);
-    const auto* load = llvm::dyn_cast<llvm::LoadInst>(object);
+    // Another function's argument by value is a variable.
+    if (const auto* argument = llvm::dyn_cast<llvm::Argument>(object)) {
+      return or_launch_block && argument->hasByValAttr() &&
+             argument->getParent()->getCallingConv() == llvm::CallingConv::PTX_Kernel;
+    }
+    if (!seen_.insert(object).second) return true;
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(object))
+      return is_device_memory(load->getPointerOperand(), true);
     const auto* number = llvm::dyn_cast<llvm::IntToPtrInst>(object);
-    const bool is_known = (argument != nullptr && argument->hasByValAttr()) ||
-                          (load != nullptr && is_of_device_memory(load->getPointerOperand())) ||
-                          (number != nullptr && is_no_pointers_number(number->getOperand(0)));
-    if (!is_known) return false;
+    return number != nullptr && is_number_of_device_memory(number->getOperand(0));
   }
-  return true;
-}
+
+  llvm::SmallPtrSet<const llvm::Value*, 16> seen_;
+};
 
 bool is_pointer_to_device_memory(const llvm::Instruction& i) {
   if (!is_generic(i)) return false;
   // LLVM 19 infers no space where one way leads to a pointer that nobody set.
   if (llvm::isa<llvm::PHINode>(i) || llvm::isa<llvm::SelectInst>(i))
-    return llvm::any_of(i.operands(), is_nowhere) && is_of_device_memory(&i);
+    return llvm::any_of(i.operands(), is_nowhere) && Origin().is_device_memory(&i, false);
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
-    return is_of_device_memory(load->getPointerOperand());
+    return Origin().is_device_memory(load->getPointerOperand(), true);
   const auto* number = llvm::dyn_cast<llvm::IntToPtrInst>(&i);
-  return number != nullptr && is_no_pointers_number(number->getOperand(0));
+  return number != nullptr && Origin().is_number_of_device_memory(number->getOperand(0));
 }
 
 // Has every pointer that was read from the device's memory, or made of a number, pass through the global

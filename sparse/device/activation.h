@@ -65,7 +65,8 @@ inline uint32_t activate_slot(const LaunchBlock* block, uint32_t tree_slot, cons
     }
     // The thread that was to fill the slot may have failed, and others after it: nobody waits for what
     // cannot come. The thread that has locked it is waited for, as it may have the last cell. A swap sees
-    // the lock where a load may miss it, and a thread that locks the slot behind the swap is refused, too.
+    // the lock where a load may miss it; a thread that locks the slot behind the swap finds none, either, as
+    // the counters say so to whoever raises them.
     if (now == 0 && has_refused(tree_state(block, tree_slot)->allocators[level.allocator]) &&
         coppice_compare_exchange_u32(slot, 0, 0) == 0)
       return 0;

@@ -133,7 +133,7 @@ struct TileRow {
 };
 constexpr TileRow tile_row(int32_t cells, int32_t radius, uint32_t value_bytes, bool is_shared) {
   const int32_t bytes = static_cast<int32_t>(value_bytes);
-  if (is_shared && (cells == 4 || cells == 8))
+  if (is_shared && bytes <= 4 && (cells == 4 || cells == 8))
     return {((2 * radius - 1) / (2 * cells) * 2 + 3) * cells, radius};
   if (bytes > 16 || (bytes & (bytes - 1)) != 0) return {cells + 2 * radius, radius};
   const int32_t vector = 16 / bytes, line = 64 / bytes, lead = static_cast<int32_t>(align_up(radius, vector));

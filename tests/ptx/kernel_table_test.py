@@ -80,6 +80,8 @@ NOT_FOR_GPUS = {
     "fast_math.*_functions": "compiled and assembled by sparse_gpu_tests (PtxMath)",
     "fast_math.fast_doubles": "compiled and assembled by sparse_gpu_tests (PtxMath)",
     "fast_math.all_libdevice": "compiled and assembled by sparse_gpu_tests (PtxMath)",
+    "jit.follow_links": "compiled and assembled by sparse_gpu_tests (Ptx)",
+    "jit.pick_memory": "compiled and assembled by sparse_gpu_tests (Ptx)",
     "heat.diffuse2": "compiled and assembled by sparse_gpu_tests (Ptx)",
     "box_loops.visit_block2": "its launch is refused before anything is compiled: box_loop_conformance_test",
     "effects.miss_then_fault": "it writes where it must not, on the emulated GPU alone: room_of_lists_conformance_test",

@@ -36,18 +36,20 @@ COPPICE_KERNEL(mark_places1, Read<int> x, Entry1 e, uint32_t* visits, uint32_t* 
   if (x[e] != static_cast<int>(e.index)) coppice_fetch_add_u32(wrong, 1);
 }
 
-// Activates a cell, and counts cells that can be found while their headers say something else.
-COPPICE_KERNEL(activate_and_check_headers1, Grow<int> x, Item i, int n, uint32_t* wrong)
+COPPICE_KERNEL(activate_each1, Grow<int> x, Item i, int n)
+{ x.activate(i, {static_cast<int>(i.index) % n}); }
+
+// Counts cells that cannot be found, or whose headers say something else.
+COPPICE_KERNEL(check_headers1, Read<int> x, Item i, int n, uint32_t* wrong)
 {
   const device::FieldBinding& f = coppice_fields[device::HandleAccess::id_of(x).field];
   const device::NodeLayout& node = coppice_nodes[f.node];
-  x.activate(i, {static_cast<int>(i.index) % n});
   for (int k = 0; k < n; ++k) {
     const device::CellRef p = device::find(node, device::tree_state(i.launch, f.tree), {0, 0, k});
-    if (!p.active) continue;
     const auto* header =
         reinterpret_cast<const device::CellHeader*>(p.container - node.level[0].child_offset);
-    if (header->coord[2] != k || header->state != device::CellState::kLive) coppice_fetch_add_u32(wrong, 1);
+    if (!p.active || header->coord[2] != k || header->state != device::CellState::kLive)
+      coppice_fetch_add_u32(wrong, 1);
   }
 }
 

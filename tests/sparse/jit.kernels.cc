@@ -6,6 +6,25 @@
 
 using namespace coppice;
 
+struct Link {
+  const Link* next;
+  int value;
+};
+COPPICE_KERNEL(follow_links, Item i, const Link* first, int* sums)
+{
+  int sum = 0;
+  for (const Link* l = first; l != nullptr; l = l->next) sum += l->value;
+  sums[i.index] = sum;
+}
+// Item i writes to its thread's own memory or to the device's.
+COPPICE_KERNEL(pick_memory, Item i, int* out, int n)
+{
+  volatile int own[2] = {1, 2};
+  const uint64_t at[2] = {reinterpret_cast<uint64_t>(own), reinterpret_cast<uint64_t>(out + i.index)};
+  reinterpret_cast<volatile int*>(at[n & 1])[0] = 3;
+  out[i.index + 1] = own[0];
+}
+
 COPPICE_KERNEL(write_index, Item i, int* out)
 { out[i.index] = static_cast<int>(i.index); }
 COPPICE_KERNEL(add_one, Item i, int* out)

@@ -188,7 +188,7 @@ TEST_F(Ptx, PrintingAssembles) {
   add(say_all_types, range(9)), add(say_index, range(9), 2), add(say_cell, over(leaf2), x2, y2);
   add(say_block, over(leaf2)), add(assert_with_words, range(9), 2), add(assert_cell, over(leaf2), x2);
   ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path());
-  EXPECT_NE(text_of("messages.say_index", 80).find("st.release.gpu.u32"), std::string::npos);
+  EXPECT_NE(text_of("messages.say_index", 80).find("st.release.gpu.global.u32"), std::string::npos);
   EXPECT_EQ(text_of("messages.say_index", 80).find(".local"), std::string::npos);
   EXPECT_EQ(text_of("messages.assert_with_words", 80).find("atom."), std::string::npos)
       << "an assertion is left without checks";
@@ -203,9 +203,8 @@ TEST_F(Ptx, ActivationKeepsItsMemoryOrders) {
     const std::string activate = text_of("lists.append_items", sm);
     const std::string deactivate = ProgramPtx::of(program, {sm}, deactivate_coords, range(9),
                                                   block2.topology(), static_cast<int32_t*>(nullptr));
-    EXPECT_NE(activate.find("ld.acquire.gpu.u32"), std::string::npos);
-    EXPECT_NE(activate.find("st.release.gpu.u32"), std::string::npos);
-    EXPECT_NE(activate.find("atom.acq_rel.gpu.cas.b32"), std::string::npos);
+    EXPECT_NE(activate.find("ld.acquire.gpu.global.u64"), std::string::npos) << "of a list's latest chunk";
+    EXPECT_NE(activate.find("atom.acq_rel.gpu.global.cas.b32"), std::string::npos);
     EXPECT_NE(activate.find("nanosleep"), std::string::npos);
     EXPECT_NE(activate.find("fence.acq_rel.gpu"), std::string::npos) << "before a linked chunk is counted";
     // An election's mask is taken right where it is used: nothing that can diverge lies between.
@@ -217,9 +216,23 @@ TEST_F(Ptx, ActivationKeepsItsMemoryOrders) {
     size_t masks = 0;
     for (size_t at = 0; (at = activate.find("activemask", at)) != std::string::npos; ++at) ++masks;
     EXPECT_EQ(static_cast<size_t>(elections), masks) << activate;
-    EXPECT_NE(deactivate.find("atom.acq_rel.gpu.cas.b32"), std::string::npos);
+    EXPECT_NE(deactivate.find("atom.acq_rel.gpu.global.cas.b32"), std::string::npos);
     EXPECT_EQ(deactivate.find("st.release"), std::string::npos) << "a deactivation stores no slot";
   }
+}
+
+// Pointers that lead on, around a loop, are the device's; one that may be the thread's own memory is not.
+TEST_F(Ptx, AddressesHaveTheirSpaceWhereItIsKnown) {
+  add(follow_links, range(9), static_cast<const Link*>(nullptr), static_cast<int*>(nullptr));
+  add(pick_memory, range(9), static_cast<int*>(nullptr), 1);
+  const std::string follow = text_of("jit.follow_links", 90), pick = text_of("jit.pick_memory", 90);
+  const auto has = [](const std::string& text, const char* pattern) {
+    return std::regex_search(text, std::regex(pattern));
+  };
+  EXPECT_TRUE(has(follow, R"(ld\.global\.(v\d\.)?[ubs]64)")) << follow;
+  EXPECT_FALSE(has(follow, R"(\sld\.[ubs]\d)")) << follow;
+  EXPECT_TRUE(has(pick, R"(st\.volatile\.[ubs]32)")) << pick;
+  EXPECT_FALSE(has(pick, R"(st\.volatile\.global)")) << pick;
 }
 
 // Blend buffers are a CPU's; on a GPU they would be kilobytes of local memory per thread.
