@@ -18,8 +18,8 @@ std::vector<int> blocks_of(const std::vector<std::string>& loaded) {
   return all;
 }
 
-// Kernels that ask for at least so many thread blocks on a multiprocessor have a stack; so many are tried, and
-// unloaded.
+// Kernels that ask for at least so many thread blocks on a multiprocessor have a stack; so many are tried,
+// and unloaded.
 struct Case {
   int stack_from;
   std::vector<int> tried;
