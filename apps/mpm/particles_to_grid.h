@@ -128,7 +128,8 @@ COPPICE_INLINE void order_by_cell(const StepArguments<D>& a, std::int64_t begin,
   block.barrier();
 }
 
-// Returns what another thread of the warp gives, all of which call it.
+// Returns what another thread of the warp gives, all of which call it. The number is a parameter since clang
+// 19 takes a vector's first element where __builtin_bit_cast is given any element of it.
 COPPICE_INLINE float given_by(std::uint32_t warp_lane, float own) {
   return __builtin_bit_cast(float,
                             coppice_shuffle_u32(~0u, __builtin_bit_cast(std::uint32_t, own), warp_lane));

@@ -54,8 +54,8 @@ void expect_same_on_any_threads(int dim) {
 TEST(MpmSolver, GivesTheSameBitsOnOneAndFourThreads) { expect_same_on_any_threads(2); }
 TEST(MpmSolver, GivesTheSameBitsOnOneAndFourThreadsInThreeDimensions) { expect_same_on_any_threads(3); }
 
-// A GPU's threads share a block, and sum in another order. Seen to fail when all threads of a thread block ran
-// the kernel for one block, and when sums of cells were given to the wrong neighbours in a warp.
+// A GPU's threads share a block, and sum in another order. Seen to fail when all threads of a thread block
+// ran the kernel for one block, and when sums of cells were given to the wrong neighbours in a warp.
 void expect_same_on(const char* device, int dim, int resolution, int particles_per_cell = 0) {
   IntrusivePtr<Device> gpu;
   try {
