@@ -72,8 +72,8 @@ CudaCode::CudaCode(IntrusivePtr<Context> context, const std::string& ptx, const 
     : context_(std::move(context)), kernel_(kernel) {
   context_->throw_if_lost();
   const Context::Scope scope(*context_);
-  // As many thread blocks share a multiprocessor as leave threads the registers that they need, since while
-  // some wait for memory others run. What does not fit into registers would be on a stack, which costs more.
+  // The more thread blocks share a multiprocessor, the more run while others wait for memory, but the fewer
+  // registers a thread has. What does not fit into them would be on a stack, which costs more.
   std::vector<Module> loaded;
   const auto try_blocks = [&](int blocks) {
     loaded.push_back(assemble(jit::with_blocks_per_multiprocessor(ptx, blocks)));

@@ -34,7 +34,7 @@ TEST(BuildIdentity, IsTheBuildIdOfTheLibraryThatHoldsTheAddress) {
 }
 
 TEST(BuildIdentity, IsTheFileWhereThereIsNoBuildId) {
-  if (!fs::exists(COPPICE_LIBRARY_WITH_ID))
+  if (!fs::exists(COPPICE_LIBRARY_WITHOUT_ID))
     GTEST_SKIP() << "the libraries to look at are not beside the test";
   const fs::path folder = fs::temp_directory_path() / ("coppice_build_identity_" + std::to_string(getpid()));
   fs::create_directory(folder);
