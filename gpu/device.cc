@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -37,6 +38,22 @@ IntrusivePtr<Device> Device::named(std::string_view name) {
   if (name == "cuda") return cuda_device();
   throw Error(ErrorCode::kUsage,
               fmt::format("device '{}' is not known; expected cpu, cuda, simt or auto", name));
+}
+
+IntrusivePtr<Buffer> Device::reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) {
+  guard_.check("reserve memory of a device");
+  // Nothing has so many addresses, and what is rounded up below stays a number.
+  constexpr size_t kMostBytes = size_t{1} << 62;
+  if (const size_t bytes = std::max(reserved_bytes, initial_bytes); bytes > kMostBytes)
+    throw Error(ErrorCode::kOutOfMemory, fmt::format("device {}: cannot reserve {} bytes of memory; no "
+                                                     "machine has more than {}",
+                                                     name(), bytes, kMostBytes));
+  return new_buffer(reserved_bytes, initial_bytes, filling);
+}
+
+IntrusivePtr<Stream> Device::create_stream() {
+  guard_.check("create a stream of a device");
+  return new_stream_beside();
 }
 
 void Device::set_message_handler(std::function<void(std::string_view)> handler) {

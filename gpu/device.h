@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "core/intrusive_ptr.h"
+#include "core/process_end.h"
 #include "gpu/buffer.h"
 #include "gpu/codegen_options.h"
 #include "gpu/stream.h"
@@ -57,8 +58,10 @@ class Device : public RefCounted {
   virtual std::string description() const = 0;  // "2 threads, znver4"
   virtual int threads() const = 0;              // items that run at once, for load balancing
 
-  virtual IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes,
-                                       Filling filling = Filling::kPacked) = 0;
+  // Returns memory of `initial_bytes`, zero, that may grow to `reserved_bytes`, or to `initial_bytes` where
+  // that is more. Errors: kOutOfMemory, kUnavailable in a forked child.
+  IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes,
+                               Filling filling = Filling::kPacked);
   // Returns whether a buffer's pages come with their first touch, so that committing a whole range costs
   // no memory. Elsewhere memory is mapped before a launch that uses it.
   virtual bool commits_on_touch() const { return false; }
@@ -73,8 +76,8 @@ class Device : public RefCounted {
   virtual void wait_copy(void* to, const void* from, size_t bytes) = 0;
   // Returns a stream that works beside the others. The status is the device's, not a stream's: launches that
   // may leave one (Launch::may_leave_status()), and recordings, belong to the default stream, where programs
-  // and traced functions put them.
-  virtual IntrusivePtr<Stream> create_stream() = 0;
+  // and traced functions put them. Errors: kUnavailable in a forked child.
+  IntrusivePtr<Stream> create_stream();
   virtual Stream& default_stream() = 0;
   // Returns status, seed and counters that kernels of this device share: a place in device memory, to name
   // and to copy from (gpu/host_access.h), not for the host to read.
@@ -92,6 +95,10 @@ class Device : public RefCounted {
   void set_seed(uint64_t seed);
 
  private:
+  virtual IntrusivePtr<Buffer> new_buffer(size_t reserved_bytes, size_t initial_bytes, Filling filling) = 0;
+  virtual IntrusivePtr<Stream> new_stream_beside() = 0;
+
+  const ForkGuard guard_;
   static inline constinit std::atomic<int> count_{0};
 };
 

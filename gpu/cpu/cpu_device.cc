@@ -41,24 +41,24 @@ class CpuDevice final : public Device {
                        deterministic_ ? ", deterministic" : "");
   }
   int threads() const override { return threads_; }
-  IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
-    auto buffer = make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
-    buffer->announce(std::max(reserved_bytes, initial_bytes), context_);
-    return buffer;
-  }
   bool commits_on_touch() const override { return true; }
   uint64_t memory_bytes() const override { return machine_memory_bytes(); }
   void wait_copy(void* to, const void* from, size_t bytes) override {
     check_copied(context(), to, from);
     std::memcpy(to, from, bytes);
   }
-  IntrusivePtr<Stream> create_stream() override { return new_stream(share<RefCounted>(this)); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return context_; }
   MessageLog* message_log() override { return &messages_; }
   KernelStore& kernels() override { return kernels_; }
 
  private:
+  IntrusivePtr<Buffer> new_buffer(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
+    auto buffer = make_intrusive<CpuBuffer>(reserved_bytes, initial_bytes, filling);
+    buffer->announce(std::max(reserved_bytes, initial_bytes), context_);
+    return buffer;
+  }
+  IntrusivePtr<Stream> new_stream_beside() override { return new_stream(share<RefCounted>(this)); }
   IntrusivePtr<StreamQueue> new_stream(IntrusivePtr<RefCounted> device = {}) {
     return make_intrusive<StreamQueue>(std::make_unique<TbbStreamBackend>(arena_, deterministic_, messages_),
                                        context_, "coppice.stream", std::move(device));

@@ -56,11 +56,6 @@ class CudaDevice final : public Device {
     constexpr int kThreadsPerMultiprocessor = 1024;  // resident at once: 1024 to 2048
     return context_->properties().multiprocessors * kThreadsPerMultiprocessor;
   }
-  IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling) override {
-    IntrusivePtr<Buffer> buffer = make_buffer(small_, reserved_bytes, initial_bytes);
-    BufferRanges::all().set(buffer->data(), std::max(reserved_bytes, initial_bytes), 0, &context());
-    return buffer;
-  }
   bool shares_items() const override { return true; }
   uint64_t memory_bytes() const override { return context_->properties().memory_bytes; }
   void wait_copy(void* to, const void* from, size_t bytes) override {
@@ -69,13 +64,18 @@ class CudaDevice final : public Device {
     const Context::Scope scope(*context_);
     context_->wait_copy(reinterpret_cast<DeviceAddress>(to), reinterpret_cast<DeviceAddress>(from), bytes);
   }
-  IntrusivePtr<Stream> create_stream() override { return new_stream(share<RefCounted>(this)); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return *device_context_->as<DeviceContext>(); }
   MessageLog* message_log() override { return &messages_.log(); }
   KernelStore& kernels() override { return kernels_; }
 
  private:
+  IntrusivePtr<Buffer> new_buffer(size_t reserved_bytes, size_t initial_bytes, Filling) override {
+    IntrusivePtr<Buffer> buffer = make_buffer(small_, reserved_bytes, initial_bytes);
+    BufferRanges::all().set(buffer->data(), std::max(reserved_bytes, initial_bytes), 0, &context());
+    return buffer;
+  }
+  IntrusivePtr<Stream> new_stream_beside() override { return new_stream(share<RefCounted>(this)); }
   IntrusivePtr<StreamQueue> new_stream(IntrusivePtr<RefCounted> device = {}) {
     const bool owns_status = !device;  // of all streams, the default one
     auto backend = std::make_unique<CudaStreamBackend>(context_, small_, device_context_, messages_.log(),

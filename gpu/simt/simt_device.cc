@@ -50,16 +50,12 @@ class SimtDevice final : public Device {
   int threads() const override {
     return options_.threads_per_block * options_.blocks_per_multiprocessor * options_.multiprocessors;
   }
-  IntrusivePtr<Buffer> reserve(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
-    return make_intrusive<simt::SimtBuffer>(reserved_bytes, initial_bytes, filling, &context());
-  }
   bool shares_items() const override { return true; }
   uint64_t memory_bytes() const override { return machine_memory_bytes(); }
   void wait_copy(void* to, const void* from, size_t bytes) override {
     check_copied(context(), to, from);
     std::memcpy(simt::host_address(to), simt::host_address(from), bytes);
   }
-  IntrusivePtr<Stream> create_stream() override { return new_stream(share<RefCounted>(this)); }
   Stream& default_stream() override { return *stream_; }
   DeviceContext& context() override { return *context_->as<DeviceContext>(); }
   MessageLog* message_log() override { return &messages_; }
@@ -70,6 +66,10 @@ class SimtDevice final : public Device {
   }
 
  private:
+  IntrusivePtr<Buffer> new_buffer(size_t reserved_bytes, size_t initial_bytes, Filling filling) override {
+    return make_intrusive<simt::SimtBuffer>(reserved_bytes, initial_bytes, filling, &context());
+  }
+  IntrusivePtr<Stream> new_stream_beside() override { return new_stream(share<RefCounted>(this)); }
   static simt::Options with_own_memory(simt::Options options) {
     options.own_memory = true;
     return options;

@@ -15,12 +15,15 @@ struct WorkShare {
 inline constexpr WorkShare kAlone{0, 1};
 
 // Calls body(i) for i in [0, n), shared among the threads of a thread block. Where n is a constant so is the
-// number of rounds, and the optimiser unrolls them: the loads of several come before the first store.
+// number of rounds, and the optimiser unrolls them: the loads of several come before the first store. The body
+// stands here once, for it may be a whole kernel.
 template <class Body>
 COPPICE_INLINE void share_out(uint32_t n, Body&& body) {
-  const uint32_t lanes = coppice_lane_count(), rounds = n / lanes;
-  for (uint32_t round = 0; round < rounds; ++round) body(round * lanes + coppice_lane());
-  if (coppice_lane() < n - rounds * lanes) body(rounds * lanes + coppice_lane());
+  const uint32_t lanes = coppice_lane_count(), rounds = n / lanes + (n % lanes != 0 ? 1 : 0);
+  for (uint32_t round = 0; round < rounds; ++round) {
+    const uint32_t i = round * lanes + coppice_lane();
+    if (n % lanes == 0 || round + 1 < rounds || i < n) body(i);
+  }
 }
 
 // Zeroes n bytes, in words of 4 where they are aligned; bytes in front of and behind these one by one.

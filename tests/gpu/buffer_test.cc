@@ -198,6 +198,18 @@ TEST_F(BufferTest, SaysWhatItCannotReserve) {
     EXPECT_EQ(e.code(), ErrorCode::kOutOfMemory);
     EXPECT_STREQ(e.what(), "cannot reserve 4611686018427387904 bytes of memory: Cannot allocate memory");
   }
+  for (const auto& [reserved, initial] : {std::pair{SIZE_MAX, size_t{0}}, std::pair{size_t{1}, SIZE_MAX}}) {
+    try {
+      device->reserve(reserved, initial);
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::kOutOfMemory);
+      EXPECT_STREQ(
+          e.what(),
+          "device cpu: cannot reserve 18446744073709551615 bytes of memory; no machine has more than "
+          "4611686018427387904");
+    }
+  }
 }
 
 using BufferDeathTest = BufferTest;

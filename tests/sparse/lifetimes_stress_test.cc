@@ -66,12 +66,13 @@ TEST_F(Lifetimes, AForkedChildMayNotUseItsParentsDevice) {
     _exit(count_refused({[&] { program.launch(write_every1, range(4), x, 1, 3); },
                          [&] { program.launch(write_branching1, over(leaf), x, y); },
                          [&] { leaf.activate({{1}}); }, [&] { wait_read(x, {1}); }, [&] { program.wait(); },
-                         [&] { tree.wait_memory_report(); }}));
+                         [&] { tree.wait_memory_report(); }, [&] { device->reserve(64, 64); },
+                         [&] { device->create_stream(); }}));
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 6);
+  EXPECT_EQ(WEXITSTATUS(status), 8);
   EXPECT_EQ(wait_read(x, {3}), 3);
 }
 
