@@ -15,8 +15,8 @@ struct WorkShare {
 inline constexpr WorkShare kAlone{0, 1};
 
 // Calls body(i) for i in [0, n), shared among the threads of a thread block. Where n is a constant so is the
-// number of rounds, and the optimiser unrolls them: the loads of several come before the first store. The body
-// stands here once, for it may be a whole kernel.
+// number of rounds, and the optimiser unrolls them: the loads of several come before the first store. The
+// body stands here once, for it may be a whole kernel.
 template <class Body>
 COPPICE_INLINE void share_out(uint32_t n, Body&& body) {
   const uint32_t lanes = coppice_lane_count(), rounds = n / lanes + (n % lanes != 0 ? 1 : 0);
