@@ -20,6 +20,12 @@ void Bindings::add_value(std::string_view name, RCReference<AsyncValue> value) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("${} is bound twice", name));
 }
 
+void Bindings::replace_value(std::string_view name, RCReference<AsyncValue> value) {
+  const auto found = values_.find(name);
+  if (found == values_.end()) throw Error(ErrorCode::kNotFound, fmt::format("${} is not bound", name));
+  found->second = std::move(value);
+}
+
 AsyncValue* Bindings::find(std::string_view name) const {
   const auto found = values_.find(name);
   return found == values_.end() ? nullptr : found->second.get();

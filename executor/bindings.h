@@ -23,6 +23,11 @@ class Bindings {
   void add(std::string_view name, T value) {
     add_value(name, make_available_async_value<T>(std::move(value)).release_rc_reference());
   }
+  // Gives a name another value. Errors: kNotFound where there is none.
+  template <class T>
+  void replace(std::string_view name, T value) {
+    replace_value(name, make_available_async_value<T>(std::move(value)).release_rc_reference());
+  }
   // Returns null where there is none.
   AsyncValue* find(std::string_view name) const;
   // Returns the name that is nearest to a misspelt one, or nothing.
@@ -31,6 +36,7 @@ class Bindings {
 
  private:
   void add_value(std::string_view name, RCReference<AsyncValue> value);
+  void replace_value(std::string_view name, RCReference<AsyncValue> value);
 
   std::map<std::string, RCReference<AsyncValue>, std::less<>> values_;
 };

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/async_value.h"
+#include "gpu/buffer.h"
 #include "gpu/in_stream.h"
 #include "gpu/launch_block.h"
 #include "gpu/launch_uses.h"
@@ -23,6 +24,14 @@ namespace coppice {
 
 // Describes a compiled kernel and what it runs over. The number of items is read on the device when the
 // launch starts.
+// Says that an argument of a launch is an address in a temporary: in an arena, the address alone does not say of
+// which.
+struct TemporaryArgument {
+  static constexpr uint32_t kCount = ~0u;
+  uint32_t offset;  // of the address in the launch block's arguments; kCount: it is that of the items' count
+  IntrusivePtr<Buffer> buffer;
+};
+
 struct Launch {
   std::string_view name;  // "file.kernel", for profilers, logs and errors; must outlive the launch
   AsyncValueRef<IntrusivePtr<LoadedCode>> code;  // the stream waits for the compiler
@@ -56,7 +65,8 @@ struct Launch {
   // that is lost can do nothing more.
   std::function<void(InStream&)> give_up;
   std::vector<IntrusivePtr<RefCounted>> keep_alive;  // what the kernel uses; let go when the launch is done
-  IntrusivePtr<const LaunchUses> uses;               // null: nothing is known to be touched
+  std::vector<TemporaryArgument> temporaries;
+  IntrusivePtr<const LaunchUses> uses;  // null: nothing is known to be touched
   // The launch is skipped (successfully) when the device status is not kOk at its turn. A GPU's status is
   // looked at only where a launch before may have left one.
   bool skip_on_status = true;

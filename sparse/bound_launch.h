@@ -30,6 +30,7 @@ class BoundLaunch {
 
  private:
   friend class Program;
+  friend class BoundLaunches;
   detail::Bound& bound() const;  // Errors: kInvalidArgument when it was moved from
   std::shared_ptr<detail::Bound> bound_;
 };

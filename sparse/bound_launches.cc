@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "sparse/temporary_buffer.h"
 #include "sparse/traced_calls.h"
 
 namespace coppice {
@@ -36,7 +37,9 @@ detail::Bound& BoundLaunch::bound() const {
 }
 AsyncValueRef<Chain> BoundLaunch::launch() const {
   if (TracedCalls* const traced = TracedCalls::current()) return traced->launch(*this);
-  return stream().launch(shared());
+  IntrusivePtr<const SharedLaunch> launch = shared();
+  check_placed(launch->launch);
+  return stream().launch(std::move(launch));
 }
 Device& BoundLaunch::device() const { return *bound().device; }
 IntrusivePtr<const SharedLaunch> BoundLaunch::shared() const {
@@ -56,8 +59,11 @@ void detail::Bound::replace(Launch with, const KernelVersion* now) {
 
 void BoundLaunches::add(const std::shared_ptr<detail::Bound>& bound, const detail::LaunchRequest& request,
                         const CodegenOptions& options) {
+  const bool may_be_replaced = !request.file->recipe.empty();
+  if (!may_be_replaced && request.temporaries.empty()) return;
   bound->request = std::make_unique<const detail::LaunchRequest>(request);
   bound->options = options;
+  if (!may_be_replaced) return;
   bound->version = current_kernel_version(*request.file);
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
@@ -75,6 +81,16 @@ std::vector<std::shared_ptr<detail::Bound>> BoundLaunches::all() {
   for (const auto& one : r.all)
     if (std::shared_ptr<detail::Bound> bound = one.lock()) all.push_back(std::move(bound));
   return all;
+}
+
+BoundLaunch BoundLaunches::at_places(const BoundLaunch& launch) {
+  const detail::Bound& bound = *launch.bound_;
+  detail::LaunchRequest request = *bound.request;
+  take_places(request);
+  Program program(bound.device, bound.options);
+  BoundLaunch placed(bound.device, program.prepare(request));
+  add(placed.bound_, request, bound.options);
+  return placed;
 }
 
 Launch BoundLaunches::prepare_at(const detail::Bound& bound, const KernelVersion* version) {

@@ -16,7 +16,8 @@ struct Bound {
   IntrusivePtr<Device> device;
   mutable std::mutex mutex;  // of `launch`: another thread may give it while it is replaced
   IntrusivePtr<const SharedLaunch> launch;
-  // The launch is made anew from this, for `options`; it is null where the kernel stays as it is.
+  // The launch is made anew from this, for `options`; it is null where the kernel and its arguments stay as
+  // they are.
   std::unique_ptr<const LaunchRequest> request;
   CodegenOptions options;
   const KernelVersion* version = nullptr;  // of its kernel's file that `launch` has
@@ -28,10 +29,12 @@ struct Bound {
 
 class BoundLaunches {
  public:
-  // Thread-safe.
+  // Keeps what the launch is made of where it may have to be made anew. Thread-safe.
   static void add(const std::shared_ptr<detail::Bound>& bound, const detail::LaunchRequest& request,
                   const CodegenOptions& options);
   static std::vector<std::shared_ptr<detail::Bound>> all();
+  // Returns the same launch with the temporaries among its arguments where they lie now.
+  static BoundLaunch at_places(const BoundLaunch& launch);
   // Returns the launch with another version of its kernel, which begins to be compiled.
   static Launch prepare_at(const detail::Bound& bound, const KernelVersion* version);
   // Takes over the version that stands for its kernel's file now; waits until that is compiled.

@@ -3,6 +3,7 @@
 
 #include "sparse/device_operations.h"
 #include "sparse/function.h"
+#include "sparse/temporary_buffer.h"
 #include "sparse/tracer.h"
 
 namespace coppice {
@@ -26,6 +27,11 @@ AsyncValueRef<Chain> give(Device& device, std::string_view operation, DeviceWork
 }
 
 }  // namespace
+
+BufferRef temporary(Device& device, size_t bytes) {
+  if (Tracer* const tracer = Tracer::current()) return tracer->temporary(device, bytes);
+  return temporary_outside_of_a_trace(share(&device), bytes);
+}
 
 AsyncValueRef<Chain> fill(Device& device, const BufferRef& buffer, int byte, int64_t offset, int64_t bytes) {
   return give(device, "buffer.fill", &fill_work, int64_t{byte}, buffer, offset, bytes);

@@ -13,6 +13,7 @@
 #include "gpu/stream_primitives.h"
 #include "sparse/function.h"
 #include "sparse/runtime_launch.h"
+#include "sparse/temporary_buffer.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -60,11 +61,24 @@ const Makers& operations() {
 
 // ---- buffers
 
-void check_bytes(std::string_view operation, const Buffer& buffer, int64_t offset, int64_t bytes) {
+void check_placed(std::string_view operation, const Buffer& buffer) {
+  const TemporaryBuffer* const temporary = as_temporary(buffer);
+  if (temporary == nullptr || temporary->is_placed()) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("{}: a temporary of a function that was not traced to its end", operation));
+}
+
+void check_extent(std::string_view operation, const Buffer& buffer, int64_t offset, int64_t bytes) {
   const auto size = static_cast<int64_t>(buffer.size_bytes());
   if (offset >= 0 && bytes >= 0 && offset <= size && bytes <= size - offset) return;
   throw Error(ErrorCode::kOutOfRange, fmt::format("{}: {} bytes from byte {} on, of a buffer of {} bytes",
                                                   operation, bytes, offset, size));
+}
+
+// At an operation's turn.
+void check_bytes(std::string_view operation, const Buffer& buffer, int64_t offset, int64_t bytes) {
+  check_placed(operation, buffer);
+  check_extent(operation, buffer, offset, bytes);
 }
 
 const Buffer& existing(const BufferRef& buffer) {
@@ -154,14 +168,6 @@ std::vector<uint32_t> places_of(const std::vector<uint32_t>& order) {
   return place;
 }
 
-// Returns what each operation comes behind, by its events; all by their places in the order.
-Predecessors events_before(const LoadedFunction& f, const std::vector<uint32_t>& order) {
-  const std::vector<uint32_t> place = places_of(order);
-  Predecessors before;
-  for (const uint32_t i : order) before.push_back(producers_of(f, place, f.operations[i].arguments));
-  return before;
-}
-
 // Returns the same for parts alone: what joins events is no part, and stands for what it joins. `part_at` has
 // the number of the part at each place.
 Predecessors parts_before(const Predecessors& before, const std::vector<std::optional<uint32_t>>& part_at) {
@@ -209,7 +215,7 @@ void add_device(const LoadedFunction& f, const LoadedOperation& op, Device*& dev
 
 // Adds the reading of a flag in device memory to what a loop or branch does.
 void add_flag(DeviceWork& work, std::string_view name, const BufferRef& flag, int64_t offset) {
-  check_bytes(name, existing(flag), offset, sizeof(uint32_t));
+  check_extent(name, existing(flag), offset, sizeof(uint32_t));
   if (offset % 4 != 0)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("{}: a flag at byte {}, and 4 must divide that", name, offset));
@@ -221,6 +227,7 @@ DeviceFlag flag_at(const BufferRef& flag, int64_t offset) { return {flag, static
 }  // namespace
 
 void check_items(std::string_view operation, const Buffer& buffer, int64_t n, size_t item_bytes) {
+  check_placed(operation, buffer);
   const auto room = static_cast<int64_t>(buffer.size_bytes() / item_bytes);
   if (n >= 0 && n <= room) return;
   throw Error(ErrorCode::kOutOfRange, fmt::format("{}: {} items of {} bytes, of a buffer of {} bytes",
@@ -354,6 +361,13 @@ std::vector<uint32_t> run_order(const LoadedFunction& f) {
     }
   }
   return order;
+}
+
+Predecessors events_before(const LoadedFunction& f, const std::vector<uint32_t>& order) {
+  const std::vector<uint32_t> place = places_of(order);
+  Predecessors before;
+  for (const uint32_t i : order) before.push_back(producers_of(f, place, f.operations[i].arguments));
+  return before;
 }
 
 std::vector<Segment::Range> replayed_as_one(const LoadedFunction& f) {

@@ -24,7 +24,8 @@ class Function;
 using BufferRef = IntrusivePtr<Buffer>;
 using CountSlot = Slot<int32_t>;
 
-// Errors: kOutOfRange where the buffer has no room for n items.
+// Errors: kOutOfRange where the buffer has no room for n items, kInvalidArgument where it is a temporary of a
+// function that was not traced to its end.
 void check_items(std::string_view operation, const Buffer& buffer, int64_t n, size_t item_bytes);
 // Returns the buffer's first n items. Its size is known at the operation's turn only, since operations before
 // it may let it grow. Errors: as above.
@@ -92,6 +93,8 @@ DeviceFunction device_function(const executor::LoadedFunction& function);
 // Returns its operations in the order in which they run: each stands behind those whose events it takes, and
 // otherwise in that of the text.
 std::vector<uint32_t> run_order(const executor::LoadedFunction& function);
+// Returns what each operation comes behind, by its events; all by their places in that order.
+Predecessors events_before(const executor::LoadedFunction& function, const std::vector<uint32_t>& order);
 // Returns which of its operations, in that order, are recorded and replayed as one, where the device records.
 // Errors: as above, but for the order.
 std::vector<Segment::Range> replayed_as_one(const executor::LoadedFunction& function);

@@ -12,6 +12,7 @@
 #include "core/nearest_name.h"
 #include "sparse/device_operations.h"
 #include "sparse/function_events.h"
+#include "sparse/memory_plan.h"
 #include "sparse/operations.h"
 #include "sparse/tracer.h"
 
@@ -38,6 +39,7 @@ Function Function::load(IntrusivePtr<Device> device, executor::Module module, ex
   state->device = std::move(device);
   state->loaded = executor::LoadedModule::load(std::move(module), function_registry(), std::move(bindings));
   state->work = device_function(*state->loaded->functions().front());
+  check_places(*state->loaded);
   const Device* const its = state->work.segment->device();
   if (its != nullptr && its != state->device.get())
     throw Error(ErrorCode::kInvalidArgument,

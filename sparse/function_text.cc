@@ -10,6 +10,7 @@
 #include "executor/text.h"
 #include "sparse/device_operations.h"
 #include "sparse/function_events.h"
+#include "sparse/memory_plan.h"
 #include "sparse/uses.h"
 
 namespace coppice {
@@ -122,6 +123,8 @@ std::string print(const Function& function) { return executor::print(function.mo
 std::string explain(const Function& function) {
   std::string text;
   const executor::LoadedModule& loaded = function.loaded();
+  if (const std::string memory = text_of(memory_of(loaded)); !memory.empty())
+    text = fmt::format("@{}: {}\n", function.name(), memory);
   for (const size_t i : reachable_functions(loaded.source())) {
     if (!text.empty()) text += '\n';
     text += explain_function(*loaded.functions()[i], loaded.source().functions[i]);

@@ -42,11 +42,25 @@ struct Table {
   }
 };
 
-uint64_t word_at(std::span<const unsigned char> arguments, size_t at) {
-  uint64_t word = 0;
-  std::memcpy(&word, arguments.data() + at, sizeof word);
-  return word;
-}
+struct Arguments {
+  std::span<const unsigned char> bytes;
+  std::span<const TemporaryArgument> temporaries;
+
+  uint64_t word_at(size_t at) const {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    return word;
+  }
+  // Adds what the word there leads to. Of an arena it is one temporary alone.
+  void add_to(Table& table, size_t at, uint32_t effects) const {
+    for (const TemporaryArgument& t : temporaries) {
+      if (t.offset != at) continue;
+      const auto begin = reinterpret_cast<uint64_t>(t.buffer->data());
+      return table.uses.push_back(whole_memory(begin, t.buffer->size_bytes(), effects));
+    }
+    table.add_address(word_at(at), effects);
+  }
+};
 
 // Returns whether a use of its own says what is done to the memory that the word of the arguments leads
 // to.
@@ -57,15 +71,14 @@ bool is_told(const LaunchUses& uses, size_t at) {
 }
 
 // Adds an argument's own address, or every word of the arguments that may be one: structs have them, too.
-void add_memory(Table& table, const LaunchUses& uses, const LaunchUse& use,
-                std::span<const unsigned char> arguments) {
-  if (use.argument != 0) return table.add_address(word_at(arguments, use.argument_offset), use.effects);
+void add_memory(Table& table, const LaunchUses& uses, const LaunchUse& use, const Arguments& arguments) {
+  if (use.argument != 0) return arguments.add_to(table, use.argument_offset, use.effects);
   table.head.behind_memory |= use.effects;
   table.head.outside |= use.effects;
-  for (size_t at = 0; at + sizeof(uint64_t) <= arguments.size(); at += sizeof(uint64_t)) {
+  for (size_t at = 0; at + sizeof(uint64_t) <= arguments.bytes.size(); at += sizeof(uint64_t)) {
     if (is_told(uses, at)) continue;
-    const BufferRange range = BufferRanges::all().find(word_at(arguments, at));
-    if (range.begin != 0) table.add_address(word_at(arguments, at), use.effects);
+    const BufferRange range = BufferRanges::all().find(arguments.word_at(at));
+    if (range.begin != 0) arguments.add_to(table, at, use.effects);
   }
 }
 
@@ -95,10 +108,12 @@ bool MemoryUseTable::is_one(uintptr_t address) {
 
 IntrusivePtr<MemoryUseTable> MemoryUseTables::wait_table(Device& device, const LaunchUses& uses,
                                                          std::span<const unsigned char> arguments,
+                                                         std::span<const TemporaryArgument> temporaries,
                                                          std::span<TreeStorage* const> trees) {
   Table table;
+  const Arguments given{arguments, temporaries};
   for (const LaunchUse& use : uses.all) {
-    if (use.kind == LaunchUse::Kind::kMemory) add_memory(table, uses, use, arguments);
+    if (use.kind == LaunchUse::Kind::kMemory) add_memory(table, uses, use, given);
     if (use.kind != LaunchUse::Kind::kField || !use.does(kByPointer)) continue;
     table.uses.push_back(memory_of_field(static_cast<TreeStorage*>(use.tree)->memory(), use.field));
     table.uses.back().effects = use.effects & kByPointer;

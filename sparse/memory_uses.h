@@ -33,6 +33,7 @@ class MemoryUseTables {
   // device.
   IntrusivePtr<MemoryUseTable> wait_table(Device& device, const LaunchUses& uses,
                                           std::span<const unsigned char> arguments,
+                                          std::span<const TemporaryArgument> temporaries,
                                           std::span<TreeStorage* const> trees);
 
  private:

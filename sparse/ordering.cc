@@ -8,6 +8,7 @@
 
 #include "gpu/buffer.h"
 #include "gpu/buffer_ranges.h"
+#include "sparse/temporary_buffer.h"
 
 namespace coppice {
 namespace {
@@ -38,15 +39,25 @@ ResourceUse use_of_memory(const void* address, bool reads, bool writes, const st
   return r;
 }
 
-ResourceUse use_of_pointer(const LaunchUse& use, const LaunchBlock& block) {
+// Returns the temporary that an address among the arguments, or that of the count, is of; null where it is of
+// none.
+const Buffer* temporary_at(const Launch& launch, uint32_t offset) {
+  for (const TemporaryArgument& t : launch.temporaries)
+    if (t.offset == offset) return t.buffer.get();
+  return nullptr;
+}
+
+ResourceUse use_of_pointer(const LaunchUse& use, const Launch& launch) {
   const bool reads = use.does(effect::kReads), writes = use.does(~effect::kReads);
   if (use.argument == 0) {
     ResourceUse any;
     any.kind = Kind::kAnyMemory, any.reads = reads, any.writes = writes, any.name = use.name;
     return any;
   }
+  if (const Buffer* const temporary = temporary_at(launch, use.argument_offset))
+    return use_of_buffer(*temporary, reads, writes);
   const void* address = nullptr;
-  std::memcpy(&address, block.arguments + use.argument_offset, sizeof address);
+  std::memcpy(&address, launch.block.arguments + use.argument_offset, sizeof address);
   return use_of_memory(address, reads, writes, use.name);
 }
 
@@ -56,7 +67,8 @@ bool is_same_place(const ResourceUse& a, const ResourceUse& b) {
   // The cells of a tree and its lists are no memory that a kernel has an address of; its values are.
   if (a.kind == Kind::kAnyMemory) return b.kind != Kind::kTopology;
   if (b.kind == Kind::kAnyMemory) return a.kind != Kind::kTopology;
-  return a.kind == b.kind && a.object == b.object && (is_memory(a) || a.field == b.field);
+  if (a.kind != b.kind || a.object != b.object) return false;
+  return is_memory(a) ? a.begin < b.end && b.begin < a.end : a.field == b.field;
 }
 
 bool is_in_conflict(const ResourceUse& a, const ResourceUse& b) {
@@ -65,23 +77,6 @@ bool is_in_conflict(const ResourceUse& a, const ResourceUse& b) {
   const auto only_adds = [](const ResourceUse& u) { return u.adds && !u.writes && !u.reads; };
   return !(only_reads(a) && only_reads(b)) && !(only_adds(a) && only_adds(b));
 }
-
-// Sets of operations that come before one.
-class Ancestors {
- public:
-  explicit Ancestors(size_t operations)
-      : words_((operations + 63) / 64), bits_(operations * words_, uint64_t{0}) {}
-  bool has(size_t of, size_t one) const { return (bits_[of * words_ + one / 64] >> one % 64 & 1) != 0; }
-  // Adds `one` and all that come before it.
-  void add(size_t of, size_t one) {
-    for (size_t w = 0; w < words_; ++w) bits_[of * words_ + w] |= bits_[one * words_ + w];
-    bits_[of * words_ + one / 64] |= uint64_t{1} << one % 64;
-  }
-
- private:
-  size_t words_;
-  std::vector<uint64_t> bits_;
-};
 
 }  // namespace
 
@@ -94,7 +89,7 @@ ResourceUses resources_of(const Launch& launch) {
   }
   for (const LaunchUse& use : launch.uses->all) {
     if (use.kind == LaunchUse::Kind::kMemory) {
-      if (use.effects != 0) all.push_back(use_of_pointer(use, launch.block));
+      if (use.effects != 0) all.push_back(use_of_pointer(use, launch));
       continue;
     }
     all.push_back(use_of_topology(use));
@@ -106,22 +101,33 @@ ResourceUses resources_of(const Launch& launch) {
     field.adds = use.does(effect::kAdds);
     all.push_back(std::move(field));
   }
-  if (launch.uses->reads_count)
-    all.push_back(use_of_memory(launch.block.count, true, false, "the count of its range"));
+  if (launch.uses->reads_count) {
+    const Buffer* const temporary = temporary_at(launch, TemporaryArgument::kCount);
+    all.push_back(temporary != nullptr
+                      ? use_of_buffer(*temporary, true, false)
+                      : use_of_memory(launch.block.count, true, false, "the count of its range"));
+  }
   return all;
 }
 
 ResourceUse use_of_buffer(const Buffer& buffer, bool reads, bool writes) {
   ResourceUse r;
   r.kind = Kind::kMemory, r.object = buffer.data(), r.reads = reads, r.writes = writes;
-  r.name = fmt::format("a buffer of {} bytes", buffer.size_bytes());
+  const TemporaryBuffer* const temporary = as_temporary(buffer);
+  if (temporary != nullptr && temporary->is_placed()) {
+    r.object = temporary->arena()->data();
+    r.begin = temporary->offset(), r.end = r.begin + buffer.size_bytes();
+  }
+  r.name =
+      fmt::format("a {} of {} bytes", temporary == nullptr ? "buffer" : "temporary", buffer.size_bytes());
   return r;
 }
 
 void add_uses(ResourceUses& whole, const ResourceUses& uses) {
   for (const ResourceUse& use : uses) {
     const auto same = std::find_if(whole.begin(), whole.end(), [&](const ResourceUse& one) {
-      return one.kind == use.kind && one.object == use.object && one.field == use.field;
+      return one.kind == use.kind && one.object == use.object && one.field == use.field &&
+             one.begin == use.begin && one.end == use.end;
     });
     if (same == whole.end()) {
       whole.push_back(use);
@@ -137,6 +143,14 @@ const ResourceUse* conflict(const ResourceUses& a, const ResourceUses& b) {
       if (is_in_conflict(one, other)) return &one;
   }
   return nullptr;
+}
+
+Ancestors ancestors_of(const Predecessors& order) {
+  Ancestors before(order.size());
+  for (uint32_t op = 0; op < order.size(); ++op) {
+    for (const uint32_t earlier : order[op]) before.add(op, earlier);
+  }
+  return before;
 }
 
 Predecessors order_by_uses(std::span<const ResourceUses> operations) {

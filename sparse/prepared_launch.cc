@@ -173,7 +173,8 @@ IntrusivePtr<Prepared> LaunchMaker::wait_prepare_good(const LaunchRequest& r,
 // that cells have once trees have grown.
 void LaunchMaker::wait_guard_memory(Launch& launch, const LaunchRequest& r, const Prepared& p) {
   for (TreeStorage* tree : p.binding.trees) tree->memory().reserve_full_ranges();
-  auto table = memory_uses_.wait_table(*device_, *p.uses, {r.arguments, r.argument_bytes}, p.binding.trees);
+  auto table = memory_uses_.wait_table(*device_, *p.uses, {r.arguments, r.argument_bytes}, r.temporaries,
+                                       p.binding.trees);
   const void* const address = table->buffer->data();
   std::memcpy(launch.block.arguments + kMemoryUsesAt, &address, sizeof address);
   launch.keep_alive.emplace_back(std::move(table));
@@ -192,6 +193,7 @@ Launch LaunchMaker::launch_of(const LaunchRequest& r, const IntrusivePtr<Prepare
   launch.keep_alive.emplace_back(shared);  // of its name, too
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.push_back(share(tree));
   for (const detail::SlotUse& use : r.slots) launch.keep_alive.push_back(use.slot);
+  launch.temporaries = r.temporaries;
   launch.uses = p.uses;
   launch.has_checks = p.checks;
   const bool knows_addresses = guards_memory(r, options_);

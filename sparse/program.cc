@@ -16,6 +16,7 @@
 #include "sparse/prepared_launch.h"
 #include "sparse/program_ptx.h"
 #include "sparse/specialization.h"
+#include "sparse/temporary_buffer.h"
 #include "sparse/traced_calls.h"
 #include "sparse/tree_storage.h"
 #include "sparse/uses.h"
@@ -130,12 +131,15 @@ AsyncValueRef<Chain> Program::give(const LaunchRequest& r) {
     }();
     return traced->launch(launch);
   }
+  refuse_temporaries(r);
   return device().default_stream().launch(prepare(r));
 }
 
-BoundLaunch Program::bind_request(const LaunchRequest& r) {
+BoundLaunch Program::bind_request(const LaunchRequest& given) {
+  LaunchRequest r = given;
+  note_temporaries(r);
   BoundLaunch bound(state().maker.device(), prepare(r));
-  if (!r.file->recipe.empty()) BoundLaunches::add(bound.bound_, r, state().maker.options());
+  BoundLaunches::add(bound.bound_, r, state().maker.options());
   return bound;
 }
 

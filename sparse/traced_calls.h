@@ -16,6 +16,8 @@ class TracedCalls {
   // Note what was given, and return a value that is an error, for whoever looks at it: nothing has run.
   virtual AsyncValueRef<Chain> launch(const BoundLaunch& launch) = 0;
   virtual AsyncValueRef<Chain> deactivate_all(const Node& node) = 0;
+  // Returns the temporary that begins at the address, where it is one of what is traced; or null.
+  virtual IntrusivePtr<Buffer> temporary_at(uintptr_t begin) const = 0;
 
  protected:
   ~TracedCalls() = default;

@@ -8,9 +8,13 @@
 #include "core/error.h"
 #include "executor/names.h"
 #include "gpu/buffer_ranges.h"
+#include "sparse/bound_launches.h"
 #include "sparse/device_operations.h"
 #include "sparse/function.h"
 #include "sparse/function_events.h"
+#include "sparse/memory_plan.h"
+#include "sparse/operations.h"
+#include "sparse/temporary_buffer.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -93,13 +97,19 @@ executor::Attribute Tracer::attribute_of(const Operand& operand, std::string_vie
     executor::Attribute operator()(int64_t value) const { return value; }
     executor::Attribute operator()(const executor::FunctionRef& f) const { return f; }
     executor::Attribute operator()(const BoundLaunch& launch) const {
-      return tracer.bind(launch, {launch.identity(), 0}, launch.name());
+      const auto shared = launch.shared();
+      const std::vector<TemporaryArgument>& temporaries = shared->launch.temporaries;
+      for (const TemporaryArgument& t : temporaries) tracer.check_temporary(t.buffer, label);
+      executor::BindingRef name = tracer.bind(launch, {launch.identity(), 0}, launch.name());
+      if (!temporaries.empty()) tracer.with_temporaries_.emplace(name.name, launch);
+      return name;
     }
     executor::Attribute operator()(const Node& node) const {
       return tracer.bind(node, {&node.storage(), node.id()}, name_of(node));
     }
     executor::Attribute operator()(const BufferRef& buffer) const {
       if (!buffer) throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: there is no buffer", label));
+      tracer.check_temporary(buffer, label);
       return tracer.bind(buffer, {buffer.get(), ~uint64_t{0}}, "buffer");
     }
     executor::Attribute operator()(const CountSlot& slot) const {
@@ -149,6 +159,35 @@ AsyncValueRef<Chain> Tracer::deactivate_all(const Node& node) {
   return add("sparse.deactivate_all", "deactivate_all", {node});
 }
 
+BufferRef Tracer::temporary(const Device& device, size_t bytes) {
+  if (&device != device_.get())
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("trace() at {}: a temporary of another device ({})", place_, device.name()));
+  auto made = make_intrusive<TemporaryBuffer>(*device_, std::max<size_t>(bytes, 1));
+  const uintptr_t begin = made->unplaced_begin();
+  return temporaries_[begin] = std::move(made);
+}
+IntrusivePtr<Buffer> Tracer::temporary_at(uintptr_t begin) const {
+  const auto found = temporaries_.find(begin);
+  return found == temporaries_.end() ? nullptr : found->second;
+}
+
+void Tracer::check_temporary(const BufferRef& buffer, std::string_view label) const {
+  const TemporaryBuffer* const temporary = as_temporary(*buffer);
+  if (temporary == nullptr || temporary_at(temporary->unplaced_begin()) == buffer) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("trace() at {}: {} is given a temporary of another function", place_, label));
+}
+
+// Gives temporaries their memory, now that it is known when each is used, and launches their addresses.
+void Tracer::place_temporaries(executor::Module& module) {
+  const auto loaded = executor::LoadedModule::load(module, function_registry(), bindings_);
+  coppice::place_temporaries(*device_, *loaded, place_);
+  for (const auto& [name, launch] : with_temporaries_)
+    bindings_.replace(name, BoundLaunches::at_places(launch));
+  order_events(module, bindings_);
+}
+
 void Tracer::begin_body(std::string_view kind) {
   const int number = ++bodies_[std::string(kind)];
   const std::string& outer = open_.front().name;
@@ -170,6 +209,7 @@ Function Tracer::finish() {
   TracedCalls::current_ = nullptr;
   const WorkRefusal::Scope lifted(nullptr);
   order_events(module, bindings_);
+  if (!temporaries_.empty()) place_temporaries(module);
   return Function::load(device_, std::move(module), std::move(bindings_));
 }
 

@@ -39,6 +39,8 @@ class Tracer final : public TracedCalls, public WorkRefusal {
   // Errors: kInvalidArgument for what belongs to another device.
   AsyncValueRef<Chain> launch(const BoundLaunch& launch) override;
   AsyncValueRef<Chain> deactivate_all(const Node& node) override;
+  BufferRef temporary(const Device& device, size_t bytes);
+  IntrusivePtr<Buffer> temporary_at(uintptr_t begin) const override;
   // Notes what `body` gives as a function of its own.
   template <class Body>
   executor::FunctionRef trace_body(std::string_view kind, Body&& body) {
@@ -61,6 +63,9 @@ class Tracer final : public TracedCalls, public WorkRefusal {
  private:
   void begin_body(std::string_view kind);
   executor::FunctionRef end_body();
+  // Errors: kInvalidArgument for a temporary of another function.
+  void check_temporary(const BufferRef& buffer, std::string_view label) const;
+  void place_temporaries(executor::Module& module);
   void check_device(const Operand& operand, std::string_view label) const;
   executor::Attribute attribute_of(const Operand& operand, std::string_view label);
   // Binds a value to a name like `label`, unless what it stands for has one.
@@ -74,6 +79,8 @@ class Tracer final : public TracedCalls, public WorkRefusal {
   std::vector<executor::Function> done_;
   std::map<std::pair<const void*, uint64_t>, std::string> names_;  // of what is bound
   executor::Bindings bindings_;
+  std::map<uintptr_t, BufferRef> temporaries_;           // by where they begin, before they are placed
+  std::map<std::string, BoundLaunch> with_temporaries_;  // launches that have some, by what they are bound to
   std::map<std::string, int> bound_like_;           // how many names are taken that are numbered like one
   std::map<std::string, int, std::less<>> bodies_;  // of each kind, how many there are
   WorkRefusal::Scope refusal_;

@@ -1,0 +1,275 @@
+// Lifetimes of temporaries, and their places (see memory_plan.h).
+#include "sparse/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/extents.h"
+#include "executor/plan/exact.h"
+#include "executor/plan/svg.h"
+#include "executor/plan/verify.h"
+#include "sparse/device_operations.h"
+#include "sparse/ordering.h"
+#include "sparse/temporary_buffer.h"
+
+namespace coppice {
+namespace {
+
+using executor::BoundAttribute;
+using executor::LoadedFunction;
+using executor::LoadedOperation;
+
+constexpr size_t kAlignment = 256;  // as buffers of a GPU have it
+// What a search takes where greedy plans are not as small as can be: some tenths of a second, once.
+constexpr uint64_t kMostNodes = 50'000;
+
+using Temporary = const TemporaryBuffer*;
+
+struct Interval {
+  int64_t begin = 0, end = 0;
+};
+
+// Says how a function, or an operation with all of its bodies, uses a temporary.
+struct Usage {
+  std::vector<uint32_t> operations;  // of the function, by their places in its order
+  uint64_t uses = 0;                 // of operations that have no bodies, in bodies, too
+};
+
+struct FirstUse {
+  const LoadedFunction* function = nullptr;
+  const LoadedOperation* operation = nullptr;
+  bool only_reads = false;
+};
+
+// Each temporary once, in the order of the attributes and arguments.
+std::vector<Temporary> used_by(const LoadedOperation& op) {
+  std::vector<Temporary> used;
+  const auto add = [&](const Buffer& buffer) {
+    const Temporary t = as_temporary(buffer);
+    if (t != nullptr && std::find(used.begin(), used.end(), t) == used.end()) used.push_back(t);
+  };
+  for (const BoundAttribute& a : op.attributes) {
+    if (a.binding == nullptr) continue;
+    if (a.binding->is_type<BufferRef>()) add(*a.binding->get<BufferRef>());
+    if (!a.binding->is_type<BoundLaunch>()) continue;
+    const auto launch = a.binding->get<BoundLaunch>().shared();
+    for (const TemporaryArgument& argument : launch->launch.temporaries) add(*argument.buffer);
+  }
+  return used;
+}
+
+bool has_temporaries(const executor::LoadedModule& module) {
+  for (const auto& function : module.functions()) {
+    for (const LoadedOperation& op : function->operations)
+      if (!used_by(op).empty()) return true;
+  }
+  return false;
+}
+
+// Says whether what may run beside an operation is taken for a part of its time.
+enum class Beside { kCounts, kDoesNotCount };
+
+class Lifetimes {
+ public:
+  Lifetimes(const LoadedFunction& function, Beside beside) : beside_(beside) {
+    count_uses(function);
+    walk(function);
+  }
+
+  // In the order in which they are first used.
+  const std::vector<Temporary>& temporaries() const { return found_; }
+  Interval of(Temporary t) const { return intervals_.at(t); }
+  const FirstUse& first_use(Temporary t) const { return first_.at(t); }
+
+ private:
+  template <class Visit>
+  static void each_body(const LoadedOperation& op, Visit&& visit) {
+    for (const BoundAttribute& a : op.attributes)
+      if (a.function != nullptr) visit(*a.function);
+  }
+  // A body that several operations name counts once.
+  void count_uses(const LoadedFunction& f) {
+    if (!counted_.insert(&f).second) return;
+    for (const LoadedOperation& op : f.operations) {
+      for (const Temporary t : used_by(op)) ++all_uses_[t];
+      each_body(op, [&](const LoadedFunction& body) {
+        ++named_[&body];
+        count_uses(body);
+      });
+    }
+  }
+
+  // Returns what the function uses that others use, too.
+  std::map<Temporary, Usage> walk(const LoadedFunction& f) {
+    const std::vector<uint32_t> order = run_order(f);
+    const std::vector<ResourceUses> uses = uses_of_operations(f);
+    std::map<Temporary, Usage> used;
+    std::vector<Interval> times;
+    for (uint32_t place = 0; place < order.size(); ++place) {
+      const LoadedOperation& op = f.operations[order[place]];
+      const int64_t begin = now_;
+      for (const Temporary t : used_by(op)) {
+        note_first(f, op, uses[order[place]], t);
+        add(used[t], place, 1);
+      }
+      each_body(op, [&](const LoadedFunction& body) {
+        for (const auto& [t, usage] : walk_once(body)) add(used[t], place, usage.uses);
+      });
+      now_ = std::max(now_, begin + 1);
+      times.push_back({begin, now_});
+    }
+    settle(f, order, times, used);
+    return used;
+  }
+  const std::map<Temporary, Usage>& walk_once(const LoadedFunction& body) {
+    const auto [entry, is_new] = walked_.try_emplace(&body);
+    if (is_new) {
+      auto used = walk(body);
+      walked_[&body] = std::move(used);
+    }
+    return walked_[&body];
+  }
+  static void add(Usage& usage, uint32_t place, uint64_t uses) {
+    if (usage.operations.empty() || usage.operations.back() != place) usage.operations.push_back(place);
+    usage.uses += uses;
+  }
+
+  void note_first(const LoadedFunction& f, const LoadedOperation& op, const ResourceUses& uses, Temporary t) {
+    const auto [entry, is_new] = first_.try_emplace(t);
+    if (!is_new) return;
+    found_.push_back(t);
+    const ResourceUse own = use_of_buffer(*t, true, true);
+    bool reads = false, writes = false;
+    for (const ResourceUse& use : uses) {
+      if (use.kind != ResourceUse::Kind::kAnyMemory && (use.object != own.object || use.begin != own.begin))
+        continue;
+      reads |= use.reads, writes |= use.writes || use.adds;
+    }
+    entry->second = {&f, &op, reads && !writes};
+  }
+
+  // Sets the times of what is used nowhere else, and drops it from `used`.
+  void settle(const LoadedFunction& f, const std::vector<uint32_t>& order, const std::vector<Interval>& times,
+              std::map<Temporary, Usage>& used) {
+    if (used.empty()) return;
+    const Predecessors before = events_before(f, order);
+    const Ancestors ancestors = ancestors_of(before);
+    for (auto entry = used.begin(); entry != used.end();) {
+      const auto& [t, usage] = *entry;
+      if (usage.uses < all_uses_[t] || named_[&f] > 1) {
+        ++entry;
+        continue;
+      }
+      Interval needed{times[usage.operations.front()].begin, times[usage.operations.back()].end};
+      for (const uint32_t user : usage.operations) {
+        for (uint32_t other = 0; beside_ == Beside::kCounts && other < order.size(); ++other) {
+          if (other == user || ancestors.has(user, other) || ancestors.has(other, user)) continue;
+          needed.begin = std::min(needed.begin, times[other].begin);
+          needed.end = std::max(needed.end, times[other].end);
+        }
+      }
+      intervals_[t] = needed;
+      entry = used.erase(entry);
+    }
+  }
+
+  const Beside beside_;
+  int64_t now_ = 0;
+  std::vector<Temporary> found_;
+  std::map<Temporary, uint64_t> all_uses_;
+  std::map<Temporary, Interval> intervals_;
+  std::map<Temporary, FirstUse> first_;
+  std::map<const LoadedFunction*, int> named_;  // by how many operations
+  std::set<const LoadedFunction*> counted_;
+  std::map<const LoadedFunction*, std::map<Temporary, Usage>> walked_;
+};
+
+plan::Problem problem_of(const Lifetimes& lifetimes) {
+  plan::Problem problem;
+  for (const Temporary t : lifetimes.temporaries()) {
+    const Interval needed = lifetimes.of(t);
+    plan::Buffer& b = problem.buffers.emplace_back();
+    b.id = fmt::format("temporary.{}", problem.buffers.size());
+    b.begin = needed.begin, b.end = needed.end;
+    b.bytes = static_cast<int64_t>(round_up(t->size_bytes(), kAlignment));
+    b.alignment = kAlignment;
+  }
+  return problem;
+}
+
+void check_written_first(const Lifetimes& lifetimes, const std::string& place) {
+  for (const Temporary t : lifetimes.temporaries()) {
+    const FirstUse& first = lifetimes.first_use(t);
+    if (!first.only_reads) continue;
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("trace() at {}: %{} in @{} reads a temporary of {} bytes to which nothing has been "
+                    "written before",
+                    place, first.function->register_names[first.operation->results[0]], first.function->name,
+                    t->size_bytes()));
+  }
+}
+
+}  // namespace
+
+void place_temporaries(Device& device, const executor::LoadedModule& module, const std::string& place) {
+  const Lifetimes lifetimes(*module.functions().front(), Beside::kCounts);
+  if (lifetimes.temporaries().empty()) return;
+  check_written_first(lifetimes, place);
+  const plan::Found found = plan::search_plan(problem_of(lifetimes), {.most_nodes = kMostNodes});
+  const auto bytes = static_cast<size_t>(found.plan.bytes);
+  const IntrusivePtr<Buffer> arena = device.reserve(bytes, bytes);
+  for (size_t i = 0; i < lifetimes.temporaries().size(); ++i) {
+    // The tracer made it, and nobody else has seen where it lies.
+    auto* const t = const_cast<TemporaryBuffer*>(lifetimes.temporaries()[i]);
+    t->place(arena, static_cast<size_t>(found.plan.offsets[i]));
+  }
+}
+
+FunctionMemory memory_of(const executor::LoadedModule& module) {
+  FunctionMemory memory;
+  // A function that was edited may have operations beside others that were not there when it was planned.
+  for (const Beside beside : {Beside::kCounts, Beside::kDoesNotCount}) {
+    const Lifetimes lifetimes(*module.functions().front(), beside);
+    memory = {.problem = problem_of(lifetimes)};
+    std::vector<int64_t> offsets;
+    for (const Temporary t : lifetimes.temporaries()) offsets.push_back(static_cast<int64_t>(t->offset()));
+    memory.plan = plan::plan_of(memory.problem, std::move(offsets));
+    if (!plan::find_fault(memory.problem, memory.plan)) break;
+  }
+  memory.least_bytes = plan::lower_bound(memory.problem);
+  return memory;
+}
+
+void check_places(const executor::LoadedModule& module) {
+  if (!has_temporaries(module)) return;
+  const FunctionMemory memory = memory_of(module);
+  if (const auto fault = plan::find_fault(memory.problem, memory.plan))
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("@{}: its temporaries were placed for another order of its operations: {}",
+                            module.functions().front()->name, *fault),
+                {module.source().file});
+}
+
+std::string text_of(const FunctionMemory& memory) {
+  const size_t n = memory.problem.buffers.size();
+  if (n == 0) return "";
+  const std::string rest = memory.plan.bytes == memory.least_bytes
+                               ? "no plan needs less"
+                               : fmt::format("any plan needs {}", memory.least_bytes);
+  return fmt::format("{} temporar{} of {} bytes together in {}; {}", n, n == 1 ? "y" : "ies",
+                     memory.naive_bytes(), memory.plan.bytes, rest);
+}
+
+std::string memory_picture(const Function& function) {
+  const FunctionMemory memory = memory_of(function.loaded());
+  return plan::svg_of(memory.problem, memory.plan);
+}
+
+}  // namespace coppice
