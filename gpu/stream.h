@@ -24,8 +24,8 @@ namespace coppice {
 
 // Describes a compiled kernel and what it runs over. The number of items is read on the device when the
 // launch starts.
-// Says that an argument of a launch is an address in a temporary: in an arena, the address alone does not say of
-// which.
+// Says that an argument of a launch is an address in a temporary: in an arena, the address alone does not
+// say of which.
 struct TemporaryArgument {
   static constexpr uint32_t kCount = ~0u;
   uint32_t offset;  // of the address in the launch block's arguments; kCount: it is that of the items' count

@@ -60,7 +60,7 @@ REASON = re.compile(r"\bis long because\b")
 WRITTEN_FOLDERS = ["examples", "fuzz"]
 
 # Trees and launches work without the executor; these files make them its operations, and functions of it.
-OPERATIONS = re.compile(r"sparse/(operations|device_operations|function|function_events|function_text|tracer)\.(h|cc)$")
+OPERATIONS = re.compile(r"sparse/(operations|device_operations|function|function_events|function_memory|function_text|tracer)\.(h|cc)$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -13,13 +13,13 @@ namespace coppice {
 
 using BufferRef = IntrusivePtr<Buffer>;
 
-// Returns memory for the time of a traced function: where it lies is decided when the function has been traced,
-// and shared with other temporaries that are needed at other times (sparse/memory_plan.h). Its contents are
-// not zero, and mean something from the first operation of the function that writes to it up to the last that
-// uses it; in a loop's body that alone uses it, of one round. Its address may be an argument of what is traced,
-// by itself or in a struct; it must not be kept in memory. Outside of a trace it is a buffer of its own, which
-// stays until what was given before its last handle goes is done. Errors:
-// kOutOfMemory, in a trace when it ends; kInvalidArgument for another device than what is traced is for.
+// Returns memory for the time of a traced function: where it lies is decided when the function has been
+// traced, and shared with other temporaries that are needed at other times (sparse/function_memory.h). Its
+// contents are not zero, and mean something from the first operation that writes to it up to the last that
+// uses it; of one that a loop's body alone uses, within a round. Its address may be an argument of what is
+// traced, by itself or in a struct; it must not be kept in memory. Outside of a trace it is a buffer of its
+// own, which stays until what was given before its last handle goes is done. Errors: kOutOfMemory, in a trace
+// when it ends; kInvalidArgument for another device than the function's.
 BufferRef temporary(Device& device, size_t bytes);
 
 AsyncValueRef<Chain> fill(Device& device, const BufferRef& buffer, int byte, int64_t offset, int64_t bytes);

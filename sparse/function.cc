@@ -12,7 +12,7 @@
 #include "core/nearest_name.h"
 #include "sparse/device_operations.h"
 #include "sparse/function_events.h"
-#include "sparse/memory_plan.h"
+#include "sparse/function_memory.h"
 #include "sparse/operations.h"
 #include "sparse/tracer.h"
 

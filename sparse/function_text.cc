@@ -10,7 +10,7 @@
 #include "executor/text.h"
 #include "sparse/device_operations.h"
 #include "sparse/function_events.h"
-#include "sparse/memory_plan.h"
+#include "sparse/function_memory.h"
 #include "sparse/uses.h"
 
 namespace coppice {

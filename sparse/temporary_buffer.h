@@ -1,9 +1,9 @@
 // Memory that a traced function needs for a while: a piece of an arena, whose bytes other temporaries have at
-// other times (sparse/memory_plan.h).
+// other times (sparse/function_memory.h).
 //
 // While the function is traced nobody knows yet which piece: until then the buffer has addresses that no
-// memory has, so that each tells which temporary it is of, and whoever uses one faults. Then it is placed, and
-// the addresses among the arguments of what was traced are changed.
+// memory has, so that each tells which temporary it is of, and whoever uses one faults. Then it is placed,
+// and the addresses among the arguments of what was traced are changed.
 #pragma once
 #include <atomic>
 #include <cstddef>

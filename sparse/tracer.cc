@@ -12,7 +12,7 @@
 #include "sparse/device_operations.h"
 #include "sparse/function.h"
 #include "sparse/function_events.h"
-#include "sparse/memory_plan.h"
+#include "sparse/function_memory.h"
 #include "sparse/operations.h"
 #include "sparse/temporary_buffer.h"
 #include "sparse/tree_storage.h"

@@ -1,5 +1,5 @@
-// Lifetimes of temporaries, and their places (see memory_plan.h).
-#include "sparse/memory_plan.h"
+// Lifetimes of temporaries, and their places (see function_memory.h).
+#include "sparse/function_memory.h"
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ using executor::LoadedFunction;
 using executor::LoadedOperation;
 
 constexpr size_t kAlignment = 256;  // as buffers of a GPU have it
-// What a search takes where greedy plans are not as small as can be: some tenths of a second, once.
+// Where greedy plans are not as small as can be a search takes some tenths of a second, once.
 constexpr uint64_t kMostNodes = 50'000;
 
 using Temporary = const TemporaryBuffer*;
