@@ -110,7 +110,8 @@ executor::Attribute Tracer::attribute_of(const Operand& operand, std::string_vie
     executor::Attribute operator()(const BufferRef& buffer) const {
       if (!buffer) throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: there is no buffer", label));
       tracer.check_temporary(buffer, label);
-      return tracer.bind(buffer, {buffer.get(), ~uint64_t{0}}, "buffer");
+      const bool is_temporary = as_temporary(*buffer) != nullptr;
+      return tracer.bind(buffer, {buffer.get(), ~uint64_t{0}}, is_temporary ? "temporary" : "buffer");
     }
     executor::Attribute operator()(const CountSlot& slot) const {
       return tracer.bind(slot, {&slot.storage(), ~uint64_t{0}}, "slot");

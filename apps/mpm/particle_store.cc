@@ -7,6 +7,7 @@
 #include "apps/mpm/launched.h"
 #include "gpu/stream_primitives.h"
 #include "mpm.kernels.h"
+#include "sparse/buffer_operations.h"
 
 namespace coppice::mpm {
 
@@ -19,14 +20,12 @@ void ParticleStore<D>::wait_reserve(uint64_t n) {
   const size_t word_bytes = static_cast<size_t>(stride) * 4, bytes = word_bytes * A::kCount;
   const IntrusivePtr<Buffer> particles = device_->reserve(bytes, bytes),
                              spare = device_->reserve(bytes, bytes),
-                             keys = device_->reserve(word_bytes, word_bytes),
-                             order = device_->reserve(word_bytes, word_bytes);
+                             keys = device_->reserve(word_bytes, word_bytes);
   for (int a = 0; n_ > 0 && a < A::kCount; ++a)
     device_->wait_copy(particles->as<float>() + a * stride, attribute(a), n_ * sizeof(float));
   particles_ = particles;
   spare_ = spare;
   keys_ = keys;
-  order_ = order;
   arrays_ = {particles_->as<float>(), stride};
 }
 
@@ -80,7 +79,8 @@ void ParticleStore<D>::take_spare(uint64_t n) {
 template <int D>
 uint64_t ParticleStore<D>::wait_keep_flagged(Program& program) {
   const uint64_t before = n_;
-  const auto flags = keys_->as<uint32_t>(), kept = order_->as<uint32_t>();
+  const BufferRef places = temporary(*device_, before * sizeof(uint32_t));
+  const auto flags = keys_->as<uint32_t>(), kept = places->as<uint32_t>();
   uint64_t left = 0;
   wait_done(device_->default_stream().enqueue(
       "mpm.select", [&](InStream& s) { left = primitives::wait_select_if_flag(s, flags, kept, before); }));
@@ -99,7 +99,7 @@ uint64_t ParticleStore<D>::array_bytes() const {
 template <int D>
 uint64_t ParticleStore<D>::sorting_bytes() const {
   uint64_t sum = 0;
-  for (const IntrusivePtr<Buffer>& buffer : {spare_, keys_, order_, starts_})
+  for (const IntrusivePtr<Buffer>& buffer : {spare_, keys_, starts_})
     sum += buffer ? buffer->size_bytes() : 0;
   return sum;
 }

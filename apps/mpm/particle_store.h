@@ -34,7 +34,6 @@ class ParticleStore {
   const ParticleArrays& arrays() const { return arrays_; }
   ParticleArrays spare_arrays() const { return {spare_->as<float>(), arrays_.stride}; }
   const IntrusivePtr<Buffer>& keys() const { return keys_; }  // u32[capacity]: particles are sorted by these
-  const IntrusivePtr<Buffer>& order() const { return order_; }    // u32[capacity]: the places they come from
   const IntrusivePtr<Buffer>& starts() const { return starts_; }  // u32[n_bins + 1]: where each bin begins
 
   // Makes room for `n` particles; those that are there stay.
@@ -72,7 +71,7 @@ class ParticleStore {
   IntrusivePtr<Device> device_;
   uint64_t n_ = 0, next_id_ = 0;
   ParticleArrays arrays_{};  // of particles_
-  IntrusivePtr<Buffer> particles_, spare_, keys_, order_, starts_;
+  IntrusivePtr<Buffer> particles_, spare_, keys_, starts_;
 };
 
 template <int D>

@@ -60,7 +60,7 @@ class SolverOf final : public Solver {
   MemoryReport wait_memory_report() override { return state_.grid.tree().wait_memory_report(); }
   std::vector<std::pair<std::string, uint64_t>> buffer_bytes() const override {
     return {{"particles", state_.particles.array_bytes()},
-            {"particles being sorted", state_.particles.sorting_bytes()},
+            {"particles being sorted", state_.particles.sorting_bytes() + time_step_.temporary_bytes()},
             {"packed for output", readback_.buffer_bytes()}};
   }
   std::vector<Function> functions() override {

@@ -4,6 +4,7 @@
 #include "apps/mpm/launched.h"
 #include "mpm.kernels.h"
 #include "sparse/buffer_operations.h"
+#include "sparse/function_memory.h"
 
 namespace coppice::mpm {
 namespace {
@@ -70,13 +71,14 @@ Function TimeStep<D>::trace_sort(const StepArguments<D>& a) {
   const auto sort = [&] {
     const Loop blocks = over(grid_.leaf());
     auto* const keys = particles_.keys()->template as<uint32_t>();
-    auto* const order = particles_.order()->template as<uint32_t>();
+    const BufferRef places = temporary(device(), particles_.size() * sizeof(uint32_t));
+    auto* const order = places->as<uint32_t>();
     grid_.tree().deactivate_all();
     program_.launch(K::home, range(n), grid_.leaf().topology(), unsorted_, a.inv_dx);
     program_.launch(K::reach, blocks, grid_.leaf().topology());
     program_.launch(K::number, blocks, grid_.numbers());
     program_.launch(K::keys, range(n), grid_.numbers(), unsorted_, a.inv_dx, a.n_groups, keys, order);
-    sort_by_key<uint32_t>(device(), particles_.keys(), particles_.order(), n);
+    sort_by_key<uint32_t>(device(), particles_.keys(), places, n);
     program_.launch(reorder_particles, range(n), unsorted_, sorted_, order, int{Attribute<D>::kCount});
   };
   return trace(share(&device()), sort, "mpm.sort");
@@ -86,6 +88,7 @@ template <int D>
 const Function& TimeStep<D>::sort(const StepArguments<D>& arguments) {
   if (!sort_ || sorted_particles_ != particles_.size() || keys_ != particles_.keys()) {
     sort_ = trace_sort(arguments);
+    temporary_bytes_ = static_cast<uint64_t>(memory_of(sort_->loaded()).plan.bytes);
     sorted_particles_ = particles_.size();
     keys_ = particles_.keys();
   }

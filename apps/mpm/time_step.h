@@ -37,6 +37,7 @@ class TimeStep {
   const Function& step() const { return step_; }
   const Function& batch() const { return batch_; }
   void set_step(const Function& step);
+  uint64_t temporary_bytes() const { return temporary_bytes_; }    // that sorting takes beside the particles'
   const Slot<float>& step_length() const { return step_length_; }  // of a batch, s
 
  private:
@@ -55,7 +56,7 @@ class TimeStep {
   Function step_, batch_;
   std::optional<Function> sort_;
   // These are what sort_ was traced for.
-  uint64_t sorted_particles_ = 0;
+  uint64_t sorted_particles_ = 0, temporary_bytes_ = 0;
   IntrusivePtr<Buffer> keys_;
 };
 
