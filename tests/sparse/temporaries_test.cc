@@ -172,6 +172,31 @@ TEST_P(Temporaries, OfABodyAreNeededInEachRoundAndOthersAllThrough) {
   for (uint32_t i = 0; i < kItems; ++i) ASSERT_EQ(got[i], (i + 5 * (2 + i)) + 3 * (9 + i)) << i;
 }
 
+TEST_P(Temporaries, ThatALoopReadsKeepTheirValuesFromRoundToRound) {
+  const Function f = trace(device, [&] {
+    const BufferRef base = items();
+    ramp(base, 100);
+    fill(*device, out_, 0, 0, kItems * 4);
+    repeat(4, [&] {
+      program().launch(add_to, range(kItems), words(base), words(out_));
+      const BufferRef a = items(), b = items();
+      ramp(a, 1), ramp(b, 1);
+      sum(a, b, b);
+      repeat(2, [&] {
+        program().launch(add_to, range(kItems), words(b), words(out_));
+        const BufferRef c = items();
+        ramp(c, 2);
+        program().launch(add_to, range(kItems), words(c), words(out_));
+      });
+    });
+  });
+  EXPECT_EQ(memory(f).plan.bytes, 3 * 1280);
+  finish(f.run());
+  const std::vector<uint32_t> got = values(out_);
+  for (uint32_t i = 0; i < kItems; ++i)
+    ASSERT_EQ(got[i], 4 * (100 + i) + 8 * (4 * (1 + i)) + 8 * (2 + i)) << i;
+}
+
 TEST_P(Temporaries, HoldFlagsOfLoopsAndBranches) {
   const Function f = trace(device, [&] {
     const BufferRef value = items(), flag = temporary(*device, 4), side = items();
