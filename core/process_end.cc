@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,8 +23,13 @@ namespace coppice {
 namespace {
 
 // No kernel takes so long to compile: a thread that ends the process while a function of a stream waits
-// for something that no longer comes must not wait for ever.
+// for something that no longer comes must not wait for ever. Under the thread sanitizer everything takes
+// many times as long.
+#ifdef __SANITIZE_THREAD__
+constexpr std::chrono::seconds kPatience{100};
+#else
 constexpr std::chrono::seconds kPatience{10};
+#endif
 
 }  // namespace
 
@@ -138,12 +145,24 @@ std::thread start_thread(std::function<void()> body) {
       std::exchange(body, nullptr)();  // what it holds goes before the thread does
       of_thread.is_at_work = false;
     });
-  } catch (...) {
+  } catch (const std::system_error& error) {
     // It does not take leave()'s lock: the caller may hold one that a watch waits for under it.
     end.threads.fetch_sub(1);
     end.left.notify_all();
-    throw;
+    throw Error(ErrorCode::kUnavailable, fmt::format("cannot start a thread: {}", error.code().message()));
   }
+}
+
+void forget_thread(std::thread& thread) {
+  // It is reachable for ever, so that no leak checker wonders.
+  struct Forgotten {
+    explicit Forgotten(std::thread&& one) : thread(std::move(one)) {}
+    std::thread thread;
+    Forgotten* next = nullptr;
+  };
+  static std::atomic<Forgotten*> last{nullptr};
+  auto* const forgotten = new Forgotten(std::move(thread));
+  forgotten->next = last.exchange(forgotten);
 }
 
 bool process_is_ending() { return ProcessEnd::one().ending.load(std::memory_order_relaxed); }

@@ -11,7 +11,8 @@
 // first that were made since wait_before_what_is_static_now(): LLVM's, in the milliseconds in which the
 // first compilation of the process makes them (gpu/jit/specializer.h). Where a thread of another library
 // calls it, in a task of ours (ExitHold), the static objects of shared libraries are not destroyed. A main
-// thread that calls pthread_exit() ends the process, too.
+// thread that calls pthread_exit() asks for the same; the process ends when its last thread does, which
+// oneTBB's are not as long as a device is left.
 //
 // Thread-safe.
 #pragma once
@@ -62,8 +63,11 @@ class ProcessEndWatch {
   std::list<ProcessEndWatch*>::iterator at_;
 };
 
-// Starts a thread that exit() waits for, for at most 10 s. Errors: std::system_error, as from std::thread.
+// Starts a thread that exit() waits for, for at most 10 s. Errors: kUnavailable where the system has no more.
 std::thread start_thread(std::function<void()> body);
+// Lets go of a thread of the process that this child was forked from. It can neither be joined nor detached
+// here: a thread of the child's own may have its number.
+void forget_thread(std::thread& thread);
 
 // Marks work that a thread of another library's does: exit() waits for it, for at most 10 s, unless it is
 // this work that calls it. It is made when the work begins, on the thread's stack.

@@ -6,25 +6,10 @@
 
 #include <algorithm>
 
+#include "core/utf8.h"
+
 namespace coppice::detail {
 namespace {
-
-// Returns the bytes of the UTF-8 character that `text` begins with; 0 if it begins with none (overlong,
-// surrogate, cut off, too large).
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
-  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  if (first < 0xC2) return 0;
-  if (first < 0xE0) return follows(1) ? 2 : 0;
-  if (first < 0xF0) {
-    if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) >= 0xA0)) return 0;
-    return follows(1) && follows(2) ? 3 : 0;
-  }
-  if (first > 0xF4 || (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) >= 0x90)) return 0;
-  return follows(1) && follows(2) && follows(3) ? 4 : 0;
-}
 
 // Writes microseconds with the nanoseconds behind the point: doubles would round a long run's.
 std::string microseconds(int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }

@@ -3,8 +3,8 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <system_error>
 
+#include "core/error.h"
 #include "core/log.h"
 #include "executor/work_queue_core.h"
 
@@ -13,8 +13,8 @@ namespace coppice::executor {
 bool WorkQueueCore::start_thread(std::thread& thread, void (*body)(WorkQueueCore*, int), int index) {
   try {
     thread = coppice::start_thread([this, body, index] { body(this, index); });
-  } catch (const std::system_error& error) {
-    log_warning("work queue: cannot start a thread: {}", error.what());
+  } catch (const Error& error) {
+    log_warning("work queue: {}", error.what());
     return false;
   }
   ++members_;

@@ -40,7 +40,25 @@ bool is_of_another_device(const DeviceContext& device, const void* address) {
   const BufferRange range = BufferRanges::all().find(at);
   return range.owner != nullptr && range.owner != &device && at < range.most;
 }
+uintptr_t BufferRanges::take_unplaced(size_t bytes) {
+  // The sizes of one and of all that there ever are stay below these, so that nothing overflows.
+  constexpr uintptr_t kMostBytes = uintptr_t{1} << 46, kMostTaken = uintptr_t{1} << 58;
+  if (bytes <= kMostBytes) {
+    const uintptr_t taken = (bytes + kUnplacedGap - 1) / kUnplacedGap * kUnplacedGap + kUnplacedGap;
+    uintptr_t before = unplaced_.load(std::memory_order_relaxed);
+    while (before + taken <= kMostTaken) {
+      if (unplaced_.compare_exchange_weak(before, before + taken + (before == 0 ? kUnplacedGap : 0),
+                                          std::memory_order_relaxed))
+        return kFirstUnplaced + (before == 0 ? 0 : before - kUnplacedGap);
+    }
+  }
+  throw Error(ErrorCode::kOutOfMemory, fmt::format("cannot make a temporary of {} bytes", bytes));
+}
+
 void check_owner(const DeviceContext& device, const void* address, std::string_view what) {
+  if (BufferRanges::all().is_unplaced(reinterpret_cast<uintptr_t>(address)))
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{} is in a temporary, which has memory in its function alone", what));
   if (!is_of_another_device(device, address)) return;
   throw Error(ErrorCode::kInvalidArgument, fmt::format("{} is in memory of another device", what));
 }

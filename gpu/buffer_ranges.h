@@ -15,6 +15,11 @@ namespace coppice {
 
 struct DeviceContext;
 
+// Addresses from here on are given to buffers that have no memory yet, or whose memory lies elsewhere
+// (sparse/temporary_buffer.h). They are canonical on no x86-64, are none of the emulated GPU's, and both of
+// their halves are unlike the numbers that kernels are given.
+inline constexpr uintptr_t kFirstUnplaced = uintptr_t{0x1b9f36d2'8e510000};
+
 struct BufferRange {
   uintptr_t begin = 0;
   uintptr_t end = 0;                     // of what is committed; `begin` and 0 bytes where there is no buffer
@@ -39,6 +44,12 @@ class BufferRanges {
   BufferRange find(uintptr_t address) const;
   // Returns all of them, in the order of their addresses.
   std::vector<BufferRange> list() const;
+  // Takes addresses from kFirstUnplaced on that nobody else gets. Errors: kOutOfMemory where there are no more.
+  uintptr_t take_unplaced(size_t bytes);
+  // Returns whether an address is among those, or right beside.
+  bool is_unplaced(uintptr_t address) const {
+    return address - (kFirstUnplaced - kUnplacedGap) < unplaced_.load(std::memory_order_relaxed);
+  }
   // Returns another number whenever set() was called.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
@@ -52,8 +63,10 @@ class BufferRanges {
     return {begin, begin + size.bytes, begin + size.most, size.owner, size.has_fields};
   }
 
+  static constexpr uintptr_t kUnplacedGap = 4096;  // between two, and in front of the first
   mutable std::mutex mutex_;
   std::map<uintptr_t, Size> sizes_;
+  std::atomic<uintptr_t> unplaced_{0};  // bytes from kFirstUnplaced - kUnplacedGap on that were taken
   std::atomic<uint64_t> version_{1};
 };
 
@@ -61,7 +74,8 @@ class BufferRanges {
 // device's work has another order, and its memory may be no memory here. Cost: a search of the table;
 // nothing while there is one device.
 bool is_of_another_device(const DeviceContext& device, const void* address);
-// Errors: kInvalidArgument where it is, "`what` is in memory of another device".
+// Errors: kInvalidArgument where it is, "`what` is in memory of another device", and for an address without
+// memory.
 void check_owner(const DeviceContext& device, const void* address, std::string_view what);
 // Checks an array of `items` of `item_bytes` each, which `what` names. Errors: as above, and kInvalidArgument
 // where it is null and not empty, or begins in a buffer that is too small for it.

@@ -82,8 +82,14 @@ struct KernelStore::State : std::enable_shared_from_this<State> {
       stopping = true;
       drop_unwanted();  // notifies
     }
-    for (std::thread& worker : workers)
-      is_in_child || worker.get_id() == std::this_thread::get_id() ? worker.detach() : worker.join();
+    for (std::thread& worker : workers) {
+      if (is_in_child)
+        forget_thread(worker);
+      else if (worker.get_id() == std::this_thread::get_id())
+        worker.detach();
+      else
+        worker.join();
+    }
   }
 
   struct Entry {

@@ -22,8 +22,6 @@
 
 namespace coppice {
 
-// Describes a compiled kernel and what it runs over. The number of items is read on the device when the
-// launch starts.
 // Says that an argument of a launch is an address in a temporary: in an arena, the address alone does not
 // say of which.
 struct TemporaryArgument {
@@ -32,6 +30,8 @@ struct TemporaryArgument {
   IntrusivePtr<Buffer> buffer;
 };
 
+// Describes a compiled kernel and what it runs over. The number of items is read on the device when the
+// launch starts.
 struct Launch {
   std::string_view name;  // "file.kernel", for profilers, logs and errors; must outlive the launch
   AsyncValueRef<IntrusivePtr<LoadedCode>> code;  // the stream waits for the compiler

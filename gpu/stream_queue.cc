@@ -63,7 +63,7 @@ StreamQueue::StreamQueue(std::unique_ptr<StreamBackend> backend, DeviceContext& 
 
 StreamQueue::~StreamQueue() {
   if (guard_.is_in_child()) {
-    thread_.detach();
+    forget_thread(thread_);
     return;
   }
   Lock lock(mutex_);

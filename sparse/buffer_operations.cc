@@ -1,6 +1,11 @@
 // Operations on buffers, given at once or traced (see buffer_operations.h).
 #include "sparse/buffer_operations.h"
 
+#include <fmt/format.h>
+
+#include <type_traits>
+
+#include "core/error.h"
 #include "sparse/device_operations.h"
 #include "sparse/function.h"
 #include "sparse/temporary_buffer.h"
@@ -21,6 +26,13 @@ AsyncValueRef<Chain> give(Device& device, std::string_view operation, DeviceWork
                           const Given&... operands) {
   if (Tracer* const tracer = Tracer::current())
     return tracer->add(operation, label_of(operation), {Tracer::Operand(operands)...});
+  const auto check = [&](const auto& operand) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(operand)>, BufferRef>)
+      if (operand && as_temporary(*operand) != nullptr)
+        throw Error(ErrorCode::kInvalidArgument,
+                    fmt::format("{}: a temporary has memory in its function alone", label_of(operation)));
+  };
+  (check(operands), ...);
   auto call = std::get<DeviceCall>(make(operands...).part);
   const std::string_view name = call.name;
   return device.default_stream().enqueue(name, [call = std::move(call)](InStream& s) { call.run(s); });
@@ -52,6 +64,26 @@ AsyncValueRef<Chain> sort_by_key<uint64_t>(Device& device, const BufferRef& keys
 }
 AsyncValueRef<Chain> exclusive_scan(Device& device, const BufferRef& in, const BufferRef& out, int64_t n) {
   return give(device, "primitives.exclusive_scan", &scan_work, in, out, n);
+}
+template <>
+AsyncValueRef<Chain> sum_to<float>(Device& device, const BufferRef& in, int64_t n, const BufferRef& out,
+                                   int64_t out_offset) {
+  return give(device, "primitives.sum_to.f32", &sum_work<float>, in, n, out, out_offset);
+}
+template <>
+AsyncValueRef<Chain> sum_to<double>(Device& device, const BufferRef& in, int64_t n, const BufferRef& out,
+                                    int64_t out_offset) {
+  return give(device, "primitives.sum_to.f64", &sum_work<double>, in, n, out, out_offset);
+}
+template <>
+AsyncValueRef<Chain> sum_to<uint32_t>(Device& device, const BufferRef& in, int64_t n, const BufferRef& out,
+                                      int64_t out_offset) {
+  return give(device, "primitives.sum_to.u32", &sum_work<uint32_t>, in, n, out, out_offset);
+}
+template <>
+AsyncValueRef<Chain> sum_to<uint64_t>(Device& device, const BufferRef& in, int64_t n, const BufferRef& out,
+                                      int64_t out_offset) {
+  return give(device, "primitives.sum_to.u64", &sum_work<uint64_t>, in, n, out, out_offset);
 }
 AsyncValueRef<Chain> histogram(Device& device, const BufferRef& keys, int64_t n, const BufferRef& counts,
                                int64_t n_bins) {

@@ -30,6 +30,11 @@ template <class Key>
 AsyncValueRef<Chain> sort_by_key(Device& device, const BufferRef& keys, const BufferRef& values, int64_t n);
 // Sets out[i] = in[0] + ... + in[i - 1], u32; `out` may be `in`.
 AsyncValueRef<Chain> exclusive_scan(Device& device, const BufferRef& in, const BufferRef& out, int64_t n);
+// Sets the f64 at that byte of `out`, of u32 and u64 the u64, to in[0] + ... + in[n - 1] of T: float, double,
+// uint32_t or uint64_t. The order of a sum of floats is the same from call to call.
+template <class T>
+AsyncValueRef<Chain> sum_to(Device& device, const BufferRef& in, int64_t n, const BufferRef& out,
+                            int64_t out_offset = 0);
 // Sets counts[b] = how many of n keys, u32, are b, for b < n_bins.
 AsyncValueRef<Chain> histogram(Device& device, const BufferRef& keys, int64_t n, const BufferRef& counts,
                                int64_t n_bins);

@@ -13,7 +13,6 @@
 #include "gpu/stream_primitives.h"
 #include "sparse/function.h"
 #include "sparse/runtime_launch.h"
-#include "sparse/temporary_buffer.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -100,7 +99,7 @@ DeviceWork sort_work(std::string_view name, const BufferRef& keys, const BufferR
       name, {changes(keys), changes(values)},
       [=] { check_items(name, *keys, n, sizeof(Key)), check_items(name, *values, n, 4); },
       [=](InStream& s) {
-        primitives::sort_by_key(s, keys->as<Key>(), values->as<uint32_t>(), static_cast<size_t>(n));
+        primitives::sort_by_key(s, place_as<Key>(*keys), place_as<uint32_t>(*values), static_cast<size_t>(n));
       });
 }
 
@@ -246,7 +245,7 @@ DeviceWork copy_work(const BufferRef& to, int64_t to_offset, const BufferRef& fr
       kName, {writes(to), reads(from)},
       [=] { check_bytes(kName, *to, to_offset, bytes), check_bytes(kName, *from, from_offset, bytes); },
       [=](InStream& s) {
-        s.copy(to->data() + to_offset, from->data() + from_offset, static_cast<size_t>(bytes));
+        s.copy(place_of(*to) + to_offset, place_of(*from) + from_offset, static_cast<size_t>(bytes));
       });
 }
 
@@ -256,7 +255,7 @@ DeviceWork fill_work(int32_t byte, const BufferRef& buffer, int64_t offset, int6
     throw Error(ErrorCode::kInvalidArgument, fmt::format("{} with {}, which is no byte", kName, byte));
   return call_work(
       kName, {writes(buffer)}, [=] { check_bytes(kName, *buffer, offset, bytes); },
-      [=](InStream& s) { s.fill(buffer->data() + offset, byte, static_cast<size_t>(bytes)); });
+      [=](InStream& s) { s.fill(place_of(*buffer) + offset, byte, static_cast<size_t>(bytes)); });
 }
 
 DeviceWork sort_u32_work(const BufferRef& keys, const BufferRef& values, int64_t n) {
@@ -271,10 +270,30 @@ DeviceWork scan_work(const BufferRef& in, const BufferRef& out, int64_t n) {
   return call_work(
       kName, {reads(in), writes(out)}, [=] { check_items(kName, *in, n, 4), check_items(kName, *out, n, 4); },
       [=](InStream& s) {
-        primitives::exclusive_scan(s, in->as<uint32_t>(), out->as<uint32_t>(), static_cast<size_t>(n),
-                                   nullptr);
+        primitives::exclusive_scan(s, place_as<uint32_t>(*in), place_as<uint32_t>(*out),
+                                   static_cast<size_t>(n), nullptr);
       });
 }
+
+template <class T>
+DeviceWork sum_work(const BufferRef& in, int64_t n, const BufferRef& out, int64_t out_offset) {
+  constexpr std::string_view kName = "primitives.sum_to";
+  using Sum = primitives::SumOf<T>;
+  if (out_offset % static_cast<int64_t>(sizeof(Sum)) != 0)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{}: a sum at byte {}, and {} must divide that", kName, out_offset, sizeof(Sum)));
+  return call_work(
+      kName, {reads(in), writes(out)},
+      [=] { check_items(kName, *in, n, sizeof(T)), check_bytes(kName, *out, out_offset, sizeof(Sum)); },
+      [=](InStream& s) {
+        primitives::sum(s, place_as<T>(*in), static_cast<size_t>(n),
+                        reinterpret_cast<Sum*>(place_of(*out) + out_offset));
+      });
+}
+template DeviceWork sum_work<float>(const BufferRef&, int64_t, const BufferRef&, int64_t);
+template DeviceWork sum_work<double>(const BufferRef&, int64_t, const BufferRef&, int64_t);
+template DeviceWork sum_work<uint32_t>(const BufferRef&, int64_t, const BufferRef&, int64_t);
+template DeviceWork sum_work<uint64_t>(const BufferRef&, int64_t, const BufferRef&, int64_t);
 
 DeviceWork histogram_work(const BufferRef& keys, int64_t n, const BufferRef& counts, int64_t n_bins) {
   constexpr std::string_view kName = "primitives.histogram";
@@ -282,8 +301,8 @@ DeviceWork histogram_work(const BufferRef& keys, int64_t n, const BufferRef& cou
       kName, {reads(keys), writes(counts)},
       [=] { check_items(kName, *keys, n, 4), check_items(kName, *counts, n_bins, 4); },
       [=](InStream& s) {
-        primitives::histogram(s, keys->as<uint32_t>(), static_cast<size_t>(n), counts->as<uint32_t>(),
-                              static_cast<size_t>(n_bins));
+        primitives::histogram(s, place_as<uint32_t>(*keys), static_cast<size_t>(n),
+                              place_as<uint32_t>(*counts), static_cast<size_t>(n_bins));
       });
 }
 
@@ -296,8 +315,8 @@ DeviceWork bin_starts_work(const BufferRef& keys, int64_t n, const BufferRef& st
         check_items(kName, *keys, n, 4), check_items(kName, *starts, n_bins + 1, 4);
       },
       [=](InStream& s) {
-        primitives::bin_starts(s, keys->as<uint32_t>(), static_cast<size_t>(n), starts->as<uint32_t>(),
-                               static_cast<size_t>(n_bins));
+        primitives::bin_starts(s, place_as<uint32_t>(*keys), static_cast<size_t>(n),
+                               place_as<uint32_t>(*starts), static_cast<size_t>(n_bins));
       });
 }
 

@@ -16,6 +16,7 @@
 #include "executor/loader.h"
 #include "sparse/ordering.h"
 #include "sparse/segment.h"
+#include "sparse/temporary_buffer.h"
 
 namespace coppice {
 
@@ -32,7 +33,7 @@ void check_items(std::string_view operation, const Buffer& buffer, int64_t n, si
 template <class T>
 T* items(std::string_view operation, const BufferRef& buffer, int64_t n) {
   check_items(operation, *buffer, n, sizeof(T));
-  return buffer->as<T>();
+  return place_as<T>(*buffer);
 }
 
 // Holds an operation, ready to be a part of a segment.
@@ -50,6 +51,8 @@ DeviceWork fill_work(int32_t byte, const BufferRef& buffer, int64_t offset, int6
 DeviceWork sort_u32_work(const BufferRef& keys, const BufferRef& values, int64_t n);
 DeviceWork sort_u64_work(const BufferRef& keys, const BufferRef& values, int64_t n);
 DeviceWork scan_work(const BufferRef& in, const BufferRef& out, int64_t n);
+template <class T>
+DeviceWork sum_work(const BufferRef& in, int64_t n, const BufferRef& out, int64_t out_offset);
 DeviceWork histogram_work(const BufferRef& keys, int64_t n, const BufferRef& counts, int64_t n_bins);
 DeviceWork bin_starts_work(const BufferRef& keys, int64_t n, const BufferRef& starts, int64_t n_bins);
 DeviceWork repeat_work(int64_t times, const executor::LoadedFunction& body);
@@ -75,6 +78,10 @@ void for_each_device_operation(Visit&& visit) {
   visit("primitives.sort_by_key.u32", &sort_u32_work);
   visit("primitives.sort_by_key.u64", &sort_u64_work);
   visit("primitives.exclusive_scan", &scan_work);
+  visit("primitives.sum_to.f32", &sum_work<float>);
+  visit("primitives.sum_to.f64", &sum_work<double>);
+  visit("primitives.sum_to.u32", &sum_work<uint32_t>);
+  visit("primitives.sum_to.u64", &sum_work<uint64_t>);
   visit("primitives.histogram", &histogram_work);
   visit("primitives.bin_starts", &bin_starts_work);
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -78,8 +77,15 @@ enum class Beside { kCounts, kDoesNotCount };
 class Lifetimes {
  public:
   Lifetimes(const LoadedFunction& function, Beside beside) : beside_(beside) {
-    count_uses(function);
+    count_uses(function, true);
     walk(function);
+    // What runs more than once, by several names, is not followed.
+    for (const auto& [body, runs] : runs_once_) {
+      if (runs) continue;
+      for (const LoadedOperation& op : body->operations) {
+        for (const Temporary t : used_by(op)) intervals_[t] = {0, now_};
+      }
+    }
   }
 
   // In the order in which they are first used.
@@ -93,15 +99,17 @@ class Lifetimes {
     for (const BoundAttribute& a : op.attributes)
       if (a.function != nullptr) visit(*a.function);
   }
-  // A body that several operations name counts once.
-  void count_uses(const LoadedFunction& f) {
-    if (!counted_.insert(&f).second) return;
+  // Each function counts once. Those that several operations name, or bodies of such, run more than once.
+  void count_uses(const LoadedFunction& f, bool runs_once) {
+    const auto [known, is_new] = runs_once_.try_emplace(&f, runs_once);
+    if (!is_new) {
+      if (!known->second) return;
+      known->second = runs_once = false;
+    }
     for (const LoadedOperation& op : f.operations) {
-      for (const Temporary t : used_by(op)) ++all_uses_[t];
-      each_body(op, [&](const LoadedFunction& body) {
-        ++named_[&body];
-        count_uses(body);
-      });
+      if (is_new)
+        for (const Temporary t : used_by(op)) ++all_uses_[t];
+      each_body(op, [&](const LoadedFunction& body) { count_uses(body, runs_once); });
     }
   }
 
@@ -151,7 +159,9 @@ class Lifetimes {
         continue;
       reads |= use.reads, writes |= use.writes || use.adds;
     }
-    entry->second = {&f, &op, reads && !writes};
+    bool has_bodies = false;
+    each_body(op, [&](const LoadedFunction&) { has_bodies = true; });
+    entry->second = {&f, &op, reads && (!writes || has_bodies)};  // a flag is read in front of the bodies
   }
 
   // Sets the times of what is used nowhere else, and drops it from `used`.
@@ -162,7 +172,7 @@ class Lifetimes {
     const Ancestors ancestors = ancestors_of(before);
     for (auto entry = used.begin(); entry != used.end();) {
       const auto& [t, usage] = *entry;
-      if (usage.uses < all_uses_[t] || named_[&f] > 1) {
+      if (usage.uses < all_uses_[t]) {
         ++entry;
         continue;
       }
@@ -185,8 +195,7 @@ class Lifetimes {
   std::map<Temporary, uint64_t> all_uses_;
   std::map<Temporary, Interval> intervals_;
   std::map<Temporary, FirstUse> first_;
-  std::map<const LoadedFunction*, int> named_;  // by how many operations
-  std::set<const LoadedFunction*> counted_;
+  std::map<const LoadedFunction*, bool> runs_once_;
   std::map<const LoadedFunction*, std::map<Temporary, Usage>> walked_;
 };
 
@@ -203,25 +212,25 @@ plan::Problem problem_of(const Lifetimes& lifetimes) {
   return problem;
 }
 
-void check_written_first(const Lifetimes& lifetimes, const std::string& place) {
+void check_written_first(const Lifetimes& lifetimes, const std::string& file) {
   for (const Temporary t : lifetimes.temporaries()) {
     const FirstUse& first = lifetimes.first_use(t);
     if (!first.only_reads) continue;
     throw Error(
         ErrorCode::kInvalidArgument,
-        fmt::format("trace() at {}: %{} in @{} reads a temporary of {} bytes to which nothing has been "
-                    "written before",
-                    place, first.function->register_names[first.operation->results[0]], first.function->name,
-                    t->size_bytes()));
+        fmt::format("%{} in @{} reads a temporary of {} bytes to which nothing has been written before",
+                    first.function->register_names[first.operation->results[0]], first.function->name,
+                    t->size_bytes()),
+        {file});
   }
 }
 
 }  // namespace
 
-void place_temporaries(Device& device, const executor::LoadedModule& module, const std::string& place) {
+void place_temporaries(Device& device, const executor::LoadedModule& module) {
   const Lifetimes lifetimes(*module.functions().front(), Beside::kCounts);
   if (lifetimes.temporaries().empty()) return;
-  check_written_first(lifetimes, place);
+  check_written_first(lifetimes, module.source().file);
   const plan::Found found = plan::search_plan(problem_of(lifetimes), {.most_nodes = kMostNodes});
   const auto bytes = static_cast<size_t>(found.plan.bytes);
   const IntrusivePtr<Buffer> arena = device.reserve(bytes, bytes);
@@ -232,15 +241,31 @@ void place_temporaries(Device& device, const executor::LoadedModule& module, con
   }
 }
 
+namespace {
+
+// Returns where temporaries lie. A module that was put together may have those of several arenas: one lies
+// behind the other here.
+plan::Plan places_of(const plan::Problem& problem, const Lifetimes& lifetimes) {
+  std::map<const Buffer*, int64_t> begins;
+  int64_t end = 0;
+  std::vector<int64_t> offsets;
+  for (const Temporary t : lifetimes.temporaries()) {
+    const auto [arena, is_new] = begins.try_emplace(t->arena().get(), end);
+    if (is_new && t->arena()) end += static_cast<int64_t>(round_up(t->arena()->size_bytes(), kAlignment));
+    offsets.push_back(arena->second + static_cast<int64_t>(t->offset()));
+  }
+  return plan::plan_of(problem, std::move(offsets));
+}
+
+}  // namespace
+
 FunctionMemory memory_of(const executor::LoadedModule& module) {
   FunctionMemory memory;
   // A function that was edited may have operations beside others that were not there when it was planned.
   for (const Beside beside : {Beside::kCounts, Beside::kDoesNotCount}) {
     const Lifetimes lifetimes(*module.functions().front(), beside);
     memory = {.problem = problem_of(lifetimes)};
-    std::vector<int64_t> offsets;
-    for (const Temporary t : lifetimes.temporaries()) offsets.push_back(static_cast<int64_t>(t->offset()));
-    memory.plan = plan::plan_of(memory.problem, std::move(offsets));
+    memory.plan = places_of(memory.problem, lifetimes);
     if (!plan::find_fault(memory.problem, memory.plan)) break;
   }
   memory.least_bytes = plan::lower_bound(memory.problem);
@@ -249,12 +274,27 @@ FunctionMemory memory_of(const executor::LoadedModule& module) {
 
 void check_places(const executor::LoadedModule& module) {
   if (!has_temporaries(module)) return;
+  const std::string& file = module.source().file;
+  for (const auto& function : module.functions()) {
+    for (const LoadedOperation& op : function->operations) {
+      for (const Temporary t : used_by(op)) {
+        if (!t->is_placed())
+          throw Error(
+              ErrorCode::kInvalidArgument,
+              fmt::format("@{}: a temporary of a function that was not traced to its end", function->name),
+              {file});
+      }
+      if (op.info->name == "sparse.launch")
+        check_placed(op.attributes[0].binding->get<BoundLaunch>().shared()->launch);
+    }
+  }
   const FunctionMemory memory = memory_of(module);
   if (const auto fault = plan::find_fault(memory.problem, memory.plan))
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("@{}: its temporaries were placed for another order of its operations: {}",
                             module.functions().front()->name, *fault),
-                {module.source().file});
+                {file});
+  check_written_first(Lifetimes(*module.functions().front(), Beside::kDoesNotCount), file);
 }
 
 std::string text_of(const FunctionMemory& memory) {

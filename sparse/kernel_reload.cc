@@ -143,7 +143,10 @@ struct KernelReload::State {
   ~State() {
     if (!is_alone) return;
     let_go();
-    guard.is_in_child() ? thread.detach() : thread.join();
+    if (guard.is_in_child())
+      forget_thread(thread);
+    else
+      thread.join();
     exists = false;
   }
   void let_go() {

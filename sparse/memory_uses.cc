@@ -9,6 +9,7 @@
 #include <set>
 
 #include "gpu/buffer_ranges.h"
+#include "sparse/temporary_buffer.h"
 #include "sparse/tree_addresses.h"
 #include "sparse/tree_storage.h"
 
@@ -55,7 +56,8 @@ struct Arguments {
   void add_to(Table& table, size_t at, uint32_t effects) const {
     for (const TemporaryArgument& t : temporaries) {
       if (t.offset != at) continue;
-      const auto begin = reinterpret_cast<uint64_t>(t.buffer->data());
+      const std::byte* const place = place_of(*t.buffer);
+      const auto begin = reinterpret_cast<uint64_t>(place != nullptr ? place : t.buffer->data());
       return table.uses.push_back(whole_memory(begin, t.buffer->size_bytes(), effects));
     }
     table.add_address(word_at(at), effects);

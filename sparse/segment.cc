@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/trace.h"
 #include "gpu/host_access.h"
+#include "sparse/temporary_buffer.h"
 
 namespace coppice {
 namespace {
@@ -19,7 +20,7 @@ bool wait_read_flag(InStream& s, const DeviceFlag& flag) {
   if (size < sizeof(uint32_t) || flag.offset_bytes > size - sizeof(uint32_t))
     throw Error(ErrorCode::kOutOfRange,
                 fmt::format("a flag at byte {}, of a buffer of {} bytes", flag.offset_bytes, size));
-  return wait_read(s, reinterpret_cast<const uint32_t*>(flag.buffer->data() + flag.offset_bytes)) != 0;
+  return wait_read(s, reinterpret_cast<const uint32_t*>(place_of(*flag.buffer) + flag.offset_bytes)) != 0;
 }
 
 uint64_t times_of(InStream& s, const Segment::Repeat& repeat) {

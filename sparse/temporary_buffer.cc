@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstring>
 #include <utility>
 
 #include "core/check.h"
 #include "core/error.h"
-#include "core/extents.h"
+#include "core/work_refusal.h"
 #include "gpu/buffer_ranges.h"
 #include "sparse/launch_request.h"
 #include "sparse/traced_calls.h"
@@ -18,92 +19,35 @@ namespace {
 
 using detail::LaunchRequest;
 
-// The addresses from here on, up to twice as many, are canonical on no machine, and none of the emulated GPU.
-// There are enough of them to give none twice.
-constexpr uintptr_t kUnplaced = uintptr_t{1} << 60;
-constexpr uintptr_t kBetween = 4096;  // bytes between two, for pointers to the end of one
+// While there are none, no launch is looked through.
+std::atomic<int64_t> temporaries{0};
 
-std::atomic<uintptr_t> next_begin{kUnplaced};
-std::atomic<int64_t> unplaced_count{0};
+bool is_unplaced(uintptr_t address) { return BufferRanges::all().is_unplaced(address); }
 
-uintptr_t take_addresses(size_t bytes) {
-  const uintptr_t span = round_up(bytes, kBetween) + kBetween;
-  return next_begin.fetch_add(span, std::memory_order_relaxed);
+uintptr_t word_at(const unsigned char* arguments, uint32_t offset) {
+  uintptr_t word = 0;
+  std::memcpy(&word, arguments + offset, sizeof word);
+  return word;
 }
 
-// Calls visit(offset, where the temporary begins) for each word of the arguments, and for the count of the
-// range, that is an address of a temporary without a place. A word that looks like one and is none is of no
-// buffer.
+// Calls visit(offset, address) for each address without memory among the arguments, which packed structs may
+// have at any multiple of 4, and for that of the count of the range.
 template <class Visit>
 void each_unplaced(const LaunchRequest& r, Visit&& visit) {
-  if (unplaced_count.load(std::memory_order_relaxed) == 0) return;
-  const auto look = [&](uint32_t offset, uintptr_t word) {
-    if (!TemporaryBuffer::is_unplaced(word)) return;
-    const BufferRange range = BufferRanges::all().find(word);
-    if (TemporaryBuffer::is_unplaced(range.begin) && word <= range.end) visit(offset, range.begin);
-  };
-  for (uint32_t at = 0; at + sizeof(uintptr_t) <= r.argument_bytes; at += sizeof(uintptr_t)) {
-    uintptr_t word = 0;
-    std::memcpy(&word, r.arguments + at, sizeof word);
-    look(at, word);
+  if (temporaries.load(std::memory_order_relaxed) == 0) return;
+  for (uint32_t at = 0; at + sizeof(uintptr_t) <= r.argument_bytes; at += 4) {
+    if (const uintptr_t word = word_at(r.arguments, at); is_unplaced(word)) visit(at, word);
   }
-  look(TemporaryArgument::kCount, reinterpret_cast<uintptr_t>(r.loop.device_count));
+  const auto count = reinterpret_cast<uintptr_t>(r.loop.device_count);
+  if (is_unplaced(count)) visit(TemporaryArgument::kCount, count);
 }
 
 [[noreturn]] void refuse(const LaunchRequest& r, uint32_t offset) {
-  refuse_launch(r, fmt::format("{} leads to a temporary of a function that is not being traced",
-                               offset == TemporaryArgument::kCount ? "the count of its range"
-                                                                   : "one of its arguments"));
+  refuse_launch(
+      r,
+      fmt::format("{} leads to a temporary of a function that is not being traced, or beside one",
+                  offset == TemporaryArgument::kCount ? "the count of its range" : "one of its arguments"));
 }
-
-}  // namespace
-
-TemporaryBuffer::TemporaryBuffer(const Device& device, size_t bytes)
-    : unplaced_begin_(take_addresses(bytes)) {
-  data_ = reinterpret_cast<std::byte*>(unplaced_begin_);
-  size_bytes_ = reserved_bytes_ = bytes;
-  BufferRanges::all().set(data_, bytes, 0, &const_cast<Device&>(device).context());
-  unplaced_count.fetch_add(1, std::memory_order_relaxed);
-}
-
-TemporaryBuffer::~TemporaryBuffer() {
-  if (is_placed()) return;
-  BufferRanges::all().set(data_, 0);
-  unplaced_count.fetch_sub(1, std::memory_order_relaxed);
-}
-
-void TemporaryBuffer::place(IntrusivePtr<Buffer> arena, size_t offset) {
-  COPPICE_CHECK(!is_placed() && offset <= arena->size_bytes() && size_bytes_ <= arena->size_bytes() - offset,
-                "a temporary of {} bytes at byte {}", size_bytes_, offset);
-  BufferRanges::all().set(data_, 0);
-  unplaced_count.fetch_sub(1, std::memory_order_relaxed);
-  arena_ = std::move(arena);
-  offset_ = offset;
-  data_ = arena_->data() + offset;
-}
-
-void TemporaryBuffer::grow(size_t size_bytes) {
-  if (size_bytes <= size_bytes_) return;
-  throw Error(ErrorCode::kOutOfRange,
-              fmt::format("a temporary of {} bytes cannot grow to {}", size_bytes_, size_bytes));
-}
-void TemporaryBuffer::discard(size_t offset_bytes, size_t bytes) {
-  if (offset_bytes > size_bytes_ || bytes > size_bytes_ - offset_bytes)
-    throw Error(ErrorCode::kOutOfRange, fmt::format("a temporary of {} bytes has no {} bytes from {} on",
-                                                    size_bytes_, bytes, offset_bytes));
-  if (!is_placed()) throw Error(ErrorCode::kInvalidArgument, "a temporary of a function has no memory yet");
-  arena_->discard(offset_ + offset_bytes, bytes);
-}
-void TemporaryBuffer::shrink(size_t size_bytes) {
-  if (size_bytes >= size_bytes_) return;
-  throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("a temporary of {} bytes stays as large as it is: its memory is a function's",
-                          size_bytes_));
-}
-
-bool TemporaryBuffer::is_unplaced(uintptr_t address) { return address / kUnplaced == 1; }
-
-namespace {
 
 class OwnMemory final : public Buffer {
  public:
@@ -112,6 +56,7 @@ class OwnMemory final : public Buffer {
     take_size();
   }
   ~OwnMemory() override {
+    const WorkRefusal::Scope lifted(nullptr);  // the thread may be tracing
     try {
       device_->default_stream().enqueue("temporary.free", [memory = memory_](InStream&) {});
     } catch (const Error&) {  // in a forked child nothing uses it
@@ -133,6 +78,40 @@ class OwnMemory final : public Buffer {
 
 }  // namespace
 
+TemporaryBuffer::TemporaryBuffer(Device& device, size_t bytes) {
+  data_ = reinterpret_cast<std::byte*>(BufferRanges::all().take_unplaced(bytes));
+  size_bytes_ = reserved_bytes_ = bytes;
+  BufferRanges::all().set(data_, bytes, 0, &device.context());
+  temporaries.fetch_add(1, std::memory_order_relaxed);
+}
+
+TemporaryBuffer::~TemporaryBuffer() {
+  BufferRanges::all().set(data_, 0);
+  temporaries.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void TemporaryBuffer::place(IntrusivePtr<Buffer> arena, size_t offset) {
+  COPPICE_CHECK(!is_placed() && offset <= arena->size_bytes() && size_bytes_ <= arena->size_bytes() - offset,
+                "a temporary of {} bytes at byte {}", size_bytes_, offset);
+  arena_ = std::move(arena);
+  offset_ = offset;
+}
+
+void TemporaryBuffer::grow(size_t size_bytes) {
+  if (size_bytes <= size_bytes_) return;
+  throw Error(ErrorCode::kOutOfRange,
+              fmt::format("a temporary of {} bytes cannot grow to {}", size_bytes_, size_bytes));
+}
+void TemporaryBuffer::discard(size_t, size_t) {
+  throw Error(ErrorCode::kInvalidArgument, "discard() of a temporary: its memory is a function's");
+}
+void TemporaryBuffer::shrink(size_t size_bytes) {
+  if (size_bytes >= size_bytes_) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("a temporary of {} bytes stays as large as it is: its memory is a function's",
+                          size_bytes_));
+}
+
 IntrusivePtr<Buffer> temporary_outside_of_a_trace(IntrusivePtr<Device> device, size_t bytes) {
   return make_intrusive<OwnMemory>(std::move(device), bytes);
 }
@@ -140,12 +119,18 @@ IntrusivePtr<Buffer> temporary_outside_of_a_trace(IntrusivePtr<Device> device, s
 const TemporaryBuffer* as_temporary(const Buffer& buffer) {
   return dynamic_cast<const TemporaryBuffer*>(&buffer);
 }
+std::byte* place_of(const Buffer& buffer) {
+  const TemporaryBuffer* const temporary = as_temporary(buffer);
+  if (temporary == nullptr) return buffer.data();
+  return temporary->is_placed() ? temporary->arena()->data() + temporary->offset() : nullptr;
+}
 
 void note_temporaries(LaunchRequest& r) {
-  each_unplaced(r, [&](uint32_t offset, uintptr_t begin) {
+  each_unplaced(r, [&](uint32_t offset, uintptr_t address) {
+    const BufferRange range = BufferRanges::all().find(address);
     TracedCalls* const traced = TracedCalls::current();
-    IntrusivePtr<Buffer> buffer = traced == nullptr ? nullptr : traced->temporary_at(begin);
-    if (!buffer) refuse(r, offset);
+    IntrusivePtr<Buffer> buffer = traced == nullptr ? nullptr : traced->temporary_at(range.begin);
+    if (!buffer || address > range.end) refuse(r, offset);
     r.temporaries.push_back({offset, std::move(buffer)});
   });
 }
@@ -153,31 +138,35 @@ void refuse_temporaries(const LaunchRequest& r) {
   each_unplaced(r, [&](uint32_t offset, uintptr_t) { refuse(r, offset); });
 }
 
-void check_placed(const Launch& launch) {
-  for (const TemporaryArgument& t : launch.temporaries) {
-    if (!static_cast<const TemporaryBuffer&>(*t.buffer).is_placed())
-      throw Error(
-          ErrorCode::kInvalidArgument,
-          fmt::format("kernel {}: it was bound with a temporary of a function, and is a part of that alone",
-                      launch.name));
-  }
-}
-
 void take_places(LaunchRequest& r) {
   for (const TemporaryArgument& argument : r.temporaries) {
-    const auto& temporary = static_cast<const TemporaryBuffer&>(*argument.buffer);
+    const Buffer& buffer = *argument.buffer;
     const auto placed = [&](uintptr_t address) {
-      return reinterpret_cast<uintptr_t>(temporary.data()) + (address - temporary.unplaced_begin());
+      return address - reinterpret_cast<uintptr_t>(buffer.data()) +
+             reinterpret_cast<uintptr_t>(place_of(buffer));
     };
     if (argument.offset == TemporaryArgument::kCount) {
       const auto count = reinterpret_cast<uintptr_t>(r.loop.device_count);
       r.loop.device_count = reinterpret_cast<const uint64_t*>(placed(count));
       continue;
     }
-    uintptr_t word = 0;
-    std::memcpy(&word, r.arguments + argument.offset, sizeof word);
-    word = placed(word);
+    const uintptr_t word = placed(word_at(r.arguments, argument.offset));
     std::memcpy(r.arguments + argument.offset, &word, sizeof word);
+  }
+}
+
+void check_placed(const Launch& launch) {
+  for (const TemporaryArgument& t : launch.temporaries) {
+    const uintptr_t address = t.offset == TemporaryArgument::kCount
+                                  ? reinterpret_cast<uintptr_t>(launch.block.count)
+                                  : word_at(launch.block.arguments, t.offset);
+    if (is_unplaced(address))
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          fmt::format(
+              "kernel {}: it was bound with a temporary while a function was traced, and is a part of "
+              "that function alone",
+              launch.name));
   }
 }
 

@@ -1,14 +1,12 @@
 // Memory that a traced function needs for a while: a piece of an arena, whose bytes other temporaries have at
 // other times (sparse/function_memory.h).
 //
-// While the function is traced nobody knows yet which piece: until then the buffer has addresses that no
-// memory has, so that each tells which temporary it is of, and whoever uses one faults. Then it is placed,
-// and the addresses among the arguments of what was traced are changed.
+// While the function is traced nobody knows yet which piece. So the buffer has addresses that no memory has,
+// and keeps them: each tells which temporary it is of, and what is given one outside of the function is
+// refused. When it has been placed, the addresses among the arguments of what was traced are changed.
 #pragma once
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "gpu/device.h"
 
@@ -20,7 +18,8 @@ struct LaunchRequest;
 
 class TemporaryBuffer final : public Buffer {
  public:
-  TemporaryBuffer(const Device& device, size_t bytes);
+  // Errors: kOutOfMemory for more than 2^46 bytes.
+  TemporaryBuffer(Device& device, size_t bytes);
   ~TemporaryBuffer() override;
 
   // Gives it its memory, once; it keeps the arena.
@@ -28,19 +27,14 @@ class TemporaryBuffer final : public Buffer {
   bool is_placed() const { return arena_.get() != nullptr; }
   size_t offset() const { return offset_; }  // in the arena
   const IntrusivePtr<Buffer>& arena() const { return arena_; }
-  uintptr_t unplaced_begin() const { return unplaced_begin_; }
 
-  // A temporary has the size that it was made with. Errors: kOutOfRange for more, kInvalidArgument for less.
+  // A temporary has the size that it was made with. Errors: kOutOfRange for more, else kInvalidArgument.
   void grow(size_t size_bytes) override;
   void discard(size_t offset_bytes, size_t bytes) override;
   void shrink(size_t size_bytes) override;
   void release() override { shrink(0); }
 
-  // Returns whether an address is of one that has no memory yet.
-  static bool is_unplaced(uintptr_t address);
-
  private:
-  const uintptr_t unplaced_begin_;
   IntrusivePtr<Buffer> arena_;
   size_t offset_ = 0;
 };
@@ -51,15 +45,22 @@ IntrusivePtr<Buffer> temporary_outside_of_a_trace(IntrusivePtr<Device> device, s
 
 // Returns it as such, or null.
 const TemporaryBuffer* as_temporary(const Buffer& buffer);
+// Returns where a buffer's memory is: of a temporary its piece of the arena, of others data(). Of one without a
+// place null.
+std::byte* place_of(const Buffer& buffer);
+template <class T>
+T* place_as(const Buffer& buffer) {
+  return reinterpret_cast<T*>(place_of(buffer));
+}
 
 // Notes in the request which temporaries its arguments and the count of its range are addresses of. Errors:
 // kInvalidArgument for one that is not of the function that is traced on this thread.
 void note_temporaries(detail::LaunchRequest& request);
 // Throws that Error where it has any, for a launch that is given now.
 void refuse_temporaries(const detail::LaunchRequest& request);
-// Throws that Error where a launch that was bound has one without a place.
-void check_placed(const Launch& launch);
-// Changes these addresses to those that the temporaries have now.
+// Changes these addresses to those of the temporaries' places.
 void take_places(detail::LaunchRequest& request);
+// Throws an Error kInvalidArgument where that was not done, for a launch that is to run.
+void check_placed(const Launch& launch);
 
 }  // namespace coppice

@@ -160,12 +160,12 @@ AsyncValueRef<Chain> Tracer::deactivate_all(const Node& node) {
   return add("sparse.deactivate_all", "deactivate_all", {node});
 }
 
-BufferRef Tracer::temporary(const Device& device, size_t bytes) {
+BufferRef Tracer::temporary(Device& device, size_t bytes) {
   if (&device != device_.get())
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("trace() at {}: a temporary of another device ({})", place_, device.name()));
-  auto made = make_intrusive<TemporaryBuffer>(*device_, std::max<size_t>(bytes, 1));
-  const uintptr_t begin = made->unplaced_begin();
+  auto made = make_intrusive<TemporaryBuffer>(device, std::max<size_t>(bytes, 1));
+  const auto begin = reinterpret_cast<uintptr_t>(made->data());
   return temporaries_[begin] = std::move(made);
 }
 IntrusivePtr<Buffer> Tracer::temporary_at(uintptr_t begin) const {
@@ -175,7 +175,7 @@ IntrusivePtr<Buffer> Tracer::temporary_at(uintptr_t begin) const {
 
 void Tracer::check_temporary(const BufferRef& buffer, std::string_view label) const {
   const TemporaryBuffer* const temporary = as_temporary(*buffer);
-  if (temporary == nullptr || temporary_at(temporary->unplaced_begin()) == buffer) return;
+  if (temporary == nullptr || temporary_at(reinterpret_cast<uintptr_t>(temporary->data())) == buffer) return;
   throw Error(ErrorCode::kInvalidArgument,
               fmt::format("trace() at {}: {} is given a temporary of another function", place_, label));
 }
@@ -183,7 +183,7 @@ void Tracer::check_temporary(const BufferRef& buffer, std::string_view label) co
 // Gives temporaries their memory, now that it is known when each is used, and launches their addresses.
 void Tracer::place_temporaries(executor::Module& module) {
   const auto loaded = executor::LoadedModule::load(module, function_registry(), bindings_);
-  coppice::place_temporaries(*device_, *loaded, place_);
+  coppice::place_temporaries(*device_, *loaded);
   for (const auto& [name, launch] : with_temporaries_)
     bindings_.replace(name, BoundLaunches::at_places(launch));
   order_events(module, bindings_);

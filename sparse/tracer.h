@@ -39,7 +39,7 @@ class Tracer final : public TracedCalls, public WorkRefusal {
   // Errors: kInvalidArgument for what belongs to another device.
   AsyncValueRef<Chain> launch(const BoundLaunch& launch) override;
   AsyncValueRef<Chain> deactivate_all(const Node& node) override;
-  BufferRef temporary(const Device& device, size_t bytes);
+  BufferRef temporary(Device& device, size_t bytes);
   IntrusivePtr<Buffer> temporary_at(uintptr_t begin) const override;
   // Notes what `body` gives as a function of its own.
   template <class Body>

@@ -128,7 +128,10 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
                   "how many seconds it may look for a smaller plan (default: a number of steps, so that the "
                   "plan is the same on any machine)")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(CLI::Range(0.0, 1e6))
+      ->check([](const std::string& text) {  // which lets what is no number pass
+        return text.find_first_of("nN") == std::string::npos ? "" : fmt::format("{} is no number of seconds", text);
+      });
   command.add_flag("--json", arguments.json, "print JSON instead");
   command
       .add_option("--svg", arguments.svg_file,

@@ -32,8 +32,8 @@ void check_gaps(const Buffer& b) {
 
 void check_offset(const Buffer& b) {
   if (!b.offset) return;
-  if (*b.offset < 0 || *b.offset > kMostBytes)
-    refuse(b, fmt::format("its offset {} is not within 0 and 2^60", *b.offset));
+  if (*b.offset < 0 || *b.offset > kMostBytes - b.bytes)
+    refuse(b, fmt::format("with its offset {} it does not end within 2^60 bytes", *b.offset));
   if (*b.offset % b.alignment != 0)
     refuse(b, fmt::format("its offset {} is no multiple of its alignment {}", *b.offset, b.alignment));
 }

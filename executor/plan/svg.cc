@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 
+#include "core/utf8.h"
 #include "executor/plan/time_pieces.h"
 
 namespace coppice::plan {
@@ -19,24 +20,24 @@ constexpr const char* kColours[] = {"#a6cee3", "#fdbf6f", "#b2df8a", "#cab2d6", 
                                     "#8dd3c7", "#d9c7a8", "#bebada", "#e0e0e0", "#80b1d3", "#c5e0a0"};
 
 std::string escaped(std::string_view text) {
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD, for what no XML may have
   std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-    }
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    const std::string_view c = text.substr(0, std::max<size_t>(length, 1));
+    if (c == "<")
+      out += "&lt;";
+    else if (c == ">")
+      out += "&gt;";
+    else if (c == "&")
+      out += "&amp;";
+    else if (c == "\"")
+      out += "&quot;";
+    else if (length == 0 || c == "\xef\xbf\xbe" || c == "\xef\xbf\xbf")
+      out += kReplacement;
+    else
+      out += static_cast<unsigned char>(c[0]) < ' ' ? std::string_view("?") : c;
+    text.remove_prefix(c.size());
   }
   return out;
 }

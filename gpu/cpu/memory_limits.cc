@@ -172,9 +172,11 @@ void* allocate_zeros(size_t bytes) {
   void* const memory = std::calloc(1, bytes);
   if (memory == nullptr) throw_out_of_memory("reserve", bytes, ENOMEM);
   if (most == kUnlimited) return memory;
-  // Addresses that the heap has anyhow may be used up.
+  // Addresses that the heap has anyhow may be used up, and those of an arena that it has begun for this
+  // thread: it would keep them.
+  constexpr uint64_t kHeapsOwn = uint64_t{1} << 20;
   const uint64_t used = used_addresses();
-  if (used <= before || !is_too_much(bytes, used, most)) return memory;
+  if (used <= before || used - before > bytes + kHeapsOwn || !is_too_much(bytes, used, most)) return memory;
   std::free(memory);
   refuse_for_addresses("reserve", bytes, before, most);
 }

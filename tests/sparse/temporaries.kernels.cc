@@ -1,6 +1,8 @@
 // Kernels of tests of temporaries: each with another way to an array.
 #include "coppice/kernel.h"
 
+#include "tests/sparse/packed_target.h"
+
 using namespace coppice;
 
 COPPICE_KERNEL(write_ramp, Item i, uint32_t* out, uint32_t base)
@@ -29,3 +31,7 @@ COPPICE_KERNEL(load_values, Write<int> x, Cell<1> c, const int* in)
 { x[c] = in[c.coord(0)] * 2; }
 COPPICE_KERNEL(set_flag_below, Item, uint32_t* flag, const uint32_t* values, uint32_t below)
 { *flag = values[0] < below ? 1 : 0; }
+COPPICE_KERNEL(write_through_packed, Item i, PackedTarget p)
+{ p.to[i.index] = p.base + static_cast<uint32_t>(i.index); }
+COPPICE_KERNEL(write_number, Item, uint32_t* out, uint64_t a, int64_t b, uint32_t c, uint32_t d)
+{ out[0] = static_cast<uint32_t>(a >> 32) + static_cast<uint32_t>(b) + c + d; }
