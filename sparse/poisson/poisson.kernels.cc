@@ -8,7 +8,6 @@
 // in packed arrays between: the values of all leaves in the order of their numbers, and tables say which
 // number a leaf's children and parent have.
 #include "coppice/kernel.h"
-
 #include "sparse/poisson/poisson_state.h"
 
 using namespace coppice;
@@ -88,9 +87,8 @@ COPPICE_KERNEL(multiply_preconditioned, Read<float> z, Read<double> r, Read<doub
   const double* const residual = r.data(team);
   const double* const applied = q.data(team);
   double total[2];
-  sum_cells(team, total, [&](uint32_t i, double& zr, double& zq) {
-    zr += a[i] * residual[i], zq += a[i] * applied[i];
-  });
+  sum_cells(team, total,
+            [&](uint32_t i, double& zr, double& zq) { zr += a[i] * residual[i], zq += a[i] * applied[i]; });
   if (team.lane() == 0) with_r[team.number] = total[0], with_q[team.number] = total[1];
 }
 COPPICE_KERNEL(go_on, Update<double> u, Read<double> p, Update<double> r, Read<double> q, Write<float> b,
@@ -164,7 +162,8 @@ COPPICE_KERNEL(pack_coarse, Read<float> r, Block3 block, float* packed)
     for (int y = 0; y < kHalf; ++y) {
       for (int z = 0; z < kHalf; ++z) {
         float sum = 0;
-        for (int k = 0; k < 8; ++k) sum += from[cell_at(2 * x + (k >> 2), 2 * y + (k >> 1 & 1), 2 * z + (k & 1))];
+        for (int k = 0; k < 8; ++k)
+          sum += from[cell_at(2 * x + (k >> 2), 2 * y + (k >> 1 & 1), 2 * z + (k & 1))];
         to[(x * kHalf + y) * kHalf + z] = 0.5f * sum;
       }
     }
@@ -198,10 +197,24 @@ COPPICE_KERNEL(pack_fine, Read<float> x, TileTeam team, float* packed)
         const int nx = dx == 0 ? kSide : 1, ny = dy == 0 ? kSide : 1, nz = dz == 0 ? kSide : 1;
         for (int i = static_cast<int>(team.lane()); i < nx * ny * nz; i += static_cast<int>(team.lanes())) {
           const int a = i / (ny * nz), b = i / nz % ny, c = i % nz;
-          const int tx = dx < 0 ? 0 : dx > 0 ? kSide + 1 : a + 1, ty = dy < 0 ? 0 : dy > 0 ? kSide + 1 : b + 1,
-                    tz = dz < 0 ? 0 : dz > 0 ? kSide + 1 : c + 1;
-          const int fx = dx < 0 ? kSide - 1 : dx > 0 ? 0 : a, fy = dy < 0 ? kSide - 1 : dy > 0 ? 0 : b,
-                    fz = dz < 0 ? kSide - 1 : dz > 0 ? 0 : c;
+          const int tx = dx < 0   ? 0
+                         : dx > 0 ? kSide + 1
+                                  : a + 1,
+                    ty = dy < 0   ? 0
+                         : dy > 0 ? kSide + 1
+                                  : b + 1,
+                    tz = dz < 0   ? 0
+                         : dz > 0 ? kSide + 1
+                                  : c + 1;
+          const int fx = dx < 0   ? kSide - 1
+                         : dx > 0 ? 0
+                                  : a,
+                    fy = dy < 0   ? kSide - 1
+                         : dy > 0 ? 0
+                                  : b,
+                    fz = dz < 0   ? kSide - 1
+                         : dz > 0 ? 0
+                                  : c;
           tile[(tx * kTile + ty) * kTile + tz] = from[cell_at(fx, fy, fz)];
         }
       }
@@ -217,7 +230,8 @@ COPPICE_KERNEL(pack_fine, Read<float> x, TileTeam team, float* packed)
     const int ox = sx * kTile * kTile, oy = sy * kTile;
     const auto along_z = [&](const float* p) { return 0.75f * p[0] + 0.25f * p[sz]; };
     const auto along_y = [&](const float* p) { return 0.75f * along_z(p) + 0.25f * along_z(p + oy); };
-    packed[(static_cast<int64_t>(team.number) * 8 + octant) * kCells + cell] = 0.75f * along_y(at) + 0.25f * along_y(at + ox);
+    packed[(static_cast<int64_t>(team.number) * 8 + octant) * kCells + cell] =
+        0.75f * along_y(at) + 0.25f * along_y(at + ox);
   }
   team.barrier();
 }
