@@ -34,6 +34,7 @@ ROWS += ["executor/" + name for name in (
     "graph_random/2_threads", "call", "repeat_iteration")]
 ROWS += [f"plan/{case}_fits" for case in "ABCDEF"] + ["plan/A_to_F_fit"]
 ROWS += [f"plan/{case}_{planner}" for case in "ABCDEF" for planner in ("by_size", "greedy", "search")] + ["plan/greedy_large"]
+ROWS += ["poisson/" + name for name in ("eigen", "openvdb", "openvdb_threads")]
 GPU_ROWS = ["gpu/" + name for name in (
     "copy", "laplacian_full", "laplacian_full_warp", "laplacian_tenth_leaves", "laplacian_tenth_leaves_warp",
     "laplacian_tenth_cells", "activate_clear_gc", "fill_clear_gc",

@@ -12,6 +12,7 @@ void run_start(Report& report);   // `coppice run --frames 0`
 void run_gpu(
     Report& report);  // copies, stencils, activation and particles on a GPU; not unless it is asked for
 void run_plan(Report& report);         // memory plans, beside the bound and MiniMalloc
+void run_poisson(Report& report);      // the Poisson solver, beside Eigen's and OpenVDB's
 void run_executor(Report& report);     // async values and reference counts
 void run_viewer_rows(Report& report);  // pictures and packing of the viewer; not unless it is asked for
 

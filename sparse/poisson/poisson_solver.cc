@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "poisson.kernels.h"
+#include "runtime_poisson.kernels.h"
 #include "sparse/buffer_operations.h"
 #include "sparse/tree_storage.h"
 
