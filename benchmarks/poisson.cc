@@ -1,10 +1,10 @@
 // The Poisson benchmark: a cube with noise as its source, to a relative residual of 1e-6, beside Eigen's and
 // OpenVDB's conjugate gradients.
 //
-// Wall-clock seconds of a solve from zero. Ours leaves out what is done once for a set of cells (levels, tracing),
-// Eigen's leaves out its matrix; OpenVDB makes its own in each solve. The floor: in each iteration, all arrays that
-// the sweeps of the finest level and the steps of the conjugate gradients read and write, once, at the speed of a
-// copy.
+// Wall-clock seconds of a solve from zero. Ours leaves out what is done once for a set of cells (levels,
+// tracing), Eigen's leaves out its matrix; OpenVDB makes its own in each solve. The floor: in each
+// iteration, all arrays that the sweeps of the finest level and the steps of the conjugate gradients read
+// and write, once, at the speed of a copy.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ namespace coppice::bench {
 namespace {
 
 constexpr double kTolerance = 1e-6;
-// Of the finest level: 3 sweeps and a residual (4 floats each), the first sweep (3), half of what goes between
-// levels (5) and 17 doubles of the conjugate gradients.
+// The finest level has 3 sweeps and a residual (4 floats each), the first sweep (3), half of what goes
+// between levels (5) and 17 doubles of the conjugate gradients.
 constexpr double kBytesPerCell = 4 * (4 * 4 + 3 + 5) + 8 * 17;
 
 void check(const AsyncValueRef<Chain>& done) {

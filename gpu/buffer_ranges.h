@@ -44,7 +44,8 @@ class BufferRanges {
   BufferRange find(uintptr_t address) const;
   // Returns all of them, in the order of their addresses.
   std::vector<BufferRange> list() const;
-  // Takes addresses from kFirstUnplaced on that nobody else gets. Errors: kOutOfMemory where there are no more.
+  // Takes addresses from kFirstUnplaced on that nobody else gets. Errors: kOutOfMemory where there are no
+  // more.
   uintptr_t take_unplaced(size_t bytes);
   // Returns whether an address is among those, or right beside.
   bool is_unplaced(uintptr_t address) const {

@@ -79,7 +79,7 @@ class Lifetimes {
   Lifetimes(const LoadedFunction& function, Beside beside) : beside_(beside) {
     count_uses(function, true);
     walk(function);
-    // What runs more than once, by several names, is not followed.
+    // Bodies that run more than once, by several names, are not followed.
     for (const auto& [body, runs] : runs_once_) {
       if (runs) continue;
       for (const LoadedOperation& op : body->operations) {

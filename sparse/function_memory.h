@@ -34,12 +34,12 @@ std::string text_of(const FunctionMemory& memory);
 // Returns a picture (SVG) of them: operations to the right, offsets upwards.
 std::string memory_picture(const Function& function);
 
-// Makes room for all temporaries of a module that is loaded, and places them. Errors: kInvalidArgument for one
-// that is read before anything was written to it, kOutOfMemory.
+// Makes room for all temporaries of a module that is loaded, and places them. Errors: kInvalidArgument for
+// one that is read before anything was written to it, kOutOfMemory.
 void place_temporaries(Device& device, const executor::LoadedModule& module);
 // Checks that a module's temporaries have their places, and are not in each other's way. Errors:
-// kInvalidArgument for launches and temporaries of functions that were not traced to their end, and where what
-// is in one would be lost before its last use, in text that was written otherwise than it was traced.
+// kInvalidArgument for launches and temporaries of functions that were not traced to their end, and where
+// what is in one would be lost before its last use, in text that was written otherwise than it was traced.
 void check_places(const executor::LoadedModule& module);
 
 }  // namespace coppice

@@ -45,8 +45,8 @@ IntrusivePtr<Buffer> temporary_outside_of_a_trace(IntrusivePtr<Device> device, s
 
 // Returns it as such, or null.
 const TemporaryBuffer* as_temporary(const Buffer& buffer);
-// Returns where a buffer's memory is: of a temporary its piece of the arena, of others data(). Of one without a
-// place null.
+// Returns where a buffer's memory is: of a temporary its piece of the arena, of others data(). Of one
+// without a place null.
 std::byte* place_of(const Buffer& buffer);
 template <class T>
 T* place_as(const Buffer& buffer) {

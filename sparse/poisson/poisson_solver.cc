@@ -104,6 +104,7 @@ struct PoissonSolver::State {
   const double h2;
   Field<double> u, f, r, p_, q;
   std::vector<Level> levels;
+  BlockCoord extents{};  // of coarser levels' trees, in leaves
   BufferRef state;
   std::optional<Slot<double>> tolerance;
   std::optional<Slot<uint32_t>> most_iterations;
@@ -138,9 +139,11 @@ void PoissonSolver::State::add_coarser_level() {
   }
   Tree tree(share(&device()), TreeOptions{.name = fmt::format("poisson.{}", levels.size()),
                                           .origin = {low[0] * kSide, low[1] * kSide, low[2] * kSide}});
-  const Node leaf = tree.root()
-                        .pointer({high[0] - low[0] + 1, high[1] - low[1] + 1, high[2] - low[2] + 1})
-                        .dense({kSide, kSide, kSide});
+  // All coarser levels have the extents of the first of them, so that they have its kernels, too.
+  if (levels.size() == 1) {
+    for (size_t k = 0; k < 3; ++k) extents[k] = high[k] - low[k] + 1;
+  }
+  const Node leaf = tree.root().pointer({extents[0], extents[1], extents[2]}).dense({kSide, kSide, kSide});
   Level coarse(std::move(tree), leaf);
   place_fields(coarse);
   wait(coarse.leaf.activate(std::move(firsts)));

@@ -7,16 +7,16 @@
 //   const PoissonResult result = poisson.wait_solve(1e-6);
 //   ... read poisson.solution() ...
 //
-// The equation is -laplace(u) = f, with the seven-point stencil of second order in cells of side h, and u = 0
-// at the centres of cells that are not active. Other values there are added to f: value / h^2 for each face
-// between such a cell and an active one. The method is conjugate gradients in double precision, preconditioned by
-// one V-cycle of multigrid in single precision: damped Jacobi, two sweeps down and two up, trilinear
-// interpolation, on trees that are half as fine from level to level. (Beta is Polak and Ribiere's, since that
-// preconditioner is not symmetric: Golub and Ye, SIAM J. Sci. Comput. 21, 1999.)
+// The equation is -laplace(u) = f, with the seven-point stencil of second order in cells of side h, and u
+// = 0 at the centres of cells that are not active. Other values there are added to f: value / h^2 for each
+// face between such a cell and an active one. The method is conjugate gradients in double precision,
+// preconditioned by one V-cycle of multigrid in single precision: damped Jacobi, two sweeps down and two
+// up, trilinear interpolation, on trees that are half as fine from level to level. (Beta is Polak and
+// Ribiere's, since that preconditioner is not symmetric: Golub and Ye, SIAM J. Sci. Comput. 21, 1999.)
 //
 // A solve is one traced function (sparse/function.h), whose loop the device ends: the host is told once.
-// Results have the same bits from run to run, and whatever the number of threads is. Memory: 5 double and 6 float
-// values per cell, about 1/7 more for the levels, and what goes between them as temporaries.
+// Results have the same bits from run to run, and whatever the number of threads is. Memory: 5 double and
+// 4 float values per cell, about 1/7 more for the levels, and what goes between them as temporaries.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -35,8 +35,9 @@ struct PoissonResult {
 
 class PoissonSolver {
  public:
-  // Adds its fields to the leaf. Errors: kInvalidArgument for a node that is none of 8 x 8 x 8 cells, dense or
-  // bitmasked, of a tree with three axes, for a tree that is used already, and for a side that is not above 0.
+  // Adds its fields to the leaf. Errors: kInvalidArgument for a node that is none of 8 x 8 x 8 cells,
+  // dense or bitmasked, of a tree with three axes, for a tree that is used already, and for a side that is
+  // not above 0.
   PoissonSolver(Program& program, const Node& leaf, double h);
   ~PoissonSolver();
   PoissonSolver(const PoissonSolver&) = delete;
@@ -46,10 +47,10 @@ class PoissonSolver {
   // u: where it starts from, and what it finds. It is 0 in cells that are activated.
   const Field<double>& solution() const;
 
-  // Blocks until it is solved, or `most_iterations` were made. What the cells are is looked at in each call;
-  // when others are active than before, the levels are made again (some milliseconds, and what is traced).
-  // Errors: kInvalidArgument for a tolerance that is negative or no number, or a negative number of iterations;
-  // kOutOfMemory.
+  // Blocks until it is solved, or `most_iterations` were made. What the cells are is looked at in each
+  // call; when others are active than before, the levels are made again (some milliseconds, and what is
+  // traced). Errors: kInvalidArgument for a tolerance that is negative or no number, or a negative number
+  // of iterations; kOutOfMemory.
   PoissonResult wait_solve(double tolerance = 1e-6, int most_iterations = 200);
 
   int levels() const;  // of the last solve, the leaf's own included

@@ -73,12 +73,29 @@ TEST(PlanCommand, RefusesWhatIsWrongInOneLine) {
   expect_refused(run_program({"plan", folder.path()}), 2, {"cannot read", "directory"});
   expect_refused(run_program({"plan", folder / "p.csv", "--capacity", "-1"}), 2, {"--capacity"});
   expect_refused(run_program({"plan", folder / "p.csv", "--budget", "soon"}), 2, {"--budget"});
+  expect_refused(run_program({"plan", folder / "p.csv", "--budget", "nan"}), 2,
+                 {"--budget", "nan is no number"});
+  write_text(folder / "far.csv", "id,lower,upper,size,offset\na,0,1,1,1152921504606846976\n");
+  expect_refused(run_program({"plan", folder / "far.csv"}), 2, {"it does not end within 2^60 bytes"});
   expect_refused(run_program({"plan", folder / "p.csv", "--svg", folder / "p.csv"}), 2,
                  {"--svg", "the table"});
   expect_refused(run_program({"plan"}), 2, {"FILE"});
   write_text(folder / "clash.csv", "id,lower,upper,size,offset\na,0,2,4,0\nb,1,3,4,2\n");
   expect_refused(run_program({"plan", folder / "clash.csv"}), 2,
                  {"clash.csv: buffer 'b': at its offset 2 it would overlap"});
+}
+
+// XML has no bytes that are no characters.
+TEST(PlanCommand, DrawsNamesOfAnyBytes) {
+  const TemporaryFolder folder;
+  write_text(folder / "p.csv",
+             "id,lower,upper,size\n\xff\xfe<&>,0,1,1\n\xef\xbf\xbf,0,1,1\n\xc3\xa4,0,1,1\n");
+  ASSERT_EQ(run_program({"plan", folder / "p.csv", "--svg", folder / "p.svg"}).exit_code, 0);
+  const std::string svg = read_text(folder / "p.svg");
+  EXPECT_NE(svg.find("<title>\xef\xbf\xbd\xef\xbf\xbd&lt;&amp;&gt;: "), std::string::npos);
+  EXPECT_NE(svg.find("<title>\xef\xbf\xbd: "), std::string::npos);
+  EXPECT_NE(svg.find("<title>\xc3\xa4: "), std::string::npos);
+  EXPECT_EQ(svg.find('\xff'), std::string::npos);
 }
 
 TEST(PlanCommand, GivesTheBestPlanSoFarWhenItIsInterrupted) {

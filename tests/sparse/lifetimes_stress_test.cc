@@ -95,5 +95,30 @@ TEST_F(Lifetimes, AForkedChildMayDropItsParentsHandles) {
   }
 }
 
+// A thread of the child's own may have the number of one that is the parent's.
+TEST_F(Lifetimes, AForkedChildMayDropItsParentsDeviceBesideItsOwn) {
+  for (const char* name : {"cpu", "simt"}) {
+    for (int order = 0; order < 3; ++order) {
+      IntrusivePtr<Device> device = Device::named(name);
+      wait(device->default_stream().barrier());
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(20);
+        IntrusivePtr<Device> own = Device::named(name);
+        wait(own->default_stream().barrier());
+        if (order == 0) own.reset();
+        device.reset();
+        if (order == 2) wait(own->default_stream().barrier());
+        own.reset();
+        _exit(7);
+      }
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7)
+          << name << ", order " << order << ", " << status;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace coppice

@@ -438,7 +438,8 @@ TEST_P(Temporaries, OfBodiesThatTextNamesTwiceAreKept) {
       << text;
 }
 
-// What was given before the last handle went may still use the memory, although the handle went in a trace.
+// Work that was given before the last handle went may still use the memory, although the handle went in a
+// trace.
 TEST_P(Temporaries, OutsideOfATraceStayUntilWhatUsesThemIsDone) {
   BufferRef places = items();
   ramp(places, 1);
