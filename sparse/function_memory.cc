@@ -215,7 +215,7 @@ plan::Problem problem_of(const Lifetimes& lifetimes) {
 void check_written_first(const Lifetimes& lifetimes, const std::string& file) {
   for (const Temporary t : lifetimes.temporaries()) {
     const FirstUse& first = lifetimes.first_use(t);
-    if (!first.only_reads) continue;
+    if (!first.only_reads || t->size_bytes() <= 1) continue;  // one of nothing has a byte
     throw Error(
         ErrorCode::kInvalidArgument,
         fmt::format("%{} in @{} reads a temporary of {} bytes to which nothing has been written before",

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ using BlockCoord = std::array<int32_t, 3>;  // in leaves
 constexpr int32_t kSide = 8;
 constexpr int64_t kCells = 512, kCoarseCells = 64;  // of a leaf, and of what it is on the next level
 constexpr int kMostLevels = 16;
+constexpr uint32_t kMostRestarts = 8;
 constexpr int kCoarsestPairs = 12;  // of sweeps on the last level, which is a leaf in most cases
 
 BlockCoord parent_of(const BlockCoord& b) { return {b[0] >> 1, b[1] >> 1, b[2] >> 1}; }
@@ -48,15 +50,48 @@ void place_fields(Level& level) {
   level.y = level.leaf.place<float>("poisson.y"), level.weight = level.leaf.place<float>("poisson.weight");
 }
 
-void check_leaf(const Node& leaf) {
+void check_leaf(const Program& program, const Node& leaf) {
   const auto& storage = leaf.storage();
+  if (&storage.device() != &program.device())
+    throw Error(ErrorCode::kInvalidArgument, "PoissonSolver: its tree is of another device than its program");
   const auto& node = storage.description().node(leaf.id());
   const bool is_cells = node.kind == device::NodeKind::kDense || node.kind == device::NodeKind::kBitmasked;
   const bool is_cube =
       std::all_of(node.extents.begin(), node.extents.end(), [](int32_t n) { return n == kSide; });
-  if (is_cells && node.extents.size() == 3 && is_cube) return;
-  throw Error(ErrorCode::kInvalidArgument,
-              "PoissonSolver: its node must be dense or bitmasked, of 8 x 8 x 8 cells");
+  if (is_cells && node.extents.size() == 3 && is_cube && node.layout == CellLayout::kStructOfArrays) return;
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      "PoissonSolver: its node must be dense or bitmasked, of 8 x 8 x 8 cells of a tree with three axes, "
+      "and a struct of arrays");
+}
+
+// Returns how many leaves there are from the first one of each axis on.
+BlockCoord extents_of(const std::set<BlockCoord>& blocks) {
+  BlockCoord extents{1, 1, 1};
+  for (const BlockCoord& b : blocks) {
+    for (size_t k = 0; k < 3; ++k) extents[k] = std::max(extents[k], b[k] + 1);
+  }
+  return extents;
+}
+
+// Adds a node of leaves of so many an axis; where they are many, below two pointer nodes, for they may be few
+// and far between. Errors: kInvalidArgument.
+Node add_leaves(const Tree& tree, const BlockCoord& extents) {
+  constexpr int32_t kTogether = 32;
+  const auto count = [](const BlockCoord& e) { return int64_t{e[0]} * e[1] * e[2]; };
+  if (count(extents) <= int64_t{1} << 18)
+    return tree.root().pointer({extents[0], extents[1], extents[2]}).dense({kSide, kSide, kSide});
+  BlockCoord outer{};
+  for (size_t k = 0; k < 3; ++k) outer[k] = (extents[k] + kTogether - 1) / kTogether;
+  if (count(outer) > int64_t{1} << 24)
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("PoissonSolver: its active cells are too far apart: they span {} x {} x {} leaves",
+                    2 * int64_t{extents[0]}, 2 * int64_t{extents[1]}, 2 * int64_t{extents[2]}));
+  return tree.root()
+      .pointer({outer[0], outer[1], outer[2]})
+      .pointer({kTogether, kTogether, kTogether})
+      .dense({kSide, kSide, kSide});
 }
 
 template <class T>
@@ -71,7 +106,7 @@ BufferRef upload(Device& device, const std::vector<T>& values) {
 
 struct PoissonSolver::State {
   State(Program& p, const Node& leaf, double side) : program(p), h2(side * side) {
-    check_leaf(leaf);
+    check_leaf(program, leaf);
     if (!(side > 0) || !std::isfinite(side))
       throw Error(ErrorCode::kInvalidArgument, fmt::format("PoissonSolver: cells of side {}", side));
     Level& finest = levels.emplace_back(leaf);
@@ -130,20 +165,14 @@ std::vector<BlockCoord> PoissonSolver::State::wait_blocks(const Level& level) {
 
 void PoissonSolver::State::add_coarser_level() {
   const Level& fine = levels.back();
-  BlockCoord low{INT32_MAX, INT32_MAX, INT32_MAX}, high{INT32_MIN, INT32_MIN, INT32_MIN};
+  std::set<BlockCoord> parents;
+  for (const BlockCoord& b : fine.blocks) parents.insert(parent_of(b));
   std::vector<std::array<int32_t, 3>> firsts;  // cells
-  for (const BlockCoord& b : fine.blocks) {
-    const BlockCoord at = parent_of(b);
-    for (size_t k = 0; k < 3; ++k) low[k] = std::min(low[k], at[k]), high[k] = std::max(high[k], at[k]);
-    firsts.push_back({at[0] * kSide, at[1] * kSide, at[2] * kSide});
-  }
-  Tree tree(share(&device()), TreeOptions{.name = fmt::format("poisson.{}", levels.size()),
-                                          .origin = {low[0] * kSide, low[1] * kSide, low[2] * kSide}});
+  for (const BlockCoord& b : parents) firsts.push_back({b[0] * kSide, b[1] * kSide, b[2] * kSide});
   // All coarser levels have the extents of the first of them, so that they have its kernels, too.
-  if (levels.size() == 1) {
-    for (size_t k = 0; k < 3; ++k) extents[k] = high[k] - low[k] + 1;
-  }
-  const Node leaf = tree.root().pointer({extents[0], extents[1], extents[2]}).dense({kSide, kSide, kSide});
+  if (levels.size() == 1) extents = extents_of(parents);
+  Tree tree(share(&device()), TreeOptions{.name = fmt::format("poisson.{}", levels.size())});
+  const Node leaf = add_leaves(tree, extents);
   Level coarse(std::move(tree), leaf);
   place_fields(coarse);
   wait(coarse.leaf.activate(std::move(firsts)));
@@ -191,6 +220,14 @@ void PoissonSolver::State::wait_make_levels() {
   program.launch(clear_outside, over(finest.leaf), finest.weight, u, r, p_, q, f);
   program.launch(clear_outside_of_level, over(finest.leaf), finest.weight, finest.b, finest.x, finest.y);
   finest.blocks = wait_blocks(finest);
+  // Counted from their lowest corner, leaves on both sides of 0 come together, too.
+  BlockCoord low{INT32_MAX, INT32_MAX, INT32_MAX};
+  for (const BlockCoord& b : finest.blocks) {
+    for (size_t k = 0; k < 3; ++k) low[k] = std::min(low[k], b[k]);
+  }
+  for (BlockCoord& b : finest.blocks) {
+    for (size_t k = 0; k < 3; ++k) b[k] -= low[k];
+  }
   while (levels.back().blocks.size() > 1 && levels.size() < kMostLevels) {
     add_coarser_level();
     Level &fine = levels[levels.size() - 2], &coarse = levels.back();
@@ -241,37 +278,54 @@ Function PoissonSolver::State::trace_solve() {
   const Level& finest = levels.front();
   const Loop leaves = over(finest.leaf), one = range(1);
   using S = CoppicePoissonState;
-  const auto code = [&] {
+  const auto find_residual = [&] {
     program.launch(subtract_applied, leaves, u, f, r, h2);
+    const BufferRef squares = parts(), given = parts();
+    program.launch(square_residual, leaves, f, r, h2, squares->as<double>(), given->as<double>());
+    trace_sum(squares, offsetof(S, rr)), trace_sum(given, offsetof(S, ff));
+  };
+  const auto iterate = [&] {
+    trace_cycle(0);
     {
-      const BufferRef squares = parts(), given = parts();
-      program.launch(begin_residual, leaves, f, r, finest.b, h2, squares->as<double>(), given->as<double>());
-      trace_sum(squares, offsetof(S, rr)), trace_sum(given, offsetof(S, ff));
+      const BufferRef with_r = parts(), with_q = parts();
+      program.launch(multiply_preconditioned, leaves, finest.y, r, q, with_r->as<double>(),
+                     with_q->as<double>());
+      trace_sum(with_r, offsetof(S, new_zr)), trace_sum(with_q, offsetof(S, new_zq));
     }
+    program.launch(find_beta, one, scalars());
+    program.launch(turn, leaves, finest.y, p_, scalars());
+    program.launch(apply_to, leaves, p_, q);
+    {
+      const BufferRef products = parts();
+      program.launch(multiply, leaves, p_, q, products->as<double>());
+      trace_sum(products, offsetof(S, pq));
+    }
+    program.launch(find_alpha, one, scalars());
+    {
+      const BufferRef squares = parts();
+      program.launch(go_on, leaves, u, p_, r, q, finest.b, scalars(), squares->as<double>());
+      trace_sum(squares, offsetof(S, rr));
+    }
+    program.launch(end_iteration, one, scalars());
+  };
+  const auto code = [&] {
+    // The function keeps what it names, and whoever keeps the function may run it later.
+    for (const Level& level : levels) {
+      for (const BufferRef& table : {level.children, level.parents})
+        if (table) fill(device(), table, 0, 0, 0);
+    }
+    find_residual();
+    program.launch(look_at_start, one, scalars());
+    branch({state, offsetof(S, drops_start)}, [&] {
+      program.launch(set_zero, leaves, u);
+      find_residual();
+    });
     program.launch(begin_solve, one, scalars(), *tolerance, *most_iterations);
-    loop_while({state, offsetof(S, goes_on)}, [&] {
-      trace_cycle(0);
-      {
-        const BufferRef with_r = parts(), with_q = parts();
-        program.launch(multiply_preconditioned, leaves, finest.y, r, q, with_r->as<double>(),
-                       with_q->as<double>());
-        trace_sum(with_r, offsetof(S, new_zr)), trace_sum(with_q, offsetof(S, new_zq));
-      }
-      program.launch(find_beta, one, scalars());
-      program.launch(turn, leaves, finest.y, p_, scalars());
-      program.launch(apply_to, leaves, p_, q);
-      {
-        const BufferRef products = parts();
-        program.launch(multiply, leaves, p_, q, products->as<double>());
-        trace_sum(products, offsetof(S, pq));
-      }
-      program.launch(find_alpha, one, scalars());
-      {
-        const BufferRef squares = parts();
-        program.launch(go_on, leaves, u, p_, r, q, finest.b, scalars(), squares->as<double>());
-        trace_sum(squares, offsetof(S, rr));
-      }
-      program.launch(end_iteration, one, scalars());
+    loop_while({state, offsetof(S, begins_again)}, [&] {
+      program.launch(hand_down, leaves, r, finest.b, scalars());
+      loop_while({state, offsetof(S, goes_on)}, iterate);
+      find_residual();
+      program.launch(look_again, one, scalars(), kMostRestarts);
     });
   };
   return trace(share(&device()), code, "poisson.solve");
@@ -308,8 +362,9 @@ PoissonResult PoissonSolver::wait_solve(double tolerance, int most_iterations) {
   CoppicePoissonState found{};
   s.device().wait_copy(&found, s.state->data(), sizeof found);
   PoissonResult result{.iterations = static_cast<int>(found.iterations)};
-  result.residual = found.ff > 0 ? std::sqrt(found.rr / found.ff) : 0;
-  result.converged = found.rr <= found.limit;
+  if (found.ff == 0) return {.converged = true};
+  result.residual = std::sqrt(found.rr / found.ff);
+  result.converged = std::isfinite(found.ff) && found.rr <= found.limit;
   return result;
 }
 

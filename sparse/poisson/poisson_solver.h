@@ -2,7 +2,7 @@
 //
 //   Tree tree(device);
 //   Node leaf = tree.root().pointer({16, 16, 16}).bitmasked({8, 8, 8});
-//   PoissonSolver poisson(program, leaf, 1.0 / 128);      // before the tree is used
+//   PoissonSolver poisson(program, leaf, 1.0 / 129);      // before the tree is used
 //   ... activate cells, write poisson.right_side() ...
 //   const PoissonResult result = poisson.wait_solve(1e-6);
 //   ... read poisson.solution() ...
@@ -15,7 +15,7 @@
 // Ribiere's, since that preconditioner is not symmetric: Golub and Ye, SIAM J. Sci. Comput. 21, 1999.)
 //
 // A solve is one traced function (sparse/function.h), whose loop the device ends: the host is told once.
-// Results have the same bits from run to run, and whatever the number of threads is. Memory: 5 double and
+// |f| h^2 may be from some 1e-150 to 1e150 in all: squares of what is beyond are no doubles. Results have the same bits from run to run, and whatever the number of threads is. Memory: 5 double and
 // 4 float values per cell, about 1/7 more for the levels, and what goes between them as temporaries.
 #pragma once
 #include <cstdint>
@@ -29,10 +29,11 @@ namespace coppice {
 
 struct PoissonResult {
   int iterations = 0;
-  double residual = 0;     // |f + laplace(u)| / |f|, of the recurrence; 0 where f is 0
+  double residual = 0;     // |f + laplace(u)| / |f| of the solution; 0 where f is 0
   bool converged = false;  // the residual is at most the tolerance
 };
 
+// Thread-compatible. The program must live as long, and stay where it is.
 class PoissonSolver {
  public:
   // Adds its fields to the leaf. Errors: kInvalidArgument for a node that is none of 8 x 8 x 8 cells,
@@ -44,7 +45,8 @@ class PoissonSolver {
   PoissonSolver& operator=(const PoissonSolver&) = delete;
 
   const Field<double>& right_side() const;  // f; set before a solve, and not changed
-  // u: where it starts from, and what it finds. It is 0 in cells that are activated.
+  // u: where it starts from, unless its residual is larger than that of 0, and what it finds. It is 0 in
+  // cells that are activated.
   const Field<double>& solution() const;
 
   // Blocks until it is solved, or `most_iterations` were made. What the cells are is looked at in each
@@ -54,7 +56,8 @@ class PoissonSolver {
   PoissonResult wait_solve(double tolerance = 1e-6, int most_iterations = 200);
 
   int levels() const;  // of the last solve, the leaf's own included
-  // Returns what a solve runs; after the first one. Errors: kInvalidArgument before.
+  // Returns what a solve runs, for the cells as they were then; after the first one. Errors: kInvalidArgument
+  // before.
   const Function& function() const;
 
  private:

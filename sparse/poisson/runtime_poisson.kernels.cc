@@ -58,20 +58,22 @@ COPPICE_KERNEL(subtract_applied, Read<double, Star<1>> u, Read<double> f, Write<
 COPPICE_KERNEL(apply_to, Read<double, Star<1>> p, Write<double> q, Cell3 c)
 { q[c] = 6 * p[c] - around(p, c); }
 
-// The residual for the levels, which have single precision, and the squares of residual and right side.
-COPPICE_KERNEL(begin_residual, Read<double> f, Read<double> r, Write<float> b, SumTeam team, double h2,
-               double* squares, double* given)
+COPPICE_KERNEL(square_residual, Read<double> f, Read<double> r, SumTeam team, double h2, double* squares,
+               double* given)
 {
   const double* const from = r.data(team);
   const double* const right = f.data(team);
-  float* const to = b.data(team);
   double total[2];
   sum_cells(team, total, [&](uint32_t i, double& rr, double& ff) {
-    to[i] = static_cast<float>(from[i]);
     rr += from[i] * from[i], ff += h2 * right[i] * (h2 * right[i]);
   });
   if (team.lane() == 0) squares[team.number] = total[0], given[team.number] = total[1];
 }
+// The residual for the levels, which have single precision.
+COPPICE_KERNEL(hand_down, Read<double> r, Write<float> b, Cell3 c, const CoppicePoissonState* state)
+{ b[c] = static_cast<float>(state->scale * r[c]); }
+COPPICE_KERNEL(set_zero, Write<double> u, Cell3 c)
+{ u[c] = 0; }
 COPPICE_KERNEL(multiply, Read<double> p, Read<double> q, SumTeam team, double* products)
 {
   const double* const a = p.data(team);
@@ -99,12 +101,12 @@ COPPICE_KERNEL(go_on, Update<double> u, Read<double> p, Update<double> r, Read<d
   double* const residual = r.data(team);
   const double* const applied = q.data(team);
   float* const to = b.data(team);
-  const double alpha = state->alpha;
+  const double alpha = state->alpha, scale = state->scale;
   double total[2];
   sum_cells(team, total, [&](uint32_t i, double& rr, double&) {
     solution[i] += alpha * direction[i];
     const double left = residual[i] - alpha * applied[i];
-    residual[i] = left, to[i] = static_cast<float>(left);
+    residual[i] = left, to[i] = static_cast<float>(scale * left);
     rr += left * left;
   });
   if (team.lane() == 0) squares[team.number] = total[0];
@@ -114,11 +116,37 @@ COPPICE_KERNEL(turn, Read<float> z, Update<double> p, Cell3 c, const CoppicePois
 
 // ---- scalars
 
+namespace {
+
+// What is next is decided where the residual's square has been summed.
+COPPICE_INLINE void look_at_residual(CoppicePoissonState* s) {
+  s->scale = s->rr > 0 ? 1 / __builtin_sqrt(s->rr) : 0;
+  s->goes_on = s->rr > s->limit && s->iterations < s->most_iterations ? 1 : 0;
+}
+COPPICE_INLINE void forget_direction(CoppicePoissonState* s) { s->zr = 0, s->alpha = 0; }
+
+}  // namespace
+
+// A start that is worse than 0, or no number, is not taken: what is left of a much larger solution would cost
+// more than it gives.
+COPPICE_KERNEL(look_at_start, Item, CoppicePoissonState* s)
+{ s->drops_start = s->rr <= s->ff ? 0 : 1; }
 COPPICE_KERNEL(begin_solve, Item, CoppicePoissonState* s, double tolerance, uint32_t most_iterations)
 {
   s->limit = tolerance * tolerance * s->ff;
-  s->zr = 0, s->alpha = 0, s->iterations = 0, s->most_iterations = most_iterations;
-  s->goes_on = s->rr > s->limit && most_iterations > 0 ? 1 : 0;
+  s->iterations = 0, s->most_iterations = most_iterations, s->restarts = 0;
+  forget_direction(s);
+  look_at_residual(s);
+  s->begins_again = s->goes_on;
+}
+// The residual that was followed drifts away from that of the solution. Here it is the latter again.
+COPPICE_KERNEL(look_again, Item, CoppicePoissonState* s, uint32_t most_restarts)
+{
+  forget_direction(s);
+  look_at_residual(s);
+  ++s->restarts;
+  if (s->restarts > most_restarts) s->goes_on = 0;
+  s->begins_again = s->goes_on;
 }
 // The direction's share of the last one is Polak and Ribiere's, which lets the preconditioner be another
 // one from step to step, or not symmetric.
@@ -132,8 +160,8 @@ COPPICE_KERNEL(find_alpha, Item, CoppicePoissonState* s)
 COPPICE_KERNEL(end_iteration, Item, CoppicePoissonState* s)
 {
   ++s->iterations;
-  // A residual that is no number ends it, too.
-  s->goes_on = s->rr > s->limit && s->iterations < s->most_iterations && s->pq != 0 ? 1 : 0;
+  look_at_residual(s);  // one that is no number ends it, too
+  if (s->pq == 0) s->goes_on = 0;
 }
 
 // ---- levels, in single precision

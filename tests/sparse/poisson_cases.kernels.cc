@@ -38,3 +38,5 @@ COPPICE_KERNEL(set_random_source, Write<double> f, Cell3 c, uint32_t seed)
   for (int k = 0; k < 3; ++k) s = s * 1664525u + 1013904223u, s ^= s >> 15;
   f[c] = static_cast<double>(s) / 4294967296.0 - 0.5;
 }
+COPPICE_KERNEL(scale_source, Update<double> f, Cell3 c, double factor)
+{ f[c] *= factor; }

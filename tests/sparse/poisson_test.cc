@@ -1,8 +1,10 @@
 // The Poisson solver: what it converges to, how fast, and on which cells.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -194,7 +196,6 @@ TEST_F(PoissonOnCpu, FollowsTheTreeAndGoesOnFromWhatItHas) {
   EXPECT_GT(first.iterations, 2);
   const PoissonResult again = space.solver.wait_solve(1e-6);
   EXPECT_EQ(again.iterations, 0);
-  const void* const before = &space.solver.function();
   wait(space.leaf.deactivate({{3, 3, 3}, {19, 19, 19}}));
   wait(space.leaf.activate({{30, 30, 30}, {31, 30, 30}}));
   space.program.launch(set_random_source, over(space.leaf), space.solver.right_side(), 2u);
@@ -203,7 +204,6 @@ TEST_F(PoissonOnCpu, FollowsTheTreeAndGoesOnFromWhatItHas) {
   EXPECT_GT(other.iterations, 0);
   EXPECT_EQ(wait_read(space.solver.solution(), {3, 3, 3}), 0);
   EXPECT_NE(wait_read(space.solver.solution(), {30, 30, 30}), 0);
-  static_cast<void>(before);
 }
 
 TEST_F(PoissonOnCpu, SaysWhenItIsNotDone) {
@@ -220,6 +220,86 @@ TEST_F(PoissonOnCpu, SaysWhenItIsNotDone) {
   EXPECT_GT(short_one.residual, 1e-12);
   EXPECT_THROW(space.solver.wait_solve(-1), Error);
   EXPECT_THROW(space.solver.wait_solve(1e-6, -1), Error);
+}
+
+// Levels have single precision, and a solution that is left may be much larger than the next one.
+TEST_F(PoissonOnCpu, SolvesForLargeAndSmallNumbers) {
+  Space space(Device::cpu(2), 3, 1.0);
+  const int32_t n = 20;
+  wait(space.leaf.activate(cube(n)));
+  const auto residual = [&] {
+    const std::vector<double> u = wait_read(space.solver.solution(), {0, 0, 0}, {n, n, n}),
+                              f = wait_read(space.solver.right_side(), {0, 0, 0}, {n, n, n});
+    const auto at = [&](int x, int y, int z) {
+      const bool is_inside = std::min({x, y, z}) >= 0 && std::max({x, y, z}) < n;
+      return is_inside ? u[static_cast<size_t>((x * n + y) * n + z)] : 0.0;
+    };
+    double rr = 0, ff = 0;
+    for (int x = 0; x < n; ++x)
+      for (int y = 0; y < n; ++y)
+        for (int z = 0; z < n; ++z) {
+          const double source = f[static_cast<size_t>((x * n + y) * n + z)];
+          const double r = source - 6 * at(x, y, z) + at(x - 1, y, z) + at(x + 1, y, z) + at(x, y - 1, z) +
+                           at(x, y + 1, z) + at(x, y, z - 1) + at(x, y, z + 1);
+          rr += r * r, ff += source * source;
+        }
+    return std::sqrt(rr / ff);
+  };
+  for (const double factor : {1.0, 1e120, 1.0, 1e-9, 1e-12, 1e-60, 1e-120, 1e60}) {
+    space.program.launch(set_random_source, over(space.leaf), space.solver.right_side(), 5u);
+    space.program.launch(scale_source, over(space.leaf), space.solver.right_side(), factor);
+    const PoissonResult result = space.solver.wait_solve(1e-6);
+    EXPECT_TRUE(result.converged) << factor;
+    const double r = residual();
+    EXPECT_LE(r, 1.0001e-6) << factor;
+    EXPECT_NEAR(result.residual, r, 1e-3 * r) << factor;
+  }
+  space.program.launch(scale_source, over(space.leaf), space.solver.right_side(), 0.0);
+  const PoissonResult zero = space.solver.wait_solve(1e-6);
+  EXPECT_TRUE(zero.converged);
+  EXPECT_EQ(zero.residual, 0);
+  EXPECT_EQ(wait_read(space.solver.solution(), {4, 5, 6}), 0);
+  for (const double factor : {HUGE_VAL, std::nan("")}) {
+    space.program.launch(set_random_source, over(space.leaf), space.solver.right_side(), 5u);
+    space.program.launch(scale_source, over(space.leaf), space.solver.right_side(), factor);
+    EXPECT_FALSE(space.solver.wait_solve(1e-6).converged) << factor;
+  }
+  space.program.launch(set_random_source, over(space.leaf), space.solver.right_side(), 5u);
+  EXPECT_TRUE(space.solver.wait_solve(1e-6).converged);
+  // What no double can hold is not said to be there.
+  EXPECT_FALSE(space.solver.wait_solve(1e-30).converged);
+}
+
+// Leaves on both sides of 0 come together, too, and few cells may lie far apart.
+TEST_F(PoissonOnCpu, HasAsManyLevelsAsTheCellsNeed) {
+  const auto levels = [](int32_t leaves, int32_t low, std::vector<Cell> cells) {
+    Space space(Device::cpu(1), leaves, 1.0, low);
+    wait(space.leaf.activate(std::move(cells)));
+    space.program.launch(set_random_source, over(space.leaf), space.solver.right_side(), 1u);
+    EXPECT_TRUE(space.solver.wait_solve(1e-8).converged);
+    return space.solver.levels();
+  };
+  EXPECT_EQ(levels(4, -16, {{-1, 0, 0}, {0, 0, 0}}), 2);
+  EXPECT_EQ(levels(4, 0, {{7, 0, 0}, {8, 0, 0}}), 2);
+  EXPECT_EQ(levels(32, -128, {{-128, 0, 0}, {100, 3, 3}}), 6);
+  EXPECT_EQ(levels(256, 0, {{0, 0, 0}, {2000, 2000, 2000}}), 9);
+}
+
+TEST_F(PoissonOnCpu, FunctionsThatAreKeptMayRunLater) {
+  std::optional<Function> kept;
+  {
+    Space space(Device::cpu(2), 4, 1.0);
+    wait(space.leaf.activate(cube(20)));
+    space.program.launch(set_random_source, over(space.leaf), space.solver.right_side(), 2u);
+    space.solver.wait_solve(1e-6);
+    kept = space.solver.function();
+    wait(space.leaf.activate({{30, 30, 30}}));
+    space.solver.wait_solve(1e-6);
+    wait(kept->run());
+  }
+  const auto done = kept->run();
+  wait(done);
+  EXPECT_FALSE(done.is_error());
 }
 
 TEST_F(PoissonOnCpu, SharesMemoryBetweenLevels) {
@@ -245,7 +325,10 @@ TEST(PoissonSolvers, RefuseOtherLeaves) {
     }
     return "accepted";
   };
-  const std::string expected = "PoissonSolver: its node must be dense or bitmasked, of 8 x 8 x 8 cells";
+  const std::string expected =
+      "PoissonSolver: its node must be dense or bitmasked, of 8 x 8 x 8 cells of a tree with three axes, and "
+      "a struct "
+      "of arrays";
   EXPECT_EQ(refusal([](Tree& t) { return t.root().pointer({4, 4, 4}); }, 1), expected);
   EXPECT_EQ(refusal([](Tree& t) { return t.root().pointer({4, 4, 4}).dense({4, 4, 4}); }, 1), expected);
   EXPECT_EQ(refusal([](Tree& t) { return t.root().pointer({4, 4}).dense({8, 8}); }, 1), expected);
@@ -255,6 +338,19 @@ TEST(PoissonSolvers, RefuseOtherLeaves) {
                 },
                 0),
             "PoissonSolver: cells of side 0");
+  EXPECT_EQ(refusal(
+                [](Tree& t) {
+                  return t.root().pointer({4, 4, 4}).dense({8, 8, 8}).layout(CellLayout::kArrayOfStructs);
+                },
+                1),
+            expected);
+  Tree elsewhere(Device::cpu(1));
+  EXPECT_EQ(refusal(
+                [&](Tree&) {
+                  return elsewhere.root().pointer({4, 4, 4}).dense({8, 8, 8});
+                },
+                1),
+            "PoissonSolver: its tree is of another device than its program");
   EXPECT_EQ(refusal([](Tree& t) { return t.root().pointer({4, 4, 4}).dense({8, 8, 8}); }, 0.5), "accepted");
 }
 

@@ -7,6 +7,8 @@ using namespace coppice;
 
 COPPICE_KERNEL(write_ramp, Item i, uint32_t* out, uint32_t base)
 { out[i.index] = base + static_cast<uint32_t>(i.index); }
+COPPICE_KERNEL(write_value_first, Item i, uint32_t v, uint32_t* out)
+{ out[i.index] = v; }
 COPPICE_KERNEL(mix_with, Item i, uint32_t* values, uint32_t by)
 { values[i.index] = values[i.index] * by + static_cast<uint32_t>(i.index); }
 COPPICE_KERNEL(sum_of_two, Item i, const uint32_t* a, const uint32_t* b, uint32_t* out)

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "executor/plan/verify.h"
 #include "executor/text.h"
+#include "gpu/buffer_ranges.h"
 #include "sparse/buffer_operations.h"
 #include "sparse/function.h"
 #include "sparse/function_memory.h"
@@ -33,6 +34,14 @@ std::string refusal(const F& f) {
   return "accepted";
 }
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// These make their requests on the same piece of the stack.
+[[gnu::noinline]] void give_two(Program& program, uint32_t* a, uint32_t v) {
+  program.launch(write_ramp, range(4), a, v);
+}
+[[gnu::noinline]] void give_number_first(Program& program, uint32_t v, uint32_t* out) {
+  program.launch(write_value_first, range(4), v, out);
+}
 
 class Temporaries : public DeviceTest {
  protected:
@@ -386,6 +395,19 @@ TEST_P(Temporaries, AreFoundInPackedStructsAndNotInNumbers) {
   finish(f.run());
   EXPECT_EQ(values(out_)[0], (1u << 28) + (1u << 28) - 1);
   EXPECT_EQ(values(out_)[9], 3 + 9 + 1u);
+}
+
+// The bytes between two arguments are no address, whatever lay there before.
+TEST_P(Temporaries, AreNotFoundBetweenArguments) {
+  // With the upper half of a temporary's address behind it, this is one of the first that there were.
+  const uint32_t half = static_cast<uint32_t>(kFirstUnplaced) + 16;
+  const Function f = trace(device, [&] {
+    const BufferRef a = items();
+    give_two(program(), words(a), 1);
+    give_number_first(program(), half, words(out_));
+  });
+  finish(f.run());
+  EXPECT_EQ(values(out_)[2], half);
 }
 
 TEST_P(Temporaries, HaveABoundAndAFirstWriter) {
