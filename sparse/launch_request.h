@@ -64,7 +64,7 @@ struct LaunchRequest {
   uint32_t box_at = 0;  // the loop's box among the arguments, plus 1; 0: there is none
   // This launch runs in place of that one, as one that makes room; it has the other's name.
   const LaunchRequest* makes_room_for = nullptr;
-  // What lies between two arguments is zero: words of them are looked at (sparse/temporary_buffer.h).
+  // The bytes between two arguments are zero: words of them are looked at (sparse/temporary_buffer.h).
   alignas(16) unsigned char arguments[kLaunchArgumentBytes] = {};
 };
 

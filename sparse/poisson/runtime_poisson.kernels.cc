@@ -118,7 +118,7 @@ COPPICE_KERNEL(turn, Read<float> z, Update<double> p, Cell3 c, const CoppicePois
 
 namespace {
 
-// What is next is decided where the residual's square has been summed.
+// The next step is decided where the residual's square has been summed.
 COPPICE_INLINE void look_at_residual(CoppicePoissonState* s) {
   s->scale = s->rr > 0 ? 1 / __builtin_sqrt(s->rr) : 0;
   s->goes_on = s->rr > s->limit && s->iterations < s->most_iterations ? 1 : 0;

@@ -266,7 +266,7 @@ TEST_F(PoissonOnCpu, SolvesForLargeAndSmallNumbers) {
   }
   space.program.launch(set_random_source, over(space.leaf), space.solver.right_side(), 5u);
   EXPECT_TRUE(space.solver.wait_solve(1e-6).converged);
-  // What no double can hold is not said to be there.
+  // A residual that doubles cannot reach is not said to be there.
   EXPECT_FALSE(space.solver.wait_solve(1e-30).converged);
 }
 
