@@ -15,9 +15,9 @@
 // Ribiere's, since that preconditioner is not symmetric: Golub and Ye, SIAM J. Sci. Comput. 21, 1999.)
 //
 // A solve is one traced function (sparse/function.h), whose loop the device ends: the host is told once.
-// Squares of |f| h^2 must be doubles: of numbers from some 1e-150 to 1e150. Results have the same bits from run
-// to run, and whatever the number of threads is. Memory: 5 double and 4 float values per cell, about 1/7 more
-// for the levels, and what goes between them as temporaries.
+// Squares of |f| h^2 must be doubles: of numbers from some 1e-150 to 1e150. Results have the same bits
+// from run to run, and whatever the number of threads is. Memory: 5 double and 4 float values per cell,
+// about 1/7 more for the levels, and what goes between them as temporaries.
 #pragma once
 #include <cstdint>
 #include <memory>
