@@ -67,7 +67,7 @@ void HostStreamBackend::replay(Recording& recording) {
 }
 
 void HostStreamBackend::wait_copy(void* to, const void* from, size_t bytes) {
-  std::memcpy(host_address(to), host_address(from), bytes);
+  if (bytes > 0) std::memcpy(host_address(to), host_address(from), bytes);
 }
 
 bool HostStreamBackend::has_status(const DeviceContext& context) {
