@@ -20,6 +20,17 @@ std::string_view label_of(std::string_view operation) {
   return operation.substr(0, type);
 }
 
+template <class T>
+constexpr std::string_view kSumTo;
+template <>
+constexpr std::string_view kSumTo<float> = "primitives.sum_to.f32";
+template <>
+constexpr std::string_view kSumTo<double> = "primitives.sum_to.f64";
+template <>
+constexpr std::string_view kSumTo<uint32_t> = "primitives.sum_to.u32";
+template <>
+constexpr std::string_view kSumTo<uint64_t> = "primitives.sum_to.u64";
+
 // Gives it to the stream, or to what is traced on this thread.
 template <class... P, class... Given>
 AsyncValueRef<Chain> give(Device& device, std::string_view operation, DeviceWork (*make)(P...),
@@ -65,26 +76,15 @@ AsyncValueRef<Chain> sort_by_key<uint64_t>(Device& device, const BufferRef& keys
 AsyncValueRef<Chain> exclusive_scan(Device& device, const BufferRef& in, const BufferRef& out, int64_t n) {
   return give(device, "primitives.exclusive_scan", &scan_work, in, out, n);
 }
-template <>
-AsyncValueRef<Chain> sum_to<float>(Device& device, const BufferRef& in, int64_t n, const BufferRef& out,
-                                   int64_t out_offset) {
-  return give(device, "primitives.sum_to.f32", &sum_work<float>, in, n, out, out_offset);
+template <class T>
+AsyncValueRef<Chain> sum_to(Device& device, const BufferRef& in, int64_t n, const BufferRef& out,
+                            int64_t out_offset) {
+  return give(device, kSumTo<T>, &sum_work<T>, in, n, out, out_offset);
 }
-template <>
-AsyncValueRef<Chain> sum_to<double>(Device& device, const BufferRef& in, int64_t n, const BufferRef& out,
-                                    int64_t out_offset) {
-  return give(device, "primitives.sum_to.f64", &sum_work<double>, in, n, out, out_offset);
-}
-template <>
-AsyncValueRef<Chain> sum_to<uint32_t>(Device& device, const BufferRef& in, int64_t n, const BufferRef& out,
-                                      int64_t out_offset) {
-  return give(device, "primitives.sum_to.u32", &sum_work<uint32_t>, in, n, out, out_offset);
-}
-template <>
-AsyncValueRef<Chain> sum_to<uint64_t>(Device& device, const BufferRef& in, int64_t n, const BufferRef& out,
-                                      int64_t out_offset) {
-  return give(device, "primitives.sum_to.u64", &sum_work<uint64_t>, in, n, out, out_offset);
-}
+template AsyncValueRef<Chain> sum_to<float>(Device&, const BufferRef&, int64_t, const BufferRef&, int64_t);
+template AsyncValueRef<Chain> sum_to<double>(Device&, const BufferRef&, int64_t, const BufferRef&, int64_t);
+template AsyncValueRef<Chain> sum_to<uint32_t>(Device&, const BufferRef&, int64_t, const BufferRef&, int64_t);
+template AsyncValueRef<Chain> sum_to<uint64_t>(Device&, const BufferRef&, int64_t, const BufferRef&, int64_t);
 AsyncValueRef<Chain> histogram(Device& device, const BufferRef& keys, int64_t n, const BufferRef& counts,
                                int64_t n_bins) {
   return give(device, "primitives.histogram", &histogram_work, keys, n, counts, n_bins);

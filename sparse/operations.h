@@ -23,7 +23,7 @@
 //   buffer.fill 255, $buffer, offset, bytes (event...) -> event
 //   primitives.sort_by_key.T $keys, $values, n (event...) -> event            T = u32, u64; values are u32
 //   primitives.exclusive_scan $in, $out, n (event...) -> event                u32
-//   primitives.sum_to.T $in, n, $out, offset (event...) -> event              T = f32, f64, u32, u64; the f64 or u64 there
+//   primitives.sum_to.T $in, n, $out, offset (event...) -> event              T = f32, f64, u32, u64
 //   primitives.histogram $keys, n, $counts, n_bins (event...) -> event
 //   primitives.bin_starts $keys, n, $starts, n_bins (event...) -> event
 //

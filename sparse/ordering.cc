@@ -170,9 +170,8 @@ Predecessors order_by_uses(std::span<const ResourceUses> operations) {
 
 std::optional<std::pair<uint32_t, uint32_t>> find_unordered(std::span<const ResourceUses> operations,
                                                             const Predecessors& order) {
-  Ancestors before(operations.size());
+  const Ancestors before = ancestors_of(order);
   for (uint32_t op = 0; op < operations.size(); ++op) {
-    for (const uint32_t earlier : order[op]) before.add(op, earlier);
     for (uint32_t earlier = 0; earlier < op; ++earlier) {
       if (!before.has(op, earlier) && conflict(operations[earlier], operations[op]) != nullptr)
         return std::pair(earlier, op);

@@ -129,8 +129,10 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
                   "plan is the same on any machine)")
       ->type_name("S")
       ->check(CLI::Range(0.0, 1e6))
-      ->check([](const std::string& text) {  // which lets what is no number pass
-        return text.find_first_of("nN") == std::string::npos ? "" : fmt::format("{} is no number of seconds", text);
+      ->check([](const std::string& text) {  // Range lets NaN pass
+        return text.find_first_of("nN") == std::string::npos
+                   ? ""
+                   : fmt::format("{} is no number of seconds", text);
       });
   command.add_flag("--json", arguments.json, "print JSON instead");
   command

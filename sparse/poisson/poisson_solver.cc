@@ -131,9 +131,11 @@ struct PoissonSolver::State {
   void trace_sum(const BufferRef& parts, size_t offset) {
     sum_to<double>(device(), parts, levels[0].n_blocks(), state, static_cast<int64_t>(offset));
   }
-  BufferRef parts() {
-    return temporary(device(), static_cast<size_t>(levels[0].n_blocks()) * sizeof(double));
+  template <class T>
+  BufferRef scratch(int64_t n) {
+    return temporary(device(), static_cast<size_t>(n) * sizeof(T));
   }
+  BufferRef parts() { return scratch<double>(levels[0].n_blocks()); }
 
   Program& program;
   const double h2;
@@ -196,8 +198,7 @@ void PoissonSolver::State::connect(Level& fine, Level& coarse) {
 
 // A cell of the coarser level is one of the domain where any of its eight is.
 void PoissonSolver::State::wait_weigh(const Level& fine, const Level& coarse, int depth) {
-  const BufferRef packed =
-      temporary(device(), static_cast<size_t>(fine.n_blocks() * kCoarseCells) * sizeof(float));
+  const BufferRef packed = scratch<float>(fine.n_blocks() * kCoarseCells);
   program.launch(mark_domain, over(fine.leaf), fine.weight, fine.x);
   program.launch(pack_coarse, over(fine.leaf), fine.x, packed->as<float>());
   program.launch(unpack_coarse, over(coarse.leaf), coarse.b, packed->as<float>(),
@@ -259,15 +260,13 @@ void PoissonSolver::State::trace_cycle(size_t depth) {
   program.launch(subtract_on_level, leaves, level.y, level.b, level.weight, level.x);
   const Level& coarse = levels[depth + 1];
   {
-    const BufferRef packed =
-        temporary(device(), static_cast<size_t>(level.n_blocks() * kCoarseCells) * sizeof(float));
+    const BufferRef packed = scratch<float>(level.n_blocks() * kCoarseCells);
     program.launch(pack_coarse, leaves, level.x, packed->as<float>());
     program.launch(unpack_coarse, over(coarse.leaf), coarse.b, packed->as<float>(),
                    coarse.children->as<int32_t>());
   }
   trace_cycle(depth + 1);
-  const BufferRef packed =
-      temporary(device(), static_cast<size_t>(coarse.n_blocks() * 8 * kCells) * sizeof(float));
+  const BufferRef packed = scratch<float>(coarse.n_blocks() * 8 * kCells);
   program.launch(pack_fine, over(coarse.leaf), coarse.y, packed->as<float>());
   program.launch(add_fine, leaves, level.y, level.weight, packed->as<float>(), level.parents->as<int32_t>());
   trace_smooth(level, level.y, level.x);

@@ -197,7 +197,8 @@ TEST(PlanProblem, IsRefusedWithTheBufferThatIsWrong) {
   EXPECT_EQ(error([](Buffer& b) { b.end = 2; }), "buffer 'b1': its time [2, 2) is empty");
   EXPECT_EQ(error([](Buffer& b) { b.alignment = 0; }),
             "buffer 'b1': its alignment 0 is not within 1 and 2^60");
-  EXPECT_EQ(error([](Buffer& b) { b.offset = -8; }), "buffer 'b1': with its offset -8 it does not end within 2^60 bytes");
+  EXPECT_EQ(error([](Buffer& b) { b.offset = -8; }),
+            "buffer 'b1': with its offset -8 it does not end within 2^60 bytes");
   EXPECT_EQ(error([](Buffer& b) { b.offset = 6, b.alignment = 4; }),
             "buffer 'b1': its offset 6 is no multiple of its alignment 4");
   EXPECT_EQ(error([](Buffer& b) {

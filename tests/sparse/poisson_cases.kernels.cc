@@ -19,7 +19,8 @@ COPPICE_KERNEL(set_cube_source, Write<double> f, Cell3 c, double h)
 COPPICE_KERNEL(set_shell_source, Write<double> f, Cell3 c, double h, double inner, double outer)
 {
   const auto radius = [&](int dx, int dy, int dz) {
-    const double x = h * (c.coord(0) + dx + 0.5), y = h * (c.coord(1) + dy + 0.5), z = h * (c.coord(2) + dz + 0.5);
+    const double x = h * (c.coord(0) + dx + 0.5), y = h * (c.coord(1) + dy + 0.5),
+                 z = h * (c.coord(2) + dz + 0.5);
     return sqrt(x * x + y * y + z * z);
   };
   double sum = 0;
@@ -33,8 +34,8 @@ COPPICE_KERNEL(set_shell_source, Write<double> f, Cell3 c, double h, double inne
 }
 COPPICE_KERNEL(set_random_source, Write<double> f, Cell3 c, uint32_t seed)
 {
-  uint32_t s = seed + 7919u * static_cast<uint32_t>(c.coord(0)) + 104729u * static_cast<uint32_t>(c.coord(1)) +
-               1299709u * static_cast<uint32_t>(c.coord(2));
+  uint32_t s = seed + 7919u * static_cast<uint32_t>(c.coord(0)) +
+               104729u * static_cast<uint32_t>(c.coord(1)) + 1299709u * static_cast<uint32_t>(c.coord(2));
   for (int k = 0; k < 3; ++k) s = s * 1664525u + 1013904223u, s ^= s >> 15;
   f[c] = static_cast<double>(s) / 4294967296.0 - 0.5;
 }
