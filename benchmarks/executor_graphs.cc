@@ -6,11 +6,13 @@
 
 #include <memory>
 #include <random>
+#include <utility>
 
 #include "benchmarks/executor_cases.h"
 #include "benchmarks/peers/tbb_flow_graph.h"
 #include "executor/builtin_operations.h"
 #include "executor/executor.h"
+#include "executor/planned/instance.h"
 
 namespace coppice::bench {
 namespace {
@@ -140,6 +142,30 @@ MicroCase run_case(const std::string& name, const Shape& shape) {
   c.peer = run_built(shape, 1);
   return c;
 }
+// Runs a planned function's instance, beside the same function as the executor runs it.
+struct Planned {
+  explicit Planned(ex::Module module)
+      : loaded(std::move(module)),
+        instance(ex::PlannedFunction::create(*loaded.module->functions().front())->instance()) {}
+  int32_t run(std::initializer_list<AsyncValue*> arguments) const {
+    AsyncValue* result = nullptr;
+    instance->run(std::span(arguments.begin(), arguments.size()), {&result, 1}, *loaded.request);
+    return RCReference<AsyncValue>::reclaim(result)->get<int32_t>();
+  }
+  Loaded loaded;
+  IntrusivePtr<ex::Instance> instance;
+};
+MicroCase planned_case(const std::string& name, const Shape& shape) {
+  MicroCase c = graph_case("graph_" + name + "/planned", shape);
+  c.target = ours_at_most(15);
+  c.peer_name = "the same function, not planned";
+  auto ours = std::make_shared<Planned>(module_of(shape));
+  c.ours = [ours, x = zero()](int n) {
+    for (int k = 0; k < n; ++k) keep(ours->run({x.get_async_value()}));
+  };
+  c.peer = run_loaded(shape);
+  return c;
+}
 // As oneTBB's published numbers are taken: a graph is built for every run. Ours never is.
 MicroCase per_run_case(const std::string& name, const Shape& shape) {
   MicroCase c = graph_case("graph_" + name + "/per_run", shape);
@@ -203,17 +229,26 @@ ex::Module calls(bool repeat) {
   return module;
 }
 
-MicroCase calls_case(bool repeat) {
+template <class Runner>
+std::function<void(int)> run_calls(bool repeat, int times) {
+  auto runner = std::make_shared<Runner>(calls(repeat));
+  return [runner, times](int n) {
+    const auto count = make_available_async_value<int32_t>(int32_t{times});
+    const auto x = make_available_async_value<int32_t>(1);
+    for (int k = 0; k < n; ++k) keep(runner->run({count.get_async_value(), x.get_async_value()}));
+  };
+}
+MicroCase calls_case(bool repeat, bool is_planned) {
   static constexpr int kTimes = 1000;
   MicroCase c;
-  c.name = repeat ? "repeat_iteration" : "call", c.units = kTimes, c.n = 20;
+  c.name = fmt::format("{}{}", repeat ? "repeat_iteration" : "call", is_planned ? "/planned" : "");
+  c.units = kTimes, c.n = 20;
   c.detail = "of a function of one addition; floor: a call of the addition through a pointer";
-  auto ours = std::make_shared<Loaded>(calls(repeat));
-  c.ours = [ours](int n) {
-    const auto count = make_available_async_value<int32_t>(int32_t{kTimes});
-    const auto x = make_available_async_value<int32_t>(1);
-    for (int k = 0; k < n; ++k) keep(ours->run({count.get_async_value(), x.get_async_value()}));
-  };
+  c.ours = run_calls<Loaded>(repeat, kTimes);
+  if (is_planned) {
+    c.peer_name = "the same, not planned";
+    c.peer = std::exchange(c.ours, run_calls<Planned>(repeat, kTimes));
+  }
   c.floor = [](int n) {
     int32_t (*volatile add)(int32_t, int32_t) = [](int32_t a, int32_t b) { return a + b; };
     uint32_t x = 1;
@@ -230,12 +265,15 @@ std::vector<MicroCase> graph_cases() {
   for (const auto& [name, shape] : {std::pair("chain", chain(1000)), std::pair("fan_out", fan_out(1000)),
                                     std::pair("random", random_shape(1000))}) {
     cases.push_back(run_case(name, shape));
+    cases.push_back(planned_case(name, shape));
     cases.push_back(per_run_case(name, shape));
     cases.push_back(build_case(name, shape));
   }
   cases.push_back(two_threads_case(random_shape(1000)));
-  cases.push_back(calls_case(false));
-  cases.push_back(calls_case(true));
+  for (const bool is_planned : {false, true}) {
+    cases.push_back(calls_case(false, is_planned));
+    cases.push_back(calls_case(true, is_planned));
+  }
   return cases;
 }
 

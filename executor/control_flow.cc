@@ -110,13 +110,10 @@ void branch(Argument<AnyValue> selector, RemainingAttributes functions, Remainin
 }
 
 const LoadedFunction* choose_by_condition(AsyncValue& condition, RemainingAttributes functions) {
-  return functions[condition.get<bool>() ? 0 : 1].function;
+  return functions[chosen_by_condition(condition)].function;
 }
 const LoadedFunction* choose_by_index(AsyncValue& index, RemainingAttributes functions) {
-  const int32_t i = index.get<int32_t>();
-  if (i < 0 || static_cast<size_t>(i) >= functions.size())
-    throw Error(ErrorCode::kOutOfRange, fmt::format("case {} of {} functions", i, functions.size()));
-  return functions[static_cast<size_t>(i)].function;
+  return functions[chosen_by_index(index, functions.size())].function;
 }
 
 // It runs blocks [begin, end) of equal size. It adds as many tasks as the queue has threads, and each
@@ -247,6 +244,15 @@ std::vector<std::string> types_of_parallel_for(const OperationUse& use) {
 }
 
 }  // namespace
+
+size_t chosen_by_condition(const AsyncValue& condition) { return condition.get<bool>() ? 0 : 1; }
+
+size_t chosen_by_index(const AsyncValue& index, size_t num_functions) {
+  const int32_t i = index.get<int32_t>();
+  if (i < 0 || static_cast<size_t>(i) >= num_functions)
+    throw Error(ErrorCode::kOutOfRange, fmt::format("case {} of {} functions", i, num_functions));
+  return static_cast<size_t>(i);
+}
 
 const LoadedFunction& function_attribute(const OperationUse& use, size_t i) {
   if (use.attributes[i].function == nullptr)

@@ -15,6 +15,10 @@ void check_types(const char* what, const LoadedFunction& f, const std::vector<st
                  const std::vector<std::string>& used);
 void check_selector(const OperationUse& use, std::string_view type);
 
+// Return which of `if`'s two, or `case`'s functions an available selector chooses. Errors: kOutOfRange.
+size_t chosen_by_condition(const AsyncValue& condition);
+size_t chosen_by_index(const AsyncValue& index, size_t num_functions);
+
 // Returns references of one's own to arguments, for work that outlives the call.
 std::vector<RCReference<AsyncValue>> references_to(const RemainingArguments& arguments);
 // Fills the results, of these types or more, with indirect values, and returns a reference to each for

@@ -128,30 +128,34 @@ void execute(const LoadedFunction& function, std::span<AsyncValue* const> argume
   frame->take_results(results);
 }
 
-std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& function,
-                                             std::span<const RCReference<AsyncValue>> arguments,
-                                             Request& request) {
+CheckedArguments::CheckedArguments(const LoadedFunction& function,
+                                   std::span<const RCReference<AsyncValue>> arguments) {
   if (arguments.size() != function.argument_types.size()) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("@{} takes {} argument{}, not {}", function.name, function.argument_types.size(),
                             function.argument_types.size() == 1 ? "" : "s", arguments.size()));
   }
-  std::vector<AsyncValue*> given, results(function.returns.size());
-  std::vector<RCReference<AsyncValue>> checked;  // those that are made here
   for (size_t i = 0; i < arguments.size(); ++i) {
     AsyncValue* const value = arguments[i].get();
     if (value == nullptr) throw wrong_argument(function, i, "null");
     if (is_open(*value)) {
-      checked.push_back(checked_later(function, i, *value));
-      given.push_back(checked.back().get());
+      made_.push_back(checked_later(function, i, *value));
+      values_.push_back(made_.back().get());
     } else {
       const Registry& registry = function.module->registry();
       if (!registry.is_type(*value, function.argument_types[i]))
         throw wrong_argument(function, i, registry.type_name_of(*value));
-      given.push_back(value);
+      values_.push_back(value);
     }
   }
-  execute(function, given, results, request);
+}
+
+std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& function,
+                                             std::span<const RCReference<AsyncValue>> arguments,
+                                             Request& request) {
+  const CheckedArguments checked(function, arguments);
+  std::vector<AsyncValue*> results(function.returns.size());
+  execute(function, checked.values(), results, request);
   std::vector<RCReference<AsyncValue>> owned;
   for (AsyncValue* const result : results) owned.push_back(RCReference<AsyncValue>::reclaim(result));
   return owned;

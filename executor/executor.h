@@ -37,6 +37,18 @@ inline std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& functi
   return execute(function, std::span(arguments.begin(), arguments.size()), request);
 }
 
+// A function's arguments, whose number and types are right, or will be errors where they turn out not to be.
+class CheckedArguments {
+ public:
+  // Errors: kInvalidArgument, as of execute().
+  CheckedArguments(const LoadedFunction& function, std::span<const RCReference<AsyncValue>> arguments);
+  std::span<AsyncValue* const> values() const { return values_; }
+
+ private:
+  std::vector<AsyncValue*> values_;
+  std::vector<RCReference<AsyncValue>> made_;  // that stand for untyped ones
+};
+
 // The same without checks, for operations that call functions; the caller owns the results. They are
 // errors where functions are nested more than 500 deep on one stack: recursion without an end must not
 // overflow it.

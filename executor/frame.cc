@@ -9,6 +9,7 @@
 #include "core/block_pool.h"
 #include "core/error.h"
 #include "core/trace.h"
+#include "executor/operation_errors.h"
 #include "executor/value_list.h"
 
 namespace coppice::executor {
@@ -349,11 +350,12 @@ inline void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*
   try {
     op.run(op.function, call);
   } catch (...) {
-    fail_with_exception(op, results);
+    fail_with_exception({function_, op, registers_}, results);
     return;
   }
   for (const AsyncValue* const result : results) {
-    if (result == nullptr || !result->is_concrete()) return check_results(op, results);
+    if (result == nullptr || !result->is_concrete())
+      return check_results({function_, op, registers_}, results);
   }
 }
 
@@ -366,7 +368,8 @@ template <bool kHasFlags>
   if (failed == nullptr && (!kHasFlags || (flags & Request::kCancelled) == 0)) [[likely]] {
     run_function(op, results);
   } else {
-    fail(results, failed == nullptr ? Error(ErrorCode::kCancelled, "cancelled") : skipped(op, *failed));
+    fail(results, failed == nullptr ? Error(ErrorCode::kCancelled, "cancelled")
+                                    : skipped({function_, op, registers_}, *failed));
   }
   const std::span<const uint32_t> registers = op.results;
   for (size_t i = 0; i < results.size(); ++i) set(ready, registers[i], results[i]);

@@ -76,14 +76,9 @@ class Frame final : public RefCountedBase<Frame>, private Suspended {
   template <bool kHasFlags>
   void run(ReadyOperations& ready, uint32_t op, uint32_t flags);
   void run_function(const LoadedOperation& op, std::span<AsyncValue*> results);
-  void fail_with_exception(const LoadedOperation& op, std::span<AsyncValue*> results) const;
-  void check_results(const LoadedOperation& op, std::span<AsyncValue*> results) const;
   AsyncValue* first_error(const LoadedOperation& op) const;
-  Error skipped(const LoadedOperation& op, AsyncValue& argument) const;
   // Adds a line for each operation that has not started, with what it waits for.
   void describe_waiting(std::string& text) const;
-  Error located(const Error& error, const LoadedOperation& op) const;
-  static void fail(std::span<AsyncValue*> results, Error error);
   // A continuation tells these users of a register.
   struct Users {
     bool of_value, of_event;

@@ -15,6 +15,7 @@
 //   Constant<T>              an attribute: bool, int32_t, int64_t, float, double, std::string_view, LoadedFunction, or a
 //                            list: std::span<const U> of int64_t, double or std::string
 //   Result<T>                a result; set, emplace or allocate it before returning
+//   OutBytes                 a result of type `bytes`, written in place (host_bytes.h; Registry::add_out_variant)
 //   RemainingArguments, RemainingResults, RemainingAttributes      however many there are; last of their kind
 //   Request&                 the request
 // It returns nothing, a value, an AsyncValueRef of one, a StreamEvent, or a std::tuple of these; results that
@@ -56,6 +57,9 @@ class OperationCall {
   OperationCall(Request& request, const std::atomic<AsyncValue*>* registers,
                 const OperationRegisters& operation, std::span<AsyncValue*> results)
       : request_(request), registers_(registers), operation_(operation), results_(results) {}
+  // The same call with other places for its results.
+  OperationCall(const OperationCall& call, std::span<AsyncValue*> results)
+      : OperationCall(call.request_, call.registers_, call.operation_, results) {}
 
   Request& request() const { return request_; }
   size_t num_arguments() const { return operation_.arguments.size(); }

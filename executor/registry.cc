@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/check.h"
@@ -18,14 +19,21 @@ Registry::Registry() {
   add_type<float>("f32");
   add_type<double>("f64");
   add_type<std::string>("string");
+  add_type<HostBytes>("bytes");
   add_type<AnyValue>("any");
 }
 
-void Registry::add_type(std::type_index type, std::string_view name) {
+void Registry::add_type(std::type_index type, std::string_view name, bool may_refer) {
   COPPICE_CHECK(!has_type(name), "the type name {} is taken", name);
   const auto [entry, is_new] = tables_->type_names.emplace(type, name);
   COPPICE_CHECK(is_new, "the type of {} has another name already", name);
   tables_->types.emplace(entry->second, type);
+  tables_->may_refer.emplace(entry->second, may_refer);
+}
+
+bool Registry::may_refer(std::string_view name) const {
+  const auto found = tables_->may_refer.find(name);
+  return found != tables_->may_refer.end() && found->second;
 }
 
 bool Registry::has_type(std::string_view name) const {
@@ -67,6 +75,27 @@ void Registry::add(OperationInfo info) {
   }
   std::string name = info.name;
   tables_->operations.emplace(std::move(name), std::move(info));
+}
+
+void Registry::add(std::string_view name, Implementation implementation, const OperationInfo& signature,
+                   bool is_out) {
+  const auto found = tables_->operations.find(name);
+  COPPICE_CHECK(found != tables_->operations.end(), "there is no operation {} to implement", name);
+  OperationInfo& info = found->second;
+  const auto is_same = [](const AttributeType& a, const AttributeType& b) {
+    return a.kind == b.kind && a.binding_type == b.binding_type;
+  };
+  COPPICE_CHECK(info.argument_types == signature.argument_types &&
+                    info.result_types == signature.result_types &&
+                    std::equal(info.attributes.begin(), info.attributes.end(), signature.attributes.begin(),
+                               signature.attributes.end(), is_same) &&
+                    !info.more_arguments && !info.more_results && !info.more_attributes,
+                "an implementation of {} takes and returns the same as the operation", name);
+  const auto k = static_cast<size_t>(implementation.in_place);
+  COPPICE_CHECK(
+      implementation.in_place < 0 || (k < info.argument_types.size() && info.argument_types[k] == "bytes"),
+      "{} cannot be made in the place of argument {}", name, implementation.in_place);
+  (is_out ? info.out_variants : info.natives).push_back(std::move(implementation));
 }
 
 const OperationInfo* Registry::find(std::string_view name) const {

@@ -13,10 +13,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <typeindex>
 #include <unordered_map>
 #include <vector>
 
+#include "executor/host_bytes.h"
 #include "executor/operation.h"
 
 namespace coppice::executor {
@@ -71,6 +73,17 @@ struct OperationUse {
 };
 using InferTypes = std::function<std::vector<std::string>(const OperationUse&)>;
 
+// One of the ways in which a planned function (planned/planned_function.h) can run an operation. `run` may throw.
+// Where a result is set before the call, it has the type and the place of what the operation writes.
+struct Implementation {
+  void (*run)(const void* function, OperationCall& call);
+  std::shared_ptr<const void> function;
+  // Returns whether it can run this use; empty: any. Decided once, when the function is planned.
+  std::function<bool(const OperationUse&)> matches;
+  // Its first result may have the bytes of this argument, where nobody needs these any more; -1: of none.
+  int in_place = -1;
+};
+
 struct OperationInfo {
   std::string name;
   OperationTraits traits;
@@ -83,6 +96,8 @@ struct OperationInfo {
   Needs more_needs = Needs::kAvailable;  // of each further argument
   std::string more_type;                 // of each further argument; empty: any
   InferTypes infer;                      // of what is not fixed
+  // The first that matches is taken: of out variants, then of native ones.
+  std::vector<Implementation> out_variants = {}, natives = {};
 };
 
 // A handle: copies share what is registered, and each loaded module holds one.
@@ -93,20 +108,34 @@ class Registry {
   Registry& operator=(const Registry&) = default;
 
   // Names a payload type. Chain ("chain"), bool, int32_t ("i32"), int64_t, float ("f32"),
-  // double and std::string are there.
+  // double, std::string and HostBytes ("bytes") are there.
   template <class T>
   void add_type(std::string_view name) {
-    add_type(typeid(T), name);
+    add_type(typeid(T), name, !std::is_arithmetic_v<T> && !std::is_enum_v<T> && !std::is_empty_v<T>);
   }
   // A name that is taken is a failed check, and so is an argument or result whose type has no name.
   template <class F>
   void add(std::string_view name, F function, OperationTraits traits = {}, InferTypes infer = nullptr);
+
+  // Adds an out variant: a function that writes its results of type `bytes` where its OutBytes parameters
+  // say. If no operation has the name, there is one now, which does the same with memory of its own; else the
+  // signatures are the same, or a check fails.
+  template <class F>
+  void add_out_variant(std::string_view name, F function,
+                       std::function<bool(const OperationUse&)> matches = {}, int in_place = -1);
+  // Adds another function for a registered operation, which makes its results itself. It takes plain values,
+  // constants and named things, and returns plain values; functions of that kind given to add() are native
+  // already, unless they run where they may block.
+  template <class F>
+  void add_native(std::string_view name, F function, std::function<bool(const OperationUse&)> matches = {});
 
   const OperationInfo* find(std::string_view name) const;
   // Returns the registered name that is nearest to a misspelt one, or nothing.
   std::string nearest(std::string_view name) const;
   bool has_type(std::string_view name) const;
   std::string_view type_name(std::type_index type) const;  // failed check when there is none
+  // Returns whether values of the type may refer to other values' memory: all but numbers and empty types.
+  bool may_refer(std::string_view name) const;
   // Returns whether a value, which may come from outside, is known to hold, now or later, the type with
   // that name.
   bool is_type(const AsyncValue& value, std::string_view name) const;
@@ -114,12 +143,14 @@ class Registry {
   std::string type_name_of(const AsyncValue& value) const;
 
  private:
-  void add_type(std::type_index type, std::string_view name);
+  void add_type(std::type_index type, std::string_view name, bool may_refer);
   void add(OperationInfo info);
+  void add(std::string_view name, Implementation implementation, const OperationInfo& signature, bool is_out);
 
   struct Tables {
     std::unordered_map<std::type_index, std::string> type_names;
     std::unordered_map<std::string_view, std::type_index> types;  // by the names in type_names
+    std::unordered_map<std::string_view, bool> may_refer;         // by these, too
     std::map<std::string, OperationInfo, std::less<>> operations;
   };
   std::shared_ptr<Tables> tables_ = std::make_shared<Tables>();

@@ -6,7 +6,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/check.h"
 #include "executor/registry.h"
+#include "executor/value_list.h"
 
 namespace coppice::executor {
 namespace detail {
@@ -45,6 +47,14 @@ struct Parameter<Argument<T>> {
   }
   static Argument<T> get(OperationCall& call, Cursor& at) {
     return Argument<T>(call.argument(at.argument++));
+  }
+};
+// An out variant's result: a HostBytes that is there before the call.
+template <>
+struct Parameter<OutBytes> {
+  static void describe(OperationInfo& info, const Registry&) { info.result_types.emplace_back("bytes"); }
+  static OutBytes get(OperationCall& call, Cursor& at) {
+    return {call.results()[at.result++]->get<HostBytes>(), call.request().host().memory()};
   }
 };
 template <>
@@ -151,6 +161,42 @@ struct Parameter<OperationCall&> {
   static OperationCall& get(OperationCall& call, Cursor&) { return call; }
 };
 
+// Parameters that are read at the call and kept by nobody.
+template <class P>
+inline constexpr bool kIsPlainParameter =
+    !std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>;
+template <class T>
+inline constexpr bool kIsPlainParameter<Argument<T>> = false;
+template <class T>
+inline constexpr bool kIsPlainParameter<Result<T>> = false;
+template <>
+inline constexpr bool kIsPlainParameter<After> = false;
+template <>
+inline constexpr bool kIsPlainParameter<MoreEvents> = false;
+template <>
+inline constexpr bool kIsPlainParameter<RemainingArguments> = false;
+template <>
+inline constexpr bool kIsPlainParameter<RemainingResults> = false;
+template <>
+inline constexpr bool kIsPlainParameter<RemainingAttributes> = false;
+template <>
+inline constexpr bool kIsPlainParameter<Constant<LoadedFunction>> = false;
+template <>
+inline constexpr bool kIsPlainParameter<OutBytes> = false;
+template <class R>
+inline constexpr bool kIsPlainReturn = true;
+template <class T>
+inline constexpr bool kIsPlainReturn<AsyncValueRef<T>> = false;
+template <>
+inline constexpr bool kIsPlainReturn<StreamEvent> = false;
+template <class... R>
+inline constexpr bool kIsPlainReturn<std::tuple<R...>> = (kIsPlainReturn<R> && ...);
+
+template <class R, class... P>
+constexpr bool is_native(std::type_identity<std::tuple<P...>>) {
+  return kIsPlainReturn<R> && (kIsPlainParameter<P> && ...);
+}
+
 // Describes and stores a function's return value as results.
 template <class R>
 struct Returned {
@@ -160,6 +206,17 @@ struct Returned {
   static void store(OperationCall& call, Cursor& at, R&& value) {
     call.results()[at.result++] =
         make_available_async_value<R>(std::move(value)).release_rc_reference().release();
+  }
+  // Writes into the value that is there, and makes one where there is none.
+  static void store_in_place(OperationCall& call, Cursor& at, R&& value) {
+    if constexpr (std::is_trivially_copyable_v<R>) {
+      if (AsyncValue* const there = call.results()[at.result]; there != nullptr) {
+        there->get<R>() = value;
+        ++at.result;
+        return;
+      }
+    }
+    store(call, at, std::move(value));
   }
 };
 template <class T>
@@ -186,6 +243,9 @@ struct Returned<std::tuple<R...>> {
   static void store(OperationCall& call, Cursor& at, std::tuple<R...>&& values) {
     std::apply([&](R&... value) { (Returned<R>::store(call, at, std::move(value)), ...); }, values);
   }
+  static void store_in_place(OperationCall& call, Cursor& at, std::tuple<R...>&& values) {
+    std::apply([&](R&... value) { (Returned<R>::store_in_place(call, at, std::move(value)), ...); }, values);
+  }
 };
 template <>
 struct Returned<void> {
@@ -199,7 +259,7 @@ inline constexpr size_t kNumReturned<void> = 0;
 template <class... R>
 inline constexpr size_t kNumReturned<std::tuple<R...>> = sizeof...(R);
 
-template <class F, class R, class... P>
+template <bool kInPlace, class F, class R, class... P>
 void run_function(const F& function, OperationCall& call, std::type_identity<std::tuple<P...>>) {
   // Results that are returned come first, so that Result parameters start behind them. Braces evaluate
   // from left to right.
@@ -210,8 +270,38 @@ void run_function(const F& function, OperationCall& call, std::type_identity<std
   } else {
     R value = std::apply(function, std::move(parameters));
     Cursor first;
-    Returned<R>::store(call, first, std::move(value));
+    if constexpr (kInPlace) {
+      Returned<R>::store_in_place(call, first, std::move(value));
+    } else {
+      Returned<R>::store(call, first, std::move(value));
+    }
   }
+}
+
+// Runs an out variant where nothing is planned: each result gets memory of its own.
+template <class F, class R, class... P>
+void run_out_variant_unplanned(const F& function, OperationCall& call,
+                               std::type_identity<std::tuple<P...>> parameters) {
+  std::vector<AsyncValueRef<HostBytes>> made;
+  ValueList values(call.results().size());
+  for (AsyncValue*& value : values.span()) {
+    made.push_back(make_available_async_value<HostBytes>());
+    value = made.back().get_async_value();
+  }
+  OperationCall there(call, values.span());
+  run_function<false, F, R>(function, there, parameters);
+  for (size_t i = 0; i < made.size(); ++i) call.results()[i] = made[i].release_rc_reference().release();
+}
+
+template <class F>
+Implementation native(std::shared_ptr<const void> function) {
+  using Type = FunctionType<F>;
+  Implementation made{.run = nullptr, .function = std::move(function)};
+  made.run = [](const void* f, OperationCall& call) {
+    run_function<true, F, typename Type::Return>(*static_cast<const F*>(f), call,
+                                                 std::type_identity<typename Type::Parameters>());
+  };
+  return made;
 }
 
 template <class R, class... P>
@@ -231,9 +321,50 @@ void Registry::add(std::string_view name, F function, OperationTraits traits, In
   info.infer = std::move(infer);
   info.function = std::make_shared<const F>(std::move(function));
   info.run = [](const void* f, OperationCall& call) {
-    detail::run_function<F, typename Type::Return>(*static_cast<const F*>(f), call, Parameters());
+    detail::run_function<false, F, typename Type::Return>(*static_cast<const F*>(f), call, Parameters());
   };
+  if constexpr (detail::is_native<typename Type::Return>(Parameters())) {
+    if (traits.run != Run::kBlocking && !traits.non_strict && !info.infer)
+      info.natives.push_back(detail::native<F>(info.function));
+  }
   add(std::move(info));
+}
+
+template <class F>
+void Registry::add_out_variant(std::string_view name, F function,
+                               std::function<bool(const OperationUse&)> matches, int in_place) {
+  using Type = detail::FunctionType<F>;
+  using Parameters = std::type_identity<typename Type::Parameters>;
+  using Return = typename Type::Return;
+  static_assert(std::is_void_v<Return>, "an out variant writes its results");
+  OperationInfo info{.name = std::string(name)};
+  detail::describe_function<Return>(info, *this, Parameters());
+  for (const std::string& type : info.result_types)
+    COPPICE_CHECK(type == "bytes", "results of the out variant of {} are OutBytes", name);
+  info.function = std::make_shared<const F>(std::move(function));
+  info.run = [](const void* f, OperationCall& call) {
+    detail::run_out_variant_unplanned<F, Return>(*static_cast<const F*>(f), call, Parameters());
+  };
+  Implementation out{.function = info.function, .matches = std::move(matches), .in_place = in_place};
+  out.run = [](const void* f, OperationCall& call) {
+    detail::run_function<false, F, Return>(*static_cast<const F*>(f), call, Parameters());
+  };
+  if (find(name) == nullptr) add(info);
+  add(name, std::move(out), info, true);
+}
+
+template <class F>
+void Registry::add_native(std::string_view name, F function,
+                          std::function<bool(const OperationUse&)> matches) {
+  using Type = detail::FunctionType<F>;
+  using Parameters = std::type_identity<typename Type::Parameters>;
+  static_assert(detail::is_native<typename Type::Return>(Parameters()),
+                "a native function takes plain values and constants, and returns plain values");
+  OperationInfo info{.name = std::string(name)};
+  detail::describe_function<typename Type::Return>(info, *this, Parameters());
+  Implementation native = detail::native<F>(std::make_shared<const F>(std::move(function)));
+  native.matches = std::move(matches);
+  add(name, std::move(native), info, false);
 }
 
 }  // namespace coppice::executor

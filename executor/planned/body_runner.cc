@@ -1,0 +1,338 @@
+// The loop over a planned function's operations, and what happens where values are errors or not there yet.
+#include "executor/planned/body_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/trace.h"
+#include "executor/control_flow_types.h"
+#include "executor/must_run.h"
+#include "executor/operation_errors.h"
+
+namespace coppice::executor {
+
+using coppice::detail::RefAccess;
+
+namespace {
+
+using Body = PlannedOperation::Body;
+
+void drop(AsyncValue* value) { RefAccess::drop_strong(value); }
+
+AsyncValue* reference_to(AsyncValue* value) { return share(value).release(); }
+
+// An operation that may block, on a thread that may: its results are indirect values until it has run.
+struct BlockingCall {
+  const LoadedFunction* function;
+  const LoadedOperation* operation;
+  IntrusivePtr<const LoadedModule> module;
+  IntrusivePtr<Request> request;
+  std::vector<RCReference<AsyncValue>> arguments, results;
+
+  void operator()() const {
+    std::vector<uint32_t> numbers(arguments.size());
+    std::vector<std::atomic<AsyncValue*>> registers(arguments.size());
+    for (uint32_t i = 0; i < numbers.size(); ++i) numbers[i] = i, registers[i] = arguments[i].get();
+    const OperationRegisters at{numbers, {}, operation->attributes};
+    ValueList made(results.size());
+    // Errors name arguments by the function's own registers, of which there are none here.
+    const RunningOperation running{*function, *operation, registers.data()};
+    if (request->is_cancelled()) {
+      executor::fail(made.span(), Error(ErrorCode::kCancelled, "cancelled"));
+    } else {
+      OperationCall call(*request, registers.data(), at, made.span());
+      const TraceScope trace(operation->info->name);
+      try {
+        operation->run(operation->function, call);
+        check_results(running, made.span());
+      } catch (...) {
+        fail_with_exception(running, made.span());
+      }
+    }
+    for (size_t i = 0; i < results.size(); ++i)
+      request->pending_events().forward(*request, *results[i], RCReference<AsyncValue>::reclaim(made[i]));
+  }
+};
+
+}  // namespace
+
+BodyRunner::BodyRunner(const FunctionPlan& plan, Instance& instance)
+    : plan_(plan),
+      instance_(instance),
+      registers_(new std::atomic<AsyncValue*>[plan.registers.size()]),
+      slots_(plan.registers.size()),
+      bodies_(plan.operations.size()) {
+  for (uint32_t r = 0; r < plan.registers.size(); ++r) {
+    const PlannedRegister& to = plan.registers[r];
+    if (to.home == Home::kArena && to.is_out) {
+      slots_[r] = make_available_async_value<HostBytes>().release_rc_reference().release();
+    }
+    set(r, slots_[r]);
+  }
+  for (size_t i = 0; i < plan.operations.size(); ++i) {
+    if (plan.operations[i].mode != Mode::kBody) continue;
+    bodies_[i] = std::make_unique<Bodies>();
+    for (const auto& body : plan.operations[i].bodies)
+      bodies_[i]->runners.push_back(std::make_unique<BodyRunner>(*body, instance));
+  }
+}
+
+BodyRunner::~BodyRunner() {
+  abandon();
+  for (AsyncValue* const slot : slots_)
+    if (slot != nullptr) drop(slot);
+}
+
+void BodyRunner::take_places() {
+  for (uint32_t r = 0; r < plan_.registers.size(); ++r) {
+    const PlannedRegister& to = plan_.registers[r];
+    if (to.home == Home::kArena && to.is_out)
+      PlannedBytes::put(slots_[r]->get<HostBytes>(), place_in(instance_.arena_, to.size));
+  }
+  for (const auto& bodies : bodies_) {
+    if (!bodies) continue;
+    for (const auto& runner : bodies->runners) runner->take_places();
+  }
+}
+
+void BodyRunner::leave_places() {
+  for (uint32_t r = 0; r < plan_.registers.size(); ++r) {
+    const PlannedRegister& to = plan_.registers[r];
+    if (to.home == Home::kArena && to.is_out) PlannedBytes::put(slots_[r]->get<HostBytes>(), {});
+  }
+  for (const auto& bodies : bodies_) {
+    if (!bodies) continue;
+    for (const auto& runner : bodies->runners) runner->leave_places();
+  }
+}
+
+PlannedBytes::Place BodyRunner::place_in(const IntrusivePtr<HostMemory>& memory, uint32_t size) const {
+  const Layout::Place& place = instance_.layout_->places[size];
+  LearnedSize* const learned = &instance_.learned_[size];
+  if (place.room == 0 || !memory) return {nullptr, 0, learned};
+  return {memory->data() + place.offset, place.room, learned};
+}
+
+void BodyRunner::begin(std::span<AsyncValue* const> arguments, std::span<const CallerPlace> places) {
+  is_plain_ = !Trace::is_on();
+  for (uint32_t r = 0; r < arguments.size(); ++r) {
+    set(r, arguments[r]);
+    is_plain_ &= arguments[r]->is_concrete();
+  }
+  places_.assign(places.begin(), places.end());
+  next_ = 0;
+}
+
+bool BodyRunner::advance() {
+  for (; next_ < plan_.operations.size(); ++next_) {
+    const PlannedOperation& op = plan_.operations[next_];
+    if (is_plain_ && op.mode <= Mode::kNative && !instance_.request_->is_cancelled()) [[likely]] {
+      call(op);
+    } else if (!run_with_care(op)) {
+      return false;
+    }
+    for (const uint32_t r : op.dies) let_go(r);
+  }
+  return true;
+}
+
+void BodyRunner::let_go(uint32_t r) {
+  if (AsyncValue* const value = registers_[r].exchange(nullptr, std::memory_order_relaxed)) drop(value);
+}
+
+// The results' places are in slots_: those that stay are there already, and new ones pass to the registers.
+inline void BodyRunner::call(const PlannedOperation& op) {
+  if (op.makes_values) make_results(op);
+  const std::span<AsyncValue*> results(slots_.data() + op.first_result, op.num_results);
+  OperationCall call(*instance_.request_, registers_.get(), loaded(op), results);
+  try {
+    op.run(op.function, call);
+  } catch (...) {
+    return fail_by_exception(op);
+  }
+  for (uint32_t r = op.first_result; r < op.first_result + op.num_results; ++r) {
+    set(r, slots_[r]);
+    if (op.makes_values && is_counted(r)) slots_[r] = nullptr;
+  }
+}
+
+// Out variants write into values that are there.
+void BodyRunner::make_results(const PlannedOperation& op) {
+  if (op.mode != Mode::kOutVariant) return;
+  for (uint32_t r = op.first_result; r < op.first_result + op.num_results; ++r) {
+    if (!is_counted(r)) continue;
+    slots_[r] = make_available_async_value<HostBytes>().release_rc_reference().release();
+    CallerPlace at = place_of(r, false);
+    PlannedBytes::put(slots_[r]->get<HostBytes>(), at.place, std::move(at.memory));
+  }
+}
+
+CallerPlace BodyRunner::place_of(uint32_t r, bool second) const {
+  const PlannedRegister& to = plan_.registers[r];
+  if (to.home == Home::kCaller) {
+    for (size_t i = 0; i < places_.size(); ++i)
+      if (plan_.function->returns[i] == r) return places_[i];
+    return {};
+  }
+  if (to.home != Home::kArena && to.home != Home::kOutput) return {};
+  const uint32_t size = second && to.second != kNoSize ? to.second : to.size;
+  if (to.home == Home::kArena) return {place_in(instance_.arena_, size), nullptr};
+  return {place_in(instance_.outputs_, size), instance_.outputs_};
+}
+
+void BodyRunner::fail_by_exception(const PlannedOperation& op) {
+  for (uint32_t r = op.first_result; r < op.first_result + op.num_results; ++r) {
+    if (is_counted(r) && slots_[r] != nullptr) drop(std::exchange(slots_[r], nullptr));
+  }
+  ValueList results(op.num_results);
+  fail_with_exception({*plan_.function, loaded(op), registers_.get()}, results.span());
+  set_results(op, results.span());
+}
+
+void BodyRunner::fail(const PlannedOperation& op, Error error) {
+  ValueList results(op.num_results);
+  executor::fail(results.span(), std::move(error));
+  set_results(op, results.span());
+}
+
+// Takes the references over.
+void BodyRunner::set_results(const PlannedOperation& op, std::span<AsyncValue*> results) {
+  for (uint32_t i = 0; i < op.num_results; ++i) {
+    const uint32_t r = op.first_result + i;
+    set(r, results[i]);
+    is_plain_ &= results[i]->is_concrete();
+    if (!is_counted(r)) errors_.push_back(r);
+  }
+}
+
+bool BodyRunner::wait_for(AsyncValue& value) {
+  instance_.awaited_ = share(&value);
+  return false;
+}
+
+// False: it has to wait for one of them.
+bool BodyRunner::wait_for_arguments(const LoadedOperation& op) {
+  for (size_t i = 0; i < op.arguments.size(); ++i) {
+    AsyncValue& argument = *value(op.arguments[i]);
+    if (argument.is_available()) continue;
+    const Needs needs = i < op.info->needs.size() ? op.info->needs[i] : op.info->more_needs;
+    if (needs == Needs::kAvailable) return wait_for(argument);
+    if (needs == Needs::kNothing || !argument.is_indirect()) continue;
+    const AsyncValueRef<Chain> enqueued = instance_.request_->pending_events().enqueued(argument);
+    if (!enqueued) return wait_for(argument);
+    if (!enqueued.is_available()) return wait_for(enqueued.value());
+  }
+  return true;
+}
+
+// False: it waits.
+bool BodyRunner::run_with_care(const PlannedOperation& planned) {
+  const LoadedOperation& op = loaded(planned);
+  if (planned.mode == Mode::kBody) return run_bodies(planned);
+  if (!wait_for_arguments(op)) return false;
+  if (!op.non_strict) {
+    for (const uint32_t r : op.arguments) {
+      if (!value(r)->is_error()) continue;
+      fail(planned, skipped({*plan_.function, op, registers_.get()}, *value(r)));
+      return true;
+    }
+  }
+  if (instance_.request_->is_cancelled()) {
+    fail(planned, Error(ErrorCode::kCancelled, "cancelled"));
+  } else if (planned.mode == Mode::kFallback) {
+    run_fallback(planned);
+  } else {
+    const TraceScope trace(op.info->name);
+    call(planned);
+  }
+  return true;
+}
+
+void BodyRunner::run_fallback(const PlannedOperation& planned) {
+  const LoadedOperation& op = loaded(planned);
+  Request& request = *instance_.request_;
+  ValueList results(planned.num_results);
+  if (op.where == Run::kBlocking && request.queue() != nullptr) {
+    BlockingCall call{plan_.function, &op, share(plan_.function->module), share(&request), {}, {}};
+    for (const uint32_t r : op.arguments) call.arguments.push_back(share(value(r)));
+    for (uint32_t i = 0; i < planned.num_results; ++i) {
+      call.results.push_back(make_indirect_async_value());
+      if (plan_.function->register_types[planned.first_result + i] == kEventType)
+        request.pending_events().add(request, *call.results.back());
+      results[i] = reference_to(call.results.back().get());
+    }
+    request.queue()->add_blocking(Task(MustRun(request, std::move(call))));
+  } else {
+    const RunningOperation running{*plan_.function, op, registers_.get()};
+    OperationCall call(request, registers_.get(), op, results.span());
+    const TraceScope trace(op.info->name);
+    try {
+      op.run(op.function, call);
+      check_results(running, results.span());
+    } catch (...) {
+      fail_with_exception(running, results.span());
+    }
+  }
+  set_results(planned, results.span());
+}
+
+void BodyRunner::take_results(std::span<AsyncValue*> results) {
+  const std::vector<uint32_t>& returns = plan_.function->returns;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const uint32_t r = returns[i];
+    const bool is_last =
+        std::find(returns.begin() + static_cast<ptrdiff_t>(i) + 1, returns.end(), r) == returns.end();
+    if (is_last && is_counted(r)) {
+      results[i] = registers_[r].exchange(nullptr, std::memory_order_relaxed);
+    } else {
+      results[i] = reference_to(value(r));
+    }
+  }
+  // What else is counted has gone with its last use.
+  drop_errors();
+  places_.clear();
+}
+
+void BodyRunner::drop_errors() {
+  for (const uint32_t r : errors_) {
+    let_go(r);
+    set(r, slots_[r]);
+  }
+  errors_.clear();
+}
+
+void BodyRunner::abandon() {
+  for (uint32_t r = static_cast<uint32_t>(plan_.function->argument_types.size()); r < plan_.registers.size();
+       ++r) {
+    if (is_counted(r)) let_go(r);
+  }
+  drop_errors();
+  for (const auto& bodies : bodies_) {
+    if (!bodies || bodies->round < 0) continue;
+    if (bodies->active != nullptr) bodies->active->abandon();
+    bodies->active = nullptr, bodies->round = -1;
+    bodies->values.clear();
+    bodies->decider.reset();
+    bodies->errors.clear();
+  }
+  places_.clear();
+}
+
+void BodyRunner::describe_waiting(std::string& text) const {
+  if (next_ >= plan_.operations.size()) return;
+  const PlannedOperation& op = plan_.operations[next_];
+  if (op.mode == Mode::kBody && bodies_[next_]->active != nullptr)
+    return bodies_[next_]->active->describe_waiting(text);
+  text += fmt::format("{} waits for", plan_.function->describe(loaded(op)));
+  const char* separator = " ";
+  for (const uint32_t r : loaded(op).arguments) {
+    if (value(r) == nullptr || value(r)->is_available()) continue;
+    text += fmt::format("{}%{}", separator, plan_.function->register_names[r]);
+    separator = ", ";
+  }
+  text += '\n';
+}
+
+}  // namespace coppice::executor

@@ -1,0 +1,515 @@
+// Planned functions: what the seed's tests say of them, and each pair of features that could disturb each other.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "core/live_objects.h"
+#include "executor/capped_memory.h"
+#include "tests/executor/bytes_operations.h"
+
+namespace coppice::executor {
+namespace {
+
+std::vector<int32_t> iota(int32_t n, int32_t seed) {
+  std::vector<int32_t> items;
+  for (int32_t i = 0; i < n; ++i) items.push_back(wrapping(i, seed));
+  return items;
+}
+
+const char* const kChain = R"(
+  func @main(%n: i32) -> (bytes, i32) {
+    %a = iota (%n, %n)
+    %b = iota (%n, %n)
+    %c = mix (%a, %b)
+    %d = shift 7 (%c)
+    %e = both (%d, %c)
+    %s = sum (%d)
+    return %e, %s
+  })";
+
+TEST(Planned, GivesWhatTheExecutorGives) {
+  for (const Placement placement : {Placement::kOffsets, Placement::kGroups}) {
+    PlannedProgram p(kChain, {.placement = placement});
+    for (const int32_t n : {5, 5, 3, 40, 40, 0, 7}) {
+      const auto planned = p.run({number(n)}), executed = p.run_executor({number(n)});
+      EXPECT_EQ(items_of(*planned[0]), items_of(*executed[0])) << n;
+      EXPECT_EQ(planned[1]->get<int32_t>(), executed[1]->get<int32_t>()) << n;
+    }
+  }
+}
+
+// ManagedTensorRanges.NoAliases of the seed's runtime: a value's bytes are another's behind its last use.
+TEST(Planned, ValuesThatAreNeverNeededTogetherShareBytes) {
+  PlannedProgram p(R"(
+    func @main(%n: i32) -> i32 {
+      %a = iota (%n, %n)
+      %b = both (%a, %a)
+      %c = both (%b, %b)
+      %d = both (%c, %c)
+      %s = sum (%d)
+      return %s
+    })");
+  EXPECT_EQ(p.plan->memory().num_values, 0u) << "no sizes are known yet";
+  (void)p.run({number(16)});
+  (void)p.run({number(16)});
+  const PlannedMemory memory = p.plan->memory();
+  EXPECT_EQ(memory.num_values, 4u);
+  EXPECT_EQ(memory.naive_bytes, 64u + 128 + 256 + 512);
+  EXPECT_EQ(memory.arena_bytes, 256u + 512);
+  EXPECT_EQ(memory.least_bytes, 256u + 512);
+}
+
+// AliasExtendingLifetimes: a view keeps what it shows.
+TEST(Planned, AViewKeepsTheBytesThatItShows) {
+  PlannedProgram p(R"(
+    func @main(%n: i32) -> i32 {
+      %a = iota (%n, %n)
+      %v = half (%a)
+      %b = iota (%n, %n)
+      %c = shift 3 (%b)
+      %m = mix (%c, %v)
+      %s = sum (%m)
+      return %s
+    })");
+  for (int run = 0; run < 3; ++run)
+    EXPECT_EQ(p.run({number(9)})[0]->get<int32_t>(), p.run_executor({number(9)})[0]->get<int32_t>());
+  // a until m, and b, which c and then m are made in the place of.
+  EXPECT_EQ(p.plan->memory().arena_bytes, 64u + 36);
+}
+
+// OverlappingLifetimesContainers: so does a list of views.
+TEST(Planned, AListOfViewsKeepsTheBytesThatTheyShow) {
+  PlannedProgram p(R"(
+    func @main(%n: i32) -> i32 {
+      %a = iota (%n, %n)
+      %b = shift 1 (%a)
+      %l = pair (%b, %b)
+      %c = iota (%n, %n)
+      %f = first (%l)
+      %m = mix (%f, %c)
+      %s = sum (%m)
+      return %s
+    })");
+  for (int run = 0; run < 3; ++run)
+    EXPECT_EQ(p.run({number(9)})[0]->get<int32_t>(), p.run_executor({number(9)})[0]->get<int32_t>());
+}
+
+// OverlappingLifetimesOutputs, and outputs that are views: they are whole after the next run, too.
+TEST(Planned, OutputsAreWholeWhileSomebodyHasThem) {
+  PlannedProgram p(R"(
+    func @main(%n: i32, %seed: i32) -> (bytes, bytes, bytes) {
+      %a = iota (%n, %seed)
+      %b = shift 5 (%a)
+      %v = half (%b)
+      %k = iota (%n, %seed)
+      %kv = half (%k)
+      return %b, %v, %kv
+    })");
+  std::vector<std::vector<RCReference<AsyncValue>>> all;
+  std::vector<std::vector<std::vector<int32_t>>> expected;
+  for (int32_t run = 0; run < 6; ++run) {
+    all.push_back(p.run({number(20 + run % 2), number(run)}));
+    auto& items = expected.emplace_back();
+    for (const auto& result : p.run_executor({number(20 + run % 2), number(run)}))
+      items.push_back(items_of(*result));
+  }
+  p.instance.reset();
+  p.plan.reset();
+  for (size_t run = 0; run < all.size(); ++run) {
+    for (size_t i = 0; i < all[run].size(); ++i)
+      EXPECT_EQ(items_of(*all[run][i]), expected[run][i]) << run << i;
+  }
+}
+
+// StaticRuntime.ManageOutputTensors*: the outputs' memory dies with the last of them, in whatever order they go,
+// with plan, instance and module gone before or behind.
+TEST(Planned, TheOutputsMemoryDiesWithTheLastOfThem) {
+  const std::string text = R"(
+    func @main(%n: i32) -> (bytes, bytes, bytes) {
+      %a = iota (%n, %n)
+      %b = shift 1 (%a)
+      %c = both (%a, %b)
+      return %a, %b, %c
+    })";
+  int order[] = {0, 1, 2};
+  do {
+    CappedMemory memory(1 << 20);
+    {
+      const auto module = LoadedModule::load(parse(text), bytes_registry());
+      const auto host = make_intrusive<Host>(nullptr, memory);
+      const auto request = host->start_request();
+      auto plan = PlannedFunction::create(module->function("main"));
+      auto instance = plan->instance();
+      (void)instance->run({number(50)}, *request);
+      EXPECT_EQ(memory.used_bytes(), 0u) << "nobody has the first run's outputs";
+      auto results = instance->run({number(50)}, *request);
+      instance.reset();
+      plan.reset();
+      const size_t used = memory.used_bytes();
+      EXPECT_GE(used, 50u * 4 * 4);
+      for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(memory.used_bytes(), used) << "dropping one gives nothing back early";
+        results[static_cast<size_t>(order[i])].reset();
+      }
+      EXPECT_EQ(memory.used_bytes(), 0u) << "and the last one all of it";
+    }
+  } while (std::next_permutation(std::begin(order), std::end(order)));
+}
+
+TEST(Planned, CopyingAnOutputOutIsCounted) {
+  PlannedProgram p(kChain);
+  (void)p.run({number(8)});
+  const auto results = p.run({number(8)});
+  EXPECT_EQ(p.plan->num_copied_outputs(), 0);
+  const HostBytes copy = results[0]->get<HostBytes>().copy_out();
+  EXPECT_EQ(p.plan->num_copied_outputs(), 1);
+  EXPECT_NE(copy.data(), results[0]->get<HostBytes>().data());
+  const HostBytes shared = results[0]->get<HostBytes>();
+  EXPECT_EQ(shared.data(), results[0]->get<HostBytes>().data())
+      << "a copy of a value in counted memory refers to it";
+  EXPECT_EQ(p.plan->num_copied_outputs(), 1);
+}
+
+// DisableManageOutputTensors.
+TEST(Planned, OutputsMayHaveMemoryOfTheirOwn) {
+  PlannedProgram p(kChain, {.manages_outputs = false});
+  for (int run = 0; run < 3; ++run) {
+    const auto results = p.run({number(8)});
+    EXPECT_EQ(items_of(*results[0]), items_of(*p.run_executor({number(8)})[0]));
+  }
+  EXPECT_EQ(p.plan->memory().output_bytes, 0u);
+}
+
+// The resizing that the seed calls standard: a value that outgrows its place has memory of its own in that run,
+// the next has room, and nothing shrinks.
+TEST(Planned, SizesAreLearnedAndNeverShrink) {
+  for (const Placement placement : {Placement::kOffsets, Placement::kGroups}) {
+    PlannedProgram p(kChain, {.placement = placement});
+    const auto bytes_after = [&](int32_t n) {
+      EXPECT_EQ(items_of(*p.run({number(n)})[0]), items_of(*p.run_executor({number(n)})[0]));
+      return p.plan->memory().arena_bytes;
+    };
+    const size_t small = bytes_after(16);
+    EXPECT_EQ(p.instance->counters().outgrown, 1);
+    EXPECT_EQ(bytes_after(16), small);
+    EXPECT_EQ(p.instance->counters().outgrown, 1);
+    const size_t large = bytes_after(100);
+    EXPECT_EQ(p.instance->counters().outgrown, 2);
+    EXPECT_GT(large, small);
+    EXPECT_EQ(bytes_after(100), large);
+    EXPECT_EQ(bytes_after(4), large);
+    EXPECT_EQ(p.instance->counters().outgrown, 2);
+    EXPECT_EQ(p.instance->clone()->run({number(100)}, *p.request).size(), 2u);
+    EXPECT_EQ(p.plan->memory().arena_bytes, large) << "a clone begins with what was learned";
+  }
+}
+
+TEST(Planned, AResultMayTakeAnArgumentsPlace) {
+  PlannedProgram p(R"(
+    func @main(%n: i32) -> i32 {
+      %a = iota (%n, %n)
+      %b = shift 1 (%a)
+      %c = shift 2 (%b)
+      %d = mix (%c, %c)
+      %s = sum (%d)
+      return %s
+    })");
+  for (int run = 0; run < 3; ++run)
+    EXPECT_EQ(p.run({number(16)})[0]->get<int32_t>(), p.run_executor({number(16)})[0]->get<int32_t>());
+  // d reads c twice, so that it is not made in its place.
+  EXPECT_EQ(p.plan->memory().arena_bytes, 128u);
+  EXPECT_NE(p.plan->explain().find("in an argument's place"), std::string::npos) << p.plan->explain();
+}
+
+TEST(Planned, WhatAFallbackMayKeepIsNotPlanned) {
+  PlannedProgram p(R"(
+    func @main(%n: i32, %seed: i32) -> i32 {
+      %a = iota (%n, %seed)
+      %k = keep (%a)
+      %b = iota (%n, %n)
+      %m = mix (%k, %b)
+      %s = sum (%m)
+      return %s
+    })");
+  std::vector<std::vector<int32_t>> expected;
+  for (int32_t run = 0; run < 4; ++run) {
+    (void)p.run({number(12), number(run)});
+    expected.push_back(iota(12, run));
+  }
+  const auto kept = p.host->shared<KeptBytes>().take();
+  ASSERT_EQ(kept.size(), 4u);
+  for (size_t run = 0; run < 4; ++run) EXPECT_EQ(items_of(kept[run].value()), expected[run]);
+}
+
+TEST(Planned, WhatComesLaterIsWaitedForWithoutBlocking) {
+  PlannedProgram p(R"(
+    func @main(%n: i32) -> (i32, bytes) {
+      %a = iota (%n, %n)
+      %l = later (%a)
+      %b = shift 1 (%a)
+      %m = mix (%l, %b)
+      %l2 = later (%m)
+      %e = shift 9 (%l2)
+      %s = sum (%e)
+      return %s, %e
+    })");
+  const auto expected = [&] {
+    auto results = p.run_executor({number(6)});
+    p.later().run_all();
+    return results;
+  }();
+  for (int run = 0; run < 3; ++run) {
+    const auto results = p.run({number(6)});
+    EXPECT_FALSE(results[0]->is_available());
+    EXPECT_NE(p.request->describe_waiting().find("@main mix waits for %l"), std::string::npos)
+        << p.request->describe_waiting();
+    p.later().run_all();
+    ASSERT_TRUE(results[0]->is_available());
+    EXPECT_EQ(results[0]->get<int32_t>(), expected[0]->get<int32_t>());
+    EXPECT_EQ(items_of(*results[1]), items_of(*expected[1]));
+    EXPECT_EQ(p.request->describe_waiting(), "");
+  }
+}
+
+TEST(Planned, ARunThatWaitsCanBeCancelledAndTheInstanceRunsAgain) {
+  PlannedProgram p(R"(
+    func @main(%n: i32) -> i32 {
+      %a = iota (%n, %n)
+      %l = later (%a)
+      %s = sum (%l)
+      return %s
+    })");
+  const auto results = p.run({number(6)});
+  EXPECT_FALSE(results[0]->is_available());
+  p.request->cancel();
+  ASSERT_TRUE(results[0]->is_error());
+  EXPECT_EQ(results[0]->error().code(), ErrorCode::kCancelled);
+  const auto request = p.host->start_request();
+  const auto again = p.instance->run({number(6)}, *request);
+  p.later().run_all();
+  EXPECT_FALSE(again[0]->is_error());
+  EXPECT_TRUE(again[0]->is_available());
+  const auto skipped = p.instance->run({number(6)}, *p.request);
+  EXPECT_EQ(skipped[0]->error().code(), ErrorCode::kCancelled) << "its request stays cancelled";
+}
+
+TEST(PlannedDeathTest, TwoRunsAtOnceAreAFailedCheck) {
+  PlannedProgram p(
+      "func @main(%n: i32) -> i32 {\n%a = iota (%n, %n)\n%l = later (%a)\n%s = sum (%l)\nreturn %s\n}");
+  const auto results = p.run({number(6)});
+  EXPECT_DEATH((void)p.run({number(6)}), "an instance of @main begins a run before its last one has ended");
+  p.later().run_all();
+}
+
+TEST(Planned, ErrorsAreTheExecutorsWithPathAndPlace) {
+  PlannedProgram p(R"(
+    func @inner(%a: bytes) -> bytes {
+      %b = fail_odd (%a)
+      return %b
+    }
+    func @main(%n: i32) -> (i32, bytes, i32) {
+      %a = iota (%n, %n)
+      %f = call @inner (%a)
+      %s = sum (%f)
+      %b = shift 1 (%a)
+      %t = sum (%b)
+      return %s, %f, %t
+    })");
+  for (const int32_t n : {4, 5, 4, 7, 7, 8}) {
+    const auto planned = p.run({number(n)}), executed = p.run_executor({number(n)});
+    for (size_t i = 0; i < planned.size(); ++i) {
+      ASSERT_EQ(planned[i]->is_error(), executed[i]->is_error()) << n << " " << i;
+      if (!planned[i]->is_error()) continue;
+      EXPECT_STREQ(planned[i]->error().what(), executed[i]->error().what());
+    }
+    EXPECT_EQ(planned[2]->get<int32_t>(), executed[2]->get<int32_t>());
+  }
+}
+
+TEST(Planned, AValueThatDoesNotFitTheHostsMemoryIsAnError) {
+  CappedMemory memory(4096);
+  {
+    const auto module = LoadedModule::load(parse(kChain), bytes_registry());
+    const auto host = make_intrusive<Host>(nullptr, memory);
+    const auto request = host->start_request();
+    const auto plan = PlannedFunction::create(module->function("main"));
+    const auto instance = plan->instance();
+    for (int run = 0; run < 2; ++run) {
+      const auto results = instance->run({number(100'000)}, *request);
+      EXPECT_EQ(results[0]->error().code(), ErrorCode::kOutOfMemory);
+      EXPECT_EQ(instance->run({number(50)}, *request)[0]->is_error(), false);
+    }
+    const auto negative = instance->run({number(-1)}, *request);
+    EXPECT_EQ(negative[0]->error().code(), ErrorCode::kOutOfRange);
+  }
+}
+
+TEST(Planned, BodiesShareTheArenaWithTheirCaller) {
+  PlannedProgram p(R"(
+    func @then(%a: bytes) -> bytes {
+      %b = both (%a, %a)
+      %c = both (%b, %b)
+      %d = mix (%c, %a)
+      return %d
+    }
+    func @else(%a: bytes) -> bytes {
+      %b = shift 3 (%a)
+      return %b
+    }
+    func @round(%x: bytes, %y: bytes) -> (bytes, bytes) {
+      %t = both (%x, %y)
+      %u = mix (%t, %y)
+      return %u, %y
+    }
+    func @main(%n: i32, %c: bool, %times: i32) -> i32 {
+      %a = iota (%n, %n)
+      %b = if @then, @else (%c, %a)
+      %x, %y = repeat @round (%times, %b, %a)
+      %m = mix (%x, %y)
+      %s = sum (%m)
+      return %s
+    })");
+  for (int run = 0; run < 3; ++run) {
+    for (const bool c : {true, false}) {
+      for (const int32_t times : {0, 1, 2, 5}) {
+        const auto flag = make_available_async_value<bool>(c).release_rc_reference();
+        EXPECT_EQ(p.run({number(16), flag, number(times)})[0]->get<int32_t>(),
+                  p.run_executor({number(16), flag, number(times)})[0]->get<int32_t>())
+            << c << times;
+      }
+    }
+  }
+  EXPECT_EQ(p.instance->counters().outgrown, 3) << p.plan->explain();
+  const PlannedMemory memory = p.plan->memory();
+  EXPECT_LT(memory.arena_bytes, memory.naive_bytes);
+}
+
+// What a loop exchanges between its carried values must not be written over while it is still read.
+TEST(Planned, ALoopThatExchangesItsValuesIsRight) {
+  PlannedProgram p(R"(
+    func @swap(%x: bytes, %y: bytes) -> (bytes, bytes) {
+      %u = mix (%x, %y)
+      return %u, %x
+    }
+    func @main(%n: i32, %times: i32) -> (bytes, bytes) {
+      %a = iota (%n, %n)
+      %b = shift 2 (%a)
+      %x, %y = repeat @swap (%times, %a, %b)
+      return %x, %y
+    })");
+  for (const int32_t times : {0, 1, 2, 3, 6, 6}) {
+    const auto planned = p.run({number(9), number(times)}),
+               executed = p.run_executor({number(9), number(times)});
+    for (size_t i = 0; i < 2; ++i) EXPECT_EQ(items_of(*planned[i]), items_of(*executed[i])) << times;
+  }
+}
+
+TEST(Planned, AFunctionThatCallsItselfRunsAsTheExecutorRunsIt) {
+  PlannedProgram p(R"(
+    func @stop(%n: i32, %a: bytes) -> bytes { return %a }
+    func @down(%n: i32, %a: bytes) -> bytes {
+      %one = constant.i32 1
+      %m = sub.i32 (%n, %one)
+      %b = shift 1 (%a)
+      %more = is_positive (%m)
+      %c = if @down, @stop (%more, %m, %b)
+      return %c
+    }
+    func @main(%n: i32) -> i32 {
+      %a = iota (%n, %n)
+      %b = call @down (%n, %a)
+      %s = sum (%b)
+      return %s
+    })");
+  for (int run = 0; run < 3; ++run)
+    EXPECT_EQ(p.run({number(6)})[0]->get<int32_t>(), p.run_executor({number(6)})[0]->get<int32_t>());
+}
+
+TEST(Planned, TheFirstImplementationThatMatchesIsTaken) {
+  Registry registry = bytes_registry();
+  int small = 0, any = 0;
+  registry.add("twice", [](int32_t a, Constant<int32_t> by) { return a * by; });
+  const auto is_small = [](const OperationUse& use) {
+    return std::get<int64_t>(*use.attributes[0].value) < 3;
+  };
+  registry.add_out_variant(
+      "spread",
+      [&small](int32_t n, Constant<int32_t>, OutBytes out) {
+        ++small, out.resize<int32_t>(static_cast<size_t>(n))[0] = 1;
+      },
+      is_small);
+  registry.add_out_variant("spread", [&any](int32_t n, Constant<int32_t>, OutBytes out) {
+    ++any, out.resize<int32_t>(static_cast<size_t>(n))[0] = 2;
+  });
+  const auto module = LoadedModule::load(parse(R"(
+    func @main(%n: i32) -> (bytes, bytes) {
+      %a = spread 1 (%n)
+      %b = spread 5 (%n)
+      return %a, %b
+    })"),
+                                         registry);
+  const auto host = make_intrusive<Host>();
+  const auto request = host->start_request();
+  const auto plan = PlannedFunction::create(module->function("main"));
+  const auto results = plan->instance()->run({number(1)}, *request);
+  EXPECT_EQ(items_of(*results[0]), std::vector<int32_t>{1});
+  EXPECT_EQ(items_of(*results[1]), std::vector<int32_t>{2});
+  EXPECT_EQ(small, 1);
+  EXPECT_EQ(any, 1);
+}
+
+// StaticRuntime.CleanUpMemory: an instance holds nothing of a run that has ended.
+TEST(Planned, AnInstanceHoldsNothingOfAnEndedRun) {
+  PlannedProgram p(kChain);
+  (void)p.run({number(8)});
+  (void)p.run({number(8)});
+  const LeakCheck check;
+  for (int run = 0; run < 3; ++run) (void)p.run({number(8)});
+  EXPECT_EQ(check.report(), "");
+}
+
+TEST(Planned, InstancesOfAPoolRunOnManyThreads) {
+  const auto queue = WorkQueue::create({.threads = 2});
+  PlannedProgram p(kChain, {}, queue);
+  const InstancePool pool(p.plan);
+  std::vector<std::vector<int32_t>> expected;
+  for (int32_t n = 0; n < 40; ++n) expected.push_back(items_of(*p.run_executor({number(n)})[0]));
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int32_t k = 0; k < 200; ++k) {
+        const int32_t n = (k * 7 + t) % 40;
+        const auto lease = pool.borrow();
+        const auto results = lease->run({number(n)}, *p.request);
+        if (items_of(*results[0]) != expected[static_cast<size_t>(n)]) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+  EXPECT_LE(pool.num_idle(), 8u);
+  EXPECT_GE(pool.num_idle(), 1u);
+}
+
+TEST(Planned, ExplainsHowEachOperationIsRun) {
+  PlannedProgram p(R"(
+    func @main(%n: i32) -> (bytes, i32) {
+      %a = iota (%n, %n)
+      %b = shift 7 (%a)
+      %k = keep (%b)
+      %s = sum (%k)
+      return %k, %s
+    })");
+  (void)p.run({number(16)});
+  EXPECT_EQ(p.plan->explain(),
+            "@main: 1 values of 64 bytes together in 64; no plan needs less\n"
+            "  %a [0, 64) = iota: out variant\n"
+            "  %b = shift: out variant\n"
+            "  %k = keep: fallback\n"
+            "  %s = sum: native\n");
+  EXPECT_NE(p.plan->memory_picture().find("%a"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace coppice::executor
