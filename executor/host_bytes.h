@@ -6,9 +6,10 @@
 //     for (size_t i = 0; i < from.size(); ++i) to[i] = by * from[i];
 //   });
 //
-// Where they lie is the business of whoever runs the function. The executor gives each value memory of its own,
-// which dies with the last that refers to it. A planned function (planned/planned_function.h) gives values
-// that nobody keeps places in one arena, and its outputs places in another that lives as long as one of them.
+// Where they lie is the business of whoever runs the function. The executor gives each value memory of its
+// own, which dies with the last that refers to it. A planned function (planned/planned_function.h) gives
+// values that nobody keeps places in one arena, and its outputs places in another that lives as long as one
+// of them.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -56,7 +57,7 @@ class HostMemory final : public RefCountedBase<HostMemory> {
   const std::shared_ptr<std::atomic<int64_t>> copies_;
 };
 
-// What a run learns of a planned value: the most bytes that it has asked for. One thread at a time.
+// A run learns this of a planned value: the most bytes that it has asked for. One thread at a time.
 struct LearnedSize {
   size_t most_bytes = 0;
   bool* has_outgrown = nullptr;  // is set when there was no place that was large enough
@@ -95,8 +96,8 @@ class HostBytes {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= HostMemory::kAlignment);
     return {reinterpret_cast<const T*>(data_), bytes_ / sizeof(T)};
   }
-  // Returns `bytes` of it from `offset` on, without a copy. A view of planned bytes means something as long as
-  // they do: an operation may return one, and the plan sees to it. Out of range is a failed check.
+  // Returns `bytes` of it from `offset` on, without a copy. A view of planned bytes means something as long
+  // as they do: an operation may return one, and the plan sees to it. Out of range is a failed check.
   HostBytes view(size_t offset, size_t bytes) const;
   // Returns a value with memory of its own, and counts that in the arena it comes from.
   HostBytes copy_out(std::pmr::memory_resource& to = *std::pmr::new_delete_resource()) const;

@@ -73,8 +73,8 @@ struct OperationUse {
 };
 using InferTypes = std::function<std::vector<std::string>(const OperationUse&)>;
 
-// One of the ways in which a planned function (planned/planned_function.h) can run an operation. `run` may throw.
-// Where a result is set before the call, it has the type and the place of what the operation writes.
+// One of the ways in which a planned function (planned/planned_function.h) can run an operation. `run` may
+// throw. Where a result is set before the call, it has the type and the place of what the operation writes.
 struct Implementation {
   void (*run)(const void* function, OperationCall& call);
   std::shared_ptr<const void> function;

@@ -1,5 +1,6 @@
 // Storage groups: buffers that share one piece of memory, one after the other, because no two of them are
-// needed at the same time. Simpler than offsets, and where sizes change, a group grows without its neighbours.
+// needed at the same time. Simpler than offsets, and where sizes change, a group grows without its
+// neighbours.
 #pragma once
 #include "executor/plan/problem.h"
 

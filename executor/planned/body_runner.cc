@@ -290,7 +290,7 @@ void BodyRunner::take_results(std::span<AsyncValue*> results) {
       results[i] = reference_to(value(r));
     }
   }
-  // What else is counted has gone with its last use.
+  // All else that is counted has gone with its last use.
   drop_errors();
   places_.clear();
 }

@@ -16,9 +16,9 @@ struct CallerPlace {
   IntrusivePtr<HostMemory> memory;  // null: of the arena, or none
 };
 
-// References: a counted register (all but arguments, slots and the arena's values of out variants) has one to
-// its value, from when it is set until the last operation that needs it has run. An error in a register that is not
-// counted has one, too, and is listed in errors_.
+// References: a counted register (all but arguments, slots and the arena's values of out variants) has one
+// to its value, from when it is set until the last operation that needs it has run. An error in a register
+// that is not counted has one, too, and is listed in errors_.
 class BodyRunner {
  public:
   BodyRunner(const FunctionPlan& plan, Instance& instance);
@@ -28,7 +28,8 @@ class BodyRunner {
 
   // Arguments are +0, and stay until the run has ended. `places`: for the returns; empty: none.
   void begin(std::span<AsyncValue* const> arguments, std::span<const CallerPlace> places = {});
-  // Runs as far as it goes. False: it waits for Instance::awaited_, and goes on where it was when called again.
+  // Runs as far as it goes. False: it waits for Instance::awaited_, and goes on where it was when called
+  // again.
   bool advance();
   // Results are +1. The run is over.
   void take_results(std::span<AsyncValue*> results);

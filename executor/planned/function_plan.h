@@ -1,4 +1,4 @@
-// What is known of a function before it runs: the order of its operations, how each is run, where each value
+// This is known of a function before it runs: the order of its operations, how each is run, where each value
 // lives and how long. Made once, immutable, shared by all instances. Private to planned functions.
 #pragma once
 #include <memory>
@@ -54,7 +54,7 @@ struct PlannedOperation {
   std::vector<std::unique_ptr<const FunctionPlan>> bodies;
 };
 
-// What an operation that runs the function has to know of it.
+// An operation that runs the function has to know this of it.
 struct FunctionEffects {
   std::vector<bool> keeps;  // of each argument: something may refer to it when the function has ended
   struct Return {

@@ -6,8 +6,8 @@
 //   InstancePool pool(planned);              // for as many threads as there are
 //   pool.borrow()->run({x}, *request);
 //
-// A run at a time, on whatever thread: a second one that begins before the first has ended is a failed check. A
-// run that waits for something keeps its instance, which may be dropped meanwhile.
+// A run at a time, on whatever thread: a second one that begins before the first has ended is a failed
+// check. A run that waits for something keeps its instance, which may be dropped meanwhile.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -20,7 +20,7 @@ namespace coppice::executor {
 
 class BodyRunner;
 
-// What the runs of an instance have done so far.
+// Counts what the runs of an instance have done so far.
 struct InstanceCounters {
   int64_t runs = 0;
   int64_t outgrown = 0;  // runs in which a value had no place that was large enough, the first among them

@@ -17,7 +17,7 @@ struct Layout {
   };
   std::vector<Place> places;  // by the numbers of sizes
   size_t arena_bytes = 0, output_bytes = 0;
-  // Of the function and what runs in it: without a plan, and what no plan can do without.
+  // The function and what runs in it need these: without a plan, and with any.
   size_t naive_bytes = 0, least_bytes = 0;
   size_t num_values = 0;  // that have a place in the arena
   plan::Problem problem;  // of the function itself, its bodies being one buffer each

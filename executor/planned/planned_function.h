@@ -5,19 +5,19 @@
 //   auto instance = planned->instance();                        // one per thread; microseconds
 //   auto results = instance->run({x, y}, *request);             // as execute() of executor.h
 //
-// An instance runs operations one after the other on the calling thread, in the order of the text. Each is run
-// in one of three ways, chosen here, once: by an *out variant*, which writes its results where the plan says;
-// by a *native* function, which makes them at once; or as the executor runs it. `call`, `if`, `case`, `repeat` and
-// `while` run bodies that are planned, too. What comes later is waited for when something needs it, without
-// blocking: the run goes on where its request's work runs.
+// An instance runs operations one after the other on the calling thread, in the order of the text. Each is
+// run in one of three ways, chosen here, once: by an *out variant*, which writes its results where the plan
+// says; by a *native* function, which makes them at once; or as the executor runs it. `call`, `if`, `case`,
+// `repeat` and `while` run bodies that are planned, too. What comes later is waited for when something
+// needs it, without blocking: the run goes on where its request's work runs.
 //
-// Bytes (host_bytes.h) that out variants make, and that nothing refers to when the function has ended, share
-// one arena of the instance. How many each needs is learned from run to run: the first run gives each value
-// memory of its own, and so does a later one to a value that outgrows its place; the next run has room for it.
-// Sizes never shrink. Outputs lie in memory of their own that lives as long as one of them.
+// Bytes (host_bytes.h) that out variants make, and that nothing refers to when the function has ended,
+// share one arena of the instance. How many each needs is learned from run to run: the first run gives each
+// value memory of its own, and so does a later one to a value that outgrows its place; the next run has
+// room for it. Sizes never shrink. Outputs lie in memory of their own that lives as long as one of them.
 //
-// Nothing of a run that is steady is allocated on the heap: not numbers, nor bytes; outputs need one allocation
-// of the host's memory for their bytes together, and their async values come from the pool.
+// Nothing of a run that is steady is allocated on the heap: not numbers, nor bytes; outputs need one
+// allocation of the host's memory for their bytes together, and their async values come from the pool.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -33,8 +33,8 @@ namespace coppice::executor {
 class Instance;
 
 struct PlanOptions {
-  // kOffsets: the exact planner's, with a limit. kGroups: values that are never needed together share one piece
-  // each: larger, and made in no time where sizes change often.
+  // kOffsets: the exact planner's, with a limit. kGroups: values that are never needed together share one
+  // piece each: larger, and made in no time where sizes change often.
   Placement placement = Placement::kOffsets;
   // False: outputs have memory of their own, one by one.
   bool manages_outputs = true;
@@ -58,12 +58,13 @@ class PlannedFunction final : public RefCounted {
   ~PlannedFunction() override;
 
   const LoadedFunction& function() const { return function_; }
-  // A new instance, which keeps the plan. Cost: an allocation for the function and each of its bodies, and one
-  // for each out variant's result; its arena is made by its first run that has one.
+  // A new instance, which keeps the plan. Cost: an allocation for the function and each of its bodies, and
+  // one for each out variant's result; its arena is made by its first run that has one.
   IntrusivePtr<Instance> instance() const;
-  // What runs so far have led to; nothing before the first.
+  // Returns what runs so far have led to; nothing before the first.
   PlannedMemory memory() const;
-  // Returns a line on the function's memory, and one for each operation: how it is run, and where its results are.
+  // Returns a line on the function's memory, and one for each operation: how it is run, and where its
+  // results are.
   std::string explain() const;
   // Returns an SVG document: the arena's bytes over the operations.
   std::string memory_picture() const;

@@ -1,5 +1,5 @@
-// Operations on values of type `bytes`, whole i32 items, in each of the ways in which a planned function can run
-// one: for tests of planned functions.
+// Operations on values of type `bytes`, whole i32 items, in each of the ways in which a planned function
+// can run one: for tests of planned functions.
 #pragma once
 #include <algorithm>
 #include <numeric>

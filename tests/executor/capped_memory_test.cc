@@ -17,7 +17,7 @@ using Bytes = std::pmr::vector<std::byte>;
 TEST(CappedMemory, IsUnusedWhenTheHostsQueueIsIdle) {
   Registry registry;
   add_builtin_operations(registry);
-  registry.add_type<Bytes>("bytes");
+  registry.add_type<Bytes>("test_bytes");
   registry.add("allocate",
                [](int32_t bytes, Request& request) {
                  return Bytes(static_cast<size_t>(bytes), &request.host().memory());

@@ -301,13 +301,13 @@ TEST(ExecutorConformance, N59_AnAllocationBeyondTheHostsCapIsAnErrorValue) {
   using Bytes = std::pmr::vector<std::byte>;
   Registry registry;
   add_builtin_operations(registry);
-  registry.add_type<Bytes>("bytes");
+  registry.add_type<Bytes>("test_bytes");
   registry.add("allocate", [](int32_t bytes, Request& request) {
     return Bytes(static_cast<size_t>(bytes), &request.host().memory());
   });
   registry.add("size", [](const Bytes& bytes) { return static_cast<int32_t>(bytes.size()); });
   const auto module = LoadedModule::load(parse(R"(
-func @main(%x: i32) -> (i32, bytes) {
+func @main(%x: i32) -> (i32, test_bytes) {
   %a = allocate (%x)
   %n = size (%a)
   %b = allocate (%x)

@@ -5,6 +5,7 @@
 #include "core/block_pool.h"
 #include "executor/builtin_operations.h"
 #include "executor/executor.h"
+#include "executor/planned/instance.h"
 #include "executor/text.h"
 #include "tests/core/count_allocations.h"
 
@@ -48,6 +49,23 @@ class ExecutorMemory : public testing::Test {
     return text + fmt::format("  return %x{}\n}}\n", n);
   }
 
+  // Allocations of a planned run, when runs before it have shown what it needs.
+  int64_t count_planned(const std::string& text, int32_t x) {
+    const auto module = LoadedModule::load(parse(text, "test.graph"), registry_);
+    const auto instance = PlannedFunction::create(module->function("main"))->instance();
+    const auto request = make_intrusive<Host>()->start_request();
+    const RCReference<AsyncValue> argument = make_available_async_value<int32_t>(x);
+    AsyncValue* const arguments[] = {argument.get()};
+    int64_t before = 0;
+    for (int run = 0; run < 3; ++run) {
+      before = allocations.load();
+      AsyncValue* result = nullptr;
+      instance->run(arguments, {&result, 1}, *request);
+      EXPECT_TRUE(RCReference<AsyncValue>::reclaim(result)->is_concrete());
+    }
+    return allocations.load() - before;
+  }
+
   Registry registry_;
 };
 
@@ -69,6 +87,37 @@ func @f(%x: i32, %y: i32) -> (i32, i32) { %z = add.i32 (%x, %y) return %y, %z }
 func @main(%n: i32) -> i32 { %a, %b = repeat @f (%n, %n, %n) return %a }
 )";
   EXPECT_EQ(count(text, 1000), count(text, 10));
+}
+
+// Bytes, in branches and loops, too; the one allocation is that of the outputs' memory.
+TEST_F(ExecutorMemory, APlannedRunAllocatesNothing) {
+  registry_.add_out_variant("iota", [](int32_t n, OutBytes out) {
+    const std::span<int32_t> to = out.resize<int32_t>(static_cast<size_t>(n));
+    for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<int32_t>(i);
+  });
+  registry_.add_out_variant("twice", [](const HostBytes& a, OutBytes out) {
+    const std::span<int32_t> to = out.resize<int32_t>(a.as<int32_t>().size());
+    for (size_t i = 0; i < to.size(); ++i) to[i] = 2 * a.as<int32_t>()[i];
+  });
+  registry_.add("last", [](const HostBytes& a) { return a.as<int32_t>().back(); });
+  const std::string body = R"(
+func @step(%a: bytes) -> bytes { %b = twice (%a) %c = twice (%b) return %c }
+func @main(%n: i32) -> RESULT {
+  %a = iota (%n)
+  %b = repeat @step (%n, %a)
+  %c = call @step (%b)
+  %d = last (%c)
+  return VALUE
+})";
+  const auto with = [&](const char* type, const char* value) {
+    std::string text = body;
+    text.replace(text.find("RESULT"), 6, type);
+    text.replace(text.find("VALUE"), 5, value);
+    return text;
+  };
+  EXPECT_EQ(count_planned(with("i32", "%d"), 12), 0);
+  EXPECT_EQ(count_planned(with("bytes", "%c"), 12), 1);
+  EXPECT_EQ(count_planned(chain(10'000), 1), 0);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Random functions, with bodies within bodies, give the same bytes planned and not: with one instance run many times
-// with other sizes, and outputs that are looked at when later runs have ended.
+// Random functions, with bodies within bodies, give the same bytes planned and not: with one instance run
+// many times with other sizes, and outputs that are looked at when later runs have ended.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -21,7 +21,8 @@ class RandomFunction {
 
  private:
   uint32_t below(uint32_t n) { return random_() % n; }
-  // Takes `num_bytes` values of bytes and two numbers, and returns as many bytes, and a number where it is main.
+  // Takes `num_bytes` values of bytes and two numbers, and returns as many bytes, and a number where it is
+  // main.
   std::string write(const std::string& name, int depth, uint32_t num_bytes) {
     std::vector<std::string> bytes, numbers{"%n", "%m"};
     std::string signature, body;

@@ -1,4 +1,5 @@
-// Planned functions: what the seed's tests say of them, and each pair of features that could disturb each other.
+// Planned functions: what the seed's tests say of them, and each pair of features that could disturb each
+// other.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -121,8 +122,8 @@ TEST(Planned, OutputsAreWholeWhileSomebodyHasThem) {
   }
 }
 
-// StaticRuntime.ManageOutputTensors*: the outputs' memory dies with the last of them, in whatever order they go,
-// with plan, instance and module gone before or behind.
+// StaticRuntime.ManageOutputTensors*: the outputs' memory dies with the last of them, in whatever order
+// they go, with plan, instance and module gone before or behind.
 TEST(Planned, TheOutputsMemoryDiesWithTheLastOfThem) {
   const std::string text = R"(
     func @main(%n: i32) -> (bytes, bytes, bytes) {
@@ -180,8 +181,8 @@ TEST(Planned, OutputsMayHaveMemoryOfTheirOwn) {
   EXPECT_EQ(p.plan->memory().output_bytes, 0u);
 }
 
-// The resizing that the seed calls standard: a value that outgrows its place has memory of its own in that run,
-// the next has room, and nothing shrinks.
+// The resizing that the seed calls standard: a value that outgrows its place has memory of its own in that
+// run, the next has room, and nothing shrinks.
 TEST(Planned, SizesAreLearnedAndNeverShrink) {
   for (const Placement placement : {Placement::kOffsets, Placement::kGroups}) {
     PlannedProgram p(kChain, {.placement = placement});
@@ -384,7 +385,7 @@ TEST(Planned, BodiesShareTheArenaWithTheirCaller) {
   EXPECT_LT(memory.arena_bytes, memory.naive_bytes);
 }
 
-// What a loop exchanges between its carried values must not be written over while it is still read.
+// Values that a loop exchanges must not be written over while it is still read.
 TEST(Planned, ALoopThatExchangesItsValuesIsRight) {
   PlannedProgram p(R"(
     func @swap(%x: bytes, %y: bytes) -> (bytes, bytes) {

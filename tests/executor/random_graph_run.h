@@ -7,6 +7,7 @@
 #include "executor/builtin_operations.h"
 #include "executor/executor.h"
 #include "executor/must_run.h"
+#include "executor/planned/instance.h"
 #include "executor/text.h"
 #include "tests/executor/completer.h"
 #include "tests/executor/random_graph.h"
@@ -112,7 +113,10 @@ class RandomGraphRunner {
     const uint64_t dice = random() % 20;
     const Cancel cancel = dice == 0 ? Cancel::kBefore : dice == 1 ? Cancel::kMeanwhile : Cancel::kNot;
     if (cancel == Cancel::kBefore) request->cancel();
-    const auto results = execute(module->function("main"), arguments, *request);
+    const LoadedFunction& main = module->function("main");
+    // A third of them run under a plan.
+    const auto results = seed % 3 == 0 ? PlannedFunction::create(main)->instance()->run(arguments, *request)
+                                       : execute(main, arguments, *request);
     if (cancel == Cancel::kMeanwhile) request->cancel();
     wait_idle();
     const auto expected = SerialInterpreter(copy).run("main", given);

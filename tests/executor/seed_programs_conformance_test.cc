@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/live_objects.h"
+#include "executor/planned/instance.h"
 #include "tests/executor/probe_operations.h"
 
 namespace coppice::executor {
@@ -219,6 +220,36 @@ TEST(SeedSnippets, APointerDoesNotCount) {
   other.emplace();
   EXPECT_EQ(seen, 7);
   EXPECT_EQ(*ptr, 7);
+}
+
+// Every function of the programs gives the same values under a plan: run twice by one instance.
+TEST(SeedPrograms, GiveTheSameUnderAPlan) {
+  const auto finish = [](SeedProgram& p) { p.later().run_all(); };
+  int num_functions = 0;
+  for (const char* const file :
+       {"copies.graph", "deferred_work.graph", "indirect_async_arg.graph", "indirect_async_return.graph",
+        "make_indirect.graph", "share.graph", "use_counts.graph"}) {
+    SeedProgram p(file);
+    for (const auto& function : p.module->functions()) {
+      std::vector<RCReference<AsyncValue>> arguments;
+      for (size_t i = 0; i < function->argument_types.size(); ++i)
+        arguments.push_back(i32(static_cast<int32_t>(5 + i)));
+      const auto executed = execute(*function, arguments, *p.request);
+      finish(p);
+      const auto instance = PlannedFunction::create(*function)->instance();
+      for (int run = 0; run < 2; ++run) {
+        const auto planned = instance->run(arguments, *p.request);
+        finish(p);
+        ASSERT_EQ(planned.size(), executed.size());
+        for (size_t i = 0; i < planned.size(); ++i)
+          EXPECT_EQ(planned[i]->get<int32_t>(), executed[i]->get<int32_t>())
+              << file << " @" << function->name;
+      }
+      EXPECT_EQ(p.request->describe_waiting(), "");
+      ++num_functions;
+    }
+  }
+  EXPECT_GE(num_functions, 14);
 }
 
 }  // namespace
