@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "dynamic_lists.kernels.h"
 #include "gpu/host_access.h"
@@ -77,11 +79,12 @@ void Collector::commit_topology(InStream& s) {
 }
 
 void Collector::recycle_all(InStream& s, uint32_t node) {
-  constexpr uint32_t kBatch = 64;
+  // A thread of a GPU that looks at several cells waits for one after the other.
+  const uint32_t batch = memory_.device().shares_items() ? 1 : 64;
   const uint32_t allocator = layout_.node(node).allocator;
   uint64_t* const batches = &memory_.counts()->recycled;
-  run_now(s, program_, count_batches, 1, memory_.allocator_state(allocator), kBatch, batches);
-  run_now_by(s, 16, program_, recycle_all_cells, batches, memory_.state(), allocator, kBatch);
+  run_now(s, program_, count_batches, 1, memory_.allocator_state(allocator), batch, batches);
+  run_now_by(s, 16, program_, recycle_all_cells, batches, memory_.state(), allocator, batch);
 }
 
 // Runs over all lists of a dynamic node, whether they hold something or not; `parents` are the containers
@@ -131,10 +134,14 @@ void Collector::collect_allocator(InStream& s, uint32_t index) {
   if (is_chain) run_now(s, program_, collect_chain, collected, a);
   if (has_below)
     run_now(s, program_, collect_below, collected, memory_.state(), index, memory_.device_layout(node));
-  run_now(s, program_, collect_begin, 1, a, collected);
+  // Some 16 KB for each thread block.
+  constexpr uint64_t kRefillBytes = 16 << 10;
+  const auto batch =
+      static_cast<uint32_t>(std::clamp<uint64_t>(kRefillBytes / layout_.node(node).cell_bytes, 1, 64));
+  run_now(s, program_, collect_begin, 1, a, batch, collected);
   run_now(s, program_, collect_move_free, collected + 1, a);
   run_now(s, program_, collect_bookkeep, 1, a);
-  run_now(s, program_, collect_refill, collected, a);
+  run_now_by(s, std::max(256 / batch, 1u), program_, collect_refill, collected, a, batch);
 }
 
 BoundLaunch bind_deactivate_all(const Node& node) {

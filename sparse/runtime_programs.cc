@@ -48,10 +48,10 @@ void compile_collection(Program& program, device::TreeState* state) {
   program.compile(tell_changes, range(1), state, uint64_t{0});
   program.compile(give_back_cells, range(1), state, 1u);
   program.compile(collect_below, range(1), state, 0u, layout);
-  program.compile(collect_begin, range(1), a, counts);
+  program.compile(collect_begin, range(1), a, 1u, counts);
   program.compile(collect_move_free, range(1), a);
   program.compile(collect_bookkeep, range(1), a);
-  program.compile(collect_refill, range(1), a);
+  program.compile(collect_refill, range(1), a, 1u);
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ COPPICE_KERNEL(give_back_cells, Item, TreeState* tree, uint32_t allocators)
 COPPICE_KERNEL(count_batches, Item, const AllocatorState* a, uint32_t batch, uint64_t* batches)
 { *batches = (handed_out(*a) - 1 + batch - 1) / batch; }
 // Item i is `batch` of the allocator's cells, from i * batch + 1 on, at most 64. Nothing else runs meanwhile,
-// so slots are emptied by plain stores; the list's size is raised once per item.
+// so slots are emptied by plain stores; the list's size is raised once per item, and where an item is one
+// cell, once per warp.
 COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator, uint32_t batch)
 {
   AllocatorState* a = &tree->allocators[allocator];
@@ -72,6 +73,10 @@ COPPICE_KERNEL(recycle_all_cells, Item i, TreeState* tree, uint32_t allocator, u
     recycled |= uint64_t{1} << (cell - first);
   }
   if (recycled == 0) return;
+  if (batch == 1) {
+    a->recycled_list[warp_fetch_increment(&a->recycled_size)] = static_cast<uint32_t>(first);
+    return;
+  }
   uint32_t at =
       coppice_fetch_add_u32(&a->recycled_size, static_cast<uint32_t>(__builtin_popcountll(recycled)));
   for (; recycled != 0; recycled &= recycled - 1)
@@ -101,14 +106,14 @@ COPPICE_KERNEL(collect_below, Team team, TreeState* tree, uint32_t allocator, co
 
 COPPICE_KERNEL(count_recycled, Item, const AllocatorState* a, uint64_t* counts)
 { counts[0] = a->recycled_size; }
-// counts: [0] recycled, [1] free entries to move
-COPPICE_KERNEL(collect_begin, Item, AllocatorState* a, uint64_t* counts)
+// counts: [0] items of collect_refill, [1] free entries to move
+COPPICE_KERNEL(collect_begin, Item, AllocatorState* a, uint32_t refill_batch, uint64_t* counts)
 {
   if (a->free_used > a->free_size) a->free_used = a->free_size;
   if (a->num_cells > a->capacity) a->num_cells = a->capacity;
   a->recycle_count = a->recycled_size;
   a->free_kept = a->free_size - a->free_used;
-  counts[0] = a->recycle_count;
+  counts[0] = (a->recycle_count + refill_batch - 1) / refill_batch;
   // Kept entries sit at the end of the list. Where they overlap their new place, only as many as were used
   // move.
   counts[1] = a->free_kept < a->free_used ? a->free_kept : a->free_used;
@@ -125,12 +130,27 @@ COPPICE_KERNEL(collect_bookkeep, Item, AllocatorState* a)
   a->free_used = 0;
   a->recycled_size = 0;
 }
-// Stage 2: recycled cells become free ones, zeroed by a thread block each.
-COPPICE_KERNEL(collect_refill, Team team, AllocatorState* a)
+// Stage 2: recycled cells become free ones, zeroed. A thread block has `batch` cells, so that a small cell
+// does not cost as much as its thread block; all their lines are shared among its threads.
+COPPICE_KERNEL(collect_refill, Team team, AllocatorState* a, uint32_t batch)
 {
-  const uint32_t cell = a->recycled_list[team.index];
-  if (team.lane() == 0) a->free_list[a->free_kept + static_cast<uint32_t>(team.index)] = cell;
-  zero_bytes_by(lanes_of(team), cell_at(a, cell), a->cell_bytes);
+  const WorkShare by = lanes_of(team);
+  const uint32_t first = static_cast<uint32_t>(team.index) * batch, left = a->recycle_count - first;
+  const uint32_t cells = left < batch ? left : batch;
+  const uint32_t* const recycled = a->recycled_list + first;
+  uint32_t* const free = a->free_list + a->free_kept + first;
+  for (uint32_t i = by.lane; i < cells; i += by.count) free[i] = recycled[i];
+  if (by.count == 1 || batch == 1) {
+    for (uint32_t i = 0; i < cells; ++i) zero_bytes_by(by, cell_at(a, recycled[i]), a->cell_bytes);
+    return;
+  }
+  struct alignas(16) Line {
+    uint64_t words[2];
+  };
+  // A cell has whole lines of 64 bytes (node_sizes.cc).
+  const auto lines = static_cast<uint32_t>(a->cell_bytes / sizeof(Line));
+  for (uint32_t i = by.lane; i < cells * lines; i += by.count)
+    reinterpret_cast<Line*>(cell_at(a, recycled[i / lines]))[i % lines] = Line{};
 }
 
 // The masks of all containers of a bitmasked node, whether they can be reached or not, word by

@@ -100,10 +100,10 @@ class Ptx : public testing::Test {
     add(fill_neighbours, range(9), tree, node, elements, node, u32);
     add(recycle_all_cells, range(9), state, 1u, 64u);
     add(zero_containers, range(9), elements, uint64_t{64});
-    add(collect_begin, range(1), allocator, u64);
+    add(collect_begin, range(1), allocator, 51u, u64);
     add(collect_move_free, range(9), allocator);
     add(collect_bookkeep, range(1), allocator);
-    add(collect_refill, range(9), allocator);
+    add(collect_refill, range(9), allocator, 51u);
   }
   void add_tests() {
     const Shell shell{{1, 2, 3}, 1, 1};
