@@ -292,7 +292,7 @@ std::vector<RCReference<AsyncValue>> make_pending(RemainingResults results,
 }
 
 void add_control_flow_operations(Registry& registry) {
-  const OperationTraits non_strict{.non_strict = true};
+  const OperationTraits non_strict{.non_strict = true, .runs_bodies = true};
   registry.add("call", &call, non_strict, &types_of_call);
   registry.add("if", &branch<&choose_by_condition>, non_strict, &types_of_if);
   registry.add("case", &branch<&choose_by_index>, non_strict, &types_of_case);

@@ -55,7 +55,7 @@ void OutBytes::take_memory(size_t n, size_t item_bytes) const {
   const size_t bytes = n * item_bytes;
   HostBytes& v = *value_;
   v.memory_ = nullptr;  // what it had is given back first
-  v.data_ = nullptr, v.room_ = 0;
+  v.data_ = nullptr, v.room_ = 0, v.bytes_ = 0;
   v.memory_ = HostMemory::create(bytes, *memory_);
   v.data_ = v.memory_->data(), v.room_ = bytes;
   if (v.learned_ == nullptr) return;

@@ -97,7 +97,8 @@ class HostBytes {
     return {reinterpret_cast<const T*>(data_), bytes_ / sizeof(T)};
   }
   // Returns `bytes` of it from `offset` on, without a copy. A view of planned bytes means something as long
-  // as they do: an operation may return one, and the plan sees to it. Out of range is a failed check.
+  // as they do: an operation may return one, and the plan sees to it, but must not keep one: a copy of the
+  // value is what it may keep. Out of range is a failed check.
   HostBytes view(size_t offset, size_t bytes) const;
   // Returns a value with memory of its own, and counts that in the arena it comes from.
   HostBytes copy_out(std::pmr::memory_resource& to = *std::pmr::new_delete_resource()) const;
@@ -122,7 +123,10 @@ class HostBytes {
 // Where an out variant writes a result.
 class OutBytes {
  public:
-  OutBytes(HostBytes& value, std::pmr::memory_resource& memory) : value_(&value), memory_(&memory) {}
+  // A variant that asks for no room leaves an empty result.
+  OutBytes(HostBytes& value, std::pmr::memory_resource& memory) : value_(&value), memory_(&memory) {
+    value.bytes_ = 0;
+  }
 
   // Makes room for n items, aligned to 64 bytes. Contents are undefined; of a result that is made in an
   // argument's place they may be the argument's. Call it once, before anything is written. Errors:
@@ -160,6 +164,8 @@ class PlannedBytes {
     value.data_ = place.data, value.bytes_ = 0, value.room_ = place.room;
     value.memory_ = std::move(memory), value.learned_ = place.learned;
   }
+  // Of a value that may outlive its instance.
+  static void forget_learned(HostBytes& value) { value.learned_ = nullptr; }
 };
 
 }  // namespace coppice::executor

@@ -55,6 +55,7 @@ class FunctionLoader {
   void order_operations();
   [[noreturn]] void report_ring(const std::vector<uint32_t>& missing) const;
   void infer_types();
+  void choose_variant(const Operation& op, LoadedOperation& to) const;
   std::vector<std::string> infer(const Operation& op, const LoadedOperation& loaded) const;
   void check_arguments(const Operation& op, const OperationInfo& info) const;
   void lay_out_users();
@@ -194,6 +195,7 @@ void FunctionLoader::infer_types() {
     const Operation& op = from_.operations[index];
     const OperationInfo& info = *to_.operations[index].info;
     check_arguments(op, info);
+    if (info.is_made_of_variants) choose_variant(op, to_.operations[index]);
     std::vector<std::string> inferred;
     if (info.infer) inferred = infer(op, to_.operations[index]);
     const std::vector<std::string>& types = info.infer ? inferred : info.result_types;
@@ -211,6 +213,19 @@ void FunctionLoader::infer_types() {
                        type, i + 1, from_.result_types[i]));
     }
   }
+}
+
+// The executor runs the first out variant that matches, as a plan does.
+void FunctionLoader::choose_variant(const Operation& op, LoadedOperation& to) const {
+  std::vector<std::string> argument_types;
+  for (const uint32_t r : op.arguments) argument_types.push_back(to_.register_types[r]);
+  const OperationUse use{argument_types, to.attributes, op.results.size()};
+  for (const Implementation& variant : to.info->out_variants) {
+    if (variant.matches && !variant.matches(use)) continue;
+    to.run = variant.run_unplanned, to.function = variant.function.get();
+    return;
+  }
+  fail(op.position, fmt::format("no implementation of {} takes this use of it", op.name));
 }
 
 std::vector<std::string> FunctionLoader::infer(const Operation& op, const LoadedOperation& loaded) const {

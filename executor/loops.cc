@@ -240,7 +240,7 @@ std::vector<std::string> types_of_while(const OperationUse& use) {
 
 void add_loop_operations(Registry& registry) {
   // Nobody knows before how long a loop takes.
-  const OperationTraits traits{.run = Run::kCompute, .non_strict = true};
+  const OperationTraits traits{.run = Run::kCompute, .non_strict = true, .runs_bodies = true};
   registry.add("repeat", &loop<false>, traits, &types_of_repeat);
   registry.add("while", &loop<true>, traits, &types_of_while);
 }

@@ -62,6 +62,8 @@ struct OperationTraits {
   // async values themselves.
   bool non_strict = false;
   uint32_t cost = 1;  // relative; the executor prefers the longest way to the end of the function
+  // It is one of control_flow.h, which a planned function can run itself.
+  bool runs_bodies = false;
 };
 
 // InferTypes checks a use of a variadic operation, its types and numbers: it throws Error, or returns the
@@ -81,7 +83,10 @@ struct Implementation {
   // Returns whether it can run this use; empty: any. Decided once, when the function is planned.
   std::function<bool(const OperationUse&)> matches;
   // Its first result may have the bytes of this argument, where nobody needs these any more; -1: of none.
+  // Then it reads each byte of the argument before it writes there or behind.
   int in_place = -1;
+  // Does the same with memory of its own: of out variants, for the executor.
+  void (*run_unplanned)(const void* function, OperationCall& call) = nullptr;
 };
 
 struct OperationInfo {
@@ -98,6 +103,7 @@ struct OperationInfo {
   InferTypes infer;                      // of what is not fixed
   // The first that matches is taken: of out variants, then of native ones.
   std::vector<Implementation> out_variants = {}, natives = {};
+  bool is_made_of_variants = false;  // the executor, too, runs the first out variant that matches
 };
 
 // A handle: copies share what is registered, and each loaded module holds one.
@@ -111,15 +117,17 @@ class Registry {
   // double, std::string and HostBytes ("bytes") are there.
   template <class T>
   void add_type(std::string_view name) {
-    add_type(typeid(T), name, !std::is_arithmetic_v<T> && !std::is_enum_v<T> && !std::is_empty_v<T>);
+    constexpr bool kIsNumber = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_empty_v<T>;
+    add_type(typeid(T), name, !kIsNumber || !std::is_trivially_copyable_v<T>);
   }
   // A name that is taken is a failed check, and so is an argument or result whose type has no name.
   template <class F>
   void add(std::string_view name, F function, OperationTraits traits = {}, InferTypes infer = nullptr);
 
   // Adds an out variant: a function that writes its results of type `bytes` where its OutBytes parameters
-  // say. If no operation has the name, there is one now, which does the same with memory of its own; else the
-  // signatures are the same, or a check fails.
+  // say. If no operation has the name, there is one now, which does the same with memory of its own, and
+  // uses that no variant matches are errors when a module is loaded; else the signatures are the same, or a
+  // check fails. All variants come before the modules that are to use them.
   template <class F>
   void add_out_variant(std::string_view name, F function,
                        std::function<bool(const OperationUse&)> matches = {}, int in_place = -1);

@@ -92,6 +92,8 @@ void Registry::add_out_variant(std::string_view name, F function,
   using Parameters = std::type_identity<typename Type::Parameters>;
   using Return = typename Type::Return;
   static_assert(std::is_void_v<Return>, "an out variant writes its results");
+  static_assert(detail::is_out_variant(Parameters()),
+                "an out variant takes plain values, constants, named things, OutBytes and Request&");
   OperationInfo info{.name = std::string(name)};
   detail::describe_function<Return>(info, *this, Parameters());
   for (const std::string& type : info.result_types)
@@ -104,7 +106,11 @@ void Registry::add_out_variant(std::string_view name, F function,
   out.run = [](const void* f, OperationCall& call) {
     detail::run_function<false, F, Return>(*static_cast<const F*>(f), call, Parameters());
   };
-  if (find(name) == nullptr) add(info);
+  out.run_unplanned = info.run;
+  if (find(name) == nullptr) {
+    info.is_made_of_variants = true;
+    add(info);
+  }
   add(name, std::move(out), info, true);
 }
 

@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <utility>
 
-
 namespace coppice::executor {
 namespace detail {
 
@@ -192,6 +191,11 @@ inline constexpr bool kIsPlainReturn<std::tuple<R...>> = (kIsPlainReturn<R> && .
 template <class R, class... P>
 constexpr bool is_native(std::type_identity<std::tuple<P...>>) {
   return kIsPlainReturn<R> && (kIsPlainParameter<P> && ...);
+}
+
+template <class... P>
+constexpr bool is_out_variant(std::type_identity<std::tuple<P...>>) {
+  return ((kIsPlainParameter<P> || std::is_same_v<P, OutBytes> || std::is_same_v<P, Request&>)&&...);
 }
 
 // Describes and stores a function's return value as results.

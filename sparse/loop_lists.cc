@@ -31,8 +31,8 @@ namespace {
 constexpr uint32_t kSelectionBatch = 64;
 // One item looks at this many slots; and so many slots per live cell are still quicker to look through
 // than a sort.
-constexpr uint32_t kSlotBatch = 1024, kGpuSlotBatch = 8;
-constexpr uint64_t kMostSlotItems = 1 << 20;
+constexpr uint32_t kSlotBatch = 1024, kGpuSlotBatch = 1;
+constexpr uint64_t kMostSlotItems = 1 << 20, kMostGpuSlotItems = 1 << 23;
 constexpr uint64_t kSlotsPerCell = 32, kFewSlots = 1 << 16;
 
 }  // namespace
@@ -157,9 +157,10 @@ bool LoopLists::select_by_slots(InStream& s, ListWork& w) {
           std::max(kFewSlots, kSlotsPerCell * memory_.live_cells(memory_.wait_read_state(s), pointer)))
     return false;
   // A GPU has many threads, but a recording counts with all slots that there may ever be.
-  const uint64_t least = memory_.device().shares_items() ? kGpuSlotBatch : kSlotBatch;
-  const auto batch =
-      static_cast<uint32_t>(std::clamp<uint64_t>(all_slots / kMostSlotItems, least, kSlotBatch));
+  const bool is_gpu = memory_.device().shares_items();
+  const uint64_t least = is_gpu ? kGpuSlotBatch : kSlotBatch;
+  const uint64_t most_items = is_gpu ? kMostGpuSlotItems : kMostSlotItems;
+  const auto batch = static_cast<uint32_t>(std::clamp<uint64_t>(all_slots / most_items, least, kSlotBatch));
   const auto parts = static_cast<uint32_t>((slots + batch - 1) / batch);
   const CoppiceSlots all{above.elements->as<LoopElement>(), slots, batch, parts};
   const uint64_t items = containers.most() * parts;

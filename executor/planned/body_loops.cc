@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/trace.h"
 #include "executor/control_flow_types.h"
 #include "executor/planned/body_runner.h"
 
@@ -25,8 +26,23 @@ bool are_same(const std::vector<Error>& a, const std::vector<Error>& b) {
 
 }  // namespace
 
+// Behind a body the outputs' memory must have no other references than the outputs'.
+void BodyRunner::Bodies::leave() {
+  active = nullptr, round = -1;
+  values.clear();
+  decider.reset();
+  errors.clear();
+  for (auto& of_round : places) of_round.clear();
+}
+
+bool BodyRunner::skip_cancelled(const PlannedOperation& op) {
+  fail(op, Error(ErrorCode::kCancelled, "cancelled"));
+  return true;
+}
+
 // False: it waits.
 bool BodyRunner::run_bodies(const PlannedOperation& op) {
+  const TraceScope trace(loaded(op).info->name);
   Bodies& bodies = *bodies_[next_];
   if (op.body == Body::kRepeat || op.body == Body::kWhile) return run_loop(op, bodies);
   return run_branch(op, bodies);
@@ -45,10 +61,7 @@ bool BodyRunner::run_branch(const PlannedOperation& op, Bodies& bodies) {
   ValueList results(op.num_results);
   if (bodies.active == nullptr) {
     const bool selects = op.body != Body::kCall;
-    if (instance_.request_->is_cancelled()) {
-      fail(op, Error(ErrorCode::kCancelled, "cancelled"));
-      return true;
-    }
+    if (instance_.request_->is_cancelled()) return skip_cancelled(op);
     size_t chosen = 0;
     if (selects) {
       AsyncValue& selector = *value(l.arguments[0]);
@@ -76,7 +89,7 @@ bool BodyRunner::run_branch(const PlannedOperation& op, Bodies& bodies) {
   }
   if (!bodies.active->advance()) return false;
   bodies.active->take_results(results.span());
-  bodies.active = nullptr, bodies.round = -1;
+  bodies.leave();
   set_results(op, results.span());
   return true;
 }
@@ -84,6 +97,7 @@ bool BodyRunner::run_branch(const PlannedOperation& op, Bodies& bodies) {
 bool BodyRunner::run_loop(const PlannedOperation& op, Bodies& bodies) {
   const LoadedOperation& l = loaded(op);
   if (bodies.round < 0) {
+    if (instance_.request_->is_cancelled()) return skip_cancelled(op);
     bodies.decider = share(value(l.arguments[0]));
     for (size_t i = 1; i < l.arguments.size(); ++i) bodies.values.push_back(share(value(l.arguments[i])));
     find_places(op, bodies);
@@ -114,10 +128,7 @@ bool BodyRunner::run_loop(const PlannedOperation& op, Bodies& bodies) {
   }
   ValueList results(op.num_results);
   for (size_t i = 0; i < bodies.values.size(); ++i) results[i] = bodies.values[i].release();
-  bodies.values.clear();
-  bodies.decider.reset();
-  bodies.errors.clear();
-  bodies.round = -1;
+  bodies.leave();
   set_results(op, results.span());
   return true;
 }
@@ -128,6 +139,11 @@ bool BodyRunner::may_iterate(const PlannedOperation& op, Bodies& bodies, bool& w
     waits = true;
     return wait_for(value);
   };
+  if (instance_.request_->is_cancelled()) {
+    const auto cancelled = make_error_async_value(Error(ErrorCode::kCancelled, "cancelled"));
+    for (auto& value : bodies.values) value = cancelled;
+    return false;
+  }
   AsyncValue& decider = *bodies.decider;
   if (!decider.is_available()) return await(decider);
   if (decider.is_error()) {
@@ -137,11 +153,6 @@ bool BodyRunner::may_iterate(const PlannedOperation& op, Bodies& bodies, bool& w
   const bool is_over =
       op.body == Body::kWhile ? !decider.get<bool>() : bodies.round >= decider.get<int32_t>();
   if (is_over) return false;
-  if (instance_.request_->is_cancelled()) {
-    const auto cancelled = make_error_async_value(Error(ErrorCode::kCancelled, "cancelled"));
-    for (auto& value : bodies.values) value = cancelled;
-    return false;
-  }
   // The next round begins when the values of the last are there.
   for (const auto& value : bodies.values)
     if (bodies.round > 0 && !value->is_available()) return await(*value);

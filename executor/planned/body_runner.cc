@@ -154,7 +154,9 @@ inline void BodyRunner::call(const PlannedOperation& op) {
   }
   for (uint32_t r = op.first_result; r < op.first_result + op.num_results; ++r) {
     set(r, slots_[r]);
-    if (op.makes_values && is_counted(r)) slots_[r] = nullptr;
+    if (!op.makes_values || !is_counted(r)) continue;
+    if (op.mode == Mode::kOutVariant) PlannedBytes::forget_learned(slots_[r]->get<HostBytes>());
+    slots_[r] = nullptr;
   }
 }
 
@@ -171,11 +173,8 @@ void BodyRunner::make_results(const PlannedOperation& op) {
 
 CallerPlace BodyRunner::place_of(uint32_t r, bool second) const {
   const PlannedRegister& to = plan_.registers[r];
-  if (to.home == Home::kCaller) {
-    for (size_t i = 0; i < places_.size(); ++i)
-      if (plan_.function->returns[i] == r) return places_[i];
-    return {};
-  }
+  if (to.home == Home::kCaller)
+    return to.last_return < places_.size() ? places_[to.last_return] : CallerPlace{};
   if (to.home != Home::kArena && to.home != Home::kOutput) return {};
   const uint32_t size = second && to.second != kNoSize ? to.second : to.size;
   if (to.home == Home::kArena) return {place_in(instance_.arena_, size), nullptr};
@@ -231,7 +230,9 @@ bool BodyRunner::wait_for_arguments(const LoadedOperation& op) {
 bool BodyRunner::run_with_care(const PlannedOperation& planned) {
   const LoadedOperation& op = loaded(planned);
   if (planned.mode == Mode::kBody) return run_bodies(planned);
-  if (!wait_for_arguments(op)) return false;
+  const bool is_cancelled = instance_.request_->is_cancelled();
+  // What waits in a cancelled request is skipped, and what is there already is given.
+  if (!is_cancelled && !wait_for_arguments(op)) return false;
   if (!op.non_strict) {
     for (const uint32_t r : op.arguments) {
       if (!value(r)->is_error()) continue;
@@ -239,7 +240,7 @@ bool BodyRunner::run_with_care(const PlannedOperation& planned) {
       return true;
     }
   }
-  if (instance_.request_->is_cancelled()) {
+  if (is_cancelled) {
     fail(planned, Error(ErrorCode::kCancelled, "cancelled"));
   } else if (planned.mode == Mode::kFallback) {
     run_fallback(planned);
@@ -279,12 +280,9 @@ void BodyRunner::run_fallback(const PlannedOperation& planned) {
 }
 
 void BodyRunner::take_results(std::span<AsyncValue*> results) {
-  const std::vector<uint32_t>& returns = plan_.function->returns;
   for (size_t i = 0; i < results.size(); ++i) {
-    const uint32_t r = returns[i];
-    const bool is_last =
-        std::find(returns.begin() + static_cast<ptrdiff_t>(i) + 1, returns.end(), r) == returns.end();
-    if (is_last && is_counted(r)) {
+    const uint32_t r = plan_.function->returns[i];
+    if (plan_.registers[r].last_return == i && is_counted(r)) {
       results[i] = registers_[r].exchange(nullptr, std::memory_order_relaxed);
     } else {
       results[i] = reference_to(value(r));
@@ -312,10 +310,7 @@ void BodyRunner::abandon() {
   for (const auto& bodies : bodies_) {
     if (!bodies || bodies->round < 0) continue;
     if (bodies->active != nullptr) bodies->active->abandon();
-    bodies->active = nullptr, bodies->round = -1;
-    bodies->values.clear();
-    bodies->decider.reset();
-    bodies->errors.clear();
+    bodies->leave();
   }
   places_.clear();
 }

@@ -52,6 +52,7 @@ class BodyRunner {
     std::vector<RCReference<AsyncValue>> values;
     std::vector<CallerPlace> places[2];
     std::vector<Error> errors;  // that all values were behind the last round
+    void leave();
   };
 
   const LoadedOperation& loaded(const PlannedOperation& op) const {
@@ -73,6 +74,7 @@ class BodyRunner {
   bool wait_for_arguments(const LoadedOperation& op);
   void run_fallback(const PlannedOperation& op);
   bool run_bodies(const PlannedOperation& op);
+  bool skip_cancelled(const PlannedOperation& op);
   bool run_branch(const PlannedOperation& op, Bodies& bodies);
   bool run_loop(const PlannedOperation& op, Bodies& bodies);
   bool may_iterate(const PlannedOperation& op, Bodies& bodies, bool& waits);

@@ -14,6 +14,7 @@ namespace {
 using Body = PlannedOperation::Body;
 
 Body body_kind(const LoadedOperation& op) {
+  if (!op.info->traits.runs_bodies) return Body::kNone;
   static const std::unordered_map<std::string_view, Body> kKinds{{"call", Body::kCall},
                                                                  {"if", Body::kIf},
                                                                  {"case", Body::kCase},
@@ -22,6 +23,9 @@ Body body_kind(const LoadedOperation& op) {
   const auto found = kKinds.find(op.info->name);
   return found == kKinds.end() ? Body::kNone : found->second;
 }
+// Deeper bodies run as the executor runs them, which has a limit of its own: plans and runs are recursive.
+constexpr size_t kMostNested = 64;
+
 bool is_loop(Body body) { return body == Body::kRepeat || body == Body::kWhile; }
 
 class Planner {
@@ -158,6 +162,11 @@ class OneFunction {
         for (const uint32_t r : op.results) is_root_[r] = true, roots_[r] = {r};
         break;
       case Mode::kNative:
+        // A thing that the module names may keep what the function sees.
+        for (const BoundAttribute& attribute : op.attributes) {
+          if (attribute.binding == nullptr) continue;
+          for (const uint32_t a : op.arguments) keep(roots_[a]);
+        }
         for (const uint32_t r : op.results) {
           if (!may_refer(r)) continue;
           for (const uint32_t a : op.arguments)
@@ -210,8 +219,10 @@ class OneFunction {
 
   void look_at_returns() {
     std::vector<int> times(f_.registers.size());
-    for (const uint32_t r : f_.returns) {
+    for (uint32_t i = 0; i < f_.returns.size(); ++i) {
+      const uint32_t r = f_.returns[i];
       is_handed_out_.insert(r);
+      plan_->registers[r].last_return = i;
       ++times[r];
       for (const uint32_t root : roots_[r])
         if (is_root_[root] && root != r) kept_[root] = true;
@@ -344,6 +355,7 @@ class OneFunction {
 };
 
 std::unique_ptr<const FunctionPlan> Planner::run(const LoadedFunction& function, bool is_top) {
+  if (under_way_.size() == kMostNested) return nullptr;
   if (std::find(under_way_.begin(), under_way_.end(), &function) != under_way_.end()) return nullptr;
   num_operations_ += static_cast<uint32_t>(function.operations.size()) + 1;
   if (!is_top && num_operations_ > limits_.most_operations) return nullptr;

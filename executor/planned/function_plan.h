@@ -37,6 +37,7 @@ struct PlannedRegister {
   // The arena's value is written by an out variant, into one async value; false: it comes from a body.
   bool is_persistent() const { return home == Home::kSlot || (home == Home::kArena && is_out); }
   bool is_out = false;
+  uint32_t last_return = kNoSize;  // the last of the function's returns that is this register
 };
 
 struct FunctionPlan;

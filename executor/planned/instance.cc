@@ -38,26 +38,30 @@ class SuspendedRun final : public RefCountedBase<SuspendedRun>, private Suspende
   void go_on() {
     if (!request_->remove(*this)) return;  // cancelled
     if (!instance_->runner_->advance()) return suspend();
+    finish();
+  }
+  // The instance may begin its next run as soon as the results are there. The awaited value's waiter may keep
+  // this for long, so that nothing stays here.
+  void finish() {
+    arguments_.clear();
     ValueList results(results_.size());
     instance_->runner_->take_results(results.span());
-    // The instance may begin its next run as soon as these are there.
     const IntrusivePtr<Instance> instance = std::move(instance_);
     instance->end();
     for (size_t i = 0; i < results_.size(); ++i)
       request_->pending_events().forward(*request_, *results_[i],
                                          RCReference<AsyncValue>::reclaim(results[i]));
+    results_.clear();
   }
   void describe_waiting(std::string& text) const { instance_->runner_->describe_waiting(text); }
   void cancel() {
     if (!request_->remove(*this)) return;  // it goes on
     end_cancelled();
   }
+  // Operations that have not run are skipped, so that none waits.
   void end_cancelled() {
-    const IntrusivePtr<Instance> instance = std::move(instance_);
-    instance->runner_->abandon();
-    instance->end();
-    const auto cancelled = make_error_async_value(Error(ErrorCode::kCancelled, "cancelled"));
-    for (const auto& result : results_) request_->pending_events().forward(*request_, *result, cancelled);
+    COPPICE_CHECK(instance_->runner_->advance(), "a cancelled run waits");
+    finish();
   }
   static constexpr Type kType = suspended_type<SuspendedRun>();
 
@@ -116,7 +120,10 @@ void Instance::end() {
   if (has_outgrown_) [[unlikely]] {
     ++counters_.outgrown;
     has_outgrown_ = false;
-    plan_->learn(learned_);
+    try {
+      plan_->learn(learned_);
+    } catch (const std::bad_alloc&) {  // it is learned by the next run that outgrows its places
+    }
     runner_->leave_places();
     version_ = kNoVersion;
   }
@@ -146,9 +153,12 @@ std::vector<RCReference<AsyncValue>> Instance::run(std::span<const RCReference<A
 InstancePool::Lease InstancePool::borrow() const {
   {
     const std::lock_guard lock(state_->mutex);
-    if (!state_->idle.empty()) {
-      IntrusivePtr<Instance> instance = std::move(state_->idle.back());
-      state_->idle.pop_back();
+    std::vector<IntrusivePtr<Instance>>& idle = state_->idle;
+    for (auto at = idle.rbegin(); at != idle.rend(); ++at) {
+      if ((*at)->is_running()) continue;
+      std::swap(*at, idle.back());
+      IntrusivePtr<Instance> instance = std::move(idle.back());
+      idle.pop_back();
       return {state_, std::move(instance)};
     }
   }

@@ -45,6 +45,8 @@ class Instance final : public RefCounted {
   IntrusivePtr<Instance> clone() const { return plan_->instance(); }
   const PlannedFunction& plan() const { return *plan_; }
   InstanceCounters counters() const { return counters_; }
+  // Acquire: whoever sees that a run has ended may begin the next.
+  bool is_running() const { return is_running_.load(std::memory_order_acquire); }
 
  private:
   friend class BodyRunner;
@@ -68,7 +70,8 @@ class Instance final : public RefCounted {
   std::unique_ptr<BodyRunner> runner_;
 };
 
-// Instances that come back when they are not used any more. Copies share them. Thread-safe.
+// Instances that come back when they are not used any more. One whose run still waits for something then is
+// left alone until it has ended. Copies share them. Thread-safe.
 class InstancePool {
  private:
   struct State {

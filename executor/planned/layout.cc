@@ -15,13 +15,22 @@ namespace coppice::executor {
 namespace {
 
 constexpr int64_t kAlignment = HostMemory::kAlignment;
-// Sizes may change in any run, so that a plan must not take longer than some runs.
-constexpr uint64_t kMostNodes = 20'000;
+// Sizes may change in any run, so that a plan must not take longer than some runs. A node of the search costs
+// as much as there are buffers.
+constexpr uint64_t kMostNodes = 20'000, kMostNodesOfBuffers = 400'000;
+
+uint64_t num_buffers(const FunctionPlan& function) {
+  uint64_t n = function.buffers.size();
+  for (const PlannedOperation& op : function.operations)
+    for (const auto& body : op.bodies) n += num_buffers(*body);
+  return n;
+}
 
 // One function's part of the layout; offsets are its own until place() knows where it begins.
 class Part {
  public:
-  Part(const FunctionPlan& function, const std::vector<size_t>& sizes, Placement placement, Layout& layout)
+  Part(const FunctionPlan& function, const std::vector<size_t>& sizes, Placement placement,
+       uint64_t most_nodes, Layout& layout)
       : function_(function), sizes_(sizes) {
     for (const ArenaBuffer& buffer : function.buffers) {
       plan::Buffer to{.id = fmt::format("%{}", buffer.name), .begin = buffer.begin, .end = buffer.end};
@@ -34,7 +43,7 @@ class Part {
       if (buffer.body_of >= 0) {
         to.id = buffer.name;
         for (const auto& body : function.operations[static_cast<size_t>(buffer.body_of)].bodies) {
-          bodies.emplace_back(*body, sizes, placement, layout);
+          bodies.emplace_back(*body, sizes, placement, most_nodes, layout);
           to.bytes = std::max(to.bytes, bodies.back().plan.bytes);
         }
       }
@@ -50,7 +59,7 @@ class Part {
       plan = plan::storage_groups(problem).plan;
       least_bytes = plan::lower_bound(problem);
     } else {
-      plan::Found found = plan::search_plan(problem, {.most_nodes = kMostNodes});
+      plan::Found found = plan::search_plan(problem, {.most_nodes = most_nodes});
       plan = std::move(found.plan), least_bytes = found.lower_bound;
     }
 #ifdef COPPICE_DEBUG
@@ -85,7 +94,8 @@ Layout lay_out(const FunctionPlan& function, const std::vector<size_t>& sizes,
                const std::vector<uint32_t>& outputs, Placement placement) {
   Layout layout;
   layout.places.resize(sizes.size());
-  Part part(function, sizes, placement, layout);
+  const uint64_t n = std::max<uint64_t>(num_buffers(function), 1);
+  Part part(function, sizes, placement, std::min(kMostNodes, kMostNodesOfBuffers / n), layout);
   part.place(0, layout);
   layout.arena_bytes = static_cast<size_t>(part.plan.bytes);
   layout.least_bytes = static_cast<size_t>(part.least_bytes);

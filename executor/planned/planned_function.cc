@@ -35,7 +35,7 @@ std::shared_ptr<const Layout> PlannedFunction::layout() const {
 }
 
 void PlannedFunction::learn(const std::vector<LearnedSize>& sizes) const {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   bool has_grown = false;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i].most_bytes <= sizes_[i]) continue;
@@ -43,7 +43,14 @@ void PlannedFunction::learn(const std::vector<LearnedSize>& sizes) const {
     has_grown = true;
   }
   if (!has_grown) return;
-  layout_ = std::make_shared<const Layout>(lay_out(*plan_, sizes_, outputs_, options_.placement));
+  // The plan is made without the lock. Whoever has changed the sizes last publishes one of them.
+  const uint64_t change = ++num_changes_;
+  const std::vector<size_t> now = sizes_;
+  lock.unlock();
+  auto layout = std::make_shared<const Layout>(lay_out(*plan_, now, outputs_, options_.placement));
+  lock.lock();
+  if (change != num_changes_) return;
+  layout_ = std::move(layout);
   // Release: an instance that sees the number finds the layout, which it takes under the lock anyway.
   version_.fetch_add(1, std::memory_order_release);
 }

@@ -9,12 +9,14 @@
 // run in one of three ways, chosen here, once: by an *out variant*, which writes its results where the plan
 // says; by a *native* function, which makes them at once; or as the executor runs it. `call`, `if`, `case`,
 // `repeat` and `while` run bodies that are planned, too. What comes later is waited for when something
-// needs it, without blocking: the run goes on where its request's work runs.
+// needs it, without blocking: the run goes on where its request's work runs. A wait holds up all that
+// follows in the text, so nothing there may be what ends it.
 //
 // Bytes (host_bytes.h) that out variants make, and that nothing refers to when the function has ended,
 // share one arena of the instance. How many each needs is learned from run to run: the first run gives each
 // value memory of its own, and so does a later one to a value that outgrows its place; the next run has
-// room for it. Sizes never shrink. Outputs lie in memory of their own that lives as long as one of them.
+// room for it. Sizes never shrink. The arena is no memory of a host's. Outputs lie in memory of their own
+// that lives as long as one of them.
 //
 // Nothing of a run that is steady is allocated on the heap: not numbers, nor bytes; outputs need one
 // allocation of the host's memory for their bytes together, and their async values come from the pool.
@@ -84,7 +86,8 @@ class PlannedFunction final : public RefCounted {
   std::vector<uint32_t> outputs_;  // sizes
   std::unique_ptr<const FunctionPlan> plan_;
   const std::shared_ptr<std::atomic<int64_t>> copies_ = std::make_shared<std::atomic<int64_t>>(0);
-  mutable std::mutex mutex_;  // guards sizes_ and layout_
+  mutable std::mutex mutex_;          // guards what follows but version_
+  mutable uint64_t num_changes_ = 0;  // of sizes_
   mutable std::vector<size_t> sizes_;
   mutable std::shared_ptr<const Layout> layout_;
   mutable std::atomic<uint64_t> version_{0};  // of layout_: instances look at this before each run

@@ -82,9 +82,9 @@ CudaCode::CudaCode(IntrusivePtr<Context> context, const std::string& ptx, const 
   size_t chosen = 0;
   try {
     // With all registers, a stack holds the kernel's own variables, and nothing makes it smaller.
-    if (const int stack = try_blocks(8); stack > 0 && try_blocks(1) < stack) {
+    if (const int stack = try_blocks(12); stack > 0 && try_blocks(1) < stack) {
       chosen = 1;
-      for (const int blocks : {6, 4, 3}) {
+      for (const int blocks : {8, 6, 4, 3}) {
         if (try_blocks(blocks) > loaded[1].stack_bytes) continue;
         chosen = loaded.size() - 1;
         break;

@@ -124,6 +124,8 @@ TEST(Planned, OutputsAreWholeWhileSomebodyHasThem) {
 
 // StaticRuntime.ManageOutputTensors*: the outputs' memory dies with the last of them, in whatever order
 // they go, with plan, instance and module gone before or behind.
+void expect_outputs_die_together(const std::string& text, const char* function);
+
 TEST(Planned, TheOutputsMemoryDiesWithTheLastOfThem) {
   const std::string text = R"(
     func @main(%n: i32) -> (bytes, bytes, bytes) {
@@ -131,7 +133,27 @@ TEST(Planned, TheOutputsMemoryDiesWithTheLastOfThem) {
       %b = shift 1 (%a)
       %c = both (%a, %b)
       return %a, %b, %c
+    }
+    func @make(%n: i32) -> bytes {
+      %a = iota (%n, %n)
+      return %a
+    }
+    func @round(%a: bytes) -> bytes {
+      %b = shift 1 (%a)
+      return %b
+    }
+    func @of_bodies(%n: i32) -> (bytes, bytes, bytes) {
+      %a = call @make (%n)
+      %x = iota (%n, %n)
+      %t = constant.i32 3
+      %b = repeat @round (%t, %x)
+      %c = call @make (%n)
+      return %a, %b, %c
     })";
+  for (const char* const function : {"main", "of_bodies"}) expect_outputs_die_together(text, function);
+}
+
+void expect_outputs_die_together(const std::string& text, const char* function) {
   int order[] = {0, 1, 2};
   do {
     CappedMemory memory(1 << 20);
@@ -139,10 +161,10 @@ TEST(Planned, TheOutputsMemoryDiesWithTheLastOfThem) {
       const auto module = LoadedModule::load(parse(text), bytes_registry());
       const auto host = make_intrusive<Host>(nullptr, memory);
       const auto request = host->start_request();
-      auto plan = PlannedFunction::create(module->function("main"));
+      auto plan = PlannedFunction::create(module->function(function));
       auto instance = plan->instance();
-      (void)instance->run({number(50)}, *request);
-      EXPECT_EQ(memory.used_bytes(), 0u) << "nobody has the first run's outputs";
+      for (int run = 0; run < 3; ++run) (void)instance->run({number(50)}, *request);
+      EXPECT_EQ(memory.used_bytes(), 0u) << "nobody has the first runs' outputs";
       auto results = instance->run({number(50)}, *request);
       instance.reset();
       plan.reset();
@@ -491,6 +513,178 @@ TEST(Planned, InstancesOfAPoolRunOnManyThreads) {
   EXPECT_EQ(wrong.load(), 0);
   EXPECT_LE(pool.num_idle(), 8u);
   EXPECT_GE(pool.num_idle(), 1u);
+}
+
+TEST(Planned, APoolLeavesAnInstanceAloneThatStillWaits) {
+  PlannedProgram p(R"(
+    func @main(%n: i32) -> i32 {
+      %a = iota (%n, %n)
+      %l = later (%a)
+      %s = sum (%l)
+      return %s
+    })");
+  const InstancePool pool(p.plan);
+  const auto first = pool.borrow()->run({number(4)}, *p.request);
+  const auto second = pool.borrow()->run({number(5)}, *p.request);
+  EXPECT_EQ(pool.num_idle(), 2u);
+  p.later().run_all();
+  EXPECT_TRUE(first[0]->is_concrete());
+  EXPECT_TRUE(second[0]->is_concrete());
+  (void)pool.borrow()->run({number(6)}, *p.request);
+  EXPECT_EQ(pool.num_idle(), 2u) << "and takes it again when its run has ended";
+  p.later().run_all();
+}
+
+// An exact plan of this would take minutes.
+TEST(Planned, ALongFunctionIsPlannedSoon) {
+  std::string text = "func @main(%n: i32) -> i32 {\n%v0 = iota (%n, %n)\n";
+  for (int i = 0; i < 2000; ++i)
+    text += fmt::format("%v{} = both (%v{}, %v{})\n", i + 1, i, std::max(0, i - 7 * (i % 5)));
+  PlannedProgram p(text + "%s = sum (%v2000)\nreturn %s\n}");
+  for (int run = 0; run < 2; ++run)
+    EXPECT_EQ(p.run({number(6)})[0]->get<int32_t>(), p.run_executor({number(6)})[0]->get<int32_t>());
+  EXPECT_EQ(p.plan->memory().num_values, 2001u);
+}
+
+TEST(Planned, CallsThatAreVeryDeepEndInTheExecutorsError) {
+  std::string text = "func @f0(%n: i32) -> i32 { return %n }\n";
+  for (int i = 1; i <= 5000; ++i)
+    text += fmt::format("func @f{}(%n: i32) -> i32 {{ %m = call @f{} (%n) return %m }}\n", i, i - 1);
+  PlannedProgram p(text +
+                   "func @main(%n: i32) -> i32 { %m = call @f5000 (%n) %k = add.i32 (%m, %m) return %k }");
+  const auto results = p.run({number(1)});
+  ASSERT_TRUE(results[0]->is_error());
+  EXPECT_NE(results[0]->error().message().find("more than 500 functions call each other"), std::string::npos);
+  PlannedProgram shallow(text + "func @main(%n: i32) -> i32 { %m = call @f300 (%n) return %m }");
+  EXPECT_EQ(shallow.run({number(7)})[0]->get<int32_t>(), 7) << "deeper than plans go";
+}
+
+TEST(Planned, AnOutVariantThatAsksForNoRoomLeavesAnEmptyResult) {
+  Registry registry = bytes_registry();
+  registry.add_out_variant("maybe", [](int32_t n, OutBytes out) {
+    if (n > 3) std::ranges::fill(out.resize<int32_t>(static_cast<size_t>(n)), n);
+  });
+  const auto module = LoadedModule::load(
+      parse("func @main(%n: i32) -> i32 {\n%a = maybe (%n)\n%s = sum (%a)\nreturn %s\n}"), registry);
+  const auto request = make_intrusive<Host>()->start_request();
+  const auto instance = PlannedFunction::create(module->function("main"))->instance();
+  for (const int32_t n : {8, 8, 2, 5, 0}) {
+    EXPECT_EQ(instance->run({number(n)}, *request)[0]->get<int32_t>(),
+              execute(module->function("main"), {number(n)}, *request)[0]->get<int32_t>());
+  }
+}
+
+TEST(Planned, CancellingGivesWhatIsThereAndLetsGoOfArguments) {
+  PlannedProgram p(R"(
+    func @main(%n: i32, %x: bytes) -> (bytes, i32, i32) {
+      %a = iota (%n, %n)
+      %t = sum (%a)
+      %l = later (%x)
+      %s = sum (%l)
+      return %a, %s, %t
+    })");
+  const auto x = p.run_executor({number(3), make_available_async_value<HostBytes>().release_rc_reference()});
+  p.later().run_all();
+  const RCReference<AsyncValue> argument = x[0];
+  const auto results = p.run({number(5), argument});
+  p.request->cancel();
+  EXPECT_EQ(items_of(*results[0]), iota(5, 5));
+  EXPECT_EQ(results[1]->error().code(), ErrorCode::kCancelled);
+  EXPECT_TRUE(results[2]->is_concrete());
+  p.later().run_all();
+  EXPECT_EQ(argument.use_count(), 2u) << "x and argument";
+}
+
+TEST(Planned, ALoopOfACancelledRequestIsSkipped) {
+  PlannedProgram p(R"(
+    func @f(%x: i32) -> i32 { return %x }
+    func @main(%n: i32) -> i32 {
+      %zero = constant.i32 0
+      %m = repeat @f (%zero, %n)
+      return %m
+    })");
+  p.request->cancel();
+  EXPECT_EQ(p.run({number(4)})[0]->error().code(), ErrorCode::kCancelled);
+}
+
+// An empty type with a destructor: its count is beside it.
+int tokens = 0;
+struct EmptyToken {
+  EmptyToken() { ++tokens; }
+  EmptyToken(const EmptyToken&) { ++tokens; }
+  ~EmptyToken() { --tokens; }
+};
+
+TEST(Planned, ValuesOfTypesWithDestructorsDieAtTheirLastUse) {
+  Registry registry = bytes_registry();
+  registry.add_type<EmptyToken>("token");
+  registry.add("make_token", [](int32_t) { return EmptyToken(); });
+  registry.add("look", [](const EmptyToken&) { return tokens; });
+  const auto module = LoadedModule::load(
+      parse("func @main(%n: i32) -> i32 {\n%t = make_token (%n)\n%u = look (%t)\nreturn %u\n}"), registry);
+  const auto request = make_intrusive<Host>()->start_request();
+  {
+    const auto instance = PlannedFunction::create(module->function("main"))->instance();
+    for (int run = 0; run < 3; ++run) {
+      EXPECT_EQ(instance->run({number(1)}, *request)[0]->get<int32_t>(), 1);
+      EXPECT_EQ(tokens, 0);
+    }
+  }
+  EXPECT_EQ(tokens, 0);
+}
+
+TEST(Planned, ANamedThingMayKeepWhatANativeFunctionSees) {
+  struct Store {
+    HostBytes last;
+  };
+  Registry registry = bytes_registry();
+  registry.add_type<Store>("store");
+  registry.add("show", [](const HostBytes& a, Named<Store> store) {
+    store->last = a.view(0, a.size_bytes());
+    return static_cast<int32_t>(a.size_bytes());
+  });
+  registry.add("shown", [](int32_t, Named<Store> store) {
+    return store->last.size_bytes() == 0 ? 0 : store->last.as<int32_t>()[0];
+  });
+  Bindings bindings;
+  bindings.add("store", Store());
+  const auto module = LoadedModule::load(parse(R"(
+    func @main(%n: i32) -> i32 {
+      %a = iota (%n, %n)
+      %s = show $store (%a)
+      %b = iota (%s, %s)
+      %c = sum (%b)
+      %d = shown $store (%c)
+      return %d
+    })"),
+                                         registry, bindings);
+  const auto request = make_intrusive<Host>()->start_request();
+  const auto instance = PlannedFunction::create(module->function("main"))->instance();
+  for (int run = 0; run < 3; ++run)
+    EXPECT_EQ(instance->run({number(8)}, *request)[0]->get<int32_t>(), wrapping(0, 8));
+}
+
+TEST(Planned, UsesThatNoImplementationTakesAreErrorsOfLoading) {
+  Registry registry = bytes_registry();
+  registry.add_out_variant(
+      "spread",
+      [](int32_t n, Constant<int32_t>, OutBytes out) { out.resize<int32_t>(static_cast<size_t>(n))[0] = 1; },
+      [](const OperationUse& use) { return std::get<int64_t>(*use.attributes[0].value) < 3; });
+  const auto load = [&](const char* by) {
+    return LoadedModule::load(
+        parse(fmt::format("func @main(%n: i32) -> bytes {{\n%a = spread {} (%n)\nreturn %a\n}}", by),
+              "m.graph"),
+        registry);
+  };
+  const auto request = make_intrusive<Host>()->start_request();
+  EXPECT_EQ(items_of(*execute(load("1")->function("main"), {number(1)}, *request)[0]),
+            std::vector<int32_t>{1});
+  try {
+    (void)load("5");
+    FAIL() << "loaded";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "m.graph:2:6: @main: no implementation of spread takes this use of it");
+  }
 }
 
 TEST(Planned, ExplainsHowEachOperationIsRun) {
