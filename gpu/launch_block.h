@@ -85,6 +85,9 @@ enum class DeviceStatus : uint32_t {
   // A launch has changed a topology, which the host is to commit before anything goes on
   // (Launch::tell_changes).
   kTopologyChanged = 22,
+  // (checks) A temporary is read in a cell where nothing was written to it: coordinate, and in the offset the
+  // marks of the fields that have values there.
+  kNotWritten = 23,
 };
 
 // All launches on a device share this; kernels add to it, the host reads it between launches.

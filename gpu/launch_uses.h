@@ -43,6 +43,7 @@ class LaunchUses final : public RefCounted {
   std::vector<LaunchUse> all;
   // The number of items is read from device memory, whenever the launch is run.
   bool reads_count = false;
+  bool has_temporary_fields = false;  // some field's values are a step's only (sparse/temporary_fields.h)
 
   bool depends_on_order() const {
     return std::any_of(all.begin(), all.end(), [](const LaunchUse& u) { return u.depends_on_order; });

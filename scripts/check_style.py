@@ -59,8 +59,9 @@ REASON = re.compile(r"\bis long because\b")
 # Folders whose comments and sizes are checked, too.
 WRITTEN_FOLDERS = ["examples", "fuzz"]
 
-# Trees and launches work without the executor; these files make them its operations, and functions of it.
-OPERATIONS = re.compile(r"sparse/(operations|device_operations|function|function_events|function_memory|function_text|tracer)\.(h|cc)$")
+# Trees and launches work without the executor; these files make them its operations, and functions of it, or
+# use its planner.
+OPERATIONS = re.compile(r"sparse/(cell_memory|operations|device_operations|function|function_events|function_memory|function_text|tracer)\.(h|cc)$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -134,7 +135,7 @@ def check_quoted(tree, path, target):
     if source not in tree.lines and target not in tree.generated:
         return f'no file "{target}" (paths start at the repository\'s root)'
     if path.startswith("sparse/") and source.startswith("executor/") and not OPERATIONS.match(path):
-        return f'"{target}": of sparse/, only the files of operations and functions include executor/'
+        return f'"{target}": of sparse/, only the files of operations, functions and plans include executor/'
     if source.startswith("tests/") and not path.startswith("tests/"):
         return f'"{target}" belongs to the tests'
     for files, kept_away, why in KEPT_APART:

@@ -75,7 +75,16 @@ uint32_t block_access(const LaunchRequest& r, const HandleUse& h) {
   return access;
 }
 
-FieldBinding bind_field(const LaunchRequest& r, const HandleUse& h) {
+// Says where a temporary's cells have their marks.
+void bind_marks(const TreeLayout& tree, const TreeField& field, FieldBinding& f) {
+  const TreeNode& n = tree.node(field.node);
+  if (!field.is_temporary() || n.marks_stride == 0) return;
+  f.mark = 1u << field.number;
+  for (const uint32_t other : field.sharers) f.sharers |= 1u << tree.field(other).number;
+  f.marks_offset = n.marks_offset, f.marks_stride = n.marks_stride;
+}
+
+FieldBinding bind_field(const LaunchRequest& r, const HandleUse& h, bool checks) {
   const TreeLayout& tree = tree_of(h.id)->layout();
   const TreeField& d = tree.field(h.id.field);
   if (d.bytes != h.value_bytes)
@@ -85,6 +94,7 @@ FieldBinding bind_field(const LaunchRequest& r, const HandleUse& h) {
   f.offset = d.offset, f.stride = d.stride, f.value_bytes = h.value_bytes;
   f.num_values = static_cast<uint32_t>(tree.node(h.id.node).num_cells);
   f.access = block_access(r, h);
+  if (checks) bind_marks(tree, d, f);
   const bool own = h.role == Role::kWrite || h.role == Role::kUpdate;
   if (is_over_blocks(r) && own && !(f.access & device::kContiguous))
     refuse_launch(
@@ -122,7 +132,7 @@ Binding make_binding(const LaunchRequest& r, const Device& device, bool checks) 
     if (tree == nullptr) refuse_launch(r, fmt::format("handle {} names no field", i + 1));
     check_node(r, *tree, h.id.node, device, fmt::format("handle {} is on", i + 1));
     tree->freeze();
-    FieldBinding f = h.id.field == kNoField ? FieldBinding{} : bind_field(r, h);
+    FieldBinding f = h.id.field == kNoField ? FieldBinding{} : bind_field(r, h, checks);
     f.tree = tree_slot(b, r, tree);
     f.node = node_slot(b, r, tree, h.id.node);
     b.fields.push_back(f);

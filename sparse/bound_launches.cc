@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "sparse/temporary_buffer.h"
+#include "sparse/temporary_fields.h"
 #include "sparse/traced_calls.h"
 
 namespace coppice {
@@ -39,6 +40,7 @@ AsyncValueRef<Chain> BoundLaunch::launch() const {
   if (TracedCalls* const traced = TracedCalls::current()) return traced->launch(*this);
   IntrusivePtr<const SharedLaunch> launch = shared();
   check_placed(launch->launch);
+  if (launch->launch.uses) note_temporary_fields(*launch->launch.uses, launch->launch.name);
   return stream().launch(std::move(launch));
 }
 Device& BoundLaunch::device() const { return *bound().device; }

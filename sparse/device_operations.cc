@@ -90,7 +90,7 @@ ResourceUse changes(const BufferRef& buffer) { return use_of_buffer(existing(buf
 
 DeviceWork call_work(std::string_view name, const ResourceUses& uses, std::function<void()> check,
                      std::function<void(InStream&)> give) {
-  return {DeviceCall{name, std::move(check), std::move(give), uses}, uses};
+  return {DeviceCall{name, std::move(check), std::move(give), uses}, uses, {}};
 }
 
 template <class Key>
@@ -206,6 +206,16 @@ void check_order(const LoadedFunction& f, const std::vector<uint32_t>& order,
   }
 }
 
+// Returns make(), whose error gets the place of the operation.
+template <class Make>
+auto in_function(const LoadedFunction& f, const LoadedOperation& op, Make make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    fail(f, op.position, error.what());
+  }
+}
+
 void add_device(const LoadedFunction& f, const LoadedOperation& op, Device*& device, Device* of_part) {
   if (device == nullptr) device = of_part;
   if (of_part == nullptr || of_part == device) return;
@@ -219,6 +229,15 @@ void add_flag(DeviceWork& work, std::string_view name, const BufferRef& flag, in
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("{}: a flag at byte {}, and 4 must divide that", name, offset));
   work.uses.push_back(reads(flag));
+}
+
+TemporaryFieldUses repeated(const TemporaryFieldUses& body, uint64_t times) {
+  if (times == 0) return {};
+  return times == 1 ? body : one_repeated(body);
+}
+// It is told only on the device how often the body runs.
+TemporaryFieldUses repeated_or_not(const TemporaryFieldUses& body) {
+  return one_or_other(one_repeated(body), {});
 }
 
 DeviceFlag flag_at(const BufferRef& flag, int64_t offset) { return {flag, static_cast<uint64_t>(offset)}; }
@@ -235,7 +254,12 @@ void check_items(std::string_view operation, const Buffer& buffer, int64_t n, si
 
 bool is_device_operation(std::string_view name) { return operations().contains(name); }
 
-DeviceWork launch_work(const BoundLaunch& launch) { return {launch, resources_of(launch.shared()->launch)}; }
+DeviceWork launch_work(const BoundLaunch& launch) {
+  const auto shared = launch.shared();
+  const Launch& given = shared->launch;
+  return {launch, resources_of(given),
+          given.uses ? temporary_fields_of(*given.uses, given.name) : TemporaryFieldUses()};
+}
 DeviceWork deactivate_all_work(const Node& node) { return launch_work(bind_deactivate_all(node)); }
 
 DeviceWork copy_work(const BufferRef& to, int64_t to_offset, const BufferRef& from, int64_t from_offset,
@@ -323,7 +347,8 @@ DeviceWork bin_starts_work(const BufferRef& keys, int64_t n, const BufferRef& st
 DeviceWork repeat_work(int64_t times, const LoadedFunction& body) {
   DeviceFunction made = device_function(body);
   const uint64_t n = times > 0 ? static_cast<uint64_t>(times) : 0;
-  return {Segment::Repeat{n, {}, std::move(made.segment)}, std::move(made.uses)};
+  return {Segment::Repeat{n, {}, std::move(made.segment)}, std::move(made.uses),
+          repeated(made.temporaries, n)};
 }
 
 DeviceWork repeat_by_work(const CountSlot& times, const LoadedFunction& body) {
@@ -334,12 +359,14 @@ DeviceWork repeat_by_work(const CountSlot& times, const LoadedFunction& body) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("sparse.repeat_by: its slot belongs to another device ({}) than its body ({})",
                             its.name(), device->name()));
-  return {Segment::Repeat{0, times.shared(), std::move(made.segment)}, std::move(made.uses)};
+  return {Segment::Repeat{0, times.shared(), std::move(made.segment)}, std::move(made.uses),
+          repeated_or_not(made.temporaries)};
 }
 
 DeviceWork while_work(const BufferRef& flag, int64_t offset, const LoadedFunction& body) {
   DeviceFunction made = device_function(body);
-  DeviceWork work{Segment::While{flag_at(flag, offset), std::move(made.segment)}, std::move(made.uses)};
+  DeviceWork work{Segment::While{flag_at(flag, offset), std::move(made.segment)}, std::move(made.uses),
+                  repeated_or_not(made.temporaries)};
   add_flag(work, "sparse.while", flag, offset);
   return work;
 }
@@ -348,7 +375,7 @@ DeviceWork branch_work(const BufferRef& flag, int64_t offset, const LoadedFuncti
                        const LoadedFunction& otherwise) {
   DeviceFunction made = device_function(then), other = device_function(otherwise);
   DeviceWork work{Segment::Branch{flag_at(flag, offset), std::move(made.segment), std::move(other.segment)},
-                  std::move(made.uses)};
+                  std::move(made.uses), one_or_other(made.temporaries, other.temporaries)};
   add_uses(work.uses, other.uses);
   add_flag(work, "sparse.branch", flag, offset);
   return work;
@@ -356,7 +383,7 @@ DeviceWork branch_work(const BufferRef& flag, int64_t offset, const LoadedFuncti
 
 DeviceWork run_work(const Function& function) {
   const DeviceFunction& work = function.work();
-  return {Segment::Call{work.segment}, work.uses};
+  return {Segment::Call{work.segment}, work.uses, work.temporaries};
 }
 
 std::vector<uint32_t> run_order(const LoadedFunction& f) {
@@ -433,6 +460,7 @@ DeviceFunction device_function(const LoadedFunction& f) {
     DeviceWork work = work_of(f, op);
     add_device(f, op, device, Segment::device_of(work.part));
     add_uses(made.uses, work.uses);
+    made.temporaries = in_function(f, op, [&] { return one_then_other(made.temporaries, work.temporaries); });
     uses.push_back(std::move(work.uses));
     parts.push_back(std::move(work.part));
   }

@@ -17,6 +17,7 @@
 #include "sparse/ordering.h"
 #include "sparse/segment.h"
 #include "sparse/temporary_buffer.h"
+#include "sparse/temporary_fields.h"
 
 namespace coppice {
 
@@ -40,6 +41,7 @@ T* items(std::string_view operation, const BufferRef& buffer, int64_t n) {
 struct DeviceWork {
   Segment::Part part;
   ResourceUses uses;
+  TemporaryFieldUses temporaries;
 };
 
 // These make an operation of its attributes. Errors: kInvalidArgument, kOutOfRange.
@@ -91,11 +93,13 @@ bool is_device_operation(std::string_view name);
 struct DeviceFunction {
   IntrusivePtr<Segment> segment;
   ResourceUses uses;  // of all of it
+  TemporaryFieldUses temporaries;
 };
 // Makes one of a function that takes an event, gives one, and has operations on the device's stream only;
 // they run in the order of its text, as far as that is one of its events. Errors: kInvalidArgument with the
 // place of what it cannot be made of: another operation, launches of two devices, operations of which one
-// changes what the other uses, and which no event orders, or which the function's own event does not follow.
+// changes what the other uses, and which no event orders, or which the function's own event does not follow;
+// one that needs a temporary field whose bytes another one has stored to.
 DeviceFunction device_function(const executor::LoadedFunction& function);
 // Returns its operations in the order in which they run: each stands behind those whose events it takes, and
 // otherwise in that of the text.

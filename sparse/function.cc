@@ -59,6 +59,10 @@ AsyncValueRef<Chain> Function::run(int times) const {
     executor::FunctionRef body = tracer->trace_body("repeat", [this] { run(); });
     return tracer->add("sparse.repeat", "repeat", {int64_t{times}, std::move(body)});
   }
+  if (times > 0) {
+    const TemporaryFieldUses& once = s.work.temporaries;
+    note_temporary_fields(times == 1 ? once : one_repeated(once));
+  }
   return s.device->default_stream().issue(name(),
                                           [kept = share(const_cast<State*>(&s)), times](InStream& in) {
                                             kept->work.segment->run(in, static_cast<uint64_t>(times));

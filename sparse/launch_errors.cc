@@ -38,6 +38,17 @@ std::string other_cells_text(Role role, std::string_view loop_path) {
                                          : "add to it by coordinate, with an Accumulate that has no reach");
 }
 
+// Returns what is read of a temporary that has no value in a cell; `marks` are of the fields that have one in
+// some of its bytes.
+std::string unwritten_text(const TreeLayout& tree, const HandleUse& h, std::string_view at, uint32_t marks) {
+  for (const uint32_t other : tree.field(h.id.field).sharers) {
+    if ((marks >> tree.field(other).number & 1) != 0)
+      return fmt::format("the temporary has no value in cell {}, whose bytes hold '{}'", at,
+                         tree.field(other).name);
+  }
+  return fmt::format("the temporary has no value in cell {}: nothing was written there before", at);
+}
+
 std::string about_handle(DeviceStatus status, const DeviceContext& c, const HandleUse& h,
                          std::string_view loop_path) {
   const TreeLayout& tree = layout_of(h);
@@ -69,6 +80,8 @@ std::string about_handle(DeviceStatus status, const DeviceContext& c, const Hand
           "read at {} while its cells are written by the same launch; read the own cell by field[cell], or "
           "use two fields",
           at);
+    case DeviceStatus::kNotWritten:
+      return unwritten_text(tree, h, at, static_cast<uint32_t>(c.status_offset[0]));
     case DeviceStatus::kWrongAxes:
       return wrong_count_text(static_cast<uint32_t>(c.status_coord[0]), tree.options().name, tree.dims());
     case DeviceStatus::kOtherCells:
@@ -196,7 +209,7 @@ DeviceStatus throw_kernel_error(InStream& s, Device& device, const LaunchedKerne
   const bool wrong_use = status == DeviceStatus::kNotBeside || status == DeviceStatus::kNoNeighbourTable ||
                          status == DeviceStatus::kNotContiguous || status == DeviceStatus::kReadOfChanged ||
                          status == DeviceStatus::kWrongAxes || status == DeviceStatus::kOtherCells ||
-                         status == DeviceStatus::kNoLists;
+                         status == DeviceStatus::kNoLists || status == DeviceStatus::kNotWritten;
   const HandleUse& h = kernel.handles[context.status_detail];
   throw Error(wrong_use ? ErrorCode::kInvalidArgument : ErrorCode::kOutOfRange,
               fmt::format("kernel {}: {}: {}", kernel.name, handle_text(h),

@@ -111,8 +111,12 @@ MemoryReport detail::report_memory(InStream& s, TreeStorage& tree) {
   const TreeLayout& layout = tree.layout();
   MemoryReport report;
   UsageReader reader(s, tree);
-  for (uint32_t id = 1; id < layout.nodes().size(); ++id)
+  for (uint32_t id = 1; id < layout.nodes().size(); ++id) {
     report.nodes.push_back({layout.path(id), layout.node(id).kind, reader.usage(id)});
+    const CellMemory& temporaries = layout.node(id).temporaries;
+    if (!temporaries.is_empty())
+      report.temporaries.push_back(fmt::format("{}: {}", layout.path(id), text_of(temporaries)));
+  }
   report.collections = tree.collector().collections();
   report.collection_s = tree.collector().collection_s();
   report.root_bytes = tree.memory().root().size_bytes();
@@ -157,6 +161,7 @@ std::string MemoryReport::text() const {
   };
   line("root", root_bytes), line("ambient", ambient_bytes), line("bookkeeping", bookkeeping_bytes);
   line("scratch", scratch_bytes), line("lists (in the nodes' bytes)", lists), line("total", total_bytes());
+  for (const std::string& node : temporaries) text += node + "\n";
   return text;
 }
 

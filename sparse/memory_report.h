@@ -18,6 +18,8 @@ struct MemoryReport {
     NodeUsage usage;
   };
   std::vector<Row> nodes;  // parents first
+  // Says, for each node with temporary fields, what these take (sparse/cell_memory.h).
+  std::vector<std::string> temporaries;
   uint64_t root_bytes = 0;
   uint64_t ambient_bytes = 0;      // the zeros that inactive cells read as
   uint64_t bookkeeping_bytes = 0;  // allocator states, layouts, counts

@@ -88,10 +88,14 @@ NodeLayout build_node_layout(const TreeLayout& tree, uint32_t id) {
   layout.root_offset = path.empty() ? 0 : tree.node(path[0]).offset_in_cell;
   build_levels(tree, path, layout);
   place_origin(tree, id, layout);
-  for (uint32_t f : tree.node(id).fields) {
+  const TreeNode& n = tree.node(id);
+  for (uint32_t f : n.fields) {
+    if (tree.field(f).is_temporary()) continue;
     layout.arrays[layout.num_arrays++] = {tree.field(f).offset, tree.field(f).stride,
                                           static_cast<uint32_t>(tree.field(f).bytes)};
   }
+  if (n.marks_stride != 0)
+    layout.arrays[layout.num_arrays++] = {n.marks_offset, n.marks_stride, sizeof(uint64_t)};
   return layout;
 }
 

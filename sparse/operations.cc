@@ -96,7 +96,10 @@ struct StreamOperation {
 
   StreamEvent operator()(typename AttributeOf<P>::Type... attributes, After, MoreEvents,
                          Request& request) const {
-    return give(make(attributes.get()...).part, name, request);
+    DeviceWork work = make(attributes.get()...);
+    // A launch notes its own.
+    if (!std::holds_alternative<BoundLaunch>(work.part)) note_temporary_fields(work.temporaries);
+    return give(std::move(work.part), name, request);
   }
 };
 

@@ -9,6 +9,7 @@
 #include "gpu/buffer.h"
 #include "gpu/buffer_ranges.h"
 #include "sparse/temporary_buffer.h"
+#include "sparse/tree_storage.h"
 
 namespace coppice {
 namespace {
@@ -21,6 +22,23 @@ ResourceUse use_of_topology(const LaunchUse& use) {
   r.reads = true;
   r.writes = use.does(effect::kChangesTopology);
   return r;
+}
+
+// Temporaries of a node are pieces of one thing: those that share bytes are ordered as one field is.
+ResourceUse use_of_field(const LaunchUse& use) {
+  ResourceUse field;
+  field.object = use.tree, field.field = use.field, field.name = use.name;
+  field.reads = use.does(effect::kReads | effect::kTests);
+  field.writes = use.does(effect::kStores | effect::kChanges | effect::kAppends | effect::kDeactivates);
+  field.adds = use.does(effect::kAdds);
+  if (use.field == kNoField) return field;
+  const TreeLayout& tree = static_cast<const TreeStorage*>(use.tree)->layout();
+  const TreeField& named = tree.field(use.field);
+  if (!named.is_temporary()) return field;
+  const std::vector<uint32_t>& all = tree.node(named.node).fields;
+  field.field = *std::ranges::find_if(all, [&](uint32_t f) { return tree.field(f).is_temporary(); });
+  field.begin = named.begin, field.end = named.end;
+  return field;
 }
 
 // A pointer is of the buffer that it points into, or to whose end it points where no other begins there. One
@@ -67,8 +85,8 @@ bool is_same_place(const ResourceUse& a, const ResourceUse& b) {
   // The cells of a tree and its lists are no memory that a kernel has an address of; its values are.
   if (a.kind == Kind::kAnyMemory) return b.kind != Kind::kTopology;
   if (b.kind == Kind::kAnyMemory) return a.kind != Kind::kTopology;
-  if (a.kind != b.kind || a.object != b.object) return false;
-  return is_memory(a) ? a.begin < b.end && b.begin < a.end : a.field == b.field;
+  if (a.kind != b.kind || a.object != b.object || a.field != b.field) return false;
+  return a.begin < b.end && b.begin < a.end;
 }
 
 bool is_in_conflict(const ResourceUse& a, const ResourceUse& b) {
@@ -93,13 +111,7 @@ ResourceUses resources_of(const Launch& launch) {
       continue;
     }
     all.push_back(use_of_topology(use));
-    if (use.kind != LaunchUse::Kind::kField) continue;
-    ResourceUse field;
-    field.object = use.tree, field.field = use.field, field.name = use.name;
-    field.reads = use.does(effect::kReads | effect::kTests);
-    field.writes = use.does(effect::kStores | effect::kChanges | effect::kAppends | effect::kDeactivates);
-    field.adds = use.does(effect::kAdds);
-    all.push_back(std::move(field));
+    if (use.kind == LaunchUse::Kind::kField) all.push_back(use_of_field(use));
   }
   if (launch.uses->reads_count) {
     const Buffer* const temporary = temporary_at(launch, TemporaryArgument::kCount);

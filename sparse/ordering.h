@@ -6,6 +6,7 @@
 //   read, then write      ordered              append                 cells and their numbers come in an order
 //   write, then write     ordered              memory by a pointer    ordered with all that uses that buffer;
 //                                                                     of temporaries, those that share bytes
+//   fields that share bytes of their cells (Node::temporary) are ordered as one field is
 //
 // Memory that an operation reaches in ways that nobody can tell (members of structs, addresses that a kernel
 // computes, pointers into trees) may be any. A pointer says which buffer it is of by pointing into it. Random
@@ -32,7 +33,8 @@ struct ResourceUse {
   bool adds = false;             // in a way that commutes with other additions
   const void* object = nullptr;  // the tree, or where the buffer begins
   uint32_t field = 0;
-  // These are the bytes of the buffer: of an arena, those of one temporary (sparse/temporary_buffer.h).
+  // These are the bytes of the buffer: of an arena, those of one temporary (sparse/temporary_buffer.h). Of
+  // temporary fields, which have the number of their node's first one, they are those among all of these.
   uint64_t begin = 0, end = ~uint64_t{0};
   std::string name;  // "'now' on grid.pointer[64].dense[8]", "a buffer of 4096 bytes"
 };

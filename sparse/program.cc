@@ -132,7 +132,9 @@ AsyncValueRef<Chain> Program::give(const LaunchRequest& r) {
     return traced->launch(launch);
   }
   refuse_temporaries(r);
-  return device().default_stream().launch(prepare(r));
+  Launch launch = prepare(r);
+  note_temporary_fields(*launch.uses, launch.name);
+  return device().default_stream().launch(std::move(launch));
 }
 
 BoundLaunch Program::bind_request(const LaunchRequest& given) {

@@ -82,9 +82,11 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
   if (tree->layout().node(field.node).kind == device::NodeKind::kDynamic)
     refuse("its fields have lists of values: wait_read_list() reads one");
   tree->freeze();
+  check_has_values(*tree, field.field, "a value to read");
   const uint32_t dims = tree->layout().dims();
   const TreeField& d = tree->layout().field(field.field);
-  CoppiceFieldBox box{{0, 0, 0}, {1, 1, 1}, 0, d.offset, d.stride, static_cast<uint32_t>(d.bytes)};
+  CoppiceFieldBox box{{0, 0, 0}, {1, 1, 1}, 0, d.offset, d.stride, static_cast<uint32_t>(d.bytes),
+                      d.is_temporary() ? 1u : 0u};
   for (uint32_t axis = 0; axis < dims; ++axis) {
     box.begin[3 - dims + axis] = begin[axis];
     box.size[3 - dims + axis] = size[axis];
@@ -117,6 +119,7 @@ std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field
   if (field.field == kNoField)
     throw Error(ErrorCode::kInvalidArgument,
                 tree->layout().path(field.node) + ": a node's topology has no values to read");
+  check_has_values(*tree, field.field, "a list to read");
   const TreeField& d = tree->layout().field(field.field);
   std::vector<std::byte> values(length * d.bytes);
   CoppiceElements from{{0, 0, 0}, d.stride, d.offset, d.bytes};

@@ -35,7 +35,7 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
 
 // Returns the values of the cells from `begin` up to, not including, `end`, the last axis fastest.
 // Inactive cells, and those outside the tree, give zeros and stay as they are. Throws the error of an
-// earlier launch, if one failed.
+// earlier launch, if one failed. Errors: kInvalidArgument at once for a temporary that has no values now.
 template <class T>
 std::vector<T> wait_read(const Field<T>& field, const detail::GivenCoord& begin,
                          const detail::GivenCoord& end) {

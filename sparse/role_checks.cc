@@ -78,6 +78,26 @@ bool is_same_field(const HandleUse& a, const HandleUse& b) {
 }
 RoleUse use_of(const HandleUse& h) { return {h.role, h.radius}; }
 
+// An element that is appended has no values of temporaries, and two that share bytes have not both.
+void check_temporaries(const LaunchRequest& r) {
+  const std::span<const HandleUse> handles(r.handles, r.num_handles);
+  const auto field_of = [](const HandleUse& h) -> const TreeField& {
+    return tree_of(h.id)->layout().field(h.id.field);
+  };
+  for (const HandleUse& one : handles) {
+    if (one.id.field == kNoField || !field_of(one).is_temporary()) continue;
+    if (one.role == Role::kAppend)
+      refuse_launch(r, fmt::format("it appends to field {}, which is a temporary; append to another field",
+                                   field_name(one)));
+    const std::vector<uint32_t>& sharers = field_of(one).sharers;
+    for (const HandleUse& other : handles) {
+      if (other.id.tree == one.id.tree && std::ranges::find(sharers, other.id.field) != sharers.end())
+        refuse_launch(r, fmt::format("fields {} and '{}' are temporaries that share bytes: no stage has both",
+                                     field_name(one), field_of(other).name));
+    }
+  }
+}
+
 }  // namespace
 
 void check_roles(const LaunchRequest& r) {
@@ -91,6 +111,7 @@ void check_roles(const LaunchRequest& r) {
     check_list_role(r, h);
     if (h.role == Role::kWrite || h.role == Role::kUpdate) check_own_cells(r, h);
   }
+  check_temporaries(r);
 }
 
 void check_pairs(const LaunchRequest& r, Binding& b) {

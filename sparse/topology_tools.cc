@@ -137,7 +137,12 @@ void check_prune_fields(const Node& node, const std::vector<FieldId>& fields, do
   if (!(tolerance >= 0))
     refuse(fmt::format("prune: {}: tolerance {}, expected 0 or more", node.path(), tolerance));
   for (const FieldId& field : fields) {
-    if (field.tree == &node.storage() && field.node == node.id()) continue;
+    if (field.tree == &node.storage() && field.node == node.id()) {
+      const FieldDescription& f = node.storage().description().fields()[field.field];
+      if (f.stages)
+        refuse(fmt::format("prune: '{}' on {} is a temporary: it keeps no values", f.name, node.path()));
+      continue;
+    }
     refuse(fmt::format("prune: a field to compare is not on {}", node.path()));
   }
 }
@@ -173,6 +178,9 @@ AsyncValueRef<uint64_t> start_prune(const Node& node, double tolerance, std::vec
   if (pointer == 0) refuse(fmt::format("prune: there is no pointer node above {}", node.path()));
   check_prune_fields(node, fields, tolerance);
   node.storage().freeze();
+  if (fields.empty() && node.storage().layout().node(pointer).zeroes_temporaries)
+    refuse(fmt::format("prune: temporaries lie between other values in cells of {}; name fields to compare",
+                       node.storage().layout().path(pointer)));
   auto dropped = std::make_shared<uint64_t>(0);
   auto done = enqueue(node.tree(), "sparse.prune",
                       [=, ref = node.tree(), id = node.id()](InStream& s, Program& program) {

@@ -116,9 +116,10 @@ Node Node::layout(CellLayout layout) const {
 Node Node::lists(std::optional<Axis> axis, int32_t max_length, int32_t chunk_cells) const {
   return Node(tree_, tree_->describe("add a node").add_lists(id_, axis, max_length, chunk_cells));
 }
-FieldId Node::place_bytes(std::string name, size_t bytes, size_t alignment) const {
+FieldId Node::place_bytes(std::string name, size_t bytes, size_t alignment,
+                          std::optional<Stages> stages) const {
   return {tree_.get(), id_,
-          tree_->describe("place a field").add_field(id_, std::move(name), bytes, alignment)};
+          tree_->describe("place a field").add_field(id_, std::move(name), bytes, alignment, stages)};
 }
 Field<unsigned char> Node::topology() const { return {FieldId{tree_.get(), id_, kNoField}, tree_}; }
 std::string Node::path() const { return tree_->description().path(id_); }

@@ -50,6 +50,16 @@ struct TreeOptions {
   // for each of these nodes among them; more is an Error kOutOfMemory. 0: what the device has
   // (Device::memory_bytes()).
   uint64_t max_bytes = 0;
+  // Keeps 8 bytes more per cell of a node with temporaries, which say what was written there, so that kernels
+  // with checks find what reads before that (docs/debugging.md). COPPICE_DEBUG=checks does so for all trees.
+  bool checks_temporaries = false;
+};
+
+// Says in which stages of a step a temporary field is needed, from the first up to and with the last. Stages
+// are any whole numbers in the order in which the step comes to them, such as those of an enumeration.
+struct Stages {
+  int32_t first = INT32_MIN, last = INT32_MAX;  // all of them
+  bool operator==(const Stages&) const = default;
 };
 
 // Shares a tree whose inner workings (sparse/tree_storage.h) users need not see.
@@ -176,7 +186,19 @@ class Node {
   template <class T>
   Field<T> place(std::string name) const {
     static_assert(device::is_value<T>, "a field's values must be trivially copyable");
-    return {place_bytes(std::move(name), sizeof(T), alignof(T)), tree_};
+    return {place_bytes(std::move(name), sizeof(T), alignof(T), {}), tree_};
+  }
+  // Adds a field with one T per cell of this node for values that are needed within a step alone. Those of the
+  // node that no stage needs together have the same bytes (sparse/cell_memory.h says how many), so a launch
+  // that writes one ends the life of the values that shared its bytes; what reads these later is an Error of
+  // its launch or function, kInvalidArgument, which names both fields and who wrote. Nothing zeroes its values:
+  // a cell has none until they are written there, and on a bitmasked node those of inactive cells are anything,
+  // too (below an inactive pointer cell they read as zero). Reading them is found by the checks. Cost: nothing
+  // but its bytes. Errors: kInvalidArgument for stages of which the last comes before the first; as place().
+  template <class T>
+  Field<T> temporary(std::string name, Stages stages = {}) const {
+    static_assert(device::is_value<T>, "a field's values must be trivially copyable");
+    return {place_bytes(std::move(name), sizeof(T), alignof(T), stages), tree_};
   }
 
   // Activate and deactivate cells in stream order; coordinates are in tree axes. Errors arrive with the
@@ -232,7 +254,7 @@ class Node {
   Node(TreeRef tree, uint32_t id) : tree_(std::move(tree)), id_(id) {}
   Node lists(std::optional<Axis> axis, int32_t max_length, int32_t chunk_cells) const;
   Node child(device::NodeKind kind, std::vector<Axis> axes, std::vector<int32_t> extents) const;
-  FieldId place_bytes(std::string name, size_t bytes, size_t alignment) const;
+  FieldId place_bytes(std::string name, size_t bytes, size_t alignment, std::optional<Stages> stages) const;
   std::vector<std::array<int32_t, 3>> checked(std::initializer_list<detail::GivenCoord> coords) const;
 
   TreeRef tree_;

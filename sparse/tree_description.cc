@@ -163,7 +163,8 @@ uint32_t TreeDescription::add_lists(uint32_t parent, std::optional<Axis> axis, i
   return attach(std::move(n));
 }
 
-uint32_t TreeDescription::add_field(uint32_t node, std::string name, size_t bytes, size_t alignment) {
+uint32_t TreeDescription::add_field(uint32_t node, std::string name, size_t bytes, size_t alignment,
+                                    std::optional<Stages> stages) {
   check_name("field", name);
   if (node == 0) refuse(fmt::format("field '{}': fields are placed on nodes below the root", name));
   for (const FieldDescription& f : fields_) {
@@ -179,8 +180,12 @@ uint32_t TreeDescription::add_field(uint32_t node, std::string name, size_t byte
     refuse(fmt::format("field '{}': {} has {} fields, the most a node can have", name, path(node),
                        device::kMaxFieldsPerNode));
   }
+  if (stages && stages->last < stages->first) {
+    refuse(fmt::format("temporary '{}': its stages end with {}, before they begin with {}", name,
+                       stages->last, stages->first));
+  }
   nodes_[node].fields.push_back(static_cast<uint32_t>(fields_.size()));
-  fields_.push_back({std::move(name), node, bytes, alignment});
+  fields_.push_back({std::move(name), node, bytes, alignment, stages});
   return static_cast<uint32_t>(fields_.size() - 1);
 }
 

@@ -33,6 +33,7 @@ struct FieldDescription {
   std::string name;
   uint32_t node = 0;
   uint64_t bytes = 0, alignment = 1;
+  std::optional<Stages> stages;  // of a temporary
 };
 
 class TreeDescription {
@@ -43,7 +44,9 @@ class TreeDescription {
                     std::vector<int32_t> extents);
   // Adds a dynamic node; `axis` must be none that an ancestor has.
   uint32_t add_lists(uint32_t parent, std::optional<Axis> axis, int32_t max_length, int32_t chunk_cells);
-  uint32_t add_field(uint32_t node, std::string name, size_t bytes, size_t alignment);
+  // Adds a field, with stages a temporary.
+  uint32_t add_field(uint32_t node, std::string name, size_t bytes, size_t alignment,
+                     std::optional<Stages> stages = {});
   void set_layout(uint32_t node, CellLayout layout) { nodes_[node].layout = layout; }
 
   const TreeOptions& options() const { return options_; }

@@ -37,13 +37,14 @@ uint32_t max_chunks(const NodeDescription& n) {
                                       : 1;
 }
 
-TreeLayout::TreeLayout(const TreeDescription& description) : description_(description) {
+TreeLayout::TreeLayout(const TreeDescription& description, bool tracks_temporaries)
+    : description_(description) {
   if (description.node(0).children.empty()) refuse(fmt::format("tree '{}' has no nodes", options().name));
   for (const NodeDescription& n : description.nodes()) nodes_.push_back({n});
   for (const FieldDescription& f : description.fields()) fields_.push_back({f});
   assign_dimensions();
   number_allocators();
-  find_sizes(description, nodes_, fields_);
+  find_sizes(description, nodes_, fields_, tracks_temporaries);
   // All nodes are checked before any layout is built: a node's layout needs the spans of those below it.
   for (uint32_t id = 1; id < nodes_.size(); ++id) {
     if (!has_countable_span(nodes_, path_nodes(id)))
@@ -52,6 +53,10 @@ TreeLayout::TreeLayout(const TreeDescription& description) : description_(descri
   node_layouts_.resize(nodes_.size());
   for (uint32_t id = 1; id < nodes_.size(); ++id) node_layouts_[id] = build_node_layout(*this, id);
   build_below();
+}
+
+std::string TreeLayout::field_name(uint32_t id) const {
+  return fmt::format("'{}' on {}", field(id).name, path(field(id).node));
 }
 
 // The tree's dimensions are the axes that any node names, in axis order; (x, y, z) is filled from the right.

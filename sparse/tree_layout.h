@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sparse/cell_memory.h"
 #include "sparse/device/layout.h"
 #include "sparse/tree_description.h"
 
@@ -22,17 +23,31 @@ struct TreeNode : NodeDescription {
   uint64_t cell_offset = 0;
   uint64_t cell_bytes = 0;
   uint64_t offset_in_cell = 0;  // of this node's container in its parent's cell
+  // Bytes of a container, and of a pointer or dynamic node's cell, that are zero when it is handed out:
+  // temporaries may lie behind them.
+  uint64_t container_zeroed = 0, cell_zeroed = 0;
+  bool zeroes_temporaries = false;  // some lie among these bytes: of all but one of its cell's children
+  CellMemory temporaries;
+  // Where tracked: the words that say which temporaries a cell has (device::FieldBinding), as of a field.
+  uint64_t marks_offset = 0;
+  uint32_t marks_stride = 0;  // 0: there are none
 };
 
 struct TreeField : FieldDescription {
   uint64_t offset = 0;  // from the container (pointer: the cell) to cell 0's value
   uint32_t stride = 0;
+  // Of a temporary: its place among the node's, its bytes where these lie, and which others have some of them.
+  uint32_t number = 0;
+  uint64_t begin = 0, end = 0;
+  std::vector<uint32_t> sharers;
+  bool is_temporary() const { return stages.has_value(); }
 };
 
 class TreeLayout {
  public:
-  // The description outlives it, and stays as it is. Errors: kInvalidArgument.
-  explicit TreeLayout(const TreeDescription& description);
+  // The description outlives it, and stays as it is. Cells of nodes with temporaries have marks where these
+  // are tracked. Errors: kInvalidArgument.
+  explicit TreeLayout(const TreeDescription& description, bool tracks_temporaries = false);
 
   const TreeOptions& options() const { return description_.options(); }
   std::vector<uint32_t> path_nodes(uint32_t node) const { return description_.path_nodes(node); }
@@ -42,6 +57,7 @@ class TreeLayout {
   const TreeNode& node(uint32_t id) const { return nodes_[id]; }
   const std::vector<TreeField>& fields() const { return fields_; }
   const TreeField& field(uint32_t id) const { return fields_[id]; }
+  std::string field_name(uint32_t id) const;  // "'now' on root.pointer[64].dense[8]"
   // Returns the number of its coordinates; a tree of one list has one, with a single coordinate.
   uint32_t dims() const { return std::max<uint32_t>(1, static_cast<uint32_t>(axes_.size())); }
   // Pointer and dynamic nodes have an allocator each; this is by its number, parents first.

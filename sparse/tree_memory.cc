@@ -135,6 +135,7 @@ TreeState TreeMemory::first_state() const {
     allocator.free_list = storage.free_list->as<uint32_t>();
     allocator.recycled_list = storage.recycled_list->as<uint32_t>();
     allocator.cell_bytes = cell_bytes(storage);
+    allocator.zeroed_bytes = layout_.node(storage.node).cell_zeroed;
     allocator.num_cells = 1;
     allocator.capacity = static_cast<uint32_t>(storage.capacity);
   }

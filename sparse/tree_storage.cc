@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "gpu/codegen_options.h"
 
 namespace coppice {
 namespace {
@@ -18,13 +19,14 @@ uint64_t next_serial() {
 }  // namespace
 
 TreeParts::TreeParts(const TreeDescription& description, Device& device, RuntimePrograms& programs)
-    : layout(description),
+    : layout(description, description.options().checks_temporaries || codegen_options().checks),
       memory(layout, device, programs.in_order_),
       scratch(device),
       lists(memory, scratch, programs.in_order_),
       growth(memory, lists),
       room(memory, programs.in_order_),
-      collector(memory, lists, programs.in_order_) {}
+      collector(memory, lists, programs.in_order_),
+      temporary_fields(layout.fields().size()) {}
 
 TreeStorage::TreeStorage(IntrusivePtr<Device> device, TreeOptions options)
     : device_(std::move(device)),

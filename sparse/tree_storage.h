@@ -11,6 +11,7 @@
 //     TreeGrowth        how it gets more cells
 //     RoomMaker         room for launches that must not be repeated
 //     Collector         what becomes of cells that are deactivated
+//     TemporaryFieldStates  which temporaries have values
 #pragma once
 #include <atomic>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "sparse/loop_lists.h"
 #include "sparse/room_maker.h"
 #include "sparse/runtime_programs.h"
+#include "sparse/temporary_fields.h"
 #include "sparse/tree.h"
 #include "sparse/tree_description.h"
 #include "sparse/tree_growth.h"
@@ -42,6 +44,7 @@ struct TreeParts {
   TreeGrowth growth;
   RoomMaker room;
   Collector collector;
+  TemporaryFieldStates temporary_fields;
 };
 
 class TreeStorage : public RefCounted {
@@ -73,6 +76,7 @@ class TreeStorage : public RefCounted {
   TreeGrowth& growth() { return parts().growth; }
   RoomMaker& room() { return parts().room; }
   Collector& collector() { return parts().collector; }
+  TemporaryFieldStates& temporary_fields() { return parts().temporary_fields; }
   // Recordings hold addresses and sizes: one of another generation than the tree's is made anew.
   uint64_t generation(InStream& s) const {
     return parts().memory.generation(s) + parts().scratch.generation(s);

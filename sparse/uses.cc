@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <span>
+
 #include "sparse/launch_errors.h"
 #include "sparse/tree_storage.h"
 
@@ -153,6 +155,10 @@ IntrusivePtr<LaunchUses> uses_of(const LaunchRequest& r) {
   const bool over_blocks = is_over_blocks(r);
   for (uint32_t i = 0; i < r.num_handles; ++i)
     uses->all.push_back(use_of(r.handles[i], r.effects, over_blocks));
+  for (const HandleUse& h : std::span(r.handles, r.num_handles)) {
+    if (h.id.field != kNoField && tree_of(h.id)->layout().field(h.id.field).is_temporary())
+      uses->has_temporary_fields = true;
+  }
   if (r.loop.tree) {  // which cells the loop visits
     LaunchUse loop;
     loop.kind = LaunchUse::Kind::kTopology;

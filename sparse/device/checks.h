@@ -9,6 +9,7 @@
 
 #include "gpu/effects.h"
 #include "sparse/device/activation.h"
+#include "sparse/device/marks.h"
 
 namespace coppice::device {
 
@@ -85,8 +86,8 @@ COPPICE_INLINE bool reaches(int radius, bool star, Coord d) {
 
 namespace coppice {
 
-// Gives the values of a block, cell 0 first: it converts to a pointer, and knows its length while it is
-// indexed.
+// Gives the values of a block, cell 0 first: it converts to a pointer, and knows its length, and which values
+// a temporary has, while it is indexed.
 template <class T>
 class Values {
  public:
@@ -106,15 +107,38 @@ class Values {
                              device::StatusPlace{{index, f.num_values, 0}, origin_});
         return device::refused(launch_, first_);
       }
+      if (f.mark != 0 && must_be_written_ && !is_written(f, static_cast<uint32_t>(index)))
+        return device::refused(launch_, first_);
     }
     return first_[i];
   }
+  // Returns the same values for who changes what is there.
+  COPPICE_INLINE Values changed() const {
+    Values values = *this;
+    values.must_be_written_ = true;
+    return values;
+  }
 
  private:
+  COPPICE_INLINE bool is_written(const device::FieldBinding& f, uint32_t index) const {
+    const device::NodeLayout& node = coppice_nodes[f.node];
+    const device::LevelLayout& leaf = node.level[node.depth - 1];
+    auto* const container =
+        reinterpret_cast<unsigned char*>(const_cast<std::remove_const_t<T>*>(first_)) - f.offset;
+    if (!device::is_there(node, device::tree_state(launch_, f.tree), container)) return true;
+    const device::Coord c{origin_.x + static_cast<int32_t>(index / leaf.extent[2] / leaf.extent[1]),
+                          origin_.y + static_cast<int32_t>(index / leaf.extent[2] % leaf.extent[1]),
+                          origin_.z + static_cast<int32_t>(index % leaf.extent[2])};
+    return device::is_marked(
+        launch_, binding_,
+        reinterpret_cast<uint64_t*>(container + f.marks_offset + index * uint64_t{f.marks_stride}), c);
+  }
+
   T* first_;
   const LaunchBlock* launch_;
   uint32_t binding_;
   device::Coord origin_;
+  bool must_be_written_ = std::is_const_v<T>;
 };
 
 }  // namespace coppice

@@ -20,6 +20,7 @@
 #include <type_traits>
 
 #include "sparse/device/handle_base.h"
+#include "sparse/device/temporary_checks.h"
 
 namespace coppice {
 
@@ -32,11 +33,16 @@ struct Read : Handle<T, Role::kRead> {
   template <int D>
   COPPICE_HARMLESS COPPICE_INLINE T operator[](const Cell<D>& cell) const {
     if (!this->may(cell, effect::kReads)) return T{};
+    const uint32_t b = this->id.field;
+    if (device::is_checked_temporary(b) && !device::has_value_at(cell.context->block, b, cell.coord()))
+      return T{};
     return load(cell, 0, 0, 0);
   }
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE T operator[](const Entry<D>& entry) const {
     if (!this->may(entry, effect::kReads)) return T{};
+    const uint32_t b = this->id.field;
+    if (device::is_checked_temporary(b) && !device::has_value_for(entry, b)) return T{};
     return device::load_for<T>(entry, this->id.field);
   }
   COPPICE_HARMLESS_NEAR COPPICE_INLINE T operator()(const Cell<1>& cell, int dx) const {
@@ -57,6 +63,8 @@ struct Read : Handle<T, Role::kRead> {
     const Coord c = this->coord_of(from, coord);
     if (device::refuses_others(block, this->id.field, c)) return T{};
     device::check_domain(block, this->id.field, c);
+    if (device::is_checked_temporary(this->id.field) && !device::has_value_at(block, this->id.field, c))
+      return T{};
     const device::CellRef p = device::find(this->layout(), device::tree_state(block, f.tree), c);
     return *device::value_at<T>(block, f, p.container, p.index);
   }
@@ -69,6 +77,9 @@ struct Read : Handle<T, Role::kRead> {
     const Coord c = this->coord_of(from, coord);
     if (device::lacks_lists(device::launch_of(from), this->id.field)) return T{};
     if (device::refuses_others(device::launch_of(from), this->id.field, c)) return T{};
+    if (device::is_checked_temporary(this->id.field) &&
+        !device::has_element_at(device::launch_of(from), this->id.field, c, index))
+      return T{};
     return device::element<T>(device::launch_of(from), this->id.field, c, index);
   }
   template <class From, int D>
@@ -106,6 +117,10 @@ struct Read : Handle<T, Role::kRead> {
       const unsigned char* zeros = device::tree_state(cell.context->block, this->binding().tree)->ambient;
       return *reinterpret_cast<const T*>(zeros);
     }
+    const uint32_t b = this->id.field;
+    if (device::is_checked_temporary(b) &&
+        !device::has_value_at(cell.context->block, b, device::plus(cell.coord(), d)))
+      return T{};
     return load(cell, d.x, d.y, d.z);
   }
   template <int D>
@@ -131,6 +146,8 @@ struct Write : Handle<T, Role::kWrite> {
   COPPICE_HARMLESS COPPICE_INLINE Target operator[](const Cell<D>& cell) const {
     const device::FieldBinding& f = this->binding();
     if (!this->may(cell, effect::kStores)) return Target(nullptr);
+    if (device::is_checked_temporary(this->id.field))
+      device::mark_cell(cell.context->block, this->id.field, cell.context->container, cell.index);
     if (device::blends())
       return Target(reinterpret_cast<T*>(cell.context->write_base[this->id.field]) + cell.index);
     return Target(device::value_at<T>(cell.context->block, f, cell.context->container, cell.index));
@@ -138,11 +155,13 @@ struct Write : Handle<T, Role::kWrite> {
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE Target operator[](const Entry<D>& entry) const {
     if (!this->may(entry, effect::kStores)) return Target(nullptr);
+    if (device::is_checked_temporary(this->id.field)) device::mark_element(entry, this->id.field);
     return Target(device::value_of<T>(entry, this->binding()));
   }
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE Values<T> data(const Block<D>& block) const {
     if (!this->may(block, effect::kStores)) return this->template no_values<T>(block);
+    if (device::is_checked_temporary(this->id.field)) device::mark_block(block, this->id.field);
     return device::block_values<T>(block, this->id.field);
   }
 };
@@ -154,17 +173,20 @@ struct Update : Handle<T, Role::kUpdate> {
   COPPICE_ACCESS COPPICE_INLINE T& operator[](const Cell<D>& cell) const {
     if (!this->may_or_is_wide(cell, effect::kChanges))
       return device::refused<T>(cell.context->block, nullptr);
+    if (device::is_checked_temporary(this->id.field))
+      device::has_value_at(cell.context->block, this->id.field, cell.coord());
     return *device::value_at<T>(cell.context->block, this->binding(), cell.context->container, cell.index);
   }
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE T& operator[](const Entry<D>& entry) const {
     if (!this->may_or_is_wide(entry, effect::kChanges)) return device::refused<T>(entry.launch, nullptr);
+    if (device::is_checked_temporary(this->id.field)) device::has_value_for(entry, this->id.field);
     return *device::value_of<T>(entry, this->binding());
   }
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE Values<T> data(const Block<D>& block) const {
     if (!this->may(block, effect::kChanges)) return this->template no_values<T>(block);
-    return device::block_values<T>(block, this->id.field);
+    return device::block_values<T>(block, this->id.field).changed();
   }
 };
 
@@ -217,8 +239,10 @@ struct Grow : Handle<T, Role::kGrow> {
     const device::FieldBinding& f = this->binding();
     const device::CellRef p = device::find_or_activate(block, this->layout(), f.tree, this->id.field,
                                                        this->coord_of(from, coord), device::walks_of(from));
-    if (p.active && !device::makes_room())
-      device::store_shared(device::value_at<T>(block, f, p.container, p.index), value);
+    if (!p.active || device::makes_room()) return;
+    if (device::is_checked_temporary(this->id.field))
+      device::mark_cell(block, this->id.field, p.container, p.index);
+    device::store_shared(device::value_at<T>(block, f, p.container, p.index), value);
   }
   template <class From, int D>
   COPPICE_ACTIVATES COPPICE_INLINE void activate(const From& from, const int32_t (&coord)[D]) const {

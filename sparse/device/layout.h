@@ -11,6 +11,10 @@
 //       0             32          CellHeader: coordinate in cells of this node, state, slot
 //      32..payload    0..32       padding to the payload's alignment (at most 64)
 //      payload        ...         fields placed on the pointer node, then the containers of its children
+//                     ...         temporaries of the pointer node
+//
+// Temporaries (Node::temporary) lie at the end of a container's or chunk's values, and the child with most of
+// them is the last, so that a cell's bytes up to AllocatorState::zeroed_bytes are all that is zeroed.
 //
 // A chunk of a dynamic node's lists, in its allocator's address range:
 //
@@ -105,8 +109,14 @@ struct FieldBinding {
   // field, of namespace effect, and how many cells around its own it does it to; kAnyReach: by coordinate.
   uint32_t uses;
   int32_t reach;
+  // These are for the checks of temporaries, 0 where nobody looks: the field's bit in its cells' words of
+  // marks, the bits of those that share bytes with it, and where these words are, as values are.
+  uint32_t mark, sharers;
+  uint64_t marks_offset;
+  uint32_t marks_stride;
+  uint32_t reserved;
 };
-static_assert(sizeof(FieldBinding) == 40);
+static_assert(sizeof(FieldBinding) == 64);
 inline constexpr int32_t kAnyReach = 0x7fffffff;
 inline constexpr uint32_t kBlockData = 1;      // it is on the node looped over, or beside it
 inline constexpr uint32_t kNeighbourData = 2;  // ... which lies right below a pointer node
@@ -278,6 +288,7 @@ struct alignas(64) AllocatorState {
   // activate by slots, whether or not they are there, and elements that it would append to lists, where an
   // element set counts with as many as lie before it.
   uint64_t removals, activations, appends;
+  uint64_t zeroed_bytes;  // of a cell: what lies behind them are temporaries, which are never zeroed
 };
 static_assert(sizeof(AllocatorState) == 128 && offsetof(AllocatorState, num_cells) == 64);
 // Returns how many cells were ever handed out, the ambient one included.

@@ -178,6 +178,7 @@ COPPICE_INLINE void add_at(const LaunchBlock* block, uint32_t binding, Coord c, 
   const FieldBinding& f = coppice_fields[binding];
   const NodeLayout& node = coppice_nodes[f.node];
   const CellRef p = find(node, tree_state(block, f.tree), c);
+  if (is_checked_temporary(binding) && is_active(node, p) && !has_value_at(block, binding, c)) return;
   if (is_active(node, p))
     atomic_add(value_at<T>(block, f, p.container, p.index), value);
   else
@@ -280,6 +281,7 @@ COPPICE_INLINE
     add_at<T>(context.block, binding, plus(cell.coord(), d), value);
     return;
   }
+  if (is_checked_temporary(binding) && !has_value_at(context.block, binding, plus(cell.coord(), d))) return;
   const int at = tile_index<T, kRadius>(cell.i + d.x, cell.j + d.y, cell.k + d.z);
   T* sum = reinterpret_cast<T*>(context.read_base[binding]) + at;
   unsigned char* const added = context.added_base[binding] + at;

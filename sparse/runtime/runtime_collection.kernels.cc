@@ -130,8 +130,8 @@ COPPICE_KERNEL(collect_bookkeep, Item, AllocatorState* a)
   a->free_used = 0;
   a->recycled_size = 0;
 }
-// Stage 2: recycled cells become free ones, zeroed. A thread block has `batch` cells, so that a small cell
-// does not cost as much as its thread block; all their lines are shared among its threads.
+// Stage 2: recycled cells become free ones, zeroed but for temporaries at their end. A thread block has `batch`
+// cells, so that a small cell does not cost as much as its thread block; its threads share all their lines.
 COPPICE_KERNEL(collect_refill, Team team, AllocatorState* a, uint32_t batch)
 {
   const WorkShare by = lanes_of(team);
@@ -141,14 +141,14 @@ COPPICE_KERNEL(collect_refill, Team team, AllocatorState* a, uint32_t batch)
   uint32_t* const free = a->free_list + a->free_kept + first;
   for (uint32_t i = by.lane; i < cells; i += by.count) free[i] = recycled[i];
   if (by.count == 1 || batch == 1) {
-    for (uint32_t i = 0; i < cells; ++i) zero_bytes_by(by, cell_at(a, recycled[i]), a->cell_bytes);
+    for (uint32_t i = 0; i < cells; ++i) zero_bytes_by(by, cell_at(a, recycled[i]), a->zeroed_bytes);
     return;
   }
   struct alignas(16) Line {
     uint64_t words[2];
   };
-  // A cell has whole lines of 64 bytes (node_sizes.cc).
-  const auto lines = static_cast<uint32_t>(a->cell_bytes / sizeof(Line));
+  // A cell has whole lines of 64 bytes (node_sizes.cc); temporaries may be anything.
+  const auto lines = static_cast<uint32_t>((a->zeroed_bytes + sizeof(Line) - 1) / sizeof(Line));
   for (uint32_t i = by.lane; i < cells * lines; i += by.count)
     reinterpret_cast<Line*>(cell_at(a, recycled[i / lines]))[i % lines] = Line{};
 }

@@ -13,6 +13,7 @@ struct CoppiceFieldBox {
   uint64_t offset;   // of the field's value of cell 0 in its container, or in a pointer node's cell
   uint32_t stride;
   uint32_t value_bytes;
+  uint32_t is_temporary;  // 1: inactive cells hold anything
 };
 
 // Item i is the box's cell first + i, the last axis fastest.
@@ -30,5 +31,9 @@ COPPICE_KERNEL(read_box, Item i, const TreeState* tree, const NodeLayout* node, 
     const uint64_t cell = slot_cell(p.container, p.index);
     value = tree->allocators[last.allocator].cells + cell * last.cell_bytes + box.offset;
   }
-  __builtin_memcpy(out + i.index * box.value_bytes, value, box.value_bytes);
+  unsigned char* const to = out + i.index * box.value_bytes;
+  if (box.is_temporary != 0 && !is_active(*node, p))
+    __builtin_memset(to, 0, box.value_bytes);
+  else
+    __builtin_memcpy(to, value, box.value_bytes);
 }

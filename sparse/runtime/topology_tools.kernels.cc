@@ -222,13 +222,13 @@ COPPICE_KERNEL(keep_with_values, Item i, CoppiceContainers c, CoppiceValues v, u
   }
 }
 
-// Item i is allocator cell i + 1; what a cell holds begins behind its header.
+// Item i is allocator cell i + 1; what a cell holds begins behind its header, and ends before temporaries.
 COPPICE_KERNEL(keep_with_bytes, Item i, const AllocatorState* a, uint64_t* kept)
 {
   const uint32_t cell = static_cast<uint32_t>(i.index) + 1;
   const unsigned char* bytes = a->cells + cell * a->cell_bytes;
   if (reinterpret_cast<const CellHeader*>(bytes)->state != CellState::kLive) return;
-  for (uint64_t at = sizeof(CellHeader); at < a->cell_bytes; at += sizeof(uint64_t)) {
+  for (uint64_t at = sizeof(CellHeader); at < a->zeroed_bytes; at += sizeof(uint64_t)) {
     if (*reinterpret_cast<const uint64_t*>(bytes + at) == 0) continue;
     keep_cell(kept, cell);
     return;
