@@ -288,9 +288,8 @@ AsyncValueRef<Chain> append_bytes(const TreeRef& tree, const FieldId& field, con
                             tree->layout().path(field.node)));
   const DeviceContext& device = tree->device().context();
   if (tree->layout().field(field.field).is_temporary())
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("append: {} is a temporary; append to another field",
-                            tree->layout().field_name(field.field)));
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("append: {} is a temporary; append to another field",
+                                                         tree->layout().field_name(field.field)));
   check_array(device, coords, n, 3 * sizeof(int32_t), "the coordinates to append at");
   check_array(device, values, n, tree->layout().field(field.field).bytes, "what is to be appended");
   return tree->stream().enqueue("sparse.append", [tree, field = field.field, coords, values, n](InStream& s) {

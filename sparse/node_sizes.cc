@@ -109,7 +109,7 @@ uint64_t FieldPlacer::place_temporaries(uint64_t first) {
   const auto alignment = static_cast<uint64_t>(n_.temporaries.alignment);
   const auto bytes = static_cast<uint64_t>(n_.temporaries.plan.bytes);
   const uint64_t stride = has_structs_ ? round_up(bytes, alignment) : bytes;
-  // What lies before them is zeroed by words of 8 bytes.
+  // All that lies before them is zeroed by words of 8 bytes.
   const uint64_t begin = round_up(
       first,
       std::max<uint64_t>(8, has_structs_ ? alignment_of_array(stride * cells_, alignment) : alignment));

@@ -85,7 +85,12 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
   check_has_values(*tree, field.field, "a value to read");
   const uint32_t dims = tree->layout().dims();
   const TreeField& d = tree->layout().field(field.field);
-  CoppiceFieldBox box{{0, 0, 0}, {1, 1, 1}, 0, d.offset, d.stride, static_cast<uint32_t>(d.bytes),
+  CoppiceFieldBox box{{0, 0, 0},
+                      {1, 1, 1},
+                      0,
+                      d.offset,
+                      d.stride,
+                      static_cast<uint32_t>(d.bytes),
                       d.is_temporary() ? 1u : 0u};
   for (uint32_t axis = 0; axis < dims; ++axis) {
     box.begin[3 - dims + axis] = begin[axis];

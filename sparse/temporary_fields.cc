@@ -54,7 +54,7 @@ bool only_stores(const LaunchUse& use) { return use.role == "Write" || use.role 
 TemporaryFieldUses temporary_fields_of(const LaunchUses& launch, std::string_view operation) {
   TemporaryFieldUses uses;
   if (!launch.has_temporary_fields) return uses;
-  // What reads a field reads it as it was before the launch: all needs come first.
+  // A launch needs a field as it was before: all needs come first.
   for (const bool stores : {false, true}) {
     for (const LaunchUse& u : launch.all) {
       if (u.kind != LaunchUse::Kind::kField || only_stores(u) != stores) continue;

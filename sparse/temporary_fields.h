@@ -1,5 +1,5 @@
-// Whose values the bytes hold that temporary fields share (Node::temporary): what device work needs of that
-// and leaves, so that a use outside of a field's life is an Error of the host.
+// Knows which temporary fields (Node::temporary) have values, of those that share bytes, and what device work
+// needs and leaves of that, so that a use outside of a field's life is an Error of the host.
 //
 // A temporary has values from the first launch that stores any (Write, Grow::set) up to the first one that
 // stores to a field which shares bytes with it. What reads, changes in place or adds needs values. Of a
@@ -33,7 +33,8 @@ struct TemporaryFieldUse {
 // Each field is there once. They keep no trees: the work does.
 using TemporaryFieldUses = std::vector<TemporaryFieldUse>;
 
-// Returns what a launch does, by the name that errors have for it. Cost: nothing where no field is a temporary.
+// Returns what a launch does, by the name that errors have for it. Cost: nothing where no field is a
+// temporary.
 TemporaryFieldUses temporary_fields_of(const LaunchUses& uses, std::string_view operation);
 
 // Return what two works do one after the other, one of the two, and one so often that it follows itself.

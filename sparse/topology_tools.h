@@ -41,8 +41,9 @@ AsyncValueRef<Chain> erode(const Node& node, Neighbourhood neighbourhood, int st
 
 // Deactivates the cells of the nearest pointer node above `node` that hold nothing but zeros: no bit
 // of a mask, no active cell below them, no value other than zero in any field. Their number. Scratch:
-// a bit per cell of the pointer node. Errors, thrown: kInvalidArgument for a pointer node, or one
-// without a pointer node above it.
+// a bit per cell of the pointer node. Temporaries do not count. Errors, thrown: kInvalidArgument for a
+// pointer node, or one without a pointer node above it; for one whose cells have temporaries between other
+// values (of several nodes, or of one with nodes below it).
 AsyncValueRef<uint64_t> prune(const Node& node);
 
 namespace detail {
@@ -51,7 +52,7 @@ AsyncValueRef<uint64_t> prune_within(const Node& node, double tolerance, std::ve
 
 // Does the same with cells whose values of the given fields (on `node`, float or double) are all within
 // the tolerance of zero, whatever their masks and other fields say. A NaN is not. Errors, thrown:
-// kInvalidArgument for a field elsewhere, or a tolerance that is negative or no number.
+// kInvalidArgument for a field elsewhere, a temporary, or a tolerance that is negative or no number.
 template <class T, class... More>
 AsyncValueRef<uint64_t> prune(const Node& node, double tolerance, const Field<T>& field,
                               const Field<More>&... more) {

@@ -188,13 +188,14 @@ class Node {
     static_assert(device::is_value<T>, "a field's values must be trivially copyable");
     return {place_bytes(std::move(name), sizeof(T), alignof(T), {}), tree_};
   }
-  // Adds a field with one T per cell of this node for values that are needed within a step alone. Those of the
-  // node that no stage needs together have the same bytes (sparse/cell_memory.h says how many), so a launch
-  // that writes one ends the life of the values that shared its bytes; what reads these later is an Error of
-  // its launch or function, kInvalidArgument, which names both fields and who wrote. Nothing zeroes its values:
-  // a cell has none until they are written there, and on a bitmasked node those of inactive cells are anything,
-  // too (below an inactive pointer cell they read as zero). Reading them is found by the checks. Cost: nothing
-  // but its bytes. Errors: kInvalidArgument for stages of which the last comes before the first; as place().
+  // Adds a field with one T per cell of this node, for values that are needed within a step alone. Those of
+  // the node that no stage needs together have the same bytes (sparse/cell_memory.h says how many): a launch
+  // that stores to one ends the life of the values that shared its bytes. Whoever needs these later, by
+  // reading, adding or changing in place, gets an Error of the launch or function, kInvalidArgument, which
+  // names both fields and who stored. Nothing zeroes its values: a cell has none until they are stored there,
+  // and on a bitmasked node those of inactive cells are anything, too (below an inactive pointer cell they
+  // read as zero). The checks find reads of these. Cost: nothing but its bytes. Errors: kInvalidArgument for
+  // stages of which the last comes before the first; as place().
   template <class T>
   Field<T> temporary(std::string name, Stages stages = {}) const {
     static_assert(device::is_value<T>, "a field's values must be trivially copyable");

@@ -36,7 +36,8 @@ struct TreeNode : NodeDescription {
 struct TreeField : FieldDescription {
   uint64_t offset = 0;  // from the container (pointer: the cell) to cell 0's value
   uint32_t stride = 0;
-  // Of a temporary: its place among the node's, its bytes where these lie, and which others have some of them.
+  // These are a temporary's: its place among the node's, its bytes where these lie, and which others have
+  // some of them.
   uint32_t number = 0;
   uint64_t begin = 0, end = 0;
   std::vector<uint32_t> sharers;

@@ -1,9 +1,9 @@
 // The checks of temporaries (Node::temporary): which of them have a value in a cell.
 //
 // Device-clean. A cell of a node with temporaries has a word of marks where they are tracked
-// (TreeOptions::checks_temporaries), a bit for each of them. It is zero in a cell that is new, a store sets the
-// field's bit and clears those of fields that share bytes with it, and what reads asks for it. All of it is
-// folded away without the checks.
+// (TreeOptions::checks_temporaries), a bit for each of them. It is zero in a cell that is new. A store sets
+// the field's bit and clears those of fields that share bytes with it; a read asks for it. Without the checks
+// all of it is folded away.
 #pragma once
 #include "sparse/device/activation.h"
 

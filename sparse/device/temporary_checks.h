@@ -1,4 +1,4 @@
-// What handles ask of temporaries with the checks (marks.h): of a cell by its coordinate, of an element.
+// Handles ask this of temporaries with the checks (marks.h): of a cell by its coordinate, of an element.
 //
 // Device-clean. The functions are no part of those that call them, since they are called wherever a handle is
 // used, and only with the checks.

@@ -144,7 +144,7 @@ TEST_P(TemporaryFields, ThatLostTheirBytesAreNotRead) {
             "a value to read: 'a' on line.pointer[8].dense[16] is a temporary, whose bytes hold 'c' since "
             "temporary_fields.mix");
   EXPECT_EQ(wait_read(x.c, {3}), values(x)[3] / 3);
-  // What was refused has changed nothing, and a new life begins with the next store.
+  // A launch that was refused has changed nothing, and a new life begins with the next store.
   program().launch(store_ramp, over(x.leaf), x.a, 5.0f);
   finish(bound.launch());
   EXPECT_EQ(wait_read(x.a, {3}), 8);
@@ -403,7 +403,7 @@ TEST_P(TemporaryFields, AreReadByStencilsAndAddedToThroughTiles) {
         for (int j = 0; j < 24; ++j) cells.push_back({4 + i, j});  // halves of leaves
       }
       finish(leaf.activate(cells));
-      // What a masked leaf's inactive cells are to be is said: nothing zeroes them.
+      // Nothing zeroes a masked leaf's inactive cells, so the program does.
       for (int round = 0; round < 3; ++round) {
         const auto clear = [&](const Field<float>& f) {
           if (is_masked) program().launch(clear_block2, over(leaf), f, 64);
@@ -546,7 +546,7 @@ TEST_P(TemporaryFieldChecks, FindCellsThatNothingWasWrittenTo) {
     }
     EXPECT_EQ(check(store_ramp, over(x.leaf), x.a, 1.0f), "");
     EXPECT_EQ(check(mix, over(x.leaf), x.a, x.a, x.out, 1.0f), "");
-    // What was deactivated has no value when it comes again.
+    // A cell that was deactivated has no value when it comes again.
     finish(x.block.deactivate({{0}}));
     EXPECT_EQ(check(mix, over(x.leaf), x.a, x.a, x.out, 1.0f), "");
     finish(x.leaf.activate({{1}}));
