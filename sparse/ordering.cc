@@ -79,8 +79,6 @@ ResourceUse use_of_pointer(const LaunchUse& use, const Launch& launch) {
   return use_of_memory(address, reads, writes, use.name);
 }
 
-bool is_memory(const ResourceUse& use) { return use.kind == Kind::kMemory || use.kind == Kind::kAnyMemory; }
-
 bool is_same_place(const ResourceUse& a, const ResourceUse& b) {
   // The cells of a tree and its lists are no memory that a kernel has an address of; its values are.
   if (a.kind == Kind::kAnyMemory) return b.kind != Kind::kTopology;

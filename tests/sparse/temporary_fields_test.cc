@@ -241,7 +241,7 @@ TEST_P(TemporaryFields, ThatAFunctionLosesAreFoundWhenItIsTraced) {
                   "hold 'c'"));
   EXPECT_EQ(traced([&] {
               store(x.a), branch(
-                              {flag, 0}, [&] { read(x.a); }, [&] { read(x.out); });
+                              {flag, 0}, [&] { read(x.a); }, [&] { store(x.b); });
             }),
             "accepted");
   Slot<int32_t> times(device, 2);
@@ -568,6 +568,7 @@ TEST_P(TemporaryFieldChecks, FindCellsThatComeAgainInALeaf) {
 TEST_P(TemporaryFieldChecks, NameTheFieldThatHasTheBytes) {
   Line x(device, false, true, tracked());
   finish(x.leaf.activate({{0}}));
+  EXPECT_EQ(check(store_ramp, over(x.leaf), x.a, 1.0f), "");
   EXPECT_EQ(check(store_ramp, over(x.leaf), x.c, 1.0f), "");
   EXPECT_EQ(check(store_where_even, over(x.leaf), x.a, 1.0f), "");
   const BufferRef out = device->reserve(4, 4);
