@@ -1,6 +1,7 @@
 // The checks of temporaries (Node::temporary): which of them have a value in a cell.
 //
-// Device-clean. A cell of a node with temporaries has a word of marks where they are tracked
+// Device-clean. The host knows which temporaries have values at all (sparse/temporary_fields.h); cells know
+// which have one there. A cell of a node with temporaries has a word of marks where they are tracked
 // (TreeOptions::checks_temporaries), a bit for each of them. It is zero in a cell that is new. A store sets
 // the field's bit and clears those of fields that share bytes with it; a read asks for it. Without the checks
 // all of it is folded away.

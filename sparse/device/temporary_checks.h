@@ -1,7 +1,8 @@
 // Handles ask this of temporaries with the checks (marks.h): of a cell by its coordinate, of an element.
 //
-// Device-clean. The functions are no part of those that call them, since they are called wherever a handle is
-// used, and only with the checks.
+// Device-clean. Where there is no cell that could have a value, below inactive pointer cells and behind the
+// end of lists, a temporary reads as zero, as any field does. The functions are no part of those that call
+// them, since they are called wherever a handle is used, and only with the checks.
 #pragma once
 #include "sparse/device/handle_base.h"
 
