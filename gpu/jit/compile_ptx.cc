@@ -6,6 +6,7 @@
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/Utils/Cloning.h>
 
 #include <algorithm>
 
@@ -180,6 +181,48 @@ std::string without_debug_labels(llvm::StringRef ptx) {
   return text;
 }
 
+// Returns the kernel as its text is made of.
+std::unique_ptr<llvm::Module> optimized_kernel(const SpecializeRequest& request, PtxTarget target,
+                                               llvm::TargetMachine& machine, llvm::LLVMContext& context,
+                                               const Diagnostics& diagnostics) {
+  std::string name = request.id;
+  std::replace(name.begin(), name.end(), '.', '_');
+  const auto link = [&] { return link_kernel(request, name, machine, context, diagnostics); };
+  auto module = link();
+  const bool fast = has_fast_math(*module, request.entry);
+  keep_only(*module, name);
+  add_launch_bounds(*module, *module->getFunction(name));
+  if (fast) add_fast_math_flags(*module);
+  auto add_math = [&] {
+    const bool mapped = map_math(*module, fast, target.libdevice, diagnostics);
+    keep_only(*module, name);
+    if (fast) flush_denormals(*module);
+    module->setModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", fast ? 1u : 0u);
+    return mapped;
+  };
+  add_math();
+  verify_module(*module, "linking", diagnostics);
+  const std::string stem = dump_stem(request, target);
+  dump_module(stem, "in.ll", *module);
+  optimize_o3(*module, machine);
+  if (add_math()) optimize_o3(*module, machine);  // the optimiser made calls of its own, such as exp2 of pow
+  refuse_misuse(*module, request, link);
+  if (fast) use_fast_gpu_instructions(*module);
+  verify_module(*module, "optimising", diagnostics);
+  dump_module(stem, "opt.ll", *module);
+  return module;
+}
+
+// Changes the module.
+std::string text_of(llvm::Module& module, const SpecializeRequest& request, PtxTarget target,
+                    llvm::TargetMachine& machine, const Diagnostics& diagnostics) {
+  validate_for_ptx(module, target.sm, request.id);
+  std::string text =
+      without_debug_labels(emit_code(module, machine, llvm::CodeGenFileType::AssemblyFile, diagnostics));
+  dump_text(dump_stem(request, target), "ptx", text);
+  return text;
+}
+
 }  // namespace
 
 PtxTarget newest_ptx_target(int compute_capability) {
@@ -205,38 +248,32 @@ std::string with_blocks_per_multiprocessor(std::string ptx, int blocks) {
 std::string compile_ptx(const SpecializeRequest& request, PtxTarget target) {
   initialize_llvm();
   llvm::LLVMContext context;
-  Diagnostics diagnostics(context, request.id);
-  auto machine = nvptx_machine(target, diagnostics);
-  std::string name = request.id;
-  std::replace(name.begin(), name.end(), '.', '_');
-  const auto link = [&] { return link_kernel(request, name, *machine, context, diagnostics); };
-  auto module = link();
-  const bool fast = has_fast_math(*module, request.entry);
-  keep_only(*module, name);
-  add_launch_bounds(*module, *module->getFunction(name));
-  if (fast) add_fast_math_flags(*module);
-  auto add_math = [&] {
-    const bool mapped = map_math(*module, fast, target.libdevice, diagnostics);
-    keep_only(*module, name);
-    if (fast) flush_denormals(*module);
-    module->setModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", fast ? 1u : 0u);
-    return mapped;
+  const Diagnostics diagnostics(context, request.id);
+  const auto machine = nvptx_machine(target, diagnostics);
+  const auto module = optimized_kernel(request, target, *machine, context, diagnostics);
+  return text_of(*module, request, target, *machine, diagnostics);
+}
+
+void compile_ptx_of_each(const SpecializeRequest& request, std::span<const PtxTarget> targets,
+                         const std::function<void(int sm, std::string text)>& take,
+                         const std::function<void(int sm, std::string message)>& take_error) {
+  initialize_llvm();
+  llvm::LLVMContext context;
+  const Diagnostics diagnostics(context, request.id);
+  std::unique_ptr<llvm::Module> module;
+  const auto compile = [&](PtxTarget target) {
+    const auto machine = nvptx_machine(target, diagnostics);
+    if (module == nullptr) module = optimized_kernel(request, targets.back(), *machine, context, diagnostics);
+    return text_of(*llvm::CloneModule(*module), request, target, *machine, diagnostics);
   };
-  add_math();
-  verify_module(*module, "linking", diagnostics);
-  const std::string stem = dump_stem(request, target);
-  dump_module(stem, "in.ll", *module);
-  optimize_o3(*module, *machine);
-  if (add_math()) optimize_o3(*module, *machine);  // the optimiser made calls of its own, such as exp2 of pow
-  refuse_misuse(*module, request, link);
-  if (fast) use_fast_gpu_instructions(*module);
-  verify_module(*module, "optimising", diagnostics);
-  dump_module(stem, "opt.ll", *module);
-  validate_for_ptx(*module, target.sm, request.id);
-  std::string text =
-      without_debug_labels(emit_code(*module, *machine, llvm::CodeGenFileType::AssemblyFile, diagnostics));
-  dump_text(stem, "ptx", text);
-  return text;
+  for (auto target = targets.rbegin(); target != targets.rend(); ++target) {
+    try {
+      take(target->sm, compile(*target));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCompile) throw;
+      take_error(target->sm, error.message());
+    }
+  }
 }
 
 }  // namespace coppice::jit

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
@@ -44,24 +45,31 @@ class PtxRecorder final : public CodeBackend {
     SpecializeRequest gpu = request;
     gpu.options.simt = gpu.options.step = false;
     const std::string key = specialization_key(gpu, ptx_key_context({.sm = 90})).hex().substr(0, 8);
-    record(gpu, key, 90);
-    if (is_smallest_key(gpu.id, key)) record(gpu, key, 75), record(gpu, key, 80);
+    record(gpu, key, is_smallest_key(gpu.id, key));
     return backend_->load(image, request);
   }
 
  private:
-  void record(const SpecializeRequest& request, const std::string& key, int sm) const {
+  void record(const SpecializeRequest& request, const std::string& key, bool for_each_target) const {
     std::string id = request.id;
     std::replace(id.begin(), id.end(), '/', '_');
-    const std::string stem = (folder_ / fmt::format("{}-{}-sm_{}", id, key, sm)).string();
-    if (fs::exists(stem + ".ptx") || fs::exists(stem + ".refused")) return;
-    try {
-      write(stem + ".ptx", fmt::format("// {}: {} bytes of shared memory\n{}", request.id,
-                                       request.shared_bytes, compile_ptx(request, {.sm = sm})));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kCompile) throw;
-      write(stem + ".refused", error.message() + "\n");
+    const auto stem = [&](int sm) {
+      return (folder_ / fmt::format("{}-{}-sm_{}", id, key, sm)).string();
+    };
+    std::vector<PtxTarget> targets;
+    for (const int sm : {75, 80, 90}) {
+      if (sm < 90 && !for_each_target) continue;
+      if (!fs::exists(stem(sm) + ".ptx") && !fs::exists(stem(sm) + ".refused"))
+        targets.push_back({.sm = sm});
     }
+    if (targets.empty()) return;
+    compile_ptx_of_each(
+        request, targets,
+        [&](int sm, const std::string& text) {
+          write(stem(sm) + ".ptx", fmt::format("// {}: {} bytes of shared memory\n{}", request.id,
+                                               request.shared_bytes, text));
+        },
+        [&](int sm, const std::string& message) { write(stem(sm) + ".refused", message + "\n"); });
   }
   void write(const std::string& path, const std::string& text) const {
     std::error_code error;

@@ -3,8 +3,8 @@
 // run is slow to start.
 //
 //     <id>-<key>-sm_90.ptx                     of every specialization; none is made twice
-//     <id>-<key>-sm_75.ptx, -sm_80.ptx         of a kernel's smallest key: the text rarely depends on the target, and
-//                                              compiling costs. Of a larger one, too, where that came first
+//     <id>-<key>-sm_75.ptx, -sm_80.ptx         of a kernel's smallest key, and of a larger one where that came first; made
+//                                              of the module that is optimised for sm_90 (compile_ptx_of_each())
 //     <id>-<key>-sm_75.refused, ...            why there is none: the one line of the error
 //
 // The folder is made. <key> is the first 8 digits of the specialization's key for sm_90. Thread-safe.

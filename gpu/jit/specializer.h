@@ -82,6 +82,13 @@ bool has_libdevice();
 // Returns PTX text with one kernel `file_kernel(LaunchBlock)`: a thread block of kGpuThreadsPerBlock threads
 // per item for cell and block loops.
 std::string compile_ptx(const SpecializeRequest& request, PtxTarget target);
+// Calls take(sm, text) with PTX for each of `targets`, all made of one module that is optimised for the last
+// one, and take_error(sm, message) for one that the kernel cannot be compiled for. It takes little longer than
+// for one target; where the optimiser asks for the target, which of the kernels here none makes it do, the text
+// differs from compile_ptx()'s.
+void compile_ptx_of_each(const SpecializeRequest& request, std::span<const PtxTarget> targets,
+                         const std::function<void(int sm, std::string text)>& take,
+                         const std::function<void(int sm, std::string message)>& take_error);
 // Returns the same text for at least so many thread blocks on a multiprocessor: the assembler gives a thread
 // as many registers as that leaves. Text that compile_ptx() made asks for one block.
 std::string with_blocks_per_multiprocessor(std::string ptx, int blocks);
