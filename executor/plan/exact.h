@@ -21,6 +21,9 @@ struct SearchOptions {
   // Ends it after this time; what is found then depends on the machine.
   std::optional<double> most_seconds;
   const std::atomic<bool>* stop = nullptr;  // ends it once this is true
+  // How many threads search at most. What is found does not depend on it, unless time or `stop` ends the
+  // search.
+  int threads = 1;
 };
 
 struct Found {

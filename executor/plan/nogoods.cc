@@ -6,7 +6,7 @@
 namespace coppice::plan {
 namespace {
 
-constexpr size_t kMost = size_t{1} << 22;
+constexpr size_t kMost = size_t{1} << 19;
 
 // The finalizer of SplitMix64, which maps 64 bits to 64 bits.
 uint64_t mixed(uint64_t x) {

@@ -17,7 +17,7 @@ class Nogoods {
   };
 
   bool contains(const Key& key) const;
-  void insert(const Key& key);  // none beyond 4 million, 64 MiB
+  void insert(const Key& key);  // none beyond half a million, 16 MiB
   void clear();
 
  private:

@@ -6,7 +6,7 @@
 namespace coppice::plan {
 namespace {
 
-constexpr uint64_t kNodesPerQuestion = 1024;  // whether to stop
+constexpr uint64_t kNodesPerQuestion = 64;  // whether to stop
 
 }  // namespace
 
@@ -33,10 +33,10 @@ PlacementSearch::PlacementSearch(const Problem& problem, const Sections& section
     std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.low < b.low; });
 }
 
-PlacementSearch::Result PlacementSearch::run(int64_t capacity, const std::vector<uint32_t>& ranks,
-                                             uint64_t most_nodes, const std::function<bool()>& stop) {
-  ranks_ = &ranks, stop_ = &stop;
-  last_node_ = nodes_ + most_nodes;
+PlacementSearch::Result PlacementSearch::run(int64_t capacity, const Order& order, uint64_t most_nodes,
+                                             const std::function<bool()>& stop) {
+  order_ = &order, stop_ = &stop;
+  nodes_ = 0, most_nodes_ = most_nodes;
   is_stopped_ = false;
   Group all;
   if (begin(capacity, all) && solve(all)) return Result::kFound;
@@ -49,7 +49,7 @@ bool PlacementSearch::begin(int64_t capacity, Group& all) {
   nogoods_capacity_ = capacity_ = capacity;
   const size_t n = problem_.buffers.size();
   low_.assign(n, 0), must_rest_.assign(n, 0), is_placed_.assign(n, 1);
-  left_.assign(sections_.all.size(), 0);
+  left_.assign(sections_.all.size(), 0), rooms_.resize(left_.size());
   trail_.clear();
   for (uint32_t i = 0; i < n; ++i) low_[i] = problem_.buffers[i].offset.value_or(0);
   for (const uint32_t i : sections_.searched) {
@@ -115,7 +115,7 @@ bool PlacementSearch::solve_group(const Group& group) {
   std::vector<Nogoods::Key> states;
   for (;;) {
     ++nodes_;
-    if (nodes_ >= last_node_ || (nodes_ % kNodesPerQuestion == 0 && *stop_ && (*stop_)())) {
+    if (nodes_ >= most_nodes_ || (nodes_ % kNodesPerQuestion == 0 && *stop_ && (*stop_)())) {
       is_stopped_ = true;
       break;
     }
@@ -230,7 +230,9 @@ bool PlacementSearch::has_room(const Group& group) {
     for (const SectionUse& use : sections_.all[s]) {
       if (!is_placed_[use.buffer]) lowest = std::min(lowest, low_[use.buffer] + use.low);
     }
-    if (lowest + left_[s] + fixed_above(s, lowest) > capacity_) return false;
+    const int64_t most = capacity_ - left_[s] - fixed_above(s, lowest);
+    if (lowest > most) return false;
+    rooms_[s] = {lowest, most, 0};
   }
   return true;
 }
@@ -242,15 +244,50 @@ Nogoods::Key PlacementSearch::key_of(const Group& group) const {
   return key;
 }
 
-std::optional<uint32_t> PlacementSearch::choose(const Group& group) const {
+std::optional<uint32_t> PlacementSearch::choose(const Group& group) {
+  if (order_->goes_by_room) {
+    if (const std::optional<uint32_t> best = choose_by_room(group)) return best;
+  }
   std::optional<uint32_t> best;
   for (const uint32_t i : group) {
-    if (must_rest_[i]) continue;
-    const bool is_better =
-        !best || low_[i] < low_[*best] || (low_[i] == low_[*best] && (*ranks_)[i] < (*ranks_)[*best]);
-    if (is_better && is_lowest(i)) best = i;
+    if (!must_rest_[i] && goes_before(i, best) && is_lowest(i)) best = i;
   }
   return best;
+}
+
+bool PlacementSearch::goes_before(uint32_t buffer, std::optional<uint32_t> other) const {
+  if (!other || low_[buffer] != low_[*other]) return !other || low_[buffer] < low_[*other];
+  return order_->ranks[buffer] < order_->ranks[*other];
+}
+
+// Among times at which equally few could lie lowest, the one with the deepest valley counts.
+std::optional<uint32_t> PlacementSearch::choose_by_room(const Group& group) {
+  uint32_t end = 0;
+  for (const uint32_t i : group) end = std::max(end, sections_.last[i]);
+  std::optional<uint32_t> best;
+  const Room* best_room = nullptr;
+  for (uint32_t s = sections_.first[group.front()]; s <= end; ++s) {
+    if (left_[s] == 0) continue;
+    Room& room = rooms_[s];
+    std::optional<uint32_t> one;
+    room.first = 0;
+    for (const SectionUse& use : sections_.all[s]) {
+      const uint32_t i = use.buffer;
+      if (is_placed_[i] || low_[i] + use.low > room.most) continue;
+      ++room.first;
+      if (!must_rest_[i] && goes_before(i, one)) one = i;
+    }
+    if (!one || (best && !goes_before(room, *one, *best_room, *best)) || !is_lowest(*one)) continue;
+    best = one, best_room = &room;
+  }
+  return best;
+}
+
+bool PlacementSearch::goes_before(const Room& room, uint32_t buffer, const Room& other_room,
+                                  uint32_t other) const {
+  if (room.first != other_room.first) return room.first < other_room.first;
+  if (room.lowest != other_room.lowest) return room.lowest < other_room.lowest;
+  return order_->ranks[buffer] < order_->ranks[other];
 }
 
 // Returns whether none that is left can come below it.
