@@ -312,4 +312,15 @@ std::string memory_picture(const Function& function) {
   return plan::svg_of(memory.problem, memory.plan);
 }
 
+std::string memory_picture(std::span<const Function> functions) {
+  std::vector<plan::TitledPlan> parts;
+  for (const Function& function : functions) {
+    FunctionMemory memory = memory_of(function.loaded());
+    if (memory.problem.buffers.empty()) continue;
+    parts.push_back({fmt::format("@{}: {}", function.name(), text_of(memory)), std::move(memory.problem),
+                     std::move(memory.plan)});
+  }
+  return plan::svg_of(parts);
+}
+
 }  // namespace coppice

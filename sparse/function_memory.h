@@ -8,6 +8,7 @@
 //   - wherever an operation runs that no event orders with these: what may run side by side stays so.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "executor/plan/problem.h"
@@ -33,6 +34,9 @@ std::string text_of(const FunctionMemory& memory);
 
 // Returns a picture (SVG) of them: operations to the right, offsets upwards.
 std::string memory_picture(const Function& function);
+// Returns one picture with a part for each function that has temporaries. A part's title is the function's
+// name and text_of().
+std::string memory_picture(std::span<const Function> functions);
 
 // Makes room for all temporaries of a module that is loaded, and places them. Errors: kInvalidArgument for
 // one that is read before anything was written to it, kOutOfMemory.

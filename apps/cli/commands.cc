@@ -43,7 +43,7 @@ struct Arguments {
   bool deterministic = false;
   bool overwrite = false;
   bool explain = false;
-  std::string dot_file;
+  std::string dot_file, plan_file;
   std::string trace_file;
   bool keys = false;
   bool clear = false;
@@ -134,6 +134,13 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
                    ? ""
                    : fmt::format("{} is no number of seconds", text);
       });
+  command
+      .add_option(
+          "--threads", arguments.threads,
+          "how many threads look for it (default: all cores); the plan is the same with any number, unless "
+          "--budget or Ctrl-C ends the search")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
   command.add_flag("--json", arguments.json, "print JSON instead");
   command
       .add_option("--svg", arguments.svg_file,
@@ -157,6 +164,10 @@ Grammar::Grammar(Arguments& arguments) {
                 "and run nothing");
   run->add_option("--dot", arguments.dot_file,
                   "write a drawing of these functions for Graphviz (-: to the terminal), and run nothing")
+      ->type_name("FILE");
+  run->add_option("--plan", arguments.plan_file,
+                  "draw where the temporaries of these functions lie, offsets over time, as SVG (-: to the "
+                  "terminal), and run nothing")
       ->type_name("FILE");
   run->add_option(
          "--trace", arguments.trace_file,
@@ -252,25 +263,40 @@ constexpr const char* kUsesLegend =
     "activates, deactivates, tests: it changes the topology, or asks what is active.\n"
     "in the order of the items: the result depends on it, as sums of floats do.\n";
 
+// Refuses what would be a mix of two texts.
+void refuse_sharing(const Arguments& arguments) {
+  std::vector<std::string_view> here;
+  if (arguments.explain) here.push_back("--explain");
+  if (arguments.dot_file == "-") here.push_back("--dot -");
+  if (arguments.plan_file == "-") here.push_back("--plan -");
+  if (here.size() < 2) return;
+  throw Error(ErrorCode::kUsage, fmt::format("{} and {} cannot share the terminal; give {} a file", here[0],
+                                             here[1], here[1].substr(0, here[1].find(' '))));
+}
+
+void write_drawing(const std::string& text, const std::string& file_name, std::ostream& out) {
+  if (file_name.empty()) return;
+  if (file_name == "-") {
+    out << text;
+    return;
+  }
+  out.flush();  // the file may be /dev/stdout
+  AtomicFile file(file_name);
+  file.write(text);
+  file.commit();
+}
+
 void describe_functions(const Arguments& arguments, const RunOptions& options, const CliHooks& hooks,
                         std::ostream& out) {
   COPPICE_CHECK(hooks.functions, "the program gave no way to describe its functions");
-  const bool draws_here = arguments.dot_file == "-";
-  if (arguments.explain && draws_here)
-    throw Error(ErrorCode::kUsage, "--explain and --dot - cannot share the terminal; give --dot a file");
+  refuse_sharing(arguments);
   const FunctionsText text = hooks.functions(options);
   if (arguments.explain) {
     fmt::print(out, "{} runs these functions on the device.\n\n{}\n{}\n{}", options.scene.name,
                text.functions, kUsesLegend, text.explanation);
   }
-  if (draws_here) {
-    out << text.graph;
-  } else if (!arguments.dot_file.empty()) {
-    out.flush();  // the file may be /dev/stdout
-    AtomicFile file(arguments.dot_file);
-    file.write(text.graph);
-    file.commit();
-  }
+  write_drawing(text.graph, arguments.dot_file, out);
+  write_drawing(text.plan, arguments.plan_file, out);
 }
 
 // The trace of a run, when `file` names one. A run that fails leaves its trace, too: it may tell why.
@@ -346,11 +372,14 @@ int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& h
                 const std::atomic<bool>& stop) {
   COPPICE_CHECK(static_cast<bool>(hooks.run), "the program gave no way to run a scene");
   const RunOptions options = run_options(arguments);
-  if (arguments.explain || !arguments.dot_file.empty()) {
+  if (arguments.explain || !arguments.dot_file.empty() || !arguments.plan_file.empty()) {
     if (!arguments.trace_file.empty())
-      throw Error(ErrorCode::kUsage, "--trace records a run, and --explain and --dot run nothing");
-    refuse_scene_files("--dot", arguments.dot_file, options.scene);
-    refuse_output("--dot", arguments.dot_file, options.output_folder.string());
+      throw Error(ErrorCode::kUsage, "--trace records a run, and --explain, --dot and --plan run nothing");
+    for (const auto& [option, file] :
+         {std::pair("--dot", arguments.dot_file), std::pair("--plan", arguments.plan_file)}) {
+      refuse_scene_files(option, file, options.scene);
+      refuse_output(option, file, options.output_folder.string());
+    }
     describe_functions(arguments, options, hooks, out);
     return kExitDone;
   }

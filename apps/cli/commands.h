@@ -70,6 +70,7 @@ struct FunctionsText {
   std::string functions;    // as text that can be read back
   std::string explanation;  // what their operations touch, and what they come behind
   std::string graph;        // in Graphviz' DOT language
+  std::string plan;         // where their temporaries lie, and when they are needed: a picture (SVG)
 };
 
 // The program provides these. All are called on the calling thread and may throw coppice::Error.

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <ostream>
+#include <thread>
 #include <vector>
 
 #include "apps/cli/commands.h"
@@ -14,6 +16,7 @@
 #include "apps/output/own_files.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "core/read_file.h"
 #include "core/stop_signals.h"
 #include "executor/plan/csv.h"
@@ -90,8 +93,11 @@ int plan_command(const PlanArguments& arguments, std::ostream& out, std::ostream
   plan::SearchOptions options;
   options.capacity = arguments.capacity;
   options.stop = &stop;
+  const auto all_cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  options.threads = arguments.threads > 0 ? arguments.threads : all_cores;
   if (arguments.budget_s) options.most_seconds = arguments.budget_s, options.most_nodes = UINT64_MAX / 2;
   StopSignals::let_finish("the search for a plan");
+  log_debug("looking for a plan of {} buffers", text.problem.buffers.size());
   const auto start = std::chrono::steady_clock::now();
   plan::Found found;
   try {

@@ -12,6 +12,7 @@ struct PlanArguments {
   std::string file;  // "-": standard input
   std::optional<int64_t> capacity;
   std::optional<double> budget_s;
+  int threads = 0;  // 0: as many as there are cores
   bool json = false;
   std::string svg_file;  // "-": standard output, instead of the table
 };

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/stop_signals.h"
+#include "sparse/function_memory.h"
 #include "sparse/function_text.h"
 
 namespace coppice {
@@ -53,6 +54,7 @@ cli::FunctionsText describe_functions(const cli::RunOptions& options) {
   for (const Function& f : functions) text.functions += print(f) + '\n';
   for (const Function& f : functions) text.explanation += explain(f) + '\n';
   text.graph = dot(functions);
+  text.plan = memory_picture(functions);
   return text;
 }
 

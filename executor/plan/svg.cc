@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "core/utf8.h"
 #include "executor/plan/time_pieces.h"
@@ -14,6 +15,7 @@ namespace coppice::plan {
 namespace {
 
 constexpr double kWidth = 1000, kHeight = 600, kLeft = 110, kTop = 20, kRight = 20, kBottom = 40;
+constexpr double kTitleHeight = 30;
 constexpr size_t kMostNames = 60;
 // Neighbours in the file have colours that are far apart.
 constexpr const char* kColours[] = {"#a6cee3", "#fdbf6f", "#b2df8a", "#cab2d6", "#ffee99", "#f7b6b2",
@@ -49,15 +51,12 @@ class Drawing {
     if (begin_ >= end_) begin_ = 0, end_ = 1;
   }
 
+  // Returns elements that take kWidth by kHeight.
   std::string draw() {
-    out_ = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
-        "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
-        kWidth, kHeight);
     for (size_t i = 0; i < problem_.buffers.size(); ++i) draw_buffer(i);
     draw_need();
     draw_axes();
-    return out_ + "</svg>\n";
+    return std::move(out_);
   }
 
  private:
@@ -127,8 +126,35 @@ class Drawing {
   std::string out_;
 };
 
+std::string document(double height, const std::string& elements) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
+      "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n"
+      "{2}</svg>\n",
+      kWidth, height, elements);
+}
+
 }  // namespace
 
-std::string svg_of(const Problem& problem, const Plan& plan) { return Drawing(problem, plan).draw(); }
+std::string svg_of(const Problem& problem, const Plan& plan) {
+  return document(kHeight, Drawing(problem, plan).draw());
+}
+
+std::string svg_of(std::span<const TitledPlan> plans) {
+  std::string parts;
+  double top = 0;
+  for (const TitledPlan& part : plans) {
+    parts += fmt::format(
+        "<g transform=\"translate(0 {})\">\n<text x=\"{}\" y=\"{}\" font-size=\"14\">{}</text>\n"
+        "<g transform=\"translate(0 {})\">\n{}</g>\n</g>\n",
+        top, kLeft, kTitleHeight - 6, escaped(part.title), kTitleHeight,
+        Drawing(part.problem, part.plan).draw());
+    top += kTitleHeight + kHeight;
+  }
+  if (!plans.empty()) return document(top, parts);
+  return document(
+      kTitleHeight + kTop,
+      fmt::format("<text x=\"{}\" y=\"{}\">there is nothing to plan</text>\n", kRight, kTitleHeight));
+}
 
 }  // namespace coppice::plan

@@ -53,21 +53,18 @@ class PtxRecorder final : public CodeBackend {
   void record(const SpecializeRequest& request, const std::string& key, bool for_each_target) const {
     std::string id = request.id;
     std::replace(id.begin(), id.end(), '/', '_');
-    const auto stem = [&](int sm) {
-      return (folder_ / fmt::format("{}-{}-sm_{}", id, key, sm)).string();
-    };
+    const auto stem = [&](int sm) { return (folder_ / fmt::format("{}-{}-sm_{}", id, key, sm)).string(); };
     std::vector<PtxTarget> targets;
     for (const int sm : {75, 80, 90}) {
       if (sm < 90 && !for_each_target) continue;
-      if (!fs::exists(stem(sm) + ".ptx") && !fs::exists(stem(sm) + ".refused"))
-        targets.push_back({.sm = sm});
+      if (!fs::exists(stem(sm) + ".ptx") && !fs::exists(stem(sm) + ".refused")) targets.push_back({.sm = sm});
     }
     if (targets.empty()) return;
     compile_ptx_of_each(
         request, targets,
         [&](int sm, const std::string& text) {
-          write(stem(sm) + ".ptx", fmt::format("// {}: {} bytes of shared memory\n{}", request.id,
-                                               request.shared_bytes, text));
+          write(stem(sm) + ".ptx",
+                fmt::format("// {}: {} bytes of shared memory\n{}", request.id, request.shared_bytes, text));
         },
         [&](int sm, const std::string& message) { write(stem(sm) + ".refused", message + "\n"); });
   }

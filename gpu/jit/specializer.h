@@ -83,9 +83,9 @@ bool has_libdevice();
 // per item for cell and block loops.
 std::string compile_ptx(const SpecializeRequest& request, PtxTarget target);
 // Calls take(sm, text) with PTX for each of `targets`, all made of one module that is optimised for the last
-// one, and take_error(sm, message) for one that the kernel cannot be compiled for. It takes little longer than
-// for one target; where the optimiser asks for the target, which of the kernels here none makes it do, the text
-// differs from compile_ptx()'s.
+// one, and take_error(sm, message) for one that the kernel cannot be compiled for. It takes little longer
+// than for one target. The text differs from compile_ptx()'s where the optimiser asks for the target; no
+// kernel here makes it do so.
 void compile_ptx_of_each(const SpecializeRequest& request, std::span<const PtxTarget> targets,
                          const std::function<void(int sm, std::string text)>& take,
                          const std::function<void(int sm, std::string message)>& take_error);

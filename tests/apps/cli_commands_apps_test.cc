@@ -38,7 +38,8 @@ class Cli : public testing::Test {
       return stop.load() ? RunOutcome::kInterrupted : RunOutcome::kFinished;
     };
     hooks_.functions = [](const RunOptions& options) {
-      return FunctionsText{"@step(%e: event)\n", "uses of " + options.scene.name + "\n", "digraph step {}\n"};
+      return FunctionsText{"@step(%e: event)\n", "uses of " + options.scene.name + "\n", "digraph step {}\n",
+                           "<svg></svg>\n"};
     };
     hooks_.info = [] { return std::vector<InfoLine>{{"LLVM", "19.1.7"}}; };
     hooks_.cache = [] { return CacheSummary{"/var/cache/coppice", 3, 4096, 1048576}; };
@@ -150,9 +151,23 @@ TEST_F(Cli, DotWritesTheGraphAndRunsNothing) {
   EXPECT_NE(err_.find("none/step.dot"), std::string::npos) << err_;
 }
 
+TEST_F(Cli, PlanWritesThePictureAndRunsNothing) {
+  EXPECT_EQ(run({"run", "snow_3d", "--plan", (folder_ / "step.svg").string()}), kExitDone);
+  EXPECT_EQ(out_, "");
+  EXPECT_EQ(read("step.svg"), "<svg></svg>\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--plan", "-"}), kExitDone);
+  EXPECT_EQ(out_, "<svg></svg>\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--plan", "-", "--dot", (folder_ / "step.dot").string()}), kExitDone);
+  EXPECT_EQ(out_, "<svg></svg>\n");
+  EXPECT_EQ(read("step.dot"), "digraph step {}\n");
+  EXPECT_FALSE(seen_);
+  EXPECT_EQ(run({"run", "snow_3d", "--plan", (folder_ / "none" / "step.svg").string()}), kExitFailure);
+  EXPECT_NE(err_.find("none/step.svg"), std::string::npos) << err_;
+}
+
 // Seen to fail: the link and the pipe were replaced by files.
-TEST_F(Cli, DotAndTraceReplaceNothingButFiles) {
-  for (const std::string option : {"--dot", "--trace"}) {
+TEST_F(Cli, WhatIsDrawnAndTracedReplacesNothingButFiles) {
+  for (const std::string option : {"--dot", "--plan", "--trace"}) {
     SCOPED_TRACE(option);
     const std::string link = (folder_ / ("link" + option)).string(), pipe = (folder_ / option).string();
     fs::create_symlink("file" + option, link);
@@ -176,7 +191,7 @@ TEST_F(Cli, NoOptionOverwritesTheScene) {
       "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.1\nmaterial = \"snow\"\n";
   const std::string scene = write_scene("mine.toml", text).string(), link = (folder_ / "link").string();
   fs::create_symlink("mine.toml", link);
-  for (const std::string option : {"--dot", "--trace", "--journal"}) {
+  for (const std::string option : {"--dot", "--plan", "--trace", "--journal"}) {
     for (const std::string& file : {scene, link}) {
       EXPECT_EQ(run({option == "--journal" ? "view" : "run", scene, option, file}), kExitUsage);
       EXPECT_EQ(err_, "coppice: error: " + option + " " + file + " would overwrite the scene, " + scene +
@@ -191,8 +206,10 @@ TEST_F(Cli, NoOptionOverwritesTheScene) {
 TEST_F(Cli, AGraphOverwritesNoFileOfARun) {
   const std::string out = (folder_ / "out").string(), table = out + "/stats.csv";
   fs::create_directory(out);
-  EXPECT_EQ(run({"run", "snow_2d", "-o", out, "--dot", table}), kExitUsage);
-  EXPECT_NE(err_.find("--dot " + table), std::string::npos) << err_;
+  for (const std::string option : {"--dot", "--plan"}) {
+    EXPECT_EQ(run({"run", "snow_2d", "-o", out, option, table}), kExitUsage);
+    EXPECT_NE(err_.find(option + " " + table), std::string::npos) << err_;
+  }
   EXPECT_FALSE(fs::exists(table));
 }
 
@@ -215,6 +232,10 @@ TEST_F(Cli, ExplainAndDotGoTogetherUnlessBothWantTheTerminal) {
   EXPECT_EQ(read("step.dot"), "digraph step {}\n");
   EXPECT_EQ(run({"run", "snow_3d", "--explain", "--dot", "-"}), kExitUsage);
   EXPECT_EQ(err_, "coppice: error: --explain and --dot - cannot share the terminal; give --dot a file\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--explain", "--plan", "-"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: --explain and --plan - cannot share the terminal; give --plan a file\n");
+  EXPECT_EQ(run({"run", "snow_3d", "--dot", "-", "--plan", "-"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: --dot - and --plan - cannot share the terminal; give --plan a file\n");
   EXPECT_EQ(out_, "");
 }
 
@@ -239,8 +260,9 @@ TEST_F(Cli, TraceRecordsTheRunHoweverItEnds) {
 TEST_F(Cli, ATraceIsOfARun) {
   const std::string file = (folder_ / "trace.json").string();
   EXPECT_EQ(run({"run", "snow_3d", "--trace", file, "--explain"}), kExitUsage);
-  EXPECT_EQ(err_, "coppice: error: --trace records a run, and --explain and --dot run nothing\n");
+  EXPECT_EQ(err_, "coppice: error: --trace records a run, and --explain, --dot and --plan run nothing\n");
   EXPECT_EQ(run({"run", "snow_3d", "--trace", file, "--dot", "-"}), kExitUsage);
+  EXPECT_EQ(run({"run", "snow_3d", "--trace", file, "--plan", "-"}), kExitUsage);
   EXPECT_FALSE(fs::exists(file));
   EXPECT_EQ(run({"run", "snow_3d", "--trace", (folder_ / "none" / "trace.json").string()}), kExitFailure);
   EXPECT_FALSE(seen_) << "a trace that cannot be written is known before the run";
@@ -323,6 +345,7 @@ TEST_F(Cli, RefusesEmptyValuesOfOptions) {
   };
   for (const Row& row : {Row{{"run", "snow_3d"},
                              {{"--dot", "FILE"},
+                              {"--plan", "FILE"},
                               {"--trace", "FILE"},
                               {"--frames", "N"},
                               {"--output", "DIR"},

@@ -1,7 +1,11 @@
 // `coppice plan`, as a user runs it.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
+#include <random>
+#include <vector>
 
 #include "executor/plan/csv.h"
 #include "executor/plan/verify.h"
@@ -12,11 +16,23 @@ namespace {
 
 const std::string kTable = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n";
 
-// Nobody knows its smallest plan.
-std::string hard_table() {
-  const std::filesystem::path tests =
-      std::filesystem::path(COPPICE_GOLDEN_FOLDER).parent_path().parent_path();
-  return tests / "executor/plan_data/D.1048576.csv";
+// Writes a table of 140 buffers whose smallest plan takes minutes, at least: with the last 40, all memory is
+// needed at every time.
+std::string write_hard_table(const TemporaryFolder& folder) {
+  std::mt19937 random(1);
+  std::string table = "id,lower,upper,size\n";
+  std::vector<uint64_t> load(40);
+  for (int i = 0; i < 100; ++i) {
+    const auto begin = random() % 30, end = begin + 1 + random() % 10,
+               bytes = 1'000'000 + random() % 9'000'000;
+    table += fmt::format("b{},{},{},{}\n", i, begin, end, bytes);
+    for (auto time = begin; time < end; ++time) load[time] += bytes;
+  }
+  const uint64_t most = *std::max_element(load.begin(), load.end());
+  for (size_t time = 0; time < load.size(); ++time)
+    table += fmt::format("rest{},{},{},{}\n", time, time, time + 1, most - load[time]);
+  write_text(folder / "hard.csv", table);
+  return folder / "hard.csv";
 }
 
 TEST(PlanCommand, PrintsTheTableWithOffsets) {
@@ -54,15 +70,28 @@ TEST(PlanCommand, PrintsJsonAndDraws) {
   EXPECT_EQ(run_program({"plan", folder / "p.csv", "--svg", "-"}).out, picture);
 }
 
+TEST(PlanCommand, HasTheSamePlanWithAnyNumberOfThreads) {
+  const std::filesystem::path tests =
+      std::filesystem::path(COPPICE_GOLDEN_FOLDER).parent_path().parent_path();
+  const std::string table = tests / "executor/plan_data/D.1048576.csv";
+  const ProgramResult one = run_program({"plan", table, "--threads", "1"});
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_EQ(run_program({"plan", table, "--threads", "3"}).out, one.out);
+  EXPECT_EQ(run_program({"plan", table}).out, one.out);
+  expect_refused(run_program({"plan", table, "--threads", "0"}), 2, {"--threads"});
+}
+
 TEST(PlanCommand, SaysWhatDoesNotFit) {
   const TemporaryFolder folder;
   write_text(folder / "p.csv", kTable);
   expect_refused(run_program({"plan", folder / "p.csv", "--capacity", "11"}), 1,
                  {"p.csv: no plan fits 11 bytes: at least 12 are needed", "these 3 have none"});
   EXPECT_EQ(run_program({"plan", folder / "p.csv", "--capacity", "12"}).exit_code, 0);
-  expect_refused(run_program({"plan", hard_table(), "--capacity", "990000", "--budget", "0.05"}), 1,
-                 {"no plan was found that fits 990000 bytes: the smallest needs ",
-                  "none can need less than 986112; --budget gives it more time"});
+  const std::string hard = write_hard_table(folder);
+  const std::string bound = std::to_string(lower_bound(plan::parse_problem(read_text(hard), hard).problem));
+  expect_refused(run_program({"plan", hard, "--capacity", bound, "--budget", "0.05"}), 1,
+                 {"no plan was found that fits " + bound + " bytes: the smallest needs ",
+                  "none can need less than " + bound + "; --budget gives it more time"});
 }
 
 TEST(PlanCommand, RefusesWhatIsWrongInOneLine) {
@@ -99,10 +128,17 @@ TEST(PlanCommand, DrawsNamesOfAnyBytes) {
 }
 
 TEST(PlanCommand, GivesTheBestPlanSoFarWhenItIsInterrupted) {
+  const TemporaryFolder folder;
+  const std::string hard = write_hard_table(folder);
   ProgramOptions options;
-  // The program says nothing before it is told to stop: a second process tells it.
-  options.prefix = {"timeout", "--preserve-status", "--signal=INT", "1"};
-  const ProgramResult result = run_program({"plan", hard_table(), "--budget", "600"}, options);
+  options.environment["COPPICE_LOG"] = "debug";
+  bool is_told = false;
+  options.on_stderr = [&](pid_t child, const std::string& err) {
+    if (is_told || err.find("looking for a plan of 140 buffers") == err.npos) return;
+    is_told = true;
+    kill(child, SIGINT);
+  };
+  const ProgramResult result = run_program({"plan", hard, "--budget", "600"}, options);
   EXPECT_EQ(result.exit_code, 130) << result.err;
   EXPECT_TRUE(result.err_has("finishing the search for a plan; again to stop now")) << result.err;
   const plan::Problem problem = plan::parse_problem(result.out, "out").problem;

@@ -189,6 +189,10 @@ TEST_F(Run, ExplainsAndDrawsItsFunctionsWithoutRunningThem) {
   EXPECT_TRUE(graph.out.starts_with("digraph ") && graph.out.ends_with("}\n")) << graph.out;
   EXPECT_NE(graph.out.find("[label=\"sparse.launch $mpm.update_grid_3d\"]"), std::string::npos);
   EXPECT_NE(graph.out.find("label=\"replayed as one\""), std::string::npos);
+  const ProgramResult plan = run_program({"run", scene_, "-o", out_, "--plan", "-"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_TRUE(plan.out.starts_with("<svg ") && plan.out.ends_with("</svg>\n")) << plan.out;
+  EXPECT_NE(plan.out.find(">@mpm.sort: 1 temporary of "), std::string::npos) << plan.out;
   EXPECT_FALSE(fs::exists(out_));
   if (!cli::find_program("dot")) return;
   const std::string dot = folder_ / "step.dot", svg = folder_ / "step.svg";
