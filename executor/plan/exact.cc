@@ -21,6 +21,8 @@
 namespace coppice::plan {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr uint64_t kFirstNodes = 1000;
 // Without a capacity, arms look at heights below the smallest plan of the round before.
 constexpr size_t kArmsPerRound = 4;
@@ -149,7 +151,8 @@ class Arm {
 
 class Search {
  public:
-  Search(const Problem& problem, const SearchOptions& options) : problem_(problem), options_(options) {
+  Search(const Problem& problem, const SearchOptions& options, Clock::time_point start)
+      : problem_(problem), options_(options) {
     // All plans that the search finds are sums of sizes, so that heights between multiples of what divides
     // these need no look.
     for (const Buffer& b : problem.buffers) {
@@ -159,9 +162,9 @@ class Search {
           std::any_of(b.gaps.begin(), b.gaps.end(), [](const Gap& g) { return g.window.has_value(); });
     }
     step_ = has_windows_ ? 1 : std::max<int64_t>(1, step_);
-    stop_ = [this, start = std::chrono::steady_clock::now()] {
+    stop_ = [this, start] {
       if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) return true;
-      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+      const std::chrono::duration<double> passed = Clock::now() - start;
       return options_.most_seconds && passed.count() >= *options_.most_seconds;
     };
     make_arms();
@@ -308,10 +311,11 @@ class Search {
 }  // namespace
 
 Found search_plan(const Problem& problem, const SearchOptions& options) {
+  const Clock::time_point start = Clock::now();
   check(problem);
   Found found{best_greedy_plan(problem), lower_bound(problem), {}, 0};
   const bool is_done = options.capacity ? found.plan.bytes <= *options.capacity : found.is_smallest();
-  if (!is_done && problem.buffers.size() <= kMostSearched) Search(problem, options).improve(found);
+  if (!is_done && problem.buffers.size() <= kMostSearched) Search(problem, options, start).improve(found);
   COPPICE_DCHECK(!find_fault(problem, found.plan), "a plan that is wrong: {}",
                  find_fault(problem, found.plan).value_or(""));
   return found;
