@@ -164,7 +164,7 @@ class PlannedBytes {
     value.data_ = place.data, value.bytes_ = 0, value.room_ = place.room;
     value.memory_ = std::move(memory), value.learned_ = place.learned;
   }
-  // Of a value that may outlive its instance.
+  // A value that may outlive its instance is not to teach it.
   static void forget_learned(HostBytes& value) { value.learned_ = nullptr; }
 };
 

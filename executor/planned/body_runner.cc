@@ -231,7 +231,7 @@ bool BodyRunner::run_with_care(const PlannedOperation& planned) {
   const LoadedOperation& op = loaded(planned);
   if (planned.mode == Mode::kBody) return run_bodies(planned);
   const bool is_cancelled = instance_.request_->is_cancelled();
-  // What waits in a cancelled request is skipped, and what is there already is given.
+  // An operation that waits in a cancelled request is skipped; values that are there already are given.
   if (!is_cancelled && !wait_for_arguments(op)) return false;
   if (!op.non_strict) {
     for (const uint32_t r : op.arguments) {

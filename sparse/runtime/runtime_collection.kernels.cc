@@ -130,8 +130,9 @@ COPPICE_KERNEL(collect_bookkeep, Item, AllocatorState* a)
   a->free_used = 0;
   a->recycled_size = 0;
 }
-// Stage 2: recycled cells become free ones, zeroed but for temporaries at their end. A thread block has `batch`
-// cells, so that a small cell does not cost as much as its thread block; its threads share all their lines.
+// Stage 2: recycled cells become free ones, zeroed but for temporaries at their end. A thread block has
+// `batch` cells, so that a small cell does not cost as much as its thread block; its threads share all
+// their lines.
 COPPICE_KERNEL(collect_refill, Team team, AllocatorState* a, uint32_t batch)
 {
   const WorkShare by = lanes_of(team);
