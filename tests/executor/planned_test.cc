@@ -537,6 +537,25 @@ TEST(Planned, UsesThatNoImplementationTakesAreErrorsOfLoading) {
   }
 }
 
+// docs/plans.md shows this.
+TEST(Planned, ExplainsPlacesOfArgumentsAndOutputs) {
+  PlannedProgram p(R"(
+    func @main(%n: i32) -> (bytes, i32) {
+      %a = iota (%n, %n)
+      %b = shift 7 (%a)
+      %c = both (%b, %b)
+      %s = sum (%b)
+      return %c, %s
+    })");
+  (void)p.run({number(16)});
+  EXPECT_EQ(p.plan->explain(),
+            "@main: 2 values of 128 bytes together in 64; no plan needs less; outputs of 128 bytes\n"
+            "  %a [0, 64) = iota: out variant\n"
+            "  %b [0, 64) = shift: out variant, in an argument's place\n"
+            "  %c [outputs 0, 128) = both: out variant\n"
+            "  %s = sum: native\n");
+}
+
 TEST(Planned, ExplainsHowEachOperationIsRun) {
   PlannedProgram p(R"(
     func @main(%n: i32) -> (bytes, i32) {
