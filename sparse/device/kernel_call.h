@@ -106,4 +106,10 @@ constexpr bool remembers_walks() {
   return found;
 }
 
+// Returns the number of a range's item. Items are counted from 0: behind the last one, a number may
+// be more than an int64_t has.
+COPPICE_INLINE int64_t item_number(const LaunchBlock* block, uint64_t i) {
+  return static_cast<int64_t>(static_cast<uint64_t>(block->loop_begin) + i);
+}
+
 }  // namespace coppice::device

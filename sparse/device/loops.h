@@ -228,16 +228,15 @@ template <auto kKernel, class... Args>
 COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t end) {
   ArgumentReader reader{block};
   const std::tuple<Args...> pack{reader.next<Args>()...};
-  const int64_t first = block->loop_begin + static_cast<int64_t>(begin),
-                last = block->loop_begin + static_cast<int64_t>(end);
   WalkMemo walks{};
-  auto one = [&](int64_t i) __attribute__((always_inline)) {
-    call_kernel<kKernel, Args...>(pack, Item{block, i, &walks}, std::index_sequence_for<Args...>{});
+  auto one = [&](uint64_t i) __attribute__((always_inline)) {
+    call_kernel<kKernel, Args...>(pack, Item{block, item_number(block, i), &walks},
+                                  std::index_sequence_for<Args...>{});
   };
   if constexpr ((false || ... || remembers_walks<Args>())) {
     GatheredAppends appends;
     walks.appends = &appends;
-    for (int64_t i = first + coppice_lane(); i < last; i += coppice_lane_count()) one(i);
+    for (uint64_t i = begin + coppice_lane(); i < end; i += coppice_lane_count()) one(i);
     each_handle_of<Args...>([&]<class H>(std::type_identity<H>, uint32_t b) {
       if constexpr (H::kRole == Role::kAppend)
         if (gathers<typename H::Value>(b)) append_gathered<typename H::Value>(block, b, &appends);
@@ -245,7 +244,7 @@ COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t
   } else {
     // Items of a launch are independent by contract; LLVM still decides whether vectorising pays.
 #pragma clang loop vectorize(assume_safety)
-    for (int64_t i = first + coppice_lane(); i < last; i += coppice_lane_count()) one(i);
+    for (uint64_t i = begin + coppice_lane(); i < end; i += coppice_lane_count()) one(i);
   }
 }
 
@@ -254,7 +253,7 @@ COPPICE_INLINE void run_teams(const LaunchBlock* block, uint64_t begin, uint64_t
   ArgumentReader reader{block};
   const std::tuple<Args...> pack{reader.next<Args>()...};
   for (uint64_t i = begin; i < end; ++i) {
-    call_kernel<kKernel, Args...>(pack, Team{block, block->loop_begin + static_cast<int64_t>(i)},
+    call_kernel<kKernel, Args...>(pack, Team{block, item_number(block, i)},
                                   std::index_sequence_for<Args...>{});
   }
 }

@@ -95,3 +95,19 @@ COPPICE_KERNEL(reverse_blocks, Read<int> from, Write<int> to, BlockTeam<1, 64 * 
   for (uint32_t i = block.lane(); i < 64; i += block.lanes()) to.data(block)[i] = values[63 - i];
   coppice_fetch_add_u32(lanes, 1);
 }
+
+// ---- ranges
+
+// Counts that an item or team ran, in the place that its number has behind `first`.
+COPPICE_KERNEL(count_item, Item i, int64_t first, uint32_t* runs)
+{ coppice_fetch_add_u32(&runs[i.index - first], 1); }
+COPPICE_KERNEL(count_team, Team team, int64_t first, uint32_t* runs)
+{
+  if (team.lane() == 0) coppice_fetch_add_u32(&runs[team.index - first], 1);
+}
+// The same; and a loop of a kernel that appends remembers where it walked.
+COPPICE_KERNEL(append_item, Append<int> list, Item i, int64_t first, uint32_t* runs)
+{
+  list.append(i, {0}, static_cast<int>(i.index - first));
+  coppice_fetch_add_u32(&runs[i.index - first], 1);
+}

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "loops.kernels.h"
 #include "runtime_collection.kernels.h"
@@ -222,6 +225,31 @@ TEST_P(Teams, ShareABlockAndItsFastMemory) {
   }
 }
 
+class Ranges : public LoopTest {};
+
+// Seen to fail on simt: a thread stepped past the largest int64, and ran items from the smallest on.
+TEST_P(Ranges, MayBeginAndEndAtTheEndsOfTheirNumbers) {
+  constexpr int64_t kFirst = std::numeric_limits<int64_t>::min(), kLast = std::numeric_limits<int64_t>::max();
+  Tree tree(device);
+  Field<int> list = tree.root().pointer({4}).dynamic(1024).place<int>("list");
+  uint64_t appended = 0;
+  for (const auto& [begin, end] : std::vector<std::pair<int64_t, int64_t>>{{kLast - 3, kLast},
+                                                                           {kLast - 300, kLast},
+                                                                           {kLast - 70, kLast - 67},
+                                                                           {kFirst, kFirst + 3},
+                                                                           {-2, 1},
+                                                                           {kLast, kLast}}) {
+    SCOPED_TRACE(begin);
+    const auto n = static_cast<size_t>(end - begin);
+    std::vector<uint32_t> runs(n + 8);
+    run(count_item, range(begin, end), begin, inout(runs));
+    run(count_team, range(begin, end), begin, inout(runs));
+    run(append_item, range(begin, end), list, begin, inout(runs));
+    for (size_t i = 0; i < runs.size(); ++i) ASSERT_EQ(runs[i], i < n ? 3u : 0u) << i;
+    EXPECT_EQ(wait_read_list(list, 0).size(), appended += n);
+  }
+}
+
 // Seen to fail when the tail's bytes were taken to begin at the last multiple of 4 of the length.
 TEST(Lanes, ZeroExactlyTheBytesTheyAreGiven) {
   alignas(8) unsigned char room[96];
@@ -239,6 +267,7 @@ TEST(Lanes, ZeroExactlyTheBytesTheyAreGiven) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, Entries, testing::ValuesIn(test_devices_by_threads()), device_test_name);
 INSTANTIATE_TEST_SUITE_P(Devices, Teams, testing::ValuesIn(test_devices_by_threads()), device_test_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Ranges, testing::ValuesIn(test_devices_by_threads()), device_test_name);
 
 }  // namespace
 }  // namespace coppice
