@@ -38,10 +38,13 @@ AsyncValueRef<Chain> give(Device& device, std::string_view operation, DeviceWork
   if (Tracer* const tracer = Tracer::current())
     return tracer->add(operation, label_of(operation), {Tracer::Operand(operands)...});
   const auto check = [&](const auto& operand) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(operand)>, BufferRef>)
-      if (operand && as_temporary(*operand) != nullptr)
-        throw Error(ErrorCode::kInvalidArgument,
-                    fmt::format("{}: a temporary has memory in its function alone", label_of(operation)));
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(operand)>, BufferRef>) {
+      const auto refuse = [&](std::string_view why) {
+        throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", label_of(operation), why));
+      };
+      if (!operand) refuse("there is no buffer");
+      if (as_temporary(*operand) != nullptr) refuse("a temporary has memory in its function alone");
+    }
   };
   (check(operands), ...);
   auto call = std::get<DeviceCall>(make(operands...).part);

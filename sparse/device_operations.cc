@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "gpu/buffer_ranges.h"
 #include "gpu/stream_primitives.h"
 #include "sparse/function.h"
 #include "sparse/runtime_launch.h"
@@ -36,11 +37,47 @@ const LoadedFunction& attribute(const BoundAttribute& a, std::type_identity<cons
   return *a.function;
 }
 
-using Make = std::function<DeviceWork(std::span<const BoundAttribute>)>;
+[[noreturn]] void refuse_device(const BoundAttribute& a, std::string_view kind, const Device& its) {
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("${} is a {} of another device ({})", std::get<executor::BindingRef>(*a.value).name,
+                          kind, its.name()));
+}
+// These check that what an attribute names belongs to the device, which is null where it is not known yet.
+void check_attribute(Device* device, const BoundAttribute& a, std::type_identity<const BufferRef&>) {
+  const auto& buffer = a.binding->get<BufferRef>();
+  const auto refuse = [&](std::string_view what) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("${} is {}", std::get<executor::BindingRef>(*a.value).name, what));
+  };
+  if (!buffer) refuse("a null buffer");
+  if (device != nullptr && is_of_another_device(device->context(), buffer->data()))
+    refuse("a buffer of another device");
+}
+void check_attribute(Device* device, const BoundAttribute& a, std::type_identity<const BoundLaunch&>) {
+  const Device& its = a.binding->get<BoundLaunch>().device();
+  if (device != nullptr && &its != device) refuse_device(a, "launch", its);
+}
+void check_attribute(Device* device, const BoundAttribute& a, std::type_identity<const Node&>) {
+  const Device& its = a.binding->get<Node>().storage().device();
+  if (device != nullptr && &its != device) refuse_device(a, "node", its);
+}
+void check_attribute(Device* device, const BoundAttribute& a, std::type_identity<const CountSlot&>) {
+  const Device& its = a.binding->get<CountSlot>().storage().device();
+  if (device != nullptr && &its != device) refuse_device(a, "slot", its);
+}
+void check_attribute(Device* device, const BoundAttribute& a, std::type_identity<const Function&>) {
+  const Device& its = a.binding->get<Function>().device();
+  if (device != nullptr && &its != device) refuse_device(a, "function", its);
+}
+template <class T>
+void check_attribute(Device*, const BoundAttribute&, std::type_identity<T>) {}
+
+using Make = std::function<DeviceWork(Device*, std::span<const BoundAttribute>)>;
 template <class... P>
 Make make_of_attributes(DeviceWork (*make)(P...)) {
-  return [make](std::span<const BoundAttribute> attributes) {
+  return [make](Device* device, std::span<const BoundAttribute> attributes) {
     return [&]<size_t... I>(std::index_sequence<I...>) {
+      (check_attribute(device, attributes[I], std::type_identity<P>()), ...);
       return make(attribute(attributes[I], std::type_identity<P>())...);
     }
     (std::index_sequence_for<P...>());
@@ -80,10 +117,6 @@ void check_bytes(std::string_view operation, const Buffer& buffer, int64_t offse
   check_extent(operation, buffer, offset, bytes);
 }
 
-const Buffer& existing(const BufferRef& buffer) {
-  if (buffer) return *buffer;
-  throw Error(ErrorCode::kInvalidArgument, "an operation is given no buffer");
-}
 ResourceUse reads(const BufferRef& buffer) { return use_of_buffer(existing(buffer), true, false); }
 ResourceUse writes(const BufferRef& buffer) { return use_of_buffer(existing(buffer), false, true); }
 ResourceUse changes(const BufferRef& buffer) { return use_of_buffer(existing(buffer), true, true); }
@@ -105,17 +138,21 @@ DeviceWork sort_work(std::string_view name, const BufferRef& keys, const BufferR
 
 // ---- functions
 
-[[noreturn]] void fail(const LoadedFunction& f, const executor::Position& at, const std::string& why) {
+[[noreturn]] void fail(const LoadedFunction& f, const executor::Position& at, const std::string& why,
+                       ErrorCode code = ErrorCode::kInvalidArgument) {
   const std::string& file = f.module->source().file;
-  throw Error(ErrorCode::kInvalidArgument, fmt::format("@{}: {}", f.name, why),
+  throw Error(code, fmt::format("@{}: {}", f.name, why),
               {file.empty() ? "module" : file, static_cast<int>(at.line), static_cast<int>(at.column)});
 }
 
 // Functions that are being made: one that runs itself would never end. The outermost keeps what is made of
-// each, for a body may be named in many places.
+// each, for a body may be named in many places, and the device that all are made for.
 struct Nesting {
-  explicit Nesting(const LoadedFunction& f)
-      : function(&f), outer(current), outermost(outer != nullptr ? outer->outermost : this) {
+  Nesting(const LoadedFunction& f, Device* made_for)
+      : function(&f),
+        outer(current),
+        outermost(outer != nullptr ? outer->outermost : this),
+        device(made_for) {
     for (const Nesting* n = outer; n != nullptr; n = n->outer) {
       if (n->function == function) fail(f, {}, "it runs itself");
     }
@@ -128,20 +165,31 @@ struct Nesting {
   const LoadedFunction* function;
   Nesting* outer;
   Nesting* outermost;
+  Device* device;
   std::map<const LoadedFunction*, DeviceFunction> made;
   static inline thread_local Nesting* current = nullptr;
 };
 
 constexpr std::string_view kJoin = "stream.join";
 
+// An Error of an operation in a body has that one's place.
 DeviceWork work_of(const LoadedFunction& f, const LoadedOperation& op) {
-  const auto found = operations().find(op.info->name);
+  const std::string_view name = op.info->name;
+  const auto found = operations().find(name);
   if (found == operations().end())
     fail(f, op.position,
          fmt::format("{} is no work of the device that a function can be made of: it may "
                      "wait, or give the host a value",
-                     op.info->name));
-  return found->second(op.attributes);
+                     name));
+  Device* const device = Nesting::current != nullptr ? Nesting::current->outermost->device : nullptr;
+  try {
+    return found->second(device, op.attributes);
+  } catch (const Error& error) {
+    if (!error.location().file.empty()) throw;
+    const std::string& why = error.message();
+    const bool is_named = why.starts_with(name) || name.starts_with(why.substr(0, why.find(':')));
+    fail(f, op.position, is_named ? why : fmt::format("{}: {}", name, why), error.code());
+  }
 }
 
 void check_signature(const LoadedFunction& f) {
@@ -219,7 +267,9 @@ auto in_function(const LoadedFunction& f, const LoadedOperation& op, Make make) 
 void add_device(const LoadedFunction& f, const LoadedOperation& op, Device*& device, Device* of_part) {
   if (device == nullptr) device = of_part;
   if (of_part == nullptr || of_part == device) return;
-  fail(f, op.position, "its launches belong to different devices");
+  fail(f, op.position,
+       fmt::format("{} belongs to another device ({}) than what is before it ({})", op.info->name,
+                   of_part->name(), device->name()));
 }
 
 // Adds the reading of a flag in device memory to what a loop or branch does.
@@ -243,6 +293,11 @@ TemporaryFieldUses repeated_or_not(const TemporaryFieldUses& body) {
 DeviceFlag flag_at(const BufferRef& flag, int64_t offset) { return {flag, static_cast<uint64_t>(offset)}; }
 
 }  // namespace
+
+const Buffer& existing(const BufferRef& buffer) {
+  if (buffer) return *buffer;
+  throw Error(ErrorCode::kInvalidArgument, "an operation is given no buffer");
+}
 
 void check_items(std::string_view operation, const Buffer& buffer, int64_t n, size_t item_bytes) {
   check_placed(operation, buffer);
@@ -438,8 +493,8 @@ std::vector<ResourceUses> uses_of_operations(const LoadedFunction& f) {
   return uses;
 }
 
-DeviceFunction device_function(const LoadedFunction& f) {
-  const Nesting nesting(f);
+DeviceFunction device_function(const LoadedFunction& f, Device* made_for) {
+  const Nesting nesting(f, made_for);
   const auto& known = nesting.outermost->made;
   if (const auto found = known.find(&f); found != known.end()) return found->second;
   check_signature(f);

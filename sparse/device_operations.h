@@ -26,6 +26,8 @@ class Function;
 using BufferRef = IntrusivePtr<Buffer>;
 using CountSlot = Slot<int32_t>;
 
+// Returns the buffer. Errors: kInvalidArgument where there is none.
+const Buffer& existing(const BufferRef& buffer);
 // Errors: kOutOfRange where the buffer has no room for n items, kInvalidArgument where it is a temporary of a
 // function that was not traced to its end.
 void check_items(std::string_view operation, const Buffer& buffer, int64_t n, size_t item_bytes);
@@ -33,7 +35,7 @@ void check_items(std::string_view operation, const Buffer& buffer, int64_t n, si
 // it may let it grow. Errors: as above.
 template <class T>
 T* items(std::string_view operation, const BufferRef& buffer, int64_t n) {
-  check_items(operation, *buffer, n, sizeof(T));
+  check_items(operation, existing(buffer), n, sizeof(T));
   return place_as<T>(*buffer);
 }
 
@@ -97,10 +99,11 @@ struct DeviceFunction {
 };
 // Makes one of a function that takes an event, gives one, and has operations on the device's stream only;
 // they run in the order of its text, as far as that is one of its events. Errors: kInvalidArgument with the
-// place of what it cannot be made of: another operation, launches of two devices, operations of which one
-// changes what the other uses, and which no event orders, or which the function's own event does not follow;
-// one that needs a temporary field whose bytes another one has stored to.
-DeviceFunction device_function(const executor::LoadedFunction& function);
+// place of what it cannot be made of: another operation, what belongs to another device than the one that it
+// is made for, or to two (null: to two), null buffers, operations of which one changes what the other uses,
+// and which no event orders, or which the function's own event does not follow, one that needs a temporary
+// field whose bytes another one has stored to; kOutOfRange, so, for a flag beyond the end of its buffer.
+DeviceFunction device_function(const executor::LoadedFunction& function, Device* made_for = nullptr);
 // Returns its operations in the order in which they run: each stands behind those whose events it takes, and
 // otherwise in that of the text.
 std::vector<uint32_t> run_order(const executor::LoadedFunction& function);

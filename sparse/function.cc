@@ -38,14 +38,8 @@ Function Function::load(IntrusivePtr<Device> device, executor::Module module, ex
   auto state = make_intrusive<State>();
   state->device = std::move(device);
   state->loaded = executor::LoadedModule::load(std::move(module), function_registry(), std::move(bindings));
-  state->work = device_function(*state->loaded->functions().front());
+  state->work = device_function(*state->loaded->functions().front(), state->device.get());
   check_places(*state->loaded);
-  const Device* const its = state->work.segment->device();
-  if (its != nullptr && its != state->device.get())
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("@{}: its launches belong to another device ({}) than it is to run on ({})",
-                            state->loaded->functions().front()->name, its->name(), state->device->name()),
-                {state->loaded->source().file});
   return Function(std::move(state));
 }
 

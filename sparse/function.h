@@ -45,8 +45,9 @@ class Function {
   // Makes one of a module whose first function takes an event and returns one; what it names is bound to what
   // `bindings` has (launches, nodes, buffers, slots: sparse/operations.h has the operations). Errors:
   // kInvalidArgument with the place in the text: what the loader finds (executor/loader.h), what is no work
-  // of the device or of another device, and operations of which one changes what the other uses, and which
-  // no event orders.
+  // of the device, what names something of another device, no buffer, or a number that the operation cannot
+  // take, and operations of which one changes what the other uses, and which no event orders; kOutOfRange,
+  // so, for a flag beyond the end of its buffer.
   static Function load(IntrusivePtr<Device> device, executor::Module module, executor::Bindings bindings);
 
   // Runs it, so many times, when its turn in the device's default stream comes. Errors arrive with the value,
