@@ -65,8 +65,23 @@ void check_results(const RunningOperation& op, std::span<AsyncValue*> results) {
   fail(results, of(op, Error(ErrorCode::kInternal, message)));
 }
 
+namespace {
+// Returns whether the operation needs of the argument only that it is on the stream. Whether that has failed
+// by now is a matter of time: had it not, the operation would be given to the stream, and get its error.
+bool is_event_alone(const RunningOperation& op, const AsyncValue& argument) {
+  const OperationInfo& info = *op.operation.info;
+  for (size_t i = 0; i < op.operation.arguments.size(); ++i) {
+    const Needs needs = i < info.needs.size() ? info.needs[i] : info.more_needs;
+    const AsyncValue* const value = op.registers[op.operation.arguments[i]].load(std::memory_order_relaxed);
+    if (value == &argument && needs != Needs::kEnqueued) return false;
+  }
+  return true;
+}
+}  // namespace
+
 Error skipped(const RunningOperation& op, AsyncValue& argument) {
   Error error = argument.error();
+  if (is_event_alone(op, argument)) return error;
   if (error.code() == ErrorCode::kCancelled && !coppice::detail::is_dropped_value_error(error)) return error;
   if (error.path().empty()) {
     for (const uint32_t r : op.operation.arguments) {

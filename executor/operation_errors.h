@@ -22,7 +22,8 @@ void fail_with_exception(const RunningOperation& op, std::span<AsyncValue*> resu
 // forgotten is the same error as one that is forgotten later, with the operation's name and place.
 void check_results(const RunningOperation& op, std::span<AsyncValue*> results);
 // Returns the error of a skipped operation: its argument's, with the producer as the path's beginning
-// when that was asynchronous and could not add its own name.
+// when that was asynchronous and could not add its own name. That of an event is passed on as it is, as the
+// stream does with operations that it was given before the event failed.
 Error skipped(const RunningOperation& op, AsyncValue& argument);
 // Makes one error value of all results that are not set.
 void fail(std::span<AsyncValue*> results, Error error);

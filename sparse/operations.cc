@@ -47,13 +47,24 @@ Stream& stream_of(const Request& request, const TreeStorage& tree) {
   return stream;
 }
 
+// Calls f(s), and lets its Error name the operation: the stream knows no place in the text.
+template <class F>
+auto run_named(std::string_view name, InStream& s, const F& f) {
+  try {
+    return f(s);
+  } catch (const Error& error) {
+    if (error.message().starts_with(name)) throw;
+    throw Error(error.code(), fmt::format("{}: {}", name, error.message()), error.location());
+  }
+}
+
 // Returns the value of f(s), computed when the stream has come there. `name` outlives the stream.
 template <class F>
 auto compute(Stream& stream, std::string_view name, F f) {
   using T = decltype(f(std::declval<InStream&>()));
   auto result = std::make_shared<T>();
-  AsyncValueRef<Chain> done =
-      stream.enqueue(name, [result, f = std::move(f)](InStream& s) { *result = f(s); });
+  AsyncValueRef<Chain> done = stream.enqueue(
+      name, [result, name, f = std::move(f)](InStream& s) { *result = run_named(name, s, f); });
   AsyncValueRef<T> value = done.map([result](Chain&) { return *result; });
   return EventAnd<T>{StreamEvent{std::move(done)}, std::move(value)};
 }
@@ -81,7 +92,9 @@ StreamEvent give(Segment::Part part, std::string_view name, Request& request) {
     check_stream(request, *device, device->default_stream(), name);
   if (auto* const launch = std::get_if<BoundLaunch>(&part)) return {launch->launch()};
   if (auto* const call = std::get_if<DeviceCall>(&part))
-    return {stream.enqueue(call->name, [call = std::move(*call)](InStream& s) { call.run(s); })};
+    return {stream.enqueue(call->name, [call = std::move(*call)](InStream& s) {
+      run_named(call.name, s, [&](InStream& in) { call.run(in); });
+    })};
   std::vector<Segment::Part> parts;
   parts.push_back(std::move(part));
   return {stream.issue(

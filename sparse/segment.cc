@@ -20,7 +20,11 @@ bool wait_read_flag(InStream& s, const DeviceFlag& flag) {
   if (size < sizeof(uint32_t) || flag.offset_bytes > size - sizeof(uint32_t))
     throw Error(ErrorCode::kOutOfRange,
                 fmt::format("a flag at byte {}, of a buffer of {} bytes", flag.offset_bytes, size));
-  return wait_read(s, reinterpret_cast<const uint32_t*>(place_of(*flag.buffer) + flag.offset_bytes)) != 0;
+  try {
+    return wait_read(s, reinterpret_cast<const uint32_t*>(place_of(*flag.buffer) + flag.offset_bytes)) != 0;
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("a flag at byte {}: {}", flag.offset_bytes, error.message()));
+  }
 }
 
 uint64_t times_of(InStream& s, const Segment::Repeat& repeat) {

@@ -6,6 +6,8 @@
 
 #include <latch>
 #include <numeric>
+#include <set>
+#include <string>
 
 #include "core/error.h"
 #include "executor/builtin_operations.h"
@@ -414,6 +416,30 @@ func @main(%start: chain) -> chain {{
   EXPECT_EQ(failure(2, INT64_MAX),
             "primitives.bin_starts: 9223372036854775807 items of 4 bytes, of a buffer of 12 bytes");
   EXPECT_EQ(failure(2, 2), "");
+}
+
+// Seen to fail: where the stream had come to the operation when the host looked at its event, and only then,
+// the error had a place and a path.
+TEST_F(Operations, AnErrorIsTheSameWhenTheStreamHasRunAheadOfTheHost) {
+  const auto other = Device::cpu(1);
+  const IntrusivePtr<Buffer> others = other->reserve(64, 64);
+  const auto numbers = buffer<uint32_t>({1, 2});
+  const std::string text = R"(
+func @main(%start: chain) -> chain {
+  %e0 = stream.start (%start)
+  %e1 = buffer.copy $to, 0, $from, 0, 4 (%e0)
+  %e2 = buffer.fill 0, $to, 0, 4 (%e1)
+  %done = stream.done (%e2)
+  return %done
+})";
+  std::set<std::string> texts;
+  for (int i = 0; i < 50; ++i) {
+    const auto results = run(text, bound_to(named("to", numbers), named("from", others)));
+    wait(*results[0]);
+    texts.insert(results[0]->error().what());
+    device->default_stream().clear_error();
+  }
+  EXPECT_EQ(texts, std::set<std::string>{"buffer.copy: what is to be copied is in memory of another device"});
 }
 
 TEST_F(Operations, TheHostTakesUpAnEventOnlyThroughStreamDone) {
