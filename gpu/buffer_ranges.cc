@@ -80,6 +80,19 @@ void check_array(const DeviceContext& device, const void* address, uint64_t item
                        item_bytes, room));
 }
 
+std::string why_no_item(const void* address, uint64_t item_bytes) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  if (at % item_bytes != 0) return fmt::format("is at an address that {} does not divide", item_bytes);
+  const auto lies_in = [](const BufferRange& range, uintptr_t byte) {
+    return range.begin != 0 && byte < range.most;
+  };
+  BufferRange range = BufferRanges::all().find(at);
+  if (!lies_in(range, at)) range = BufferRanges::all().find(at - 1);  // it may be right behind one
+  if (!lies_in(range, at) && !lies_in(range, at - 1)) return "";      // nobody knows what lies there
+  if (at <= range.most && item_bytes <= range.most - at) return "";
+  return fmt::format("is at byte {} of a buffer of {} bytes", at - range.begin, range.most - range.begin);
+}
+
 void check_copied(const DeviceContext& device, const void* to, const void* from) {
   check_owner(device, to, "what a copy goes to");
   check_owner(device, from, "what is to be copied");

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -82,6 +83,9 @@ void check_owner(const DeviceContext& device, const void* address, std::string_v
 // where it is null and not empty, or begins in a buffer that is too small for it.
 void check_array(const DeviceContext& device, const void* address, uint64_t items, uint64_t item_bytes,
                  std::string_view what);
+// Returns what is wrong with the address of one item of so many bytes, as "is at byte 60 of a buffer of 64
+// bytes": it is misaligned, or begins in a buffer, or right behind one, and lies beyond its end; else "".
+std::string why_no_item(const void* address, uint64_t item_bytes);
 // Checks both ends of a copy in the same way.
 void check_copied(const DeviceContext& device, const void* to, const void* from);
 

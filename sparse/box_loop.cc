@@ -71,6 +71,12 @@ Loop over(const Node& node) {
   return {node.tree(), node.id()};
 }
 
+Loop range_on_device(const uint64_t* count) {
+  if (count == nullptr)
+    throw Error(ErrorCode::kInvalidArgument, "range_on_device(count): the count's address is null");
+  return {{}, 0, 0, 0, count};
+}
+
 Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high) {
   TreeStorage& storage = tree_of(node, "over_box(node, low, high)");
   detail::check_count(storage, low);

@@ -37,10 +37,11 @@ Loop over(const Node& node);
 // containers, kInvalidArgument for another node or number of axes, or a kernel that takes no Cell.
 Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high);
 inline Loop range(int64_t begin, int64_t end) {
-  return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end - begin) : 0};
+  return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end) - static_cast<uint64_t>(begin) : 0};
 }
 inline Loop range(int64_t end) { return range(0, end); }
-// Loops over as many items as device memory says when the launch starts.
-inline Loop range_on_device(const uint64_t* count) { return {{}, 0, 0, 0, count}; }
+// Loops over as many items as device memory says when the launch starts. Errors: kInvalidArgument for null;
+// from the launch, for an address that 8 does not divide, beyond a buffer's end, or of another device.
+Loop range_on_device(const uint64_t* count);
 
 }  // namespace coppice

@@ -77,7 +77,11 @@ void check_pointers(const LaunchRequest& r, Device& device) {
     if (is_of_another_device(device.context(), address))
       refuse(fmt::format("what argument {} leads to", pointer.argument));
   }
-  if (is_of_another_device(device.context(), r.loop.device_count)) refuse("the count of its range");
+  if (const uint64_t* const count = r.loop.device_count; count != nullptr) {
+    if (is_of_another_device(device.context(), count)) refuse("the count of its range");
+    if (const std::string why = why_no_item(count, sizeof *count); !why.empty())
+      refuse_launch(r, "the count of its range " + why);
+  }
   for (const detail::SlotUse& use : r.slots) {
     if (&use.slot->device() != &device) refuse(fmt::format("the slot of argument {}", use.argument));
   }

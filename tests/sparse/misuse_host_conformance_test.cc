@@ -334,6 +334,24 @@ TEST_P(HostMisuse, WhatHandlesAndArraysDoNotHaveIsRefused) {
             "what is to be appended: 5 items of 4 bytes, and the buffer has room for 2 from there on");
 }
 
+// Seen to fail: null was no items, in silence, and what lies behind a buffer was read as their number.
+TEST_P(HostMisuse, CountsOfRangesLieInMemory) {
+  Plane p(device);
+  EXPECT_EQ(words_of([&] { range_on_device(nullptr); }),
+            "range_on_device(count): the count's address is null");
+  const IntrusivePtr<Buffer> counts = device->reserve(64, 64);
+  const auto* const first = counts->as<uint64_t>();
+  EXPECT_EQ(refusal(add_item2, range_on_device(first + 7), p.x), "");
+  const std::string launch = "kernel misuse.add_item2: the count of its range ";
+  EXPECT_EQ(refusal(add_item2, range_on_device(first + 8), p.x),
+            launch + "is at byte 64 of a buffer of 64 bytes");
+  const auto* const between = reinterpret_cast<const uint64_t*>(counts->as<uint32_t>() + 15);
+  EXPECT_EQ(refusal(add_item2, range_on_device(between), p.x),
+            launch + "is at an address that 8 does not divide");
+  EXPECT_EQ(words_of([&] { program->bind(add_item2, range_on_device(first + 8), p.x); }),
+            launch + "is at byte 64 of a buffer of 64 bytes");
+}
+
 TEST_P(HostMisuse, NamesAreOfOneLine) {
   EXPECT_EQ(words_of([&] { Tree(device, {.name = "two\nlines"}); }),
             "tree 'two?lines': its name has a control character");
