@@ -122,9 +122,9 @@ std::string about_memory(InStream& s, const DeviceContext& in_memory, const Devi
   const std::string_view does = c.status_tree == effect::kReads    ? "reads"
                                 : c.status_tree == effect::kStores ? "stores"
                                                                    : "changes";
-  return fmt::format("{}: a pointer {} {} bytes of {}, which its uses do not say", place, does,
-                     c.status_coord[1],
-                     name_of_address(static_cast<uint64_t>(c.status_coord[0]), kernel.trees));
+  return fmt::format(
+      "{}: a pointer {} {} bytes of {}, which its uses do not say", place, does, c.status_coord[1],
+      name_of_address(static_cast<uint64_t>(c.status_coord[0]), kernel.trees, kernel.temporaries));
 }
 
 bool is_kernel_error(DeviceStatus status) {

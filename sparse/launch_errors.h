@@ -23,6 +23,7 @@ struct LaunchedKernel {
   std::string_view loop_path;  // of the node looped over
   const LaunchUses& uses;      // the handles' own come first
   std::span<TreeStorage* const> trees;
+  std::span<const TemporaryArgument> temporaries = {};  // of its arguments, where it has checks
 };
 
 // Throws if a launch of the kernel left a status of its own making, and takes the status back. A status

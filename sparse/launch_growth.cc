@@ -61,12 +61,14 @@ bool resolve_shortages(InStream& s, const Prepared& p, bool lacked_room, const s
 }
 
 // Returns whether the launch is to be repeated; `now` are the trees' states then. Throws what went wrong.
-bool find_repeat(InStream& s, const Prepared& p, Device& device, TreeState* now) {
+bool find_repeat(InStream& s, const Prepared& p, Device& device,
+                 std::span<const TemporaryArgument> temporaries, TreeState* now) {
   bool lacked_room = false;  // in a recording: the launch itself has not run
   std::optional<Error> wrong;
   try {
-    lacked_room = throw_kernel_error(s, device, p.kernel()) == DeviceStatus::kNoRoom;
-    if (p.checks) check_topology_uses(s, p.kernel());
+    const LaunchedKernel kernel = p.kernel(temporaries);
+    lacked_room = throw_kernel_error(s, device, kernel) == DeviceStatus::kNoRoom;
+    if (p.checks) check_topology_uses(s, kernel);
   } catch (const Error& error) {
     // One item's error hides that others found no cell. These get theirs, and the error comes again.
     if (!p.why_not_repeatable.empty()) throw;
@@ -138,7 +140,8 @@ void tell_changes(InStream& s, const Prepared& p, uint64_t launch) {
   }
 }
 
-bool finish_growth(InStream& s, const Prepared& p, Device& device, const LaunchBlock& block) {
+bool finish_growth(InStream& s, const Prepared& p, Device& device, const LaunchBlock& block,
+                   std::span<const TemporaryArgument> temporaries) {
   const Binding& b = p.binding;
   for (TreeStorage* tree : b.trees) {
     if (p.room_code && p.uses->does_to(tree, effect::kAppends)) tree->room().show(s);
@@ -150,7 +153,7 @@ bool finish_growth(InStream& s, const Prepared& p, Device& device, const LaunchB
   TreeState now[kMaxTreesPerKernel];
   bool again = false;
   try {
-    again = find_repeat(s, p, device, now);
+    again = find_repeat(s, p, device, temporaries, now);
   } catch (...) {
     give_up_room(s, p);
     throw;

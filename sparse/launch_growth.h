@@ -17,7 +17,8 @@ void make_room_first(Launch& launch, const IntrusivePtr<Prepared>& prepared);
 void take_full_ranges_first(Launch& launch, const IntrusivePtr<Prepared>& prepared, bool every_one);
 // Is called behind a launch. Returns whether it is to be repeated. Nothing is collected before that is known:
 // it would miss what the first round read. Errors: those of the kernel, kOutOfMemory.
-bool finish_growth(InStream& s, const Prepared& prepared, Device& device, const LaunchBlock& block);
+bool finish_growth(InStream& s, const Prepared& prepared, Device& device, const LaunchBlock& block,
+                   std::span<const TemporaryArgument> temporaries);
 // Has the device say whether finish_growth() has something to do (Launch::tell_changes).
 void tell_changes(InStream& s, const Prepared& prepared, uint64_t launch);
 // Is called after a run that could not make all the room, or a launch that failed: loops find what it

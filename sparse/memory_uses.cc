@@ -84,6 +84,24 @@ void add_memory(Table& table, const LaunchUses& uses, const LaunchUse& use, cons
   }
 }
 
+// The arena is nothing that the author of the kernel knows.
+std::string name_in_temporaries(uint64_t address, const BufferRange& arena,
+                                std::span<const TemporaryArgument> temporaries) {
+  std::string name;
+  uint64_t nearest = ~uint64_t{0};
+  for (const TemporaryArgument& t : temporaries) {
+    const auto begin = reinterpret_cast<uint64_t>(place_of(*t.buffer));
+    if (begin < arena.begin || begin >= arena.most) continue;
+    const uint64_t end = begin + t.buffer->size_bytes();
+    const uint64_t distance = address < begin ? begin - address : address < end ? 0 : address - end;
+    if (distance >= nearest) continue;
+    nearest = distance;
+    name = fmt::format("a temporary of {} bytes, from byte {} on", t.buffer->size_bytes(),
+                       static_cast<int64_t>(address - begin));
+  }
+  return name;
+}
+
 struct KnownTables {
   std::mutex mutex;
   std::set<uintptr_t> addresses;
@@ -142,15 +160,16 @@ IntrusivePtr<MemoryUseTable> MemoryUseTables::wait_table(Device& device, const L
   return made;
 }
 
-std::string name_of_address(uint64_t address, std::span<TreeStorage* const> trees) {
+std::string name_of_address(uint64_t address, std::span<TreeStorage* const> trees,
+                            std::span<const TemporaryArgument> temporaries) {
   for (const TreeStorage* tree : trees) {
     if (std::string name = name_in_tree(tree->memory(), address); !name.empty()) return name;
   }
   const BufferRange range = BufferRanges::all().find(address);
-  if (range.begin != 0 && address < range.most)
-    return fmt::format("a buffer of {} bytes, from byte {} on", range.most - range.begin,
-                       address - range.begin);
-  return "memory of no buffer";
+  if (range.begin == 0 || address >= range.most) return "memory of no buffer";
+  if (std::string name = name_in_temporaries(address, range, temporaries); !name.empty()) return name;
+  return fmt::format("a buffer of {} bytes, from byte {} on", range.most - range.begin,
+                     address - range.begin);
 }
 
 }  // namespace coppice

@@ -41,7 +41,9 @@ class MemoryUseTables {
   std::unordered_map<std::string, IntrusivePtr<MemoryUseTable>> tables_;  // by what is in them
 };
 
-// Returns what an address is in: a field, a tree, a buffer and where in it, or no buffer.
-std::string name_of_address(uint64_t address, std::span<TreeStorage* const> trees);
+// Returns what an address is in: a field, a tree, a buffer and where in it, or no buffer. In an arena, it is
+// the nearest of the temporaries.
+std::string name_of_address(uint64_t address, std::span<TreeStorage* const> trees,
+                            std::span<const TemporaryArgument> temporaries);
 
 }  // namespace coppice

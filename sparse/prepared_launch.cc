@@ -100,16 +100,21 @@ LaunchBlock first_block(const LaunchRequest& r, const Binding& binding) {
 
 // Decides what is done behind the launch.
 void set_end(Launch& launch, const IntrusivePtr<Prepared>& shared, Device* device, bool is_checked) {
+  // Errors of the checks name them.
+  std::vector<TemporaryArgument> temporaries;
+  if (shared->checks) temporaries = launch.temporaries;
   if (shared->uses->does(effect::kChangesTopology)) {
-    launch.needs_repeat = [shared, device](InStream& s, LaunchBlock& block) {
-      return finish_growth(s, *shared, *device, block);
+    launch.needs_repeat = [shared, device, temporaries = std::move(temporaries)](InStream& s,
+                                                                                 LaunchBlock& block) {
+      return finish_growth(s, *shared, *device, block, temporaries);
     };
     launch.give_up = [shared](InStream& s) { give_up_room(s, *shared); };
     launch.tell_changes = [shared](InStream& s, uint64_t number) { tell_changes(s, *shared, number); };
   } else if (is_checked || shared->uses->does(effect::kAdds)) {
-    launch.throw_error = [shared, device](InStream& s) {
-      throw_kernel_error(s, *device, shared->kernel());
-      if (shared->checks) check_topology_uses(s, shared->kernel());
+    launch.throw_error = [shared, device, temporaries = std::move(temporaries)](InStream& s) {
+      const LaunchedKernel kernel = shared->kernel(temporaries);
+      throw_kernel_error(s, *device, kernel);
+      if (shared->checks) check_topology_uses(s, kernel);
     };
   }
 }

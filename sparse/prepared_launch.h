@@ -38,7 +38,9 @@ struct Prepared final : public RefCounted {
   const KernelVersion* version = nullptr;  // of the kernel's file
   uint64_t generation = 0;                 // when that was known to stand for it
 
-  LaunchedKernel kernel() const { return {name, handles, loop_path, *uses, binding.trees}; }
+  LaunchedKernel kernel(std::span<const TemporaryArgument> temporaries) const {
+    return {name, handles, loop_path, *uses, binding.trees, temporaries};
+  }
 };
 
 // Makes launches of one device, compiled with one set of options. Thread-compatible.

@@ -560,5 +560,29 @@ TEST(TemporariesWithChecks, AreKeptApart) {
   EXPECT_TRUE(has(done.error().what(), "temporaries.store_at_place")) << done.error().what();
 }
 
+// Seen to fail: it spoke of the arena, "a buffer of 512 bytes, from byte 296 on".
+TEST(TemporariesWithChecks, AreNamedByTheirOwnSize) {
+  const auto device = Device::cpu(1);
+  Program program(device, {.checks = true});
+  const BufferRef out = device->reserve(64, 64);
+  for (const auto& [at, from_byte] : {std::pair{int64_t{10}, 40}, {int64_t{11}, 44}, {int64_t{-1}, -4}}) {
+    const Function f = trace(device, [&, at = at] {
+      const BufferRef a = temporary(*device, 40), b = temporary(*device, 40), c = temporary(*device, 40);
+      for (const BufferRef& t : {a, b, c}) program.launch(write_ramp, range(10), t->as<uint32_t>(), 1u);
+      program.launch(store_at_place, range(1), b->as<uint32_t>(), at);
+      for (const BufferRef& t : {a, c})
+        program.launch(sum_of_two, range(10), t->as<const uint32_t>(), b->as<const uint32_t>(),
+                       out->as<uint32_t>());
+    });
+    const auto done = f.run();
+    wait(done);
+    ASSERT_TRUE(done.is_error());
+    EXPECT_TRUE(has(done.error().what(),
+                    fmt::format("stores 4 bytes of a temporary of 40 bytes, from byte {} on", from_byte)))
+        << done.error().what();
+    device->default_stream().clear_error();
+  }
+}
+
 }  // namespace
 }  // namespace coppice
