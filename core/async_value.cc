@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error_rep.h"
+#include "core/forked_child.h"
 #include "core/process_end.h"
 #include "core/work_refusal.h"
 #include "core/worker_thread.h"
@@ -302,6 +303,10 @@ void wait(AsyncValue& value) {
     }
   }
   if (value.is_available()) return;
+  if (is_alone_in_forked_child())
+    throw Error(ErrorCode::kUnavailable,
+                "wait(): the value was to come from a thread of the process that this one was forked from, "
+                "and no thread is here but this one");
 
   std::mutex mutex;
   std::condition_variable arrived;

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/forked_child.h"
 #include "core/log.h"
 
 namespace coppice {
@@ -62,6 +64,7 @@ struct ProcessEnd {
     std::atexit(at_exit);
   }
   static void at_exit() { one().wait_for_threads(); }
+  static bool is_forked_child() { return ForkGuard::forks_.load(std::memory_order_relaxed) != 0; }
 
   // The threads and watches of a child are its parent's.
   void begin_child() {
@@ -192,6 +195,13 @@ __attribute__((constructor(101))) static void end_before_libraries() {
 }
 
 void wait_before_what_is_static_now() { std::atexit(ProcessEnd::at_exit); }
+
+bool is_alone_in_forked_child() {
+  if (!ProcessEnd::is_forked_child()) return false;
+  std::error_code error;  // without /proc nobody knows
+  const std::filesystem::directory_iterator threads("/proc/self/task", error);
+  return !error && std::distance(begin(threads), end(threads)) == 1;
+}
 
 ForkGuard::ForkGuard() : made_in_(forks_.load(std::memory_order_relaxed)) {}
 

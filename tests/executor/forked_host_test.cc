@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <functional>
+#include <latch>
+#include <thread>
 
 #include "executor/enqueue_work.h"
 
@@ -33,6 +35,40 @@ struct Forked : testing::Test {
 TEST_F(Forked, AChildMayDropItsParentsHost) {
   EXPECT_EQ(exit_code_of_child([&] { return host.reset(), 7; }), 7);
   EXPECT_EQ(enqueue_work(*host, [] { return 1; }).is_error(), false);
+}
+
+// Seen to fail: it waited for ever.
+TEST_F(Forked, AChildDoesNotWaitForWhatItsParentsThreadsWereToDo) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer has a thread of its own in the child";
+#endif
+  std::latch release(1);
+  const RCReference<AsyncValue> pending =
+      enqueue_blocking_work(*host, [&] { release.wait(); }).release_rc_reference();
+  EXPECT_EQ(exit_code_of_child([&] {
+              try {
+                wait(*pending);
+              } catch (const Error& error) {
+                return error.code() == ErrorCode::kUnavailable ? 7 : 1;
+              }
+              return 2;
+            }),
+            7);
+  // It waits for what a thread of its own completes.
+  EXPECT_EQ(exit_code_of_child([&] {
+              auto promise = make_promise<int>();
+              const AsyncValueRef<int> value = promise.value();
+              std::thread own([&] {
+                std::this_thread::yield();
+                promise.emplace(3);
+              });
+              wait(value);
+              own.join();
+              return value.get();
+            }),
+            3);
+  release.count_down();
+  wait(*pending);
 }
 
 TEST_F(Forked, AChildMayNotUseItsParentsQueue) {
