@@ -57,9 +57,11 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   }
   target_path_ = std::move(target.path);
   std::string temporary = temporary_for(target_path_);
+  unfinished_ = UnfinishedFile(temporary);
   descriptor_ =
       uninterrupted([&] { return open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
   if (descriptor_ < 0) fail("cannot be created", errno);
+  unfinished_.note_made();
   temporary_path_ = std::move(temporary);
 }
 
@@ -67,6 +69,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       target_path_(std::move(other.target_path_)),
       temporary_path_(std::exchange(other.temporary_path_, {})),
+      unfinished_(std::move(other.unfinished_)),
       buffer_(std::exchange(other.buffer_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
       has_written_(other.has_written_),
@@ -115,6 +118,7 @@ void AtomicFile::commit() {
   if (is_stream_) return;
   if (std::rename(temporary_path_.c_str(), target_path_.c_str()) < 0) fail("cannot be put in place", errno);
   temporary_path_.clear();
+  unfinished_.forget();
   const int folder_error = sync_by_name(folder_of(target_path_), O_DIRECTORY);
   // A file system that has no such operation for folders answers EINVAL.
   if (folder_error != 0 && folder_error != EINVAL)
@@ -122,6 +126,7 @@ void AtomicFile::commit() {
 }
 
 void AtomicFile::fail(const char* what, int error_number) {
+  UnfinishedFile::stop_at_end();
   discard();
   throw Error(ErrorCode::kIo,
               fmt::format("{} {}: {}", path_, what, std::generic_category().message(error_number)));
@@ -131,6 +136,7 @@ void AtomicFile::discard() noexcept {
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
   if (!temporary_path_.empty()) unlink(temporary_path_.c_str());
   temporary_path_.clear();
+  unfinished_.forget();
 }
 
 }  // namespace coppice

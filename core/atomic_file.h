@@ -17,6 +17,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/unfinished_file.h"
+
 namespace coppice {
 
 class AtomicFile {
@@ -52,6 +54,7 @@ class AtomicFile {
   std::string path_;            // as it was named
   std::string target_path_;     // of the file that is replaced, behind the links
   std::string temporary_path_;  // empty: of a stream, committed, moved from, or removed
+  UnfinishedFile unfinished_;   // the temporary, which a signal that ends the program removes
   std::string buffer_;
   int descriptor_ = -1;  // -1: committed, moved from, or failed
   bool has_written_ = false;

@@ -1,4 +1,5 @@
-// Signal handlers that touch lock-free atomics and write(), and nothing else (see stop_signals.h).
+// Signal handlers that touch lock-free atomics, write(), and remove what is unfinished, and nothing else (see
+// stop_signals.h).
 #include "core/stop_signals.h"
 
 #include <poll.h>
@@ -10,6 +11,7 @@
 
 #include "core/check.h"
 #include "core/log.h"
+#include "core/unfinished_file.h"
 
 namespace coppice {
 namespace {
@@ -85,7 +87,10 @@ extern "C" void on_stop_signal(int) {
     line.add("\n");
     line.write();
   }
-  if (ends_now) _exit(kExitInterrupted);
+  if (ends_now) {
+    UnfinishedFile::remove_all();
+    _exit(kExitInterrupted);
+  }
   is_said.store(true);
   errno = saved_errno;
 }

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "apps/output/particle_ply.h"
 #include "apps/render/image.h"
@@ -12,6 +14,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/trace.h"
+#include "core/unfinished_file.h"
 
 namespace coppice {
 
@@ -37,13 +40,24 @@ void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double mi
   if (pictures_) picture = draw(particles, s.time_s);
   // All that can fail but the disk is done for the first frame: what an earlier run has left is removed now.
   if (!log_) begin();
-  if (scene_.output.particles) write_particles(particles, frame);
-  if (scene_.output.vdb && scene_.dim == 3 && frame > 0) write_volume(solver, frame);
+  // A frame without a row is none: when a signal ends the program before, the frame's files go.
+  std::vector<UnfinishedFile> unfinished;
+  const auto begin_file = [&](const std::string& path) { unfinished.emplace_back(path).note_made(); };
+  if (scene_.output.particles) {
+    begin_file(particles_ply_path(folder_.path(), frame));
+    write_particles(particles, frame);
+  }
+  if (scene_.output.vdb && scene_.dim == 3 && frame > 0) {
+    begin_file(density_vdb_path(folder_.path(), frame));
+    write_volume(solver, frame);
+  }
   if (picture) {
+    begin_file(frame_png_path(folder_.path(), frame));
     render::write_png(*picture, frame_png_path(folder_.path(), frame));
     ++pictures_written_;
   }
   // The row comes last: a frame that has one has all its files.
+  unfinished.clear();
   log_->write_row(std::array<double, 14>{
       static_cast<double>(frame), s.time_s, static_cast<double>(s.particles),
       static_cast<double>(s.active_blocks), static_cast<double>(s.steps), s.dt_s, s.mass_kg, s.momentum.x(),

@@ -2,14 +2,23 @@
 #include "core/stop_signals.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "core/atomic_file.h"
+#include "core/unfinished_file.h"
 
 namespace coppice {
 namespace {
@@ -127,6 +136,60 @@ TEST(StopSignals, LetTheProgramFinishWhenWhoeverReadsWhatItSaysIsGone) {
         _exit(signals.requested() ? 4 : 1);
       },
       testing::ExitedWithCode(4), "^$");
+}
+
+namespace fs = std::filesystem;
+
+// Ends the process by a signal while it has files that are whole, and such that are not.
+[[noreturn]] void stop_within_files(const fs::path& folder) {
+  const StopSignals signals;
+  AtomicFile whole((folder / "whole").string());
+  AtomicFile half((folder / "half").string());
+  std::vector<AtomicFile> moved;
+  moved.emplace_back((folder / "moved").string());
+  moved.push_back(std::move(half));
+  whole.write("text"), moved[0].write("text"), whole.commit();
+  const UnfinishedFile frame((folder / "frame").string());
+  std::ofstream(folder / "frame") << "text";
+  frame.note_made();
+  std::raise(SIGINT);
+  _exit(1);
+}
+// Ends it while four threads write, and have written so many files.
+[[noreturn]] void stop_while_threads_write(const fs::path& folder, int files) {
+  const StopSignals signals;
+  std::atomic<int> written{0};
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int n = 0;; ++n, ++written) {
+        AtomicFile file((folder / fmt::format("{}", t)).string());
+        if (n % 3 == 0) file.commit();
+      }
+    });
+  }
+  while (written < files) std::this_thread::yield();
+  std::raise(SIGINT);
+  _exit(1);
+}
+
+// Seen to fail: "name.tmp.PID.N" stayed.
+TEST(StopSignals, LeaveNoUnfinishedFile) {
+  std::string name = (fs::temp_directory_path() / "coppice_stop_signals_XXXXXX").string();
+  const fs::path folder = mkdtemp(name.data());
+  const auto files = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  EXPECT_EXIT(stop_within_files(folder), testing::ExitedWithCode(130), "^stopped\n$");
+  EXPECT_EQ(files(), std::vector<std::string>{"whole"});
+  for (int i = 0; i < 30 && !HasFailure(); ++i) {
+    EXPECT_EXIT(stop_while_threads_write(folder, 10 * i), testing::ExitedWithCode(130), "^stopped\n$");
+    for (const std::string& file : files()) EXPECT_EQ(file.find(".tmp"), std::string::npos) << file;
+  }
+  fs::remove_all(folder);
 }
 
 TEST(StopSignals, AreGivenBackAndMayBeIgnored) {
