@@ -4,7 +4,8 @@
 # NO_RELOAD: a program that takes over changed kernels while it runs (sparse/kernel_reload.h) leaves these as they are.
 #
 # In C++ a kernel file is called as its name is, with every other character made an underscore: `my-heat.kernels.cc` becomes
-# `my-heat.kernels.h`, and in it `my_heat_kernels`.
+# `my-heat.kernels.h`, and in it `my_heat_kernels`. Its name has letters, digits, spaces and _ - . + (and whatever is not
+# ASCII); names differ within a program, for its kernels are found by them.
 #
 # A compile error in a kernel file is clang's own message; what no device can run is coppice-kernelgen's, in one line. Bitcode is shipped nearly raw: -O1 would stamp
 # "do not unroll" on every loop (measured: up to 3.5 times slower stencils).
@@ -144,17 +145,80 @@ eigen ${COPPICE_EIGEN_DIR}
 ")
 endfunction()
 
+# Once all targets are known: a program finds its kernels by the names of their files, and the linker would take one of two
+# files of one name, without a word where they are in libraries.
+function(coppice_check_kernel_names_later)
+  get_property(is_asked GLOBAL PROPERTY COPPICE_KERNEL_NAMES_ARE_CHECKED)
+  if(NOT is_asked)
+    set_property(GLOBAL PROPERTY COPPICE_KERNEL_NAMES_ARE_CHECKED TRUE)
+    cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL coppice_check_kernel_names ${CMAKE_SOURCE_DIR})
+  endif()
+endfunction()
+
+function(coppice_check_kernel_names folder)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    if(type MATCHES "EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY")
+      coppice_check_kernel_names_of(${target})
+    endif()
+  endforeach()
+  get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  foreach(below IN LISTS folders)
+    coppice_check_kernel_names(${below})
+  endforeach()
+endfunction()
+
+function(coppice_check_kernel_names_of program)
+  set(open ${program})
+  set(seen "")
+  while(NOT open STREQUAL "")
+    list(POP_FRONT open target)
+    string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" target "${target}")
+    if(NOT TARGET "${target}" OR target IN_LIST seen)
+      continue()
+    endif()
+    list(APPEND seen ${target})
+    get_property(names TARGET ${target} PROPERTY COPPICE_KERNEL_FILES)
+    get_property(sources TARGET ${target} PROPERTY COPPICE_KERNEL_SOURCES)
+    foreach(name source IN ZIP_LISTS names sources)
+      if(DEFINED "source_${name}" AND NOT source_${name} STREQUAL source)
+        message(FATAL_ERROR "coppice_add_kernels: ${program} has two kernel files that are called ${name} in C++, "
+                "${source_${name}} and ${source}; rename one of them")
+      endif()
+      set("source_${name}" "${source}")
+    endforeach()
+    foreach(property LINK_LIBRARIES INTERFACE_LINK_LIBRARIES)
+      get_property(more TARGET ${target} PROPERTY ${property})
+      list(APPEND open ${more})
+    endforeach()
+  endwhile()
+endfunction()
+
 function(coppice_add_kernels target)
   cmake_parse_arguments(ARG "NO_RELOAD" "" "INCLUDES" ${ARGN})
   foreach(file IN LISTS ARG_UNPARSED_ARGUMENTS)
     get_filename_component(full ${file} NAME)
     string(REGEX REPLACE "(\\.kernels)?\\.[^.]*$" "" stem "${full}")
+    if(full MATCHES "[][#$\"'\\\\<>|&*?(){}!^%:`~=,@]")
+      message(FATAL_ERROR "coppice_add_kernels: the name of ${full} has the character '${CMAKE_MATCH_0}'; kernel files' names "
+              "have letters, digits, spaces and _ - . +")
+    endif()
     string(MAKE_C_IDENTIFIER "${stem}" name)
     get_property(names TARGET ${target} PROPERTY COPPICE_KERNEL_FILES)
     if(name IN_LIST names)
       message(FATAL_ERROR "coppice_add_kernels: ${target} has two kernel files that are called ${name} in C++; rename ${full}")
     endif()
+    get_filename_component(path ${file} ABSOLUTE)
+    get_property(other DIRECTORY PROPERTY "COPPICE_KERNEL_SOURCE ${stem}")
+    if(other AND NOT other STREQUAL path)
+      message(FATAL_ERROR "coppice_add_kernels: ${other} and ${path} would both be declared by ${stem}.kernels.h; rename one of "
+              "them, or add one in another folder")
+    endif()
+    set_property(DIRECTORY PROPERTY "COPPICE_KERNEL_SOURCE ${stem}" "${path}")
     set_property(TARGET ${target} APPEND PROPERTY COPPICE_KERNEL_FILES ${name})
+    set_property(TARGET ${target} APPEND PROPERTY COPPICE_KERNEL_SOURCES "${path}")
+    coppice_check_kernel_names_later()
     coppice_bitcode(shipped ${file} INCLUDES ${ARG_INCLUDES})
     set(header ${CMAKE_CURRENT_BINARY_DIR}/kernels/${stem}.kernels.h)
     set(source ${CMAKE_CURRENT_BINARY_DIR}/kernels/${stem}.kernels.gen.cc)

@@ -124,6 +124,33 @@ class OddNamesTest(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("tiny has two kernel files that are called _2d_my_heat_v2 in C++; rename", " ".join(done.stdout.split()))
 
+    def refusal(self, lines):
+        (self.folder / "CMakeLists.txt").write_text(ODD_PROJECT + lines)
+        self.addCleanup((self.folder / "CMakeLists.txt").write_text, ODD_PROJECT)
+        done = self.run_tool("cmake", "-G", "Ninja", "-S", self.folder, "-B", self.folder / "other", f"-DCMAKE_CXX_COMPILER={HOST}")
+        return "" if done.returncode == 0 else " ".join(done.stdout.split())
+
+    def test_a_name_that_does_not_work_is_refused(self):
+        for character in "#$'":
+            self.assertIn(f"the name of heat{character}1.kernels.cc has the character '{character}'",
+                          self.refusal(f'coppice_add_kernels(tiny [=[heat{character}1.kernels.cc]=])\n'))
+
+    # Seen to fail: what was called first was there for both, and the program said that there was no such kernel.
+    def test_two_files_of_one_name_in_one_program_are_refused(self):
+        for folder in ("a", "b"):
+            (self.folder / folder).mkdir(exist_ok=True)
+            (self.folder / folder / "k.kernels.cc").write_text(ODD_FILES["plain.kernels.cc"])
+            (self.folder / folder / "CMakeLists.txt").write_text(
+                f"add_library({folder} STATIC)\nset_target_properties({folder} PROPERTIES LINKER_LANGUAGE CXX)\n"
+                f"coppice_add_kernels({folder} k.kernels.cc)\n")
+        self.assertIn("would both be declared by k.kernels.h",
+                      self.refusal("add_library(other STATIC host.cc)\ncoppice_add_kernels(tiny a/k.kernels.cc)\n"
+                                   "coppice_add_kernels(other b/k.kernels.cc)\n"))
+        both = "add_subdirectory(a)\nadd_subdirectory(b)\nadd_library(between INTERFACE)\ntarget_link_libraries(between INTERFACE b)\n"
+        self.assertEqual(self.refusal(both), "")  # they may be of two programs
+        self.assertIn("program has two kernel files that are called k in C++",
+                      self.refusal(both + "add_executable(program host.cc)\ntarget_link_libraries(program PRIVATE a between)\n"))
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
