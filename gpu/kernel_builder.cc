@@ -190,8 +190,9 @@ std::string first_error(const std::string& words) {
 std::string why_failed(const Command& command, bool has_output, const KernelRecipe& recipe) {
   if (command.done().status == 0 && has_output) return "";
   log_debug("{}", command.done().words);
-  const std::string why = first_error(command.done().words);
-  if (!why.empty()) return why;
+  const std::string why = first_error(command.done().words), file = recipe.source.filename().string();
+  const bool has_place = why.find("error: ") != std::string::npos || why.find(file) != std::string::npos;
+  if (!why.empty()) return has_place ? why : fmt::format("{}: {}", file, why);
   return fmt::format("{}: {} ended with status {}", recipe.source.string(), command.program(),
                      command.done().status);
 }

@@ -251,6 +251,15 @@ TEST_P(Reload, AnErrorInAHeaderThatIsNewIsMendedThere) {
   EXPECT_EQ(filled(), 108);
 }
 
+// Seen to fail: it did not say which file.
+TEST_P(Reload, AFileWithoutKernelsIsNamed) {
+  EXPECT_EQ(filled(), 102);
+  wait_watching();
+  copy->save("// An editor has saved it half way.\n");
+  EXPECT_TRUE(fails_with("copy.kernels.cc: no COPPICE_KERNEL in this file")) << reload->status().text;
+  EXPECT_EQ(filled(), 102);
+}
+
 // Seen to end the program.
 TEST_P(Reload, WithoutAFolderForTemporaryFilesOneLineSaysSo) {
   EXPECT_EQ(filled(), 102);
