@@ -45,9 +45,20 @@ struct Level {
   int64_t n_blocks() const { return static_cast<int64_t>(blocks.size()); }
 };
 
-void place_fields(Level& level) {
-  level.b = level.leaf.place<float>("poisson.b"), level.x = level.leaf.place<float>("poisson.x");
-  level.y = level.leaf.place<float>("poisson.y"), level.weight = level.leaf.place<float>("poisson.weight");
+void place_fields(Level& level, const std::string& prefix = "poisson.") {
+  level.b = level.leaf.place<float>(prefix + "b"), level.x = level.leaf.place<float>(prefix + "x");
+  level.y = level.leaf.place<float>(prefix + "y"), level.weight = level.leaf.place<float>(prefix + "weight");
+}
+
+// Returns "poisson.", or "poisson.2." and so on where the tree has fields of another solver.
+std::string unused_prefix(const Node& leaf) {
+  std::string prefix = "poisson.";
+  const auto& fields = leaf.storage().description().fields();
+  for (int n = 2; std::any_of(fields.begin(), fields.end(),
+                              [&](const FieldDescription& f) { return f.name == prefix + "u"; });
+       ++n)
+    prefix = fmt::format("poisson.{}.", n);
+  return prefix;
 }
 
 void check_leaf(const Program& program, const Node& leaf) {
@@ -110,10 +121,11 @@ struct PoissonSolver::State {
     if (!(side > 0) || !std::isfinite(side))
       throw Error(ErrorCode::kInvalidArgument, fmt::format("PoissonSolver: cells of side {}", side));
     Level& finest = levels.emplace_back(leaf);
-    u = leaf.place<double>("poisson.u"), f = leaf.place<double>("poisson.f");
-    r = leaf.place<double>("poisson.r"), p_ = leaf.place<double>("poisson.p"),
-    q = leaf.place<double>("poisson.q");
-    place_fields(finest);
+    const std::string prefix = unused_prefix(leaf);
+    u = leaf.place<double>(prefix + "u"), f = leaf.place<double>(prefix + "f");
+    r = leaf.place<double>(prefix + "r"), p_ = leaf.place<double>(prefix + "p"),
+    q = leaf.place<double>(prefix + "q");
+    place_fields(finest, prefix);
     state = device().reserve(sizeof(CoppicePoissonState), sizeof(CoppicePoissonState));
   }
 

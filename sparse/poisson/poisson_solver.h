@@ -15,9 +15,10 @@
 // Ribiere's, since that preconditioner is not symmetric: Golub and Ye, SIAM J. Sci. Comput. 21, 1999.)
 //
 // A solve is one traced function (sparse/function.h), whose loop the device ends: the host is told once.
-// Squares of |f| h^2 must be doubles: of numbers from some 1e-150 to 1e150. Results have the same bits
-// from run to run, and whatever the number of threads is. Memory: 5 double and 4 float values per cell,
-// about 1/7 more for the levels, and what goes between them as temporaries.
+// Squares of |f| h^2 must be doubles: of numbers from some 1e-150 to 1e150, or the result says that it has
+// not converged. Results have the same bits from run to run, and whatever the number of threads is. Memory: 5
+// double and 4 float values per cell, about 1/7 more for the levels, and what goes between them as
+// temporaries.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -37,9 +38,10 @@ struct PoissonResult {
 // Thread-compatible. The program must live as long, and stay where it is.
 class PoissonSolver {
  public:
-  // Adds its fields to the leaf. Errors: kInvalidArgument for a node that is none of 8 x 8 x 8 cells,
-  // dense or bitmasked, of a tree with three axes, for a tree that is used already, and for a side that is
-  // not above 0.
+  // Adds its fields to the leaf: "poisson.u", "poisson.f" and so on; those of a second solver on the tree, on
+  // another leaf, are "poisson.2.u" and so on. Errors: kInvalidArgument for a node that is none of 8 x 8 x 8
+  // cells, dense or bitmasked, of a tree with three axes, for a tree that is used already, and for a side
+  // that is not above 0.
   PoissonSolver(Program& program, const Node& leaf, double h);
   ~PoissonSolver();
   PoissonSolver(const PoissonSolver&) = delete;

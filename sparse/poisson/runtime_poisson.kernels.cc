@@ -19,7 +19,8 @@ constexpr int kHalf = kSide / 2, kHalfCells = kHalf * kHalf * kHalf;
 constexpr uint32_t kLanes = 128;      // of a thread block, at most
 constexpr int kTogether = 4;          // values that a thread takes at a time: a CPU's register has as many
 constexpr float kDamping = 6.0f / 7;  // of Jacobi's method, for the highest half of frequencies
-constexpr int kTile = kSide + 2;      // a leaf and the cells around it
+constexpr double kLeastSquare = 2.2250738585072014e-308;  // the least normal double
+constexpr int kTile = kSide + 2;                          // a leaf and the cells around it
 
 using SumTeam = BlockTeam<3, kLanes * 2 * sizeof(double)>;
 using TileTeam = BlockTeam<3, kTile * kTile * kTile * sizeof(float)>;
@@ -49,6 +50,12 @@ COPPICE_INLINE void sum_cells(const SumTeam& team, double (&total)[2], Term&& te
   }
 }
 
+// It is 0 of 0 alone: where the squares of all numbers were lost, the residual would seem to be 0.
+COPPICE_INLINE double square(double v) {
+  const double s = v * v;
+  return s < kLeastSquare && v != 0 ? kLeastSquare : s;
+}
+
 }  // namespace
 
 // ---- the equation, in double precision
@@ -64,9 +71,8 @@ COPPICE_KERNEL(square_residual, Read<double> f, Read<double> r, SumTeam team, do
   const double* const from = r.data(team);
   const double* const right = f.data(team);
   double total[2];
-  sum_cells(team, total, [&](uint32_t i, double& rr, double& ff) {
-    rr += from[i] * from[i], ff += h2 * right[i] * (h2 * right[i]);
-  });
+  sum_cells(team, total,
+            [&](uint32_t i, double& rr, double& ff) { rr += square(from[i]), ff += square(h2 * right[i]); });
   if (team.lane() == 0) squares[team.number] = total[0], given[team.number] = total[1];
 }
 // The residual for the levels, which have single precision.

@@ -259,7 +259,8 @@ TEST_F(PoissonOnCpu, SolvesForLargeAndSmallNumbers) {
   EXPECT_TRUE(zero.converged);
   EXPECT_EQ(zero.residual, 0);
   EXPECT_EQ(wait_read(space.solver.solution(), {4, 5, 6}), 0);
-  for (const double factor : {HUGE_VAL, std::nan("")}) {
+  // Seen to fail: numbers whose squares are 0 had the residual 0, and had converged.
+  for (const double factor : {HUGE_VAL, std::nan(""), 1e-200, 1e200}) {
     space.program.launch(set_random_source, over(space.leaf), space.solver.right_side(), 5u);
     space.program.launch(scale_source, over(space.leaf), space.solver.right_side(), factor);
     EXPECT_FALSE(space.solver.wait_solve(1e-6).converged) << factor;
@@ -311,6 +312,25 @@ TEST_F(PoissonOnCpu, SharesMemoryBetweenLevels) {
   EXPECT_GT(memory.problem.buffers.size(), 8u);
   EXPECT_LE(memory.plan.bytes * 100, memory.least_bytes * 105);
   EXPECT_LT(memory.plan.bytes, memory.naive_bytes());
+}
+
+// Seen to fail: the tree had a field of the name already.
+TEST_F(PoissonOnCpu, MayBeOnSeveralLeavesOfATree) {
+  const auto device = Device::cpu(1);
+  Program program(device);
+  Tree tree(device);
+  const Node one = tree.root().pointer({2, 2, 2}).dense({8, 8, 8}),
+             other = tree.root().pointer({2, 2, 2}).dense({8, 8, 8});
+  PoissonSolver first(program, one, 1.0), second(program, other, 1.0);
+  wait(one.activate(cube(8))), wait(other.activate(cube(8)));
+  double most[2];
+  for (const auto& [solver, leaf, at] : {std::tuple{&first, one, 0}, std::tuple{&second, other, 1}}) {
+    program.launch(set_random_source, over(leaf), solver->right_side(), 2u + static_cast<uint32_t>(at));
+    EXPECT_TRUE(solver->wait_solve().converged);
+    const auto u = wait_read(solver->solution(), {0, 0, 0}, {8, 8, 8});
+    most[at] = *std::max_element(u.begin(), u.end());
+  }
+  EXPECT_NE(most[0], most[1]);
 }
 
 TEST(PoissonSolvers, RefuseOtherLeaves) {
