@@ -74,11 +74,21 @@ std::string footer() {
   return text;
 }
 
+// The scene's own check says which numbers a scene may have.
+int frames_of(const std::string& text) {
+  int frames = 0;
+  if (CLI::detail::lexical_cast(text, frames)) return frames;
+  throw CLI::ValidationError("--frames", fmt::format("{} is no number of frames: 0 to 100000", text));
+}
+
 // Adds the options that all commands have which simulate a scene.
 void add_scene_options(CLI::App& command, Arguments& arguments) {
   command.add_option("SCENE", arguments.scene, "a scene file, or the name of one that `coppice list` shows")
       ->required();
-  command.add_option("--frames", arguments.frames, "how many frames (short for --set time.frames=N)")
+  command
+      .add_option_function<std::string>(
+          "--frames", [&arguments](const std::string& n) { arguments.frames = frames_of(n); },
+          "how many frames (short for --set time.frames=N)")
       ->type_name("N");
   command.add_option("--set", arguments.assignments, "change a key of the scene; may be repeated")
       ->type_name("KEY=VALUE")

@@ -50,9 +50,11 @@ std::string names_of(const plan::Problem& problem, const std::vector<uint32_t>& 
 
 std::string why_it_does_not_fit(const plan::Problem& problem, const plan::Found& found, int64_t capacity) {
   if (found.lower_bound > capacity)
-    return fmt::format(
-        "no plan fits {} bytes: at least {} are needed; these {} have none without the others: {}", capacity,
-        found.lower_bound, found.infeasible.size(), names_of(problem, found.infeasible));
+    return fmt::format("no plan fits {} bytes: at least {} are needed; {} none without the others: {}",
+                       capacity, found.lower_bound,
+                       found.infeasible.size() == 1 ? "one buffer has"
+                                                    : fmt::format("these {} have", found.infeasible.size()),
+                       names_of(problem, found.infeasible));
   return fmt::format(
       "no plan was found that fits {} bytes: the smallest needs {}, and none can need less than {}; --budget "
       "gives it more time",
@@ -60,14 +62,15 @@ std::string why_it_does_not_fit(const plan::Problem& problem, const plan::Found&
 }
 
 std::string summary_of(const plan::Problem& problem, const plan::Found& found, double seconds) {
+  const size_t n = problem.buffers.size();
   const std::string gap =
       found.is_smallest() ? "no plan needs less"
                           : fmt::format("no plan needs less than {} ({:.1f} % less)", found.lower_bound,
                                         100.0 * static_cast<double>(found.plan.bytes - found.lower_bound) /
                                             static_cast<double>(found.plan.bytes));
-  return fmt::format("{} buffers of {} bytes together in {} bytes; {}; {} nodes, {:.2f} s\n",
-                     problem.buffers.size(), plan::naive_bytes(problem), found.plan.bytes, gap, found.nodes,
-                     seconds);
+  return fmt::format("{} of {} bytes{} in {} bytes; {}; {} nodes, {:.2f} s\n",
+                     n == 1 ? "1 buffer" : fmt::format("{} buffers", n), plan::naive_bytes(problem),
+                     n == 1 ? "" : " together", found.plan.bytes, gap, found.nodes, seconds);
 }
 
 std::string json_of(const plan::Problem& problem, const plan::Found& found) {

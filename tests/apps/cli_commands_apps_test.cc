@@ -324,7 +324,10 @@ TEST_F(Cli, RefusesBadFlags) {
 
 TEST_F(Cli, RefusesBadValuesOfFlags) {
   EXPECT_EQ(run({"run", "snow_3d", "--frames", "many"}), kExitUsage);
-  EXPECT_EQ(err_, "coppice: error: Could not convert: --frames = many\n");
+  EXPECT_EQ(err_, "coppice: error: --frames: many is no number of frames: 0 to 100000\n");
+  const std::string huge(20, '9');
+  EXPECT_EQ(run({"run", "snow_3d", "--frames", huge}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: --frames: " + huge + " is no number of frames: 0 to 100000\n");
   EXPECT_EQ(run({"run", "snow_3d", "--device", "gpu"}), kExitUsage);
   EXPECT_EQ(err_, "coppice: error: --device: gpu not in {auto,cpu,cuda,simt}\n");
   EXPECT_EQ(run({"run", "snow_3d", "--frames"}), kExitUsage);

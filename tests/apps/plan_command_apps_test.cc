@@ -81,6 +81,17 @@ TEST(PlanCommand, HasTheSamePlanWithAnyNumberOfThreads) {
   expect_refused(run_program({"plan", table, "--threads", "0"}), 2, {"--threads"});
 }
 
+TEST(PlanCommand, SpeaksOfOneBufferAsOfOne) {
+  const TemporaryFolder folder;
+  write_text(folder / "p.csv", "id,lower,upper,size\na,0,2,4\n");
+  const ProgramResult fits = run_program({"plan", folder / "p.csv"});
+  EXPECT_TRUE((fits.out + fits.err).find("1 buffer of 4 bytes in 4 bytes; no plan needs less") !=
+              std::string::npos)
+      << fits.out << fits.err;
+  expect_refused(run_program({"plan", folder / "p.csv", "--capacity", "3"}), 1,
+                 {"no plan fits 3 bytes: at least 4 are needed; one buffer has none without the others: a"});
+}
+
 TEST(PlanCommand, SaysWhatDoesNotFit) {
   const TemporaryFolder folder;
   write_text(folder / "p.csv", kTable);
