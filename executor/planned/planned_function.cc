@@ -133,8 +133,8 @@ std::string PlannedFunction::explain() const {
                                : fmt::format("any plan needs {}", now->least_bytes);
   std::string memory = "nothing is known of sizes yet";
   if (now->num_values > 0) {
-    memory = fmt::format("{} values of {} bytes together in {}; {}", now->num_values, now->naive_bytes,
-                         now->arena_bytes, rest);
+    memory = fmt::format("{} value{} of {} bytes together in {}; {}", now->num_values,
+                         now->num_values == 1 ? "" : "s", now->naive_bytes, now->arena_bytes, rest);
   } else if (now->output_bytes > 0) {
     memory = "no values but outputs";
   }

@@ -567,7 +567,7 @@ TEST(Planned, ExplainsHowEachOperationIsRun) {
     })");
   (void)p.run({number(16)});
   EXPECT_EQ(p.plan->explain(),
-            "@main: 1 values of 64 bytes together in 64; no plan needs less\n"
+            "@main: 1 value of 64 bytes together in 64; no plan needs less\n"
             "  %a [0, 64) = iota: out variant\n"
             "  %b = shift: out variant\n"
             "  %k = keep: fallback\n"
