@@ -261,7 +261,8 @@ void AsyncValue::and_then(F&& waiter) {
 
 // Blocks the calling host thread until the value is available; the only function here that blocks. Called
 // from inside a waiter it first runs what is waiting in line on this thread. On a worker thread of a work
-// queue (core/worker_thread.h) it is a failed check, whether or not the value is available.
+// queue (core/worker_thread.h) it is a failed check, whether or not the value is available. Errors:
+// kUnavailable in a forked child without a second thread, where the value would never come.
 void wait(AsyncValue& value);
 
 }  // namespace coppice
