@@ -16,7 +16,8 @@ TEST(CheckDeathTest, PrintsConditionOperandsAndMessage) {
   const int used = 7;
   const size_t capacity = 5;
   EXPECT_DEATH(COPPICE_CHECK(used <= static_cast<int>(capacity), "tree {} is full", "grid"),
-               "^tests/core/check_test.cc:[0-9]+: check failed: used <= .*capacity\\) \\(7 <= 5\\): tree grid is full");
+               "^tests/core/check_test.cc:[0-9]+: check failed: used <= .*capacity\\) \\(7 <= 5\\): tree "
+               "grid is full");
 }
 
 TEST(CheckDeathTest, PrintsEveryKindOfOperand) {
