@@ -40,6 +40,10 @@ bool Registry::has_type(std::string_view name) const {
   return name == "event" || tables_->types.contains(name);
 }
 
+std::string_view registered_name(const Registry& registry, std::type_index type) {
+  return registry.type_name(type);
+}
+
 std::string_view Registry::type_name(std::type_index type) const {
   const auto found = tables_->type_names.find(type);
   COPPICE_CHECK(found != tables_->type_names.end(),

@@ -8,7 +8,7 @@
 
 #include "core/check.h"
 #include "executor/registry.h"
-#include "executor/signature_inl.h"
+#include "executor/signature.h"
 #include "executor/value_list.h"
 
 namespace coppice::executor {

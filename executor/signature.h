@@ -1,10 +1,13 @@
-// Templates of executor/registry.h: each kind of parameter and return value of a C++ function, as part of an
-// operation's signature and as part of a call. Include that header instead.
+// Each kind of parameter and return value of a C++ function, as part of an operation's signature and of a
+// call. Registry::add() (registry.h) reads functions' types by it.
 #pragma once
 
 #include <tuple>
 #include <type_traits>
 #include <utility>
+
+#include "executor/host_bytes.h"
+#include "executor/operation_info.h"
 
 namespace coppice::executor {
 namespace detail {
@@ -31,7 +34,7 @@ struct Parameter {
   using T = std::remove_cvref_t<P>;
   static constexpr Needs kNeeds = Needs::kAvailable;
   static void describe(OperationInfo& info, const Registry& registry) {
-    info.argument_types.emplace_back(registry.type_name(typeid(T)));
+    info.argument_types.emplace_back(registered_name(registry, typeid(T)));
     info.needs.push_back(kNeeds);
   }
   static T& get(OperationCall& call, Cursor& at) { return call.argument(at.argument++)->template get<T>(); }
@@ -64,7 +67,7 @@ struct Parameter<After> {
 template <class T>
 struct Parameter<Result<T>> {
   static void describe(OperationInfo& info, const Registry& registry) {
-    info.result_types.emplace_back(registry.type_name(typeid(T)));
+    info.result_types.emplace_back(registered_name(registry, typeid(T)));
   }
   static Result<T> get(OperationCall& call, Cursor& at) { return Result<T>(&call.results()[at.result++]); }
 };
@@ -115,7 +118,7 @@ struct Parameter<Constant<LoadedFunction>> {
 template <class T>
 struct Parameter<Named<T>> {
   static void describe(OperationInfo& info, const Registry& registry) {
-    info.attributes.push_back({AttributeKind::kBinding, std::string(registry.type_name(typeid(T)))});
+    info.attributes.push_back({AttributeKind::kBinding, std::string(registered_name(registry, typeid(T)))});
   }
   // The loader has checked its type.
   static Named<T> get(OperationCall& call, Cursor& at) {
@@ -202,7 +205,7 @@ constexpr bool is_out_variant(std::type_identity<std::tuple<P...>>) {
 template <class R>
 struct Returned {
   static void describe(OperationInfo& info, const Registry& registry) {
-    info.result_types.emplace_back(registry.type_name(typeid(R)));
+    info.result_types.emplace_back(registered_name(registry, typeid(R)));
   }
   static void store(OperationCall& call, Cursor& at, R&& value) {
     call.results()[at.result++] =
@@ -223,7 +226,7 @@ struct Returned {
 template <class T>
 struct Returned<AsyncValueRef<T>> {
   static void describe(OperationInfo& info, const Registry& registry) {
-    info.result_types.emplace_back(registry.type_name(typeid(T)));
+    info.result_types.emplace_back(registered_name(registry, typeid(T)));
   }
   static void store(OperationCall& call, Cursor& at, AsyncValueRef<T>&& value) {
     call.results()[at.result++] = value.release_rc_reference().release();
