@@ -30,8 +30,8 @@ ROWS += ["executor/" + name for name in (
     "chain_1", "chain_16", "chain_256", "chain_1000000", "count_down_8", "count_down_32", "ref_copy_drop",
     "ref_copy_drop_boost", "ref_make_destroy", "ref_make_destroy_boost", "ref_array", "ref_array_boost",
     "ref_weak_lock", *(f"graph_{shape}/{what}" for shape in ("chain", "fan_out", "random")
-                       for what in ("run", "per_run", "build_run")),
-    "graph_random/2_threads", "call", "repeat_iteration")]
+                       for what in ("run", "planned", "per_run", "build_run")),
+    "graph_random/2_threads", "call", "repeat_iteration", "call/planned", "repeat_iteration/planned")]
 ROWS += [f"plan/{case}_fits" for case in "ABCDEF"] + ["plan/A_to_F_fit"]
 ROWS += [f"plan/{case}_{planner}" for case in "ABCDEF" for planner in ("by_size", "greedy", "search")] + ["plan/greedy_large"]
 ROWS += ["poisson/" + name for name in ("eigen", "openvdb", "openvdb_threads")]

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace coppice::executor {
 namespace {
@@ -15,13 +16,14 @@ using Body = PlannedOperation::Body;
 
 Body body_kind(const LoadedOperation& op) {
   if (!op.info->traits.runs_bodies) return Body::kNone;
-  static const std::unordered_map<std::string_view, Body> kKinds{{"call", Body::kCall},
+  static constexpr std::pair<std::string_view, Body> kKinds[] = {{"call", Body::kCall},
                                                                  {"if", Body::kIf},
                                                                  {"case", Body::kCase},
                                                                  {"repeat", Body::kRepeat},
                                                                  {"while", Body::kWhile}};
-  const auto found = kKinds.find(op.info->name);
-  return found == kKinds.end() ? Body::kNone : found->second;
+  for (const auto& [name, body] : kKinds)
+    if (name == op.info->name) return body;
+  return Body::kNone;
 }
 // Deeper bodies run as the executor runs them, which has a limit of its own: plans and runs are recursive.
 constexpr size_t kMostNested = 64;

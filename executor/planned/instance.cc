@@ -43,7 +43,6 @@ class SuspendedRun final : public RefCountedBase<SuspendedRun>, private Suspende
   // The instance may begin its next run as soon as the results are there. The awaited value's waiter may keep
   // this for long, so that nothing stays here.
   void finish() {
-    arguments_.clear();
     ValueList results(results_.size());
     instance_->runner_->take_results(results.span());
     const IntrusivePtr<Instance> instance = std::move(instance_);
@@ -52,6 +51,7 @@ class SuspendedRun final : public RefCountedBase<SuspendedRun>, private Suspende
       request_->pending_events().forward(*request_, *results_[i],
                                          RCReference<AsyncValue>::reclaim(results[i]));
     results_.clear();
+    arguments_.clear();
   }
   void describe_waiting(std::string& text) const { instance_->runner_->describe_waiting(text); }
   void cancel() {

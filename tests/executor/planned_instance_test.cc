@@ -151,6 +151,26 @@ TEST(PlannedInstance, CancellingGivesWhatIsThereAndLetsGoOfArguments) {
   EXPECT_EQ(argument.use_count(), 2u) << "x and argument";
 }
 
+TEST(PlannedInstance, ARunThatWaitsKeepsArgumentsThatItReturns) {
+  PlannedProgram p(R"(
+    func @main(%x: bytes, %n: i32) -> (bytes, i32, i32) {
+      %l = later (%x)
+      %s = sum (%l)
+      return %x, %s, %n
+    })");
+  std::vector<RCReference<AsyncValue>> results;
+  {
+    HostBytes bytes(8, *std::pmr::new_delete_resource());
+    std::ranges::fill(std::span(reinterpret_cast<int32_t*>(bytes.data()), 2), 5);
+    results =
+        p.run({make_available_async_value<HostBytes>(std::move(bytes)).release_rc_reference(), number(7)});
+  }
+  p.later().run_all();
+  EXPECT_EQ(items_of(*results[0]), (std::vector<int32_t>{5, 5}));
+  EXPECT_TRUE(results[1]->is_concrete());
+  EXPECT_EQ(results[2]->get<int32_t>(), 7);
+}
+
 TEST(PlannedInstance, ALoopOfACancelledRequestIsSkipped) {
   PlannedProgram p(R"(
     func @f(%x: i32) -> i32 { return %x }

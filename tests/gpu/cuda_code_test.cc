@@ -27,8 +27,9 @@ struct Case {
 };
 
 TEST(CudaCode, AsManyBlocksShareAMultiprocessorAsNeedNoStack) {
-  for (const Case& c : {Case{100, {8}, 0}, Case{7, {8, 1, 6}, 2}, Case{4, {8, 1, 6, 4, 3}, 4},
-                        Case{2, {8, 1, 6, 4, 3}, 4}, Case{0, {8, 1}, 1}}) {
+  for (const Case& c :
+       {Case{100, {12}, 0}, Case{9, {12, 1, 8}, 2}, Case{7, {12, 1, 8, 6}, 3},
+        Case{4, {12, 1, 8, 6, 4, 3}, 5}, Case{2, {12, 1, 8, 6, 4, 3}, 5}, Case{0, {12, 1}, 1}}) {
     SCOPED_TRACE(c.stack_from);
     FakeCuda fake({.stack_from_blocks = c.stack_from});
     const int before = fake.driver.calls("cuModuleUnload");
