@@ -130,9 +130,11 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
                   "printed with their offsets")
       ->required();
   command
-      .add_option("--capacity", arguments.capacity, "the bytes that there are (default: the fewest that do)")
-      ->type_name("N")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 60));
+      .add_option("--capacity", arguments.capacities,
+                  "the bytes that there are, of the pool of that name if the table has pools (default: the "
+                  "fewest that do); may be repeated, once for each pool")
+      ->type_name("[POOL=]N")
+      ->allow_extra_args(false);
   command
       .add_option("--budget", arguments.budget_s,
                   "how many seconds it may look for a smaller plan (default: a number of steps, so that the "

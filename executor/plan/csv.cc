@@ -56,7 +56,7 @@ class Reader {
   }
 
  private:
-  enum Column { kId, kBegin, kEnd, kLast, kSize, kAlignment, kGaps, kOffset, kHint, kNumColumns };
+  enum Column { kId, kBegin, kEnd, kLast, kSize, kAlignment, kGaps, kOffset, kHint, kPool, kNumColumns };
 
   [[noreturn]] void refuse(const Field& at, const std::string& what) const {
     throw Error(ErrorCode::kInvalidArgument, what, InputLocation{file_, at.line, at.column});
@@ -81,9 +81,9 @@ class Reader {
 
   void find_columns(const std::vector<Field>& names) {
     static constexpr std::pair<std::string_view, Column> kKnown[] = {
-        {"id", kId},     {"buffer", kId},    {"lower", kBegin}, {"start", kBegin},         {"begin", kBegin},
-        {"upper", kEnd}, {"end", kLast},     {"size", kSize},   {"alignment", kAlignment}, {"gaps", kGaps},
-        {"hint", kHint}, {"offset", kOffset}};
+        {"id", kId},     {"buffer", kId},     {"lower", kBegin}, {"start", kBegin},         {"begin", kBegin},
+        {"upper", kEnd}, {"end", kLast},      {"size", kSize},   {"alignment", kAlignment}, {"gaps", kGaps},
+        {"hint", kHint}, {"offset", kOffset}, {"pool", kPool}};
     num_columns_ = names.size();
     std::fill_n(columns_, kNumColumns, num_columns_);
     for (size_t c = 0; c < names.size(); ++c) {
@@ -94,6 +94,8 @@ class Reader {
         columns_[column] = c;
       }
     }
+    read_.has_pools = has(kPool);
+    if (!has(kPool)) pool_of({"", 1, 1});
     if (has(kEnd) && has(kLast))
       refuse(names[columns_[kLast]], "both columns upper and end are there; one says when a buffer ends");
     const std::pair<bool, const char*> needed[] = {
@@ -127,6 +129,7 @@ class Reader {
     if (has(kGaps)) read_gaps(fields[columns_[kGaps]], b);
     read_.problem.buffers.push_back(std::move(b));
     check_last(fields);
+    read_pools(fields);
     std::vector<std::string>& kept = read_.fields.emplace_back();
     for (const Field& field : fields) kept.emplace_back(field.text);
   }
@@ -163,6 +166,35 @@ class Reader {
     return value;
   }
 
+  void read_pools(const std::vector<Field>& fields) {
+    std::vector<uint32_t>& choices = read_.pools.choices.emplace_back();
+    const Field field = has(kPool) ? fields[columns_[kPool]] : Field{"", line_, 1};
+    const std::string_view all = field.text;
+    for (size_t at = 0; at <= all.size();) {
+      const size_t bar = std::min(all.find('|', at), all.size());
+      const Field name{trimmed(all.substr(at, bar - at)), field.line, field.column + static_cast<int>(at)};
+      if (name.text.empty() && !all.empty())
+        refuse(name, fmt::format("a name is empty in {}; expected POOL, or POOL|POOL", quoted(all)));
+      const uint32_t pool = pool_of(name);
+      if (std::find(choices.begin(), choices.end(), pool) != choices.end())
+        refuse(name, fmt::format("the pool {} is there twice", quoted(name.text)));
+      choices.push_back(pool);
+      at = bar + 1;
+    }
+    if (read_.problem.buffers.back().offset && choices.size() > 1)
+      refuse(field, fmt::format("a buffer that has an offset needs one pool, not {}", choices.size()));
+  }
+  uint32_t pool_of(const Field& name) {
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; };
+    if (std::any_of(name.text.begin(), name.text.end(), is_control))
+      refuse(name, fmt::format("there is a control character in the pool's name {}", quoted(name.text)));
+    const auto [known, is_new] =
+        pools_.try_emplace(std::string(name.text), static_cast<uint32_t>(read_.pools.all.size()));
+    if (is_new) read_.pools.all.push_back({known->first, {}});
+    if (read_.pools.all.size() > kMostPools) refuse(name, fmt::format("more than {} pools", kMostPools));
+    return known->second;
+  }
+
   void read_gaps(const Field& field, Buffer& b) const {
     std::string_view rest = field.text;
     while (!(rest = trimmed(rest)).empty()) {
@@ -192,9 +224,32 @@ class Reader {
   const std::string& file_;
   int line_ = 0;
   size_t columns_[kNumColumns] = {}, num_columns_ = 0;
-  std::unordered_map<std::string, int> lines_;  // in which buffers are, by their ids
+  std::unordered_map<std::string, int> lines_;       // in which buffers are, by their ids
+  std::unordered_map<std::string, uint32_t> pools_;  // by their names
   ProblemText read_;
 };
+
+// Returns the index of the column, or that behind the last one where there is none.
+size_t column_of(const ProblemText& text, std::string_view name) {
+  return static_cast<size_t>(std::find(text.names.begin(), text.names.end(), name) - text.names.begin());
+}
+
+// Prints the pools only where there are any, and a column for them.
+std::string print(const ProblemText& text, const std::vector<int64_t>& offsets,
+                  const std::vector<uint32_t>& pools) {
+  const size_t column = column_of(text, "offset"), pool_column = column_of(text, "pool");
+  const bool is_new = column == text.names.size();
+  std::string printed = fmt::format("{}{}\n", fmt::join(text.names, ","), is_new ? ",offset" : "");
+  for (size_t i = 0; i < text.fields.size(); ++i) {
+    std::vector<std::string> fields = text.fields[i];
+    fields.resize(text.names.size() + (is_new ? 1 : 0));
+    fields[column] = std::to_string(offsets[i]);
+    if (!pools.empty() && pool_column < text.names.size())
+      fields[pool_column] = text.pools.all[pools[i]].name;
+    printed += fmt::format("{}\n", fmt::join(fields, ","));
+  }
+  return printed;
+}
 
 }  // namespace
 
@@ -208,18 +263,10 @@ ProblemText parse_problem(std::string_view text, const std::string& file) {
   return read;
 }
 
-std::string print_plan(const ProblemText& text, const Plan& plan) {
-  const auto found = std::find(text.names.begin(), text.names.end(), "offset");
-  const auto column = static_cast<size_t>(found - text.names.begin());
-  const bool is_new = found == text.names.end();
-  std::string printed = fmt::format("{}{}\n", fmt::join(text.names, ","), is_new ? ",offset" : "");
-  for (size_t i = 0; i < text.fields.size(); ++i) {
-    std::vector<std::string> fields = text.fields[i];
-    fields.resize(text.names.size() + (is_new ? 1 : 0));
-    fields[column] = std::to_string(plan.offsets[i]);
-    printed += fmt::format("{}\n", fmt::join(fields, ","));
-  }
-  return printed;
+std::string print_plan(const ProblemText& text, const Plan& plan) { return print(text, plan.offsets, {}); }
+
+std::string print_plan(const ProblemText& text, const PooledPlan& plan) {
+  return print(text, plan.offsets, plan.pools);
 }
 
 }  // namespace coppice::plan

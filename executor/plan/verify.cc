@@ -75,4 +75,28 @@ std::optional<std::string> find_fault(const Problem& problem, const Plan& plan,
   return find_overlap(problem, plan);
 }
 
+std::optional<std::string> find_fault(const Problem& problem, const Pools& pools, const PooledPlan& plan) {
+  const size_t n = problem.buffers.size();
+  if (plan.pools.size() != n || plan.offsets.size() != n || pools.choices.size() != n)
+    return fmt::format("{} pools and {} offsets for {} buffers", plan.pools.size(), plan.offsets.size(), n);
+  if (plan.bytes.size() != pools.all.size())
+    return fmt::format("bytes of {} pools for {}", plan.bytes.size(), pools.all.size());
+  std::vector<Problem> parts(pools.all.size());
+  std::vector<Plan> plans(pools.all.size());
+  for (size_t i = 0; i < n; ++i) {
+    const std::vector<uint32_t>& choices = pools.choices[i];
+    const uint32_t pool = plan.pools[i];
+    if (pool >= pools.all.size() || std::find(choices.begin(), choices.end(), pool) == choices.end())
+      return fmt::format("buffer '{}' lies in pool {}, where it must not", problem.buffers[i].id, pool);
+    parts[pool].buffers.push_back(problem.buffers[i]);
+    plans[pool].offsets.push_back(plan.offsets[i]);
+  }
+  for (size_t p = 0; p < parts.size(); ++p) {
+    plans[p].bytes = plan.bytes[p];
+    if (const auto fault = find_fault(parts[p], plans[p], pools.all[p].capacity))
+      return fmt::format("pool '{}': {}", pools.all[p].name, *fault);
+  }
+  return {};
+}
+
 }  // namespace coppice::plan

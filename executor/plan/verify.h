@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "executor/plan/pools.h"
 #include "executor/plan/problem.h"
 
 namespace coppice::plan {
@@ -12,5 +13,8 @@ namespace coppice::plan {
 // is one. Cost: n log n and the pairs of buffers that are needed at the same time.
 std::optional<std::string> find_fault(const Problem& problem, const Plan& plan,
                                       std::optional<int64_t> capacity = {});
+// The same for several pools: each buffer lies in one that it may lie in, and each pool's plan is right and
+// fits its capacity.
+std::optional<std::string> find_fault(const Problem& problem, const Pools& pools, const PooledPlan& plan);
 
 }  // namespace coppice::plan

@@ -125,6 +125,100 @@ TEST(PlanCommand, RefusesWhatIsWrongInOneLine) {
                  {"clash.csv: buffer 'b': at its offset 2 it would overlap"});
 }
 
+const std::string kPools =
+    "id,lower,upper,size,pool\na,0,4,4,fast|slow\nb,0,2,8,fast|slow\nc,1,4,6,slow\nd,0,9,2,\n";
+
+TEST(PlanCommand, PlansSeveralPools) {
+  const TemporaryFolder folder;
+  write_text(folder / "p.csv", kPools);
+  const std::vector<std::string> words{"plan", folder / "p.csv", "--capacity", "fast=8", "--capacity=2"};
+  const ProgramResult result = run_program(words);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out,
+            "id,lower,upper,size,pool,offset\na,0,4,4,fast,0\nb,0,2,8,slow,0\nc,1,4,6,slow,8\nd,0,9,2,,0\n");
+  EXPECT_EQ(result.err.substr(0, result.err.rfind(';')),
+            "pool 'fast': 1 buffer of 4 bytes in 4 of 8 bytes; no plan needs less\n"
+            "pool 'slow': 2 buffers of 14 bytes together in 14 bytes; no plan needs less\n"
+            "the buffers without a pool: 1 buffer of 2 bytes in 2 of 2 bytes; no plan needs less\n"
+            "4 buffers of 20 bytes together in 3 pools");
+  // The output is itself a problem, whose buffers have one pool and an offset each.
+  write_text(folder / "again.csv", result.out);
+  EXPECT_EQ(run_program({"plan", folder / "again.csv"}).out, result.out);
+  EXPECT_EQ(run_program(words).out, result.out);
+}
+
+TEST(PlanCommand, PrintsJsonOfPoolsAndDrawsEach) {
+  const TemporaryFolder folder;
+  write_text(folder / "p.csv", kPools);
+  const ProgramResult result =
+      run_program({"plan", folder / "p.csv", "--capacity", "fast=8", "--json", "--svg", folder / "p.svg"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(
+      result.out,
+      "{\n  \"naive_bytes\": 20,\n  \"nodes\": 0,\n  \"pools\": [\n"
+      "    {\"name\": \"fast\", \"capacity\": 8, \"buffers\": 1, \"bytes\": 4, \"lower_bound\": 4, "
+      "\"naive_bytes\": 4, \"is_smallest\": true},\n"
+      "    {\"name\": \"slow\", \"capacity\": null, \"buffers\": 2, \"bytes\": 14, \"lower_bound\": 14, "
+      "\"naive_bytes\": 14, \"is_smallest\": true},\n"
+      "    {\"name\": \"\", \"capacity\": null, \"buffers\": 1, \"bytes\": 2, \"lower_bound\": 2, "
+      "\"naive_bytes\": 2, \"is_smallest\": true}\n"
+      "  ],\n  \"buffers\": [\n    {\"id\": \"a\", \"pool\": \"fast\", \"offset\": 0},\n"
+      "    {\"id\": \"b\", \"pool\": \"slow\", \"offset\": 0},\n"
+      "    {\"id\": \"c\", \"pool\": \"slow\", \"offset\": 8},\n"
+      "    {\"id\": \"d\", \"pool\": \"\", \"offset\": 0}\n  ]\n}\n");
+  const std::string picture = read_text(folder / "p.svg");
+  for (const char* title :
+       {">pool 'fast': 1 buffers in 4 of 8 bytes<", ">pool 'slow': 2 buffers in 14 bytes<",
+        ">the buffers without a pool: 1 buffers in 2 bytes<"})
+    EXPECT_NE(picture.find(title), picture.npos) << picture;
+}
+
+TEST(PlanCommand, SaysWhichPoolIsTooSmall) {
+  const TemporaryFolder folder;
+  write_text(folder / "p.csv", kPools);
+  const auto with = [&](const std::vector<std::string>& capacities) {
+    std::vector<std::string> words{"plan", folder / "p.csv"};
+    for (const std::string& capacity : capacities) words.insert(words.end(), {"--capacity", capacity});
+    return run_program(words);
+  };
+  expect_refused(
+      with({"slow=5"}), 1,
+      {"p.csv: no plan fits 5 bytes of pool 'slow': at least 6 are needed; one buffer has none without the "
+       "others: c"});
+  expect_refused(with({"1"}), 1, {"no plan fits 1 bytes for the buffers without a pool: at least 2"});
+  expect_refused(with({"fast=3", "slow=8"}), 1,
+                 {"no plan fits 8 bytes of pool 'slow': at least ",
+                  "have none without the others, unless more of them lie in other pools: "});
+  EXPECT_EQ(with({"fast=0"}).exit_code, 0) << "all lie in the other pool";
+}
+
+TEST(PlanCommand, RefusesCapacitiesOfNoPool) {
+  const TemporaryFolder folder;
+  write_text(folder / "p.csv", kPools);
+  write_text(folder / "plain.csv", kTable);
+  write_text(folder / "named.csv", "id,lower,upper,size,pool\na,0,4,4,fast\n");
+  const auto with = [&](const char* file, const std::vector<std::string>& capacities) {
+    std::vector<std::string> words{"plan", folder / file};
+    for (const std::string& capacity : capacities) words.insert(words.end(), {"--capacity", capacity});
+    return run_program(words);
+  };
+  expect_refused(with("p.csv", {"fsat=4"}), 2,
+                 {"--capacity: there is no pool 'fsat' in ", "p.csv; is it 'fast'?"});
+  expect_refused(with("p.csv", {"other=4"}), 2, {"--capacity: there is no pool 'other' in "});
+  expect_refused(with("p.csv", {"fast=4", "slow=9", "fast=4"}), 2,
+                 {"--capacity: there are two for the pool 'fast'"});
+  expect_refused(with("plain.csv", {"12", "13"}), 2,
+                 {"--capacity: there are two for the buffers without a pool"});
+  expect_refused(with("p.csv", {"=4"}), 2, {"--capacity: '=4' has no pool's name in front of '='"});
+  for (const char* value :
+       {"fast=", "fast", "fast=x", "fast=-1", "fast=4.5", "fast=2000000000000000000", "4 "})
+    expect_refused(with("p.csv", {value}), 2,
+                   {"is not N or POOL=N, where N is a number of bytes up to 2^60"});
+  expect_refused(with("plain.csv", {"fast=4"}), 2, {"which has no column 'pool'; expected N"});
+  expect_refused(with("named.csv", {"4"}), 2, {"N alone is for buffers without a pool", "such as fast=N"});
+  expect_refused(with("p.csv", {""}), 2, {"--capacity", "the value is empty"});
+}
+
 // XML has no bytes that are no characters.
 TEST(PlanCommand, DrawsNamesOfAnyBytes) {
   const TemporaryFolder folder;

@@ -1,4 +1,5 @@
 // Planning problems as text: all forms, and one clear line for each that is wrong.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
@@ -53,6 +54,27 @@ TEST(PlanText, IsPrintedWithAColumnOfOffsets) {
             "id,lower,upper,size,offset\na,0,3,4,0\nb,1,2,8,4\n");
 }
 
+TEST(PlanText, HasPoolsInTheOrderInWhichItNamesThem) {
+  const std::string text =
+      "id,lower,upper,size,pool\na,0,3,4,fast | slow\nb,1,2,8,\nc,1,2,8,slow\nd,1,2,8,slow|fast\n";
+  ProblemText read = parse_problem(text, "p.csv");
+  EXPECT_TRUE(read.has_pools);
+  ASSERT_EQ(read.pools.all.size(), 3u);
+  EXPECT_EQ(read.pools.all[0].name, "fast");
+  EXPECT_EQ(read.pools.all[1].name, "slow");
+  EXPECT_EQ(read.pools.all[2].name, "") << "of buffers that name none";
+  EXPECT_EQ(read.pools.choices, (std::vector<std::vector<uint32_t>>{{0, 1}, {2}, {1}, {1, 0}}));
+  EXPECT_EQ(print_plan(read, PooledPlan{{1, 2, 1, 0}, {0, 1, 4, 3}, {}}),
+            "id,lower,upper,size,pool,offset\na,0,3,4,slow,0\nb,1,2,8,,1\nc,1,2,8,slow,4\nd,1,2,8,fast,3\n");
+  const ProblemText plain = parse_problem("id,lower,upper,size\na,0,3,4\n", "p.csv");
+  EXPECT_FALSE(plain.has_pools);
+  EXPECT_EQ(plain.pools.choices, (std::vector<std::vector<uint32_t>>{{0}}));
+  EXPECT_EQ(print_plan(plain, PooledPlan{{0}, {7}, {}}), "id,lower,upper,size,offset\na,0,3,4,7\n");
+  std::string many = "id,lower,upper,size,pool\n";
+  for (int i = 0; i < 257; ++i) many += fmt::format("b{0},0,1,1,p{0}\n", i);
+  EXPECT_EQ(error_of(many), "p.csv:258:12: more than 256 pools");
+}
+
 TEST(PlanText, IsRefusedWithItsPlace) {
   const std::string head = "id,lower,upper,size\n";
   const std::pair<std::string, std::string> cases[] = {
@@ -78,6 +100,16 @@ TEST(PlanText, IsRefusedWithItsPlace) {
        "p.csv:2:9: '2_3' is no gap; expected BEGIN-END, or BEGIN-END@LOW:HIGH"},
       {"id,lower,upper,size,gaps\na,0,9,4,1-2 2-z\n",
        "p.csv:2:13: a gap's part is 'z'; expected a whole number"},
+      {"id,lower,upper,size,pool\na,0,9,4,fast||slow\n",
+       "p.csv:2:14: a name is empty in 'fast||slow'; expected POOL, or POOL|POOL"},
+      {"id,lower,upper,size,pool\na,0,9,4,|\n",
+       "p.csv:2:9: a name is empty in '|'; expected POOL, or POOL|POOL"},
+      {"id,lower,upper,size,pool\na,0,9,4,x|y|x\n", "p.csv:2:13: the pool 'x' is there twice"},
+      {"id,lower,upper,size,pool\na,0,9,4,x\x01y\n",
+       "p.csv:2:9: there is a control character in the pool's name 'x?y'"},
+      {"id,lower,upper,size,pool,offset\na,0,9,4,x|y,0\n",
+       "p.csv:2:9: a buffer that has an offset needs one pool, not 2"},
+      {"id,lower,upper,size,pool,pool\n", "p.csv:1:26: the column 'pool' is there twice"},
       {head + "a,0,1,200000000000000000\nb,0,1,200000000000000000\n",
        "p.csv: buffer 'b': the sizes and alignments up to it are together more than 2^58"},
   };
@@ -87,9 +119,9 @@ TEST(PlanText, IsRefusedWithItsPlace) {
 // Bytes that are no text, and whatever else: an error, or a problem.
 TEST(PlanText, MayHoldAnything) {
   std::mt19937_64 random(1);
-  const std::string letters = "id,lower,upper,size\n0123456789-@: \t\r\xff\0gaps";
+  const std::string letters = "id,lower,upper,size\n0123456789-@: \t\r\xff\0gapspool|";
   for (int round = 0; round < 20'000; ++round) {
-    std::string text = random() % 2 == 0 ? "id,lower,upper,size,gaps\na,0,9,4,1-2\n" : "";
+    std::string text = random() % 2 == 0 ? "id,lower,upper,size,gaps,pool\na,0,9,4,1-2,x|y\n" : "";
     for (uint64_t n = random() % 40; n > 0; --n)
       text.insert(random() % (text.size() + 1), 1, letters[random() % letters.size()]);
     const std::string error = error_of(text);
