@@ -24,6 +24,10 @@ class PlacedBuffers {
       if (is_placed_[by_begin_[at]]) visit(by_begin_[at]);
     }
   }
+  // Returns how many buffers of the problem begin within the buffer's time: visit_beside() looks at each.
+  size_t num_begun_within(uint32_t buffer) const {
+    return begins_[last_[buffer]] - begins_[first_[buffer] + 1];
+  }
   // Times are counted: those at which a buffer begins or ends. It is needed in [first, last).
   size_t first(uint32_t buffer) const { return first_[buffer]; }
   size_t last(uint32_t buffer) const { return last_[buffer]; }

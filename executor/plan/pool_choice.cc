@@ -7,6 +7,7 @@
 
 #include "executor/plan/exact.h"
 #include "executor/plan/greedy.h"
+#include "executor/plan/placed_buffers.h"
 #include "executor/plan/time_pieces.h"
 
 namespace coppice::plan {
@@ -27,22 +28,34 @@ struct Effort {
 class FillingPool {
  public:
   FillingPool(const Problem& problem, const TimePieces& pieces, int64_t capacity, Effort& effort)
-      : problem_(problem), pieces_(pieces), capacity_(capacity), effort_(effort) {}
+      : problem_(problem), pieces_(pieces), capacity_(capacity), effort_(effort), placed_(problem) {
+    offsets_.resize(problem.buffers.size());
+  }
 
   // Begins with buffers that must lie here.
   void begin(std::vector<uint32_t> buffers) {
-    buffers_ = std::move(buffers);
-    has_plan_ = plan_anew(buffers_);
+    for (const uint32_t i : buffers) put(i, 0);
+    has_plan_ = plan_anew(buffers);
+  }
+  // Adds them if there is a plan, found by greedy planners, of all of them and the others.
+  bool try_add_all(const std::vector<uint32_t>& added) {
+    std::vector<uint32_t> all = buffers_;
+    all.insert(all.end(), added.begin(), added.end());
+    if (!has_plan_ || effort_.is_stopped()) return false;
+    const Problem part = part_of(problem_, all);
+    if (lower_bound(part) > capacity_) return false;
+    const Plan plan = best_greedy_plan(part);
+    if (plan.bytes <= capacity_) take(all, plan);
+    return plan.bytes <= capacity_;
   }
   // Adds the buffer where a plan is found of it and the others, and returns whether there was one.
   bool try_add(uint32_t buffer) {
     if (!has_plan_ || problem_.buffers[buffer].bytes > capacity_) return false;
-    if (effort_.comparisons < buffers_.size()) return false;
-    effort_.comparisons -= buffers_.size();
+    if (effort_.comparisons <= num_compared(buffer)) return false;
+    effort_.comparisons -= num_compared(buffer);
     const int64_t offset = lowest_free(buffer);
     if (offset + problem_.buffers[buffer].bytes <= capacity_) {
-      buffers_.push_back(buffer);
-      offsets_.push_back(offset);
+      put(buffer, offset);
       return true;
     }
     if (effort_.is_stopped() || !may_have_room(buffer)) return false;
@@ -50,41 +63,60 @@ class FillingPool {
     all.push_back(buffer);
     if (effort_.greedy_buffers < all.size()) return false;
     effort_.greedy_buffers -= all.size();
-    return plan_anew(std::move(all));
+    return plan_anew(all);
   }
   // Adds a buffer that no plan is known for.
   void add(uint32_t buffer) {
-    buffers_.push_back(buffer);
+    put(buffer, 0);
     has_plan_ = false;
   }
 
   // Returns the plan in the order of the buffers' indices.
   std::optional<Plan> plan() const {
     if (!has_plan_) return {};
-    std::vector<std::pair<uint32_t, int64_t>> sorted;
-    for (size_t i = 0; i < buffers_.size(); ++i) sorted.emplace_back(buffers_[i], offsets_[i]);
+    std::vector<uint32_t> sorted = buffers_;
     std::sort(sorted.begin(), sorted.end());
-    Plan plan;
-    for (const auto& [buffer, offset] : sorted) {
-      plan.offsets.push_back(offset);
-      plan.bytes = std::max(plan.bytes, offset + problem_.buffers[buffer].bytes);
-    }
-    return plan;
+    std::vector<int64_t> offsets;
+    for (const uint32_t i : sorted) offsets.push_back(offsets_[i]);
+    return plan_of(part_of(problem_, sorted), std::move(offsets));
   }
 
  private:
+  void put(uint32_t buffer, int64_t offset) {
+    buffers_.push_back(buffer);
+    offsets_[buffer] = offset;
+    placed_.add(buffer);
+  }
+  void take(const std::vector<uint32_t>& all, const Plan& plan) {  // those that are here come first
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (i < buffers_.size())
+        offsets_[all[i]] = plan.offsets[i];
+      else
+        put(all[i], plan.offsets[i]);
+    }
+  }
+  // Either all that are here are compared, or those that begin within the buffer's time and few others.
+  bool goes_by_time(uint32_t buffer) const { return placed_.num_begun_within(buffer) < buffers_.size(); }
+  size_t num_compared(uint32_t buffer) const {
+    return std::min(placed_.num_begun_within(buffer), buffers_.size());
+  }
   // Returns the lowest offset at which the buffer is in no one's way, and remembers who lies beside it.
   int64_t lowest_free(uint32_t buffer) {
     const Buffer& b = problem_.buffers[buffer];
     beside_.clear();
     taken_.clear();
-    for (size_t i = 0; i < buffers_.size(); ++i) {
-      const Buffer& other = problem_.buffers[buffers_[i]];
-      if (other.end <= b.begin || b.end <= other.begin) continue;
-      beside_.push_back(buffers_[i]);
-      const auto [above, below] = pieces_.distances(buffer, buffers_[i]);
+    const auto add = [&](uint32_t i) {
+      const Buffer& other = problem_.buffers[i];
+      if (other.end <= b.begin || b.end <= other.begin) return;
+      beside_.push_back(i);
+      const auto [above, below] = pieces_.distances(buffer, i);
       if (above) taken_.emplace_back(offsets_[i] - *above, offsets_[i] + *below);
-    }
+    };
+    if (goes_by_time(buffer))
+      placed_.visit_beside(buffer, add);
+    else
+      std::for_each(buffers_.begin(), buffers_.end(), add);
+    effort_.comparisons -= std::min<uint64_t>(effort_.comparisons, beside_.size());
     std::sort(taken_.begin(), taken_.end());
     int64_t free = 0;
     for (const auto& [low, high] : taken_) {  // offsets strictly between are taken
@@ -102,14 +134,12 @@ class FillingPool {
     return lower_bound(part_of(problem_, beside_)) <= capacity_;
   }
   // Takes a plan of these that is found within the capacity.
-  bool plan_anew(std::vector<uint32_t> buffers) {
-    const Problem part = part_of(problem_, buffers);
+  bool plan_anew(const std::vector<uint32_t>& all) {
+    const Problem part = part_of(problem_, all);
     Plan plan = best_greedy_plan(part);
     if (plan.bytes > capacity_) plan = searched(part, std::move(plan));
-    if (plan.bytes > capacity_) return false;
-    buffers_ = std::move(buffers);
-    offsets_ = std::move(plan.offsets);
-    return true;
+    if (plan.bytes <= capacity_) take(all, plan);
+    return plan.bytes <= capacity_;
   }
   Plan searched(const Problem& part, Plan plan) {
     constexpr size_t kMostBuffers = 512;  // what a search makes before it begins is worth its while
@@ -129,7 +159,8 @@ class FillingPool {
   const int64_t capacity_;
   Effort& effort_;
   std::vector<uint32_t> buffers_;
-  std::vector<int64_t> offsets_;  // [buffers_], while there is a plan
+  PlacedBuffers placed_;          // the same
+  std::vector<int64_t> offsets_;  // [buffers of the problem]: of these, while there is a plan
   bool has_plan_ = false;
   std::vector<uint32_t> beside_;                    // of the buffer that was looked at last
   std::vector<std::pair<int64_t, int64_t>> taken_;  // offsets, of that one
@@ -166,6 +197,8 @@ class Choice {
     std::vector<std::pair<bool, double>> keys(problem_.buffers.size());  // the lowest first
     for (const uint32_t i : free) keys[i] = {may_lie_anywhere(i), -area_of(pieces_.of(i))};
     std::stable_sort(free.begin(), free.end(), [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+    std::erase_if(free,
+                  [&, taken = take_whole_pools(free)](uint32_t i) { return taken[pools_.choices[i][0]]; });
     for (const uint32_t i : free) chosen_.pools[i] = pool_for(i);
     for (const FillingPool* pool : filling_)
       chosen_.plans.push_back(pool != nullptr ? pool->plan() : std::nullopt);
@@ -189,6 +222,17 @@ class Choice {
         filling_[pool]->begin(std::move(bound[pool]));
       }
     }
+  }
+  // Fills pools that have room for all that would rather lie there, if no buffer may lie in pools with a
+  // capacity alone, which would come first. Returns of each pool whether it was filled.
+  std::vector<char> take_whole_pools(const std::vector<uint32_t>& free) {
+    std::vector<char> taken(pools_.all.size());
+    if (!std::all_of(free.begin(), free.end(), [&](uint32_t i) { return may_lie_anywhere(i); })) return taken;
+    std::vector<std::vector<uint32_t>> preferring(pools_.all.size());
+    for (const uint32_t i : free) preferring[pools_.choices[i].front()].push_back(i);
+    for (size_t p = 0; p < taken.size(); ++p)
+      taken[p] = preferring[p].empty() || (filling_[p] != nullptr && filling_[p]->try_add_all(preferring[p]));
+    return taken;
   }
   uint32_t pool_for(uint32_t buffer) {
     const std::vector<uint32_t>& choices = pools_.choices[buffer];

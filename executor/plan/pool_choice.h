@@ -20,7 +20,8 @@ struct PoolChoice {
 
 // Buffers without a choice lie where they must. Those follow all of whose pools have capacities, then the
 // rest, both from the largest product of size and time. Each lies in the first of its pools that has no
-// capacity, or in which a plan is found of it and all that are there. What fits nowhere lies in its last
+// capacity, or in which a plan is found of it and all that are there; where greedy planners have room for all
+// that would rather lie in a pool, these are taken at once. What fits nowhere lies in its last
 // pool, where a longer search may still find a plan. So no pool is too full because of, or for, a buffer that
 // may lie in one without a capacity.
 //
