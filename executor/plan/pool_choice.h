@@ -21,9 +21,9 @@ struct PoolChoice {
 // Buffers without a choice lie where they must. Those follow all of whose pools have capacities, then the
 // rest, both from the largest product of size and time. Each lies in the first of its pools that has no
 // capacity, or in which a plan is found of it and all that are there; where greedy planners have room for all
-// that would rather lie in a pool, these are taken at once. What fits nowhere lies in its last
-// pool, where a longer search may still find a plan. So no pool is too full because of, or for, a buffer that
-// may lie in one without a capacity.
+// that would rather lie in a pool, and there are none of the former, these are taken at once. What fits
+// nowhere lies in its last pool, where a longer search may still find a plan. So no pool is too full because
+// of, or for, a buffer that may lie in one without a capacity.
 //
 // Plans are looked for by moving nothing, by greedy planners, and by short searches, of `most_nodes` steps
 // together at most. All that has a limit, beyond which buffers leave pools with a capacity to others; once
