@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "executor/frame.h"
+#include "executor/value_list.h"
 
 namespace coppice::executor {
 
@@ -156,9 +157,7 @@ std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& function,
   const CheckedArguments checked(function, arguments);
   std::vector<AsyncValue*> results(function.returns.size());
   execute(function, checked.values(), results, request);
-  std::vector<RCReference<AsyncValue>> owned;
-  for (AsyncValue* const result : results) owned.push_back(RCReference<AsyncValue>::reclaim(result));
-  return owned;
+  return owned(results);
 }
 
 }  // namespace coppice::executor

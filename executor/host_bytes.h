@@ -38,7 +38,6 @@ class HostMemory final : public RefCountedBase<HostMemory> {
   static IntrusivePtr<HostMemory> create(size_t bytes, std::pmr::memory_resource& from,
                                          std::shared_ptr<std::atomic<int64_t>> copies = nullptr);
   std::byte* data() { return reinterpret_cast<std::byte*>(this) + kHeaderBytes; }
-  size_t size_bytes() const { return bytes_; }
   void count_copy() const {
     if (copies_) copies_->fetch_add(1, std::memory_order_relaxed);
   }

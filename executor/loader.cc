@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <queue>
 #include <unordered_map>
 #include <utility>
 
@@ -217,20 +219,16 @@ void FunctionLoader::infer_types() {
 
 // The executor runs the first out variant that matches, as a plan does.
 void FunctionLoader::choose_variant(const Operation& op, LoadedOperation& to) const {
-  std::vector<std::string> argument_types;
-  for (const uint32_t r : op.arguments) argument_types.push_back(to_.register_types[r]);
+  const std::vector<std::string> argument_types = to_.argument_types_of(to);
   const OperationUse use{argument_types, to.attributes, op.results.size()};
-  for (const Implementation& variant : to.info->out_variants) {
-    if (variant.matches && !variant.matches(use)) continue;
-    to.run = variant.run_unplanned, to.function = variant.function.get();
-    return;
-  }
-  fail(op.position, fmt::format("no implementation of {} takes this use of it", op.name));
+  const Implementation* const variant = first_match(to.info->out_variants, use);
+  if (variant == nullptr)
+    fail(op.position, fmt::format("no implementation of {} takes this use of it", op.name));
+  to.run = variant->run_unplanned, to.function = variant->function.get();
 }
 
 std::vector<std::string> FunctionLoader::infer(const Operation& op, const LoadedOperation& loaded) const {
-  std::vector<std::string> argument_types;
-  for (const uint32_t r : op.arguments) argument_types.push_back(to_.register_types[r]);
+  const std::vector<std::string> argument_types = to_.argument_types_of(loaded);
   try {
     return loaded.info->infer({argument_types, loaded.attributes, op.results.size()});
   } catch (const Error& error) {
@@ -255,14 +253,10 @@ void FunctionLoader::check_arguments(const Operation& op, const OperationInfo& i
   }
 }
 
-namespace {
-
 Needs needs_of(const LoadedOperation& op, size_t argument) {
   if (op.non_strict) return Needs::kNothing;
   return argument < op.info->needs.size() ? op.info->needs[argument] : op.info->more_needs;
 }
-
-}  // namespace
 
 void FunctionLoader::lay_out_users() {
   struct Slice {
@@ -329,6 +323,37 @@ void FunctionLoader::set_priorities() {
 
 std::string LoadedFunction::describe(const LoadedOperation& o) const {
   return fmt::format("@{} {}", name, o.info->name);
+}
+
+std::vector<std::string> LoadedFunction::argument_types_of(const LoadedOperation& o) const {
+  std::vector<std::string> types;
+  for (const uint32_t r : o.arguments) types.push_back(register_types[r]);
+  return types;
+}
+
+std::vector<uint32_t> run_order(const LoadedFunction& function) {
+  std::vector<uint32_t> waits, order;
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t i = 0; i < function.operations.size(); ++i) {
+    const auto& arguments = function.operations[i].arguments;
+    waits.push_back(static_cast<uint32_t>(std::count_if(arguments.begin(), arguments.end(), [&](uint32_t r) {
+      return function.registers[r].producer != kNoOperation;
+    })));
+    if (waits[i] == 0) ready.push(i);
+  }
+  while (!ready.empty()) {
+    const uint32_t op = ready.top();
+    ready.pop();
+    order.push_back(op);
+    for (const uint32_t r : function.operations[op].results) {
+      for (const RegisterUser& user : function.registers[r].users) {
+        const auto& arguments = function.operations[user.operation].arguments;
+        const auto times = std::count(arguments.begin(), arguments.end(), r);
+        if ((waits[user.operation] -= static_cast<uint32_t>(times)) == 0) ready.push(user.operation);
+      }
+    }
+  }
+  return order;
 }
 
 namespace {

@@ -69,12 +69,19 @@ class LoadedFunction {
 
   // "@main add.i32", as it stands in the paths of errors.
   std::string describe(const LoadedOperation& o) const;
+  std::vector<std::string> argument_types_of(const LoadedOperation& o) const;
 
  private:
   friend class FunctionLoader;
   std::vector<BoundAttribute> attributes_;  // of all operations, as the users of all registers
   std::vector<RegisterUser> users_;
 };
+
+// Returns the operations in the text's order wherever that is one in which they can run: of those that can,
+// the first.
+std::vector<uint32_t> run_order(const LoadedFunction& function);
+
+Needs needs_of(const LoadedOperation& op, size_t argument);
 
 class LoadedModule final : public RefCounted {
  public:

@@ -83,16 +83,12 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     } else {
       has_errors_.store(false, std::memory_order_relaxed);
     }
-    const auto is_same = [](const Error& a, const Error& b) {
-      return a.code() == b.code() && a.message() == b.message();
-    };
     // If several iterations ran ahead, the same errors may be back after others.
     const bool is_next = iteration_ == errors_at_ + 1;
-    const bool are_same = is_next && !errors.empty() &&
-                          std::equal(errors.begin(), errors.end(), errors_.begin(), errors_.end(), is_same);
+    const bool is_same = is_next && !errors.empty() && are_same(errors, errors_);
     errors_ = std::move(errors);
     errors_at_ = iteration_;
-    return are_same;
+    return is_same;
   }
   Stop fail_cancelled() {
     const auto cancelled = make_error_async_value(Error(ErrorCode::kCancelled, "cancelled"));

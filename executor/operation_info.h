@@ -97,6 +97,9 @@ struct OperationInfo {
   bool is_made_of_variants = false;  // the executor, too, runs the first out variant that matches
 };
 
+// Returns null where none matches.
+const Implementation* first_match(const std::vector<Implementation>& all, const OperationUse& use);
+
 // Returns the name that a registry has for a type; a failed check when it has none.
 std::string_view registered_name(const Registry& registry, std::type_index type);
 

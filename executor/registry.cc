@@ -114,4 +114,11 @@ std::string Registry::nearest(std::string_view name) const {
   return nearest_name(name, names).value_or("");
 }
 
+const Implementation* first_match(const std::vector<Implementation>& all, const OperationUse& use) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Implementation& implementation) {
+    return !implementation.matches || implementation.matches(use);
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
 }  // namespace coppice::executor

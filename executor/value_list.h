@@ -1,8 +1,10 @@
 // A short array of async values on the stack: arguments or results of one operation. Not owning.
 #pragma once
 #include <span>
+#include <vector>
 
 #include "core/async_value_base.h"
+#include "core/intrusive_ptr.h"
 
 namespace coppice::executor {
 
@@ -25,5 +27,12 @@ class ValueList {
   // All eight are cleared: that is a constant number of stores, where clearing n of them would be a call.
   AsyncValue* inline_[kInline] = {};
 };
+
+// Takes references over.
+inline std::vector<RCReference<AsyncValue>> owned(std::span<AsyncValue* const> values) {
+  std::vector<RCReference<AsyncValue>> references;
+  for (AsyncValue* const value : values) references.push_back(RCReference<AsyncValue>::reclaim(value));
+  return references;
+}
 
 }  // namespace coppice::executor

@@ -109,6 +109,8 @@ class Stream : public RefCounted {
   virtual AsyncValueRef<Chain> barrier() = 0;
   // Lets what is queued from now on run whatever became of the operations before it; those stay skipped.
   virtual void clear_error() = 0;
+  // Returns how many times that was done: what was queued in between may have been skipped.
+  virtual uint64_t errors_cleared() const = 0;
 };
 
 }  // namespace coppice

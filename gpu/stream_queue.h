@@ -8,6 +8,7 @@
 // thread, as on a CPU. It polls, so that what is queued meanwhile is begun at once and the device does not
 // run dry.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -41,6 +42,7 @@ class StreamQueue final : public Stream {
   AsyncValueRef<Chain> fill(void* to, int byte, size_t bytes) override;
   AsyncValueRef<Chain> barrier() override;
   void clear_error() override;
+  uint64_t errors_cleared() const override { return epoch_.load(std::memory_order_relaxed); }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -89,7 +91,7 @@ class StreamQueue final : public Stream {
   std::deque<Operation> queue_;
   std::optional<Error> error_;  // guarded by mutex_, as the rest is
   uint64_t error_epoch_ = 0;    // operations queued in this epoch are skipped while there is an error
-  uint64_t epoch_ = 0;
+  std::atomic<uint64_t> epoch_ = 0;
   bool stopping_ = false;
   bool is_ending_ = false, has_left_ = false;  // with the process: its thread is to leave, or has left
   std::deque<Operation> pending_;              // begun and not ended; of the stream's thread, as what follows

@@ -74,9 +74,8 @@ std::string text_of(const CellMemory& memory) {
   if (memory.is_empty()) return "";
   const size_t n = memory.problem.buffers.size();
   const auto in_cell = [&](int64_t bytes) { return per_cell(bytes, memory.cells); };
-  const std::string rest = memory.plan.bytes == memory.least_bytes
-                               ? "no plan needs less"
-                               : fmt::format("any plan needs {}", in_cell(memory.least_bytes));
+  const std::string rest =
+      plan::bound_text(memory.plan.bytes == memory.least_bytes, in_cell(memory.least_bytes));
   return fmt::format("{} temporar{} of {} bytes per cell together in {}; {}", n, n == 1 ? "y" : "ies",
                      in_cell(memory.naive_bytes()), in_cell(memory.plan.bytes), rest);
 }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <queue>
 #include <utility>
 
 #include "core/error.h"
@@ -37,11 +36,11 @@ const LoadedFunction& attribute(const BoundAttribute& a, std::type_identity<cons
   return *a.function;
 }
 
-[[noreturn]] void refuse_device(const BoundAttribute& a, std::string_view kind, const Device& its) {
-  throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("${} is a {} of another device ({})", std::get<executor::BindingRef>(*a.value).name,
-                          kind, its.name()));
-}
+const Device& device_of(const BoundLaunch& launch) { return launch.device(); }
+const Device& device_of(const Node& node) { return node.storage().device(); }
+const Device& device_of(const CountSlot& slot) { return slot.storage().device(); }
+const Device& device_of(const Function& function) { return function.device(); }
+
 // These check that what an attribute names belongs to the device, which is null where it is not known yet.
 void check_attribute(Device* device, const BoundAttribute& a, std::type_identity<const BufferRef&>) {
   const auto& buffer = a.binding->get<BufferRef>();
@@ -53,21 +52,25 @@ void check_attribute(Device* device, const BoundAttribute& a, std::type_identity
   if (device != nullptr && is_of_another_device(device->context(), buffer->data()))
     refuse("a buffer of another device");
 }
+template <class T>
+void check_its_device(Device* device, const BoundAttribute& a, std::string_view kind) {
+  const Device& its = device_of(a.binding->get<T>());
+  if (device == nullptr || &its == device) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("${} is a {} of another device ({})", std::get<executor::BindingRef>(*a.value).name,
+                          kind, its.name()));
+}
 void check_attribute(Device* device, const BoundAttribute& a, std::type_identity<const BoundLaunch&>) {
-  const Device& its = a.binding->get<BoundLaunch>().device();
-  if (device != nullptr && &its != device) refuse_device(a, "launch", its);
+  check_its_device<BoundLaunch>(device, a, "launch");
 }
 void check_attribute(Device* device, const BoundAttribute& a, std::type_identity<const Node&>) {
-  const Device& its = a.binding->get<Node>().storage().device();
-  if (device != nullptr && &its != device) refuse_device(a, "node", its);
+  check_its_device<Node>(device, a, "node");
 }
 void check_attribute(Device* device, const BoundAttribute& a, std::type_identity<const CountSlot&>) {
-  const Device& its = a.binding->get<CountSlot>().storage().device();
-  if (device != nullptr && &its != device) refuse_device(a, "slot", its);
+  check_its_device<CountSlot>(device, a, "slot");
 }
 void check_attribute(Device* device, const BoundAttribute& a, std::type_identity<const Function&>) {
-  const Device& its = a.binding->get<Function>().device();
-  if (device != nullptr && &its != device) refuse_device(a, "function", its);
+  check_its_device<Function>(device, a, "function");
 }
 template <class T>
 void check_attribute(Device*, const BoundAttribute&, std::type_identity<T>) {}
@@ -439,29 +442,6 @@ DeviceWork branch_work(const BufferRef& flag, int64_t offset, const LoadedFuncti
 DeviceWork run_work(const Function& function) {
   const DeviceFunction& work = function.work();
   return {Segment::Call{work.segment}, work.uses, work.temporaries};
-}
-
-std::vector<uint32_t> run_order(const LoadedFunction& f) {
-  std::vector<uint32_t> waits(f.operations.size(), 0), order;
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
-  for (uint32_t i = 0; i < f.operations.size(); ++i) {
-    for (const uint32_t r : f.operations[i].arguments)
-      waits[i] += f.registers[r].producer != executor::kNoOperation ? 1 : 0;
-    if (waits[i] == 0) ready.push(i);
-  }
-  while (!ready.empty()) {
-    const uint32_t op = ready.top();
-    ready.pop();
-    order.push_back(op);
-    for (const uint32_t r : f.operations[op].results) {
-      for (const executor::RegisterUser& user : f.registers[r].users) {
-        const auto& arguments = f.operations[user.operation].arguments;
-        const auto times = std::count(arguments.begin(), arguments.end(), r);
-        if ((waits[user.operation] -= static_cast<uint32_t>(times)) == 0) ready.push(user.operation);
-      }
-    }
-  }
-  return order;
 }
 
 Predecessors events_before(const LoadedFunction& f, const std::vector<uint32_t>& order) {

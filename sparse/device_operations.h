@@ -104,10 +104,7 @@ struct DeviceFunction {
 // and which no event orders, or which the function's own event does not follow, one that needs a temporary
 // field whose bytes another one has stored to; kOutOfRange, so, for a flag beyond the end of its buffer.
 DeviceFunction device_function(const executor::LoadedFunction& function, Device* made_for = nullptr);
-// Returns its operations in the order in which they run: each stands behind those whose events it takes, and
-// otherwise in that of the text.
-std::vector<uint32_t> run_order(const executor::LoadedFunction& function);
-// Returns what each operation comes behind, by its events; all by their places in that order.
+// Returns what each operation comes behind, by its events; all by their places in run_order().
 Predecessors events_before(const executor::LoadedFunction& function, const std::vector<uint32_t>& order);
 // Returns which of its operations, in that order, are recorded and replayed as one, where the device records.
 // Errors: as above, but for the order.

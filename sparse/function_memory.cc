@@ -300,9 +300,8 @@ void check_places(const executor::LoadedModule& module) {
 std::string text_of(const FunctionMemory& memory) {
   const size_t n = memory.problem.buffers.size();
   if (n == 0) return "";
-  const std::string rest = memory.plan.bytes == memory.least_bytes
-                               ? "no plan needs less"
-                               : fmt::format("any plan needs {}", memory.least_bytes);
+  const std::string rest =
+      plan::bound_text(memory.plan.bytes == memory.least_bytes, std::to_string(memory.least_bytes));
   return fmt::format("{} temporar{} of {} bytes together in {}; {}", n, n == 1 ? "y" : "ies",
                      memory.naive_bytes(), memory.plan.bytes, rest);
 }

@@ -14,6 +14,7 @@ namespace coppice {
 namespace {
 
 using After = TemporaryFieldUse::After;
+using State = TemporaryFieldUse::State;
 
 // Launches with temporaries are few, and each looks at several trees at most: one lock is for all of them.
 std::mutex& states_mutex() {
@@ -21,15 +22,24 @@ std::mutex& states_mutex() {
   return mutex;
 }
 
-std::string lost_text(const TreeStorage& tree, uint32_t other, std::string_view lost_to) {
-  return fmt::format("whose bytes hold '{}' since {}", tree.layout().field(other).name, lost_to);
+// Returns why a field has no values, to go behind its name.
+std::string missing_text(const TreeStorage& tree, const State& state, std::string_view otherwise) {
+  std::string text = state.after == After::kLost
+                         ? fmt::format(", whose bytes hold '{}' since {}",
+                                       tree.layout().field(state.other).name, state.lost_to)
+                         : std::string(otherwise);
+  if (state.perhaps_written)
+    text += "; a loop that may have no round, or one side of a branch, does not count as having written it";
+  return text;
 }
 
-[[noreturn]] void refuse_lost(const TemporaryFieldUse& lost, std::string_view needed_by) {
-  throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("{} needs the temporary {}, {}; its stages must reach to there", needed_by,
-                          lost.tree->layout().field_name(lost.field),
-                          lost_text(*lost.tree, lost.other, lost.lost_to)));
+[[noreturn]] void refuse(TreeStorage& tree, uint32_t field, const State& state, std::string_view needed_by) {
+  const std::string why = missing_text(tree, state, ", to which nothing has been written before");
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      fmt::format(
+          "{} needs the temporary {}{}{}", needed_by, tree.layout().field_name(field), why,
+          state.after == After::kLost && !state.perhaps_written ? "; its stages must reach to there" : ""));
 }
 
 TemporaryFieldUse& use_of(TemporaryFieldUses& uses, TreeStorage* tree, uint32_t field) {
@@ -42,8 +52,28 @@ TemporaryFieldUse& use_of(TemporaryFieldUses& uses, TreeStorage* tree, uint32_t 
   return added;
 }
 
-void set_after(TemporaryFieldUse& use, const TemporaryFieldUse& from) {
-  use.after = from.after, use.lost_to = from.lost_to, use.other = from.other;
+// Returns what is known of a field now. Needs states_mutex().
+State& state_of(TreeStorage& tree, uint32_t field) {
+  TemporaryFieldStates& states = tree.temporary_fields();
+  // With marks, the device knows of each cell.
+  if (!tree.options().checks_temporaries) states.follow(tree.device().default_stream().errors_cleared());
+  return states.of(field);
+}
+
+State one_then_other(const State& one, const State& other) {
+  if (other.after != After::kAsBefore) return other;
+  State both = one;
+  both.perhaps_written |= other.perhaps_written && one.after != After::kWritten;
+  return both;
+}
+
+State one_or_other(const State& one, const State& other) {
+  if (one.after == After::kWritten && other.after == After::kWritten) return one;
+  State either = one.after == After::kLost || other.after != After::kLost ? one : other;
+  if (either.after == After::kWritten) either.after = After::kAsBefore;
+  for (const State& side : {one, other})
+    either.perhaps_written |= side.after == After::kWritten || side.perhaps_written;
+  return either;
 }
 
 // A Write over blocks gives references, and counts as what reads, too; but it needs no values.
@@ -67,10 +97,9 @@ TemporaryFieldUses temporary_fields_of(const LaunchUses& launch, std::string_vie
         continue;
       }
       if (!u.does(effect::kStores | effect::kChanges)) continue;
-      use.after = After::kWritten;
+      use.state = {After::kWritten};
       for (const uint32_t other : field.sharers) {
-        TemporaryFieldUse& lost = use_of(uses, tree, other);
-        lost.after = After::kLost, lost.lost_to = operation, lost.other = u.field;
+        use_of(uses, tree, other).state = {After::kLost, false, std::string(operation), u.field};
       }
     }
   }
@@ -82,20 +111,23 @@ TemporaryFieldUses one_then_other(const TemporaryFieldUses& one, const Temporary
   for (const TemporaryFieldUse& next : other) {
     TemporaryFieldUse& use = use_of(both, next.tree, next.field);
     if (!next.needed_by.empty()) {
-      if (use.after == After::kLost) refuse_lost(use, next.needed_by);
-      if (use.after == After::kAsBefore && use.needed_by.empty()) use.needed_by = next.needed_by;
+      if (use.state.after == After::kLost) refuse(*use.tree, use.field, use.state, next.needed_by);
+      if (use.state.after == After::kAsBefore && use.needed_by.empty())
+        use.needed_by = next.needed_by, use.needed_behind_perhaps = use.state.perhaps_written;
     }
-    if (next.after != After::kAsBefore) set_after(use, next);
+    use.state = one_then_other(use.state, next.state);
   }
   return both;
 }
 
 TemporaryFieldUses one_or_other(const TemporaryFieldUses& one, const TemporaryFieldUses& other) {
-  TemporaryFieldUses either = one;
-  for (const TemporaryFieldUse& next : other) {
-    TemporaryFieldUse& use = use_of(either, next.tree, next.field);
-    if (use.needed_by.empty()) use.needed_by = next.needed_by;
-    if (next.after > use.after) set_after(use, next);
+  TemporaryFieldUses either = one, sides = other;
+  for (const TemporaryFieldUse& use : one) use_of(sides, use.tree, use.field);
+  for (const TemporaryFieldUse& side : sides) {
+    TemporaryFieldUse& use = use_of(either, side.tree, side.field);
+    if (use.needed_by.empty())
+      use.needed_by = side.needed_by, use.needed_behind_perhaps = side.needed_behind_perhaps;
+    use.state = one_or_other(use.state, side.state);
   }
   return either;
 }
@@ -107,17 +139,14 @@ void note_temporary_fields(const TemporaryFieldUses& uses) {
   const std::lock_guard lock(states_mutex());
   for (const TemporaryFieldUse& use : uses) {
     if (use.needed_by.empty()) continue;
-    const TemporaryFieldStates::State& now = use.tree->temporary_fields().of(use.field);
+    State now = state_of(*use.tree, use.field);
     if (now.after == After::kWritten) continue;
-    if (now.after == After::kLost)
-      refuse_lost({use.tree, use.field, "", now.after, now.lost_to, now.other}, use.needed_by);
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("{} needs the temporary {}, to which nothing has been written before",
-                            use.needed_by, use.tree->layout().field_name(use.field)));
+    now.perhaps_written |= use.needed_behind_perhaps;
+    refuse(*use.tree, use.field, now, use.needed_by);
   }
   for (const TemporaryFieldUse& use : uses) {
-    if (use.after == After::kAsBefore) continue;
-    use.tree->temporary_fields().of(use.field) = {use.after, use.lost_to, use.other};
+    State& now = state_of(*use.tree, use.field);
+    now = one_then_other(now, use.state);
   }
 }
 
@@ -128,12 +157,17 @@ void note_temporary_fields(const LaunchUses& uses, std::string_view operation) {
 void check_has_values(TreeStorage& tree, uint32_t field, std::string_view what) {
   if (!tree.layout().field(field).is_temporary()) return;
   const std::lock_guard lock(states_mutex());
-  const TemporaryFieldStates::State& now = tree.temporary_fields().of(field);
+  const State& now = state_of(tree, field);
   if (now.after == After::kWritten) return;
   throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("{}: {} is a temporary, {}", what, tree.layout().field_name(field),
-                          now.after == After::kLost ? lost_text(tree, now.other, now.lost_to)
-                                                    : "to which nothing has been written"));
+              fmt::format("{}: {} is a temporary{}", what, tree.layout().field_name(field),
+                          missing_text(tree, now, ", to which nothing has been written")));
+}
+
+void TemporaryFieldStates::follow(uint64_t errors_cleared) {
+  if (errors_cleared == errors_cleared_) return;
+  errors_cleared_ = errors_cleared;
+  states_.assign(states_.size(), {});
 }
 
 }  // namespace coppice

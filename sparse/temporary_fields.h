@@ -5,8 +5,11 @@
 // stores to a field which shares bytes with it. What reads, changes in place or adds needs values. Of a
 // function all of that follows from its operations, in their order:
 //   - a loop's body comes behind itself, too, so that a value must outlast the round in which it is read;
-//   - of a branch both sides count: what one of them takes away is lost, what one of them writes is there.
-// What a kernel does in which cells is not looked at; the checks do that (sparse/device/marks.h).
+//   - of a branch both sides count: what one of them takes away is lost, what both of them write is there;
+//   - a loop whose rounds only the device counts may have none, and is such a branch.
+// After Stream::clear_error() no temporary has values, unless the tree has marks: what should have written
+// them may have been skipped.
+// Nobody looks at what a kernel does in which cells but the checks (sparse/device/marks.h).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -23,12 +26,20 @@ class TreeStorage;
 struct TemporaryFieldUse {
   enum class After : uint8_t { kAsBefore, kWritten, kLost };  // whether it has values when the work is done
 
+  // Says what is known of a field's values.
+  struct State {
+    After after = After::kAsBefore;
+    bool perhaps_written =
+        false;            // but kWritten: since then a loop or branch may have written it, and may not
+    std::string lost_to;  // kLost: the operation that stored to another field,
+    uint32_t other = 0;   // this one
+  };
+
   TreeStorage* tree = nullptr;
   uint32_t field = 0;
   std::string needed_by;  // the first operation that needs values from before the work; empty: none does
-  After after = After::kAsBefore;
-  std::string lost_to;  // kLost: the operation that stored to another field,
-  uint32_t other = 0;   // this one
+  bool needed_behind_perhaps = false;  // the work may have written the field before that
+  State state = {};                    // when the work is done
 };
 // Each field is there once. They keep no trees: the work does.
 using TemporaryFieldUses = std::vector<TemporaryFieldUse>;
@@ -55,15 +66,14 @@ void check_has_values(TreeStorage& tree, uint32_t field, std::string_view what);
 // Holds, for a tree, which of its temporaries have values behind all that was given so far.
 class TemporaryFieldStates {
  public:
-  struct State {
-    TemporaryFieldUse::After after = TemporaryFieldUse::After::kAsBefore;  // nothing was ever written
-    std::string lost_to;
-    uint32_t other = 0;
-  };
+  using State = TemporaryFieldUse::State;  // kAsBefore: nothing was ever written
   explicit TemporaryFieldStates(size_t fields) : states_(fields) {}
   State& of(uint32_t field) { return states_[field]; }
+  // Forgets all values when errors of the stream have been cleared since the last call.
+  void follow(uint64_t errors_cleared);
 
  private:
+  uint64_t errors_cleared_ = 0;
   std::vector<State> states_;
 };
 

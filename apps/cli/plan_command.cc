@@ -90,6 +90,10 @@ std::string needs_of(const plan::Problem& problem, const plan::Found& found, con
                      plan::naive_bytes(problem), n == 1 ? "" : " together", found.plan.bytes, capacity, gap);
 }
 
+std::string of_capacity(const plan::Pool& pool) {
+  return pool.capacity ? fmt::format(" of {}", *pool.capacity) : "";
+}
+
 std::string summary_of(const plan::ProblemText& text, const plan::FoundInPools& found, double seconds) {
   const std::string effort = fmt::format("{} nodes, {:.2f} s\n", found.nodes, seconds);
   if (!text.has_pools)
@@ -97,9 +101,8 @@ std::string summary_of(const plan::ProblemText& text, const plan::FoundInPools& 
   std::string lines;
   for (size_t p = 0; p < found.pools.size(); ++p) {
     const plan::Pool& pool = text.pools.all[p];
-    const std::string of = pool.capacity ? fmt::format(" of {}", *pool.capacity) : "";
-    lines +=
-        fmt::format("{}: {}\n", pool_text(pool), needs_of(found.pools[p].problem, found.pools[p].found, of));
+    lines += fmt::format("{}: {}\n", pool_text(pool),
+                         needs_of(found.pools[p].problem, found.pools[p].found, of_capacity(pool)));
   }
   return fmt::format("{}{} buffers of {} bytes together in {} pools; {}", lines, text.problem.buffers.size(),
                      plan::naive_bytes(text.problem), found.pools.size(), effort);
@@ -150,9 +153,8 @@ std::string svg_of(const plan::ProblemText& text, const plan::FoundInPools& foun
   for (size_t p = 0; p < found.pools.size(); ++p) {
     const plan::Pool& pool = text.pools.all[p];
     const plan::FoundInPool& in = found.pools[p];
-    const std::string of = pool.capacity ? fmt::format(" of {}", *pool.capacity) : "";
     parts.push_back({fmt::format("{}: {} buffers in {}{} bytes", pool_text(pool), in.buffers.size(),
-                                 in.found.plan.bytes, of),
+                                 in.found.plan.bytes, of_capacity(pool)),
                      in.problem, in.found.plan});
   }
   return plan::svg_of(parts);

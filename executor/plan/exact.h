@@ -16,7 +16,8 @@ namespace coppice::plan {
 struct SearchOptions {
   // Ends the search with the first plan that fits. Empty: the smallest plan is looked for.
   std::optional<int64_t> capacity;
-  // Ends it after so many steps, each of some microseconds. The same problem and number give the same plan.
+  // Ends it after so many steps, each of some microseconds; where a step takes longer, because there are more
+  // than 256 buffers, after fewer, in about the same time. The same problem and number give the same plan.
   uint64_t most_nodes = 2'000'000;
   // Ends it after this time; what is found then depends on the machine.
   std::optional<double> most_seconds;

@@ -84,4 +84,8 @@ int64_t lower_bound(const Problem& problem) {
   return most;
 }
 
+std::string bound_text(bool is_met, std::string_view bound) {
+  return is_met ? "no plan needs less" : fmt::format("any plan needs {}", bound);
+}
+
 }  // namespace coppice::plan

@@ -51,6 +51,9 @@ Plan plan_of(const Problem& problem, std::vector<int64_t> offsets);
 // Returns the bytes that buffers need together at the worst time, at least: no plan needs less. Cost:
 // n log n.
 int64_t lower_bound(const Problem& problem);
+// Returns what is to be said of a plan whose bytes meet the lower bound, or of the bound, "4 per cell", where
+// they do not: "no plan needs less", "any plan needs 4 per cell".
+std::string bound_text(bool is_met, std::string_view bound);
 // Returns the sum of all sizes: what is needed without a plan.
 int64_t naive_bytes(const Problem& problem);
 

@@ -17,12 +17,6 @@ bool all_are_errors(const std::vector<RCReference<AsyncValue>>& values) {
     if (!value->is_error()) return false;
   return true;
 }
-bool are_same(const std::vector<Error>& a, const std::vector<Error>& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i)
-    if (a[i].code() != b[i].code() || a[i].message() != b[i].message()) return false;
-  return true;
-}
 
 }  // namespace
 

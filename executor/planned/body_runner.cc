@@ -23,6 +23,17 @@ void drop(AsyncValue* value) { RefAccess::drop_strong(value); }
 
 AsyncValue* reference_to(AsyncValue* value) { return share(value).release(); }
 
+// Runs an operation as the executor does. What it throws, and values of other types than it has, are errors.
+void run_checked(const RunningOperation& running, OperationCall& call, std::span<AsyncValue*> results) {
+  const TraceScope trace(running.operation.info->name);
+  try {
+    running.operation.run(running.operation.function, call);
+    check_results(running, results);
+  } catch (...) {
+    fail_with_exception(running, results);
+  }
+}
+
 // An operation that may block, on a thread that may: its results are indirect values until it has run.
 struct BlockingCall {
   const LoadedFunction* function;
@@ -43,13 +54,7 @@ struct BlockingCall {
       executor::fail(made.span(), Error(ErrorCode::kCancelled, "cancelled"));
     } else {
       OperationCall call(*request, registers.data(), at, made.span());
-      const TraceScope trace(operation->info->name);
-      try {
-        operation->run(operation->function, call);
-        check_results(running, made.span());
-      } catch (...) {
-        fail_with_exception(running, made.span());
-      }
+      run_checked(running, call, made.span());
     }
     for (size_t i = 0; i < results.size(); ++i)
       request->pending_events().forward(*request, *results[i], RCReference<AsyncValue>::reclaim(made[i]));
@@ -216,7 +221,7 @@ bool BodyRunner::wait_for_arguments(const LoadedOperation& op) {
   for (size_t i = 0; i < op.arguments.size(); ++i) {
     AsyncValue& argument = *value(op.arguments[i]);
     if (argument.is_available()) continue;
-    const Needs needs = i < op.info->needs.size() ? op.info->needs[i] : op.info->more_needs;
+    const Needs needs = needs_of(op, i);
     if (needs == Needs::kAvailable) return wait_for(argument);
     if (needs == Needs::kNothing || !argument.is_indirect()) continue;
     const AsyncValueRef<Chain> enqueued = instance_.request_->pending_events().enqueued(argument);
@@ -266,15 +271,8 @@ void BodyRunner::run_fallback(const PlannedOperation& planned) {
     }
     request.queue()->add_blocking(Task(MustRun(request, std::move(call))));
   } else {
-    const RunningOperation running{*plan_.function, op, registers_.get()};
     OperationCall call(request, registers_.get(), op, results.span());
-    const TraceScope trace(op.info->name);
-    try {
-      op.run(op.function, call);
-      check_results(running, results.span());
-    } catch (...) {
-      fail_with_exception(running, results.span());
-    }
+    run_checked({*plan_.function, op, registers_.get()}, call, results.span());
   }
   set_results(planned, results.span());
 }

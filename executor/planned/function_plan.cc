@@ -2,8 +2,6 @@
 #include "executor/planned/function_plan.h"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -82,54 +80,33 @@ class OneFunction {
  private:
   const LoadedOperation& loaded(const PlannedOperation& op) const { return f_.operations[op.index]; }
   bool is_bytes(uint32_t r) const { return f_.register_types[r] == "bytes"; }
+  bool is_returned(uint32_t r) const { return plan_->registers[r].last_return != kNoSize; }
   bool may_refer(uint32_t r) const { return f_.module->registry().may_refer(f_.register_types[r]); }
 
-  // The text's order wherever it is one: of the operations that can run, the first.
   void order_operations() {
-    std::vector<uint32_t> missing(f_.operations.size());
-    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
-    for (uint32_t i = 0; i < f_.operations.size(); ++i) {
-      std::set<uint32_t> needed;
-      for (const uint32_t r : f_.operations[i].arguments)
-        if (f_.registers[r].producer != kNoOperation) needed.insert(r);
-      missing[i] = static_cast<uint32_t>(needed.size());
-      if (missing[i] == 0) ready.push(i);
-    }
-    while (!ready.empty()) {
-      const uint32_t i = ready.top();
-      ready.pop();
+    for (const uint32_t i : run_order(f_)) {
       const LoadedOperation& op = f_.operations[i];
       PlannedOperation planned;
       planned.index = i;
       planned.first_result = op.results.empty() ? 0 : op.results[0];
       planned.num_results = static_cast<uint32_t>(op.results.size());
       plan_->operations.push_back(std::move(planned));
-      for (const uint32_t r : op.results) {
-        for (const RegisterUser& user : f_.registers[r].users)
-          if (--missing[user.operation] == 0) ready.push(user.operation);
-      }
     }
   }
 
   void choose_mode(PlannedOperation& planned) {
     const LoadedOperation& op = loaded(planned);
     if (plan_bodies(planned)) return;
-    std::vector<std::string> types;
-    for (const uint32_t r : op.arguments) types.push_back(f_.register_types[r]);
+    const std::vector<std::string> types = f_.argument_types_of(op);
     const OperationUse use{types, op.attributes, op.results.size()};
     planned.run = op.run, planned.function = op.function;
     if (op.where == Run::kBlocking || op.non_strict) return;
-    const auto take = [&](const std::vector<Implementation>& all, Mode mode) {
-      for (const Implementation& implementation : all) {
-        if (implementation.matches && !implementation.matches(use)) continue;
-        planned.mode = mode, planned.run = implementation.run;
-        planned.function = implementation.function.get();
-        in_place_.emplace(planned.index, implementation.in_place);
-        return true;
-      }
-      return false;
-    };
-    if (!take(op.info->out_variants, Mode::kOutVariant)) take(op.info->natives, Mode::kNative);
+    const Implementation* chosen = first_match(op.info->out_variants, use);
+    Mode mode = Mode::kOutVariant;
+    if (chosen == nullptr) chosen = first_match(op.info->natives, use), mode = Mode::kNative;
+    if (chosen == nullptr) return;
+    planned.mode = mode, planned.run = chosen->run, planned.function = chosen->function.get();
+    in_place_.emplace(planned.index, chosen->in_place);
   }
 
   // False: the operation runs no functions, or they cannot be planned: one calls itself, a loop has
@@ -187,13 +164,14 @@ class OneFunction {
   void follow_bodies(const PlannedOperation& planned, const LoadedOperation& op) {
     const bool loops = is_loop(planned.body);
     const size_t first = planned.body == Body::kCall ? 0 : 1;  // the argument that the bodies' first one is
+    std::set<uint32_t> is_kept_result;                         // of a loop
     bool is_mixed = false;  // what one round carries in one register, the next has in another
     for (const auto& body : planned.bodies) {
       const FunctionEffects& effects = body->effects;
       for (size_t i = 0; i < effects.keeps.size(); ++i) {
         if (!effects.keeps[i]) continue;
         keep(roots_[op.arguments[first + i]]), is_handed_out_.insert(op.arguments[first + i]);
-        if (loops) is_kept_result_.insert(op.results[i]);
+        if (loops) is_kept_result.insert(op.results[i]);
       }
       for (size_t i = 0; i < op.results.size(); ++i) {
         const FunctionEffects::Return& value = effects.returns[i];
@@ -215,7 +193,7 @@ class OneFunction {
     }
     for (const uint32_t r : op.results) {
       if (is_mixed) keep(roots_[r]);
-      if ((is_mixed || is_kept_result_.contains(r)) && is_root_[r]) kept_[r] = true;
+      if ((is_mixed || is_kept_result.contains(r)) && is_root_[r]) kept_[r] = true;
     }
   }
 
@@ -261,7 +239,6 @@ class OneFunction {
   }
 
   void give_homes() {
-    std::set<uint32_t> returned(f_.returns.begin(), f_.returns.end());
     std::unordered_map<uint32_t, size_t> buffer_of;  // of a register in the arena
     for (uint32_t t = 0; t < plan_->operations.size(); ++t) {
       PlannedOperation& planned = plan_->operations[t];
@@ -270,7 +247,7 @@ class OneFunction {
         PlannedRegister& to = plan_->registers[r];
         to.is_out = planned.mode == Mode::kOutVariant;
         if (is_root_[r]) {
-          give_bytes_a_home(t, r, returned.contains(r), buffer_of);
+          give_bytes_a_home(t, r, buffer_of);
         } else if (planned.mode == Mode::kNative && !may_refer(r) && !is_handed_out_.contains(r)) {
           to.home = Home::kSlot;
         }
@@ -282,12 +259,11 @@ class OneFunction {
       }
     }
   }
-  void give_bytes_a_home(uint32_t t, uint32_t r, bool is_returned,
-                         std::unordered_map<uint32_t, size_t>& buffer_of) {
+  void give_bytes_a_home(uint32_t t, uint32_t r, std::unordered_map<uint32_t, size_t>& buffer_of) {
     PlannedOperation& planned = plan_->operations[t];
     PlannedRegister& to = plan_->registers[r];
     const bool needs_two = is_loop(planned.body);
-    if (is_returned) {
+    if (is_returned(r)) {
       // Outputs have memory that counts, so whoever keeps one is welcome.
       if (is_top_ && planner_.limits_.manages_outputs && !is_of_kept_body(planned, r)) {
         to.home = Home::kOutput;
@@ -337,9 +313,8 @@ class OneFunction {
   }
 
   void find_deaths() {
-    const std::set<uint32_t> returned(f_.returns.begin(), f_.returns.end());
     for (uint32_t r = static_cast<uint32_t>(f_.argument_types.size()); r < f_.registers.size(); ++r) {
-      if (plan_->registers[r].is_persistent() || returned.contains(r)) continue;
+      if (plan_->registers[r].is_persistent() || is_returned(r)) continue;
       plan_->operations[last_use_[r]].dies.push_back(r);
     }
   }
@@ -349,9 +324,8 @@ class OneFunction {
   const bool is_top_;
   std::unique_ptr<FunctionPlan> plan_;
   std::vector<Roots> roots_;
-  std::vector<bool> kept_, is_root_;   // of registers
-  std::set<uint32_t> is_handed_out_;   // registers whose async value others may have behind their last use
-  std::set<uint32_t> is_kept_result_;  // of a loop
+  std::vector<bool> kept_, is_root_;  // of registers
+  std::set<uint32_t> is_handed_out_;  // registers whose async value others may have behind their last use
   std::vector<uint32_t> last_use_, root_use_;
   std::unordered_map<uint32_t, int> in_place_;  // by operation
 };

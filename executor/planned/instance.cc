@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "executor/control_flow_types.h"
 #include "executor/planned/body_runner.h"
+#include "executor/value_list.h"
 
 namespace coppice::executor {
 
@@ -145,9 +146,7 @@ std::vector<RCReference<AsyncValue>> Instance::run(std::span<const RCReference<A
   const CheckedArguments checked(plan_->function(), arguments);
   std::vector<AsyncValue*> results(plan_->function().returns.size());
   run(checked.values(), results, request);
-  std::vector<RCReference<AsyncValue>> owned;
-  for (AsyncValue* const result : results) owned.push_back(RCReference<AsyncValue>::reclaim(result));
-  return owned;
+  return owned(results);
 }
 
 InstancePool::Lease InstancePool::borrow() const {

@@ -128,9 +128,8 @@ std::string PlannedFunction::explain() const {
   const std::shared_ptr<const Layout> now = layout();
   Explanation explanation(*now);
   explanation.add(*plan_, 2);
-  const std::string rest = now->arena_bytes == now->least_bytes
-                               ? "no plan needs less"
-                               : fmt::format("any plan needs {}", now->least_bytes);
+  const std::string rest =
+      plan::bound_text(now->arena_bytes == now->least_bytes, std::to_string(now->least_bytes));
   std::string memory = "nothing is known of sizes yet";
   if (now->num_values > 0) {
     memory = fmt::format("{} value{} of {} bytes together in {}; {}", now->num_values,

@@ -16,15 +16,6 @@ namespace {
 using Choices = std::vector<std::vector<uint32_t>>;
 using Indices = std::vector<uint32_t>;
 
-std::string error_of(const std::function<void()>& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 // A small fast pool with a capacity, and a large slow one; each buffer may lie in both.
 Pools fast_and_slow(int64_t fast_bytes, size_t num_buffers) {
   return {{{"fast", fast_bytes}, {"slow", {}}}, Choices(num_buffers, {0, 1})};

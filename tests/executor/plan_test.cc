@@ -14,15 +14,6 @@
 namespace coppice::plan {
 namespace {
 
-std::string error_of(const std::function<void()>& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(PlanVectors, AreWhatOtherProjectsPlannersMakeOfThem) {
   for (const PlanVector& vector : plan_vectors()) {
     SCOPED_TRACE(vector.name);

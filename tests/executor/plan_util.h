@@ -5,16 +5,28 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "executor/plan/csv.h"
 #include "executor/plan/verify.h"
 
 namespace coppice::plan {
+
+// Returns the text of the Error that it throws; "" if it throws none.
+inline std::string error_of(const std::function<void()>& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
 
 // One buffer for each {begin, end, bytes}.
 inline Problem problem_of(const std::vector<std::array<int64_t, 3>>& buffers) {

@@ -18,21 +18,16 @@
 #include "sparse/buffer_operations.h"
 #include "sparse/device_operations.h"
 #include "sparse/function_text.h"
+#include "tests/sparse/refusal.h"
 #include "tests/sparse/test_devices.h"
 
 namespace coppice {
 namespace {
 
+// Returns what a call is refused with.
 template <class F>
-std::string refusal(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_TRUE(error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kNotFound ||
-                error.code() == ErrorCode::kOutOfRange);
-    return error.what();
-  }
-  return "accepted";
+std::string refused(const F& f) {
+  return refusal(f, {ErrorCode::kInvalidArgument, ErrorCode::kNotFound, ErrorCode::kOutOfRange});
 }
 
 class Functions : public DeviceTest {
@@ -348,16 +343,16 @@ TEST_P(Functions, AreEditedByNamesThatTheyHave) {
     program().launch(set_to, over(*leaf_), y_, 3);
   });
   const BoundLaunch launch = program().bind(add_one, range(1), words());
-  EXPECT_EQ(refusal([&] { f.insert_after("function.set_ot", launch); }),
+  EXPECT_EQ(refused([&] { f.insert_after("function.set_ot", launch); }),
             "function @main has no operation function.set_ot; did you mean function.set_to?");
-  EXPECT_EQ(refusal([&] { f.insert_after("fun", launch); }),
+  EXPECT_EQ(refused([&] { f.insert_after("fun", launch); }),
             "2 operations are called fun; name one of them by its event: set_to, set_to.2");
-  EXPECT_EQ(refusal([&] { f.remove(""); }), "an operation is named by nothing");
+  EXPECT_EQ(refused([&] { f.remove(""); }), "an operation is named by nothing");
 }
 
 TEST_P(Functions, CannotBeTracedOfWhatWaitsOrReadsBack) {
   const auto tracing = [&](const std::function<void()>& code) {
-    return refusal([&] { trace(device, code); });
+    return refused([&] { trace(device, code); });
   };
   const auto message = [&](const char* call, const char* behind) {
     return std::string(call) + " cannot be traced" + behind +
@@ -406,11 +401,11 @@ TEST_P(Functions, ControlFlowIsForTracing) {
   int rounds = 0;
   repeat(3, [&] { ++rounds; });
   EXPECT_EQ(rounds, 3);
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(refused([&] {
               loop_while({words_, 0}, [] {});
             }),
             "loop_while() is for code that is traced, and nothing is traced on this thread");
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(refused([&] {
               branch({words_, 0}, [] {});
             }),
             "branch() is for code that is traced, and nothing is traced on this thread");
@@ -428,10 +423,10 @@ TEST_P(Functions, FailAsTheOperationThatFails) {
   EXPECT_STREQ(done.error().what(), "buffer.fill: 100 bytes from byte 4000 on, of a buffer of 4096 bytes");
   device->default_stream().clear_error();
   EXPECT_EQ(word(0), 1u);
-  EXPECT_EQ(refusal([&] { f.run(-2); }), "function @main cannot be run -2 times");
+  EXPECT_EQ(refused([&] { f.run(-2); }), "function @main cannot be run -2 times");
   Function moved = f;
   const Function other = std::move(moved);
-  EXPECT_EQ(refusal([&] { moved.run(); }), "a Function is used that was moved from");
+  EXPECT_EQ(refused([&] { moved.run(); }), "a Function is used that was moved from");
 }
 
 TEST_P(Functions, ExplainWhatTheirOperationsTouchAndWhy) {
@@ -464,10 +459,10 @@ TEST_P(Functions, AreEditedWhereOneOperationAloneHasTheName) {
     program().launch(add_one, range(1), words());
     repeat(2, [&] { program().launch(add_one, range(1), words()); });
   });
-  EXPECT_EQ(refusal([&] { f.remove("function.set_to"); }),
+  EXPECT_EQ(refused([&] { f.remove("function.set_to"); }),
             "2 operations are called function.set_to; name one of them by its event: set_to, set_to.2");
   EXPECT_EQ(
-      refusal([&] { f.remove("add_one"); }),
+      refused([&] { f.remove("add_one"); }),
       "2 operations are called add_one; name one of them by its event: main.add_one, main.repeat1.add_one");
   f.remove("function.set_to.2");
   f.remove("main.repeat1.add_one");
@@ -479,12 +474,12 @@ TEST_P(Functions, AreEditedWhereOneOperationAloneHasTheName) {
 // Seen to fail: it did nothing, without a word.
 TEST_P(Functions, DeactivateNoDenseNode) {
   EXPECT_EQ(
-      refusal([&] { leaf_->deactivate_all(); }),
+      refused([&] { leaf_->deactivate_all(); }),
       "deactivation of line.pointer[64].dense[4]: cells of a dense node are active as long as what is above "
       "them");
-  EXPECT_TRUE(refusal([&] {
+  EXPECT_TRUE(refused([&] {
                 trace(device, [&] { leaf_->deactivate_all(); });
-              }).ends_with(": @main: sparse.deactivate_all: " + refusal([&] { leaf_->deactivate_all(); })));
+              }).ends_with(": @main: sparse.deactivate_all: " + refused([&] { leaf_->deactivate_all(); })));
 }
 
 // Where a launch may run out of memory or fail, what cannot be skipped on the device stands outside.
@@ -535,7 +530,7 @@ TEST(Function, OfAnotherDeviceIsRefusedWhateverIsInIt) {
   const auto words = other->reserve(64, 64);
   const Function inner = trace(
       other, [&] { fill(*other, words, 0, 0, 64); }, "inner");
-  EXPECT_NE(refusal([&] { trace(one, [&] { inner.run(); }); }).find("inner belongs to another device (cpu)"),
+  EXPECT_NE(refused([&] { trace(one, [&] { inner.run(); }); }).find("inner belongs to another device (cpu)"),
             std::string::npos);
 }
 
@@ -558,7 +553,7 @@ TEST(Function, IsRefusedWithThePlaceInItsText) {
         "func @g(%e: event) -> event {{ return %e }}\n"
         "func @h(%e: event) -> event {{\n  %a = buffer.fill 0, $b2, 0, 4 (%e)\n  return %a\n}}\n",
         operation);
-    return refusal([&] { Function::load(one, executor::parse(text, "f.graph"), bindings); });
+    return refused([&] { Function::load(one, executor::parse(text, "f.graph"), bindings); });
   };
   const auto at_main = [](std::string_view why) { return fmt::format("f.graph:2:8: @main: {}", why); };
   const std::string of_other = ": $b2 is a buffer of another device";
@@ -667,19 +662,19 @@ TEST(Function, BelongsToOneDevice) {
   Program a(one), b(other);
   const auto words = one->reserve(64, 64), others = other->reserve(64, 64);
   const std::string text =
-      refusal([&] { trace(one, [&] { b.launch(add_one, range(1), others->as<uint32_t>()); }); });
+      refused([&] { trace(one, [&] { b.launch(add_one, range(1), others->as<uint32_t>()); }); });
   EXPECT_NE(text.find("function.add_one belongs to another device (cpu)"), std::string::npos) << text;
-  EXPECT_NE(refusal([&] {
+  EXPECT_NE(refused([&] {
               trace(one, [&] { fill(*one, others, 0, 0, 4); });
             }).find("fill is given a buffer of another device"),
             std::string::npos);
   const Function f = trace(one, [&] { a.launch(add_one, range(1), words->as<uint32_t>()); });
-  EXPECT_NE(refusal([&] {
+  EXPECT_NE(refused([&] {
               Function::load(other, f.module(), f.loaded().bindings());
             }).find("@main: sparse.launch: $function.add_one is a launch of another device (cpu)"),
             std::string::npos);
-  EXPECT_NE(refusal([&] { trace({}, [] {}); }).find("no device"), std::string::npos);
-  EXPECT_NE(refusal([&] {
+  EXPECT_NE(refused([&] { trace({}, [] {}); }).find("no device"), std::string::npos);
+  EXPECT_NE(refused([&] {
               trace(
                   one, [] {}, "two words");
             }).find("is no name of a function"),

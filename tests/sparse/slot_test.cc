@@ -13,6 +13,7 @@
 #include "gpu/host_access.h"
 #include "sparse/function.h"
 #include "sparse/uses.h"
+#include "tests/sparse/refusal.h"
 #include "tests/sparse/test_devices.h"
 
 namespace coppice {
@@ -152,15 +153,6 @@ TEST(Slot, OfAnotherDeviceOrMovedFromIsRefused) {
   Tree tree(one);
   Node leaf = tree.root().dense({8});
   Field<int> x = leaf.place<int>("x");
-  const auto refusal = [](const auto& f) -> std::string {
-    try {
-      f();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-      return error.what();
-    }
-    return "accepted";
-  };
   EXPECT_EQ(refusal([&] { program.launch(set_to, over(leaf), x, Slot<int>(other, 3)); }),
             "kernel function.set_to: the slot of argument 2 is in memory of another device");
   Slot<int> mine(one, 3);

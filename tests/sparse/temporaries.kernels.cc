@@ -1,6 +1,5 @@
 // Kernels of tests of temporaries: each with another way to an array.
 #include "coppice/kernel.h"
-
 #include "tests/sparse/packed_target.h"
 
 using namespace coppice;

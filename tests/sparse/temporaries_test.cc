@@ -18,22 +18,11 @@
 #include "sparse/temporary_buffer.h"
 #include "temporaries.kernels.h"
 #include "tests/sparse/packed_target.h"
+#include "tests/sparse/refusal.h"
 #include "tests/sparse/test_devices.h"
 
 namespace coppice {
 namespace {
-
-template <class F>
-std::string refusal(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    return error.what();
-  }
-  return "accepted";
-}
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // These make their requests on the same piece of the stack.
 [[gnu::noinline]] void give_two(Program& program, uint32_t* a, uint32_t v) {
