@@ -36,7 +36,7 @@ HostBytes HostBytes::view(size_t offset, size_t bytes) const {
                 bytes_);
   HostBytes part;
   part.data_ = data_ + offset, part.bytes_ = bytes, part.room_ = bytes;
-  part.memory_ = memory_;
+  if (is_counted()) part.memory_ = memory_;
   return part;
 }
 

@@ -62,8 +62,8 @@ struct LearnedSize {
   bool* has_outgrown = nullptr;  // is set when there was no place that was large enough
 };
 
-// Copying one that has memory counts a reference to that. Copying one in a planned function's arena copies
-// the bytes: they are another value's soon. view() copies nothing.
+// Copying one that has memory counts a reference to that. Copying a planned function's value copies the
+// bytes: they are another value's soon. view() copies nothing.
 class HostBytes {
  public:
   HostBytes() = default;
@@ -101,8 +101,9 @@ class HostBytes {
   HostBytes view(size_t offset, size_t bytes) const;
   // Returns a value with memory of its own, and counts that in the arena it comes from.
   HostBytes copy_out(std::pmr::memory_resource& to = *std::pmr::new_delete_resource()) const;
-  // Returns whether it keeps its memory: false for what lies in a planned function's arena.
-  bool is_counted() const { return memory_ != nullptr || data_ == nullptr; }
+  // Returns whether it keeps its memory: false for a planned function's value, which the next round or run
+  // writes anew, wherever its bytes are.
+  bool is_counted() const { return data_ == nullptr || (memory_ != nullptr && learned_ == nullptr); }
 
  private:
   friend class OutBytes;
@@ -116,7 +117,7 @@ class HostBytes {
   size_t bytes_ = 0;
   size_t room_ = 0;  // bytes at data_
   IntrusivePtr<HostMemory> memory_;
-  LearnedSize* learned_ = nullptr;
+  LearnedSize* learned_ = nullptr;  // not null: a planned function's value, which its next run writes anew
 };
 
 // Where an out variant writes a result.
@@ -163,6 +164,8 @@ class PlannedBytes {
     value.data_ = place.data, value.bytes_ = 0, value.room_ = place.room;
     value.memory_ = std::move(memory), value.learned_ = place.learned;
   }
+  // Lets a value count a reference to the memory that its place is in.
+  static void count(HostBytes& value, IntrusivePtr<HostMemory> memory) { value.memory_ = std::move(memory); }
   // A value that may outlive its instance is not to teach it.
   static void forget_learned(HostBytes& value) { value.learned_ = nullptr; }
 };

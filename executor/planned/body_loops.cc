@@ -50,6 +50,16 @@ void BodyRunner::find_places(const PlannedOperation& op, Bodies& bodies) {
   }
 }
 
+void BodyRunner::count_place(AsyncValue& value, uint32_t r) const {
+  if (plan_.registers[r].home != Home::kOutput || !value.is_concrete()) return;
+  auto& bytes = value.get<HostBytes>();
+  for (const bool second : {false, true}) {
+    CallerPlace at = place_of(r, second);
+    if (bytes.data() != nullptr && bytes.data() == at.place.data)
+      return PlannedBytes::count(bytes, std::move(at.memory));
+  }
+}
+
 bool BodyRunner::run_branch(const PlannedOperation& op, Bodies& bodies) {
   const LoadedOperation& l = loaded(op);
   ValueList results(op.num_results);
@@ -95,6 +105,10 @@ bool BodyRunner::run_loop(const PlannedOperation& op, Bodies& bodies) {
     bodies.decider = share(value(l.arguments[0]));
     for (size_t i = 1; i < l.arguments.size(); ++i) bodies.values.push_back(share(value(l.arguments[i])));
     find_places(op, bodies);
+    // Rounds write into these by turns, so that whoever copies a round's value must get bytes of its own: a
+    // value counts its memory when the loop has ended.
+    for (auto& places : bodies.places)
+      for (CallerPlace& place : places) place.memory = nullptr;
     bodies.round = 0;
   }
   BodyRunner& runner = *bodies.runners[0];
@@ -121,7 +135,10 @@ bool BodyRunner::run_loop(const PlannedOperation& op, Bodies& bodies) {
     ++bodies.round;
   }
   ValueList results(op.num_results);
-  for (size_t i = 0; i < bodies.values.size(); ++i) results[i] = bodies.values[i].release();
+  for (size_t i = 0; i < bodies.values.size(); ++i) {
+    count_place(*bodies.values[i], op.first_result + static_cast<uint32_t>(i));
+    results[i] = bodies.values[i].release();
+  }
   bodies.leave();
   set_results(op, results.span());
   return true;

@@ -81,6 +81,7 @@ class BodyRunner {
   void find_places(const PlannedOperation& op, Bodies& bodies);
   PlannedBytes::Place place_in(const IntrusivePtr<HostMemory>& memory, uint32_t size) const;
   CallerPlace place_of(uint32_t r, bool second) const;
+  void count_place(AsyncValue& value, uint32_t r) const;
   void set_results(const PlannedOperation& op, std::span<AsyncValue*> results);
   void let_go(uint32_t r);
   void drop_errors();

@@ -36,8 +36,30 @@ class KeptBytes {
   std::vector<AsyncValueRef<HostBytes>> values_;
 };
 
+// Copies of values, which an operation that sees them may keep.
+class NotedBytes {
+ public:
+  void add(HostBytes copy) {
+    const std::lock_guard lock(mutex_);
+    copies_.push_back(std::move(copy));
+  }
+  std::vector<HostBytes> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(copies_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<HostBytes> copies_;
+};
+// Those of all tests: an operation that took a Request would be no native one.
+inline NotedBytes& noted_bytes() {
+  static NotedBytes all;
+  return all;
+}
+
 //   out variants   iota (n, seed), mix (a, b), shift c (a), both (a, b): mix and shift in the place of a
-//   native         half (a): a view; sum (a); pair (a, b): two views; first (list)
+//   native         half (a): a view; sum (a); note (a): its sum, and something keeps a copy; pair (a, b): two views; first (list)
 //   fallback       keep (a): a itself, and something keeps it; later (a): a copy that comes later;
 //                  blocking (a): on a thread that may block
 //   may fail       fail_odd (a): an out variant that throws where a has an odd number of items
@@ -77,10 +99,15 @@ inline Registry bytes_registry() {
     std::copy(x.begin(), x.end(), to.begin());
   });
   registry.add("half", [](const HostBytes& a) { return a.view(0, a.size_bytes() / 8 * 4); });
-  registry.add("sum", [](const HostBytes& a) {
+  const auto sum_of = [](const HostBytes& a) {
     int32_t sum = 0;
     for (const int32_t x : a.as<int32_t>()) sum = wrapping(sum, x);
     return sum;
+  };
+  registry.add("sum", sum_of);
+  registry.add("note", [sum_of](const HostBytes& a) {
+    noted_bytes().add(a);
+    return sum_of(a);
   });
   registry.add("pair", [](const HostBytes& a, const HostBytes& b) {
     HostList list;
@@ -108,9 +135,15 @@ inline Registry bytes_registry() {
   return registry;
 }
 
-inline std::vector<int32_t> items_of(AsyncValue& value) {
-  const Items items = value.get<HostBytes>().as<int32_t>();
+inline std::vector<int32_t> items_of(const HostBytes& bytes) {
+  const Items items = bytes.as<int32_t>();
   return {items.begin(), items.end()};
+}
+inline std::vector<int32_t> items_of(AsyncValue& value) { return items_of(value.get<HostBytes>()); }
+inline std::vector<std::vector<int32_t>> items_of(const std::vector<HostBytes>& all) {
+  std::vector<std::vector<int32_t>> items;
+  for (const HostBytes& bytes : all) items.push_back(items_of(bytes));
+  return items;
 }
 
 // A function of a module's text, planned, with an instance and a request.

@@ -261,6 +261,40 @@ TEST(Planned, WhatAFallbackMayKeepIsNotPlanned) {
   for (size_t run = 0; run < 4; ++run) EXPECT_EQ(items_of(kept[run].value()), expected[run]);
 }
 
+// A loop's rounds write where the outputs lie, by turns: a copy that counted a reference to that was
+// overwritten two rounds later.
+TEST(Planned, CopiesOfALoopsValuesKeepTheirBytes) {
+  for (const char* const loop : {"%c = repeat @round (%n, %a)", "%c = call @loop (%n, %a)"}) {
+    PlannedProgram p(R"(
+      func @round(%x: bytes) -> bytes {
+        %y = shift 1 (%x)
+        %k = note (%y)
+        return %y
+      }
+      func @loop(%n: i32, %x: bytes) -> bytes {
+        %y = repeat @round (%n, %x)
+        return %y
+      }
+      func @main(%n: i32) -> bytes {
+        %a = iota (%n, %n)
+        )" + std::string(loop) +
+                     R"(
+        return %c
+      })");
+    NotedBytes& noted = noted_bytes();
+    for (int run = 0; run < 4; ++run) {
+      const auto expected = p.run_executor({number(5)});
+      const std::vector<HostBytes> right = noted.take();
+      const auto planned = p.run({number(5)});
+      EXPECT_EQ(items_of(noted.take()), items_of(right)) << run;
+      EXPECT_EQ(items_of(*planned[0]), items_of(*expected[0]));
+      // The result counts its memory, and so does its copy.
+      const HostBytes copy = planned[0]->get<HostBytes>();
+      EXPECT_EQ(copy.data(), planned[0]->get<HostBytes>().data());
+    }
+  }
+}
+
 TEST(Planned, ErrorsAreTheExecutorsWithPathAndPlace) {
   PlannedProgram p(R"(
     func @inner(%a: bytes) -> bytes {
