@@ -52,7 +52,7 @@ class NotedBytes {
   std::mutex mutex_;
   std::vector<HostBytes> copies_;
 };
-// Those of all tests: an operation that took a Request would be no native one.
+// Returns the copies of all tests. An operation that took a Request to find its own would be no native one.
 inline NotedBytes& noted_bytes() {
   static NotedBytes all;
   return all;
