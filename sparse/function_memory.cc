@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -63,6 +66,48 @@ std::vector<Temporary> used_by(const LoadedOperation& op) {
   return used;
 }
 
+// An operation that runs another function has these bytes for itself: that function's temporaries lie there,
+// and are written anew each time. One that reads what it has not written cannot be loaded.
+struct RunBytes {
+  const Buffer* arena;
+  size_t begin, end;
+  std::string name;  // of what is run
+  Interval time;
+};
+
+// Adds the temporaries of functions that an operation runs, and of those that these run.
+void add_run_by(const LoadedOperation& op, std::vector<Temporary>& all, std::string& name) {
+  for (const BoundAttribute& a : op.attributes) {
+    if (a.binding == nullptr || !a.binding->is_type<Function>()) continue;
+    if (name.empty()) name = std::get<executor::BindingRef>(*a.value).name;
+    for (const auto& f : a.binding->get<Function>().loaded().functions()) {
+      for (const LoadedOperation& inner : f->operations) {
+        for (const Temporary t : used_by(inner)) all.push_back(t);
+        add_run_by(inner, all, name);
+      }
+    }
+  }
+}
+void add_run_by(const LoadedOperation& op, Interval time, std::vector<RunBytes>& all) {
+  std::vector<Temporary> run;
+  std::string name;
+  add_run_by(op, run, name);
+  std::vector<RunBytes> ranges;
+  for (const Temporary t : run)
+    ranges.push_back(
+        {t->arena().get(), t->offset(), t->offset() + round_up(t->size_bytes(), kAlignment), name, time});
+  std::sort(ranges.begin(), ranges.end(), [](const RunBytes& a, const RunBytes& b) {
+    return std::tie(a.arena, a.begin) < std::tie(b.arena, b.begin);
+  });
+  const size_t first = all.size();
+  for (RunBytes& r : ranges) {
+    if (all.size() > first && all.back().arena == r.arena && r.begin <= all.back().end)
+      all.back().end = std::max(all.back().end, r.end);
+    else
+      all.push_back(std::move(r));
+  }
+}
+
 bool has_temporaries(const executor::LoadedModule& module) {
   for (const auto& function : module.functions()) {
     for (const LoadedOperation& op : function->operations)
@@ -84,14 +129,21 @@ class Lifetimes {
       if (runs) continue;
       for (const LoadedOperation& op : body->operations) {
         for (const Temporary t : used_by(op)) intervals_[t] = {0, now_};
+        add_run_by(op, {0, now_}, run_);
       }
     }
+    std::set<const Buffer*> arenas;
+    for (const Temporary t : found_)
+      if (t->is_placed()) arenas.insert(t->arena().get());
+    std::erase_if(run_, [&](const RunBytes& r) { return !arenas.contains(r.arena); });
   }
 
   // In the order in which they are first used.
   const std::vector<Temporary>& temporaries() const { return found_; }
   Interval of(Temporary t) const { return intervals_.at(t); }
   const FirstUse& first_use(Temporary t) const { return first_.at(t); }
+  // Returns where in the arenas of these the temporaries of functions lie that are run.
+  const std::vector<RunBytes>& run() const { return run_; }
 
  private:
   template <class Visit>
@@ -131,6 +183,7 @@ class Lifetimes {
       });
       now_ = std::max(now_, begin + 1);
       times.push_back({begin, now_});
+      add_run_by(op, times.back(), run_);
     }
     settle(f, order, times, used);
     return used;
@@ -192,6 +245,7 @@ class Lifetimes {
   const Beside beside_;
   int64_t now_ = 0;
   std::vector<Temporary> found_;
+  std::vector<RunBytes> run_;
   std::map<Temporary, uint64_t> all_uses_;
   std::map<Temporary, Interval> intervals_;
   std::map<Temporary, FirstUse> first_;
@@ -201,14 +255,15 @@ class Lifetimes {
 
 plan::Problem problem_of(const Lifetimes& lifetimes) {
   plan::Problem problem;
-  for (const Temporary t : lifetimes.temporaries()) {
-    const Interval needed = lifetimes.of(t);
+  const auto add = [&](std::string id, Interval needed, size_t bytes) {
     plan::Buffer& b = problem.buffers.emplace_back();
-    b.id = fmt::format("temporary.{}", problem.buffers.size());
-    b.begin = needed.begin, b.end = needed.end;
-    b.bytes = static_cast<int64_t>(round_up(t->size_bytes(), kAlignment));
+    b.id = std::move(id), b.begin = needed.begin, b.end = needed.end;
+    b.bytes = static_cast<int64_t>(round_up(bytes, kAlignment));
     b.alignment = kAlignment;
-  }
+  };
+  for (const Temporary t : lifetimes.temporaries())
+    add(fmt::format("temporary.{}", problem.buffers.size() + 1), lifetimes.of(t), t->size_bytes());
+  for (const RunBytes& r : lifetimes.run()) add("those of $" + r.name, r.time, r.end - r.begin);
   return problem;
 }
 
@@ -249,11 +304,14 @@ plan::Plan places_of(const plan::Problem& problem, const Lifetimes& lifetimes) {
   std::map<const Buffer*, int64_t> begins;
   int64_t end = 0;
   std::vector<int64_t> offsets;
-  for (const Temporary t : lifetimes.temporaries()) {
-    const auto [arena, is_new] = begins.try_emplace(t->arena().get(), end);
-    if (is_new && t->arena()) end += static_cast<int64_t>(round_up(t->arena()->size_bytes(), kAlignment));
-    offsets.push_back(arena->second + static_cast<int64_t>(t->offset()));
-  }
+  const auto add = [&](const Buffer* arena, size_t bytes, size_t offset) {
+    const auto [known, is_new] = begins.try_emplace(arena, end);
+    if (is_new) end += static_cast<int64_t>(round_up(bytes, kAlignment));
+    offsets.push_back(known->second + static_cast<int64_t>(offset));
+  };
+  for (const Temporary t : lifetimes.temporaries())
+    add(t->arena().get(), t->arena() ? t->arena()->size_bytes() : 0, t->offset());
+  for (const RunBytes& r : lifetimes.run()) add(r.arena, 0, r.begin);  // there is one in that arena
   return plan::plan_of(problem, std::move(offsets));
 }
 

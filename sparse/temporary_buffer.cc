@@ -165,7 +165,7 @@ void check_placed(const Launch& launch) {
           ErrorCode::kInvalidArgument,
           fmt::format(
               "kernel {}: it was bound with a temporary while a function was traced, and is a part of "
-              "that function alone",
+              "that function alone, as its loaded().bindings() have it",
               launch.name));
   }
 }

@@ -12,6 +12,9 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include <set>
+#include <vector>
+
 #include "gpu/jit/kernel_decisions.h"
 #include "gpu/jit/marked_functions.h"
 
@@ -35,11 +38,75 @@ bool is_own(const llvm::Value* pointer) {
   return is_own_object(*object) || is_result_of_marked(*object, kAccess);
 }
 
+// Finds out where addresses come from, of a kernel whose Views are still in memory.
+class KnownAddresses {
+ public:
+  // Tells whether an address is a pointer that is an argument, or that of a View which is one.
+  bool is_argument_or_of_one(const llvm::Value& pointer) {
+    const llvm::Value& object = *llvm::getUnderlyingObject(&pointer, 0);
+    if (llvm::isa<llvm::Argument>(object)) return true;
+    const llvm::Value* view = nullptr;
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&object))
+      view = load->getPointerOperand();
+    else if (is_result_of_marked(object, kMemory))
+      view = llvm::cast<llvm::CallBase>(object).getArgOperand(0);
+    return view != nullptr && is_known_view(*llvm::getUnderlyingObject(view, 0));
+  }
+
+ private:
+  static bool is_view_argument(const llvm::Value& object) {
+    const auto* argument = llvm::dyn_cast<llvm::Argument>(&object);
+    if (argument == nullptr || !argument->hasByValAttr()) return false;
+    const auto* type = llvm::dyn_cast<llvm::StructType>(argument->getParamByValType());
+    return type != nullptr && type->hasName() && type->getName().starts_with("struct.coppice::View");
+  }
+  // Tells whether a View in memory is an argument of the kernel, or a variable: one that is nothing but a
+  // copy of such a View, or made from a pointer that is an argument.
+  bool is_known_view(const llvm::Value& object) {
+    if (!is_view_argument(object) && !llvm::isa<llvm::AllocaInst>(object)) return false;
+    // One whose own pointer is stored back, a few items further, is being looked at already.
+    if (!looked_at_.insert(&object).second) return true;
+    std::vector<const llvm::Value*> addresses{&object};
+    while (!addresses.empty()) {
+      const llvm::Value* const address = addresses.back();
+      addresses.pop_back();
+      for (const llvm::User* user : address->users()) {
+        if (llvm::isa<llvm::GetElementPtrInst>(user))
+          addresses.push_back(user);
+        else if (!leaves_known(*user, *address, address == &object))
+          return false;
+      }
+    }
+    return true;
+  }
+  bool leaves_known(const llvm::User& user, const llvm::Value& address, bool is_at_items) {
+    if (llvm::isa<llvm::LoadInst>(user)) return true;
+    if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&user)) {
+      const llvm::Value& value = *store->getValueOperand();
+      if (&value == &address) return false;
+      if (!value.getType()->isPointerTy()) return !is_at_items;
+      return llvm::isa<llvm::ConstantPointerNull>(value) || is_argument_or_of_one(value);
+    }
+    if (const auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(&user)) {
+      if (copy->getRawDest() != &address) return true;
+      return is_known_view(*llvm::getUnderlyingObject(copy->getRawSource(), 0));
+    }
+    if (const auto* set = llvm::dyn_cast<llvm::MemSetInst>(&user)) {
+      const auto* byte = llvm::dyn_cast<llvm::ConstantInt>(set->getValue());
+      return byte != nullptr && byte->isZero();
+    }
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(&user);
+    const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
+    return callee != nullptr && (callee->isIntrinsic() || is_marked(*callee, kMemory));
+  }
+
+  std::set<const llvm::Value*> looked_at_;
+};
+
 // Gives an effect on memory that is not the kernel's own.
 uint32_t effect_on(const llvm::Value* pointer, uint32_t effect) {
   if (is_own(pointer)) return 0;
-  return effect |
-         (llvm::isa<llvm::Argument>(llvm::getUnderlyingObject(pointer, 0)) ? 0u : kComputesAddresses);
+  return effect | (KnownAddresses().is_argument_or_of_one(*pointer) ? 0u : kComputesAddresses);
 }
 
 // Gives the effects of a call that nothing was inlined for.

@@ -71,8 +71,12 @@ COPPICE_KERNEL(square_residual, Read<double> f, Read<double> r, SumTeam team, do
   const double* const from = r.data(team);
   const double* const right = f.data(team);
   double total[2];
-  sum_cells(team, total,
-            [&](uint32_t i, double& rr, double& ff) { rr += square(from[i]), ff += square(h2 * right[i]); });
+  sum_cells(team, total, [&](uint32_t i, double& rr, double& ff) {
+    const double given_here = h2 * right[i];
+    const bool is_lost = given_here == 0 && right[i] != 0;  // then it is in no residual
+    rr += is_lost ? kLeastSquare : square(from[i]);
+    ff += is_lost ? kLeastSquare : square(given_here);
+  });
   if (team.lane() == 0) squares[team.number] = total[0], given[team.number] = total[1];
 }
 // The residual for the levels, which have single precision.

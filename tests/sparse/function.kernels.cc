@@ -22,6 +22,34 @@ COPPICE_KERNEL(store_behind_table, Item, uint64_t* addresses, uint32_t* word)
 { *reinterpret_cast<uint32_t*>(addresses[0]) = *word = 1; }
 COPPICE_KERNEL(copy_word, Item, uint32_t* to, const uint32_t* from)
 { *to = *from; }
+// Views whose memory is an argument's: as they come, as parts and copies, and given to a function.
+static COPPICE_INLINE uint32_t sum_of(View<const uint32_t> values)
+{
+  uint32_t sum = 0;
+  for (int64_t k = 0; k < values.size; ++k) sum += values[k];
+  return sum;
+}
+COPPICE_KERNEL(copy_viewed, Item i, View<uint32_t> to, View<const uint32_t> from)
+{ to[i] = from[i]; }
+COPPICE_KERNEL(sum_viewed, Item, View<uint32_t> to, View<const uint32_t> from)
+{ to[0] = sum_of(from); }
+COPPICE_KERNEL(sum_rest_of_viewed, Item, View<uint32_t> to, View<const uint32_t> from)
+{ to.items[0] = sum_of(View<const uint32_t>(from.items + 1, from.size - 1)); }
+COPPICE_KERNEL(add_behind_viewed, Item i, View<uint32_t> to, int64_t first)
+{
+  to.items += first;
+  __atomic_fetch_add(&to[i], 1u, __ATOMIC_RELAXED);
+}
+// Views whose memory is not.
+COPPICE_KERNEL(sum_of_address, Item, View<uint32_t> to, uint64_t address)
+{ to[0] = sum_of(View<const uint32_t>(reinterpret_cast<const uint32_t*>(address), 1)); }
+COPPICE_KERNEL(turn_view, Item, View<uint32_t> to, uint64_t address)
+{
+  to.items = reinterpret_cast<uint32_t*>(address);
+  to[0] = 1;
+}
+COPPICE_KERNEL(sum_of_viewed_address, Item, View<uint32_t> to, View<const uint64_t> addresses)
+{ to[0] = sum_of(View<const uint32_t>(reinterpret_cast<const uint32_t*>(addresses[0]), 1)); }
 COPPICE_KERNEL(subtract_one, Item, uint32_t* word)
 {
   if (*word > 0) --*word;

@@ -51,6 +51,27 @@ TEST_F(OrderingOfMemory, IsKeptWhereAKernelComputesItsAddresses) {
   EXPECT_EQ(shared(uses(copy_word, range(1), words(0), words(0) + 8), other), "nothing");
 }
 
+// Seen to fail: a View's memory was taken for memory that no argument leads to, so that launches with Views
+// were ordered with all others, and their first reads of temporaries were not found.
+TEST_F(OrderingOfMemory, OfViewsIsThatOfTheirBuffers) {
+  const View<uint32_t> to(words(0), 8);
+  const View<const uint32_t> from(words(0) + 16, 8);
+  const ResourceUses other = uses(add_one, range(1), words(1));
+  for (const ResourceUses& views :
+       {uses(copy_viewed, range(1), to, from), uses(sum_viewed, range(1), to, from),
+        uses(sum_rest_of_viewed, range(1), to, from), uses(add_behind_viewed, range(1), to, 3)}) {
+    EXPECT_EQ(shared(views, other), "nothing");
+    EXPECT_EQ(shared(views, write_), "nothing");
+    EXPECT_NE(shared(views, uses(add_one, range(1), words(0))), "nothing");
+  }
+  const auto address = reinterpret_cast<uint64_t>(words(1));
+  for (const ResourceUses& computes :
+       {uses(sum_of_address, range(1), to, address), uses(turn_view, range(1), to, address),
+        uses(sum_of_viewed_address, range(1), to,
+             View<const uint64_t>(reinterpret_cast<const uint64_t*>(words(0) + 64), 1))})
+    EXPECT_EQ(shared(computes, other), "memory that no argument leads to");
+}
+
 // These kernels do so.
 TEST_F(OrderingOfMemory, OfKernelsThatComputeTheirAddresses) {
   const auto address = reinterpret_cast<uint64_t>(words(1));

@@ -267,6 +267,13 @@ TEST_F(PoissonOnCpu, SolvesForLargeAndSmallNumbers) {
   }
   space.program.launch(set_random_source, over(space.leaf), space.solver.right_side(), 5u);
   EXPECT_TRUE(space.solver.wait_solve(1e-6).converged);
+  // Seen to fail: where f times h^2 is 0 and f is not, as if f were 0.
+  Space tiny(Device::cpu(2), 3, 1e-170);
+  wait(tiny.leaf.activate(cube(4)));
+  tiny.program.launch(set_random_source, over(tiny.leaf), tiny.solver.right_side(), 5u);
+  const PoissonResult lost = tiny.solver.wait_solve(1e-6);
+  EXPECT_FALSE(lost.converged);
+  EXPECT_EQ(lost.residual, 1);
   // A residual that doubles cannot reach is not said to be there.
   EXPECT_FALSE(space.solver.wait_solve(1e-30).converged);
 }

@@ -278,6 +278,78 @@ TEST_P(Temporaries, OfFunctionsThatAreRunInOthersAreTheirOwn) {
   EXPECT_EQ(values(out_)[6], 4 * 9 + 2 * 46u);
 }
 
+// A function that is run writes its own temporaries. Where these lie in the same bytes as another one's that
+// is needed on both sides, its value was lost without an error.
+TEST_P(Temporaries, AreKeptFromFunctionsOfTheSameBytes) {
+  const Function f = trace(
+      device,
+      [&] {
+        const BufferRef a = items();
+        ramp(a, 1);
+        program().launch(add_to, range(kItems), words(a), words(out_));
+        const BufferRef b = items();
+        sum(out_, out_, b);
+        program().launch(add_to, range(kItems), words(b), words(out_));
+      },
+      "f");
+  EXPECT_EQ(memory(f).plan.bytes, 1280);
+  const auto launches = [](std::initializer_list<const char*> names) {
+    std::string text = "func @g(%e: event) -> event {\n", last = "e";
+    for (const char* const name : names) {
+      const std::string next = last + "e";
+      text += "  %" + next + " = " + name + " (%" + last + ")\n", last = next;
+    }
+    return text + "  return %" + last + "\n}\n";
+  };
+  executor::Bindings bindings = f.loaded().bindings();
+  const auto load = [&](const std::string& text) {
+    return Function::load(device, executor::parse(text, "text"), bindings);
+  };
+  const char *const write = "sparse.launch $temporaries.write_ramp",
+                    *const add = "sparse.launch $temporaries.add_to",
+                    *const sum_out = "sparse.launch $temporaries.sum_of_two",
+                    *const add_sum = "sparse.launch $temporaries.add_to.2";
+  const auto run = [&](const std::string& text) {
+    finish(fill(*device, out_, 0, 0, kItems * 4));
+    finish(load(text).run());
+    return values(out_)[6];
+  };
+  EXPECT_EQ(run(launches({write, add, sum_out, add_sum})), 5 * 7u);
+  EXPECT_TRUE(has(refusal([&] { load(launches({write, sum_out, add_sum, add})); }), "both have bytes"));
+  bindings.add("second", load(launches({sum_out, add_sum})));
+  EXPECT_EQ(run(launches({write, add, "sparse.run $second", "sparse.run $second"})), 25 * 7u);
+  bindings.add("whole", load(launches({write, add, sum_out, add_sum})));
+  bindings.add("nested", load(launches({"sparse.run $second"})));
+  EXPECT_EQ(run(launches({"sparse.run $whole", write, add})), 6 * 7u);
+  for (const std::string name : {"second", "whole", "nested"}) {
+    const std::string between = "sparse.run $" + name;
+    EXPECT_TRUE(has(refusal([&] {
+                      load(launches({write, between.c_str(), add}));
+                    }),
+                    "'temporary.1' and 'those of $" + name + "' both have bytes"));
+  }
+}
+
+// A View's first read was not found.
+TEST_P(Temporaries, AreWrittenBeforeViewsOfThemAreRead) {
+  const auto from = [&](const std::function<View<const uint32_t>(const BufferRef&)>& view, bool is_written) {
+    return refusal([&] {
+      trace(device, [&] {
+        const BufferRef a = items();
+        if (is_written) ramp(a, 1);
+        program().launch(copy_view, range(kItems), view(a), words(out_));
+      });
+    });
+  };
+  for (const auto& view : std::vector<std::function<View<const uint32_t>(const BufferRef&)>>{
+           [](const BufferRef& a) { return View<const uint32_t>(*a); },
+           [](const BufferRef& a) { return View<const uint32_t>(a->as<const uint32_t>(), kItems); }}) {
+    EXPECT_EQ(from(view, true), "accepted");
+    EXPECT_TRUE(
+        has(from(view, false), "%copy_view in @main reads a temporary of 1200 bytes to which nothing"));
+  }
+}
+
 TEST_P(Temporaries, ThatNothingUsesNeedNothing) {
   const Function f = trace(device, [&] {
     const BufferRef unused = items(1 << 28), empty = temporary(*device, 0);
@@ -313,7 +385,7 @@ TEST_P(Temporaries, AreRefusedWhereTheyMeanNothing) {
       "being traced, or beside one");
   EXPECT_EQ(refusal([&] { bound->launch(); }),
             "kernel temporaries.write_ramp: it was bound with a temporary while a function was traced, and "
-            "is a part of that function alone");
+            "is a part of that function alone, as its loaded().bindings() have it");
   EXPECT_EQ(refusal([&] { fill(*device, kept, 0, 0, 4); }),
             "buffer.fill: a temporary has memory in its function alone");
   EXPECT_TRUE(has(refusal([&] { trace(device, [&] { fill(*device, kept, 0, 0, 4); }); }),
