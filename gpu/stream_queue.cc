@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "core/trace.h"
 #include "core/work_refusal.h"
 #include "core/worker_thread.h"
@@ -79,6 +80,7 @@ StreamQueue::~StreamQueue() {
     }
     COPPICE_CHECK(destroyed != nullptr, "an operation's own function destroyed its stream");
     while (has_work()) step(lock);
+    log_untold();
     *destroyed = true;
     thread_.detach();
     return;
@@ -86,6 +88,7 @@ StreamQueue::~StreamQueue() {
   lock.unlock();
   ready_->notify_one();
   thread_.join();
+  log_untold();
 }
 
 AsyncValueRef<Chain> StreamQueue::push(Operation operation) {
@@ -276,6 +279,8 @@ bool StreamQueue::end(Lock& lock, Operation operation) {
   operation.code.reset(), operation.room_code.reset();
   operation.used.clear();
   if (operation.failed) {
+    note_error(*operation.failed, operation.epoch,
+               !operation.done.is_unique() || operation.done.value().has_waiters());
     operation.done.set_error(*operation.failed);
   } else {
     operation.done.emplace();
@@ -285,6 +290,20 @@ bool StreamQueue::end(Lock& lock, Operation operation) {
   destroyed_ = nullptr;
   lock.lock();
   return true;
+}
+
+// The values of all operations behind a failed one have its error: whoever holds one of them can know.
+void StreamQueue::note_error(const Error& error, uint64_t epoch, bool is_told) {
+  const std::lock_guard lock(mutex_);
+  if (is_told) {
+    told_in_ = epoch, untold_.reset();
+  } else if (told_in_ != epoch && !untold_ && epoch == epoch_ && !is_ending_) {
+    untold_ = error;
+  }
+}
+
+void StreamQueue::log_untold() const {
+  if (untold_) log_error("an operation failed, and nobody waited for it: {}", untold_->what());
 }
 
 void StreamQueue::run(Operation& operation) {
@@ -333,6 +352,7 @@ void StreamQueue::clear_error() {
   WorkRefusal::check("clear_error");
   std::lock_guard lock(mutex_);
   ++epoch_;
+  untold_.reset();
 }
 
 }  // namespace coppice

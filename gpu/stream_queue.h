@@ -80,6 +80,8 @@ class StreamQueue final : public Stream {
   bool settle(Lock& lock, Operation& oldest);
   void wait_unbegin(Operation& operation);
   void set_error(const Error& error, uint64_t epoch);  // with mutex_ held
+  void note_error(const Error& error, uint64_t epoch, bool is_told);
+  void log_untold() const;
 
   const IntrusivePtr<RefCounted> device_;  // first: what follows uses it
   const ForkGuard guard_;
@@ -92,6 +94,8 @@ class StreamQueue final : public Stream {
   std::optional<Error> error_;  // guarded by mutex_, as the rest is
   uint64_t error_epoch_ = 0;    // operations queued in this epoch are skipped while there is an error
   std::atomic<uint64_t> epoch_ = 0;
+  std::optional<Error> untold_;      // an error of this epoch whose value nobody had
+  std::optional<uint64_t> told_in_;  // the last epoch in which somebody had the value of an error
   bool stopping_ = false;
   bool is_ending_ = false, has_left_ = false;  // with the process: its thread is to leave, or has left
   std::deque<Operation> pending_;              // begun and not ended; of the stream's thread, as what follows

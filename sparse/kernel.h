@@ -3,6 +3,8 @@
 // Constants of this type stand in the header that coppice_add_kernels() generates; Program::launch checks
 // every launch against them at compile time.
 #pragma once
+#include <cstddef>
+#include <cstring>
 #include <string_view>
 
 #include "gpu/jit/bitcode.h"
@@ -10,6 +12,19 @@
 #include "sparse/device/arguments.h"
 
 namespace coppice {
+
+namespace detail {
+
+// Makes a default value of the generated headers, which have it as clang laid it out.
+template <class T, size_t kBytes>
+T value_of_bytes(const unsigned char (&bytes)[kBytes]) {
+  static_assert(sizeof(T) == kBytes);
+  T value;
+  std::memcpy(static_cast<void*>(&value), bytes, kBytes);
+  return value;
+}
+
+}  // namespace detail
 
 template <class Signature>
 struct Kernel;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "sparse/launch_request.h"
 
@@ -57,6 +58,34 @@ template <class Parameter, class Argument>
 concept LaunchArgument = std::is_convertible_v<const Argument&, Parameter> ||
     (device::is_handle_argument<Parameter>&& requires(const Argument& argument) { Parameter{argument}; });
 
+template <class Parameter, class Given>
+constexpr bool may_be_given() {
+  if constexpr (is_slot<Given>)
+    return std::is_same_v<Given, Slot<Parameter>> && !device::is_handle_argument<Parameter>;
+  else
+    return LaunchArgument<Parameter, Given>;
+}
+// Compilers name this where a launch does not compile: the argument's number in the launch, from 1, what is
+// given there and what the kernel takes. A slot has the very type of the kernel's parameter, no handle's.
+template <size_t kNumber, class Given, class Parameter>
+struct WrongLaunchArgument {
+  static_assert(kNumber == 0, "a launch argument does not convert to the kernel's parameter");
+};
+template <size_t kNumber, class Given, class Parameter>
+constexpr bool check_argument() {
+  constexpr bool kIsRight = may_be_given<Parameter, Given>();
+  if constexpr (!kIsRight) (void)sizeof(WrongLaunchArgument<kNumber, Given, Parameter>);
+  return kIsRight;
+}
+// Checks all arguments; `All` has the parameters that a launch gives, in order.
+template <class All, class... Given, size_t... I>
+constexpr bool check_arguments(std::index_sequence<I...>) {
+  return (check_argument<I + 1, Given, typename std::tuple_element_t<I, All>::type>() & ... & true);
+}
+template <class Parameter>
+using GivenParameter = std::conditional_t<PlaceTraits<Parameter>::kIsPlace, std::tuple<>,
+                                          std::tuple<std::type_identity<Parameter>>>;
+
 // Notes where an argument leads to memory, and where it may.
 template <class Parameter>
 void add_pointer(LaunchRequest& request, uint32_t at) {
@@ -75,7 +104,6 @@ void add_pointer(LaunchRequest& request, uint32_t at) {
 // Leaves room for an argument whose value a slot has.
 template <class Parameter>
 void add_slot(LaunchRequest& request, size_t& at, const Slot<Parameter>& slot) {
-  static_assert(!device::is_handle_argument<Parameter>, "a slot holds a plain argument, and no handle");
   ++request.num_arguments;
   request.has_hidden_pointers |= !std::is_arithmetic_v<Parameter> && !std::is_enum_v<Parameter>;
   if (request.num_plain < kMostSlotted) request.slot_mask |= 1u << request.num_plain;
@@ -89,8 +117,6 @@ void add_slot(LaunchRequest& request, size_t& at, const Slot<Parameter>& slot) {
 // Puts one argument into the request: the parameter's type decides, the argument is converted to it.
 template <class Parameter, class Argument>
 void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) {
-  static_assert(LaunchArgument<Parameter, Argument>,
-                "a launch argument does not convert to the kernel's parameter");
   Parameter value = [&]() -> Parameter {
     if constexpr (std::is_convertible_v<const Argument&, Parameter>)
       return argument;
@@ -128,7 +154,6 @@ void add_arguments(LaunchRequest& request, size_t& at, const Tuple& arguments, a
   } else {
     using Given = std::remove_cvref_t<decltype(std::get<index()>(arguments))>;
     if constexpr (is_slot<Given>) {
-      static_assert(std::is_same_v<Given, Slot<First>>, "a slot has the very type of the kernel's parameter");
       add_slot<First>(request, at, std::get<index()>(arguments));
     } else {
       add_argument<First>(request, at, std::get<index()>(arguments));
@@ -151,7 +176,10 @@ LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop
   request.loop = loop;
   size_t at = 0;
   if constexpr (sizeof...(Arguments) + 1 == sizeof...(Parameters)) {
-    add_arguments<Parameters...>(request, at, std::tie(arguments...), std::integral_constant<size_t, 0>{});
+    using All = decltype(std::tuple_cat(GivenParameter<Parameters>()...));
+    constexpr bool kAreRight = check_arguments<All, Arguments...>(std::index_sequence_for<Arguments...>());
+    if constexpr (kAreRight)
+      add_arguments<Parameters...>(request, at, std::tie(arguments...), std::integral_constant<size_t, 0>{});
   }
   if (!request.slots.empty()) add_slots(request, at);
   if (loop.box) add_box(request, at);

@@ -128,6 +128,20 @@ std::string_view key_of(const DICompositeType& record) {
                                                              : "struct";
 }
 
+// Tells whether members have default values, which is seen by what they make of the struct alone: it has no
+// constructor, and all types of its members are trivial, and it is not.
+bool has_hidden_defaults(const DICompositeType& record) {
+  if ((record.getFlags() & llvm::DINode::FlagNonTrivial) == 0) return false;
+  for (const auto* element : record.getElements())
+    if (llvm::isa<llvm::DISubprogram>(element) &&
+        llvm::cast<llvm::DISubprogram>(element)->getName() == record.getName())
+      return false;
+  return llvm::none_of(data_members(record), [](const DIDerivedType* member) {
+    const DICompositeType* type = record_of(member->getBaseType());
+    return type != nullptr && (type->getFlags() & llvm::DINode::FlagNonTrivial) != 0;
+  });
+}
+
 bool is_in_a_class(const DIType& type) { return llvm::isa_and_nonnull<DIType>(type.getScope()); }
 
 }  // namespace
@@ -301,13 +315,21 @@ void TypeDeclarations::redeclare_struct(const DICompositeType& record, const std
     if (part->getTag() == llvm::dwarf::DW_TAG_member && part->getName().empty())
       refuse(record, name, "must have no unnamed members");
   }
+  const std::vector<unsigned char>* const defaults = defaults_.find(record);
+  if (defaults == nullptr && has_hidden_defaults(record))
+    refuse(record, name, "must be what a kernel takes, or points to, if its members have default values");
   std::string text =
       fmt::format("struct {}{} {{\n", alignment_of(record.getAlignInBytes()), record.getName().str());
   for (const DIDerivedType* member : data_members(record)) {
     const Owner owner{fmt::format("{}::{}", name, member->getName().str()),
                       fmt::format("{}:{}", path_of(&record), member->getLine()), is_handle_argument(record)};
-    text += fmt::format("  {}{} {};\n", alignment_of(member->getAlignInBytes()),
-                        name_of(member->getBaseType(), owner), member->getName().str());
+    const std::string type = name_of(member->getBaseType(), owner);
+    std::optional<std::string> value = "";
+    if (defaults != nullptr)
+      value = default_text(*member->getBaseType(), type, defaults->data() + member->getOffsetInBits() / 8);
+    if (!value) refuse(record, name, "must have no addresses, and no numbers of 128 bits, as default values");
+    text += fmt::format("  {}{} {}{};\n", alignment_of(member->getAlignInBytes()), type,
+                        member->getName().str(), *value);
   }
   if (!is_laid_out_plainly(record))
     refuse(record, name,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/jit/default_values.h"
 #include "gpu/jit/kernel_source.h"
 
 namespace llvm {
@@ -21,7 +22,8 @@ namespace coppice::kernelgen {
 // what>, or be defined in a header that the host includes, too".
 class TypeDeclarations {
  public:
-  explicit TypeDeclarations(const SourceFolders& folders) : folders_(folders) {}
+  TypeDeclarations(const SourceFolders& folders, const llvm::Module& debug)
+      : folders_(folders), defaults_(debug) {}
 
   // Returns the type of argument `number` of a kernel as C++ text; a constant reference becomes the value
   // that the host gives.
@@ -55,6 +57,7 @@ class TypeDeclarations {
   void assert_layout(const llvm::DICompositeType& record, const std::string& name);
 
   const SourceFolders& folders_;
+  const DefaultValues defaults_;
   std::set<const llvm::DIType*> seen_;
 };
 

@@ -269,7 +269,7 @@ int run(int argc, char** argv) {
   std::string kernel_file;
   for (const llvm::DICompileUnit* unit : module->debug_compile_units()) kernel_file = path_of(unit);
   const SourceFolders folders(kernel_file, words[3], words[4]);
-  TypeDeclarations declarations(folders);
+  TypeDeclarations declarations(folders, *module);
   check_file(*module);
   auto kernels = find_kernels(*module, declarations);
   const auto shipped = read(words[1].c_str(), shipped_context);

@@ -6,6 +6,7 @@
 // GPU: cells), vectorised, and blended by the mask; the roles guarantee that cells do not disturb each other,
 // which is what the loop metadata asserts.
 #pragma once
+#include "sparse/device/default_values.h"
 #include "sparse/device/kernel_call.h"
 
 namespace coppice::device {
@@ -275,6 +276,7 @@ struct Runner<kKernel, void (*)(Args...)> {
                 "a kernel has at most 24 field handles");
   static_assert(packed_bytes<std::remove_cvref_t<Args>...>() <= kLaunchArgumentBytes,
                 "a kernel's plain arguments take at most 384 bytes; put the rest into a buffer");
+  static_assert((note_default_values<std::remove_cvref_t<Args>>() & ... & true));
   static constexpr uint32_t kArgumentLayout = argument_layout<std::remove_cvref_t<Args>...>();
 
   static COPPICE_INLINE void run(const LaunchBlock* block, uint64_t begin, uint64_t end) {

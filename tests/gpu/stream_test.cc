@@ -13,9 +13,11 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "core/trace.h"
 #include "gpu/cuda/cuda_device.h"
 #include "gpu/cuda/primary_contexts.h"
@@ -125,6 +127,40 @@ TEST_P(StreamTest, ClearingAnErrorDoesNotReviveWhatWasQueuedBefore) {
     ASSERT_EQ(skipped_runs, 0);
     ASSERT_EQ(later_runs, 20);
   }
+}
+
+// A program that ended without a wait lost its errors.
+TEST_P(StreamTest, LogsAnErrorThatNobodyWaitedForWhenItGoes) {
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel level, std::string_view line) {
+    if (level == LogLevel::kError) lines.emplace_back(line);
+  });
+  const auto fail = [](InStream&) { throw Error(ErrorCode::kNumeric, "it is 42"); };
+  const auto go = [&] {
+    stream.reset();
+    stream = device->create_stream();
+    return std::exchange(lines, {});
+  };
+  stream->enqueue("first", fail), stream->enqueue("second", fail), stream->barrier();
+  EXPECT_EQ(go(), std::vector<std::string>{"an operation failed, and nobody waited for it: it is 42"});
+  // Whoever holds a value of one that failed, or was skipped, can know; so does who clears the error.
+  const AsyncValueRef<Chain> held = stream->enqueue("first", fail);
+  EXPECT_EQ(go(), std::vector<std::string>());
+  stream->enqueue("first", fail);
+  EXPECT_EQ(error_of(stream->barrier()), "it is 42");
+  stream->enqueue("second", fail);
+  EXPECT_EQ(go(), std::vector<std::string>());
+  stream->enqueue("first", fail);
+  wait(stream->enqueue("a place in the order", [](InStream&) {}));
+  stream->clear_error();
+  stream->enqueue("works", [](InStream&) {});
+  EXPECT_EQ(go(), std::vector<std::string>());
+  // After a clear_error() all begins anew.
+  EXPECT_EQ(error_of(stream->enqueue("first", fail)), "it is 42");
+  stream->clear_error();
+  stream->enqueue("second", fail);
+  EXPECT_EQ(go().size(), 1u);
+  set_log_sink({});
 }
 
 TEST_P(StreamTest, NamesTheOperationThatThrewAnotherException) {

@@ -112,6 +112,53 @@ class KernelgenTest(unittest.TestCase):
                 compiled = self.compile_host("")
                 self.assertEqual(compiled.returncode, 0, compiled.stderr)
 
+    # ---- default values of members
+
+    def run_host(self, code):
+        """What a program prints that needs the header alone."""
+        source, program = self.folder / "host.cc", self.folder / "host"
+        source.write_text('#include <cstdio>\n#include "snippet.kernels.h"\n'
+                          "extern const coppice::KernelBitcode snippet_kernels{};\n" + code)
+        built = self.run_tool([HOST, "-std=c++20", "-I", SOURCE, "-I", self.folder, "-isystem", EIGEN, source, "-o", program])
+        self.assertEqual(built.returncode, 0, built.stderr)
+        return self.run_tool([program]).stdout
+
+    def test_default_values_of_members_are_the_hosts_too(self):
+        (self.folder / "types.h").write_text("#pragma once\nstruct Pair { float x = 9, y = 8; };\n")
+        self.expect_generated("""#include <cmath>
+            #include "types.h"
+            enum class Kind : short { kA = -3, kB = 7 };
+            namespace n { struct Inner { float x = 1.5f, y; double z = -0.1; }; }
+            struct All {
+              float f = 0.1f; double d = 1e300; bool b = true; char c = 'x'; int8_t s = -5; uint16_t u = 65535;
+              int i = -2147483647 - 1; int64_t l = INT64_MIN; uint64_t m = UINT64_MAX; float inf = -INFINITY; double no = NAN;
+              Kind kind = Kind::kA; int grid[2][3] = {{1, 2, 3}, {4, -5, 6}}; const float* p = nullptr; int none;
+              n::Inner inner{.x = 2.5f, .y = 3, .z = 4}; Pair pair{1, -2}, pairs[2] = {{3, 4}};
+            };
+            struct Plain { float a, b; };
+            COPPICE_KERNEL(f, coppice::Item, float* out, const All& a, Plain q) { *out = a.f + q.a; }
+            COPPICE_KERNEL(g, coppice::Item, coppice::View<const n::Inner> all, float* out) { *out = all[0].x; }""")
+        self.assertEqual(self.run_host("""int main() {
+              const All a; const n::Inner i;
+              std::printf("%d %d %d %c %d %d %d %d %d %d %d %d %d %d %d ", a.f == 0.1f, a.d == 1e300, a.b, a.c, a.s, a.u, a.i == INT32_MIN,
+                          a.l == INT64_MIN, a.m == UINT64_MAX, a.inf < -1e38f, a.no != a.no, a.kind == Kind::kA, a.grid[1][1], a.p == nullptr, a.none);
+              std::printf("%g %g %g %g %g %g %g %g %g", a.inner.x, a.inner.y, a.inner.z, a.pair.x, a.pair.y, a.pairs[0].y, a.pairs[1].x, i.x, i.z);
+              static_assert(std::is_trivially_default_constructible_v<Plain> && std::is_trivially_copyable_v<All>);
+            }"""), "1 1 1 x -5 65535 1 1 1 1 1 1 -5 1 0 2.5 3 4 1 -2 4 9 1.5 -0.1")
+
+    def test_default_values_that_the_host_could_not_have_are_refused(self):
+        for text, why in [("struct I { float a = 1; }; struct P { const I* i; };",
+                           "argument type I must be what a kernel takes, or points to, if its members have default values, or be "
+                           "defined in a header that the host includes, too"),
+                          ('struct P { const char* text = "abc"; };',
+                           "argument type P must have no addresses, and no numbers of 128 bits, as default values, or be defined")]:
+            with self.subTest(text):
+                self.expect_refused(text + "\nCOPPICE_KERNEL(f, coppice::Item, float* out, P p) { *out = " +
+                                    ("p.i->a" if "P { const I" in text else "sizeof p") + "; }", why)
+        # A struct that says itself how it is made is made otherwise on the host, which says so.
+        self.expect_generated("struct P { constexpr P(float x) : a(x) {} float a; };\n"
+                              "COPPICE_KERNEL(f, coppice::Item, float* out, P p) { *out = p.a; }")
+
     # ---- contents of single kernels
 
     def contents(self, kernels, **headers):
@@ -517,6 +564,12 @@ class KernelgenTest(unittest.TestCase):
         self.assertEqual(self.compile_host(launch.format("x, P{1}, out")).returncode, 0)
         wrong_type = "a launch argument does not convert to the kernel's parameter"
         self.expect_host_error(launch.format("x, out, out"), wrong_type)
+        for given, named in [("x, out, out", "WrongLaunchArgument<2, float*, P>"), ("x, P{1}, 3", "WrongLaunchArgument<3, int, float*>"),
+                             ("n, P{1}, out", "WrongLaunchArgument<1, coppice::Field<int>, coppice::Read<float, coppice::Point> >")]:
+            words = self.compile_host(launch.format(given)).stderr
+            self.assertIn(named, words)
+            self.assertEqual(words.count("error: "), 1, words)
+            self.assertLess(words.count("\n"), 16, words)
         self.expect_host_error(launch.format("n, P{1}, out"), wrong_type)
         self.expect_host_error(launch.format("x, P{1}, 3"), wrong_type)
         wrong_count = "a launch gives every kernel argument but the Cell, Block, BlockTeam, Entry, Item or Team, in order"

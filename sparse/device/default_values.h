@@ -1,0 +1,42 @@
+// Default values of structs that kernels take, for coppice-kernelgen: it writes these structs anew for the
+// host, from debug information, which has no default values (gpu/jit/default_values.h).
+//
+// Device-clean, for loops.h.
+#pragma once
+#include <type_traits>
+
+#include "sparse/device/tiles.h"
+
+namespace coppice::device {
+
+template <class T>
+struct DefaultOf {
+  [[gnu::used]] static constexpr T kValue{};
+};
+
+// A struct some of whose members have default values that are constant.
+template <class T>
+concept HasDefaultValues = std::is_class_v<T> && !std::is_trivially_default_constructible_v<T> &&
+                           !is_handle_argument<T> && !is_place_argument<T> && !is_view<T> &&
+                           std::is_aggregate_v<T> && std::is_trivially_copyable_v<T> && requires {
+  typename std::bool_constant<(T{}, true)>;
+};
+
+constexpr bool is_there(const void* constant) { return constant != nullptr; }
+
+// Makes the constant of a parameter's struct, or of that which a pointer or View leads to.
+template <class T>
+constexpr bool note_default_values() {
+  if constexpr (std::is_pointer_v<T>)
+    return note_default_values<std::remove_cv_t<std::remove_pointer_t<T>>>();
+  else if constexpr (is_view<T>)
+    return note_default_values<std::remove_cv_t<std::remove_pointer_t<decltype(T::items)>>>();
+  else if constexpr (std::is_void_v<T>)
+    return true;
+  else if constexpr (HasDefaultValues<T>)
+    return is_there(&DefaultOf<T>::kValue);
+  else
+    return true;
+}
+
+}  // namespace coppice::device
