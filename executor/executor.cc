@@ -25,9 +25,24 @@ Request::~Request() = default;
 bool Request::cancel_at(WorkQueue::Clock::time_point when) {
   const bool has_queue = queue() != nullptr;
   COPPICE_CHECK(has_queue, "cancel_at() needs a host with a queue");
-  return queue()->add_at(when, Task([weak = WeakIntrusivePtr<Request>(share(this))] {
-                           if (const auto self = weak.lock()) self->cancel();
-                         }));
+  const WorkQueue::Timer timer = queue()->add_at(when, Task([weak = WeakIntrusivePtr<Request>(share(this))] {
+                                                   if (const auto self = weak.lock()) self->cancel();
+                                                 }));
+  if (!timer) return false;
+  WorkQueue::Timer later = timer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!deadline_ || timer < deadline_) std::swap(later, deadline_);
+  }
+  if (later) queue()->remove_timer(later);
+  return true;
+}
+
+// The deadline's task has a weak reference, for which the request would keep all that it has until then.
+void Request::release_resources() {
+  if (deadline_) queue()->remove_timer(deadline_);
+  stream_.reset();
+  host_.reset();
 }
 
 void Request::cancel() {

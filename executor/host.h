@@ -90,8 +90,9 @@ class Request final : public RefCounted {
   // and branches that do, on the calling thread, before this returns. Those that run, or have something
   // under way, are not interrupted.
   void cancel();
-  // cancel() at that time. False: it will not be cancelled then, since the queue was shut down or the system
-  // gives no thread for deadlines (WorkQueue::add_at()). A failed check on a host without a queue.
+  // cancel() at that time; of several deadlines the first counts. It keeps nothing alive: it goes with the
+  // last reference to the request. False: it will not be cancelled then, since the queue was shut down or the
+  // system gives no thread for deadlines (WorkQueue::add_at()). A failed check on a host without a queue.
   bool cancel_at(WorkQueue::Clock::time_point when);
   // Relaxed: cancelling orders nothing; an operation may just have started.
   bool is_cancelled() const { return (flags_.load(std::memory_order_relaxed) & kCancelled) != 0; }
@@ -117,13 +118,16 @@ class Request final : public RefCounted {
   void wait_described() const { const std::lock_guard lock(mutex_); }
 
  private:
-  const IntrusivePtr<Host> host_;
-  const IntrusivePtr<Stream> stream_;
+  void release_resources() override;
+
+  IntrusivePtr<Host> host_;  // these two are never changed while there is a reference
+  IntrusivePtr<Stream> stream_;
   const uint64_t source_;
   mutable std::atomic<uint32_t> flags_{0};
   PendingEvents pending_events_;
   mutable std::mutex mutex_;
-  Suspended* suspended_ = nullptr;  // guarded by mutex_
+  Suspended* suspended_ = nullptr;  // guarded by mutex_, as is the next
+  WorkQueue::Timer deadline_;       // the first of those that were given
 };
 
 }  // namespace coppice::executor

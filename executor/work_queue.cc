@@ -32,9 +32,12 @@ class ConcurrentWorkQueue final : public WorkQueue {
     check_process("add_blocking()");
     return core_->add_blocking(std::move(task));
   }
-  bool add_at(Clock::time_point when, Task task) override {
+  Timer add_at(Clock::time_point when, Task task) override {
     check_process("add_at()");
     return core_->add_at(when, std::move(task));
+  }
+  bool remove_timer(const Timer& timer) override {
+    return !core_->is_in_child() && core_->remove_timer(timer);
   }
   int threads() const override { return core_->threads(); }
   bool is_short_of_work() const override { return core_->is_short_of_work(); }

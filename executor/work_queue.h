@@ -18,12 +18,13 @@
 // the queue's threads finish what is queued and end by themselves. When the process ends, exit() waits
 // for the tasks that are running (for at most 10 s) before anything static is destroyed; what is queued
 // then is destroyed unrun, and no more is taken. Whatever is called in a forked child, but the
-// destructor, is a failed check.
+// destructor and remove_timer(), is a failed check.
 //
 // Thread-safe. Nothing here throws but std::bad_alloc; a task must not at all. Whatever a queue does with a
 // task, it holds no lock meanwhile.
 #pragma once
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <memory>
 
@@ -40,21 +41,31 @@ class WorkQueue : public RefCounted {
   };
   enum class Shutdown { kDrain, kDrop };  // run what is queued, or destroy it unrun
   using Clock = std::chrono::steady_clock;
+  // Names a task of add_at(); the earlier one is less. It is false where it names none.
+  struct Timer {
+    Clock::time_point when;
+    uint64_t number = 0;  // 0: none
+    explicit operator bool() const { return number != 0; }
+    auto operator<=>(const Timer&) const = default;
+  };
 
   static IntrusivePtr<WorkQueue> create(const Options& options);
   static IntrusivePtr<WorkQueue> create() { return create(Options{}); }
   ~WorkQueue() override = default;
 
-  // Returns false, with the task destroyed unrun, after shutdown() began (tasks of this queue that are
-  // being drained may still add); add_blocking() and add_at() also, with a line in the log, when the
-  // system gives no thread to run it.
+  // Returns false (add_at(): no timer), with the task destroyed unrun, after shutdown() began (tasks of this
+  // queue that are being drained may still add); add_blocking() and add_at() also, with a line in the log,
+  // when the system gives no thread to run it.
   virtual bool add(uint64_t source, uint32_t priority, Task task) = 0;
   virtual bool add_blocking(Task task) = 0;
   // Runs the task at `when` or soon after. Such tasks run one after the other in the order of their
   // times, on a thread that has nothing else to do, also while every compute thread is busy: this is for
   // deadlines. From shutdown() on, of either kind, tasks that are not due are destroyed unrun, and no
   // more are taken.
-  virtual bool add_at(Clock::time_point when, Task task) = 0;
+  virtual Timer add_at(Clock::time_point when, Task task) = 0;
+  // Destroys a task of add_at() unrun. False: it has begun, or is gone already. May be called in a forked
+  // child, where it does nothing: an object that goes there may have timers.
+  virtual bool remove_timer(const Timer& timer) = 0;
 
   virtual int threads() const = 0;
   // Returns whether the calling thread is running a task of any queue.

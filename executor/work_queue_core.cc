@@ -25,7 +25,7 @@ const WorkQueue::Options& checked(const WorkQueue::Options& options) {
 struct WorkQueueCore::Dropped {
   ReadyTasks ready;
   std::deque<Task> blocking;
-  std::vector<Timer> timers;
+  Timers timers;
 };
 
 WorkQueueCore::WorkQueueCore(const WorkQueue::Options& options)
@@ -188,7 +188,7 @@ void WorkQueueCore::detach_threads() {
 }
 
 void WorkQueueCore::abandon() {
-  std::vector<Timer> timers;
+  Timers timers;
   Lock lock(mutex_);
   COPPICE_CHECK(state_ == State::kOpen);
   state_ = State::kDraining;

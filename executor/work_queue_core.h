@@ -3,7 +3,7 @@
 //   add()           -> ready_ (ready_tasks.h) -> jobs of the arena, at most one per compute thread, each of which runs
 //                                                what is next until nothing is, or until it is another arena's turn
 //   add_blocking()  -> blocking_, a FIFO      -> threads of our own
-//   add_at()        -> timers_, a heap        -> one thread, which runs what is due
+//   add_at()        -> timers_, by their times -> one thread, which runs what is due
 //
 //   kOpen --shutdown(kDrain)--> kDraining --nothing unfinished--> kClosed
 //     |----shutdown(kDrop)------------------------------------------^
@@ -22,6 +22,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -40,7 +41,8 @@ class WorkQueueCore {
 
   bool add(uint64_t source, uint32_t priority, Task task);
   bool add_blocking(Task task);
-  bool add_at(WorkQueue::Clock::time_point when, Task task);
+  WorkQueue::Timer add_at(WorkQueue::Clock::time_point when, Task task);
+  bool remove_timer(const WorkQueue::Timer& timer);
   int threads() const { return threads_; }
   bool is_compute_thread() const;
   // Two tasks a thread are enough: one that runs when the present one ends, and one more while it is
@@ -62,11 +64,7 @@ class WorkQueueCore {
   using Lock = std::unique_lock<std::mutex>;
   enum class State { kOpen, kDraining, kClosed };
   struct Dropped;  // tasks that do not run
-  struct Timer {
-    WorkQueue::Clock::time_point when;
-    uint64_t number;
-    Task task;
-  };
+  using Timers = std::map<WorkQueue::Timer, Task>;
 
   bool accepts() const;  // a task of the calling thread
   void run(Task task, Lock& lock, bool may_block = false);
@@ -89,7 +87,6 @@ class WorkQueueCore {
   void work_timers();
   void detach_threads();
   bool start_thread(std::thread& thread, void (*body)(WorkQueueCore*, int), int index);
-  static bool is_due_later(const Timer& a, const Timer& b);
 
   const ForkGuard guard_;
   const int threads_, most_blocking_threads_;
@@ -117,8 +114,8 @@ class WorkQueueCore {
   std::vector<std::thread> blocking_threads_;
   std::condition_variable blocking_added_;
 
-  std::vector<Timer> timers_;  // a heap, the next one first
-  uint64_t next_timer_ = 0;
+  Timers timers_;
+  uint64_t last_timer_ = 0;
   std::thread timer_thread_;
   std::condition_variable timers_changed_;
   const ProcessEndWatch watch_;  // last: it uses the above

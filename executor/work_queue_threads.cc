@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "core/log.h"
 #include "executor/work_queue_core.h"
@@ -60,17 +58,19 @@ void WorkQueueCore::work_blocking(int index) {
   leave(std::move(lock));
 }
 
-bool WorkQueueCore::is_due_later(const Timer& a, const Timer& b) {
-  return a.when != b.when ? a.when > b.when : a.number > b.number;
+WorkQueue::Timer WorkQueueCore::add_at(WorkQueue::Clock::time_point when, Task task) {
+  const Lock lock(mutex_);
+  if (state_ != State::kOpen || is_ending() || !ensure_timer_thread()) return {};
+  const auto added = timers_.emplace(WorkQueue::Timer{when, ++last_timer_}, std::move(task)).first;
+  if (added == timers_.begin()) timers_changed_.notify_one();
+  return added->first;
 }
 
-bool WorkQueueCore::add_at(WorkQueue::Clock::time_point when, Task task) {
+bool WorkQueueCore::remove_timer(const WorkQueue::Timer& timer) {
+  Timers::node_type removed;  // dies without the lock
   const Lock lock(mutex_);
-  if (state_ != State::kOpen || is_ending() || !ensure_timer_thread()) return false;
-  timers_.push_back({when, next_timer_++, std::move(task)});
-  std::push_heap(timers_.begin(), timers_.end(), is_due_later);
-  timers_changed_.notify_one();
-  return true;
+  removed = timers_.extract(timer);
+  return !removed.empty();
 }
 
 bool WorkQueueCore::ensure_timer_thread() {
@@ -85,14 +85,12 @@ void WorkQueueCore::work_timers() {
   while (state_ != State::kClosed && !is_ending()) {
     if (timers_.empty()) {
       timers_changed_.wait(lock);
-    } else if (const auto when = timers_.front().when; when > WorkQueue::Clock::now()) {
+    } else if (const auto when = timers_.begin()->first.when; when > WorkQueue::Clock::now()) {
       timers_changed_.wait_until(lock, when);
     } else {
-      std::pop_heap(timers_.begin(), timers_.end(), is_due_later);
-      Timer due = std::move(timers_.back());
-      timers_.pop_back();
+      Timers::node_type due = timers_.extract(timers_.begin());
       ++unfinished_;
-      run(std::move(due.task), lock, /*may_block=*/true);
+      run(std::move(due.mapped()), lock, /*may_block=*/true);
     }
   }
   leave(std::move(lock));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <map>
 
 #include "core/live_objects.h"
 #include "tests/executor/probe_operations.h"
@@ -85,6 +86,79 @@ TEST(ExecutorCancel, ADeadlineThatNobodyKeepsIsTold) {
                "has_queue: cancel_at\\(\\) needs a host with a queue");
 }
 
+struct Ended {
+  std::atomic<bool>* flag = nullptr;
+  ~Ended() {
+    if (flag != nullptr) *flag = true;
+  }
+};
+
+TEST(ExecutorCancel, ADeadlineKeepsNeitherRequestNorHost) {
+  const LeakCheck check;
+  std::atomic<bool> is_host_gone{false};
+  {
+    const auto host = make_intrusive<Host>(WorkQueue::create({.threads = 1}));
+    host->shared<Ended>().flag = &is_host_gone;
+    const auto request = host->start_request();
+    EXPECT_TRUE(request->cancel_at(WorkQueue::Clock::now() + std::chrono::hours(1)));
+  }
+  EXPECT_TRUE(is_host_gone);
+  EXPECT_EQ(check.report(), "");
+}
+
+// A queue that counts the timers that are not due.
+class TimerQueue final : public WorkQueue {
+ public:
+  bool add(uint64_t, uint32_t, Task) override { return false; }
+  bool add_blocking(Task) override { return false; }
+  Timer add_at(Clock::time_point when, Task task) override {
+    const Timer timer{when, ++last_};
+    timers_.emplace(timer, std::move(task));
+    return timer;
+  }
+  bool remove_timer(const Timer& timer) override { return timers_.erase(timer) > 0; }
+  int threads() const override { return 1; }
+  bool is_short_of_work() const override { return false; }
+  bool is_compute_thread() const override { return false; }
+  void wait_idle() override {}
+  void shutdown(Shutdown) override { timers_.clear(); }
+  size_t num_timers() const { return timers_.size(); }
+  Clock::time_point first() const { return timers_.begin()->first.when; }
+
+ private:
+  std::map<Timer, Task> timers_;
+  uint64_t last_ = 0;
+};
+
+TEST(ExecutorCancel, ARequestHasOneDeadlineWhichGoesWithIt) {
+  const auto queue = make_intrusive<TimerQueue>();
+  const auto host = make_intrusive<Host>(queue);
+  const auto now = WorkQueue::Clock::now();
+  for (int i = 0; i < 100; ++i) {
+    const auto request = host->start_request();
+    for (const int hours : {3, 2, 4}) EXPECT_TRUE(request->cancel_at(now + std::chrono::hours(hours)));
+    EXPECT_EQ(queue->num_timers(), 1u);
+    EXPECT_EQ(queue->first(), now + std::chrono::hours(2));
+  }
+  EXPECT_EQ(queue->num_timers(), 0u);
+}
+
+// Deadlines that come while, and behind, the last reference goes.
+TEST(ExecutorCancel, ADeadlineMayComeWhileItsRequestGoes) {
+  const LeakCheck check;
+  for (int host_number = 0; host_number < 20; ++host_number) {
+    auto host = make_intrusive<Host>(WorkQueue::create({.threads = 1}));
+    for (int i = 0; i < 50; ++i) {
+      auto request = host->start_request();
+      if (i == 49) host.reset();
+      const auto at = WorkQueue::Clock::now() + std::chrono::microseconds(i);
+      EXPECT_TRUE(request->cancel_at(at));
+      EXPECT_TRUE(request->cancel_at(at - std::chrono::microseconds(i % 7)));
+      while (WorkQueue::Clock::now() < at) std::this_thread::yield();
+    }
+  }
+}
+
 // A queue with one thread that is held: what it is given stays, and is counted.
 TEST(ExecutorCancel, AParallelForQueuesNoMoreBlocksThanThereAreThreads) {
   static constexpr int kThreads = 2;
@@ -100,7 +174,8 @@ TEST(ExecutorCancel, AParallelForQueuesNoMoreBlocksThanThereAreThreads) {
       });
     }
     bool add_blocking(Task task) override { return queue_->add_blocking(std::move(task)); }
-    bool add_at(Clock::time_point when, Task task) override { return queue_->add_at(when, std::move(task)); }
+    Timer add_at(Clock::time_point when, Task task) override { return queue_->add_at(when, std::move(task)); }
+    bool remove_timer(const Timer& timer) override { return queue_->remove_timer(timer); }
     int threads() const override { return kThreads; }
     bool is_short_of_work() const override { return true; }
     bool is_compute_thread() const override { return queue_->is_compute_thread(); }

@@ -37,6 +37,12 @@ TEST_F(Forked, AChildMayDropItsParentsHost) {
   EXPECT_EQ(enqueue_work(*host, [] { return 1; }).is_error(), false);
 }
 
+TEST_F(Forked, AChildMayDropARequestWithADeadline) {
+  auto request = host->start_request();
+  EXPECT_TRUE(request->cancel_at(WorkQueue::Clock::now() + std::chrono::hours(1)));
+  EXPECT_EQ(exit_code_of_child([&] { return request.reset(), host.reset(), 7; }), 7);
+}
+
 // Seen to fail: it waited for ever.
 TEST_F(Forked, AChildDoesNotWaitForWhatItsParentsThreadsWereToDo) {
 #ifdef __SANITIZE_THREAD__

@@ -19,7 +19,8 @@ class LateQueue final : public WorkQueue {
     ++num_blocking_;
     return add(0, 0, std::move(task));
   }
-  bool add_at(Clock::time_point, Task) override { return false; }
+  Timer add_at(Clock::time_point, Task) override { return {}; }
+  bool remove_timer(const Timer&) override { return false; }
   int threads() const override { return 1; }
   bool is_short_of_work() const override { return false; }
   bool is_compute_thread() const override { return false; }

@@ -175,9 +175,10 @@ TEST(WorkQueueStress, ShutdownRacesWithThreadsThatAdd) {
       });
       on_threads(kThreads, [&](int t) {
         for (int i = t * kEach; i < (t + 1) * kEach; ++i) {
-          accepted[i] = i % 8 == 0   ? queue->add_blocking(fates.token(i))
-                        : i % 8 == 1 ? queue->add_at(WorkQueue::Clock::now(), fates.token(i)) + 2
-                                     : queue->add(i % 3, i % 11, fates.token(i));
+          accepted[i] = i % 8 == 0 ? queue->add_blocking(fates.token(i))
+                        : i % 8 == 1
+                            ? static_cast<bool>(queue->add_at(WorkQueue::Clock::now(), fates.token(i))) + 2
+                            : queue->add(i % 3, i % 11, fates.token(i));
           ++added;
         }
       });

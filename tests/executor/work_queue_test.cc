@@ -299,6 +299,27 @@ TEST(WorkQueue, TimersThatAreNotDueAreDestroyedAtShutdown) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
+TEST(WorkQueue, ATimerThatIsRemovedIsDestroyedAtOnceAndDoesNotRun) {
+  auto held = std::make_shared<int>(0);
+  auto queue = WorkQueue::create({.threads = 1});
+  const auto now = WorkQueue::Clock::now();
+  const auto first = queue->add_at(now + std::chrono::hours(1), [held] { ADD_FAILURE(); });
+  std::latch ran(1);
+  const auto second = queue->add_at(now, [&] { ran.count_down(); });
+  EXPECT_TRUE(second < first);
+  EXPECT_TRUE(queue->remove_timer(first));
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_FALSE(queue->remove_timer(first));
+  EXPECT_FALSE(queue->remove_timer(WorkQueue::Timer()));
+  ran.wait();
+  EXPECT_FALSE(queue->remove_timer(second));
+  // One that comes before those that the thread waits for.
+  std::latch soon(1);
+  (void)queue->add_at(now + std::chrono::hours(1), [] {});
+  (void)queue->add_at(now, [&] { soon.count_down(); });
+  soon.wait();
+}
+
 TEST(WorkQueue, ItsDestructorDrains) {
   std::atomic<int> ran{0};
   {
