@@ -274,12 +274,6 @@ void check_selector(const OperationUse& use, std::string_view type) {
               fmt::format("the first argument must be {}, and is {}", type, use.argument_types[0]));
 }
 
-bool are_same(const std::vector<Error>& a, const std::vector<Error>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Error& x, const Error& y) {
-    return x.code() == y.code() && x.message() == y.message();
-  });
-}
-
 std::vector<RCReference<AsyncValue>> references_to(const RemainingArguments& arguments) {
   std::vector<RCReference<AsyncValue>> references;
   for (size_t i = 0; i < arguments.size(); ++i) references.push_back(share(arguments[i]));

@@ -9,10 +9,11 @@
 //
 // All but parallel_for are non-strict: they start before their arguments are there, and pass on what they
 // have; only a condition, an index or a count must be awaited, and an error there becomes every result. A
-// loop starts an iteration when the values of the one before are available. It ends early when an iteration
-// that got nothing but errors has made the same ones of them, in a body whose operations all need an
-// argument. `repeat @body, 8 (...)` and `while @body, 8 (...)` run up to 8 iterations ahead of that: for
-// bodies that only enqueue work on a stream, or that overlap.
+// loop starts an iteration when the values of the one before are available. `repeat @body, 8 (...)` and
+// `while @body, 8 (...)` run up to 8 iterations ahead of that: for bodies that only enqueue work on a stream,
+// or that overlap. When all values are errors, and the body's operations all need an argument, `repeat` skips
+// iterations that would only pass these on in a circle (error_rounds.h). Its results are those of all
+// iterations.
 #pragma once
 #include "executor/registry.h"
 

@@ -26,9 +26,6 @@ std::vector<RCReference<AsyncValue>> references_to(const RemainingArguments& arg
 std::vector<RCReference<AsyncValue>> make_pending(RemainingResults results,
                                                   const std::vector<std::string>& types, Request& request);
 
-// Returns whether a loop's round has passed on the errors of the one before it.
-bool are_same(const std::vector<Error>& a, const std::vector<Error>& b);
-
 // These are the functions of Suspended::Type for an S that has describe_waiting() and cancel(). S's
 // continuations keep it alive while it is in the list.
 struct SuspendedAccess {

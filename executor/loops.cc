@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "executor/control_flow_types.h"
+#include "executor/error_rounds.h"
 #include "executor/executor.h"
 #include "executor/value_list.h"
 
@@ -26,7 +27,7 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
         body_(body),
         module_(share(body.module)),
         request_(share(&request)),
-        needs_values_(body.without_waits.empty() && body.non_strict.empty()),
+        may_skip_(!is_while && body.without_waits.empty() && body.non_strict.empty()),
         free_(window),
         decider_(share(first)),
         values_(references_to(carried)) {}
@@ -55,13 +56,12 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
       }
       if (is_finished()) return Stop::kEnded;
       if (request_->is_cancelled()) return fail_cancelled();
-      // While there are errors, no iteration runs ahead: makes_only_errors() compares one iteration's
-      // errors with the next's.
+      // While there are errors, no iteration runs ahead: skip_errors() looks at all that one has made.
       if (has_errors_.load(std::memory_order_relaxed)) {
         for (const auto& value : values_)
           if (!value->is_available()) return await(value);
       }
-      if (makes_only_errors()) return Stop::kEnded;
+      if (may_skip_ && skip_errors()) return Stop::kEnded;
       // Acquire: the values that the ended iteration has made are seen here.
       if (free_.load(std::memory_order_acquire) <= 0) return Stop::kNeedsEnd;
       iterate();
@@ -70,25 +70,14 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   bool is_finished() const {
     return is_while_ ? !decider_->get<bool>() : iteration_ >= decider_->get<int32_t>();
   }
-  // Returns whether the next iterations could only pass errors on. That is so when nothing in the body
-  // runs without values, and all values were errors before and after the last iteration, the same ones,
-  // since a body may exchange them.
-  bool makes_only_errors() {
-    if (!needs_values_) return false;
+  // Leaves out iterations that could only pass errors on in a circle. Returns whether none is left.
+  bool skip_errors() {
     const auto all = [this](auto is_so) { return std::all_of(values_.begin(), values_.end(), is_so); };
     if (!all([](const auto& value) { return value->is_available(); })) return false;
-    std::vector<Error> errors;
-    if (all([](const auto& value) { return value->is_error(); })) {
-      for (const auto& value : values_) errors.push_back(value->error());
-    } else {
+    if (!all([](const auto& value) { return value->is_error(); }))
       has_errors_.store(false, std::memory_order_relaxed);
-    }
-    // If several iterations ran ahead, the same errors may be back after others.
-    const bool is_next = iteration_ == errors_at_ + 1;
-    const bool is_same = is_next && !errors.empty() && are_same(errors, errors_);
-    errors_ = std::move(errors);
-    errors_at_ = iteration_;
-    return is_same;
+    iteration_ = error_rounds_.skip(values_, iteration_, decider_->get<int32_t>());
+    return is_finished();
   }
   Stop fail_cancelled() {
     const auto cancelled = make_error_async_value(Error(ErrorCode::kCancelled, "cancelled"));
@@ -116,7 +105,7 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     free_.fetch_sub(1, std::memory_order_relaxed);
     const auto end = [self = share(this)](AsyncValue* value) {
       // Relaxed: whoever learns of the iteration's end learns of the flag, too.
-      if (self->needs_values_ && value->is_error()) self->has_errors_.store(true, std::memory_order_relaxed);
+      if (self->may_skip_ && value->is_error()) self->has_errors_.store(true, std::memory_order_relaxed);
       self->end_iteration();
     };
     if (num_pending == 1) {
@@ -181,15 +170,16 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   const LoadedFunction& body_;
   const IntrusivePtr<const LoadedModule> module_;  // keeps the body
   const IntrusivePtr<Request> request_;
-  const bool needs_values_;  // nothing in the body runs when all its arguments are errors
+  // Nothing in the body runs when all its arguments are errors. (A `while` ends then: its condition is an
+  // error, too.)
+  const bool may_skip_;
   std::atomic<int64_t> free_;
   std::atomic<bool> has_errors_{false};  // an iteration that came later has
   RCReference<AsyncValue> decider_, awaited_;
   std::vector<RCReference<AsyncValue>> values_, results_;
   int64_t iteration_ = 0;
-  bool is_held_up_ = false;    // suspended for the end of an iteration
-  std::vector<Error> errors_;  // all values behind an iteration, if they were errors
-  int64_t errors_at_ = -1;     // that one's number
+  bool is_held_up_ = false;  // suspended for the end of an iteration
+  ErrorRounds error_rounds_;
 };
 
 template <bool kIsWhile>

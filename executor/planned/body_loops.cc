@@ -12,12 +12,6 @@ namespace {
 
 using Body = PlannedOperation::Body;
 
-bool all_are_errors(const std::vector<RCReference<AsyncValue>>& values) {
-  for (const auto& value : values)
-    if (!value->is_error()) return false;
-  return true;
-}
-
 }  // namespace
 
 // Behind a body the outputs' memory must have no other references than the outputs'.
@@ -25,7 +19,7 @@ void BodyRunner::Bodies::leave() {
   active = nullptr, round = -1;
   values.clear();
   decider.reset();
-  errors.clear();
+  error_rounds.clear();
   for (auto& of_round : places) of_round.clear();
 }
 
@@ -167,16 +161,10 @@ bool BodyRunner::may_iterate(const PlannedOperation& op, Bodies& bodies, bool& w
   // The next round begins when the values of the last are there.
   for (const auto& value : bodies.values)
     if (bodies.round > 0 && !value->is_available()) return await(*value);
-  // Rounds that get nothing but errors, and make the same ones of them, have no end to wait for.
-  if (!op.bodies[0]->needs_values || bodies.values.empty() || !all_are_errors(bodies.values)) {
-    bodies.errors.clear();
-    return true;
-  }
-  std::vector<Error> errors;
-  for (const auto& value : bodies.values) errors.push_back(value->error());
-  const bool is_same = are_same(errors, bodies.errors);
-  bodies.errors = std::move(errors);
-  return !is_same;
+  if (op.body == Body::kWhile || !op.bodies[0]->needs_values) return true;
+  const int32_t count = decider.get<int32_t>();
+  bodies.round = bodies.error_rounds.skip(bodies.values, bodies.round, count);
+  return bodies.round < count;
 }
 
 }  // namespace coppice::executor

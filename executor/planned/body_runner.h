@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "executor/error_rounds.h"
 #include "executor/planned/instance.h"
 #include "executor/value_list.h"
 
@@ -51,7 +52,7 @@ class BodyRunner {
     RCReference<AsyncValue> decider;
     std::vector<RCReference<AsyncValue>> values;
     std::vector<CallerPlace> places[2];
-    std::vector<Error> errors;  // that all values were behind the last round
+    ErrorRounds error_rounds;
     void leave();
   };
 
