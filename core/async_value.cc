@@ -10,6 +10,7 @@
 
 #include "core/error_rep.h"
 #include "core/forked_child.h"
+#include "core/late_errors.h"
 #include "core/process_end.h"
 #include "core/work_refusal.h"
 #include "core/worker_thread.h"
@@ -38,6 +39,15 @@ class CompletionQueue {
     }
     current_ = nullptr;
   }
+
+  // Returns the error that a value with these waiters becomes where its producer gives `error`.
+  static Error amended(const detail::Waiter* latest, const Error& error) {
+    const detail::ErrorAmender* first = nullptr;
+    for (; latest != nullptr; latest = latest->next)
+      if (latest->run == &detail::run_amender) first = static_cast<const detail::ErrorAmender*>(latest);
+    return first == nullptr ? error : first->amend(*first, error);
+  }
+  static bool push(AsyncValue& value, detail::Waiter* waiter) { return value.push(waiter); }
 
   bool run_one() {
     detail::Waiter* waiter = head_;
@@ -103,6 +113,14 @@ constinit thread_local CompletionQueue* CompletionQueue::current_ = nullptr;
 bool detail::run_next_continuation() {
   CompletionQueue* const queue = CompletionQueue::current();
   return queue != nullptr && queue->run_one();
+}
+
+bool detail::add_amender(AsyncValue& value, ErrorAmender* amender) {
+  return CompletionQueue::push(value, amender);
+}
+void detail::run_amender(Waiter* self, AsyncValue*) noexcept {
+  auto* const amender = static_cast<ErrorAmender*>(self);
+  amender->destroy(amender);
 }
 
 namespace {
@@ -227,15 +245,26 @@ void AsyncValue::set_concrete() {
   complete(kPayloadBit | bits_of(State::kConcrete));
 }
 
+// Acquire: amended() reads the waiters. Release: for those who see the state. The exchange is tried again
+// when a waiter has come meanwhile, since that may be an amender.
 void AsyncValue::set_error(Error error) {
-  const uint64_t word = word_.load(std::memory_order_relaxed);  // only the one producer moves the state
+  uint64_t word = word_.load(std::memory_order_acquire);
   COPPICE_CHECK(!is_available(word), "an async value is completed once");
   uint64_t kept = word & kPayloadBit;
   if (kept != 0 && !type_->keep_payload_on_error) {
     destroy_payload(*type_, payload());
     kept = 0;
   }
-  complete(reinterpret_cast<uint64_t>(error.rep_.release()) | kept | bits_of(State::kError));
+  while (true) {
+    Error given = CompletionQueue::amended(pointer_of<detail::Waiter>(word), error);
+    const uint64_t desired = reinterpret_cast<uint64_t>(given.rep_.get()) | kept | bits_of(State::kError);
+    if (word_.compare_exchange_weak(word, desired, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      (void)given.rep_.release();
+      break;
+    }
+    COPPICE_CHECK(!is_available(word), "an async value is completed once");
+  }
+  if (auto* waiters = pointer_of<detail::Waiter>(word)) CompletionQueue::run_or_enqueue(this, waiters);
 }
 
 void AsyncValue::forward_to(RCReference<AsyncValue> target) {

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "executor/control_flow_types.h"
 #include "executor/executor.h"
+#include "executor/operation_errors.h"
 #include "executor/value_list.h"
 
 namespace coppice::executor {
@@ -30,9 +31,10 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
  public:
   using Choose = const LoadedFunction* (*)(AsyncValue& selector, RemainingAttributes functions);
 
-  Branch(Choose choose, RemainingAttributes functions, AsyncValue* selector, RemainingArguments arguments,
-         RemainingResults results, Request& request)
+  Branch(const LoadedOperation& operation, Choose choose, RemainingAttributes functions, AsyncValue* selector,
+         RemainingArguments arguments, RemainingResults results, Request& request)
       : Suspended(kType),
+        operation_(operation),
         choose_(choose),
         functions_(functions),
         module_(share(functions[0].function->module)),
@@ -78,8 +80,8 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
     for (size_t i = 0; i < arguments_.size(); ++i) arguments[i] = arguments_[i].get();
     try {
       run(choose_, functions_, *selector_, arguments.span(), results.span(), *request_);
-    } catch (const Error& error) {
-      for (AsyncValue*& result : results.span()) result = make_error_async_value(error).release();
+    } catch (...) {
+      fail_with_exception({*operation_.owner, operation_, nullptr}, results.span());
     }
     for (size_t i = 0; i < results_.size(); ++i) {
       request_->pending_events().forward(*request_, *results_[i],
@@ -89,9 +91,10 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
   static constexpr Type kType = suspended_type<Branch>();
   friend SuspendedAccess;
 
+  const LoadedOperation& operation_;
   const Choose choose_;
   const RemainingAttributes functions_;
-  const IntrusivePtr<const LoadedModule> module_;  // keeps the functions
+  const IntrusivePtr<const LoadedModule> module_;  // keeps the functions, and the one of the operation
   RCReference<AsyncValue> selector_;
   const IntrusivePtr<Request> request_;
   const std::vector<RCReference<AsyncValue>> arguments_, results_;
@@ -99,9 +102,11 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
 
 template <Branch::Choose kChoose>
 void branch(Argument<AnyValue> selector, RemainingAttributes functions, RemainingArguments arguments,
-            RemainingResults results, Request& request) {
+            RemainingResults results, OperationCall& call, Request& request) {
   if (!selector.value()->is_available()) {
-    make_intrusive<Branch>(kChoose, functions, selector.value(), arguments, results, request)->start();
+    const LoadedOperation& operation = loaded_operation(call.operation());
+    make_intrusive<Branch>(operation, kChoose, functions, selector.value(), arguments, results, request)
+        ->start();
     return;
   }
   ValueList values(arguments.size());

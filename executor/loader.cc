@@ -41,6 +41,7 @@ class FunctionLoader {
     infer_types();
     lay_out_users();
     set_priorities();
+    find_late_errors();
   }
 
  private:
@@ -62,6 +63,7 @@ class FunctionLoader {
   void check_arguments(const Operation& op, const OperationInfo& info) const;
   void lay_out_users();
   void set_priorities();
+  void find_late_errors();
 
   const Module& module_;
   const Function& from_;
@@ -91,7 +93,7 @@ void FunctionLoader::bind_operations() {
                                     nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
     }
     LoadedOperation to{};
-    to.arguments = op.arguments, to.results = op.results;
+    to.arguments = op.arguments, to.results = op.results, to.owner = &to_;
     to.run = info->run, to.function = info->function.get();
     to.where = info->traits.run, to.non_strict = info->traits.non_strict;
     to.info = info, to.position = op.position;
@@ -258,6 +260,16 @@ Needs needs_of(const LoadedOperation& op, size_t argument) {
   return argument < op.info->needs.size() ? op.info->needs[argument] : op.info->more_needs;
 }
 
+bool may_name_errors(const LoadedFunction& function, const LoadedOperation& op) {
+  if (op.non_strict) return false;
+  for (const BoundAttribute& attribute : op.attributes)
+    if (attribute.function != nullptr) return false;
+  for (size_t i = 0; i < op.arguments.size(); ++i)
+    if (needs_of(op, i) == Needs::kEnqueued) return false;
+  return std::none_of(op.results.begin(), op.results.end(),
+                      [&](uint32_t r) { return function.register_types[r] == kEventType; });
+}
+
 void FunctionLoader::lay_out_users() {
   struct Slice {
     size_t begin, end;  // of the users that are filled in so far
@@ -319,6 +331,21 @@ void FunctionLoader::set_priorities() {
       return comes_later(a.operation, b.operation);
     });
   }
+}
+
+void FunctionLoader::find_late_errors() {
+  const auto leaves = [&](uint32_t r) {
+    const auto& users = to_.registers[r].users;
+    return std::any_of(users.begin(), users.end(),
+                       [&](const RegisterUser& user) { return to_.operations[user.operation].non_strict; });
+  };
+  for (LoadedOperation& op : to_.operations)
+    op.names_late_errors = std::any_of(op.results.begin(), op.results.end(), leaves);
+  for (const uint32_t r : to_.returns) {
+    if (const uint32_t producer = to_.registers[r].producer; producer != kNoOperation)
+      to_.operations[producer].names_late_errors = true;
+  }
+  for (LoadedOperation& op : to_.operations) op.names_late_errors &= may_name_errors(to_, op);
 }
 
 std::string LoadedFunction::describe(const LoadedOperation& o) const {

@@ -45,9 +45,18 @@ struct LoadedOperation : OperationRegisters {
   uint32_t priority;
   Run where;
   bool non_strict;
+  // A value that comes when the operation has ended, and is an error then, must have the operation's name by
+  // itself: it leaves the function, or enters another, without an operation that would name its producer.
+  bool names_late_errors;
   const OperationInfo* info;
   Position position;
 };
+
+// Returns the loaded operation that these registers are of; a failed check where there is none.
+inline const LoadedOperation& loaded_operation(const OperationRegisters& registers) {
+  COPPICE_CHECK(registers.owner != nullptr, "an operation that is not one of a loaded function");
+  return static_cast<const LoadedOperation&>(registers);
+}
 
 class LoadedFunction {
  public:
@@ -82,6 +91,10 @@ class LoadedFunction {
 std::vector<uint32_t> run_order(const LoadedFunction& function);
 
 Needs needs_of(const LoadedOperation& op, size_t argument);
+
+// Returns whether an error that the operation gives as a result arose there: one that runs functions passes
+// on theirs, and the errors of a stream's events have no name (docs/executor.md).
+bool may_name_errors(const LoadedFunction& function, const LoadedOperation& op);
 
 class LoadedModule final : public RefCounted {
  public:

@@ -49,6 +49,8 @@ struct BoundAttribute {
 struct OperationRegisters {
   std::span<const uint32_t> arguments, results;
   std::span<const BoundAttribute> attributes;
+  // The function, if this is a LoadedOperation of it (loader.h); else null.
+  const LoadedFunction* owner = nullptr;
 };
 
 // One run of an operation.
@@ -67,6 +69,7 @@ class OperationCall {
   AsyncValue* argument(size_t i) const {
     return registers_[operation_.arguments[i]].load(std::memory_order_relaxed);
   }
+  const OperationRegisters& operation() const { return operation_; }
   const BoundAttribute& attribute(size_t i) const { return operation_.attributes[i]; }
   std::span<const BoundAttribute> attributes() const { return operation_.attributes; }
   // Null until set; each is a reference that passes to the executor.

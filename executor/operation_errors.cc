@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/late_errors.h"
+
 namespace coppice::executor {
 
 using coppice::detail::RefAccess;
@@ -28,17 +30,43 @@ bool is_broken_promise(const LoadedOperation& op, const AsyncValue& value) {
   return coppice::detail::is_dropped_value_error(error) && error.path().empty();
 }
 
-Error located(const RunningOperation& op, const Error& error, const LoadedOperation& at) {
-  const std::string& file = op.function.module->source().file;
-  if (file.empty() || at.position.line == 0) return error;
-  return error.with_location(
-      {file, static_cast<int>(at.position.line), static_cast<int>(at.position.column)});
+// Returns whether nothing says yet where an error arose. One of a request that was cancelled arose nowhere.
+bool is_nameless(const Error& error) {
+  if (!error.path().empty()) return false;
+  return error.code() != ErrorCode::kCancelled || coppice::detail::is_dropped_value_error(error);
 }
+
 Error of(const RunningOperation& op, const Error& error) {
-  return located(op, error, op.operation).with_step(op.function.describe(op.operation));
+  return arisen_in(op.function, op.operation, error);
+}
+
+// Gives a result that is an error without a path the operation's name, if the error arose there.
+void name_now(const RunningOperation& op, AsyncValue*& result) {
+  if (!result->is_error()) return;
+  const Error error = result->error();
+  const bool arose_here = is_broken_promise(op.operation, *result) ||
+                          (is_nameless(error) && may_name_errors(op.function, op.operation));
+  if (!arose_here) return;
+  RefAccess::drop_strong(std::exchange(result, make_error_async_value(of(op, error)).release()));
+}
+
+// Gives an error that a result becomes later a place and a path. False: the result is available already.
+bool name_later(const RunningOperation& op, AsyncValue& result) {
+  return amend_error(result, [&function = op.function, &op = op.operation,
+                              module = share(op.function.module)](const Error& error) {
+    return is_nameless(error) ? arisen_in(function, op, error) : error;
+  });
 }
 
 }  // namespace
+
+Error arisen_in(const LoadedFunction& function, const LoadedOperation& op, const Error& error) {
+  const std::string& file = function.module->source().file;
+  const auto step = [&](const Error& placed) { return placed.with_step(function.describe(op)); };
+  if (file.empty() || op.position.line == 0) return step(error);
+  return step(
+      error.with_location({file, static_cast<int>(op.position.line), static_cast<int>(op.position.column)}));
+}
 
 void fail_with_exception(const RunningOperation& op, std::span<AsyncValue*> results) {
   const Error error = coppice::detail::current_exception_as_error();
@@ -53,12 +81,11 @@ void check_results(const RunningOperation& op, std::span<AsyncValue*> results) {
   const char* message = "the operation left a result unset";
   for (AsyncValue*& result : results) {
     if (result == nullptr) continue;
-    if (is_broken_promise(op.operation, *result)) {
-      const Error error = of(op, result->error());
-      RefAccess::drop_strong(std::exchange(result, make_error_async_value(error).release()));
-    } else if (is_abandoned(*result)) {
+    if (is_abandoned(*result)) {
       message = "the operation dropped a result unset";
       RefAccess::drop_strong(std::exchange(result, nullptr));
+    } else if (!op.operation.names_late_errors || result->is_available() || !name_later(op, *result)) {
+      name_now(op, result);
     }
   }
   if (std::find(results.begin(), results.end(), nullptr) == results.end()) return;
@@ -88,7 +115,7 @@ Error skipped(const RunningOperation& op, AsyncValue& argument) {
       const uint32_t producer = op.function.registers[r].producer;
       if (op.registers[r].load(std::memory_order_relaxed) != &argument || producer == kNoOperation) continue;
       const LoadedOperation& from = op.function.operations[producer];
-      error = located(op, error, from).with_step(op.function.describe(from));
+      error = arisen_in(op.function, from, error);
       break;
     }
   }

@@ -79,10 +79,10 @@ func @used(%x: i32) -> i32 { %y = call @indirect (%x) %z = add.i32 (%y, %x) retu
   EXPECT_TRUE(indirect->is_indirect());
   EXPECT_FALSE(indirect->is_available());
   p.later().run_all();
-  EXPECT_EQ(message_of(direct), "failed later");
-  EXPECT_EQ(message_of(indirect), "failed later");
+  EXPECT_EQ(message_of(direct), "test.graph:2:37: failed later [@direct async_fail.i32]");
+  EXPECT_EQ(message_of(indirect), "test.graph:3:67: failed later [@indirect async_fail.i32]");
   EXPECT_EQ(success->get<int32_t>(), 4);
-  EXPECT_EQ(message_of(used), "test.graph:5:35: failed later [@used call -> @used add.i32]");
+  EXPECT_EQ(message_of(used), "test.graph:3:67: failed later [@indirect async_fail.i32 -> @used add.i32]");
 }
 
 TEST(ExecutorConformance, N36_AnUnusedErrorIsIgnored) {
