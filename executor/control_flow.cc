@@ -15,6 +15,7 @@
 #include "executor/executor.h"
 #include "executor/operation_errors.h"
 #include "executor/value_list.h"
+#include "executor/waiting_texts.h"
 
 namespace coppice::executor {
 namespace {
@@ -62,8 +63,7 @@ class Branch final : public RefCountedBase<Branch>, private Suspended {
 
  private:
   void describe_waiting(std::string& text) const {
-    text += fmt::format("a choice between @{} and {} more waits for its condition\n",
-                        functions_[0].function->name, functions_.size() - 1);
+    describe_choice(text, *functions_[0].function, functions_.size());
   }
   void cancel() {
     if (!request_->remove(*this)) return;  // it goes on

@@ -10,6 +10,7 @@
 #include "executor/error_rounds.h"
 #include "executor/executor.h"
 #include "executor/value_list.h"
+#include "executor/waiting_texts.h"
 
 namespace coppice::executor {
 namespace {
@@ -158,10 +159,7 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
     decider_.reset();  // its waiter holds the loop
   }
   void describe_waiting(std::string& text) const {
-    const char* const what = !decider_->is_available() ? (is_while_ ? "its condition" : "its count")
-                                                       : "the values that it carries";
-    text += fmt::format("{} @{} waits for {} after {} iterations\n", is_while_ ? "while" : "repeat",
-                        body_.name, what, iteration_);
+    describe_loop(text, is_while_, body_, decider_->is_available(), iteration_);
   }
   static constexpr Type kType = suspended_type<Loop>();
   friend SuspendedAccess;

@@ -1,8 +1,6 @@
 // The loop over a planned function's operations, and what happens where values are errors or not there yet.
 #include "executor/planned/body_runner.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "executor/control_flow_types.h"
 #include "executor/must_run.h"
 #include "executor/operation_errors.h"
+#include "executor/waiting_texts.h"
 
 namespace coppice::executor {
 
@@ -316,16 +315,22 @@ void BodyRunner::abandon() {
 void BodyRunner::describe_waiting(std::string& text) const {
   if (next_ >= plan_.operations.size()) return;
   const PlannedOperation& op = plan_.operations[next_];
-  if (op.mode == Mode::kBody && bodies_[next_]->active != nullptr)
-    return bodies_[next_]->active->describe_waiting(text);
-  text += fmt::format("{} waits for", plan_.function->describe(loaded(op)));
-  const char* separator = " ";
-  for (const uint32_t r : loaded(op).arguments) {
-    if (value(r) == nullptr || value(r)->is_available()) continue;
-    text += fmt::format("{}%{}", separator, plan_.function->register_names[r]);
-    separator = ", ";
+  if (op.mode == Mode::kBody) return describe_bodies(op, text);
+  // Operations run one after the other, so that those before this one have started.
+  describe_operation(text, *plan_.function, loaded(op), registers_.get(), true);
+}
+
+// The run of an operation with bodies waits in one of them, or between them.
+void BodyRunner::describe_bodies(const PlannedOperation& op, std::string& text) const {
+  const Bodies& bodies = *bodies_[next_];
+  const LoadedFunction& first = *op.bodies[0]->function;
+  if (bodies.active != nullptr) {
+    bodies.active->describe_waiting(text);
+  } else if (op.body == Body::kRepeat || op.body == Body::kWhile) {
+    describe_loop(text, op.body == Body::kWhile, first, bodies.decider->is_available(), bodies.round);
+  } else {
+    describe_choice(text, first, op.bodies.size());
   }
-  text += '\n';
 }
 
 }  // namespace coppice::executor

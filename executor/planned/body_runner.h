@@ -40,7 +40,7 @@ class BodyRunner {
   void take_places();
   // Gives all memory of the arena's values back, until there are places again.
   void leave_places();
-  // Adds what the run waits at: "@main add.i32 waits for %x".
+  // Adds what the run waits at (waiting_texts.h).
   void describe_waiting(std::string& text) const;
 
  private:
@@ -79,6 +79,7 @@ class BodyRunner {
   bool run_branch(const PlannedOperation& op, Bodies& bodies);
   bool run_loop(const PlannedOperation& op, Bodies& bodies);
   bool may_iterate(const PlannedOperation& op, Bodies& bodies, bool& waits);
+  void describe_bodies(const PlannedOperation& op, std::string& text) const;
   void find_places(const PlannedOperation& op, Bodies& bodies);
   PlannedBytes::Place place_in(const IntrusivePtr<HostMemory>& memory, uint32_t size) const;
   CallerPlace place_of(uint32_t r, bool second) const;

@@ -68,7 +68,9 @@ TEST(PlannedInstance, WhatComesLaterIsWaitedForWithoutBlocking) {
   for (int run = 0; run < 3; ++run) {
     const auto results = p.run({number(6)});
     EXPECT_FALSE(results[0]->is_available());
-    EXPECT_NE(p.request->describe_waiting().find("@main mix waits for %l"), std::string::npos)
+    EXPECT_NE(
+        p.request->describe_waiting().find("@main mix (line 6) waits for %l (later, which has started)\n"),
+        std::string::npos)
         << p.request->describe_waiting();
     p.later().run_all();
     ASSERT_TRUE(results[0]->is_available());
