@@ -33,7 +33,8 @@ inline constexpr size_t kBinaryHeaderBytes = 24;
 // Errors: those of check(module).
 std::vector<std::byte> encode(const Module& module);
 
-// decode(encode(m)) == m, reals bit for bit; check() accepts the result. Errors: kDataLoss for bytes that
+// decode(encode(m)) == m, reals bit for bit: a module with an attribute that is a nan equals no module, nor
+// itself, and yet comes back as it was. check() accepts the result. Errors: kDataLoss for bytes that
 // are truncated, altered, of another version or no module at all. It takes linear time, never reads
 // beyond `bytes`, and never allocates more than a small multiple of their number (at most about 100).
 // `name` is for messages.

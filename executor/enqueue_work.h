@@ -5,9 +5,10 @@
 //
 // A result of void is a Chain. What f throws is the result's error (see async_value.h), and work that the
 // queue drops, or does not take, leaves the error kCancelled. Without a queue f runs at once. What f holds is
-// destroyed before its result is there. Work does not keep the host alive: an f that uses it holds a
-// reference. Work of enqueue_work(request, ...) takes its turns with the request's operations; blocking work
-// has a thread of its own. Neither is skipped when the request is cancelled.
+// destroyed before its result is there. Work keeps neither the host nor the request alive: a Host& or a
+// Request& that f captures may dangle when f runs, so an f that uses one holds a reference,
+// [request = share(&request)]. Work of enqueue_work(request, ...) takes its turns with the request's
+// operations; blocking work has a thread of its own. Neither is skipped when the request is cancelled.
 #pragma once
 #include <type_traits>
 #include <utility>
