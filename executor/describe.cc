@@ -138,7 +138,7 @@ Row operation_row(const LoadedFunction& f, uint32_t index) {
   const LoadedOperation& op = f.operations[index];
   return {fmt::format("{}", index + 1),
           with_results(f, op),
-          op.position.line > 0 ? fmt::format("{}", op.position.line) : "-",
+          op.position().line > 0 ? fmt::format("{}", op.position().line) : "-",
           place(op.where),
           fmt::format("{}", op.priority),
           waits_of(f, index)};

@@ -96,7 +96,8 @@ void FunctionLoader::bind_operations() {
     to.arguments = op.arguments, to.results = op.results, to.owner = &to_;
     to.run = info->run, to.function = info->function.get();
     to.where = info->traits.run, to.non_strict = info->traits.non_strict;
-    to.info = info, to.position = op.position;
+    to.info = info;
+    to_.positions_.push_back(op.position);
     for (const uint32_t r : op.results)
       to_.registers[r].producer = static_cast<uint32_t>(to_.operations.size());
     bind_attributes(op, to);
@@ -346,6 +347,10 @@ void FunctionLoader::find_late_errors() {
       to_.operations[producer].names_late_errors = true;
   }
   for (LoadedOperation& op : to_.operations) op.names_late_errors &= may_name_errors(to_, op);
+}
+
+Position LoadedOperation::position() const {
+  return owner->positions_[static_cast<size_t>(this - owner->operations.data())];
 }
 
 std::string LoadedFunction::describe(const LoadedOperation& o) const {

@@ -49,8 +49,11 @@ struct LoadedOperation : OperationRegisters {
   // itself: it leaves the function, or enters another, without an operation that would name its producer.
   bool names_late_errors;
   const OperationInfo* info;
-  Position position;
+
+  Position position() const;
 };
+// 96 bytes and no more: an index into operations is a shift and an addition.
+static_assert(sizeof(LoadedOperation) == 96);
 
 // Returns the loaded operation that these registers are of; a failed check where there is none.
 inline const LoadedOperation& loaded_operation(const OperationRegisters& registers) {
@@ -82,6 +85,8 @@ class LoadedFunction {
 
  private:
   friend class FunctionLoader;
+  friend struct LoadedOperation;
+  std::vector<Position> positions_;         // of operations
   std::vector<BoundAttribute> attributes_;  // of all operations, as the users of all registers
   std::vector<RegisterUser> users_;
 };

@@ -63,9 +63,9 @@ bool name_later(const RunningOperation& op, AsyncValue& result) {
 Error arisen_in(const LoadedFunction& function, const LoadedOperation& op, const Error& error) {
   const std::string& file = function.module->source().file;
   const auto step = [&](const Error& placed) { return placed.with_step(function.describe(op)); };
-  if (file.empty() || op.position.line == 0) return step(error);
-  return step(
-      error.with_location({file, static_cast<int>(op.position.line), static_cast<int>(op.position.column)}));
+  if (file.empty() || op.position().line == 0) return step(error);
+  return step(error.with_location(
+      {file, static_cast<int>(op.position().line), static_cast<int>(op.position().column)}));
 }
 
 void fail_with_exception(const RunningOperation& op, std::span<AsyncValue*> results) {

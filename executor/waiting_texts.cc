@@ -10,7 +10,7 @@ namespace coppice::executor {
 void describe_operation(std::string& text, const LoadedFunction& function, const LoadedOperation& operation,
                         const std::atomic<AsyncValue*>* registers, bool have_started) {
   text += function.describe(operation);
-  if (operation.position.line > 0) text += fmt::format(" (line {})", operation.position.line);
+  if (operation.position().line > 0) text += fmt::format(" (line {})", operation.position().line);
   const char* separator = " waits for ";
   const char* end = " is about to run\n";
   const std::span<const uint32_t> arguments = operation.arguments;

@@ -180,7 +180,7 @@ DeviceWork work_of(const LoadedFunction& f, const LoadedOperation& op) {
   const std::string_view name = op.info->name;
   const auto found = operations().find(name);
   if (found == operations().end())
-    fail(f, op.position,
+    fail(f, op.position(),
          fmt::format("{} is no work of the device that a function can be made of: it may "
                      "wait, or give the host a value",
                      name));
@@ -191,7 +191,7 @@ DeviceWork work_of(const LoadedFunction& f, const LoadedOperation& op) {
     if (!error.location().file.empty()) throw;
     const std::string& why = error.message();
     const bool is_named = why.starts_with(name) || name.starts_with(why.substr(0, why.find(':')));
-    fail(f, op.position, is_named ? why : fmt::format("{}: {}", name, why), error.code());
+    fail(f, op.position(), is_named ? why : fmt::format("{}: {}", name, why), error.code());
   }
 }
 
@@ -243,7 +243,7 @@ void check_order(const LoadedFunction& f, const std::vector<uint32_t>& order,
   const auto name_of = [&](uint32_t i) { return '%' + f.register_names[f.operations[order[i]].results[0]]; };
   if (const auto found = find_unordered(uses, before)) {
     const auto [first, second] = *found;
-    fail(f, f.operations[order[second]].position,
+    fail(f, f.operations[order[second]].position(),
          fmt::format("no event orders {} and {}, which both use {}", name_of(first), name_of(second),
                      conflict(uses[first], uses[second])->name));
   }
@@ -251,7 +251,7 @@ void check_order(const LoadedFunction& f, const std::vector<uint32_t>& order,
   for (const uint32_t last : producers_of(f, places_of(order), f.returns)) is_followed[last] = true;
   for (auto i = static_cast<uint32_t>(order.size()); i-- > 0;) {
     if (!is_followed[i])
-      fail(f, f.operations[order[i]].position,
+      fail(f, f.operations[order[i]].position(),
            fmt::format("the event that the function returns does not follow {}", name_of(i)));
     for (const uint32_t earlier : before[i]) is_followed[earlier] = true;
   }
@@ -263,14 +263,14 @@ auto in_function(const LoadedFunction& f, const LoadedOperation& op, Make make) 
   try {
     return make();
   } catch (const Error& error) {
-    fail(f, op.position, error.what());
+    fail(f, op.position(), error.what());
   }
 }
 
 void add_device(const LoadedFunction& f, const LoadedOperation& op, Device*& device, Device* of_part) {
   if (device == nullptr) device = of_part;
   if (of_part == nullptr || of_part == device) return;
-  fail(f, op.position,
+  fail(f, op.position(),
        fmt::format("{} belongs to another device ({}) than what is before it ({})", op.info->name,
                    of_part->name(), device->name()));
 }
