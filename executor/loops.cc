@@ -1,7 +1,6 @@
 // repeat and while: iterations of a function whose values are carried from one to the next.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -73,10 +72,16 @@ class Loop final : public RefCountedBase<Loop>, private Suspended {
   }
   // Leaves out iterations that could only pass errors on in a circle. Returns whether none is left.
   bool skip_errors() {
-    const auto all = [this](auto is_so) { return std::all_of(values_.begin(), values_.end(), is_so); };
-    if (!all([](const auto& value) { return value->is_available(); })) return false;
-    if (!all([](const auto& value) { return value->is_error(); }))
+    bool has_values = false;
+    for (const auto& value : values_) {
+      const AsyncValue::State state = value->state();
+      if (state < AsyncValue::State::kConcrete) return false;
+      has_values |= state == AsyncValue::State::kConcrete;
+    }
+    if (has_values) {
       has_errors_.store(false, std::memory_order_relaxed);
+      return false;
+    }
     iteration_ = error_rounds_.skip(values_, iteration_, decider_->get<int32_t>());
     return is_finished();
   }
