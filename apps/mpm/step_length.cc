@@ -14,26 +14,59 @@ namespace {
 
 constexpr double kMostSteps = 1e7;  // per frame; more would take weeks
 
-// A step that is short because of what was asked becomes longer by other means than one that is short because
-// the motion has blown up, which the steps before were too long for.
-std::string why_too_many_steps(const StepSituation& now, const scene::Time& time, double dt_s, bool is_max_dt,
-                               bool is_sound) {
-  if (is_max_dt) {
+constexpr double kUsualFrame_s = 1.0 / 24;
+
+// Returns the emitter and kind of the material with the fastest waves: "the jelly of emitter[1]".
+std::string stiffest_material(const scene::SceneConfig& scene) {
+  const auto sound = [&](const scene::Emitter& e) {
+    return scene::sound_speed_m_s(scene.materials[static_cast<size_t>(e.material_id)]);
+  };
+  const auto stiffest = std::ranges::max_element(scene.emitters, {}, sound);
+  return fmt::format("the {} of emitter[{}]",
+                     scene::enum_names(stiffest->material)[static_cast<size_t>(stiffest->material)],
+                     stiffest - scene.emitters.begin());
+}
+
+// Names the one cause without which there would not be too many steps, and how it is mended. A step that is
+// short because of what was asked becomes longer by other means than one that is short because the motion has
+// blown up, which the steps before were too long for.
+std::string why_too_many_steps(const StepSituation& now, const scene::SceneConfig& scene, double steps,
+                               double dt_s, bool is_max_dt, bool is_sound) {
+  const scene::Time& time = scene.time;
+  const double usual_cfl = scene::Time().cfl;
+  // Steps have blown up with any number that is not absurdly small.
+  const bool is_small_cfl = time.cfl < (now.is_start ? usual_cfl : 0.01 * usual_cfl);
+  const auto asked_for = [&](const char* key, double value, const std::string& unit) {
     return fmt::format(
-        "steps of {:.3g} s, as time.max_dt_s asks for, are more than {:.0e} in a frame; raise "
-        "time.max_dt_s, or have shorter frames (time.fps)",
-        dt_s, kMostSteps);
+        "steps of {:.3g} s, as {} = {:.3g}{} asks for, are more than {:.0e} in a frame; raise {}", dt_s, key,
+        value, unit, kMostSteps, key);
+  };
+  if (is_max_dt && steps * std::min(1.0, time.max_dt_s / scene::Time().max_dt_s) < kMostSteps)
+    return asked_for("time.max_dt_s", time.max_dt_s, " s");
+  if (!is_max_dt && is_small_cfl && steps * time.cfl / usual_cfl < kMostSteps)
+    return asked_for("time.cfl", time.cfl, "") + fmt::format(" (usually {:.3g})", usual_cfl);
+  if (time.frame_dt_s > kUsualFrame_s && steps * kUsualFrame_s / time.frame_dt_s < kMostSteps) {
+    return fmt::format(
+        "steps of {:.3g} s are more than {:.0e} in a frame of {:.3g} s; have shorter frames "
+        "(time.frame_dt_s, or raise time.fps)",
+        dt_s, kMostSteps, time.frame_dt_s);
   }
-  const std::string what = fmt::format(
-      "particles move with {:.3g} m/s and waves with {:.3g} m/s, which needs steps of {:.3g} s, more than "
-      "{:.0e} in a frame",
-      now.speed_m_s, now.sound_m_s, dt_s, kMostSteps);
+  const std::string needs =
+      fmt::format("which needs steps of {:.3g} s, more than {:.0e} in a frame", dt_s, kMostSteps);
   if (!now.is_start) {
-    return fmt::format("{}; lower time.cfl (now {:.3g}) or time.max_dt_s, or soften the material", what,
-                       time.cfl);
+    return fmt::format(
+        "particles move with {:.3g} m/s and waves with {:.3g} m/s, {}; lower time.cfl (now "
+        "{:.3g}) or time.max_dt_s, or soften the material",
+        now.speed_m_s, now.sound_m_s, needs, time.cfl);
   }
-  return fmt::format("{}; {}, take a coarser grid, or raise time.cfl (now {:.3g})", what,
-                     is_sound ? "soften the material" : "lower velocities or gravity", time.cfl);
+  if (is_sound) {
+    return fmt::format("waves move with {:.3g} m/s through {}, {}; soften it, or take a coarser grid",
+                       now.sound_m_s, stiffest_material(scene), needs);
+  }
+  return fmt::format(
+      "particles move with {:.3g} m/s and gravity is {:.3g} m/s^2, {}; lower them, or take a "
+      "coarser grid",
+      now.speed_m_s, scene.gravity.norm(), needs);
 }
 
 }  // namespace
@@ -54,7 +87,7 @@ StepLength choose_step_length(const scene::SceneConfig& scene, const StepSituati
   if (!(steps < kMostSteps)) {
     throw Error(ErrorCode::kNumeric,
                 fmt::format("frame {}: at t = {:.6g} s {}", now.frame + 1, now.time_s,
-                            why_too_many_steps(now, time, dt, most == time.max_dt_s, is_sound)));
+                            why_too_many_steps(now, scene, steps, dt, most == time.max_dt_s, is_sound)));
   }
   return {.dt_s = dt, .max_speed_m_s = reach / dt * 1.0001, .is_from_sound = is_sound};
 }
