@@ -70,6 +70,22 @@ TriangleMesh load_mesh(const std::string& path) {
   return extension == ".obj" ? parse_obj(text, path) : parse_ply(text, path);
 }
 
+std::string_view without_byte_order_mark(std::string_view text, const std::string& name) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    throw Error(ErrorCode::kInvalidArgument, "the file is UTF-16 text; expected UTF-8 or ASCII", {name, 1});
+  }
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  return text;
+}
+
+void append_strip(std::span<const int32_t> corners, std::vector<Vec3i>& triangles) {
+  for (size_t i = 0; i + 2 < corners.size(); ++i) {
+    const int32_t a = corners[i], b = corners[i + 1], c = corners[i + 2];
+    if (a == b || b == c || c == a) continue;
+    triangles.push_back(i % 2 == 0 ? Vec3i(a, b, c) : Vec3i(b, a, c));
+  }
+}
+
 void append_polygon(std::span<const int32_t> corners, std::vector<Vec3i>& triangles) {
   if (corners.size() < 3) return;
   const size_t middle = corners.size() / 2;
@@ -86,7 +102,12 @@ void check_mesh(const TriangleMesh& mesh, const std::string& name) {
                   fmt::format("vertex {} is not finite: ({}, {}, {})", v, p[0], p[1], p[2]), {name});
     }
   }
-  if (mesh.triangles.empty()) throw Error(ErrorCode::kInvalidArgument, "the mesh has no triangles", {name});
+  if (mesh.triangles.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("the mesh has no triangles, and {} vert{}", mesh.vertices.size(),
+                            mesh.vertices.size() == 1 ? "ex" : "ices"),
+                {name});
+  }
   const int64_t n_vertices = static_cast<int64_t>(mesh.vertices.size());
   double largest = 0;
   for (size_t t = 0; t < mesh.triangles.size(); ++t) {

@@ -29,8 +29,8 @@ TriangleMesh load_mesh(const std::string& path);
 
 // The two parsers behind load_mesh(), for text that is already in memory; `name` is what errors call it.
 // OBJ: polygons are cut (append_polygon()), negative and `v/vt/vn` indices are understood, all
-// but `v` and `f` is ignored. PLY: ascii and both binary byte orders; polygons are cut, other
-// elements and properties are skipped.
+// but `v` and `f` is ignored. PLY: ascii and both binary byte orders; polygons are cut, the strips of an
+// element `tristrips` are, too (append_strip(); -1 ends one), other elements and properties are skipped.
 TriangleMesh parse_obj(std::string_view text, const std::string& name);
 TriangleMesh parse_ply(std::string_view bytes, const std::string& name);
 
@@ -39,6 +39,14 @@ TriangleMesh parse_ply(std::string_view bytes, const std::string& name);
 // for a plane polygon that alone decides. The halves are cut in turn, so that most triangles are as short as
 // an edge: in a fan all are as long as the polygon, and no cluster of them is ever far from a point inside.
 void append_polygon(std::span<const int32_t> corners, std::vector<Vec3i>& triangles);
+
+// Cuts a triangle strip: every other triangle has its first two corners swapped, so that all face alike. The
+// triangles with two equal corners that join strips are left out.
+void append_strip(std::span<const int32_t> corners, std::vector<Vec3i>& triangles);
+
+// Returns the text behind the mark that some programs begin UTF-8 files with. Errors: kInvalidArgument for
+// that of UTF-16; `name` is what it calls the file.
+std::string_view without_byte_order_mark(std::string_view text, const std::string& name);
 
 // Throws unless `mesh` keeps the promises at the top of this file. `name` is what the error calls the mesh.
 void check_mesh(const TriangleMesh& mesh, const std::string& name);

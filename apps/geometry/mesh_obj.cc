@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <map>
 
 #include "apps/geometry/mesh.h"
 #include "core/error.h"
@@ -31,7 +33,8 @@ std::string_view next_word(std::string_view& line) {
 
 class ObjParser {
  public:
-  ObjParser(std::string_view text, const std::string& name) : rest_(text), name_(name) {}
+  ObjParser(std::string_view text, const std::string& name)
+      : rest_(without_byte_order_mark(text, name)), name_(name) {}
 
   TriangleMesh parse() {
     std::string_view line;
@@ -39,13 +42,29 @@ class ObjParser {
       const std::string_view keyword = next_word(line);
       if (keyword == "v") parse_vertex(line);
       if (keyword == "f") parse_face(line);
+      if (is_other_shape(keyword)) ++other_shapes_[std::string(keyword)];
     }
+    if (mesh_.triangles.empty() && !mesh_.vertices.empty()) refuse_facelessness();
     check_indices();
     check_mesh(mesh_, name_);
     return std::move(mesh_);
   }
 
  private:
+  // Points, lines, curves, surfaces, and the strips that some programs write, which OBJ does not have.
+  static bool is_other_shape(std::string_view keyword) {
+    constexpr std::array<std::string_view, 8> kKeywords{"p", "l", "curv", "curv2", "surf", "t", "q", "ts"};
+    return std::ranges::find(kKeywords, keyword) != kKeywords.end();
+  }
+
+  [[noreturn]] void refuse_facelessness() const {
+    std::string others;
+    for (const auto& [keyword, count] : other_shapes_)
+      others += fmt::format("{}{} '{}'", others.empty() ? ", and has " : ", ", count, keyword);
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("the mesh has no faces ('f'), which alone are read{}", others), {name_});
+  }
+
   // Reads one logical line without its comment: a `\` at the end of a line joins it with the next.
   bool next_line(std::string_view& line) {
     if (rest_.empty()) return false;
@@ -149,8 +168,9 @@ class ObjParser {
   int line_ = 0;
   int joined_ = 0;
   TriangleMesh mesh_;
-  std::vector<int32_t> corners_;     // of the face that is read
-  std::vector<int> triangle_lines_;  // line of each triangle's face
+  std::vector<int32_t> corners_;                 // of the face that is read
+  std::vector<int> triangle_lines_;              // line of each triangle's face
+  std::map<std::string, int64_t> other_shapes_;  // the number of lines of each keyword
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The PLY mesh reader: elements `vertex` (x, y, z) and `face` (vertex_indices), all others skipped.
+// The PLY mesh reader: elements `vertex` (x, y, z), `face` and `tristrips` (vertex_indices), all others skipped.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "apps/geometry/mesh.h"
 #include "apps/geometry/ply_header.h"
@@ -18,7 +19,7 @@ namespace {
 class PlyMeshParser {
  public:
   PlyMeshParser(std::string_view bytes, const std::string& name)
-      : bytes_(bytes), name_(name), header_(parse_ply_header(bytes, name)) {
+      : bytes_(without_byte_order_mark(bytes, name)), name_(name), header_(parse_ply_header(bytes_, name)) {
     position_ = header_.body_offset_bytes;
     line_ = header_.format == PlyFormat::kAscii ? header_.n_lines + 1 : 0;
   }
@@ -29,7 +30,7 @@ class PlyMeshParser {
       if (element.properties.empty()) continue;  // takes no bytes however many there are
       if (element.name == "vertex") {
         parse_vertices();
-      } else if (element.name == "face") {
+      } else if (element.name == "face" || element.name == "tristrips") {
         parse_faces();
       } else {
         for (row_ = 0; row_ < element.count; ++row_) {
@@ -127,12 +128,14 @@ class PlyMeshParser {
       return property.is_list && (property.name == "vertex_indices" || property.name == "vertex_index");
     };
     if (std::none_of(element_->properties.begin(), element_->properties.end(), is_indices)) {
-      fail("element face lacks the list property vertex_indices");
+      fail(fmt::format("element {} lacks the list property vertex_indices", element_->name));
     }
     for (row_ = 0; row_ < element_->count; ++row_) {
       for (const PlyProperty& property : element_->properties) {
-        if (is_indices(property)) {
+        if (is_indices(property) && element_->name == "face") {
           parse_face(property);
+        } else if (is_indices(property)) {
+          parse_strips(property);
         } else {
           skip(property);
         }
@@ -144,15 +147,30 @@ class PlyMeshParser {
     const int64_t corners = read_list_size(property);
     if (corners < 3) fail(fmt::format("face {} has {} corners, expected 3 or more", row_, corners));
     corners_.clear();
-    for (int64_t corner = 0; corner < corners; ++corner) {
-      const double index = read(property.type);
-      if (!(index >= 0 && index <= std::numeric_limits<int32_t>::max()) || index != std::floor(index)) {
-        fail(fmt::format("face {}: vertex index {} is out of range", row_, index));
-      }
-      corners_.push_back(static_cast<int32_t>(index));
-    }
+    for (int64_t corner = 0; corner < corners; ++corner)
+      corners_.push_back(checked_index(read(property.type)));
     append_polygon(corners_, mesh_.triangles);
-    triangle_faces_.resize(mesh_.triangles.size(), row_);
+    triangle_places_.resize(mesh_.triangles.size(), {element_, row_});
+  }
+
+  int32_t checked_index(double index) const {
+    if (!(index >= 0 && index <= std::numeric_limits<int32_t>::max()) || index != std::floor(index))
+      fail(fmt::format("{} {}: vertex index {} is out of range", element_->name, row_, index));
+    return static_cast<int32_t>(index);
+  }
+
+  // One list holds any number of strips, each of which -1 ends.
+  void parse_strips(const PlyProperty& property) {
+    const int64_t n = read_list_size(property);
+    corners_.clear();
+    for (int64_t i = 0; i < n; ++i) {
+      const double index = read(property.type);
+      if (index != -1) corners_.push_back(checked_index(index));
+      if (index != -1 && i + 1 < n) continue;
+      append_strip(corners_, mesh_.triangles);
+      corners_.clear();
+    }
+    triangle_places_.resize(mesh_.triangles.size(), {element_, row_});
   }
 
   // Faces may stand before the vertices, so their indices are checked at the end.
@@ -160,8 +178,9 @@ class PlyMeshParser {
     line_ = 0;
     for (size_t t = 0; t < mesh_.triangles.size(); ++t) {
       if (mesh_.triangles[t].maxCoeff() < static_cast<int64_t>(mesh_.vertices.size())) continue;
-      fail(fmt::format("face {}: vertex index {} is out of range: the file has {} vertices",
-                       triangle_faces_[t], mesh_.triangles[t].maxCoeff(), mesh_.vertices.size()));
+      const auto& [element, row] = triangle_places_[t];
+      fail(fmt::format("{} {}: vertex index {} is out of range: the file has {} vertices", element->name, row,
+                       mesh_.triangles[t].maxCoeff(), mesh_.vertices.size()));
     }
   }
 
@@ -173,8 +192,9 @@ class PlyMeshParser {
   const PlyElement* element_ = nullptr;
   int64_t row_ = 0;
   TriangleMesh mesh_;
-  std::vector<int32_t> corners_;         // of the face that is read
-  std::vector<int64_t> triangle_faces_;  // the face that each triangle is cut from
+  std::vector<int32_t> corners_;  // of the face or strip that is read
+  std::vector<std::pair<const PlyElement*, int64_t>>
+      triangle_places_;  // the row that each triangle is cut from
 };
 
 }  // namespace

@@ -113,6 +113,46 @@ TEST(Polygon, OfAnyNumberOfCornersKeepsItsBoundary) {
   }
 }
 
+// Seen to fail: the first vertex was lost, and the others had its numbers.
+TEST(MeshReaders, PassOverAByteOrderMark) {
+  const std::string mark = "\xef\xbb\xbf";
+  EXPECT_EQ(parse_obj(mark + kTriangle + "f 1 2 3\n", "m.obj").vertices.size(), 3u);
+  const std::string ply = "ply\nformat ascii 1.0\n" + kPlyVertices + "0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n";
+  EXPECT_EQ(parse_ply(mark + ply, "m.ply").vertices.size(), 3u);
+  expect_error(ErrorCode::kInvalidArgument, {"m.obj:1: the file is UTF-16 text; expected UTF-8 or ASCII"},
+               [] { parse_obj(std::string("\xff\xfev\0", 4), "m.obj"); });
+}
+
+// Seen to fail: a file of strips was "no triangles".
+TEST(PlyReader, CutsTriangleStrips) {
+  const std::string head =
+      "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n"
+      "element tristrips 1\nproperty list int int vertex_indices\nend_header\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n";
+  // A tetrahedron: one strip of three triangles with an empty one among them, and one of a triangle.
+  const TriangleMesh mesh = parse_ply(head + "10 0 2 1 3 3 0 -1 0 3 2\n", "m.ply");
+  EXPECT_EQ(mesh.triangles, (std::vector<Vec3i>{Vec3i(0, 2, 1), Vec3i(1, 2, 3), Vec3i(0, 3, 2)}));
+  const TriangleMesh closed = parse_ply(head + "9 2 1 3 0 2 1 -1 -1 -1\n", "m.ply");
+  EXPECT_EQ(closed.triangles.size(), 4u);
+  EXPECT_EQ(open_edge_count(closed), 0);
+  expect_error(ErrorCode::kInvalidArgument, {"m.ply: tristrips 0: vertex index 4 is out of range"},
+               [&] { parse_ply(head + "3 0 1 4\n", "m.ply"); });
+  expect_error(ErrorCode::kInvalidArgument, {"m.ply:14: tristrips 0: vertex index -2 is out of range"},
+               [&] { parse_ply(head + "3 0 1 -2\n", "m.ply"); });
+}
+
+TEST(ObjReader, SaysWhatThereIsInsteadOfFaces) {
+  expect_error(ErrorCode::kInvalidArgument,
+               {"m.obj: the mesh has no faces ('f'), which alone are read, and has 2 'l', 1 't'"},
+               [] { parse_obj(kTriangle + "l 1 2\nl 2 3\nt 1 2 3\n", "m.obj"); });
+  expect_error(ErrorCode::kInvalidArgument, {"m.obj: the mesh has no faces ('f'), which alone are read"},
+               [] { parse_obj(kTriangle, "m.obj"); });
+  expect_error(ErrorCode::kInvalidArgument, {"the mesh has no triangles, and 3 vertices"}, [] {
+    parse_ply("ply\nformat ascii 1.0\n" + kPlyVertices.substr(0, kPlyVertices.find("element face")) +
+                  "end_header\n0 0 0\n1 0 0\n0 1 0\n",
+              "m.ply");
+  });
+}
+
 TEST(ObjReader, AcceptsFacesBeforeTheirVertices) {
   EXPECT_EQ(parse_obj("f 1 2 3\n" + kTriangle, "m.obj").triangles.size(), 1u);
 }
@@ -143,7 +183,7 @@ TEST(ObjReader, NamesTheLineOfEveryFault) {
   refuses(kTriangle + "f 1 2 3\n\nf 1 2 4\n", {"m.obj:6", "vertex index 4 is out of range: the file has 3"});
   refuses(kTriangle + "f 1 2 99999999999999999999\n", {"m.obj:4", "expected a vertex index"});
   refuses(kTriangle + "f 1 \\\n2 3\nf 1 2 9\n", {"m.obj:6"});
-  refuses(kTriangle, {"m.obj", "no triangles"});
+  refuses(kTriangle, {"m.obj", "no faces"});
   refuses("", {"m.obj", "no triangles"});
   refuses("v 0 0 0\nv 1 1 1\nv 2 2 2\nf 1 2 3\nf 1 1 2\n", {"m.obj", "all 2 triangles have zero area"});
 }
