@@ -57,8 +57,7 @@ std::string read_last_line(int descriptor) {
 
 struct Outcome {
   int spawn_error = 0;  // errno of a program that could not be started
-  bool succeeded = false;
-  std::string message;  // of a program that failed
+  std::string failure;  // how the program ended, and the last line that it wrote; empty: it is done
 };
 
 Outcome wait_and_run(const std::vector<std::string>& arguments, const std::string& folder) {
@@ -79,11 +78,14 @@ Outcome wait_and_run(const std::vector<std::string>& arguments, const std::strin
   posix_spawn_file_actions_destroy(&actions);
   errors.close_end(1);
   if (outcome.spawn_error != 0) return outcome;
-  if (errors.ends[0] >= 0) outcome.message = read_last_line(errors.ends[0]);
+  const std::string message = errors.ends[0] >= 0 ? read_last_line(errors.ends[0]) : "";
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  outcome.succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (WIFSIGNALED(status)) outcome.failure = fmt::format("was ended by signal {}", WTERMSIG(status));
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+    outcome.failure = fmt::format("ended with exit status {}", WEXITSTATUS(status));
+  if (!outcome.failure.empty() && !message.empty()) outcome.failure += ": " + message;
   return outcome;
 }
 
@@ -107,8 +109,11 @@ bool encode(const MovieOptions& options, const std::string& path) {
              std::strerror(outcome.spawn_error));
     return false;
   }
-  if (!outcome.succeeded) {
-    log_warning("no movie '{}': {} failed: {}", path, options.ffmpeg, outcome.message);
+  std::error_code status;
+  const bool is_empty = std::filesystem::file_size(file.temporary_path(), status) == 0;
+  if (!outcome.failure.empty() || is_empty) {
+    log_warning("no movie '{}': {} {}; the frames are complete without it", path, options.ffmpeg,
+                outcome.failure.empty() ? "wrote nothing" : outcome.failure);
     return false;
   }
   file.commit();

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -239,8 +240,29 @@ TEST(Movie, EncoderThatFailsIsAWarningWithItsLastLine) {
   const auto lines = log_lines_of([&] { made = wait_and_write_movie(options, folder / "m.mp4"); });
   EXPECT_FALSE(made);
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_NE(lines[0].find("it broke"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find("encoder ended with exit status 3: it broke; "), std::string::npos) << lines[0];
   EXPECT_EQ(folder.file_count(), 1);  // the encoder itself
+}
+
+// Seen to fail: how an encoder without a word had ended was not said, and an empty film was kept.
+TEST(Movie, SaysHowAnEncoderEndedThatWroteNoLine) {
+  const std::map<std::string, std::string> encoders{{"exit 7", "ended with exit status 7; "},
+                                                    {"kill -9 $$", "was ended by signal 9; "},
+                                                    {"exit 0", "wrote nothing; "}};
+  for (const auto& [script, what] : encoders) {
+    const TemporaryFolder folder;
+    std::ofstream(folder / "encoder") << "#!/bin/sh\n" << script << "\n";
+    std::filesystem::permissions(folder / "encoder", std::filesystem::perms::owner_all);
+    MovieOptions options;
+    options.frames_folder = folder.path().string();
+    options.ffmpeg = folder / "encoder";
+    bool made = true;
+    const auto lines = log_lines_of([&] { made = wait_and_write_movie(options, folder / "m.mp4"); });
+    EXPECT_FALSE(made);
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_NE(lines[0].find("encoder " + what), std::string::npos) << lines[0];
+    EXPECT_EQ(folder.file_count(), 1);
+  }
 }
 
 TEST(Movie, FramesBecomeAnMp4WhereFfmpegIs) {
