@@ -105,9 +105,9 @@ Vec2f Camera::pixel_from_world(const Vec3f& point, int width, int height) const 
           0.5f * (1.0f - ndc.y()) * static_cast<float>(height)};
 }
 
-Camera frame_domain_3d(const Aabb3f& domain, float aspect) {
+Camera frame_domain_3d(const Aabb3f& domain, float aspect, float fov_deg) {
   Camera camera;
-  camera.fov_deg = 30.0f;
+  camera.fov_deg = fov_deg;
   camera.look_at = domain.center();
   const Vec3f to_camera = Vec3f(0.5f, 0.42f, 1.0f).normalized();
   camera.position = camera.look_at + to_camera;

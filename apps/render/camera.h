@@ -39,8 +39,9 @@ struct Camera {
   Vec2f pixel_from_world(const Vec3f& point, int width, int height) const;
 };
 
-// Returns a camera that sees the whole domain, from the front, a little from the right and from above.
-Camera frame_domain_3d(const Aabb3f& domain, float aspect);
+// Returns a camera that sees the whole domain, from the front, a little from the right and from above. The
+// wider its vertical angle of view, the nearer it is.
+Camera frame_domain_3d(const Aabb3f& domain, float aspect, float fov_deg = 30.0f);
 // Returns a camera that sees the domain's x-y rectangle, with a margin, along -z.
 Camera frame_domain_2d(const Aabb3f& domain, float aspect);
 

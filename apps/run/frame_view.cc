@@ -175,10 +175,9 @@ render::Camera camera_of(const scene::SceneConfig& scene, float aspect, double t
   const Aabb3f domain{scene.domain.min.cast<float>(), scene.domain.max.cast<float>()};
   if (scene.dim == 2) return render::frame_domain_2d(domain, aspect);
   const scene::Camera& c = scene.output.camera;
-  render::Camera camera = render::frame_domain_3d(scene_bounds(scene), aspect);
+  render::Camera camera = render::frame_domain_3d(scene_bounds(scene), aspect, static_cast<float>(c.fov_deg));
   if (c.origin.has("position")) camera.position = c.position.cast<float>();
   if (c.origin.has("target")) camera.look_at = c.target.cast<float>();
-  if (c.origin.has("fov_deg")) camera.fov_deg = static_cast<float>(c.fov_deg);
   if (!c.keyframes.empty()) return camera_at(c, camera, time_s);
   return camera;
 }

@@ -46,6 +46,16 @@ TEST(FrameView, CameraFillsTheFrameWithWhatThereIs) {
   EXPECT_GT(reach, 0.9f);
 }
 
+// Seen to fail: a wide angle made things small, since the camera stood where 30 degrees want it.
+TEST(FrameView, CameraFillsTheFrameWithAnyAngleOfView) {
+  for (const char* fov_deg : {"10", "90", "150"}) {
+    const scene::SceneConfig scene = tall_scene(fmt::format("[output.camera]\nfov_deg = {}\n", fov_deg));
+    const float reach = reach_of(camera_of(scene, 1, 0), scene_bounds(scene));
+    EXPECT_LT(reach, 1.0f) << fov_deg;
+    EXPECT_GT(reach, 0.9f) << fov_deg;
+  }
+}
+
 TEST(FrameView, CameraSeesAllWhereThingsMayGoAnywhere) {
   for (const char* more : {"velocity = [1.0, 0.0, 0.0]",
                            "[[collider]]\nshape = \"sphere\"\ncenter = [1.0, 1.0, 1.0]\n"
