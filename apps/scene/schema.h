@@ -69,7 +69,8 @@ class TableSchema {
   const std::string& doc() const { return doc_; }
   const std::vector<Field>& fields() const { return fields_; }
 
-  // Fills `*object`, which must be default-constructed. Throws kUsage at the first mistake.
+  // Fills `*object`, which must be default-constructed. Throws kUsage for all unknown keys, or else at the
+  // first mistake.
   void read_into(void* object, const Document& document) const;
 
   // The reference in Markdown: this table's keys, then each sub-table under a heading of its own.

@@ -1,12 +1,14 @@
 // Reads a TOML table through its schema: the checks and the wording of every complaint about a scene.
 //
-// Order of checks in a table: unknown keys (the first in the file), then each declared key in the order of
-// declaration.
+// Order of checks: unknown keys (all of them, in the whole document), then table by table each declared key in
+// the order of declaration.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <vector>
 
 #include "apps/scene/document_impl.h"
 #include "apps/scene/schema.h"
@@ -55,11 +57,16 @@ class TableReader {
  public:
   TableReader(const Document::Impl& document, const TableSchema& root) : document_(document), root_(root) {}
 
+  void refuse_unknown_keys() const;
   void read(const TableSchema& schema, const toml::table& table, void* object, const std::string& path);
 
  private:
-  void refuse_unknown_keys(const TableSchema& schema, const toml::table& table,
-                           const std::string& path) const;
+  struct UnknownKey {
+    std::string path, suggestion;
+    InputLocation at;
+  };
+  void find_unknown_keys(const TableSchema& schema, const toml::table& table, const std::string& path,
+                         std::vector<UnknownKey>& found) const;
   std::string suggestion(const TableSchema& schema, const std::string& key, const std::string& path) const;
   bool applies(const TableSchema& schema, const Field& field, const void* object) const;
   void read_present(const Field& field, const toml::node& node, void* object, const std::string& path);
@@ -67,11 +74,13 @@ class TableReader {
 
   FieldValue value_of(const Field& field, const toml::node& node, const std::string& path) const;
   double number_of(const toml::node& node, const std::string& path, std::string_view expected) const;
+  FieldValue string_of(const toml::node& node, const std::string& path) const;
   FieldValue integer_of(const toml::node& node, const std::string& path) const;
   FieldValue choice_of(const Field& field, const toml::node& node, const std::string& path) const;
   FieldValue vector_of(const Field& field, const toml::node& node, const std::string& path) const;
   void check_vector_size(const Field& field, const toml::node& node, const std::string& path,
                          std::vector<double>& components) const;
+  std::string shown(const Field& field, const FieldValue& value) const;
   void check_bounds(const Field& field, const toml::node& node, const std::string& path,
                     const FieldValue& value) const;
 
@@ -89,7 +98,6 @@ class TableReader {
 
 void TableReader::read(const TableSchema& schema, const toml::table& table, void* object,
                        const std::string& path) {
-  refuse_unknown_keys(schema, table, path);
   TableOrigin* origin = schema.origin_of_ ? schema.origin_of_(object) : nullptr;
   if (origin) origin->table = document_.locate(table);
   if (origin) {
@@ -118,23 +126,46 @@ void TableReader::read(const TableSchema& schema, const toml::table& table, void
   }
 }
 
-void TableReader::refuse_unknown_keys(const TableSchema& schema, const toml::table& table,
-                                      const std::string& path) const {
-  const auto is_known = [&](const toml::key& key) {
-    return std::ranges::any_of(schema.fields(), [&](const Field& field) { return field.key == key.str(); });
-  };
-  // toml++ sorts keys by name; the user reads from the top.
-  const auto place = [](const InputLocation& at) { return std::tuple(at.line, at.column); };
-  std::optional<std::pair<std::string, InputLocation>> first;
-  for (const auto& [key, node] : table) {
-    if (is_known(key)) continue;
-    const InputLocation at = document_.locate(node, &key);
-    if (!first || place(at) < place(first->second)) first = {std::string(key.str()), at};
+void TableReader::refuse_unknown_keys() const {
+  constexpr size_t kMostNamed = 8;
+  std::vector<UnknownKey> found;
+  find_unknown_keys(root_, document_.root, "", found);
+  if (found.empty()) return;
+  // toml++ sorts keys by name; the user reads from the top, and overrides come behind the file.
+  std::ranges::stable_sort(found, {}, [](const UnknownKey& key) {
+    return std::tuple(key.at.line == 0, key.at.line, key.at.column);
+  });
+  const UnknownKey& first = found.front();
+  if (found.size() == 1)
+    throw input_error(first.at, fmt::format("unknown key '{}'; {}", first.path, first.suggestion));
+  std::string text = fmt::format("{} unknown keys: ", found.size());
+  for (size_t i = 0; i < std::min(found.size(), kMostNamed); ++i) {
+    const UnknownKey& key = found[i];
+    const std::string where = key.at.line == 0 ? fmt::format(" in {}", key.at.file)
+                                               : fmt::format(" at {}:{}", key.at.line, key.at.column);
+    text += fmt::format("{}'{}'{} ({})", i == 0 ? "" : ", ", key.path, i == 0 ? "" : where, key.suggestion);
   }
-  if (!first) return;
-  const std::string full = path.empty() ? first->first : path + "." + first->first;
-  throw input_error(first->second,
-                    fmt::format("unknown key '{}'; {}", full, suggestion(schema, first->first, path)));
+  if (found.size() > kMostNamed) text += fmt::format(", and {} more", found.size() - kMostNamed);
+  throw input_error(first.at, text);
+}
+
+void TableReader::find_unknown_keys(const TableSchema& schema, const toml::table& table,
+                                    const std::string& path, std::vector<UnknownKey>& found) const {
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str()), full = path.empty() ? name : path + "." + name;
+    const auto field = std::ranges::find(schema.fields(), name, &Field::key);
+    if (field == schema.fields().end()) {
+      found.push_back({full, suggestion(schema, name, path), document_.locate(node, &key)});
+    } else if (field->kind == FieldKind::kTable && node.is_table()) {
+      find_unknown_keys(*field->table, *node.as_table(), full, found);
+    } else if (field->kind == FieldKind::kTables && node.is_array()) {
+      size_t index = 0;
+      for (const toml::node& element : *node.as_array()) {
+        const std::string element_path = fmt::format("{}[{}]", full, index++);
+        if (element.is_table()) find_unknown_keys(*field->table, *element.as_table(), element_path, found);
+      }
+    }
+  }
 }
 
 std::string TableReader::suggestion(const TableSchema& schema, const std::string& key,
@@ -194,8 +225,7 @@ FieldValue TableReader::value_of(const Field& field, const toml::node& node, con
       if (!node.is_boolean()) throw wrong_type(node, path, "true or false");
       return node.ref<bool>();
     case FieldKind::kString:
-      if (!node.is_string()) throw wrong_type(node, path, "a string");
-      return node.ref<std::string>();
+      return string_of(node, path);
     case FieldKind::kInteger:
       return integer_of(node, path);
     case FieldKind::kNumber:
@@ -215,6 +245,21 @@ double TableReader::number_of(const toml::node& node, const std::string& path,
   if (!std::isfinite(number))
     throw error_at(node, fmt::format("'{}' must be finite, not {}", path, number_text(number)));
   return number;
+}
+
+// Names and descriptions go to terminals, which do as control characters say.
+FieldValue TableReader::string_of(const toml::node& node, const std::string& path) const {
+  if (!node.is_string()) throw wrong_type(node, path, "a string");
+  const std::string& text = node.ref<std::string>();
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool is_c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (byte >= 0x20 && byte != 0x7f && !is_c1) continue;
+    const int code = is_c1 ? static_cast<unsigned char>(text[i + 1]) : byte;
+    throw error_at(
+        node, fmt::format("'{}' has the control character U+{:04X}; expected one line of text", path, code));
+  }
+  return text;
 }
 
 FieldValue TableReader::integer_of(const toml::node& node, const std::string& path) const {
@@ -265,6 +310,16 @@ void TableReader::check_vector_size(const Field& field, const toml::node& node, 
   components.resize(member_size, 0.0);
 }
 
+// Returns the value as it is written: in two dimensions without what only three have.
+std::string TableReader::shown(const Field& field, const FieldValue& value) const {
+  const auto* components = std::get_if<std::vector<double>>(&value);
+  const bool is_planar =
+      components != nullptr && dimension_ == 2 && field.options.vector != VectorRule::kFixed;
+  if (!is_planar) return value_text(value);
+  if (field.options.vector == VectorRule::kRotation) return number_text(components->back());
+  return value_text(std::vector<double>(components->begin(), components->begin() + 2));
+}
+
 void TableReader::check_bounds(const Field& field, const toml::node& node, const std::string& path,
                                const FieldValue& value) const {
   const Bounds& bounds = field.options.bounds;
@@ -273,8 +328,8 @@ void TableReader::check_bounds(const Field& field, const toml::node& node, const
                         index >= static_cast<std::size_t>(dimension_);
     if (unused || bounds.contains(number)) return;
     const std::string unit = field.options.unit.empty() ? "" : " " + field.options.unit;
-    throw error_at(
-        node, fmt::format("'{}' is {}; allowed is {}{}", path, value_text(value), bounds_text(bounds), unit));
+    throw error_at(node, fmt::format("'{}' is {}; allowed is {}{}", path, shown(field, value),
+                                     bounds_text(bounds), unit));
   };
   if (const auto* integer = std::get_if<std::int64_t>(&value)) check(static_cast<double>(*integer), 0);
   if (const auto* number = std::get_if<double>(&value)) check(*number, 0);
@@ -284,7 +339,9 @@ void TableReader::check_bounds(const Field& field, const toml::node& node, const
 }
 
 void TableSchema::read_into(void* object, const Document& document) const {
-  TableReader(document.impl(), *this).read(*this, document.impl().root, object, "");
+  TableReader reader(document.impl(), *this);
+  reader.refuse_unknown_keys();
+  reader.read(*this, document.impl().root, object, "");
 }
 
 }  // namespace coppice::scene
