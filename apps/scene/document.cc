@@ -5,11 +5,13 @@
 #include "apps/scene/document.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -105,18 +107,31 @@ toml::node& element_of(const SceneOverride& override, toml::array& array, const 
 struct Assignment {
   std::vector<std::string> segments;
   std::string_view value;
+  bool is_added = false;  // to a list, with +=
 };
 
 Assignment split_assignment(const SceneOverride& override) {
   const std::string_view text = override.assignment;
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) throw override_error(override, "expected KEY.PATH=VALUE");
+  const bool is_added = equals > 0 && text[equals - 1] == '+';
   const std::string_view value = trimmed(text.substr(equals + 1));
   if (value.empty()) throw override_error(override, "no value after '='");
   // A line break would end the value and start another assignment.
   if (value.find_first_of("\r\n") != std::string_view::npos)
     throw override_error(override, "the value spans lines");
-  return {split_path(override, trimmed(text.substr(0, equals))), value};
+  return {split_path(override, trimmed(text.substr(0, equals - (is_added ? 1 : 0)))), value, is_added};
+}
+
+// The value goes behind the last element of the list `at`.
+void append(const SceneOverride& override, const Assignment& assignment, toml::node* at) {
+  toml::array* const array = at->as_array();
+  if (array == nullptr) {
+    throw override_error(
+        override, fmt::format("'{}' is no list, and += adds to lists", fmt::join(assignment.segments, ".")));
+  }
+  toml::table holder = parse_assignment(override, "new", assignment.value);
+  holder.begin()->second.visit([&](auto& value) { array->push_back(std::move(value)); });
 }
 
 void apply(const SceneOverride& override, toml::table& root) {
@@ -128,6 +143,7 @@ void apply(const SceneOverride& override, toml::table& root) {
     const bool last = i + 1 == assignment.segments.size();
     if (toml::array* array = at->as_array()) {
       toml::node& element = element_of(override, *array, segment, path);
+      if (last && assignment.is_added) return append(override, assignment, &element);
       if (last) {
         toml::table holder = parse_assignment(override, segment, assignment.value);
         const auto position = array->begin() + static_cast<std::ptrdiff_t>(*parse_index(segment));
@@ -136,15 +152,17 @@ void apply(const SceneOverride& override, toml::table& root) {
       }
       at = &element;
     } else if (toml::table* table = at->as_table()) {
-      if (last || !table->contains(segment)) {
-        // A value that is not there yet becomes a list if an index follows, and else a table.
-        const std::string_view none = last || !parse_index(assignment.segments[i + 1]) ? "{}" : "[]";
-        toml::table holder = parse_assignment(override, segment, last ? assignment.value : none);
-        holder.begin()->second.visit(
-            [&](auto& value) { table->insert_or_assign(segment, std::move(value)); });
-        if (last) return;
+      const bool is_set = last && !assignment.is_added;
+      if (is_set || !table->contains(segment)) {
+        // A value that is not there yet becomes a list if an index or += follows, and else a table.
+        const bool is_list = last || parse_index(assignment.segments[i + 1]);
+        const std::string_view value = is_set ? assignment.value : is_list ? "[]" : "{}";
+        toml::table holder = parse_assignment(override, segment, value);
+        holder.begin()->second.visit([&](auto& node) { table->insert_or_assign(segment, std::move(node)); });
+        if (is_set) return;
       }
       at = table->get(segment);
+      if (last) return append(override, assignment, at);
     } else {
       throw override_error(override, fmt::format("'{}' is a plain value and has no key '{}'", path, segment));
     }
@@ -192,9 +210,8 @@ Document Document::load(const std::filesystem::path& path, std::span<const Scene
   }
   std::string text;
   if (const int error = read_file(path.string(), text); error != 0) {
-    const bool is_opened = error != ENOENT && error != EACCES && error != ENOTDIR;
-    throw Error(ErrorCode::kIo, fmt::format("cannot read scene '{}': {}", path.string(),
-                                            is_opened ? "the read failed" : "no such file or no permission"));
+    throw Error(ErrorCode::kIo,
+                fmt::format("cannot read scene '{}': {}", path.string(), std::strerror(error)));
   }
   return parse(text, path.string(), overrides);
 }

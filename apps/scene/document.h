@@ -18,6 +18,7 @@ namespace coppice::scene {
 // One change made from outside the file. `origin` is how errors call it ("--set time.frames=10"),
 // `assignment` is KEY.PATH=VALUE. The value is TOML; a bare word is taken as a string. An element of an array
 // is addressed by its index: emitter.0.radius or emitter[0].radius; that behind the last one adds a table.
+// KEY.PATH+=VALUE adds the value to a list: collider+={shape="sphere", ...}.
 struct SceneOverride {
   std::string origin;
   std::string assignment;

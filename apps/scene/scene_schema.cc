@@ -281,7 +281,8 @@ Schema<SceneConfig> scene_schema() {
       "A scene is a TOML file. Lengths are in metres, times in seconds; y is up. A vector has as many "
       "numbers as the "
       "scene has dimensions. Any key can be set from the command line: `--set time.frames=10`, "
-      "`--set emitter[0].radius=0.2`; the index behind the last adds a table.");
+      "`--set emitter[0].radius=0.2`; the index behind the last adds a table, and so does "
+      "`+=`: `--set 'collider+={shape=\"sphere\", center=[0.5, 0.2, 0.5], radius=0.1}'`.");
   schema.field("name", &SceneConfig::name, "what the scene is called", {.default_text = "the file's name"})
       .field("description", &SceneConfig::description, "one line for `coppice list`")
       .field("dim", &SceneConfig::dim, "number of dimensions",

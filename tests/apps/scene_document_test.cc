@@ -42,7 +42,7 @@ std::string error_with(const std::string& assignment) {
 
 TEST(Document, NamesAFileThatIsNotThere) {
   EXPECT_EQ(error_of([] { Document::load("/nowhere/a.toml"); }),
-            "input/output: cannot read scene '/nowhere/a.toml': no such file or no permission");
+            "input/output: cannot read scene '/nowhere/a.toml': No such file or directory");
 }
 
 TEST(Document, RefusesAFolder) {
@@ -62,6 +62,22 @@ TEST(Override, ReplacesAddsAndReachesIntoLists) {
   EXPECT_EQ(read_with("point.0.x=8").points.at(0).x, 8.0);
   EXPECT_EQ(read_with("place[2]=5").place, Vec3d(1, 2, 5));
   EXPECT_EQ(read_with("point=[{x=4}]").points.size(), 1u);
+}
+
+TEST(Override, AddsToAListWithPlus) {
+  EXPECT_EQ(read_with("point+={x=4}").points.size(), 3u);
+  EXPECT_EQ(read_with(" point += {x=4} ").points.at(2).x, 4.0);
+  EXPECT_EQ(error_with("count+=1"), "usage: --set count+=1: 'count' is no list, and += adds to lists");
+  EXPECT_EQ(error_with("point[0]+=1"),
+            "usage: --set point[0]+=1: 'point.0' is no list, and += adds to lists");
+  EXPECT_EQ(error_with("point+=4"), "usage: --set point+=4: 'point[2]' must be a table, not the integer 4");
+  EXPECT_EQ(error_with("point+="), "usage: --set point+=: no value after '='");
+  EXPECT_EQ(error_with("point+={y=4}"),
+            "usage: --set point+={y=4}: unknown key 'point[2].y'; the keys here are x");
+  const SceneOverride overrides[] = {SceneOverride::set("point+={x=1}"), SceneOverride::set("point+={x=2}")};
+  const Example example = example_schema().read(Document::parse("count = 2", "a.toml", overrides));
+  ASSERT_EQ(example.points.size(), 2u);
+  EXPECT_EQ(example.points[1].x, 2.0);
 }
 
 TEST(Override, TakesABareWordAsAString) {
