@@ -20,6 +20,24 @@ constexpr std::array<const char*, 6> kSideNames{"x_min", "x_max", "y_min", "y_ma
 
 std::string element_path(const char* list, std::size_t index) { return fmt::format("{}[{}]", list, index); }
 
+// Positions are 32-bit floats, whose distance grows with that from the origin. A cell needs room for its
+// particles.
+void refuse_far_domain(const SceneConfig& scene) {
+  constexpr double kFewestPlaces = 16;  // that a coordinate has in a cell
+  const Domain& domain = scene.domain;
+  const double farthest = std::max(domain.min.cwiseAbs().maxCoeff(), domain.max.cwiseAbs().maxCoeff());
+  const auto coordinate = static_cast<float>(farthest);
+  const double spacing_m = coordinate - std::nextafter(coordinate, 0.0f);
+  if (spacing_m * kFewestPlaces <= scene.dx_m()) return;
+  throw input_error(
+      domain.origin.of(domain.origin.has("min") ? "min" : "max"),
+      fmt::format(
+          "the domain is too far from the origin: positions are 32-bit floats, which are {:.3g} m apart "
+          "at {:.10g} m, and a grid cell of {:.3g} m needs {} of them; move the scene towards 0, or "
+          "take larger cells",
+          spacing_m, farthest, scene.dx_m(), kFewestPlaces));
+}
+
 void finish_domain(SceneConfig& scene) {
   Domain& domain = scene.domain;
   if (scene.dim == 2) domain.min.z() = domain.max.z() = 0.0;
@@ -30,6 +48,7 @@ void finish_domain(SceneConfig& scene) {
         fmt::format("'domain.max' must be above 'domain.min' on every axis; on {} it is {} and {}",
                     "xyz"[axis], domain.max[axis], domain.min[axis]));
   }
+  refuse_far_domain(scene);
 }
 
 void finish_walls(SceneConfig& scene) {
