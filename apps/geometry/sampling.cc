@@ -44,8 +44,8 @@ CellGrid make_grid(const Aabb3f& bounds, const SamplingOptions& options) {
     n_points *= last - first + 1;
     if (!(n_points <= 0x1p31) || std::abs(first) > 0x1p30 || std::abs(last) > 0x1p30) {
       throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("dx = {} is too fine for a shape of size {}: over 2^31 points", options.dx,
-                              (bounds.max - bounds.min).maxCoeff()));
+                  fmt::format("a shape of {:.4g} m would have over 2^31 particles in grid cells of {:.4g} m",
+                              (bounds.max - bounds.min).maxCoeff(), options.dx));
     }
     grid.first[axis] = static_cast<int32_t>(first);
     grid.last[axis] = static_cast<int32_t>(last);

@@ -10,6 +10,7 @@
 
 #include "apps/geometry/philox.h"
 #include "apps/geometry/sampling.h"
+#include "apps/mpm/place_text.h"
 #include "core/error.h"
 
 namespace coppice::mpm {
@@ -113,12 +114,13 @@ void check_inside(const scene::SceneConfig& scene, const scene::Emitter& e,
     if (first == nullptr) first = &p;
   }
   if (outside == 0) return;
-  throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("{} of the emitter's {} particles are outside the domain, one at ({:.4g}, {:.4g}, "
-                          "{:.4g}); the domain is ({:.4g}, {:.4g}, {:.4g}) to ({:.4g}, {:.4g}, {:.4g})",
-                          outside, particles.size(), (*first)[0], (*first)[1], (*first)[2], low[0], low[1],
-                          low[2], high[0], high[1], high[2]),
-              e.origin.table);
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      fmt::format("{} of the emitter's {} particles are outside the domain, one at {}; the domain is {} "
+                  "to {}",
+                  outside, particles.size(), place_text(*first, scene.dim), place_text(low, scene.dim),
+                  place_text(high, scene.dim)),
+      e.origin.table);
 }
 
 // Returns true for a mesh without an inside, as a single triangle or a sheet is. An open mesh is tested

@@ -6,18 +6,10 @@
 #include <cmath>
 #include <string>
 
+#include "apps/mpm/place_text.h"
 #include "core/error.h"
 
 namespace coppice::mpm {
-namespace {
-
-template <class V>
-std::string text_of(const V& v) {
-  return fmt::format("({:.4g}, {:.4g}, {:.4g})", v.x(), v.y(), v.z());
-}
-
-}  // namespace
-
 void check_stroke(const scene::SceneConfig& scene, std::string_view what, const Stroke& stroke) {
   if (!(stroke.radius_m > 0) || !std::isfinite(stroke.radius_m)) {
     throw Error(ErrorCode::kUsage, fmt::format("{}: a radius of {:.4g} m; expected a positive, finite one",
@@ -30,14 +22,15 @@ void check_stroke(const scene::SceneConfig& scene, std::string_view what, const 
       is_inside = is_inside && place[axis] >= low[axis] && place[axis] <= high[axis];
     if (is_inside) continue;
     throw Error(ErrorCode::kUsage, fmt::format("{}: {} m is outside of the domain; expected {} to {}", what,
-                                               text_of(place), text_of(low), text_of(high)));
+                                               place_text(place, scene.dim), place_text(low, scene.dim),
+                                               place_text(high, scene.dim)));
   }
 }
 
 void check_velocity(std::string_view what, const Vec3f& velocity) {
   if (velocity.allFinite()) return;
-  throw Error(ErrorCode::kUsage,
-              fmt::format("{}: a velocity of {} m/s; expected finite numbers", what, text_of(velocity)));
+  throw Error(ErrorCode::kUsage, fmt::format("{}: a velocity of {} m/s; expected finite numbers", what,
+                                             place_text(velocity, 3)));
 }
 
 void check_not_empty(const scene::SceneConfig& scene, float radius_m, uint64_t particles) {

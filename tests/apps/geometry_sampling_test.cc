@@ -135,8 +135,8 @@ TEST(Sampling, RefusesOptionsWithoutSense) {
   refuses({3, -1, 8, 0}, "dx is -1");
   refuses({3, std::numeric_limits<float>::quiet_NaN(), 8, 0}, "dx is nan");
   refuses({3, 0.1f, 0, 0}, "particles_per_cell is 0, expected 1 to 4096");
-  refuses({3, 1e-4f, 8, 0}, "too fine for a shape of size 1");
-  refuses({2, 1e-30f, 8, 0}, "too fine");
+  refuses({3, 1e-4f, 8, 0}, "a shape of 1 m would have over 2^31 particles in grid cells of 0.0001 m");
+  refuses({2, 1e-30f, 8, 0}, "over 2^31 particles");
 }
 
 TEST(Sampling, FillsTheScans) {

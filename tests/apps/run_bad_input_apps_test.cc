@@ -115,12 +115,22 @@ TEST_F(BadInput, NamesTheKeyOfASizeThatVanishesInFloats) {
   }
   // The sampling's own refusal has a place, too.
   write_text(scene_, tiny_scene("shape = \"box\"\nhalf_size = [1e6, 1e6, 1e6]\n" + center));
-  expect_untouched(run_with({}), 1, {scene_ + ":12:1: ", "too fine for a shape"});
+  expect_untouched(run_with({}), 1, {scene_ + ":12:1: ", "would have over 2^31 particles"});
 }
 
 TEST_F(BadInput, RefusesParticlesOutsideTheDomain) {
   expect_untouched(run_with({"--set", "emitter.0.center=[0.5, 0.95, 0.5]"}), 1,
                    {scene_ + ":12:1: ", "particles are outside the domain", "(0, 0, 0) to (1, 1, 1)"});
+}
+
+// Seen to fail: there were three numbers for each place.
+TEST_F(BadInput, ShowsPlacesOfTwoDimensionsWithTwoNumbers) {
+  write_text(scene_,
+             "dim = 2\n[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.95]\nradius = 0.2\nmaterial "
+             "= \"snow\"\n");
+  const ProgramResult result = run_with({});
+  expect_untouched(result, 1, {"outside the domain, one at (0.", "; the domain is (0, 0) to (1, 1)"});
+  EXPECT_FALSE(result.err_has(", 0); the domain")) << result.err;
 }
 
 TEST_F(BadInput, RefusesUnknownKeysAndBadValues) {
@@ -257,8 +267,9 @@ TEST_P(Stopped, FinishesItsFrameAndLeavesWholeFiles) {
   expect_whole_files(out_);
 }
 
-INSTANTIATE_TEST_SUITE_P(By, Stopped, testing::Values(SIGINT, SIGTERM),
-                         [](const auto& info) { return info.param == SIGINT ? "CtrlC" : "Termination"; });
+INSTANTIATE_TEST_SUITE_P(By, Stopped, testing::Values(SIGINT, SIGTERM, SIGHUP), [](const auto& info) {
+  return info.param == SIGINT ? "CtrlC" : info.param == SIGTERM ? "Termination" : "Hangup";
+});
 
 // Before an earlier run's files are removed. Seen to fail: they were gone.
 TEST_F(BadInput, RefusesPicturesThatAreTooLargeBeforeAnythingIsTouched) {
