@@ -57,18 +57,28 @@ std::vector<fs::path> list_scene_files() {
 
 fs::path resolve_scene(const std::string& typed) {
   std::error_code status;
-  if (fs::exists(typed, status)) return typed;
+  const bool is_there = fs::exists(typed, status);
+  if (is_there && !is_folder(typed)) return typed;
+  const bool is_path = typed.find('/') != std::string::npos || fs::path(typed).extension() == ".toml";
   const std::vector<fs::path> files = list_scene_files();
   std::vector<std::string> names;
   for (const fs::path& file : files) {
     names.push_back(file.stem().string());
     if (typed == names.back() || typed == file.filename().string()) return file;
   }
+  if (is_there) return typed;  // what reads it says that it is a folder
   const std::string stem = fs::path(typed).stem().string();
   const auto near = nearest_name(stem, names);
   const std::string hint = near            ? fmt::format("did you mean '{}'?", *near)
                            : names.empty() ? "no scenes are installed; give the path of a file"
                                            : fmt::format("the scenes are {}", fmt::join(names, ", "));
+  if (status && status != std::errc::no_such_file_or_directory)
+    throw Error(ErrorCode::kIo, fmt::format("cannot read scene '{}': {}", typed, status.message()));
+  if (is_path) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("there is no file '{}'{}", typed,
+                            near ? fmt::format("; did you mean the scene '{}'?", *near) : ""));
+  }
   throw Error(ErrorCode::kUsage, fmt::format("no scene '{}'; {}", typed, hint));
 }
 

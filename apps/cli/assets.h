@@ -16,8 +16,9 @@ std::optional<std::filesystem::path> find_assets_folder();
 // The scene files in <assets>/scenes, sorted by name; empty when there are none.
 std::vector<std::filesystem::path> list_scene_files();
 
-// The file for what the user typed: a path, or the name of a scene in the assets ("snow_3d"). A path that
-// exists comes first. Throws Error(kUsage) with the nearest known name.
+// The file for what the user typed: a path, or the name of a scene in the assets ("snow_3d"). A file that
+// exists comes first, and a folder last. Throws Error(kUsage) with the nearest known name, or where the words
+// can only be a path, that there is no such file; Error(kIo) where that cannot be known.
 std::filesystem::path resolve_scene(const std::string& typed);
 
 }  // namespace coppice::cli

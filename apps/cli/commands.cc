@@ -18,6 +18,7 @@
 #include "apps/cli/environment.h"
 #include "apps/cli/json_text.h"
 #include "apps/cli/plan_command.h"
+#include "apps/cli/printable.h"
 #include "apps/cli/system_info.h"
 #include "apps/output/own_files.h"
 #include "apps/viewer/make_backend.h"
@@ -504,12 +505,10 @@ int dispatch(const Grammar& grammar, const Arguments& arguments, std::ostream& o
   return cache_command(arguments, out, hooks);
 }
 
-// Prints one line whatever the message holds: file names and library messages may have line breaks in
-// them.
-void print_error(std::ostream& err, std::string message) {
-  std::ranges::replace_if(
-      message, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  err << "coppice: error: " << message << "\n";
+// Prints one line whatever the message holds: what files and command lines hold is repeated there, and
+// library messages may have line breaks in them.
+void print_error(std::ostream& err, const std::string& message) {
+  err << "coppice: error: " << printable(message) << "\n";
 }
 
 int exit_code_of(ErrorCode code) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -271,11 +272,39 @@ TEST_F(Cli, ATraceIsOfARun) {
 TEST_F(Cli, SuggestsTheNearestScene) {
   EXPECT_EQ(run({"run", "snwo_3d"}), kExitUsage);
   EXPECT_EQ(err_, "coppice: error: no scene 'snwo_3d'; did you mean 'snow_3d'?\n");
+  EXPECT_EQ(run({"run", "smoke"}), kExitUsage);
+  EXPECT_EQ(err_,
+            "coppice: error: no scene 'smoke'; the scenes are jelly_2d, jelly_3d, sand_2d, sand_3d, snow_2d, "
+            "snow_3d, water_2d, water_3d\n");
+}
+
+// Seen to fail: the installed scenes were listed to whoever had named a file of their own.
+TEST_F(Cli, SaysThatThereIsNoSuchFile) {
   EXPECT_EQ(run({"run", "elsewhere/smoke.toml"}), kExitUsage);
-  EXPECT_EQ(
-      err_,
-      "coppice: error: no scene 'elsewhere/smoke.toml'; the scenes are jelly_2d, jelly_3d, sand_2d, sand_3d, "
-      "snow_2d, snow_3d, water_2d, water_3d\n");
+  EXPECT_EQ(err_, "coppice: error: there is no file 'elsewhere/smoke.toml'\n");
+  EXPECT_EQ(run({"run", "snwo_3d.toml"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: there is no file 'snwo_3d.toml'; did you mean the scene 'snow_3d'?\n");
+  EXPECT_EQ(run({"run", folder_.string() + "/mine"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: there is no file '" + folder_.string() + "/mine'\n");
+}
+
+// Seen to fail: the folder that a run had left beside hid the scene of its name.
+TEST_F(Cli, AFolderHidesNoScene) {
+  const fs::path before = fs::current_path();
+  fs::create_directory(folder_ / "snow_3d");
+  fs::current_path(folder_);
+  EXPECT_EQ(run({"run", "snow_3d"}), kExitDone) << err_;
+  fs::current_path(before);
+  EXPECT_EQ(run({"run", folder_.string()}), kExitFailure);
+  EXPECT_EQ(err_, "coppice: error: cannot read scene '" + folder_.string() + "': it is a folder\n");
+}
+
+// Seen to fail: the terminal did as the scene said.
+TEST_F(Cli, AnErrorSendsTheTerminalNoControlCharacters) {
+  const fs::path file = write_scene("bad.toml", "dim = 2\n[walls]\nall = \"\\u001b[31m\\n\\u009bm\"\n");
+  EXPECT_EQ(run({"run", file.string()}), kExitUsage);
+  EXPECT_NE(err_.find("not \"\\x1b[31m \\x9bm\""), std::string::npos) << err_;
+  EXPECT_EQ(std::ranges::count_if(err_, [](unsigned char c) { return c < 0x20; }), 1) << err_;
 }
 
 TEST_F(Cli, SaysWhenNoScenesAreInstalled) {
