@@ -2,6 +2,8 @@
 flat in int v_index;
 
 uniform mat4 u_world_from_view;
+uniform vec2 u_shown_low;   // world: what lies outside is not shown
+uniform vec2 u_shown_high;
 
 out uint o_id;
 
@@ -11,6 +13,8 @@ void main() {
   vec3 direction = mat3(u_world_from_view) * ray.direction;
   float t = hit_collider(load_collider(v_index), origin, direction);
   if (t < 0.0) discard;
+  vec2 at = (origin + t * direction).xy;
+  if (any(lessThan(at, u_shown_low)) || any(greaterThan(at, u_shown_high))) discard;
   gl_FragDepth = depth_of(ray.origin.z + t * ray.direction.z);
   o_id = kFirstCollider + uint(v_index);
 }

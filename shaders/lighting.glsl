@@ -137,6 +137,12 @@ vec3 shade_floor(vec3 position, vec3 direction, float t, vec3 behind) {
   float size = max(high.x - low.x, high.y - low.y);
   float reach = length(p - 0.5 * (low + high)) / size;
   float solid = 1.0 - smoothstep(0.75, 2.1, reach);
+  vec2 sun_at = (p - u_floor_sun_bounds.xy) / (u_floor_sun_bounds.zw - u_floor_sun_bounds.xy);
+  bool has_sun = all(greaterThan(sun_at, vec2(0.0))) && all(lessThan(sun_at, vec2(1.0)));
+  vec3 sun = u_to_light.y * (has_sun ? texture(u_floor_sun, sun_at).rgb : vec3(1.0));
+  // Shadows of what is high up fall where the floor has faded already.
+  vec3 sky = kSkyLight * 0.9;
+  behind *= (kSun * sun * 0.62 + sky) / (kSun * u_to_light.y * 0.62 + sky);
   if (solid <= 0.0) return behind;
   float footprint = 1.4 * (u_orthographic != 0 ? u_pixel_m : u_pixel_m * t) * float(u_samples) / max(-direction.y, 0.05);
   vec3 albedo = kFloorColor;
@@ -148,8 +154,6 @@ vec3 shade_floor(vec3 position, vec3 direction, float t, vec3 behind) {
   float visibility = 1.0;
   vec2 at = (p - u_floor_bounds.xy) / (u_floor_bounds.zw - u_floor_bounds.xy);
   if (u_floor_bounds.z > u_floor_bounds.x) visibility = texture(u_floor_light, at).r;
-  vec2 sun_at = (p - u_floor_sun_bounds.xy) / (u_floor_sun_bounds.zw - u_floor_sun_bounds.xy);
-  vec3 sun = u_to_light.y * texture(u_floor_sun, sun_at).rgb;
-  vec3 lit = albedo * (kSun * sun * 0.62 + kSkyLight * visibility * visibility * 0.9);
+  vec3 lit = albedo * (kSun * sun * 0.62 + sky * visibility * visibility);
   return mix(behind * mix(1.0, visibility, solid), lit, solid);
 }

@@ -2,6 +2,8 @@
 flat in int v_index;
 
 uniform mat4 u_world_from_view;
+uniform vec2 u_shown_low;   // world: what lies outside is not shown
+uniform vec2 u_shown_high;
 uniform vec3 u_to_light;  // world
 uniform vec3 u_color;     // linear
 uniform int u_is_flat;    // a scene of two dimensions: no light
@@ -25,6 +27,8 @@ void main() {
   Collider c = load_collider(v_index);
   float t = hit_collider(c, origin, direction);
   if (t < 0.0) discard;
+  vec2 at = (origin + t * direction).xy;
+  if (any(lessThan(at, u_shown_low)) || any(greaterThan(at, u_shown_high))) discard;
   gl_FragDepth = depth_of(ray.origin.z + t * ray.direction.z);
   vec3 normal = normal_at(c, origin + t * direction);
   float sun = max((dot(normal, u_to_light) + 0.25) / 1.25, 0.0);

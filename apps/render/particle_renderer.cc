@@ -191,6 +191,9 @@ struct ParticleRenderer::Impl {
   void draw_geometry(const View& view, const RenderScene& scene, size_t n_particles) {
     if (!scene.colliders.empty()) {
       use(collider_program, view, scene);
+      const auto [low, high] = shown_rectangle(scene.domain, scene.dim);
+      collider_program.set("u_shown_low", low);
+      collider_program.set("u_shown_high", high);
       gl.Enable(GL_CULL_FACE);
       gl.CullFace(GL_FRONT);
       gl.DrawArrays(GL_TRIANGLES, 0, static_cast<GLsizei>(36 * scene.colliders.size()));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace coppice::render {
 namespace {
@@ -52,6 +53,12 @@ Aabb3f drawn_bounds(const RenderScene& scene, const Aabb3f& particles) {
   bounds.min = bounds.min.cwiseMax(scene.domain.min - slack);
   bounds.max = bounds.max.cwiseMin(scene.domain.max + slack);
   return bounds.is_empty() ? scene.domain : bounds;
+}
+
+std::array<Vec2f, 2> shown_rectangle(const Aabb3f& domain, int dim) {
+  constexpr float kFar = std::numeric_limits<float>::max();
+  if (dim == 3) return {Vec2f::Constant(-kFar), Vec2f::Constant(kFar)};
+  return {Vec2f(domain.min.head<2>()), Vec2f(domain.max.head<2>())};
 }
 
 Vec3f to_key_light() { return Vec3f(-0.42f, 1.0f, 0.5f).normalized(); }

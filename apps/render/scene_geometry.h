@@ -1,6 +1,7 @@
 // The renderer derives this from a scene on the host, apart from its particles.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "apps/render/camera.h"
@@ -15,6 +16,10 @@ std::vector<float> pack_colliders(const RenderScene& scene);
 // Returns the bounds of what is drawn, cut to the neighbourhood of the domain: one stray particle must not
 // spoil the depth range. `particles` bounds their centres.
 Aabb3f drawn_bounds(const RenderScene& scene, const Aabb3f& particles);
+
+// Returns the rectangle of the world, across x and y, that colliders are shown in: flat scenes end at their
+// domain, others nowhere.
+std::array<Vec2f, 2> shown_rectangle(const Aabb3f& domain, int dim);
 
 // Returns a unit vector in the world: from the upper left, in front.
 Vec3f to_key_light();

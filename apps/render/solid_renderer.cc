@@ -49,6 +49,9 @@ void SolidRenderer::draw_colliders(const View& view) {
   colliders_.set("u_to_light", to_key_light());
   colliders_.set("u_color", Vec3f(kColor.array().pow(2.2f)));
   colliders_.set("u_is_flat", dim_ == 2 ? 1 : 0);
+  const auto [low, high] = shown_rectangle(domain_, dim_);
+  colliders_.set("u_shown_low", low);
+  colliders_.set("u_shown_high", high);
   // Back faces are seen from inside of the boxes, too.
   gl_.Enable(GL_CULL_FACE);
   gl_.CullFace(GL_FRONT);

@@ -99,6 +99,45 @@ TEST_F(RenderFrames, MaterialsTakeTheirPaletteColours) {
   EXPECT_TRUE(is_bluish(seen(2)));
 }
 
+// Seen to fail: the ends of a funnel were drawn beside the domain.
+TEST_F(RenderFrames, CollidersOfAFlatSceneEndAtItsDomain) {
+  make_2d();
+  const Image empty = render();
+  RenderCollider bar;
+  bar.shape = RenderColliderShape::kBox;
+  bar.center = Vec3f(0.0f, 0.5f, 0.0f);
+  bar.half_size = Vec3f(0.3f, 0.1f, 0.0f);
+  scene_.colliders = {bar};
+  const Image image = render();
+  const auto at = [&](float x) {
+    const Vec2f pixel = scene_.camera.pixel_from_world(Vec3f(x, 0.5f, 0.0f), kSide, kSide);
+    return std::pair(static_cast<int>(pixel.x()), static_cast<int>(pixel.y()));
+  };
+  const auto [in_x, in_y] = at(0.1f);
+  const auto [out_x, out_y] = at(-0.03f);
+  EXPECT_NE(image.pixel(in_x, in_y), empty.pixel(in_x, in_y));
+  EXPECT_EQ(image.pixel(out_x, out_y), empty.pixel(out_x, out_y));
+}
+
+// Seen to fail: a shadow that fell beside the floor's middle was pale, and further away there was none.
+TEST_F(RenderFrames, ShadowsFallOnTheFloorFromAnyHeight) {
+  scene_.domain = {Vec3f(-0.5f, 0.0f, -0.5f), Vec3f(0.5f, 6.0f, 0.5f)};
+  scene_.camera.position = Vec3f(1.5f, 9.0f, 9.0f);
+  scene_.camera.look_at = Vec3f(1.0f, 0.0f, -1.0f);
+  scene_.radius_m = 0.2f;
+  const Image empty = render();
+  for (const float height : {0.3f, 1.5f, 3.0f, 4.5f, 5.7f}) {
+    positions_.clear(), materials_.clear();
+    add(Vec3f(0.0f, height, 0.0f));
+    const Vec3f light = Vec3f(-0.42f, 1.0f, 0.5f);
+    const Vec2f shadow =
+        scene_.camera.pixel_from_world(Vec3f(-light * height) + Vec3f(0, height, 0), kSide, kSide);
+    const auto x = static_cast<int>(shadow.x()), y = static_cast<int>(shadow.y());
+    const Rgba8 lit = empty.pixel(x, y), dark = render().pixel(x, y);
+    EXPECT_LT(dark[1] + 15, lit[1]) << "the shadow of a ball " << height << " m above the floor";
+  }
+}
+
 TEST_F(RenderFrames, EmptySceneIsBackgroundAndFloorOnly) {
   const Image empty = render();
   scene_.radius_m = 0.1f;
