@@ -33,12 +33,13 @@ std::string read_whole_file(const std::string& path) {
   return text;
 }
 
+}  // namespace
+
 double twice_area(const TriangleMesh& mesh, const Vec3i& t) {
   const Vec3d a = mesh.vertices[t[0]].cast<double>();
   return (mesh.vertices[t[1]].cast<double>() - a).cross(mesh.vertices[t[2]].cast<double>() - a).norm();
 }
 
-// vertex id -> the smallest id with the same position.
 std::vector<int32_t> weld_by_position(const TriangleMesh& mesh) {
   std::vector<int32_t> order(mesh.vertices.size()), representative(mesh.vertices.size());
   std::iota(order.begin(), order.end(), 0);
@@ -55,8 +56,6 @@ std::vector<int32_t> weld_by_position(const TriangleMesh& mesh) {
   }
   return representative;
 }
-
-}  // namespace
 
 TriangleMesh load_mesh(const std::string& path) {
   std::string extension = std::filesystem::path(path).extension().string();

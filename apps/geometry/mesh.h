@@ -51,6 +51,12 @@ std::string_view without_byte_order_mark(std::string_view text, const std::strin
 // Throws unless `mesh` keeps the promises at the top of this file. `name` is what the error calls the mesh.
 void check_mesh(const TriangleMesh& mesh, const std::string& name);
 
+// Twice the area of a triangle of the mesh, which is given by its corners.
+double twice_area(const TriangleMesh& mesh, const Vec3i& triangle);
+
+// i32[n_vertices]: for each vertex the smallest index with the same position.
+std::vector<int32_t> weld_by_position(const TriangleMesh& mesh);
+
 // The box around all vertices that a triangle uses.
 Aabb3f mesh_bounds(const TriangleMesh& mesh);
 

@@ -1,4 +1,5 @@
-// The PLY mesh reader: elements `vertex` (x, y, z), `face` and `tristrips` (vertex_indices), all others skipped.
+// The PLY mesh reader: elements `vertex` (x, y, z), `face` and `tristrips` (vertex_indices), all others
+// skipped.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "apps/geometry/mesh_orientation.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -22,10 +24,15 @@ void require_positive(float value, const char* what) {
   throw Error(ErrorCode::kInvalidArgument, fmt::format("{} is {}, expected a positive number", what, value));
 }
 
-// Checks what a mesh emitter needs, counts its open edges and tells of them, and returns the mesh
-// with its triangles facing outward.
+// Checks what a mesh emitter needs, lets its triangles face alike, counts its open edges, tells of what it
+// finds, and returns the mesh with its triangles facing outward.
 TriangleMesh prepare(TriangleMesh mesh, const std::string& name, OpenMesh open_mesh, int64_t& open) {
   check_mesh(mesh, name);
+  if (const int64_t turned = orient_alike(mesh); turned > 0) {
+    log_warning(
+        "{}: {} of the mesh's {} triangles faced another way than their neighbours, and are turned over",
+        name, turned, mesh.triangles.size());
+  }
   open = open_edge_count(mesh);
   if (open > 0 && open_mesh == OpenMesh::kRefuse) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -59,6 +66,11 @@ Aabb3f SphereShape::bounds() const {
   return {centre_ - Vec3f::Constant(radius_), centre_ + Vec3f::Constant(radius_)};
 }
 
+double SphereShape::about_volume(int dim) const {
+  const double r = radius_;
+  return dim == 2 ? M_PI * r * r : 4.0 / 3 * M_PI * r * r * r;
+}
+
 BoxShape::BoxShape(const Vec3f& min, const Vec3f& max) : box_{min, max} {
   require_finite(min, "a box's min");
   require_finite(max, "a box's max");
@@ -70,6 +82,11 @@ BoxShape::BoxShape(const Vec3f& min, const Vec3f& max) : box_{min, max} {
 }
 
 bool BoxShape::contains(const Vec3f& point) const { return box_.contains(point); }
+
+double BoxShape::about_volume(int dim) const {
+  const Vec3d size = box_.size().cast<double>();
+  return size.x() * size.y() * (dim == 2 ? 1 : size.z());
+}
 
 CylinderShape::CylinderShape(const Vec3f& a, const Vec3f& b, float radius)
     : a_(a), axis_(b - a), radius_(radius) {
@@ -93,6 +110,10 @@ Aabb3f CylinderShape::bounds() const {
   return {a_.cwiseMin(b) - reach, a_.cwiseMax(b) + reach};
 }
 
+double CylinderShape::about_volume(int) const {
+  return M_PI * radius_ * radius_ * static_cast<double>(axis_.norm());
+}
+
 MeshShape::MeshShape(TriangleMesh mesh, const std::string& name, OpenMesh open_mesh)
     : bounds_(), winding_number_([&] {
         mesh = prepare(std::move(mesh), name, open_mesh, open_edges_);
@@ -100,6 +121,10 @@ MeshShape::MeshShape(TriangleMesh mesh, const std::string& name, OpenMesh open_m
       }()) {
   bounds_ = mesh_bounds(mesh);
   volume_ = signed_volume(mesh);
+}
+
+double MeshShape::about_volume(int) const {
+  return std::min(std::abs(volume_), bounds_.size().cast<double>().prod());
 }
 
 bool MeshShape::contains(const Vec3f& point) const {

@@ -19,6 +19,8 @@ class Shape {
   virtual ~Shape() = default;
   virtual bool contains(const Vec3f& point) const = 0;
   virtual Aabb3f bounds() const = 0;  // finite; contains() is false outside it
+  // About its volume, m^3, with a depth of 1 m in 2-D: for estimates.
+  virtual double about_volume(int dim) const = 0;
 };
 
 class SphereShape final : public Shape {
@@ -26,6 +28,7 @@ class SphereShape final : public Shape {
   SphereShape(const Vec3f& centre, float radius);
   bool contains(const Vec3f& point) const override;
   Aabb3f bounds() const override;
+  double about_volume(int dim) const override;
 
  private:
   Vec3f centre_;
@@ -37,6 +40,7 @@ class BoxShape final : public Shape {
   BoxShape(const Vec3f& min, const Vec3f& max);
   bool contains(const Vec3f& point) const override;
   Aabb3f bounds() const override { return box_; }
+  double about_volume(int dim) const override;
 
  private:
   Aabb3f box_;
@@ -48,6 +52,7 @@ class CylinderShape final : public Shape {
   CylinderShape(const Vec3f& a, const Vec3f& b, float radius);
   bool contains(const Vec3f& point) const override;
   Aabb3f bounds() const override;
+  double about_volume(int dim) const override;
 
  private:
   Vec3f a_, axis_;  // axis_ is b - a
@@ -59,11 +64,13 @@ enum class OpenMesh { kWarn, kRefuse };
 // The points where the winding number is above one half, within the mesh's bounds.
 class MeshShape final : public Shape {
  public:
-  // A mesh with open edges is logged as a warning that counts them, or refused with kInvalidArgument. A mesh
-  // that is inside out is turned over, with a warning. `name` is what messages call it.
+  // A mesh with open edges is logged as a warning that counts them, or refused with kInvalidArgument.
+  // Triangles that face another way than their neighbours, and a mesh that is inside out, are turned over
+  // before, with a warning. `name` is what messages call it.
   MeshShape(TriangleMesh mesh, const std::string& name, OpenMesh open_mesh = OpenMesh::kWarn);
   bool contains(const Vec3f& point) const override;
   Aabb3f bounds() const override { return bounds_; }
+  double about_volume(int dim) const override;
   float winding_number(const Vec3f& point) const { return winding_number_(point); }
   int64_t open_edges() const { return open_edges_; }
   double volume() const { return volume_; }  // m^3; of a closed mesh

@@ -3,13 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <memory>
+#include <numeric>
+#include <span>
 
 #include "apps/geometry/philox.h"
 #include "apps/geometry/sampling.h"
+#include "apps/mpm/overlaps.h"
 #include "apps/mpm/place_text.h"
 #include "core/error.h"
 
@@ -35,6 +39,7 @@ class TurnedShape final : public Shape {
     }
     return {low, high};
   }
+  double about_volume(int dim) const override { return shape_->about_volume(dim); }
 
  private:
   std::unique_ptr<Shape> shape_;
@@ -123,6 +128,21 @@ void check_inside(const scene::SceneConfig& scene, const scene::Emitter& e,
       e.origin.table);
 }
 
+// Names as the cause of too many particles that a shape is larger than what it should be in.
+void refuse_beyond_domain(const scene::SceneConfig& scene, const scene::Emitter& e, const Shape& shape) {
+  const Aabb3f bounds = shape.bounds();
+  const Vec3f low = scene.domain.min.cast<float>(), high = scene.domain.max.cast<float>();
+  bool is_inside = true;
+  for (int a = 0; a < scene.dim; ++a)
+    is_inside = is_inside && bounds.min[a] >= low[a] && bounds.max[a] <= high[a];
+  if (is_inside) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("the emitter reaches from {} to {}, beyond the domain, which is {} to {}",
+                          place_text(bounds.min, scene.dim), place_text(bounds.max, scene.dim),
+                          place_text(low, scene.dim), place_text(high, scene.dim)),
+              e.origin.table);
+}
+
 // Returns true for a mesh without an inside, as a single triangle or a sheet is. An open mesh is tested
 // at some 10^5 points of its bounds.
 bool encloses_nothing(const MeshShape& mesh) {
@@ -172,6 +192,7 @@ class BallInBox final : public Shape {
     return bounds_.contains(p) && (p - center_).squaredNorm() <= radius_ * radius_;
   }
   Aabb3f bounds() const override { return bounds_; }
+  double about_volume(int dim) const override { return SphereShape(center_, radius_).about_volume(dim); }
 
  private:
   Vec3f center_;
@@ -219,14 +240,28 @@ std::vector<Vec3f> sample_ball(const scene::SceneConfig& scene, size_t emitter, 
       ball, {scene.dim, static_cast<float>(scene.dx_m()), per_cell, seed_of(scene, center, radius_m, steps)});
 }
 
-EmittedParticles emit_particles(const scene::SceneConfig& scene) {
+EmittedParticles emit_particles(const scene::SceneConfig& scene, const MemoryLimits& limits) {
+  std::vector<std::unique_ptr<Shape>> shapes;
+  std::vector<double> about;  // of each emitter: particles
+  for (const scene::Emitter& e : scene.emitters) {
+    shapes.push_back(make_shape(e, scene.dim));
+    about.push_back(shapes.back()->about_volume(scene.dim) / std::pow(scene.dx_m(), scene.dim) *
+                    e.particles_per_cell);
+  }
+  const auto largest = static_cast<size_t>(std::ranges::max_element(about) - about.begin());
+  try {
+    require_memory(scene, std::reduce(about.begin(), about.end()), limits);
+  } catch (const Error& error) {
+    refuse_beyond_domain(scene, scene.emitters[largest], *shapes[largest]);
+    throw error.with_location(scene.emitters[largest].origin.table);
+  }
   EmittedParticles all;
   for (size_t i = 0; i < scene.emitters.size(); ++i) {
     const scene::Emitter& e = scene.emitters[i];
-    const std::unique_ptr<Shape> shape = make_shape(e, scene.dim);
-    const std::vector<Vec3f> particles = sample_emitter(scene, e, *shape);
-    if (particles.empty()) refuse_emptiness(scene, e, *shape);
+    const std::vector<Vec3f> particles = sample_emitter(scene, e, *shapes[i]);
+    if (particles.empty()) refuse_emptiness(scene, e, *shapes[i]);
     check_inside(scene, e, particles);
+    warn_of_overlaps(scene, i, particles, std::span(shapes).first(i));
     all.position.insert(all.position.end(), particles.begin(), particles.end());
     all.emitter.insert(all.emitter.end(), particles.size(), static_cast<uint8_t>(i));
   }

@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "apps/mpm/memory_need.h"
 #include "apps/scene/scene.h"
 #include "core/math.h"
 
@@ -12,9 +13,10 @@ struct EmittedParticles {
   std::vector<uint8_t> emitter;
 };
 
-// Errors (with the emitter's place in the scene): a mesh that cannot be read, no
-// particles, particles outside the domain.
-EmittedParticles emit_particles(const scene::SceneConfig& scene);
+// Warns of particles that begin in another emitter's shape or in a collider. Errors (with the emitter's
+// place in the scene): a mesh that cannot be read, no particles, particles outside the domain; and
+// kOutOfMemory, before any is sampled, where they need more than the limits.
+EmittedParticles emit_particles(const scene::SceneConfig& scene, const MemoryLimits& limits = {});
 
 // The sub-cells of a grid cell along an axis, of which an emitter's particles take one each.
 int subcells_per_axis(const scene::SceneConfig& scene, size_t emitter);

@@ -97,13 +97,16 @@ void set_geometry(const scene::SceneConfig& scene, StepArguments<D>& a) {
   a.wall_friction = static_cast<float>(scene.walls.friction);
 }
 
+void require_few_colliders(const scene::SceneConfig& scene) {
+  if (scene.colliders.size() <= kMaxColliders) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("{} colliders; at most {} are possible", scene.colliders.size(), kMaxColliders),
+              scene.origin.table);
+}
+
 template <int D>
 void set_colliders(const scene::SceneConfig& scene, StepControl<D>& c) {
-  if (scene.colliders.size() > kMaxColliders) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("{} colliders; at most {} are possible", scene.colliders.size(), kMaxColliders),
-                scene.origin.table);
-  }
+  require_few_colliders(scene);
   c.n_colliders = static_cast<uint32_t>(scene.colliders.size());
   for (size_t i = 0; i < scene.colliders.size(); ++i)
     c.start[i] = c.now[i] = make_collider<D>(scene.colliders[i], grid_origin(scene));

@@ -28,6 +28,8 @@ float initial_scalar(const Group<D>& group);
 template <int D>
 void set_geometry(const scene::SceneConfig& scene, StepArguments<D>& arguments);
 
+// Errors: kInvalidArgument for more colliders than a step takes.
+void require_few_colliders(const scene::SceneConfig& scene);
 // Errors: kInvalidArgument for more than kMaxColliders.
 template <int D>
 void set_colliders(const scene::SceneConfig& scene, StepControl<D>& control);

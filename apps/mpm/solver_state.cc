@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
+#include "core/machine_memory.h"
 #include "gpu/host_access.h"
 
 namespace coppice::mpm {
@@ -22,7 +24,11 @@ SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& f
   arguments.n_groups = static_cast<uint32_t>(groups.size());
   arguments.groups = group_table->as<Group<D>>();
   arguments.control = control_buffer->as<StepControl<D>>();
-  particles.wait_add(emit_particles(scene), starts, origin().template cast<float>());
+  const std::string_view name = device->name();
+  const MemoryLimits limits{.device_bytes = device->memory_bytes(),
+                            .machine_bytes = machine_memory_bytes(),
+                            .is_shared = name == "cpu" || name == "simt"};
+  particles.wait_add(emit_particles(scene, limits), starts, origin().template cast<float>());
   for (size_t e = 0; e < groups.size(); ++e)
     expect_particles(e, std::sqrt(static_cast<float>(scene.emitters[e].velocity.squaredNorm())));
   most_particles = particles.size() + most_emitted;

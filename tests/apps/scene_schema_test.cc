@@ -123,7 +123,7 @@ TEST(Schema, ReportsAllUnknownKeysInTheOrderOfTheFile) {
   EXPECT_EQ(
       error_of([&] {
         basket_schema().read(Document::parse("cuont = 1\n", "a.toml", overrides));
-      }).substr(0, 108),
+      }).substr(0, 109),
       "usage: a.toml:1:1: 2 unknown keys: 'cuont' (did you mean 'count'?), 'aaaaaa' in --set aaaaaa=1 (the "
       "keys here");
   std::string many;

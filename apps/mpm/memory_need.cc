@@ -1,0 +1,65 @@
+// Estimates and refuses (see memory_need.h).
+#include "apps/mpm/memory_need.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/mpm/solver_types.h"
+#include "apps/output/size_text.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace coppice::mpm {
+namespace {
+
+constexpr double kLargeNeed_bytes = 1 << 30;  // is told before particles are sampled, which takes a while
+constexpr double kMostBytes = 1e18;           // more is so much, too
+
+template <int D>
+double device_need(const scene::SceneConfig& scene, double particles) {
+  // Twice the attributes, the keys, and the places, keys and counts of the sorting.
+  const double particle_bytes = 4.0 * (2 * Attribute<D>::kCount + 1 + 3);
+  const double block_nodes = std::pow(kBlockSize<D>, D), tile_nodes = std::pow(kTileSize<D>, D);
+  double cells = 0;
+  for (const scene::Emitter& e : scene.emitters)
+    cells += particles / static_cast<double>(scene.emitters.size()) / e.particles_per_cell;
+  // A cube of the same volume reaches one and a half blocks further along each axis.
+  const double side_blocks = std::pow(cells, 1.0 / D) / kBlockSize<D> + 1.5;
+  const double block_bytes = (block_nodes + tile_nodes) * sizeof(NodeValue) + 64;
+  return particles * particle_bytes + std::pow(side_blocks, D) * block_bytes;
+}
+
+uint64_t bytes_of(double need) { return static_cast<uint64_t>(std::clamp(need, 0.0, kMostBytes)); }
+
+[[noreturn]] void refuse(double particles, uint64_t need, uint64_t limit, const char* whose) {
+  throw Error(
+      ErrorCode::kOutOfMemory,
+      fmt::format("the scene has about {:.2g} particles, which need about {} of memory; {} has {}: take a "
+                  "coarser grid, fewer particles_per_cell, or smaller emitters",
+                  particles, size_text(need), whose, size_text(limit)));
+}
+
+}  // namespace
+
+MemoryNeed memory_need(const scene::SceneConfig& scene, double particles) {
+  const double matrix_bytes = 2.0 * 4 * scene.dim * scene.dim;
+  const double snapshot_bytes = 4.0 * 9 + 2 + matrix_bytes, picture_bytes = scene.output.png ? 60 : 0;
+  const double device = scene.dim == 2 ? device_need<2>(scene, particles) : device_need<3>(scene, particles);
+  const double host = scene.time.frames == 0 ? 0 : particles * (snapshot_bytes + picture_bytes);
+  return {bytes_of(device), bytes_of(host)};
+}
+
+void require_memory(const scene::SceneConfig& scene, double particles, const MemoryLimits& limits) {
+  const MemoryNeed need = memory_need(scene, particles);
+  const uint64_t here = need.host_bytes + (limits.is_shared ? need.device_bytes : 0);
+  if (here > limits.machine_bytes) refuse(particles, here, limits.machine_bytes, "this machine");
+  if (need.device_bytes > limits.device_bytes)
+    refuse(particles, need.device_bytes, limits.device_bytes, "the device");
+  if (static_cast<double>(need.device_bytes) < kLargeNeed_bytes) return;
+  log_info("about {:.2g} particles, which need about {} of memory{}", particles, size_text(need.device_bytes),
+           need.host_bytes > 0 ? fmt::format(", and {} for their frames", size_text(need.host_bytes)) : "");
+}
+
+}  // namespace coppice::mpm
