@@ -45,11 +45,20 @@ std::optional<fs::path> find_assets_folder() {
 }
 
 std::vector<fs::path> list_scene_files() {
-  std::vector<fs::path> files;
   const std::optional<fs::path> assets = find_assets_folder();
-  if (!assets || !is_folder(*assets / "scenes")) return files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(*assets / "scenes")) {
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  if (!assets || !is_folder(*assets / "scenes")) return {};
+  return list_scene_files(*assets / "scenes");
+}
+
+std::vector<fs::path> list_scene_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code status;
+  for (fs::directory_iterator entry(folder, status), end; !status && entry != end; entry.increment(status)) {
+    if (entry->path().extension() == ".toml" && !is_folder(entry->path())) files.push_back(entry->path());
+  }
+  if (status) {
+    throw Error(status == std::errc::no_such_file_or_directory ? ErrorCode::kNotFound : ErrorCode::kIo,
+                fmt::format("cannot list the folder '{}': {}", folder.string(), status.message()));
   }
   std::ranges::sort(files);
   return files;

@@ -15,6 +15,8 @@ std::optional<std::filesystem::path> find_assets_folder();
 
 // The scene files in <assets>/scenes, sorted by name; empty when there are none.
 std::vector<std::filesystem::path> list_scene_files();
+// The same of any folder, with its path in front. Errors: kNotFound, kIo.
+std::vector<std::filesystem::path> list_scene_files(const std::filesystem::path& folder);
 
 // The file for what the user typed: a path, or the name of a scene in the assets ("snow_3d"). A file that
 // exists comes first, and a folder last. Throws Error(kUsage) with the nearest known name, or where the words

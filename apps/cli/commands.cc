@@ -21,6 +21,7 @@
 #include "apps/cli/printable.h"
 #include "apps/cli/system_info.h"
 #include "apps/output/own_files.h"
+#include "apps/output/size_text.h"
 #include "apps/viewer/make_backend.h"
 #include "core/atomic_file.h"
 #include "core/check.h"
@@ -46,7 +47,8 @@ struct Arguments {
   bool explain = false;
   std::string dot_file, plan_file;
   std::string trace_file;
-  bool keys = false;
+  bool keys = false, quiet = false;
+  std::vector<std::string> folders;
   bool clear = false;
   bool json = false;
   std::string info_device;
@@ -62,6 +64,7 @@ struct Grammar {
   CLI::App app{"Simulations on sparse grids: a scene in, frames out."};
   CLI::App* run = nullptr;
   CLI::App* view = nullptr;
+  CLI::App* validate = nullptr;
   CLI::App* list = nullptr;
   CLI::App* info = nullptr;
   CLI::App* cache = nullptr;
@@ -82,7 +85,7 @@ int frames_of(const std::string& text) {
   throw CLI::ValidationError("--frames", fmt::format("{} is no number of frames: 0 to 100000", text));
 }
 
-// Adds the options that all commands have which simulate a scene.
+// Adds the options that all commands have which read a scene.
 void add_scene_options(CLI::App& command, Arguments& arguments) {
   command.add_option("SCENE", arguments.scene, "a scene file, or the name of one that `coppice list` shows")
       ->required();
@@ -91,9 +94,16 @@ void add_scene_options(CLI::App& command, Arguments& arguments) {
           "--frames", [&arguments](const std::string& n) { arguments.frames = frames_of(n); },
           "how many frames (short for --set time.frames=N)")
       ->type_name("N");
-  command.add_option("--set", arguments.assignments, "change a key of the scene; may be repeated")
+  command
+      .add_option("--set", arguments.assignments,
+                  "change a key of the scene, or with KEY+=VALUE add to a list; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  command.add_flag("-q,--quiet", arguments.quiet, "say nothing but warnings and errors");
+}
+
+// Adds the options that all commands have which simulate a scene.
+void add_device_options(CLI::App& command, Arguments& arguments) {
   const std::map<std::string, DeviceChoice> devices{{"auto", DeviceChoice::kAuto},
                                                     {"cpu", DeviceChoice::kCpu},
                                                     {"cuda", DeviceChoice::kCuda},
@@ -169,6 +179,7 @@ Grammar::Grammar(Arguments& arguments) {
 
   run = app.add_subcommand("run", "simulate a scene and write its frames");
   add_scene_options(*run, arguments);
+  add_device_options(*run, arguments);
   run->add_option("-o,--output", arguments.output_folder, "folder for what is written (default: out/<scene>)")
       ->type_name("DIR");
   run->add_flag("--overwrite", arguments.overwrite, "replace frames that are already in the folder");
@@ -190,6 +201,7 @@ Grammar::Grammar(Arguments& arguments) {
 
   view = app.add_subcommand("view", "watch a scene while it is simulated, and steer it");
   add_scene_options(*view, arguments);
+  add_device_options(*view, arguments);
   view->add_option("--view", arguments.view,
                    "where it is shown: in a window, as picture files, or nowhere (default: window)")
       ->check(CLI::IsMember({"window", "file", "null"}));
@@ -214,7 +226,12 @@ Grammar::Grammar(Arguments& arguments) {
        {"--journal", "--replay", "--device", "--threads", "--deterministic", "--no-reload"})
     play->excludes(view->get_option(name));
 
-  list = app.add_subcommand("list", "the scenes that come with the program");
+  validate = app.add_subcommand(
+      "validate", "check a scene, and say how many particles, cells and bytes it would have; run nothing");
+  add_scene_options(*validate, arguments);
+
+  list = app.add_subcommand("list", "the scenes that come with the program, or those in a folder");
+  list->add_option("FOLDER", arguments.folders, "a folder with scene files of your own")->type_name("");
   list->add_flag("--keys", arguments.keys, "the reference of all keys of a scene file instead (Markdown)");
   info = app.add_subcommand("info", "what this machine and build can do, for bug reports");
   CLI::Option* json = info->add_flag("--json", arguments.json, "as one JSON object");
@@ -410,32 +427,54 @@ void print_table(std::ostream& out, const std::vector<InfoLine>& lines) {
   for (const InfoLine& line : lines) fmt::print(out, "{:<{}}  {}\n", line.name, width, line.value);
 }
 
+// Warnings come as a run would say them.
+int validate_command(const Arguments& arguments, std::ostream& out, const CliHooks& hooks) {
+  COPPICE_CHECK(static_cast<bool>(hooks.validate), "the program gave no way to validate a scene");
+  ValidateOptions options;
+  options.scene = scene::load_scene(resolve_scene(arguments.scene), overrides_of(arguments));
+  const std::vector<InfoLine> lines = hooks.validate(options);
+  if (arguments.quiet) return kExitDone;
+  fmt::print(out, "{} can be run.\n", options.scene.name);
+  print_table(out, lines);
+  return kExitDone;
+}
+
+// A file that is no scene says why, and the others are listed all the same.
+std::string summary_of(const fs::path& file) {
+  try {
+    const scene::SceneConfig scene = scene::load_scene(file);
+    return fmt::format("{}-D{}{}", scene.dim, scene.description.empty() ? "" : "  ", scene.description);
+  } catch (const Error& error) {
+    return printable(fmt::format("---  {}", error.what()));
+  }
+}
+
 int list_command(const Arguments& arguments, std::ostream& out) {
   if (arguments.keys) {
     out << scene::describe_scene();
     return kExitDone;
   }
+  std::vector<InfoLine> lines;
+  for (const std::string& folder : arguments.folders) {
+    const std::vector<fs::path> files = list_scene_files(folder);
+    if (files.empty()) throw Error(ErrorCode::kNotFound, "the folder has no scene files (*.toml)", {folder});
+    for (const fs::path& file : files) lines.push_back({printable(file.string()), summary_of(file)});
+  }
+  if (!arguments.folders.empty()) {
+    print_table(out, lines);
+    return kExitDone;
+  }
   const std::vector<fs::path> files = list_scene_files();
   if (files.empty())
     throw Error(ErrorCode::kNotFound, "no scenes found; COPPICE_ASSETS can name the assets folder");
-  std::vector<InfoLine> lines;
-  for (const fs::path& file : files) {
-    const scene::SceneConfig scene = scene::load_scene(file);
-    lines.push_back({file.stem().string(), fmt::format("{}-D  {}", scene.dim, scene.description)});
-  }
+  for (const fs::path& file : files) lines.push_back({file.stem().string(), summary_of(file)});
   print_table(out, lines);
   return kExitDone;
 }
 
-std::string size_text(std::int64_t size_bytes) {
-  if (size_bytes < 1024) return fmt::format("{} B", size_bytes);
-  const double kib = static_cast<double>(size_bytes) / 1024.0;
-  return kib < 1024.0 ? fmt::format("{:.1f} KiB", kib) : fmt::format("{:.1f} MiB", kib / 1024.0);
-}
-
 std::string cache_text(const CacheSummary& cache) {
   return fmt::format("{} ({} kernel{}, {})", cache.folder.string(), cache.entries,
-                     cache.entries == 1 ? "" : "s", size_text(cache.size_bytes));
+                     cache.entries == 1 ? "" : "s", size_text(static_cast<uint64_t>(cache.size_bytes)));
 }
 
 // "CUDA driver" -> "cuda_driver": names that programs can rely on.
@@ -498,6 +537,8 @@ int cache_command(const Arguments& arguments, std::ostream& out, const CliHooks&
 int dispatch(const Grammar& grammar, const Arguments& arguments, std::ostream& out, std::ostream& err,
              const CliHooks& hooks, const std::atomic<bool>& stop) {
   if (grammar.plan->parsed()) return plan_command(arguments.plan, out, err, stop);
+  if (arguments.quiet) set_log_level(std::max(log_level(), LogLevel::kWarning));
+  if (grammar.validate->parsed()) return validate_command(arguments, out, hooks);
   if (grammar.run->parsed()) return run_command(arguments, out, hooks, stop);
   if (grammar.view->parsed()) return view_command(arguments, hooks, stop);
   if (grammar.list->parsed()) return list_command(arguments, out);

@@ -1,8 +1,10 @@
 // The `coppice` command line: parses arguments, prints the lists, and hands real work to hooks.
 //
 // Exit codes: 0 done, 1 failure, 2 usage (a bad flag, an unknown scene, a mistake in a scene file or an
-// override), 130 interrupted. Every error is exactly one line on `err`: "coppice: error: ...". Nothing else
-// is written there but what a stop signal says (core/stop_signals.h), and the summary of `coppice plan`.
+// override), 130 interrupted. Every error is exactly one line on `err`: "coppice: error: ...". Nothing
+// else is written there but what a stop signal says (core/stop_signals.h), and the summary of `coppice
+// plan`. --quiet raises the log's level, for the rest of the process, so that of the others' lines
+// warnings are left.
 #pragma once
 
 #include <atomic>
@@ -47,6 +49,11 @@ struct ViewOptions {
   bool reloads_kernels = true;  // takes over kernel files that are changed
 };
 
+// `coppice validate`: the scene is right as far as reading it tells.
+struct ValidateOptions {
+  scene::SceneConfig scene;
+};
+
 enum class RunOutcome { kFinished, kInterrupted };
 
 // This is one line of `coppice info`, and one member of `coppice info --json`: "CUDA driver" is there as
@@ -79,6 +86,8 @@ struct CliHooks {
   std::function<RunOutcome(const RunOptions& options, const std::atomic<bool>& stop)> run;
   // Returns when the window was closed, or the last frame was shown.
   std::function<RunOutcome(const ViewOptions& options, const std::atomic<bool>& stop)> view;
+  // Reads all that the scene names and says what it would be; throws what a run would throw at its start.
+  std::function<std::vector<InfoLine>(const ValidateOptions& options)> validate;
   // Runs none of them.
   std::function<FunctionsText(const RunOptions& options)> functions;
   std::function<std::vector<InfoLine>()>

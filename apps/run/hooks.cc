@@ -6,6 +6,7 @@
 #include "apps/output/vdb_writer.h"
 #include "apps/render/renderer.h"
 #include "apps/run/run_scene.h"
+#include "apps/run/validate_scene.h"
 #include "apps/run/view_scene.h"
 #include "core/error.h"
 #include "gpu/device.h"
@@ -49,6 +50,7 @@ CliHooks make_cli_hooks() {
   return {
       .run = run_scene,
       .view = view_scene,
+      .validate = validate_scene,
       .functions = describe_functions,
       .info = info,
       .device = [](const std::string& name) { return Device::named(name)->description(); },

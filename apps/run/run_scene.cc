@@ -2,13 +2,18 @@
 #include "apps/run/run_scene.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <optional>
+#include <sstream>
+#include <utility>
 
+#include "apps/mpm/memory_need.h"
 #include "apps/mpm/solver.h"
 #include "apps/output/output_folder.h"
 #include "apps/output/progress.h"
+#include "apps/output/size_text.h"
 #include "apps/run/frame_writer.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -38,6 +43,21 @@ double now_ms() {
       .count();
 }
 
+uint64_t memory_bytes(mpm::Solver& solver) {
+  uint64_t sum = solver.wait_memory_report().total_bytes();
+  for (const auto& [name, bytes] : solver.buffer_bytes()) sum += bytes;
+  return sum;
+}
+
+// The process' memory is the most that it ever had, libraries and pictures included.
+void log_summary(mpm::Solver& solver, double milliseconds) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  log_info("{:.2f} s for {} steps of {} particles; {} of memory for the simulation, {} for the program",
+           milliseconds / 1000, solver.steps(), solver.num_particles(), size_text(memory_bytes(solver)),
+           size_text(static_cast<uint64_t>(usage.ru_maxrss) * 1024));
+}
+
 }  // namespace
 
 IntrusivePtr<Device> make_device(const cli::RunOptions& options) {
@@ -60,20 +80,26 @@ cli::FunctionsText describe_functions(const cli::RunOptions& options) {
 
 cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop) {
   const scene::SceneConfig& scene = options.scene;
+  const double begin_ms = now_ms();
   std::optional<OutputFolder> output;
   if (scene.time.frames > 0) output.emplace(options.output_folder.string(), options.overwrite);
   IntrusivePtr<Device> device = make_device(options);
   // Mistakes in the scene come before the output folder is touched.
   std::unique_ptr<mpm::Solver> solver = mpm::Solver::create(device, scene);
-  log_info("{}: {} particles, {} cells per side, {} ({})", scene.name, solver->num_particles(),
-           scene.grid.resolution, device->name(), device->description());
+  log_info("{}: {} particles, {} cells per side, about {} of memory, {} ({})", scene.name,
+           solver->num_particles(), scene.grid.resolution,
+           size_text(mpm::memory_need(scene, static_cast<double>(solver->num_particles())).device_bytes),
+           device->name(), device->description());
   solver->wait_ready();
   if (scene.time.frames == 0) return cli::RunOutcome::kFinished;
 
   FrameWriter writer(scene, *output);
   StopSignals::let_finish("frame", 0);
   writer.write(*solver, solver->wait_stats(), 0.0);
-  Progress progress(scene.time.frames, stderr_progress_output());
+  std::ostringstream nowhere;
+  ProgressOutput progress_output = stderr_progress_output();
+  if (log_level() > LogLevel::kInfo) progress_output = {&nowhere, false, {}, progress_output.now_s};
+  Progress progress(scene.time.frames, std::move(progress_output));
   double previous_dt_s = 0;
   while (solver->frame() < scene.time.frames && !stop.load(std::memory_order_relaxed)) {
     StopSignals::let_finish("frame", solver->frame() + 1);
@@ -95,9 +121,11 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   if (solver->frame() < scene.time.frames) {
     log_info("interrupted after frame {} of {}; frames 0 to {} are in {}", solver->frame(), scene.time.frames,
              solver->frame(), output->text());
+    log_summary(*solver, now_ms() - begin_ms);
     return cli::RunOutcome::kInterrupted;
   }
   log_info("frames 0 to {} are in {}", solver->frame(), output->text());
+  log_summary(*solver, now_ms() - begin_ms);
   return cli::RunOutcome::kFinished;
 }
 

@@ -1,7 +1,7 @@
 // Reads a TOML table through its schema: the checks and the wording of every complaint about a scene.
 //
-// Order of checks: unknown keys (all of them, in the whole document), then table by table each declared key in
-// the order of declaration.
+// Order of checks: unknown keys (all of them, in the whole document), then table by table each declared
+// key in the order of declaration.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

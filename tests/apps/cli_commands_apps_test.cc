@@ -38,6 +38,10 @@ class Cli : public testing::Test {
       if (run_error_) throw *run_error_;
       return stop.load() ? RunOutcome::kInterrupted : RunOutcome::kFinished;
     };
+    hooks_.validate = [this](const ValidateOptions& options) {
+      if (run_error_) throw *run_error_;
+      return std::vector<InfoLine>{{"particles", options.scene.name + "'s"}, {"memory", "some"}};
+    };
     hooks_.functions = [](const RunOptions& options) {
       return FunctionsText{"@step(%e: event)\n", "uses of " + options.scene.name + "\n", "digraph step {}\n",
                            "<svg></svg>\n"};
@@ -128,6 +132,48 @@ TEST_F(Cli, RunsASceneFile) {
   EXPECT_EQ(run({"run", file.string()}), kExitDone);
   EXPECT_EQ(seen_->scene.name, "mine");
   EXPECT_EQ(seen_->output_folder, "out/mine");
+}
+
+TEST_F(Cli, ValidateSaysWhatASceneWouldBe) {
+  EXPECT_EQ(run({"validate", "snow_3d", "--set", "name=mine"}), kExitDone);
+  EXPECT_EQ(out_, "mine can be run.\nparticles  mine's\nmemory     some\n");
+  EXPECT_EQ(err_, "");
+  EXPECT_EQ(run({"validate", "snow_3d", "--quiet"}), kExitDone);
+  EXPECT_EQ(out_ + err_, "");
+  EXPECT_EQ(run({"validate", "snow_3d", "--set", "dim=4"}), kExitUsage);
+  run_error_ = Error(ErrorCode::kOutOfMemory, "too much");
+  EXPECT_EQ(run({"validate", "snow_3d"}), kExitFailure);
+  EXPECT_EQ(err_, "coppice: error: too much\n");
+  EXPECT_EQ(out_, "");
+  EXPECT_FALSE(seen_);
+}
+
+TEST_F(Cli, QuietLeavesWarningsAndErrors) {
+  set_log_level(LogLevel::kInfo);
+  EXPECT_EQ(run({"run", "snow_3d"}), kExitDone);
+  EXPECT_EQ(log_level(), LogLevel::kInfo);
+  EXPECT_EQ(run({"run", "snow_3d", "-q"}), kExitDone);
+  EXPECT_EQ(log_level(), LogLevel::kWarning);
+  set_log_level(LogLevel::kError);
+  EXPECT_EQ(run({"run", "snow_3d", "--quiet"}), kExitDone);
+  EXPECT_EQ(log_level(), LogLevel::kError) << "COPPICE_LOG may ask for less";
+}
+
+TEST_F(Cli, ListsTheScenesOfAFolder) {
+  const std::string ball =
+      "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.1\nmaterial = \"snow\"\n";
+  const std::string b = write_scene("b.toml", "description = \"mine\"\n" + ball).string();
+  const std::string a = write_scene("a.toml", "dmi = 2\n" + ball).string();
+  write_scene("notes.txt", "");
+  fs::create_directory(folder_ / "c.toml");
+  EXPECT_EQ(run({"list", folder_.string()}), kExitDone) << err_;
+  EXPECT_EQ(out_, a + "  ---  " + a + ":1:1: unknown key 'dmi'; did you mean 'dim'?\n" + b + "  3-D  mine\n");
+  fs::create_directory(folder_ / "none");
+  EXPECT_EQ(run({"list", (folder_ / "none").string()}), kExitFailure);
+  EXPECT_EQ(err_,
+            "coppice: error: " + (folder_ / "none").string() + ": the folder has no scene files (*.toml)\n");
+  EXPECT_EQ(run({"list", "/nowhere"}), kExitFailure);
+  EXPECT_EQ(err_, "coppice: error: cannot list the folder '/nowhere': No such file or directory\n");
 }
 
 TEST_F(Cli, ExplainPrintsTheFunctionsAndRunsNothing) {

@@ -83,8 +83,40 @@ TEST_F(Run, SaysWhatItDoesAndWhereThingsAre) {
   EXPECT_TRUE(result.err_has("time step ")) << result.err;
   EXPECT_TRUE(result.err_has(" bound")) << result.err;
   EXPECT_TRUE(result.err_has("frame 3/3 (100%)")) << result.err;
-  EXPECT_EQ(result.err_lines().back(), "frames 0 to 3 are in " + out_);
+  const std::vector<std::string> lines = result.err_lines();
+  ASSERT_GT(lines.size(), 2u);
+  EXPECT_EQ(lines[lines.size() - 2], "frames 0 to 3 are in " + out_);
+  EXPECT_TRUE(lines.back().find(" s for ") != std::string::npos && result.err_has(" particles; ") &&
+              result.err_has(" of memory for the simulation, ") &&
+              lines.back().ends_with("iB for the program"))
+      << lines.back();
   EXPECT_EQ(result.err.find('\r'), std::string::npos) << "the bar is for terminals";
+}
+
+TEST_F(Run, QuietlySaysNothing) {
+  const ProgramResult result = run_program({"run", scene_, "-o", out_, "--quiet"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(result.err.empty() || result.err_has("no pictures")) << result.err;
+  EXPECT_EQ(read_rows(out_).size(), 4u);
+}
+
+TEST_F(Run, ValidatesWithoutRunning) {
+  const ProgramResult result = run_program({"validate", scene_});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  for (const char* part :
+       {"tiny can be run.\n", "\nparticles  ", " snow\n", "cells      16 x 16 x 16 of 0.0625 m\n",
+        "frames     3 of 0.01 s, at first in ", "memory     about "})
+    EXPECT_NE(result.out.find(part), std::string::npos) << part << " in\n" << result.out;
+  // A run says the same of each.
+  const std::vector<std::vector<std::string>> mistakes = {
+      {"grid.resolution=4096"}, {"time.cfl=1e-12"}, {"emitter.0.radius=0.001"}, {"emitter.0.radius=0.9"}};
+  for (const std::vector<std::string>& set : mistakes) {
+    const ProgramResult validated = run_program({"validate", scene_, "--set", set[0]});
+    expect_refused(validated, 1, {});
+    const ProgramResult ran = run_program({"run", scene_, "-o", out_, "--overwrite", "--set", set[0]});
+    EXPECT_EQ(ran.err_lines().back(), validated.err_lines().back());
+  }
 }
 
 TEST_F(Run, WithNoFramesCompilesAndWritesNothing) {
