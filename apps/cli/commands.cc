@@ -231,8 +231,10 @@ Grammar::Grammar(Arguments& arguments) {
   add_scene_options(*validate, arguments);
 
   list = app.add_subcommand("list", "the scenes that come with the program, or those in a folder");
-  list->add_option("FOLDER", arguments.folders, "a folder with scene files of your own")->type_name("");
-  list->add_flag("--keys", arguments.keys, "the reference of all keys of a scene file instead (Markdown)");
+  CLI::Option* folders =
+      list->add_option("FOLDER", arguments.folders, "a folder with scene files of your own")->type_name("");
+  list->add_flag("--keys", arguments.keys, "the reference of all keys of a scene file instead (Markdown)")
+      ->excludes(folders);
   info = app.add_subcommand("info", "what this machine and build can do, for bug reports");
   CLI::Option* json = info->add_flag("--json", arguments.json, "as one JSON object");
   info->add_option("--device", arguments.info_device,
@@ -280,7 +282,9 @@ std::string usage_message(const Grammar& grammar, const std::vector<std::string>
   const char* what = is_flag ? "unknown flag" : chosen.empty() ? "unknown command" : "unexpected argument";
   // "--frame=10": the flag is what stands before the value.
   const std::string name = typed.substr(0, is_flag ? typed.find('=') : std::string::npos);
-  const auto near = nearest_name(name, known_words(grammar, name));
+  // Flags of one letter are all alike.
+  const bool is_short = is_flag && !typed.starts_with("--");
+  const auto near = is_short ? std::optional<std::string>() : nearest_name(name, known_words(grammar, name));
   return near ? fmt::format("{} '{}'; did you mean '{}'?", what, name, *near)
               : fmt::format("{} '{}'; try coppice{} --help", what, name,
                             chosen.empty() ? "" : " " + chosen.front()->get_name());

@@ -34,7 +34,7 @@ std::string why_too_many_steps(const StepSituation& now, const scene::SceneConfi
                                double dt_s, bool is_max_dt, bool is_sound) {
   const scene::Time& time = scene.time;
   const double usual_cfl = scene::Time().cfl;
-  // Steps have blown up with any number that is not absurdly small.
+  // Later on, motion has blown up rather, unless a number is absurd.
   const bool is_small_cfl = time.cfl < (now.is_start ? usual_cfl : 0.01 * usual_cfl);
   const auto asked_for = [&](const char* key, double value, const std::string& unit) {
     return fmt::format(
@@ -45,12 +45,14 @@ std::string why_too_many_steps(const StepSituation& now, const scene::SceneConfi
     return asked_for("time.max_dt_s", time.max_dt_s, " s");
   if (!is_max_dt && is_small_cfl && steps * time.cfl / usual_cfl < kMostSteps)
     return asked_for("time.cfl", time.cfl, "") + fmt::format(" (usually {:.3g})", usual_cfl);
-  if (time.frame_dt_s > kUsualFrame_s && steps * kUsualFrame_s / time.frame_dt_s < kMostSteps) {
+  const double usual_frame_steps = steps * kUsualFrame_s / time.frame_dt_s;
+  if (time.frame_dt_s > kUsualFrame_s && usual_frame_steps < (now.is_start ? 1 : 0.01) * kMostSteps) {
     return fmt::format(
         "steps of {:.3g} s are more than {:.0e} in a frame of {:.3g} s; have shorter frames "
         "(time.frame_dt_s, or raise time.fps)",
         dt_s, kMostSteps, time.frame_dt_s);
   }
+  if (is_max_dt) return asked_for("time.max_dt_s", time.max_dt_s, " s") + ", and have shorter frames";
   const std::string needs =
       fmt::format("which needs steps of {:.3g} s, more than {:.0e} in a frame", dt_s, kMostSteps);
   if (!now.is_start) {

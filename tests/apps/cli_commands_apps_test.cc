@@ -159,6 +159,14 @@ TEST_F(Cli, QuietLeavesWarningsAndErrors) {
   EXPECT_EQ(log_level(), LogLevel::kError) << "COPPICE_LOG may ask for less";
 }
 
+// Seen to fail: who asked for -q was to have meant -h.
+TEST_F(Cli, SuggestsNoFlagsOfOneLetter) {
+  EXPECT_EQ(run({"list", "-q"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: unknown flag '-q'; try coppice list --help\n");
+  EXPECT_EQ(run({"list", "--kyes"}), kExitUsage);
+  EXPECT_EQ(err_, "coppice: error: unknown flag '--kyes'; did you mean '--keys'?\n");
+}
+
 TEST_F(Cli, ListsTheScenesOfAFolder) {
   const std::string ball =
       "[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.1\nmaterial = \"snow\"\n";
@@ -172,6 +180,7 @@ TEST_F(Cli, ListsTheScenesOfAFolder) {
   EXPECT_EQ(run({"list", (folder_ / "none").string()}), kExitFailure);
   EXPECT_EQ(err_,
             "coppice: error: " + (folder_ / "none").string() + ": the folder has no scene files (*.toml)\n");
+  EXPECT_EQ(run({"list", "--keys", folder_.string()}), kExitUsage) << "the reference is of no folder";
   EXPECT_EQ(run({"list", "/nowhere"}), kExitFailure);
   EXPECT_EQ(err_, "coppice: error: cannot list the folder '/nowhere': No such file or directory\n");
 }

@@ -75,13 +75,21 @@ TEST(StepLength, SaysThatAFrameIsTooLong) {
   expect_cause(scene, at_start(scene), {"more than 1e+07 in a frame of 1e+05 s; have shorter frames"});
   scene.time.max_dt_s = 1e-5;  // bounds the steps, but ten times longer ones would be too many as well
   expect_cause(scene, at_start(scene), {"have shorter frames"});
+  scene.time.max_dt_s = 1e-12;
+  expect_cause(scene, at_start(scene), {"raise time.max_dt_s, and have shorter frames"});
 }
 
 TEST(StepLength, SaysThatMotionHasBlownUp) {
-  const scene::SceneConfig scene = two_balls();
+  scene::SceneConfig scene = two_balls();
   StepSituation now = at_start(scene);
   now.is_start = false, now.speed_m_s = 1e12;
   expect_cause(scene, now, {"lower time.cfl (now 0.4) or time.max_dt_s, or soften the material"});
+  // Shorter frames would hide it for a while.
+  scene.time.frame_dt_s = now.remaining_s = 0.5;
+  now.speed_m_s = 0, now.sound_m_s = 1e6;
+  expect_cause(scene, now, {"lower time.cfl (now 0.4)"});
+  now.is_start = true;
+  expect_cause(scene, now, {"have shorter frames"});
 }
 
 }  // namespace
