@@ -141,9 +141,11 @@ void TableReader::refuse_unknown_keys() const {
   std::string text = fmt::format("{} unknown keys: ", found.size());
   for (size_t i = 0; i < std::min(found.size(), kMostNamed); ++i) {
     const UnknownKey& key = found[i];
-    const std::string where = key.at.line == 0 ? fmt::format(" in {}", key.at.file)
-                                               : fmt::format(" at {}:{}", key.at.line, key.at.column);
-    text += fmt::format("{}'{}'{} ({})", i == 0 ? "" : ", ", key.path, i == 0 ? "" : where, key.suggestion);
+    const bool is_told = i == 0 || (key.at.line == 0 && key.at.file == found[i - 1].at.file);
+    const std::string where = is_told            ? ""
+                              : key.at.line == 0 ? fmt::format(" in {}", key.at.file)
+                                                 : fmt::format(" at {}:{}", key.at.line, key.at.column);
+    text += fmt::format("{}'{}'{} ({})", i == 0 ? "" : ", ", key.path, where, key.suggestion);
   }
   if (found.size() > kMostNamed) text += fmt::format(", and {} more", found.size() - kMostNamed);
   throw input_error(first.at, text);

@@ -72,6 +72,9 @@ TEST(Override, AddsToAListWithPlus) {
             "usage: --set point[0]+=1: 'point.0' is no list, and += adds to lists");
   EXPECT_EQ(error_with("point+=4"), "usage: --set point+=4: 'point[2]' must be a table, not the integer 4");
   EXPECT_EQ(error_with("point+="), "usage: --set point+=: no value after '='");
+  EXPECT_EQ(error_with("point+={y=4, xx=3}"),
+            "usage: --set point+={y=4, xx=3}: 2 unknown keys: 'point[2].xx' (did you mean 'point[2].x'?), "
+            "'point[2].y' (the keys here are x)");
   EXPECT_EQ(error_with("point+={y=4}"),
             "usage: --set point+={y=4}: unknown key 'point[2].y'; the keys here are x");
   const SceneOverride overrides[] = {SceneOverride::set("point+={x=1}"), SceneOverride::set("point+={x=2}")};
