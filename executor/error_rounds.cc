@@ -24,6 +24,7 @@ int64_t ErrorRounds::skip(std::span<const RCReference<AsyncValue>> values, int64
     errors.push_back(value->error());
   }
   if (!marked_.empty()) {
+    if (round == marked_at_) return round;  // a loop that had to wait looks again
     if (std::equal(errors.begin(), errors.end(), marked_.begin(), marked_.end(), are_same))
       return count - (count - round) % (round - marked_at_);
     if (round - marked_at_ < distance_) return round;

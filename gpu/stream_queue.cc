@@ -80,6 +80,7 @@ StreamQueue::~StreamQueue() {
     }
     COPPICE_CHECK(destroyed != nullptr, "an operation's own function destroyed its stream");
     while (has_work()) step(lock);
+    lock.unlock();
     log_untold();
     *destroyed = true;
     thread_.detach();
@@ -272,6 +273,10 @@ void StreamQueue::wait_unbegin(Operation& operation) {
 bool StreamQueue::end(Lock& lock, Operation operation) {
   bool destroyed = false;
   destroyed_ = &destroyed;
+  // This comes first: below, the stream's last reference may be dropped.
+  if (operation.failed)
+    note_error(*operation.failed, operation.epoch,
+               !operation.done.is_unique() || operation.done.value().has_waiters());
   lock.unlock();
   // Drops what it holds before its completion is known; perhaps this stream, too.
   operation.function = nullptr;
@@ -279,8 +284,6 @@ bool StreamQueue::end(Lock& lock, Operation operation) {
   operation.code.reset(), operation.room_code.reset();
   operation.used.clear();
   if (operation.failed) {
-    note_error(*operation.failed, operation.epoch,
-               !operation.done.is_unique() || operation.done.value().has_waiters());
     operation.done.set_error(*operation.failed);
   } else {
     operation.done.emplace();
@@ -294,7 +297,6 @@ bool StreamQueue::end(Lock& lock, Operation operation) {
 
 // The values of all operations behind a failed one have its error: whoever holds one of them can know.
 void StreamQueue::note_error(const Error& error, uint64_t epoch, bool is_told) {
-  const std::lock_guard lock(mutex_);
   if (is_told) {
     told_in_ = epoch, untold_.reset();
   } else if (told_in_ != epoch && !untold_ && epoch == epoch_ && !is_ending_) {

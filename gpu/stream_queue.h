@@ -79,8 +79,8 @@ class StreamQueue final : public Stream {
   bool reach_oldest(Lock& lock, bool wait);
   bool settle(Lock& lock, Operation& oldest);
   void wait_unbegin(Operation& operation);
-  void set_error(const Error& error, uint64_t epoch);  // with mutex_ held
-  void note_error(const Error& error, uint64_t epoch, bool is_told);
+  void set_error(const Error& error, uint64_t epoch);                 // with mutex_ held
+  void note_error(const Error& error, uint64_t epoch, bool is_told);  // with mutex_ held
   void log_untold() const;
 
   const IntrusivePtr<RefCounted> device_;  // first: what follows uses it

@@ -183,7 +183,7 @@ class Lifetimes {
       });
       now_ = std::max(now_, begin + 1);
       times.push_back({begin, now_});
-      add_run_by(op, times.back(), run_);
+      if (runs_once_.at(&f)) add_run_by(op, times.back(), run_);
     }
     settle(f, order, times, used);
     return used;

@@ -54,7 +54,10 @@ std::vector<fs::path> list_scene_files(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code status;
   for (fs::directory_iterator entry(folder, status), end; !status && entry != end; entry.increment(status)) {
-    if (entry->path().extension() == ".toml" && !is_folder(entry->path())) files.push_back(entry->path());
+    std::error_code unknown;  // a link that leads nowhere is told where it is read
+    const bool is_pipe = fs::is_other(entry->status(unknown));  // or a device: reading it may not end
+    if (entry->path().extension() == ".toml" && !is_pipe && !is_folder(entry->path()))
+      files.push_back(entry->path());
   }
   if (status) {
     throw Error(status == std::errc::no_such_file_or_directory ? ErrorCode::kNotFound : ErrorCode::kIo,

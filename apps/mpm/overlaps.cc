@@ -4,7 +4,10 @@
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_reduce.h>
 
+#include <algorithm>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "apps/geometry/mesh.h"
 #include "core/error.h"
@@ -51,17 +54,25 @@ void warn_of_overlaps(const scene::SceneConfig& scene, size_t emitter, std::span
   const auto begin_in = [&](size_t count) {
     return fmt::format("{} of emitter[{}]'s {} particles begin in ", count, emitter, particles.size());
   };
-  for (size_t i = 0; i < earlier.size(); ++i) {
-    const Aabb3f bounds = earlier[i]->bounds();
-    const size_t count = count_inside(
-        particles, [&](const Vec3f& p) { return bounds.contains(p) && earlier[i]->contains(p); });
-    if (count > 0)
-      warn(scene, emitter, begin_in(count) + fmt::format("emitter[{}], too, where the mass is double", i));
+  const auto is_in = [&](size_t i, const Vec3f& p) {
+    return earlier[i]->bounds().contains(p) && earlier[i]->contains(p);
+  };
+  // One line says of all of them: there are as many pairs as the square of the emitters.
+  std::vector<size_t> overlapped;
+  for (size_t i = 0; i < earlier.size(); ++i)
+    if (count_inside(particles, [&](const Vec3f& p) { return is_in(i, p); }) > 0) overlapped.push_back(i);
+  if (!overlapped.empty()) {
+    const size_t count = count_inside(particles, [&](const Vec3f& p) {
+      return std::ranges::any_of(overlapped, [&](size_t i) { return is_in(i, p); });
+    });
+    const std::string others = overlapped.size() > 1 ? fmt::format(" or {} more", overlapped.size() - 1) : "";
+    warn(
+        scene, emitter,
+        begin_in(count) + fmt::format("emitter[{}]{}, too, where there is more mass", overlapped[0], others));
   }
   for (size_t i = 0; i < scene.colliders.size(); ++i) {
     const size_t count = count_in_collider(particles, scene.colliders[i], scene.dim);
-    if (count > 0)
-      warn(scene, emitter, begin_in(count) + fmt::format("collider[{}], which pushes them out", i));
+    if (count > 0) warn(scene, emitter, begin_in(count) + fmt::format("collider[{}], and may stay there", i));
   }
 }
 

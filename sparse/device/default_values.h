@@ -16,9 +16,10 @@ struct DefaultOf {
 
 // A struct some of whose members have default values that are constant.
 template <class T>
-concept HasDefaultValues = std::is_class_v<T> && !std::is_trivially_default_constructible_v<T> &&
-                           !is_handle_argument<T> && !is_place_argument<T> && !is_view<T> &&
-                           std::is_aggregate_v<T> && std::is_trivially_copyable_v<T> && requires {
+concept HasDefaultValues = std::is_class_v<T> && requires {
+  sizeof(T);
+} && !std::is_trivially_default_constructible_v<T> && !is_handle_argument<T> && !is_place_argument<T> &&
+    !is_view<T> && std::is_aggregate_v<T> && std::is_trivially_copyable_v<T> && requires {
   typename std::bool_constant<(T{}, true)>;
 };
 

@@ -3,6 +3,7 @@
 
 #include <deque>
 
+#include "executor/error_rounds.h"
 #include "executor/planned/instance.h"
 #include "executor/planned/planned_function.h"
 #include "tests/executor/test_operations.h"
@@ -72,6 +73,15 @@ func @main(%n: i32, %x: i32) -> i32 { %y = repeat @try (%n, %x) return %y })",
 }
 
 // After some iterations that get nothing but errors the path grows no more, and the rest is left out.
+// A loop that had to wait looks at the same round again: that was a division by zero.
+TEST(ErrorRounds, MayBeAskedTwiceOfARound) {
+  ErrorRounds rounds;
+  const std::vector<RCReference<AsyncValue>> values{make_error_async_value(Error(ErrorCode::kNumeric, "a"))};
+  EXPECT_EQ(rounds.skip(values, 3, 10), 3);
+  EXPECT_EQ(rounds.skip(values, 3, 10), 3);
+  EXPECT_EQ(rounds.skip(values, 4, 10), 10);
+}
+
 TEST(Loops, ErrorsThatComeLaterEndALoopToo) {
   const auto num_iterations = [](const char* body) {
     const auto queue = make_intrusive<LateQueue>();

@@ -209,6 +209,26 @@ TEST_P(StreamTest, MayDestroyItsDeviceFromItsOwnThread) {
   while (driver && contexts.users(driver->table()) > 1) std::this_thread::yield();
 }
 
+// Its error is noted before the device is let go: the note was written into memory that was freed.
+TEST_P(StreamTest, MayDestroyItsDeviceWithAnOperationThatFails) {
+  std::promise<std::string> logged;
+  set_log_sink([&](LogLevel level, std::string_view line) {
+    if (level == LogLevel::kError) logged.set_value(std::string(line));
+  });
+  Gate gate;
+  {
+    IntrusivePtr<Device> own = make_device();
+    own->default_stream().enqueue("gate", gate.closed());
+    own->default_stream().enqueue("owner",
+                                  [own](InStream&) { throw Error(ErrorCode::kNumeric, "it is 42"); });
+  }
+  gate.open();
+  EXPECT_EQ(logged.get_future().get(), "an operation failed, and nobody waited for it: it is 42");
+  set_log_sink({});
+  const auto& contexts = cuda::PrimaryContexts::of_process();
+  while (driver && contexts.users(driver->table()) > 1) std::this_thread::yield();
+}
+
 TEST_P(StreamTest, AFailedCompilationIsTheLaunchsError) {
   Launch launch;
   launch.name = "test.kernel";

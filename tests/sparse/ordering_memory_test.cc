@@ -90,6 +90,36 @@ TEST_F(OrderingOfMemory, OfKernelsThatComputeTheirAddresses) {
   EXPECT_EQ(word(words(0) + 1), 1u);
 }
 
+TEST_F(OrderingOfMemory, OfKernelsWithViews) {
+  const View<uint32_t> to(words(0), 8);
+  const View<const uint32_t> from(words(0) + 16, 8);
+  const std::vector<uint32_t> values{1, 2, 3, 4, 5, 6, 7, 8};
+  device_->wait_copy(words(0) + 16, values.data(), 32);
+  const auto word = [&](const uint32_t* at) {
+    program_.wait();
+    uint32_t value = 0;
+    device_->wait_copy(&value, at, sizeof value);
+    return value;
+  };
+  program_.launch(copy_viewed, range(8), to, from);
+  EXPECT_EQ(word(words(0) + 7), 8u);
+  program_.launch(add_behind_viewed, range(1), to, 3);
+  EXPECT_EQ(word(words(0) + 3), 5u);
+  program_.launch(sum_viewed, range(1), to, from);
+  EXPECT_EQ(word(words(0)), 36u);
+  program_.launch(sum_rest_of_viewed, range(1), to, from);
+  EXPECT_EQ(word(words(0)), 35u);
+  const auto address = reinterpret_cast<uint64_t>(words(0) + 17);
+  program_.launch(sum_of_address, range(1), to, address);
+  EXPECT_EQ(word(words(0)), 2u);
+  program_.launch(turn_view, range(1), to, reinterpret_cast<uint64_t>(words(1)));
+  EXPECT_EQ(word(words(1)), 1u);
+  device_->wait_copy(words(0) + 64, &address, sizeof address);
+  program_.launch(sum_of_viewed_address, range(1), View<uint32_t>(words(1), 1),
+                  View<const uint64_t>(reinterpret_cast<const uint64_t*>(words(0) + 64), 1));
+  EXPECT_EQ(word(words(1)), 2u);
+}
+
 // Seen to fail: the buffer of a tree was taken for one that has nothing to do with the tree's fields.
 TEST_F(OrderingOfMemory, IsKeptBetweenAPointerIntoATreeAndItsFields) {
   wait(leaf_.activate({{3}}));
