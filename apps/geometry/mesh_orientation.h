@@ -8,8 +8,8 @@
 namespace coppice {
 
 // Turns triangles over until the two at every edge that has two face alike; returns how many were turned.
-// Of the triangles that hang together by such edges the larger area keeps its side. Vertices at the same
-// position count as one. A part that has only one side, as a Moebius strip, stays as it is. Cost: O(n log
+// Where triangles hang together by such edges, the larger area keeps its side. Vertices at the same position
+// count as one. A part that has only one side, as a Moebius strip, stays as it is. Cost: O(n log
 // n).
 int64_t orient_alike(TriangleMesh& mesh);
 

@@ -59,7 +59,8 @@ inline NotedBytes& noted_bytes() {
 }
 
 //   out variants   iota (n, seed), mix (a, b), shift c (a), both (a, b): mix and shift in the place of a
-//   native         half (a): a view; sum (a); note (a): its sum, and something keeps a copy; pair (a, b): two views; first (list)
+//   native         half (a): a view; sum (a); note (a): its sum, and something keeps a copy;
+//                  pair (a, b): two views; first (list)
 //   fallback       keep (a): a itself, and something keeps it; later (a): a copy that comes later;
 //                  blocking (a): on a thread that may block
 //   may fail       fail_odd (a): an out variant that throws where a has an odd number of items
