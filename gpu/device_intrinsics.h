@@ -51,12 +51,27 @@ void coppice_fence();  // acq_rel, between all threads of the device
 void coppice_fence_seq_cst();
 uint32_t coppice_fetch_add_u32(uint32_t* address, uint32_t value);  // relaxed
 uint64_t coppice_fetch_add_u64(uint64_t* address, uint64_t value);  // relaxed
+uint32_t coppice_fetch_or_u32(uint32_t* address, uint32_t value);   // relaxed
 uint64_t coppice_fetch_or_u64(uint64_t* address, uint64_t value);   // relaxed
+uint32_t coppice_fetch_and_u32(uint32_t* address, uint32_t value);  // relaxed
 uint64_t coppice_fetch_and_u64(uint64_t* address, uint64_t value);  // relaxed
+uint32_t coppice_fetch_xor_u32(uint32_t* address, uint32_t value);  // relaxed
+uint64_t coppice_fetch_xor_u64(uint64_t* address, uint64_t value);  // relaxed
 float coppice_fetch_add_f32(float* address, float value);           // relaxed
 double coppice_fetch_add_f64(double* address, double value);        // relaxed
+uint32_t coppice_fetch_min_u32(uint32_t* address, uint32_t value);  // relaxed
+uint64_t coppice_fetch_min_u64(uint64_t* address, uint64_t value);  // relaxed
+int32_t coppice_fetch_min_i32(int32_t* address, int32_t value);     // relaxed
+int64_t coppice_fetch_min_i64(int64_t* address, int64_t value);     // relaxed
 uint32_t coppice_fetch_max_u32(uint32_t* address, uint32_t value);  // relaxed
 uint64_t coppice_fetch_max_u64(uint64_t* address, uint64_t value);  // relaxed
+int32_t coppice_fetch_max_i32(int32_t* address, int32_t value);     // relaxed
+int64_t coppice_fetch_max_i64(int64_t* address, int64_t value);     // relaxed
+uint32_t coppice_exchange_relaxed_u32(uint32_t* address, uint32_t value);
+uint64_t coppice_exchange_relaxed_u64(uint64_t* address, uint64_t value);
+// These return the old value.
+uint32_t coppice_compare_exchange_relaxed_u32(uint32_t* address, uint32_t expected, uint32_t desired);
+uint64_t coppice_compare_exchange_relaxed_u64(uint64_t* address, uint64_t expected, uint64_t desired);
 // Returns its argument. To a GPU's optimiser the result is a new value in every round of a loop: it computes
 // what depends on it there, instead of keeping it in registers that there are too few of.
 uint32_t coppice_fresh_u32(uint32_t value);

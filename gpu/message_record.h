@@ -12,7 +12,8 @@
 //      16      24   place           {item index} or {x, y, z}
 //      40       8   launch          launch_id() of its LaunchBlock
 //      48           the text, padded to 8, then the arguments: each a tag (u64: kind, for strings their bytes << 8) and
-//                   its value in 8 bytes, or a string's characters padded to 8
+//                   its value in 8 bytes, or a string's characters padded to 8; a vector's or matrix' tag has its rows
+//                   (16 bits, from bit 8) and columns (from bit 24), and its numbers follow row by row, each with a tag
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +34,7 @@ struct MessageArea {
 };
 static_assert(sizeof(MessageArea) == 1 << 20);
 
-enum class MessageValue : uint32_t { kBool, kChar, kInt, kUnsigned, kFloat, kDouble, kString };
+enum class MessageValue : uint32_t { kBool, kChar, kInt, kUnsigned, kFloat, kDouble, kString, kMatrix };
 
 struct MessageHeader {
   uint32_t bytes;

@@ -8,6 +8,9 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <string>
+#include <variant>
+#include <vector>
 
 namespace coppice {
 namespace {
@@ -23,6 +26,42 @@ T read_as(const unsigned char* from) {
   std::memcpy(&value, from, sizeof value);
   return value;
 }
+
+// Holds the numbers of a vector or a matrix, row by row.
+struct MessageMatrix {
+  std::vector<std::variant<uint64_t, int64_t, float, double>> numbers;
+  size_t rows = 0, cols = 0;
+};
+
+}  // namespace
+}  // namespace coppice
+
+// Formats each number as the braces say: [1.00, 2.50], and [[1, 0], [0, 1]] of more than one column.
+template <>
+struct fmt::formatter<coppice::MessageMatrix> {
+  auto parse(format_parse_context& context) {
+    const auto end = std::find(context.begin(), context.end(), '}');
+    if (end != context.begin()) each_ = "{:" + std::string(context.begin(), end) + "}";
+    return end;
+  }
+  auto format(const coppice::MessageMatrix& m, format_context& context) const {
+    std::string text;
+    const bool is_vector = m.rows == 1 || m.cols == 1;
+    for (size_t i = 0; i < m.numbers.size(); ++i) {
+      const bool begins = i % m.cols == 0 && !is_vector;
+      text += i == 0 ? (begins ? "[[" : "[") : begins ? "], [" : ", ";
+      std::visit([&](const auto& number) { text += fmt::vformat(each_, fmt::make_format_args(number)); },
+                 m.numbers[i]);
+    }
+    return fmt::format_to(context.out(), "{}{}", text, is_vector ? "]" : "]]");
+  }
+
+ private:
+  std::string each_ = "{}";
+};
+
+namespace coppice {
+namespace {
 
 // Walks a record's arguments.
 class Arguments {
@@ -40,9 +79,29 @@ class Arguments {
     at_ += 16;
     return read_as<int64_t>(at_ - 8);
   }
+  MessageMatrix next_matrix() {
+    const auto tag = read_as<uint64_t>(at_);
+    MessageMatrix m;
+    m.rows = tag >> 8 & 0xffff, m.cols = tag >> 24 & 0xffff;
+    at_ += 8;
+    for (size_t i = 0; i < m.rows * m.cols; ++i, at_ += 16) {
+      const auto kind = static_cast<MessageValue>(read_as<uint64_t>(at_) & 0xff);
+      const unsigned char* value = at_ + 8;
+      if (kind == MessageValue::kFloat)
+        m.numbers.emplace_back(read_as<float>(value));
+      else if (kind == MessageValue::kDouble)
+        m.numbers.emplace_back(read_as<double>(value));
+      else if (kind == MessageValue::kInt)
+        m.numbers.emplace_back(read_as<int64_t>(value));
+      else
+        m.numbers.emplace_back(read_as<uint64_t>(value));
+    }
+    return m;
+  }
   void next(FormatArguments& to) {
     const auto kind = static_cast<MessageValue>(read_as<uint64_t>(at_) & 0xff);
     if (kind == MessageValue::kString) return to.push_back(std::string(next_string()));
+    if (kind == MessageValue::kMatrix) return to.push_back(next_matrix());
     const unsigned char* value = at_ + 8;
     at_ += 16;
     switch (kind) {

@@ -41,7 +41,7 @@ uint32_t node_slot(Binding& b, const LaunchRequest& r, TreeStorage* tree, uint32
 
 // Lets a thread gather what it appends where nobody can tell: the kernel appends to the lists of one field,
 // neither it nor another handle looks at lists or takes anything away meanwhile, and none needs what lies
-// above the list to be active, as a sum does.
+// above the list to be active, as a sum or an Atomic does.
 void choose_gathering(const LaunchRequest& r, Binding& b) {
   constexpr uint32_t kTells = kLooksAtLists | kDeactivatesCells | kTestsCells;
   if (r.item != LaunchRequest::LoopItem::kItem || (r.effects & kTells) != 0) return;
@@ -50,12 +50,12 @@ void choose_gathering(const LaunchRequest& r, Binding& b) {
   };
   const std::span<const HandleUse> handles(r.handles, r.num_handles);
   if (std::count_if(handles.begin(), handles.end(), is_list) != 1) return;
-  const auto adds = [&](const HandleUse& h) {
-    return h.role == Role::kAccumulate &&
+  const auto needs_cells = [&](const HandleUse& h) {
+    return (h.role == Role::kAccumulate || h.role == Role::kAtomic) &&
            std::any_of(handles.begin(), handles.end(),
                        [&](const HandleUse& other) { return is_list(other) && other.id.tree == h.id.tree; });
   };
-  if (std::any_of(handles.begin(), handles.end(), adds)) return;
+  if (std::any_of(handles.begin(), handles.end(), needs_cells)) return;
   for (uint32_t i = 0; i < r.num_handles; ++i)
     if (handles[i].role == Role::kAppend) b.fields[i].access |= device::kGathers;
 }

@@ -1,5 +1,5 @@
-// Loops over the cells of a node or of a box (over() and over_box() in loop.h): what is checked, and the
-// activation before a loop over a box.
+// Loops over the cells of a node or of a box, and over ranges of several dimensions (loop.h): what is checked,
+// and the activation before a loop over a box.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,6 +77,37 @@ Loop range_on_device(const uint64_t* count) {
   return {{}, 0, 0, 0, count};
 }
 
+Loop range(const detail::GivenCoord& low, const detail::GivenCoord& high) {
+  const uint32_t dims = high.count == 0 ? kMaxDims : high.count;
+  if (dims < 2 || (low.count == 0 ? uint32_t{kMaxDims} : low.count) != dims)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("range(low, high): both are of two or of three numbers, not of {} and {}",
+                            low.count, high.count));
+  Loop loop;
+  loop.range_dims = static_cast<int>(dims);
+  LoopBox& box = loop.box.emplace(LoopBox{{0, 0, 0}, {1, 1, 1}});
+  loop.count = 1;
+  for (uint32_t axis = 0; axis < dims; ++axis) {
+    box.low[kMaxDims - dims + axis] = low.at[axis];
+    box.high[kMaxDims - dims + axis] = high.at[axis];
+  }
+  for (int d = 0; d < kMaxDims; ++d) {
+    const int64_t n = std::max<int64_t>(0, int64_t{box.high[d]} - box.low[d]);
+    if (n != 0 && loop.count > (uint64_t{1} << 62) / static_cast<uint64_t>(n))
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("range: [{}, {}) x [{}, {}) x [{}, {}) has more than 2^62 items", box.low[0],
+                              box.high[0], box.low[1], box.high[1], box.low[2], box.high[2]));
+    loop.count *= static_cast<uint64_t>(n);
+  }
+  return loop;
+}
+
+Loop range(const detail::GivenCoord& high) {
+  detail::GivenCoord zero(detail::HostCoord{});
+  zero.count = high.count;
+  return range(zero, high);
+}
+
 Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high) {
   TreeStorage& storage = tree_of(node, "over_box(node, low, high)");
   detail::check_count(storage, low);
@@ -108,7 +139,15 @@ namespace detail {
 
 void add_box(LaunchRequest& request, size_t& at) {
   at = device::align_up(at, alignof(LoopBox));
-  if (request.item != LaunchRequest::LoopItem::kCell || at + sizeof(LoopBox) > kLaunchArgumentBytes)
+  const bool has_room = at + sizeof(LoopBox) <= kLaunchArgumentBytes;
+  if (!request.loop.tree && !has_room)
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format(
+            "kernel {}.{}: over a range of {} dimensions it takes at most {} bytes of plain arguments",
+            request.file->name, request.name, request.loop.range_dims,
+            kLaunchArgumentBytes - sizeof(LoopBox)));
+  if (request.loop.tree && (request.item != LaunchRequest::LoopItem::kCell || !has_room))
     throw Error(
         ErrorCode::kInvalidArgument,
         fmt::format("kernel {}.{}: over_box() is for a kernel that takes a Cell, and at most {} bytes of "

@@ -45,6 +45,12 @@ struct PlaceTraits<Item> {
   static constexpr auto kItem = LaunchRequest::LoopItem::kItem;
   static constexpr int kDims = 0;
 };
+template <int D>
+struct PlaceTraits<GridItem<D>> {
+  static constexpr bool kIsPlace = true;
+  static constexpr auto kItem = LaunchRequest::LoopItem::kItem;
+  static constexpr int kDims = D;
+};
 template <>
 struct PlaceTraits<Team> {
   static constexpr bool kIsPlace = true;
@@ -129,9 +135,10 @@ void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) 
       int radius = 0;
       bool star = false;
       if constexpr (requires { H::kRadius; }) radius = H::kRadius, star = H::kStar;
-      request.handles[request.num_handles++] = {
-          device::HandleAccess::id_of(h), H::kRole, radius,
-          sizeof(typename H::Value),      star,     std::is_integral_v<typename H::Value>};
+      bool is_exact = true;
+      if constexpr (H::kRole == Role::kAccumulate) is_exact = device::has_integers_alone<typename H::Value>();
+      request.handles[request.num_handles++] = {device::HandleAccess::id_of(h), H::kRole, radius,
+                                                sizeof(typename H::Value),      star,     is_exact};
     });
   } else {
     at = device::align_up(at, alignof(Parameter));
@@ -167,9 +174,9 @@ void add_arguments(LaunchRequest& request, size_t& at, const Tuple& arguments, a
 template <class... Parameters, class... Arguments>
 LaunchRequest make_request(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                            const Arguments&... arguments) {
-  static_assert(
-      sizeof...(Arguments) + 1 == sizeof...(Parameters),
-      "a launch gives every kernel argument but the Cell, Block, BlockTeam, Entry, Item or Team, in order");
+  static_assert(sizeof...(Arguments) + 1 == sizeof...(Parameters),
+                "a launch gives every kernel argument but the Cell, Block, BlockTeam, Entry, Item, GridItem "
+                "or Team, in order");
   LaunchRequest request;
   request.file = kernel.file, request.name = kernel.name, request.active_only = kernel.active_only;
   request.effects = kernel.effects;

@@ -22,7 +22,7 @@ struct HandleUse {
   int radius;
   uint32_t value_bytes;
   bool star;   // of a reach
-  bool exact;  // sums of its values do not depend on their order
+  bool exact;  // of an Accumulate: sums of its values do not depend on their order
 };
 
 // Describes an argument that leads to memory.
@@ -71,7 +71,7 @@ struct LaunchRequest {
 // Puts the slots' addresses behind the arguments. Errors: kInvalidArgument where they leave no room for them.
 void add_slots(LaunchRequest& request, size_t& at);
 
-// Puts the loop's box behind the arguments. Errors: kInvalidArgument where they leave no room for it.
+// Puts the box of the loop, or of its range, behind the arguments. Errors: kInvalidArgument where they leave no room for it.
 void add_box(LaunchRequest& request, size_t& at);
 
 }  // namespace detail

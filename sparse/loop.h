@@ -1,5 +1,5 @@
-// A loop says what a launch runs over: the cells or containers of a node, the cells of a box, or the numbers
-// of a range.
+// A loop says what a launch runs over: the cells or containers of a node, the cells of a box, the numbers of a
+// range, or the coordinates of one of two or three dimensions.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,8 @@ struct Loop {
   int64_t begin = 0;
   uint64_t count = 0;
   const uint64_t* device_count = nullptr;
-  std::optional<device::LoopBox> box = {};  // of over_box()
+  std::optional<device::LoopBox> box = {};  // of over_box(), or of a range of several dimensions
+  int range_dims = 0;                       // of such a range
 };
 // Loops over the active cells of a node (Cell kernels), its containers (Block and BlockTeam kernels) or,
 // for a dynamic node, the elements of its lists (Entry kernels). Errors: kInvalidArgument for a node that
@@ -40,6 +41,12 @@ inline Loop range(int64_t begin, int64_t end) {
   return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end) - static_cast<uint64_t>(begin) : 0};
 }
 inline Loop range(int64_t end) { return range(0, end); }
+// Loops over the coordinates from `low` (by default zeros) up to, not including, `high`, two or three numbers
+// each: for a kernel that takes an Item2 or an Item3. The last axis is the fastest one; no tree is asked. One
+// where an axis has nothing is empty. Errors: kInvalidArgument for another number of axes, or more than 2^62
+// items.
+Loop range(const detail::GivenCoord& high);
+Loop range(const detail::GivenCoord& low, const detail::GivenCoord& high);
 // Loops over as many items as device memory says when the launch starts. Errors: kInvalidArgument for null;
 // from the launch, for an address that 8 does not divide, beyond a buffer's end, or of another device.
 Loop range_on_device(const uint64_t* count);

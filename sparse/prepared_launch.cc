@@ -34,7 +34,8 @@ uint64_t item_bytes(const LaunchRequest& r) {
   uint64_t bytes = 0;
   for (const HandleUse& h : std::span(r.handles, r.num_handles)) {
     if (tree_of(h.id) != looped || h.id.node != r.loop.node) continue;
-    const bool moves_twice = h.role == Role::kUpdate || h.role == Role::kAccumulate;
+    const bool moves_twice =
+        h.role == Role::kUpdate || h.role == Role::kAccumulate || h.role == Role::kAtomic;
     bytes += (moves_twice ? 2 : 1) * cells * h.value_bytes;
   }
   return bytes;
@@ -137,7 +138,7 @@ IntrusivePtr<Prepared> LaunchMaker::prepare(const LaunchRequest& given, const Ke
   if (p->checks) tell_uses(p->binding, *p->uses);
   p->why_not_repeatable = why_not_repeatable(*p->uses);
   start_compiling(r, *p);
-  if (r.loop.box) add_activation_by_loop(r, *p->uses);
+  if (r.loop.tree && r.loop.box) add_activation_by_loop(r, *p->uses);
   p->block = first_block(r, p->binding);
   for (TreeStorage* tree : p->binding.trees) p->livenesses.push_back(tree->liveness());
   return p;

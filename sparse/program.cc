@@ -113,13 +113,13 @@ Launch Program::prepare(const LaunchRequest& r) {
     }
   }
   Launch launch = state_->maker.launch_of(r, entry->second);
-  if (r.loop.box) activate_box_first(launch, r);
+  if (r.loop.tree && r.loop.box) activate_box_first(launch, r);
   return launch;
 }
 
 Launch Program::prepare_at(const LaunchRequest& r, const KernelVersion* version) {
   Launch launch = state_->maker.launch_of(r, state_->maker.prepare(r, version));
-  if (r.loop.box) activate_box_first(launch, r);
+  if (r.loop.tree && r.loop.box) activate_box_first(launch, r);
   return launch;
 }
 

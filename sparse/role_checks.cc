@@ -24,7 +24,9 @@ void check_list_role(const LaunchRequest& r, const HandleUse& h) {
   const bool is_list = tree_of(h.id)->layout().node(h.id.node).kind == NodeKind::kDynamic;
   if (h.role == Role::kAppend && !is_list)
     refuse_launch(r, fmt::format("it appends to field {}, which is not on a dynamic node", field_name(h)));
-  if (is_list && h.id.field != kNoField && (h.role == Role::kGrow || h.role == Role::kAccumulate))
+  const bool is_of_one_value =
+      h.role == Role::kGrow || h.role == Role::kAccumulate || h.role == Role::kAtomic;
+  if (is_list && h.id.field != kNoField && is_of_one_value)
     refuse_launch(r, fmt::format("field {} has lists of values; use Append, or Read", field_name(h)));
 }
 
@@ -38,9 +40,12 @@ void check_loop(const LaunchRequest& r) {
   using LoopItem = LaunchRequest::LoopItem;
   const TreeLayout* tree = loop_layout(r);
   if (r.item == LoopItem::kItem || r.item == LoopItem::kTeam) {
-    if (tree == nullptr) return;
-    refuse_launch(r, fmt::format("it takes {} and loops over a range: range(n)",
-                                 r.item == LoopItem::kItem ? "an Item" : "a Team"));
+    if (tree == nullptr && r.place_dims == r.loop.range_dims) return;
+    refuse_launch(r, r.item == LoopItem::kTeam ? "it takes a Team and loops over a range: range(n)"
+                     : r.place_dims == 0       ? "it takes an Item and loops over a range: range(n)"
+                     : r.place_dims == 2
+                         ? "it takes an Item2 and loops over a range of two dimensions: range({nx, ny})"
+                         : "it takes an Item3 and loops over a range of three: range({nx, ny, nz})");
   }
   const bool entries = r.item == LoopItem::kEntry;
   const bool lists = tree != nullptr && tree->node(r.loop.node).kind == NodeKind::kDynamic;
@@ -59,8 +64,9 @@ void check_loop(const LaunchRequest& r) {
 // Refuses a field whose own cells are changed, and that has none for the item of the loop.
 void check_own_cells(const LaunchRequest& r, const HandleUse& h) {
   if (r.item == LaunchRequest::LoopItem::kItem || r.item == LaunchRequest::LoopItem::kTeam)
-    refuse_launch(r, fmt::format("a range has no own cell to write in field {}; use Accumulate or Grow",
-                                 field_name(h)));
+    refuse_launch(r,
+                  fmt::format("a range has no own cell to write in field {}; use Accumulate, Atomic or Grow",
+                              field_name(h)));
   const TreeLayout& tree = r.loop.tree->layout();
   const bool is_loop_tree = tree_of(h.id) == r.loop.tree.get();
   if (is_loop_tree && h.id.node == r.loop.node) return;

@@ -8,7 +8,7 @@ namespace coppice {
 namespace {
 
 // Groups roles by what they do to the field's values: the table's rows and columns.
-enum Use { kOwnRead, kReach, kOwnChange, kSum, kSet, kAppend };
+enum Use { kOwnRead, kReach, kOwnChange, kSum, kAtomic, kSet, kAppend };
 
 Use use_of(const RoleUse& u) {
   switch (u.role) {
@@ -19,6 +19,8 @@ Use use_of(const RoleUse& u) {
       return kOwnChange;
     case Role::kAccumulate:
       return kSum;
+    case Role::kAtomic:
+      return kAtomic;
     case Role::kGrow:
       return kSet;
     case Role::kAppend:
@@ -31,6 +33,14 @@ constexpr std::string_view kOk = "";
 constexpr std::string_view kReachesChanged = "is both written and read with a reach; use two fields";
 constexpr std::string_view kReadsSums =
     "is both read and added to, by other items at that moment; use two fields or two launches";
+constexpr std::string_view kReadsAtomics =
+    "is both read and changed by atomic operations, by other items at that moment; read it by the Atomic, "
+    "at()";
+constexpr std::string_view kChangesAtomics =
+    "is both written and changed by atomic operations, by other items at that moment; use two launches";
+constexpr std::string_view kSumsAtomics =
+    "is both added to and changed by atomic operations; add to it by the Atomic";
+constexpr std::string_view kSetsAtomics = "is both set and changed by atomic operations; use two launches";
 constexpr std::string_view kReachesSet = "is both set anywhere and read with a reach; use two fields";
 constexpr std::string_view kChangesSums =
     "is both written and added to, by other items at that moment; use two launches";
@@ -39,14 +49,15 @@ constexpr std::string_view kChangesSet =
 constexpr std::string_view kSumsSet = "is both set and added to; use two launches";
 
 // The row's use is not after the column's in the order of the enumeration.
-constexpr std::string_view kTable[6][6] = {
-    //           own read  reach  own change       sum           set          append
-    /* own read  */ {kOk, kOk, kOk, kReadsSums, kOk, kOk},
-    /* reach     */ {kOk, kOk, kReachesChanged, kReadsSums, kReachesSet, kOk},
-    /* own change*/ {kOk, kOk, kOk, kChangesSums, kChangesSet, kOk},
-    /* sum       */ {kOk, kOk, kOk, kOk, kSumsSet, kSumsSet},
-    /* set       */ {kOk, kOk, kOk, kOk, kOk, kOk},
-    /* append    */ {kOk, kOk, kOk, kOk, kOk, kOk},
+constexpr std::string_view kTable[7][7] = {
+    //           own read  reach  own change       sum         atomic           set            append
+    /* own read  */ {kOk, kOk, kOk, kReadsSums, kReadsAtomics, kOk, kOk},
+    /* reach     */ {kOk, kOk, kReachesChanged, kReadsSums, kReadsAtomics, kReachesSet, kOk},
+    /* own change*/ {kOk, kOk, kOk, kChangesSums, kChangesAtomics, kChangesSet, kOk},
+    /* sum       */ {kOk, kOk, kOk, kOk, kSumsAtomics, kSumsSet, kSumsSet},
+    /* atomic    */ {kOk, kOk, kOk, kOk, kOk, kSetsAtomics, kSetsAtomics},
+    /* set       */ {kOk, kOk, kOk, kOk, kOk, kOk, kOk},
+    /* append    */ {kOk, kOk, kOk, kOk, kOk, kOk, kOk},
 };
 
 }  // namespace

@@ -22,15 +22,19 @@ uint32_t effects_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
                             ((kernel & kTestsCells) != 0 ? effect::kTests : 0);
   switch (h.role) {
     case Role::kRead:
-      return effect::kReads;
+      return effect::kReads | (topology & effect::kTests);
     case Role::kWrite:  // data() of a block gives references, which a kernel may also read
       return over_blocks ? effect::kReads | effect::kChanges : effect::kStores;
     case Role::kUpdate:
       return effect::kReads | effect::kChanges;
     case Role::kAccumulate:
       return effect::kAdds;
+    case Role::kAtomic:
+      return effect::kReads | effect::kChanges | effect::kAdds;
     case Role::kGrow:  // a kernel may have a handle for each of these, and which one does what is not told
-      return topology | (h.id.field != kNoField && (kernel & kActivatesCells) != 0 ? effect::kStores : 0);
+      if (h.id.field == kNoField) return topology;
+      return topology | ((kernel & kActivatesCells) != 0 ? effect::kStores : 0) |
+             ((kernel & kAddsAsItGrows) != 0 ? effect::kAdds : 0);
     case Role::kAppend:
       return (kernel & kActivatesCells) != 0 ? effect::kReads | effect::kAppends | topology
                                              : effect::kReads | topology;
@@ -48,6 +52,8 @@ std::string_view name_of(Role role) {
       return "Update";
     case Role::kAccumulate:
       return "Accumulate";
+    case Role::kAtomic:
+      return "Atomic";
     case Role::kGrow:
       return "Grow";
     case Role::kAppend:
@@ -57,9 +63,11 @@ std::string_view name_of(Role role) {
 }
 
 // Returns whether the result depends on the order of the items. For a Grow it decides which of several
-// values set stays, and what is_active() tells of earlier items; for an Append, the order of the elements.
+// values set stays, and what is_active() tells of earlier items; for an Append, the order of the elements; for
+// an Atomic, what each item is given.
 bool depends_on_order(const HandleUse& h) {
-  return h.role == Role::kGrow || h.role == Role::kAppend || (h.role == Role::kAccumulate && !h.exact);
+  return h.role == Role::kGrow || h.role == Role::kAppend || h.role == Role::kAtomic ||
+         (h.role == Role::kAccumulate && !h.exact);
 }
 
 LaunchUse use_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
@@ -69,7 +77,7 @@ LaunchUse use_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
   use.node = h.id.node, use.field = h.id.field;
   use.star = h.star, use.role = name_of(h.role);
   // It is not told which of a kernel's Reads reads elsewhere.
-  const bool anywhere = h.role == Role::kGrow || h.role == Role::kAppend ||
+  const bool anywhere = h.role == Role::kGrow || h.role == Role::kAppend || h.role == Role::kAtomic ||
                         (h.role == Role::kAccumulate && h.radius == 0) ||
                         (h.role == Role::kRead && (kernel & kReadsAnywhere) != 0);
   use.radius = anywhere ? LaunchUse::kAnywhere : static_cast<int16_t>(h.radius);

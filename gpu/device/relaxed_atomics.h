@@ -7,10 +7,34 @@
 extern "C" {
 uint32_t coppice_fetch_add_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
 uint64_t coppice_fetch_add_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
-uint64_t coppice_fetch_or_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_or(a, v, __ATOMIC_RELAXED); }
-uint64_t coppice_fetch_and_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_and(a, v, __ATOMIC_RELAXED); }
 float coppice_fetch_add_f32(float* a, float v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
 double coppice_fetch_add_f64(double* a, double v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
+uint32_t coppice_fetch_or_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_or(a, v, __ATOMIC_RELAXED); }
+uint64_t coppice_fetch_or_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_or(a, v, __ATOMIC_RELAXED); }
+uint32_t coppice_fetch_and_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_and(a, v, __ATOMIC_RELAXED); }
+uint64_t coppice_fetch_and_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_and(a, v, __ATOMIC_RELAXED); }
+uint32_t coppice_fetch_xor_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_xor(a, v, __ATOMIC_RELAXED); }
+uint64_t coppice_fetch_xor_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_xor(a, v, __ATOMIC_RELAXED); }
+uint32_t coppice_fetch_min_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_min(a, v, __ATOMIC_RELAXED); }
+uint64_t coppice_fetch_min_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_min(a, v, __ATOMIC_RELAXED); }
+int32_t coppice_fetch_min_i32(int32_t* a, int32_t v) { return __atomic_fetch_min(a, v, __ATOMIC_RELAXED); }
+int64_t coppice_fetch_min_i64(int64_t* a, int64_t v) { return __atomic_fetch_min(a, v, __ATOMIC_RELAXED); }
 uint32_t coppice_fetch_max_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_max(a, v, __ATOMIC_RELAXED); }
 uint64_t coppice_fetch_max_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_max(a, v, __ATOMIC_RELAXED); }
+int32_t coppice_fetch_max_i32(int32_t* a, int32_t v) { return __atomic_fetch_max(a, v, __ATOMIC_RELAXED); }
+int64_t coppice_fetch_max_i64(int64_t* a, int64_t v) { return __atomic_fetch_max(a, v, __ATOMIC_RELAXED); }
+uint32_t coppice_exchange_relaxed_u32(uint32_t* a, uint32_t v) {
+  return __atomic_exchange_n(a, v, __ATOMIC_RELAXED);
+}
+uint64_t coppice_exchange_relaxed_u64(uint64_t* a, uint64_t v) {
+  return __atomic_exchange_n(a, v, __ATOMIC_RELAXED);
+}
+uint32_t coppice_compare_exchange_relaxed_u32(uint32_t* a, uint32_t expected, uint32_t desired) {
+  __atomic_compare_exchange_n(a, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
+uint64_t coppice_compare_exchange_relaxed_u64(uint64_t* a, uint64_t expected, uint64_t desired) {
+  __atomic_compare_exchange_n(a, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
 }

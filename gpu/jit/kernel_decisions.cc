@@ -81,7 +81,8 @@ class Marks {
     return marks;
   }
   uint32_t of_call(const llvm::CallBase& call) const {
-    if (is_call_of(call, kActivates) || is_method_of(call, "6Append")) return kDecidesByChanges;
+    if (is_call_of(call, kActivates) || is_method_of(call, "6Append") || is_method_of(call, "6Atomic"))
+      return kDecidesByChanges;
     uint32_t marks = is_method_of(call, "4Read") ? kDecidesByFields : 0;
     // Operations about threads give the same each time.
     if (is_device_atomic(call) || is_device_load(call)) marks |= kDecidesByChanges;

@@ -22,7 +22,7 @@ namespace coppice::jit {
 namespace {
 
 constexpr uint32_t kUnknownEffects = kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory |
-                                     kComputesAddresses | kReadsAnywhere | kLooksAtLists | kDecidesByChanges |
+                                     kComputesAddresses | kReadsAnywhere | kLooksAtLists | kAddsAsItGrows | kDecidesByChanges |
                                      kDecidesByFields;
 
 bool is_opaque(const llvm::Function& f) {
@@ -113,9 +113,14 @@ uint32_t effect_on(const llvm::Value* pointer, uint32_t effect) {
 uint32_t effects_of_call(const llvm::CallBase& call) {
   const llvm::Function* callee = call.getCalledFunction();
   if (call.isInlineAsm() || callee == nullptr) return kUnknownEffects;
-  if (is_marked(*callee, kActivates)) return kActivatesCells;
+  if (is_marked(*callee, kActivates)) {
+    const bool adds =
+        callee->getName().starts_with("_ZNK7coppice4Grow") && callee->getName().contains("E3add");
+    return kActivatesCells | (adds ? kAddsAsItGrows : 0);
+  }
   if (is_marked(*callee, kDeactivates)) return kDeactivatesCells;
-  if (is_marked(*callee, kTests)) return kTestsCells;
+  if (is_marked(*callee, kTests))
+    return kTestsCells | (is_marked(*callee, kAnywhere) ? kReadsAnywhere : 0);
   if (is_opaque(*callee)) return is_marked(*callee, kAnywhere) ? kReadsAnywhere : 0;
   if (const auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(&call)) {
     return effect_on(copy->getRawDest(), kStoresMemory) | effect_on(copy->getRawSource(), kLoadsMemory);

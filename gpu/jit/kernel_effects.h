@@ -27,6 +27,7 @@ inline constexpr uint32_t kComputesAddresses = 2048;
 inline constexpr uint32_t kReadsAnywhere = 128;  // by at(), length() or neighbour_data(), whatever the reach
 inline constexpr uint32_t kLooksAtLists =
     1024;  // by an Append: reads or writes elements, or uses the index that append() gives
+inline constexpr uint32_t kAddsAsItGrows = 4096;  // by a Grow's add()
 // The choice of what it activates, or of its way at some branch, depends on what the launch changes:
 inline constexpr uint32_t kDecidesByChanges =
     256;  // memory, values updated in place, indices that appends were given

@@ -51,8 +51,8 @@ const DICompositeType* record_of(const DIType* type) {
 // Goes by the name: of a type that only a pointer leads to, debug information has no more
 // (sparse/device/handles.h, list_handles.h).
 bool is_handle(const DICompositeType& record) {
-  static constexpr llvm::StringRef kHandles[] = {"Read<",       "Write<", "Update<",
-                                                 "Accumulate<", "Grow<",  "Append<"};
+  static constexpr llvm::StringRef kHandles[] = {"Read<",   "Write<", "Update<", "Accumulate<",
+                                                 "Atomic<", "Grow<",  "Append<"};
   const auto begins_name = [&](llvm::StringRef handle) { return record.getName().starts_with(handle); };
   return llvm::any_of(kHandles, begins_name) && TypeDeclarations::scope_of(record.getScope()) == "coppice::";
 }

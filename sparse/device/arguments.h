@@ -62,6 +62,8 @@ template <int D>
 inline constexpr bool is_place_argument<Entry<D>> = true;
 template <>
 inline constexpr bool is_place_argument<Item> = true;
+template <int D>
+inline constexpr bool is_place_argument<GridItem<D>> = true;
 template <>
 inline constexpr bool is_place_argument<Team> = true;
 
@@ -75,35 +77,12 @@ inline constexpr bool is_kernel_parameter =
 template <class T, class Visit>
 constexpr void for_each_handle(T& value, Visit&& visit) {
   constexpr size_t n = handle_count<std::remove_const_t<T>>();
-  if constexpr (is_handle<std::remove_const_t<T>>) {
+  static_assert(n <= kMostMembers, "a handle struct has at most 8 handles; pass several structs");
+  if constexpr (is_handle<std::remove_const_t<T>>)
     visit(value);
-  } else if constexpr (n == 1) {
-    auto& [a] = value;
-    visit(a);
-  } else if constexpr (n == 2) {
-    auto& [a, b] = value;
-    visit(a), visit(b);
-  } else if constexpr (n == 3) {
-    auto& [a, b, c] = value;
-    visit(a), visit(b), visit(c);
-  } else if constexpr (n == 4) {
-    auto& [a, b, c, d] = value;
-    visit(a), visit(b), visit(c), visit(d);
-  } else if constexpr (n == 5) {
-    auto& [a, b, c, d, e] = value;
-    visit(a), visit(b), visit(c), visit(d), visit(e);
-  } else if constexpr (n == 6) {
-    auto& [a, b, c, d, e, f] = value;
-    visit(a), visit(b), visit(c), visit(d), visit(e), visit(f);
-  } else if constexpr (n == 7) {
-    auto& [a, b, c, d, e, f, g] = value;
-    visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g);
-  } else if constexpr (n == 8) {
-    auto& [a, b, c, d, e, f, g, h] = value;
-    visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g), visit(h);
-  } else {
-    static_assert(n <= 8, "a handle struct has at most 8 handles; pass several structs");
-  }
+  else if constexpr (n > 0 && n <= kMostMembers)
+    with_members<n>(
+        value, [&](auto&... handles) __attribute__((always_inline)) { (visit(handles), ...); });
 }
 
 // Makes a handle or a struct of handles as a kernel gets it: the next bindings, in order.

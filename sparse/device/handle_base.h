@@ -45,7 +45,7 @@ struct Box {
   static constexpr bool kStar = false;
 };
 
-enum class Role : uint32_t { kRead, kWrite, kUpdate, kAccumulate, kGrow, kAppend };
+enum class Role : uint32_t { kRead, kWrite, kUpdate, kAccumulate, kAtomic, kGrow, kAppend };
 
 // A handle holds this: on the host the field it names, on the device the number of its binding.
 struct FieldId {
@@ -213,6 +213,13 @@ COPPICE_INLINE Coord coord_of(const From& from, uint32_t binding, const int32_t 
       return {0, 0, plus(node.origin[2], static_cast<int32_t>(node.domain[2]))};
   }
   return offset_coord(coord);
+}
+
+// Returns whether the cell of a field's node is active.
+COPPICE_INLINE bool is_active_at(const LaunchBlock* block, uint32_t binding, Coord c) {
+  const FieldBinding& f = coppice_fields[binding];
+  const NodeLayout& node = coppice_nodes[f.node];
+  return is_active(node, find(node, tree_state(block, f.tree), c));
 }
 
 // A list is asked for of a node that has none.

@@ -10,8 +10,9 @@
 //   Update<T>        `field[cell]` is a reference to the own cell's value (in-place change).
 //   Accumulate<T>    `field.add(from, coord, v)`, atomic, any active cell; an inactive one is a counted miss.
 //   Accumulate<T, Reach>  `field.add(cell, offset, v)`, the same to cells within the reach, with fewer atomics.
-//   Grow<T>          `field.set(from, coord, v)` activates the cell and stores; `activate`, `deactivate` and
-//                    `is_active` change and test topology. Sums go through Accumulate in a later launch.
+//   Atomic<T>        `field.max(from, coord, v)` and others, which give what was there before; any active cell.
+//   Grow<T>          `field.set(from, coord, v)` activates the cell and stores, `add` activates and adds;
+//                    `activate`, `deactivate` and `is_active` change and test topology.
 //   Append<T>        on a dynamic node (list_handles.h): `field.append(from, coord, v)`, `set`, `length`, `deactivate`.
 //
 // An access that breaks a role only while it runs is found by COPPICE_DEBUG=checks (checks.h,
@@ -19,7 +20,7 @@
 #pragma once
 #include <type_traits>
 
-#include "sparse/device/handle_base.h"
+#include "sparse/device/atomics.h"
 #include "sparse/device/temporary_checks.h"
 
 namespace coppice {
@@ -88,6 +89,13 @@ struct Read : Handle<T, Role::kRead> {
     if (!this->may(from, effect::kReads, device::kAnyReach)) return 0;
     if (device::lacks_lists(device::launch_of(from), this->id.field)) return 0;
     return device::length_at(device::launch_of(from), this->id.field, this->coord_of(from, coord));
+  }
+  // Returns whether the cell at a coordinate is active; outside of the domain none is.
+  template <class From, int D>
+  COPPICE_TESTS COPPICE_ANYWHERE COPPICE_INLINE bool is_active(const From& from,
+                                                               const int32_t (&coord)[D]) const {
+    if (!this->may_do(from, effect::kTests)) return false;
+    return device::is_active_at(device::launch_of(from), this->id.field, this->coord_of(from, coord));
   }
   // Returns the values of a block's own container, cell 0 first (struct-of-arrays leaves; sibling leaves
   // of the same cell too).
@@ -190,43 +198,72 @@ struct Update : Handle<T, Role::kUpdate> {
   }
 };
 
-namespace device {
-
-COPPICE_INLINE void atomic_add(float* p, float v) { coppice_fetch_add_f32(p, v); }
-COPPICE_INLINE void atomic_add(double* p, double v) { coppice_fetch_add_f64(p, v); }
-COPPICE_INLINE void atomic_add(uint32_t* p, uint32_t v) { coppice_fetch_add_u32(p, v); }
-COPPICE_INLINE void atomic_add(uint64_t* p, uint64_t v) { coppice_fetch_add_u64(p, v); }
-COPPICE_INLINE void atomic_add(int32_t* p, int32_t v) {
-  coppice_fetch_add_u32(reinterpret_cast<uint32_t*>(p), v);
-}
-COPPICE_INLINE void atomic_add(int64_t* p, int64_t v) {
-  coppice_fetch_add_u64(reinterpret_cast<uint64_t*>(p), v);
-}
-
-}  // namespace device
-
+// Adds to any active cells. T is a float, a double, an integer of 32 or 64 bits, one of Eigen's matrices or a
+// std::array of these, or a struct of at most 8 of all of these (and no C arrays): a value costs one walk to its cell, and an
+// atomic addition for each of its numbers. Others may see some of them added, and some not yet.
 template <class T, class Reach = Point>
 struct Accumulate : Handle<T, Role::kAccumulate> {
   using Handle<T, Role::kAccumulate>::Handle;
   template <class From, int D>
-  COPPICE_ACCESS COPPICE_INLINE void add(const From& from, const int32_t (&coord)[D], T value) const;
+  COPPICE_ACCESS COPPICE_INLINE void add(const From& from, const int32_t (&coord)[D], const T& value) const;
 };
 
 // Sums of a leaf's cells meet in a tile first and go to the tree once per leaf.
 template <class T, class Reach>
 requires(Reach::kRadius > 0) struct Accumulate<T, Reach> : Handle<T, Role::kAccumulate> {
   using Handle<T, Role::kAccumulate>::Handle;
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> ||
-                    (std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8)),
-                "an Accumulate with a reach adds float, double, or integers of 32 or 64 bits");
   static constexpr int kRadius = Reach::kRadius;
   static constexpr bool kStar = Reach::kStar;
   template <int D>
-  COPPICE_ACCESS COPPICE_INLINE void add(const Cell<D>& cell, const int32_t (&offset)[D], T value) const;
+  COPPICE_ACCESS COPPICE_INLINE void add(const Cell<D>& cell, const int32_t (&offset)[D],
+                                         const T& value) const;
 };
 
-// Everything Grow does is the same when done twice, so a launch that ran out of cells can be repeated after
-// growth.
+// Reads and changes any active cells, each by one atomic operation that gives what was there before; of a cell
+// that is not active that is zero, and a counted miss. T is a float, a double or an integer of 32 or 64 bits.
+// All are relaxed: they order nothing but the cell's value. Where a sum alone is wanted, Accumulate takes
+// fewer atomic operations, and its launches need not run one behind the other.
+template <class T>
+struct Atomic : Handle<T, Role::kAtomic> {
+  using Handle<T, Role::kAtomic>::Handle;
+  static_assert(device::AtomicNumber<T>, "an Atomic is of float, double, or integers of 32 or 64 bits");
+
+  // Returns the value as it is at that moment.
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D]) const;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T add(const From& from, const int32_t (&coord)[D], T value) const;
+  // Keep the smaller, or the larger, of the cell's value and this one. A NaN is neither.
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T min(const From& from, const int32_t (&coord)[D], T value) const;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T max(const From& from, const int32_t (&coord)[D], T value) const;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T bit_or(const From& from, const int32_t (&coord)[D],
+                                         T bits) const requires std::is_integral_v<T>;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T bit_and(const From& from, const int32_t (&coord)[D],
+                                          T bits) const requires std::is_integral_v<T>;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T bit_xor(const From& from, const int32_t (&coord)[D],
+                                          T bits) const requires std::is_integral_v<T>;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T exchange(const From& from, const int32_t (&coord)[D], T value) const;
+  // Stores `desired` where the value is `expected`, which is so if that is what this returns. Bits are
+  // compared: of floats, -0 is not +0, and a NaN is itself.
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T compare_exchange(const From& from, const int32_t (&coord)[D], T expected,
+                                                   T desired) const;
+
+ private:
+  // Gives visit(address) for an active cell's value.
+  template <class From, int D, class Visit>
+  COPPICE_INLINE T visit(const From& from, const int32_t (&coord)[D], uint32_t effects,
+                         const Visit& visit) const;
+};
+
+// But for add(), everything Grow does is the same when done twice, so a launch that ran out of cells can be
+// repeated after growth.
 template <class T>
 struct Grow : Handle<T, Role::kGrow> {
   using Handle<T, Role::kGrow>::Handle;
@@ -244,6 +281,11 @@ struct Grow : Handle<T, Role::kGrow> {
       device::mark_cell(block, this->id.field, p.container, p.index);
     device::store_shared(device::value_at<T>(block, f, p.container, p.index), value);
   }
+  // Activates the cell and adds to its value, which is zero where it has just become active. T is what
+  // Accumulate adds, and so is the cost, behind that of the activation.
+  template <class From, int D>
+  COPPICE_ACTIVATES COPPICE_INLINE void add(const From& from, const int32_t (&coord)[D],
+                                            const T& value) const;
   template <class From, int D>
   COPPICE_ACTIVATES COPPICE_INLINE void activate(const From& from, const int32_t (&coord)[D]) const {
     if (!this->may_do(from, effect::kActivates)) return;
@@ -260,9 +302,7 @@ struct Grow : Handle<T, Role::kGrow> {
   template <class From, int D>
   COPPICE_TESTS COPPICE_INLINE bool is_active(const From& from, const int32_t (&coord)[D]) const {
     if (!this->may_do(from, effect::kTests)) return false;
-    const device::TreeState* tree = device::tree_state(device::launch_of(from), this->binding().tree);
-    return device::is_active(this->layout(),
-                             device::find(this->layout(), tree, this->coord_of(from, coord, false)));
+    return device::is_active_at(device::launch_of(from), this->id.field, this->coord_of(from, coord, false));
   }
 };
 

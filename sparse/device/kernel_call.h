@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sparse/device/tiles.h"
+#include "sparse/device/atomic_handles.h"
 
 namespace coppice::device {
 

@@ -225,27 +225,76 @@ COPPICE_INLINE void run_entries(const LaunchBlock* block, uint64_t begin, uint64
   }
 }
 
-template <auto kKernel, class... Args>
+// Calls visit(item) for items [begin, end) of a range, shared among the threads that have them. Items of a
+// launch are independent by contract where `kIndependent`; LLVM still decides whether vectorising pays.
+template <class LoopItem, bool kIndependent, class Visit>
+COPPICE_INLINE void each_item(const LaunchBlock* block, uint64_t begin, uint64_t end, WalkMemo* walks,
+                              const Visit& visit) {
+  const auto one = [&](uint64_t i) __attribute__((always_inline)) {
+    visit(LoopItem{block, item_number(block, i), walks});
+  };
+  if constexpr (kIndependent) {
+#pragma clang loop vectorize(assume_safety)
+    for (uint64_t i = begin + coppice_lane(); i < end; i += coppice_lane_count()) one(i);
+  } else {
+    for (uint64_t i = begin + coppice_lane(); i < end; i += coppice_lane_count()) one(i);
+  }
+}
+
+// Does so for a range of several dimensions: a CPU's thread goes along rows, and divides for each row alone.
+template <class LoopItem, bool kIndependent, class Visit>
+requires(LoopItem::kDims > 1) COPPICE_INLINE
+    void each_item(const LaunchBlock* block, uint64_t begin, uint64_t end, WalkMemo* walks,
+                   const Visit& visit) {
+  LoopBox box;
+  __builtin_memcpy(&box, block->arguments + coppice_loop.box - 1, sizeof box);
+  const uint64_t ny = static_cast<uint32_t>(box.high[1]) - static_cast<uint32_t>(box.low[1]),
+                 nz = static_cast<uint32_t>(box.high[2]) - static_cast<uint32_t>(box.low[2]);
+  // Numbers are added as unsigned ones: a range may begin below zero and have more than 2^31 on an axis.
+  const auto item = [&](uint64_t row, uint64_t z) __attribute__((always_inline)) {
+    const auto from = [&](int d, uint64_t n) {
+      return static_cast<int32_t>(static_cast<uint32_t>(box.low[d]) + static_cast<uint32_t>(n));
+    };
+    const int64_t index = static_cast<int64_t>(row * nz + z);
+    if constexpr (LoopItem::kDims == 2)
+      visit(LoopItem{block, index, {0, from(1, row), from(2, z)}, walks});
+    else
+      visit(LoopItem{block, index, {from(0, row / ny), from(1, row % ny), from(2, z)}, walks});
+  };
+  if (coppice_lane_count() > 1) {
+    for (uint64_t i = begin + coppice_lane(); i < end; i += coppice_lane_count()) item(i / nz, i % nz);
+    return;
+  }
+  for (uint64_t i = begin; i < end;) {
+    const uint64_t row = i / nz, first = i % nz, last = nz - first < end - i ? nz : first + (end - i);
+    if constexpr (kIndependent) {
+#pragma clang loop vectorize(assume_safety)
+      for (uint64_t z = first; z < last; ++z) item(row, z);
+    } else {
+      for (uint64_t z = first; z < last; ++z) item(row, z);
+    }
+    i += last - first;
+  }
+}
+
+template <auto kKernel, class LoopItem, class... Args>
 COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t end) {
   ArgumentReader reader{block};
   const std::tuple<Args...> pack{reader.next<Args>()...};
   WalkMemo walks{};
-  auto one = [&](uint64_t i) __attribute__((always_inline)) {
-    call_kernel<kKernel, Args...>(pack, Item{block, item_number(block, i), &walks},
-                                  std::index_sequence_for<Args...>{});
+  const auto one = [&](const LoopItem& item) __attribute__((always_inline)) {
+    call_kernel<kKernel, Args...>(pack, item, std::index_sequence_for<Args...>{});
   };
   if constexpr ((false || ... || remembers_walks<Args>())) {
     GatheredAppends appends;
     walks.appends = &appends;
-    for (uint64_t i = begin + coppice_lane(); i < end; i += coppice_lane_count()) one(i);
+    each_item<LoopItem, false>(block, begin, end, &walks, one);
     each_handle_of<Args...>([&]<class H>(std::type_identity<H>, uint32_t b) {
       if constexpr (H::kRole == Role::kAppend)
         if (gathers<typename H::Value>(b)) append_gathered<typename H::Value>(block, b, &appends);
     });
   } else {
-    // Items of a launch are independent by contract; LLVM still decides whether vectorising pays.
-#pragma clang loop vectorize(assume_safety)
-    for (uint64_t i = begin + coppice_lane(); i < end; i += coppice_lane_count()) one(i);
+    each_item<LoopItem, true>(block, begin, end, &walks, one);
   }
 }
 
@@ -263,6 +312,10 @@ template <class T>
 inline constexpr bool is_entry = false;
 template <int D>
 inline constexpr bool is_entry<Entry<D>> = true;
+template <class T>
+inline constexpr bool is_item = std::is_same_v<T, Item>;
+template <int D>
+inline constexpr bool is_item<GridItem<D>> = true;
 
 template <auto kKernel, class Signature>
 struct Runner;
@@ -271,7 +324,8 @@ struct Runner<kKernel, void (*)(Args...)> {
   static constexpr int kPlaces = (0 + ... + (is_place_argument<std::remove_cvref_t<Args>> ? 1 : 0));
   static_assert((is_kernel_parameter<Args> && ...),
                 "a kernel takes values and constant references; results go to a field or a pointer");
-  static_assert(kPlaces == 1, "a kernel takes exactly one Cell, Block, BlockTeam, Entry, Item or Team");
+  static_assert(kPlaces == 1,
+                "a kernel takes exactly one Cell, Block, BlockTeam, Entry, Item, GridItem or Team");
   static_assert(total_handles<std::remove_cvref_t<Args>...>() <= kMaxBindings,
                 "a kernel has at most 24 field handles");
   static_assert(packed_bytes<std::remove_cvref_t<Args>...>() <= kLaunchArgumentBytes,
@@ -281,8 +335,8 @@ struct Runner<kKernel, void (*)(Args...)> {
 
   static COPPICE_INLINE void run(const LaunchBlock* block, uint64_t begin, uint64_t end) {
     using LoopItem = typename LoopItemOf<std::remove_cvref_t<Args>...>::Type;
-    if constexpr (std::is_same_v<LoopItem, Item>)
-      run_items<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
+    if constexpr (is_item<LoopItem>)
+      run_items<kKernel, LoopItem, std::remove_cvref_t<Args>...>(block, begin, end);
     else if constexpr (std::is_same_v<LoopItem, Team>)
       run_teams<kKernel, std::remove_cvref_t<Args>...>(block, begin, end);
     else if constexpr (is_entry<LoopItem>)

@@ -5,6 +5,7 @@
 #pragma once
 #include "gpu/launch_block.h"
 #include "gpu/message_record.h"
+#include "sparse/device/handle_base.h"
 
 namespace coppice::device {
 
@@ -42,6 +43,7 @@ inline constexpr size_t literal_bytes<char[N]> = N;  // its end included, which 
 
 template <class T>
 constexpr uint32_t message_value_bytes() {
+  if constexpr (FixedEigenMatrix<T>) return 8 + 16 * T::RowsAtCompileTime * T::ColsAtCompileTime;
   return static_cast<uint32_t>(8 + (literal_bytes<T> > 0 ? padded_to_8(literal_bytes<T> - 1) : 8));
 }
 template <class... Args>

@@ -5,7 +5,8 @@
 //     COPPICE_ASSERT(item, i < n, "i is {}", i);
 //
 // Device-clean. `cell` and `item` are the kernel's own Cell, Block or Item. Arguments are integers, floats,
-// bools, chars and string literals; {} and what may stand in it are fmt's, and the number of arguments is
+// bools, chars, string literals, and Eigen's vectors and matrices of a fixed size, each of whose numbers gets
+// what stands in the {}: [1.00, 2.50]; {} and what may stand in it are fmt's, and the number of arguments is
 // checked when the kernel is compiled. What a kernel prints is read when its launch has ended, in the order
 // of its items and, of one item, in the order in which it printed (Device::set_message_handler; stdout unless
 // told). The buffer of a device has room for 1 MiB a launch; what does not fit is dropped and counted. Cost:
@@ -38,7 +39,12 @@ struct MessageWriter {
   }
   template <class T>
   COPPICE_INLINE void value(const T& v) {
-    if constexpr (literal_bytes < T >> 0) {
+    if constexpr (FixedEigenMatrix<T>) {
+      constexpr int kRows = T::RowsAtCompileTime, kCols = T::ColsAtCompileTime;
+      tag(MessageValue::kMatrix, kRows | static_cast<uint64_t>(kCols) << 16);
+      COPPICE_UNROLL
+      for (int i = 0; i < kRows * kCols; ++i) value(v.coeff(i / kCols, i % kCols));
+    } else if constexpr (literal_bytes < T >> 0) {
       tag(MessageValue::kString, literal_bytes<T> - 1);
       characters(v, literal_bytes<T> - 1);
     } else if constexpr (std::is_same_v<T, float>) {
@@ -46,8 +52,9 @@ struct MessageWriter {
     } else if constexpr (std::is_same_v<T, double>) {
       tag(MessageValue::kDouble), word(__builtin_bit_cast(uint64_t, v));
     } else {
-      static_assert(std::is_integral_v<T>,
-                    "print() takes integers, floats, bools, chars and string literals");
+      static_assert(
+          std::is_integral_v<T>,
+          "print() takes integers, floats, bools, chars, string literals, and Eigen's vectors and matrices");
       tag(std::is_same_v<T, bool>   ? MessageValue::kBool
           : std::is_same_v<T, char> ? MessageValue::kChar
           : std::is_signed_v<T>     ? MessageValue::kInt

@@ -1,5 +1,5 @@
 // Places say what a kernel is run for: one argument of it, given by the loop. They are Cell, Block,
-// BlockTeam, Entry, Item and Team.
+// BlockTeam, Entry, Item, GridItem and Team.
 //
 // Device-clean. They share `coord(axis)` or `index`, and handles take them to know where they are used
 // from.
@@ -91,6 +91,22 @@ struct Item {
   device::WalkMemo* walks = nullptr;  // its thread's
   operator int64_t() const { return index; }
 };
+
+// Stands for one item of a range of D dimensions, range({nx, ny}).
+template <int D>
+struct GridItem {
+  static_assert(D == 2 || D == 3, "an item has two or three numbers; a range of one dimension has Items");
+  static constexpr int kDims = D;
+  const LaunchBlock* launch;
+  int64_t index;  // in the range, from 0 on, the last axis fastest
+  int32_t at[device::kMaxDims];
+  device::WalkMemo* walks = nullptr;  // its thread's
+
+  // Returns its number on one of the D axes.
+  COPPICE_INLINE int32_t coord(int axis) const { return at[device::kMaxDims - D + axis]; }
+};
+using Item2 = GridItem<2>;
+using Item3 = GridItem<3>;
 
 namespace device {
 

@@ -174,13 +174,13 @@ COPPICE_INLINE void miss_sum(const LaunchBlock* block, uint32_t binding, Coord c
 
 // Adds to a cell anywhere, by a walk.
 template <class T>
-COPPICE_INLINE void add_at(const LaunchBlock* block, uint32_t binding, Coord c, T value) {
+COPPICE_INLINE void add_at(const LaunchBlock* block, uint32_t binding, Coord c, const T& value) {
   const FieldBinding& f = coppice_fields[binding];
   const NodeLayout& node = coppice_nodes[f.node];
   const CellRef p = find(node, tree_state(block, f.tree), c);
   if (is_checked_temporary(binding) && is_active(node, p) && !has_value_at(block, binding, c)) return;
   if (is_active(node, p))
-    atomic_add(value_at<T>(block, f, p.container, p.index), value);
+    atomic_add_value(value_at<T>(block, f, p.container, p.index), value);
   else
     miss_sum(block, binding, c);
 }
@@ -200,21 +200,12 @@ COPPICE_INLINE void close_sums(const LeafContext& context, uint32_t binding) {
       if (context.added_base[binding][at] == 0) return;
       const NearCell to = near_cell(context, x, y, z);
       if (to.there && (!masked || mask_bit(to.container, to.index)))
-        atomic_add(value_at<T>(context.block, f, to.container, to.index), sums[at]);
+        atomic_add_value(value_at<T>(context.block, f, to.container, to.index), sums[at]);
       else
         miss_sum(context.block, binding,
                  {plus(context.origin[0], x), plus(context.origin[1], y), plus(context.origin[2], z)});
     });
   }
-}
-
-// Integers are added in two's complement, as atomic_add does.
-template <class T>
-COPPICE_INLINE void add_alone(T* p, T v) {
-  if constexpr (std::is_integral_v<T>)
-    *p = static_cast<T>(static_cast<std::make_unsigned_t<T>>(*p) + static_cast<std::make_unsigned_t<T>>(v));
-  else
-    *p += v;
 }
 
 }  // namespace coppice::device
@@ -256,7 +247,9 @@ COPPICE_INLINE T Read<T, Reach>::load(const Cell<D>& cell, int dx, int dy, int d
 
 template <class T, class Reach>
 template <class From, int D>
-COPPICE_INLINE void Accumulate<T, Reach>::add(const From& from, const int32_t (&coord)[D], T value) const {
+COPPICE_INLINE void Accumulate<T, Reach>::add(const From& from, const int32_t (&coord)[D],
+                                              const T& value) const {
+  static_assert(device::is_sum<T>(), COPPICE_WHAT_IS_ADDED);
   if (device::makes_room() || !this->may(from, effect::kAdds, device::kAnyReach)) return;
   device::add_at<T>(device::launch_of(from), this->id.field, this->coord_of(from, coord), value);
 }
@@ -264,7 +257,8 @@ COPPICE_INLINE void Accumulate<T, Reach>::add(const From& from, const int32_t (&
 template <class T, class Reach>
 requires(Reach::kRadius > 0) template <int D>
 COPPICE_INLINE
-    void Accumulate<T, Reach>::add(const Cell<D>& cell, const int32_t (&offset)[D], T value) const {
+    void Accumulate<T, Reach>::add(const Cell<D>& cell, const int32_t (&offset)[D], const T& value) const {
+  static_assert(device::is_sum<T>(), COPPICE_WHAT_IS_ADDED);
   if (device::makes_room() || !this->may(cell, effect::kAdds, kRadius)) return;
   using namespace device;
   const Coord d = offset_coord(offset);
@@ -286,12 +280,12 @@ COPPICE_INLINE
   T* sum = reinterpret_cast<T*>(context.read_base[binding]) + at;
   unsigned char* const added = context.added_base[binding] + at;
   if (coppice_has_private_tiles()) {
-    add_alone(sum, value);
+    add_value_alone(sum, value);
     *added = 1;
   } else {
     // Several threads of the block may come to one cell: relaxed, since what they write is the same, and it
     // is read behind the block's barrier. A plain store would race.
-    atomic_add(sum, value);
+    atomic_add_value(sum, value);
     relaxed_store(added, static_cast<unsigned char>(1));
   }
 }

@@ -98,12 +98,13 @@ for name in ["add_where_told", "laplace2", "sum_to_own2"]:
     NOT_FOR_GPUS[f"misuse.{name}"] = "its launch is refused: misuse_conformance_test"
 # Pairs of roles that race (sparse/role_table.cc).
 REFUSED_PAIRS = {
-    "read": ["sum", "tile"],
-    "reach": ["write", "update", "sum", "tile", "set"],
-    "write": ["sum", "tile", "set"],
-    "update": ["sum", "tile", "set"],
-    "sum": ["set"],
-    "tile": ["set"],
+    "read": ["sum", "tile", "atomic"],
+    "reach": ["write", "update", "sum", "tile", "atomic", "set"],
+    "write": ["sum", "tile", "atomic", "set"],
+    "update": ["sum", "tile", "atomic", "set"],
+    "sum": ["atomic", "set"],
+    "tile": ["atomic", "set"],
+    "atomic": ["set"],
 }
 for first, others in REFUSED_PAIRS.items():
     for second in others:

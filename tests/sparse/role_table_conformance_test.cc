@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include "core/error.h"
 #include "roles.kernels.h"
@@ -15,12 +17,13 @@ namespace coppice {
 namespace {
 
 constexpr int kCells = 128, kLeaf = 16;
-enum Kind { kRead, kReach, kWrite, kUpdate, kSum, kTile, kSet };
-constexpr RoleUse kUses[] = {{Role::kRead},       {Role::kRead, 1},       {Role::kWrite}, {Role::kUpdate},
-                             {Role::kAccumulate}, {Role::kAccumulate, 1}, {Role::kGrow}};
+enum Kind { kRead, kReach, kWrite, kUpdate, kSum, kTile, kAtomic, kSet };
+constexpr RoleUse kUses[] = {{Role::kRead},       {Role::kRead, 1},       {Role::kWrite},  {Role::kUpdate},
+                             {Role::kAccumulate}, {Role::kAccumulate, 1}, {Role::kAtomic}, {Role::kGrow}};
 // As the table in the docs names them.
-constexpr const char* kNames[] = {"`Read`",       "`Read` with a reach",       "`Write`", "`Update`",
-                                  "`Accumulate`", "`Accumulate` with a reach", "`Grow`"};
+constexpr const char* kNames[] = {"`Read`",       "`Read` with a reach",       "`Write`",  "`Update`",
+                                  "`Accumulate`", "`Accumulate` with a reach", "`Atomic`", "`Grow`"};
+constexpr int kNumKinds = std::size(kUses);
 
 // Calls visit(first, second, kernel) for all pairs in both orders.
 template <class Visit>
@@ -29,13 +32,14 @@ void each_pair(Visit&& visit) {
   visit(kind, kRead, pair_##first##_read), visit(kind, kReach, pair_##first##_reach),         \
       visit(kind, kWrite, pair_##first##_write), visit(kind, kUpdate, pair_##first##_update), \
       visit(kind, kSum, pair_##first##_sum), visit(kind, kTile, pair_##first##_tile),         \
-      visit(kind, kSet, pair_##first##_set)
+      visit(kind, kAtomic, pair_##first##_atomic), visit(kind, kSet, pair_##first##_set)
   COPPICE_TEST_ROW(kRead, read);
   COPPICE_TEST_ROW(kReach, reach);
   COPPICE_TEST_ROW(kWrite, write);
   COPPICE_TEST_ROW(kUpdate, update);
   COPPICE_TEST_ROW(kSum, sum);
   COPPICE_TEST_ROW(kTile, tile);
+  COPPICE_TEST_ROW(kAtomic, atomic);
   COPPICE_TEST_ROW(kSet, set);
 #undef COPPICE_TEST_ROW
 }
@@ -78,8 +82,8 @@ TEST(RoleTable, IsTheOneInTheDocs) {
   std::ifstream page(COPPICE_DOCS "/sparse.md");
   if (!page) GTEST_SKIP() << "the docs are not here: " << COPPICE_DOCS;
   Table table = documented(page);
-  for (int a = 0; a < 7; ++a) {
-    for (int b = 0; b < 7; ++b) {
+  for (int a = 0; a < kNumKinds; ++a) {
+    for (int b = 0; b < kNumKinds; ++b) {
       EXPECT_EQ(table[kNames[a]][kNames[b]], why_not(Kind(a), Kind(b)).empty() ? "yes" : "no")
           << kNames[a] << " and " << kNames[b];
     }
@@ -87,8 +91,8 @@ TEST(RoleTable, IsTheOneInTheDocs) {
 }
 
 TEST(RoleTable, IsSymmetric) {
-  for (int a = 0; a < 7; ++a)
-    for (int b = 0; b < 7; ++b) EXPECT_EQ(why_not(Kind(a), Kind(b)), why_not(Kind(b), Kind(a)));
+  for (int a = 0; a < kNumKinds; ++a)
+    for (int b = 0; b < kNumKinds; ++b) EXPECT_EQ(why_not(Kind(a), Kind(b)), why_not(Kind(b), Kind(a)));
 }
 
 // Says what a kernel of roles.kernels.cc does to one cell; `right` is the value beside it.
@@ -104,6 +108,8 @@ int touch(Kind kind, int& x, int right, int v) {
     case kUpdate:
       x = 2 * x + v;
       return v;
+    case kAtomic:
+      return std::exchange(x, v);
     case kSet:
       x = v + 5;
       return v + 1;

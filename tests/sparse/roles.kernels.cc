@@ -22,6 +22,7 @@ static int touch(const Accumulate<int, Star<1>>& x, const Cell1& c, int v) {
   x.add(c, {0}, v);
   return v + 1;
 }
+static int touch(const Atomic<int>& x, const Cell1& c, int v) { return x.exchange(c, {c.coord(0)}, v); }
 static int touch(const Grow<int>& x, const Cell1& c, int v) {
   x.set(c, {c.coord(0)}, v + 5);
   return v + 1;
@@ -42,6 +43,7 @@ static int touch(const Grow<int>& x, const Cell1& c, int v) {
 #define COPPICE_TEST_update Update<int>
 #define COPPICE_TEST_sum Accumulate<int>
 #define COPPICE_TEST_tile Accumulate<int, Star<1>>
+#define COPPICE_TEST_atomic Atomic<int>
 #define COPPICE_TEST_set Grow<int>
 #define COPPICE_TEST_ROW(first)                           \
   COPPICE_TEST_PAIR(pair_##first##_read, first, read)     \
@@ -50,6 +52,7 @@ static int touch(const Grow<int>& x, const Cell1& c, int v) {
   COPPICE_TEST_PAIR(pair_##first##_update, first, update) \
   COPPICE_TEST_PAIR(pair_##first##_sum, first, sum)       \
   COPPICE_TEST_PAIR(pair_##first##_tile, first, tile)     \
+  COPPICE_TEST_PAIR(pair_##first##_atomic, first, atomic) \
   COPPICE_TEST_PAIR(pair_##first##_set, first, set)
 COPPICE_TEST_ROW(read)
 COPPICE_TEST_ROW(reach)
@@ -57,6 +60,7 @@ COPPICE_TEST_ROW(write)
 COPPICE_TEST_ROW(update)
 COPPICE_TEST_ROW(sum)
 COPPICE_TEST_ROW(tile)
+COPPICE_TEST_ROW(atomic)
 COPPICE_TEST_ROW(set)
 
 COPPICE_KERNEL(set_square, Grow<int> x, Item i, int step)

@@ -1,0 +1,262 @@
+// Atomic operations on numbers of fields, and sums of values that consist of numbers.
+//
+// Device-clean. All are relaxed: they order nothing but the number that they change. A value of several numbers
+// is changed number by number, so that others may see some of them changed and some not yet.
+#pragma once
+#include <concepts>
+#include <type_traits>
+
+#include "gpu/device_intrinsics.h"
+#include "sparse/device/handle_base.h"
+#include "sparse/device/members.h"
+
+#define COPPICE_WHAT_IS_ADDED                                                                          \
+  "what is added is a float, a double, an integer of 32 or 64 bits, an Eigen matrix or std::array of " \
+  "these, "                                                                                            \
+  "or a struct of at most 8 of all of these, without C arrays"
+
+namespace coppice::device {
+
+// These are the numbers that atomic operations take.
+template <class T>
+concept AtomicNumber = std::is_same_v<T, float> || std::is_same_v<T, double> ||
+    (std::is_integral_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8));
+
+// std::array is known by its members, so that kernels without it need no header.
+template <class T>
+concept FixedArray = std::is_aggregate_v<T> && requires(T& values) {
+  typename T::value_type;
+  { values.data() } -> std::same_as<typename T::value_type*>;
+};
+
+template <class T>
+constexpr bool is_sum();
+struct AreSums {
+  template <class... Members>
+  constexpr auto operator()(Members&...) const {
+    return std::bool_constant<(is_sum<std::remove_const_t<Members>>() && ...)>{};
+  }
+};
+template <class T>
+constexpr bool has_sums_as_members() {
+  constexpr size_t n = member_count<T>();
+  if constexpr (n == 0 || n > kMostMembers)
+    return false;
+  else
+    return decltype(with_members<n>(std::declval<T&>(), AreSums{}))::value;
+}
+// Tells whether values of the type can be added to atomically: numbers, Eigen's matrices and std::arrays of
+// them, and structs of at most 8 of these.
+template <class T>
+constexpr bool is_sum() {
+  if constexpr (AtomicNumber<T>)
+    return true;
+  else if constexpr (FixedEigenMatrix<T>)
+    return AtomicNumber<typename T::Scalar>;
+  else if constexpr (FixedArray<T>)
+    return is_sum<typename T::value_type>();
+  else if constexpr (std::is_aggregate_v<T> && !std::is_array_v<T> && !std::is_union_v<T>)
+    return has_sums_as_members<T>();
+  else
+    return false;
+}
+
+template <class T>
+constexpr bool has_integers_alone();
+struct AreIntegers {
+  template <class... Members>
+  constexpr auto operator()(Members&...) const {
+    return std::bool_constant<(has_integers_alone<std::remove_const_t<Members>>() && ...)>{};
+  }
+};
+// Tells whether sums of such values do not depend on their order.
+template <class T>
+constexpr bool has_integers_alone() {
+  if constexpr (!is_sum<T>() || AtomicNumber<T>)
+    return std::is_integral_v<T>;
+  else if constexpr (FixedEigenMatrix<T>)
+    return std::is_integral_v<typename T::Scalar>;
+  else if constexpr (FixedArray<T>)
+    return has_integers_alone<typename T::value_type>();
+  else
+    return decltype(with_members<member_count<T>()>(std::declval<T&>(), AreIntegers{}))::value;
+}
+
+// Calls visit(number in *to, number in value) for the numbers of a value, in order.
+template <class T, class Visit>
+COPPICE_INLINE void each_number(T* to, const T& value, const Visit& visit) {
+  if constexpr (AtomicNumber<T>) {
+    visit(to, value);
+  } else if constexpr (FixedEigenMatrix<T>) {
+    COPPICE_UNROLL
+    for (int i = 0; i < T::RowsAtCompileTime * T::ColsAtCompileTime; ++i)
+      visit(reinterpret_cast<typename T::Scalar*>(to) + i,
+            reinterpret_cast<const typename T::Scalar*>(&value)[i]);
+  } else if constexpr (FixedArray<T>) {
+    COPPICE_UNROLL
+    for (size_t i = 0; i < sizeof(T) / sizeof(typename T::value_type); ++i)
+      each_number(to->data() + i, value.data()[i], visit);
+  } else {
+    const auto member = [&]<class M>(const M& from) __attribute__((always_inline)) {
+      const auto at =
+          reinterpret_cast<const unsigned char*>(&from) - reinterpret_cast<const unsigned char*>(&value);
+      each_number(reinterpret_cast<M*>(reinterpret_cast<unsigned char*>(to) + at), from, visit);
+    };
+    with_members<member_count<T>()>(
+        value, [&](const auto&... from) __attribute__((always_inline)) { (member(from), ...); });
+  }
+}
+
+COPPICE_INLINE void atomic_add(float* p, float v) { coppice_fetch_add_f32(p, v); }
+COPPICE_INLINE void atomic_add(double* p, double v) { coppice_fetch_add_f64(p, v); }
+// Integers are added in two's complement.
+template <class T>
+requires std::is_integral_v<T> COPPICE_INLINE void atomic_add(T* p, T v) {
+  if constexpr (sizeof(T) == 4)
+    coppice_fetch_add_u32(reinterpret_cast<uint32_t*>(p), static_cast<uint32_t>(v));
+  else
+    coppice_fetch_add_u64(reinterpret_cast<uint64_t*>(p), static_cast<uint64_t>(v));
+}
+
+// Adds where no other thread does so at that moment.
+template <class T>
+COPPICE_INLINE void add_alone(T* p, T v) {
+  if constexpr (std::is_integral_v<T>)
+    *p = static_cast<T>(static_cast<std::make_unsigned_t<T>>(*p) + static_cast<std::make_unsigned_t<T>>(v));
+  else
+    *p += v;
+}
+
+// Do so with each number of a value.
+template <class T>
+COPPICE_INLINE void atomic_add_value(T* p, const T& v) {
+  each_number(
+      p, v, []<class N>(N * to, const N& number) __attribute__((always_inline)) { atomic_add(to, number); });
+}
+template <class T>
+COPPICE_INLINE void add_value_alone(T* p, const T& v) {
+  each_number(
+      p, v, []<class N>(N * to, const N& number) __attribute__((always_inline)) { add_alone(to, number); });
+}
+
+// Numbers are the bits that they consist of for what moves them.
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+template <class T>
+COPPICE_INLINE BitsOf<T> bits_of(T v) {
+  return __builtin_bit_cast(BitsOf<T>, v);
+}
+template <class T>
+COPPICE_INLINE BitsOf<T>* bits_at(T* p) {
+  return reinterpret_cast<BitsOf<T>*>(p);
+}
+
+// The following return what was there before.
+template <class T>
+COPPICE_INLINE T fetch_add(T* p, T v) {
+  if constexpr (std::is_same_v<T, float>)
+    return coppice_fetch_add_f32(p, v);
+  else if constexpr (std::is_same_v<T, double>)
+    return coppice_fetch_add_f64(p, v);
+  else if constexpr (sizeof(T) == 4)
+    return static_cast<T>(coppice_fetch_add_u32(bits_at(p), bits_of(v)));
+  else
+    return static_cast<T>(coppice_fetch_add_u64(bits_at(p), bits_of(v)));
+}
+template <class T>
+COPPICE_INLINE T fetch_min_integer(T* p, T v) {
+  if constexpr (std::is_signed_v<T> && sizeof(T) == 4)
+    return static_cast<T>(coppice_fetch_min_i32(reinterpret_cast<int32_t*>(p), static_cast<int32_t>(v)));
+  else if constexpr (std::is_signed_v<T>)
+    return static_cast<T>(coppice_fetch_min_i64(reinterpret_cast<int64_t*>(p), static_cast<int64_t>(v)));
+  else if constexpr (sizeof(T) == 4)
+    return static_cast<T>(coppice_fetch_min_u32(bits_at(p), bits_of(v)));
+  else
+    return static_cast<T>(coppice_fetch_min_u64(bits_at(p), bits_of(v)));
+}
+template <class T>
+COPPICE_INLINE T fetch_max_integer(T* p, T v) {
+  if constexpr (std::is_signed_v<T> && sizeof(T) == 4)
+    return static_cast<T>(coppice_fetch_max_i32(reinterpret_cast<int32_t*>(p), static_cast<int32_t>(v)));
+  else if constexpr (std::is_signed_v<T>)
+    return static_cast<T>(coppice_fetch_max_i64(reinterpret_cast<int64_t*>(p), static_cast<int64_t>(v)));
+  else if constexpr (sizeof(T) == 4)
+    return static_cast<T>(coppice_fetch_max_u32(bits_at(p), bits_of(v)));
+  else
+    return static_cast<T>(coppice_fetch_max_u64(bits_at(p), bits_of(v)));
+}
+// Floats from +0 upward are ordered as their bits are, read as signed integers, and those from -0 downward the
+// other way round, read as unsigned ones. So a float that is not negative raises by the larger signed integer,
+// and lowers by the smaller one: in either, all negative ones are below it. A negative one does the opposite
+// with unsigned integers, where all positive ones are below. A NaN changes nothing.
+template <class T>
+COPPICE_INLINE T fetch_extreme_float(T* p, T v, bool is_max) {
+  using Signed = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  if (v != v) return __builtin_bit_cast(T, __atomic_load_n(bits_at(p), __ATOMIC_RELAXED));
+  const BitsOf<T> bits = bits_of(v);
+  const bool is_negative = (bits >> (8 * sizeof(T) - 1)) != 0;
+  BitsOf<T> old;
+  if (is_negative)
+    old = is_max ? fetch_min_integer(bits_at(p), bits) : fetch_max_integer(bits_at(p), bits);
+  else {
+    Signed* const to = reinterpret_cast<Signed*>(p);
+    const auto as_signed = static_cast<Signed>(bits);
+    old =
+        static_cast<BitsOf<T>>(is_max ? fetch_max_integer(to, as_signed) : fetch_min_integer(to, as_signed));
+  }
+  return __builtin_bit_cast(T, old);
+}
+template <class T>
+COPPICE_INLINE T fetch_min(T* p, T v) {
+  if constexpr (std::is_integral_v<T>)
+    return fetch_min_integer(p, v);
+  else
+    return fetch_extreme_float(p, v, false);
+}
+template <class T>
+COPPICE_INLINE T fetch_max(T* p, T v) {
+  if constexpr (std::is_integral_v<T>)
+    return fetch_max_integer(p, v);
+  else
+    return fetch_extreme_float(p, v, true);
+}
+template <class T>
+COPPICE_INLINE T fetch_or(T* p, T v) {
+  if constexpr (sizeof(T) == 4)
+    return static_cast<T>(coppice_fetch_or_u32(bits_at(p), bits_of(v)));
+  else
+    return static_cast<T>(coppice_fetch_or_u64(bits_at(p), bits_of(v)));
+}
+template <class T>
+COPPICE_INLINE T fetch_and(T* p, T v) {
+  if constexpr (sizeof(T) == 4)
+    return static_cast<T>(coppice_fetch_and_u32(bits_at(p), bits_of(v)));
+  else
+    return static_cast<T>(coppice_fetch_and_u64(bits_at(p), bits_of(v)));
+}
+template <class T>
+COPPICE_INLINE T fetch_xor(T* p, T v) {
+  if constexpr (sizeof(T) == 4)
+    return static_cast<T>(coppice_fetch_xor_u32(bits_at(p), bits_of(v)));
+  else
+    return static_cast<T>(coppice_fetch_xor_u64(bits_at(p), bits_of(v)));
+}
+template <class T>
+COPPICE_INLINE T exchange_number(T* p, T v) {
+  if constexpr (sizeof(T) == 4)
+    return __builtin_bit_cast(T, coppice_exchange_relaxed_u32(bits_at(p), bits_of(v)));
+  else
+    return __builtin_bit_cast(T, coppice_exchange_relaxed_u64(bits_at(p), bits_of(v)));
+}
+// Compares bits: of floats, -0 is not +0, and a NaN is itself.
+template <class T>
+COPPICE_INLINE T compare_exchange_number(T* p, T expected, T desired) {
+  if constexpr (sizeof(T) == 4)
+    return __builtin_bit_cast(
+        T, coppice_compare_exchange_relaxed_u32(bits_at(p), bits_of(expected), bits_of(desired)));
+  else
+    return __builtin_bit_cast(
+        T, coppice_compare_exchange_relaxed_u64(bits_at(p), bits_of(expected), bits_of(desired)));
+}
+
+}  // namespace coppice::device
