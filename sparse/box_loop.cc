@@ -1,5 +1,5 @@
-// Loops over the cells of a node or of a box, and over ranges of several dimensions (loop.h): what is checked,
-// and the activation before a loop over a box.
+// Loops over the cells of a node or of a box, and ranges of several dimensions (loop.h): what is checked, and
+// the activation before a loop over a box.
 #include <fmt/format.h>
 
 #include <algorithm>

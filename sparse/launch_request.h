@@ -71,7 +71,8 @@ struct LaunchRequest {
 // Puts the slots' addresses behind the arguments. Errors: kInvalidArgument where they leave no room for them.
 void add_slots(LaunchRequest& request, size_t& at);
 
-// Puts the box of the loop, or of its range, behind the arguments. Errors: kInvalidArgument where they leave no room for it.
+// Puts the box of the loop, or of its range, behind the arguments. Errors: kInvalidArgument where they leave
+// no room for it.
 void add_box(LaunchRequest& request, size_t& at);
 
 }  // namespace detail

@@ -1,5 +1,5 @@
-// A loop says what a launch runs over: the cells or containers of a node, the cells of a box, the numbers of a
-// range, or the coordinates of one of two or three dimensions.
+// A loop says what a launch runs over: the cells or containers of a node, the cells of a box, the numbers of
+// a range, or the coordinates of one of two or three dimensions.
 #pragma once
 #include <cstdint>
 #include <optional>

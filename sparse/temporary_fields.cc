@@ -76,8 +76,8 @@ State one_or_other(const State& one, const State& other) {
   return either;
 }
 
-// A Write over blocks gives references, and counts as what reads, too; but it needs no values. A Grow that adds
-// needs them.
+// A Write over blocks gives references, and counts as what reads, too; but it needs no values. A Grow that
+// adds needs them.
 bool only_stores(const LaunchUse& use) {
   return use.role == "Write" || (use.role == "Grow" && !use.does(effect::kAdds));
 }

@@ -63,8 +63,8 @@ std::string_view name_of(Role role) {
 }
 
 // Returns whether the result depends on the order of the items. For a Grow it decides which of several
-// values set stays, and what is_active() tells of earlier items; for an Append, the order of the elements; for
-// an Atomic, what each item is given.
+// values set stays, and what is_active() tells of earlier items; for an Append, the order of the elements;
+// for an Atomic, what each item is given.
 bool depends_on_order(const HandleUse& h) {
   return h.role == Role::kGrow || h.role == Role::kAppend || h.role == Role::kAtomic ||
          (h.role == Role::kAccumulate && !h.exact);

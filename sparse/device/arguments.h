@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sparse/device/atomic_handles.h"
 #include "sparse/device/list_handles.h"
 #include "sparse/device/view.h"
 

@@ -1,113 +1,52 @@
-// What handles do to single cells by atomic operations: Grow's sums, and all of Atomic's.
+// The handle whose operations on single cells are atomic, and give what was there before.
 //
 // Device-clean.
 #pragma once
-#include "sparse/device/tiles.h"
+#include "sparse/device/handles.h"
 
 namespace coppice {
 
+// Reads and changes any active cells, each by one atomic operation that gives what was there before; of a
+// cell that is not active that is zero, and a counted miss. T is a float, a double or an integer of 32 or 64
+// bits. All are relaxed: they order nothing but the cell's value. Where a sum alone is wanted, Accumulate
+// takes fewer atomic operations, and its launches need not run one behind the other.
 template <class T>
-template <class From, int D>
-COPPICE_INLINE void Grow<T>::add(const From& from, const int32_t (&coord)[D], const T& value) const {
-  static_assert(device::is_sum<T>(), COPPICE_WHAT_IS_ADDED);
-  using namespace device;
-  if (!this->may(from, effect::kAdds | effect::kActivates, kAnyReach)) return;
-  const LaunchBlock* block = launch_of(from);
-  const FieldBinding& f = this->binding();
-  const Coord c = this->coord_of(from, coord);
-  const CellRef p = find_or_activate(block, this->layout(), f.tree, this->id.field, c, walks_of(from));
-  if (!p.active || makes_room()) return;
-  if (is_checked_temporary(this->id.field) && !has_value_at(block, this->id.field, c)) return;
-  atomic_add_value(value_at<T>(block, f, p.container, p.index), value);
-}
+struct Atomic : Handle<T, Role::kAtomic> {
+  using Handle<T, Role::kAtomic>::Handle;
+  static_assert(device::AtomicNumber<T>, "an Atomic is of float, double, or integers of 32 or 64 bits");
 
-// A run that only makes room changes nothing, and gives what is there.
-template <class T>
-template <class From, int D, class Visit>
-COPPICE_INLINE T Atomic<T>::visit(const From& from, const int32_t (&coord)[D], uint32_t effects,
-                                  const Visit& visit) const {
-  using namespace device;
-  if (!this->may(from, effects, kAnyReach)) return T{};
-  const LaunchBlock* block = launch_of(from);
-  const Coord c = this->coord_of(from, coord);
-  const FieldBinding& f = this->binding();
-  const CellRef p = find(this->layout(), tree_state(block, f.tree), c);
-  if (!is_active(this->layout(), p)) {
-    if (!makes_room()) miss_sum(block, this->id.field, c);
-    return T{};
-  }
-  if (is_checked_temporary(this->id.field) && !has_value_at(block, this->id.field, c)) return T{};
-  T* const value = value_at<T>(block, f, p.container, p.index);
-  return makes_room() ? load_shared(value) : visit(value);
-}
-template <class T>
-template <class From, int D>
-COPPICE_INLINE T Atomic<T>::at(const From& from, const int32_t (&coord)[D]) const {
-  return visit(
-      from, coord, effect::kReads,
-      [](T * p) __attribute__((always_inline)) { return device::load_shared(p); });
-}
-template <class T>
-template <class From, int D>
-COPPICE_INLINE T Atomic<T>::add(const From& from, const int32_t (&coord)[D], T value) const {
-  return visit(
-      from, coord,
-      effect::kChanges, [&](T * p) __attribute__((always_inline)) { return device::fetch_add(p, value); });
-}
-template <class T>
-template <class From, int D>
-COPPICE_INLINE T Atomic<T>::min(const From& from, const int32_t (&coord)[D], T value) const {
-  return visit(
-      from, coord,
-      effect::kChanges, [&](T * p) __attribute__((always_inline)) { return device::fetch_min(p, value); });
-}
-template <class T>
-template <class From, int D>
-COPPICE_INLINE T Atomic<T>::max(const From& from, const int32_t (&coord)[D], T value) const {
-  return visit(
-      from, coord,
-      effect::kChanges, [&](T * p) __attribute__((always_inline)) { return device::fetch_max(p, value); });
-}
-template <class T>
-template <class From, int D>
-COPPICE_INLINE T Atomic<T>::bit_or(const From& from, const int32_t (&coord)[D],
-                                   T value) const requires std::is_integral_v<T> {
-  return visit(
-      from, coord,
-      effect::kChanges, [&](T * p) __attribute__((always_inline)) { return device::fetch_or(p, value); });
-}
-template <class T>
-template <class From, int D>
-COPPICE_INLINE T Atomic<T>::bit_and(const From& from, const int32_t (&coord)[D],
-                                    T value) const requires std::is_integral_v<T> {
-  return visit(
-      from, coord,
-      effect::kChanges, [&](T * p) __attribute__((always_inline)) { return device::fetch_and(p, value); });
-}
-template <class T>
-template <class From, int D>
-COPPICE_INLINE T Atomic<T>::bit_xor(const From& from, const int32_t (&coord)[D],
-                                    T value) const requires std::is_integral_v<T> {
-  return visit(
-      from, coord,
-      effect::kChanges, [&](T * p) __attribute__((always_inline)) { return device::fetch_xor(p, value); });
-}
-template <class T>
-template <class From, int D>
-COPPICE_INLINE T Atomic<T>::exchange(const From& from, const int32_t (&coord)[D], T value) const {
-  return visit(
-      from, coord, effect::kChanges, [&](T * p) __attribute__((always_inline)) {
-        return device::exchange_number(p, value);
-      });
-}
-template <class T>
-template <class From, int D>
-COPPICE_INLINE T Atomic<T>::compare_exchange(const From& from, const int32_t (&coord)[D], T expected,
-                                             T desired) const {
-  return visit(
-      from, coord, effect::kChanges, [&](T * p) __attribute__((always_inline)) {
-        return device::compare_exchange_number(p, expected, desired);
-      });
-}
+  // Returns the value as it is at that moment.
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D]) const;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T add(const From& from, const int32_t (&coord)[D], T value) const;
+  // Keep the smaller, or the larger, of the cell's value and this one. A NaN is neither.
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T min(const From& from, const int32_t (&coord)[D], T value) const;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T max(const From& from, const int32_t (&coord)[D], T value) const;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T bit_or(const From& from, const int32_t (&coord)[D],
+                                         T bits) const requires std::is_integral_v<T>;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T bit_and(const From& from, const int32_t (&coord)[D],
+                                          T bits) const requires std::is_integral_v<T>;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T bit_xor(const From& from, const int32_t (&coord)[D],
+                                          T bits) const requires std::is_integral_v<T>;
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T exchange(const From& from, const int32_t (&coord)[D], T value) const;
+  // Stores `desired` where the value is `expected`, which is so if that is what this returns. Bits are
+  // compared: of floats, -0 is not +0, and a NaN is itself.
+  template <class From, int D>
+  COPPICE_ACCESS COPPICE_INLINE T compare_exchange(const From& from, const int32_t (&coord)[D], T expected,
+                                                   T desired) const;
+
+ private:
+  // Gives visit(address) for an active cell's value.
+  template <class From, int D, class Visit>
+  COPPICE_INLINE T visit(const From& from, const int32_t (&coord)[D], uint32_t effects,
+                         const Visit& visit) const;
+};
 
 }  // namespace coppice

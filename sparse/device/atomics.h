@@ -1,9 +1,8 @@
 // Atomic operations on numbers of fields, and sums of values that consist of numbers.
 //
-// Device-clean. All are relaxed: they order nothing but the number that they change. A value of several numbers
-// is changed number by number, so that others may see some of them changed and some not yet.
+// Device-clean. All are relaxed: they order nothing but the number that they change. A value of several
+// numbers is changed number by number, so that others may see some of them changed and some not yet.
 #pragma once
-#include <concepts>
 #include <type_traits>
 
 #include "gpu/device_intrinsics.h"
@@ -26,7 +25,7 @@ concept AtomicNumber = std::is_same_v<T, float> || std::is_same_v<T, double> ||
 template <class T>
 concept FixedArray = std::is_aggregate_v<T> && requires(T& values) {
   typename T::value_type;
-  { values.data() } -> std::same_as<typename T::value_type*>;
+  requires std::is_same_v<decltype(values.data()), typename T::value_type*>;
 };
 
 template <class T>
@@ -185,10 +184,10 @@ COPPICE_INLINE T fetch_max_integer(T* p, T v) {
   else
     return static_cast<T>(coppice_fetch_max_u64(bits_at(p), bits_of(v)));
 }
-// Floats from +0 upward are ordered as their bits are, read as signed integers, and those from -0 downward the
-// other way round, read as unsigned ones. So a float that is not negative raises by the larger signed integer,
-// and lowers by the smaller one: in either, all negative ones are below it. A negative one does the opposite
-// with unsigned integers, where all positive ones are below. A NaN changes nothing.
+// Floats from +0 upward are ordered as their bits are, read as signed integers, and those from -0 downward
+// the other way round, read as unsigned ones. So a float that is not negative raises by the larger signed
+// integer, and lowers by the smaller one: in either, all negative ones are below it. A negative one does the
+// opposite with unsigned integers, where all positive ones are below. A NaN changes nothing.
 template <class T>
 COPPICE_INLINE T fetch_extreme_float(T* p, T v, bool is_max) {
   using Signed = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;

@@ -6,9 +6,10 @@
 
 // Defines a kernel: `void name(arguments...)`, run once per item of its launch. Exactly one argument is a
 // Cell<D> (active cells of a node), a Block<D> or BlockTeam<D, kBytes> (containers of a node), an Entry<D>
-// (elements of a dynamic node's lists), an Item (a range; Item2 and Item3 one of two or three dimensions) or a Team (a range whose items the threads of a
-// GPU's thread block share); arguments that are handles or structs of handles are bound to fields, all others
-// are plain values. The generated header declares it for the host.
+// (elements of a dynamic node's lists), an Item (a range), a GridItem<D> (a range of two or three dimensions)
+// or a Team (a range whose items the threads of a GPU's thread block share); arguments that are handles or
+// structs of handles are bound to fields, all others are plain values. The generated header declares it for
+// the host.
 //
 // Two kernels of a file have two names, also in two namespaces: the program looks the entry up by it. Other
 // functions of the name, such as C's, are told apart by the arguments.

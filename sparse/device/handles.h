@@ -10,7 +10,7 @@
 //   Update<T>        `field[cell]` is a reference to the own cell's value (in-place change).
 //   Accumulate<T>    `field.add(from, coord, v)`, atomic, any active cell; an inactive one is a counted miss.
 //   Accumulate<T, Reach>  `field.add(cell, offset, v)`, the same to cells within the reach, with fewer atomics.
-//   Atomic<T>        `field.max(from, coord, v)` and others, which give what was there before; any active cell.
+//   Atomic<T>        (atomic_handles.h) `field.max(from, coord, v)` and others, any active cell.
 //   Grow<T>          `field.set(from, coord, v)` activates the cell and stores, `add` activates and adds;
 //                    `activate`, `deactivate` and `is_active` change and test topology.
 //   Append<T>        on a dynamic node (list_handles.h): `field.append(from, coord, v)`, `set`, `length`, `deactivate`.
@@ -199,8 +199,9 @@ struct Update : Handle<T, Role::kUpdate> {
 };
 
 // Adds to any active cells. T is a float, a double, an integer of 32 or 64 bits, one of Eigen's matrices or a
-// std::array of these, or a struct of at most 8 of all of these (and no C arrays): a value costs one walk to its cell, and an
-// atomic addition for each of its numbers. Others may see some of them added, and some not yet.
+// std::array of these, or a struct of at most 8 of all of these (and no C arrays): a value costs one walk to
+// its cell, and an atomic addition for each of its numbers. Others may see some of them added, and some not
+// yet.
 template <class T, class Reach = Point>
 struct Accumulate : Handle<T, Role::kAccumulate> {
   using Handle<T, Role::kAccumulate>::Handle;
@@ -217,49 +218,6 @@ requires(Reach::kRadius > 0) struct Accumulate<T, Reach> : Handle<T, Role::kAccu
   template <int D>
   COPPICE_ACCESS COPPICE_INLINE void add(const Cell<D>& cell, const int32_t (&offset)[D],
                                          const T& value) const;
-};
-
-// Reads and changes any active cells, each by one atomic operation that gives what was there before; of a cell
-// that is not active that is zero, and a counted miss. T is a float, a double or an integer of 32 or 64 bits.
-// All are relaxed: they order nothing but the cell's value. Where a sum alone is wanted, Accumulate takes
-// fewer atomic operations, and its launches need not run one behind the other.
-template <class T>
-struct Atomic : Handle<T, Role::kAtomic> {
-  using Handle<T, Role::kAtomic>::Handle;
-  static_assert(device::AtomicNumber<T>, "an Atomic is of float, double, or integers of 32 or 64 bits");
-
-  // Returns the value as it is at that moment.
-  template <class From, int D>
-  COPPICE_ACCESS COPPICE_INLINE T at(const From& from, const int32_t (&coord)[D]) const;
-  template <class From, int D>
-  COPPICE_ACCESS COPPICE_INLINE T add(const From& from, const int32_t (&coord)[D], T value) const;
-  // Keep the smaller, or the larger, of the cell's value and this one. A NaN is neither.
-  template <class From, int D>
-  COPPICE_ACCESS COPPICE_INLINE T min(const From& from, const int32_t (&coord)[D], T value) const;
-  template <class From, int D>
-  COPPICE_ACCESS COPPICE_INLINE T max(const From& from, const int32_t (&coord)[D], T value) const;
-  template <class From, int D>
-  COPPICE_ACCESS COPPICE_INLINE T bit_or(const From& from, const int32_t (&coord)[D],
-                                         T bits) const requires std::is_integral_v<T>;
-  template <class From, int D>
-  COPPICE_ACCESS COPPICE_INLINE T bit_and(const From& from, const int32_t (&coord)[D],
-                                          T bits) const requires std::is_integral_v<T>;
-  template <class From, int D>
-  COPPICE_ACCESS COPPICE_INLINE T bit_xor(const From& from, const int32_t (&coord)[D],
-                                          T bits) const requires std::is_integral_v<T>;
-  template <class From, int D>
-  COPPICE_ACCESS COPPICE_INLINE T exchange(const From& from, const int32_t (&coord)[D], T value) const;
-  // Stores `desired` where the value is `expected`, which is so if that is what this returns. Bits are
-  // compared: of floats, -0 is not +0, and a NaN is itself.
-  template <class From, int D>
-  COPPICE_ACCESS COPPICE_INLINE T compare_exchange(const From& from, const int32_t (&coord)[D], T expected,
-                                                   T desired) const;
-
- private:
-  // Gives visit(address) for an active cell's value.
-  template <class From, int D, class Visit>
-  COPPICE_INLINE T visit(const From& from, const int32_t (&coord)[D], uint32_t effects,
-                         const Visit& visit) const;
 };
 
 // But for add(), everything Grow does is the same when done twice, so a launch that ran out of cells can be

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sparse/device/atomic_handles.h"
+#include "sparse/device/atomic_access.h"
 
 namespace coppice::device {
 

@@ -1,6 +1,4 @@
 // Kernels of tests of sums of vectors and structs, of atomic operations, and of sums that activate.
-#include <array>
-
 #include "coppice/kernel.h"
 #include "core/math.h"
 using namespace coppice;
@@ -81,7 +79,7 @@ COPPICE_KERNEL(claim, Atomic<float> owner, Item i, float nobody, int cells, int*
       owner.compare_exchange(i, {static_cast<int>(i % cells)}, nobody, static_cast<float>(i.index));
   if (before == nobody) won[i.index] = 1;
 }
-// What is given is what another has left: nothing is lost.
+// An item is given what another one has left: nothing is lost.
 COPPICE_KERNEL(pass_on, Atomic<int64_t> hand, Item i, int64_t* given)
 { given[i.index] = hand.exchange(i, {0}, i.index + 1); }
 COPPICE_KERNEL(read_by_atomic, Atomic<int> from, Item i, int* to)

@@ -230,8 +230,8 @@ TEST_P(Atomics, MissInactiveCellsWithAnError) {
   EXPECT_THAT(refusal(draw_numbers, range(3), next, inout(drawn)), HasSubstr("inactive cell"));
 }
 
-// What an atomic operation gives decides what is activated: the launch itself alone can show that. What only
-// counts has room made first.
+// Where an atomic operation's answer decides about activations, the launch itself alone can show which. One
+// that only counts has room made first.
 TEST_P(Atomics, CountOnceWhereCellsRunOut) {
   constexpr int kItems = 300;
   Tree counts(device), tree(device);
