@@ -64,12 +64,15 @@ bool holds_handles(const DICompositeType& record) {
   }
   return false;
 }
-// Says the same as device::is_handle_argument: a struct of handles is known by its first member.
+// Says the same as device::is_handle_argument: a struct of handles, or a std::array of them, is known by its
+// first member.
 bool is_handle_argument(const DICompositeType& record) {
+  if (is_handle(record)) return true;
   const auto members = data_members(record);
-  if (is_handle(record) || members.empty()) return is_handle(record);
-  const DICompositeType* first = record_of(members[0]->getBaseType());
-  return first != nullptr && is_handle(*first);
+  const bool is_array = record.getTag() == llvm::dwarf::DW_TAG_array_type;
+  if (!is_array && members.empty()) return false;
+  const DICompositeType* first = record_of(is_array ? record.getBaseType() : members[0]->getBaseType());
+  return first != nullptr && is_handle_argument(*first);
 }
 
 bool is_laid_out_plainly(const DICompositeType& record);

@@ -2,8 +2,8 @@
 // (packed in the launch block), shared by the host's launch and the kernel's entry so that both count and
 // align alike.
 //
-// Device-clean. A handle struct is an aggregate whose members are all handles; it is recognised by its first
-// member. Plain arguments are trivially copyable and packed in order, each at its own alignment.
+// Device-clean. A handle struct is an aggregate whose members are all handles, or std::arrays of them; it is
+// recognised by its first member. Plain arguments are trivially copyable and packed in order, each at its own alignment.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +30,11 @@ struct HandleProbe {
   operator T() const;
 };
 
+// Handles fill an array in a struct one by one, without braces of its own.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wmissing-braces"
+#endif
 template <class T, size_t... I>
 constexpr bool takes_handles(std::index_sequence<I...>) {
   return requires { T{(void(I), HandleProbe{})...}; };
@@ -77,13 +82,24 @@ inline constexpr bool is_kernel_parameter =
 // Calls visit(handle) for every handle of an argument, in order.
 template <class T, class Visit>
 constexpr void for_each_handle(T& value, Visit&& visit) {
-  constexpr size_t n = handle_count<std::remove_const_t<T>>();
-  static_assert(n <= kMostMembers, "a handle struct has at most 8 handles; pass several structs");
-  if constexpr (is_handle<std::remove_const_t<T>>)
+  using Plain = std::remove_const_t<T>;
+  if constexpr (is_handle<Plain>) {
     visit(value);
-  else if constexpr (n > 0 && n <= kMostMembers)
-    with_members<n>(
-        value, [&](auto&... handles) __attribute__((always_inline)) { (visit(handles), ...); });
+  } else if constexpr (handle_count<Plain>() == 0) {
+    return;
+  } else if constexpr (FixedArray<Plain>) {
+    [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+      (for_each_handle(value.data()[I], visit), ...);
+    }
+    (std::make_index_sequence<sizeof(Plain) / sizeof(typename Plain::value_type)>{});
+  } else {
+    constexpr size_t n = member_count<Plain>();
+    static_assert(n <= kMostMembers, "a handle struct has at most 8 members; pass several structs");
+    if constexpr (n <= kMostMembers)
+      with_members<n>(
+          value, [&](auto&... members)
+                     __attribute__((always_inline)) { (for_each_handle(members, visit), ...); });
+  }
 }
 
 // Makes a handle or a struct of handles as a kernel gets it: the next bindings, in order.
@@ -94,6 +110,9 @@ COPPICE_INLINE constexpr T bound_handles(uint32_t& binding) {
   }
   (std::make_index_sequence<handle_count<T>()>{});
 }
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 
 // Returns the bytes that the plain arguments among Args take in LaunchBlock::arguments.
 template <class... Args>
