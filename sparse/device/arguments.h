@@ -3,7 +3,8 @@
 // align alike.
 //
 // Device-clean. A handle struct is an aggregate whose members are all handles, or std::arrays of them; it is
-// recognised by its first member. Plain arguments are trivially copyable and packed in order, each at its own alignment.
+// recognised by its first member. Plain arguments are trivially copyable and packed in order, each at its own
+// alignment.
 #pragma once
 #include <cstddef>
 #include <cstdint>
