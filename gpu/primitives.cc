@@ -1,4 +1,4 @@
-// The parallel primitives of the cpu device by Thrust (see primitives.h).
+// The parallel primitives of the cpu device by Thrust, but for sorting (see primitives.h).
 //
 // Compiles with Debian's Thrust 1.17 and the CUDA toolkit's CCCL 3, whichever the compiler finds first; needs
 // -O1 at least (-O0 is 150 times slower).
@@ -7,43 +7,27 @@
 #endif
 #include "gpu/primitives.h"
 
-#include <tbb/task_arena.h>
 #include <thrust/binary_search.h>
 #include <thrust/copy.h>
 #include <thrust/iterator/constant_iterator.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/reduce.h>
 #include <thrust/scan.h>
-#include <thrust/sort.h>
 #include <thrust/system/cpp/execution_policy.h>
-#include <thrust/system/tbb/execution_policy.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "core/check.h"
+#include "gpu/pair_sort.h"
 
 namespace coppice::primitives {
 namespace {
 
-// Thrust's sequential system has a radix sort (passes over digits that all keys share are skipped); its TBB
-// system merges pieces of 131072 sorted so. Of 4 M random 32-bit keys two threads make the merge sort
-// take 1.5 times as long, so that it is expected to pay from four threads on, and no sooner than there is a
-// piece for each of them.
-constexpr int kMergeSortThreads = 4;
-constexpr size_t kMergeSortSize = size_t{1} << 19;
-bool pays_merge_sort(size_t n) {
-  return n >= kMergeSortSize && tbb::this_task_arena::max_concurrency() >= kMergeSortThreads;
-}
-
 template <class Key>
-void sort_stable(Key* keys, uint32_t* values, size_t n) {
-  if (n < 2) return;
-  if (pays_merge_sort(n)) {
-    thrust::stable_sort_by_key(thrust::tbb::par, keys, keys + n, values);
-  } else {
-    thrust::stable_sort_by_key(thrust::cpp::par, keys, keys + n, values);
-  }
+void sort_with_own_scratch(Key* keys, uint32_t* values, size_t n) {
+  PrimitiveScratch scratch;
+  sort_pairs(keys, values, n, scratch.reserve(pair_sort_scratch_bytes<Key>(n)));
 }
 
 template <class Sum, class T>
@@ -78,8 +62,17 @@ constexpr size_t kIndexLimit = size_t{1} << 32;
 
 }  // namespace
 
-void sort_by_key(uint32_t* keys, uint32_t* values, size_t n) { sort_stable(keys, values, n); }
-void sort_by_key(uint64_t* keys, uint32_t* values, size_t n) { sort_stable(keys, values, n); }
+void* PrimitiveScratch::reserve(size_t bytes) {
+  if (bytes > bytes_) {
+    memory_.reset(), bytes_ = 0;  // never both at once
+    memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    bytes_ = bytes;
+  }
+  return memory_.get();
+}
+
+void sort_by_key(uint32_t* keys, uint32_t* values, size_t n) { sort_with_own_scratch(keys, values, n); }
+void sort_by_key(uint64_t* keys, uint32_t* values, size_t n) { sort_with_own_scratch(keys, values, n); }
 
 uint64_t exclusive_scan(const uint32_t* in, uint32_t* out, size_t n) {
   if (n == 0) return 0;

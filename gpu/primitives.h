@@ -1,18 +1,20 @@
-// Parallel primitives on memory of the cpu device: sort, scan, reduce, select, run-length encode, by Thrust.
+// Parallel primitives on memory of the cpu device: scan, reduce, select, run-length encode, by Thrust, and
+// sort (pair_sort.h).
 //
 // These are for callers with raw pointers. A call is complete when it returns; it may use the threads of
 // the caller's TBB arena. Outputs may not overlap inputs unless said, and must have room for what is
 // stated. n may be 0, and then pointers may be null. Results do not depend on the number of threads:
 // floating-point sums are taken in the order of the array.
 //
-// Sorting needs scratch as large as its input for the time of the call, which comes from the heap
-// (std::bad_alloc when there is none). The C library keeps blocks of up to 32 MiB for the next call, so that
-// repeated sorts of one size seldom fault pages in anew. The other primitives need none worth counting.
+// Sorting needs scratch as large as its input for the time of the call. A stream keeps it from call to call
+// (PrimitiveScratch); sort_by_key() here takes it from the heap (std::bad_alloc when there is none). The
+// other primitives need none.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "gpu/primitive_call.h"
 
@@ -59,7 +61,25 @@ void histogram(const uint32_t* keys, size_t n, uint32_t* counts, size_t n_bins);
 // n_bins (room for n_bins + 1); n_bins < 2^32. So bin b holds starts[b + 1] - starts[b] keys. n < 2^32.
 void bin_starts(const uint32_t* sorted_keys, size_t n, uint32_t* starts, size_t n_bins);
 
-// Runs a call given as data; `host_address` says where its device addresses are in this process.
-void run_on_host(const PrimitiveCall& call, const std::function<void*(const void*)>& host_address);
+// Returns how many bytes of scratch a call needs.
+size_t scratch_bytes(const PrimitiveCall& call);
+
+// Scratch memory for one call at a time: it grows to what the largest needed. Its contents are lost from call
+// to call.
+class PrimitiveScratch {
+ public:
+  // Returns memory of at least so many bytes; null where none were wanted so far. Errors: std::bad_alloc,
+  // after which there is none.
+  void* reserve(size_t bytes);
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  size_t bytes_ = 0;
+};
+
+// Runs a call given as data, which has scratch_bytes() bytes of scratch, aligned to 8; `host_address` says
+// where its device addresses are in this process.
+void run_on_host(const PrimitiveCall& call, const std::function<void*(const void*)>& host_address,
+                 void* scratch);
 
 }  // namespace coppice::primitives

@@ -7,7 +7,6 @@
 #include "gpu/jit/code_loader.h"
 #include "gpu/messages.h"
 #include "gpu/primitive_call.h"
-#include "gpu/primitives.h"
 
 namespace coppice {
 namespace {
@@ -54,7 +53,9 @@ void HostStreamBackend::copy(void* to, const void* from, size_t bytes) {
 void HostStreamBackend::run_primitive(const PrimitiveCall& call) {
   const auto now = [this, call] {
     run_function([&] {
-      primitives::run_on_host(call, [this](const void* address) { return host_address(address); });
+      primitives::run_on_host(
+          call, [this](const void* address) { return host_address(address); },
+          scratch_.reserve(primitives::scratch_bytes(call)));
     });
   };
   if (!recording_) return now();

@@ -2,6 +2,7 @@
 // emulated GPU. How the loop of a launch is run is the only thing in which they differ.
 #pragma once
 #include "gpu/cpu/host_recording.h"
+#include "gpu/primitives.h"
 #include "gpu/stream_backend.h"
 
 namespace coppice {
@@ -43,6 +44,8 @@ class HostStreamBackend : public StreamBackend {
   IntrusivePtr<HostRecording> recording_;  // null: nothing is being recorded
   uint64_t launches_begun_ = 0;            // of the last replay
   alignas(8) unsigned char result_[64];
+  // For primitives, all of which take their turn: recordings have it in common.
+  primitives::PrimitiveScratch scratch_;
 };
 
 }  // namespace coppice

@@ -1,14 +1,19 @@
 // The solver's functions: what they print, that the text loads back, and that a step that was edited is run.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "apps/mpm/solver.h"
 #include "apps/scene/scene.h"
 #include "core/error.h"
+#include "executor/plan/problem.h"
 #include "executor/text.h"
+#include "gpu/primitives.h"
+#include "sparse/function_memory.h"
 
 namespace coppice::mpm {
 namespace {
@@ -51,6 +56,34 @@ TEST_P(SolverFunctions, AreThoseOfTheGoldenFile) {
   std::ostringstream golden;
   golden << std::ifstream(path).rdbuf();
   EXPECT_EQ(text_of(solver->functions()), golden.str()) << "in " << path;
+}
+
+// Scratch of primitives is the stream's, and no part of the plan. It must not cost what a plan with it would
+// save.
+TEST_P(SolverFunctions, NeedNoMoreThanAPlanOfTemporariesAndScratch) {
+  const auto solver = Solver::create(Device::cpu(1), small_scene(GetParam()));
+  const auto n = static_cast<int64_t>(solver->num_particles());
+  const Function sort = solver->functions().front();
+  ASSERT_EQ(sort.name(), "mpm.sort");
+  const FunctionMemory memory = memory_of(sort.loaded());
+  plan::Problem whole = memory.problem;
+  int64_t scratch = 0;  // of the largest
+  const executor::LoadedFunction& main = *sort.loaded().functions().front();
+  const std::vector<uint32_t> order = executor::run_order(main);
+  for (uint32_t time = 0; time < order.size(); ++time) {
+    const std::string& name = main.operations[order[time]].info->name;
+    ASSERT_NE(name.substr(0, 13), "sparse.repeat") << "whose body would take more than one of the times";
+    if (name.substr(0, 11) != "primitives.") continue;
+    ASSERT_EQ(name, "primitives.sort_by_key.u32");
+    const auto bytes = static_cast<int64_t>(
+        primitives::scratch_bytes({.kind = PrimitiveCall::Kind::kSortByKey, .n = static_cast<size_t>(n)}));
+    EXPECT_EQ(bytes, 8 * n);
+    whole.buffers.push_back({.id = "scratch", .begin = time, .end = time + 1, .bytes = bytes});
+    scratch = std::max(scratch, bytes);
+  }
+  ASSERT_GT(scratch, 0);
+  EXPECT_LE(static_cast<double>(memory.plan.bytes + scratch),
+            1.05 * static_cast<double>(plan::lower_bound(whole)));
 }
 
 TEST_P(SolverFunctions, LoadFromTheirText) {

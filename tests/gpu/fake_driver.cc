@@ -870,7 +870,8 @@ struct FakeDriver::Functions {
       Operation operation{std::string(cuda::name_of(call.kind)), [=] {
                             std::memset(scratch, 0x5C, bytes);
                             primitives::run_on_host(
-                                call, [](const void* address) { return const_cast<void*>(address); });
+                                call, [](const void* address) { return const_cast<void*>(address); },
+                                scratch);
                           }};
       const auto use = [&](const void* pointer, size_t used) {
         if (pointer != nullptr && used > 0)
