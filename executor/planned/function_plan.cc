@@ -30,16 +30,14 @@ bool is_loop(Body body) { return body == Body::kRepeat || body == Body::kWhile; 
 
 class Planner {
  public:
-  Planner(const PlanLimits& limits, uint32_t& num_sizes, std::vector<uint32_t>& outputs)
-      : limits_(limits), num_sizes_(num_sizes), outputs_(outputs) {}
+  Planner(const PlanLimits& limits, PlannedSizes& sizes) : limits_(limits), sizes_(sizes) {}
 
   std::unique_ptr<const FunctionPlan> run(const LoadedFunction& function, bool is_top);
 
  private:
   friend class OneFunction;
   const PlanLimits& limits_;
-  uint32_t& num_sizes_;
-  std::vector<uint32_t>& outputs_;
+  PlannedSizes& sizes_;
   uint32_t num_operations_ = 0;
   std::vector<const LoadedFunction*> under_way_;
 };
@@ -267,8 +265,9 @@ class OneFunction {
       // Outputs have memory that counts, so whoever keeps one is welcome.
       if (is_top_ && planner_.limits_.manages_outputs && !is_of_kept_body(planned, r)) {
         to.home = Home::kOutput;
-        planner_.outputs_.push_back(to.size = planner_.num_sizes_++);
-        if (needs_two) planner_.outputs_.push_back(to.second = planner_.num_sizes_++);
+        take_size(to, needs_two);
+        planner_.sizes_.outputs.push_back(to.size);
+        if (needs_two) planner_.sizes_.outputs.push_back(to.second);
       } else if (!is_top_ && !kept_[r] && !needs_two) {
         to.home = Home::kCaller;
       }
@@ -276,15 +275,21 @@ class OneFunction {
     }
     if (kept_[r]) return;
     to.home = Home::kArena;
-    to.size = planner_.num_sizes_++;
+    take_size(to, needs_two);
     if (place_in_argument(t, r, buffer_of)) return;
     ArenaBuffer buffer{.begin = t, .end = root_use_[r] + 1, .sizes = {to.size}, .name = f_.register_names[r]};
     buffer_of.emplace(r, plan_->buffers.size());
     plan_->buffers.push_back(buffer);
     if (!needs_two) return;
-    to.second = planner_.num_sizes_++;
     buffer.sizes = {to.second};
     plan_->buffers.push_back(std::move(buffer));
+  }
+  void take_size(PlannedRegister& to, bool needs_two) {
+    PlannedSizes& sizes = planner_.sizes_;
+    to.size = sizes.count++;
+    if (!needs_two) return;
+    to.second = sizes.count++;
+    sizes.by_turns.emplace_back(to.size, to.second);
   }
   // A loop whose values change places writes where an older one may still be read.
   bool is_of_kept_body(const PlannedOperation& planned, uint32_t r) const {
@@ -344,8 +349,8 @@ std::unique_ptr<const FunctionPlan> Planner::run(const LoadedFunction& function,
 }  // namespace
 
 std::unique_ptr<const FunctionPlan> plan_function(const LoadedFunction& function, const PlanLimits& limits,
-                                                  uint32_t& num_sizes, std::vector<uint32_t>& outputs) {
-  return Planner(limits, num_sizes, outputs).run(function, true);
+                                                  PlannedSizes& sizes) {
+  return Planner(limits, sizes).run(function, true);
 }
 
 }  // namespace coppice::executor

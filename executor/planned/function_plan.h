@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/loader.h"
@@ -87,8 +88,15 @@ struct PlanLimits {
   uint32_t most_operations = 100'000;  // of the function and all its bodies; further ones are not planned
 };
 
-// Returns the plan of a function. `num_sizes`: numbers that are taken, grows; `outputs`: those of outputs.
+// The numbers of sizes that a function and its bodies have.
+struct PlannedSizes {
+  uint32_t count = 0;
+  std::vector<uint32_t> outputs;
+  std::vector<std::pair<uint32_t, uint32_t>> by_turns;  // of the two places of each loop's result
+};
+
+// Returns the plan of a function; adds the numbers that are taken to `sizes`.
 std::unique_ptr<const FunctionPlan> plan_function(const LoadedFunction& function, const PlanLimits& limits,
-                                                  uint32_t& num_sizes, std::vector<uint32_t>& outputs);
+                                                  PlannedSizes& sizes);
 
 }  // namespace coppice::executor

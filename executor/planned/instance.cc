@@ -73,7 +73,7 @@ class SuspendedRun final : public RefCountedBase<SuspendedRun>, private Suspende
 
 Instance::Instance(IntrusivePtr<const PlannedFunction> plan)
     : plan_(std::move(plan)),
-      learned_(plan_->num_sizes_),
+      learned_(plan_->numbers_.count),
       runner_(std::make_unique<BodyRunner>(*plan_->plan_, *this)) {}
 
 Instance::~Instance() = default;

@@ -15,9 +15,9 @@ PlannedFunction::PlannedFunction(const LoadedFunction& function, PlanOptions opt
     : module_(share(function.module)), function_(function), options_(options) {
   PlanLimits limits;
   limits.manages_outputs = options.manages_outputs;
-  plan_ = plan_function(function, limits, num_sizes_, outputs_);
-  sizes_.resize(num_sizes_);
-  layout_ = std::make_shared<const Layout>(lay_out(*plan_, sizes_, outputs_, options_.placement));
+  plan_ = plan_function(function, limits, numbers_);
+  sizes_.resize(numbers_.count);
+  layout_ = std::make_shared<const Layout>(lay_out(*plan_, sizes_, numbers_.outputs, options_.placement));
 }
 
 PlannedFunction::~PlannedFunction() = default;
@@ -43,11 +43,17 @@ void PlannedFunction::learn(const std::vector<LearnedSize>& sizes) const {
     has_grown = true;
   }
   if (!has_grown) return;
+  // A round may write into the one place what an earlier one wrote into the other. A loop that never had a
+  // second round keeps one place.
+  for (const auto& [first, second] : numbers_.by_turns) {
+    const size_t most = std::max(sizes_[first], sizes_[second]);
+    if (sizes_[first] > 0 && sizes_[second] > 0) sizes_[first] = sizes_[second] = most;
+  }
   // The plan is made without the lock. Whoever has changed the sizes last publishes one of them.
   const uint64_t change = ++num_changes_;
   const std::vector<size_t> now = sizes_;
   lock.unlock();
-  auto layout = std::make_shared<const Layout>(lay_out(*plan_, now, outputs_, options_.placement));
+  auto layout = std::make_shared<const Layout>(lay_out(*plan_, now, numbers_.outputs, options_.placement));
   lock.lock();
   if (change != num_changes_) return;
   layout_ = std::move(layout);

@@ -82,8 +82,7 @@ class PlannedFunction final : public RefCounted {
   const IntrusivePtr<const LoadedModule> module_;
   const LoadedFunction& function_;
   const PlanOptions options_;
-  uint32_t num_sizes_ = 0;
-  std::vector<uint32_t> outputs_;  // sizes
+  PlannedSizes numbers_;
   std::unique_ptr<const FunctionPlan> plan_;
   const std::shared_ptr<std::atomic<int64_t>> copies_ = std::make_shared<std::atomic<int64_t>>(0);
   mutable std::mutex mutex_;          // guards what follows but version_
