@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <queue>
 #include <unordered_map>
 #include <utility>
@@ -17,6 +18,47 @@
 namespace coppice::executor {
 
 using FunctionsByName = std::unordered_map<std::string_view, const LoadedFunction*>;
+
+namespace {
+
+// Returns the numbers below n so that each comes behind its producers, in their own order wherever that is
+// one: of those that can come next, the least. What waits for itself is left out. each_producer(i, visit)
+// visits the producers of i, as often as they are named.
+template <class EachProducer>
+std::vector<uint32_t> order_by_producers(size_t n, EachProducer&& each_producer) {
+  std::vector<uint32_t> waits(n), begins(n + 1);  // begins: of each one's users
+  bool is_in_order = true;
+  for (uint32_t i = 0; i < n; ++i) {
+    each_producer(i, [&](uint32_t producer) {
+      ++waits[i], ++begins[producer + 1];
+      is_in_order &= producer < i;
+    });
+  }
+  std::vector<uint32_t> order;
+  order.reserve(n);
+  if (is_in_order) {
+    for (uint32_t i = 0; i < n; ++i) order.push_back(i);
+    return order;
+  }
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  std::vector<uint32_t> users(begins.back()), ends = begins;
+  for (uint32_t i = 0; i < n; ++i) each_producer(i, [&](uint32_t producer) { users[ends[producer]++] = i; });
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t i = 0; i < n; ++i) {
+    if (waits[i] == 0) ready.push(i);
+  }
+  while (!ready.empty()) {
+    const uint32_t next = ready.top();
+    ready.pop();
+    order.push_back(next);
+    for (uint32_t u = begins[next]; u < begins[next + 1]; ++u) {
+      if (--waits[users[u]] == 0) ready.push(users[u]);
+    }
+  }
+  return order;
+}
+
+}  // namespace
 
 // One function on its way from Function to LoadedFunction.
 class FunctionLoader {
@@ -56,7 +98,7 @@ class FunctionLoader {
   void check_attribute(const Operation& op, size_t i, const AttributeType& type) const;
   AsyncValue* find_binding(const Operation& op, const std::string& name) const;
   void order_operations();
-  [[noreturn]] void report_ring(const std::vector<uint32_t>& missing) const;
+  [[noreturn]] void report_ring(const std::vector<bool>& waits) const;
   void infer_types();
   void choose_variant(const Operation& op, LoadedOperation& to) const;
   std::vector<std::string> infer(const Operation& op, const LoadedOperation& loaded) const;
@@ -71,7 +113,7 @@ class FunctionLoader {
   const Registry& registry_;
   const Bindings& bindings_;
   const FunctionsByName& functions_;
-  std::vector<uint32_t> order_;  // operations, each behind those that produce its arguments
+  std::vector<uint32_t> order_;  // operations, as run_order() has them
 };
 
 void FunctionLoader::bind_operations() {
@@ -144,40 +186,31 @@ AsyncValue* FunctionLoader::find_binding(const Operation& op, const std::string&
                                 nearest.empty() ? "" : fmt::format("; did you mean ${}?", nearest)));
 }
 
-// Kahn's algorithm. Operations that are left over wait for each other in a ring.
 void FunctionLoader::order_operations() {
-  std::vector<uint32_t> missing(to_.operations.size(), 0);
-  for (const Register& r : from_.registers) {
-    const bool is_argument =
-        to_.registers[static_cast<size_t>(&r - from_.registers.data())].producer == kNoOperation;
-    for (const uint32_t user : r.used_by) missing[user] += is_argument ? 0 : 1;
-  }
-  for (uint32_t op = 0; op < missing.size(); ++op) {
-    if (missing[op] == 0) order_.push_back(op);
-  }
-  for (size_t done = 0; done < order_.size(); ++done) {
-    for (const uint32_t r : from_.operations[order_[done]].results) {
-      for (const uint32_t user : from_.registers[r].used_by) {
-        if (--missing[user] == 0) order_.push_back(user);
-      }
+  order_ = order_by_producers(from_.operations.size(), [&](uint32_t op, auto&& visit) {
+    for (const uint32_t r : from_.operations[op].arguments) {
+      if (const uint32_t producer = to_.registers[r].producer; producer != kNoOperation) visit(producer);
     }
-  }
-  if (order_.size() < missing.size()) report_ring(missing);
+  });
+  if (order_.size() == from_.operations.size()) return;
+  std::vector<bool> waits(from_.operations.size(), true);
+  for (const uint32_t op : order_) waits[op] = false;
+  report_ring(waits);
 }
 
-void FunctionLoader::report_ring(const std::vector<uint32_t>& missing) const {
+// Operations that are left over wait for each other in a ring.
+void FunctionLoader::report_ring(const std::vector<bool>& waits) const {
   // From an operation that waits, walk to a producer that waits, until one comes
   // again: from there on it is a ring.
   std::vector<uint32_t> way;
-  std::vector<bool> is_on_way(missing.size(), false);
-  auto op = static_cast<uint32_t>(
-      std::find_if(missing.begin(), missing.end(), [](uint32_t n) { return n > 0; }) - missing.begin());
+  std::vector<bool> is_on_way(waits.size(), false);
+  auto op = static_cast<uint32_t>(std::find(waits.begin(), waits.end(), true) - waits.begin());
   while (!is_on_way[op]) {
     way.push_back(op);
     is_on_way[op] = true;
     for (const uint32_t r : from_.operations[op].arguments) {
       const uint32_t producer = to_.registers[r].producer;
-      if (producer != kNoOperation && missing[producer] > 0) {
+      if (producer != kNoOperation && waits[producer]) {
         op = producer;
         break;
       }
@@ -364,28 +397,11 @@ std::vector<std::string> LoadedFunction::argument_types_of(const LoadedOperation
 }
 
 std::vector<uint32_t> run_order(const LoadedFunction& function) {
-  std::vector<uint32_t> waits, order;
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
-  for (uint32_t i = 0; i < function.operations.size(); ++i) {
-    const auto& arguments = function.operations[i].arguments;
-    waits.push_back(static_cast<uint32_t>(std::count_if(arguments.begin(), arguments.end(), [&](uint32_t r) {
-      return function.registers[r].producer != kNoOperation;
-    })));
-    if (waits[i] == 0) ready.push(i);
-  }
-  while (!ready.empty()) {
-    const uint32_t op = ready.top();
-    ready.pop();
-    order.push_back(op);
-    for (const uint32_t r : function.operations[op].results) {
-      for (const RegisterUser& user : function.registers[r].users) {
-        const auto& arguments = function.operations[user.operation].arguments;
-        const auto times = std::count(arguments.begin(), arguments.end(), r);
-        if ((waits[user.operation] -= static_cast<uint32_t>(times)) == 0) ready.push(user.operation);
-      }
+  return order_by_producers(function.operations.size(), [&](uint32_t op, auto&& visit) {
+    for (const uint32_t r : function.operations[op].arguments) {
+      if (const uint32_t producer = function.registers[r].producer; producer != kNoOperation) visit(producer);
     }
-  }
-  return order;
+  });
 }
 
 namespace {

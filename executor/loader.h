@@ -106,8 +106,8 @@ class LoadedModule final : public RefCounted {
   // Errors: kInvalidArgument with the place in the module's text: an unknown operation or $name (and
   // the nearest known), numbers and types of arguments, results, attributes and of what is bound, an
   // unknown type, operations that wait for each other in a ring. It keeps what is registered and bound;
-  // operations registered later are for modules loaded later. Time is linear in the module's size, but
-  // for sorting the users of a register and what can start at once.
+  // operations registered later are for modules loaded later. Time is linear in the module's size, but for
+  // sorting: the users of a register, what can start at once, and texts out of order.
   static IntrusivePtr<LoadedModule> load(Module module, const Registry& registry, Bindings bindings = {});
 
   // For load() only.

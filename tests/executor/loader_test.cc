@@ -115,6 +115,31 @@ TEST(Loader, TakesRealsThat32BitsHold) {
   }
 }
 
+// Seen to fail: the loader had an order of its own, and named the second.
+TEST(Loader, NamesTheFirstMistakeOfTheText) {
+  EXPECT_EQ(refusal(R"(func @f(%x: i32) -> i32 {
+  %a = add.i32 (%x, %x)
+  %b = add.i32 (%a)
+  %c = add.i32 ()
+  return %c
+})"),
+            "m.graph:3:8: @f: add.i32 takes 2 arguments, not 1");
+}
+
+// The first operation stands behind its producers, and of those that can run the first is the next.
+TEST(Loader, OrdersATextThatHasNoneAsNearToItAsCanBe) {
+  const auto module = LoadedModule::load(parse(R"(func @f(%x: i32) -> i32 {
+  %a = add.i32 (%d, %d)
+  %b = add.i32 (%x, %x)
+  %c = add.i32 (%a, %b)
+  %d = add.i32 (%b, %x)
+  %e = add.i32 (%x, %c)
+  return %e
+})"),
+                                         registry());
+  EXPECT_EQ(run_order(module->function("f")), (std::vector<uint32_t>{1, 3, 0, 2, 4}));
+}
+
 TEST(Loader, NamesTheOperationsOfARing) {
   EXPECT_EQ(refusal(R"(
 func @f(%x: i32) -> i32 {
