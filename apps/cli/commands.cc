@@ -184,14 +184,14 @@ Grammar::Grammar(Arguments& arguments) {
       ->type_name("DIR");
   run->add_flag("--overwrite", arguments.overwrite, "replace frames that are already in the folder");
   run->add_flag("--explain", arguments.explain,
-                "print the functions that the scene would run on the device and what their launches touch, "
-                "and run nothing");
+                "print the functions that the scene would run on the device and what their launches touch; "
+                "kernels are compiled for that, and no step is done");
   run->add_option("--dot", arguments.dot_file,
-                  "write a drawing of these functions for Graphviz (-: to the terminal), and run nothing")
+                  "write a drawing of these functions for Graphviz (-: to the terminal); no step is done")
       ->type_name("FILE");
   run->add_option("--plan", arguments.plan_file,
                   "draw where the temporaries of these functions lie, offsets over time, as SVG (-: to the "
-                  "terminal), and run nothing")
+                  "terminal); no step is done")
       ->type_name("FILE");
   run->add_option(
          "--trace", arguments.trace_file,
@@ -408,7 +408,7 @@ int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& h
   const RunOptions options = run_options(arguments);
   if (arguments.explain || !arguments.dot_file.empty() || !arguments.plan_file.empty()) {
     if (!arguments.trace_file.empty())
-      throw Error(ErrorCode::kUsage, "--trace records a run, and --explain, --dot and --plan run nothing");
+      throw Error(ErrorCode::kUsage, "--trace records a run, and --explain, --dot and --plan do no step");
     for (const auto& [option, file] :
          {std::pair("--dot", arguments.dot_file), std::pair("--plan", arguments.plan_file)}) {
       refuse_scene_files(option, file, options.scene);
