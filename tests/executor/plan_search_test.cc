@@ -10,26 +10,31 @@
 namespace coppice::plan {
 namespace {
 
+struct Whole {
+  int64_t bytes = 1024, time = 1'000'000;
+  int64_t unit = 1;  // of all sizes and times
+};
+
 // Cuts one piece of memory, needed all the time, into `n` at random, so that they have a plan that leaves
 // nothing free.
-Problem cut_problem(uint64_t seed, size_t n) {
-  constexpr int64_t kBytes = 1024, kTime = 1'000'000;
+Problem cut_problem(uint64_t seed, size_t n, const Whole& whole = {}) {
   std::mt19937_64 random(seed);
-  const auto between = [&](int64_t low, int64_t high) {  // neither of them
-    return low + 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low - 1));
+  // Returns a part of a length, less than all of it.
+  const auto part_of = [&](int64_t length) {
+    return (1 + static_cast<int64_t>(random() % static_cast<uint64_t>(length / whole.unit - 1))) * whole.unit;
   };
-  Problem problem = problem_of({{0, kTime, kBytes}});
+  Problem problem = problem_of({{0, whole.time, whole.bytes}});
   while (problem.buffers.size() < n) {
     const size_t at = random() % problem.buffers.size();
     Buffer& b = problem.buffers[at];
     Buffer rest = b;
     rest.id = "b" + std::to_string(problem.buffers.size());
-    const bool cuts_time = (b.end - b.begin) * kBytes > b.bytes * kTime;
-    if ((cuts_time ? b.end - b.begin : b.bytes) < 2) continue;
+    const bool cuts_time = (b.end - b.begin) * whole.bytes > b.bytes * whole.time;
+    if ((cuts_time ? b.end - b.begin : b.bytes) < 2 * whole.unit) continue;
     if (cuts_time)
-      b.end = rest.begin = between(b.begin, b.end);
+      b.end = rest.begin = b.begin + part_of(b.end - b.begin);
     else
-      rest.bytes -= b.bytes = between(0, b.bytes);
+      rest.bytes -= b.bytes = part_of(b.bytes);
     problem.buffers.push_back(rest);
   }
   std::shuffle(problem.buffers.begin(), problem.buffers.end(), random);
@@ -84,6 +89,19 @@ TEST(PlanSearch, FitsWhatLeavesNothingFree) {
     EXPECT_EQ(lower_bound(problem), 1024);
     EXPECT_GT(best_greedy_plan(problem).bytes, 1024);
     expect_right(problem, search_plan(problem, {.capacity = 1024}).plan, 1024);
+  }
+}
+
+// As many buffers as MiniMalloc's A to K have, in the same bytes, times and units, of which A to F are in
+// plan_data. Others of this kind are not all found: docs/plans.md says how many.
+TEST(PlanSearch, FitsProblemsLikeMiniMallocs) {
+  constexpr int64_t kCapacity = 1'048'576;
+  for (const size_t n : {154, 170, 203, 213, 215, 296, 308, 316, 374, 409, 454}) {
+    SCOPED_TRACE(n);
+    const Problem problem = cut_problem(n, n, {.bytes = kCapacity, .time = kCapacity, .unit = 1024});
+    EXPECT_EQ(lower_bound(problem), kCapacity);
+    EXPECT_GT(best_greedy_plan(problem).bytes, kCapacity);
+    expect_right(problem, search_plan(problem, {.capacity = kCapacity}).plan, kCapacity);
   }
 }
 
