@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "executor/frame.h"
+#include "executor/nested_calls.h"
 #include "executor/value_list.h"
 
 namespace coppice::executor {
@@ -86,20 +87,20 @@ std::string Request::describe_waiting() const {
   return text;
 }
 
+namespace detail {
+[[gnu::tls_model("initial-exec")]] constinit thread_local int nested_calls = 0;
+}  // namespace detail
+
+void NestedCall::refuse(const LoadedFunction& function, std::span<AsyncValue*> results) {
+  for (AsyncValue*& result : results) {
+    result = make_error_async_value(
+                 Error(ErrorCode::kInvalidArgument, fmt::format("@{}: more than {} functions call each other",
+                                                                function.name, kMostNestedCalls)))
+                 .release();
+  }
+}
+
 namespace {
-
-// Functions may be nested this deep. They then take half a stack of 4 MiB, which oneTBB's threads have,
-// with AddressSanitizer.
-constexpr int kMostNested = 500;
-
-// The count is thread-local, since it is a property of the thread's stack, and the frames of operations
-// stand between a function and the next.
-[[gnu::tls_model("initial-exec")]] constinit thread_local int nested = 0;
-
-struct NestedScope {
-  NestedScope() { ++nested; }
-  ~NestedScope() { --nested; }
-};
 
 Error wrong_argument(const LoadedFunction& function, size_t i, std::string_view found) {
   return Error(ErrorCode::kInvalidArgument, fmt::format("argument {} of @{} must be {}, and is {}", i + 1,
@@ -129,16 +130,8 @@ RCReference<AsyncValue> checked_later(const LoadedFunction& function, size_t i, 
 
 void execute(const LoadedFunction& function, std::span<AsyncValue* const> arguments,
              std::span<AsyncValue*> results, Request& request) {
-  if (nested == kMostNested) {
-    for (AsyncValue*& result : results) {
-      result = make_error_async_value(Error(ErrorCode::kInvalidArgument,
-                                            fmt::format("@{}: more than {} functions call each other",
-                                                        function.name, kMostNested)))
-                   .release();
-    }
-    return;
-  }
-  const NestedScope scope;
+  if (NestedCall::is_one_too_many()) return NestedCall::refuse(function, results);
+  const NestedCall nested;
   const IntrusivePtr<Frame> frame = Frame::create(function, request);
   frame->start(arguments);
   frame->take_results(results);

@@ -56,11 +56,11 @@ void OutBytes::take_memory(size_t n, size_t item_bytes) const {
   HostBytes& v = *value_;
   v.memory_ = nullptr;  // what it had is given back first
   v.data_ = nullptr, v.room_ = 0, v.bytes_ = 0;
+  // It has left its place, whether there is other memory or not: the next run gives it one.
+  if (v.learned_ != nullptr) *v.learned_->has_outgrown = true;
   v.memory_ = HostMemory::create(bytes, *memory_);
   v.data_ = v.memory_->data(), v.room_ = bytes;
-  if (v.learned_ == nullptr) return;
-  v.learned_->most_bytes = std::max(v.learned_->most_bytes, bytes);
-  *v.learned_->has_outgrown = true;
+  if (v.learned_ != nullptr) v.learned_->most_bytes = std::max(v.learned_->most_bytes, bytes);
 }
 
 }  // namespace coppice::executor

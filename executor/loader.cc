@@ -294,10 +294,14 @@ Needs needs_of(const LoadedOperation& op, size_t argument) {
   return argument < op.info->needs.size() ? op.info->needs[argument] : op.info->more_needs;
 }
 
+bool runs_functions(const LoadedOperation& op) {
+  return std::any_of(op.attributes.begin(), op.attributes.end(),
+                     [](const BoundAttribute& attribute) { return attribute.function != nullptr; });
+}
+
 bool may_name_errors(const LoadedFunction& function, const LoadedOperation& op) {
   if (op.non_strict) return false;
-  for (const BoundAttribute& attribute : op.attributes)
-    if (attribute.function != nullptr) return false;
+  if (runs_functions(op)) return false;
   for (size_t i = 0; i < op.arguments.size(); ++i)
     if (needs_of(op, i) == Needs::kEnqueued) return false;
   return std::none_of(op.results.begin(), op.results.end(),

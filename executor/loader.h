@@ -97,6 +97,10 @@ std::vector<uint32_t> run_order(const LoadedFunction& function);
 
 Needs needs_of(const LoadedOperation& op, size_t argument);
 
+// Returns whether one of the operation's attributes is a function, which it may run: errors that it gives may
+// be that function's, or its arguments'.
+bool runs_functions(const LoadedOperation& op);
+
 // Returns whether an error that the operation gives as a result arose there: one that runs functions passes
 // on theirs, and the errors of a stream's events have no name (docs/executor.md).
 bool may_name_errors(const LoadedFunction& function, const LoadedOperation& op);

@@ -115,7 +115,7 @@ Error skipped(const RunningOperation& op, AsyncValue& argument) {
       const uint32_t producer = op.function.registers[r].producer;
       if (op.registers[r].load(std::memory_order_relaxed) != &argument || producer == kNoOperation) continue;
       const LoadedOperation& from = op.function.operations[producer];
-      error = arisen_in(op.function, from, error);
+      if (!runs_functions(from)) error = arisen_in(op.function, from, error);
       break;
     }
   }

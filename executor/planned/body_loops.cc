@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/trace.h"
 #include "executor/control_flow_types.h"
+#include "executor/nested_calls.h"
 #include "executor/planned/body_runner.h"
 
 namespace coppice::executor {
@@ -25,6 +26,13 @@ void BodyRunner::Bodies::leave() {
 
 bool BodyRunner::skip_cancelled(const PlannedOperation& op) {
   fail(op, Error(ErrorCode::kCancelled, "cancelled"));
+  return true;
+}
+
+bool BodyRunner::refuse_nested(const PlannedOperation& op, size_t body) {
+  ValueList results(op.num_results);
+  NestedCall::refuse(*op.bodies[body]->function, results.span());
+  set_results(op, results.span());
   return true;
 }
 
@@ -77,6 +85,8 @@ bool BodyRunner::run_branch(const PlannedOperation& op, Bodies& bodies) {
         return true;
       }
     }
+    if (NestedCall::is_one_too_many()) [[unlikely]]
+      return refuse_nested(op, chosen);
     ValueList arguments(l.arguments.size() - (selects ? 1 : 0));
     for (size_t i = 0; i < arguments.span().size(); ++i)
       arguments[i] = value(l.arguments[i + (selects ? 1 : 0)]);
@@ -112,6 +122,10 @@ bool BodyRunner::run_loop(const PlannedOperation& op, Bodies& bodies) {
       if (!may_iterate(op, bodies, waits)) {
         if (waits) return false;
         break;
+      }
+      if (NestedCall::is_one_too_many()) [[unlikely]] {
+        bodies.leave();
+        return refuse_nested(op, 0);
       }
       ValueList arguments(bodies.values.size());
       for (size_t i = 0; i < bodies.values.size(); ++i) arguments[i] = bodies.values[i].get();

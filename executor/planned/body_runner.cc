@@ -7,6 +7,7 @@
 #include "core/trace.h"
 #include "executor/control_flow_types.h"
 #include "executor/must_run.h"
+#include "executor/nested_calls.h"
 #include "executor/operation_errors.h"
 #include "executor/waiting_texts.h"
 
@@ -130,6 +131,7 @@ void BodyRunner::begin(std::span<AsyncValue* const> arguments, std::span<const C
 }
 
 bool BodyRunner::advance() {
+  const NestedCall nested;
   for (; next_ < plan_.operations.size(); ++next_) {
     const PlannedOperation& op = plan_.operations[next_];
     if (is_plain_ && op.mode <= Mode::kNative && !instance_.request_->is_cancelled()) [[likely]] {

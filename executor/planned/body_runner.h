@@ -75,6 +75,8 @@ class BodyRunner {
   bool wait_for_arguments(const LoadedOperation& op);
   void run_fallback(const PlannedOperation& op);
   bool run_bodies(const PlannedOperation& op);
+  // Behind as many functions on the stack as there may be, a body is an error.
+  bool refuse_nested(const PlannedOperation& op, size_t body);
   bool skip_cancelled(const PlannedOperation& op);
   bool run_branch(const PlannedOperation& op, Bodies& bodies);
   bool run_loop(const PlannedOperation& op, Bodies& bodies);

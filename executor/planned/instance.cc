@@ -8,6 +8,7 @@
 
 #include "core/check.h"
 #include "executor/control_flow_types.h"
+#include "executor/nested_calls.h"
 #include "executor/planned/body_runner.h"
 #include "executor/value_list.h"
 
@@ -133,6 +134,8 @@ void Instance::end() {
 }
 
 void Instance::run(std::span<AsyncValue* const> arguments, std::span<AsyncValue*> results, Request& request) {
+  if (NestedCall::is_one_too_many()) [[unlikely]]
+    return NestedCall::refuse(plan_->function(), results);
   begin(request);
   runner_->begin(arguments);
   if (!runner_->advance()) [[unlikely]]

@@ -123,5 +123,34 @@ TEST(OperationErrors, AChoiceWhoseIndexComesLaterSaysWhereItFailed) {
   }
 }
 
+// An error that comes in as an argument, and has passed through functions, arose in none of them.
+TEST(OperationErrors, AnArgumentsErrorThatPassesThroughFunctionsIsNotNamedByThem) {
+  const std::string functions =
+      "func @same(%x: i32) -> i32 {\n  return %x\n}\n"
+      "func @main(%x: i32) -> i32 {\n  %two = constant.i32 2\n  %one = constant.i32 1\n"
+      "  %less = less.i32 (%one, %two)\n";
+  const char* const passes[] = {"%y = call @same (%x)", "%y = repeat @same (%two, %x)",
+                                "%y = if @same, @same (%less, %x)", "%y = case @same, @same (%one, %x)"};
+  for (const char* const pass : passes) {
+    for (const bool is_late : {false, true}) {
+      for (const bool is_planned : {false, true}) {
+        SCOPED_TRACE(testing::Message() << pass << is_late << is_planned);
+        Program p(functions + pass + "\n  %z = add.i32 (%y, %y)\n  return %z\n}");
+        auto promise = make_promise<int32_t>();
+        const std::vector<RCReference<AsyncValue>> arguments{promise.value()};
+        const Error lost(ErrorCode::kIo, "no input");
+        if (!is_late) promise.set_error(lost);
+        const LoadedFunction& main = p.module->function("main");
+        const auto result = is_planned
+                                ? PlannedFunction::create(main)->instance()->run(arguments, *p.request)[0]
+                                : execute(main, arguments, *p.request)[0];
+        if (is_late) promise.set_error(lost);
+        ASSERT_TRUE(result->is_error());
+        EXPECT_STREQ(result->error().what(), "no input [@main add.i32]");
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace coppice::executor

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "core/live_objects.h"
+#include "executor/capped_memory.h"
 #include "tests/executor/bytes_operations.h"
 
 namespace coppice::executor {
@@ -193,6 +194,31 @@ TEST(PlannedInstance, AnInstanceHoldsNothingOfAnEndedRun) {
   const LeakCheck check;
   for (int run = 0; run < 3; ++run) (void)p.run({number(8)});
   EXPECT_EQ(check.report(), "");
+}
+
+// A value for which there was no memory has its place again in the next run.
+TEST(PlannedInstance, ARunWithoutMemoryLeavesTheNextOnesAsTheyWere) {
+  CappedMemory memory(512);
+  const auto host = make_intrusive<Host>(nullptr, memory);
+  PlannedProgram p(R"(
+    func @main(%n: i32) -> (bytes, bytes) {
+      %a = iota (%n, %n)
+      %b = shift 1 (%a)
+      %c = shift 1 (%b)
+      return %b, %c
+    })");
+  const auto run = [&](int32_t n) {
+    const auto request = host->start_request();
+    return !p.instance->run({number(n)}, *request)[1]->is_error();
+  };
+  EXPECT_TRUE(run(4));
+  EXPECT_TRUE(run(4));
+  EXPECT_FALSE(run(1000));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(run(4)) << i;
+  EXPECT_TRUE(run(1));
+  const int64_t outgrown = p.instance->counters().outgrown;
+  EXPECT_TRUE(run(4));
+  EXPECT_EQ(p.instance->counters().outgrown, outgrown);
 }
 
 }  // namespace

@@ -650,5 +650,49 @@ TEST(Planned, ExplainsHowEachOperationIsRun) {
   EXPECT_NE(p.plan->memory_picture().find("%a"), std::string::npos);
 }
 
+// The depth is that of the stack, whoever runs the functions on it.
+TEST(Planned, FunctionsAreNestedAsDeepAsTheExecutorLetsThem) {
+  PlannedProgram p(R"(
+    func @zero(%x: i32) -> i32 { return %x }
+    func @main(%x: i32) -> i32 {
+      %one = constant.i32 1
+      %y = sub.i32 (%x, %one)
+      %none = constant.i32 0
+      %more = less.i32 (%none, %y)
+      %o = if @main, @zero (%more, %y)
+      return %o
+    })");
+  for (const int depth : {200, 498, 499, 500, 501, 700}) {
+    const auto planned = p.run({number(depth)})[0], executed = p.run_executor({number(depth)})[0];
+    ASSERT_EQ(planned->is_error(), executed->is_error()) << depth;
+    EXPECT_EQ(planned->is_error(), depth >= 500) << depth;
+    if (planned->is_error()) {
+      EXPECT_STREQ(planned->error().what(), executed->error().what());
+    }
+  }
+}
+
+TEST(Planned, AnOperationThatRunsInstancesWithoutEndIsAnError) {
+  Registry registry;
+  add_builtin_operations(registry);
+  registry.add("run.instance",
+               [](Constant<LoadedFunction> function, int32_t x, Result<int32_t> result, Request& request) {
+                 const auto instance = PlannedFunction::create(function.get())->instance();
+                 const auto value = instance->run({number(x)}, request)[0];
+                 if (value->is_error())
+                   result.set_error(value->error());
+                 else
+                   result.emplace(value->get<int32_t>());
+               });
+  const auto module = LoadedModule::load(
+      parse("func @main(%x: i32) -> i32 { %y = run.instance @main (%x) return %y }"), registry);
+  const auto host = make_intrusive<Host>();
+  const auto request = host->start_request();
+  const auto value = execute(module->function("main"), {number(1)}, *request)[0];
+  ASSERT_TRUE(value->is_error());
+  EXPECT_NE(std::string_view(value->error().what()).find("more than 500 functions call each other"),
+            std::string_view::npos);
+}
+
 }  // namespace
 }  // namespace coppice::executor
