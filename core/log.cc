@@ -9,6 +9,8 @@
 #include <mutex>
 #include <string>
 
+#include "core/printable.h"
+
 namespace coppice {
 namespace {
 
@@ -86,7 +88,7 @@ bool detail::log_enabled(LogLevel level) {
 }
 
 void detail::log_line(LogLevel level, fmt::string_view format, fmt::format_args args) {
-  const std::string line = fmt::vformat(format, args);
+  const std::string line = printable_lines(fmt::vformat(format, args));
   Log& log = the_log();
   const std::lock_guard lock(log.mutex);
   if (log.copy) log.copy(level, line);

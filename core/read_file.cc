@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kFirstPiece = size_t{64} << 10;
 
-int read_all(int descriptor, std::string& bytes) {
+int read_all(int descriptor, std::string& bytes, size_t most_bytes) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0) return errno;
   // It wants one byte more than a file has, so that its end is seen without another piece.
@@ -25,6 +25,7 @@ int read_all(int descriptor, std::string& bytes) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno;
     size += static_cast<size_t>(n);
+    if (size > most_bytes) return EFBIG;
     if (n == 0) {
       bytes.resize(size);
       return 0;
@@ -35,7 +36,7 @@ int read_all(int descriptor, std::string& bytes) {
 
 }  // namespace
 
-int read_file(const std::string& path, std::string& bytes) {
+int read_file(const std::string& path, std::string& bytes, size_t most_bytes) {
   bytes.clear();
   int descriptor = 0;
   do {
@@ -44,13 +45,13 @@ int read_file(const std::string& path, std::string& bytes) {
   if (descriptor < 0) return errno;
   int error = 0;
   try {
-    error = read_all(descriptor, bytes);
+    error = read_all(descriptor, bytes, most_bytes);
   } catch (...) {
     close(descriptor);
     throw;
   }
   close(descriptor);
-  if (error != 0) bytes.clear();
+  if (error != 0) bytes = {};
   return error;
 }
 

@@ -18,7 +18,6 @@
 #include "apps/cli/environment.h"
 #include "apps/cli/json_text.h"
 #include "apps/cli/plan_command.h"
-#include "apps/cli/printable.h"
 #include "apps/cli/system_info.h"
 #include "apps/output/own_files.h"
 #include "apps/output/size_text.h"
@@ -28,6 +27,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/nearest_name.h"
+#include "core/printable.h"
 #include "core/trace.h"
 
 namespace coppice::cli {

@@ -26,7 +26,11 @@ std::string read_whole_file(const std::string& path) {
     throw Error(ErrorCode::kIo, "expected a mesh file, found a folder", {path});
   }
   std::string text;
-  if (const int error = read_file(path, text); error != 0)
+  constexpr size_t kMostGiB = 4;
+  const int error = read_file(path, text, kMostGiB << 30);
+  if (error == EFBIG)
+    throw Error(ErrorCode::kIo, fmt::format("a mesh file has at most {} GiB", kMostGiB), {path});
+  if (error != 0)
     throw Error(ErrorCode::kIo,
                 fmt::format("cannot {} mesh: {}", error == EIO ? "read" : "open", std::strerror(error)),
                 {path});

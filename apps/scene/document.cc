@@ -209,9 +209,12 @@ Document Document::load(const std::filesystem::path& path, std::span<const Scene
     throw Error(ErrorCode::kIo, fmt::format("cannot read scene '{}': it is a folder", path.string()));
   }
   std::string text;
-  if (const int error = read_file(path.string(), text); error != 0) {
+  constexpr size_t kMostMiB = 16;
+  if (const int error = read_file(path.string(), text, kMostMiB << 20); error != 0) {
     throw Error(ErrorCode::kIo,
-                fmt::format("cannot read scene '{}': {}", path.string(), std::strerror(error)));
+                error == EFBIG
+                    ? fmt::format("cannot read scene '{}': it has more than {} MiB", path.string(), kMostMiB)
+                    : fmt::format("cannot read scene '{}': {}", path.string(), std::strerror(error)));
   }
   return parse(text, path.string(), overrides);
 }

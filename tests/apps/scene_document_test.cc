@@ -47,6 +47,8 @@ TEST(Document, NamesAFileThatIsNotThere) {
 
 TEST(Document, RefusesAFolder) {
   EXPECT_EQ(error_of([] { Document::load("/"); }), "input/output: cannot read scene '/': it is a folder");
+  EXPECT_EQ(error_of([] { Document::load("/dev/zero"); }),
+            "input/output: cannot read scene '/dev/zero': it has more than 16 MiB");
 }
 
 TEST(Document, PointsAtBrokenToml) {

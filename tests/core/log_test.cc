@@ -93,6 +93,14 @@ TEST_F(Log, DefaultSinkWritesToStderrOnly) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "i 2\nwarning: w 3\nerror: e 4\n");
 }
 
+// Names of files and of scenes are anybody's.
+TEST_F(Log, ControlCharactersDoNothingOnATerminal) {
+  log_info("frames are in {}", "x\x1b[31m\a\xc2\x9b\r");
+  log_info("two\nlines\tof \xc3\xa4");
+  EXPECT_EQ(lines, (std::vector<std::string>{"info|frames are in x\\x1b[31m\\x07\\x9b ",
+                                             "info|two\nlines\tof \xc3\xa4"}));
+}
+
 TEST_F(Log, LevelNamesAreParsedBack) {
   for (LogLevel level :
        {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError, LogLevel::kOff})

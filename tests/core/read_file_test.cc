@@ -51,6 +51,16 @@ TEST_F(ReadFile, ReadsPipesToTheirEnd) {
   EXPECT_NE(bytes.find("VmRSS"), std::string::npos);
 }
 
+TEST_F(ReadFile, ReadsNoMoreThanItMay) {
+  std::ofstream(path("ten")) << "0123456789";
+  std::string bytes;
+  EXPECT_EQ(read_file(path("ten"), bytes, 10), 0);
+  EXPECT_EQ(bytes, "0123456789");
+  EXPECT_EQ(read_file(path("ten"), bytes, 9), EFBIG);
+  EXPECT_EQ(bytes, "");
+  EXPECT_EQ(read_file("/dev/zero", bytes, size_t{1} << 20), EFBIG);  // which has no end
+}
+
 TEST_F(ReadFile, GivesTheReasonOfAFailure) {
   std::string bytes = "old";
   EXPECT_EQ(read_file(path("none"), bytes), ENOENT);
