@@ -5,13 +5,17 @@
 // variables may reach memory that others see.
 #include "gpu/jit/kernel_effects.h"
 
+#include <llvm/ADT/MapVector.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/Operator.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -38,6 +42,116 @@ bool is_own(const llvm::Value* pointer) {
   return is_own_object(*object) || is_result_of_marked(*object, kAccess);
 }
 
+// Bytes [begin, end) of something of this type; of one of the items, whichever it is, of an array whose index
+// is not constant.
+struct Part {
+  llvm::Type* type;
+  uint64_t begin, end;
+};
+
+// The type of a variable, or of an argument that is one; null for others.
+llvm::Type* type_of_object(const llvm::Value& object) {
+  if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&object))
+    return variable->isArrayAllocation() ? nullptr : variable->getAllocatedType();
+  const auto* argument = llvm::dyn_cast<llvm::Argument>(&object);
+  return argument != nullptr && argument->hasByValAttr() ? argument->getParamByValType() : nullptr;
+}
+
+// Finds where pointers are in variables: bytes that are stored as something else must not be taken for one.
+class PointersInObjects {
+ public:
+  // `by` is an instruction of the function.
+  explicit PointersInObjects(const llvm::Value& by)
+      : layout_(llvm::cast<llvm::Instruction>(by).getModule()->getDataLayout()) {}
+
+  // Returns where pointers begin in so many bytes from an address on; none where that is not known, or one of
+  // them is not wholly there.
+  std::optional<std::vector<uint64_t>> pointers_at(const llvm::Value& address, uint64_t bytes) const {
+    const std::optional<Part> part = part_at(address, bytes);
+    std::vector<uint64_t> begins;
+    if (!part || !add_pointers(part->type, 0, *part, begins)) return {};
+    return begins;
+  }
+  bool is_pointer(const llvm::Value& address) const {
+    return pointers_at(address, layout_.getPointerSize()) == std::vector<uint64_t>{0};
+  }
+  // Returns whether what is stored is no part of a pointer.
+  bool is_beside_pointers(const llvm::StoreInst& store) const {
+    const uint64_t bytes = layout_.getTypeStoreSize(store.getValueOperand()->getType()).getFixedValue();
+    const auto pointers = pointers_at(*store.getPointerOperand(), bytes);
+    return pointers && pointers->empty();
+  }
+  // Returns where pointers begin in what a call copies or fills from an address on; none as above.
+  std::optional<std::vector<uint64_t>> pointers_at(const llvm::Value& address,
+                                                   const llvm::MemIntrinsic& call) const {
+    const auto* bytes = llvm::dyn_cast<llvm::ConstantInt>(call.getLength());
+    return bytes == nullptr ? std::nullopt : pointers_at(address, bytes->getZExtValue());
+  }
+
+ private:
+  // Returns which bytes of its object an address leads to; none where that is not known.
+  std::optional<Part> part_at(const llvm::Value& address, uint64_t bytes) const {
+    const llvm::Value* at = &address;
+    uint64_t begin = 0;
+    std::vector<uint64_t> strides;
+    const unsigned bits = layout_.getIndexTypeSizeInBits(address.getType());
+    while (const auto* step = llvm::dyn_cast<llvm::GEPOperator>(at)) {
+      llvm::MapVector<llvm::Value*, llvm::APInt> variable;
+      llvm::APInt constant(bits, 0);
+      if (!step->collectOffset(layout_, bits, variable, constant)) return {};
+      begin += constant.getZExtValue();  // modulo 2^64
+      for (const auto& entry : variable) strides.push_back(entry.second.getZExtValue());
+      at = step->getPointerOperand();
+    }
+    llvm::Type* type = type_of_object(*at);
+    while (type != nullptr && !strides.empty()) {
+      const auto* array = llvm::dyn_cast<llvm::ArrayType>(type);
+      if (array == nullptr) return {};
+      type = array->getElementType();
+      const uint64_t item = size_of(type);
+      if (item == 0) return {};
+      std::erase_if(strides, [&](uint64_t stride) { return stride % item == 0; });
+      if (strides.empty()) begin %= item;
+    }
+    if (type == nullptr || begin > size_of(type) || bytes > size_of(type) - begin) return {};
+    return Part{type, begin, begin + bytes};
+  }
+  uint64_t size_of(llvm::Type* type) const { return layout_.getTypeAllocSize(type).getFixedValue(); }
+  static constexpr uint64_t kMostItems = 256;  // of an array that are looked through
+
+  bool add_pointers(llvm::Type* type, uint64_t at, const Part& part, std::vector<uint64_t>& begins) const {
+    const uint64_t end = at + size_of(type);
+    if (end <= part.begin || at >= part.end) return true;
+    if (type->isPointerTy()) {
+      begins.push_back(at - part.begin);
+      return part.begin <= at && end <= part.end;
+    }
+    if (const auto* members = llvm::dyn_cast<llvm::StructType>(type)) {
+      const llvm::StructLayout& offsets = *layout_.getStructLayout(llvm::cast<llvm::StructType>(type));
+      for (unsigned i = 0; i < members->getNumElements(); ++i)
+        if (!add_pointers(members->getElementType(i), at + offsets.getElementOffset(i), part, begins))
+          return false;
+      return true;
+    }
+    const auto* array = llvm::dyn_cast<llvm::ArrayType>(type);
+    if (array == nullptr) return !type->isVectorTy() || !type->getScalarType()->isPointerTy();
+    llvm::Type* const item = array->getElementType();
+    if (!has_pointers(item)) return true;
+    if (array->getNumElements() > kMostItems) return false;
+    for (uint64_t i = 0; i < array->getNumElements(); ++i)
+      if (!add_pointers(item, at + i * size_of(item), part, begins)) return false;
+    return true;
+  }
+  static bool has_pointers(llvm::Type* type) {
+    if (type->isPtrOrPtrVectorTy()) return true;
+    if (const auto* array = llvm::dyn_cast<llvm::ArrayType>(type))
+      return has_pointers(array->getElementType());
+    return std::any_of(type->subtype_begin(), type->subtype_end(), has_pointers);
+  }
+
+  const llvm::DataLayout& layout_;
+};
+
 // Finds out where addresses come from, of a kernel whose Views are still in memory.
 class KnownAddresses {
  public:
@@ -50,7 +164,8 @@ class KnownAddresses {
       view = load->getPointerOperand();
     else if (is_result_of_marked(object, kMemory))
       view = llvm::cast<llvm::CallBase>(object).getArgOperand(0);
-    return view != nullptr && is_known_view(*llvm::getUnderlyingObject(view, 0));
+    return view != nullptr && is_known_view(*llvm::getUnderlyingObject(view, 0)) &&
+           PointersInObjects(object).is_pointer(*view);
   }
 
  private:
@@ -61,7 +176,7 @@ class KnownAddresses {
     return type != nullptr && type->hasName() && type->getName().starts_with("struct.coppice::View");
   }
   // Tells whether a View in memory is an argument of the kernel, or a variable: one that is nothing but a
-  // copy of such a View, or made from a pointer that is an argument.
+  // copy of such a View, or made from a pointer that is an argument. All of its pointers are known then.
   bool is_known_view(const llvm::Value& object) {
     if (!is_view_argument(object) && !llvm::isa<llvm::AllocaInst>(object)) return false;
     // One whose own pointer is stored back, a few items further, is being looked at already.
@@ -73,31 +188,41 @@ class KnownAddresses {
       for (const llvm::User* user : address->users()) {
         if (llvm::isa<llvm::GetElementPtrInst>(user))
           addresses.push_back(user);
-        else if (!leaves_known(*user, *address, address == &object))
+        else if (!leaves_known(*user, *address))
           return false;
       }
     }
     return true;
   }
-  bool leaves_known(const llvm::User& user, const llvm::Value& address, bool is_at_items) {
+  bool leaves_known(const llvm::User& user, const llvm::Value& address) {
     if (llvm::isa<llvm::LoadInst>(user)) return true;
     if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&user)) {
       const llvm::Value& value = *store->getValueOperand();
       if (&value == &address) return false;
-      if (!value.getType()->isPointerTy()) return !is_at_items;
-      return llvm::isa<llvm::ConstantPointerNull>(value) || is_argument_or_of_one(value);
+      const PointersInObjects pointers(user);
+      if (pointers.is_beside_pointers(*store)) return true;
+      return value.getType()->isPointerTy() && pointers.is_pointer(address) &&
+             (llvm::isa<llvm::ConstantPointerNull>(value) || is_argument_or_of_one(value));
     }
-    if (const auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(&user)) {
-      if (copy->getRawDest() != &address) return true;
-      return is_known_view(*llvm::getUnderlyingObject(copy->getRawSource(), 0));
-    }
+    if (const auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(&user))
+      return copy->getRawDest() != &address || brings_known(*copy);
     if (const auto* set = llvm::dyn_cast<llvm::MemSetInst>(&user)) {
       const auto* byte = llvm::dyn_cast<llvm::ConstantInt>(set->getValue());
-      return byte != nullptr && byte->isZero();
+      return byte != nullptr && byte->isZero() && PointersInObjects(user).pointers_at(address, *set);
     }
+    if (const auto* remark = llvm::dyn_cast<llvm::IntrinsicInst>(&user))
+      return remark->isAssumeLikeIntrinsic();
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&user);
     const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
-    return callee != nullptr && (callee->isIntrinsic() || is_marked(*callee, kMemory));
+    return callee != nullptr && is_marked(*callee, kMemory);
+  }
+  // Tells whether pointers that a copy writes are those of a variable that is known, in the same places.
+  bool brings_known(const llvm::MemTransferInst& copy) {
+    const PointersInObjects pointers(copy);
+    const auto to = pointers.pointers_at(*copy.getRawDest(), copy);
+    if (!to || to->empty()) return to.has_value();
+    const llvm::Value& from = *copy.getRawSource();
+    return to == pointers.pointers_at(from, copy) && is_known_view(*llvm::getUnderlyingObject(&from, 0));
   }
 
   std::set<const llvm::Value*> looked_at_;

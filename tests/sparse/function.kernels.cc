@@ -50,6 +50,32 @@ COPPICE_KERNEL(turn_view, Item, View<uint32_t> to, uint64_t address)
 }
 COPPICE_KERNEL(sum_of_viewed_address, Item, View<uint32_t> to, View<const uint64_t> addresses)
 { to[0] = sum_of(View<const uint32_t>(reinterpret_cast<const uint32_t*>(addresses[0]), 1)); }
+// Arrays of pointers: of arguments; with one that is put together as a number, or byte by byte; and with one
+// that is a View's size.
+COPPICE_KERNEL(store_at_either, Item, uint32_t* a, uint32_t* b, int at)
+{
+  uint32_t* places[2] = {a, b};
+  *places[at & 1] = 1;
+}
+COPPICE_KERNEL(store_at_number, Item, uint32_t* a, uint64_t address, int at)
+{
+  uint32_t* places[2] = {a, a};
+  __builtin_memcpy(&places[1], &address, sizeof address);
+  *places[at & 1] = 1;
+}
+COPPICE_KERNEL(store_at_bytes, Item, uint32_t* a, uint64_t address, int at)
+{
+  uint32_t* places[2] = {a, a};
+  unsigned char* const bytes = reinterpret_cast<unsigned char*>(places);
+  for (int k = 0; k < 8; ++k) bytes[8 + (k ^ (at & 4))] = static_cast<unsigned char>(address >> 8 * k);
+  *places[1] = 1;
+}
+COPPICE_KERNEL(store_at_size, Item, View<uint32_t> to, int at)
+{
+  uint32_t* places[2] = {to.items, to.items};
+  __builtin_memcpy(places, &to, sizeof to);
+  *places[at & 1] = 1;
+}
 COPPICE_KERNEL(subtract_one, Item, uint32_t* word)
 {
   if (*word > 0) --*word;
