@@ -81,6 +81,36 @@ TEST(PlannedInstance, WhatComesLaterIsWaitedForWithoutBlocking) {
   }
 }
 
+// The executor starts what needs nothing of a value that comes later; a planned run does all in the text's
+// order (docs/plans.md, "Waits").
+TEST(PlannedInstance, AWaitHoldsUpWhatFollowsInTheText) {
+  PlannedProgram p(R"(
+    func @main(%n: i32) -> (i32, i32, i32) {
+      %a = iota (%n, %n)
+      %b = shift 1 (%a)
+      %x = note (%b)
+      %l = later (%a)
+      %y = note (%l)
+      %z = note (%a)
+      return %x, %y, %z
+    })");
+  noted_bytes().take();
+  const auto executed = p.run_executor({number(6)});
+  EXPECT_EQ(noted_bytes().take().size(), 2u) << "of %b and %a";
+  p.later().run_all();
+  noted_bytes().take();
+  const auto planned = p.run({number(6)});
+  std::vector<HostBytes> noted = noted_bytes().take();
+  EXPECT_EQ(noted.size(), 1u) << "of %b";
+  p.later().run_all();
+  for (HostBytes& bytes : noted_bytes().take()) noted.push_back(std::move(bytes));
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(planned[i]->get<int32_t>(), executed[i]->get<int32_t>()) << i;
+  const std::vector<int32_t> a = wrapped(6);
+  std::vector<int32_t> b;
+  for (const int32_t item : a) b.push_back(wrapping(item, 1));
+  EXPECT_EQ(items_of(noted), (std::vector{b, a, a}));
+}
+
 TEST(PlannedInstanceDeathTest, TwoRunsAtOnceAreAFailedCheck) {
   PlannedProgram p(
       "func @main(%n: i32) -> i32 {\n%a = iota (%n, %n)\n%l = later (%a)\n%s = sum (%l)\nreturn %s\n}");
