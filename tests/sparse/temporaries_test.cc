@@ -521,6 +521,54 @@ TEST_P(Temporaries, OfBodiesThatTextNamesTwiceAreKept) {
       << text;
 }
 
+// A body that runs a function has its bytes while it runs, and all the time where text names the body twice.
+TEST_P(Temporaries, AreKeptFromFunctionsThatBodiesRun) {
+  const Function f = trace(
+      device,
+      [&] {
+        const BufferRef a = items();
+        ramp(a, 1);
+        program().launch(add_to, range(kItems), words(a), words(out_));
+        const BufferRef b = items();
+        sum(out_, out_, b);
+        program().launch(add_to, range(kItems), words(b), words(out_));
+      },
+      "f");
+  ASSERT_EQ(memory(f).plan.bytes, 1280);
+  executor::Bindings bindings = f.loaded().bindings();
+  const auto load = [&](const std::string& text) {
+    return Function::load(device, executor::parse(text, "text"), bindings);
+  };
+  bindings.add("second", load(R"(func @second(%e: event) -> event {
+  %sum = sparse.launch $temporaries.sum_of_two (%e)
+  %add = sparse.launch $temporaries.add_to.2 (%sum)
+  return %add
+})"));
+  // Each is an operation of a function that writes the first temporary, and adds it later.
+  const auto text_of = [](std::initializer_list<const char*> operations) {
+    std::string text = "func @g(%e: event) -> event {\n", last = "e";
+    for (const char* const operation : operations) {
+      const std::string next = last + "e";
+      text += "  %" + next + " = " + operation + " (%" + last + ")\n", last = next;
+    }
+    return text + "  return %" + last +
+           "\n}\nfunc @body(%e: event) -> event {\n  %run = sparse.run $second (%e)\n  return %run\n}\n";
+  };
+  const char *const write = "sparse.launch $temporaries.write_ramp",
+                    *const add = "sparse.launch $temporaries.add_to", *const body = "sparse.repeat 2, @body";
+  for (const std::string& text : {text_of({write, add, body}), text_of({body, write, add})}) {
+    finish(fill(*device, out_, 0, 0, kItems * 4));
+    finish(load(text).run());
+    EXPECT_EQ(values(out_)[6], (text == text_of({write, add, body}) ? 25u : 1u) * 7) << text;
+  }
+  for (const std::string& text :
+       {text_of({write, body, add}), text_of({write, body, add, body}), text_of({body, write, add, body})}) {
+    const std::string why = refusal([&] { load(text); });
+    EXPECT_TRUE(has(why, "'temporary.1'") && has(why, "'those of $second'") && has(why, "both have bytes"))
+        << why << " of " << text;
+  }
+}
+
 // Work that was given before the last handle went may still use the memory, although the handle went in a
 // trace.
 TEST_P(Temporaries, OutsideOfATraceStayUntilWhatUsesThemIsDone) {
