@@ -41,4 +41,18 @@ struct Kernel<void(Args...)> {
   uint32_t effects;  // kActivatesCells and the like
 };
 
+namespace detail {
+
+// Returns the one of a COPPICE_KERNEL_2D_3D's kernels that is for D dimensions.
+template <int D, class Two, class Three>
+constexpr const auto& kernel_of_dimensions(const Kernel<Two>& two, const Kernel<Three>& three) {
+  static_assert(D == 2 || D == 3, "the kernel is for 2 or 3 dimensions");
+  if constexpr (D == 2)
+    return two;
+  else
+    return three;
+}
+
+}  // namespace detail
+
 }  // namespace coppice

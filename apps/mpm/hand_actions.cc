@@ -17,13 +17,6 @@ namespace coppice::mpm {
 namespace {
 
 template <int D>
-constexpr auto& kPush = kernel_of<D>(push_particles_2d, push_particles_3d);
-template <int D>
-constexpr auto& kMarkKept = kernel_of<D>(mark_kept_2d, mark_kept_3d);
-template <int D>
-constexpr auto& kMarkTaken = kernel_of<D>(mark_taken_2d, mark_taken_3d);
-
-template <int D>
 Loop all_particles(const SolverState<D>& state) {
   return range(static_cast<int64_t>(state.particles.size()));
 }
@@ -61,8 +54,8 @@ std::vector<Vec3f> wait_without_taken(SolverState<D>& state, size_t emitter,
   for (int k = 0; k < D; ++k) count *= static_cast<size_t>(subcells.extent[k]);
   std::vector<uint32_t> is_taken(count);
   const IntrusivePtr<Buffer> marks = state.device->reserve(count * 4, count * 4);
-  wait_done(state.program.launch(kMarkTaken<D>, all_particles(state), state.particles.arrays(), subcells,
-                                 marks->as<uint32_t>()));
+  wait_done(state.program.launch(kernels::mark_taken<D>, all_particles(state), state.particles.arrays(),
+                                 subcells, marks->as<uint32_t>()));
   state.device->wait_copy(is_taken.data(), marks->data(), count * 4);
   const Vec3d origin = state.origin();
   std::vector<Vec3f> free;
@@ -116,7 +109,7 @@ void wait_push(SolverState<D>& state, const Stroke& stroke, const Vec3f& velocit
   check_stroke(state.scene, "push", stroke);
   check_velocity("push", velocity);
   state.wait_upload_control();
-  wait_done(state.program.launch(kPush<D>, all_particles(state), state.particles.arrays(),
+  wait_done(state.program.launch(kernels::push_particles<D>, all_particles(state), state.particles.arrays(),
                                  capsule_of<D>(stroke, state.origin()), small<D>(velocity.cast<double>()),
                                  &state.arguments.control->max_speed_bits));
   state.wait_download_control();
@@ -127,7 +120,7 @@ uint64_t wait_cut(SolverState<D>& state, const Stroke& stroke) {
   check_stroke(state.scene, "cut", stroke);
   ParticleStore<D>& particles = state.particles;
   if (particles.size() == 0) return 0;
-  wait_done(state.program.launch(kMarkKept<D>, all_particles(state), particles.arrays(),
+  wait_done(state.program.launch(kernels::mark_kept<D>, all_particles(state), particles.arrays(),
                                  capsule_of<D>(stroke, state.origin()),
                                  particles.keys()->template as<uint32_t>()));
   const uint64_t gone = particles.wait_keep_flagged(state.program);

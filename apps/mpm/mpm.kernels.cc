@@ -5,56 +5,34 @@
 #include "apps/mpm/mpm_steps.h"
 #include "apps/mpm/point_packing.h"
 
-using namespace coppice;
-using namespace coppice::mpm;
+// A kernel that only calls a function of coppice::mpm has its name.
+namespace coppice::mpm::kernels {
 
-// Makes the kernels name_2d and name_3d of a template of this file.
-#define COPPICE_KERNEL_2D_3D(name)        \
-  COPPICE_KERNEL_OF(name##_2d, ::name<2>) \
-  COPPICE_KERNEL_OF(name##_3d, ::name<3>)
-
-template <int D>
-COPPICE_INLINE void particles_to_grid(Write<NodeValue> tiles, ScatterTeam<D> block, StepArguments<D> a) {
+COPPICE_KERNEL_2D_3D(particles_to_grid, Write<NodeValue> tiles, ScatterTeam<D> block, StepArguments<D> a) {
   mpm::particles_to_grid<D>(tiles, block, a);
 }
-COPPICE_KERNEL_2D_3D(particles_to_grid)
 
-template <int D>
-COPPICE_INLINE void update_grid(Read<NodeValue> tiles, Write<NodeValue> grid, BlockTeam<D> block,
-                                StepArguments<D> a) {
+COPPICE_KERNEL_2D_3D(update_grid, Read<NodeValue> tiles, Write<NodeValue> grid, BlockTeam<D> block,
+                     StepArguments<D> a) {
   mpm::update_grid<D>(tiles, grid, block, a);
 }
-COPPICE_KERNEL_2D_3D(update_grid)
 
-template <int D>
-COPPICE_INLINE void grid_to_particles(Read<NodeValue> grid, TileTeam<D> block, StepArguments<D> a) {
+COPPICE_KERNEL_2D_3D(grid_to_particles, Read<NodeValue> grid, TileTeam<D> block, StepArguments<D> a) {
   mpm::grid_to_particles<D>(grid, block, a);
 }
-COPPICE_KERNEL_2D_3D(grid_to_particles)
 
-template <int D>
-COPPICE_INLINE void begin_step(Item, StepArguments<D> a) {
-  mpm::begin_step<D>(a);
-}
-COPPICE_KERNEL_2D_3D(begin_step)
+COPPICE_KERNEL_2D_3D(begin_step, Item, StepArguments<D> a) { mpm::begin_step<D>(a); }
 
-template <int D>
-COPPICE_INLINE void finish_step(Item, StepArguments<D> a) {
-  mpm::finish_step<D>(a);
-}
-COPPICE_KERNEL_2D_3D(finish_step)
+COPPICE_KERNEL_2D_3D(finish_step, Item, StepArguments<D> a) { mpm::finish_step<D>(a); }
 
 // Sorting: every particle activates its home block, every such block the ones its tile reaches into.
-template <int D>
-COPPICE_INLINE void activate_home(Topology grid, Item i, ParticleArrays particles, float inv_dx) {
+COPPICE_KERNEL_2D_3D(activate_home, Topology grid, Item i, ParticleArrays particles, float inv_dx) {
   std::int32_t c[D];
   home_block<D>(particles, i.index, inv_dx, c);
   grid.activate(i, c);
 }
-COPPICE_KERNEL_2D_3D(activate_home)
 
-template <int D>
-COPPICE_INLINE void activate_reach(Topology grid, Block<D> block) {
+COPPICE_KERNEL_2D_3D(activate_reach, Topology grid, Block<D> block) {
   for (int o = 1; o < 1 << D; ++o) {
     std::int32_t c[D];
     COPPICE_UNROLL
@@ -62,21 +40,16 @@ COPPICE_INLINE void activate_reach(Topology grid, Block<D> block) {
     grid.activate(block, c);
   }
 }
-COPPICE_KERNEL_2D_3D(activate_reach)
 
 // Stores each block's position in the list in the block itself, where its particles find it.
-template <int D>
-COPPICE_INLINE void number_blocks(Write<std::uint32_t> number, Block<D> block) {
+COPPICE_KERNEL_2D_3D(number_blocks, Write<std::uint32_t> number, Block<D> block) {
   *number.data(block) = static_cast<std::uint32_t>(block.number);
 }
-COPPICE_KERNEL_2D_3D(number_blocks)
 
-template <int D>
-COPPICE_INLINE void block_keys(Read<std::uint32_t> number, Item i, ParticleArrays particles, float inv_dx,
-                               std::uint32_t n_groups, std::uint32_t* keys, std::uint32_t* order) {
+COPPICE_KERNEL_2D_3D(block_keys, Read<std::uint32_t> number, Item i, ParticleArrays particles, float inv_dx,
+                     std::uint32_t n_groups, std::uint32_t* keys, std::uint32_t* order) {
   block_key<D>(number, i, particles, inv_dx, n_groups, keys, order);
 }
-COPPICE_KERNEL_2D_3D(block_keys)
 
 COPPICE_KERNEL(reorder_particles, Item i, ParticleArrays from, ParticleArrays to, const std::uint32_t* order,
                int n_attributes)
@@ -87,15 +60,13 @@ COPPICE_KERNEL(reorder_particles, Item i, ParticleArrays from, ParticleArrays to
 }
 
 // Mass of every node of a block, for output.
-template <int D>
-COPPICE_INLINE void copy_density(Read<NodeValue> grid, Block<D> block, float per_cell, float* values,
-                                 std::int32_t* origins) {
+COPPICE_KERNEL_2D_3D(copy_density, Read<NodeValue> grid, Block<D> block, float per_cell, float* values,
+                     std::int32_t* origins) {
   for (int n = 0; n < kBlockNodes<D>; ++n)
     values[block.number * kBlockNodes<D> + n] =
         grid_value(grid.data(block)[n], GridValue::kDensity, per_cell);
   for (int d = 0; d < 3; ++d) origins[3 * block.number + d] = block.origin[d];
 }
-COPPICE_KERNEL_2D_3D(copy_density)
 
 // The grid's values in a tree of 8^3 leaves, which is what volumes are drawn from: leaves where blocks are,
 // then values.
@@ -115,30 +86,24 @@ COPPICE_KERNEL(mark_enclosed_3d, Read<float> shown, Item i, ParticleArrays parti
                BodyShare body, float threshold, std::uint32_t* is_enclosed_flags)
 { is_enclosed_flags[i.index] = is_enclosed(shown, i, particles, groups, body, threshold) ? 1u : 0u; }
 
-template <int D>
-COPPICE_INLINE void pack_points(Item i, ParticleArrays particles, const Group<D>* groups, PointValue value,
-                                SmallVec<float, 3> shift, float* out) {
+COPPICE_KERNEL_2D_3D(pack_points, Item i, ParticleArrays particles, const Group<D>* groups, PointValue value,
+                     SmallVec<float, 3> shift, float* out) {
   pack_point<D>(particles, groups, i.index, value, shift, out);
 }
-COPPICE_KERNEL_2D_3D(pack_points)
 
 // A hand acts between two steps.
-template <int D>
-COPPICE_INLINE void push_particles(Item i, ParticleArrays particles, Capsule<D> stroke,
-                                   SmallVec<float, D> velocity, std::uint32_t* max_speed_bits) {
+COPPICE_KERNEL_2D_3D(push_particles, Item i, ParticleArrays particles, Capsule<D> stroke,
+                     SmallVec<float, D> velocity, std::uint32_t* max_speed_bits) {
   push_particle<D>(particles, i.index, stroke, velocity, max_speed_bits);
 }
-COPPICE_KERNEL_2D_3D(push_particles)
 
-template <int D>
-COPPICE_INLINE void mark_kept(Item i, ParticleArrays particles, Capsule<D> stroke, std::uint32_t* is_kept) {
+COPPICE_KERNEL_2D_3D(mark_kept, Item i, ParticleArrays particles, Capsule<D> stroke, std::uint32_t* is_kept) {
   mpm::mark_kept<D>(particles, i.index, stroke, is_kept);
 }
-COPPICE_KERNEL_2D_3D(mark_kept)
 
-template <int D>
-COPPICE_INLINE void mark_taken(Item i, ParticleArrays particles, Subcells<D> subcells,
-                               std::uint32_t* is_taken) {
+COPPICE_KERNEL_2D_3D(mark_taken, Item i, ParticleArrays particles, Subcells<D> subcells,
+                     std::uint32_t* is_taken) {
   mpm::mark_taken<D>(particles, i.index, subcells, is_taken);
 }
-COPPICE_KERNEL_2D_3D(mark_taken)
+
+}  // namespace coppice::mpm::kernels

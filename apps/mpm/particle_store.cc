@@ -85,8 +85,8 @@ uint64_t ParticleStore<D>::wait_keep_flagged(Program& program) {
   wait_done(device_->default_stream().enqueue(
       "mpm.select", [&](InStream& s) { left = primitives::wait_select_if_flag(s, flags, kept, before); }));
   if (left == before) return 0;
-  wait_done(program.launch(reorder_particles, range(static_cast<int64_t>(left)), arrays_, spare_arrays(),
-                           kept, int{A::kCount}));
+  wait_done(program.launch(kernels::reorder_particles, range(static_cast<int64_t>(left)), arrays_,
+                           spare_arrays(), kept, int{A::kCount}));
   take_spare(left);
   return before - left;
 }

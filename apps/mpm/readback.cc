@@ -13,11 +13,6 @@
 namespace coppice::mpm {
 namespace {
 
-template <int D>
-constexpr auto& kCopyDensity = kernel_of<D>(copy_density_2d, copy_density_3d);
-template <int D>
-constexpr auto& kPackPoints = kernel_of<D>(pack_points_2d, pack_points_3d);
-
 ParticleSnapshot make_snapshot(uint64_t n, int dim) {
   const auto matrices = n * static_cast<uint64_t>(dim * dim);
   ParticleSnapshot s;
@@ -37,7 +32,7 @@ ParticleSnapshot make_snapshot(uint64_t n, int dim) {
 
 template <int D>
 void Readback<D>::compile() {
-  state_.program.compile(kCopyDensity<D>, over(state_.grid.leaf()), state_.grid.nodes(), 1.0f,
+  state_.program.compile(kernels::copy_density<D>, over(state_.grid.leaf()), state_.grid.nodes(), 1.0f,
                          static_cast<float*>(nullptr), static_cast<int32_t*>(nullptr));
 }
 
@@ -122,7 +117,7 @@ DensityBlocks Readback<D>::wait_density() {
     density_ = device.reserve(2 * value_bytes, 2 * value_bytes);
     origins_ = device.reserve(2 * origin_bytes, 2 * origin_bytes);
   }
-  wait_done(state_.program.launch(kCopyDensity<D>, over(state_.grid.leaf()), state_.grid.nodes(),
+  wait_done(state_.program.launch(kernels::copy_density<D>, over(state_.grid.leaf()), state_.grid.nodes(),
                                   static_cast<float>(state_.cells_per_volume()), density_->as<float>(),
                                   origins_->as<int32_t>()));
   device.wait_copy(d.values.data(), density_->data(), value_bytes);
@@ -137,9 +132,9 @@ void Readback<D>::wait_pack(PointValue value, std::vector<render::PackedPoint>& 
   if (n == 0) return;
   const size_t bytes = n * sizeof(render::PackedPoint);
   if (!packed_ || packed_->size_bytes() < bytes) packed_ = state_.device->reserve(bytes, bytes);
-  wait_done(state_.program.launch(kPackPoints<D>, range(static_cast<int64_t>(n)), state_.particles.arrays(),
-                                  state_.arguments.groups, value, small<3>(state_.origin()),
-                                  packed_->as<float>()));
+  wait_done(state_.program.launch(kernels::pack_points<D>, range(static_cast<int64_t>(n)),
+                                  state_.particles.arrays(), state_.arguments.groups, value,
+                                  small<3>(state_.origin()), packed_->as<float>()));
   state_.device->wait_copy(points.data(), packed_->data(), bytes);
 }
 

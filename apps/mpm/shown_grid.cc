@@ -25,10 +25,10 @@ Field<float> ShownGrid::wait_show(const Field<NodeValue>& grid, GridValue value,
   const uint64_t version = grid_leaf_.wait_topology_version();
   if (version_ != version) {
     tree_.deactivate_all();
-    program_.launch(activate_shown_3d, over(grid_leaf_), leaf().topology());
+    program_.launch(kernels::activate_shown_3d, over(grid_leaf_), leaf().topology());
   }
   version_ = version;
-  program_.launch(show_grid_3d, over(leaf()), grid, shown_, value, per_cell);
+  program_.launch(kernels::show_grid_3d, over(leaf()), grid, shown_, value, per_cell);
   program_.wait();
   return shown_;
 }
@@ -43,9 +43,10 @@ Field<float> ShownGrid::wait_show_body(const ParticleArrays& particles, const Gr
   const size_t bytes = n * sizeof(uint32_t);
   if (!flags_ || flags_->size_bytes() < bytes) flags_ = device_->reserve(bytes, bytes);
   const Loop all = range(static_cast<int64_t>(n));
-  program_.launch(activate_body_3d, all, leaf().topology(), particles, groups, body);
-  program_.launch(add_body_3d, all, shown_, particles, groups, body);
-  program_.launch(mark_enclosed_3d, all, shown_, particles, groups, body, threshold, flags_->as<uint32_t>());
+  program_.launch(kernels::activate_body_3d, all, leaf().topology(), particles, groups, body);
+  program_.launch(kernels::add_body_3d, all, shown_, particles, groups, body);
+  program_.launch(kernels::mark_enclosed_3d, all, shown_, particles, groups, body, threshold,
+                  flags_->as<uint32_t>());
   host_flags_.resize(n);
   program_.wait();
   device_->wait_copy(host_flags_.data(), flags_->data(), bytes);

@@ -7,23 +7,6 @@
 #include "sparse/function_memory.h"
 
 namespace coppice::mpm {
-namespace {
-
-// The kernels of one dimension under common names.
-template <int D>
-struct Kernels {
-  static constexpr auto& begin = kernel_of<D>(begin_step_2d, begin_step_3d);
-  static constexpr auto& finish = kernel_of<D>(finish_step_2d, finish_step_3d);
-  static constexpr auto& scatter = kernel_of<D>(particles_to_grid_2d, particles_to_grid_3d);
-  static constexpr auto& grid = kernel_of<D>(update_grid_2d, update_grid_3d);
-  static constexpr auto& gather = kernel_of<D>(grid_to_particles_2d, grid_to_particles_3d);
-  static constexpr auto& home = kernel_of<D>(activate_home_2d, activate_home_3d);
-  static constexpr auto& reach = kernel_of<D>(activate_reach_2d, activate_reach_3d);
-  static constexpr auto& number = kernel_of<D>(number_blocks_2d, number_blocks_3d);
-  static constexpr auto& keys = kernel_of<D>(block_keys_2d, block_keys_3d);
-};
-
-}  // namespace
 
 template <int D>
 TimeStep<D>::TimeStep(Program& program, BlockGrid<D>& grid, ParticleStore<D>& particles)
@@ -40,14 +23,13 @@ TimeStep<D>::TimeStep(Program& program, BlockGrid<D>& grid, ParticleStore<D>& pa
 
 template <int D>
 Function TimeStep<D>::trace_step() {
-  using K = Kernels<D>;
   const auto step = [this] {
     const Loop blocks = over(grid_.leaf());
-    program_.launch(K::begin, range(1), arguments_);
-    program_.launch(K::scatter, blocks, grid_.tiles(), arguments_);
-    program_.launch(K::grid, blocks, grid_.tiles(), grid_.nodes(), arguments_);
-    program_.launch(K::gather, blocks, grid_.nodes(), arguments_);
-    program_.launch(K::finish, range(1), arguments_);
+    program_.launch(kernels::begin_step<D>, range(1), arguments_);
+    program_.launch(kernels::particles_to_grid<D>, blocks, grid_.tiles(), arguments_);
+    program_.launch(kernels::update_grid<D>, blocks, grid_.tiles(), grid_.nodes(), arguments_);
+    program_.launch(kernels::grid_to_particles<D>, blocks, grid_.nodes(), arguments_);
+    program_.launch(kernels::finish_step<D>, range(1), arguments_);
   };
   return trace(share(&device()), step, "mpm.step");
 }
@@ -66,7 +48,6 @@ void TimeStep<D>::set_step(const Function& step) {
 
 template <int D>
 Function TimeStep<D>::trace_sort(const StepArguments<D>& a) {
-  using K = Kernels<D>;
   const auto n = static_cast<int64_t>(particles_.size());
   const auto sort = [&] {
     const Loop blocks = over(grid_.leaf());
@@ -74,12 +55,14 @@ Function TimeStep<D>::trace_sort(const StepArguments<D>& a) {
     const BufferRef places = temporary(device(), particles_.size() * sizeof(uint32_t));
     auto* const order = places->as<uint32_t>();
     grid_.tree().deactivate_all();
-    program_.launch(K::home, range(n), grid_.leaf().topology(), unsorted_, a.inv_dx);
-    program_.launch(K::reach, blocks, grid_.leaf().topology());
-    program_.launch(K::number, blocks, grid_.numbers());
-    program_.launch(K::keys, range(n), grid_.numbers(), unsorted_, a.inv_dx, a.n_groups, keys, order);
+    program_.launch(kernels::activate_home<D>, range(n), grid_.leaf().topology(), unsorted_, a.inv_dx);
+    program_.launch(kernels::activate_reach<D>, blocks, grid_.leaf().topology());
+    program_.launch(kernels::number_blocks<D>, blocks, grid_.numbers());
+    program_.launch(kernels::block_keys<D>, range(n), grid_.numbers(), unsorted_, a.inv_dx, a.n_groups, keys,
+                    order);
     sort_by_key<uint32_t>(device(), particles_.keys(), places, n);
-    program_.launch(reorder_particles, range(n), unsorted_, sorted_, order, int{Attribute<D>::kCount});
+    program_.launch(kernels::reorder_particles, range(n), unsorted_, sorted_, order,
+                    int{Attribute<D>::kCount});
   };
   return trace(share(&device()), sort, "mpm.sort");
 }

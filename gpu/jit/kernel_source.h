@@ -1,11 +1,12 @@
-// Tells where a kernel file's parts come from: the file itself, the library's headers, Eigen's, the
-// system's, or others of the user's. Part of coppice-kernelgen.
+// Tells where a kernel file's parts come from: the file itself, headers that have kernels, the library's
+// headers, Eigen's, the system's, or others of the user's. Part of coppice-kernelgen.
 //
 // Folders are told apart by where they lie, which the build knows, and never by how a path ends: a user's may
 // end alike.
 #pragma once
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -22,7 +23,13 @@ class SourceFolders {
         library_(resolved(library) + "/"),
         eigen_(resolved(eigen) + "/") {}
 
+  // Says that a header that the kernel file includes defines kernels: the host cannot include it.
+  void add_kernel_header(const std::string& file) { kernel_headers_.insert(resolved(file)); }
+
   bool is_kernel_file(const std::string& file) const { return resolved(file) == kernel_file_; }
+  bool is_kernel_header(const std::string& file) const {
+    return !is_kernel_file(file) && kernel_headers_.contains(resolved(file));
+  }
   bool is_eigen(const std::string& file) const { return resolved(file).rfind(eigen_, 0) == 0; }
   // Returns true for headers that the host's compiler has without being told.
   bool is_system(const std::string& file) const {
@@ -60,6 +67,7 @@ class SourceFolders {
 
   mutable std::map<std::string, std::string> resolved_;
   std::string kernel_file_, library_, eigen_;
+  std::set<std::string> kernel_headers_;
 };
 
 }  // namespace coppice::kernelgen

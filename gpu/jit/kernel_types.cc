@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 #include <llvm/ADT/SmallString.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/Support/MD5.h>
 #include <llvm/Support/MathExtras.h>
 
 #include <algorithm>
@@ -20,9 +22,9 @@ using llvm::DIDerivedType;
 using llvm::DIType;
 
 [[noreturn]] void refuse(const DICompositeType& record, const std::string& name, const char* why) {
-  throw std::runtime_error(
-      fmt::format("{}:{}: argument type {} {}, or be defined in a header that the host includes, too",
-                  path_of(&record), record.getLine(), name, why));
+  throw std::runtime_error(fmt::format(
+      "{}:{}: argument type {} {}, or be defined in a header without kernels that the host includes, too",
+      path_of(&record), record.getLine(), name, why));
 }
 
 std::vector<const DIDerivedType*> data_members(const DICompositeType& record) {
@@ -149,6 +151,24 @@ bool is_in_a_class(const DIType& type) { return llvm::isa_and_nonnull<DIType>(ty
 
 }  // namespace
 
+std::string in_namespace(const std::string& space, const std::string& text) {
+  if (space.empty()) return text;
+  return fmt::format("namespace {} {{\n{}}}\n", space.substr(0, space.size() - 2), text);
+}
+
+std::string shared_by_headers(const std::string& what, const std::string& header, uint64_t identity,
+                              const std::string& text) {
+  std::string guard = "COPPICE_SHARED_" + what;
+  for (char& c : guard)
+    if (!llvm::isAlnum(c)) c = '_';
+  return fmt::format(
+      "#ifndef {0}\n#define {0} {1:#x}u\n{2}#elif {0} != {1:#x}u\n#error \"{3} of {4} differs between the "
+      "kernel "
+      "files whose generated headers are included here: give them the same DEFINES, or include these headers "
+      "in different sources\"\n#endif\n",
+      guard, identity, text, what, std::filesystem::path(header).filename().string());
+}
+
 std::string TypeDeclarations::scope_of(const llvm::DIScope* scope) {
   std::string prefix;
   for (; scope != nullptr && !llvm::isa<llvm::DIFile>(scope); scope = scope->getScope()) {
@@ -258,8 +278,8 @@ std::string TypeDeclarations::name_of_array(const DICompositeType& array, const 
   return fmt::format("std::type_identity_t<{}{}>", name_of(array.getBaseType(), owner), extents);
 }
 
-// Makes a class or enumeration known to the header: defined in the kernel file -> redeclare; in a header ->
-// include that.
+// Makes a class or enumeration known to the header: defined in the kernel file, or in a header that has
+// kernels -> redeclare; in another header -> include that.
 void TypeDeclarations::declare(const DIType* type, const Owner& owner) {
   const auto* record = llvm::dyn_cast_or_null<DICompositeType>(type);
   if (record == nullptr || !seen_.insert(type).second) return;
@@ -272,7 +292,7 @@ void TypeDeclarations::declare(const DIType* type, const Owner& owner) {
   const bool is_template = record->getName().contains('<');
   const bool is_known_by_name_only = record->isForwardDecl();
   if (record->getName().empty()) refuse(*record, "without a name", "must have one");
-  if (!folders_.is_kernel_file(file)) {
+  if (!folders_.is_kernel_file(file) && !folders_.is_kernel_header(file)) {
     include_header_of(file);
   } else if (is_template) {
     refuse(*record, name, "must be a plain struct, not a template");
@@ -356,11 +376,15 @@ void TypeDeclarations::redeclare_enumeration(const DICompositeType& record, cons
 
 // Adds the definition in the namespace that it is in.
 void TypeDeclarations::add_definition(const DICompositeType& record, const std::string& text) {
-  const std::string scope = scope_of(record.getScope());
-  if (scope.empty())
-    structs.push_back(text);
-  else
-    structs.push_back(fmt::format("namespace {} {{\n{}}}\n", scope.substr(0, scope.size() - 2), text));
+  const std::string scope = scope_of(record.getScope()), file = path_of(&record);
+  const std::string definition = in_namespace(scope, text);
+  const bool may_come_again = folders_.is_kernel_header(file) && !record.isForwardDecl();
+  if (may_come_again) {
+    const std::string what = fmt::format("type {}{}", scope, record.getName().str());
+    structs.push_back(shared_by_headers(what, file, llvm::MD5Hash(text), definition));
+  } else {
+    structs.push_back(definition);
+  }
 }
 
 void TypeDeclarations::assert_layout(const DICompositeType& record, const std::string& name) {

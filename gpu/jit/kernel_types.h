@@ -1,6 +1,7 @@
-// Types of kernel arguments as the host is to declare them, from clang's debug information. Part of
-// coppice-kernelgen.
+// Types of kernel arguments as the host is to declare them, from clang's debug information, and how the
+// generated headers write declarations. Part of coppice-kernelgen.
 #pragma once
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,8 +19,15 @@ class DIType;
 
 namespace coppice::kernelgen {
 
+// Puts declarations into a namespace, "n::m::"; "" is none.
+std::string in_namespace(const std::string& space, const std::string& text);
+// Lets a source have several generated headers with a declaration of one header: the first one declares it.
+// `what` is "kernel n::f", and two whose `identity` differs are an error of the host's compiler, in one line.
+std::string shared_by_headers(const std::string& what, const std::string& header, uint64_t identity,
+                              const std::string& text);
+
 // Collects what the header must hold. Errors: std::runtime_error, "file:line: argument type <name> <must be
-// what>, or be defined in a header that the host includes, too".
+// what>, or be defined in a header without kernels that the host includes, too".
 class TypeDeclarations {
  public:
   TypeDeclarations(const SourceFolders& folders, const llvm::Module& debug)

@@ -10,9 +10,11 @@
 // the time. `recipe` is the file by which it finds out how to compile them
 // (gpu/kernel_builder.h).
 //
-// The header redeclares the structs that the kernel file itself defines and includes the headers that define
-// the others (kernel_types.h); it asserts clang's size and offsets of each against the host compiler's. What
-// no device can run is refused (kernel_rules.h). A build-time tool; needs LLVM.
+// The header redeclares the structs that the kernel file itself defines, and those of headers that have
+// kernels, and includes the headers that define the others (kernel_types.h); it asserts clang's size and
+// offsets of each against the host compiler's. What several kernel files have of one header is declared by
+// the first of their generated headers that a source includes, and #error says where they differ. What no
+// device can run is refused (kernel_rules.h). A build-time tool; needs LLVM.
 #include <fmt/format.h>
 #include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/Bitcode/BitcodeReader.h>
@@ -23,6 +25,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Support/MemoryBuffer.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -40,6 +43,7 @@
 #include "gpu/jit/kernel_effects.h"
 #include "gpu/jit/kernel_interface.h"
 #include "gpu/jit/kernel_rules.h"
+#include "gpu/jit/kernel_structure.h"
 #include "gpu/jit/kernel_types.h"
 
 namespace coppice::kernelgen {
@@ -47,7 +51,9 @@ namespace {
 
 using llvm::DICompositeType;
 
+// The symbols that COPPICE_KERNEL and COPPICE_KERNEL_2D_3D define (sparse/device/define_kernel.h).
 constexpr std::string_view kPrefix = "coppice_kernel_";
+constexpr std::string_view kPairMark = "coppice_kernel_2d_3d_";
 
 struct KernelDeclaration {
   std::string name;
@@ -59,7 +65,9 @@ struct KernelDeclaration {
   uint32_t layout = 0;       // device::argument_layout as clang has it
   uint32_t effects = 0;      // coppice::kActivatesCells and the like
   const llvm::DISubprogram* body = nullptr;
-  std::string contents;  // KernelContents::hash()
+  std::string contents;    // KernelContents::hash()
+  std::string header;      // that has it; empty: the kernel file itself
+  uint64_t structure = 0;  // kernel_structure(), of one in a header
 };
 
 // Returns the function behind a kernel's entry, by the template argument of what the entry calls: not by
@@ -87,23 +95,44 @@ std::string place_of(const llvm::Function& f) {
   return program == nullptr ? "" : fmt::format("{}:{}: ", path_of(program), program->getLine());
 }
 
-std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, TypeDeclarations& declarations) {
+// The host could not name such a kernel, nor both of COPPICE_KERNEL_2D_3D.
+void refuse_names_of_c(const llvm::Function& entry, const std::string& name, const llvm::Module& module) {
+  const std::string stem = name.substr(0, name.size() - std::min<size_t>(3, name.size()));
+  const bool is_of_pair = module.getNamedGlobal(std::string(kPairMark) + stem) != nullptr;
+  for (const std::string& called : {name, is_of_pair ? stem : name}) {
+    if (is_name_of_c(called))
+      throw std::runtime_error(
+          fmt::format("{}kernel {} is called as a function of C's library, so that the host could not "
+                      "name it; give it another name or a namespace",
+                      place_of(entry), called));
+  }
+}
+
+bool is_entry(const llvm::Function& f) {
+  return !f.isDeclaration() && f.getName().starts_with(llvm::StringRef(kPrefix));
+}
+
+// Notes the headers in which a COPPICE_KERNEL stands.
+void find_kernel_headers(const llvm::Module& module, SourceFolders& folders) {
+  for (const llvm::Function& f : module) {
+    const bool has_place = is_entry(f) && f.getSubprogram() != nullptr;
+    if (has_place) folders.add_kernel_header(path_of(f.getSubprogram()));
+  }
+}
+
+std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, const SourceFolders& folders,
+                                            TypeDeclarations& declarations) {
   std::vector<KernelDeclaration> kernels;
   for (const llvm::Function& f : module) {
-    const std::string symbol = f.getName().str();
-    if (f.isDeclaration() || symbol.rfind(kPrefix, 0) != 0) continue;
-    const std::string name = symbol.substr(kPrefix.size());
+    if (!is_entry(f)) continue;
+    const std::string name = f.getName().substr(kPrefix.size()).str();
     const llvm::Function* const body = body_of(f);
     if (body == nullptr || body->getSubprogram() == nullptr)
       throw std::runtime_error(place_of(f) + "kernel " + name + " was not defined by COPPICE_KERNEL");
     std::string arguments;
     const auto types = body->getSubprogram()->getType()->getTypeArray();
     const std::string space = TypeDeclarations::scope_of(body->getSubprogram()->getScope());
-    if (space.empty() && is_name_of_c(name))
-      throw std::runtime_error(
-          fmt::format("{}kernel {} is called as a function of C's library, so that the host could not "
-                      "name it; give it another name or a namespace",
-                      place_of(f), name));
+    if (space.empty()) refuse_names_of_c(f, name, module);
     for (unsigned i = 1; i < types.size(); ++i) {
       arguments += (i > 1 ? ", " : "") + declarations.argument(*body->getSubprogram(), types[i], i);
     }
@@ -115,9 +144,21 @@ std::vector<KernelDeclaration> find_kernels(const llvm::Module& module, TypeDecl
     k.name = name, k.space = space, k.arguments = arguments;
     k.layout = static_cast<uint32_t>(llvm::cast<llvm::ConstantInt>(layout->getInitializer())->getZExtValue());
     k.body = body->getSubprogram(), k.body_symbol = body->getName().str();
+    const std::string file = f.getSubprogram() == nullptr ? "" : path_of(f.getSubprogram());
+    if (folders.is_kernel_header(file)) k.header = file, k.structure = kernel_structure(f);
   }
   if (kernels.empty()) throw std::runtime_error("no COPPICE_KERNEL in this file");
   return kernels;
+}
+
+// Finds the names that COPPICE_KERNEL_2D_3D was given.
+std::vector<std::string> find_pairs(const llvm::Module& module) {
+  std::vector<std::string> names;
+  for (const llvm::GlobalVariable& global : module.globals()) {
+    if (global.getName().starts_with(llvm::StringRef(kPairMark)))
+      names.push_back(global.getName().substr(kPairMark.size()).str());
+  }
+  return names;
 }
 
 // Holds what is known of kernels by their names and contents.
@@ -185,8 +226,36 @@ std::string quoted(const std::string& text) {
   return safe;
 }
 
+// Returns a kernel's constant, in its namespace.
+std::string declaration_of(const KernelDeclaration& k, const std::string& file) {
+  std::string text;
+  if (!k.why.empty()) text += "// Runs for active cells only, one by one, because of " + k.why + "\n";
+  // They are not inline: files of one program may use the same name for different kernels.
+  text += fmt::format("constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}, {}u}};\n",
+                      k.arguments, k.name, file, k.name, k.active_only, k.effects);
+  text = in_namespace(k.space, text);
+  if (k.header.empty()) return text;
+  return shared_by_headers("kernel " + k.space + k.name, k.header, k.structure, text);
+}
+
+// Returns what the host calls diffuse<D> of COPPICE_KERNEL_2D_3D(diffuse, ...).
+std::string declaration_of_pair(const std::string& name, const std::vector<KernelDeclaration>& kernels) {
+  const auto find = [&](const char* end) -> const KernelDeclaration& {
+    const auto is_it = [&](const KernelDeclaration& k) { return k.name == name + end; };
+    return *std::find_if(kernels.begin(), kernels.end(), is_it);
+  };
+  const KernelDeclaration &two = find("_2d"), &three = find("_3d");
+  const std::string text = in_namespace(
+      two.space, fmt::format("template <int kDimensions>\nconstexpr const auto& {0} = "
+                             "coppice::detail::kernel_of_dimensions<kDimensions>({0}_2d, {0}_3d);\n",
+                             name));
+  if (two.header.empty()) return text;
+  return shared_by_headers("kernel " + two.space + name, two.header, two.structure ^ three.structure, text);
+}
+
 void write_header(const std::string& path, const std::string& name, const std::string& kernel_file,
-                  const TypeDeclarations& g, const std::vector<KernelDeclaration>& kernels) {
+                  const TypeDeclarations& g, const std::vector<KernelDeclaration>& kernels,
+                  const std::vector<std::string>& pairs) {
   std::ofstream out(path);
   out << "// Kernels of " << kernel_file
       << " for the host. Generated by coppice-kernelgen; do not edit.\n#pragma once\n"
@@ -199,17 +268,13 @@ void write_header(const std::string& path, const std::string& name, const std::s
   for (const std::string& text : g.assertions) out << text;
   out << "\nextern const coppice::KernelBitcode " << name << "_kernels;\n";
   for (const KernelDeclaration& k : kernels) {
-    if (!k.space.empty()) out << "namespace " << k.space.substr(0, k.space.size() - 2) << " {\n";
-    if (!k.why.empty()) out << "// Runs for active cells only, one by one, because of " << k.why << "\n";
-    // They are not inline: files of one program may use the same name for different kernels.
-    out << fmt::format("constexpr coppice::Kernel<void({})> {}{{&{}_kernels, \"{}\", {}, {}u}};\n",
-                       k.arguments, k.name, name, k.name, k.active_only, k.effects);
-    if (!k.space.empty()) out << "}\n";
+    out << declaration_of(k, name);
     out << fmt::format(
         "static_assert(coppice::device::argument_layout<{}>() == {}u, \"kernel {}: clang and the host "
         "compiler align its arguments differently\");\n",
         k.arguments, k.layout, k.name);
   }
+  for (const std::string& pair : pairs) out << declaration_of_pair(pair, kernels);
 }
 
 std::string interface_of(const std::vector<KernelDeclaration>& kernels, const llvm::Module& debug,
@@ -268,10 +333,11 @@ int run(int argc, char** argv) {
   // The file's own name must be known before the first type is looked at.
   std::string kernel_file;
   for (const llvm::DICompileUnit* unit : module->debug_compile_units()) kernel_file = path_of(unit);
-  const SourceFolders folders(kernel_file, words[3], words[4]);
+  SourceFolders folders(kernel_file, words[3], words[4]);
+  find_kernel_headers(*module, folders);
   TypeDeclarations declarations(folders, *module);
   check_file(*module);
-  auto kernels = find_kernels(*module, declarations);
+  auto kernels = find_kernels(*module, folders, declarations);
   const auto shipped = read(words[1].c_str(), shipped_context);
   const KnownKernels known = tells_interface ? read_known(words[6]) : KnownKernels();
   look_at_shipped(*shipped, *module, folders, known, kernels);
@@ -280,7 +346,7 @@ int run(int argc, char** argv) {
     std::ofstream(words[5]) << interface_of(kernels, *module, folders);
     return 0;
   }
-  write_header(words[5], words[2], kernel_file, declarations, kernels);
+  write_header(words[5], words[2], kernel_file, declarations, kernels, find_pairs(*module));
   write_source(words[6], words[5], words[2], kernel_file, words[1], interface_of(kernels, *module, folders),
                words.size() > 7 ? words[7] : "");
   return 0;

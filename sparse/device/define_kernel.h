@@ -1,4 +1,5 @@
-// COPPICE_KERNEL defines a kernel in a kernel file, COPPICE_KERNEL_OF makes one of a function.
+// COPPICE_KERNEL defines a kernel in a kernel file, COPPICE_KERNEL_2D_3D one for 2 and one for 3 dimensions,
+// COPPICE_KERNEL_OF makes one of a function.
 //
 // Device-clean.
 #pragma once
@@ -20,12 +21,29 @@
   COPPICE_KERNEL_ENTRY(name, static_cast<void (*)(__VA_ARGS__)>(&name), void (*)(__VA_ARGS__)) \
   [[gnu::always_inline]] static inline void name(__VA_ARGS__)
 
+// Defines two kernels, name_2d and name_3d, with one body: a template in which D is 2 or 3.
+//
+//     COPPICE_KERNEL_2D_3D(scale, Update<float> x, Cell<D> cell, float by) { x[cell] *= by; }
+//
+// On the host, scale<D> is scale_2d or scale_3d; messages and profiles have these names. Two kernels of a
+// file have two names here, too.
+#define COPPICE_KERNEL_2D_3D(name, ...)                                         \
+  static_assert(__builtin_strcmp(#name, "main") != 0,                           \
+                "a kernel cannot be called main; give it another name");        \
+  template <int D>                                                              \
+  static void name(__VA_ARGS__);                                                \
+  extern "C" [[gnu::used]] const unsigned char coppice_kernel_2d_3d_##name = 1; \
+  COPPICE_KERNEL_OF(name##_2d, name<2>)                                         \
+  COPPICE_KERNEL_OF(name##_3d, name<3>)                                         \
+  template <int D>                                                              \
+  [[gnu::always_inline]] static inline void name(__VA_ARGS__)
+
 // Makes a kernel of a function that stands above, which may be one of a template's:
 //
-//     template <int D>
-//     COPPICE_INLINE void scale(Update<float> x, Cell<D> cell, float by) { x[cell] *= by; }
-//     COPPICE_KERNEL_OF(scale_2d, scale<2>)
-//     COPPICE_KERNEL_OF(scale_3d, scale<3>)
+//     template <class T>
+//     COPPICE_INLINE void scale(Update<T> x, Cell2 cell, T by) { x[cell] *= by; }
+//     COPPICE_KERNEL_OF(scale_floats, scale<float>)
+//     COPPICE_KERNEL_OF(scale_doubles, scale<double>)
 //
 // The host names it by the first argument, in the function's namespace.
 #define COPPICE_KERNEL_OF(name, ...) COPPICE_KERNEL_ENTRY(name, &__VA_ARGS__, decltype(&__VA_ARGS__))

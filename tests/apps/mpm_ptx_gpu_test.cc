@@ -27,6 +27,7 @@ class MpmPtx : public testing::Test {
 };
 
 TEST_F(MpmPtx, EveryKernelAssembles) {
+  using namespace kernels;
   Tree tree3(device), tree2(device);
   Node block3 = tree3.root().pointer({128, 128, 128}), leaf3 = block3.dense({4, 4, 4}),
        wide3 = block3.dense({8, 8, 8});

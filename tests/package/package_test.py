@@ -344,6 +344,41 @@ int main() {
         self.assertNotEqual(status, 0)
         self.assertIn("is of version ''", words)
 
+    def project_of(self, name, kernels, main, more="", command="coppice_add_kernels({0} {0}.kernels.cc)"):
+        """A folder with a program of one kernel file; `command` is the last line of its CMakeLists.txt."""
+        project = self.folder / name
+        project.mkdir(exist_ok=True)
+        (project / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\n" + f"project({name} CXX)\nfind_package(coppice REQUIRED)\n"
+                                                f"add_executable({name} main.cc)\ntarget_link_libraries({name} PRIVATE coppice::coppice)\n"
+                                                + command.format(name) + "\n" + more)
+        (project / f"{name}.kernels.cc").write_text(kernels)
+        (project / "main.cc").write_text(main)
+        return project
+
+    def test_kernel_files_share_a_header_of_kernels(self):
+        project = self.project_of("shared", '#include "steps.h"\nCOPPICE_KERNEL(before, Item i, float* out) { out[i.index] = 1; }\n', """#include <cstdio>
+#include "coppice/coppice.h"
+#include "more.kernels.h"
+#include "shared.kernels.h"
+using namespace coppice;
+int main() {
+  auto device = Device::cpu(1);
+  Program program(device);
+  const auto buffer = device->reserve(16, 16);
+  program.launch(before, range(4), buffer->as<float>());
+  program.launch(scale, range(4), Step{.out = buffer->as<float>()});
+  program.launch(after, range(4), Step{.out = buffer->as<float>(), .by = 2});
+  program.wait();
+  float values[4];
+  device->wait_copy(values, buffer->data(), 16);
+  std::printf("%g\\n", values[3]);
+}
+""", command="coppice_add_kernels({0} {0}.kernels.cc more.kernels.cc)")
+        (project / "steps.h").write_text('#pragma once\n#include "coppice/kernel.h"\nusing namespace coppice;\nstruct Step { float* out; float by = 3; };\n'
+                                         "COPPICE_KERNEL(scale, Item i, Step s) { s.out[i.index] *= s.by; }\n")
+        (project / "more.kernels.cc").write_text('#include "steps.h"\nCOPPICE_KERNEL(after, Item i, Step s) { s.out[i.index] += s.by; }\n')
+        self.assertEqual(self.build_and_run(project, "shared").splitlines()[-1], "5")
+
     def test_a_larger_project_shares_headers_and_names(self):
         """Several kernel files with kernels of one name, in a library and a program, unoptimised, with a header elsewhere."""
         project = self.folder / "larger"

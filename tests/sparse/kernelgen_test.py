@@ -34,16 +34,16 @@ class KernelgenTest(unittest.TestCase):
     def run_tool(self, command):
         return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
 
-    def generate(self, kernels):
+    def generate(self, kernels, name="snippet"):
         """Header and source of a kernel file; returns kernelgen's exit status and words."""
-        source = self.folder / "snippet.kernels.cc"
+        source = self.folder / f"{name}.kernels.cc"
         source.write_text('#include "coppice/kernel.h"\n' + kernels)
-        debug, shipped = self.folder / "snippet.debug.bc", self.folder / "snippet.bc"
+        debug, shipped = self.folder / f"{name}.debug.bc", self.folder / f"{name}.bc"
         compiled = self.run_tool([CLANG, *BITCODE, "-I", SOURCE, "-isystem", EIGEN, "-I", self.folder, source, "-o", debug])
         self.assertEqual(compiled.returncode, 0, compiled.stderr)
         optimized = self.run_tool([OPT, f"-passes={PASSES}", debug, "-o", shipped])
         self.assertEqual(optimized.returncode, 0, optimized.stderr)
-        made = self.run_tool([KERNELGEN, debug, shipped, "snippet", SOURCE, EIGEN, self.folder / "snippet.kernels.h", self.folder / "snippet.gen.cc"])
+        made = self.run_tool([KERNELGEN, debug, shipped, name, SOURCE, EIGEN, self.folder / f"{name}.kernels.h", self.folder / f"{name}.gen.cc"])
         return made.returncode, made.stderr
 
     def compile_host(self, code, flags=()):
@@ -51,8 +51,8 @@ class KernelgenTest(unittest.TestCase):
         source.write_text('#include "sparse/program.h"\n#include "snippet.kernels.h"\n' + code)
         return self.run_tool([HOST, "-std=c++20", "-fsyntax-only", *flags, "-I", SOURCE, "-I", self.folder, "-isystem", EIGEN, source])
 
-    def expect_generated(self, kernels):
-        status, words = self.generate(kernels)
+    def expect_generated(self, kernels, name="snippet"):
+        status, words = self.generate(kernels, name)
         self.assertEqual(status, 0, words)
 
     def expect_refused(self, kernels, *expected):
@@ -99,6 +99,61 @@ class KernelgenTest(unittest.TestCase):
         self.assertEqual(compiled.returncode, 0, compiled.stderr)
         self.expect_host_error("void f(coppice::Program& p, int* out) { p.launch(n::add_2d, coppice::range(5), 1.5f); }",
                                "a launch argument does not convert to the kernel's parameter")
+
+    # ---- kernels for 2 and 3 dimensions
+
+    def test_one_body_makes_a_kernel_for_2_and_one_for_3_dimensions(self):
+        self.expect_generated("""using namespace coppice;
+            struct Pair { Read<float> x; Write<float> y; };
+            COPPICE_KERNEL_2D_3D(scale, Pair p, Cell<D> cell, float by) { p.y[cell] = D * by * p.x[cell]; }
+            namespace n { COPPICE_KERNEL_2D_3D(index, Item i, float* out) { out[i.index] = D; } }
+            COPPICE_KERNEL(all, Item i, float* out) { n::index<3>(i, out); }""")
+        compiled = self.compile_host("""using namespace coppice;
+            template <int D> void f(Program& p, const Node& leaf, const Field<float>& x, float* out) {
+              p.launch(scale<D>, over(leaf), Pair{x, x}, 2); p.launch(n::index<D>, range(5), out);
+              static_assert(scale<D>.name == (D == 2 ? "scale_2d" : "scale_3d"));
+            }
+            template void f<2>(Program&, const Node&, const Field<float>&, float*);
+            template void f<3>(Program&, const Node&, const Field<float>&, float*);
+            void g(Program& p, const Node& leaf, const Field<float>& x) { p.launch(scale_2d, over(leaf), Pair{x, x}, 2); }""", ["-Wall", "-Werror"])
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        self.expect_host_error("auto f = &scale<1>;", "the kernel is for 2 or 3 dimensions")
+        self.expect_refused("#include <string.h>\nCOPPICE_KERNEL_2D_3D(index, coppice::Item, float* out) { *out = D; }\n",
+                            "snippet.kernels.cc:3: kernel index is called as a function of C's library, ")
+        self.expect_clang_error("COPPICE_KERNEL_2D_3D(f, coppice::Item, float* out) {\n  *out = none;\n}\n", 2, "undeclared identifier 'none'")
+
+    # ---- kernels in headers
+
+    SHARED = """#pragma once
+        #include "coppice/kernel.h"
+        namespace n { enum class Kind { kA = 3 }; struct P { float a = 2; Kind kind = Kind::kA; }; }
+        struct Pair { coppice::Read<float> x; coppice::Write<float> y; };
+        COPPICE_KERNEL(first, coppice::Item i, float* out, n::P p) { out[i.index] = SCALE * p.a; COPPICE_ASSERT(i, p.a > 0); }
+        namespace n { COPPICE_KERNEL_2D_3D(twice, Pair p, coppice::Cell<D> c) { p.y[c] = D * p.x[c]; } }
+        """
+
+    def test_kernels_may_stand_in_a_header(self):
+        (self.folder / "shared.h").write_text(self.SHARED)
+        self.expect_generated('#define SCALE 2\n#include "shared.h"\n')
+        host = """using namespace coppice;
+            void f(Program& p, const Node& leaf, const Field<float>& x, float* out) {
+              static_assert(n::P{}.a == 2 && n::P{}.kind == n::Kind::kA);
+              p.launch(first, range(5), out, n::P{}); p.launch(n::twice_2d, over(leaf), Pair{x, x}); p.launch(n::twice<3>, over(leaf), Pair{x, x});
+            }"""
+        compiled = self.compile_host(host, ["-Werror"])
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        # A second file with the same header, and more code of its own before and behind it.
+        self.expect_generated("#define SCALE 2\nstatic float half(float x) { return x / 2; }\n"
+                              'COPPICE_KERNEL(before, coppice::Item i, float* out) { out[i.index] = half(1); print(i, "here {}", 1); }\n'
+                              '#include "shared.h"\nCOPPICE_KERNEL(other, coppice::Item, float* out, n::P p) { *out = p.a; }\n', "second")
+        both = '#include "second.kernels.h"\n'
+        compiled = self.compile_host(both + host, ["-Werror"])
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        # What another macro makes of it is another kernel.
+        self.expect_generated('#define SCALE 3\n#include "shared.h"\n', "second")
+        words = self.compile_host(both).stderr
+        self.assertEqual(words.count("error: "), 1, words)
+        self.assertIn("kernel first of shared.h differs between the kernel files whose generated headers are included here", words)
 
     # ---- types of headers
 
@@ -149,7 +204,7 @@ class KernelgenTest(unittest.TestCase):
     def test_default_values_that_the_host_could_not_have_are_refused(self):
         for text, why in [("struct I { float a = 1; }; struct P { const I* i; };",
                            "argument type I must be what a kernel takes, or points to, if its members have default values, or be "
-                           "defined in a header that the host includes, too"),
+                           "defined in a header without kernels that the host includes, too"),
                           ('struct P { const char* text = "abc"; };',
                            "argument type P must have no addresses, and no numbers of 128 bits, as default values, or be defined")]:
             with self.subTest(text):
@@ -216,7 +271,7 @@ class KernelgenTest(unittest.TestCase):
 
     # ---- what kernelgen refuses
 
-    IN_A_HEADER = ", or be defined in a header that the host includes, too"
+    IN_A_HEADER = ", or be defined in a header without kernels that the host includes, too"
 
     def test_refuses_types_that_it_cannot_declare(self):
         PLAIN = ("must be laid out as its members' types say, without packing, [[no_unique_address]] or types of another "
@@ -435,13 +490,17 @@ class KernelgenTest(unittest.TestCase):
         compiled = self.compile_host("static_assert(sizeof(Mine) == sizeof(Other));\n")
         self.assertEqual(compiled.returncode, 0, compiled.stderr)
 
-    def expect_clang_error(self, kernels, line, message):
-        """The first error, on a line as expect_line counts them."""
+    def clang_words(self, kernels):
+        """What clang says of a kernel file that it refuses."""
         source = self.folder / "snippet.kernels.cc"
         source.write_text('#include "coppice/kernel.h"\n' + kernels)
         compiled = self.run_tool([CLANG, *BITCODE, "-I", SOURCE, "-isystem", EIGEN, source, "-o", self.folder / "snippet.bc"])
         self.assertNotEqual(compiled.returncode, 0, "it compiled")
-        errors = [at for at in compiled.stderr.splitlines() if ": error: " in at]
+        return compiled.stderr
+
+    def expect_clang_error(self, kernels, line, message):
+        """The first error, on a line as expect_line counts them."""
+        errors = [at for at in self.clang_words(kernels).splitlines() if ": error: " in at]
         self.assertRegex(errors[0], rf"snippet\.kernels\.cc:{line + 1}:\d+: error: .*{re.escape(message)}")
 
     def test_two_kernels_of_one_name_are_clangs_error(self):
