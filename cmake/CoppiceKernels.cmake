@@ -1,6 +1,8 @@
-# coppice_add_kernels(target file... [INCLUDES folder...] [NO_RELOAD]): compiles kernel files (x.kernels.cc) once to LLVM bitcode,
-# embeds it in the target, and generates `x.kernels.h`, which declares the kernels to the host with their argument types.
+# coppice_add_kernels(target file... [INCLUDES folder...] [DEFINES name[=value]...] [NO_RELOAD]): compiles kernel files
+# (x.kernels.cc) once to LLVM bitcode, embeds it in the target, and generates `x.kernels.h`, which declares the kernels to the
+# host with their argument types.
 # INCLUDES: folders whose headers the kernel files include; those beside a kernel file need no mention.
+# DEFINES: macros of the kernel files; the target's own sources do not have them. A value may have spaces and quotes.
 # NO_RELOAD: a program that takes over changed kernels while it runs (sparse/kernel_reload.h) leaves these as they are.
 #
 # In C++ a kernel file is called as its name is, with every other character made an underscore: `my-heat.kernels.cc` becomes
@@ -59,14 +61,15 @@ else()
 endif()
 
 # Bitcode of one file; sets ${out} to the shipped .bc. EXTRA: flags of another target (device intrinsics).
-# INCLUDES: folders whose headers the file includes. DEPENDS: generated files that it includes.
+# INCLUDES: folders whose headers the file includes. DEFINES: macros of it. DEPENDS: generated files that it includes.
 function(coppice_bitcode out source)
-  cmake_parse_arguments(ARG "" "" "EXTRA;INCLUDES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "EXTRA;INCLUDES;DEFINES;DEPENDS" ${ARGN})
   set(includes "")
   foreach(folder IN LISTS ARG_INCLUDES)
     get_filename_component(folder ${folder} ABSOLUTE)
     list(APPEND includes -I${folder})
   endforeach()
+  list(TRANSFORM ARG_DEFINES PREPEND -D)
   set(sanitize ${COPPICE_BITCODE_SANITIZE})
   if(ARG_EXTRA MATCHES "nvptx64")
     set(sanitize "")
@@ -76,20 +79,28 @@ function(coppice_bitcode out source)
   set(raw ${CMAKE_CURRENT_BINARY_DIR}/kernels/${full}.debug.bc)
   set(shipped ${CMAKE_CURRENT_BINARY_DIR}/kernels/${full}.bc)
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/kernels)
+  # Some generators do not notice that a command has changed. This file is written when its text is another one.
+  set(defines "")
+  if(ARG_DEFINES OR EXISTS ${raw}.defines)
+    set(defines ${raw}.defines)
+    string(REPLACE ";" "\n" text "${ARG_DEFINES}")
+    file(GENERATE OUTPUT ${defines} CONTENT "${text}\n")
+  endif()
   add_custom_command(OUTPUT ${raw} ${shipped}
     COMMAND ${COPPICE_CLANG_COMMAND} ${COPPICE_BITCODE_FLAGS} ${sanitize} ${ARG_EXTRA} -I${COPPICE_INCLUDE_DIR} -isystem ${COPPICE_EIGEN_DIR}
-            ${includes} -MD -MF ${raw}.d -MQ ${raw} ${source} -o ${raw}
+            ${includes} ${ARG_DEFINES} -MD -MF ${raw}.d -MQ ${raw} ${source} -o ${raw}
     COMMAND ${COPPICE_OPT} "-passes=${COPPICE_BITCODE_PASSES}" ${raw} -o ${shipped}
-    DEPENDS ${source} ${ARG_DEPENDS} DEPFILE ${raw}.d VERBATIM COMMENT "Bitcode ${full}")
+    DEPENDS ${source} ${defines} ${ARG_DEPENDS} DEPFILE ${raw}.d VERBATIM COMMENT "Bitcode ${full}")
   set(${out} ${shipped} PARENT_SCOPE)
   set(${out}_DEBUG ${raw} PARENT_SCOPE)
   set(${out}_FLAGS ${COPPICE_BITCODE_FLAGS} ${sanitize} ${ARG_EXTRA} -I${COPPICE_INCLUDE_DIR} -isystem ${COPPICE_EIGEN_DIR}
-      ${includes} PARENT_SCOPE)
+      ${includes} ${ARG_DEFINES} PARENT_SCOPE)
 endfunction()
 
 # Lets compile_commands.json say how clang compiles a kernel file, which editors ask: a target that nobody builds stands for
 # what the custom commands do. A file that several targets compile is listed once.
 function(coppice_show_kernels_to_editors target source)
+  cmake_parse_arguments(ARG "" "" "INCLUDES;DEFINES" ${ARGN})
   if(NOT CMAKE_EXPORT_COMPILE_COMMANDS)
     return()
   endif()
@@ -113,7 +124,8 @@ function(coppice_show_kernels_to_editors target source)
     target_include_directories(${shadow} SYSTEM PRIVATE ${COPPICE_EIGEN_DIR})
   endif()
   target_sources(${shadow} PRIVATE ${source})
-  foreach(folder IN LISTS ARGN)
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS ${ARG_DEFINES})
+  foreach(folder IN LISTS ARG_INCLUDES)
     get_filename_component(folder ${folder} ABSOLUTE)
     target_include_directories(${shadow} PRIVATE ${folder})
   endforeach()
@@ -195,8 +207,37 @@ function(coppice_check_kernel_names_of program)
   endwhile()
 endfunction()
 
+# A file that several targets of a folder compile is compiled once.
+function(coppice_check_same_flags target path)
+  get_property(flags DIRECTORY PROPERTY "COPPICE_KERNEL_FLAGS ${path}")
+  get_property(other DIRECTORY PROPERTY "COPPICE_KERNEL_TARGET ${path}")
+  if(other AND NOT flags STREQUAL "${ARGN}")
+    message(FATAL_ERROR "coppice_add_kernels: ${path} has other INCLUDES or DEFINES in ${target} than in ${other}; add one of "
+            "them in another folder")
+  endif()
+  set_property(DIRECTORY PROPERTY "COPPICE_KERNEL_FLAGS ${path}" "${ARGN}")
+  set_property(DIRECTORY PROPERTY "COPPICE_KERNEL_TARGET ${path}" ${target})
+endfunction()
+
+# Ends with one line where a macro of a list cannot be handed on as it is.
+function(coppice_check_kernel_defines list)
+  foreach(define IN LISTS ${list})
+    string(REGEX REPLACE "=.*" "" name "${define}")
+    if(define MATCHES ";")
+      message(FATAL_ERROR "coppice_add_kernels: DEFINES '${define}' has a semicolon, which no value may have; give several macros "
+              "as several arguments")
+    elseif(define MATCHES "[\n\r]")
+      message(FATAL_ERROR "coppice_add_kernels: the value of ${name} in DEFINES has several lines")
+    elseif(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+      message(FATAL_ERROR "coppice_add_kernels: DEFINES '${define}' is not name or name=value, with the name of a macro")
+    endif()
+  endforeach()
+endfunction()
+
 function(coppice_add_kernels target)
-  cmake_parse_arguments(ARG "NO_RELOAD" "" "INCLUDES" ${ARGN})
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "NO_RELOAD" "" "INCLUDES;DEFINES")
+  coppice_check_kernel_defines(ARG_DEFINES)  # each as it was given; other arguments may be lists
+  cmake_parse_arguments(ARG "NO_RELOAD" "" "INCLUDES;DEFINES" ${ARGN})
   foreach(file IN LISTS ARG_UNPARSED_ARGUMENTS)
     get_filename_component(full ${file} NAME)
     string(REGEX REPLACE "(\\.kernels)?\\.[^.]*$" "" stem "${full}")
@@ -219,7 +260,8 @@ function(coppice_add_kernels target)
     set_property(TARGET ${target} APPEND PROPERTY COPPICE_KERNEL_FILES ${name})
     set_property(TARGET ${target} APPEND PROPERTY COPPICE_KERNEL_SOURCES "${path}")
     coppice_check_kernel_names_later()
-    coppice_bitcode(shipped ${file} INCLUDES ${ARG_INCLUDES})
+    coppice_check_same_flags(${target} ${path} INCLUDES ${ARG_INCLUDES} DEFINES ${ARG_DEFINES})
+    coppice_bitcode(shipped ${file} INCLUDES ${ARG_INCLUDES} DEFINES ${ARG_DEFINES})
     set(header ${CMAKE_CURRENT_BINARY_DIR}/kernels/${stem}.kernels.h)
     set(source ${CMAKE_CURRENT_BINARY_DIR}/kernels/${stem}.kernels.gen.cc)
     set(recipe "")
@@ -234,7 +276,7 @@ function(coppice_add_kernels target)
     # .incbin is invisible to the compiler's own dependency scan (and to ccache, which therefore must not see it).
     set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${shipped})
     target_sources(${target} PRIVATE ${source} ${header})
-    coppice_show_kernels_to_editors(${target} ${file} ${ARG_INCLUDES})
+    coppice_show_kernels_to_editors(${target} ${file} INCLUDES ${ARG_INCLUDES} DEFINES ${ARG_DEFINES})
   endforeach()
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_BINARY_DIR}/kernels>)
 endfunction()

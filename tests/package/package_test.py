@@ -355,6 +355,50 @@ int main() {
         (project / "main.cc").write_text(main)
         return project
 
+    def test_macros_are_given_to_kernel_files_and_change_their_kernels(self):
+        kernels = ('#include "coppice/kernel.h"\n#ifdef LESS\n#undef SCALE\n#define SCALE 1\n#endif\n'
+                   "COPPICE_KERNEL(fill, coppice::Item i, float* out) { out[i.index] = SCALE; }\n"
+                   'COPPICE_KERNEL(tell, coppice::Item i) { print(i, TITLE); }\n')
+        main = """#include <cstdio>
+#include "coppice/coppice.h"
+#include "defined.kernels.h"
+#if defined(SCALE) || defined(TITLE)
+#error "macros of kernel files"
+#endif
+int main() {
+  auto device = coppice::Device::cpu(1);
+  coppice::Program program(device);
+  const auto buffer = device->reserve(4, 4);
+  program.launch(fill, coppice::range(1), buffer->as<float>());
+  program.launch(tell, coppice::range(1));
+  program.wait();
+  float value;
+  device->wait_copy(&value, buffer->data(), 4);
+  std::printf("%g\\n", value);
+}
+"""
+        command = "coppice_add_kernels({0} {0}.kernels.cc DEFINES %s)"
+        for defines, expected in [(r'"SCALE=2 + 3" "TITLE=\"a  pool, $HOME (50%%) is not \\\"dry\\\"\""', ['a  pool, $HOME (50%%) is not "dry"', "5"]),
+                                  (r'SCALE=4 "TITLE=\"b\""', ["b", "4"]), (r'SCALE=4 LESS "TITLE=\"b\""', ["b", "1"])]:
+            with self.subTest(defines):
+                project = self.project_of("defined", kernels, main, command=command % defines)
+                words = self.build_and_run(project, "defined", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON").splitlines()
+                self.assertEqual([w for w in words if not w.startswith("kernels: ")], expected)
+        entries = json.loads((project / "build/compile_commands.json").read_text())
+        self.assertIn("-DSCALE=4 ", next(e["command"] for e in entries if e["file"].endswith("defined.kernels.cc")))
+        for defines, words in [('"A=1;B=2"', "DEFINES 'A=1;B=2' has a semicolon, which no value may have"),
+                               ("-DA=1", "DEFINES '-DA=1' is not name or name=value, with the name of a macro"),
+                               ('"A=1\n2"', "the value of A in DEFINES has several lines")]:
+            project = self.project_of("defined", kernels, main, command=command % defines)
+            status, said = self.configure(project)
+            self.assertNotEqual(status, 0)
+            self.assertIn("coppice_add_kernels: " + words, " ".join(said.split()))
+        project = self.project_of("defined", kernels, main, command="coppice_add_kernels({0} {0}.kernels.cc DEFINES A)",
+                                  more="add_executable(other main.cc)\ncoppice_add_kernels(other defined.kernels.cc DEFINES B)\n")
+        status, said = self.configure(project)
+        self.assertNotEqual(status, 0)
+        self.assertIn("defined.kernels.cc has other INCLUDES or DEFINES in other than in defined", " ".join(said.split()))
+
     def test_kernel_files_share_a_header_of_kernels(self):
         project = self.project_of("shared", '#include "steps.h"\nCOPPICE_KERNEL(before, Item i, float* out) { out[i.index] = 1; }\n', """#include <cstdio>
 #include "coppice/coppice.h"
