@@ -399,6 +399,34 @@ int main() {
         self.assertNotEqual(status, 0)
         self.assertIn("defined.kernels.cc has other INCLUDES or DEFINES in other than in defined", " ".join(said.split()))
 
+    def test_one_header_of_the_library_is_enough(self):
+        project = self.project_of("one", '#include "coppice/kernel.h"\nCOPPICE_KERNEL(fill, coppice::Write<float> x, coppice::Cell2 c, float a) { x[c] = a; }\n',
+                                  """#include "coppice/coppice.h"
+#include "one.kernels.h"
+#include <cstdio>
+using namespace coppice;
+int main() {
+  auto device = Device::cpu(1);
+  device->set_message_handler([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+  Tree tree(device);
+  Node leaf = tree.root().pointer({4, 4}).bitmasked({4, 4});
+  Field<float> x = leaf.place<float>("x");
+  Field<float> flux = leaf.temporary<float>("flux", {0, 1});
+  Program program(device);
+  leaf.activate({{5, 5}});
+  Slot<float> amount(device);
+  amount.set(3);
+  program.launch(fill, over(leaf), x, amount);
+  const MemoryReport report = tree.wait_memory_report();
+  std::printf("%s\\n%s\\n", report.text().c_str(), text_of(memory_of(leaf)).c_str());
+  std::printf("%zu nodes, %g %g\\n", report.nodes.size(), wait_read(x, {5, 5}), wait_read(x, {6, 6}));
+}
+""")
+        words = self.build_and_run(project, "one")
+        self.assertIn("pointer[4,4]", words)
+        self.assertRegex(words, r"1 temporar.* of 4 bytes per cell")
+        self.assertEqual(words.splitlines()[-1], "2 nodes, 3 0")
+
     def test_kernel_files_share_a_header_of_kernels(self):
         project = self.project_of("shared", '#include "steps.h"\nCOPPICE_KERNEL(before, Item i, float* out) { out[i.index] = 1; }\n', """#include <cstdio>
 #include "coppice/coppice.h"
