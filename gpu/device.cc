@@ -22,7 +22,7 @@ IntrusivePtr<Device> cuda_device() {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnavailable) throw;
     const std::string_view who = error.message().starts_with("device cuda: ") ? "" : "device cuda: ";
-    throw Error(ErrorCode::kUnavailable, fmt::format("{}{}; use --device cpu", who, error.message()));
+    throw Error(ErrorCode::kUnavailable, fmt::format("{}{}; use the cpu device", who, error.message()));
   }
 }
 

@@ -33,7 +33,7 @@ TEST(CudaDriver, SaysWhyThereIsNone) {
   EXPECT_EQ(error.message(), why);
   const Error of_user = error_from([] { Device::named("cuda"); });
   EXPECT_EQ(of_user.code(), ErrorCode::kUnavailable);
-  EXPECT_EQ(of_user.message(), "device cuda: " + why + "; use --device cpu");
+  EXPECT_EQ(of_user.message(), "device cuda: " + why + "; use the cpu device");
   EXPECT_EQ(Device::best()->name(), "cpu");
   EXPECT_EQ(Device::named("auto")->name(), "cpu");
 }
