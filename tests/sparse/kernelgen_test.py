@@ -83,6 +83,42 @@ class KernelgenTest(unittest.TestCase):
                       compiled.stderr)
         self.assertIn("snippet.kernels.cc:2:", compiled.stderr)
 
+    def test_a_use_against_a_handles_role_names_the_roles_that_would_do(self):
+        reads, stores = "a Read only reads", "a Write only stores to its own cell"
+        both = "a Write only stores; to read the cell, too, declare the field Update<T>"
+        changes, adds = "an Update changes its own cell only", "an Accumulate only adds"
+        grows, lists = "a Grow stores by set() and activates", "an Append changes lists"
+        own = "u[cell] is of a Read<T> to read, a Write<T> to store and an Update<T> for both"
+        around = "cells around are read by a Read<T, Star<1>> or Read<T, Box<1>>"
+        for role, body, message in [
+                ("Read<float>", "u.add(c, {1, 2}, 3.0f);", f"{reads}; add() is of an Accumulate<T>"),
+                ("Read<float>", "u.set(c, {1, 2}, 3);", f"{reads}; set() at any cell is of a Grow<T>, or of an Append<T> for lists"),
+                ("Read<float>", "u.activate(c, {1, 2});", f"{reads}; activate() is of a Topology or a Grow<T>"),
+                ("Read<float>", "u.append(c, {1, 2}, 3);", f"{reads}; append() is of an Append<T>, on a dynamic node"),
+                ("Write<float>", "float x = u[c]; *out = x;", both), ("Write<float>", "*out = u[c] + 1;", both),
+                ("Write<float>", "u[c] += 2;", both), ("Write<P>", "P p = u[c]; *out = p.x;", both),
+                ("Write<float>", "*out = u.at(c, {1, 2});", f"{stores}; at() is of a Read<T>"),
+                ("Write<float>", "*out = u(c, 1, 0);", f"{stores}; {around}"),
+                ("Write<float>", "u.add(c, {1, 2}, 3);", f"{stores}; add() is of an Accumulate<T>"),
+                ("Update<float>", "*out = u(c, 0, 1);", f"{changes}; {around}"),
+                ("Update<float>", "u.deactivate(c, {1, 2});", f"{changes}; deactivate() is of a Topology or a Grow<T>"),
+                ("Accumulate<float>", "u[c] += 1;", f"{adds}; {own}"), ("Accumulate<float>", "*out = u[c];", f"{adds}; {own}"),
+                ("Accumulate<float, Star<1>>", "u[c] += 1;", f"{adds}; {own}"),
+                ("Accumulate<float>", "*out = u.at(c, {1, 2});", f"{adds}; at() is of a Read<T>"),
+                ("Grow<float>", "u[c] = 3;", f"{grows}; {own}"), ("Grow<float>", "u.add(c, {1, 2}, 3);", f"{grows}; add() is of an Accumulate<T>"),
+                ("Topology", "*out = u.at(c, {1, 2});", f"{grows}; at() is of a Read<T>"),
+                ("Append<float>", "u[c] = 3;", f"{lists}; {own}"), ("Append<float>", "u.activate(c, {1, 2});", f"{lists}; append() and set() activate")]:
+            with self.subTest(role + ": " + body):
+                self.expect_clang_error(f"using namespace coppice; struct P {{ float x; }};\nCOPPICE_KERNEL(f, {role} u, Cell2 c, float* out) {{\n"
+                                        f"(void)out;\n{body}\n}}\n", 4, f"is unavailable: {message}")
+        # One place is not assigned to another, which would store nothing; nor is what a Read gives, a copy.
+        for parameters, body, message in [("Write<float> u, Write<float> v", "u[c] = v[c];", both), ("Write<P> u, Write<P> v", "u[c] = v[c];", both),
+                                          ("Read<P> u", "u[c] = P{1};", "no viable overloaded '='"), ("Read<float> u", "u[c] = 1;", "expression is not assignable")]:
+            with self.subTest(parameters):
+                words = self.clang_words(f"using namespace coppice; struct P {{ float x; }};\nCOPPICE_KERNEL(f, {parameters}, Cell2 c) {{\n{body}\n}}\n")
+                self.assertIn("snippet.kernels.cc:4:", words)
+                self.assertIn(message, words)
+
     # ---- kernels of functions that stand above
 
     def test_a_kernel_may_be_made_of_a_templates_function(self):
