@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "sparse/device/places.h"
+#include "sparse/device/roles.h"
 
 namespace coppice::device {
 
@@ -44,8 +45,6 @@ struct Box {
   static constexpr int kRadius = R;
   static constexpr bool kStar = false;
 };
-
-enum class Role : uint32_t { kRead, kWrite, kUpdate, kAccumulate, kAtomic, kGrow, kAppend };
 
 // A handle holds this: on the host the field it names, on the device the number of its binding.
 struct FieldId {
@@ -257,7 +256,7 @@ struct HandleAccess {
 }  // namespace device
 
 template <class T, Role R>
-struct Handle {
+struct Handle : device::OtherUses<T, R> {
   using Value = T;
   static constexpr Role kRole = R;
   static_assert(device::is_value<T>, "a field's values must be trivially copyable");

@@ -32,7 +32,7 @@ struct Read : Handle<T, Role::kRead> {
   static constexpr bool kStar = Reach::kStar;
 
   template <int D>
-  COPPICE_HARMLESS COPPICE_INLINE T operator[](const Cell<D>& cell) const {
+  COPPICE_HARMLESS COPPICE_INLINE device::ReadValue<T> operator[](const Cell<D>& cell) const {
     if (!this->may(cell, effect::kReads)) return T{};
     const uint32_t b = this->id.field;
     if (device::is_checked_temporary(b) && !device::has_value_at(cell.context->block, b, cell.coord()))
@@ -40,7 +40,7 @@ struct Read : Handle<T, Role::kRead> {
     return load(cell, 0, 0, 0);
   }
   template <int D>
-  COPPICE_ACCESS COPPICE_INLINE T operator[](const Entry<D>& entry) const {
+  COPPICE_ACCESS COPPICE_INLINE device::ReadValue<T> operator[](const Entry<D>& entry) const {
     if (!this->may(entry, effect::kReads)) return T{};
     const uint32_t b = this->id.field;
     if (device::is_checked_temporary(b) && !device::has_value_for(entry, b)) return T{};
@@ -138,7 +138,7 @@ struct Read : Handle<T, Role::kRead> {
 template <class T>
 struct Write : Handle<T, Role::kWrite> {
   using Handle<T, Role::kWrite>::Handle;
-  class Target {
+  class Target : public device::StoreOnly<T> {
    public:
     COPPICE_HARMLESS COPPICE_INLINE void operator=(const T& v) const {
       if (device::makes_room() || (device::debug_checks() && address_ == nullptr)) return;

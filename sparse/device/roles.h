@@ -8,7 +8,7 @@
 
 namespace coppice {
 
-enum class Role : uint32_t { kRead, kWrite, kUpdate, kAccumulate, kGrow, kAppend };
+enum class Role : uint32_t { kRead, kWrite, kUpdate, kAccumulate, kAtomic, kGrow, kAppend };
 
 namespace device {
 
@@ -22,14 +22,14 @@ namespace device {
   template <class From>          \
   __attribute__((unavailable(why))) T& operator[](const From&) const;
 
-#define COPPICE_IS_NO_ACCUMULATE(who) COPPICE_OTHER_USE(void, add, who "; add() is of an Accumulate<T>")
+#define COPPICE_IS_NO_ACCUMULATE(who) COPPICE_OTHER_USE(void, add, who "; add() is of an Accumulate<T>, an Atomic<T> or a Grow<T>")
 #define COPPICE_IS_NO_APPEND(who) \
   COPPICE_OTHER_USE(uint32_t, append, who "; append() is of an Append<T>, on a dynamic node")
 #define COPPICE_IS_NO_GROW(who)                                                                         \
   COPPICE_OTHER_USE(void, set, who "; set() at any cell is of a Grow<T>, or of an Append<T> for lists") \
   COPPICE_OTHER_USE(void, activate, who "; activate() is of a Topology or a Grow<T>")                   \
   COPPICE_OTHER_USE(void, deactivate, who "; deactivate() is of a Topology or a Grow<T>")               \
-  COPPICE_OTHER_USE(bool, is_active, who "; is_active() is of a Topology or a Grow<T>")
+  COPPICE_OTHER_USE(bool, is_active, who "; is_active() is of a Read<T>, a Topology or a Grow<T>")
 #define COPPICE_IS_NO_REACH(who) \
   COPPICE_OTHER_USE(T&, operator(), who "; cells around are read by a Read<T, Star<1>> or Read<T, Box<1>>")
 #define COPPICE_IS_NO_READ(who)                                                         \
@@ -74,17 +74,23 @@ struct OtherUses<T, Role::kAccumulate> {
   COPPICE_IS_NO_OWN_CELL("an Accumulate only adds")
 };
 template <class T>
+struct OtherUses<T, Role::kAtomic> {
+  COPPICE_IS_NO_APPEND("an Atomic changes cells by its own operations")
+  COPPICE_IS_NO_GROW("an Atomic changes cells by its own operations")
+  COPPICE_IS_NO_REACH("an Atomic changes cells by its own operations")
+  COPPICE_IS_NO_OWN_CELL("an Atomic changes cells by its own operations")
+};
+template <class T>
 struct OtherUses<T, Role::kGrow> {
-  COPPICE_IS_NO_ACCUMULATE("a Grow stores by set() and activates")
-  COPPICE_IS_NO_APPEND("a Grow stores by set() and activates")
-  COPPICE_IS_NO_READ("a Grow stores by set() and activates")
-  COPPICE_IS_NO_OWN_CELL("a Grow stores by set() and activates")
+  COPPICE_IS_NO_APPEND("a Grow stores by set(), adds by add() and activates")
+  COPPICE_IS_NO_READ("a Grow stores by set(), adds by add() and activates")
+  COPPICE_IS_NO_OWN_CELL("a Grow stores by set(), adds by add() and activates")
 };
 template <class T>
 struct OtherUses<T, Role::kAppend> {
   COPPICE_IS_NO_ACCUMULATE("an Append changes lists")
   COPPICE_OTHER_USE(void, activate, "an Append changes lists; append() and set() activate")
-  COPPICE_OTHER_USE(bool, is_active, "an Append changes lists; is_active() is of a Topology or a Grow<T>")
+  COPPICE_OTHER_USE(bool, is_active, "an Append changes lists; is_active() is of a Read<T>, a Topology or a Grow<T>")
   COPPICE_IS_NO_REACH("an Append changes lists")
   COPPICE_OTHER_USE(T*, neighbour_data, "an Append changes lists; neighbour_data() is of a Read<T>")
   COPPICE_IS_NO_OWN_CELL("an Append changes lists")
