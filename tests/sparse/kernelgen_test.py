@@ -87,7 +87,7 @@ class KernelgenTest(unittest.TestCase):
         reads, stores = "a Read only reads", "a Write only stores to its own cell"
         both = "a Write only stores; to read the cell, too, declare the field Update<T>"
         changes, adds = "an Update changes its own cell only", "an Accumulate only adds"
-        grows, lists = "a Grow stores by set() and activates", "an Append changes lists"
+        grows, lists = "a Grow stores by set(), adds by add() and activates", "an Append changes lists"
         own = "u[cell] is of a Read<T> to read, a Write<T> to store and an Update<T> for both"
         around = "cells around are read by a Read<T, Star<1>> or Read<T, Box<1>>"
         for role, body, message in [
@@ -105,7 +105,7 @@ class KernelgenTest(unittest.TestCase):
                 ("Accumulate<float>", "u[c] += 1;", f"{adds}; {own}"), ("Accumulate<float>", "*out = u[c];", f"{adds}; {own}"),
                 ("Accumulate<float, Star<1>>", "u[c] += 1;", f"{adds}; {own}"),
                 ("Accumulate<float>", "*out = u.at(c, {1, 2});", f"{adds}; at() is of a Read<T>"),
-                ("Grow<float>", "u[c] = 3;", f"{grows}; {own}"), ("Grow<float>", "u.add(c, {1, 2}, 3);", f"{grows}; add() is of an Accumulate<T>"),
+                ("Grow<float>", "u[c] = 3;", f"{grows}; {own}"), ("Atomic<float>", "u[c] = 3;", f"an Atomic changes cells by its own operations; {own}"),
                 ("Topology", "*out = u.at(c, {1, 2});", f"{grows}; at() is of a Read<T>"),
                 ("Append<float>", "u[c] = 3;", f"{lists}; {own}"), ("Append<float>", "u.activate(c, {1, 2});", f"{lists}; append() and set() activate")]:
             with self.subTest(role + ": " + body):
@@ -667,7 +667,7 @@ class KernelgenTest(unittest.TestCase):
             self.assertLess(words.count("\n"), 16, words)
         self.expect_host_error(launch.format("n, P{1}, out"), wrong_type)
         self.expect_host_error(launch.format("x, P{1}, 3"), wrong_type)
-        wrong_count = "a launch gives every kernel argument but the Cell, Block, BlockTeam, Entry, Item or Team, in order"
+        wrong_count = "a launch gives every kernel argument but the Cell, Block, BlockTeam, Entry, Item, GridItem or Team, in order"
         self.expect_host_error(launch.format("x, P{1}"), wrong_count)
         self.expect_host_error(launch.format("x, P{1}, out, out"), wrong_count)
 
