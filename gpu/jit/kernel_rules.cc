@@ -50,7 +50,11 @@ std::string_view instead_of(llvm::StringRef name) {
   if (is_one_of(name, {"__assert_fail", "abort", "exit", "_Exit", "_ZSt21__glibcxx_assert_failPKciS0_S0_",
                        "_ZSt9terminatev"}))
     return "use COPPICE_ASSERT(cell, condition)";
-  if (name.starts_with("_Zn") || name.starts_with("_Zd") ||
+  // Containers that grow throw for what is too long before they ask for memory.
+  const bool grows = name.starts_with("_ZSt20__throw_length_error") ||
+                     name.starts_with("_ZSt17__throw_bad_alloc") ||
+                     name.starts_with("_ZSt28__throw_bad_array_new_length");
+  if (grows || name.starts_with("_Zn") || name.starts_with("_Zd") ||
       is_one_of(name, {"malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign"}))
     return "use an array of constant size, a field, or memory that the host gives as an argument";
   if (name.starts_with("_ZSt") && name.contains("__throw_")) return "test before what it would throw on";

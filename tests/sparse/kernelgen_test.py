@@ -422,7 +422,7 @@ class KernelgenTest(unittest.TestCase):
                 ("#include <stdlib.h>", "if (n > 0) abort();", "abort", "use COPPICE_ASSERT(cell, condition)"),
                 ("#include <stdlib.h>", "if (n > 0) exit(1);", "exit", "use COPPICE_ASSERT(cell, condition)"),
                 ("", "*out = *new float[n];", "operator new[](unsigned long)", memory),
-                ("#include <vector>", "std::vector<float> v(n); *out = v[n / 2];", None, None),
+                ("#include <vector>", "std::vector<float> v(n); *out = v[n / 2];", None, memory),
                 ("#include <array>", "std::array<float, 3> a{}; *out = a.at(n);", None, "test before what it would throw on"),
                 ("#include <string.h>", "*out = strlen((const char*)out);", "strlen", "no device has C's strings"),
                 ("#include <fenv.h>", "*out = fesetround(n);", "fesetround", "a device rounds to nearest and has no flags"),
