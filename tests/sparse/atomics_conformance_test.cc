@@ -354,6 +354,17 @@ TEST_P(Atomics, KernelsPrintVectorsAndMatrices) {
   EXPECT_EQ(lines, (std::vector<std::string>{"[1.00, 2.50, -3.00] and [[1, 1], [2, 1]] of [+1.5, -2]"}));
 }
 
+TEST(AtomicsInOrder, GiveWhatTheItemsBeforeHaveLeftInDeterministicMode) {
+  constexpr int kItems = 5000;
+  const auto device = Device::cpu({.threads = 4, .deterministic = true});
+  Program program(device);
+  Tree tree(device);
+  const Field<int> next = tree.root().dense({1}).place<int>("next");
+  std::vector<int> drawn(kItems);
+  run_on(program, draw_numbers, range(kItems), next, inout(drawn));
+  for (int i = 0; i < kItems; ++i) ASSERT_EQ(drawn[i], i);
+}
+
 INSTANTIATE_TEST_SUITE_P(Sparse, Atomics, testing::ValuesIn(test_devices()), device_test_name);
 
 }  // namespace
