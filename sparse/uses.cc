@@ -66,8 +66,8 @@ std::string_view name_of(Role role) {
 // values set stays, and what is_active() tells of earlier items; for an Append, the order of the elements;
 // for an Atomic, what each item is given.
 bool depends_on_order(const HandleUse& h) {
-  return h.role == Role::kGrow || h.role == Role::kAppend || h.role == Role::kAtomic ||
-         (h.role == Role::kAccumulate && !h.exact);
+  if (h.role == Role::kAtomic) return true;
+  return h.role == Role::kGrow || h.role == Role::kAppend || (h.role == Role::kAccumulate && !h.exact);
 }
 
 LaunchUse use_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
