@@ -22,6 +22,8 @@ from window_session_test import Display  # noqa: E402
 SOURCE, BUILD, CMAKE, PREFIX = (pathlib.Path(a) if i != 2 else a for i, a in enumerate(sys.argv[1:5]))
 EXAMPLES = SOURCE / "examples"
 GUIDE = SOURCE / "docs" / "first-solver.md"
+PARTICLES = SOURCE / "docs" / "particles.md"
+README = SOURCE / "README.md"
 
 
 def run(command, **options):
@@ -215,6 +217,25 @@ int main() {
             done = run([project / "build" / "wave", *arguments], env=self.environment, cwd=project)
             self.assertEqual((done.returncode, done.stdout), (2, "usage: wave FOLDER | wave --check\n"))
 
+    def test_mpm88_keeps_what_mechanics_keeps_and_draws_where_it_is_told(self):
+        project = self.copy_of("mpm88")
+        self.build_whole(project, "-DCMAKE_BUILD_TYPE=Release")
+        before = sorted(project.iterdir())
+        words = self.run_program(project, "mpm88", self.folder / "splash.pgm")
+        self.assertEqual(sorted(project.iterdir()), before, "it littered")
+        # Mass, momentum along both axes, the centre's fall and the angular momentum, for particles in a buffer and in lists.
+        errors = [float(e) for e in re.findall(r"error (\S+)$", words, re.M)]
+        self.assertEqual(len(errors), 10, words)
+        self.assertLess(max(errors), 1e-4, words)
+        header = b"P5\n768 256\n255\n"
+        picture = (self.folder / "splash.pgm").read_bytes()
+        self.assertEqual((picture[:len(header)], len(picture)), (header, len(header) + 768 * 256))
+        # Three times 11,972 particles, a pixel of room for each: some share one, since moving water has no such order.
+        drawn = sum(grey < 255 for grey in picture[len(header):])
+        self.assertTrue(1.5 * 11972 < drawn <= 3 * 11972, drawn)
+        done = run([project / "build" / "mpm88", "/nowhere/splash.pgm"], env=self.environment)
+        self.assertEqual((done.returncode, done.stdout), (1, "mpm88: cannot write /nowhere/splash.pgm\n"))
+
     def test_the_viewers_example_runs_with_every_back_end(self):
         project = self.copy_of("viewer")
         self.build_whole(project)
@@ -282,18 +303,36 @@ int main() {
         self.assertEqual(running.wait(timeout=60), 130)
 
     def test_every_example_is_tested_here(self):
-        self.assertEqual(sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir()), ["heat", "stage", "viewer", "wave"])
+        self.assertEqual(sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir()), ["heat", "mpm88", "stage", "viewer", "wave"])
 
     # ---- the guide
 
-    def test_every_code_block_of_the_guide_belongs_to_a_file(self):
-        text = GUIDE.read_text()
-        self.assertEqual(len(re.findall(r"^```(?:cpp|cmake|c\+\+)$", text, re.M)), len(re.findall(r"^<!-- file: .* -->$", text, re.M)))
+    def test_every_code_block_of_the_guides_belongs_to_a_file(self):
+        for page in (GUIDE, PARTICLES, README):
+            text = page.read_text()
+            self.assertEqual(len(re.findall(r"^```(?:cpp|cmake|c\+\+)$", text, re.M)),
+                             len(re.findall(r"^<!-- file: .* -->$", text, re.M)), page)
 
     def test_the_first_program_of_guide_and_readme_is_the_example(self):
-        for page in (GUIDE, SOURCE / "README.md"):
+        for page in (GUIDE, README):
             for name in ("CMakeLists.txt", "heat.kernels.cc", "main.cc"):
                 self.assertEqual(files_in(page)[f"heat/{name}"], (EXAMPLES / "heat" / name).read_text(), (page, name))
+
+    def test_the_page_about_particles_is_the_example(self):
+        files = {name.removeprefix("mpm88/"): code for name, code in files_in(PARTICLES).items()}
+        self.assertEqual(files, {p.name: p.read_text() for p in (EXAMPLES / "mpm88").iterdir()})
+
+    def test_the_first_program_of_the_readme_is_short_and_prints_what_it_says(self):
+        files = {name: code for name, code in files_in(README).items() if name.startswith("drops/")}
+        lines = {name: len(code.splitlines()) for name, code in files.items()}
+        self.assertLessEqual(sum(lines.values()), 40, lines)
+        for name, code in files.items():
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(code)
+        words = [w.rstrip() for w in self.build_and_run(self.folder / "drops", "drops").splitlines() if not w.startswith("kernels: ")]
+        expected = re.search(r"^It prints how a drop .*\n\n((?:    .*\n)+)", README.read_text(), re.M)[1]
+        self.assertEqual(words, [row[4:] for row in expected.splitlines()])
 
     def test_the_guides_tour_prints_what_the_guide_says(self):
         for name, code in files_in(GUIDE).items():
