@@ -14,7 +14,9 @@ PROGRAM, CACHE = sys.argv[1], sys.argv[2]
 PEERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers")
 KEYS = {"name", "ours", "peer", "unit", "ratio", "floor", "peer_name", "target", "instructions", "peer_instructions",
         "detail"}
-ROWS = ["mpm/taichi_24", "mpm/water_2d", "lookup/cube", "lookup/cube_masked", "lookup/cube_openvdb", "lookup/shell", "lookup/shell_runs",
+ROWS = ["mpm/taichi_24", "mpm/water_2d"]
+ROWS += ["port/" + name for name in ("mpm88_1_thread", "mpm88_lists_1_thread", *(("mpm88", "mpm88_lists") if len(os.sched_getaffinity(0)) > 1 else ()))]
+ROWS += ["lookup/cube", "lookup/cube_masked", "lookup/cube_openvdb", "lookup/shell", "lookup/shell_runs",
         "lookup/shell_openvdb"]
 ROWS += ["sparse/" + name for name in (
     "bytes_fill", "fill_active", "fill_empty", "fill_clear_gc", "fill_clear_gc_block", "activate_clear_gc",
@@ -95,7 +97,7 @@ class Bench(unittest.TestCase):
             self.assertAlmostEqual(row["ratio"], row["ours"] / row["peer"], delta=1e-4 * row["ratio"])
         if row["target"] is not None:
             self.assertRegex(row["target"], r"^(ratio|ours) [<>]= [0-9.]+( M)?$")
-        if row["name"].startswith("mpm/taichi") or row["name"] in ("sparse/fill_empty", "sparse/laplacian"):
+        if row["name"].startswith(("mpm/taichi", "port/")) or row["name"] in ("sparse/fill_empty", "sparse/laplacian"):
             self.assertIn("taichi left out", row["peer_name"])
         if row["name"] == "start/warm":
             self.assertRegex(row["detail"], r" [1-9][0-9]* kernels from the cache, 0 compiled$")
@@ -130,7 +132,7 @@ class Bench(unittest.TestCase):
             self.assertEqual(float(result.stdout), units)
 
     def test_the_peers_programs_are_python(self):
-        for name in ("laplacian_warp.py", "mpm3d_taichi.py", "sparse_taichi.py"):
+        for name in ("laplacian_warp.py", "mpm3d_taichi.py", "mpm88_taichi.py", "sparse_taichi.py"):
             path = os.path.join(PEERS, name)
             with open(path, encoding="utf-8") as file:
                 compile(file.read(), path, "exec")

@@ -5,6 +5,7 @@
 namespace coppice::bench {
 
 void run_mpm(Report& report);     // the solver, beside Taichi's mpm3d and over the shipped scenes
+void run_port(Report& report);    // Taichi's mpm88 ported loop by loop, beside the original
 void run_lookup(Report& report);  // a stencil over a tree, beside a plain array and OpenVDB
 void run_sparse(Report& report);  // activation, collection, lists and loops, beside Taichi and OpenVDB
 void run_memory(Report& report);  // bytes per active block

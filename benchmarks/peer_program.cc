@@ -68,6 +68,12 @@ std::optional<double> OptionalPeer::ask(const std::string& command, const std::s
   return answer;
 }
 
+std::optional<std::string> OptionalPeer::ask_line(const std::string& command) {
+  std::optional<std::string> answer;
+  if (is_there()) guard([&] { answer = program_->ask(command); });
+  return answer;
+}
+
 void OptionalPeer::start(const std::string& package, const std::string& script,
                          const std::vector<std::string>& arguments) {
   const std::optional<std::string> python = find_peer_python(package, absent_);

@@ -42,6 +42,7 @@ class OptionalPeer {
   std::string name() const { return is_there() ? title_ : absent_; }
   // Nothing when it is not there.
   std::optional<double> ask(const std::string& command, const std::string& key);
+  std::optional<std::string> ask_line(const std::string& command);  // for more than one of its numbers
 
  protected:
   void start(const std::string& package, const std::string& script,

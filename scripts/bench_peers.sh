@@ -39,6 +39,9 @@ prepare_taichi() {
     output=$("$folder/taichi/bin/python" benchmarks/peers/mpm3d_taichi.py --grid "$grid" --frames 0 \
       --cache "$folder/taichi-cache" 2>&1) || { absent taichi "$output" || return 1; }
   done
+  echo "bench: taichi compiles the kernels of the ported program, once" >&2
+  output=$("$folder/taichi/bin/python" benchmarks/peers/mpm88_taichi.py --frames 0 --cache "$folder/taichi-cache" 2>&1) ||
+    { absent taichi "$output" || return 1; }
   echo "bench: taichi compiles the kernels of the sparse benchmark, once" >&2
   output=$("$folder/taichi/bin/python" benchmarks/peers/sparse_taichi.py --quick --threads 1 \
     --cache "$folder/taichi-cache" 2>&1) || { absent taichi "$output" || return 1; }
