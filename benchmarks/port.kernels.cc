@@ -1,5 +1,5 @@
 // Kernels of the benchmark port: mpm88 written as its Taichi program is, loop by loop, with particles in arrays
-// of vectors and sums of scalars at the nodes; and the same with particles in a list for each block.
+// of vectors, and vectors and masses at the nodes; and the same with particles in a list for each block.
 #include <cmath>
 
 #include "coppice/kernel.h"
@@ -10,11 +10,9 @@ struct PortCase {
   int32_t n;  // cells per axis of the unit square
   float dt;   // s
 };
-struct PortSums {  // of momentum and mass at the nodes
-  Accumulate<float> x, y, mass;
-};
-struct PortVelocity {
-  Read<float> x, y;
+struct PortSums {  // at the nodes
+  Accumulate<Vec2f> momentum;
+  Accumulate<float> mass;
 };
 struct PortParticle {
   Vec2f x, v;
@@ -49,18 +47,17 @@ COPPICE_INLINE void add_to_nodes(const PortSums& nodes, const From& from, const 
   const Mat2f affine = mass * p.affine + Mat2f::Identity() * (-c.dt * kBulk * (p.ratio - 1));
   each_node(p.x, c.n, [&](int32_t i, int32_t j, float weight, const Vec2f& distance) {
     const Vec2f momentum = weight * (mass * p.v + affine * (h * distance));
-    nodes.x.add(from, {i, j}, momentum.x());
-    nodes.y.add(from, {i, j}, momentum.y());
+    nodes.momentum.add(from, {i, j}, momentum);
     nodes.mass.add(from, {i, j}, weight * mass);
   });
 }
 
 // Sets all but the place by the nodes' velocities, and moves that.
 template <class From>
-COPPICE_INLINE PortParticle moved(const PortVelocity& nodes, const From& from, PortParticle p, PortCase c) {
+COPPICE_INLINE PortParticle moved(const Read<Vec2f>& velocity, const From& from, PortParticle p, PortCase c) {
   p.v.setZero(), p.affine.setZero();
   each_node(p.x, c.n, [&](int32_t i, int32_t j, float weight, const Vec2f& distance) {
-    const Vec2f part = weight * Vec2f(nodes.x.at(from, {i, j}), nodes.y.at(from, {i, j}));
+    const Vec2f part = weight * velocity.at(from, {i, j});
     p.v += part;
     p.affine += 4.0f * c.n * part * distance.transpose();
   });
@@ -71,25 +68,25 @@ COPPICE_INLINE PortParticle moved(const PortVelocity& nodes, const From& from, P
 
 }  // namespace
 
-COPPICE_KERNEL(port_clear, Write<float> x, Write<float> y, Write<float> mass, Cell2 node)
-{ x[node] = 0, y[node] = 0, mass[node] = 0; }
-COPPICE_KERNEL(port_move_nodes, Update<float> vx, Update<float> vy, Read<float> mass, Cell2 node, PortCase c)
+COPPICE_KERNEL(port_clear, Write<Vec2f> velocity, Write<float> mass, Cell2 node)
+{ velocity[node] = Vec2f(0, 0), mass[node] = 0; }
+COPPICE_KERNEL(port_move_nodes, Update<Vec2f> velocity, Read<float> mass, Cell2 node, PortCase c)
 {
   const float m = mass[node] > 0 ? mass[node] : 1;
   const auto stopped = [&](float v, int32_t at) {
     return (at < kBound && v < 0) || (at > c.n - kBound && v > 0) ? 0 : v;
   };
-  vx[node] = stopped(vx[node] / m, node.coord(0));
-  vy[node] = stopped(vy[node] / m - c.dt * kGravity, node.coord(1));
+  Vec2f& v = velocity[node];
+  v = {stopped(v.x() / m, node.coord(0)), stopped(v.y() / m - c.dt * kGravity, node.coord(1))};
 }
 
 COPPICE_KERNEL(port_add_items, PortSums nodes, Item i, PortCase c, View<const Vec2f> x, View<const Vec2f> v,
                View<const Mat2f> affine, View<const float> ratio)
 { add_to_nodes(nodes, i, {x[i], v[i], affine[i], ratio[i]}, c); }
-COPPICE_KERNEL(port_move_items, PortVelocity nodes, Item i, PortCase c, View<Vec2f> x, View<Vec2f> v,
+COPPICE_KERNEL(port_move_items, Read<Vec2f> velocity, Item i, PortCase c, View<Vec2f> x, View<Vec2f> v,
                View<Mat2f> affine, View<float> ratio)
 {
-  const PortParticle p = moved(nodes, i, {x[i], v[i], affine[i], ratio[i]}, c);
+  const PortParticle p = moved(velocity, i, {x[i], v[i], affine[i], ratio[i]}, c);
   x[i] = p.x, v[i] = p.v, affine[i] = p.affine, ratio[i] = p.ratio;
 }
 
@@ -116,8 +113,8 @@ COPPICE_KERNEL(port_cover, Topology nodes, Cell2 block, PortCase c)
 }
 COPPICE_KERNEL(port_add_entries, PortSums nodes, Entry2 e, PortCase c, Read<PortParticle> particles)
 { add_to_nodes(nodes, e, particles[e], c); }
-COPPICE_KERNEL(port_move_entries, PortVelocity nodes, Entry2 e, PortCase c, Update<PortParticle> particles)
-{ particles[e] = moved(nodes, e, particles[e], c); }
+COPPICE_KERNEL(port_move_entries, Read<Vec2f> velocity, Entry2 e, PortCase c, Update<PortParticle> particles)
+{ particles[e] = moved(velocity, e, particles[e], c); }
 COPPICE_KERNEL(port_sum_heights, Read<PortParticle> particles, Entry2 e, Accumulate<double> sum)
 {
   const PortParticle p = particles[e];

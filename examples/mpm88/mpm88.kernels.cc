@@ -15,12 +15,6 @@ struct Water {
   int n = 128;  // cells per axis of the unit square; a particle has a quarter of a cell's volume
   float dt = 2e-4f, gravity = 9.8f, bulk = 400, density = 1;  // s, m/s^2, Pa, kg/m^2
 };
-struct Sums {  // of mass and momentum at the nodes
-  Accumulate<float> px, py, mass;
-};
-struct Velocity {
-  Read<float> x, y;
-};
 
 // Calls visit(i, j, weight, distance in cells) for the 3 x 3 nodes around a place: quadratic B-splines.
 template <class Visit>
@@ -35,24 +29,23 @@ void each_node(const Vec2f& x, int n, Visit&& visit) {
 }
 
 template <class From>  // the kernel's item or element
-void add_to_nodes(const Sums& nodes, const From& from, const Particle& p, const Water& water) {
+void add_to_nodes(const Accumulate<Vec3f>& nodes, const From& from, const Particle& p, const Water& water) {
   const float h = 1.0f / water.n, mass = water.density * h * h / 4;
   const float pressure = water.bulk * (1 - p.volume);
   // The stress, times the volume h^2 / 4 and 4 / h^2 for the splines' second moment, acts as an affine part does.
   const Mat2f affine = mass * p.c + Mat2f::Identity() * (water.dt * pressure);
   each_node(p.x, water.n, [&](int i, int j, float weight, const Vec2f& distance) {
     const Vec2f momentum = weight * (mass * p.v + affine * (h * distance));
-    nodes.px.add(from, {i, j}, momentum.x());
-    nodes.py.add(from, {i, j}, momentum.y());
-    nodes.mass.add(from, {i, j}, weight * mass);
+    nodes.add(from, {i, j}, {momentum.x(), momentum.y(), weight * mass});
   });
 }
 template <class From>
-Particle moved(const Velocity& nodes, const From& from, Particle p, const Water& water) {
+Particle moved(const Read<Vec3f>& nodes, const From& from, Particle p, const Water& water) {
   p.v.setZero();
   p.c.setZero();
   each_node(p.x, water.n, [&](int i, int j, float weight, const Vec2f& distance) {
-    const Vec2f part = weight * Vec2f(nodes.x.at(from, {i, j}), nodes.y.at(from, {i, j}));
+    const Vec3f node = nodes.at(from, {i, j});
+    const Vec2f part = weight * Vec2f(node.x(), node.y());
     p.v += part;
     p.c += 4.0f * water.n * part * distance.transpose();
   });
@@ -61,34 +54,32 @@ Particle moved(const Velocity& nodes, const From& from, Particle p, const Water&
   return p;
 }
 
-// The grid: sums start at zero, and become velocities. Walls, three cells thick, let water slide and come off.
-COPPICE_KERNEL(clear, Write<float> px, Write<float> py, Write<float> mass, Cell2 node) {
-  px[node] = 0;
-  py[node] = 0;
-  mass[node] = 0;
-}
-COPPICE_KERNEL(move_nodes, Update<float> vx, Update<float> vy, Read<float> mass, Cell2 node, Water water) {
-  if (mass[node] == 0) return;
+// The grid: sums of momentum (x, y) and mass (z) start at zero, and become velocities. Walls, three cells thick,
+// let water slide and come off.
+COPPICE_KERNEL(clear, Write<Vec3f> nodes, Cell2 node) { nodes[node] = Vec3f(0, 0, 0); }
+COPPICE_KERNEL(move_nodes, Update<Vec3f> nodes, Cell2 node, Water water) {
+  Vec3f& v = nodes[node];
+  if (v.z() == 0) return;
   const auto stopped = [&](float v, int at) {
     return at < 3 ? std::fmax(v, 0.0f) : at > water.n - 3 ? std::fmin(v, 0.0f) : v;
   };
-  vx[node] = stopped(vx[node] / mass[node], node.coord(0));
-  vy[node] = stopped(vy[node] / mass[node] - water.dt * water.gravity, node.coord(1));
+  v.x() = stopped(v.x() / v.z(), node.coord(0));
+  v.y() = stopped(v.y() / v.z() - water.dt * water.gravity, node.coord(1));
 }
 
 // Particles in a buffer: an item is a particle.
-COPPICE_KERNEL(add_items, Sums nodes, Item i, View<const Particle> particles, Water water) {
+COPPICE_KERNEL(add_items, Accumulate<Vec3f> nodes, Item i, View<const Particle> particles, Water water) {
   add_to_nodes(nodes, i, particles[i], water);
 }
-COPPICE_KERNEL(move_items, Velocity nodes, Item i, View<Particle> particles, Water water) {
+COPPICE_KERNEL(move_items, Read<Vec3f> nodes, Item i, View<Particle> particles, Water water) {
   particles[i] = moved(nodes, i, particles[i], water);
 }
 
 // Particles in lists: an Entry is an element of a list, whose value is read and changed as a cell's own.
-COPPICE_KERNEL(add_entries, Sums nodes, Entry2 e, Read<Particle> particles, Water water) {
+COPPICE_KERNEL(add_entries, Accumulate<Vec3f> nodes, Entry2 e, Read<Particle> particles, Water water) {
   add_to_nodes(nodes, e, particles[e], water);
 }
-COPPICE_KERNEL(move_entries, Velocity nodes, Entry2 e, Update<Particle> particles, Water water) {
+COPPICE_KERNEL(move_entries, Read<Vec3f> nodes, Entry2 e, Update<Particle> particles, Water water) {
   particles[e] = moved(nodes, e, particles[e], water);
 }
 COPPICE_KERNEL(list_items, Append<Particle> lists, Item i, View<const Particle> particles, Water water) {
