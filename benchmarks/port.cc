@@ -1,8 +1,8 @@
 // The benchmark port: a program of Taichi's, mpm88 with a million particles, ported loop by loop, beside the
 // original.
 //
-// Sides take turns. On one thread both count CPU time, on all threads the wall clock. peers/mpm88_taichi.py is
-// the other side; docs/benchmarks.md lists what differs.
+// Sides take turns. On one thread both count CPU time, on all threads the wall clock. peers/mpm88_taichi.py
+// is the other side; docs/benchmarks.md lists what differs.
 #include <fmt/format.h>
 
 #include <cmath>

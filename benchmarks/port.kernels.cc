@@ -1,5 +1,6 @@
-// Kernels of the benchmark port: mpm88 written as its Taichi program is, loop by loop, with particles in arrays
-// of vectors, and vectors and masses at the nodes; and the same with particles in a list for each block.
+// Kernels of the benchmark port: mpm88 written as its Taichi program is, loop by loop, with particles in
+// arrays of vectors, and vectors and masses at the nodes; and the same with a list of particles for each
+// block.
 #include <cmath>
 
 #include "coppice/kernel.h"
