@@ -22,7 +22,9 @@ FieldOptions only_with_material(std::string material) {
 }
 
 Schema<Domain> domain_schema() {
-  Schema<Domain> schema("The box in which everything happens. Its sides are the walls.");
+  Schema<Domain> schema(
+      "The box in which everything happens. Its sides are the walls. It lies near 0: positions are 32-bit "
+      "floats, of which a cell must have 16 per axis.");
   schema
       .field("min", &Domain::min, "the corner with the smallest coordinates", {.unit = "m", .bounds = kPlace})
       .field("max", &Domain::max, "the corner with the largest coordinates", {.unit = "m", .bounds = kPlace});
@@ -183,7 +185,7 @@ Schema<Emitter> emitter_schema() {
 }
 
 Schema<Collider> collider_schema() {
-  Schema<Collider> schema("A rigid body that moves as told and is not pushed by the material.");
+  Schema<Collider> schema("A rigid body that moves as told and is not pushed by the material. At most 16.");
   schema.field("shape", &Collider::shape, "its shape", {.required = true})
       .field("center", &Collider::center, "middle at the start",
              {.unit = "m", .bounds = kPlace, .required = true})
