@@ -120,6 +120,16 @@ void set_end(Launch& launch, const IntrusivePtr<Prepared>& shared, Device* devic
   }
 }
 
+// On a cpu device of one thread no two launches run at the same time, so that sums need no locked
+// instructions, which take most of the time of a kernel that adds (gpu/device/cpu.device.cc).
+void tell_alone(jit::SpecializeRequest& code, const LaunchRequest& r, const Device& device) {
+  static constexpr uint32_t kYes = 1;
+  const bool adds = std::any_of(r.handles, r.handles + r.num_handles,
+                                [](const HandleUse& h) { return h.role == Role::kAccumulate; });
+  if (adds && device.name() == "cpu" && device.threads() == 1)
+    code.constants.push_back({"coppice_is_alone", std::as_bytes(std::span(&kYes, 1))});
+}
+
 }  // namespace
 
 LaunchMaker::LaunchMaker(IntrusivePtr<Device> device, const CodegenOptions& options)
@@ -147,7 +157,9 @@ IntrusivePtr<Prepared> LaunchMaker::prepare(const LaunchRequest& given, const Ke
 // Room is made first for what must not happen twice.
 void LaunchMaker::start_compiling(const LaunchRequest& r, Prepared& p) const {
   KernelStore& kernels = device_->kernels();
-  p.code = kernels.get(specialization(r, p.binding, options_, r.makes_room_for != nullptr));
+  jit::SpecializeRequest code = specialization(r, p.binding, options_, r.makes_room_for != nullptr);
+  tell_alone(code, r, *device_);
+  p.code = kernels.get(std::move(code));
   const bool needs_room =
       !p.why_not_repeatable.empty() && p.uses->does(effect::kActivates | effect::kAppends);
   p.needs_full_ranges = needs_room && device_->commits_on_touch();

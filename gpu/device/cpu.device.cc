@@ -1,9 +1,32 @@
 // Device intrinsics for CPUs (x86-64 bitcode): one thread runs an item alone.
+#define COPPICE_HAS_OWN_FLOAT_SUMS
 #include "gpu/device/memory_guard.h"
 #include "gpu/device/relaxed_atomics.h"
 #include "gpu/device_intrinsics.h"
 
+namespace {
+
+// Adds to what no other thread changes meanwhile. Loads and stores are atomic all the same, so that no loop
+// over items, which may add to the same place, is vectorised.
+template <class T>
+inline T add_alone(T* a, T v) {
+  T was, sum;
+  __atomic_load(a, &was, __ATOMIC_RELAXED);
+  sum = was + v;
+  __atomic_store(a, &sum, __ATOMIC_RELAXED);
+  return was;
+}
+
+}  // namespace
+
 extern "C" {
+extern const uint32_t coppice_is_alone;  // 1: no two launches of the device run at once
+float coppice_fetch_add_f32(float* a, float v) {
+  return coppice_is_alone ? add_alone(a, v) : __atomic_fetch_add(a, v, __ATOMIC_RELAXED);
+}
+double coppice_fetch_add_f64(double* a, double v) {
+  return coppice_is_alone ? add_alone(a, v) : __atomic_fetch_add(a, v, __ATOMIC_RELAXED);
+}
 int sched_yield(void);              // the C library's, which the code loader gives to kernels
 uint32_t coppice_cpu_worker(void);  // gpu/cpu/worker_number.h
 bool coppice_has_workers() { return true; }

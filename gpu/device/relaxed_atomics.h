@@ -7,8 +7,10 @@
 extern "C" {
 uint32_t coppice_fetch_add_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
 uint64_t coppice_fetch_add_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
+#ifndef COPPICE_HAS_OWN_FLOAT_SUMS
 float coppice_fetch_add_f32(float* a, float v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
 double coppice_fetch_add_f64(double* a, double v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
+#endif
 uint32_t coppice_fetch_or_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_or(a, v, __ATOMIC_RELAXED); }
 uint64_t coppice_fetch_or_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_or(a, v, __ATOMIC_RELAXED); }
 uint32_t coppice_fetch_and_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_and(a, v, __ATOMIC_RELAXED); }

@@ -227,10 +227,12 @@ void bake_constants(llvm::Module& module, const SpecializeRequest& request, cons
   std::vector<ConstantGlobal> constants = request.constants;
   constants.push_back({"coppice_debug_checks", std::as_bytes(std::span(&checks, 1))});
   constants.push_back({"coppice_makes_room", std::as_bytes(std::span(&makes_room, 1))});
-  // A loop that nothing is told about is over a range.
-  const bool has_loop = std::any_of(constants.begin(), constants.end(),
-                                    [](const ConstantGlobal& c) { return c.name == "coppice_loop"; });
-  if (!has_loop) constants.push_back({"coppice_loop", {}});
+  // A loop that nothing is told about is over a range, and beside others.
+  for (const std::string_view name : {"coppice_loop", "coppice_is_alone"}) {
+    const bool is_given = std::any_of(constants.begin(), constants.end(),
+                                      [&](const ConstantGlobal& c) { return c.name == name; });
+    if (!is_given) constants.push_back({name, {}});
+  }
   for (const ConstantGlobal& c : constants) {
     llvm::GlobalVariable* global = module.getNamedGlobal(llvm::StringRef(c.name.data(), c.name.size()));
     if (global == nullptr) continue;  // the kernel does not look at it
