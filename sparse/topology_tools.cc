@@ -171,8 +171,6 @@ AsyncValueRef<uint64_t> start_prune(const Node& node, double tolerance, std::vec
   const TreeDescription& tree = node.storage().description();
   if (node.id() == 0)
     refuse(fmt::format("prune: the root {} has no cells; name a node below it", node.path()));
-  if (tree.node(node.id()).kind == NodeKind::kPointer)
-    refuse(fmt::format("prune: {} is a pointer node; name a node below it", node.path()));
   uint32_t pointer = tree.node(node.id()).parent;
   while (pointer != 0 && tree.node(pointer).kind != NodeKind::kPointer) pointer = tree.node(pointer).parent;
   if (pointer == 0) refuse(fmt::format("prune: there is no pointer node above {}", node.path()));

@@ -39,11 +39,16 @@ AsyncValueRef<Chain> dilate(const Node& node, Neighbourhood neighbourhood, int s
 // counts as inactive, as in OpenVDB, where it is background: shapes recede from the domain's border, too.
 AsyncValueRef<Chain> erode(const Node& node, Neighbourhood neighbourhood, int steps = 1);
 
-// Deactivates the cells of the nearest pointer node above `node` that hold nothing but zeros: no bit
-// of a mask, no active cell below them, no value other than zero in any field. Their number. Scratch:
-// a bit per cell of the pointer node. Temporaries do not count. Errors, thrown: kInvalidArgument for a
-// pointer node, or one without a pointer node above it; for one whose cells have temporaries between other
-// values (of several nodes, or of one with nodes below it).
+// Deactivates the cells of the nearest pointer node above `node` that hold nothing but zeros: no bit of a
+// mask, no active cell below them, no value other than zero in any field. Their number. `node` may be a
+// pointer node itself: then those of its parents' cells go that have no active cell of it, so that a tree
+// of several levels shrinks from its leaves upwards:
+//
+//     prune(leaf), prune(inner);      // root.pointer(...).pointer(...), the inner one, .dense(...), the leaf
+//
+// Scratch: a bit per cell of the pointer node above. Temporaries do not count. Errors, thrown:
+// kInvalidArgument for one without a pointer node above it; for one whose cells have temporaries between
+// other values (of several nodes, or of one with nodes below it).
 AsyncValueRef<uint64_t> prune(const Node& node);
 
 namespace detail {
@@ -51,7 +56,8 @@ AsyncValueRef<uint64_t> prune_within(const Node& node, double tolerance, std::ve
 }
 
 // Does the same with cells whose values of the given fields (on `node`, float or double) are all within
-// the tolerance of zero, whatever their masks and other fields say. A NaN is not. Errors, thrown:
+// the tolerance of zero, whatever their masks, other fields and, of a pointer node, active cells say. A NaN
+// is not. Errors, thrown:
 // kInvalidArgument for a field elsewhere, a temporary, or a tolerance that is negative or no number.
 template <class T, class... More>
 AsyncValueRef<uint64_t> prune(const Node& node, double tolerance, const Field<T>& field,

@@ -207,13 +207,16 @@ static void keep_cell(uint64_t* kept, uint32_t cell) {
     coppice_fetch_or_u64(kept + cell / 64, 1ull << (cell % 64));
 }
 
-// Item i is a container; a NaN keeps it.
+// Item i is a container; a NaN keeps it. Cells of a pointer node that are not active read as zeros.
 COPPICE_KERNEL(keep_with_values, Item i, CoppiceContainers c, CoppiceValues v, uint64_t* kept)
 {
   const LoopElement& e = c.elements[i.index];
-  const uint32_t n = cells_of(last_level(c.node));
+  const LevelLayout& l = last_level(c.node);
+  const uint32_t n = cells_of(l);
   for (uint32_t k = 0; k < n; ++k) {
     const unsigned char* at = e.container + v.offset + k * static_cast<uint64_t>(v.stride);
+    if (l.kind == NodeKind::kPointer)
+      at = c.tree->allocators[l.allocator].cells + slot_cell(e.container, k) * l.cell_bytes + v.offset;
     const double value = v.bytes == 4 ? static_cast<double>(*reinterpret_cast<const float*>(at))
                                       : *reinterpret_cast<const double*>(at);
     if (value <= v.tolerance && -value <= v.tolerance) continue;

@@ -406,6 +406,45 @@ TEST_F(TopologyToolsTest, PruningByToleranceLooksAtTheGivenFieldsOnly) {
   EXPECT_EQ(block.wait_usage().active_cells, 0u);
 }
 
+// From the leaves upwards, level by level; what a level above still holds keeps it.
+TEST_F(TopologyToolsTest, PruningOfPointerNodesShrinksATreeOfThreeLevelsFully) {
+  Tree tree(device, {.name = "deep"});
+  Node top = tree.root().pointer({8, 8}), inner = top.pointer({4, 4}), leaf = inner.bitmasked({4, 4});
+  Field<float> x = leaf.place<float>("x"), weight = inner.place<float>("weight"),
+               mark = top.place<float>("mark");
+  EXPECT_THROW(prune(top), Error) << "there is no pointer node above it";
+  std::vector<std::array<int32_t, 3>> cells;
+  for (int i = 0; i < 8; ++i)
+    for (int k = 0; k < 3; ++k) cells.push_back({16 * i + 4 * k, 16 * i, 0});
+  finish(leaf.activate(cells));
+  EXPECT_EQ(finish(prune(inner)), 0u) << "every cell of the top has active ones below";
+  const auto count = [](const Node& n) { return n.wait_usage().active_cells; };
+  ASSERT_EQ(std::pair(count(top), count(inner)), std::pair(uint64_t{8}, uint64_t{24}));
+
+  // The top has these cells: 0 keeps a leaf, 1 has a value of its own, 2 one of its inner cells has a value.
+  cells.erase(cells.begin());
+  finish(leaf.deactivate(cells));
+  std::vector<int> at{0, 1, 1, 0, 8, 8};
+  std::vector<float> value{0.5f};
+  run_on(program, set_triples_float, range(1), mark, at, value);
+  at = {0, 8, 8};
+  value = {0.25f};
+  run_on(program, set_triples_float, range(1), weight, at, value);
+  EXPECT_EQ(finish(prune(inner)), 0u) << "inner cells are active, whatever the leaves hold";
+  EXPECT_EQ(finish(prune(leaf)), 22u) << "all inner cells but one with a leaf and one with a value";
+  EXPECT_EQ(std::pair(count(top), count(inner)), std::pair(uint64_t{8}, uint64_t{2}));
+  EXPECT_EQ(finish(prune(inner)), 5u);
+  EXPECT_EQ(count(top), 3u);
+  EXPECT_TRUE(top.wait_is_active({0, 0}) && top.wait_is_active({1, 1}) && top.wait_is_active({2, 2}));
+  EXPECT_EQ(wait_read(mark, {1, 1}), 0.5f);
+
+  // By the inner cells' values: within the tolerance they do not keep their parents, active or not.
+  EXPECT_EQ(finish(prune(inner, 0.1, weight)), 2u);
+  EXPECT_TRUE(top.wait_is_active({2, 2})) << "0.25 is beyond it";
+  EXPECT_EQ(finish(prune(inner, 0.25, weight)), 1u);
+  EXPECT_EQ(count(top), 0u);
+}
+
 // A square of many leaves from one cell: growth of the allocators in the middle of a step.
 TEST_F(TopologyToolsTest, DilationGrowsTheTreeAsItGoes) {
   Tree tree(device, {.name = "grid", .origin = {-1024, -1024}});
@@ -463,7 +502,7 @@ TEST_F(TopologyToolsTest, BadInputIsRefusedAtOnce) {
   expect_refused([&] { merge_topology(full_leaf, leaf); }, "merge_topology: c.dense[8,8,8] is always active");
   expect_refused([&] { subtract_topology(leaf, tree.root()); }, "the root a has no cells");
   expect_refused([&] { prune(tree.root()); }, "prune: the root a has no cells");
-  expect_refused([&] { prune(pointer); }, "is a pointer node");
+  expect_refused([&] { prune(pointer); }, "no pointer node above a.pointer");
   expect_refused([&] { prune(full_leaf); }, "no pointer node above");
   expect_refused([&] { prune(leaf, -0.5, on_leaf); }, "tolerance -0.5");
   expect_refused([&] { prune(leaf, 0.5, on_pointer); }, "is not on a.pointer[4,4,4].bitmasked[4,4,4]");
