@@ -67,6 +67,9 @@ uint32_t coppice_fetch_max_u32(uint32_t* address, uint32_t value);  // relaxed
 uint64_t coppice_fetch_max_u64(uint64_t* address, uint64_t value);  // relaxed
 int32_t coppice_fetch_max_i32(int32_t* address, int32_t value);     // relaxed
 int64_t coppice_fetch_max_i64(int64_t* address, int64_t value);     // relaxed
+// Adds to two numbers side by side, each atomically; the address is a multiple of 8. On a CPU it is one
+// operation for both.
+void coppice_add_two_f32(float* address, float first, float second);  // relaxed
 uint32_t coppice_exchange_relaxed_u32(uint32_t* address, uint32_t value);
 uint64_t coppice_exchange_relaxed_u64(uint64_t* address, uint64_t value);
 // These return the old value.

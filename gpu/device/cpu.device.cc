@@ -27,6 +27,21 @@ float coppice_fetch_add_f32(float* a, float v) {
 double coppice_fetch_add_f64(double* a, double v) {
   return coppice_is_alone ? add_alone(a, v) : __atomic_fetch_add(a, v, __ATOMIC_RELAXED);
 }
+void coppice_add_two_f32(float* a, float first, float second) {
+  if (coppice_is_alone) {
+    add_alone(a, first);
+    add_alone(a + 1, second);
+    return;
+  }
+  auto* const both = reinterpret_cast<uint64_t*>(a);
+  uint64_t was = __atomic_load_n(both, __ATOMIC_RELAXED), sums;
+  do {
+    float values[2];
+    __builtin_memcpy(values, &was, sizeof values);
+    values[0] += first, values[1] += second;
+    __builtin_memcpy(&sums, values, sizeof sums);
+  } while (!__atomic_compare_exchange_n(both, &was, sums, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
 int sched_yield(void);              // the C library's, which the code loader gives to kernels
 uint32_t coppice_cpu_worker(void);  // gpu/cpu/worker_number.h
 bool coppice_has_workers() { return true; }

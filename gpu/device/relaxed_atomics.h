@@ -10,6 +10,10 @@ uint64_t coppice_fetch_add_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_
 #ifndef COPPICE_HAS_OWN_FLOAT_SUMS
 float coppice_fetch_add_f32(float* a, float v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
 double coppice_fetch_add_f64(double* a, double v) { return __atomic_fetch_add(a, v, __ATOMIC_RELAXED); }
+void coppice_add_two_f32(float* a, float first, float second) {
+  coppice_fetch_add_f32(a, first);
+  coppice_fetch_add_f32(a + 1, second);
+}
 #endif
 uint32_t coppice_fetch_or_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_or(a, v, __ATOMIC_RELAXED); }
 uint64_t coppice_fetch_or_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_or(a, v, __ATOMIC_RELAXED); }
