@@ -365,6 +365,30 @@ TEST(AtomicsInOrder, GiveWhatTheItemsBeforeHaveLeftInDeterministicMode) {
   for (int i = 0; i < kItems; ++i) ASSERT_EQ(drawn[i], i);
 }
 
+// A device of one thread adds without locked instructions, so that no two launches may run at once, whether
+// they are small or large.
+TEST(AtomicsOfStreams, LoseNothingOnADeviceOfOneThread) {
+  constexpr int kCells = 3, kSmall = 3 * 100, kLarge = 3 * 3000, kRounds = 60;
+  for (const int threads : {1, 2}) {
+    const auto device = Device::cpu({.threads = threads});
+    const IntrusivePtr<Stream> second = device->create_stream();
+    Program program(device);
+    Tree tree(device);
+    const Field<Vec3f> sum = tree.root().dense({kCells}).place<Vec3f>("sum");
+    std::vector<AsyncValueRef<Chain>> done;
+    for (int round = 0; round < kRounds; ++round) {
+      for (Stream* const stream : {&device->default_stream(), second.get()}) {
+        done.push_back(stream->launch(program.make_launch(add_vectors, range(kSmall), sum, kCells)));
+        done.push_back(stream->launch(program.make_launch(add_vectors, range(kLarge), sum, kCells)));
+      }
+    }
+    for (const auto& one : done) wait(one);
+    const float all = 2 * kRounds * (kSmall + kLarge) / kCells;
+    for (const Vec3f& v : wait_read(sum, {0}, {kCells}))
+      EXPECT_EQ(v.head<2>(), Vec2f(all, 2 * all)) << threads;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Sparse, Atomics, testing::ValuesIn(test_devices()), device_test_name);
 
 }  // namespace
