@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cerrno>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,11 +54,19 @@ std::vector<fs::path> list_files(const std::string& folder, bool temporaries) {
   return files;
 }
 
-void remove_files(const std::vector<fs::path>& files) {
-  for (const fs::path& file : files) {
-    std::error_code status;
-    fs::remove(file, status);
-    if (status) throw_io_error("cannot remove an earlier output", file.string(), status.value());
+void remove_file(const std::string& file) {
+  std::error_code status;
+  fs::remove(file, status);
+  if (status) throw_io_error("cannot remove an earlier output", file, status.value());
+}
+
+constexpr std::string_view kAside = ".tmp.earlier";
+
+// Gives files that were set aside their names again. One for which that fails stays as it is.
+void put_back(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    std::error_code ignored;
+    fs::rename(file + std::string(kAside), file, ignored);
   }
 }
 
@@ -143,6 +152,8 @@ void OutputFolder::take() {
       {given_});
 }
 
+OutputFolder::~OutputFolder() { put_back(earlier_); }
+
 void OutputFolder::prepare() {
   if (!lock_.is_in_place()) {
     check_way_to(given_);
@@ -150,11 +161,29 @@ void OutputFolder::prepare() {
     fs::create_directories(given_, status);
     if (status) throw_io_error("cannot create the output folder", given_, status.value());
   }
+  if (!lock_.is_in_place()) lock_ = FolderLock(given_);
+  // A run that was killed in its first frame has left them.
+  for (const fs::path& file : list_files(path(), /*temporaries=*/true)) {
+    const std::string name = file.string();
+    if (name.ends_with(kAside))
+      put_back({name.substr(0, name.size() - kAside.size())});
+    else if (overwrite_)
+      remove_file(name);
+  }
   take();
   if (::access(path().c_str(), W_OK | X_OK) != 0)
     throw_io_error("cannot write to the output folder", given_, errno);
-  remove_files(list_files(path(), /*temporaries=*/false));
-  if (overwrite_) remove_files(list_files(path(), /*temporaries=*/true));
+  for (const fs::path& file : list_files(path(), /*temporaries=*/false)) {
+    std::error_code status;
+    fs::rename(file, file.string() + std::string(kAside), status);
+    if (status) throw_io_error("cannot set an earlier output aside", file.string(), status.value());
+    earlier_.push_back(file.string());
+  }
+}
+
+void OutputFolder::remove_earlier() {
+  const std::vector<std::string> files = std::exchange(earlier_, {});
+  for (const std::string& file : files) remove_file(file + std::string(kAside));
 }
 
 const std::string& OutputFolder::path() const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace coppice {
 
@@ -48,13 +49,19 @@ class OutputFolder {
   // when an earlier run's outputs are in it and `overwrite` is off, or when a link on the way to it leads
   // nowhere; kIo when it lies in a file or cannot be listed.
   OutputFolder(std::string given, bool overwrite);
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+  // Puts back what prepare() has set aside, unless remove_earlier() was called.
+  ~OutputFolder();
 
   // Checks once more, creates the folder (and its parents) where none is locked, and locks it. With
-  // `overwrite` an earlier run's outputs are removed, with the temporaries of a run that was killed
-  // ("<output>.tmp.<...>"); nothing else is touched, no subfolder either. Called when the first frame is
-  // there to be written: what fails before leaves the earlier run's. Errors: as above; kIo when it cannot be
-  // created, emptied or written to.
+  // `overwrite` an earlier run's outputs are set aside, as "<output>.tmp.earlier", and the temporaries of a run
+  // that was killed ("<output>.tmp.<...>") removed; nothing else is touched, no subfolder either. Called when
+  // the first frame is there to be written: what fails before leaves the earlier run's. Errors: as above; kIo
+  // when it cannot be created, emptied or written to.
   void prepare();
+  // Removes what was set aside. Called when the first frame is on disk. Errors: kIo.
+  void remove_earlier();
 
   // Returns the path that files are written to, after prepare(): of the folder that is locked, without links,
   // since a link may be put onto another folder while the run goes on. It is asked for at each file. Errors:
@@ -71,6 +78,7 @@ class OutputFolder {
 
   std::string given_;
   bool overwrite_;
+  std::vector<std::string> earlier_;  // paths that were set aside, as they were
   FolderLock lock_;
 };
 

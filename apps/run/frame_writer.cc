@@ -38,7 +38,8 @@ void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double mi
   const mpm::ParticleSnapshot particles = solver.wait_snapshot();
   std::optional<render::Image> picture;
   if (pictures_) picture = draw(particles, s.time_s);
-  // All that can fail but the disk is done for the first frame: what an earlier run has left is removed now.
+  // All that can fail but the disk is done for the first frame: what an earlier run has left is set aside now,
+  // and removed when the frame is on disk.
   if (!log_) begin();
   // A frame without a row is none: when a signal ends the program before, the frame's files go.
   std::vector<UnfinishedFile> unfinished;
@@ -62,6 +63,7 @@ void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double mi
       static_cast<double>(frame), s.time_s, static_cast<double>(s.particles),
       static_cast<double>(s.active_blocks), static_cast<double>(s.steps), s.dt_s, s.mass_kg, s.momentum.x(),
       s.momentum.y(), s.momentum.z(), s.kinetic_J, s.potential_J, s.max_speed_m_s, milliseconds});
+  folder_.remove_earlier();
 }
 
 void FrameWriter::require_pictures() {

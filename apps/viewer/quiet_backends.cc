@@ -46,6 +46,7 @@ void FileBackend::show(std::shared_ptr<const Snapshot> snapshot) {
   last_ = snapshot->playback ? snapshot->playback->now : written_;
   if (written_++ == 0) first_ = last_;
   render::write_png(image, frame_png_path(folder_.path(), last_));
+  folder_.remove_earlier();
 }
 
 void FileBackend::wait_finish(std::optional<double> fps) const {

@@ -61,11 +61,29 @@ TEST(OutputFolder, IsEmptiedOfOutputsOnlyWhenOverwriting) {
   std::filesystem::create_directory(folder / "frame_0009.png");  // a folder, strange as it is
   std::filesystem::create_directory(folder / "old");
   write_text(folder / "old/frame_0000.png", "mine");
-  OutputFolder(folder.path(), true).prepare();
+  OutputFolder output(folder.path(), true);
+  output.prepare();
+  output.remove_earlier();
   EXPECT_EQ(names_in(folder.path()),
             (std::vector<std::string>{"frame_0000.jpg", "frame_0009.png", "notes.txt", "old",
                                       "other.txt.tmp.1", "stats.csv.bak"}));
   EXPECT_EQ(names_in(folder / "old").size(), 1u);
+}
+
+// A full disk meets the first frame's files, and a kill the run that writes them.
+TEST(OutputFolder, HasTheEarlierRunsAgainWhereNoFirstFrameWasWritten) {
+  const TemporaryFolder folder;
+  write_text(folder / "frame_0000.png", "old");
+  write_text(folder / "stats.csv", "old");
+  write_text(folder / "frame_0001.png.tmp.earlier", "old");  // of a run that was killed
+  {
+    OutputFolder output(folder.path(), true);
+    output.prepare();
+    write_text(folder / "stats.csv", "new");
+  }
+  EXPECT_EQ(names_in(folder.path()),
+            (std::vector<std::string>{"frame_0000.png", "frame_0001.png", "stats.csv"}));
+  EXPECT_EQ(read_text(folder / "stats.csv"), "old");
 }
 
 TEST(OutputFolder, RemovesALinkAndNotWhatItPointsTo) {
@@ -73,7 +91,11 @@ TEST(OutputFolder, RemovesALinkAndNotWhatItPointsTo) {
   std::filesystem::create_directory(folder / "out");
   write_text(folder / "precious.png", "mine");
   std::filesystem::create_symlink(folder / "precious.png", folder / "out/frame_0000.png");
-  OutputFolder(folder / "out", true).prepare();
+  {
+    OutputFolder output(folder / "out", true);
+    output.prepare();
+    output.remove_earlier();
+  }
   EXPECT_TRUE(names_in(folder / "out").empty());
   EXPECT_EQ(read_text(folder / "precious.png"), "mine");
 }
