@@ -38,8 +38,8 @@ void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double mi
   const mpm::ParticleSnapshot particles = solver.wait_snapshot();
   std::optional<render::Image> picture;
   if (pictures_) picture = draw(particles, s.time_s);
-  // All that can fail but the disk is done for the first frame: what an earlier run has left is set aside now,
-  // and removed when the frame is on disk.
+  // All that can fail but the disk is done for the first frame: what an earlier run has left is set aside
+  // now, and removed when the frame is on disk.
   if (!log_) begin();
   // A frame without a row is none: when a signal ends the program before, the frame's files go.
   std::vector<UnfinishedFile> unfinished;
