@@ -57,7 +57,7 @@ class OutputFolder {
   // Checks once more, creates the folder (and its parents) where none is locked, and locks it. With
   // `overwrite` an earlier run's outputs are set aside, as "<output>.tmp.earlier", and the temporaries of a
   // run that was killed ("<output>.tmp.<...>") removed; nothing else is touched, no subfolder either. Called
-  // when the first frame is there to be written: what fails before leaves the earlier run's. Errors: as above;
+  // when the first frame is there to be written: what fails before leaves the earlier one. Errors: as above;
   // kIo when it cannot be created, emptied or written to.
   void prepare();
   // Removes what was set aside. Called when the first frame is on disk. Errors: kIo.
