@@ -118,6 +118,7 @@ TEST(OutputFolder, IsOneRunsAtATime) {
   EXPECT_EQ(names_in(path), std::vector<std::string>{"stats.csv"}) << "the lock leaves nothing there";
   second.reset();
   first.prepare();
+  first.remove_earlier();
   EXPECT_TRUE(names_in(path).empty());
 }
 
@@ -192,6 +193,8 @@ TEST(OutputFolder, IsLeftAsItIsUntilItIsPrepared) {
   OutputFolder run(folder.path(), true);
   EXPECT_EQ(read_text(stats_csv_path(folder.path())), "earlier");
   run.prepare();
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"stats.csv.tmp.earlier"});
+  run.remove_earlier();
   EXPECT_TRUE(names_in(folder.path()).empty());
 }
 

@@ -149,7 +149,7 @@ TEST_F(BadInput, RefusesUnknownKeysAndBadValues) {
 TEST_F(BadInput, RefusesADeviceThatIsNotThere) {
   const ProgramResult result = run_with({"--device", "cuda", "--frames", "1"});
   if (result.exit_code == 0) GTEST_SKIP() << "there is a CUDA device";
-  expect_untouched(result, 1, {"device cuda: ", "--device cpu"});
+  expect_untouched(result, 1, {"device cuda: ", "use the cpu device"});
 }
 
 // A stirrer whose far end would move at 1e12 m/s: after one step the jelly's stiffness overflows.
