@@ -26,8 +26,8 @@ namespace coppice::jit {
 namespace {
 
 constexpr uint32_t kUnknownEffects = kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory |
-                                     kComputesAddresses | kReadsAnywhere | kLooksAtLists | kAddsAsItGrows | kDecidesByChanges |
-                                     kDecidesByFields;
+                                     kComputesAddresses | kReadsAnywhere | kLooksAtLists | kAddsAsItGrows |
+                                     kDecidesByChanges | kDecidesByFields;
 
 bool is_opaque(const llvm::Function& f) {
   for (const llvm::StringRef mark :
@@ -244,8 +244,7 @@ uint32_t effects_of_call(const llvm::CallBase& call) {
     return kActivatesCells | (adds ? kAddsAsItGrows : 0);
   }
   if (is_marked(*callee, kDeactivates)) return kDeactivatesCells;
-  if (is_marked(*callee, kTests))
-    return kTestsCells | (is_marked(*callee, kAnywhere) ? kReadsAnywhere : 0);
+  if (is_marked(*callee, kTests)) return kTestsCells | (is_marked(*callee, kAnywhere) ? kReadsAnywhere : 0);
   if (is_opaque(*callee)) return is_marked(*callee, kAnywhere) ? kReadsAnywhere : 0;
   if (const auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(&call)) {
     return effect_on(copy->getRawDest(), kStoresMemory) | effect_on(copy->getRawSource(), kLoadsMemory);

@@ -22,7 +22,8 @@ namespace device {
   template <class From>          \
   __attribute__((unavailable(why))) T& operator[](const From&) const;
 
-#define COPPICE_IS_NO_ACCUMULATE(who) COPPICE_OTHER_USE(void, add, who "; add() is of an Accumulate<T>, an Atomic<T> or a Grow<T>")
+#define COPPICE_IS_NO_ACCUMULATE(who) \
+  COPPICE_OTHER_USE(void, add, who "; add() is of an Accumulate<T>, an Atomic<T> or a Grow<T>")
 #define COPPICE_IS_NO_APPEND(who) \
   COPPICE_OTHER_USE(uint32_t, append, who "; append() is of an Append<T>, on a dynamic node")
 #define COPPICE_IS_NO_GROW(who)                                                                         \
@@ -90,7 +91,8 @@ template <class T>
 struct OtherUses<T, Role::kAppend> {
   COPPICE_IS_NO_ACCUMULATE("an Append changes lists")
   COPPICE_OTHER_USE(void, activate, "an Append changes lists; append() and set() activate")
-  COPPICE_OTHER_USE(bool, is_active, "an Append changes lists; is_active() is of a Read<T>, a Topology or a Grow<T>")
+  COPPICE_OTHER_USE(bool, is_active,
+                    "an Append changes lists; is_active() is of a Read<T>, a Topology or a Grow<T>")
   COPPICE_IS_NO_REACH("an Append changes lists")
   COPPICE_OTHER_USE(T*, neighbour_data, "an Append changes lists; neighbour_data() is of a Read<T>")
   COPPICE_IS_NO_OWN_CELL("an Append changes lists")

@@ -23,8 +23,7 @@ COPPICE_KERNEL(store_behind_table, Item, uint64_t* addresses, uint32_t* word)
 COPPICE_KERNEL(copy_word, Item, uint32_t* to, const uint32_t* from)
 { *to = *from; }
 // Views whose memory is an argument's: as they come, as parts and copies, and given to a function.
-static COPPICE_INLINE uint32_t sum_of(View<const uint32_t> values)
-{
+static COPPICE_INLINE uint32_t sum_of(View<const uint32_t> values) {
   uint32_t sum = 0;
   for (int64_t k = 0; k < values.size; ++k) sum += values[k];
   return sum;
