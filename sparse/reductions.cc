@@ -186,7 +186,7 @@ class ComponentReduction {
   ComponentReduction(Reduction what, const ReducedValues& a, const ReducedValues* b, uint32_t component)
       : what_(what), a_(a), b_(b), values_(values_of(a, b, component)) {
     const WorkRefusal::Scope lifted(nullptr);
-    const size_t bytes = (size_t{kPartials} + kJoined) * sizeof(uint64_t);
+    const size_t bytes = size_t{kReductionSlices} * sizeof(uint64_t);
     partials_ = device_of(a).reserve(bytes, bytes);
   }
   AsyncValueRef<Chain> give(const BufferRef& out, int64_t offset);
@@ -198,7 +198,7 @@ class ComponentReduction {
       const Kernel<void(Team, CoppiceReduced, const unsigned char*, const unsigned char*, S*)>& kernel);
   template <class S>
   AsyncValueRef<Chain> give_last(Program& program,
-                                 const Kernel<void(Team, const S*, S*, unsigned char*, uint32_t)>& kernel,
+                                 const Kernel<void(Team, S*, unsigned char*, uint32_t)>& kernel,
                                  const BufferRef& out, int64_t offset);
   void give_first(Program& program);
   AsyncValueRef<Chain> give_last(Program& program, const BufferRef& out, int64_t offset);
@@ -242,13 +242,13 @@ void ComponentReduction::give_first(
 
 template <class S>
 AsyncValueRef<Chain> ComponentReduction::give_last(
-    Program& program, const Kernel<void(Team, const S*, S*, unsigned char*, uint32_t)>& kernel,
-    const BufferRef& out, int64_t offset) {
+    Program& program, const Kernel<void(Team, S*, unsigned char*, uint32_t)>& kernel, const BufferRef& out,
+    int64_t offset) {
   S* const partials = partials_->as<S>();
   unsigned char* const to = out->as<unsigned char>() + offset;
   const uint32_t bytes = result_bytes(what_, a_.number);
-  if (is_temporary(out)) return program.launch(kernel, range(1), partials, partials + kPartials, to, bytes);
-  Launch launch = program.make_launch(kernel, range(1), partials, partials + kPartials, to, bytes);
+  if (is_temporary(out)) return program.launch(kernel, range(1), partials, to, bytes);
+  Launch launch = program.make_launch(kernel, range(1), partials, to, bytes);
   launch.keep_alive.push_back(partials_), launch.keep_alive.push_back(out);
   return BoundLaunch(share(&device_of(a_)), std::move(launch)).launch();
 }

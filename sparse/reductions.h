@@ -25,7 +25,7 @@
 //
 // The forms that end in `_to` are traced inside of trace() (sparse/function.h), as two launches for each
 // component, and nothing is read back. The others are an Error there that says so. Cost: two launches for
-// each component, some 10 us on the cpu, and reading the values once.
+// each component, some 20 us on the cpu, and reading the values once.
 //
 // Errors, thrown at once: kInvalidArgument for a field that is none, of two nodes or devices, a temporary
 // field without values, the root; for a place in `out` that its alignment does not divide; kOutOfRange

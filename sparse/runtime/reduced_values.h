@@ -1,13 +1,14 @@
 // How values are reduced (sparse/reductions.h): which of them are joined, in what order.
 //
 // Device-clean. Values have an order: containers in that of their node's list, and in each its cells. That is
-// cut into kSlices slices of about as many pieces of containers, and a slice's values go in turn to kLanes
+// cut into slices of about as many pieces of containers, and a slice's values go in turn to kReductionLanes
 // sums; all of these are joined in a fixed order then. So neither the threads nor the device decide how a sum
 // is rounded.
 //
-//     value      0 1 2 ... 7 8 9 ...  |  slice 1  | ... |  slice kSlices - 1
+//     value      0 1 2 ... 7 8 9 ...  |  slice 1  | ... |  the last slice
 //     lane       0 1 2 ... 7 0 1 ...
-//     partials   Sum[kSlices][kLanes], taken as [n][kJoined]: joined along n, then the kJoined that are left
+//     partials   Sum[kReductionSlices]: of each slice its lanes, joined in their order; taken as [n][kJoined],
+//                joined along n, then the kJoined sums that are left
 #pragma once
 #include <stdint.h>
 
@@ -27,10 +28,9 @@ struct CoppiceReduced {
 
 namespace coppice {
 
-inline constexpr uint32_t kReductionLanes = 8, kReductionSlices = 2048;
+inline constexpr uint32_t kReductionLanes = 8, kReductionSlices = 4096;
 inline constexpr uint32_t kSlicesOfTeam = 16;
 inline constexpr uint32_t kJoined = 128;
-inline constexpr uint32_t kPartials = kReductionLanes * kReductionSlices;
-static_assert(kPartials % kJoined == 0 && kReductionSlices % kSlicesOfTeam == 0);
+static_assert(kReductionSlices % kJoined == 0 && kReductionSlices % kSlicesOfTeam == 0);
 
 }  // namespace coppice

@@ -181,7 +181,23 @@ COPPICE_INLINE void take_slice(typename R::Sum* sums, uint32_t lane, bool has_al
   }
 }
 
-// Item i is the team of slices kSlicesOfTeam * i and on. partials[kReductionSlices][kReductionLanes]
+// Joins the sums of a slice's lanes, which threads of a warp have that stand side by side.
+template <class R>
+COPPICE_INLINE typename R::Sum join_lanes(typename R::Sum sum) {
+  static_assert(sizeof sum == sizeof(uint64_t) && 32 % kReductionLanes == 0);
+  const uint32_t first = coppice_warp_lane() / kReductionLanes * kReductionLanes;
+  const auto bits = __builtin_bit_cast(uint64_t, sum);
+  const auto sum_of = [&](uint32_t lane) {
+    const uint64_t low = coppice_shuffle_u32(~0u, static_cast<uint32_t>(bits), first + lane),
+                   high = coppice_shuffle_u32(~0u, static_cast<uint32_t>(bits >> 32), first + lane);
+    return __builtin_bit_cast(typename R::Sum, high << 32 | low);
+  };
+  typename R::Sum all = sum_of(0);
+  for (uint32_t lane = 1; lane < kReductionLanes; ++lane) all = R::join(all, sum_of(lane));
+  return all;
+}
+
+// Item i is the team of slices kSlicesOfTeam * i and on. partials[kReductionSlices]
 template <class R>
 COPPICE_INLINE void reduce(Team team, CoppiceReduced r, const unsigned char* a, const unsigned char* b,
                            typename R::Sum* partials) {
@@ -193,31 +209,32 @@ COPPICE_INLINE void reduce(Team team, CoppiceReduced r, const unsigned char* a, 
       Sum sums[kReductionLanes];
       for (Sum& s : sums) s = R::none();
       take_slice<R>(sums, 0, true, r, elements, a, b, slice);
-      for (uint32_t l = 0; l < kReductionLanes; ++l) partials[slice * kReductionLanes + l] = sums[l];
+      Sum all = sums[0];
+      for (uint32_t lane = 1; lane < kReductionLanes; ++lane) all = R::join(all, sums[lane]);
+      partials[slice] = all;
     }
     return;
   }
   for (uint32_t i = team.lane(); i < kSlicesOfTeam * kReductionLanes; i += team.lanes()) {
     Sum sum = R::none();
     take_slice<R>(&sum, i % kReductionLanes, false, r, elements, a, b, first + i / kReductionLanes);
-    partials[first * kReductionLanes + i] = sum;
+    sum = join_lanes<R>(sum);
+    if (i % kReductionLanes == 0) partials[first + i / kReductionLanes] = sum;
   }
 }
 
-// Joins all sums into `out`, a number of so many bytes; joined[kJoined] is scratch.
+// Joins all sums into `out`, a number of so many bytes; the first row of the partials becomes scratch.
 template <class Operation>
-COPPICE_INLINE void finish(Team team, const typename Operation::Sum* partials,
-                           typename Operation::Sum* joined, unsigned char* out, uint32_t bytes) {
+COPPICE_INLINE void finish(Team team, typename Operation::Sum* partials, unsigned char* out, uint32_t bytes) {
   using Sum = typename Operation::Sum;
-  for (uint32_t j = team.lane(); j < kJoined; j += team.lanes()) joined[j] = Operation::none();
-  for (uint32_t i = 0; i < kPartials / kJoined; ++i) {
+  for (uint32_t i = 1; i < kReductionSlices / kJoined; ++i) {
     for (uint32_t j = team.lane(); j < kJoined; j += team.lanes())
-      joined[j] = Operation::join(joined[j], partials[i * kJoined + j]);
+      partials[j] = Operation::join(partials[j], partials[i * kJoined + j]);
   }
   team.barrier();
   if (team.lane() != 0) return;
   Sum all = Operation::none();
-  for (uint32_t j = 0; j < kJoined; ++j) all = Operation::join(all, joined[j]);
+  for (uint32_t j = 0; j < kJoined; ++j) all = Operation::join(all, partials[j]);
   if (bytes == sizeof(Sum)) {
     *reinterpret_cast<Sum*>(out) = all;
   } else if constexpr (std::is_floating_point_v<Sum>) {
