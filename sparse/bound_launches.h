@@ -33,6 +33,10 @@ class BoundLaunches {
   static void add(const std::shared_ptr<detail::Bound>& bound, const detail::LaunchRequest& request,
                   const CodegenOptions& options);
   static std::vector<std::shared_ptr<detail::Bound>> all();
+  // Gives a launch that keeps what its arguments point to.
+  static AsyncValueRef<Chain> give(Program& program, const detail::LaunchRequest& request) {
+    return program.give(request);
+  }
   // Returns the same launch with the temporaries among its arguments where they lie now.
   static BoundLaunch at_places(const BoundLaunch& launch);
   // Returns the launch with another version of its kernel, which begins to be compiled.

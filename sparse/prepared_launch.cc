@@ -211,10 +211,11 @@ Launch LaunchMaker::launch_of(const LaunchRequest& r, const IntrusivePtr<Prepare
   launch.block = p.block;
   launch.shared_bytes = p.binding.shared_bytes;
   std::memcpy(launch.block.arguments, r.arguments, r.argument_bytes);
-  launch.keep_alive.reserve(1 + p.binding.trees.size() + r.slots.size());
+  launch.keep_alive.reserve(1 + p.binding.trees.size() + r.slots.size() + r.keep_alive.size());
   launch.keep_alive.emplace_back(shared);  // of its name, too
   for (TreeStorage* tree : p.binding.trees) launch.keep_alive.push_back(share(tree));
   for (const detail::SlotUse& use : r.slots) launch.keep_alive.push_back(use.slot);
+  launch.keep_alive.insert(launch.keep_alive.end(), r.keep_alive.begin(), r.keep_alive.end());
   launch.temporaries = r.temporaries;
   launch.uses = p.uses;
   launch.has_checks = p.checks;

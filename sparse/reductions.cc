@@ -12,6 +12,7 @@
 #include "gpu/buffer_ranges.h"
 #include "gpu/host_access.h"
 #include "runtime_reductions.kernels.h"
+#include "sparse/bound_launches.h"
 #include "sparse/runtime/reduced_values.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/temporary_buffer.h"
@@ -201,6 +202,10 @@ class ComponentReduction {
                                  const Kernel<void(Team, S*, unsigned char*, uint32_t)>& kernel,
                                  const BufferRef& out, int64_t offset);
   void give_first(Program& program);
+  AsyncValueRef<Chain> give_keeping(Program& program, detail::LaunchRequest request) const {
+    request.keep_alive.push_back(partials_);
+    return BoundLaunches::give(program, request);
+  }
   AsyncValueRef<Chain> give_last(Program& program, const BufferRef& out, int64_t offset);
 
   const Reduction what_;
@@ -221,7 +226,8 @@ void ComponentReduction::give_first(
   // A temporary's address is found among the arguments when it is known, which needs the launch as it was
   // given.
   if (is_temporary(a_.buffer) || (b_ != nullptr && is_temporary(b_->buffer))) {
-    program.launch(kernel, loop, values_.reduced, values_.a, values_.b, partials);
+    give_keeping(program,
+                 detail::make_request(kernel, loop, values_.reduced, values_.a, values_.b, partials));
     return;
   }
   Launch launch = program.make_launch(kernel, loop, values_.reduced, values_.a, values_.b, partials);
@@ -247,7 +253,8 @@ AsyncValueRef<Chain> ComponentReduction::give_last(
   S* const partials = partials_->as<S>();
   unsigned char* const to = out->as<unsigned char>() + offset;
   const uint32_t bytes = result_bytes(what_, a_.number);
-  if (is_temporary(out)) return program.launch(kernel, range(1), partials, to, bytes);
+  if (is_temporary(out))
+    return give_keeping(program, detail::make_request(kernel, range(1), partials, to, bytes));
   Launch launch = program.make_launch(kernel, range(1), partials, to, bytes);
   launch.keep_alive.push_back(partials_), launch.keep_alive.push_back(out);
   return BoundLaunch(share(&device_of(a_)), std::move(launch)).launch();
