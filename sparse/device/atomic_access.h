@@ -52,7 +52,7 @@ template <class From, int D>
 COPPICE_INLINE T Atomic<T>::add(const From& from, const int32_t (&coord)[D], T value) const {
   return visit(
       from, coord,
-      effect::kChanges, [&](T * p) __attribute__((always_inline)) { return device::fetch_add(p, value); });
+      effect::kChanges, [&](T * p) __attribute__((always_inline)) { return device::atomic_add(p, value); });
 }
 template <class T>
 template <class From, int D>

@@ -109,15 +109,37 @@ COPPICE_INLINE void each_run(T* to, const T& value, const Visit& visit) {
   }
 }
 
-COPPICE_INLINE void atomic_add(float* p, float v) { coppice_fetch_add_f32(p, v); }
-COPPICE_INLINE void atomic_add(double* p, double v) { coppice_fetch_add_f64(p, v); }
-// Integers are added in two's complement.
+// Numbers are the bits that they consist of for what moves them.
 template <class T>
-requires std::is_integral_v<T> COPPICE_INLINE void atomic_add(T* p, T v) {
-  if constexpr (sizeof(T) == 4)
-    coppice_fetch_add_u32(reinterpret_cast<uint32_t*>(p), static_cast<uint32_t>(v));
-  else
-    coppice_fetch_add_u64(reinterpret_cast<uint64_t*>(p), static_cast<uint64_t>(v));
+using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+template <class T>
+COPPICE_INLINE BitsOf<T> bits_of(T v) {
+  return __builtin_bit_cast(BitsOf<T>, v);
+}
+template <class T>
+COPPICE_INLINE BitsOf<T>* bits_at(T* p) {
+  return reinterpret_cast<BitsOf<T>*>(p);
+}
+
+// Calls an operation on the bits of a number, that for 4 bytes or that for 8, and returns what was there
+// before. A macro names the function that is called: kernels' rules know it by the call.
+#define COPPICE_BY_SIZE(operation, ...)                         \
+  if constexpr (sizeof(T) == 4)                                 \
+    return __builtin_bit_cast(T, operation##_u32(__VA_ARGS__)); \
+  else                                                          \
+    return __builtin_bit_cast(T, operation##_u64(__VA_ARGS__));
+
+// All that follows but add_alone() and what adds values returns what was there before. Integers are added in
+// two's complement.
+template <class T>
+COPPICE_INLINE T atomic_add(T* p, T v) {
+  if constexpr (std::is_same_v<T, float>) {
+    return coppice_fetch_add_f32(p, v);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return coppice_fetch_add_f64(p, v);
+  } else {
+    COPPICE_BY_SIZE(coppice_fetch_add, bits_at(p), bits_of(v))
+  }
 }
 
 // Adds where no other thread does so at that moment.
@@ -160,51 +182,25 @@ COPPICE_INLINE void add_value_alone(T* p, const T& v) {
       });
 }
 
-// Numbers are the bits that they consist of for what moves them.
-template <class T>
-using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-template <class T>
-COPPICE_INLINE BitsOf<T> bits_of(T v) {
-  return __builtin_bit_cast(BitsOf<T>, v);
-}
-template <class T>
-COPPICE_INLINE BitsOf<T>* bits_at(T* p) {
-  return reinterpret_cast<BitsOf<T>*>(p);
-}
-
-// The following return what was there before.
-template <class T>
-COPPICE_INLINE T fetch_add(T* p, T v) {
-  if constexpr (std::is_same_v<T, float>)
-    return coppice_fetch_add_f32(p, v);
-  else if constexpr (std::is_same_v<T, double>)
-    return coppice_fetch_add_f64(p, v);
-  else if constexpr (sizeof(T) == 4)
-    return static_cast<T>(coppice_fetch_add_u32(bits_at(p), bits_of(v)));
-  else
-    return static_cast<T>(coppice_fetch_add_u64(bits_at(p), bits_of(v)));
-}
 template <class T>
 COPPICE_INLINE T fetch_min_integer(T* p, T v) {
-  if constexpr (std::is_signed_v<T> && sizeof(T) == 4)
+  if constexpr (std::is_unsigned_v<T>) {
+    COPPICE_BY_SIZE(coppice_fetch_min, bits_at(p), bits_of(v))
+  } else if constexpr (sizeof(T) == 4) {
     return static_cast<T>(coppice_fetch_min_i32(reinterpret_cast<int32_t*>(p), static_cast<int32_t>(v)));
-  else if constexpr (std::is_signed_v<T>)
+  } else {
     return static_cast<T>(coppice_fetch_min_i64(reinterpret_cast<int64_t*>(p), static_cast<int64_t>(v)));
-  else if constexpr (sizeof(T) == 4)
-    return static_cast<T>(coppice_fetch_min_u32(bits_at(p), bits_of(v)));
-  else
-    return static_cast<T>(coppice_fetch_min_u64(bits_at(p), bits_of(v)));
+  }
 }
 template <class T>
 COPPICE_INLINE T fetch_max_integer(T* p, T v) {
-  if constexpr (std::is_signed_v<T> && sizeof(T) == 4)
+  if constexpr (std::is_unsigned_v<T>) {
+    COPPICE_BY_SIZE(coppice_fetch_max, bits_at(p), bits_of(v))
+  } else if constexpr (sizeof(T) == 4) {
     return static_cast<T>(coppice_fetch_max_i32(reinterpret_cast<int32_t*>(p), static_cast<int32_t>(v)));
-  else if constexpr (std::is_signed_v<T>)
+  } else {
     return static_cast<T>(coppice_fetch_max_i64(reinterpret_cast<int64_t*>(p), static_cast<int64_t>(v)));
-  else if constexpr (sizeof(T) == 4)
-    return static_cast<T>(coppice_fetch_max_u32(bits_at(p), bits_of(v)));
-  else
-    return static_cast<T>(coppice_fetch_max_u64(bits_at(p), bits_of(v)));
+  }
 }
 // Floats from +0 upward are ordered as their bits are, read as signed integers, and those from -0 downward
 // the other way round, read as unsigned ones. So a float that is not negative raises by the larger signed
@@ -243,41 +239,26 @@ COPPICE_INLINE T fetch_max(T* p, T v) {
 }
 template <class T>
 COPPICE_INLINE T fetch_or(T* p, T v) {
-  if constexpr (sizeof(T) == 4)
-    return static_cast<T>(coppice_fetch_or_u32(bits_at(p), bits_of(v)));
-  else
-    return static_cast<T>(coppice_fetch_or_u64(bits_at(p), bits_of(v)));
+  COPPICE_BY_SIZE(coppice_fetch_or, bits_at(p), bits_of(v))
 }
 template <class T>
 COPPICE_INLINE T fetch_and(T* p, T v) {
-  if constexpr (sizeof(T) == 4)
-    return static_cast<T>(coppice_fetch_and_u32(bits_at(p), bits_of(v)));
-  else
-    return static_cast<T>(coppice_fetch_and_u64(bits_at(p), bits_of(v)));
+  COPPICE_BY_SIZE(coppice_fetch_and, bits_at(p), bits_of(v))
 }
 template <class T>
 COPPICE_INLINE T fetch_xor(T* p, T v) {
-  if constexpr (sizeof(T) == 4)
-    return static_cast<T>(coppice_fetch_xor_u32(bits_at(p), bits_of(v)));
-  else
-    return static_cast<T>(coppice_fetch_xor_u64(bits_at(p), bits_of(v)));
+  COPPICE_BY_SIZE(coppice_fetch_xor, bits_at(p), bits_of(v))
 }
 template <class T>
 COPPICE_INLINE T exchange_number(T* p, T v) {
-  if constexpr (sizeof(T) == 4)
-    return __builtin_bit_cast(T, coppice_exchange_relaxed_u32(bits_at(p), bits_of(v)));
-  else
-    return __builtin_bit_cast(T, coppice_exchange_relaxed_u64(bits_at(p), bits_of(v)));
+  COPPICE_BY_SIZE(coppice_exchange_relaxed, bits_at(p), bits_of(v))
 }
 // Compares bits: of floats, -0 is not +0, and a NaN is itself.
 template <class T>
 COPPICE_INLINE T compare_exchange_number(T* p, T expected, T desired) {
-  if constexpr (sizeof(T) == 4)
-    return __builtin_bit_cast(
-        T, coppice_compare_exchange_relaxed_u32(bits_at(p), bits_of(expected), bits_of(desired)));
-  else
-    return __builtin_bit_cast(
-        T, coppice_compare_exchange_relaxed_u64(bits_at(p), bits_of(expected), bits_of(desired)));
+  COPPICE_BY_SIZE(coppice_compare_exchange_relaxed, bits_at(p), bits_of(expected), bits_of(desired))
 }
+
+#undef COPPICE_BY_SIZE
 
 }  // namespace coppice::device
