@@ -1,7 +1,7 @@
 // Copies all active cells of a node out of a tree, for the host (sparse/active_cells.h).
 //
 // Runs over any tree and any type of value: layouts come as data, values as bytes.
-#include "coppice/kernel.h"
+#include "sparse/runtime/containers.h"
 
 using namespace coppice;
 using namespace coppice::device;
@@ -19,7 +19,7 @@ struct CoppiceActiveCells {
 // Calls visit(index) for each active cell of a container.
 template <class Visit>
 static void each_active(const LevelLayout& l, const unsigned char* container, Visit visit) {
-  const uint32_t n = l.extent[0] * l.extent[1] * l.extent[2];
+  const uint32_t n = cells_of(l);
   const auto* const mask = reinterpret_cast<const uint64_t*>(container);
   for (uint32_t k = 0; k < n; ++k) {
     if (l.kind == NodeKind::kBitmasked && (mask[k / 64] >> (k % 64) & 1) == 0) continue;
@@ -32,24 +32,20 @@ static void each_active(const LevelLayout& l, const unsigned char* container, Vi
 COPPICE_KERNEL(count_active_of, Item i, CoppiceActiveCells c, uint32_t* counts)
 {
   uint32_t n = 0;
-  each_active(c.node->level[c.node->depth - 1], c.elements[i.index].container, [&](uint32_t) { ++n; });
+  each_active(last_level(c.node), c.elements[i.index].container, [&](uint32_t) { ++n; });
   counts[i.index] = n;
 }
 // starts[i]: how many there are in the containers before. coords: i32[n][3], missing leading axes 0.
 COPPICE_KERNEL(read_active, Item i, CoppiceActiveCells c, const uint32_t* starts, int32_t* coords,
                unsigned char* values)
 {
-  const LevelLayout& l = c.node->level[c.node->depth - 1];
+  const LevelLayout& l = last_level(c.node);
   const LoopElement& e = c.elements[i.index];
   uint64_t at = starts[i.index];
   each_active(l, e.container, [&](uint32_t k) {
-    const uint32_t row = k / l.extent[2];
-    const int32_t local[] = {static_cast<int32_t>(row / l.extent[1]), static_cast<int32_t>(row % l.extent[1]),
-                             static_cast<int32_t>(k % l.extent[2])};
-    for (int d = 0; d < kMaxDims; ++d) coords[3 * at + d] = plus(e.origin[d], local[d]);
-    const unsigned char* value = e.container + c.offset + k * static_cast<uint64_t>(c.stride);
-    if (l.kind == NodeKind::kPointer)
-      value = c.tree->allocators[l.allocator].cells + slot_cell(e.container, k) * l.cell_bytes + c.offset;
+    const Coord here = global_coord(e, local_coord(l, k));
+    coords[3 * at] = here.x, coords[3 * at + 1] = here.y, coords[3 * at + 2] = here.z;
+    const unsigned char* const value = value_in(c.tree, l, e.container, k, c.offset, c.stride);
     __builtin_memcpy(values + at * c.value_bytes, value, c.value_bytes);
     ++at;
   });

@@ -1,7 +1,7 @@
 // Kernels of reductions (sparse/reductions.h): sums, extremes and dot products of trees and buffers.
 //
 // A CPU's thread has all lanes of a slice in its registers, a GPU's threads have one each (reduced_values.h).
-#include "coppice/kernel.h"
+#include "sparse/runtime/containers.h"
 #include "sparse/runtime/reduced_values.h"
 
 using namespace coppice;
@@ -135,7 +135,7 @@ template <class R>
 COPPICE_INLINE void take_container(typename R::Sum* sums, uint32_t lane, bool has_all,
                                    const CoppiceReduced& r, const unsigned char* container, uint64_t first,
                                    uint64_t end) {
-  const LevelLayout& level = r.node->level[r.node->depth - 1];
+  const LevelLayout& level = last_level(r.node);
   const unsigned char *const a = container + r.offset[0] + first * r.stride[0], *const b =
                                                                                     container + r.offset[1] +
                                                                                     first * r.stride[1];
@@ -155,10 +155,8 @@ COPPICE_INLINE void take_container(typename R::Sum* sums, uint32_t lane, bool ha
 }
 
 // A large container is several pieces.
-COPPICE_INLINE uint64_t cells_of(const NodeLayout& node) {
-  const LevelLayout& l = node.level[node.depth - 1];
-  if (l.kind == NodeKind::kDynamic) return l.chunk_cells;
-  return static_cast<uint64_t>(l.extent[0]) * l.extent[1] * l.extent[2];
+COPPICE_INLINE uint64_t values_of_container(const LevelLayout& l) {
+  return l.kind == NodeKind::kDynamic ? l.chunk_cells : cells_of(l);
 }
 COPPICE_INLINE uint64_t pieces_of(uint64_t cells) { return (cells + kPieceCells - 1) / kPieceCells; }
 static_assert(kPieceCells % 64 == 0, "a piece begins with a word of the mask");
@@ -167,7 +165,8 @@ template <class R>
 COPPICE_INLINE void take_slice(typename R::Sum* sums, uint32_t lane, bool has_all, const CoppiceReduced& r,
                                const LoopElement* elements, const unsigned char* a, const unsigned char* b,
                                uint32_t slice) {
-  const uint64_t cells = r.tree == nullptr ? r.n : cells_of(*r.node), per_container = pieces_of(cells);
+  const uint64_t cells = r.tree == nullptr ? r.n : values_of_container(last_level(r.node)),
+                 per_container = pieces_of(cells);
   const uint64_t pieces = r.tree == nullptr ? per_container : *r.containers * per_container;
   // Without an overflow of 64 bits: there are fewer than 2^53 pieces.
   for (uint64_t p = pieces * slice / kReductionSlices; p < pieces * (slice + 1) / kReductionSlices; ++p) {

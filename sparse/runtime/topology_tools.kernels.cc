@@ -4,7 +4,7 @@
 // Each runs over any tree: layouts come as data. What decides is read from masks that were written
 // before anything is changed, one bit per cell and an item per word of them, so that nothing
 // cascades and a launch may be repeated.
-#include "coppice/kernel.h"
+#include "sparse/runtime/containers.h"
 
 using namespace coppice;
 using namespace coppice::device;
@@ -32,19 +32,6 @@ struct CoppiceValues {
   uint32_t bytes;  // 4: float, 8: double
   double tolerance;
 };
-
-static const LevelLayout& last_level(const NodeLayout* node) { return node->level[node->depth - 1]; }
-
-static uint32_t cells_of(const LevelLayout& l) { return l.extent[0] * l.extent[1] * l.extent[2]; }
-
-// Cell `index` of a container, in the container.
-static Coord local_coord(const LevelLayout& l, uint32_t index) {
-  return {static_cast<int32_t>(index / l.extent[2] / l.extent[1]),
-          static_cast<int32_t>(index / l.extent[2] % l.extent[1]), static_cast<int32_t>(index % l.extent[2])};
-}
-static Coord global_coord(const LoopElement& e, Coord c) {
-  return plus({e.origin[0], e.origin[1], e.origin[2]}, c);
-}
 
 // Cells 64 w to 64 w + 63 of a container that are active now.
 static uint64_t active_word(const LevelLayout& l, const unsigned char* container, uint32_t w) {
@@ -214,9 +201,7 @@ COPPICE_KERNEL(keep_with_values, Item i, CoppiceContainers c, CoppiceValues v, u
   const LevelLayout& l = last_level(c.node);
   const uint32_t n = cells_of(l);
   for (uint32_t k = 0; k < n; ++k) {
-    const unsigned char* at = e.container + v.offset + k * static_cast<uint64_t>(v.stride);
-    if (l.kind == NodeKind::kPointer)
-      at = c.tree->allocators[l.allocator].cells + slot_cell(e.container, k) * l.cell_bytes + v.offset;
+    const unsigned char* const at = value_in(c.tree, l, e.container, k, v.offset, v.stride);
     const double value = v.bytes == 4 ? static_cast<double>(*reinterpret_cast<const float*>(at))
                                       : *reinterpret_cast<const double*>(at);
     if (value <= v.tolerance && -value <= v.tolerance) continue;
