@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "executor/frame.h"
 #include "executor/nested_calls.h"
+#include "executor/operation_errors.h"
 #include "executor/value_list.h"
 
 namespace coppice::executor {
@@ -91,13 +93,9 @@ namespace detail {
 [[gnu::tls_model("initial-exec")]] constinit thread_local int nested_calls = 0;
 }  // namespace detail
 
-void NestedCall::refuse(const LoadedFunction& function, std::span<AsyncValue*> results) {
-  for (AsyncValue*& result : results) {
-    result = make_error_async_value(
-                 Error(ErrorCode::kInvalidArgument, fmt::format("@{}: more than {} functions call each other",
-                                                                function.name, kMostNestedCalls)))
-                 .release();
-  }
+Error NestedCall::error(const LoadedFunction& function) {
+  return Error(ErrorCode::kInvalidArgument,
+               fmt::format("@{}: more than {} functions call each other", function.name, kMostNestedCalls));
 }
 
 namespace {
@@ -130,7 +128,10 @@ RCReference<AsyncValue> checked_later(const LoadedFunction& function, size_t i, 
 
 void execute(const LoadedFunction& function, std::span<AsyncValue* const> arguments,
              std::span<AsyncValue*> results, Request& request) {
-  if (NestedCall::is_one_too_many()) return NestedCall::refuse(function, results);
+  if (NestedCall::is_one_too_many()) {
+    std::fill(results.begin(), results.end(), nullptr);
+    return fail(results, NestedCall::error(function));
+  }
   const NestedCall nested;
   const IntrusivePtr<Frame> frame = Frame::create(function, request);
   frame->start(arguments);

@@ -1,8 +1,7 @@
 // The depth to which functions call each other on a thread's stack: recursion without an end must not
 // overflow it. For whatever runs a function's operations.
 #pragma once
-#include <span>
-
+#include "core/error.h"
 #include "executor/loader.h"
 
 namespace coppice::executor {
@@ -26,8 +25,8 @@ class NestedCall {
   NestedCall& operator=(const NestedCall&) = delete;
   // Returns whether no further function may begin.
   static bool is_one_too_many() { return detail::nested_calls >= kMostNestedCalls; }
-  // Makes all results of a function that may not begin one error (+1 each).
-  static void refuse(const LoadedFunction& function, std::span<AsyncValue*> results);
+  // Returns the error of a function that may not begin.
+  static Error error(const LoadedFunction& function);
 };
 
 }  // namespace coppice::executor

@@ -30,9 +30,7 @@ bool BodyRunner::skip_cancelled(const PlannedOperation& op) {
 }
 
 bool BodyRunner::refuse_nested(const PlannedOperation& op, size_t body) {
-  ValueList results(op.num_results);
-  NestedCall::refuse(*op.bodies[body]->function, results.span());
-  set_results(op, results.span());
+  fail(op, NestedCall::error(*op.bodies[body]->function));
   return true;
 }
 

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "core/check.h"
 #include "executor/control_flow_types.h"
 #include "executor/nested_calls.h"
+#include "executor/operation_errors.h"
 #include "executor/planned/body_runner.h"
 #include "executor/value_list.h"
 
@@ -134,8 +136,10 @@ void Instance::end() {
 }
 
 void Instance::run(std::span<AsyncValue* const> arguments, std::span<AsyncValue*> results, Request& request) {
-  if (NestedCall::is_one_too_many()) [[unlikely]]
-    return NestedCall::refuse(plan_->function(), results);
+  if (NestedCall::is_one_too_many()) [[unlikely]] {
+    std::fill(results.begin(), results.end(), nullptr);
+    return fail(results, NestedCall::error(plan_->function()));
+  }
   begin(request);
   runner_->begin(arguments);
   if (!runner_->advance()) [[unlikely]]
