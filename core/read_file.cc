@@ -2,11 +2,13 @@
 #include "core/read_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 namespace coppice {
 namespace {
@@ -53,6 +55,12 @@ int read_file(const std::string& path, std::string& bytes, size_t most_bytes) {
   close(descriptor);
   if (error != 0) bytes = {};
   return error;
+}
+
+std::string why_unread(int error, size_t most_bytes) {
+  if (error != EFBIG) return std::strerror(error);
+  const bool is_gib = most_bytes % (size_t{1} << 30) == 0;
+  return fmt::format("it has more than {} {}", most_bytes >> (is_gib ? 30 : 20), is_gib ? "GiB" : "MiB");
 }
 
 }  // namespace coppice

@@ -5,9 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <ostream>
 #include <thread>
 #include <vector>
@@ -32,12 +30,9 @@ plan::ProblemText wait_read_problem(const std::string& file) {
   const bool is_input = file == "-";
   const std::string name = is_input ? "standard input" : file;
   std::string text;
-  constexpr size_t kMostGiB = 1;
-  const int problem = read_file(is_input ? "/dev/stdin" : file, text, kMostGiB << 30);
-  if (problem == EFBIG)
-    throw Error(ErrorCode::kUsage, fmt::format("cannot read {}: it has more than {} GiB", name, kMostGiB));
-  if (problem != 0)
-    throw Error(ErrorCode::kUsage, fmt::format("cannot read {}: {}", name, std::strerror(problem)));
+  constexpr size_t kMostBytes = size_t{1} << 30;
+  if (const int problem = read_file(is_input ? "/dev/stdin" : file, text, kMostBytes); problem != 0)
+    throw Error(ErrorCode::kUsage, fmt::format("cannot read {}: {}", name, why_unread(problem, kMostBytes)));
   try {
     return plan::parse_problem(text, name);
   } catch (const Error& error) {

@@ -61,12 +61,13 @@ void remove_file(const std::string& file) {
 }
 
 constexpr std::string_view kAside = ".tmp.earlier";
+std::string aside_of(const std::string& file) { return file + std::string(kAside); }
 
 // Gives files that were set aside their names again. One for which that fails stays as it is.
 void put_back(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     std::error_code ignored;
-    fs::rename(file + std::string(kAside), file, ignored);
+    fs::rename(aside_of(file), file, ignored);
   }
 }
 
@@ -137,11 +138,16 @@ OutputFolder::OutputFolder(std::string given, bool overwrite)
   if (fs::exists(given_, status) && !fs::is_directory(given_, status))
     throw Error(ErrorCode::kUsage, "the output folder is a file", {given_});
   check_way_to(given_);
-  if (fs::exists(given_, status)) take();
+  if (!fs::exists(given_, status)) return;
+  lock();
+  refuse_earlier();
 }
 
-void OutputFolder::take() {
+void OutputFolder::lock() {
   if (!lock_.is_in_place()) lock_ = FolderLock(given_);
+}
+
+void OutputFolder::refuse_earlier() const {
   const std::vector<fs::path> outputs = list_files(path(), /*temporaries=*/false);
   if (outputs.empty() || overwrite_) return;
   throw Error(
@@ -161,7 +167,7 @@ void OutputFolder::prepare() {
     fs::create_directories(given_, status);
     if (status) throw_io_error("cannot create the output folder", given_, status.value());
   }
-  if (!lock_.is_in_place()) lock_ = FolderLock(given_);
+  lock();
   // A run that was killed in its first frame has left them.
   for (const fs::path& file : list_files(path(), /*temporaries=*/true)) {
     const std::string name = file.string();
@@ -170,12 +176,12 @@ void OutputFolder::prepare() {
     else if (overwrite_)
       remove_file(name);
   }
-  take();
+  refuse_earlier();
   if (::access(path().c_str(), W_OK | X_OK) != 0)
     throw_io_error("cannot write to the output folder", given_, errno);
   for (const fs::path& file : list_files(path(), /*temporaries=*/false)) {
     std::error_code status;
-    fs::rename(file, file.string() + std::string(kAside), status);
+    fs::rename(file, aside_of(file.string()), status);
     if (status) throw_io_error("cannot set an earlier output aside", file.string(), status.value());
     earlier_.push_back(file.string());
   }
@@ -183,7 +189,7 @@ void OutputFolder::prepare() {
 
 void OutputFolder::remove_earlier() {
   const std::vector<std::string> files = std::exchange(earlier_, {});
-  for (const std::string& file : files) remove_file(file + std::string(kAside));
+  for (const std::string& file : files) remove_file(aside_of(file));
 }
 
 const std::string& OutputFolder::path() const {

@@ -74,7 +74,9 @@ class OutputFolder {
   std::string text() const;
 
  private:
-  void take();
+  void lock();
+  // Errors: kUsage where an earlier run's outputs are there and may not be replaced.
+  void refuse_earlier() const;
 
   std::string given_;
   bool overwrite_;

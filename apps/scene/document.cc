@@ -9,9 +9,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -209,12 +207,10 @@ Document Document::load(const std::filesystem::path& path, std::span<const Scene
     throw Error(ErrorCode::kIo, fmt::format("cannot read scene '{}': it is a folder", path.string()));
   }
   std::string text;
-  constexpr size_t kMostMiB = 16;
-  if (const int error = read_file(path.string(), text, kMostMiB << 20); error != 0) {
+  constexpr size_t kMostBytes = size_t{16} << 20;
+  if (const int error = read_file(path.string(), text, kMostBytes); error != 0) {
     throw Error(ErrorCode::kIo,
-                error == EFBIG
-                    ? fmt::format("cannot read scene '{}': it has more than {} MiB", path.string(), kMostMiB)
-                    : fmt::format("cannot read scene '{}': {}", path.string(), std::strerror(error)));
+                fmt::format("cannot read scene '{}': {}", path.string(), why_unread(error, kMostBytes)));
   }
   return parse(text, path.string(), overrides);
 }
