@@ -132,7 +132,7 @@ class Bench(unittest.TestCase):
             self.assertEqual(float(result.stdout), units)
 
     def test_the_peers_programs_are_python(self):
-        for name in ("laplacian_warp.py", "mpm3d_taichi.py", "mpm88_taichi.py", "sparse_taichi.py"):
+        for name in ("laplacian_warp.py", "mpm3d_taichi.py", "mpm88_taichi.py", "sparse_taichi.py", "taichi_mpm.py"):
             path = os.path.join(PEERS, name)
             with open(path, encoding="utf-8") as file:
                 compile(file.read(), path, "exec")

@@ -13,15 +13,12 @@ import argparse
 import json
 import os
 import statistics
-import sys
 import time
+
+import taichi_mpm
 
 STEPS_PER_FRAME = 25
 DT = 8e-5
-BULK = 400.0
-DENSITY = 1.0
-GRAVITY = 9.8
-BOUND = 3
 
 
 def parse():
@@ -37,13 +34,6 @@ def parse():
     return parser.parse_args()
 
 
-def own_stdout():
-    """Our lines go to the real standard output; whatever Taichi prints goes to standard error."""
-    lines = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
-    return lines
-
-
 def initial_positions(n_particles, n_grid, order):
     import numpy
 
@@ -54,83 +44,15 @@ def initial_positions(n_particles, n_grid, order):
     return positions
 
 
-def build(ti, n_grid, n_particles):
-    """The fields, and one kernel that takes a time step."""
-    dx = 1.0 / n_grid
-    inv_dx = float(n_grid)
-    volume = (dx * 0.5) ** 2
-    mass = volume * DENSITY
-
-    x = ti.Vector.field(3, float, n_particles)
-    v = ti.Vector.field(3, float, n_particles)
-    affine = ti.Matrix.field(3, 3, float, n_particles)
-    ratio = ti.field(float, n_particles)  # J
-    grid_v = ti.Vector.field(3, float, (n_grid,) * 3)
-    grid_m = ti.field(float, (n_grid,) * 3)
-
-    @ti.func
-    def weights(fx):
-        return [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2]
-
-    @ti.kernel
-    def step():
-        for node in ti.grouped(grid_m):
-            grid_v[node] = ti.zero(grid_v[node])
-            grid_m[node] = 0.0
-        for p in x:
-            at = x[p] * inv_dx
-            base = int(at - 0.5)
-            fx = at - base
-            w = weights(fx)
-            stress = -DT * 4.0 * BULK * volume * (ratio[p] - 1.0) * inv_dx * inv_dx
-            momentum = ti.Matrix.identity(float, 3) * stress + mass * affine[p]
-            for offset in ti.static(ti.grouped(ti.ndrange(3, 3, 3))):
-                distance = (offset - fx) * dx
-                weight = w[offset[0]][0] * w[offset[1]][1] * w[offset[2]][2]
-                grid_v[base + offset] += weight * (mass * v[p] + momentum @ distance)
-                grid_m[base + offset] += weight * mass
-        for node in ti.grouped(grid_m):
-            if grid_m[node] > 0:
-                grid_v[node] /= grid_m[node]
-            grid_v[node][1] -= DT * GRAVITY
-            for axis in ti.static(range(3)):
-                if node[axis] < BOUND and grid_v[node][axis] < 0:
-                    grid_v[node][axis] = 0.0
-                if node[axis] > n_grid - BOUND and grid_v[node][axis] > 0:
-                    grid_v[node][axis] = 0.0
-        for p in x:
-            at = x[p] * inv_dx
-            base = int(at - 0.5)
-            fx = at - base
-            w = weights(fx)
-            new_v = ti.zero(v[p])
-            new_affine = ti.zero(affine[p])
-            for offset in ti.static(ti.grouped(ti.ndrange(3, 3, 3))):
-                distance = (offset - fx) * dx
-                weight = w[offset[0]][0] * w[offset[1]][1] * w[offset[2]][2]
-                node_v = grid_v[base + offset]
-                new_v += weight * node_v
-                new_affine += 4.0 * weight * node_v.outer_product(distance) * inv_dx * inv_dx
-            v[p] = new_v
-            affine[p] = new_affine
-            x[p] += DT * new_v
-            ratio[p] *= 1.0 + DT * new_affine.trace()
-
-    return x, v, ratio, step
-
-
 def main():
     args = parse()
-    lines = own_stdout()
+    lines = taichi_mpm.own_stdout()
     n_particles = args.particles or args.grid**3 // 4
     start = time.perf_counter()
     import taichi as ti
 
-    cache = {"offline_cache": False}
-    if args.cache:
-        cache = {"offline_cache": True, "offline_cache_file_path": args.cache}
-    ti.init(arch=getattr(ti, args.arch), cpu_max_num_threads=args.threads, log_level=ti.WARN, **cache)
-    x, v, ratio, step = build(ti, args.grid, n_particles)
+    taichi_mpm.start(ti, getattr(ti, args.arch), args)
+    x, v, ratio, step = taichi_mpm.build(ti, 3, args.grid, n_particles, DT)
     x.from_numpy(initial_positions(n_particles, args.grid, args.order))
     ratio.fill(1.0)
 
@@ -150,16 +72,13 @@ def main():
             rate = n_particles * STEPS_PER_FRAME / seconds
             print(json.dumps({"seconds": seconds, "particle_steps_per_s": rate}), file=lines)
         return
-    for command in sys.stdin:
-        words = command.split()
-        if len(words) == 2 and words[0] == "steps" and words[1].isdigit():
-            print(json.dumps({"seconds": steps(int(words[1]))}), file=lines)
-        elif words == ["state"]:
-            speed = (v.to_numpy().astype("f8") ** 2).sum(axis=1) ** 0.5
-            mean = [float(c) for c in x.to_numpy().astype("f8").mean(axis=0)]
-            print(json.dumps({"mean": mean, "speed": float(speed.mean())}), file=lines)
-        else:
-            sys.exit(f"mpm3d_taichi.py: unknown command {command.strip()!r}; there are `steps N` and `state`")
+
+    def state():
+        speed = (v.to_numpy().astype("f8") ** 2).sum(axis=1) ** 0.5
+        mean = [float(c) for c in x.to_numpy().astype("f8").mean(axis=0)]
+        return {"mean": mean, "speed": float(speed.mean())}
+
+    taichi_mpm.serve("mpm3d_taichi.py", lines, lambda count: {"seconds": steps(count)}, state)
 
 
 main()
