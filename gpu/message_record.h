@@ -5,15 +5,16 @@
 // literal means nothing to the host.
 //
 //     offset  bytes
-//       0       4   bytes           of the whole record, a multiple of 8; stored last (release), 0 while it is written
-//       4       4   dims            of the place: 0 an item, else the dimensions of a cell's or block's coordinate
+//       0       4   bytes           of the whole record, a multiple of 8; stored last (release), 0 until then
+//       4       4   dims            of the place: 0 an item, else those of a cell's or block's coordinate
 //       8       4   text_bytes      of the format text
 //      12       4   num_arguments
 //      16      24   place           {item index} or {x, y, z}
 //      40       8   launch          launch_id() of its LaunchBlock
-//      48           the text, padded to 8, then the arguments: each a tag (u64: kind, for strings their bytes << 8) and
-//                   its value in 8 bytes, or a string's characters padded to 8; a vector's or matrix' tag has its rows
-//                   (16 bits, from bit 8) and columns (from bit 24), and its numbers follow row by row, each with a tag
+//      48           the text, padded to 8, then the arguments: each a tag (u64: kind, for strings their
+//                   bytes << 8) and its value in 8 bytes, or a string's characters padded to 8; a vector's or
+//                   matrix' tag has its rows (16 bits, from bit 8) and columns (from bit 24), and its numbers
+//                   follow row by row, each with a tag
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -32,7 +32,8 @@ template <class From>  // the kernel's item or element
 void add_to_nodes(const Accumulate<Vec3f>& nodes, const From& from, const Particle& p, const Water& water) {
   const float h = 1.0f / water.n, mass = water.density * h * h / 4;
   const float pressure = water.bulk * (1 - p.volume);
-  // The stress, times the volume h^2 / 4 and 4 / h^2 for the splines' second moment, acts as an affine part does.
+  // The stress, times the volume h^2 / 4 and 4 / h^2 for the splines' second moment, acts as an affine part
+  // does.
   const Mat2f affine = mass * p.c + Mat2f::Identity() * (water.dt * pressure);
   each_node(p.x, water.n, [&](int i, int j, float weight, const Vec2f& distance) {
     const Vec2f momentum = weight * (mass * p.v + affine * (h * distance));
@@ -54,8 +55,8 @@ Particle moved(const Read<Vec3f>& nodes, const From& from, Particle p, const Wat
   return p;
 }
 
-// The grid: sums of momentum (x, y) and mass (z) start at zero, and become velocities. Walls, three cells thick,
-// let water slide and come off.
+// The grid: sums of momentum (x, y) and mass (z) start at zero, and become velocities. Walls, three cells
+// thick, let water slide and come off.
 COPPICE_KERNEL(clear, Write<Vec3f> nodes, Cell2 node) { nodes[node] = Vec3f(0, 0, 0); }
 COPPICE_KERNEL(move_nodes, Update<Vec3f> nodes, Cell2 node, Water water) {
   Vec3f& v = nodes[node];

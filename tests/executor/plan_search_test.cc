@@ -92,8 +92,8 @@ TEST(PlanSearch, FitsWhatLeavesNothingFree) {
   }
 }
 
-// As many buffers as MiniMalloc's A to K have, in the same bytes, times and units, of which A to F are in
-// plan_data. Others of this kind are not all found: docs/plans.md says how many.
+// Each problem has as many buffers as one of MiniMalloc's A to K (of which A to F are in plan_data), in the
+// same bytes, times and units. Others of this kind are not all found: docs/plans.md says how many.
 TEST(PlanSearch, FitsProblemsLikeMiniMallocs) {
   constexpr int64_t kCapacity = 1'048'576;
   for (const size_t n : {154, 170, 203, 213, 215, 296, 308, 316, 374, 409, 454}) {

@@ -54,6 +54,20 @@ class Temporaries : public DeviceTest {
     device->wait_copy(all.data(), buffer->data(), all.size() * 4);
     return all;
   }
+  // Two temporaries in the bytes of one, each added to out_.
+  Function two_in_one_place() {
+    return trace(
+        device,
+        [&] {
+          const BufferRef a = items();
+          ramp(a, 1);
+          program().launch(add_to, range(kItems), words(a), words(out_));
+          const BufferRef b = items();
+          sum(out_, out_, b);
+          program().launch(add_to, range(kItems), words(b), words(out_));
+        },
+        "f");
+  }
   void ramp(const BufferRef& b, uint32_t base, int64_t n = kItems) {
     program().launch(write_ramp, range(n), words(b), base);
   }
@@ -281,17 +295,7 @@ TEST_P(Temporaries, OfFunctionsThatAreRunInOthersAreTheirOwn) {
 // A function that is run writes its own temporaries. Where these lie in the same bytes as another one's that
 // is needed on both sides, its value was lost without an error.
 TEST_P(Temporaries, AreKeptFromFunctionsOfTheSameBytes) {
-  const Function f = trace(
-      device,
-      [&] {
-        const BufferRef a = items();
-        ramp(a, 1);
-        program().launch(add_to, range(kItems), words(a), words(out_));
-        const BufferRef b = items();
-        sum(out_, out_, b);
-        program().launch(add_to, range(kItems), words(b), words(out_));
-      },
-      "f");
+  const Function f = two_in_one_place();
   EXPECT_EQ(memory(f).plan.bytes, 1280);
   const auto launches = [](std::initializer_list<const char*> names) {
     std::string text = "func @g(%e: event) -> event {\n", last = "e";
@@ -523,17 +527,7 @@ TEST_P(Temporaries, OfBodiesThatTextNamesTwiceAreKept) {
 
 // A body that runs a function has its bytes while it runs, and all the time where text names the body twice.
 TEST_P(Temporaries, AreKeptFromFunctionsThatBodiesRun) {
-  const Function f = trace(
-      device,
-      [&] {
-        const BufferRef a = items();
-        ramp(a, 1);
-        program().launch(add_to, range(kItems), words(a), words(out_));
-        const BufferRef b = items();
-        sum(out_, out_, b);
-        program().launch(add_to, range(kItems), words(b), words(out_));
-      },
-      "f");
+  const Function f = two_in_one_place();
   ASSERT_EQ(memory(f).plan.bytes, 1280);
   executor::Bindings bindings = f.loaded().bindings();
   const auto load = [&](const std::string& text) {
