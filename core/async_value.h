@@ -147,7 +147,9 @@ class AsyncValueRef : public detail::AsyncValueMethods<T, AsyncValueRef<T>> {
   AsyncValueRef() = default;
   AsyncValueRef(std::nullptr_t) {}
   explicit AsyncValueRef(RCReference<AsyncValue> value) : value_(std::move(value)) {}
-  AsyncValueRef(Error error) requires(!std::constructible_from<T, Error>)
+  // A template looks at T only where it is given an error: T may hold an AsyncValueRef<T> itself.
+  template <std::same_as<Error> E>
+  AsyncValueRef(E error) requires(!std::constructible_from<T, E>)
       : AsyncValueRef(make_error_async_value<T>(std::move(error))) {}
   operator RCReference<AsyncValue>() const& { return value_; }
   operator RCReference<AsyncValue>() && { return std::move(value_); }
