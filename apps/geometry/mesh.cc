@@ -7,7 +7,6 @@
 #include <cctype>
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <numeric>
@@ -26,18 +25,39 @@ std::string read_whole_file(const std::string& path) {
     throw Error(ErrorCode::kIo, "expected a mesh file, found a folder", {path});
   }
   std::string text;
-  constexpr size_t kMostGiB = 4;
-  const int error = read_file(path, text, kMostGiB << 30);
-  if (error == EFBIG)
-    throw Error(ErrorCode::kIo, fmt::format("a mesh file has at most {} GiB", kMostGiB), {path});
-  if (error != 0)
-    throw Error(ErrorCode::kIo,
-                fmt::format("cannot {} mesh: {}", error == EIO ? "read" : "open", std::strerror(error)),
-                {path});
+  constexpr size_t kMostBytes = size_t{4} << 30;
+  if (const int error = read_file(path, text, kMostBytes); error != 0) {
+    const bool was_opened = error == EIO || error == EFBIG;
+    throw Error(
+        ErrorCode::kIo,
+        fmt::format("cannot {} mesh: {}", was_opened ? "read" : "open", why_unread(error, kMostBytes)),
+        {path});
+  }
   return text;
 }
 
+// The box around the used vertices as they stand, beside the mesh's origin.
+Aabb3f own_bounds(const TriangleMesh& mesh) {
+  Aabb3f box;
+  for (const Vec3i& triangle : mesh.triangles) {
+    for (int corner = 0; corner < 3; ++corner) box.extend(mesh.vertices[triangle[corner]]);
+  }
+  return box;
+}
+
+// Of a single number's 24 bits so far away from the origin, six and more say nothing about a mesh of this size.
+bool is_far(const Vec3d& middle, double size) { return middle.cwiseAbs().maxCoeff() > 64 * size; }
+
 }  // namespace
+
+void take_vertices(TriangleMesh& mesh, std::span<const Vec3d> vertices) {
+  Vec3d low = Vec3d::Constant(std::numeric_limits<double>::infinity()), high = -low;
+  for (const Vec3d& p : vertices) low = low.cwiseMin(p), high = high.cwiseMax(p);
+  const Vec3d middle = 0.5 * low + 0.5 * high;
+  if (!vertices.empty() && is_far(middle, (high - low).maxCoeff())) mesh.origin = middle;
+  mesh.vertices.reserve(vertices.size());
+  for (const Vec3d& p : vertices) mesh.vertices.emplace_back((p - mesh.origin).cast<float>());
+}
 
 double twice_area(const TriangleMesh& mesh, const Vec3i& t) {
   const Vec3d a = mesh.vertices[t[0]].cast<double>();
@@ -130,15 +150,13 @@ void check_mesh(const TriangleMesh& mesh, const std::string& name) {
 }
 
 Aabb3f mesh_bounds(const TriangleMesh& mesh) {
-  Aabb3f box;
-  for (const Vec3i& triangle : mesh.triangles) {
-    for (int corner = 0; corner < 3; ++corner) box.extend(mesh.vertices[triangle[corner]]);
-  }
-  return box;
+  const Aabb3f box = own_bounds(mesh);
+  const Vec3f origin = mesh.origin.cast<float>();
+  return {box.min + origin, box.max + origin};
 }
 
 double signed_volume(const TriangleMesh& mesh) {
-  const Vec3d middle = mesh_bounds(mesh).center().cast<double>();
+  const Vec3d middle = own_bounds(mesh).center().cast<double>();
   double sum = 0;
   for (const Vec3i& t : mesh.triangles) {
     const Vec3d a = mesh.vertices[t[0]].cast<double>() - middle;
@@ -151,7 +169,15 @@ double signed_volume(const TriangleMesh& mesh) {
 
 void transform_mesh(TriangleMesh& mesh, const MeshTransform& world_from_mesh) {
   const Mat3f linear = world_from_mesh.rotation * world_from_mesh.scale;
-  for (Vec3f& p : mesh.vertices) p = (linear * p + world_from_mesh.translation).eval();
+  if (mesh.origin.isZero()) {
+    for (Vec3f& p : mesh.vertices) p = (linear * p + world_from_mesh.translation).eval();
+    return;
+  }
+  for (Vec3f& p : mesh.vertices) p = (linear * p).eval();
+  mesh.origin = linear.cast<double>() * mesh.origin + world_from_mesh.translation.cast<double>();
+  if (is_far(mesh.origin, own_bounds(mesh).size().maxCoeff())) return;
+  for (Vec3f& p : mesh.vertices) p = (p.cast<double>() + mesh.origin).cast<float>();
+  mesh.origin.setZero();
 }
 
 Mat3f rotation_from_euler_degrees(const Vec3f& angles_deg) {
@@ -167,7 +193,7 @@ void fit_mesh_into(TriangleMesh& mesh, const Aabb3f& box) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("cannot fit a mesh into a box of size ({}, {}, {})",
                                                          target[0], target[1], target[2]));
   }
-  const Aabb3f bounds = mesh_bounds(mesh);
+  const Aabb3f bounds = own_bounds(mesh);
   const Vec3f size = bounds.size();
   float scale = std::numeric_limits<float>::infinity();
   for (int axis = 0; axis < 3; ++axis) {
@@ -175,6 +201,7 @@ void fit_mesh_into(TriangleMesh& mesh, const Aabb3f& box) {
   }
   const Vec3f middle = bounds.center(), centre = box.center();
   for (Vec3f& p : mesh.vertices) p = ((p - middle) * scale + centre).eval();
+  mesh.origin.setZero();
 }
 
 void flip_orientation(TriangleMesh& mesh) {

@@ -18,8 +18,10 @@ namespace coppice {
 
 // Triangles are counter-clockwise seen from outside.
 struct TriangleMesh {
-  std::vector<Vec3f> vertices;   // f32[n_vertices][3], in the file's unit until transformed
+  std::vector<Vec3f> vertices;   // f32[n_vertices][3], in the file's unit until transformed; beside `origin`
   std::vector<Vec3i> triangles;  // i32[n_triangles][3], indices into `vertices`
+  // Zero but for a mesh that lies far from there, whose vertices would lose what tells them apart.
+  Vec3d origin = Vec3d::Zero();
 };
 
 // Reads the mesh at `path`; the extension (.obj or .ply, any case) names the format.
@@ -56,6 +58,9 @@ double twice_area(const TriangleMesh& mesh, const Vec3i& triangle);
 
 // i32[n_vertices]: for each vertex the smallest index with the same position.
 std::vector<int32_t> weld_by_position(const TriangleMesh& mesh);
+
+// Makes these the vertices of a mesh that has none, beside its origin.
+void take_vertices(TriangleMesh& mesh, std::span<const Vec3d> vertices);
 
 // The box around all vertices that a triangle uses.
 Aabb3f mesh_bounds(const TriangleMesh& mesh);

@@ -18,7 +18,7 @@
 namespace coppice {
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 // The next word of `line`, which loses it; empty at the end of the line.
 std::string_view next_word(std::string_view& line) {
@@ -44,8 +44,9 @@ class ObjParser {
       if (keyword == "f") parse_face(line);
       if (is_other_shape(keyword)) ++other_shapes_[std::string(keyword)];
     }
-    if (mesh_.triangles.empty() && !mesh_.vertices.empty()) refuse_facelessness();
+    if (mesh_.triangles.empty() && !vertices_.empty()) refuse_facelessness();
     check_indices();
+    take_vertices(mesh_, vertices_);
     check_mesh(mesh_, name_);
     return std::move(mesh_);
   }
@@ -84,9 +85,10 @@ class ObjParser {
   }
 
   std::string_view take_physical_line() {
-    const size_t end = std::min(rest_.find('\n'), rest_.size());
+    const size_t end = std::min(rest_.find_first_of("\r\n"), rest_.size());
     std::string_view line = rest_.substr(0, end);
-    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    const size_t size_of_end = rest_.substr(end).starts_with("\r\n") ? 2 : 1;
+    rest_.remove_prefix(std::min(end + size_of_end, rest_.size()));
     line = line.substr(0, std::min(line.find('#'), line.size()));
     while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
     return line;
@@ -96,33 +98,33 @@ class ObjParser {
     throw Error(ErrorCode::kInvalidArgument, message, {name_, line_});
   }
 
-  float parse_float(std::string_view word) const {
+  double parse_number(std::string_view word) const {
     if (!word.empty() && word[0] == '+') word.remove_prefix(1);
     double value = 0;
     const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (word.empty() || end != word.data() + word.size()) {
-      fail(fmt::format("vertex {}: expected a number, found '{}'", mesh_.vertices.size(), word));
+      fail(fmt::format("vertex {}: expected a number, found '{}'", vertices_.size(), word));
     }
     // from_chars leaves `value` alone when it over- or underflows; strtod says which.
     if (status == std::errc::result_out_of_range) value = std::strtod(std::string(word).c_str(), nullptr);
-    return static_cast<float>(value);
+    return value;
   }
 
   void parse_vertex(std::string_view line) {
-    Vec3f p;
+    Vec3d p;
     for (int axis = 0; axis < 3; ++axis) {
       const std::string_view word = next_word(line);
-      if (word.empty())
-        fail(fmt::format("vertex {} has {} coordinates, expected 3", mesh_.vertices.size(), axis));
-      p[axis] = parse_float(word);
+      if (word.empty()) fail(fmt::format("vertex {} has {} coordinates, expected 3", vertices_.size(), axis));
+      p[axis] = parse_number(word);
     }
-    if (!p.allFinite()) {
-      fail(fmt::format("vertex {} is not finite: ({}, {}, {})", mesh_.vertices.size(), p[0], p[1], p[2]));
+    if (const Vec3f single = p.cast<float>(); !single.allFinite()) {
+      fail(fmt::format("vertex {} is not finite: ({}, {}, {})", vertices_.size(), single[0], single[1],
+                       single[2]));
     }
-    if (mesh_.vertices.size() >= static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+    if (vertices_.size() >= static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
       fail("the mesh has more than 2^31 - 1 vertices");
     }
-    mesh_.vertices.push_back(p);
+    vertices_.push_back(p);
   }
 
   // `7`, `7/1`, `7//3`, `7/1/3`; negative counts back from the newest vertex. Returns a zero-based index.
@@ -134,9 +136,9 @@ class ObjParser {
       fail(fmt::format("expected a vertex index, found '{}'", word));
     }
     if (index == 0) fail("vertex index 0 in a face, expected 1 or more (or negative)");
-    const int64_t zero_based = index > 0 ? index - 1 : static_cast<int64_t>(mesh_.vertices.size()) + index;
+    const int64_t zero_based = index > 0 ? index - 1 : static_cast<int64_t>(vertices_.size()) + index;
     if (zero_based < 0 || zero_based > std::numeric_limits<int32_t>::max()) {
-      fail(fmt::format("vertex index {} is out of range: {} vertices so far", index, mesh_.vertices.size()));
+      fail(fmt::format("vertex index {} is out of range: {} vertices so far", index, vertices_.size()));
     }
     return static_cast<int32_t>(zero_based);
   }
@@ -154,10 +156,10 @@ class ObjParser {
   void check_indices() const {
     for (size_t t = 0; t < mesh_.triangles.size(); ++t) {
       const int64_t largest = mesh_.triangles[t].maxCoeff();
-      if (largest < static_cast<int64_t>(mesh_.vertices.size())) continue;
+      if (largest < static_cast<int64_t>(vertices_.size())) continue;
       throw Error(ErrorCode::kInvalidArgument,
                   fmt::format("vertex index {} is out of range: the file has {} vertices", largest + 1,
-                              mesh_.vertices.size()),
+                              vertices_.size()),
                   {name_, triangle_lines_[t]});
     }
   }
@@ -167,7 +169,8 @@ class ObjParser {
   std::string buffer_;  // a line that was joined from several
   int line_ = 0;
   int joined_ = 0;
-  TriangleMesh mesh_;
+  TriangleMesh mesh_;  // its vertices are taken at the end
+  std::vector<Vec3d> vertices_;
   std::vector<int32_t> corners_;                 // of the face that is read
   std::vector<int> triangle_lines_;              // line of each triangle's face
   std::map<std::string, int64_t> other_shapes_;  // the number of lines of each keyword

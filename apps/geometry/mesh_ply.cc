@@ -40,6 +40,7 @@ class PlyMeshParser {
       }
     }
     check_faces();
+    take_vertices(mesh_, vertices_);
     check_mesh(mesh_, name_);
     return std::move(mesh_);
   }
@@ -110,17 +111,19 @@ class PlyMeshParser {
     if (element_->count > std::numeric_limits<int32_t>::max())
       fail("the mesh has more than 2^31 - 1 vertices");
     for (row_ = 0; row_ < element_->count; ++row_) {
-      Vec3f p = Vec3f::Zero();
+      Vec3d p = Vec3d::Zero();
       for (size_t i = 0; i < axis_of_property.size(); ++i) {
         const PlyProperty& property = element_->properties[i];
         if (axis_of_property[i] < 0) {
           skip(property);
         } else {
-          p[axis_of_property[i]] = static_cast<float>(read(property.type));
+          p[axis_of_property[i]] = read(property.type);
         }
       }
-      if (!p.allFinite()) fail(fmt::format("vertex {} is not finite: ({}, {}, {})", row_, p[0], p[1], p[2]));
-      mesh_.vertices.push_back(p);
+      if (const Vec3f single = p.cast<float>(); !single.allFinite()) {
+        fail(fmt::format("vertex {} is not finite: ({}, {}, {})", row_, single[0], single[1], single[2]));
+      }
+      vertices_.push_back(p);
     }
   }
 
@@ -178,10 +181,10 @@ class PlyMeshParser {
   void check_faces() {
     line_ = 0;
     for (size_t t = 0; t < mesh_.triangles.size(); ++t) {
-      if (mesh_.triangles[t].maxCoeff() < static_cast<int64_t>(mesh_.vertices.size())) continue;
+      if (mesh_.triangles[t].maxCoeff() < static_cast<int64_t>(vertices_.size())) continue;
       const auto& [element, row] = triangle_places_[t];
       fail(fmt::format("{} {}: vertex index {} is out of range: the file has {} vertices", element->name, row,
-                       mesh_.triangles[t].maxCoeff(), mesh_.vertices.size()));
+                       mesh_.triangles[t].maxCoeff(), vertices_.size()));
     }
   }
 
@@ -192,7 +195,8 @@ class PlyMeshParser {
   int line_ = 0;  // of an ascii body; 0 in a binary one
   const PlyElement* element_ = nullptr;
   int64_t row_ = 0;
-  TriangleMesh mesh_;
+  TriangleMesh mesh_;  // its vertices are taken at the end
+  std::vector<Vec3d> vertices_;
   std::vector<int32_t> corners_;  // of the face or strip that is read
   std::vector<std::pair<const PlyElement*, int64_t>>
       triangle_places_;  // the row that each triangle is cut from
