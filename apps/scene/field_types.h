@@ -63,8 +63,9 @@ struct FieldOptions {
   Bounds bounds = {};
   bool required = false;  // with only_if: required whenever the condition holds
   Condition only_if = {};
-  std::string conflicts_with = {};  // a key of the same table that must not be given as well
-  std::string default_text = {};    // what the reference says when the default is computed
+  // A key of the same table that must not be given as well; an override of either replaces both.
+  std::string conflicts_with = {};
+  std::string default_text = {};  // what the reference says when the default is computed
   VectorRule vector = VectorRule::kSpatial;
   Acts acts = Acts::kRestart;
   bool is_dimension = false;  // this integer is the number of dimensions, for the vectors declared after it

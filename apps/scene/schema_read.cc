@@ -87,6 +87,7 @@ class TableReader {
   Error error_at(const toml::node& node, const std::string& message) const {
     return input_error(document_.locate(node), message);
   }
+  bool is_override(const toml::node& node) const { return document_.locate(node).line == 0; }
   Error wrong_type(const toml::node& node, const std::string& path, std::string_view expected) const {
     return error_at(node, fmt::format("'{}' must be {}, not {}", path, expected, node_kind(node)));
   }
@@ -118,9 +119,13 @@ void TableReader::read(const TableSchema& schema, const toml::table& table, void
     if (!allowed) {
       throw error_at(*node, fmt::format("'{}' does not apply here: {}", key_path, condition_text(condition)));
     }
-    const std::string& rival = field.options.conflicts_with;
-    if (!rival.empty() && table.contains(rival)) {
-      throw error_at(*node, fmt::format("'{}' and '{}{}' cannot both be given", key_path, prefix, rival));
+    const std::string& other = field.options.conflicts_with;
+    if (const toml::node* rival = other.empty() ? nullptr : table.get(other)) {
+      // An override takes the place of what the file has, of the other key, too.
+      if (is_override(*node) == is_override(*rival)) {
+        throw error_at(*node, fmt::format("'{}' and '{}{}' cannot both be given", key_path, prefix, other));
+      }
+      if (!is_override(*node)) continue;
     }
     read_present(field, *node, object, key_path);
   }
