@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kLargeNeed_bytes = 1 << 30;  // is told before particles are sampled, which takes a while
 constexpr double kMostBytes = 1e18;           // more is so much, too
+constexpr double kPixelBytes = 48;            // of targets, what is read back, and the file; measured
 
 template <int D>
 double device_need(const scene::SceneConfig& scene, double particles) {
@@ -33,32 +34,38 @@ double device_need(const scene::SceneConfig& scene, double particles) {
 
 uint64_t bytes_of(double need) { return static_cast<uint64_t>(std::clamp(need, 0.0, kMostBytes)); }
 
-[[noreturn]] void refuse(double particles, uint64_t need, uint64_t limit, const char* whose) {
-  throw Error(
-      ErrorCode::kOutOfMemory,
-      fmt::format("the scene has about {:.2g} particles, which need about {} of memory; {} has {}: take a "
-                  "coarser grid, fewer particles_per_cell, or smaller emitters",
-                  particles, size_text(need), whose, size_text(limit)));
+[[noreturn]] void refuse(const std::string& what, uint64_t need, const char* whose, uint64_t limit,
+                         const char* instead) {
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("the scene has {}, which need about {} of memory; {} has {}: take {}", what,
+                          size_text(need), whose, size_text(limit), instead));
 }
 
 }  // namespace
 
 MemoryNeed memory_need(const scene::SceneConfig& scene, double particles) {
   const double matrix_bytes = 2.0 * 4 * scene.dim * scene.dim;
-  const double snapshot_bytes = 4.0 * 9 + 2 + matrix_bytes, picture_bytes = scene.output.png ? 60 : 0;
+  const bool has_pictures = scene.output.png && scene.time.frames > 0;
+  const double snapshot_bytes = 4.0 * 9 + 2 + matrix_bytes, drawn_bytes = has_pictures ? 60 : 0;
   const double device = scene.dim == 2 ? device_need<2>(scene, particles) : device_need<3>(scene, particles);
-  const double host = scene.time.frames == 0 ? 0 : particles * (snapshot_bytes + picture_bytes);
-  return {bytes_of(device), bytes_of(host)};
+  const double host = scene.time.frames == 0 ? 0 : particles * (snapshot_bytes + drawn_bytes);
+  const double pictures = has_pictures ? kPixelBytes * scene.output.width * scene.output.height : 0;
+  return {bytes_of(device), bytes_of(host + pictures), bytes_of(pictures)};
 }
 
 void require_memory(const scene::SceneConfig& scene, double particles, const MemoryLimits& limits) {
   const MemoryNeed need = memory_need(scene, particles);
+  const std::string what = fmt::format("about {:.2g} particles", particles);
+  constexpr const char* kFewer = "a coarser grid, fewer particles_per_cell, or smaller emitters";
   const uint64_t here = need.host_bytes + (limits.is_shared ? need.device_bytes : 0);
-  if (here > limits.machine_bytes) refuse(particles, here, limits.machine_bytes, "this machine");
+  if (here > limits.machine_bytes && need.picture_bytes > here / 2)
+    refuse(fmt::format("{} and pictures of {} x {} pixels", what, scene.output.width, scene.output.height),
+           here, "this machine", limits.machine_bytes, "smaller pictures, output.width and output.height");
+  if (here > limits.machine_bytes) refuse(what, here, "this machine", limits.machine_bytes, kFewer);
   if (need.device_bytes > limits.device_bytes)
-    refuse(particles, need.device_bytes, limits.device_bytes, "the device");
-  if (static_cast<double>(need.device_bytes) < kLargeNeed_bytes) return;
-  log_info("about {:.2g} particles, which need about {} of memory{}", particles, size_text(need.device_bytes),
+    refuse(what, need.device_bytes, "the device", limits.device_bytes, kFewer);
+  if (static_cast<double>(std::max(need.device_bytes, need.picture_bytes)) < kLargeNeed_bytes) return;
+  log_info("{}, which need about {} of memory{}", what, size_text(need.device_bytes),
            need.host_bytes > 0 ? fmt::format(", and {} for their frames", size_text(need.host_bytes)) : "");
 }
 

@@ -8,8 +8,9 @@
 namespace coppice::mpm {
 
 struct MemoryNeed {
-  uint64_t device_bytes;  // particles, what sorts them, and the grid's blocks at the start
-  uint64_t host_bytes;    // a frame's copy of the particles, and its picture
+  uint64_t device_bytes;   // particles, what sorts them, and the grid's blocks at the start
+  uint64_t host_bytes;     // a frame's copy of the particles, and its picture
+  uint64_t picture_bytes;  // the part of it that only the number of pixels decides
 };
 
 // Estimates the need of so many particles, within a quarter or so of what a run has at its start. A body that

@@ -71,7 +71,8 @@ TEST(Emission, LooksAtTwoDimensionsOnly) {
 
 // Seen to fail: the machine's memory was full before anything was said.
 TEST(Emission, RefusesWhatCannotFitBeforeItIsSampled) {
-  const scene::SceneConfig scene = parse(kBall);
+  scene::SceneConfig scene = parse(kBall);
+  scene.output.png = false;
   expect_error(ErrorCode::kOutOfMemory,
                {"a.toml:2:1: the scene has about 1.1e+03 particles, which need about ",
                 "; this machine has 9.8 KiB: "},
@@ -85,6 +86,22 @@ TEST(Emission, RefusesWhatCannotFitBeforeItIsSampled) {
       {"about 1.8e+10 particles, which need about 7.8 TiB of memory; this machine has 64.0 GiB: take a "
        "coarser grid, fewer particles_per_cell, or smaller emitters"},
       [&] { emit_particles(fine, {.machine_bytes = uint64_t{64} << 30}); });
+  // Seen to fail: pictures were left out, of which 2.9 GiB were taken.
+  scene::SceneConfig large = scene;
+  large.output.png = true;
+  large.output.width = large.output.height = 8192;
+  expect_error(
+      ErrorCode::kOutOfMemory,
+      {"about 1.1e+03 particles and pictures of 8192 x 8192 pixels, which need about 3.0 GiB of memory; "
+       "this machine has 2.0 GiB: take smaller pictures, output.width and output.height"},
+      [&] { emit_particles(large, {.machine_bytes = uint64_t{2} << 30}); });
+  const LogCapture log;
+  emit_particles(large, {.machine_bytes = uint64_t{8} << 30});
+  ASSERT_EQ(log.lines.size(), 1u);
+  EXPECT_TRUE(log.lines[0].second.ends_with(", and 3.0 GiB for their frames")) << log.lines[0].second;
+  large.output.png = false;
+  emit_particles(large, {.machine_bytes = uint64_t{2} << 30});
+  EXPECT_EQ(log.lines.size(), 1u);
 }
 
 TEST(Emission, SaysThatAnEmitterIsLargerThanTheDomain) {
