@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 
 #include "core/error.h"
 #include "core/machine_memory.h"
@@ -60,8 +61,10 @@ class CpuDevice final : public Device {
   }
   IntrusivePtr<Stream> new_stream_beside() override { return new_stream(share<RefCounted>(this)); }
   IntrusivePtr<StreamQueue> new_stream(IntrusivePtr<RefCounted> device = {}) {
-    return make_intrusive<StreamQueue>(std::make_unique<TbbStreamBackend>(arena_, deterministic_, messages_),
-                                       context_, "coppice.stream", std::move(device));
+    return make_intrusive<StreamQueue>(
+        std::make_unique<TbbStreamBackend>(arena_, threads_ == 1 ? &one_loop_ : nullptr, deterministic_,
+                                           messages_),
+        context_, "coppice.stream", std::move(device));
   }
 
   int threads_;
@@ -72,6 +75,7 @@ class CpuDevice final : public Device {
   MessageLog messages_{*messages_area_->as<MessageArea>()};
   WorkerClaim workers_;    // oneTBB starts no more of them than cores unless told to
   tbb::task_arena arena_;  // one slot is kept for the stream's own thread, which takes part in every loop
+  std::mutex one_loop_;    // of a device of one thread
   KernelStore kernels_;
   IntrusivePtr<StreamQueue> stream_;  // last: its thread uses all of the above
 };

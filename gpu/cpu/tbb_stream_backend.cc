@@ -5,6 +5,7 @@
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -32,13 +33,14 @@ uint32_t worker_number() { return own_number; }
 
 void TbbStreamBackend::run(const Launch& launch, const LaunchBlock& block, KernelEntry entry,
                            uint64_t count) {
-  const bool is_alone = arena_.max_concurrency() == 1;
+  if (one_loop_ != nullptr) {
+    const std::lock_guard lock(*one_loop_);
+    own_number = 0;
+    return entry(&block, 0, count);
+  }
   if (count <= launch.grain || (deterministic_ && launch.is_ordered())) {
     own_number = 0;
-    if (!is_alone) return entry(&block, 0, count);
-    // Sums of one thread (coppice_is_alone) rely on it that other streams' launches wait: the arena has one
-    // slot.
-    return arena_.execute([&] { entry(&block, 0, count); });
+    return entry(&block, 0, count);
   }
   const std::thread::id stream = std::this_thread::get_id();
   fibers_.begin_loop();
