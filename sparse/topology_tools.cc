@@ -34,6 +34,9 @@ Unit unit_of(const Node& node, const char* tool) {
   Unit unit{node.tree(), node.id()};
   if (unit.node == 0)
     refuse(fmt::format("{}: the root {} has no cells; name a node below it", tool, node.path()));
+  if (tree.node(unit.node).kind == NodeKind::kDynamic)
+    refuse(fmt::format("{}: {} has lists, whose elements are no active cells; name the node above it", tool,
+                       node.path()));
   while (unit.node != 0 && tree.node(unit.node).kind == NodeKind::kDense) {
     const TreeNode& n = tree.node(unit.node);
     for (int d = 0; d < device::kMaxDims; ++d) unit.box.size[d] *= static_cast<int32_t>(n.extent[d]);
@@ -136,6 +139,10 @@ namespace {
 void check_prune_fields(const Node& node, const std::vector<FieldId>& fields, double tolerance) {
   if (!(tolerance >= 0))
     refuse(fmt::format("prune: {}: tolerance {}, expected 0 or more", node.path(), tolerance));
+  if (!fields.empty() && node.storage().description().node(node.id()).kind == NodeKind::kDynamic)
+    refuse(fmt::format(
+        "prune: {} has lists: their values are not compared; prune(node) drops cells without elements",
+        node.path()));
   for (const FieldId& field : fields) {
     if (field.tree == &node.storage() && field.node == node.id()) {
       const FieldDescription& f = node.storage().description().fields()[field.field];

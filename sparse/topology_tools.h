@@ -14,7 +14,8 @@
 // of the call; counts have 64 bits.
 //
 // Errors, thrown: kInvalidArgument for the root, for a node without any bitmasked or pointer node on its
-// way (it is always active), for trees of different dimensions or devices, and for negative steps. The
+// way (it is always active), for a dynamic node (prune() without fields takes one), for trees of different
+// dimensions or devices, and for negative steps. The
 // async value's errors: kOutOfMemory; what had been changed until then stays changed. Tools that say so
 // also give kOutOfRange, as an activation does; then nothing has been changed.
 #pragma once

@@ -506,6 +506,16 @@ TEST_F(TopologyToolsTest, BadInputIsRefusedAtOnce) {
   expect_refused([&] { prune(full_leaf); }, "no pointer node above");
   expect_refused([&] { prune(leaf, -0.5, on_leaf); }, "tolerance -0.5");
   expect_refused([&] { prune(leaf, 0.5, on_pointer); }, "is not on a.pointer[4,4,4].bitmasked[4,4,4]");
+  // Seen to fail: pruning by values of lists marked bits beyond their end, and the others did nothing.
+  Tree boxes(device, {.name = "l"});
+  Node lists = boxes.root().pointer({4, 4, 4}).dynamic(1000, 16);
+  Field<float> of_lists = lists.place<float>("x");
+  expect_refused([&] { prune(lists, 0.5, of_lists); }, "prune: l.pointer[4,4,4].dynamic[1000] has lists");
+  expect_refused([&] { dilate(lists, kFaces); }, "dilate: l.pointer[4,4,4].dynamic[1000] has lists");
+  expect_refused([&] { erode(lists, kFaces); }, "has lists, whose elements are no active cells");
+  expect_refused([&] { copy_topology(lists, leaf); },
+                 "copy_topology: l.pointer[4,4,4].dynamic[1000] has lists");
+  expect_refused([&] { subtract_topology(leaf, lists); }, "name the node above it");
   Tree elsewhere(cpu_or_test_device(1), {.name = "d"});
   Node far = elsewhere.root().pointer({4, 4, 4}).dense({2, 2, 2});
   expect_refused([&] { intersect_topology(leaf, far); }, "on different devices");
