@@ -17,6 +17,7 @@
 #include "sparse/runtime_launch.h"
 #include "sparse/temporary_buffer.h"
 #include "sparse/temporary_fields.h"
+#include "sparse/traced_calls.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice::detail {
@@ -70,7 +71,9 @@ void check_field(Reduction what, const ReducedValues& v) {
   if (what == Reduction::kCount) return;
   if (v.field.field == kNoField)
     refuse(what, fmt::format("{}: a node's topology has no values", tree.layout().path(v.field.node)));
-  check_has_values(tree, v.field.field, fmt::format("a {}", name_of(what)));
+  // A traced writer has not run; a run of the function looks for itself.
+  if (TracedCalls::current() == nullptr)
+    check_has_values(tree, v.field.field, fmt::format("a {}", name_of(what)));
 }
 
 void check_values(Reduction what, const ReducedValues& v) {
@@ -190,7 +193,8 @@ class ComponentReduction {
     const size_t bytes = size_t{kReductionSlices} * sizeof(uint64_t);
     partials_ = device_of(a).reserve(bytes, bytes);
   }
-  AsyncValueRef<Chain> give(const BufferRef& out, int64_t offset);
+  void give_first(Program& program);
+  AsyncValueRef<Chain> give_last(Program& program, const BufferRef& out, int64_t offset);
 
  private:
   template <class S>
@@ -201,12 +205,12 @@ class ComponentReduction {
   AsyncValueRef<Chain> give_last(Program& program,
                                  const Kernel<void(Team, S*, unsigned char*, uint32_t)>& kernel,
                                  const BufferRef& out, int64_t offset);
-  void give_first(Program& program);
-  AsyncValueRef<Chain> give_keeping(Program& program, detail::LaunchRequest request) const {
-    request.keep_alive.push_back(partials_);
+  AsyncValueRef<Chain> give_keeping(Program& program, detail::LaunchRequest request,
+                                    std::initializer_list<BufferRef> buffers) const {
+    for (const BufferRef& buffer : buffers)
+      if (buffer) request.keep_alive.push_back(buffer);
     return BoundLaunches::give(program, request);
   }
-  AsyncValueRef<Chain> give_last(Program& program, const BufferRef& out, int64_t offset);
 
   const Reduction what_;
   const ReducedValues& a_;
@@ -226,8 +230,8 @@ void ComponentReduction::give_first(
   // A temporary's address is found among the arguments when it is known, which needs the launch as it was
   // given.
   if (is_temporary(a_.buffer) || (b_ != nullptr && is_temporary(b_->buffer))) {
-    give_keeping(program,
-                 detail::make_request(kernel, loop, values_.reduced, values_.a, values_.b, partials));
+    give_keeping(program, detail::make_request(kernel, loop, values_.reduced, values_.a, values_.b, partials),
+                 {partials_, a_.buffer, b_ == nullptr ? BufferRef() : b_->buffer});
     return;
   }
   Launch launch = program.make_launch(kernel, loop, values_.reduced, values_.a, values_.b, partials);
@@ -254,7 +258,8 @@ AsyncValueRef<Chain> ComponentReduction::give_last(
   unsigned char* const to = out->as<unsigned char>() + offset;
   const uint32_t bytes = result_bytes(what_, a_.number);
   if (is_temporary(out))
-    return give_keeping(program, detail::make_request(kernel, range(1), partials, to, bytes));
+    return give_keeping(program, detail::make_request(kernel, range(1), partials, to, bytes),
+                        {partials_, out});
   Launch launch = program.make_launch(kernel, range(1), partials, to, bytes);
   launch.keep_alive.push_back(partials_), launch.keep_alive.push_back(out);
   return BoundLaunch(share(&device_of(a_)), std::move(launch)).launch();
@@ -314,13 +319,6 @@ AsyncValueRef<Chain> ComponentReduction::give_last(Program& program, const Buffe
   return is_least ? f(finish_min_u64) : f(finish_max_u64);
 }
 
-AsyncValueRef<Chain> ComponentReduction::give(const BufferRef& out, int64_t offset) {
-  return with_program(a_, [&](Program& program) {
-    give_first(program);
-    return give_last(program, out, offset);
-  });
-}
-
 }  // namespace
 
 ReducedValues cells_of(const Node& node) {
@@ -336,11 +334,18 @@ AsyncValueRef<Chain> reduce_to(Reduction what, const ReducedValues& a, const Red
     if (a.components != 1) refuse(what, "of vectors there is none: use one of a field with their product");
   }
   check_out(what, a, device_of(a), out, out_offset);
-  AsyncValueRef<Chain> done;
-  for (uint32_t c = 0; c < num_results(what, a); ++c)
-    done =
-        ComponentReduction(what, a, b, c).give(out, out_offset + int64_t{c} * result_bytes(what, a.number));
-  return done;
+  std::vector<ComponentReduction> components;
+  const uint32_t n = num_results(what, a);
+  components.reserve(n);
+  return with_program(a, [&](Program& program) {
+    // All are read before one is written: results may lie among the values.
+    for (uint32_t c = 0; c < n; ++c) components.emplace_back(what, a, b, c).give_first(program);
+    AsyncValueRef<Chain> done;
+    for (size_t c = 0; c < components.size(); ++c)
+      done = components[c].give_last(program, out,
+                                     out_offset + static_cast<int64_t>(c) * result_bytes(what, a.number));
+    return done;
+  });
 }
 
 AsyncValueRef<ReducedBytes> reduce(Reduction what, const ReducedValues& a, const ReducedValues* b) {

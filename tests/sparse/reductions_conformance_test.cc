@@ -424,6 +424,71 @@ TEST_P(Reductions, InATraceTakeTemporariesAndRefuseTheHost) {
   }
 }
 
+// Seen to fail: the function read what came to lie where a buffer had been.
+TEST_P(Reductions, InATraceKeepBuffersBesideTemporaries) {
+  const int64_t n = 500;
+  const std::vector<float> twos(n, 2.0f), sevens(n, 7.0f);
+  const BufferRef result = device->reserve(16, 16);
+  BufferRef kept = wait_device_copy(*device, twos);
+  const Function f = trace(device, [&] {
+    const BufferRef numbers = temporary(*device, 4 * n), total = temporary(*device, 8);
+    program().launch(fill_numbers, range(n), View<float>(numbers->as<float>(), n));
+    dot_to(BufferValues<float>{device, numbers, n}, BufferValues<float>{device, kept, n}, result);
+    dot_to(BufferValues<float>{device, kept, n}, BufferValues<float>{device, numbers, n}, total);
+    copy(*device, result, 8, total, 0, 8);
+  });
+  kept.reset();
+  std::vector<BufferRef> others;
+  for (int i = 0; i < 8; ++i) others.push_back(wait_device_copy(*device, sevens));
+  finish(f.run());
+  double sums[2]{};
+  device->wait_copy(sums, result->data(), sizeof sums);
+  EXPECT_EQ(sums[0], n * (n + 1));
+  EXPECT_EQ(sums[1], n * (n + 1));
+}
+
+// Seen to fail: each component's sum was among the values of the next.
+TEST_P(Reductions, MayLeaveTheirResultsAmongTheirValues) {
+  const std::vector<Vec3f> values{{1, 2, 3}, {10, 20, 30}, {100, 200, 300}};
+  const BufferRef buffer = wait_device_copy(*device, values), in_trace = wait_device_copy(*device, values);
+  finish(sum_to(BufferValues<Vec3f>{device, buffer, 3}, buffer));
+  finish(trace(device, [&] { sum_to(BufferValues<Vec3f>{device, in_trace, 3}, in_trace); }).run());
+  for (const BufferRef& b : {buffer, in_trace}) {
+    double sums[3]{};
+    device->wait_copy(sums, b->data(), sizeof sums);
+    EXPECT_EQ(sums[0], 111);
+    EXPECT_EQ(sums[1], 222);
+    EXPECT_EQ(sums[2], 333);
+  }
+}
+
+// Seen to fail: it was refused when it was traced, before anything could have been written.
+TEST_P(Reductions, OfATemporaryFieldFollowItsWriterInATrace) {
+  Tree tree(device, {.name = "grid"});
+  const Node leaf = tree.root().pointer({4, 4}).dense({8, 8});
+  leaf.place<float>("x");
+  const auto scratch = leaf.temporary<float>("scratch");
+  finish(leaf.activate({{0, 0}}));
+  const BufferRef result = device->reserve(8, 8);
+  const Function f = trace(device, [&] {
+    program().launch(store_whole, over(leaf), scratch);
+    sum_to(scratch, result);
+  });
+  for (int i = 0; i < 2; ++i) {
+    finish(f.run());
+    double sum = 0;
+    device->wait_copy(&sum, result->data(), sizeof sum);
+    EXPECT_EQ(sum, 63 * 32);
+  }
+  const Function too_early = trace(device, [&] { sum_to(scratch, result); });
+  finish(tree.deactivate_all());
+  finish(leaf.activate({{0, 0}}));
+  const auto done = too_early.run();
+  wait(done);
+  ASSERT_TRUE(done.is_error());
+  EXPECT_NE(done.error().message().find("scratch"), std::string::npos) << done.error().what();
+}
+
 TEST_P(Reductions, ComeBehindLaunchesAndSayWhatIsWrong) {
   Tree tree(device, {.name = "grid"});
   const Node block = tree.root().pointer({4, 4}), leaf = block.dense({8, 8});
