@@ -42,21 +42,24 @@ void PlannedFunction::learn(const std::vector<LearnedSize>& sizes) const {
     sizes_[i] = sizes[i].most_bytes;
     has_grown = true;
   }
-  if (!has_grown) return;
+  if (has_grown) is_laid_out_ = false, ++num_changes_;
+  if (is_laid_out_) return;
   // A round may write into the one place what an earlier one wrote into the other. A loop that never had a
   // second round keeps one place.
   for (const auto& [first, second] : numbers_.by_turns) {
     const size_t most = std::max(sizes_[first], sizes_[second]);
     if (sizes_[first] > 0 && sizes_[second] > 0) sizes_[first] = sizes_[second] = most;
   }
-  // The plan is made without the lock. Whoever has changed the sizes last publishes one of them.
-  const uint64_t change = ++num_changes_;
+  // The plan is made without the lock, and published if no sizes have changed meanwhile. Where there was no
+  // memory for it the next run that outgrows its places tries again.
+  const uint64_t change = num_changes_;
   const std::vector<size_t> now = sizes_;
   lock.unlock();
   auto layout = std::make_shared<const Layout>(lay_out(*plan_, now, numbers_.outputs, options_.placement));
   lock.lock();
   if (change != num_changes_) return;
   layout_ = std::move(layout);
+  is_laid_out_ = true;
   // Release: an instance that sees the number finds the layout, which it takes under the lock anyway.
   version_.fetch_add(1, std::memory_order_release);
 }

@@ -88,6 +88,7 @@ class PlannedFunction final : public RefCounted {
   mutable std::mutex mutex_;          // guards what follows but version_
   mutable uint64_t num_changes_ = 0;  // of sizes_
   mutable std::vector<size_t> sizes_;
+  mutable bool is_laid_out_ = true;  // layout_ is that of sizes_
   mutable std::shared_ptr<const Layout> layout_;
   mutable std::atomic<uint64_t> version_{0};  // of layout_: instances look at this before each run
 };

@@ -1,4 +1,5 @@
-// Replaces operator new by one that counts: for one source of a program of its own. Sanitizers keep theirs.
+// Replaces operator new by one that counts, and fails once when it is told to: for one source of a program of
+// its own. Sanitizers keep theirs.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -6,17 +7,23 @@
 #include <new>
 
 namespace {
-std::atomic<int64_t> allocations{0};
+std::atomic<int64_t> allocations{0}, failing_allocation{-1};  // the latter as a number of the former
+
+// Counts an allocation, which fails when its turn is that of the failing one.
+inline void count_allocation() {
+  const int64_t number = allocations.fetch_add(1, std::memory_order_relaxed);
+  if (number == failing_allocation.load(std::memory_order_relaxed)) throw std::bad_alloc();
+}
 }  // namespace
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void* operator new(size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  count_allocation();
   if (void* const memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc();
 }
 void* operator new(size_t bytes, std::align_val_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  count_allocation();
   const auto a = static_cast<size_t>(alignment);
   if (void* const memory = std::aligned_alloc(a, (bytes + a - 1) / a * a)) return memory;
   throw std::bad_alloc();

@@ -8,6 +8,7 @@
 #include "executor/planned/instance.h"
 #include "executor/text.h"
 #include "tests/core/count_allocations.h"
+#include "tests/executor/bytes_operations.h"
 
 namespace coppice::executor {
 namespace {
@@ -118,6 +119,41 @@ func @main(%n: i32) -> RESULT {
   EXPECT_EQ(count_planned(with("i32", "%d"), 12), 0);
   EXPECT_EQ(count_planned(with("bytes", "%c"), 12), 1);
   EXPECT_EQ(count_planned(chain(10'000), 1), 0);
+}
+
+// Seen to fail: sizes for which there was no memory to plan counted as learned, and every later run outgrew
+// its places.
+TEST_F(ExecutorMemory, SizesAreLearnedByTheNextRunWhereThereWasNoMemoryToPlan) {
+  constexpr const char* kText = R"(
+    func @main(%n: i32) -> i32 {
+      %a = iota (%n, %n)
+      %b = shift 7 (%a)
+      %s = sum (%b)
+      return %s
+    })";
+  const RCReference<AsyncValue> small = number(4), large = number(100);
+  int64_t num_failed = 0;
+  for (int64_t k = 0;; ++k) {
+    PlannedProgram p(kText);
+    AsyncValue* const arguments[] = {large.get()};
+    p.run({small});
+    AsyncValue* result = nullptr;
+    failing_allocation = allocations + k;
+    try {
+      p.instance->run(arguments, {&result, 1}, *p.request);
+    } catch (const std::bad_alloc&) {
+    }
+    const bool has_failed = allocations > failing_allocation;
+    failing_allocation = -1;
+    if (result != nullptr) RCReference<AsyncValue>::reclaim(result).reset();
+    if (!has_failed) break;
+    ++num_failed;
+    p.run({large});
+    const int64_t outgrown = p.instance->counters().outgrown;
+    EXPECT_TRUE(p.run({large})[0]->is_concrete());
+    EXPECT_EQ(p.instance->counters().outgrown, outgrown) << "allocation " << k;
+  }
+  EXPECT_GT(num_failed, 5) << "those of a plan";
 }
 
 }  // namespace
