@@ -25,6 +25,8 @@ function(coppice_tests folder)
     endif()
     set(target ${folder}_${kind}_tests)
     add_executable(${target} ${sources})
+    # A fifth less time for compilers than with -O2; the libraries are as users have them.
+    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
     target_link_libraries(${target} PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest GTest::gtest_main)
     set(timeout 120)
     if(NOT kind STREQUAL "unit")
