@@ -45,7 +45,7 @@ Aabb3f own_bounds(const TriangleMesh& mesh) {
   return box;
 }
 
-// Of a single number's 24 bits so far away from the origin, six and more say nothing about a mesh of this size.
+// So far away from the origin six and more of a number's 24 bits say nothing about a mesh of this size.
 bool is_far(const Vec3d& middle, double size) { return middle.cwiseAbs().maxCoeff() > 64 * size; }
 
 }  // namespace

@@ -81,6 +81,7 @@ TEST(Emission, RefusesWhatCannotFitBeforeItIsSampled) {
                [&] { emit_particles(scene, {.device_bytes = 10000, .is_shared = false}); });
   scene::SceneConfig fine = scene;
   fine.grid.resolution = 4096;
+  fine.output.png = true;
   expect_error(
       ErrorCode::kOutOfMemory,
       {"about 1.8e+10 particles, which need about 7.8 TiB of memory; this machine has 64.0 GiB: take a "
