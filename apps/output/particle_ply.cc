@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "apps/geometry/ply_header.h"
@@ -31,20 +32,37 @@ std::string property_name(const std::string& attribute, int components, int comp
   return components == 1 ? attribute : fmt::format("{}_{}", attribute, component);
 }
 
-void check_attributes(std::span<const PlyAttribute> attributes, int64_t n_particles) {
+// Returns whether a header's line can have it as a name.
+bool is_word(const std::string& name) {
+  return !name.empty() &&
+         std::none_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 127; });
+}
+
+// Throws kInvalidArgument for attributes that a file cannot have, or not together.
+void check_attributes(std::span<const PlyAttribute> attributes, int64_t n_particles,
+                      const std::string& path) {
+  const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::kInvalidArgument, why, {path}); };
   COPPICE_CHECK(n_particles >= 0);
   bool has_position = false;
+  std::set<std::string> properties;
   for (const PlyAttribute& a : attributes) {
     COPPICE_CHECK(a.components >= 1, "attribute {}", a.name);
     COPPICE_CHECK(a.data != nullptr || n_particles == 0, "attribute {}", a.name);
-    COPPICE_CHECK(!a.name.empty() && a.name.find_first_of(" \t\r\n") == std::string::npos, "attribute '{}'",
-                  a.name);
-    if (a.name != "position") continue;
-    has_position = true;
-    COPPICE_CHECK((a.type == PlyType::kFloat32 && (a.components == 2 || a.components == 3)),
-                  "type of position");
+    if (!is_word(a.name)) refuse(fmt::format("an attribute is named '{}', expected one word", a.name));
+    if (a.name == "position") {
+      has_position = true;
+      if (a.type != PlyType::kFloat32 || (a.components != 2 && a.components != 3)) {
+        refuse(fmt::format("a position is {} of type {}, expected 2 or 3 of type float", a.components,
+                           type_name(a.type)));
+      }
+    }
+    for (int c = 0; c < file_components(a); ++c) {
+      const std::string property = property_name(a.name, file_components(a), c);
+      if (!properties.insert(property).second)
+        refuse(fmt::format("attribute '{}' has the property '{}', which another one has", a.name, property));
+    }
   }
-  COPPICE_CHECK(has_position, "particles need a position");
+  if (!has_position) refuse("particles need an attribute 'position'");
 }
 
 std::string header_text(std::span<const PlyAttribute> attributes, int64_t n_particles,
@@ -133,8 +151,10 @@ std::string read_bytes(const std::string& path) {
 
 void write_particles_ply(const std::string& path, std::span<const PlyAttribute> attributes,
                          int64_t n_particles, const std::string& of) {
-  check_attributes(attributes, n_particles);
-  COPPICE_CHECK(of.find('\n') == std::string::npos, "particles of '{}'", of);
+  check_attributes(attributes, n_particles, path);
+  if (of.find_first_of("\r\n") != std::string::npos)
+    throw Error(ErrorCode::kInvalidArgument, "what the particles are of has several lines, expected one",
+                {path});
   constexpr size_t kChunkBytes = 1 << 20;
   AtomicFile file(path);
   std::string rows = header_text(attributes, n_particles, of);

@@ -30,8 +30,9 @@ struct PlyAttribute {
   int64_t component_stride_bytes = 0;  // 0: the type's size
 };
 
-// Writes the file whole or not at all; one of the attributes is "position", of float32.
-// `of`: one line. Throws Error(kIo).
+// Writes the file whole or not at all; one of the attributes is "position", of float32. `of`: one line.
+// Errors: kInvalidArgument without a position, for a name that is not one word, for two attributes with a
+// property of the same name, and for several lines; kIo.
 void write_particles_ply(const std::string& path, std::span<const PlyAttribute> attributes,
                          int64_t n_particles, const std::string& of = {});
 

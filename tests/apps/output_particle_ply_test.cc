@@ -152,12 +152,30 @@ TEST(ParticlePly, LeavesNothingBehindWhenTheDiskIsFull) {
                [&] { write_particles_ply(folder / "none/p.ply", few.attributes(), 3); });
 }
 
-TEST(ParticlePlyDeathTest, ChecksItsCaller) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST(ParticlePly, RefusesWhatAFileCannotHave) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "p.ply";
   const Particles particles(1);
+  const auto refuses = [&](std::vector<PlyAttribute> attributes, const std::string& part,
+                           const std::string& of = {}) {
+    expect_error(ErrorCode::kInvalidArgument, {"p.ply: ", part},
+                 [&] { write_particles_ply(path, attributes, 1, of); });
+  };
   const std::vector<PlyAttribute> all = particles.attributes();
-  EXPECT_DEATH(write_particles_ply("/none/p.ply", std::vector<PlyAttribute>{all[1]}, 1),
-               "particles need a position");
+  const float* f = particles.stress.data();
+  refuses({}, "particles need an attribute 'position'");
+  refuses({all[1]}, "particles need an attribute 'position'");
+  refuses({{"position", PlyType::kFloat32, 1, f}}, "a position is 1 of type float, expected 2 or 3 of type");
+  refuses({{"position", PlyType::kInt32, 3, f}}, "a position is 3 of type int");
+  for (const char* name : {"", "two words", "a\nb"})
+    refuses({all[0], {name, PlyType::kFloat32, 1, f}}, "expected one word");
+  refuses({all[0], all[1], all[1]},
+          "attribute 'material' has the property 'material', which another one has");
+  refuses({all[0], {"y", PlyType::kFloat32, 1, f}}, "attribute 'y' has the property 'y'");
+  refuses({all[0], {"v_1", PlyType::kFloat32, 1, f}, {"v", PlyType::kFloat32, 2, f}},
+          "attribute 'v' has the property 'v_1'");
+  refuses(all, "has several lines", "one\ntwo");
+  EXPECT_TRUE(names_in(folder.path()).empty());
 }
 
 }  // namespace
