@@ -1,11 +1,12 @@
 # What `cmake --install build/release --prefix P` puts into P, wherever P is and is moved to later:
 #
 #     bin/coppice                         the program; it finds its assets and its plugin from where it lies
-#     lib/libcoppice_{core,gpu,executor,sparse,viewer,apps}.a  the library, the viewer, and the solver
+#     lib/libcoppice_{core,gpu,executor,sparse,output,viewer,apps}.a  the library, its writers of files, the viewer, and the solver
 #     lib/coppice/libcoppice_{vdb,window}.so   the plugins that write .vdb files and show the viewer's window
 #     include/coppice/{coppice,core,gpu,executor,sparse}/   headers; include/coppice is what is put on the include path
 #     lib/cmake/coppice/                  find_package(coppice): the target coppice::coppice, coppice_add_kernels(); with
-#                                         COMPONENTS viewer solver, which need libpng: coppice::viewer, coppice::solver
+#                                         COMPONENTS output viewer solver, which need libpng: coppice::output, coppice::viewer,
+#                                         coppice::solver
 #     libexec/coppice/coppice-kernelgen   used by coppice_add_kernels()
 #     share/coppice/{assets,examples}/, share/doc/coppice/
 #
@@ -38,10 +39,14 @@ install(TARGETS coppice_library coppice_sparse coppice_executor coppice_gpu copp
   ARCHIVE DESTINATION lib RUNTIME DESTINATION libexec/coppice)
 install(EXPORT coppice NAMESPACE coppice:: FILE coppiceTargets.cmake DESTINATION ${COPPICE_CMAKE_DIR})
 
-# The viewer finds its window by the program's run path, wherever that program is.
+# Writers of files. Plugins, the viewer's window too, are found by the program's run path, wherever that program is.
+set_target_properties(coppice_output PROPERTIES EXPORT_NAME output)
+target_link_libraries(coppice_output PUBLIC coppice_library)
+target_link_options(coppice_output INTERFACE "$<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/lib/coppice>")
+install(TARGETS coppice_output EXPORT coppice_output ARCHIVE DESTINATION lib)
+install(EXPORT coppice_output NAMESPACE coppice:: FILE coppiceOutputTargets.cmake DESTINATION ${COPPICE_CMAKE_DIR})
+
 set_target_properties(coppice_viewer PROPERTIES EXPORT_NAME viewer)
-target_link_libraries(coppice_viewer PUBLIC coppice_library)
-target_link_options(coppice_viewer INTERFACE "$<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/lib/coppice>")
 install(TARGETS coppice_viewer EXPORT coppice_viewer ARCHIVE DESTINATION lib)
 install(EXPORT coppice_viewer NAMESPACE coppice:: FILE coppiceViewerTargets.cmake DESTINATION ${COPPICE_CMAKE_DIR})
 
@@ -59,11 +64,13 @@ install(FILES ${CMAKE_BINARY_DIR}/cmake/coppiceConfig.cmake ${CMAKE_BINARY_DIR}/
 # LLVM's headers are none of a user's business.
 install(DIRECTORY coppice core gpu executor sparse DESTINATION include/coppice
   FILES_MATCHING PATTERN "*.h" PATTERN "llvm_module.h" EXCLUDE)
-# Of apps, what coppice/viewer.h and coppice/solver.h include and no more.
+# Of apps, what coppice/output.h, coppice/viewer.h and coppice/solver.h include and no more.
+install(FILES apps/output/particle_ply.h apps/output/vdb_writer.h apps/output/write_ply.h apps/output/write_png.h apps/output/write_vdb.h
+  DESTINATION include/coppice/apps/output)
 install(FILES apps/viewer/viewer.h DESTINATION include/coppice/apps/viewer)
 install(FILES apps/geometry/stroke.h DESTINATION include/coppice/apps/geometry)
 install(DIRECTORY apps/mpm apps/scene DESTINATION include/coppice/apps FILES_MATCHING PATTERN "*.h")
-install(FILES apps/render/color_map.h apps/render/packed_points.h apps/render/volume_style.h DESTINATION include/coppice/apps/render)
+install(FILES apps/render/color_map.h apps/render/image.h apps/render/packed_points.h apps/render/volume_style.h DESTINATION include/coppice/apps/render)
 
 install(TARGETS coppice RUNTIME DESTINATION bin)
 install(DIRECTORY assets DESTINATION share/coppice)

@@ -17,7 +17,7 @@ struct PluginKind {
 class PluginLibrary {
  public:
   // A plugin is looked for beside the program, in ../lib and in ../lib/coppice; last by its name
-  // alone, which the system's loader looks for on the program's run path (coppice::viewer puts the
+  // alone, which the system's loader looks for on the program's run path (coppice::output puts the
   // package's folder there) and its own.
   static std::vector<std::string> candidates(const PluginKind& kind);
 

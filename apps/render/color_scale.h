@@ -1,6 +1,6 @@
 // Says which values the ends of a colour map stand for, and how it runs between them.
 #pragma once
-#include "apps/render/render_scene.h"
+#include "apps/render/color_map.h"
 
 namespace coppice::render {
 

@@ -49,7 +49,8 @@ class IncludeRule(unittest.TestCase):
         self.expect({"gpu/queue.cc": '#include "coppice/kernel.h"\n'}, 'gpu/queue.cc:1: gpu/ may not include')
         self.expect({"sparse/a.cc": '#include "step.kernels.h"\n'}, 'sparse/a.cc:1: sparse/ may not include')
         apps = {"apps/viewer.h": "// A viewer.\n#pragma once\n"}
-        self.assertEqual(check({**apps, "coppice/viewer.h": '#pragma once\n#include "apps/viewer.h"\n'}), [])
+        for name in ("output", "solver", "viewer"):
+            self.assertEqual(check({**apps, f"coppice/{name}.h": '#pragma once\n#include "apps/viewer.h"\n'}), [])
         self.expect({**apps, "coppice/coppice.h": '#pragma once\n#include "apps/viewer.h"\n'}, 'coppice/coppice.h:2: sparse/ may not include')
         self.expect({"tests/core/a_test.cc": '#include "gpu/device.h"\n'}, 'tests/core/a_test.cc:1: core/ may not include')
 
