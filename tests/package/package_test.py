@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -342,12 +343,42 @@ int main() {
                 path.write_text(code)
         words = self.build_and_run(self.folder / "tour", "tour").splitlines()
         expected = re.search(r"^It prints\n\n((?:    .*\n)+)", GUIDE.read_text(), re.M)[1]
-        self.assertEqual([w for w in words if not w.startswith("kernels: ")], [row[4:] for row in expected.splitlines()])
-        self.assertEqual((self.folder / "tour" / "dye.pgm").stat().st_size, len("P5\n128 128\n255\n") + 128 * 128)
+        spoken = lambda rows: [w for w in rows if not w.startswith(("kernels: ", "no volume: "))]
+        self.assertEqual(spoken(words), [row[4:] for row in expected.splitlines()])
+        self.check_files_of_the_tour(self.folder / "tour", words)
         # As the guide's part 8 tells to look for faults, with what was built.
         for mode in ("step", "checks", "1"):
             printed = self.run_program(self.folder / "tour", "tour", COPPICE_DEBUG=mode).splitlines()
-            self.assertEqual(len([w for w in printed if not w.startswith("kernels: ")]), len(expected.splitlines()), printed)
+            self.assertEqual(len(spoken(printed)), len(expected.splitlines()), printed)
+
+    def check_files_of_the_tour(self, tour, words):
+        picture = (tour / "dye.png").read_bytes()
+        self.assertEqual(picture[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual(struct.unpack(">II", picture[16:24]), (128, 128))
+        header, rows = (tour / "dye.ply").read_bytes().split(b"end_header\n", 1)
+        self.assertRegex(header, rb"property float x\nproperty float y\nproperty float z\nproperty float amount\n$")
+        count = int(re.search(rb"element vertex (\d+)\n", header)[1])
+        self.assertEqual(len(rows), 16 * count)
+        # The drops lie along y = 64, from x = 20 to x = 96, with 6 cells around each; blurring spreads a tenth of them by 4 more.
+        particles = list(struct.iter_unpack("<4f", rows))
+        self.assertTrue(500 < count < 2000, count)
+        self.assertTrue(all(8 < x < 106 and 52 < y < 76 and z == 0 and 0.1 <= dye < 1.001 for x, y, z, dye in particles))
+        plugin = PREFIX / "lib" / "coppice" / "libcoppice_vdb.so"
+        said = lambda rows: [w for w in rows if w.startswith("no volume: ")]
+        self.assertEqual(len(said(words)), 0 if plugin.exists() else 1, words)
+        if not plugin.exists():
+            self.skipTest("the build has no OpenVDB")
+        self.assertEqual((tour / "smoke.vdb").read_bytes()[:4], b" BDV")
+        # Without the plugin the rest goes on, and one line says what is missing.
+        (tour / "smoke.vdb").unlink()
+        plugin.rename(plugin.with_suffix(".away"))
+        try:
+            without = self.run_program(tour, "tour").splitlines()
+        finally:
+            plugin.with_suffix(".away").rename(plugin)
+        self.assertEqual(len(said(without)), 1, without)
+        self.assertRegex(said(without)[0], r"smoke\.vdb: cannot write the volume: built without OpenVDB: no .*libcoppice_vdb\.so$")
+        self.assertFalse((tour / "smoke.vdb").exists())
 
     # ---- what a user's project may meet
 
