@@ -344,6 +344,12 @@ inline AsyncValue* Frame::first_error(const LoadedOperation& op) const {
   return nullptr;
 }
 
+inline bool Frame::has_all_arguments(const LoadedOperation& op) const {
+  return std::all_of(op.arguments.begin(), op.arguments.end(), [&](uint32_t r) {
+    return registers_[r].load(std::memory_order_relaxed)->is_available();
+  });
+}
+
 inline void Frame::run_function(const LoadedOperation& op, std::span<AsyncValue*> results) {
   OperationCall call(request_, registers_, op, results);
   const TraceScope trace(op.info->name);  // of what the operation does here, not of what it sets off
@@ -364,8 +370,11 @@ template <bool kHasFlags>
   const LoadedOperation& op = function_.operations[index];
   ValueList slots(op.results.size());
   const std::span<AsyncValue*> results = slots.span();
-  AsyncValue* const failed = op.non_strict ? nullptr : first_error(op);
-  if (failed == nullptr && (!kHasFlags || (flags & Request::kCancelled) == 0)) [[likely]] {
+  const bool is_cancelled = kHasFlags && (flags & Request::kCancelled) != 0;
+  // Which error is the first is known where all arguments are there.
+  const bool takes_errors = !op.non_strict && (!is_cancelled || has_all_arguments(op));
+  AsyncValue* const failed = takes_errors ? first_error(op) : nullptr;
+  if (failed == nullptr && !is_cancelled) [[likely]] {
     run_function(op, results);
   } else {
     fail(results, failed == nullptr ? Error(ErrorCode::kCancelled, "cancelled")

@@ -77,6 +77,7 @@ class Frame final : public RefCountedBase<Frame>, private Suspended {
   void run(ReadyOperations& ready, uint32_t op, uint32_t flags);
   void run_function(const LoadedOperation& op, std::span<AsyncValue*> results);
   AsyncValue* first_error(const LoadedOperation& op) const;
+  bool has_all_arguments(const LoadedOperation& op) const;
   // Adds a line for each operation that has not started, with what it waits for.
   void describe_waiting(std::string& text) const;
   // A continuation tells these users of a register.

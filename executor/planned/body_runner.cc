@@ -237,9 +237,11 @@ bool BodyRunner::run_with_care(const PlannedOperation& planned) {
   const LoadedOperation& op = loaded(planned);
   if (planned.mode == Mode::kBody) return run_bodies(planned);
   const bool is_cancelled = instance_.request_->is_cancelled();
-  // An operation that waits in a cancelled request is skipped; values that are there already are given.
+  // An operation that waits in a cancelled request is skipped; errors that are there already are given.
   if (!is_cancelled && !wait_for_arguments(op)) return false;
-  if (!op.non_strict) {
+  const bool waits = is_cancelled && std::any_of(op.arguments.begin(), op.arguments.end(),
+                                                 [&](uint32_t r) { return !value(r)->is_available(); });
+  if (!op.non_strict && !waits) {
     for (const uint32_t r : op.arguments) {
       if (!value(r)->is_error()) continue;
       fail(planned, skipped({*plan_.function, op, registers_.get()}, *value(r)));

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/live_objects.h"
+#include "executor/planned/instance.h"
 #include "tests/executor/probe_operations.h"
 
 namespace coppice::executor {
@@ -60,6 +61,29 @@ TEST(ExecutorCancel, CompletesWhatWaits) {
       }
       EXPECT_EQ(check.report(), "") << function;
     }
+  }
+}
+
+// Seen to fail: the error was the argument's, although one before it had not come yet.
+TEST(ExecutorCancel, WhatWaitsIsCancelledWhateverItsOtherArgumentsAre) {
+  ProbedProgram p("func @main(%y: i32, %x: i32) -> i32 { %z = add.i32 (%y, %x) return %z }");
+  const RCReference<AsyncValue> failed = make_error_async_value<int32_t>(Error(ErrorCode::kIo, "failed"));
+  for (const bool is_planned : {false, true}) {
+    const IntrusivePtr<Request> request = p.host->start_request();
+    const LoadedFunction& main = p.module->function("main");
+    const IntrusivePtr<Instance> instance = PlannedFunction::create(main)->instance();
+    const auto run = [&](const RCReference<AsyncValue>& y) {
+      const std::vector<RCReference<AsyncValue>> arguments{y, failed};
+      return is_planned ? instance->run(arguments, *request)[0] : execute(main, arguments, *request)[0];
+    };
+    Promise<int32_t> later = make_promise<int32_t>();
+    const auto result = run(later.value());
+    EXPECT_FALSE(result->is_available());
+    request->cancel();
+    ASSERT_TRUE(result->is_error());
+    EXPECT_EQ(result->error().code(), ErrorCode::kCancelled) << result->error().what();
+    later.set_error(Error(ErrorCode::kIo, "first"));
+    EXPECT_EQ(result->error().code(), ErrorCode::kCancelled);
   }
 }
 
