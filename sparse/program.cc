@@ -2,6 +2,7 @@
 #include "sparse/program.h"
 
 #include <algorithm>
+#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -58,6 +59,7 @@ struct Program::State {
   State(IntrusivePtr<Device> device, const CodegenOptions& options) : maker(std::move(device), options) {}
 
   LaunchMaker maker;
+  std::mutex mutex;  // guards what follows
   std::unordered_map<LaunchKey, IntrusivePtr<Prepared>, LaunchKeyHash> prepared;
   size_t launches_until_pruning = 0;
 
@@ -73,6 +75,22 @@ struct Program::State {
     });
     launches_until_pruning = prepared.size();
     if (gone > 0) maker.device()->kernels().release_unused();
+  }
+
+  IntrusivePtr<Prepared> find_or_prepare(const LaunchRequest& r) {
+    const std::lock_guard lock(mutex);
+    prune();
+    auto [entry, fresh] = prepared.try_emplace(key_of(r));
+    if (fresh) note_kernel_file(*r.file);
+    if (fresh || entry->second->generation != kernel_generation()) {
+      try {
+        renew(r, entry->second);
+      } catch (...) {
+        prepared.erase(entry);
+        throw;
+      }
+    }
+    return entry->second;
   }
 
   void renew(const LaunchRequest& r, IntrusivePtr<Prepared>& prepared) const {
@@ -101,18 +119,8 @@ void Program::wait() const {
 }
 
 Launch Program::prepare(const LaunchRequest& r) {
-  state().prune();
-  auto [entry, fresh] = state_->prepared.try_emplace(key_of(r));
-  if (fresh) note_kernel_file(*r.file);
-  if (fresh || entry->second->generation != kernel_generation()) {
-    try {
-      state_->renew(r, entry->second);
-    } catch (...) {
-      state_->prepared.erase(entry);
-      throw;
-    }
-  }
-  Launch launch = state_->maker.launch_of(r, entry->second);
+  const IntrusivePtr<Prepared> prepared = state().find_or_prepare(r);
+  Launch launch = state_->maker.launch_of(r, prepared);
   if (r.loop.tree && r.loop.box) activate_box_first(launch, r);
   return launch;
 }

@@ -57,6 +57,20 @@ TEST_P(FirstUse, LaunchesOfSeveralThreads) {
        });
 }
 
+// Seen to fail: threads that shared a program ended in its table of what is prepared.
+TEST_P(FirstUse, LaunchesOfSeveralThreadsByOneProgram) {
+  Program shared(device);
+  race(
+      [&](FreshTree& f, int t) {
+        finish(shared.launch(write_every1, range(t + 1), f.x, 17, 3));
+        const BoundLaunch last = shared.bind(write_every1, range(1), f.x, 17, 4);
+        finish(last.launch());
+      },
+      [](FreshTree& f) {
+        for (int i = 0; i < kThreads; ++i) ASSERT_EQ(wait_read(f.x, {17 * i}), i == 0 ? 4 : 3);
+      });
+}
+
 // A launch among calls of every other kind.
 TEST_P(FirstUse, CallsOfDifferentKinds) {
   race(
