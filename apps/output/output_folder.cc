@@ -30,8 +30,11 @@ std::string numbered(const std::string& folder, const char* prefix, int64_t fram
 bool is_numbered(const std::string& name, const std::string& prefix, const std::string& suffix) {
   if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() <= prefix.size() + suffix.size())
     return false;
-  return std::all_of(name.begin() + prefix.size(), name.end() - suffix.size(),
-                     [](unsigned char c) { return std::isdigit(c) != 0; });
+  const std::string_view digits =
+      std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+  const bool is_number =
+      std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return is_number && (digits.size() == 4 || (digits.size() > 4 && digits.front() != '0'));
 }
 
 // Our outputs in `folder`, or the temporaries of our outputs; sorted, so that messages do not depend on the

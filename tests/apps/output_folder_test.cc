@@ -24,8 +24,9 @@ TEST(OutputFolder, KnowsItsOwnNames) {
                            "stats.csv", "movie.mp4"}) {
     EXPECT_TRUE(is_output_name(name)) << name;
   }
-  for (const char* name : {"frame_.png", "frame_00a0.png", "my_frame_0000.png", "frame_0000.png.bak",
-                           "frame_0000.jpg", "frame_-001.png", "statistics.csv", "particles.ply", ""}) {
+  for (const char* name :
+       {"frame_.png", "frame_00a0.png", "my_frame_0000.png", "frame_0000.png.bak", "frame_0000.jpg",
+        "frame_-001.png", "frame_00001.png", "frame_001.png", "statistics.csv", "particles.ply", ""}) {
     EXPECT_FALSE(is_output_name(name)) << name;
   }
 }
