@@ -371,7 +371,7 @@ template <bool kHasFlags>
   ValueList slots(op.results.size());
   const std::span<AsyncValue*> results = slots.span();
   const bool is_cancelled = kHasFlags && (flags & Request::kCancelled) != 0;
-  // Which error is the first is known where all arguments are there.
+  // The first error is known where all arguments are there.
   const bool takes_errors = !op.non_strict && (!is_cancelled || has_all_arguments(op));
   AsyncValue* const failed = takes_errors ? first_error(op) : nullptr;
   if (failed == nullptr && !is_cancelled) [[likely]] {

@@ -9,8 +9,8 @@
 // A kernel is specialized once for the trees behind its handles and what it loops over, and kept. The types
 // of a launch's arguments are checked at compile time; roles against trees when launched: an Error
 // kInvalidArgument says which handle is wrong. Every call of a Program or BoundLaunch that was moved from is
-// such an Error. Launches run in order on the device's default stream, those of several threads in the order in
-// which they are given. Thread-safe, but for moving and destroying it.
+// such an Error. Launches run in order on the device's default stream, those of several threads in the order
+// in which they are given. Thread-safe, but for moving and destroying it.
 #pragma once
 #include <memory>
 #include <string>
