@@ -26,12 +26,13 @@
 //     COPPICE_KERNEL_2D_3D(scale, Update<float> x, Cell<D> cell, float by) { x[cell] *= by; }
 //
 // On the host, scale<D> is scale_2d or scale_3d; messages and profiles have these names. Two kernels of a
-// file have two names here, too.
+// file have two names here, too. The declaration is inlined as the definition is: an instance takes its
+// attributes from the one before it.
 #define COPPICE_KERNEL_2D_3D(name, ...)                                         \
   static_assert(__builtin_strcmp(#name, "main") != 0,                           \
                 "a kernel cannot be called main; give it another name");        \
   template <int D>                                                              \
-  static void name(__VA_ARGS__);                                                \
+  [[gnu::always_inline]] static inline void name(__VA_ARGS__);                  \
   extern "C" [[gnu::used]] const unsigned char coppice_kernel_2d_3d_##name = 1; \
   COPPICE_KERNEL_OF(name##_2d, name<2>)                                         \
   COPPICE_KERNEL_OF(name##_3d, name<3>)                                         \
