@@ -29,7 +29,7 @@ struct SnowParameters {
   bool operator==(const SnowParameters&) const = default;
 };
 
-// Fixed corotated elasticity.
+// Neo-Hookean elasticity.
 struct JellyParameters {
   double density_kg_m3 = 1000.0;
   double youngs_modulus_Pa = 5.0e4;

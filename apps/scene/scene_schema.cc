@@ -105,7 +105,8 @@ Schema<SnowParameters> snow_schema() {
 }
 
 Schema<JellyParameters> jelly_schema() {
-  Schema<JellyParameters> schema("Jelly: elastic, always returns to its shape.");
+  Schema<JellyParameters> schema(
+      "Jelly: compressible neo-Hookean elasticity, which resists the harder the flatter it is pressed.");
   add_density(schema);
   add_elasticity(schema);
   return schema;
