@@ -44,9 +44,9 @@ COPPICE_INLINE T fixed_corotated_wave_modulus(SmallVec<T, D> sigma, T mu, T lamb
   return T(2) * mu * largest + lambda * j * j;
 }
 
-// Principal Kirchhoff stresses of the compressible neo-Hookean energy mu/2 (sum s_i^2 - D) - mu ln J + lambda/2
-// (ln J)^2, Bonet and Wood, "Nonlinear Continuum Mechanics for Finite Element Analysis", 2nd edition, 6.4.3:
-// tau_i = mu (s_i^2 - 1) + lambda ln J.
+// Principal Kirchhoff stresses of the compressible neo-Hookean energy mu/2 (sum s_i^2 - D) - mu ln J +
+// lambda/2 (ln J)^2, Bonet and Wood, "Nonlinear Continuum Mechanics for Finite Element Analysis", 2nd
+// edition, 6.4.3: tau_i = mu (s_i^2 - 1) + lambda ln J.
 template <class T, int D>
 COPPICE_INLINE SmallVec<T, D> neo_hookean_stress(SmallVec<T, D> sigma, T mu, T lambda) {
   const T volumetric = lambda * fast_log(product(sigma));
@@ -56,8 +56,8 @@ COPPICE_INLINE SmallVec<T, D> neo_hookean_stress(SmallVec<T, D> sigma, T mu, T l
   return sigma;
 }
 
-// s_i^2 d^2 psi / d s_i^2 of the same energy, its largest over i, mu (s_i^2 + 1) + lambda (1 - ln J), of which
-// a swollen body's second part is left out.
+// s_i^2 d^2 psi / d s_i^2 of the same energy, its largest over i: mu (s_i^2 + 1) + lambda (1 - ln J), of
+// which a swollen body's second part is left out.
 template <class T, int D>
 COPPICE_INLINE T neo_hookean_wave_modulus(SmallVec<T, D> sigma, T mu, T lambda) {
   T largest = sigma.v[0] * sigma.v[0];

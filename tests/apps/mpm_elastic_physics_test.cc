@@ -106,10 +106,10 @@ double neo_hookean_sag() {
   return -sum / kPieces;
 }
 
-// By Hooke the displacement is -rho g / E (h y - y^2 / 2), on average -rho g h^2 / (3 E); the block swings about it
-// with the period of a bar, which an average over whole periods removes. The floor's nodes hold the half cell
-// above them by less than the material would, which adds the strain rho g h / E over half a cell, 1.5 dx / h
-// of the mean; the mass of the top spreads over a cell above it, which adds up to dx / h.
+// By Hooke the displacement is -rho g / E (h y - y^2 / 2), on average -rho g h^2 / (3 E); the block swings
+// about it with the period of a bar, which an average over whole periods removes. The floor's nodes hold the
+// half cell above them by less than the material would: that adds the strain rho g h / E over half a cell,
+// 1.5 dx / h of the mean. The mass of the top spreads over a cell above it, which adds up to dx / h.
 void expect_sag(int dim, int cells_per_m) {
   const double period = 4 * kBlockHeight_m / std::sqrt(kBlockYoung_Pa / kDensity);
   const scene::SceneConfig scene = parse_physics_scene(block(dim, cells_per_m, period / 8));
