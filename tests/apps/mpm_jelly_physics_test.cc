@@ -22,7 +22,7 @@ std::string ball(double height_m, double speed_m_s, double young_Pa, double grav
       -gravity, frame_dt_s, height_m + kRadius_m, kRadius_m, -speed_m_s, young_Pa, kDensity);
 }
 
-double height_of(const Solver& solver) {
+double height_of(Solver& solver) {
   const ParticleSnapshot s = solver.wait_snapshot();
   const auto [low, high] = std::ranges::minmax_element(s.position, {}, [](const Vec3f& p) { return p.y(); });
   return high->y() - low->y();
@@ -39,9 +39,8 @@ TEST(Jelly, ASoftBallThatFallsIsABallAgain) {
     }
     const double height = height_of(*solver);
     fmt::print("E = {}: {:.3f} m high after 3 s, {:.3f} at the least\n", young, height, least);
-    // At rest it sags by some rho g 2 r / E of its height.
-    EXPECT_GE(height, 2 * kRadius_m * (1 - 1.5 * kDensity * 9.81 * 2 * kRadius_m / young)) << young;
-    EXPECT_GE(height, kRadius_m) << young;
+    // At rest it sags by some rho g 2 r / E of its height, which is half of that of the softer one.
+    EXPECT_GE(height, 2 * kRadius_m * (1 - 1.1 * kDensity * 9.81 * 2 * kRadius_m / young)) << young;
   }
 }
 
