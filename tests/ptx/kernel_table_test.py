@@ -85,7 +85,6 @@ NOT_FOR_GPUS = {
     "fast_math.all_libdevice": "compiled and assembled by sparse_gpu_tests (PtxMath)",
     "jit.follow_links": "compiled and assembled by sparse_gpu_tests (Ptx)",
     "jit.pick_memory": "compiled and assembled by sparse_gpu_tests (Ptx)",
-    "function.store_at_either": "it is asked for its uses alone: ordering_memory_test",
     "heat.diffuse2": "compiled and assembled by sparse_gpu_tests (Ptx)",
     "box_loops.visit_block2": "its launch is refused before anything is compiled: box_loop_conformance_test",
     "effects.miss_then_fault": "it writes where it must not, on the emulated GPU alone: room_of_lists_conformance_test",

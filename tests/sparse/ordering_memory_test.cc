@@ -120,6 +120,8 @@ TEST_F(OrderingOfMemory, OfKernelsThatPutPointersTogether) {
   EXPECT_EQ(clears(), 1u);
   program_.launch(store_at_size, range(1), View<uint32_t>(words(0), static_cast<int64_t>(address)), 1);
   EXPECT_EQ(clears(), 1u);
+  program_.launch(store_at_either, range(1), words(0), words(1), 1);
+  EXPECT_EQ(clears(), 1u);
 }
 
 TEST_F(OrderingOfMemory, OfKernelsWithViews) {
