@@ -52,11 +52,13 @@ StreamQueue::StreamQueue(std::unique_ptr<StreamBackend> backend, DeviceContext& 
       backend_(std::move(backend)),
       context_(context),
       order_(*backend_, context, profile_),
-      watch_([this] {
+      watch_([this]() -> std::function<void()> {
         const std::lock_guard lock(mutex_);
         is_ending_ = true;
         ready_->notify_one();
-        return nullptr;
+        std::string overtaken = describe_overtaken();
+        if (overtaken.empty()) return nullptr;
+        return [text = std::move(overtaken)] { log_info("{}", text); };
       }),
       thread_(start_thread([this, name] { work(name); })) {
   pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
@@ -118,6 +120,7 @@ void StreamQueue::work(std::string name) {
   for (;;) {
     ready_->wait(lock, [&] { return stopping_ || is_ending_ || has_work(); });
     if (!has_work()) {
+      if (is_ending_ && !stopping_) log_untold();  // nobody joins the thread and does it then
       has_left_ = true;
       return;
     }
@@ -299,13 +302,26 @@ bool StreamQueue::end(Lock& lock, Operation operation) {
 void StreamQueue::note_error(const Error& error, uint64_t epoch, bool is_told) {
   if (is_told) {
     told_in_ = epoch, untold_.reset();
-  } else if (told_in_ != epoch && !untold_ && epoch == epoch_ && !is_ending_) {
+  } else if (told_in_ != epoch && !untold_ && epoch == epoch_ &&
+             !(is_ending_ && error.code() == ErrorCode::kCancelled)) {
     untold_ = error;
   }
 }
 
 void StreamQueue::log_untold() const {
   if (untold_) log_error("an operation failed, and nobody waited for it: {}", untold_->what());
+}
+
+// Returns a line about launches that the process's end keeps from running and that nobody waited for, if there
+// are such. It is no warning: a program may mean to end before all is done.
+std::string StreamQueue::describe_overtaken() const {
+  size_t count = 0;
+  std::string_view first;
+  for (const Operation& o : queue_)
+    if (o.launch && o.done.is_unique() && count++ == 0) first = o.name;
+  if (count == 0) return {};
+  return fmt::format("the process ends before {} launch{} ({}{}) that nobody waited for", count,
+                     count == 1 ? "" : "es", count == 1 ? "" : "first ", first);
 }
 
 void StreamQueue::run(Operation& operation) {

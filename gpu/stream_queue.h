@@ -82,6 +82,7 @@ class StreamQueue final : public Stream {
   void set_error(const Error& error, uint64_t epoch);                 // with mutex_ held
   void note_error(const Error& error, uint64_t epoch, bool is_told);  // with mutex_ held
   void log_untold() const;
+  std::string describe_overtaken() const;
 
   const IntrusivePtr<RefCounted> device_;  // first: what follows uses it
   const ForkGuard guard_;

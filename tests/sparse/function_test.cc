@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
@@ -635,6 +636,30 @@ TEST(FunctionsDeathTest, EndWithTheProcessWhileAnotherThreadGivesMore) {
         std::exit(0);
       },
       testing::ExitedWithCode(0), "^(kernels: .*\n)*$");
+}
+
+// Seen to fail: nothing said that they had not run.
+TEST(FunctionsDeathTest, LaunchesThatTheProcessesEndOvertakesAreTold) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const auto device = Device::cpu({.threads = 2});
+        Program program(device);
+        const auto words = device->reserve(4096, 4096);
+        static std::atomic<bool> may_go{false};
+        device->default_stream().enqueue("test.block", [](InStream&) {
+          while (!may_go) std::this_thread::yield();
+        });
+        for (int i = 0; i < 3; ++i) program.launch(add_one, range(64), words->as<uint32_t>());
+        const auto kept = program.launch(add_one, range(64), words->as<uint32_t>());
+        std::thread([] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+          may_go = true;
+        }).detach();
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0),
+      "the process ends before 3 launches \\(first function.add_one\\) that nobody waited for");
 }
 
 // Seen to fail: exit() waited ten seconds for the replays, and went on without them.
