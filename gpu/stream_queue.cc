@@ -312,8 +312,8 @@ void StreamQueue::log_untold() const {
   if (untold_) log_error("an operation failed, and nobody waited for it: {}", untold_->what());
 }
 
-// Returns a line about launches that the process's end keeps from running and that nobody waited for, if there
-// are such. It is no warning: a program may mean to end before all is done.
+// Returns a line about launches that the process's end keeps from running and that nobody waited for, if
+// there are such. It is no warning: a program may mean to end before all is done.
 std::string StreamQueue::describe_overtaken() const {
   size_t count = 0;
   std::string_view first;
