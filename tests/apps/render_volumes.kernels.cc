@@ -1,9 +1,8 @@
 // Kernels that fill fields for tests of volumes.
 #include <cmath>
 
-#include "core/half.h"
-
 #include "coppice/kernel.h"
+#include "core/half.h"
 using namespace coppice;
 
 COPPICE_KERNEL(set_volume_cells_1, Grow<float> field, Item i, const int* coords, const float* values)
@@ -12,8 +11,8 @@ COPPICE_KERNEL(set_volume_cells_2, Grow<float> field, Item i, const int* coords,
 { field.set(i, {coords[3 * i], coords[3 * i + 1]}, values[i]); }
 COPPICE_KERNEL(set_volume_cells_3, Grow<float> field, Item i, const int* coords, const float* values)
 { field.set(i, {coords[3 * i], coords[3 * i + 1], coords[3 * i + 2]}, values[i]); }
-COPPICE_KERNEL(set_volume_numbers, Grow<Half> half, Grow<double> twice, Grow<int> whole, Item i, const int* coords,
-               const float* values)
+COPPICE_KERNEL(set_volume_numbers, Grow<Half> half, Grow<double> twice, Grow<int> whole, Item i,
+               const int* coords, const float* values)
 {
   const int x = coords[3 * i], y = coords[3 * i + 1], z = coords[3 * i + 2];
   half.set(i, {x, y, z}, values[i] / 2);
