@@ -33,12 +33,9 @@ uint32_t worker_number() { return own_number; }
 
 void TbbStreamBackend::run(const Launch& launch, const LaunchBlock& block, KernelEntry entry,
                            uint64_t count) {
-  if (one_loop_ != nullptr) {
-    const std::lock_guard lock(*one_loop_);
-    own_number = 0;
-    return entry(&block, 0, count);
-  }
-  if (count <= launch.grain || (deterministic_ && launch.is_ordered())) {
+  if (one_loop_ != nullptr || count <= launch.grain || (deterministic_ && launch.is_ordered())) {
+    std::unique_lock<std::mutex> lock;
+    if (one_loop_ != nullptr) lock = std::unique_lock(*one_loop_);
     own_number = 0;
     return entry(&block, 0, count);
   }
