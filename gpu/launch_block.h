@@ -88,6 +88,7 @@ enum class DeviceStatus : uint32_t {
   // (checks) A temporary is read in a cell where nothing was written to it: coordinate, and in the offset the
   // marks of the fields that have values there.
   kNotWritten = 23,
+  kAlwaysActive = 24,  // (checks) a deactivation of a dense node's cell
 };
 
 // All launches on a device share this; kernels add to it, the host reads it between launches.

@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "core/check.h"
-#include "executor/plan/exact.h"
 #include "executor/plan/svg.h"
 #include "executor/plan/verify.h"
 #include "sparse/node_sizes.h"
+#include "sparse/temporary_places.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
@@ -58,7 +58,7 @@ CellMemory plan_cell_memory(const std::vector<const FieldDescription*>& temporar
     memory.alignment = std::max(memory.alignment, b.alignment);
     memory.fields.push_back(f->name);
   }
-  memory.plan = plan::search_plan(memory.problem, {.most_nodes = kMostNodes}).plan;
+  memory.plan = plan_temporaries(memory.problem, kMostNodes);
   memory.least_bytes = plan::lower_bound(memory.problem);
   const auto fault = plan::find_fault(memory.problem, memory.plan);
   COPPICE_CHECK(!fault, "{}", *fault);

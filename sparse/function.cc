@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -141,11 +143,17 @@ OperationName find_operation(const executor::Module& module, std::string_view wa
     found = only_one(names, wanted, [&](const OperationName& n) { return n.kernel.starts_with(wanted); });
   if (found != nullptr) return *found;
   std::vector<std::string> all;
-  for (const OperationName& n : names) all.push_back(n.kernel.empty() ? n.event : n.kernel);
-  const std::string near = nearest_name(wanted, all).value_or("");
+  std::set<std::string> shown;
+  for (const OperationName& n : names) {
+    shown.insert(n.kernel.empty() ? n.event : n.kernel);
+    for (const std::string& name : {n.kernel, n.event, n.called, n.event_of_function})
+      if (!name.empty()) all.push_back(name);
+  }
+  const std::optional<std::string> near = nearest_name(wanted, all);
   throw Error(ErrorCode::kNotFound,
               fmt::format("function @{} has no operation {}{}", module.functions.front().name, wanted,
-                          near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+                          near ? fmt::format("; did you mean {}?", *near)
+                               : fmt::format("; it has {}", fmt::join(shown, ", "))));
 }
 
 }  // namespace

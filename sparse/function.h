@@ -87,8 +87,9 @@ class Function {
 Function trace(IntrusivePtr<Device> device, const std::function<void()>& code, std::string name = "main",
                const std::source_location& where = std::source_location::current());
 
-// Run a body so many times: as the slot says when the loop's turn comes, for one that varies. Outside of a
-// trace the former calls it so often, and the latter is an Error kInvalidArgument, as those below.
+// Run a body so many times, and not at all for a number below 1: as the slot says when the loop's turn comes,
+// for one that varies. Outside of a trace the former calls it so often, and the latter is an Error
+// kInvalidArgument, as those below.
 void repeat(int64_t times, const std::function<void()>& body);
 void repeat(const Slot<int32_t>& times, const std::function<void()>& body);
 // Runs the body while the flag is true: a u32 in device memory that kernels write. Cost: the host reads it

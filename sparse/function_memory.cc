@@ -13,12 +13,12 @@
 
 #include "core/error.h"
 #include "core/extents.h"
-#include "executor/plan/exact.h"
 #include "executor/plan/svg.h"
 #include "executor/plan/verify.h"
 #include "sparse/device_operations.h"
 #include "sparse/ordering.h"
 #include "sparse/temporary_buffer.h"
+#include "sparse/temporary_places.h"
 
 namespace coppice {
 namespace {
@@ -286,13 +286,13 @@ void place_temporaries(Device& device, const executor::LoadedModule& module) {
   const Lifetimes lifetimes(*module.functions().front(), Beside::kCounts);
   if (lifetimes.temporaries().empty()) return;
   check_written_first(lifetimes, module.source().file);
-  const plan::Found found = plan::search_plan(problem_of(lifetimes), {.most_nodes = kMostNodes});
-  const auto bytes = static_cast<size_t>(found.plan.bytes);
+  const plan::Plan plan = plan_temporaries(problem_of(lifetimes), kMostNodes);
+  const auto bytes = static_cast<size_t>(plan.bytes);
   const IntrusivePtr<Buffer> arena = device.reserve(bytes, bytes);
   for (size_t i = 0; i < lifetimes.temporaries().size(); ++i) {
     // The tracer made it, and nobody else has seen where it lies.
     auto* const t = const_cast<TemporaryBuffer*>(lifetimes.temporaries()[i]);
-    t->place(arena, static_cast<size_t>(found.plan.offsets[i]));
+    t->place(arena, static_cast<size_t>(plan.offsets[i]));
   }
 }
 

@@ -75,7 +75,18 @@ constexpr bool may_be_given() {
 // given there and what the kernel takes. A slot has the very type of the kernel's parameter, no handle's.
 template <size_t kNumber, class Given, class Parameter>
 struct WrongLaunchArgument {
-  static_assert(kNumber == 0, "a launch argument does not convert to the kernel's parameter");
+  static constexpr bool kIsBuffer = std::is_same_v<Given, IntrusivePtr<Buffer>>;
+  static constexpr bool kIsNode = std::is_same_v<Given, Node>;
+  static constexpr bool kIsOnHost = !kIsBuffer && (device::is_view<Parameter> || std::is_pointer_v<Parameter>) &&
+                                    requires(const Given& g) { g.data(), g.size(); };
+  static_assert(!kIsBuffer, "a launch argument does not convert to the kernel's parameter: a View takes *buffer, a "
+                            "pointer buffer->as<T>()");
+  static_assert(!kIsNode, "a launch argument does not convert to the kernel's parameter: a Topology takes "
+                          "node.topology(), other handles a field");
+  static_assert(!kIsOnHost, "a launch argument does not convert to the kernel's parameter: kernels do not reach the "
+                            "host's memory; copy it into a buffer (Device::reserve(), wait_copy()) and give *buffer");
+  static_assert(kIsBuffer || kIsNode || kIsOnHost,
+                "a launch argument does not convert to the kernel's parameter");
 };
 template <size_t kNumber, class Given, class Parameter>
 constexpr bool check_argument() {

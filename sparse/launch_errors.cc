@@ -80,6 +80,10 @@ std::string about_handle(DeviceStatus status, const DeviceContext& c, const Hand
           "read at {} while its cells are written by the same launch; read the own cell by field[cell], or "
           "use two fields",
           at);
+    case DeviceStatus::kAlwaysActive:
+      return fmt::format("deactivates cell {} of a dense node, which is always active; take its container "
+                         "from a handle of the node above",
+                         at);
     case DeviceStatus::kNotWritten:
       return unwritten_text(tree, h, at, static_cast<uint32_t>(c.status_offset[0]));
     case DeviceStatus::kWrongAxes:
@@ -209,7 +213,8 @@ DeviceStatus throw_kernel_error(InStream& s, Device& device, const LaunchedKerne
   const bool wrong_use = status == DeviceStatus::kNotBeside || status == DeviceStatus::kNoNeighbourTable ||
                          status == DeviceStatus::kNotContiguous || status == DeviceStatus::kReadOfChanged ||
                          status == DeviceStatus::kWrongAxes || status == DeviceStatus::kOtherCells ||
-                         status == DeviceStatus::kNoLists || status == DeviceStatus::kNotWritten;
+                         status == DeviceStatus::kNoLists || status == DeviceStatus::kNotWritten ||
+                         status == DeviceStatus::kAlwaysActive;
   const HandleUse& h = kernel.handles[context.status_detail];
   throw Error(wrong_use ? ErrorCode::kInvalidArgument : ErrorCode::kOutOfRange,
               fmt::format("kernel {}: {}: {}", kernel.name, handle_text(h),

@@ -37,6 +37,8 @@ Loop over(const Node& node);
 // Errors: kOutOfRange where the box is not within the domain, kOutOfMemory where it meets more than 2^40
 // containers, kInvalidArgument for another node or number of axes, or a kernel that takes no Cell.
 Loop over_box(const Node& node, const detail::GivenCoord& low, const detail::GivenCoord& high);
+// Loops over the items from `begin` (by default 0) up to, not including, `end`, over none where that is not
+// above it.
 inline Loop range(int64_t begin, int64_t end) {
   return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end) - static_cast<uint64_t>(begin) : 0};
 }

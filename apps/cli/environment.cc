@@ -15,6 +15,7 @@
 #include "gpu/codegen_options.h"
 #include "gpu/jit/kernel_cache.h"
 #include "gpu/simt/environment.h"
+#include "sparse/temporary_places.h"
 
 namespace coppice::cli {
 namespace {
@@ -28,6 +29,7 @@ constexpr EnvironmentVariable kVariables[] = {
     {"COPPICE_PERF", "DIR", "write there what Linux's perf must know of kernels"},
     {"COPPICE_PTX_FOLDER", "DIR", "write every kernel's PTX there, for three generations of GPUs"},
     {"COPPICE_DEBUG", "step,checks", "compile kernels for a debugger, or with checks"},
+    {"COPPICE_TEMPORARIES", "shared|apart", "whether temporaries share memory whose times allow it"},
     {"COPPICE_SIMT_SEED", "N", "the order in which --device simt runs things"},
     {"COPPICE_GPU_PROFILE", "DIR", "on an NVIDIA GPU, write every kernel's time and resources there"},
     {"COPPICE_PROFILE", "1", "log the time of every kernel at the end"},
@@ -67,6 +69,7 @@ void check_environment() {
   find_assets_folder();
   jit::KernelCache::default_max_bytes();
   codegen_options();
+  temporaries_lie_apart();
   simt::options_from_environment();
   check_ptx_folder();
 }

@@ -263,7 +263,7 @@ EmittedParticles emit_particles(const scene::SceneConfig& scene, const MemoryLim
     check_inside(scene, e, particles);
     warn_of_overlaps(scene, i, particles, std::span(shapes).first(i));
     all.position.insert(all.position.end(), particles.begin(), particles.end());
-    all.emitter.insert(all.emitter.end(), particles.size(), static_cast<uint8_t>(i));
+    all.emitter.insert(all.emitter.end(), particles.size(), static_cast<uint32_t>(i));
   }
   return all;
 }

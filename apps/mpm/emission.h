@@ -10,7 +10,7 @@ namespace coppice::mpm {
 
 struct EmittedParticles {
   std::vector<Vec3f> position;  // m, world
-  std::vector<uint8_t> emitter;
+  std::vector<uint32_t> emitter;
 };
 
 // Warns of particles that begin in another emitter's shape or in a collider. Errors (with the emitter's

@@ -76,7 +76,7 @@ void wait_add(SolverState<D>& state, size_t emitter, std::vector<Vec3f> places, 
   if (sum > particles.capacity()) particles.wait_reserve(std::min(state.most_particles, sum * 3 / 2));
   std::vector<ParticleStart> starts;
   for (const Group<D>& group : state.groups) starts.push_back({velocity, initial_scalar(group)});
-  particles.wait_add({std::move(places), std::vector<uint8_t>(n, static_cast<uint8_t>(emitter))}, starts,
+  particles.wait_add({std::move(places), std::vector<uint32_t>(n, static_cast<uint32_t>(emitter))}, starts,
                      state.origin().template cast<float>());
   state.expect_particles(emitter, std::sqrt(velocity.squaredNorm()));
 }

@@ -40,7 +40,7 @@ void ParticleStore<D>::wait_add(const EmittedParticles& emitted, std::span<const
                                 const Vec3f& origin) {
   const uint64_t n = emitted.position.size(), at = n_;
   wait_reserve(at + n);
-  const std::vector<uint8_t>& emitter = emitted.emitter;
+  const std::vector<uint32_t>& emitter = emitted.emitter;
   // Particles that were cut have left their values there.
   if (next_id_ > 0) {
     for (int a = 0; a < A::kCount; ++a) wait_upload(a, at, n, [](uint64_t) { return 0.0f; });

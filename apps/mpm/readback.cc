@@ -91,9 +91,9 @@ ParticleSnapshot Readback<D>::wait_snapshot() const {
     }
     const auto e = static_cast<size_t>(rows[A::kGroup][i]);
     const Group<D>& group = state_.groups[e];
-    s.emitter[id] = static_cast<uint8_t>(e);
+    s.emitter[id] = static_cast<uint32_t>(e);
     s.mass[id] = group.mass;
-    s.material[id] = static_cast<uint8_t>(state_.scene.emitters[e].material_id);
+    s.material[id] = static_cast<uint32_t>(state_.scene.emitters[e].material_id);
     s.material_scalar[id] = rows[A::kScalar][i];
     s.volume_ratio[id] = group.kind == MaterialKind::kWater ? s.material_scalar[id] : determinant(f);
   });

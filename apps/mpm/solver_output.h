@@ -17,8 +17,8 @@ struct ParticleSnapshot {
   std::vector<float>
       deformation;          // [n][D][D]: elastic deformation gradient; water has none and keeps the identity
   std::vector<float> mass;  // kg
-  std::vector<uint8_t> material;  // index into SceneConfig::materials
-  std::vector<uint8_t> emitter;   // index into SceneConfig::emitters
+  std::vector<uint32_t> material;  // index into SceneConfig::materials
+  std::vector<uint32_t> emitter;   // index into SceneConfig::emitters
 };
 
 // Mass per volume at the grid's nodes, block by block.

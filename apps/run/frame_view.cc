@@ -29,13 +29,14 @@ namespace {
 void choose_colors(const scene::SceneConfig& scene, FrameView& view) {
   const auto own = render::default_palette();
   const bool by_emitter = scene.output.color == scene::ColorBy::kEmitter;
-  view.colors = by_emitter ? view.particles.emitter : view.particles.material;
-  if (by_emitter) {
-    view.palette.assign(own.begin(), own.end());
-    return;
-  }
-  for (const scene::MaterialParameters& m : scene.materials) {
-    view.palette.push_back(own[static_cast<size_t>(scene::kind_of_material(m)) % own.size()]);
+  view.palette.assign(own.begin(), own.end());
+  const auto color_of_kind = [&](const scene::MaterialParameters& m) {
+    return static_cast<size_t>(scene::kind_of_material(m));
+  };
+  view.colors.clear(), view.colors.reserve(view.particles.emitter.size());
+  for (size_t i = 0; i < view.particles.emitter.size(); ++i) {
+    const size_t color = by_emitter ? view.particles.emitter[i] : color_of_kind(scene.materials[view.particles.material[i]]);
+    view.colors.push_back(static_cast<uint8_t>(color % own.size()));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/output/particle_ply.h"
@@ -17,6 +18,18 @@
 #include "core/unfinished_file.h"
 
 namespace coppice {
+namespace {
+
+// Indices are bytes in files where all there may be are.
+constexpr size_t kMostOfBytes = 256;
+PlyAttribute indices(std::string name, const std::vector<uint32_t>& values, size_t end,
+                     std::vector<uint8_t>& bytes) {
+  if (end > kMostOfBytes) return {std::move(name), PlyType::kInt32, 1, values.data()};
+  bytes.assign(values.begin(), values.end());
+  return {std::move(name), PlyType::kUint8, 1, bytes.data()};
+}
+
+}  // namespace
 
 FrameWriter::FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder)
     : scene_(scene), folder_(folder), pictures_(scene.output.png) {
@@ -84,6 +97,7 @@ render::Image FrameWriter::draw(const mpm::ParticleSnapshot& particles, double t
 
 void FrameWriter::write_particles(const mpm::ParticleSnapshot& p, int frame) {
   const int matrix = scene_.dim * scene_.dim;
+  std::vector<uint8_t> materials, emitters;
   const std::array<PlyAttribute, 9> attributes{{
       {"position", PlyType::kFloat32, 3, p.position.data()},
       {"velocity", PlyType::kFloat32, 3, p.velocity.data()},
@@ -92,8 +106,8 @@ void FrameWriter::write_particles(const mpm::ParticleSnapshot& p, int frame) {
       {"affine", PlyType::kFloat32, matrix, p.affine.data()},
       {"deformation", PlyType::kFloat32, matrix, p.deformation.data()},
       {"mass", PlyType::kFloat32, 1, p.mass.data()},
-      {"material", PlyType::kUint8, 1, p.material.data()},
-      {"emitter", PlyType::kUint8, 1, p.emitter.data()},
+      indices("material", p.material, scene_.materials.size(), materials),
+      indices("emitter", p.emitter, scene_.emitters.size(), emitters),
   }};
   write_particles_ply(particles_ply_path(folder_.path(), frame), attributes,
                       static_cast<int64_t>(p.position.size()), describe_particles(scene_));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <vector>
 
 #include "apps/output/output_folder.h"
 #include "apps/run/frame_view.h"
@@ -15,20 +17,23 @@
 namespace coppice {
 namespace {
 
-// The values of a column that check_indices() has seen.
-std::span<const uint8_t> bytes_of(const ParticleTable& table, const std::string& name) {
-  const std::vector<std::byte>& bytes = table.find(name)->bytes;
-  return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
+// Returns the values of a column of bytes or ints.
+std::vector<uint32_t> indices_of(const ParticleColumn& column) {
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(column.bytes.data());
+  if (column.type == PlyType::kUint8) return {bytes, bytes + column.bytes.size()};
+  std::vector<uint32_t> values(column.bytes.size() / sizeof(uint32_t));
+  std::memcpy(values.data(), bytes, values.size() * sizeof(uint32_t));
+  return values;
 }
 
 void check_indices(const ParticleTable& table, const std::string& name, size_t end, const std::string& file) {
   const ParticleColumn* const column = table.find(name);
-  if (column == nullptr || column->type != PlyType::kUint8 || column->components != 1)
+  if (column == nullptr || column->type == PlyType::kFloat32 || column->components != 1)
     throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("{} has no uchar '{}' for its particles", file, name));
-  const std::span<const uint8_t> values = bytes_of(table, name);
+                fmt::format("{} has no uchar or int '{}' for its particles", file, name));
+  const std::vector<uint32_t> values = indices_of(*column);
   if (values.empty()) return;
-  if (const uint8_t most = *std::ranges::max_element(values); most >= end) {
+  if (const uint32_t most = *std::ranges::max_element(values); most >= end) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("{} has particles of {} {}, and the scene has {}: they are another scene's", file,
                             name, most, end));
@@ -135,7 +140,8 @@ void RecordedRun::wait_pack(viewer::Snapshot& s) {
   // wait_load() has looked at their types and values.
   const auto positions = particles_.floats("position"), velocities = particles_.floats("velocity"),
              ratios = particles_.floats("volume_ratio");
-  const auto materials = bytes_of(particles_, "material"), emitters = bytes_of(particles_, "emitter");
+  const auto materials = indices_of(*particles_.find("material")),
+             emitters = indices_of(*particles_.find("emitter"));
   const auto vector_at = [](std::span<const float> v, size_t i) {
     return Vec3f(v[3 * i], v[3 * i + 1], v[3 * i + 2]);
   };
@@ -144,7 +150,7 @@ void RecordedRun::wait_pack(viewer::Snapshot& s) {
       case mpm::PointValue::kMaterial:
         return static_cast<float>(scene::kind_of_material(scene.materials[materials[i]]));
       case mpm::PointValue::kEmitter:
-        return emitters[i];
+        return static_cast<float>(emitters[i]);
       case mpm::PointValue::kSpeed:
         return vector_at(velocities, i).norm();
       case mpm::PointValue::kVolumeRatio:

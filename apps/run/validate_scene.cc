@@ -22,7 +22,7 @@ namespace {
 // "1104: 800 snow, 304 water"
 std::string particles_text(const scene::SceneConfig& scene, const mpm::EmittedParticles& particles) {
   std::map<std::string, size_t> of_material;
-  for (const uint8_t e : particles.emitter) {
+  for (const uint32_t e : particles.emitter) {
     const scene::MaterialKind kind = scene.emitters[e].material;
     ++of_material[std::string(scene::enum_names(kind)[static_cast<size_t>(kind)])];
   }

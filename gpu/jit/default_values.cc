@@ -3,11 +3,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <llvm/ADT/SmallVector.h>
 #include <llvm/Analysis/ConstantFolding.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/Module.h>
+#include <llvm/TargetParser/Triple.h>
+#include <llvm/Transforms/Utils/Evaluator.h>
 
 #include <algorithm>
 #include <bit>
@@ -140,6 +144,31 @@ std::optional<std::string> text_of_array(const DICompositeType& array, const std
   return fmt::format("{{{}}}", fmt::join(items, ", "));
 }
 
+// Returns the function that makes a variable what it is before a program's main(); null if there is none.
+llvm::Function* maker_of(const llvm::GlobalVariable& variable) {
+  for (const llvm::User* user : variable.users()) {
+    const auto* const i = llvm::dyn_cast<llvm::Instruction>(user);
+    if (i != nullptr && i->getFunction()->getSection() == ".text.startup")
+      return const_cast<llvm::Function*>(i->getFunction());
+  }
+  return nullptr;
+}
+
+// Returns what code makes of a variable; null where LLVM cannot tell, as of calls of functions that are not there.
+llvm::Constant* made_value(const llvm::GlobalVariable& variable) {
+  llvm::Function* const maker = maker_of(variable);
+  if (maker == nullptr) return const_cast<llvm::Constant*>(variable.getInitializer());
+  const llvm::Module& module = *variable.getParent();
+  const llvm::TargetLibraryInfoImpl library(llvm::Triple(module.getTargetTriple()));
+  const llvm::TargetLibraryInfo functions(library);
+  llvm::Evaluator evaluator(module.getDataLayout(), &functions);
+  llvm::Constant* nothing = nullptr;
+  if (!evaluator.EvaluateFunction(maker, nothing, llvm::SmallVector<llvm::Constant*, 0>())) return nullptr;
+  for (const auto& [changed, value] : evaluator.getMutatedInitializers())
+    if (changed == &variable) return value;
+  return const_cast<llvm::Constant*>(variable.getInitializer());
+}
+
 }  // namespace
 
 DefaultValues::DefaultValues(const llvm::Module& debug) {
@@ -151,12 +180,16 @@ DefaultValues::DefaultValues(const llvm::Module& debug) {
       const llvm::DIDerivedType* const member = info->getVariable()->getStaticDataMemberDeclaration();
       const auto* of =
           member == nullptr ? nullptr : llvm::dyn_cast_or_null<DICompositeType>(member->getScope());
-      if (of == nullptr || !of->getName().starts_with("DefaultOf<") || member->getName() != "kValue")
-        continue;
+      if (of == nullptr || member->getName() != "kValue") continue;
+      const bool is_made = of->getName().starts_with("MadeDefaultOf<");
       const auto* record = llvm::dyn_cast_or_null<DICompositeType>(plain(info->getVariable()->getType()));
-      if (record != nullptr)
-        bytes_[record] =
-            bytes_of(*const_cast<llvm::Constant*>(global.getInitializer()), debug.getDataLayout());
+      if (record == nullptr || (!is_made && !of->getName().starts_with("DefaultOf<"))) continue;
+      llvm::Constant* const value =
+          is_made ? made_value(global) : const_cast<llvm::Constant*>(global.getInitializer());
+      if (value == nullptr)
+        unknown_.insert(record);
+      else
+        bytes_[record] = bytes_of(*value, debug.getDataLayout());
     }
   }
 }

@@ -339,6 +339,8 @@ void TypeDeclarations::redeclare_struct(const DICompositeType& record, const std
       refuse(record, name, "must have no unnamed members");
   }
   const std::vector<unsigned char>* const defaults = defaults_.find(record);
+  if (defaults_.is_unknown(record))
+    refuse(record, name, "must have default values that are known when it is compiled");
   if (defaults == nullptr && has_hidden_defaults(record))
     refuse(record, name, "must be what a kernel takes, or points to, if its members have default values");
   std::string text =

@@ -49,6 +49,14 @@ COPPICE_INLINE void check_domain(const LaunchBlock* block, uint32_t binding, Coo
     raise_at(block, DeviceStatus::kOutsideDomain, binding, c);
 }
 
+// Deactivating a dense node's cell does nothing; it is an error only to the checks.
+COPPICE_INLINE void check_deactivates(const LaunchBlock* block, uint32_t binding, Coord c) {
+  if (!debug_checks()) return;
+  const NodeLayout& node = coppice_nodes[coppice_fields[binding].node];
+  if (node.level[node.depth - 1].kind == NodeKind::kDense)
+    raise_at(block, DeviceStatus::kAlwaysActive, binding, c);
+}
+
 // Raises an error where other cells are changing meanwhile. That is known when the kernel is specialized,
 // so that it costs nothing where it is fine.
 COPPICE_INLINE bool refuses_others(const LaunchBlock* block, uint32_t binding, Coord c) {

@@ -13,13 +13,26 @@ template <class T>
 struct DefaultOf {
   [[gnu::used]] static constexpr T kValue{};
 };
+// The constant of a struct that code makes, as a member of Eigen's needs: coppice-kernelgen runs that code, and no
+// kernel sees it. It is this file's alone, so that no other one may have made it before.
+namespace {
+struct OfThisFile;
+}
+template <class T, class = OfThisFile>
+struct MadeDefaultOf {
+  [[gnu::used]] inline static const T kValue{};
+};
 
-// A struct some of whose members have default values that are constant.
+// A struct some of whose members may have default values.
 template <class T>
-concept HasDefaultValues = std::is_class_v<T> && requires {
+concept MayHaveDefaultValues = std::is_class_v<T> && requires {
   sizeof(T);
 } && !std::is_trivially_default_constructible_v<T> && !is_handle_argument<T> && !is_place_argument<T> &&
-    !is_view<T> && std::is_aggregate_v<T> && std::is_trivially_copyable_v<T> && requires {
+    !is_view<T> && std::is_aggregate_v<T> && std::is_trivially_destructible_v<T> && requires { T{}; };
+
+// The same of a struct whose default values are constant.
+template <class T>
+concept HasConstantDefaultValues = MayHaveDefaultValues<T> && std::is_trivially_copyable_v<T> && requires {
   typename std::bool_constant<(T{}, true)>;
 };
 
@@ -34,8 +47,10 @@ constexpr bool note_default_values() {
     return note_default_values<std::remove_cv_t<std::remove_pointer_t<decltype(T::items)>>>();
   else if constexpr (std::is_void_v<T>)
     return true;
-  else if constexpr (HasDefaultValues<T>)
+  else if constexpr (HasConstantDefaultValues<T>)
     return is_there(&DefaultOf<T>::kValue);
+  else if constexpr (MayHaveDefaultValues<T>)
+    return is_there(&MadeDefaultOf<T>::kValue);
   else
     return true;
 }

@@ -255,6 +255,7 @@ struct Grow : Handle<T, Role::kGrow> {
     if (!this->may_do(from, effect::kDeactivates)) return;
     const Coord c = this->coord_of(from, coord);
     device::check_domain(device::launch_of(from), this->id.field, c);
+    device::check_deactivates(device::launch_of(from), this->id.field, c);
     device::deactivate(device::launch_of(from), this->layout(), this->binding().tree, c);
   }
   template <class From, int D>

@@ -592,6 +592,7 @@ TEST_F(Cli, RefusesBadValuesOfTheEnvironmentWhateverRuns) {
   const std::vector<std::pair<std::string, std::string>> bad{{"COPPICE_SIMT_SEED", "x"},
                                                              {"COPPICE_PTX_FOLDER", "/proc/q"},
                                                              {"COPPICE_ASSETS", "/nowhere"},
+                                                             {"COPPICE_TEMPORARIES", "far"},
                                                              {"COPPICE_LOG", "loud"},
                                                              {"COPPICE_CACHE_MAX_MB", "lots"}};
   for (const auto& [name, value] : bad) {

@@ -14,7 +14,7 @@ scene::SceneConfig parse(const std::string& text) {
   return scene::parse_scene("grid.resolution = 16\n" + text, "a.toml");
 }
 
-size_t count_in(const EmittedParticles& all, uint8_t emitter) {
+size_t count_in(const EmittedParticles& all, uint32_t emitter) {
   return static_cast<size_t>(std::count(all.emitter.begin(), all.emitter.end(), emitter));
 }
 

@@ -14,6 +14,7 @@
 #include "executor/text.h"
 #include "gpu/primitives.h"
 #include "sparse/function_memory.h"
+#include "tests/sparse/environment.h"
 
 namespace coppice::mpm {
 namespace {
@@ -84,6 +85,28 @@ TEST_P(SolverFunctions, NeedNoMoreThanAPlanOfTemporariesAndScratch) {
   ASSERT_GT(scratch, 0);
   EXPECT_LE(static_cast<double>(memory.plan.bytes + scratch),
             1.05 * static_cast<double>(plan::lower_bound(whole)));
+}
+
+// What a step needs for a while may lie anywhere.
+TEST_P(SolverFunctions, GiveTheSameBytesWithAndWithoutAPlan) {
+  for (const char* device : {"cpu", "simt"}) {
+    std::vector<ParticleSnapshot> particles;
+    for (const char* places : {"shared", "apart"}) {
+      const Environment environment("COPPICE_TEMPORARIES", places);
+      scene::SceneConfig scene = small_scene(GetParam());
+      if (device == std::string("simt")) scene.grid.resolution = 16, scene.time.frame_dt_s /= 8;
+      const auto solver = Solver::create(device == std::string("cpu") ? Device::cpu(1) : Device::simt(), scene);
+      for (int frame = 0; frame < 2; ++frame) solver->wait_advance_frame();
+      particles.push_back(solver->wait_snapshot());
+    }
+    const auto bytes = [](const auto& values) {
+      return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
+    };
+    EXPECT_EQ(bytes(particles[0].position), bytes(particles[1].position)) << device;
+    EXPECT_EQ(bytes(particles[0].velocity), bytes(particles[1].velocity)) << device;
+    EXPECT_EQ(bytes(particles[0].affine), bytes(particles[1].affine)) << device;
+    EXPECT_EQ(bytes(particles[0].deformation), bytes(particles[1].deformation)) << device;
+  }
 }
 
 TEST_P(SolverFunctions, LoadFromTheirText) {

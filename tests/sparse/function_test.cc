@@ -342,6 +342,9 @@ TEST_P(Functions, AreEditedByNamesThatTheyHave) {
   const BoundLaunch launch = program().bind(add_one, range(1), words());
   EXPECT_EQ(refused([&] { f.insert_after("function.set_ot", launch); }),
             "function @main has no operation function.set_ot; did you mean function.set_to?");
+  EXPECT_EQ(refused([&] { f.remove("set_ot"); }), "function @main has no operation set_ot; did you mean set_to?");
+  EXPECT_EQ(refused([&] { f.remove("advection"); }),
+            "function @main has no operation advection; it has function.set_to");
   EXPECT_EQ(refused([&] { f.insert_after("fun", launch); }),
             "2 operations are called fun; name one of them by its event: set_to, set_to.2");
   EXPECT_EQ(refused([&] { f.remove(""); }), "an operation is named by nothing");

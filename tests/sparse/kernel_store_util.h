@@ -19,23 +19,9 @@
 #include "gpu/jit/code_loader.h"
 #include "gpu/kernel_store.h"
 #include "jit.kernels.h"
+#include "tests/sparse/environment.h"
 
 namespace coppice {
-
-class Environment {
- public:
-  Environment(const char* name, const std::string& value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    setenv(name, value.c_str(), 1);
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-  ~Environment() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 inline std::string read_file(const std::filesystem::path& path) {
   std::stringstream text;

@@ -237,7 +237,28 @@ class KernelgenTest(unittest.TestCase):
               static_assert(std::is_trivially_default_constructible_v<Plain> && std::is_trivially_copyable_v<All>);
             }"""), "1 1 1 x -5 65535 1 1 1 1 1 1 -5 1 0 2.5 3 4 1 -2 4 9 1.5 -0.1")
 
+    def test_default_values_that_code_makes_are_the_hosts_too(self):
+        """Seen to fail: they were lost, and nothing said so, where one member was of Eigen's."""
+        self.expect_generated("""#include <Eigen/Core>
+            struct Fluid {
+              float density = 1000; Eigen::Vector3f gravity{0, -9.81f, 0}, wind; Eigen::Matrix2d turn = Eigen::Matrix2d::Identity() * 3;
+              int steps = 7; Eigen::Vector2i cells = Eigen::Vector2i(2, 3) + Eigen::Vector2i::Constant(4), none;
+            };
+            struct Drop { Eigen::Vector3f x; float mass; };
+            COPPICE_KERNEL(f, coppice::Item, float* out, const Fluid& a) { *out = a.gravity.y(); }
+            COPPICE_KERNEL(g, coppice::Item, coppice::View<const Drop> all, float* out) { *out = all[0].x.y(); }""")
+        self.assertEqual(self.run_host("""int main() {
+              const Fluid a; const Drop d{{1, 2, 3}, 4};
+              std::printf("%g %g %g %g %g %g %g %g %d %d %d %g", a.density, a.gravity.x(), a.gravity.y(), a.gravity.z(), a.turn(0, 0), a.turn(1, 0),
+                          a.turn(0, 1), a.turn(1, 1), a.steps, a.cells.x(), a.cells.y(), d.x.z() + d.mass);
+            }"""), "1000 0 -9.81 0 3 0 0 3 7 6 7 7")
+
     def test_default_values_that_the_host_could_not_have_are_refused(self):
+        self.expect_refused("""#include <Eigen/Core>
+            float measured();
+            struct P { Eigen::Vector3f a{measured(), 0, 0}; };
+            COPPICE_KERNEL(f, coppice::Item, float* out, const P& p) { *out = p.a.x(); }""",
+                            "argument type P must have default values that are known when it is compiled")
         for text, why in [("struct I { float a = 1; }; struct P { const I* i; };",
                            "argument type I must be what a kernel takes, or points to, if its members have default values, or be "
                            "defined in a header without kernels that the host includes, too"),
@@ -429,7 +450,7 @@ class KernelgenTest(unittest.TestCase):
                 ("#include <setjmp.h>", "static const int k = 1; jmp_buf b; *out = setjmp(b) + k;", "_setjmp", "return a value"),
                 ("#include <complex>", "*out = std::abs(std::complex<float>(n, 1) * out[1]);", "cabsf",
                  "write it with real numbers, such as std::hypot(z.real(), z.imag()) for abs(z)"),
-                ("#include <stdlib.h>", "*out = rand();", "rand", define)]:
+                ("#include <stdlib.h>", "*out = rand();", "rand", "use Random random(cell); random.uniform()")]:
             with self.subTest(call):
                 status, words = self.generate(f"{declaration}\nCOPPICE_KERNEL(f, coppice::Item, float* out, int n) {{\n{call}\n(void)out, (void)n; }}\n")
                 self.assertEqual(status, 1, words)
@@ -667,9 +688,26 @@ class KernelgenTest(unittest.TestCase):
             self.assertLess(words.count("\n"), 16, words)
         self.expect_host_error(launch.format("n, P{1}, out"), wrong_type)
         self.expect_host_error(launch.format("x, P{1}, 3"), wrong_type)
+        kernel = "COPPICE_KERNEL(f, coppice::Topology t, coppice::Item i, coppice::View<float> v, float* p) { v[0] = *p; t.activate(i, {0}); }\n"
+        self.expect_generated(kernel)
+        for given, hint in [("n.topology(), b, b->as<float>()", "a View takes *buffer"), ("n, *b, b->as<float>()", "a Topology takes node.topology()"),
+                            ("n.topology(), s, b->as<float>()", "kernels do not reach the host's memory"), ("n.topology(), *b, b", "a pointer buffer->as<T>()"),
+                            ("n.topology(), *b, s", "kernels do not reach the host's memory")]:
+            words = self.compile_host("#include <vector>\nvoid g(coppice::Program& p, coppice::Node n, coppice::IntrusivePtr<coppice::Buffer> b, std::vector<float> s) "
+                                      f"{{ p.launch(f, coppice::range(1), {given}); }}\n").stderr
+            self.assertIn("a launch argument does not convert to the kernel's parameter: ", words)
+            self.assertIn(hint, words)
+            self.assertEqual(words.count("error: "), 1, words)
+        self.expect_generated(self.KERNEL)
         wrong_count = "a launch gives every kernel argument but the Cell, Block, BlockTeam, Entry, Item, GridItem or Team, in order"
         self.expect_host_error(launch.format("x, P{1}"), wrong_count)
         self.expect_host_error(launch.format("x, P{1}, out, out"), wrong_count)
+
+    def test_a_target_without_the_library_is_told_so(self):
+        self.expect_generated(self.KERNEL)
+        (self.folder / "host.cc").write_text('#include "snippet.kernels.h"\n')
+        words = self.run_tool([HOST, "-std=c++20", "-fsyntax-only", "-I", self.folder, self.folder / "host.cc"]).stderr
+        self.assertIn('#error "a target with kernels needs the library: target_link_libraries(your_program PRIVATE coppice::coppice)"', words)
 
     def test_types_that_align_differently_are_compile_time_errors(self):
         # Of the same size, but aligned by the compiler's vector width, which clang is told not to use: as Eigen's are.

@@ -14,6 +14,7 @@
 #include "poisson_cases.kernels.h"
 #include "sparse/function_memory.h"
 #include "sparse/poisson/poisson_solver.h"
+#include "tests/sparse/environment.h"
 #include "tests/sparse/test_devices.h"
 
 namespace coppice {
@@ -319,6 +320,25 @@ TEST_F(PoissonOnCpu, SharesMemoryBetweenLevels) {
   EXPECT_GT(memory.problem.buffers.size(), 8u);
   EXPECT_LE(memory.plan.bytes * 100, memory.least_bytes * 105);
   EXPECT_LT(memory.plan.bytes, memory.naive_bytes());
+}
+
+// The plan is where levels lie, and nothing else.
+TEST_P(Poisson, GivesTheSameBytesWithAndWithoutAPlan) {
+  std::vector<std::vector<double>> solutions;
+  std::vector<int64_t> bytes;
+  for (const char* places : {"shared", "apart"}) {
+    const Environment environment("COPPICE_TEMPORARIES", places);
+    make(2, 0.1);
+    activate_cube(13);
+    program().launch(set_random_source, over(*leaf_), solver_->right_side(), 3u);
+    EXPECT_TRUE(solver_->wait_solve(1e-8).converged);
+    solutions.push_back(wait_read(solver_->solution(), {0, 0, 0}, {13, 13, 13}));
+    const FunctionMemory memory = memory_of(solver_->function().loaded());
+    bytes.push_back(memory.plan.bytes);
+    EXPECT_EQ(memory.plan.bytes == memory.naive_bytes(), std::string(places) == "apart");
+  }
+  EXPECT_LT(bytes[0], bytes[1]);
+  EXPECT_EQ(solutions[0], solutions[1]);
 }
 
 // Seen to fail: the tree had a field of the name already.
