@@ -14,11 +14,13 @@ namespace {
 constexpr size_t kMost = 64, kMostBytes = 4096;
 constexpr int kPatienceMs = 100;  // with a thread that is making a file
 
-enum class State : int { kFree, kTaken, kMaking, kMade };  // kTaken: its path is being written
+// kTaken: its path is being written; kRemoving: the handler reads its path, and nobody takes it any more.
+enum class State : int { kFree, kTaken, kMaking, kMade, kRemoving };
 
 struct Slot {
   std::atomic<State> state{State::kFree};
-  pid_t process, thread;  // that made it: a forked child has its parent's table, and not its files
+  std::atomic<pid_t> thread;  // that makes it
+  pid_t process;              // that made it: a forked child has its parent's table, and not its files
   std::array<char, kMostBytes> path;
 };
 
@@ -38,7 +40,8 @@ UnfinishedFile::UnfinishedFile(std::string_view path) {
   }
   if (slot_ < 0) return;
   Slot& slot = slots[static_cast<size_t>(slot_)];
-  slot.process = getpid(), slot.thread = gettid();
+  slot.process = getpid();
+  slot.thread.store(gettid(), std::memory_order_relaxed);
   std::memcpy(slot.path.data(), path.data(), path.size());
   slot.path[path.size()] = '\0';
   // The handler says that it ends the process before it looks at the table: one of the two sees the other.
@@ -51,12 +54,16 @@ void UnfinishedFile::stop_at_end() {
 }
 
 void UnfinishedFile::note_made() const {
-  if (slot_ >= 0) slots[static_cast<size_t>(slot_)].state.store(State::kMade, std::memory_order_release);
+  if (slot_ < 0) return;
+  State making = State::kMaking;
+  slots[static_cast<size_t>(slot_)].state.compare_exchange_strong(making, State::kMade);
 }
 
 void UnfinishedFile::forget() {
-  if (slot_ >= 0)
-    slots[static_cast<size_t>(std::exchange(slot_, -1))].state.store(State::kFree, std::memory_order_release);
+  if (slot_ < 0) return;
+  std::atomic<State>& state = slots[static_cast<size_t>(std::exchange(slot_, -1))].state;
+  for (State now : {State::kMade, State::kMaking})
+    if (state.compare_exchange_strong(now, State::kFree)) return;
 }
 
 void UnfinishedFile::remove_all() {
@@ -64,11 +71,15 @@ void UnfinishedFile::remove_all() {
   const pid_t process = getpid(), thread = gettid();
   for (Slot& slot : slots) {
     // The thread that the handler interrupts makes nothing meanwhile.
-    for (int ms = 0; ms < kPatienceMs && slot.state.load() == State::kMaking && slot.thread != thread; ++ms)
+    for (int ms = 0; ms < kPatienceMs && slot.state.load() == State::kMaking &&
+                     slot.thread.load(std::memory_order_relaxed) != thread;
+         ++ms)
       poll(nullptr, 0, 1);
-    const State state = slot.state.load();
-    if (state != State::kMaking && state != State::kMade) continue;
-    if (slot.process == process) unlink(slot.path.data());
+    for (State now : {State::kMaking, State::kMade}) {  // in the order in which its thread goes on
+      if (!slot.state.compare_exchange_strong(now, State::kRemoving)) continue;
+      if (slot.process == process) unlink(slot.path.data());
+      break;
+    }
   }
 }
 

@@ -74,6 +74,7 @@ struct Jelly {
   static constexpr MaterialKind kKind = MaterialKind::kJelly;
   static constexpr bool kUsesDeformationGradient = true;
   static constexpr bool kUsesScalar = false;
+  static constexpr bool kUsesDensity = false;
   static constexpr const char* kScalarName = "unused";
   static constexpr T kInitialScalar = T(0);
   static constexpr T kLeastSigma = T(1e-3);
@@ -131,6 +132,7 @@ struct Snow {
   static constexpr MaterialKind kKind = MaterialKind::kSnow;
   static constexpr bool kUsesDeformationGradient = true;
   static constexpr bool kUsesScalar = true;
+  static constexpr bool kUsesDensity = false;
   static constexpr const char* kScalarName = "plastic volume ratio";
   static constexpr T kInitialScalar = T(1);
   static constexpr T kLeastSigma = T(1e-3);  // a flatter trial state is stretched back over several steps
@@ -205,6 +207,7 @@ struct Water {
   static constexpr MaterialKind kKind = MaterialKind::kWater;
   static constexpr bool kUsesDeformationGradient = false;
   static constexpr bool kUsesScalar = true;
+  static constexpr bool kUsesDensity = true;
   static constexpr const char* kScalarName = "volume ratio";
   static constexpr T kInitialScalar = T(1);
 
@@ -213,6 +216,7 @@ struct Water {
   T viscosity = T(0);  // Pa s; explicit, so it needs dt < dx^2 density / (2 D viscosity)
   T tension = T(1);    // 0 .. 1
   T j_min = T(0.6), j_max = T(1.1);
+  T relaxation = T(0);  // 1/s
 
   static constexpr Water from_bulk_modulus(T bulk_modulus_pa) {
     Water water{};
@@ -234,9 +238,12 @@ struct Water {
     return scaled_identity<T, D>(-j * pressure(j));
   }
 
-  COPPICE_INLINE MaterialResponse<T, D> advance(SmallMat<T, D> f, T j, SmallMat<T, D> grad_v, T dt) const {
+  COPPICE_INLINE MaterialResponse<T, D> advance(SmallMat<T, D> f, T j, SmallMat<T, D> grad_v, T dt,
+                                                T crowding = T(0)) const {
     const T divergence = trace(grad_v);
-    const T j_new = clamp_to(j + j * (dt * divergence), j_min, j_max);
+    const T j_trial = j + j * (dt * divergence);
+    const T too_large = max_of(j_trial - T(1) / max_of(crowding, T(0.5)), T(0));
+    const T j_new = clamp_to(j_trial - min_of(relaxation * dt, T(1)) * too_large, j_min, j_max);
     const T power_minus_one = fast_expm1(-gamma * fast_log(j_new));  // J^-gamma - 1
     T p = bulk_modulus / gamma * power_minus_one;
     p = p < T(0) ? tension * p : p;

@@ -119,6 +119,15 @@ COPPICE_INLINE void update_grid(const Read<NodeValue>& tiles, const Write<NodeVa
   }
 }
 
+// Sets the colliders' poses at a time; from those at time 0 no error accumulates.
+template <int D>
+COPPICE_INLINE void move_colliders(const StepControl<D>& control, ColliderState<D>* to, double time_s) {
+  for (std::uint32_t c = 0; c < control.n_colliders; ++c) {
+    to[c].sphere = moved(control.start[c].sphere, static_cast<float>(time_s));
+    to[c].box = moved(control.start[c].box, static_cast<float>(time_s));
+  }
+}
+
 // Closes the step; the launch has one item. Decides whether the rest of the batch runs and moves the
 // colliders.
 template <int D>
@@ -127,19 +136,17 @@ COPPICE_INLINE void finish_step(const StepArguments<D>& a) {
   if (control->stop) return;
   control->steps_done += 1;
   control->time_s += a.dt;
-  if (control->drifted || control->too_fast || control->not_finite) control->stop = 1;
-  for (std::uint32_t c = 0; c < control->n_colliders; ++c) {
-    control->now[c].sphere = moved(control->start[c].sphere, static_cast<float>(control->time_s));
-    control->now[c].box = moved(control->start[c].box, static_cast<float>(control->time_s));
-  }
+  if (control->drifted || control->too_fast || control->too_stiff || control->not_finite) control->stop = 1;
+  move_colliders(*control, control->now, control->time_s);
 }
 
-// Runs before the first step of a batch, or before a step, as one item: the maxima are of one step only.
+// Runs before a step, as one item: the maxima are of one step only.
 template <int D>
 COPPICE_INLINE void begin_step(const StepArguments<D>& a) {
   if (a.control->stop) return;
   a.control->max_speed_bits = 0;
   a.control->max_modulus_bits = 0;
+  move_colliders(*a.control, a.control->next, a.control->time_s + static_cast<double>(a.dt));
 }
 
 // ---- sorting particles by block

@@ -19,6 +19,7 @@ struct Sand {
   static constexpr MaterialKind kKind = MaterialKind::kSand;
   static constexpr bool kUsesDeformationGradient = true;
   static constexpr bool kUsesScalar = true;
+  static constexpr bool kUsesDensity = false;
   static constexpr const char* kScalarName = "volume correction";
   static constexpr T kInitialScalar = T(0);
   static constexpr T kLeastSigma = T(1e-3);

@@ -62,6 +62,12 @@ Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e) {
   g.water = Water<float, D>::from_bulk_modulus(static_cast<float>(e.water.bulk_modulus_Pa));
   g.water.gamma = static_cast<float>(e.water.gamma);
   g.water.tension = 0.0f;  // a splash falls apart instead of hanging together in strings
+  if (const char* r = std::getenv("RELAX"); r && g.kind == MaterialKind::kWater) {
+    g.per_density = static_cast<float>(1 / (g.density * std::pow(scene.dx_m(), D)));
+    g.water.relaxation =
+        static_cast<float>(std::atof(r) * std::sqrt(e.water.bulk_modulus_Pa / g.density) / scene.dx_m());
+  }
+  if (const char* r = std::getenv("JMAX")) g.water.j_max = static_cast<float>(std::atof(r));
   g.sand = Sand<float, D>::from_young(static_cast<float>(e.sand.youngs_modulus_Pa),
                                       static_cast<float>(e.sand.poisson_ratio),
                                       static_cast<float>(e.sand.friction_angle_deg * M_PI / 180.0));
@@ -109,7 +115,7 @@ void set_colliders(const scene::SceneConfig& scene, StepControl<D>& c) {
   require_few_colliders(scene);
   c.n_colliders = static_cast<uint32_t>(scene.colliders.size());
   for (size_t i = 0; i < scene.colliders.size(); ++i)
-    c.start[i] = c.now[i] = make_collider<D>(scene.colliders[i], grid_origin(scene));
+    c.start[i] = c.now[i] = c.next[i] = make_collider<D>(scene.colliders[i], grid_origin(scene));
 }
 
 template Group<2> make_group<2>(const scene::SceneConfig&, const scene::Emitter&);

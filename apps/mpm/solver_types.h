@@ -59,9 +59,10 @@ struct Attribute {
 template <int D>
 struct Group {
   MaterialKind kind;
-  float mass;     // kg, per particle
-  float volume;   // m^3 (m^2 in 2-D), undeformed, per particle
-  float density;  // kg/m^3
+  float mass;         // kg, per particle
+  float volume;       // m^3 (m^2 in 2-D), undeformed, per particle
+  float density;      // kg/m^3
+  float per_density;  // 1 / (density times a cell's volume) where the density around particles counts, or 0
   Jelly<float, D> jelly;
   Snow<float, D> snow;
   Water<float, D> water;
@@ -86,6 +87,7 @@ struct StepControl {
   std::uint32_t steps_done;
   std::uint32_t drifted;     // some particle left its margin: sort again
   std::uint32_t too_fast;    // some particle crosses more than the CFL number allows: choose dt again
+  std::uint32_t too_stiff;   // some wave does
   std::uint32_t not_finite;  // some velocity or position is not a number
   std::uint32_t
       max_speed_bits;  // largest |v|, m/s, of the last step; bits of a non-negative float order like integers
@@ -94,6 +96,7 @@ struct StepControl {
   double time_s;
   ColliderState<D> start[kMaxColliders];  // pose at t = 0
   ColliderState<D> now[kMaxColliders];    // pose at time_s
+  ColliderState<D> next[kMaxColliders];   // pose when the step is done
 };
 
 // Arguments of every kernel of a step.
@@ -106,7 +109,7 @@ struct StepArguments {
   std::uint32_t n_groups;
   float dx, inv_dx;       // m, 1/m
   float dt;               // s
-  float max_speed;        // m/s; a faster particle sets too_fast
+  float max_speed;        // m/s; a faster particle sets too_fast, a faster wave too_stiff
   float gravity[3];       // m/s^2
   std::int32_t cells[3];  // domain cells per axis: walls stand at nodes kPad and kPad + cells
   BoundaryKind walls[6];  // x_min, x_max, y_min, y_max, z_min, z_max

@@ -71,6 +71,17 @@ std::string why_too_many_steps(const StepSituation& now, const scene::SceneConfi
       now.speed_m_s, scene.gravity.norm(), needs);
 }
 
+// Returns the speed of the fastest point of a collider.
+double collider_speed_m_s(const scene::SceneConfig& scene) {
+  double fastest = 0;
+  for (const scene::Collider& c : scene.colliders) {
+    const Vec3d half = scene.dim == 3 ? c.half_size : Vec3d(c.half_size.x(), c.half_size.y(), 0);
+    const double radius = c.shape == scene::ColliderShape::kSphere ? c.radius : half.norm();
+    fastest = std::max(fastest, c.velocity.norm() + radius * c.angular_velocity_rad_s.norm());
+  }
+  return fastest;
+}
+
 }  // namespace
 
 StepLength choose_step_length(const scene::SceneConfig& scene, const StepSituation& now) {
@@ -79,7 +90,7 @@ StepLength choose_step_length(const scene::SceneConfig& scene, const StepSituati
   // The material's own speed may grow within a batch; gravity's part of it is known.
   const double falling = now.speed_m_s + scene.gravity.norm() * kStepsPerBatch *
                                              std::min(time.max_dt_s, reach / std::max(now.sound_m_s, 1e-6));
-  const double dt_speed = reach / std::max(falling, 1e-9), dt_sound = reach / std::max(now.sound_m_s, 1e-9);
+  const double dt_speed = reach / std::max({falling, collider_speed_m_s(scene), 1e-9}), dt_sound = reach / std::max(now.sound_m_s, 1e-9);
   const double most = std::min({dt_speed, dt_sound, time.max_dt_s});
   const bool is_sound = dt_sound <= dt_speed;
   // The steps before were rounded to float: without the tolerance, that would cost a step at the end of most

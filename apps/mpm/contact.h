@@ -1,0 +1,89 @@
+// Contact of single particles with moving colliders: how far a particle comes in a step.
+//
+// Device-clean, pure. Nodes of the grid feel colliders, too (collision.h), but a wall of less than two cells has
+// hardly any nodes of its own, and nodes beside one say nothing of where in a cell a particle is. So a particle's
+// way through a step is followed in the frame of the collider, which moves from `now` to `next` meanwhile: who
+// comes from outside stays outside, on its side, however thin the collider and however fast the two. Who was
+// inside already is left alone.
+#pragma once
+
+#include "apps/mpm/collision.h"
+
+namespace coppice::mpm {
+
+template <class T, int D>
+struct Contact {
+  bool is_any;
+  SmallVec<T, D> position;  // m, where the particle is at the end of the step
+  SmallVec<T, D> normal;    // unit, out of the collider
+  SmallVec<T, D> velocity;  // m/s, of the collider there
+};
+
+// `gap` (m) is kept from the surface, and so much deeper a particle may be and still count as one outside.
+template <class T, int D>
+COPPICE_INLINE Contact<T, D> meet(const Sphere<T, D>& now, const Sphere<T, D>& next, SmallVec<T, D> from,
+                                  SmallVec<T, D> to, T gap) {
+  Contact<T, D> c{false, to, {}, {}};
+  const SmallVec<T, D> begin = from - now.center, end = to - next.center, way = end - begin;
+  const T within = max_of(next.radius - gap, T(0));
+  if (dot(begin, begin) < within * within) return c;
+  const T way2 = dot(way, way), toward = -dot(begin, way);
+  // Where the way is nearest to the middle; where it goes in, from which it slides on along the surface.
+  const T nearest = clamp_to(toward / max_of(way2, T(1e-30)), T(0), T(1));
+  const SmallVec<T, D> at = begin + nearest * way;
+  const T depth2 = next.radius * next.radius - dot(at, at);
+  if (!(depth2 > T(0))) return c;
+  const T enters =
+      max_of(toward - std::sqrt(max_of(
+                          toward * toward + way2 * (next.radius * next.radius - dot(begin, begin)), T(0))),
+             T(0)) /
+      max_of(way2, T(1e-30));
+  const SmallVec<T, D> entry = begin + min_of(enters, T(1)) * way, rest = end - entry;
+  const SmallVec<T, D> on = end - (dot(rest, entry) / max_of(dot(entry, entry), T(1e-30))) * entry;
+  const T length = std::sqrt(dot(on, on));
+  if (!(length > T(1e-12))) return c;
+  c.is_any = true;
+  c.normal = (T(1) / length) * on;
+  const SmallVec<T, D> arm = (next.radius + gap) * c.normal;
+  c.position = next.center + arm;
+  c.velocity = next.velocity + spin_velocity(next.omega, arm);
+  return c;
+}
+
+template <class T, int D>
+COPPICE_INLINE Contact<T, D> meet(const OrientedBox<T, D>& now, const OrientedBox<T, D>& next,
+                                  SmallVec<T, D> from, SmallVec<T, D> to, T gap) {
+  Contact<T, D> c{false, to, {}, {}};
+  const SmallVec<T, D> begin = transpose(now.world_from_local) * (from - now.center);
+  SmallVec<T, D> end = transpose(next.world_from_local) * (to - next.center);
+  // The part of the way that lies between each two faces, from 0 to 1; the last face that it passes is the one
+  // it meets. 2: it does not come there.
+  T enters = T(-1), leaves = T(1);
+  int face = -1;
+  COPPICE_UNROLL for (int i = 0; i < D; ++i) {
+    const T half = next.half_extent.v[i], side = begin.v[i] < T(0) ? T(-1) : T(1);
+    const T a = side * begin.v[i] - half, b = side * end.v[i] - half;  // beyond the face on that side
+    if (a >= -gap) {
+      const T at = a <= T(0) ? T(0) : b >= T(0) ? T(2) : a / (a - b);
+      if (at > enters) enters = at, face = i;
+    } else if (b > T(0)) {
+      leaves = min_of(leaves, a / (a - b));
+    }
+    if (b < -T(2) * half) leaves = min_of(leaves, (T(2) * half + a) / (a - b));  // by the other face
+  }
+  if (face < 0 || enters > leaves) return c;
+  c.is_any = true;
+  SmallVec<T, D> local_normal{};
+  COPPICE_UNROLL for (int i = 0; i < D; ++i) {
+    const T side = begin.v[i] < T(0) ? T(-1) : T(1);
+    local_normal.v[i] = i == face ? side : T(0);
+    if (i == face) end.v[i] = side * (next.half_extent.v[i] + gap);
+  }
+  c.normal = next.world_from_local * local_normal;
+  const SmallVec<T, D> arm = next.world_from_local * end;
+  c.position = next.center + arm;
+  c.velocity = next.velocity + spin_velocity(next.omega, arm);
+  return c;
+}
+
+}  // namespace coppice::mpm
