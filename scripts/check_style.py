@@ -61,7 +61,7 @@ WRITTEN_FOLDERS = ["examples", "fuzz"]
 
 # Trees and launches work without the executor; these files make them its operations, and functions of it, or
 # use its planner.
-OPERATIONS = re.compile(r"sparse/(cell_memory|operations|device_operations|function|function_events|function_memory|function_text|tracer)\.(h|cc)$")
+OPERATIONS = re.compile(r"sparse/(cell_memory|operations|device_operations|function|function_events|function_memory|function_text|temporary_places|tracer)\.(h|cc)$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

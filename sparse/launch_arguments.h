@@ -77,14 +77,19 @@ template <size_t kNumber, class Given, class Parameter>
 struct WrongLaunchArgument {
   static constexpr bool kIsBuffer = std::is_same_v<Given, IntrusivePtr<Buffer>>;
   static constexpr bool kIsNode = std::is_same_v<Given, Node>;
-  static constexpr bool kIsOnHost = !kIsBuffer && (device::is_view<Parameter> || std::is_pointer_v<Parameter>) &&
-                                    requires(const Given& g) { g.data(), g.size(); };
-  static_assert(!kIsBuffer, "a launch argument does not convert to the kernel's parameter: a View takes *buffer, a "
-                            "pointer buffer->as<T>()");
-  static_assert(!kIsNode, "a launch argument does not convert to the kernel's parameter: a Topology takes "
-                          "node.topology(), other handles a field");
-  static_assert(!kIsOnHost, "a launch argument does not convert to the kernel's parameter: kernels do not reach the "
-                            "host's memory; copy it into a buffer (Device::reserve(), wait_copy()) and give *buffer");
+  static constexpr bool kIsOnHost =
+      !kIsBuffer && (device::is_view<Parameter> || std::is_pointer_v<Parameter>)&&requires(const Given& g) {
+    g.data(), g.size();
+  };
+  static_assert(!kIsBuffer,
+                "a launch argument does not convert to the kernel's parameter: a View takes *buffer, a "
+                "pointer buffer->as<T>()");
+  static_assert(!kIsNode,
+                "a launch argument does not convert to the kernel's parameter: a Topology takes "
+                "node.topology(), other handles a field");
+  static_assert(!kIsOnHost,
+                "a launch argument does not convert to the kernel's parameter: kernels do not reach the "
+                "host's memory; copy it into a buffer (Device::reserve(), wait_copy()) and give *buffer");
   static_assert(kIsBuffer || kIsNode || kIsOnHost,
                 "a launch argument does not convert to the kernel's parameter");
 };

@@ -1,4 +1,4 @@
-// Where temporaries lie that share memory: those of a function in its arena, and those of a node in its cells.
+// Where temporaries lie that share memory: those of a function in its arena, those of a node in its cells.
 #pragma once
 #include <cstdint>
 
@@ -11,8 +11,8 @@ namespace coppice {
 // the default. Errors: kUsage, for any other word.
 bool temporaries_lie_apart();
 
-// Returns a plan that ends its search after that many nodes, or, if temporaries lie apart, one in which no two
-// buffers share a byte. Errors: those of temporaries_lie_apart().
+// Returns a plan that ends its search after that many nodes, or, if temporaries lie apart, one in which no
+// two buffers share a byte. Errors: those of temporaries_lie_apart().
 plan::Plan plan_temporaries(const plan::Problem& problem, uint64_t most_nodes);
 
 }  // namespace coppice

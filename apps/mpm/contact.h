@@ -1,10 +1,10 @@
 // Contact of single particles with moving colliders: how far a particle comes in a step.
 //
-// Device-clean, pure. Nodes of the grid feel colliders, too (collision.h), but a wall of less than two cells has
-// hardly any nodes of its own, and nodes beside one say nothing of where in a cell a particle is. So a particle's
-// way through a step is followed in the frame of the collider, which moves from `now` to `next` meanwhile: who
-// comes from outside stays outside, on its side, however thin the collider and however fast the two. Who was
-// inside already is left alone.
+// Device-clean, pure. Nodes of the grid feel colliders, too (collision.h), but a wall of less than two cells
+// has hardly any nodes of its own, and nodes beside one say nothing of where in a cell a particle is. So a
+// particle's way through a step is followed in the frame of the collider, which moves from `now` to `next`
+// meanwhile: who comes from outside stays outside, on its side, however thin the collider and however fast
+// the two. Who was inside already is left alone.
 #pragma once
 
 #include "apps/mpm/collision.h"
@@ -56,8 +56,8 @@ COPPICE_INLINE Contact<T, D> meet(const OrientedBox<T, D>& now, const OrientedBo
   Contact<T, D> c{false, to, {}, {}};
   const SmallVec<T, D> begin = transpose(now.world_from_local) * (from - now.center);
   SmallVec<T, D> end = transpose(next.world_from_local) * (to - next.center);
-  // The part of the way that lies between each two faces, from 0 to 1; the last face that it passes is the one
-  // it meets. 2: it does not come there.
+  // The part of the way that lies between each two faces, from 0 to 1; it meets the last face that it passes.
+  // 2: it does not come there.
   T enters = T(-1), leaves = T(1);
   int face = -1;
   COPPICE_UNROLL for (int i = 0; i < D; ++i) {

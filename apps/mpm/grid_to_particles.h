@@ -4,8 +4,9 @@
 // Device-clean. What limits the next time step, and whether particles must be sorted again, is found on the
 // way.
 #pragma once
-#include "apps/mpm/contact.h"
+#include "apps/mpm/block_colliders.h"
 #include "apps/mpm/particle_tile.h"
+#include "apps/mpm/space_share.h"
 
 namespace coppice::mpm {
 
@@ -53,79 +54,29 @@ struct BlockFindings {
   bool not_finite = false;
 };
 
-// The share of a node's B-spline that is on this side of a wall which the node is so many nodes away from.
-COPPICE_INLINE float share_of_node(int from_wall) {
-  constexpr float kBeside = 1.0f / 48.0f;
-  return from_wall > 1     ? 1.0f
-         : from_wall == 1  ? 1.0f - kBeside
-         : from_wall == 0  ? 0.5f
-         : from_wall == -1 ? kBeside
-                           : 0.0f;
-}
-
-// Returns how much of what its nodes weigh together the space around a particle has between the walls, whose
-// other side is empty: 1 from two cells on.
+// Particles stay between these, m from node 0.
 template <int D>
-COPPICE_INLINE float share_between_walls(const StepArguments<D>& a, const TileStencil<D>& s,
-                                         const std::int32_t* first) {
-  float share = 1.0f;
-  for (int k = 0; k < D; ++k) {
-    const int axis = 3 - D + k, low = first[axis] + s.base[axis] - kPad, high = a.cells[k] - low;
-    if (low > 1 && high - (kStencilWidth - 1) > 1) continue;
-    float along = 0.0f;
-    COPPICE_UNROLL
-    for (int i = 0; i < kStencilWidth; ++i)
-      along += s.w[axis][i] * share_of_node(low + i) * share_of_node(high - i);
-    share *= along;
-  }
-  return share;
+COPPICE_INLINE float low_end(const StepArguments<D>& a) {
+  return (kPad + 0.01f) * a.dx;
 }
-
-// Returns a bit for each collider that a particle of the block may meet in this step: one whose surface is as
-// near to the middle of the block's tile as its corners are, and a cell, which is as far as anything goes.
 template <int D>
-COPPICE_INLINE std::uint32_t colliders_beside(const StepArguments<D>& a, const std::int32_t* first) {
-  std::uint32_t beside = 0;
-  SmallVec<float, D> middle{};
-  COPPICE_UNROLL
-  for (int k = 0; k < D; ++k)
-    middle.v[k] = (static_cast<float>(first[3 - D + k]) + 0.5f * (kTileSize<D> - 1)) * a.dx;
-  const float reach = (0.5f * (D == 3 ? 1.7321f : 1.4143f) * kTileSize<D> + 2.0f) * a.dx;
-  for (std::uint32_t c = 0; c < a.control->n_colliders; ++c) {
-    const ColliderState<D>& at = a.control->next[c];
-    const float distance = at.kind == ColliderKind::kSphere ? sample(at.sphere, middle).distance
-                                                            : sample(at.box, middle).distance;
-    if (distance < reach) beside |= 1u << c;
-  }
-  return beside;
+COPPICE_INLINE float high_end(const StepArguments<D>& a, int k) {
+  return (static_cast<float>(kPad + a.cells[k]) - 0.01f) * a.dx;
 }
-
-// Stops a particle that moves `from` one place to another at the colliders that it meets.
+// Returns whether the stencil of a place, so many nodes from a tile's first, is in that tile.
 template <int D>
-COPPICE_INLINE void stop_at_colliders(const StepArguments<D>& a, std::uint32_t colliders,
-                                      const SmallVec<float, D>& from, SmallVec<float, D>& to,
-                                      SmallVec<float, D>& velocity) {
-  const float gap = 1e-3f * a.dx;
-  for (std::uint32_t c = 0; colliders >> c != 0; ++c) {
-    if ((colliders >> c & 1u) == 0) continue;
-    const ColliderState<D>&now = a.control->now[c], &next = a.control->next[c];
-    const Contact<float, D> hit = now.kind == ColliderKind::kSphere
-                                      ? meet(now.sphere, next.sphere, from, to, gap)
-                                      : meet(now.box, next.box, from, to, gap);
-    if (!hit.is_any) continue;
-    to = hit.position;
-    velocity = respond_to_collider(now.boundary, now.friction, velocity, hit.velocity, hit.normal);
-  }
+COPPICE_INLINE bool is_in_tile(float nodes) {
+  const float base = bspline_base(nodes);
+  return base >= 0.0f && base <= static_cast<float>(kTileSize<D> - kStencilWidth);
 }
 
 // Gives a particle its new velocity, velocity gradient and position. Returns the gradient. With a
-// `per_density`, 1 / (the density of its material at rest times a cell's volume), the density around it
-// before it moves, relative to that, is left where its stress was.
+// `per_density`, 1 / (the density of its material at rest times a cell's volume), the density that its nodes
+// have, relative to that, is left where its stress was.
 template <int D>
 COPPICE_INLINE SmallMat<float, D> gather_particle(const StepArguments<D>& a, const Particle& p,
                                                   const std::int32_t* first, const NodeValue* tile,
-                                                  float per_density, std::uint32_t colliders,
-                                                  BlockFindings& found) {
+                                                  float per_density, BlockFindings& found) {
   using A = Attribute<D>;
   const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, first);
   Float4 velocity{0, 0, 0, 0}, gradient[3] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
@@ -152,34 +103,77 @@ COPPICE_INLINE SmallMat<float, D> gather_particle(const StepArguments<D>& a, con
   SmallMat<float, D> scaled{};
   float speed2 = 0.0f;
   bool inside = true;
-  SmallVec<float, D> from{}, to{}, v{};
-  COPPICE_UNROLL
-  for (int k = 0; k < D; ++k) {
-    from.v[k] = p[A::kPosition + k], v.v[k] = velocity[k];
-    to.v[k] = from.v[k] + a.dt * velocity[k];
-  }
-  if (colliders != 0) stop_at_colliders<D>(a, colliders, from, to, v);
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {
     const int axis = 3 - D + k;
-    const float low = (kPad + 0.01f) * a.dx, high = (static_cast<float>(kPad + a.cells[k]) - 0.01f) * a.dx;
-    const float moved = clamp_to(to.v[k], low, high);
+    const float moved = clamp_to(p[A::kPosition + k] + a.dt * velocity[k], low_end(a), high_end(a, k));
     p[A::kPosition + k] = moved;
-    p[A::kVelocity + k] = v.v[k];
-    speed2 += v.v[k] * v.v[k];
-    const float base = bspline_base(moved * a.inv_dx - static_cast<float>(first[axis]));
-    inside = inside && base >= 0.0f && base <= static_cast<float>(kTileSize<D> - kStencilWidth);
+    p[A::kVelocity + k] = velocity[k];
+    speed2 += velocity[k] * velocity[k];
+    inside = inside && is_in_tile<D>(moved * a.inv_dx - static_cast<float>(first[axis]));
     COPPICE_UNROLL
     for (int r = 0; r < D; ++r)
       p[A::kAffine + r * D + k] = scaled.m[r * D + k] = gradient[axis][r] * gradient_scale;
   }
-  if (per_density > 0.0f)
-    p[A::kStress] = velocity[3] * per_density / max_of(share_between_walls<D>(a, s, first), 0.25f);
+  if (per_density > 0.0f) p[A::kStress] = velocity[3] * per_density;
   found.drifted = found.drifted || !inside;
   // A NaN fails every comparison; the clamp above hides it from positions, never from velocities.
   found.not_finite = found.not_finite || !(speed2 < 1e30f);
   found.max_speed2 = speed2 > found.max_speed2 ? speed2 : found.max_speed2;
   return scaled;
+}
+
+// Says what there is beside a block for its particles to meet.
+struct Surroundings {
+  std::uint32_t colliders = 0;  // a bit for each that is near
+  bool has_walls = false;
+  template <int D>
+  COPPICE_INLINE bool count(const Group<D>& group) const {
+    return colliders != 0 || (has_walls && group.per_density > 0.0f);
+  }
+};
+template <int D>
+COPPICE_INLINE Surroundings surroundings(const StepArguments<D>& a, const std::int32_t* first) {
+  return {colliders_beside<D>(a, first), has_walls_beside<D>(a, first)};
+}
+
+// Sets right what gather_particle() has done for a particle beside walls or colliders: its density, and where
+// it is. It was a step's way back before.
+template <int D>
+COPPICE_INLINE void settle_particle(const StepArguments<D>& a, const Group<D>& group, const Particle& p,
+                                    const std::int32_t* first, const Surroundings& beside,
+                                    BlockFindings& found) {
+  using A = Attribute<D>;
+  SmallVec<float, D> from{}, to{}, v{};
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    to.v[k] = p[A::kPosition + k], v.v[k] = p[A::kVelocity + k];
+    from.v[k] = to.v[k] - a.dt * v.v[k];
+  }
+  if (group.per_density > 0.0f) p[A::kStress] /= max_of(share_of_space<D>(a, beside.colliders, from), 0.25f);
+  if (!stop_at_colliders<D>(a, beside.colliders, from, to, v)) return;
+  float speed2 = 0.0f;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    p[A::kPosition + k] = to.v[k] = clamp_to(to.v[k], low_end(a), high_end(a, k));
+    p[A::kVelocity + k] = v.v[k];
+    speed2 += v.v[k] * v.v[k];
+    found.drifted =
+        found.drifted || !is_in_tile<D>(to.v[k] * a.inv_dx - static_cast<float>(first[3 - D + k]));
+  }
+  found.max_speed2 = speed2 > found.max_speed2 ? speed2 : found.max_speed2;
+}
+
+// Materials that ask for it are told the density that gather_particle() has left.
+template <int D, class Material>
+COPPICE_INLINE MaterialResponse<float, D> respond(const Material& material, float dt, const Particle& p,
+                                                  SmallMat<float, D> deformation,
+                                                  SmallMat<float, D> gradient) {
+  using A = Attribute<D>;
+  if constexpr (Material::kUsesDensity)
+    return material.advance(deformation, p[A::kScalar], gradient, dt, p[A::kStress]);
+  else
+    return material.advance(deformation, p[A::kScalar], gradient, dt);
 }
 
 // Gives a particle its new deformation and stress. Returns the bits of its wave modulus.
@@ -191,12 +185,7 @@ COPPICE_INLINE std::int32_t advance_particle(const Material& material, float dt,
   if constexpr (Material::kUsesDeformationGradient) {
     COPPICE_UNROLL for (int k = 0; k < D * D; ++k) deformation.m[k] = p[A::kDeformation + k];
   }
-  const MaterialResponse<float, D> r = [&] {
-    if constexpr (Material::kUsesDensity)
-      return material.advance(deformation, p[A::kScalar], gradient, dt, p[A::kStress]);
-    else
-      return material.advance(deformation, p[A::kScalar], gradient, dt);
-  }();
+  const MaterialResponse<float, D> r = respond<D>(material, dt, p, deformation, gradient);
   if constexpr (Material::kUsesDeformationGradient) {
     COPPICE_UNROLL for (int k = 0; k < D * D; ++k) p[A::kDeformation + k] = r.f.m[k];
   }
@@ -216,8 +205,8 @@ COPPICE_INLINE std::int32_t advance_particle(const Material& material, float dt,
 template <int D, class Material>
 COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& material,
                                     const Group<D>& group, std::int64_t begin, std::int64_t end,
-                                    const TileTeam<D>& block, const NodeValue* tile, std::uint32_t colliders,
-                                    BlockFindings& found) {
+                                    const TileTeam<D>& block, const NodeValue* tile,
+                                    const Surroundings& beside, BlockFindings& found) {
   // The maximum is taken over the bits, which order like the floats as moduli are not negative: LLVM does not
   // vectorise a float maximum without permission to ignore NaN.
   std::int32_t largest = 0;
@@ -225,9 +214,10 @@ COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& m
   if (block.lanes() > 1) {
     for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
       const Particle p = particle(a, i);
-      note(advance_particle<D>(
-          material, a.dt, p,
-          gather_particle<D>(a, p, block.origin, tile, group.per_density, colliders, found)));
+      const SmallMat<float, D> gradient =
+          gather_particle<D>(a, p, block.origin, tile, group.per_density, found);
+      if (beside.count(group)) settle_particle<D>(a, group, p, block.origin, beside, found);
+      note(advance_particle<D>(material, a.dt, p, gradient));
     }
   } else {
 #pragma clang loop vectorize(assume_safety) interleave_count(1)
@@ -245,17 +235,17 @@ COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& m
 template <int D>
 COPPICE_INLINE void advance_group(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
                                   std::int64_t end, const TileTeam<D>& block, const NodeValue* tile,
-                                  std::uint32_t colliders, BlockFindings& found) {
+                                  const Surroundings& beside, BlockFindings& found) {
   if (begin == end) return;
   switch (group.kind) {
     case MaterialKind::kJelly:
-      return advance_segment<D>(a, group.jelly, group, begin, end, block, tile, colliders, found);
+      return advance_segment<D>(a, group.jelly, group, begin, end, block, tile, beside, found);
     case MaterialKind::kSnow:
-      return advance_segment<D>(a, group.snow, group, begin, end, block, tile, colliders, found);
+      return advance_segment<D>(a, group.snow, group, begin, end, block, tile, beside, found);
     case MaterialKind::kWater:
-      return advance_segment<D>(a, group.water, group, begin, end, block, tile, colliders, found);
+      return advance_segment<D>(a, group.water, group, begin, end, block, tile, beside, found);
     case MaterialKind::kSand:
-      return advance_segment<D>(a, group.sand, group, begin, end, block, tile, colliders, found);
+      return advance_segment<D>(a, group.sand, group, begin, end, block, tile, beside, found);
   }
 }
 
@@ -298,15 +288,18 @@ COPPICE_INLINE void grid_to_particles(const Read<NodeValue>& grid, const TileTea
   gather_velocities<D>(grid, block, tile);
   block.barrier();
   BlockFindings found;
-  const std::uint32_t colliders = colliders_beside<D>(a, block.origin);
+  const Surroundings beside = surroundings<D>(a, block.origin);
   if (block.lanes() == 1) {
     for (std::uint32_t g = 0; g < a.n_groups; ++g) {
       for (std::int64_t i = starts[g]; i < starts[g + 1]; ++i)
-        gather_particle<D>(a, particle(a, i), block.origin, tile, a.groups[g].per_density, colliders, found);
+        gather_particle<D>(a, particle(a, i), block.origin, tile, a.groups[g].per_density, found);
+      if (!beside.count(a.groups[g])) continue;
+      for (std::int64_t i = starts[g]; i < starts[g + 1]; ++i)
+        settle_particle<D>(a, a.groups[g], particle(a, i), block.origin, beside, found);
     }
   }
   for (std::uint32_t g = 0; g < a.n_groups; ++g)
-    advance_group<D>(a, a.groups[g], starts[g], starts[g + 1], block, tile, colliders, found);
+    advance_group<D>(a, a.groups[g], starts[g], starts[g + 1], block, tile, beside, found);
   block.barrier();  // the tile is no longer needed
   report<D>(a.control, block, found, a.max_speed);
 }

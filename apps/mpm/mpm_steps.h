@@ -20,8 +20,7 @@ COPPICE_INLINE Float4 apply_boundaries(const StepArguments<D>& a, const std::int
   for (int k = 0; k < D; ++k) v.v[k] = value[k], x.v[k] = static_cast<float>(node[3 - D + k]) * a.dx;
   for (std::uint32_t c = 0; c < a.control->n_colliders; ++c) {
     const ColliderState<D>& collider = a.control->now[c];
-    const ColliderSample<float, D> hit =
-        collider.kind == ColliderKind::kSphere ? sample(collider.sphere, x) : sample(collider.box, x);
+    const ColliderSample<float, D> hit = sample(collider, x);
     if (hit.distance <= 0.0f)
       v = respond_to_collider(collider.boundary, collider.friction, v, hit.velocity, hit.normal);
   }

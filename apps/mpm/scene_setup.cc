@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "apps/geometry/mesh.h"
@@ -38,6 +39,19 @@ ColliderState<D> make_collider(const scene::Collider& from, const Vec3d& origin)
   return to;
 }
 
+// By so much of its error J is mended while a wave crosses a cell. A pool at rest and one that sloshed keep
+// their depth within 2 % for 20 s with anything from 0.02 to 1; noise of the pressure is least with 0.3.
+constexpr double kRelaxedPerCell = 0.3;
+
+// Mass at a node tells how full the space is if all there is has the same density.
+bool is_of_one_density(const scene::SceneConfig& scene) {
+  const auto density = [&](const scene::Emitter& e) {
+    return scene::density_kg_m3(scene.materials[static_cast<size_t>(e.material_id)]);
+  };
+  return std::ranges::all_of(
+      scene.emitters, [&](const scene::Emitter& e) { return density(e) == density(scene.emitters.front()); });
+}
+
 }  // namespace
 
 Vec3d grid_origin(const scene::SceneConfig& scene) {
@@ -61,13 +75,12 @@ Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e) {
   g.snow.hardening = static_cast<float>(e.snow.hardening);
   g.water = Water<float, D>::from_bulk_modulus(static_cast<float>(e.water.bulk_modulus_Pa));
   g.water.gamma = static_cast<float>(e.water.gamma);
-  g.water.tension = 0.0f;  // a splash falls apart instead of hanging together in strings
-  if (const char* r = std::getenv("RELAX"); r && g.kind == MaterialKind::kWater) {
+  g.water.tension = static_cast<float>(e.water.tension);
+  g.water.viscosity = static_cast<float>(e.water.viscosity_Pa_s);
+  if (g.kind == MaterialKind::kWater && is_of_one_density(scene)) {
     g.per_density = static_cast<float>(1 / (g.density * std::pow(scene.dx_m(), D)));
-    g.water.relaxation =
-        static_cast<float>(std::atof(r) * std::sqrt(e.water.bulk_modulus_Pa / g.density) / scene.dx_m());
+    g.water.relaxation = static_cast<float>(kRelaxedPerCell * scene::sound_speed_m_s(m) / scene.dx_m());
   }
-  if (const char* r = std::getenv("JMAX")) g.water.j_max = static_cast<float>(std::atof(r));
   g.sand = Sand<float, D>::from_young(static_cast<float>(e.sand.youngs_modulus_Pa),
                                       static_cast<float>(e.sand.poisson_ratio),
                                       static_cast<float>(e.sand.friction_angle_deg * M_PI / 180.0));

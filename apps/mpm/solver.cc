@@ -157,7 +157,7 @@ void SolverOf<D>::wait_batch(int steps) {
   stats_.steps += c.steps_done;
   steps_ += c.steps_done;
   time_s_ = c.time_s;
-  // A batch that waves end is short: where a material hardens from step to step, the next one leaves more room.
+  // A batch that waves end is short. Where a material hardens from step to step, the next one has more room.
   wave_margin_ = c.too_stiff != 0 ? std::clamp(2 * wave_margin_, 0.01, 0.2) : 0.9 * wave_margin_;
 }
 
@@ -177,6 +177,7 @@ FrameStats SolverOf<D>::wait_stats() {
   s.particles = state_.particles.size();
   s.active_blocks = state_.n_blocks;
   s.max_speed_m_s = state_.max_speed_m_s();
+  s.max_wave_m_s = state_.max_sound_m_s();
   readback_.wait_sum(s);
   return s;
 }

@@ -44,6 +44,7 @@ struct FrameStats {
   Vec3d momentum = Vec3d::Zero();         // kg m/s
   double kinetic_J = 0, potential_J = 0;  // gravity's, zero at the domain's lowest corner
   double max_speed_m_s = 0;
+  double max_wave_m_s = 0;     // of the fastest sound wave
   double dt_s = 0;             // of the frame's last step
   bool dt_from_sound = false;  // the sound speed bounded it, not the material's own speed
 };

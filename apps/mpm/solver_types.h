@@ -80,6 +80,15 @@ struct ColliderState {
   OrientedBox<float, D> box;
 };
 
+template <int D>
+COPPICE_INLINE ColliderSample<float, D> sample(const ColliderState<D>& collider, SmallVec<float, D> x) {
+  return collider.kind == ColliderKind::kSphere ? sample(collider.sphere, x) : sample(collider.box, x);
+}
+template <int D>
+COPPICE_INLINE float distance_to(const ColliderState<D>& collider, SmallVec<float, D> x) {
+  return sample(collider, x).distance;
+}
+
 // The kernels of a batch of steps tell each other and the host this. It lives in device memory.
 template <int D>
 struct StepControl {

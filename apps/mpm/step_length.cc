@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 
@@ -25,6 +26,36 @@ std::string stiffest_material(const scene::SceneConfig& scene) {
   return fmt::format("the {} of emitter[{}]",
                      scene::enum_names(stiffest->material)[static_cast<size_t>(stiffest->material)],
                      stiffest - scene.emitters.begin());
+}
+
+// Returns the collider with the fastest point, and its speed; 0 where there is none.
+std::pair<size_t, double> fastest_collider(const scene::SceneConfig& scene) {
+  std::pair<size_t, double> fastest{0, 0};
+  for (size_t i = 0; i < scene.colliders.size(); ++i) {
+    const scene::Collider& c = scene.colliders[i];
+    const Vec3d half = scene.dim == 3 ? c.half_size : Vec3d(c.half_size.x(), c.half_size.y(), 0);
+    const double radius = c.shape == scene::ColliderShape::kSphere ? c.radius : half.norm();
+    const double speed = c.velocity.norm() + radius * c.angular_velocity_rad_s.norm();
+    if (speed > fastest.second) fastest = {i, speed};
+  }
+  return fastest;
+}
+
+// Returns the emitter of the water with the largest kinematic viscosity, and that in m^2/s.
+std::pair<size_t, double> most_viscous(const scene::SceneConfig& scene) {
+  std::pair<size_t, double> most{0, 0};
+  for (size_t i = 0; i < scene.emitters.size(); ++i) {
+    const scene::Emitter& e = scene.emitters[i];
+    if (e.material != scene::MaterialKind::kWater) continue;
+    const double viscosity = e.water.viscosity_Pa_s / e.water.density_kg_m3;
+    if (viscosity > most.second) most = {i, viscosity};
+  }
+  return most;
+}
+
+// Explicit diffusion is stable up to dx^2 / (2 D nu).
+double viscous_step_s(const scene::SceneConfig& scene) {
+  return scene.dx_m() * scene.dx_m() / (2 * scene.dim * std::max(most_viscous(scene).second, 1e-300));
 }
 
 // Names the one cause without which there would not be too many steps, and how it is mended. A step that is
@@ -53,8 +84,18 @@ std::string why_too_many_steps(const StepSituation& now, const scene::SceneConfi
         dt_s, kMostSteps, time.frame_dt_s);
   }
   if (is_max_dt) return asked_for("time.max_dt_s", time.max_dt_s, " s") + ", and have shorter frames";
+  const auto [collider, collider_speed] = fastest_collider(scene);
   const std::string needs =
       fmt::format("which needs steps of {:.3g} s, more than {:.0e} in a frame", dt_s, kMostSteps);
+  if (dt_s > 0.49 * viscous_step_s(scene)) {
+    return fmt::format(
+        "the water of emitter[{}] has a viscosity of {:.3g} m^2/s, {}; lower it, or take a coarser grid",
+        most_viscous(scene).first, most_viscous(scene).second, needs);
+  }
+  if (collider_speed >= std::max(now.speed_m_s, now.sound_m_s)) {
+    return fmt::format("collider[{}] moves with {:.3g} m/s, {}; slow it down, or take a coarser grid",
+                       collider, collider_speed, needs);
+  }
   if (!now.is_start) {
     return fmt::format(
         "particles move with {:.3g} m/s and waves with {:.3g} m/s, {}; lower time.cfl (now "
@@ -71,17 +112,6 @@ std::string why_too_many_steps(const StepSituation& now, const scene::SceneConfi
       now.speed_m_s, scene.gravity.norm(), needs);
 }
 
-// Returns the speed of the fastest point of a collider.
-double collider_speed_m_s(const scene::SceneConfig& scene) {
-  double fastest = 0;
-  for (const scene::Collider& c : scene.colliders) {
-    const Vec3d half = scene.dim == 3 ? c.half_size : Vec3d(c.half_size.x(), c.half_size.y(), 0);
-    const double radius = c.shape == scene::ColliderShape::kSphere ? c.radius : half.norm();
-    fastest = std::max(fastest, c.velocity.norm() + radius * c.angular_velocity_rad_s.norm());
-  }
-  return fastest;
-}
-
 }  // namespace
 
 StepLength choose_step_length(const scene::SceneConfig& scene, const StepSituation& now) {
@@ -90,8 +120,9 @@ StepLength choose_step_length(const scene::SceneConfig& scene, const StepSituati
   // The material's own speed may grow within a batch; gravity's part of it is known.
   const double falling = now.speed_m_s + scene.gravity.norm() * kStepsPerBatch *
                                              std::min(time.max_dt_s, reach / std::max(now.sound_m_s, 1e-6));
-  const double dt_speed = reach / std::max({falling, collider_speed_m_s(scene), 1e-9}), dt_sound = reach / std::max(now.sound_m_s, 1e-9);
-  const double most = std::min({dt_speed, dt_sound, time.max_dt_s});
+  const double dt_speed = reach / std::max({falling, fastest_collider(scene).second, 1e-9}),
+               dt_sound = reach / std::max(now.sound_m_s, 1e-9);
+  const double most = std::min({dt_speed, dt_sound, 0.5 * viscous_step_s(scene), time.max_dt_s});
   const bool is_sound = dt_sound <= dt_speed;
   // The steps before were rounded to float: without the tolerance, that would cost a step at the end of most
   // frames.

@@ -23,8 +23,9 @@ struct StepLength {
   bool is_from_sound;    // waves bounded it, not particles
 };
 
-// Returns the largest step that no particle, sound wave or collider crosses more than `time.cfl` cells in, the
-// frame's rest being divided into equal steps. Errors: kNumeric for too many of them.
+// Returns the largest step that no particle, sound wave or collider crosses more than `time.cfl` cells in,
+// and in which viscosity is stable, the frame's rest being divided into equal steps. Errors: kNumeric for too
+// many of them.
 StepLength choose_step_length(const scene::SceneConfig& scene, const StepSituation& now);
 
 }  // namespace coppice::mpm

@@ -35,7 +35,8 @@ void choose_colors(const scene::SceneConfig& scene, FrameView& view) {
   };
   view.colors.clear(), view.colors.reserve(view.particles.emitter.size());
   for (size_t i = 0; i < view.particles.emitter.size(); ++i) {
-    const size_t color = by_emitter ? view.particles.emitter[i] : color_of_kind(scene.materials[view.particles.material[i]]);
+    const size_t color =
+        by_emitter ? view.particles.emitter[i] : color_of_kind(scene.materials[view.particles.material[i]]);
     view.colors.push_back(static_cast<uint8_t>(color % own.size()));
   }
 }

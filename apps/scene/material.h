@@ -42,6 +42,8 @@ struct WaterParameters {
   double density_kg_m3 = 1000.0;
   double bulk_modulus_Pa = 1.0e5;
   double gamma = 7.0;
+  double viscosity_Pa_s = 0.0;
+  double tension = 0.0;
   bool operator==(const WaterParameters&) const = default;
 };
 

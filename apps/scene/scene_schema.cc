@@ -113,12 +113,24 @@ Schema<JellyParameters> jelly_schema() {
 }
 
 Schema<WaterParameters> water_schema() {
-  Schema<WaterParameters> schema("Water: weakly compressible, without viscosity of its own.");
+  Schema<WaterParameters> schema(
+      "Water: weakly compressible. Its pressure follows from the density around a particle, so that water "
+      "keeps its "
+      "volume over any time, where all materials of a scene have one density; where they have several, it "
+      "follows "
+      "from the motion alone, and a pool sinks by some percent in a second or two.");
   add_density(schema)
       .field("bulk_modulus_Pa", &WaterParameters::bulk_modulus_Pa, kStiffnessDoc,
              {.unit = "Pa", .bounds = between(1.0, 1.0e12)})
       .field("gamma", &WaterParameters::gamma, "exponent of the equation of state",
-             {.bounds = between(1.0, 10.0)});
+             {.bounds = between(1.0, 10.0)})
+      .field("viscosity_Pa_s", &WaterParameters::viscosity_Pa_s,
+             "Newtonian viscosity; a large one makes the time step shrink with the square of the cells",
+             {.unit = "Pa s", .bounds = between(0.0, 1.0e9)})
+      .field(
+          "tension", &WaterParameters::tension,
+          "share of the negative pressure that holds stretched water together; with 0 a splash falls apart",
+          {.bounds = between(0.0, 1.0)});
   return schema;
 }
 
@@ -186,7 +198,10 @@ Schema<Emitter> emitter_schema() {
 }
 
 Schema<Collider> collider_schema() {
-  Schema<Collider> schema("A rigid body that moves as told and is not pushed by the material. At most 16.");
+  Schema<Collider> schema(
+      "A rigid body that moves as told and is not pushed by the material. What comes to it from outside "
+      "stays "
+      "outside, however thin and fast it is. At most 16.");
   schema.field("shape", &Collider::shape, "its shape", {.required = true})
       .field("center", &Collider::center, "middle at the start",
              {.unit = "m", .bounds = kPlace, .required = true})

@@ -154,7 +154,8 @@ llvm::Function* maker_of(const llvm::GlobalVariable& variable) {
   return nullptr;
 }
 
-// Returns what code makes of a variable; null where LLVM cannot tell, as of calls of functions that are not there.
+// Returns what code makes of a variable; null where LLVM cannot tell, as of calls of functions that are not
+// there.
 llvm::Constant* made_value(const llvm::GlobalVariable& variable) {
   llvm::Function* const maker = maker_of(variable);
   if (maker == nullptr) return const_cast<llvm::Constant*>(variable.getInitializer());

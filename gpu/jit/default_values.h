@@ -2,8 +2,8 @@
 // coppice-kernelgen.
 //
 // Debug information has none. So the headers of kernels make a constant of each struct that a kernel takes
-// and that has any (sparse/device/default_values.h), and these are read here. Where code makes one, as for structs
-// with a member of Eigen's, that code is run: nothing but arithmetic is done by it.
+// and that has any (sparse/device/default_values.h), and these are read here. Where code makes one, as for
+// structs with a member of Eigen's, LLVM evaluates that code.
 #pragma once
 #include <map>
 #include <optional>

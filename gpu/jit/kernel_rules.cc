@@ -63,7 +63,8 @@ std::string_view instead_of(llvm::StringRef name) {
                  "ctanh", "casin", "cacos", "catan", "casinh", "cacosh", "catanh", "cproj"}))
     return "write it with real numbers, such as std::hypot(z.real(), z.imag()) for abs(z)";
   if (name.starts_with("str") || name.starts_with("mem")) return "no device has C's strings";
-  if (is_one_of(name, {"rand", "srand", "random", "drand48", "lrand48", "rand_r"}) || name.contains("random_device"))
+  if (is_one_of(name, {"rand", "srand", "random", "drand48", "lrand48", "rand_r"}) ||
+      name.contains("random_device"))
     return "use Random random(cell); random.uniform()";
   if (is_one_of(name, {"setjmp", "_setjmp", "__sigsetjmp", "longjmp"})) return "return a value";
   if (name.starts_with("fe")) return "a device rounds to nearest and has no flags";

@@ -13,8 +13,8 @@ template <class T>
 struct DefaultOf {
   [[gnu::used]] static constexpr T kValue{};
 };
-// The constant of a struct that code makes, as a member of Eigen's needs: coppice-kernelgen runs that code, and no
-// kernel sees it. It is this file's alone, so that no other one may have made it before.
+// The constant of a struct that code makes, as a member of Eigen's needs: coppice-kernelgen evaluates that
+// code, and no kernel sees it. It is this file's alone, so that no other one may have made it before.
 namespace {
 struct OfThisFile;
 }
@@ -28,7 +28,9 @@ template <class T>
 concept MayHaveDefaultValues = std::is_class_v<T> && requires {
   sizeof(T);
 } && !std::is_trivially_default_constructible_v<T> && !is_handle_argument<T> && !is_place_argument<T> &&
-    !is_view<T> && std::is_aggregate_v<T> && std::is_trivially_destructible_v<T> && requires { T{}; };
+    !is_view<T> && std::is_aggregate_v<T> && std::is_trivially_destructible_v<T> && requires {
+  T{};
+};
 
 // The same of a struct whose default values are constant.
 template <class T>

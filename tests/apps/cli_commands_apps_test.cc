@@ -589,12 +589,9 @@ TEST_F(Cli, TakesTheLogLevelFromTheEnvironment) {
 
 // Seen to fail: each was looked at where it was needed, or never.
 TEST_F(Cli, RefusesBadValuesOfTheEnvironmentWhateverRuns) {
-  const std::vector<std::pair<std::string, std::string>> bad{{"COPPICE_SIMT_SEED", "x"},
-                                                             {"COPPICE_PTX_FOLDER", "/proc/q"},
-                                                             {"COPPICE_ASSETS", "/nowhere"},
-                                                             {"COPPICE_TEMPORARIES", "far"},
-                                                             {"COPPICE_LOG", "loud"},
-                                                             {"COPPICE_CACHE_MAX_MB", "lots"}};
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {"COPPICE_SIMT_SEED", "x"},     {"COPPICE_PTX_FOLDER", "/proc/q"}, {"COPPICE_ASSETS", "/nowhere"},
+      {"COPPICE_TEMPORARIES", "far"}, {"COPPICE_LOG", "loud"},           {"COPPICE_CACHE_MAX_MB", "lots"}};
   for (const auto& [name, value] : bad) {
     const char* before = std::getenv(name.c_str());
     const std::optional<std::string> kept = before ? std::optional<std::string>(before) : std::nullopt;

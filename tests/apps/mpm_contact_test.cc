@@ -75,7 +75,7 @@ SmallMat<double, D> transposed_rotation(const Sphere<double, D>&) {
   return identity<double, D>();
 }
 
-// Of many ways, some of which go through a thin box from one side to the other within a step.
+// Many ways are gone, some of which go through a thin box from one side to the other within a step.
 template <int D, class Collider>
 void expect_nobody_comes_through(Collider (*make)(Numbers&)) {
   Numbers number;

@@ -87,7 +87,7 @@ TEST_P(SolverFunctions, NeedNoMoreThanAPlanOfTemporariesAndScratch) {
             1.05 * static_cast<double>(plan::lower_bound(whole)));
 }
 
-// What a step needs for a while may lie anywhere.
+// Temporaries may lie anywhere.
 TEST_P(SolverFunctions, GiveTheSameBytesWithAndWithoutAPlan) {
   for (const char* device : {"cpu", "simt"}) {
     std::vector<ParticleSnapshot> particles;
@@ -95,7 +95,8 @@ TEST_P(SolverFunctions, GiveTheSameBytesWithAndWithoutAPlan) {
       const Environment environment("COPPICE_TEMPORARIES", places);
       scene::SceneConfig scene = small_scene(GetParam());
       if (device == std::string("simt")) scene.grid.resolution = 16, scene.time.frame_dt_s /= 8;
-      const auto solver = Solver::create(device == std::string("cpu") ? Device::cpu(1) : Device::simt(), scene);
+      const auto solver =
+          Solver::create(device == std::string("cpu") ? Device::cpu(1) : Device::simt(), scene);
       for (int frame = 0; frame < 2; ++frame) solver->wait_advance_frame();
       particles.push_back(solver->wait_snapshot());
     }

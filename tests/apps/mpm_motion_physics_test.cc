@@ -62,11 +62,18 @@ TEST_P(FreeFall, FollowsTheParabola) {
     const double speed = (v0 + g * t).norm() + v0.norm();
     const double v_bound = 16 * steps * kRounding * speed, x_bound = t * v_bound + 2 * steps * kRounding;
     double worst_v = 0, worst_x = 0, worst_parabola = 0;
-    for (size_t i = 0; i < now.position.size(); ++i) {
-      const Vec3d x0 = start.position[i].cast<double>(), x = now.position[i].cast<double>();
-      worst_v = std::max(worst_v, (now.velocity[i].cast<double>() - v0 - g * t).norm());
+    const auto compare = [&](const Vec3d& x0, const Vec3d& x, const Vec3d& v) {
+      worst_v = std::max(worst_v, (v - v0 - g * t).norm());
       worst_x = std::max(worst_x, (x - x0 - v0 * t - 0.5 * g * t * (t + kFallDt_s)).norm());
       worst_parabola = std::max(worst_parabola, (x - x0 - v0 * t - 0.5 * g * t * t).norm());
+    };
+    // Water that is sampled at random spreads until it is as dense everywhere: its middle falls.
+    if (std::string(GetParam().material) == "water") {
+      compare(mean_position(start), mean_position(now), mean_velocity(now));
+    } else {
+      for (size_t i = 0; i < now.position.size(); ++i)
+        compare(start.position[i].cast<double>(), now.position[i].cast<double>(),
+                now.velocity[i].cast<double>());
     }
     fmt::print(
         "t {:.2f}: velocity off by {:.2e} (bound {:.2e}), position {:.2e} ({:.2e}), parabola {:.3e} "

@@ -62,6 +62,26 @@ TEST(StepLength, NamesTheMaterialThatIsTooStiff) {
                 "; soften it, or take a coarser grid"});
 }
 
+TEST(StepLength, NamesCollidersAndWaterThatNeedShortSteps) {
+  scene::SceneConfig scene = scene::parse_scene(
+      "grid.resolution = 256\n[[emitter]]\nshape = \"sphere\"\ncenter = [0.3, 0.5, 0.5]\nradius = "
+      "0.1\nmaterial = \"water\"\n"
+      "[[collider]]\nshape = \"sphere\"\ncenter = [0.7, 0.5, 0.5]\nradius = 0.1\nvelocity = [1e6, 0, 0]\n",
+      "a.toml");
+  expect_cause(
+      scene, at_start(scene),
+      {"collider[0] moves with 1e+06 m/s, which needs steps of ", "; slow it down, or take a coarser grid"});
+  scene.colliders[0].velocity = {50, 0, 0};
+  const double cell = scene.dx_m();
+  EXPECT_LE(choose_step_length(scene, at_start(scene)).dt_s, scene.time.cfl * cell / 50);
+  scene.emitters[0].water.viscosity_Pa_s = 100;
+  EXPECT_LE(choose_step_length(scene, at_start(scene)).dt_s, cell * cell / (2 * 3 * 0.1));
+  scene.emitters[0].water.viscosity_Pa_s = 1e9;
+  expect_cause(
+      scene, at_start(scene),
+      {"the water of emitter[0] has a viscosity of 1e+06 m^2/s, which needs steps of ", "; lower it, or "});
+}
+
 TEST(StepLength, NamesVelocitiesAndGravityThatAreTooLarge) {
   const scene::SceneConfig scene = two_balls();
   StepSituation now = at_start(scene);

@@ -46,8 +46,8 @@ void add_layers(const ParticleSnapshot& s, std::vector<double>& pressure) {
 }
 
 struct PoolErrors {
-  double pressure = 0;  // relative L2
-  double sinking = 0;   // relative, of how far the middle of mass sinks as the water is compressed
+  double pressure = 0;   // relative L2
+  double sinking_m = 0;  // of how far the middle of mass sinks as the water is compressed
 };
 
 // How far the middle of mass sinks: a share m of the mass, counted from below, bears p = rho g depth (1 - m),
@@ -85,7 +85,7 @@ PoolErrors pool_errors(int cells_per_m) {
     error2 += (mean - exact) * (mean - exact), exact2 += exact * exact;
   }
   fmt::print("the middle sinks by {:.5f} m, theory {:.5f} m\n", sinking, sinking_m());
-  return {std::sqrt(error2 / exact2), std::abs(sinking / sinking_m() - 1)};
+  return {std::sqrt(error2 / exact2), std::abs(sinking - sinking_m())};
 }
 
 // The pressure in a layer is the weight above it, however compressed the water is. First order in dx: within
@@ -99,14 +99,75 @@ TEST(RestingWater, HasHydrostaticPressure) {
     error[level] = errors.pressure;
     fmt::print("{} cells: L2 error {:.4f} (bound {:.4f})\n", cells, error[level], 1 / (cells * kDepth_m));
     EXPECT_LE(error[level], 1 / (cells * kDepth_m));
-    // A sixth too far, because water sampled at random first closes its gaps;
-    // doubling the compression doubles it.
-    EXPECT_LE(errors.sinking, 0.25);
+    // Water that is sampled at random spreads until it is as dense everywhere.
+    EXPECT_LE(errors.sinking_m, 0.05 / cells);
   }
   // Over two halvings: 4 for first order; 1.5 each is asked for, as the sampling's noise does not fall with
   // dx.
   fmt::print("ratio {:.2f}\n", error[0] / error[2]);
   EXPECT_GE(error[0] / error[2], 1.5 * 1.5);
+}
+
+// Seen to fail: depth 0.257 m after 20 s, with 1.8 times the density here and there, and noise of the
+// pressure of half the weight of the water.
+void expect_depth_is_kept(const char* half_size, const char* center) {
+  constexpr double kWidth = 0.64, kDepth = 0.32, kStiffness_Pa = 1e5;
+  const auto solver = wait_start(parse_physics_scene(
+      fmt::format("dim = 2\n[domain]\nmax = [{0}, 0.64]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = 1\n"
+                  "[walls]\nall = \"slip\"\n[[emitter]]\nshape = \"box\"\ncenter = {1}\nhalf_size = {2}\n"
+                  "material = \"water\"\nwater = {{ bulk_modulus_Pa = {3} }}\n",
+                  kWidth, center, half_size, kStiffness_Pa)));
+  for (int second = 1; second <= 20; ++second) {
+    solver->wait_advance_frame();
+    if (second % 10 != 0) continue;
+    const ParticleSnapshot s = solver->wait_snapshot();
+    const double depth = 2 * mean_position(s).y();
+    // The weight alone takes 1 % of it.
+    const double exact = kDepth * (1 - kDensity * kGravity * kDepth / 3 / kStiffness_Pa);
+    double error2 = 0;
+    for (size_t i = 0; i < s.position.size(); ++i) {
+      const double p = kStiffness_Pa / kGamma * (std::pow(s.volume_ratio[i], -kGamma) - 1);
+      const double weight = kDensity * kGravity * std::max(0.0, kDepth - s.position[i].y());
+      error2 += std::pow(std::max(p, 0.0) - weight, 2) / static_cast<double>(s.position.size());
+    }
+    const double noise = std::sqrt(error2) / (kDensity * kGravity * kDepth);
+    fmt::print("{} s: depth {:.4f} m, theory {:.4f} m; noise of pressure {:.3f} rho g H\n", second, depth,
+               exact, noise);
+    EXPECT_NEAR(depth, exact, 0.015 * exact);
+    EXPECT_LT(noise, 0.36);
+  }
+}
+
+TEST(RestingWater, KeepsItsDepth) { expect_depth_is_kept("[0.32, 0.16]", "[0.32, 0.16]"); }
+TEST(SloshingWater, KeepsItsDepth) { expect_depth_is_kept("[0.16, 0.32]", "[0.16, 0.32]"); }
+
+// Above a plate that begins to move the speed falls as erfc(y / (2 sqrt(nu t))): Stokes' first problem.
+TEST(ViscousWater, IsTakenAlongByAPlate) {
+  constexpr double kSpeed = 0.5, kViscosity = 0.01, kTime = 0.1, kPlate = 13.0 / 128;
+  const auto solver = wait_start(parse_physics_scene(fmt::format(
+      "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [1.5, 0.6]\n[grid]\nresolution = 192\n[time]\n"
+      "frame_dt_s = {}\n[walls]\nall = \"slip\"\n[[emitter]]\nshape = \"box\"\ncenter = [0.75, 0.3]\n"
+      "half_size = [0.75, 0.2]\nmaterial = \"water\"\nparticles_per_cell = 9\n"
+      "water = {{ viscosity_Pa_s = {}, density_kg_m3 = 1000 }}\n"
+      "[[collider]]\nshape = \"box\"\ncenter = [0.75, 0]\nhalf_size = [2, {}]\nvelocity = [{}, 0]\n"
+      "boundary = \"stick\"\n",
+      kTime / 4, 1000 * kViscosity, kPlate, kSpeed)));
+  wait_advance(*solver, 4);
+  const ParticleSnapshot s = solver->wait_snapshot();
+  double worst = 0;
+  for (double y = 0.02; y < 0.1; y += 0.02) {
+    const double measured = mean_of(
+        s,
+        [&](size_t i) {
+          return std::abs(s.position[i].x() - 0.75) < 0.2 && std::abs(s.position[i].y() - kPlate - y) < 0.005;
+        },
+        [&](size_t i) -> double { return s.velocity[i].x(); });
+    const double exact = kSpeed * std::erfc(y / (2 * std::sqrt(kViscosity * kTime)));
+    fmt::print("{:.3f} m above: {:.4f} m/s, theory {:.4f} m/s\n", y, measured, exact);
+    worst = std::max(worst, std::abs(measured - exact));
+  }
+  // The plate acts within half a cell of its surface, where the speed falls by U / sqrt(pi nu t) per metre.
+  EXPECT_LT(worst, 0.5 / 128 * kSpeed / std::sqrt(M_PI * kViscosity * kTime));
 }
 
 // A column that breaks loose and splashes around the box. It starts without elastic energy, so motion and

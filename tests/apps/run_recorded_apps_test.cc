@@ -85,10 +85,12 @@ TEST_F(RecordedRuns, ShowWhatTheSimulationShowed) {
 // Seen to fail: particles of emitter 256 were those of emitter 0, and jelly.
 TEST_F(RecordedRuns, TellAnyNumberOfEmittersApart) {
   constexpr int kEmitters = 300;
-  std::string text = "dim = 2\ngrid.resolution = 64\ntime.frames = 1\ntime.frame_dt_s = 1e-4\noutput.png = false\n";
+  std::string text =
+      "dim = 2\ngrid.resolution = 64\ntime.frames = 1\ntime.frame_dt_s = 1e-4\noutput.png = false\n";
   for (int e = 0; e < kEmitters; ++e)
     text += fmt::format(
-        "[[emitter]]\nshape = \"box\"\ncenter = [{:.3f}, {:.3f}]\nhalf_size = [0.01, 0.01]\nmaterial = \"{}\"\n",
+        "[[emitter]]\nshape = \"box\"\ncenter = [{:.3f}, {:.3f}]\nhalf_size = [0.01, 0.01]\nmaterial = "
+        "\"{}\"\n",
         0.08 + 0.028 * (e % 30), 0.2 + 0.06 * (e / 30), e == 0 ? "jelly" : "sand");
   write_text(file_, text);
   const ProgramResult run = run_program({"run", file_, "-o", out_, "--threads", "1", "--overwrite"});
@@ -103,12 +105,15 @@ TEST_F(RecordedRuns, TellAnyNumberOfEmittersApart) {
   };
   SceneSimulation simulation(Device::cpu(1), scene(), {});
   const std::unique_ptr<RecordedRun> recorded = play();
-  for (viewer::Simulation* shown : {static_cast<viewer::Simulation*>(&simulation), static_cast<viewer::Simulation*>(recorded.get())}) {
-    const std::vector<float> emitters = values(*shown, "\"emitter\""), materials = values(*shown, "\"material\"");
+  for (viewer::Simulation* shown :
+       {static_cast<viewer::Simulation*>(&simulation), static_cast<viewer::Simulation*>(recorded.get())}) {
+    const std::vector<float> emitters = values(*shown, "\"emitter\""),
+                             materials = values(*shown, "\"material\"");
     EXPECT_EQ(std::set<float>(emitters.begin(), emitters.end()).size(), static_cast<size_t>(kEmitters));
     ASSERT_EQ(materials.size(), emitters.size());
     for (size_t i = 0; i < emitters.size(); ++i)
-      ASSERT_EQ(materials[i] == static_cast<float>(scene::MaterialKind::kJelly), emitters[i] == 0) << emitters[i];
+      ASSERT_EQ(materials[i] == static_cast<float>(scene::MaterialKind::kJelly), emitters[i] == 0)
+          << emitters[i];
   }
 }
 

@@ -36,10 +36,12 @@ TEST_P(TemporaryPlaces, OfFieldsAreTheirOwnWhereTheEnvironmentSaysSo) {
     const CellMemory memory = memory_of(x.leaf);
     EXPECT_EQ(plan::find_fault(memory.problem, memory.plan), std::nullopt);
     EXPECT_EQ(memory.plan.bytes, apart ? memory.naive_bytes() : memory.least_bytes);
-    EXPECT_EQ(text_of(memory), apart ? "3 temporaries of 12 bytes per cell together in 12; any plan needs 8"
-                                     : "3 temporaries of 12 bytes per cell together in 8; no plan needs less");
+    EXPECT_EQ(text_of(memory), apart
+                                   ? "3 temporaries of 12 bytes per cell together in 12; any plan needs 8"
+                                   : "3 temporaries of 12 bytes per cell together in 8; no plan needs less");
     // The bytes of `a` are those of `c` in a plan.
-    if (!apart) EXPECT_TRUE(has(refusal([&] { program().launch(mix, cells, x.a, x.a, x.b, 1.0f); }), "hold 'c'"));
+    if (!apart)
+      EXPECT_TRUE(has(refusal([&] { program().launch(mix, cells, x.a, x.a, x.b, 1.0f); }), "hold 'c'"));
     if (apart) finish(program().launch(mix, cells, x.a, x.a, x.b, 1.0f));
   }
   EXPECT_EQ(values[0], values[1]);
