@@ -77,6 +77,20 @@ bool is_handle_argument(const DICompositeType& record) {
   return first != nullptr && is_handle_argument(*first);
 }
 
+// Returns whether a struct of handles holds nothing else: only handles get into a kernel by it.
+bool holds_handles_only(const DICompositeType& record) {
+  if (is_handle(record)) return true;
+  const auto is_of_handles = [](const DIType* type) {
+    const DICompositeType* part = record_of(type);
+    return part != nullptr && holds_handles_only(*part);
+  };
+  if (record.getTag() == llvm::dwarf::DW_TAG_array_type) return is_of_handles(record.getBaseType());
+  const auto members = data_members(record);
+  return !members.empty() && llvm::all_of(members, [&](const DIDerivedType* member) {
+    return is_of_handles(member->getBaseType());
+  });
+}
+
 bool is_laid_out_plainly(const DICompositeType& record);
 
 // Returns the bytes that a type's address is a multiple of, without attributes of a name that it goes by;
@@ -193,6 +207,10 @@ std::string TypeDeclarations::argument(const llvm::DISubprogram& kernel, const D
   }
   const DICompositeType* record = record_of(type);
   owner.may_hold_handles = record != nullptr && is_handle_argument(*record);
+  if (owner.may_hold_handles && !holds_handles_only(*record))
+    throw std::runtime_error(
+        fmt::format("{}: {}, {}, holds handles and other members; give these as arguments of their own",
+                    owner.position, owner.what, record->getName().str()));
   return name_of(type, owner);
 }
 

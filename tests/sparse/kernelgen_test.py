@@ -271,6 +271,18 @@ class KernelgenTest(unittest.TestCase):
         self.expect_generated("struct P { constexpr P(float x) : a(x) {} float a; };\n"
                               "COPPICE_KERNEL(f, coppice::Item, float* out, P p) { *out = p.a; }")
 
+    def test_structs_of_handles_and_other_members_are_refused(self):
+        """Seen to fail: the others were lost, or a handle behind them was, and nothing said so."""
+        for members in ["Read<float> now; Write<float> next; float speed;", "Read<float> r; int q; Write<float> w;", "Read<float> r; float* p;",
+                        "std::array<Read<float>, 2> r; int steps;", "struct { Read<float> a; int k; } inner;"]:
+            with self.subTest(members):
+                self.expect_refused("#include <array>\nusing namespace coppice;\nstruct Wave { " + members + " };\n"
+                                    "COPPICE_KERNEL(f, Wave w, Item i, float* out) { *out = sizeof w; }",
+                                    "kernel f: argument 1, Wave, holds handles and other members; give these as arguments of their own")
+        self.expect_generated("#include <array>\nusing namespace coppice;\nstruct In { Read<float> a; };\n"
+                              "struct Wave { In in; std::array<Read<float>, 2> r; Write<float> w; };\n"
+                              "COPPICE_KERNEL(f, Wave w, Item i, float* out) { *out = sizeof w; }")
+
     # ---- contents of single kernels
 
     def contents(self, kernels, **headers):
