@@ -81,9 +81,10 @@ std::string about_handle(DeviceStatus status, const DeviceContext& c, const Hand
           "use two fields",
           at);
     case DeviceStatus::kAlwaysActive:
-      return fmt::format("deactivates cell {} of a dense node, which is always active; take its container "
-                         "from a handle of the node above",
-                         at);
+      return fmt::format(
+          "deactivates cell {} of a dense node, which is always active; take its container "
+          "from a handle of the node above",
+          at);
     case DeviceStatus::kNotWritten:
       return unwritten_text(tree, h, at, static_cast<uint32_t>(c.status_offset[0]));
     case DeviceStatus::kWrongAxes:

@@ -151,9 +151,10 @@ TEST_F(Checks, DeactivatingOutsideTheDomainIsAnErrorAndAskingIsNone) {
             "kernel checks.deactivate2: grid.pointer[4,4]: coordinate (0, 4) is outside the domain [0, 4) x "
             "[0, 4)");
   EXPECT_EQ(run(release, deactivate2, range(1), block.topology(), 0, 4), "");
-  EXPECT_EQ(check(deactivate2, range(1), leaf.topology(), 4, 8),
-            "kernel checks.deactivate2: grid.pointer[4,4].dense[4,4]: deactivates cell (4, 8) of a dense node, "
-            "which is always active; take its container from a handle of the node above");
+  EXPECT_EQ(
+      check(deactivate2, range(1), leaf.topology(), 4, 8),
+      "kernel checks.deactivate2: grid.pointer[4,4].dense[4,4]: deactivates cell (4, 8) of a dense node, "
+      "which is always active; take its container from a handle of the node above");
   EXPECT_EQ(run(release, deactivate2, range(1), leaf.topology(), 4, 8), "");
   EXPECT_EQ(leaf.wait_num_active_blocks(), 1u);
   EXPECT_EQ(check(is_active2, range(1), block.topology(), 0, 4, inout(active)), "");

@@ -342,7 +342,8 @@ TEST_P(Functions, AreEditedByNamesThatTheyHave) {
   const BoundLaunch launch = program().bind(add_one, range(1), words());
   EXPECT_EQ(refused([&] { f.insert_after("function.set_ot", launch); }),
             "function @main has no operation function.set_ot; did you mean function.set_to?");
-  EXPECT_EQ(refused([&] { f.remove("set_ot"); }), "function @main has no operation set_ot; did you mean set_to?");
+  EXPECT_EQ(refused([&] { f.remove("set_ot"); }),
+            "function @main has no operation set_ot; did you mean set_to?");
   EXPECT_EQ(refused([&] { f.remove("advection"); }),
             "function @main has no operation advection; it has function.set_to");
   EXPECT_EQ(refused([&] { f.insert_after("fun", launch); }),

@@ -1,0 +1,76 @@
+// Particles that have moved beside walls or colliders, and what a step finds out on the way.
+//
+// Device-clean.
+#pragma once
+#include "apps/mpm/block_colliders.h"
+#include "apps/mpm/particle_tile.h"
+#include "apps/mpm/space_share.h"
+
+namespace coppice::mpm {
+
+// A thread's particles have these findings, which are merged into the step control once per block.
+struct BlockFindings {
+  float max_speed2 = 0.0f;   // m^2/s^2
+  float max_modulus = 0.0f;  // m^2/s^2, wave modulus / density
+  bool drifted = false;
+  bool not_finite = false;
+};
+
+// Particles stay between these, m from node 0.
+template <int D>
+COPPICE_INLINE float low_end(const StepArguments<D>& a) {
+  return (kPad + 0.01f) * a.dx;
+}
+template <int D>
+COPPICE_INLINE float high_end(const StepArguments<D>& a, int k) {
+  return (static_cast<float>(kPad + a.cells[k]) - 0.01f) * a.dx;
+}
+// Returns whether the stencil of a place, so many nodes from a tile's first, is in that tile.
+template <int D>
+COPPICE_INLINE bool is_in_tile(float nodes) {
+  const float base = bspline_base(nodes);
+  return base >= 0.0f && base <= static_cast<float>(kTileSize<D> - kStencilWidth);
+}
+
+// Says what there is beside a block for its particles to meet.
+struct Surroundings {
+  std::uint32_t colliders = 0;  // a bit for each that is near
+  bool has_walls = false;
+  template <int D>
+  COPPICE_INLINE bool count(const Group<D>& group) const {
+    return colliders != 0 || (has_walls && group.per_density > 0.0f);
+  }
+};
+template <int D>
+COPPICE_INLINE Surroundings surroundings(const StepArguments<D>& a, const std::int32_t* first) {
+  return {colliders_beside<D>(a, first), has_walls_beside<D>(a, first)};
+}
+
+// Sets right what gather_particle() has done for a particle beside walls or colliders: its density, and where
+// it is. It was a step's way back before.
+template <int D>
+COPPICE_INLINE void settle_particle(const StepArguments<D>& a, const Group<D>& group, const Particle& p,
+                                    const std::int32_t* first, const Surroundings& beside,
+                                    BlockFindings& found) {
+  using A = Attribute<D>;
+  SmallVec<float, D> from{}, to{}, v{};
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    to.v[k] = p[A::kPosition + k], v.v[k] = p[A::kVelocity + k];
+    from.v[k] = to.v[k] - a.dt * v.v[k];
+  }
+  if (group.per_density > 0.0f) p[A::kStress] /= max_of(share_of_space<D>(a, beside.colliders, from), 0.25f);
+  if (!stop_at_colliders<D>(a, beside.colliders, from, to, v)) return;
+  float speed2 = 0.0f;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    p[A::kPosition + k] = to.v[k] = clamp_to(to.v[k], low_end(a), high_end(a, k));
+    p[A::kVelocity + k] = v.v[k];
+    speed2 += v.v[k] * v.v[k];
+    found.drifted =
+        found.drifted || !is_in_tile<D>(to.v[k] * a.inv_dx - static_cast<float>(first[3 - D + k]));
+  }
+  found.max_speed2 = speed2 > found.max_speed2 ? speed2 : found.max_speed2;
+}
+
+}  // namespace coppice::mpm
