@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/process_end.h"
 #include "core/trace.h"
 #include "core/work_refusal.h"
 #include "core/worker_thread.h"
@@ -302,10 +303,11 @@ bool StreamQueue::end(Lock& lock, Operation operation) {
 void StreamQueue::note_error(const Error& error, uint64_t epoch, bool is_told) {
   if (is_told) {
     told_in_ = epoch, untold_.reset();
-  } else if (told_in_ != epoch && !untold_ && epoch == epoch_ &&
-             !(is_ending_ && error.code() == ErrorCode::kCancelled)) {
-    untold_ = error;
+    return;
   }
+  // Kernels that nobody compiles any more may end a launch before this stream is told of the process's end.
+  const bool is_overtaken = error.code() == ErrorCode::kCancelled && (is_ending_ || process_is_ending());
+  if (told_in_ != epoch && !untold_ && epoch == epoch_ && !is_overtaken) untold_ = error;
 }
 
 void StreamQueue::log_untold() const {

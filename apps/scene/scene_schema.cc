@@ -114,11 +114,9 @@ Schema<JellyParameters> jelly_schema() {
 
 Schema<WaterParameters> water_schema() {
   Schema<WaterParameters> schema(
-      "Water: weakly compressible. Its pressure follows from the density around a particle, so that water "
-      "keeps its "
-      "volume over any time, where all materials of a scene have one density; where they have several, it "
-      "follows "
-      "from the motion alone, and a pool sinks by some percent in a second or two.");
+      "Water: weakly compressible. Its pressure follows from the density around a particle, so that "
+      "water keeps its volume over any time, where all materials of a scene have one density. Where they "
+      "have several, it follows from the motion alone, and a pool sinks by about a percent a second.");
   add_density(schema)
       .field("bulk_modulus_Pa", &WaterParameters::bulk_modulus_Pa, kStiffnessDoc,
              {.unit = "Pa", .bounds = between(1.0, 1.0e12)})
