@@ -55,8 +55,9 @@ inline MixedLaunch MixedLaunches::churn(int a) {
       Coord3 c = s.coord(0, top);
       for (int d = 0; d < 3; ++d) c[d] = c[d] * s.size(0)[d] + pick(s.size(0)[d]);
       const int leaf = s.number(s.leaf(), c), what = pick(8);
-      const int deed = what < 3 ? kSet : what < 5 ? kActivateLeaf : kDeactivateTop + what - 5;
+      int deed = what < 3 ? kSet : what < 5 ? kActivateLeaf : kDeactivateTop + what - 5;
       const int level = deed == kDeactivateTop ? 0 : deed == kDeactivateInner ? inner(a) : s.leaf();
+      if (what >= 5 && !s.has_inactive(level)) deed = kNothing;  // the checks refuse it
       add(operations, deed, s.coord(level, s.holder(s.leaf(), leaf, level)),
           deed == kSet ? next_value_++ : 0);
     }
@@ -78,7 +79,8 @@ inline MixedLaunch MixedLaunches::shrink(int a) {
     if (what == 3)
       add_list(operations, a, kClear, pick_list(a), 0, kInOrder);
     else
-      add(operations, kDeactivateTop + what, s.coord(level, pick(s.count(level))));
+      add(operations, s.has_inactive(level) ? kDeactivateTop + what : kNothing,
+          s.coord(level, pick(s.count(level))));
   }
   apply_items(launch, {a, a, a}, operations);
   launch.bound = COPPICE_MIXED_BIND(program_, s.dims, mixed_shrink, range(n), trees_[a]->v,
