@@ -51,6 +51,7 @@ AllocatorStorage TreeMemory::full_range(uint32_t allocator) const {
       return full;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kOutOfMemory || full.max_cells <= least) throw;
+      full.is_cut = true;
     }
   }
 }

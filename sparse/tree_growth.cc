@@ -80,9 +80,12 @@ void TreeGrowth::refuse_repetition(uint32_t allocator, uint64_t capacity, std::s
 void TreeGrowth::require_growing(const TreeState& now, uint32_t allocator, std::string_view who) const {
   if (!memory_.device().commits_on_touch() || !memory_.has_full_ranges()) return;
   const AllocatorState& a = now.allocators[allocator];
+  const std::string limit = memory_.is_cut(allocator)
+                                ? "the process had no addresses for more (ulimit -v)"
+                                : fmt::format("TreeOptions::max_bytes is {}", memory_.max_bytes());
   throw_full(allocator, who,
-             fmt::format("its {} cells of {} bytes are all it may have; TreeOptions::max_bytes is {}",
-                         handed_out(a) - 1, a.cell_bytes, memory_.max_bytes()));
+             fmt::format("its {} cells of {} bytes are all it may have; {}", handed_out(a) - 1, a.cell_bytes,
+                         limit));
 }
 
 bool TreeGrowth::resolve_shortage(InStream& s, const TreeState& now, std::string_view kernel,

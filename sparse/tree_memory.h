@@ -20,6 +20,7 @@ struct AllocatorStorage {
   uint32_t node = 0;
   uint64_t max_cells = 0;
   uint64_t capacity = 0;  // as the state has it
+  bool is_cut = false;    // the process had no addresses for more cells
   IntrusivePtr<Buffer> cells, free_list, recycled_list;
 };
 
@@ -56,6 +57,8 @@ class TreeMemory {
 
   // ---- limits
   uint64_t max_bytes() const;
+  // Returns whether a full range is smaller than max_bytes() asks for.
+  bool is_cut(uint32_t allocator) const { return allocators_[allocator].is_cut; }
   // Allocators could take more together than the tree may have: cells are counted across them.
   bool shares_limit() const { return shares_limit_; }
   // Returns the largest capacity that its own and the tree's limits allow.

@@ -4,7 +4,8 @@
 //     many_trees_program cost TREES              mappings and KiB of addresses that a tree takes, on stdout
 //     many_trees_program fit TREES MIB           so many trees within so many MiB of addresses
 //     many_trees_program addresses MIB           trees until the addresses run out; the errors on stdout
-//     many_trees_program mappings MAPPINGS       the same, each with a buffer that may grow
+//     many_trees_program overfill MIB            one tree in so many MiB of addresses until it is full; the error
+//     many_trees_program mappings MAPPINGS       as with addresses, each tree with a buffer that may grow
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -134,6 +135,28 @@ void fill(Trees& trees) {
   fmt::print("{} trees\n", trees.size());
 }
 
+// Grows one tree, whose range the process has too few addresses for, until it is full.
+void overfill(uint64_t more_mib) {
+  const auto device = Device::cpu(1);
+  Program program(device);
+  Tree tree(device);
+  const Node leaf = tree.root().pointer({1 << 20}).dense({64});
+  const Field<int> x = leaf.place<int>("x");
+  constexpr int kCells = 1 << 18;
+  const auto at = device->reserve(kCells * sizeof(int), kCells * sizeof(int));
+  const auto grow = [&](int first) {
+    std::vector<int> cells(kCells);
+    for (int i = 0; i < kCells; ++i) cells[static_cast<size_t>(i)] = (first + i) * 64;
+    device->wait_copy(at->data(), cells.data(), cells.size() * sizeof(int));
+    finish(program.launch(write_at1, range(kCells), x, at->as<int>(), 1));
+  };
+  program.wait();
+  limit_addresses(more_mib << 20);
+  say_error([&] {
+    for (int first = 0; first < 1 << 20; first += kCells) grow(first);
+  });
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -150,6 +173,8 @@ int main(int count, char** words) {
   } else if (what == "addresses") {
     limit_addresses((uint64_t{1} << 20) * static_cast<uint64_t>(number(2)));
     fill(trees);
+  } else if (what == "overfill") {
+    overfill(static_cast<uint64_t>(number(2)));
   } else if (what == "mappings") {
     trees.has_buffers = true;
     set_most_mappings(static_cast<uint64_t>(number(2)));
