@@ -332,7 +332,8 @@ void wait(AsyncValue& value) {
     }
   }
   if (value.is_available()) return;
-  if (is_alone_in_forked_child())
+  // A thread of its own may have completed the value and ended meanwhile.
+  if (is_alone_in_forked_child() && !value.is_available())
     throw Error(ErrorCode::kUnavailable,
                 "wait(): the value was to come from a thread of the process that this one was forked from, "
                 "and no thread is here but this one");
