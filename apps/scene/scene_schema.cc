@@ -198,8 +198,7 @@ Schema<Emitter> emitter_schema() {
 Schema<Collider> collider_schema() {
   Schema<Collider> schema(
       "A rigid body that moves as told and is not pushed by the material. What comes to it from outside "
-      "stays "
-      "outside, however thin and fast it is. At most 16.");
+      "stays outside, however thin and fast it is. At most 16.");
   schema.field("shape", &Collider::shape, "its shape", {.required = true})
       .field("center", &Collider::center, "middle at the start",
              {.unit = "m", .bounds = kPlace, .required = true})

@@ -4,7 +4,7 @@
 //     many_trees_program cost TREES              mappings and KiB of addresses that a tree takes, on stdout
 //     many_trees_program fit TREES MIB           so many trees within so many MiB of addresses
 //     many_trees_program addresses MIB           trees until the addresses run out; the errors on stdout
-//     many_trees_program overfill MIB            one tree in so many MiB of addresses until it is full; the error
+//     many_trees_program overfill MIB            one tree in so many MiB until it is full; the error
 //     many_trees_program mappings MAPPINGS       as with addresses, each tree with a buffer that may grow
 #include <fmt/format.h>
 #include <sys/resource.h>

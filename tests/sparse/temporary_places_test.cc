@@ -27,6 +27,7 @@ TEST_P(TemporaryPlaces, OfFieldsAreTheirOwnWhereTheEnvironmentSaysSo) {
   for (const bool apart : {false, true}) {
     const Environment environment("COPPICE_TEMPORARIES", apart ? "apart" : "shared");
     const Line x(device);
+    finish(x.leaf.activate({{0}, {40}, {127}}));
     const Loop cells = over(x.leaf);
     program().launch(store_ramp, cells, x.a, 3.0f);
     program().launch(mix, cells, x.a, x.a, x.b, 0.5f);
@@ -44,6 +45,7 @@ TEST_P(TemporaryPlaces, OfFieldsAreTheirOwnWhereTheEnvironmentSaysSo) {
       EXPECT_TRUE(has(refusal([&] { program().launch(mix, cells, x.a, x.a, x.b, 1.0f); }), "hold 'c'"));
     if (apart) finish(program().launch(mix, cells, x.a, x.a, x.b, 1.0f));
   }
+  EXPECT_NE(values[0][40], 0);
   EXPECT_EQ(values[0], values[1]);
 }
 
