@@ -18,6 +18,7 @@
 #include "core/log.h"
 #include "core/trace.h"
 #include "tests/apps/scene_test_util.h"
+#include "tests/sparse/environment.h"
 
 namespace coppice::cli {
 namespace {
@@ -593,20 +594,16 @@ TEST_F(Cli, RefusesBadValuesOfTheEnvironmentWhateverRuns) {
       {"COPPICE_SIMT_SEED", "x"},     {"COPPICE_PTX_FOLDER", "/proc/q"}, {"COPPICE_ASSETS", "/nowhere"},
       {"COPPICE_TEMPORARIES", "far"}, {"COPPICE_LOG", "loud"},           {"COPPICE_CACHE_MAX_MB", "lots"}};
   for (const auto& [name, value] : bad) {
-    const char* before = std::getenv(name.c_str());
-    const std::optional<std::string> kept = before ? std::optional<std::string>(before) : std::nullopt;
-    setenv(name.c_str(), value.c_str(), 1);
+    const Environment environment(name.c_str(), value);
     EXPECT_EQ(run({"cache"}), kExitUsage) << name;
     EXPECT_TRUE(err_.starts_with("coppice: error: " + name)) << err_;
     EXPECT_NE(err_.find(value), std::string::npos) << err_;
     EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1) << err_;
     EXPECT_EQ(run({"--help"}), kExitDone) << "which says what it may hold";
-    kept ? setenv(name.c_str(), kept->c_str(), 1) : unsetenv(name.c_str());
   }
   const std::string folder = (folder_ / "made/ptx").string();
-  setenv("COPPICE_PTX_FOLDER", folder.c_str(), 1);
+  const Environment ptx("COPPICE_PTX_FOLDER", folder);
   EXPECT_EQ(run({"cache"}), kExitDone) << err_;
-  unsetenv("COPPICE_PTX_FOLDER");
   EXPECT_TRUE(fs::is_empty(folder)) << "it is made, and nothing is left there";
 }
 

@@ -17,6 +17,7 @@
 #include "gpu/kernel_versions.h"
 #include "sparse/operations.h"
 #include "sparse/read_back.h"
+#include "tests/sparse/environment.h"
 #include "tests/sparse/kernel_copy.h"
 #include "tests/sparse/staging.h"
 #include "tests/sparse/test_devices.h"
@@ -264,13 +265,12 @@ TEST_P(Reload, AFileWithoutKernelsIsNamed) {
 TEST_P(Reload, WithoutAFolderForTemporaryFilesOneLineSaysSo) {
   EXPECT_EQ(filled(), 102);
   wait_watching();
-  const char* const before = getenv("TMPDIR");
-  const std::string kept = before == nullptr ? "" : before;
-  setenv("TMPDIR", "/nowhere", 1);
-  copy->save("2 * scale", "3 * scale");
-  EXPECT_TRUE(fails_with("no folder for temporary files")) << reload->status().text;
-  EXPECT_EQ(filled(), 102);
-  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", kept.c_str(), 1);
+  {
+    const Environment nowhere("TMPDIR", "/nowhere");
+    copy->save("2 * scale", "3 * scale");
+    EXPECT_TRUE(fails_with("no folder for temporary files")) << reload->status().text;
+    EXPECT_EQ(filled(), 102);
+  }
   copy->save("2 * scale", "4 * scale");
   EXPECT_EQ(wait_reload().state, Status::kLoaded) << reload->status().text;
   EXPECT_EQ(filled(), 104);
