@@ -21,7 +21,7 @@ using llvm::DICompositeType;
 using llvm::DIDerivedType;
 using llvm::DIType;
 
-[[noreturn]] void refuse(const DICompositeType& record, const std::string& name, const char* why) {
+[[noreturn]] void refuse(const DICompositeType& record, const std::string& name, const std::string& why) {
   throw std::runtime_error(fmt::format(
       "{}:{}: argument type {} {}, or be defined in a header without kernels that the host includes, too",
       path_of(&record), record.getLine(), name, why));
@@ -158,6 +158,16 @@ bool has_hidden_defaults(const DICompositeType& record) {
   return llvm::none_of(data_members(record), [](const DIDerivedType* member) {
     const DICompositeType* type = record_of(member->getBaseType());
     return type != nullptr && (type->getFlags() & llvm::DINode::FlagNonTrivial) != 0;
+  });
+}
+
+// Tells whether a name is that of a member or of a function of the struct.
+bool is_member(const DICompositeType& record, const std::string& name) {
+  return llvm::any_of(record.getElements(), [&](const llvm::DINode* element) {
+    const auto* function = llvm::dyn_cast<llvm::DISubprogram>(element);
+    const auto* member = llvm::dyn_cast<DIDerivedType>(element);
+    return function != nullptr ? function->getName() == name
+                               : member != nullptr && !member->isStaticMember() && member->getName() == name;
   });
 }
 
@@ -359,8 +369,7 @@ void TypeDeclarations::redeclare_struct(const DICompositeType& record, const std
   const std::vector<unsigned char>* const defaults = defaults_.find(record);
   if (defaults_.is_unknown(record))
     refuse(record, name, "must have default values that are known when it is compiled");
-  if (defaults == nullptr && has_hidden_defaults(record))
-    refuse(record, name, "must be what a kernel takes, or points to, if its members have default values");
+  check_initializers(record, name, defaults != nullptr);
   std::string text =
       fmt::format("struct {}{} {{\n", alignment_of(record.getAlignInBytes()), record.getName().str());
   for (const DIDerivedType* member : data_members(record)) {
@@ -379,6 +388,26 @@ void TypeDeclarations::redeclare_struct(const DICompositeType& record, const std
            "must be laid out as its members' types say, without packing, [[no_unique_address]] or types of "
            "another alignment than their own");
   add_definition(record, text + "};\n");
+}
+
+// The header has each member's default value as a constant.
+void TypeDeclarations::check_initializers(const DICompositeType& record, const std::string& name,
+                                          bool are_known) {
+  bool has_any = has_hidden_defaults(record);
+  for (const DIDerivedType* member : data_members(record)) {
+    const std::optional<std::vector<std::string>> names = initializers_.names(*member);
+    has_any = has_any || names.has_value();
+    if (!names) continue;
+    for (const std::string& used : *names)
+      if (is_member(record, used))
+        refuse(record, name,
+               fmt::format("must have a default value of {} that does not follow from another member, {}",
+                           member->getName().str(), used));
+  }
+  if (has_any && !are_known)
+    refuse(record, name,
+           "must be what a kernel takes, what it points to, or a field's value, if its members have default "
+           "values");
 }
 
 void TypeDeclarations::redeclare_enumeration(const DICompositeType& record, const std::string& name) {

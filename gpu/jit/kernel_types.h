@@ -8,6 +8,7 @@
 
 #include "gpu/jit/default_values.h"
 #include "gpu/jit/kernel_source.h"
+#include "gpu/jit/member_initializers.h"
 
 namespace llvm {
 class DIBasicType;
@@ -60,12 +61,14 @@ class TypeDeclarations {
   void declare(const llvm::DIType* type, const Owner& owner);
   void include_header_of(const std::string& file);
   void redeclare_struct(const llvm::DICompositeType& record, const std::string& name);
+  void check_initializers(const llvm::DICompositeType& record, const std::string& name, bool are_known);
   void redeclare_enumeration(const llvm::DICompositeType& record, const std::string& name);
   void add_definition(const llvm::DICompositeType& record, const std::string& text);
   void assert_layout(const llvm::DICompositeType& record, const std::string& name);
 
   const SourceFolders& folders_;
   const DefaultValues defaults_;
+  MemberInitializers initializers_;
   std::set<const llvm::DIType*> seen_;
 };
 

@@ -4,6 +4,7 @@
 // Device-clean, for loops.h.
 #pragma once
 #include <type_traits>
+#include <utility>
 
 #include "sparse/device/tiles.h"
 
@@ -40,10 +41,27 @@ concept HasConstantDefaultValues = MayHaveDefaultValues<T> && std::is_trivially_
 
 constexpr bool is_there(const void* constant) { return constant != nullptr; }
 
-// Makes the constant of a parameter's struct, or of that which a pointer or View leads to.
+template <class T>
+constexpr bool note_default_values();
+struct NotesDefaultValues {
+  template <class... Members>
+  constexpr auto operator()(Members&...) const {
+    return std::bool_constant<(note_default_values<std::remove_const_t<Members>>() & ... & true)>{};
+  }
+};
+
+// Makes the constant of a parameter's struct, or of that which a pointer or View leads to, which an array
+// holds, or which is a field's value. Members of structs are seen by none of this: coppice-kernelgen refuses
+// what it would need there.
 template <class T>
 constexpr bool note_default_values() {
-  if constexpr (std::is_pointer_v<T>)
+  if constexpr (is_handle<T>)
+    return note_default_values<std::remove_cv_t<typename T::Value>>();
+  else if constexpr (is_handle_argument<T> && !FixedArray<T> && member_count<T>() <= kMostMembers)
+    return decltype(with_members<member_count<T>()>(std::declval<T&>(), NotesDefaultValues{}))::value;
+  else if constexpr (FixedArray<T>)
+    return note_default_values<std::remove_cv_t<typename T::value_type>>();
+  else if constexpr (std::is_pointer_v<T>)
     return note_default_values<std::remove_cv_t<std::remove_pointer_t<T>>>();
   else if constexpr (is_view<T>)
     return note_default_values<std::remove_cv_t<std::remove_pointer_t<decltype(T::items)>>>();

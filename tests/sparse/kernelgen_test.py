@@ -253,6 +253,18 @@ class KernelgenTest(unittest.TestCase):
                           a.turn(0, 1), a.turn(1, 1), a.steps, a.cells.x(), a.cells.y(), d.x.z() + d.mass);
             }"""), "1000 0 -9.81 0 3 0 0 3 7 6 7 7")
 
+    def test_default_values_of_a_fields_value_and_of_items_are_the_hosts_too(self):
+        """Seen to fail: they were lost where a member was of Eigen's."""
+        self.expect_generated("""#include <Eigen/Core>
+            #include <array>
+            struct Node { Eigen::Vector2f v{1, 2}; float m = 3; }; struct Side { Eigen::Vector2f n{0, 4}; }; struct Gone { Eigen::Vector2f x{5, 6}; };
+            struct Grid { coppice::Read<float> p; coppice::Update<Gone> gone; };
+            COPPICE_KERNEL(f, coppice::Update<Node> u, coppice::Cell2 c, const std::array<Side, 2>& sides) { u[c] = {sides[0].n, 1}; }
+            COPPICE_KERNEL(g, Grid grid, coppice::Cell2 c) { grid.gone[c] = {{grid.p[c], 0}}; }""")
+        self.assertEqual(self.run_host("""int main() {
+              const Node n; const std::array<Side, 2> s; const Gone g; std::printf("%g %g %g %g %g", n.v.y(), n.m, s[1].n.y(), g.x.x(), g.x.y());
+            }"""), "2 3 4 5 6")
+
     def test_default_values_that_the_host_could_not_have_are_refused(self):
         self.expect_refused("""#include <Eigen/Core>
             float measured();
@@ -260,13 +272,30 @@ class KernelgenTest(unittest.TestCase):
             COPPICE_KERNEL(f, coppice::Item, float* out, const P& p) { *out = p.a.x(); }""",
                             "argument type P must have default values that are known when it is compiled")
         for text, why in [("struct I { float a = 1; }; struct P { const I* i; };",
-                           "argument type I must be what a kernel takes, or points to, if its members have default values, or be "
-                           "defined in a header without kernels that the host includes, too"),
+                           "argument type I must be what a kernel takes, what it points to, or a field's value, if its members have default "
+                           "values, or be defined in a header without kernels that the host includes, too"),
                           ('struct P { const char* text = "abc"; };',
                            "argument type P must have no addresses, and no numbers of 128 bits, as default values, or be defined")]:
             with self.subTest(text):
                 self.expect_refused(text + "\nCOPPICE_KERNEL(f, coppice::Item, float* out, P p) { *out = " +
                                     ("p.i->a" if "P { const I" in text else "sizeof p") + "; }", why)
+        # Seen to fail: the first three had the number that follows from the other members' default values, the last two none.
+        for text, why in [("struct P { int n = 8, cells = n * n; };", "a default value of cells that does not follow from another member, n"),
+                          ("struct P {\n  float a = 1; /* a; b = a */ float b[2] = {1, this->a};\n};",
+                           "a default value of b that does not follow from another member, a"),
+                          ("struct P { float a = 1; float twice() const { return 2 * a; } float b{twice()}; };",
+                           "a default value of b that does not follow from another member, twice"),
+                          ("struct I { Eigen::Vector2f a{1, 2}; }; struct P { I i; };", "argument type I must be what a kernel takes"),
+                          ("struct I { Eigen::Vector2f a = {1, 2}; };\nstruct P { const I* i; };", "argument type I must be what a kernel takes")]:
+            with self.subTest(text):
+                self.expect_refused("#include <Eigen/Core>\n" + text +
+                                    "\nCOPPICE_KERNEL(f, coppice::Item, float* out, P p) { *out = " +
+                                    ("p.i->a.x()" if "* i" in text else "sizeof p") + "; }", why)
+        # Other names that are spelled as members are none.
+        self.expect_generated("""namespace k { constexpr float b = 2; struct B { float a, b; }; }
+            struct P { static constexpr int n = 4; int cells = n * n; float a = k::b, b = k::B{.a = 1, .b = 3}.b; k::B both{.a = 5}; const char* s = nullptr; };
+            COPPICE_KERNEL(f, coppice::Item, float* out, P p) { *out = p.a; }""")
+        self.assertEqual(self.run_host('int main() { const P p; std::printf("%d %g %g %g", p.cells, p.a, p.b, p.both.a); }'), "16 2 3 5")
         # A struct that says itself how it is made is made otherwise on the host, which says so.
         self.expect_generated("struct P { constexpr P(float x) : a(x) {} float a; };\n"
                               "COPPICE_KERNEL(f, coppice::Item, float* out, P p) { *out = p.a; }")
