@@ -1,4 +1,4 @@
-// How much of the space around a particle material can be in, for its density (material_models.h, Water).
+// How much of the space around a particle material can be in, for its density (water_model.h).
 //
 // Device-clean.
 #pragma once

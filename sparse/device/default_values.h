@@ -24,12 +24,16 @@ struct MadeDefaultOf {
   [[gnu::used]] inline static const T kValue{};
 };
 
+template <class T>
+concept IsDefinedClass = std::is_class_v<T> && requires {
+  sizeof(T);
+};
+
 // A struct some of whose members may have default values.
 template <class T>
-concept MayHaveDefaultValues = std::is_class_v<T> && requires {
-  sizeof(T);
-} && !std::is_trivially_default_constructible_v<T> && !is_handle_argument<T> && !is_place_argument<T> &&
-    !is_view<T> && std::is_aggregate_v<T> && std::is_trivially_destructible_v<T> && requires {
+concept MayHaveDefaultValues = IsDefinedClass<T> && !std::is_trivially_default_constructible_v<T> &&
+                               !is_handle_argument<T> && !is_place_argument<T> && !is_view<T> &&
+                               std::is_aggregate_v<T> && std::is_trivially_destructible_v<T> && requires {
   T{};
 };
 
@@ -55,18 +59,18 @@ struct NotesDefaultValues {
 // what it would need there.
 template <class T>
 constexpr bool note_default_values() {
-  if constexpr (is_handle<T>)
-    return note_default_values<std::remove_cv_t<typename T::Value>>();
-  else if constexpr (is_handle_argument<T> && !FixedArray<T> && member_count<T>() <= kMostMembers)
-    return decltype(with_members<member_count<T>()>(std::declval<T&>(), NotesDefaultValues{}))::value;
-  else if constexpr (FixedArray<T>)
-    return note_default_values<std::remove_cv_t<typename T::value_type>>();
-  else if constexpr (std::is_pointer_v<T>)
+  if constexpr (std::is_pointer_v<T>)
     return note_default_values<std::remove_cv_t<std::remove_pointer_t<T>>>();
   else if constexpr (is_view<T>)
     return note_default_values<std::remove_cv_t<std::remove_pointer_t<decltype(T::items)>>>();
-  else if constexpr (std::is_void_v<T>)
+  else if constexpr (!IsDefinedClass<T>)
     return true;
+  else if constexpr (is_handle<T>)
+    return note_default_values<std::remove_cv_t<typename T::Value>>();
+  else if constexpr (FixedArray<T>)
+    return note_default_values<std::remove_cv_t<typename T::value_type>>();
+  else if constexpr (is_handle_argument<T> && member_count<T>() <= kMostMembers)
+    return decltype(with_members<member_count<T>()>(std::declval<T&>(), NotesDefaultValues{}))::value;
   else if constexpr (HasConstantDefaultValues<T>)
     return is_there(&DefaultOf<T>::kValue);
   else if constexpr (MayHaveDefaultValues<T>)
