@@ -171,16 +171,10 @@ COPPICE_INLINE void advance_group(const StepArguments<D>& a, const Group<D>& gro
                                   std::int64_t end, const TileTeam<D>& block, const NodeValue* tile,
                                   const Surroundings& beside, BlockFindings& found) {
   if (begin == end) return;
-  switch (group.kind) {
-    case MaterialKind::kJelly:
-      return advance_segment<D>(a, group.jelly, group, begin, end, block, tile, beside, found);
-    case MaterialKind::kSnow:
-      return advance_segment<D>(a, group.snow, group, begin, end, block, tile, beside, found);
-    case MaterialKind::kWater:
-      return advance_segment<D>(a, group.water, group, begin, end, block, tile, beside, found);
-    case MaterialKind::kSand:
-      return advance_segment<D>(a, group.sand, group, begin, end, block, tile, beside, found);
-  }
+  with_material(
+      group, [&](const auto& material) __attribute__((always_inline)) {
+        advance_segment<D>(a, material, group, begin, end, block, tile, beside, found);
+      });
 }
 
 // Raises the stored maxima to these where these are larger. The speed is in m/s.

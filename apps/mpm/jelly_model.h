@@ -19,6 +19,14 @@ COPPICE_INLINE SmallVec<T, D> neo_hookean_stress(SmallVec<T, D> sigma, T mu, T l
   return sigma;
 }
 
+template <class T, int D>
+COPPICE_INLINE T neo_hookean_energy(SmallVec<T, D> sigma, T mu, T lambda) {
+  const T log_j = fast_log(product(sigma));
+  T sum = T(0);
+  COPPICE_UNROLL for (int i = 0; i < D; ++i) sum += (sigma.v[i] - T(1)) * (sigma.v[i] + T(1));
+  return T(0.5) * mu * sum - mu * log_j + T(0.5) * lambda * log_j * log_j;
+}
+
 // s_i^2 d^2 psi / d s_i^2 of the same energy, its largest over i: mu (s_i^2 + 1) + lambda (1 - ln J), of
 // which a swollen body's second part is left out.
 template <class T, int D>
@@ -70,6 +78,11 @@ struct Jelly {
   COPPICE_INLINE SmallMat<T, D> kirchhoff_stress(SmallMat<T, D> f, T) const {
     const LeftStretch<T, D> d = left_stretch(f);
     return conjugate_diagonal(d.u, neo_hookean_stress(turn_right_side_out(d, f), mu, lambda));
+  }
+
+  COPPICE_INLINE T energy(SmallMat<T, D> f, T) const {
+    const LeftStretch<T, D> d = left_stretch(f);
+    return neo_hookean_energy(turn_right_side_out(d, f), mu, lambda);
   }
 
   COPPICE_INLINE MaterialResponse<T, D> advance(SmallMat<T, D> f, T scalar, SmallMat<T, D> grad_v,

@@ -1,5 +1,6 @@
 // Kernels of the MLS-MPM solver: its stages (mpm_steps.h) for 2 and 3 dimensions.
 #include "apps/mpm/body_field.h"
+#include "apps/mpm/elastic_energy.h"
 #include "apps/mpm/grid_values.h"
 #include "apps/mpm/hand.h"
 #include "apps/mpm/mpm_steps.h"
@@ -89,6 +90,12 @@ COPPICE_KERNEL(mark_enclosed_3d, Read<float> shown, Item i, ParticleArrays parti
 COPPICE_KERNEL_2D_3D(pack_points, Item i, ParticleArrays particles, const Group<D>* groups, PointValue value,
                      SmallVec<float, 3> shift, float* out) {
   pack_point<D>(particles, groups, i.index, value, shift, out);
+}
+
+// Elastic energy of each particle, J (J per metre of depth in 2-D).
+COPPICE_KERNEL_2D_3D(elastic_energies, Item i, ParticleArrays particles, const Group<D>* groups,
+                     float* energies) {
+  energies[i.index] = elastic_energy<D>(particles, groups, i.index);
 }
 
 // A hand acts between two steps.

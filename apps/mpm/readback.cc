@@ -32,15 +32,19 @@ ParticleSnapshot make_snapshot(uint64_t n, int dim) {
 
 template <int D>
 void Readback<D>::compile() {
+  state_.program.compile(kernels::elastic_energies<D>, range(1), state_.particles.arrays(),
+                         state_.arguments.groups, static_cast<float*>(nullptr));
   state_.program.compile(kernels::copy_density<D>, over(state_.grid.leaf()), state_.grid.nodes(), 1.0f,
                          static_cast<float*>(nullptr), static_cast<int32_t*>(nullptr));
 }
 
 template <int D>
-void Readback<D>::wait_sum(FrameStats& s) const {
+void Readback<D>::wait_sum(FrameStats& s) {
   const Vec3d shift = state_.origin(), low = state_.scene.domain.min, gravity = state_.scene.gravity;
   std::vector<int> needed{A::kGroup};
   for (int k = 0; k < D; ++k) needed.insert(needed.end(), {A::kPosition + k, A::kVelocity + k});
+  for (int k = 0; k < D * D; ++k) needed.push_back(A::kAffine + k);
+  const double cell2 = state_.scene.dx_m() * state_.scene.dx_m();
   state_.particles.wait_for_each(needed, [&](const auto& rows, uint64_t i) {
     const double m = state_.groups[static_cast<size_t>(rows[A::kGroup][i])].mass;
     s.mass_kg += m;
@@ -52,7 +56,29 @@ void Readback<D>::wait_sum(FrameStats& s) const {
       s.potential_J -= m * gravity[k] * (rows[A::kPosition + k][i] + shift[k] - low[k]);
     }
     s.kinetic_J += 0.5 * m * speed2;
+    Vec3d x = shift, v = Vec3d::Zero();
+    if (D == 2) x.z() = 0;
+    for (int k = 0; k < D; ++k) x[k] += rows[A::kPosition + k][i], v[k] = rows[A::kVelocity + k][i];
+    // APIC's particles turn, too: sum of m w (x_node - x) x (C (x_node - x)) over the nodes, whose second
+    // moment is dx^2 / 4 along each axis.
+    const auto c = [&](int row, int column) { return double{rows[A::kAffine + row * D + column][i]}; };
+    Vec3d curl(0, 0, c(1, 0) - c(0, 1));
+    if constexpr (D == 3) curl.x() = c(2, 1) - c(1, 2), curl.y() = c(0, 2) - c(2, 0);
+    s.angular_momentum += m * (x.cross(v) + 0.25 * cell2 * curl);
   });
+  s.elastic_J = wait_elastic_energy();
+}
+
+template <int D>
+double Readback<D>::wait_elastic_energy() {
+  const uint64_t n = state_.particles.size(), bytes = n * sizeof(float);
+  if (n == 0) return 0;
+  if (!packed_ || packed_->size_bytes() < bytes) packed_ = state_.device->reserve(bytes, bytes);
+  wait_done(state_.program.launch(kernels::elastic_energies<D>, range(static_cast<int64_t>(n)),
+                                  state_.particles.arrays(), state_.arguments.groups, packed_->as<float>()));
+  std::vector<float> energies(n);
+  state_.device->wait_copy(energies.data(), packed_->data(), bytes);
+  return std::accumulate(energies.begin(), energies.end(), 0.0);
 }
 
 template <int D>

@@ -30,8 +30,8 @@ class Readback {
   Field<float> wait_grid_field(GridValue value);
   Field<float> wait_body_field(MaterialKind kind, float threshold, std::vector<uint8_t>& enclosed);
   GridNode wait_grid_node(const Vec3i& node) const;
-  // Fills in what is a sum over particles: mass, momentum and energies.
-  void wait_sum(FrameStats& stats) const;
+  // Fills in what is a sum over particles: mass, momenta and energies.
+  void wait_sum(FrameStats& stats);
 
   uint64_t buffer_bytes() const;  // that output has taken
 
@@ -39,6 +39,7 @@ class Readback {
   using A = Attribute<D>;
 
   ShownGrid& wait_shown_grid();
+  double wait_elastic_energy();  // J
   // Returns the place of each id among those that are there: where particles were cut ids are missing.
   std::vector<uint32_t> wait_places_by_id() const;
 

@@ -39,6 +39,13 @@ ColliderState<D> make_collider(const scene::Collider& from, const Vec3d& origin)
   return to;
 }
 
+template <int D, class Parameters>
+Clay<float, D> make_clay(const Parameters& p) {
+  return Clay<float, D>::from_young(static_cast<float>(p.youngs_modulus_Pa),
+                                    static_cast<float>(p.poisson_ratio),
+                                    static_cast<float>(p.yield_stress_Pa));
+}
+
 // By so much of its error J is mended while a wave crosses a cell. A pool at rest and one that sloshed keep
 // their depth within 2 % for 20 s with anything from 0.02 to 1; noise of the pressure is least with 0.3.
 constexpr double kRelaxedPerCell = 0.3;
@@ -84,22 +91,19 @@ Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e) {
   g.sand = Sand<float, D>::from_young(static_cast<float>(e.sand.youngs_modulus_Pa),
                                       static_cast<float>(e.sand.poisson_ratio),
                                       static_cast<float>(e.sand.friction_angle_deg * M_PI / 180.0));
+  if (g.kind == MaterialKind::kMud) {
+    g.clay = make_clay<D>(e.mud);
+    g.clay.viscosity = static_cast<float>(e.mud.viscosity_Pa_s);
+  } else {
+    g.clay = make_clay<D>(e.clay);
+  }
   return g;
 }
 
 template <int D>
 float initial_scalar(const Group<D>& g) {
-  switch (g.kind) {
-    case MaterialKind::kJelly:
-      return Jelly<float, D>::kInitialScalar;
-    case MaterialKind::kSnow:
-      return Snow<float, D>::kInitialScalar;
-    case MaterialKind::kWater:
-      return Water<float, D>::kInitialScalar;
-    case MaterialKind::kSand:
-      return Sand<float, D>::kInitialScalar;
-  }
-  return 0;
+  return with_material(
+      g, []<class Material>(const Material&) { return static_cast<float>(Material::kInitialScalar); });
 }
 
 template <int D>

@@ -20,6 +20,14 @@ COPPICE_INLINE SmallVec<T, D> fixed_corotated_stress(SmallVec<T, D> sigma, T mu,
   return sigma;
 }
 
+template <class T, int D>
+COPPICE_INLINE T fixed_corotated_energy(SmallVec<T, D> sigma, T mu, T lambda) {
+  const T volume = product(sigma) - T(1);
+  T sum = T(0);
+  COPPICE_UNROLL for (int i = 0; i < D; ++i) sum += (sigma.v[i] - T(1)) * (sigma.v[i] - T(1));
+  return mu * sum + T(0.5) * lambda * volume * volume;
+}
+
 // s_i^2 d^2 psi / d s_i^2 of the same energy, its largest over i: 2 mu s_i^2 + lambda J^2.
 template <class T, int D>
 COPPICE_INLINE T fixed_corotated_wave_modulus(SmallVec<T, D> sigma, T mu, T lambda) {
@@ -87,6 +95,11 @@ struct Snow {
     const LeftStretch<T, D> d = left_stretch(f);
     const T h = hardness(jp);
     return conjugate_diagonal(d.u, fixed_corotated_stress(d.sigma, h * mu, h * lambda));
+  }
+
+  COPPICE_INLINE T energy(SmallMat<T, D> f, T jp) const {
+    const T h = hardness(jp);
+    return fixed_corotated_energy(left_stretch(f).sigma, h * mu, h * lambda);
   }
 
   COPPICE_INLINE MaterialResponse<T, D> advance(SmallMat<T, D> f, T jp, SmallMat<T, D> grad_v, T dt) const {

@@ -41,8 +41,10 @@ struct FrameStats {
   double time_s = 0;
   uint64_t particles = 0, active_blocks = 0, steps = 0, sorts = 0;
   double mass_kg = 0;
-  Vec3d momentum = Vec3d::Zero();         // kg m/s
-  double kinetic_J = 0, potential_J = 0;  // gravity's, zero at the domain's lowest corner
+  Vec3d momentum = Vec3d::Zero();          // kg m/s
+  Vec3d angular_momentum = Vec3d::Zero();  // kg m^2/s, about the world's origin; in 2-D along z
+  double kinetic_J = 0, potential_J = 0;   // gravity's, zero at the domain's lowest corner
+  double elastic_J = 0;                    // of all particles' deformation; where they yield it is lost
   double max_speed_m_s = 0;
   double max_wave_m_s = 0;     // of the fastest sound wave
   double dt_s = 0;             // of the frame's last step

@@ -67,7 +67,27 @@ struct Group {
   Snow<float, D> snow;
   Water<float, D> water;
   Sand<float, D> sand;
+  Clay<float, D> clay;  // mud, too
 };
+
+// Calls visit(material) with the material of a group.
+template <int D, class Visit>
+COPPICE_INLINE auto with_material(const Group<D>& group, Visit&& visit) {
+  switch (group.kind) {
+    case MaterialKind::kSnow:
+      return visit(group.snow);
+    case MaterialKind::kWater:
+      return visit(group.water);
+    case MaterialKind::kSand:
+      return visit(group.sand);
+    case MaterialKind::kClay:
+    case MaterialKind::kMud:
+      return visit(group.clay);
+    case MaterialKind::kJelly:
+      break;
+  }
+  return visit(group.jelly);
+}
 
 enum class ColliderKind : std::int32_t { kSphere = 0, kBox = 1 };
 

@@ -50,6 +50,13 @@ struct Water {
     return scaled_identity<T, D>(-j * pressure(j));
   }
 
+  // The work of the pressure from J = 1 on, which tension takes its share of.
+  COPPICE_INLINE T energy(SmallMat<T, D>, T j) const {
+    const T power = max_of(gamma - T(1), T(1e-6));  // where it is 0, -ln J is the limit
+    const T work = bulk_modulus / gamma * (fast_expm1(-power * fast_log(j)) / power + (j - T(1)));
+    return j > T(1) ? tension * work : work;
+  }
+
   // `density` is that of the space around the particle, relative to the one at rest.
   COPPICE_INLINE MaterialResponse<T, D> advance(SmallMat<T, D> f, T j, SmallMat<T, D> grad_v, T dt,
                                                 T density = T(1)) const {

@@ -60,6 +60,8 @@ render::Look look_of(scene::MaterialKind kind, scene::ColorBy color) {
       return color == scene::ColorBy::kMaterial ? render::Look::kWater : render::Look::kJelly;
     case scene::MaterialKind::kSand:
       return render::Look::kSand;
+    case scene::MaterialKind::kClay:
+    case scene::MaterialKind::kMud:
     case scene::MaterialKind::kJelly:
       break;
   }

@@ -38,11 +38,12 @@ FrameWriter::FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder)
 
 void FrameWriter::begin() {
   folder_.prepare();
-  log_.emplace(
-      stats_csv_path(folder_.path()),
-      std::vector<std::string>{"frame", "time_s", "particles", "active_blocks", "steps", "dt_s", "mass_kg",
-                               "momentum_x_kg_m_s", "momentum_y_kg_m_s", "momentum_z_kg_m_s", "kinetic_J",
-                               "potential_J", "max_speed_m_s", "milliseconds"});
+  log_.emplace(stats_csv_path(folder_.path()),
+               std::vector<std::string>{
+                   "frame", "time_s", "particles", "active_blocks", "steps", "dt_s", "mass_kg",
+                   "momentum_x_kg_m_s", "momentum_y_kg_m_s", "momentum_z_kg_m_s",
+                   "angular_momentum_x_kg_m2_s", "angular_momentum_y_kg_m2_s", "angular_momentum_z_kg_m2_s",
+                   "kinetic_J", "potential_J", "elastic_J", "max_speed_m_s", "milliseconds"});
 }
 
 void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds) {
@@ -72,10 +73,11 @@ void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double mi
   }
   // The row comes last: a frame that has one has all its files.
   unfinished.clear();
-  log_->write_row(std::array<double, 14>{
+  log_->write_row(std::array<double, 18>{
       static_cast<double>(frame), s.time_s, static_cast<double>(s.particles),
       static_cast<double>(s.active_blocks), static_cast<double>(s.steps), s.dt_s, s.mass_kg, s.momentum.x(),
-      s.momentum.y(), s.momentum.z(), s.kinetic_J, s.potential_J, s.max_speed_m_s, milliseconds});
+      s.momentum.y(), s.momentum.z(), s.angular_momentum.x(), s.angular_momentum.y(), s.angular_momentum.z(),
+      s.kinetic_J, s.potential_J, s.elastic_J, s.max_speed_m_s, milliseconds});
   folder_.remove_earlier();
 }
 

@@ -8,7 +8,7 @@
 namespace coppice::scene {
 
 std::span<const std::string_view> enum_names(MaterialKind) {
-  static constexpr std::array<std::string_view, 4> kNames{"jelly", "snow", "water", "sand"};
+  static constexpr std::array<std::string_view, 6> kNames{"jelly", "snow", "water", "sand", "clay", "mud"};
   return kNames;
 }
 
@@ -32,6 +32,8 @@ static_assert(kIsAlternative<MaterialKind::kJelly, JellyParameters>);
 static_assert(kIsAlternative<MaterialKind::kSnow, SnowParameters>);
 static_assert(kIsAlternative<MaterialKind::kWater, WaterParameters>);
 static_assert(kIsAlternative<MaterialKind::kSand, SandParameters>);
+static_assert(kIsAlternative<MaterialKind::kClay, ClayParameters>);
+static_assert(kIsAlternative<MaterialKind::kMud, MudParameters>);
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The four materials of the MLS-MPM solver with their parameters, as a scene states them.
+// The materials of the MLS-MPM solver with their parameters, as a scene states them.
 //
 // A MaterialParameters value is one entry of the solver's material table; emitters with equal parameters
 // share it. The defaults are softer than the real thing: the time step goes with the inverse speed of sound.
@@ -47,7 +47,8 @@ struct WaterParameters {
   bool operator==(const WaterParameters&) const = default;
 };
 
-// Klar et al., "Drucker-Prager elastoplasticity for sand animation" (2016), without hardening and cohesion.
+// Klar et al., "Drucker-Prager elastoplasticity for sand animation" (2016), without hardening and cohesion;
+// in 3-D with Matsuoka and Nakai's yield surface (1974).
 struct SandParameters {
   double density_kg_m3 = 1600.0;
   double youngs_modulus_Pa = 1.0e5;
@@ -56,7 +57,27 @@ struct SandParameters {
   bool operator==(const SandParameters&) const = default;
 };
 
-using MaterialParameters = std::variant<JellyParameters, SnowParameters, WaterParameters, SandParameters>;
+// Von Mises' plasticity.
+struct ClayParameters {
+  double density_kg_m3 = 1800.0;
+  double youngs_modulus_Pa = 5.0e5;
+  double poisson_ratio = 0.35;
+  double yield_stress_Pa = 4.0e3;
+  bool operator==(const ClayParameters&) const = default;
+};
+
+// The same with Bingham's viscosity.
+struct MudParameters {
+  double density_kg_m3 = 1500.0;
+  double youngs_modulus_Pa = 2.0e5;
+  double poisson_ratio = 0.4;
+  double yield_stress_Pa = 100.0;
+  double viscosity_Pa_s = 20.0;
+  bool operator==(const MudParameters&) const = default;
+};
+
+using MaterialParameters = std::variant<JellyParameters, SnowParameters, WaterParameters, SandParameters,
+                                        ClayParameters, MudParameters>;
 
 // The alternatives stand in the order of MaterialKind.
 MaterialKind kind_of_material(const MaterialParameters& material);

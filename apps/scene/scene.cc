@@ -149,9 +149,13 @@ MaterialParameters parameters_of(const Emitter& emitter) {
     case MaterialKind::kWater:
       return emitter.water;
     case MaterialKind::kSand:
+      return emitter.sand;
+    case MaterialKind::kClay:
+      return emitter.clay;
+    case MaterialKind::kMud:
       break;
   }
-  return emitter.sand;
+  return emitter.mud;
 }
 
 int material_id_of(std::vector<MaterialParameters>& materials, const MaterialParameters& wanted) {

@@ -79,6 +79,8 @@ struct Emitter {
   JellyParameters jelly;
   WaterParameters water;
   SandParameters sand;
+  ClayParameters clay;
+  MudParameters mud;
 
   std::filesystem::path mesh_path;  // filled: `mesh` seen from the scene file's folder
   int material_id = 0;              // filled: index into SceneConfig::materials

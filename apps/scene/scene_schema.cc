@@ -134,11 +134,47 @@ Schema<WaterParameters> water_schema() {
 
 Schema<SandParameters> sand_schema() {
   Schema<SandParameters> schema(
-      "Dry sand: resists pressure and, by friction, shear; nothing holds it together.");
+      "Dry sand: resists pressure and, by friction, shear; nothing holds it together. The friction angle phi "
+      "is "
+      "that of plane flow, in 2-D and 3-D. A long slope flows on where it is steeper than atan(sin(phi)), "
+      "29.8 "
+      "degrees for 35, and a heap that was poured or has slumped comes to rest at or up to a third below "
+      "that: "
+      "it arrives with some speed.");
   add_density(schema);
   add_elasticity(schema).field("friction_angle_deg", &SandParameters::friction_angle_deg,
-                               "angle of internal friction, near the slope at which a heap rests",
+                               "angle of internal friction in plane flow",
                                {.unit = "degrees", .bounds = between(0.0, 60.0)});
+  return schema;
+}
+
+template <class Parameters>
+Schema<Parameters>& add_yield_stress(Schema<Parameters>& schema) {
+  return schema.field("yield_stress_Pa", &Parameters::yield_stress_Pa, "shear stress at which it yields",
+                      {.unit = "Pa", .bounds = between(0.0, 1.0e12)});
+}
+
+Schema<ClayParameters> clay_schema() {
+  Schema<ClayParameters> schema(
+      "Clay: elastic until a shear stress of its own, whatever presses on it, then it keeps the shape that "
+      "it was "
+      "given. A vertical face stands up to a height of about 3.8 times the yield stress by density and "
+      "gravity.");
+  add_density(schema);
+  add_yield_stress(add_elasticity(schema));
+  return schema;
+}
+
+Schema<MudParameters> mud_schema() {
+  Schema<MudParameters> schema(
+      "Mud: a stiff body below its yield stress, a viscous fluid beyond it (Bingham's). A layer flows down a "
+      "slope "
+      "where density times gravity times its depth times sin(slope) is more than the yield stress.");
+  add_density(schema);
+  add_yield_stress(add_elasticity(schema))
+      .field("viscosity_Pa_s", &MudParameters::viscosity_Pa_s,
+             "how much the shear stress beyond the yield stress grows with the rate of shear",
+             {.unit = "Pa s", .bounds = between(0.0, 1.0e9)});
   return schema;
 }
 
@@ -191,7 +227,9 @@ Schema<Emitter> emitter_schema() {
       .table("snow", &Emitter::snow, snow_schema(), only_with_material("snow"))
       .table("jelly", &Emitter::jelly, jelly_schema(), only_with_material("jelly"))
       .table("water", &Emitter::water, water_schema(), only_with_material("water"))
-      .table("sand", &Emitter::sand, sand_schema(), only_with_material("sand"));
+      .table("sand", &Emitter::sand, sand_schema(), only_with_material("sand"))
+      .table("clay", &Emitter::clay, clay_schema(), only_with_material("clay"))
+      .table("mud", &Emitter::mud, mud_schema(), only_with_material("mud"));
   return schema;
 }
 

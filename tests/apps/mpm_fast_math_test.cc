@@ -63,6 +63,17 @@ TEST(MpmFastMath, PowIsWithinItsBound) {
   }
 }
 
+TEST(MpmFastMath, CosineOfAThirdIsTheLargestRoot) {
+  double worst = 0;
+  for (int i = -100000; i <= 100000; ++i) {
+    const float x = static_cast<float>(i) / 100000.0f;
+    worst = std::max(worst, std::fabs(fast_cos_third(x) - std::cos(std::acos(static_cast<double>(x)) / 3)));
+  }
+  EXPECT_LE(worst, 4e-7);
+  EXPECT_EQ(fast_cos_third(-1.5f), fast_cos_third(-1.0f));
+  EXPECT_EQ(fast_cos_third(3.0f), fast_cos_third(1.0f));
+}
+
 TEST(MpmFastMath, ArgumentsOutOfRangeAreClamped) {
   const float infinity = std::numeric_limits<float>::infinity();
   EXPECT_TRUE(std::isfinite(fast_exp(1e30f)));
