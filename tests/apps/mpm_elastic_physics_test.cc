@@ -76,6 +76,53 @@ TEST(ElasticBar, OscillatesWithThePeriodOfItsFirstMode) {
   EXPECT_GE(error[1] / error[2], 1.5);
 }
 
+// The same bar between slippery walls cannot bulge: its waves run with sqrt((lambda + 2 mu) / density), which
+// for Poisson's ratio 0.45 is 1.9 times as fast as for 0. Seen to fail: the ratio left out of a scene's
+// material.
+double confined_period_error(double poisson) {
+  constexpr int kCellsPerMetre = 32;
+  const double modulus_Pa = kBarYoung_Pa * (1 - poisson) / ((1 + poisson) * (1 - 2 * poisson));
+  const double c = std::sqrt(modulus_Pa / kDensity), period_s = 4 * kBarLength_m / c,
+               frame_dt_s = period_s / 40;
+  const std::unique_ptr<Solver> solver = wait_start(fmt::format(
+      "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [1.5, 0.25]\n[grid]\nresolution = {}\n[time]\nframe_dt_s = "
+      "{}\nmax_dt_s = 1\n[walls]\nall = \"slip\"\n[[emitter]]\nshape = \"box\"\ncenter = [0.5, "
+      "0.125]\nhalf_size "
+      "= [0.5, 0.125]\nvelocity = [{}, 0]\nmaterial = \"jelly\"\nparticles_per_cell = 16\njelly = {{ "
+      "youngs_modulus_Pa = {}, poisson_ratio = {}, density_kg_m3 = {} }}\n",
+      kCellsPerMetre * 3 / 2, frame_dt_s, 0.01 * c, kBarYoung_Pa, poisson, kDensity));
+  const std::vector<double> at = zero_crossings(*solver, frame_dt_s, 60);
+  EXPECT_EQ(at.size(), 3u) << "zeros at 1/4, 3/4 and 5/4 of the period";
+  if (at.size() != 3) return 1;
+  fmt::print("Poisson's ratio {}: period {:.5f} s, theory {:.5f}\n", poisson, at[2] - at[0], period_s);
+  return std::abs((at[2] - at[0]) / period_s - 1);
+}
+TEST(ConfinedBar, HasTheWavesOfItsModulus) {
+  for (const double poisson : {0.0, 0.3, 0.45})
+    EXPECT_LE(confined_period_error(poisson), 0.4 / 32) << poisson;
+}
+
+// APIC damps shapes of a few cells. Of the bar's energy, kinetic and elastic, at most so much is lost in its
+// first period; the loss falls with dx, and with the fine grid is a few percent: a solver that damps more
+// would pass every test of periods. The sharp front with which the bar starts is part of it.
+TEST(ElasticBar, LosesLessEnergyOnFinerGrids) {
+  std::array<double, 3> lost{};
+  for (int level = 0; level < 3; ++level) {
+    const std::unique_ptr<Solver> solver = wait_start(bar(16 << level, bar_period_s()));
+    const double start = solver->wait_stats().kinetic_J;
+    wait_advance(*solver, 1);
+    const FrameStats s = solver->wait_stats();
+    lost[static_cast<size_t>(level)] = 1 - (s.kinetic_J + s.elastic_J) / start;
+    fmt::print("{} cells: {:.4f} of the energy is lost in a period\n", 16 << level,
+               lost[static_cast<size_t>(level)]);
+  }
+  EXPECT_LE(lost[0], 0.15);
+  EXPECT_LE(lost[2], 0.05);
+  EXPECT_GE(lost[0] / lost[1], 1.3);
+  EXPECT_GE(lost[1] / lost[2], 1.3);
+  EXPECT_GE(lost[2], 0);
+}
+
 constexpr double kBlockYoung_Pa = 3e4, kBlockHeight_m = 0.3, kGravity = 9.81;
 
 std::string block(int dim, int cells_per_m, double frame_dt_s) {
