@@ -217,7 +217,7 @@ void add_emitter_shapes(Schema<Emitter>& schema) {
 Schema<Emitter> emitter_schema() {
   Schema<Emitter> schema("A body of material that is there at the start. At least one is needed.");
   add_emitter_shapes(schema);
-  schema.field("material", &Emitter::material, "what it is made of", {.required = true})
+  schema.field("material", &Emitter::material, "what it is made of; docs/materials.md has the laws", {.required = true})
       .field("velocity", &Emitter::velocity, "velocity at the start", {.unit = "m/s", .bounds = kPlace})
       .field("particles_per_cell", &Emitter::particles_per_cell, "how densely it is sampled",
              {.bounds = between(1, 1000), .default_text = "4 in 2-D, 8 in 3-D"})
