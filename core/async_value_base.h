@@ -97,6 +97,8 @@ class AsyncValue final : public RefCountedBase<AsyncValue> {
   bool is_concrete() const { return state() == State::kConcrete; }
   bool is_error() const { return state() == State::kError; }
   bool is_indirect() const { return type_->is_indirect; }
+  // Returns the table that it was made with.
+  const AsyncValueType* type() const { return type_; }
   // Returns whether this is known to hold, now or later, a T. An untyped error counts as every type, an
   // untyped indirect value that has not been forwarded as none.
   template <class T>

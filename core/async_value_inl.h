@@ -21,14 +21,15 @@ struct HeapAsyncValue {
   static constexpr size_t kSize = kPadding + AsyncValue::kPayloadOffset + sizeof(T);
   static constexpr bool kIsOverAligned = kAlignment > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
-  static AsyncValue* allocate() {
+  // `type` may be another one of the same payload and memory.
+  static AsyncValue* allocate(const AsyncValueType* type = &kType) {
     void* memory;
     if constexpr (kIsOverAligned) {
       memory = ::operator new (kSize, std::align_val_t{kAlignment});
     } else {
       memory = allocate_block(kSize);
     }
-    return new (static_cast<std::byte*>(memory) + kPadding) AsyncValue(&kType);
+    return new (static_cast<std::byte*>(memory) + kPadding) AsyncValue(type);
   }
   static void deallocate(AsyncValue* value) {
     std::destroy_at(value);

@@ -196,6 +196,8 @@ __attribute__((constructor(101))) static void end_before_libraries() {
 
 void wait_before_what_is_static_now() { std::atexit(ProcessEnd::at_exit); }
 
+bool is_forked_child() { return ProcessEnd::is_forked_child(); }
+
 bool is_alone_in_forked_child() {
   if (!ProcessEnd::is_forked_child()) return false;
   std::error_code error;  // without /proc nobody knows

@@ -124,6 +124,17 @@ RCReference<AsyncValue> checked_later(const LoadedFunction& function, size_t i, 
   return checked;
 }
 
+// The request's stream keeps its own events in order. Nobody else's says anything to it before it is there.
+bool is_given_by_stream(const Request& request, const AsyncValue& event) {
+  return request.stream() != nullptr && request.stream()->gave(event);
+}
+// Returns an indirect value in place of an event: of these only the request's own are not waited for.
+RCReference<AsyncValue> as_awaited(AsyncValue& event) {
+  RCReference<AsyncValue> indirect = make_indirect_async_value();
+  indirect->forward_to(share(&event));
+  return indirect;
+}
+
 }  // namespace
 
 void execute(const LoadedFunction& function, std::span<AsyncValue* const> arguments,
@@ -139,7 +150,8 @@ void execute(const LoadedFunction& function, std::span<AsyncValue* const> argume
 }
 
 CheckedArguments::CheckedArguments(const LoadedFunction& function,
-                                   std::span<const RCReference<AsyncValue>> arguments) {
+                                   std::span<const RCReference<AsyncValue>> arguments,
+                                   const Request& request) {
   if (arguments.size() != function.argument_types.size()) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("@{} takes {} argument{}, not {}", function.name, function.argument_types.size(),
@@ -155,7 +167,10 @@ CheckedArguments::CheckedArguments(const LoadedFunction& function,
       const Registry& registry = function.module->registry();
       if (!registry.is_type(*value, function.argument_types[i]))
         throw wrong_argument(function, i, registry.type_name_of(*value));
-      values_.push_back(value);
+      const bool is_awaited = function.argument_types[i] == kEventType && !value->is_available() &&
+                              !value->is_indirect() && !is_given_by_stream(request, *value);
+      if (is_awaited) made_.push_back(as_awaited(*value));
+      values_.push_back(is_awaited ? made_.back().get() : value);
     }
   }
 }
@@ -163,7 +178,7 @@ CheckedArguments::CheckedArguments(const LoadedFunction& function,
 std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& function,
                                              std::span<const RCReference<AsyncValue>> arguments,
                                              Request& request) {
-  const CheckedArguments checked(function, arguments);
+  const CheckedArguments checked(function, arguments, request);
   std::vector<AsyncValue*> results(function.returns.size());
   execute(function, checked.values(), results, request);
   return owned(results);

@@ -41,12 +41,13 @@ inline std::vector<RCReference<AsyncValue>> execute(const LoadedFunction& functi
 class CheckedArguments {
  public:
   // Errors: kInvalidArgument, as of execute().
-  CheckedArguments(const LoadedFunction& function, std::span<const RCReference<AsyncValue>> arguments);
+  CheckedArguments(const LoadedFunction& function, std::span<const RCReference<AsyncValue>> arguments,
+                   const Request& request);
   std::span<AsyncValue* const> values() const { return values_; }
 
  private:
   std::vector<AsyncValue*> values_;
-  std::vector<RCReference<AsyncValue>> made_;  // that stand for untyped ones
+  std::vector<RCReference<AsyncValue>> made_;  // that stand for untyped ones, and for events of elsewhere
 };
 
 // The same without checks, for operations that call functions; the caller owns the results. They are

@@ -3,6 +3,7 @@
 #include "executor/work_queue.h"
 
 #include "core/check.h"
+#include "core/forked_child.h"
 #include "core/worker_thread.h"
 #include "executor/work_queue_core.h"
 
@@ -26,6 +27,11 @@ class ConcurrentWorkQueue final : public WorkQueue {
 
   bool add(uint64_t source, uint32_t priority, Task task) override {
     check_process("add()");
+    COPPICE_CHECK(
+        !is_forked_child(),
+        "add() of a work queue that was made in a forked child: oneTBB, which runs compute tasks, has "
+        "left its threads in the process that this one was forked from, which had a queue or a "
+        "device; fork before the first one is made");
     return core_->add(source, priority, std::move(task));
   }
   bool add_blocking(Task task) override {

@@ -18,7 +18,8 @@
 // the queue's threads finish what is queued and end by themselves. When the process ends, exit() waits
 // for the tasks that are running (for at most 10 s) before anything static is destroyed; what is queued
 // then is destroyed unrun, and no more is taken. Whatever is called in a forked child, but the
-// destructor and remove_timer(), is a failed check.
+// destructor and remove_timer(), is a failed check; of a queue that the child makes itself, add() is one, for
+// oneTBB's threads stayed in the process that it was forked from.
 //
 // Thread-safe. Nothing here throws but std::bad_alloc; a task must not at all. Whatever a queue does with a
 // task, it holds no lock meanwhile.

@@ -93,9 +93,30 @@ std::string why_no_item(const void* address, uint64_t item_bytes) {
   return fmt::format("is at byte {} of a buffer of {} bytes", at - range.begin, range.most - range.begin);
 }
 
-void check_copied(const DeviceContext& device, const void* to, const void* from) {
-  check_owner(device, to, "what a copy goes to");
-  check_owner(device, from, "what is to be copied");
+void check_bytes(const DeviceContext& device, const void* address, size_t bytes, std::string_view what) {
+  check_owner(device, address, what);
+  if (bytes == 0) return;
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", what, why));
+  };
+  if (address == nullptr) refuse(fmt::format("{} bytes at address 0", bytes));
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  if (at > UINTPTR_MAX - bytes) refuse(fmt::format("{} bytes reach beyond all addresses", bytes));
+  const BufferRange first = BufferRanges::all().find(at);
+  if (first.begin != 0 && at < first.most) {
+    if (bytes > first.most - at)
+      refuse(fmt::format("{} bytes from byte {} on of a buffer of {} bytes", bytes, at - first.begin,
+                         first.most - first.begin));
+    return;
+  }
+  const BufferRange last = BufferRanges::all().find(at + bytes - 1);
+  if (last.begin > at)
+    refuse(fmt::format("{} bytes that begin {} bytes before a buffer", bytes, last.begin - at));
+}
+
+void check_copied(const DeviceContext& device, const void* to, const void* from, size_t bytes) {
+  check_bytes(device, to, bytes, "what a copy goes to");
+  check_bytes(device, from, bytes, "what is to be copied");
 }
 
 BufferRange BufferRanges::find(uintptr_t address) const {

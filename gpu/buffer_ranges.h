@@ -86,8 +86,12 @@ void check_array(const DeviceContext& device, const void* address, uint64_t item
 // Returns what is wrong with the address of one item of so many bytes, as "is at byte 60 of a buffer of 64
 // bytes": it is misaligned, or begins in a buffer, or right behind one, and lies beyond its end; else "".
 std::string why_no_item(const void* address, uint64_t item_bytes);
+// Checks the bytes that are copied or filled, which `what` names. Errors: as of check_owner(), and
+// kInvalidArgument where they begin at address 0, reach beyond the end of the buffer in which they begin, or
+// into one from before it. Nobody knows how large the host's memory is.
+void check_bytes(const DeviceContext& device, const void* address, size_t bytes, std::string_view what);
 // Checks both ends of a copy in the same way.
-void check_copied(const DeviceContext& device, const void* to, const void* from);
+void check_copied(const DeviceContext& device, const void* to, const void* from, size_t bytes);
 
 // Keeps the range that was found last, for the many accesses to few buffers.
 class BufferCache {

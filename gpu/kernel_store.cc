@@ -1,13 +1,17 @@
 // The kernels of one device (see kernel_store.h).
 #include "gpu/kernel_store.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -16,6 +20,7 @@
 #include "core/process_end.h"
 #include "core/work_refusal.h"
 #include "core/worker_thread.h"
+#include "gpu/cpu/memory_limits.h"
 #include "gpu/jit/code_loader.h"
 #include "gpu/jit/dump.h"
 #include "gpu/wait_for_code.h"
@@ -320,6 +325,16 @@ bool KernelStore::State::complete(Compilation& c) {
   } catch (const Error& error) {
     counts.finish(counts.failed);
     c.result.set_error(error);
+  } catch (const std::bad_alloc&) {
+    counts.finish(counts.failed);
+    c.result.set_error(Error(
+        ErrorCode::kOutOfMemory,
+        fmt::format("kernel {}: there is no memory to compile it{}", c.request.id, near_address_limit())));
+  } catch (const std::system_error& error) {  // such as a thread that the system does not give
+    counts.finish(counts.failed);
+    c.result.set_error(
+        Error(ErrorCode::kOutOfMemory, fmt::format("kernel {}: it cannot be compiled: {}{}", c.request.id,
+                                                   error.code().message(), near_address_limit())));
   } catch (const std::exception& error) {
     counts.finish(counts.failed);
     c.result.set_error(Error(ErrorCode::kCompile, "kernel " + c.request.id + ": " + error.what()));

@@ -6,6 +6,7 @@
 // queued before the next clear_error() are skipped and get the same error, so that nothing computes on what a
 // failed one left.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,6 +20,7 @@
 #include "gpu/launch_block.h"
 #include "gpu/launch_uses.h"
 #include "gpu/loaded_code.h"
+#include "gpu/stream_event.h"
 
 namespace coppice {
 
@@ -92,6 +94,10 @@ class SharedLaunch final : public RefCounted {
 class Stream : public RefCounted {
  public:
   ~Stream() override = default;
+  // Returns whether the value is what one of the functions below has returned: who gives the stream work need
+  // not wait for it.
+  bool gave(const AsyncValue& value) const { return is_stream_event(value, number_); }
+
   virtual AsyncValueRef<Chain> launch(Launch launch) = 0;
   // Copies a pointer where the other copies 700 bytes.
   virtual AsyncValueRef<Chain> launch(IntrusivePtr<const SharedLaunch> launch) = 0;
@@ -111,6 +117,13 @@ class Stream : public RefCounted {
   virtual void clear_error() = 0;
   // Returns how many times that was done: what was queued in between may have been skipped.
   virtual uint64_t errors_cleared() const = 0;
+
+ protected:
+  AsyncValueRef<Chain> make_event() const { return make_stream_event(number_); }
+
+ private:
+  static inline std::atomic<uint32_t> last_number_{0};
+  const uint32_t number_ = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
 };
 
 }  // namespace coppice

@@ -22,8 +22,8 @@ void check_arrays(const DeviceContext& context, const PrimitiveCall& call) {
   for (const void* given : arrays) check_owner(context, given, "an array of a primitive");
 }
 
-void check_filled(const DeviceContext& context, const void* to) {
-  check_owner(context, to, "what is to be filled");
+void check_filled(const DeviceContext& context, const void* to, size_t bytes) {
+  check_bytes(context, to, bytes, "what is to be filled");
 }
 
 void prepare(InStream& s, const Launch& launch, LaunchBlock& block) {
@@ -182,17 +182,17 @@ void DirectOrder::run(const PrimitiveCall& call) {
 }
 
 void DirectOrder::fill(void* to, int byte, size_t bytes) {
-  check_filled(context_, to);
+  check_filled(context_, to, bytes);
   backend_.fill(to, byte, bytes);
 }
 
 void DirectOrder::copy(void* to, const void* from, size_t bytes) {
-  check_copied(context_, to, from);
+  check_copied(context_, to, from, bytes);
   backend_.copy(to, from, bytes);
 }
 
 void DirectOrder::wait_copy(void* to, const void* from, size_t bytes) {
-  check_copied(context_, to, from);
+  check_copied(context_, to, from, bytes);
   backend_.wait_copy(to, from, bytes);
 }
 
@@ -263,12 +263,12 @@ void RecordingOrder::run(const PrimitiveCall& call) {
 }
 
 void RecordingOrder::fill(void* to, int byte, size_t bytes) {
-  check_filled(context_, to);
+  check_filled(context_, to, bytes);
   backend_.fill(to, byte, bytes);
 }
 
 void RecordingOrder::copy(void* to, const void* from, size_t bytes) {
-  check_copied(context_, to, from);
+  check_copied(context_, to, from, bytes);
   backend_.copy(to, from, bytes);
 }
 

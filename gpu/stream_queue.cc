@@ -96,7 +96,7 @@ StreamQueue::~StreamQueue() {
 }
 
 AsyncValueRef<Chain> StreamQueue::push(Operation operation) {
-  auto done = make_unconstructed_async_value<Chain>();
+  AsyncValueRef<Chain> done = make_event();
   operation.done = done;
   guard_.check(operation.name);
   WorkRefusal::check(operation.name);
@@ -360,11 +360,11 @@ AsyncValueRef<Chain> StreamQueue::issue(std::string_view name, std::function<voi
   return push({.name = name, .function = std::move(function)});
 }
 AsyncValueRef<Chain> StreamQueue::copy(void* to, const void* from, size_t bytes) {
-  check_copied(context_, to, from);
+  check_copied(context_, to, from, bytes);
   return push({.name = "copy", .function = [=, this](InStream&) { backend_->copy(to, from, bytes); }});
 }
 AsyncValueRef<Chain> StreamQueue::fill(void* to, int byte, size_t bytes) {
-  check_owner(context_, to, "what is to be filled");
+  check_bytes(context_, to, bytes, "what is to be filled");
   return push({.name = "fill", .function = [=](InStream& s) { s.fill(to, byte, bytes); }});
 }
 AsyncValueRef<Chain> StreamQueue::barrier() { return push({.name = "barrier"}); }

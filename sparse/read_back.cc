@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "dynamic_lists.kernels.h"
+#include "gpu/cpu/memory_limits.h"
 #include "runtime_read_back.kernels.h"
 #include "sparse/launch_errors.h"
 #include "sparse/runtime_launch.h"
@@ -58,6 +59,14 @@ BoxSize box_size(const TreeRef& tree, const HostCoord& begin, const HostCoord& e
   if (cells > kMostCells)
     refuse(fmt::format("a box to read has {} cells, at most 2^40", fmt::join(size, " x ")));
   return size;
+}
+
+void refuse_box(const TreeRef& tree, const BoxSize& size, size_t value_bytes) {
+  const std::string cells =
+      fmt::format("{}", fmt::join(size.begin(), size.begin() + tree->layout().dims(), " x "));
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("tree '{}': the host has no memory for a box of {} values of {} bytes{}",
+                          tree->options().name, cells, value_bytes, near_address_limit()));
 }
 
 uint64_t count_cells(const BoxSize& size) { return uint64_t{size[0]} * size[1] * size[2]; }

@@ -8,6 +8,8 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <new>
+#include <stdexcept>
 #include <vector>
 
 #include "sparse/tree.h"
@@ -25,6 +27,8 @@ TreeStorage& tree_to_read(const TreeRef& tree);
 using BoxSize = std::array<uint32_t, 3>;
 BoxSize box_size(const TreeRef& tree, const HostCoord& begin, const HostCoord& end);
 uint64_t count_cells(const BoxSize& size);
+// Throws the Error kOutOfMemory that the host has no memory for the values of a box.
+[[noreturn]] void refuse_box(const TreeRef& tree, const BoxSize& size, size_t value_bytes);
 // Returns all values of the list at `coord`.
 std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord);
 // Errors: kInvalidArgument for what has no values in cells: a node's topology, a field on a dynamic node.
@@ -43,7 +47,14 @@ std::vector<T> wait_read(const Field<T>& field, const detail::GivenCoord& begin,
   detail::check_count(detail::tree_to_read(field.tree), begin);
   detail::check_count(detail::tree_to_read(field.tree), end);
   const detail::BoxSize size = detail::box_size(field.tree, begin.at, end.at);
-  std::vector<T> values(detail::count_cells(size));
+  std::vector<T> values;
+  try {
+    values.resize(detail::count_cells(size));
+  } catch (const std::bad_alloc&) {
+    detail::refuse_box(field.tree, size, sizeof(T));
+  } catch (const std::length_error&) {
+    detail::refuse_box(field.tree, size, sizeof(T));
+  }
   detail::wait_read_bytes(field.tree, field.id, begin.at, size, values.data());
   return values;
 }

@@ -49,8 +49,9 @@ void check_buffer(Reduction what, const ReducedValues& v) {
   if (is_of_another_device(v.device->context(), v.buffer->data())) refuse(what, "a buffer of another device");
   const int64_t bytes = int64_t{bytes_of(v.number)} * v.components, alignment = bytes_of(v.number);
   const auto size = static_cast<int64_t>(v.buffer->size_bytes());
-  if (v.stride_bytes <= 0 || v.stride_bytes > INT32_MAX || v.stride_bytes % alignment != 0 ||
-      v.offset_bytes % alignment != 0)
+  if (v.stride_bytes <= 0)
+    refuse(what, fmt::format("values every {} bytes: the stride must be above 0", v.stride_bytes));
+  if (v.stride_bytes > INT32_MAX || v.stride_bytes % alignment != 0 || v.offset_bytes % alignment != 0)
     refuse(what, fmt::format("values from byte {} on, every {} bytes, of {} bytes each: {} must divide these",
                              v.offset_bytes, v.stride_bytes, bytes, alignment));
   const bool fits = v.n >= 0 && v.offset_bytes >= 0 &&
@@ -89,6 +90,9 @@ void check_other(const ReducedValues& a, const ReducedValues& b) {
   if (!a.tree && (a.device.get() != b.device.get() || a.n != b.n))
     refuse(Reduction::kDot, fmt::format("{} and {} values, of one device", a.n, b.n));
   if (a.tree.get() == b.tree.get() && a.field.node == b.field.node) return;
+  if (&a.tree->device() != &b.tree->device())
+    refuse(Reduction::kDot, fmt::format("{} and {} are on two devices", a.tree->layout().path(a.field.node),
+                                        b.tree->layout().path(b.field.node)));
   refuse(Reduction::kDot, fmt::format("{} and {} are two nodes", a.tree->layout().path(a.field.node),
                                       b.tree->layout().path(b.field.node)));
 }

@@ -34,6 +34,11 @@ std::string TreeGrowth::path_of(uint32_t allocator) const {
   return layout_.path(layout_.allocator_nodes()[allocator]);
 }
 
+std::string TreeGrowth::limit_text(uint32_t allocator) const {
+  return memory_.is_cut(allocator) ? "the process had no addresses for more (ulimit -v)"
+                                   : fmt::format("TreeOptions::max_bytes is {}", memory_.max_bytes());
+}
+
 void TreeGrowth::throw_full(uint32_t allocator, std::string_view who, const std::string& what) const {
   throw Error(ErrorCode::kOutOfMemory, fmt::format("{}: {} is full: {}", who, path_of(allocator), what));
 }
@@ -44,8 +49,8 @@ void TreeGrowth::grow(InStream& s, const AllocatorState& a, uint32_t allocator, 
   if (wish.least > largest) {
     const uint64_t now = memory_.device().commits_on_touch() ? largest : a.capacity;
     throw_full(allocator, who,
-               fmt::format("{} cells of {} bytes are all it may have, and at least {} more are needed",
-                           largest - 1, a.cell_bytes, wish.least - now));
+               fmt::format("{} cells of {} bytes are all it may have, and at least {} more are needed; {}",
+                           largest - 1, a.cell_bytes, wish.least - now, limit_text(allocator)));
   }
   if (!memory_.has_full_ranges()) {
     take_full_ranges(s, who);  // which may have turned out smaller
@@ -80,12 +85,9 @@ void TreeGrowth::refuse_repetition(uint32_t allocator, uint64_t capacity, std::s
 void TreeGrowth::require_growing(const TreeState& now, uint32_t allocator, std::string_view who) const {
   if (!memory_.device().commits_on_touch() || !memory_.has_full_ranges()) return;
   const AllocatorState& a = now.allocators[allocator];
-  const std::string limit = memory_.is_cut(allocator)
-                                ? "the process had no addresses for more (ulimit -v)"
-                                : fmt::format("TreeOptions::max_bytes is {}", memory_.max_bytes());
   throw_full(allocator, who,
              fmt::format("its {} cells of {} bytes are all it may have; {}", handed_out(a) - 1, a.cell_bytes,
-                         limit));
+                         limit_text(allocator)));
 }
 
 bool TreeGrowth::resolve_shortage(InStream& s, const TreeState& now, std::string_view kernel,

@@ -47,6 +47,8 @@ class TreeGrowth {
   void require_growing(const device::TreeState& now, uint32_t allocator, std::string_view who) const;
   [[noreturn]] void refuse_repetition(uint32_t allocator, uint64_t capacity, std::string_view who,
                                       std::string_view why_not) const;
+  // Says what keeps the allocator from having more cells.
+  std::string limit_text(uint32_t allocator) const;
   [[noreturn]] void throw_full(uint32_t allocator, std::string_view who, const std::string& what) const;
   void take_bytes(InStream& s, uint32_t allocator, uint64_t cells, std::string_view who);
   std::string path_of(uint32_t allocator) const;

@@ -1,8 +1,8 @@
 // The MLS-MPM solver: a scene's particles, advanced frame by frame on a device.
 //
-// Explicit time integration; the laws of material_models.h; a pointer.pointer.dense grid that is rebuilt as the
-// material moves. Particles are sorted by block when one has drifted a cell. On the cpu device results do not
-// depend on the number of threads. Thread-compatible.
+// Explicit time integration; the laws of material_models.h; a pointer.pointer.dense grid that is rebuilt as
+// the material moves. Particles are sorted by block when one has drifted a cell. On the cpu device results do
+// not depend on the number of threads. Thread-compatible.
 #pragma once
 #include <map>
 #include <memory>

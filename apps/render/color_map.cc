@@ -84,8 +84,8 @@ std::string_view name_of(ColorMap map) {
 
 std::span<const Rgb> default_palette() {
   static const std::array<Rgb, 8> palette = {from_hex(0xf0563f), from_hex(0xdde7f1), from_hex(0x3089e0),
-                                             from_hex(0xdcb06a), from_hex(0x54c17c), from_hex(0xa678de),
-                                             from_hex(0xf2c230), from_hex(0x4bc8c8)};
+                                             from_hex(0xdcb06a), from_hex(0xb97a56), from_hex(0x70513c),
+                                             from_hex(0x54c17c), from_hex(0xa678de)};
   return palette;
 }
 

@@ -32,7 +32,8 @@ uint32_t pack_color(const Rgb& color);
 // "viridis", "inferno", "magma", "turbo", "coolwarm", "gray".
 std::string_view name_of(ColorMap map);
 
-// Colours of materials: jelly, snow, water, sand, then others that differ from them and from each other.
+// Colours of materials: jelly, snow, water, sand, clay, mud, then others that differ from them and from each
+// other.
 std::span<const Rgb> default_palette();
 
 }  // namespace coppice::render

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -70,17 +72,41 @@ int64_t naive_bytes(const Problem& problem) {
 }
 
 int64_t lower_bound(const Problem& problem) {
-  std::vector<std::pair<int64_t, int64_t>> changes;  // when, and by how many bytes; ends come first
   const TimePieces pieces(problem);
+  // Where all that is needed begins at multiples of some number, whatever lies below something else takes
+  // whole ones.
+  int64_t unit = 0;
+  for (size_t i = 0; i < problem.buffers.size(); ++i) {
+    unit = std::gcd(std::gcd(unit, problem.buffers[i].alignment), problem.buffers[i].offset.value_or(0));
+    for (const TimePieces::Piece& p : pieces.of(i)) unit = std::gcd(unit, p.low);
+  }
+  unit = std::max<int64_t>(unit, 1);
+  struct Change {
+    int64_t when, bytes, slack;  // ends, whose bytes are below 0, come first
+    bool operator<(const Change& other) const {
+      return std::pair(when, bytes) < std::pair(other.when, other.bytes);
+    }
+  };
+  std::vector<Change> changes;
   int64_t most = 0;
   for (size_t i = 0; i < problem.buffers.size(); ++i) {
-    for (const TimePieces::Piece& p : pieces.of(i))
-      changes.emplace_back(p.begin, p.high - p.low), changes.emplace_back(p.end, p.low - p.high);
+    for (const TimePieces::Piece& p : pieces.of(i)) {
+      const int64_t bytes = align_up(p.high - p.low, unit), slack = bytes - (p.high - p.low);
+      changes.push_back({p.begin, bytes, slack}), changes.push_back({p.end, -bytes, slack});
+    }
     most = std::max(most, problem.buffers[i].offset.value_or(0) + problem.buffers[i].bytes);
   }
   std::sort(changes.begin(), changes.end());
   int64_t now = 0;
-  for (const auto& [when, bytes] : changes) most = std::max(most, now += bytes);
+  std::multiset<int64_t> slacks;  // what lies on top needs its own bytes alone
+  for (const auto& [when, bytes, slack] : changes) {
+    now += bytes;
+    if (bytes > 0)
+      slacks.insert(slack);
+    else
+      slacks.erase(slacks.find(slack));
+    if (!slacks.empty()) most = std::max(most, now - *slacks.rbegin());
+  }
   return most;
 }
 

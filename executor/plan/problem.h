@@ -48,8 +48,8 @@ struct Plan {
 // Returns the plan of these offsets.
 Plan plan_of(const Problem& problem, std::vector<int64_t> offsets);
 
-// Returns the bytes that buffers need together at the worst time, at least: no plan needs less. Cost:
-// n log n.
+// Returns the bytes that buffers need together at the worst time, at least, with the bytes that alignments
+// leave between them: no plan needs less. Cost: n log n.
 int64_t lower_bound(const Problem& problem);
 // Returns what is to be said of a plan whose bytes meet the lower bound, or of the bound, "4 per cell", where
 // they do not: "no plan needs less", "any plan needs 4 per cell".

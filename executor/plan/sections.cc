@@ -2,6 +2,7 @@
 #include "executor/plan/sections.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "executor/plan/time_pieces.h"
 
@@ -11,49 +12,71 @@ namespace {
 struct Change {
   int64_t time;
   bool begins;
-  SectionUse use;
+  uint32_t use;  // its number
 };
 
-bool includes(const Section& large, const Section& small) {
-  return std::all_of(small.begin(), small.end(), [&](const SectionUse& use) {
-    return std::find(large.begin(), large.end(), use) != large.end();
-  });
-}
-
-void add(std::vector<Section>& all, const Section& now) {
-  if (now.empty() || (!all.empty() && includes(all.back(), now))) return;
-  while (!all.empty() && includes(now, all.back())) all.pop_back();
-  all.push_back(now);
-}
+// Uses that are equal have one number, so that a look at which of them are needed now replaces searches.
+struct Uses {
+  Uses(const TimePieces& pieces, size_t n) {
+    for (uint32_t i = 0; i < n; ++i) {
+      const auto first = static_cast<std::ptrdiff_t>(all.size());
+      for (const TimePieces::Piece& p : pieces.of(i)) {
+        const SectionUse use{i, p.low, p.high};
+        const auto known = std::find(all.begin() + first, all.end(), use);
+        const auto number = static_cast<uint32_t>(known - all.begin());
+        if (known == all.end()) all.push_back(use);
+        changes.push_back({p.begin, true, number}), changes.push_back({p.end, false, number});
+      }
+    }
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const Change& a, const Change& b) { return a.time < b.time; });
+  }
+  std::vector<SectionUse> all;
+  std::vector<Change> changes;  // in the order of time
+};
 
 std::vector<Section> sections_of(const TimePieces& pieces, size_t n) {
-  std::vector<Change> changes;
-  for (uint32_t i = 0; i < n; ++i) {
-    for (const TimePieces::Piece& p : pieces.of(i)) {
-      changes.push_back({p.begin, true, {i, p.low, p.high}});
-      changes.push_back({p.end, false, {i, p.low, p.high}});
-    }
-  }
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const Change& a, const Change& b) { return a.time < b.time; });
-  std::vector<Section> all;
-  Section now;
-  for (size_t c = 0; c < changes.size();) {
-    const int64_t time = changes[c].time;
+  const Uses uses(pieces, n);
+  constexpr uint32_t kNotNow = UINT32_MAX;
+  std::vector<uint32_t> now, place(uses.all.size(), kNotNow);  // needed now, and where each stands there
+  std::vector<std::vector<uint32_t>> all;
+  std::vector<bool> is_in_last(uses.all.size());
+  const auto mark_last = [&](bool is_in) {
+    for (const uint32_t use : all.empty() ? std::vector<uint32_t>() : all.back()) is_in_last[use] = is_in;
+  };
+  const auto is_now = [&](uint32_t use) { return place[use] != kNotNow; };
+  for (size_t c = 0; c < uses.changes.size();) {
+    const int64_t time = uses.changes[c].time;
     size_t end = c;
-    for (; end < changes.size() && changes[end].time == time; ++end) {
-      if (!changes[end].begins) now.erase(std::find(now.begin(), now.end(), changes[end].use));
+    for (; end < uses.changes.size() && uses.changes[end].time == time; ++end) {
+      const uint32_t use = uses.changes[end].use;
+      if (uses.changes[end].begins) continue;
+      place[now.back()] = place[use];
+      now[place[use]] = now.back();
+      now.pop_back();
+      place[use] = kNotNow;
     }
+    bool is_new = false;
     for (; c < end; ++c) {
-      if (changes[c].begins) now.push_back(changes[c].use);
+      const uint32_t use = uses.changes[c].use;
+      if (!uses.changes[c].begins) continue;
+      place[use] = static_cast<uint32_t>(now.size());
+      now.push_back(use);
+      is_new = is_new || !is_in_last[use];
     }
-    add(all, now);
+    if (!is_new) continue;  // the last section includes all
+    mark_last(false);
+    while (!all.empty() && std::all_of(all.back().begin(), all.back().end(), is_now)) all.pop_back();
+    all.push_back(now);
+    mark_last(true);
   }
-  for (Section& section : all) {
-    std::sort(section.begin(), section.end(),
-              [](const SectionUse& a, const SectionUse& b) { return a.buffer < b.buffer; });
+  std::vector<Section> sections;
+  for (std::vector<uint32_t>& section : all) {
+    std::sort(section.begin(), section.end());  // by buffer, as they are numbered
+    Section& to = sections.emplace_back();
+    for (const uint32_t use : section) to.push_back(uses.all[use]);
   }
-  return all;
+  return sections;
 }
 
 }  // namespace
@@ -64,20 +87,23 @@ Sections::Sections(const Problem& problem) {
   all = sections_of(pieces, n);
   first.assign(n, static_cast<uint32_t>(all.size())), last.assign(n, 0);
   needs.resize(n), neighbors.resize(n);
-  std::vector<std::vector<uint32_t>> met(n);
   for (uint32_t s = 0; s < all.size(); ++s) {
     for (const SectionUse& use : all[s]) {
       first[use.buffer] = std::min(first[use.buffer], s), last[use.buffer] = s;
       needs[use.buffer].push_back({s, use.high - use.low});
-      for (const SectionUse& other : all[s]) {
-        if (other.buffer != use.buffer) met[use.buffer].push_back(other.buffer);
-      }
     }
   }
+  std::vector<uint32_t> met, seen_by(n, n);
   for (uint32_t i = 0; i < n; ++i) {
-    std::sort(met[i].begin(), met[i].end());
-    met[i].erase(std::unique(met[i].begin(), met[i].end()), met[i].end());
-    for (const uint32_t other : met[i]) {
+    met.clear();
+    for (const Need& need : needs[i]) {
+      for (const SectionUse& other : all[need.section]) {
+        if (other.buffer != i && std::exchange(seen_by[other.buffer], i) != i) met.push_back(other.buffer);
+      }
+    }
+    if (needs[i].size() > 1) std::sort(met.begin(), met.end());
+    neighbors[i].reserve(met.size());
+    for (const uint32_t other : met) {
       const auto [its, own] = pieces.distances(i, other);
       neighbors[i].push_back({other, *its, *own});
     }

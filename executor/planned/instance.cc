@@ -150,7 +150,7 @@ void Instance::run(std::span<AsyncValue* const> arguments, std::span<AsyncValue*
 
 std::vector<RCReference<AsyncValue>> Instance::run(std::span<const RCReference<AsyncValue>> arguments,
                                                    Request& request) {
-  const CheckedArguments checked(plan_->function(), arguments);
+  const CheckedArguments checked(plan_->function(), arguments, request);
   std::vector<AsyncValue*> results(plan_->function().returns.size());
   run(checked.values(), results, request);
   return owned(results);

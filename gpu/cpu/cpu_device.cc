@@ -45,7 +45,7 @@ class CpuDevice final : public Device {
   bool commits_on_touch() const override { return true; }
   uint64_t memory_bytes() const override { return machine_memory_bytes(); }
   void wait_copy(void* to, const void* from, size_t bytes) override {
-    check_copied(context(), to, from);
+    check_copied(context(), to, from, bytes);
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
   Stream& default_stream() override { return *stream_; }

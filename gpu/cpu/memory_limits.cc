@@ -190,6 +190,13 @@ void throw_out_of_memory(const char* what, size_t bytes, int error) {
   refuse(what, bytes, std::strerror(error));
 }
 
+std::string near_address_limit() {
+  const uint64_t used = used_addresses(), most = most_addresses();
+  if (most == kUnlimited || used < most / 2) return "";
+  return fmt::format("; the process has {} KiB of addresses of at most {} KiB (ulimit -v); raise that limit",
+                     used >> 10, most >> 10);
+}
+
 void set_most_mappings(uint64_t mappings) { Mappings::all().set_most(mappings); }
 
 }  // namespace coppice

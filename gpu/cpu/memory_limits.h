@@ -6,6 +6,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace coppice {
 
@@ -31,6 +32,10 @@ void* allocate_zeros(size_t bytes);
 // Reports that `what` ("reserve", "commit") failed for a buffer of `bytes`, with this errno. Errors:
 // kOutOfMemory, which names the limit that was reached and how to raise it.
 [[noreturn]] void throw_out_of_memory(const char* what, size_t bytes, int error);
+
+// Returns what is to be added to "there is no memory": "; the process has 290000 KiB of addresses of at most
+// 300000 KiB (ulimit -v); raise that limit" where that limit is near, else "".
+std::string near_address_limit();
 
 // Sets, for tests, how many mappings the process may have; 0: what the system says.
 void set_most_mappings(uint64_t mappings);

@@ -60,7 +60,7 @@ class CudaDevice final : public Device {
   uint64_t memory_bytes() const override { return context_->properties().memory_bytes; }
   void wait_copy(void* to, const void* from, size_t bytes) override {
     context_->throw_if_lost();
-    check_copied(context(), to, from);
+    check_copied(context(), to, from, bytes);
     if (bytes == 0) return;
     const Context::Scope scope(*context_);
     context_->wait_copy(reinterpret_cast<DeviceAddress>(to), reinterpret_cast<DeviceAddress>(from), bytes);

@@ -53,7 +53,7 @@ class SimtDevice final : public Device {
   bool shares_items() const override { return true; }
   uint64_t memory_bytes() const override { return machine_memory_bytes(); }
   void wait_copy(void* to, const void* from, size_t bytes) override {
-    check_copied(context(), to, from);
+    check_copied(context(), to, from, bytes);
     if (bytes > 0) std::memcpy(simt::host_address(to), simt::host_address(from), bytes);
   }
   Stream& default_stream() override { return *stream_; }

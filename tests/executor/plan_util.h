@@ -80,6 +80,13 @@ inline Problem random_problem(std::mt19937_64& random, const RandomForm& form) {
     if (form.has_offsets && pick(0, 4) == 0) b.offset = pick(0, 6) * 7 * b.alignment;
     problem.buffers.push_back(b);
   }
+  // One for all is what functions have, and bounds know of.
+  if (form.has_alignments && pick(0, 2) == 0) {
+    for (Buffer& b : problem.buffers) {
+      b.alignment = 3;
+      if (b.offset) b.offset = *b.offset * 3;
+    }
+  }
   return problem;
 }
 

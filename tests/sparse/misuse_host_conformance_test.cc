@@ -397,6 +397,42 @@ TEST_P(HostMisuse, MemoryOfAnotherDeviceIsRefused) {
   }
 }
 
+// Seen to fail: they wrote and read beyond buffers without a word, and ended the process later, or at address
+// 0.
+TEST_P(HostMisuse, NothingIsFilledOrCopiedBeyondABuffersEnds) {
+  const IntrusivePtr<Buffer> small = device->reserve(64, 64), large = device->reserve(1 << 20, 1 << 20);
+  Stream& stream = device->default_stream();
+  std::vector<std::byte> host(8192);
+  auto* const bytes = small->as<std::byte>();
+  EXPECT_EQ(words_of([&] { stream.fill(small->data(), 1, 65); }),
+            "what is to be filled: 65 bytes from byte 0 on of a buffer of 64 bytes");
+  EXPECT_EQ(words_of([&] { stream.fill(bytes + 60, 1, 8); }),
+            "what is to be filled: 8 bytes from byte 60 on of a buffer of 64 bytes");
+  EXPECT_EQ(words_of([&] { stream.fill(large->as<std::byte>() + (1 << 20) - 7, 1, 8); }),
+            fmt::format("what is to be filled: 8 bytes from byte {} on of a buffer of {} bytes",
+                        (1 << 20) - 7, 1 << 20));
+  EXPECT_EQ(words_of([&] { stream.copy(small->data(), host.data(), 8192); }),
+            "what a copy goes to: 8192 bytes from byte 0 on of a buffer of 64 bytes");
+  EXPECT_EQ(words_of([&] { stream.copy(host.data(), bytes + 8, 64); }),
+            "what is to be copied: 64 bytes from byte 8 on of a buffer of 64 bytes");
+  EXPECT_EQ(words_of([&] { device->wait_copy(host.data(), small->data(), 8192); }),
+            "what is to be copied: 8192 bytes from byte 0 on of a buffer of 64 bytes");
+  EXPECT_EQ(words_of([&] { device->wait_copy(host.data(), large->as<std::byte>() - 4, 8); }),
+            "what is to be copied: 8 bytes that begin 4 bytes before a buffer");
+  EXPECT_EQ(words_of([&] { stream.fill(nullptr, 0, 8); }), "what is to be filled: 8 bytes at address 0");
+  EXPECT_EQ(words_of([&] { device->wait_copy(nullptr, small->data(), 8); }),
+            "what a copy goes to: 8 bytes at address 0");
+  const auto inside = stream.enqueue("inside", [&](InStream& s) { s.fill(bytes + 1, 1, 64); });
+  EXPECT_EQ(words_of([&] { finish(inside); }),
+            "what is to be filled: 64 bytes from byte 1 on of a buffer of 64 bytes");
+  stream.clear_error();
+  // All of it, and nothing of nowhere, are right.
+  finish(stream.fill(small->data(), 7, 64));
+  finish(stream.fill(nullptr, 7, 0));
+  device->wait_copy(host.data(), small->data(), 64);
+  EXPECT_EQ(host[63], std::byte{7});
+}
+
 TEST_P(HostMisuse, ABoxOfADenseTreeIsActivatedInsideItsDomainAlone) {
   Tree tree(device, {.name = "t"});
   Node leaf = tree.root().dense({4, 4});

@@ -12,6 +12,8 @@
 #include "core/error.h"
 #include "executor/builtin_operations.h"
 #include "executor/executor.h"
+#include "executor/planned/instance.h"
+#include "executor/planned/planned_function.h"
 #include "executor/text.h"
 #include "heat.kernels.h"
 #include "jit.kernels.h"
@@ -440,6 +442,60 @@ func @main(%start: chain) -> chain {
     device->default_stream().clear_error();
   }
   EXPECT_EQ(texts, std::set<std::string>{"buffer.copy: what is to be copied is in memory of another device"});
+}
+
+// An event that the request's stream has given is not waited for; any other one is, and its error is the
+// launch's. Seen to fail: a promise's launch ran at once, also where the promise became an error.
+TEST_F(Operations, AnEventOfElsewhereIsAwaited) {
+  const auto numbers = buffer<int>({0, 0});
+  const auto text = "func @main(%e: event) -> event {\n  %d = sparse.launch $k (%e)\n  return %d\n}";
+  module =
+      executor::LoadedModule::load(executor::parse(text, "test.graph"), registry,
+                                   bound_to(named("k", program.bind(add_one, range(2), numbers->as<int>()))));
+  const IntrusivePtr<Device> second = Device::cpu(1);
+  const auto planned = executor::PlannedFunction::create(module->function("main"))->instance();
+  const auto run_with = [&](bool is_planned, const Value& event) {
+    return is_planned ? planned->run({event}, *request)
+                      : execute(module->function("main"), {event}, *request);
+  };
+  int launches = 0;
+  for (const bool is_planned : {false, true}) {
+    SCOPED_TRACE(is_planned);
+    for (const bool is_promise : {true, false}) {
+      auto promise = make_promise<Chain>();
+      std::latch release(1);
+      Value event = promise.value().copy_rc_reference();
+      if (!is_promise) {
+        event = second->default_stream()
+                    .enqueue("parked", [&](InStream&) { release.wait(); })
+                    .release_rc_reference();
+      }
+      auto results = run_with(is_planned, event);
+      wait(device->default_stream().barrier());
+      EXPECT_EQ(read<int>(numbers, 2), (std::vector{launches, launches}));
+      is_promise ? promise.emplace() : release.count_down();
+      EXPECT_EQ(outcome(results), "");
+      ++launches;
+      EXPECT_EQ(read<int>(numbers, 2), (std::vector{launches, launches}));
+    }
+    auto promise = make_promise<Chain>();
+    auto results = run_with(is_planned, promise.value().copy_rc_reference());
+    promise.set_error(Error(ErrorCode::kIo, "no disk"));
+    EXPECT_NE(outcome(results).find("no disk"), std::string::npos);
+    wait(device->default_stream().barrier());
+    EXPECT_EQ(read<int>(numbers, 2), (std::vector{launches, launches}));
+    // The stream's own event is there when the work is queued, long before the device has come to it.
+    std::latch release(1);
+    const Value own =
+        device->default_stream().enqueue("parked", [&](InStream&) { release.wait(); }).release_rc_reference();
+    results = run_with(is_planned, own);
+    EXPECT_FALSE(results[0]->is_indirect()) << "it waited for the stream's own event";
+    EXPECT_EQ(request->describe_waiting(), "");
+    release.count_down();
+    EXPECT_EQ(outcome(results), "");
+    ++launches;
+  }
+  EXPECT_EQ(read<int>(numbers, 2), (std::vector{launches, launches}));
 }
 
 TEST_F(Operations, TheHostTakesUpAnEventOnlyThroughStreamDone) {

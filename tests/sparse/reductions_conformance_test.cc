@@ -513,6 +513,14 @@ TEST_P(Reductions, ComeBehindLaunchesAndSayWhatIsWrong) {
   EXPECT_EQ(message([&] { sum_to(x, out, 4); }), "sum: a result at byte 4, and 8 must divide that");
   EXPECT_EQ(message([&] { max_to(x, {}, 4); }), "max: there is no buffer for the result");
   EXPECT_NE(message([&] { dot(x, coarse); }).find("are two nodes"), std::string::npos);
+  Tree elsewhere(Device::cpu(1));
+  EXPECT_NE(
+      message([&] { dot(x, elsewhere.root().dense({4}).place<float>("x")); }).find("are on two devices"),
+      std::string::npos);
+  EXPECT_EQ(message([&] {
+              sum(BufferValues<float>{device, out, 1, 0, -4});
+            }),
+            "sum: values every -4 bytes: the stride must be above 0");
   EXPECT_NE(message([&] { sum(never); }).find("never"), std::string::npos);
   EXPECT_NE(message([&] { sum(Field<float>{}); }).find("a field that is none"), std::string::npos);
   Field<float> none_of_it = x;
