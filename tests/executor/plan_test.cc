@@ -18,7 +18,11 @@ TEST(PlanVectors, AreWhatOtherProjectsPlannersMakeOfThem) {
   for (const PlanVector& vector : plan_vectors()) {
     SCOPED_TRACE(vector.name);
     const Problem problem = vector.problem();
-    EXPECT_EQ(lower_bound(problem), vector.bound);
+    // Theirs leave out the bytes between what is aligned.
+    if (vector.alignment == 1)
+      EXPECT_EQ(lower_bound(problem), vector.bound);
+    else
+      EXPECT_GE(lower_bound(problem), vector.bound);
     const Plan plan = greedy_plan(problem, Order::kSize, Fit::kSmallestGap);
     expect_right(problem, plan);
     EXPECT_EQ(plan.offsets, vector.offsets);

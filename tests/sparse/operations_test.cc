@@ -464,7 +464,7 @@ TEST_F(Operations, AnEventOfElsewhereIsAwaited) {
     for (const bool is_promise : {true, false}) {
       auto promise = make_promise<Chain>();
       std::latch release(1);
-      Value event = promise.value().copy_rc_reference();
+      Value event = promise.value().release_rc_reference();
       if (!is_promise) {
         event = second->default_stream()
                     .enqueue("parked", [&](InStream&) { release.wait(); })
@@ -479,7 +479,7 @@ TEST_F(Operations, AnEventOfElsewhereIsAwaited) {
       EXPECT_EQ(read<int>(numbers, 2), (std::vector{launches, launches}));
     }
     auto promise = make_promise<Chain>();
-    auto results = run_with(is_planned, promise.value().copy_rc_reference());
+    auto results = run_with(is_planned, promise.value().release_rc_reference());
     promise.set_error(Error(ErrorCode::kIo, "no disk"));
     EXPECT_NE(outcome(results).find("no disk"), std::string::npos);
     wait(device->default_stream().barrier());
