@@ -70,9 +70,11 @@ std::vector<uint32_t> Readback<D>::wait_places_by_id() const {
 }
 
 template <int D>
-ParticleSnapshot Readback<D>::wait_snapshot() const {
+ParticleSnapshot Readback<D>::wait_snapshot(const SnapshotParts& parts) const {
   wait_done(state_.device->default_stream().barrier());
   ParticleSnapshot s = make_snapshot(state_.particles.size(), D);
+  constexpr size_t n_stress = D * (D + 1) / 2;
+  if (parts.stress) s.stress.resize(s.position.size() * n_stress);
   const Vec3f shift = state_.origin().template cast<float>();
   const std::vector<uint32_t> place_of = wait_places_by_id();
   std::array<int, A::kCount> all;
@@ -89,6 +91,8 @@ ParticleSnapshot Readback<D>::wait_snapshot() const {
       f.m[k] = s.deformation[id * D * D + static_cast<size_t>(k)] = rows[A::kDeformation + k][i];
       s.affine[id * D * D + static_cast<size_t>(k)] = rows[A::kAffine + k][i];
     }
+    for (size_t k = 0; parts.stress && k < n_stress; ++k)
+      s.stress[id * n_stress + k] = rows[A::kStress + k][i];
     const auto e = static_cast<size_t>(rows[A::kGroup][i]);
     const Group<D>& group = state_.groups[e];
     s.emitter[id] = static_cast<uint32_t>(e);

@@ -23,7 +23,7 @@ class Readback {
 
   // These are functions of a Solver (solver.h); compile() starts compiling what wait_density() launches.
   void compile();
-  ParticleSnapshot wait_snapshot() const;
+  ParticleSnapshot wait_snapshot(const SnapshotParts& parts) const;
   DensityBlocks wait_density();
   void wait_pack(PointValue value, std::vector<render::PackedPoint>& points);
   render::VolumePlacement grid_placement() const;
