@@ -68,12 +68,37 @@ Vec3d reach_of(const scene::Emitter& e, int dim) {
 InflowPattern::InflowPattern(const scene::SceneConfig& scene, size_t emitter)
     : emitter_(scene.emitters[emitter]),
       dim_(scene.dim),
-      dx_(static_cast<float>(scene.dx_m())),
-      lattice_({dim_, dx_, emitter_.particles_per_cell, static_cast<uint64_t>(*emitter_.seed)}),
+      lattice_({dim_, 1.0f, emitter_.particles_per_cell, static_cast<uint64_t>(*emitter_.seed)}),
       local_from_world_(
           rotation_from_euler_degrees(emitter_.rotate_deg.cast<float>()).transpose().cast<double>()),
       velocity_(emitter_.velocity),
-      local_velocity_(local_from_world_ * emitter_.velocity) {}
+      local_velocity_(local_from_world_ * emitter_.velocity),
+      frame_(make_frame(scene.dx_m())) {}
+
+InflowPattern::Frame InflowPattern::make_frame(double dx_m) const {
+  Frame frame;
+  frame.world_from_cells = dx_m * Mat3d::Identity();
+  int along = 0;
+  local_velocity_.cwiseAbs().maxCoeff(&along);
+  constexpr double kAlong = 1 - 1e-6;
+  if (emitter_.shape == scene::EmitterShape::kBox &&
+      std::abs(local_velocity_[along]) > kAlong * local_velocity_.norm()) {
+    // Cells end where the box does, in front and on all sides.
+    Vec3d spacing = Vec3d::Constant(dx_m), corner = Vec3d::Zero();
+    for (int k = 0; k < dim_; ++k) {
+      corner[k] = -emitter_.half_size[k];
+      if (k == along) continue;
+      const double width = 2 * emitter_.half_size[k];
+      spacing[k] = width / std::max(std::round(width / dx_m), 1.0);
+      spacing[along] *= dx_m / spacing[k];
+    }
+    corner[along] = std::copysign(emitter_.half_size[along], local_velocity_[along]);
+    frame.origin = emitter_.center + local_from_world_.transpose() * corner;
+    frame.world_from_cells = local_from_world_.transpose() * spacing.asDiagonal();
+  }
+  frame.cells_from_world = frame.world_from_cells.inverse();
+  return frame;
+}
 
 double InflowPattern::entry_s(const Vec3d& q) const {
   const Interval inside =
@@ -88,22 +113,24 @@ bool InflowPattern::contains(const Vec3f& place) const { return entry_s(place.ca
 bool InflowPattern::is_filled(const std::array<int32_t, 3>& cell, double by_s) const {
   for (int corner = 0; corner < 1 << dim_; ++corner) {
     Vec3d q = Vec3d::Zero();
-    for (int k = 0; k < dim_; ++k) q[k] = (cell[static_cast<size_t>(k)] + (corner >> k & 1)) * double{dx_};
-    if (!(entry_s(q) <= by_s)) return false;
+    for (int k = 0; k < dim_; ++k) q[k] = cell[static_cast<size_t>(k)] + (corner >> k & 1);
+    if (!(entry_s(world_of(q)) <= by_s)) return false;
   }
   return true;
 }
 
 std::vector<Vec3f> InflowPattern::enter(double after_s, double until_s, double now_s) const {
-  const Vec3d reach = local_from_world_.cwiseAbs().transpose() * reach_of(emitter_, dim_);
+  // In cells, from here on.
+  const Mat3d cells_from_local = frame_.cells_from_world * local_from_world_.transpose();
+  const Vec3d reach = cells_from_local.cwiseAbs() * reach_of(emitter_, dim_),
+              center = frame_.cells_from_world * (emitter_.center - frame_.origin),
+              velocity = frame_.cells_from_world * velocity_;
   std::array<int32_t, 3> first{0, 0, 0}, last{0, 0, 0};
   for (int k = 0; k < dim_; ++k) {
-    const double c = emitter_.center[k];
-    const double near = c - velocity_[k] * std::max(after_s, 0.0), far = c - velocity_[k] * until_s;
-    first[static_cast<size_t>(k)] =
-        static_cast<int32_t>(std::floor((std::min(near, far) - reach[k]) / dx_)) - 1;
-    last[static_cast<size_t>(k)] =
-        static_cast<int32_t>(std::floor((std::max(near, far) + reach[k]) / dx_)) + 1;
+    const double near = center[k] - velocity[k] * std::max(after_s, 0.0),
+                 far = center[k] - velocity[k] * until_s;
+    first[static_cast<size_t>(k)] = static_cast<int32_t>(std::floor(std::min(near, far) - reach[k])) - 1;
+    last[static_cast<size_t>(k)] = static_cast<int32_t>(std::floor(std::max(near, far) + reach[k])) + 1;
   }
   if (dim_ == 2) first[2] = last[2] = 0;
   std::vector<std::vector<Vec3f>> slabs(static_cast<size_t>(last[0] - first[0] + 1));
@@ -112,7 +139,8 @@ std::vector<Vec3f> InflowPattern::enter(double after_s, double until_s, double n
     for (int32_t j = first[1]; j <= last[1]; ++j) {
       for (int32_t k = first[2]; k <= last[2]; ++k) {
         if (after_s >= 0 && is_filled({i, j, k}, after_s)) continue;
-        lattice_.visit_cell({i, j, k}, [&](const Vec3d& q) {
+        lattice_.visit_cell({i, j, k}, [&](const Vec3d& cells) {
+          const Vec3d q = world_of(cells);
           const double at_s = entry_s(q);
           if (at_s > after_s && at_s <= until_s) slabs[slab].push_back((q + now_s * velocity_).cast<float>());
         });

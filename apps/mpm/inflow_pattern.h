@@ -2,7 +2,9 @@
 //
 // They are those of one stratified lattice (sampling.h) that moves with the emitter's velocity, so that they
 // stay as evenly spaced as they are in a body. A sample comes when its straight path enters the shape, and
-// comes once: shapes are convex. Constant after construction.
+// comes once: shapes are convex. For a box that streams along one of its axes, cells are turned and stretched
+// so that a whole number of them lies across it, and keep their volume: each layer has as many samples, and
+// the rate is exact. Constant after construction.
 #pragma once
 #include <vector>
 
@@ -28,16 +30,23 @@ class InflowPattern {
   double volume_per_s() const;
 
  private:
+  // The lattice's cell (0, 0, 0) has a corner at `origin`, and its edges are `world_from_cells` columns.
+  struct Frame {
+    Vec3d origin = Vec3d::Zero();              // m
+    Mat3d world_from_cells, cells_from_world;  // m, 1/m
+  };
+  Frame make_frame(double dx_m) const;
+  Vec3d world_of(const Vec3d& cells) const { return frame_.origin + frame_.world_from_cells * cells; }
   // Returns when a sample that is at `q` at 0 enters, s; infinity for never.
   double entry_s(const Vec3d& q) const;
   bool is_filled(const std::array<int32_t, 3>& cell, double by_s) const;
 
   scene::Emitter emitter_;
   int dim_;
-  float dx_;
   SampleLattice lattice_;
   Mat3d local_from_world_;
   Vec3d velocity_, local_velocity_;  // m/s
+  Frame frame_;
 };
 
 // Returns about how many particles the inflows of a scene bring up to its last frame.

@@ -1,6 +1,7 @@
 // Emitters become particles, with a warning or a refusal before anything is simulated.
 #include <fmt/format.h>
 
+#include "apps/geometry/shapes.h"
 #include "apps/geometry/shapes_mesh.h"
 #include "apps/mpm/emission.h"
 #include "tests/apps/geometry_test_files.h"
@@ -49,9 +50,10 @@ TEST(Emission, LeavesWhatAnEarlierEmitterFillsOutOfALaterOne) {
   const size_t out = alone.position.size() - expected.size();
   ASSERT_GT(out, 100u);
   ASSERT_EQ(log.lines.size(), 1u);
-  EXPECT_EQ(log.lines[0].second, fmt::format("a.toml:7:1: {} of emitter[1]'s {} particles are left out, {} in "
-                                             "emitter[0]",
-                                             out, alone.position.size(), out));
+  EXPECT_EQ(log.lines[0].second,
+            fmt::format("a.toml:7:1: {} of emitter[1]'s {} particles are left out, {} in "
+                        "emitter[0]",
+                        out, alone.position.size(), out));
   EXPECT_NE(all.volume_factor[0], 1);
   EXPECT_EQ(all.volume_factor[1], 1) << "what is cut has no formula";
 }
@@ -64,9 +66,10 @@ TEST(Emission, NamesAllThatParticlesAreLeftOutFor) {
         "[[emitter]]\nshape = \"box\"\ncenter = [{}, 0.5, 0.5]\nhalf_size = [0.05, 0.1, 0.1]\nmaterial = "
         "\"jelly\"\n",
         0.2 + 0.1 * i);
-  const EmittedParticles all = emit_particles(parse(
-      text + "[[emitter]]\nshape = \"box\"\ncenter = [0.5, 0.5, 0.5]\nhalf_size = [0.4, 0.2, 0.2]\nmaterial = "
-             "\"sand\"\n[[collider]]\nshape = \"sphere\"\ncenter = [0.5, 0.7, 0.5]\nradius = 0.05\n"));
+  const EmittedParticles all = emit_particles(
+      parse(text +
+            "[[emitter]]\nshape = \"box\"\ncenter = [0.5, 0.5, 0.5]\nhalf_size = [0.4, 0.2, 0.2]\nmaterial = "
+            "\"sand\"\n[[collider]]\nshape = \"sphere\"\ncenter = [0.5, 0.7, 0.5]\nradius = 0.05\n"));
   ASSERT_EQ(log.lines.size(), 1u);
   EXPECT_NE(log.lines[0].second.find(" in emitter[0], "), std::string::npos) << log.lines[0].second;
   EXPECT_NE(log.lines[0].second.find(" in emitter[3], "), std::string::npos) << log.lines[0].second;
@@ -76,8 +79,8 @@ TEST(Emission, NamesAllThatParticlesAreLeftOutFor) {
 TEST(Emission, AMeshFillsItsInsideAlone) {
   const TemporaryFolder folder;
   write_obj(folder / "ball.obj", sphere_mesh({0.5f, 0.5f, 0.5f}, 0.2f, 24, 48));
-  const std::string mesh =
-      fmt::format("[[emitter]]\nshape = \"mesh\"\nmesh = \"{}\"\nmaterial = \"jelly\"\n", folder / "ball.obj");
+  const std::string mesh = fmt::format("[[emitter]]\nshape = \"mesh\"\nmesh = \"{}\"\nmaterial = \"jelly\"\n",
+                                       folder / "ball.obj");
   const EmittedParticles later = emit_particles(parse(mesh + kWaterBall));
   for (size_t i = 0; i < later.position.size(); ++i) {
     if (later.emitter[i] == 1) {
@@ -147,7 +150,7 @@ double volume_of(const std::string& text) {
 TEST(Emission, ParticlesHaveTheVolumeOfTheirShape) {
   const TemporaryFolder folder;
   write_obj(folder / "ball.obj", sphere_mesh({0.5f, 0.5f, 0.5f}, 0.2f, 24, 48));
-  MeshShape mesh(sphere_mesh({0.5f, 0.5f, 0.5f}, 0.2f, 24, 48), "ball");
+  const MeshShape mesh(load_mesh(folder / "ball.obj"), "ball");
   const std::string snow = "material = \"snow\"\n";
   const struct {
     std::string text;
@@ -156,11 +159,13 @@ TEST(Emission, ParticlesHaveTheVolumeOfTheirShape) {
       {kBall, 4.0 / 3 * M_PI * 0.008},
       {"[[emitter]]\nshape = \"box\"\ncenter = [0.5, 0.5, 0.5]\nhalf_size = [0.11, 0.2, 0.17]\n" + snow,
        8 * 0.11 * 0.2 * 0.17},
-      {"[[emitter]]\nshape = \"box\"\ncenter = [0.5, 0.5, 0.5]\nrotate_deg = [10, 20, 30]\nhalf_size = [0.11, "
+      {"[[emitter]]\nshape = \"box\"\ncenter = [0.5, 0.5, 0.5]\nrotate_deg = [10, 20, 30]\nhalf_size = "
+       "[0.11, "
        "0.2, 0.17]\n" +
            snow,
        8 * 0.11 * 0.2 * 0.17},
-      {"[[emitter]]\nshape = \"cylinder\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.2\nhalf_height = 0.11\n" + snow,
+      {"[[emitter]]\nshape = \"cylinder\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.2\nhalf_height = 0.11\n" +
+           snow,
        M_PI * 0.04 * 0.22},
       {fmt::format("[[emitter]]\nshape = \"mesh\"\nmesh = \"{}\"\n", folder / "ball.obj") + snow,
        mesh.volume()},

@@ -2,15 +2,15 @@
 //
 // Seen to fail when the code was broken: samples drawn anew for each window (gaps and clumps), a window that
 // is closed at both ends (some came twice), positions in 32 bits (late samples fell together).
-#include "apps/mpm/inflow_pattern.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "apps/mpm/emission.h"
+#include "apps/mpm/inflow_pattern.h"
 #include "tests/apps/geometry_test_files.h"
 
 namespace coppice::mpm {
@@ -27,8 +27,9 @@ scene::SceneConfig parse(const std::string& shape, const std::string& velocity, 
 const std::string kBox = "shape = \"box\"\ncenter = [0.5, 0.5, 0.5]\nhalf_size = [0.1, 0.15, 0.2]\n",
                   kTurned = kBox + "rotate_deg = [20, 30, 40]\n",
                   kBall = "shape = \"sphere\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.2\n",
-                  kCylinder = "shape = \"cylinder\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.2\nhalf_height = "
-                              "0.1\nrotate_deg = [0, 0, 30]\n";
+                  kCylinder =
+                      "shape = \"cylinder\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.2\nhalf_height = "
+                      "0.1\nrotate_deg = [0, 0, 30]\n";
 
 double sample_volume(const scene::SceneConfig& scene) {
   return std::pow(scene.dx_m(), scene.dim) / scene.emitters[0].particles_per_cell;
@@ -43,7 +44,9 @@ TEST(InflowPattern, BringsTheCrossSectionTimesTheSpeed) {
       const double seconds = 3, volume = pattern.volume_per_s() * seconds;
       const double came =
           static_cast<double>(pattern.enter(0, seconds, seconds).size()) * sample_volume(scene);
-      EXPECT_NEAR(came, volume, 0.002 * volume);
+      // A box along an axis has a whole number of cells across; a layer of them is cut at each end.
+      const bool is_exact = shape == kBox && velocity[1] != '1';
+      EXPECT_NEAR(came, volume, (is_exact ? 2e-4 : 0.01) * volume);
     }
   }
   EXPECT_NEAR(InflowPattern(parse(kBox, "[2.0, 0.0, 0.0]"), 0).volume_per_s(), 2 * 0.3 * 0.4, 1e-12);
@@ -71,35 +74,31 @@ TEST(InflowPattern, WindowsBringWhatOneWindowBrings) {
   }
 }
 
-// A cell of the lattice that moves has its 8 samples wherever the stream is; no two windows have a seam.
+// Each layer of a stream has as many samples, and so has each place across it; windows have no seam.
 TEST(InflowPattern, StreamsWithoutClumpsAndGaps) {
   const scene::SceneConfig scene = parse(kBox, "[1.0, 0.0, 0.0]");
   const InflowPattern pattern(scene, 0);
-  const double dx = scene.dx_m(), end_s = 50 + 0.25 * dx;
-  std::vector<Vec3f> stream = pattern.enter(49, 49.2, end_s);
-  for (double s = 49.2; s < 50; s += 0.1) {
-    const std::vector<Vec3f> some = pattern.enter(s, std::min(s + 0.1, 50.0), end_s);
+  const double end_s = 50;
+  std::vector<Vec3f> stream = pattern.enter(49, 49.25, end_s);
+  for (double s = 49.25; s < 50; s += 0.125) {
+    const std::vector<Vec3f> some = pattern.enter(s, s + 0.125, end_s);
     stream.insert(stream.end(), some.begin(), some.end());
   }
+  // 0.3 m are 5 cells across, 0.4 m are 6; a cell has 8 samples.
+  const double long_m = std::pow(scene.dx_m(), 3) / (0.3 / 5) / (0.4 / 6);
   std::map<std::array<int, 3>, int> cells;
   for (const Vec3f& p : stream) {
-    const Vec3d at = (p.cast<double>() - Vec3d(end_s, 0, 0)) / dx;
-    ++cells[{static_cast<int>(std::floor(at.x())), static_cast<int>(std::floor(at.y())),
-             static_cast<int>(std::floor(at.z()))}];
+    const Vec3d at = p.cast<double>() - Vec3d(0.6 + end_s, 0.35, 0.3);
+    ++cells[{static_cast<int>(std::floor(at.x() / long_m)), static_cast<int>(std::floor(at.y() / 0.06)),
+             static_cast<int>(std::floor(at.z() / (0.4 / 6)))}];
   }
-  int full = 0;
-  for (const auto& [cell, count] : cells) {
-    EXPECT_LE(count, 8);
-    const auto is_between = [&](int axis, double low, double high) {
-      const double from = cell[static_cast<size_t>(axis)] * dx;
-      return from > low && from + dx < high;
-    };
-    if (!is_between(0, 0.4 - 50, 0.4 - 49) || !is_between(1, 0.35, 0.65) || !is_between(2, 0.3, 0.7))
-      continue;
-    EXPECT_EQ(count, 8);
-    ++full;
-  }
-  EXPECT_GT(full, 300) << "cells of the stream are as full as those of a body";
+  int last = std::numeric_limits<int>::min(), first = std::numeric_limits<int>::max();
+  for (const auto& [cell, count] : cells) first = std::min(first, cell[0]), last = std::max(last, cell[0]);
+  int layers = 0;
+  for (int layer = first + 1; layer < last; ++layer, ++layers)
+    for (int y = 0; y < 5; ++y)
+      for (int z = 0; z < 6; ++z) EXPECT_EQ((cells[{layer, y, z}]), 8) << layer << ", " << y << ", " << z;
+  EXPECT_GT(layers, 12);
 }
 
 // The body that is there at the start is the pattern's part in the shape.
@@ -131,11 +130,10 @@ TEST(Inflow, RefusesWhatCannotStream) {
         "'outflow[0]' lies wholly outside the domain, which spans 0 to 1 m along y");
 }
 
-// What will come counts before it is there, unless something takes it out again.
+// Particles that will come count before they are there, unless something takes them out again.
 TEST(Inflow, CountsInTheEstimateOfMemory) {
-  const std::string text =
-      "grid.resolution = 64\ntime.frames = 1000\noutput.png = false\n[[emitter]]\n" + kBox +
-      "velocity = [1, 0, 0]\nmaterial = \"water\"\n[emitter.inflow]\n";
+  const std::string text = "grid.resolution = 64\ntime.frames = 1000\noutput.png = false\n[[emitter]]\n" +
+                           kBox + "velocity = [1, 0, 0]\nmaterial = \"water\"\n[emitter.inflow]\n";
   const scene::SceneConfig scene = scene::parse_scene(text, "a.toml");
   EXPECT_NEAR(expected_inflow(scene), 0.3 * 0.4 * 1000 / 24.0 * 8 * 64 * 64 * 64, 1e3);
   expect_error(ErrorCode::kOutOfMemory, {"the scene has about 1.1e+07 particles"},
