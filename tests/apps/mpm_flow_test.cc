@@ -203,6 +203,30 @@ TEST_P(Flow, ComesWhereThereIsRoom) {
     EXPECT_GT((all.position[i] - Vec3f(0.1f, 0.7f, 0)).norm(), 0.149f);
 }
 
+// Snapshots are in the order of arrival, also where most of those that came are gone.
+TEST_P(Flow, SnapshotsKeepTheOrderOfArrival) {
+  const std::unique_ptr<Solver> solver = make(channel("snow"));
+  solver->wait_advance(1);
+  ParticleSnapshot before = solver->wait_snapshot();
+  const auto cut = [&](float low) { solver->wait_cut({Vec3f(low, 0.5f, 0), Vec3f(1.9f, 0.5f, 0), 0.2f}); };
+  cut(0.33f);  // a part of them
+  ParticleSnapshot after = solver->wait_snapshot();
+  ASSERT_GT(after.position.size(), 2u);
+  EXPECT_EQ(after.position[0], before.position[0]);
+  cut(0.2f), cut(0.22f);
+  // One after the other, ids are used up.
+  for (int i = 0; i < 12; ++i) {
+    solver->wait_emit(0, Vec3f(1.5f, 0.5f, 0), 0.15f, Vec3f::Zero());
+    if (i < 11) cut(1.2f);
+  }
+  after = solver->wait_snapshot();
+  ASSERT_EQ(after.position.size(), solver->num_particles());
+  for (size_t i = 1; i < after.position.size(); ++i) {
+    if (after.position[i - 1].x() < 1.2f || after.position[i].x() < 1.2f) continue;
+    EXPECT_LE(after.position[i - 1].x(), after.position[i].x() + 1.0f / 16) << "sampled along x";
+  }
+}
+
 TEST_P(Flow, StreamsInThreeDimensions) {
   const std::string text =
       "dim = 3\n[grid]\nresolution = 16\n[time]\nframe_dt_s = 0.01\n[[emitter]]\nshape = "
