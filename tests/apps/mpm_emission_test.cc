@@ -35,7 +35,7 @@ const char* const kWaterBall =
 
 float distance(const Vec3f& p, float x) { return (p - Vec3f(x, 0.5f, 0.5f)).norm(); }
 
-// Seen to fail: the mass was double where two bodies are.
+// The mass must not be double where two bodies are.
 TEST(Emission, LeavesWhatAnEarlierEmitterFillsOutOfALaterOne) {
   const LogCapture log;
   const EmittedParticles alone = emit_particles(parse(kWaterBall));
@@ -146,7 +146,7 @@ double volume_of(const std::string& text) {
          scene.emitters[0].particles_per_cell * all.volume_factor[0];
 }
 
-// Seen to fail: a ball's mass was off by up to a percent.
+// The samples alone are off by up to a percent.
 TEST(Emission, ParticlesHaveTheVolumeOfTheirShape) {
   const TemporaryFolder folder;
   write_obj(folder / "ball.obj", sphere_mesh({0.5f, 0.5f, 0.5f}, 0.2f, 24, 48));

@@ -1,7 +1,4 @@
 // Inflows and outflows of a running solver: mass is counted, streams go on, and hands act beside them.
-//
-// Seen to fail when the code was broken: arrivals without sorting (a step's stencil left its tile), outflow
-// counted before a cut (mass was out of balance), batches of 32 steps (particles jumped over the outflow).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

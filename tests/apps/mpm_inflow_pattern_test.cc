@@ -1,7 +1,4 @@
 // The samples of an inflow: how many, that they come once, and that they stay evenly spaced.
-//
-// Seen to fail when the code was broken: samples drawn anew for each window (gaps and clumps), a window that
-// is closed at both ends (some came twice), positions in 32 bits (late samples fell together).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

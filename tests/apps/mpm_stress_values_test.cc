@@ -79,7 +79,7 @@ TEST(StressValues, OfTheSolverAreItsMaterials) {
 }
 
 // A cell that is full of an emitter's particles is at rest, whatever their masses were scaled by: a pulse of
-// pressure would follow. Seen to fail: the density at rest was that of particles that nothing scaled.
+// pressure would follow.
 TEST(ExactMass, WaterRestsWhereItsCellsAreFull) {
   const scene::SceneConfig scene = scene::parse_scene(
       "dim = 2\n[grid]\nresolution = 16\n[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5]\nradius = 0.1\n"

@@ -44,7 +44,9 @@ TEST_F(Run, WritesFieldsThatAreAskedFor) {
   const ProgramResult result =
       run_program({"run", scene_, "-o", out_, "--set", "output.png=false", "--set",
                    "output.fields.pressure=true", "--set", "output.fields.stress=true", "--set",
-                   "output.fields.strain=true", "--set", "output.color=\"von_mises\""});
+                   "output.fields.strain=true", "--set", "output.color=\"von_mises\"",
+                   "--set", "emitter[0].center=[0.5, 0.13, 0.5]", "--set",
+                   "emitter[0].velocity=[0.0, -3.0, 0.0]"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const ParticleTable particles = read_particles_ply(particles_ply_path(out_, 3));
   const auto n = static_cast<size_t>(particles.n_particles);
