@@ -7,17 +7,14 @@
 #include <array>
 #include <cmath>
 
-#include "apps/geometry/philox.h"
+#include "apps/geometry/sample_lattice.h"
 #include "core/error.h"
 
 namespace coppice {
 namespace {
 
 struct CellGrid {
-  SamplingOptions options;
   std::array<int32_t, 3> first, last;  // cells that the bounds touch, both inclusive
-  int k = 1;                           // sub-cells per axis
-  int n_subcells = 1;                  // k^dim
 };
 
 void check_options(const SamplingOptions& options) {
@@ -35,8 +32,7 @@ void check_options(const SamplingOptions& options) {
 }
 
 CellGrid make_grid(const Aabb3f& bounds, const SamplingOptions& options) {
-  check_options(options);
-  CellGrid grid{options, {0, 0, 0}, {0, 0, 0}};
+  CellGrid grid{{0, 0, 0}, {0, 0, 0}};
   double n_points = options.particles_per_cell;
   for (int axis = 0; axis < options.dim; ++axis) {
     const double first = std::floor(static_cast<double>(bounds.min[axis]) / options.dx);
@@ -50,49 +46,31 @@ CellGrid make_grid(const Aabb3f& bounds, const SamplingOptions& options) {
     grid.first[axis] = static_cast<int32_t>(first);
     grid.last[axis] = static_cast<int32_t>(last);
   }
-  const auto power = [&](int k) { return options.dim == 2 ? k * k : k * k * k; };
-  while (power(grid.k) < options.particles_per_cell) ++grid.k;
-  grid.n_subcells = power(grid.k);
   return grid;
-}
-
-void sample_cell(const Shape& shape, const CellGrid& grid, const std::array<int32_t, 3>& cell,
-                 std::vector<Vec3f>& particles) {
-  const SamplingOptions& options = grid.options;
-  const std::array<uint32_t, 2> key{static_cast<uint32_t>(options.seed),
-                                    static_cast<uint32_t>(options.seed >> 32)};
-  int wanted = options.particles_per_cell;
-  for (int subcell = 0; subcell < grid.n_subcells && wanted > 0; ++subcell) {
-    const std::array<uint32_t, 4> random =
-        philox4x32({static_cast<uint32_t>(cell[0]), static_cast<uint32_t>(cell[1]),
-                    static_cast<uint32_t>(cell[2]), static_cast<uint32_t>(subcell)},
-                   key);
-    // Selection sampling (Knuth, volume 2, 3.4.2, algorithm S): exactly `wanted` of those left, all subsets
-    // alike.
-    if (uniform_float(random[3]) * static_cast<float>(grid.n_subcells - subcell) >=
-        static_cast<float>(wanted))
-      continue;
-    --wanted;
-    const std::array<int, 3> sub{subcell % grid.k, subcell / grid.k % grid.k, subcell / (grid.k * grid.k)};
-    Vec3f point = Vec3f::Zero();
-    for (int axis = 0; axis < options.dim; ++axis) {
-      const double in_cell = (sub[axis] + static_cast<double>(uniform_float(random[axis]))) / grid.k;
-      point[axis] = static_cast<float>((cell[axis] + in_cell) * options.dx);
-    }
-    if (shape.contains(point)) particles.push_back(point);
-  }
 }
 
 }  // namespace
 
+SampleLattice::SampleLattice(const SamplingOptions& options) : options_(options) {
+  check_options(options);
+  const auto power = [&](int k) { return options.dim == 2 ? k * k : k * k * k; };
+  while (power(k_) < options.particles_per_cell) ++k_;
+  n_subcells_ = power(k_);
+}
+
 std::vector<Vec3f> sample_particles(const Shape& shape, const SamplingOptions& options) {
+  const SampleLattice lattice(options);
   const CellGrid grid = make_grid(shape.bounds(), options);
   std::vector<std::vector<Vec3f>> slabs(grid.last[0] - grid.first[0] + 1);
   tbb::parallel_for(size_t{0}, slabs.size(), [&](size_t slab) {
     const int32_t i = grid.first[0] + static_cast<int32_t>(slab);
     for (int32_t j = grid.first[1]; j <= grid.last[1]; ++j) {
-      for (int32_t k = grid.first[2]; k <= grid.last[2]; ++k)
-        sample_cell(shape, grid, {i, j, k}, slabs[slab]);
+      for (int32_t k = grid.first[2]; k <= grid.last[2]; ++k) {
+        lattice.visit_cell({i, j, k}, [&](const Vec3d& exact) {
+          const Vec3f point = exact.cast<float>();
+          if (shape.contains(point)) slabs[slab].push_back(point);
+        });
+      }
     }
   });
   size_t n = 0;

@@ -13,98 +13,14 @@
 
 #include "apps/geometry/philox.h"
 #include "apps/geometry/sampling.h"
+#include "apps/mpm/emitter_shape.h"
+#include "apps/mpm/inflow_pattern.h"
 #include "apps/mpm/overlaps.h"
 #include "apps/mpm/place_text.h"
 #include "core/error.h"
 
 namespace coppice::mpm {
 namespace {
-
-// A shape turned about a point.
-class TurnedShape final : public Shape {
- public:
-  TurnedShape(std::unique_ptr<Shape> shape, const Mat3f& world_from_local, const Vec3f& center)
-      : shape_(std::move(shape)), world_from_local_(world_from_local), center_(center) {}
-  bool contains(const Vec3f& p) const override {
-    return shape_->contains(world_from_local_.transpose() * (p - center_) + center_);
-  }
-  Aabb3f bounds() const override {
-    const Aabb3f box = shape_->bounds();
-    Vec3f low = Vec3f::Constant(INFINITY), high = -low;
-    for (int corner = 0; corner < 8; ++corner) {
-      const Vec3f local{corner & 1 ? box.max.x() : box.min.x(), corner & 2 ? box.max.y() : box.min.y(),
-                        corner & 4 ? box.max.z() : box.min.z()};
-      const Vec3f world = world_from_local_ * (local - center_) + center_;
-      low = low.cwiseMin(world), high = high.cwiseMax(world);
-    }
-    return {low, high};
-  }
-  double about_volume(int dim) const override { return shape_->about_volume(dim); }
-
- private:
-  std::unique_ptr<Shape> shape_;
-  Mat3f world_from_local_;
-  Vec3f center_;
-};
-
-std::unique_ptr<Shape> make_mesh_shape(const scene::Emitter& e) {
-  const InputLocation& where = e.origin.of("mesh");
-  try {
-    TriangleMesh mesh = load_mesh(e.mesh_path.string());
-    transform_mesh(mesh, {1.0f, rotation_from_euler_degrees(e.rotate_deg.cast<float>()), Vec3f::Zero()});
-    const Vec3f to = e.translate.cast<float>();
-    if (e.fit) {
-      const Vec3f half = Vec3f::Constant(static_cast<float>(*e.fit) / 2);
-      fit_mesh_into(mesh, {to - half, to + half});
-    } else {
-      transform_mesh(mesh, {static_cast<float>(e.scale), Mat3f::Identity(), to});
-    }
-    return std::make_unique<MeshShape>(std::move(mesh), e.mesh_path.string(),
-                                       e.strict ? OpenMesh::kRefuse : OpenMesh::kWarn);
-  } catch (const Error& error) {
-    // The mesh's own place goes into the message; the scene's line is where the user starts looking.
-    throw Error(error.code(), error.what(), where);
-  }
-}
-
-// A length above zero in the scene may be none any more beside the center, in 32 bits. What the shape says of
-// it gets the key that it came from.
-template <class S, class... Sizes>
-std::unique_ptr<Shape> make_sized(const scene::Emitter& e, const char* key, const Sizes&... sizes) {
-  try {
-    return std::make_unique<S>(sizes...);
-  } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("the emitter's '{}' is too small: {}", key, error.message()),
-                e.origin.of(key));
-  }
-}
-
-std::unique_ptr<Shape> make_shape(const scene::Emitter& e, int dim) {
-  const Vec3f c = e.center.cast<float>();
-  // A 2-D shape reaches through the plane z = 0 that is sampled.
-  const Vec3f half = dim == 3 ? e.half_size.cast<float>()
-                              : Vec3f(e.half_size.cast<float>().x(), e.half_size.cast<float>().y(), 1.0f);
-  std::unique_ptr<Shape> shape;
-  switch (e.shape) {
-    case scene::EmitterShape::kSphere:
-      return make_sized<SphereShape>(e, "radius", c, static_cast<float>(e.radius));
-    case scene::EmitterShape::kMesh:
-      return make_mesh_shape(e);
-    case scene::EmitterShape::kBox:
-      shape = make_sized<BoxShape>(e, "half_size", Vec3f(c - half), Vec3f(c + half));
-      break;
-    case scene::EmitterShape::kCylinder: {
-      const Vec3f axis(0, static_cast<float>(e.half_height), 0);
-      const auto radius = static_cast<float>(e.radius);
-      shape = make_sized<CylinderShape>(e, radius > 0 ? "half_height" : "radius", Vec3f(c - axis),
-                                        Vec3f(c + axis), radius);
-      break;
-    }
-  }
-  if (e.rotate_deg.isZero()) return shape;
-  return std::make_unique<TurnedShape>(std::move(shape),
-                                       rotation_from_euler_degrees(e.rotate_deg.cast<float>()), c);
-}
 
 void check_inside(const scene::SceneConfig& scene, const scene::Emitter& e,
                   const std::vector<Vec3f>& particles) {
@@ -128,14 +44,21 @@ void check_inside(const scene::SceneConfig& scene, const scene::Emitter& e,
       e.origin.table);
 }
 
+// By more than a rounding of its coordinates.
+bool reaches_beyond_domain(const scene::SceneConfig& scene, const Aabb3f& bounds) {
+  const auto rounding = static_cast<float>(1e-3 * scene.dx_m());
+  const Vec3f low = scene.domain.min.cast<float>(), high = scene.domain.max.cast<float>();
+  bool is_inside = true;
+  for (int a = 0; a < scene.dim; ++a)
+    is_inside = is_inside && bounds.min[a] >= low[a] - rounding && bounds.max[a] <= high[a] + rounding;
+  return !is_inside;
+}
+
 // Names as the cause of too many particles that a shape is larger than what it should be in.
 void refuse_beyond_domain(const scene::SceneConfig& scene, const scene::Emitter& e, const Shape& shape) {
   const Aabb3f bounds = shape.bounds();
   const Vec3f low = scene.domain.min.cast<float>(), high = scene.domain.max.cast<float>();
-  bool is_inside = true;
-  for (int a = 0; a < scene.dim; ++a)
-    is_inside = is_inside && bounds.min[a] >= low[a] && bounds.max[a] <= high[a];
-  if (is_inside) return;
+  if (!reaches_beyond_domain(scene, bounds)) return;
   throw Error(ErrorCode::kInvalidArgument,
               fmt::format("the emitter reaches from {} to {}, beyond the domain, which is {} to {}",
                           place_text(bounds.min, scene.dim), place_text(bounds.max, scene.dim),
@@ -169,14 +92,32 @@ bool encloses_nothing(const MeshShape& mesh) {
               e.origin.table);
 }
 
-std::vector<Vec3f> sample_emitter(const scene::SceneConfig& scene, const scene::Emitter& e,
-                                  const Shape& shape) {
+std::vector<Vec3f> sample_emitter(const scene::SceneConfig& scene, size_t emitter, const Shape& shape) {
+  const scene::Emitter& e = scene.emitters[emitter];
+  if (e.inflow.is_on) return InflowPattern(scene, emitter).enter(-1, 0, 0);
   try {
     return sample_particles(shape, {scene.dim, static_cast<float>(scene.dx_m()), e.particles_per_cell,
                                     static_cast<uint64_t>(*e.seed)});
   } catch (const Error& error) {
     throw error.with_location(e.origin.table);
   }
+}
+
+// Returns what a particle's volume must be multiplied with so that all `n` have the shape's; 1 where that
+// is not known.
+double volume_factor(const scene::SceneConfig& scene, const scene::Emitter& e, const Shape& shape, size_t n) {
+  if (e.inflow.is_on || reaches_beyond_domain(scene, shape.bounds())) return 1;
+  const std::optional<double> volume = enclosed_volume(e, shape, scene.dim);
+  if (!volume) return 1;
+  const double sampled = static_cast<double>(n) * std::pow(scene.dx_m(), scene.dim) / e.particles_per_cell;
+  const double factor = *volume / sampled;
+  // Boxes of whole cells keep the mass of a cell's share to the last bit.
+  constexpr double kRounding = 1e-6;
+  if (std::abs(factor - 1) < kRounding) return 1;
+  // Where a mesh passes through itself, its triangles enclose more than its inside.
+  constexpr double kMostOfMesh = 0.05;
+  if (e.shape == scene::EmitterShape::kMesh && std::abs(factor - 1) > kMostOfMesh) return 1;
+  return factor;
 }
 
 // A ball without what is outside of a box, in `dim` dimensions.
@@ -244,13 +185,15 @@ EmittedParticles emit_particles(const scene::SceneConfig& scene, const MemoryLim
   std::vector<std::unique_ptr<Shape>> shapes;
   std::vector<double> about;  // of each emitter: particles
   for (const scene::Emitter& e : scene.emitters) {
-    shapes.push_back(make_shape(e, scene.dim));
+    shapes.push_back(make_emitter_shape(e, scene.dim));
     about.push_back(shapes.back()->about_volume(scene.dim) / std::pow(scene.dx_m(), scene.dim) *
                     e.particles_per_cell);
   }
   const auto largest = static_cast<size_t>(std::ranges::max_element(about) - about.begin());
   try {
-    require_memory(scene, std::reduce(about.begin(), about.end()), limits);
+    // Where there are outflows, nobody knows how many are there at a time.
+    const double later = scene.outflows.empty() ? expected_inflow(scene) : 0;
+    require_memory(scene, std::reduce(about.begin(), about.end()) + later, limits);
   } catch (const Error& error) {
     refuse_beyond_domain(scene, scene.emitters[largest], *shapes[largest]);
     throw error.with_location(scene.emitters[largest].origin.table);
@@ -258,10 +201,17 @@ EmittedParticles emit_particles(const scene::SceneConfig& scene, const MemoryLim
   EmittedParticles all;
   for (size_t i = 0; i < scene.emitters.size(); ++i) {
     const scene::Emitter& e = scene.emitters[i];
-    const std::vector<Vec3f> particles = sample_emitter(scene, e, *shapes[i]);
+    std::vector<Vec3f> particles = sample_emitter(scene, i, *shapes[i]);
     if (particles.empty()) refuse_emptiness(scene, e, *shapes[i]);
     check_inside(scene, e, particles);
-    warn_of_overlaps(scene, i, particles, std::span(shapes).first(i));
+    all.volume_factor.push_back(1);
+    if (e.inflow.is_on && e.inflow.from_s > 0) {
+      shapes[i] = nullptr;
+      continue;
+    }
+    const size_t sampled = particles.size();
+    particles = without_overlaps(scene, i, std::move(particles), std::span(shapes).first(i));
+    if (particles.size() == sampled) all.volume_factor.back() = volume_factor(scene, e, *shapes[i], sampled);
     all.position.insert(all.position.end(), particles.begin(), particles.end());
     all.emitter.insert(all.emitter.end(), particles.size(), static_cast<uint32_t>(i));
   }

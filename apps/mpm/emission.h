@@ -11,9 +11,13 @@ namespace coppice::mpm {
 struct EmittedParticles {
   std::vector<Vec3f> position;  // m, world
   std::vector<uint32_t> emitter;
+  // [n_emitters] A particle's volume is this times its share of a cell, so that all of an emitter have its
+  // shape's.
+  std::vector<double> volume_factor = {};
 };
 
-// Warns of particles that begin in another emitter's shape or in a collider. Errors (with the emitter's
+// Leaves out particles that begin in an earlier emitter's shape or in a collider (overlaps.h), and those of
+// an inflow that begins later. Errors (with the emitter's
 // place in the scene): a mesh that cannot be read, no particles, particles outside the domain; and
 // kOutOfMemory, before any is sampled, where they need more than the limits.
 EmittedParticles emit_particles(const scene::SceneConfig& scene, const MemoryLimits& limits = {});

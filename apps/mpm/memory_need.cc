@@ -46,7 +46,10 @@ uint64_t bytes_of(double need) { return static_cast<uint64_t>(std::clamp(need, 0
 MemoryNeed memory_need(const scene::SceneConfig& scene, double particles) {
   const double matrix_bytes = 2.0 * 4 * scene.dim * scene.dim;
   const bool has_pictures = scene.output.png && scene.time.frames > 0;
-  const double snapshot_bytes = 4.0 * 9 + 2 + matrix_bytes, drawn_bytes = has_pictures ? 60 : 0;
+  const scene::OutputFields& fields = scene.output.fields;
+  const bool has_fields = fields.pressure || fields.von_mises || fields.stress || fields.strain;
+  const double field_bytes = has_fields ? 4.0 * scene.dim * (scene.dim + 1) : 0;
+  const double snapshot_bytes = 4.0 * 9 + 2 + matrix_bytes + field_bytes, drawn_bytes = has_pictures ? 60 : 0;
   const double device = scene.dim == 2 ? device_need<2>(scene, particles) : device_need<3>(scene, particles);
   const double host = scene.time.frames == 0 ? 0 : particles * (snapshot_bytes + drawn_bytes);
   const double pictures = has_pictures ? kPixelBytes * scene.output.width * scene.output.height : 0;

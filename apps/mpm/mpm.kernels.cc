@@ -4,6 +4,7 @@
 #include "apps/mpm/grid_values.h"
 #include "apps/mpm/hand.h"
 #include "apps/mpm/mpm_steps.h"
+#include "apps/mpm/outflow_boxes.h"
 #include "apps/mpm/point_packing.h"
 
 // A kernel that only calls a function of coppice::mpm has its name.
@@ -111,6 +112,11 @@ COPPICE_KERNEL_2D_3D(mark_kept, Item i, ParticleArrays particles, Capsule<D> str
 COPPICE_KERNEL_2D_3D(mark_taken, Item i, ParticleArrays particles, Subcells<D> subcells,
                      std::uint32_t* is_taken) {
   mpm::mark_taken<D>(particles, i.index, subcells, is_taken);
+}
+
+COPPICE_KERNEL_2D_3D(mark_outflow, Item i, ParticleArrays particles, const OutflowBox<D>* boxes,
+                     std::uint32_t n_boxes, std::uint32_t* is_kept, std::uint32_t* counts) {
+  mpm::mark_outflow<D>(particles, i.index, boxes, n_boxes, is_kept, counts);
 }
 
 }  // namespace coppice::mpm::kernels

@@ -1,13 +1,13 @@
 // Tests particles against shapes and colliders in parallel (see overlaps.h).
 #include "apps/mpm/overlaps.h"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_reduce.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "apps/geometry/mesh.h"
 #include "core/error.h"
@@ -16,64 +16,102 @@
 namespace coppice::mpm {
 namespace {
 
-template <class IsInside>
-size_t count_inside(std::span<const Vec3f> particles, const IsInside& is_inside) {
-  return tbb::parallel_reduce(
-      tbb::blocked_range<size_t>(0, particles.size(), 4096), size_t{0},
-      [&](const tbb::blocked_range<size_t>& range, size_t count) {
-        for (size_t i = range.begin(); i < range.end(); ++i) count += is_inside(particles[i]) ? 1 : 0;
-        return count;
-      },
-      std::plus<>());
-}
+// A body that no particle may begin in, with what the log calls it.
+struct Obstacle {
+  std::string name;
+  std::function<bool(const Vec3f&)> contains;
+  size_t count = 0;  // of the particles that are left out for it
+};
 
-size_t count_in_collider(std::span<const Vec3f> particles, const scene::Collider& c, int dim) {
+Obstacle collider_obstacle(const scene::SceneConfig& scene, size_t index) {
+  const scene::Collider& c = scene.colliders[index];
+  const std::string name = fmt::format("collider[{}]", index);
   const Vec3f center = c.center.cast<float>();
   if (c.shape == scene::ColliderShape::kSphere) {
     const auto radius = static_cast<float>(c.radius);
-    return count_inside(particles,
-                        [&](const Vec3f& p) { return (p - center).squaredNorm() < radius * radius; });
+    return {name, [=](const Vec3f& p) { return (p - center).squaredNorm() < radius * radius; }};
   }
   const Mat3f local_from_world = rotation_from_euler_degrees(c.rotate_deg.cast<float>()).transpose();
   Vec3f half = c.half_size.cast<float>();
-  if (dim == 2) half.z() = 1;
-  return count_inside(particles, [&](const Vec3f& p) {
-    return ((local_from_world * (p - center)).cwiseAbs().array() < half.array()).all();
-  });
+  if (scene.dim == 2) half.z() = 1;
+  return {name, [=](const Vec3f& p) {
+            return ((local_from_world * (p - center)).cwiseAbs().array() < half.array()).all();
+          }};
 }
 
-void warn(const scene::SceneConfig& scene, size_t emitter, const std::string& what) {
-  const Error located(ErrorCode::kUsage, what, scene.emitters[emitter].origin.table);
-  log_warning("{}", located.what());
+std::vector<Obstacle> obstacles_of(const scene::SceneConfig& scene,
+                                   std::span<const std::unique_ptr<Shape>> earlier) {
+  std::vector<Obstacle> all;
+  for (size_t i = 0; i < earlier.size(); ++i) {
+    if (earlier[i] == nullptr) continue;
+    all.push_back({fmt::format("emitter[{}]", i), [&shape = *earlier[i]](const Vec3f& p) {
+                     return shape.bounds().contains(p) && shape.contains(p);
+                   }});
+  }
+  for (size_t i = 0; i < scene.colliders.size(); ++i) all.push_back(collider_obstacle(scene, i));
+  return all;
+}
+
+// Returns the first obstacle that each place is in, or their number.
+std::vector<uint32_t> first_obstacles(std::span<const Vec3f> particles, std::span<const Obstacle> obstacles) {
+  std::vector<uint32_t> first(particles.size());
+  tbb::parallel_for(size_t{0}, particles.size(), [&](size_t i) {
+    const auto found =
+        std::ranges::find_if(obstacles, [&](const Obstacle& o) { return o.contains(particles[i]); });
+    first[i] = static_cast<uint32_t>(found - obstacles.begin());
+  });
+  return first;
+}
+
+// "20 begin in emitter[0] and 3 in collider[1]". One line says of all: there are as many pairs as the square
+// of the emitters.
+std::string text_of(std::span<const Obstacle> obstacles) {
+  constexpr size_t kMostNamed = 4;
+  std::vector<std::string> parts;
+  size_t others = 0;
+  for (const Obstacle& o : obstacles) {
+    if (o.count == 0) continue;
+    if (parts.size() < kMostNamed)
+      parts.push_back(fmt::format("{} in {}", o.count, o.name));
+    else
+      others += o.count;
+  }
+  if (others > 0) parts.push_back(fmt::format("{} in others", others));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace
 
-void warn_of_overlaps(const scene::SceneConfig& scene, size_t emitter, std::span<const Vec3f> particles,
-                      std::span<const std::unique_ptr<Shape>> earlier) {
-  const auto begin_in = [&](size_t count) {
-    return fmt::format("{} of emitter[{}]'s {} particles begin in ", count, emitter, particles.size());
-  };
-  const auto is_in = [&](size_t i, const Vec3f& p) {
-    return earlier[i]->bounds().contains(p) && earlier[i]->contains(p);
-  };
-  // One line says of all of them: there are as many pairs as the square of the emitters.
-  std::vector<size_t> overlapped;
-  for (size_t i = 0; i < earlier.size(); ++i)
-    if (count_inside(particles, [&](const Vec3f& p) { return is_in(i, p); }) > 0) overlapped.push_back(i);
-  if (!overlapped.empty()) {
-    const size_t count = count_inside(particles, [&](const Vec3f& p) {
-      return std::ranges::any_of(overlapped, [&](size_t i) { return is_in(i, p); });
-    });
-    const std::string others = overlapped.size() > 1 ? fmt::format(" or {} more", overlapped.size() - 1) : "";
-    warn(
-        scene, emitter,
-        begin_in(count) + fmt::format("emitter[{}]{}, too, where there is more mass", overlapped[0], others));
+std::vector<Vec3f> without_overlaps(const scene::SceneConfig& scene, size_t emitter,
+                                    std::vector<Vec3f> particles,
+                                    std::span<const std::unique_ptr<Shape>> earlier) {
+  std::vector<Obstacle> obstacles = obstacles_of(scene, earlier);
+  if (obstacles.empty()) return particles;
+  const std::vector<uint32_t> first = first_obstacles(particles, obstacles);
+  std::vector<Vec3f> kept;
+  kept.reserve(particles.size());
+  for (size_t i = 0; i < particles.size(); ++i) {
+    if (first[i] == obstacles.size())
+      kept.push_back(particles[i]);
+    else
+      ++obstacles[first[i]].count;
   }
-  for (size_t i = 0; i < scene.colliders.size(); ++i) {
-    const size_t count = count_in_collider(particles, scene.colliders[i], scene.dim);
-    if (count > 0) warn(scene, emitter, begin_in(count) + fmt::format("collider[{}], and may stay there", i));
+  if (kept.size() == particles.size()) return particles;
+  const InputLocation& where = scene.emitters[emitter].origin.table;
+  if (kept.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("the emitter yields no particles: of its {}, {}; declare it before what is "
+                            "around it, or move it",
+                            particles.size(), text_of(obstacles)),
+                where);
   }
+  const Error located(
+      ErrorCode::kUsage,
+      fmt::format("{} of emitter[{}]'s {} particles are left out, {}", particles.size() - kept.size(),
+                  emitter, particles.size(), text_of(obstacles)),
+      where);
+  log_info("{}", located.what());
+  return kept;
 }
 
 }  // namespace coppice::mpm

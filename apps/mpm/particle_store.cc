@@ -2,14 +2,29 @@
 #include "apps/mpm/particle_store.h"
 
 #include <bit>
+#include <cmath>
 #include <utility>
 
+#include "apps/geometry/philox.h"
 #include "apps/mpm/launched.h"
 #include "gpu/stream_primitives.h"
 #include "mpm.kernels.h"
 #include "sparse/buffer_operations.h"
 
 namespace coppice::mpm {
+namespace {
+
+// Snow of a plastic volume ratio J is exp(hardening (1 - J)) times as stiff.
+float scalar_of(const ParticleStart& start, uint64_t id) {
+  if (start.stiffness_spread == 0) return start.scalar;
+  const auto low = [](uint64_t w) { return static_cast<uint32_t>(w); };
+  const auto high = [](uint64_t w) { return static_cast<uint32_t>(w >> 32); };
+  const auto random = philox4x32({low(id), high(id), 0, 0}, {low(start.seed), high(start.seed)});
+  const float stiffness = 1 + start.stiffness_spread * (2 * uniform_float(random[0]) - 1);
+  return start.scalar - std::log(stiffness) / start.hardening;
+}
+
+}  // namespace
 
 template <int D>
 void ParticleStore<D>::wait_reserve(uint64_t n) {
@@ -50,7 +65,7 @@ void ParticleStore<D>::wait_add(const EmittedParticles& emitted, std::span<const
     wait_upload(A::kVelocity + k, at, n, [&](uint64_t i) { return starts[emitter[i]].velocity[k]; });
     wait_upload(A::kDeformation + k * D + k, at, n, [](uint64_t) { return 1.0f; });
   }
-  wait_upload(A::kScalar, at, n, [&](uint64_t i) { return starts[emitter[i]].scalar; });
+  wait_upload(A::kScalar, at, n, [&](uint64_t i) { return scalar_of(starts[emitter[i]], next_id_ + i); });
   wait_upload(A::kGroup, at, n, [&](uint64_t i) { return static_cast<float>(emitter[i]); });
   wait_upload(A::kId, at, n,
               [&](uint64_t i) { return std::bit_cast<float>(static_cast<uint32_t>(next_id_ + i)); });

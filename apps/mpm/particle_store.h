@@ -20,6 +20,11 @@ namespace coppice::mpm {
 struct ParticleStart {
   Vec3f velocity;  // m/s
   float scalar;    // the material's (Attribute::kScalar)
+  // Snow's stiffness is drawn evenly from 1 - this to 1 + this times the material's, by seed and id: as snow
+  // of another plastic volume ratio, which is its scalar, has it.
+  float stiffness_spread = 0;
+  float hardening = 0;  // of snow with a spread
+  uint64_t seed = 0;
 };
 
 template <int D>

@@ -3,6 +3,7 @@
 // Device-clean.
 #pragma once
 #include "apps/mpm/solver_types.h"
+#include "apps/mpm/stress_values.h"
 
 namespace coppice::mpm {
 
@@ -11,6 +12,8 @@ enum class PointValue : std::int32_t {
   kEmitter = 1,      // its index in the scene
   kSpeed = 2,        // m/s
   kVolumeRatio = 3,  // det F; water: J
+  kPressure = 4,     // Pa, of Kirchhoff's stress, as the next
+  kVonMises = 5,     // Pa
 };
 
 // `shift` are the coordinates of the grid's node (0, 0, 0) in the world, m; out: f32[n][4].
@@ -34,6 +37,11 @@ COPPICE_INLINE void pack_point(const ParticleArrays& p, const Group<D>* groups, 
     SmallMat<float, D> f{};
     COPPICE_UNROLL for (int k = 0; k < D * D; ++k) f.m[k] = load(A::kDeformation + k);
     shown = kind == MaterialKind::kWater ? load(A::kScalar) : determinant(f);
+  }
+  if (value == PointValue::kPressure || value == PointValue::kVonMises) {
+    SymmetricMat<D> tau{};
+    COPPICE_UNROLL for (int k = 0; k < kSymmetric<D>; ++k) tau.m[k] = load(A::kStress + k);
+    shown = value == PointValue::kPressure ? pressure_of<D>(tau) : von_mises_of<D>(tau);
   }
   out[4 * i + 3] = shown;
 }

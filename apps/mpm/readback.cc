@@ -82,29 +82,41 @@ double Readback<D>::wait_elastic_energy() {
 }
 
 template <int D>
-std::vector<uint32_t> Readback<D>::wait_places_by_id() const {
+typename Readback<D>::PlacesById Readback<D>::wait_places_by_id() const {
   const ParticleStore<D>& particles = state_.particles;
+  constexpr uint64_t kSparse = 8;  // ids for each particle: where they stream through, ids go up for ever
+  PlacesById places;
+  if (particles.next_id() > kSparse * particles.size()) {
+    places.sorted.reserve(particles.size());
+    particles.wait_for_each(std::array{int{A::kId}}, [&](const auto& rows, uint64_t i) {
+      places.sorted.push_back(std::bit_cast<uint32_t>(rows[A::kId][i]));
+    });
+    std::ranges::sort(places.sorted);
+    return places;
+  }
   const bool is_whole = particles.next_id() == particles.size();
-  std::vector<uint32_t> places(particles.next_id(), is_whole);
+  places.table.assign(particles.next_id(), is_whole);
   if (!is_whole) {
     particles.wait_for_each(std::array{int{A::kId}}, [&](const auto& rows, uint64_t i) {
-      places[std::bit_cast<uint32_t>(rows[A::kId][i])] = 1;
+      places.table[std::bit_cast<uint32_t>(rows[A::kId][i])] = 1;
     });
   }
-  std::exclusive_scan(places.begin(), places.end(), places.begin(), 0u);
+  std::exclusive_scan(places.table.begin(), places.table.end(), places.table.begin(), 0u);
   return places;
 }
 
 template <int D>
-ParticleSnapshot Readback<D>::wait_snapshot() const {
+ParticleSnapshot Readback<D>::wait_snapshot(const SnapshotParts& parts) const {
   wait_done(state_.device->default_stream().barrier());
   ParticleSnapshot s = make_snapshot(state_.particles.size(), D);
+  constexpr size_t n_stress = D * (D + 1) / 2;
+  if (parts.stress) s.stress.resize(s.position.size() * n_stress);
   const Vec3f shift = state_.origin().template cast<float>();
-  const std::vector<uint32_t> place_of = wait_places_by_id();
+  const PlacesById place_of = wait_places_by_id();
   std::array<int, A::kCount> all;
   std::iota(all.begin(), all.end(), 0);
   state_.particles.wait_for_each(all, [&](const auto& rows, uint64_t i) {
-    const size_t id = place_of[std::bit_cast<uint32_t>(rows[A::kId][i])];
+    const size_t id = place_of(std::bit_cast<uint32_t>(rows[A::kId][i]));
     s.position[id] = s.velocity[id] = Vec3f::Zero();
     SmallMat<float, D> f{};
     for (int k = 0; k < D; ++k) {
@@ -115,6 +127,8 @@ ParticleSnapshot Readback<D>::wait_snapshot() const {
       f.m[k] = s.deformation[id * D * D + static_cast<size_t>(k)] = rows[A::kDeformation + k][i];
       s.affine[id * D * D + static_cast<size_t>(k)] = rows[A::kAffine + k][i];
     }
+    for (size_t k = 0; parts.stress && k < n_stress; ++k)
+      s.stress[id * n_stress + k] = rows[A::kStress + k][i];
     const auto e = static_cast<size_t>(rows[A::kGroup][i]);
     const Group<D>& group = state_.groups[e];
     s.emitter[id] = static_cast<uint32_t>(e);

@@ -2,6 +2,7 @@
 //
 // Thread-compatible. Errors: those of the launches before.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -23,7 +24,7 @@ class Readback {
 
   // These are functions of a Solver (solver.h); compile() starts compiling what wait_density() launches.
   void compile();
-  ParticleSnapshot wait_snapshot() const;
+  ParticleSnapshot wait_snapshot(const SnapshotParts& parts) const;
   DensityBlocks wait_density();
   void wait_pack(PointValue value, std::vector<render::PackedPoint>& points);
   render::VolumePlacement grid_placement() const;
@@ -40,8 +41,16 @@ class Readback {
 
   ShownGrid& wait_shown_grid();
   double wait_elastic_energy();  // J
-  // Returns the place of each id among those that are there: where particles were cut ids are missing.
-  std::vector<uint32_t> wait_places_by_id() const;
+  // Knows the place of each id among those that are there: where particles are gone ids are missing.
+  struct PlacesById {
+    std::vector<uint32_t> table;   // [next id] places; empty where most ids are gone
+    std::vector<uint32_t> sorted;  // or else the ids that are there
+    size_t operator()(uint32_t id) const {
+      if (!table.empty()) return table[id];
+      return static_cast<size_t>(std::ranges::lower_bound(sorted, id) - sorted.begin());
+    }
+  };
+  PlacesById wait_places_by_id() const;
 
   SolverState<D>& state_;
   std::optional<ShownGrid> shown_;                   // from the first wait_shown_grid() on

@@ -66,12 +66,12 @@ Vec3d grid_origin(const scene::SceneConfig& scene) {
 }
 
 template <int D>
-Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e) {
+Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e, double volume_factor) {
   const scene::MaterialParameters& m = scene.materials[static_cast<size_t>(e.material_id)];
   Group<D> g{};
   g.kind = scene::kind_of_material(m);
   g.density = static_cast<float>(scene::density_kg_m3(m));
-  g.volume = static_cast<float>(std::pow(scene.dx_m(), D) / e.particles_per_cell);
+  g.volume = static_cast<float>(volume_factor * std::pow(scene.dx_m(), D) / e.particles_per_cell);
   g.mass = g.density * g.volume;
   g.jelly = Jelly<float, D>::from_young(static_cast<float>(e.jelly.youngs_modulus_Pa),
                                         static_cast<float>(e.jelly.poisson_ratio));
@@ -85,7 +85,8 @@ Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e) {
   g.water.tension = static_cast<float>(e.water.tension);
   g.water.viscosity = static_cast<float>(e.water.viscosity_Pa_s);
   if (g.kind == MaterialKind::kWater && is_of_one_density(scene)) {
-    g.per_density = static_cast<float>(1 / (g.density * std::pow(scene.dx_m(), D)));
+    // A cell that is full of these particles is at rest, whatever their masses were scaled by.
+    g.per_density = static_cast<float>(1 / (volume_factor * g.density * std::pow(scene.dx_m(), D)));
     g.water.relaxation = static_cast<float>(kRelaxedPerCell * scene::sound_speed_m_s(m) / scene.dx_m());
   }
   g.sand = Sand<float, D>::from_young(static_cast<float>(e.sand.youngs_modulus_Pa),
@@ -135,8 +136,8 @@ void set_colliders(const scene::SceneConfig& scene, StepControl<D>& c) {
     c.start[i] = c.now[i] = c.next[i] = make_collider<D>(scene.colliders[i], grid_origin(scene));
 }
 
-template Group<2> make_group<2>(const scene::SceneConfig&, const scene::Emitter&);
-template Group<3> make_group<3>(const scene::SceneConfig&, const scene::Emitter&);
+template Group<2> make_group<2>(const scene::SceneConfig&, const scene::Emitter&, double);
+template Group<3> make_group<3>(const scene::SceneConfig&, const scene::Emitter&, double);
 template float initial_scalar<2>(const Group<2>&);
 template float initial_scalar<3>(const Group<3>&);
 template void set_geometry<2>(const scene::SceneConfig&, StepArguments<2>&);

@@ -17,8 +17,9 @@ SmallVec<float, D> small(const Vec3d& v) {
   return s;
 }
 
+// A particle's volume is `volume_factor` times its share of a cell.
 template <int D>
-Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& emitter);
+Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& emitter, double volume_factor);
 
 // Returns what a new particle of the group has as its material's scalar.
 template <int D>

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "apps/mpm/hand_actions.h"
+#include "apps/mpm/mass_flow.h"
 #include "apps/mpm/readback.h"
 #include "apps/mpm/solver_state.h"
 #include "apps/mpm/step_length.h"
@@ -26,7 +27,8 @@ class SolverOf final : public Solver {
   SolverOf(IntrusivePtr<Device> device, const scene::SceneConfig& scene, const SolverOptions& options)
       : state_(std::move(device), scene, options.most_emitted),
         time_step_(state_.program, state_.grid, state_.particles),
-        readback_(state_) {}
+        readback_(state_),
+        flow_(state_) {}
   ~SolverOf() override { wait(state_.device->default_stream().barrier()); }
 
   void wait_ready() override;
@@ -36,7 +38,9 @@ class SolverOf final : public Solver {
   double time_s() const override { return time_s_; }
   double max_speed_m_s() const override { return state_.max_speed_m_s(); }
   FrameStats wait_stats() override;
-  ParticleSnapshot wait_snapshot() override { return readback_.wait_snapshot(); }
+  ParticleSnapshot wait_snapshot_with(const SnapshotParts& parts) override {
+    return readback_.wait_snapshot(parts);
+  }
   DensityBlocks wait_density() override { return readback_.wait_density(); }
   void wait_pack(PointValue value, std::vector<render::PackedPoint>& points) override {
     readback_.wait_pack(value, points);
@@ -80,6 +84,7 @@ class SolverOf final : public Solver {
   SolverState<D> state_;
   TimeStep<D> time_step_;
   Readback<D> readback_;
+  MassFlow<D> flow_;
   bool sorted_once_ = false;
   int frame_ = 0;
   uint64_t steps_ = 0;
@@ -108,11 +113,14 @@ bool SolverOf<D>::wait_advance(int most_steps) {
   if (!sorted_once_ || state_.control.drifted != 0) wait_sort();
   choose_dt(end_s - time_s_);
   const double steps = std::round((end_s - time_s_) / stats_.dt_s);
-  wait_batch(static_cast<int>(std::min<double>(steps, std::min(most_steps, kStepsPerBatch))));
+  most_steps = std::min(most_steps, kStepsPerBatch);
+  if (flow_.is_on()) most_steps = std::min(most_steps, flow_.most_steps(time_s_, stats_.dt_s));
+  wait_batch(static_cast<int>(std::min<double>(steps, most_steps)));
   check_finite();
   // The float dt of the steps adds up to the frame's end but for rounding; the next frame starts from the
   // exact time.
   if (std::abs(end_s - time_s_) < 0.5 * stats_.dt_s) state_.control.time_s = time_s_ = end_s;
+  if (flow_.is_on()) flow_.wait_update(time_s_);
   if (end_s - time_s_ > tolerance_s) return false;
   ++frame_;
   is_frame_over_ = true;
@@ -178,6 +186,8 @@ FrameStats SolverOf<D>::wait_stats() {
   s.active_blocks = state_.n_blocks;
   s.max_speed_m_s = state_.max_speed_m_s();
   s.max_wave_m_s = state_.max_sound_m_s();
+  s.mass_in_kg = flow_.mass_in_kg();
+  s.mass_out_kg = flow_.mass_out_kg();
   readback_.wait_sum(s);
   return s;
 }

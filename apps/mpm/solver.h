@@ -55,7 +55,8 @@ class Solver {
   virtual double time_s() const = 0;
   virtual double max_speed_m_s() const = 0;  // of the last batch's last step
   virtual FrameStats wait_stats() = 0;
-  virtual ParticleSnapshot wait_snapshot() = 0;
+  ParticleSnapshot wait_snapshot() { return wait_snapshot_with({}); }
+  virtual ParticleSnapshot wait_snapshot_with(const SnapshotParts& parts) = 0;
   virtual DensityBlocks wait_density() = 0;
   // Packs all particles in the solver's order on the device, 16 bytes each: a tenth of what
   // wait_snapshot() copies.

@@ -7,6 +7,11 @@
 
 namespace coppice::mpm {
 
+// A snapshot has these parts beside those that it always has.
+struct SnapshotParts {
+  bool stress = false;
+};
+
 // Particles on the host, in the solver's order (by block). World coordinates.
 struct ParticleSnapshot {
   std::vector<Vec3f> position;         // m
@@ -17,6 +22,8 @@ struct ParticleSnapshot {
   std::vector<float>
       deformation;          // [n][D][D]: elastic deformation gradient; water has none and keeps the identity
   std::vector<float> mass;  // kg
+  std::vector<float>
+      stress;  // [n][D (D + 1) / 2], Pa: Kirchhoff's, xx xy xz yy yz zz; empty unless asked for
   std::vector<uint32_t> material;  // index into SceneConfig::materials
   std::vector<uint32_t> emitter;   // index into SceneConfig::emitters
 };
@@ -41,6 +48,7 @@ struct FrameStats {
   double time_s = 0;
   uint64_t particles = 0, active_blocks = 0, steps = 0, sorts = 0;
   double mass_kg = 0;
+  double mass_in_kg = 0, mass_out_kg = 0;  // by inflows and outflows, since the beginning
   Vec3d momentum = Vec3d::Zero();          // kg m/s
   Vec3d angular_momentum = Vec3d::Zero();  // kg m^2/s, about the world's origin; in 2-D along z
   double kinetic_J = 0, potential_J = 0;   // gravity's, zero at the domain's lowest corner

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "apps/mpm/inflow_pattern.h"
 #include "core/machine_memory.h"
 #include "gpu/host_access.h"
 
@@ -14,25 +15,40 @@ template <int D>
 SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& from, uint64_t most_emitted)
     : device(std::move(on)), scene(from), program(device), grid(device, scene.cells()), particles(device) {
   set_geometry(scene, arguments);
+  const std::string_view name = device->name();
+  const MemoryLimits limits{.device_bytes = device->memory_bytes(),
+                            .machine_bytes = machine_memory_bytes(),
+                            .is_shared = name == "cpu" || name == "simt"};
+  const EmittedParticles emitted = emit_particles(scene, limits);
   std::vector<ParticleStart> starts;
-  for (const scene::Emitter& e : scene.emitters) {
-    groups.push_back(make_group<D>(scene, e));
-    starts.push_back({e.velocity.cast<float>(), initial_scalar(groups.back())});
+  for (size_t e = 0; e < scene.emitters.size(); ++e) {
+    groups.push_back(make_group<D>(scene, scene.emitters[e], emitted.volume_factor[e]));
+    starts.push_back(start_of(e, scene.emitters[e].velocity.template cast<float>()));
   }
   group_table = wait_device_copy(*device, groups);
   control_buffer = device->reserve(sizeof control, sizeof control);
   arguments.n_groups = static_cast<uint32_t>(groups.size());
   arguments.groups = group_table->as<Group<D>>();
   arguments.control = control_buffer->as<StepControl<D>>();
-  const std::string_view name = device->name();
-  const MemoryLimits limits{.device_bytes = device->memory_bytes(),
-                            .machine_bytes = machine_memory_bytes(),
-                            .is_shared = name == "cpu" || name == "simt"};
-  particles.wait_add(emit_particles(scene, limits), starts, origin().template cast<float>());
+  particles.wait_add(emitted, starts, origin().template cast<float>());
   for (size_t e = 0; e < groups.size(); ++e)
     expect_particles(e, std::sqrt(static_cast<float>(scene.emitters[e].velocity.squaredNorm())));
-  most_particles = particles.size() + most_emitted;
+  constexpr double kMostParticles = 0x1p32;  // ids are 32 bits
+  most_particles = particles.size() + most_emitted +
+                   static_cast<uint64_t>(std::min(expected_inflow(scene), kMostParticles));
   set_colliders(scene, control);
+}
+
+template <int D>
+ParticleStart SolverState<D>::start_of(size_t emitter, const Vec3f& velocity) const {
+  const scene::Emitter& e = scene.emitters[emitter];
+  ParticleStart start{velocity, initial_scalar(groups[emitter])};
+  if (e.stiffness_spread > 0) {
+    start.stiffness_spread = static_cast<float>(e.stiffness_spread);
+    start.hardening = static_cast<float>(e.snow.hardening);
+    start.seed = static_cast<uint64_t>(*e.seed);
+  }
+  return start;
 }
 
 template <int D>

@@ -28,6 +28,8 @@ struct SolverState {
 
   // Takes gravity, walls, time.cfl and time.max_dt_s of another scene.
   void set_parameters(const scene::SceneConfig& from);
+  // Returns what new particles of an emitter begin with.
+  ParticleStart start_of(size_t emitter, const Vec3f& velocity) const;
   // Lets the next step reckon with new particles of an emitter that move so fast, and with their waves, and
   // the particles be sorted before it.
   void expect_particles(size_t emitter, float speed_m_s);
@@ -40,7 +42,7 @@ struct SolverState {
   BlockGrid<D> grid;
   ParticleStore<D> particles;
   uint64_t n_blocks = 0;        // of the grid, since the last sorting
-  uint64_t most_particles = 0;  // that hands may bring the solver to
+  uint64_t most_particles = 0;  // that hands and inflows may bring the solver to
   std::vector<Group<D>> groups;
   StepControl<D> control{};  // as on the device, but for what is written here before the next batch
   StepArguments<D> arguments{};

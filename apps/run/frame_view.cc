@@ -7,6 +7,7 @@
 
 #include "apps/geometry/mesh.h"
 #include "apps/render/camera_path.h"
+#include "apps/run/particle_fields.h"
 
 namespace coppice {
 render::ColorMap color_map_of(scene::Colormap map) {
@@ -41,7 +42,15 @@ void choose_colors(const scene::SceneConfig& scene, FrameView& view) {
   }
 }
 
+bool is_scalar(scene::ColorBy color) {
+  return color != scene::ColorBy::kMaterial && color != scene::ColorBy::kEmitter;
+}
+
 void choose_scalar(const scene::SceneConfig& scene, FrameView& view) {
+  if (scene.output.color == scene::ColorBy::kPressure) view.scalar = pressures(view.particles, scene.dim);
+  if (scene.output.color == scene::ColorBy::kVonMises)
+    view.scalar = von_mises_stresses(view.particles, scene.dim);
+  if (!view.scalar.empty()) return;
   const size_t n = view.particles.position.size();
   view.scalar.resize(n);
   for (size_t i = 0; i < n; ++i) {
@@ -195,8 +204,7 @@ FrameView make_frame_view(const scene::SceneConfig& scene, mpm::ParticleSnapshot
   r.domain = {scene.domain.min.cast<float>(), scene.domain.max.cast<float>()};
   r.radius_m = particle_radius_m(scene);
   r.body_spacing_m = body_spacing_m(scene);
-  const bool scalar =
-      scene.output.color == scene::ColorBy::kSpeed || scene.output.color == scene::ColorBy::kVolumeRatio;
+  const bool scalar = is_scalar(scene.output.color);
   r.color_mode = scalar ? render::ColorMode::kScalar : render::ColorMode::kMaterial;
   if (scalar) choose_scalar(scene, view);
   std::vector<render::Look> look_of_material;

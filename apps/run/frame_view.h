@@ -19,7 +19,7 @@ struct FrameView {
   render::RenderScene render;
 };
 
-// `time_s` places the moving colliders.
+// `time_s` places the moving colliders. The particles have their stress where the colour shows it.
 FrameView make_frame_view(const scene::SceneConfig& scene, mpm::ParticleSnapshot particles, double time_s);
 
 // Its parts. How a material is drawn. Water is clear when it has its own colour, and painted when it shows

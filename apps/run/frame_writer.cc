@@ -1,7 +1,6 @@
 // Writes a frame's files (see frame_writer.h).
 #include "apps/run/frame_writer.h"
 
-#include <array>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -11,7 +10,9 @@
 #include "apps/render/image.h"
 #include "apps/render/movie.h"
 #include "apps/run/frame_view.h"
+#include "apps/run/particle_fields.h"
 #include "apps/run/scene_points.h"
+#include "apps/run/stats_columns.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/trace.h"
@@ -38,18 +39,15 @@ FrameWriter::FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder)
 
 void FrameWriter::begin() {
   folder_.prepare();
-  log_.emplace(stats_csv_path(folder_.path()),
-               std::vector<std::string>{
-                   "frame", "time_s", "particles", "active_blocks", "steps", "dt_s", "mass_kg",
-                   "momentum_x_kg_m_s", "momentum_y_kg_m_s", "momentum_z_kg_m_s",
-                   "angular_momentum_x_kg_m2_s", "angular_momentum_y_kg_m2_s", "angular_momentum_z_kg_m2_s",
-                   "kinetic_J", "potential_J", "elastic_J", "max_speed_m_s", "milliseconds"});
+  std::vector<std::string> names;
+  for (const StatsColumn& column : stats_columns(scene_, {}, {})) names.push_back(column.name);
+  log_.emplace(stats_csv_path(folder_.path()), std::move(names));
 }
 
 void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds) {
   const TraceScope trace("frame.write");
   const int frame = solver.frame();
-  const mpm::ParticleSnapshot particles = solver.wait_snapshot();
+  const mpm::ParticleSnapshot particles = solver.wait_snapshot_with({.stress = needs_stress(scene_.output)});
   std::optional<render::Image> picture;
   if (pictures_) picture = draw(particles, s.time_s);
   // All that can fail but the disk is done for the first frame: what an earlier run has left is set aside
@@ -73,11 +71,10 @@ void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double mi
   }
   // The row comes last: a frame that has one has all its files.
   unfinished.clear();
-  log_->write_row(std::array<double, 18>{
-      static_cast<double>(frame), s.time_s, static_cast<double>(s.particles),
-      static_cast<double>(s.active_blocks), static_cast<double>(s.steps), s.dt_s, s.mass_kg, s.momentum.x(),
-      s.momentum.y(), s.momentum.z(), s.angular_momentum.x(), s.angular_momentum.y(), s.angular_momentum.z(),
-      s.kinetic_J, s.potential_J, s.elastic_J, s.max_speed_m_s, milliseconds});
+  std::vector<double> row;
+  for (const StatsColumn& column : stats_columns(scene_, s, {frame, milliseconds}))
+    row.push_back(column.value);
+  log_->write_row(row);
   folder_.remove_earlier();
 }
 
@@ -100,7 +97,7 @@ render::Image FrameWriter::draw(const mpm::ParticleSnapshot& particles, double t
 void FrameWriter::write_particles(const mpm::ParticleSnapshot& p, int frame) {
   const int matrix = scene_.dim * scene_.dim;
   std::vector<uint8_t> materials, emitters;
-  const std::array<PlyAttribute, 9> attributes{{
+  std::vector<PlyAttribute> attributes{
       {"position", PlyType::kFloat32, 3, p.position.data()},
       {"velocity", PlyType::kFloat32, 3, p.velocity.data()},
       {"volume_ratio", PlyType::kFloat32, 1, p.volume_ratio.data()},
@@ -110,7 +107,17 @@ void FrameWriter::write_particles(const mpm::ParticleSnapshot& p, int frame) {
       {"mass", PlyType::kFloat32, 1, p.mass.data()},
       indices("material", p.material, scene_.materials.size(), materials),
       indices("emitter", p.emitter, scene_.emitters.size(), emitters),
-  }};
+  };
+  std::vector<float> pressure, von_mises, strain;
+  const auto add = [&](const char* name, int components, const std::vector<float>& values) {
+    attributes.push_back({name, PlyType::kFloat32, components, values.data()});
+  };
+  const int symmetric = scene_.dim * (scene_.dim + 1) / 2;
+  const scene::Output& output = scene_.output;
+  if (writes_pressure(output)) add("pressure", 1, pressure = pressures(p, scene_.dim));
+  if (writes_von_mises(output)) add("von_mises", 1, von_mises = von_mises_stresses(p, scene_.dim));
+  if (output.fields.stress) add("stress", symmetric, p.stress);
+  if (output.fields.strain) add("strain", symmetric, strain = strains(p, scene_.dim));
   write_particles_ply(particles_ply_path(folder_.path(), frame), attributes,
                       static_cast<int64_t>(p.position.size()), describe_particles(scene_));
 }

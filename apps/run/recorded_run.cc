@@ -48,6 +48,23 @@ void check_numbers(const ParticleTable& table, const std::string& name, int comp
               fmt::format("{} has no '{}' of {} floats for its particles", file, name, components));
 }
 
+// Returns the attribute that has what the colour shows, where that is a number that is not computed.
+const char* scalar_column(scene::ColorBy color) {
+  if (color == scene::ColorBy::kPressure) return "pressure";
+  if (color == scene::ColorBy::kVonMises) return "von_mises";
+  return "volume_ratio";
+}
+
+// Files have this where the run was asked for it.
+void check_color(const ParticleTable& table, scene::ColorBy color, const std::string& file) {
+  const char* const name = scalar_column(color);
+  if (table.find(name) != nullptr) return check_numbers(table, name, 1, file);
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      fmt::format("{} has no '{}', which the colour shows; run the scene with output.fields.{} = true", file,
+                  name, name));
+}
+
 }  // namespace
 
 std::vector<int64_t> recorded_frames(const std::filesystem::path& folder, std::optional<int64_t> last) {
@@ -105,6 +122,7 @@ void RecordedRun::wait_load(size_t index) {
   check_numbers(table, "affine", scene.dim * scene.dim, file);
   check_numbers(table, "position", 3, file), check_numbers(table, "velocity", 3, file);
   check_numbers(table, "volume_ratio", 1, file);
+  check_color(table, scene.output.color, file);
   check_indices(table, "material", scene.materials.size(), file);
   check_indices(table, "emitter", scene.emitters.size(), file);
   particles_ = std::move(table), index_ = index;
@@ -139,7 +157,7 @@ void RecordedRun::wait_pack(viewer::Snapshot& s) {
   const mpm::PointValue value = describe_points(scene, p);
   // wait_load() has looked at their types and values.
   const auto positions = particles_.floats("position"), velocities = particles_.floats("velocity"),
-             ratios = particles_.floats("volume_ratio");
+             scalars = particles_.floats(scalar_column(scene.output.color));
   const auto materials = indices_of(*particles_.find("material")),
              emitters = indices_of(*particles_.find("emitter"));
   const auto vector_at = [](std::span<const float> v, size_t i) {
@@ -153,10 +171,12 @@ void RecordedRun::wait_pack(viewer::Snapshot& s) {
         return static_cast<float>(emitters[i]);
       case mpm::PointValue::kSpeed:
         return vector_at(velocities, i).norm();
+      case mpm::PointValue::kPressure:
+      case mpm::PointValue::kVonMises:
       case mpm::PointValue::kVolumeRatio:
         break;
     }
-    return ratios[i];
+    return scalars[i];
   };
   p.points.resize(static_cast<size_t>(particles_.n_particles));
   p.looks.resize(p.points.size());
@@ -190,6 +210,10 @@ void RecordedRun::wait_set(const std::string& path, const std::string& value) {
   }
   if (!path.starts_with("output."))
     throw Error(ErrorCode::kUsage, fmt::format("'{}' cannot be changed in what was computed earlier", path));
+  SceneParameters changed = parameters_;
+  changed.set(path, value);
+  check_color(particles_, changed.wanted().output.color,
+              particles_ply_path(folder_.string(), frames_[index_]));
   parameters_.set(path, value);
 }
 

@@ -22,6 +22,10 @@ Shown shown_of(scene::ColorBy color) {
       return {mpm::PointValue::kEmitter, "emitter", ""};
     case scene::ColorBy::kSpeed:
       return {mpm::PointValue::kSpeed, "speed", "m/s"};
+    case scene::ColorBy::kPressure:
+      return {mpm::PointValue::kPressure, "pressure", "Pa"};
+    case scene::ColorBy::kVonMises:
+      return {mpm::PointValue::kVonMises, "von Mises stress", "Pa"};
     case scene::ColorBy::kVolumeRatio:
       break;
   }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "apps/mpm/emission.h"
+#include "apps/mpm/inflow_pattern.h"
 #include "apps/mpm/memory_need.h"
 #include "apps/mpm/scene_setup.h"
 #include "apps/mpm/step_length.h"
@@ -54,6 +55,20 @@ std::string steps_text(const scene::SceneConfig& scene) {
                      scene.time.frame_dt_s, std::round(scene.time.frame_dt_s / step.dt_s), step.dt_s);
 }
 
+// "emitter[0] 12.5 kg/s of water"
+std::string inflow_text(const scene::SceneConfig& scene) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < scene.emitters.size(); ++i) {
+    const scene::Emitter& e = scene.emitters[i];
+    if (!e.inflow.is_on) continue;
+    const double density = scene::density_kg_m3(scene.materials[static_cast<size_t>(e.material_id)]);
+    parts.push_back(fmt::format("emitter[{}] {:.4g} kg/s of {}", i,
+                                density * mpm::InflowPattern(scene, i).volume_per_s(),
+                                scene::enum_names(e.material)[static_cast<size_t>(e.material)]));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 std::vector<cli::InfoLine> validate_scene(const cli::ValidateOptions& options) {
@@ -61,13 +76,18 @@ std::vector<cli::InfoLine> validate_scene(const cli::ValidateOptions& options) {
   mpm::require_few_colliders(scene);
   const uint64_t machine_bytes = machine_memory_bytes();
   const mpm::EmittedParticles particles = mpm::emit_particles(scene, {.machine_bytes = machine_bytes});
-  const mpm::MemoryNeed need = mpm::memory_need(scene, static_cast<double>(particles.position.size()));
-  return {{"particles", particles_text(scene, particles)},
-          {"cells", cells_text(scene)},
-          {"frames", steps_text(scene)},
-          {"memory",
-           fmt::format("about {} for the simulation, and {} or more for its frames, of {}",
-                       size_text(need.device_bytes), size_text(need.host_bytes), size_text(machine_bytes))}};
+  const double later = scene.outflows.empty() ? mpm::expected_inflow(scene) : 0;
+  const mpm::MemoryNeed need =
+      mpm::memory_need(scene, static_cast<double>(particles.position.size()) + later);
+  std::vector<cli::InfoLine> lines{
+      {"particles", particles_text(scene, particles)},
+      {"cells", cells_text(scene)},
+      {"frames", steps_text(scene)},
+      {"memory",
+       fmt::format("about {} for the simulation, and {} or more for its frames, of {}",
+                   size_text(need.device_bytes), size_text(need.host_bytes), size_text(machine_bytes))}};
+  if (scene.has_inflow()) lines.insert(lines.begin() + 1, {"inflow", inflow_text(scene)});
+  return lines;
 }
 
 }  // namespace coppice

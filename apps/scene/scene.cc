@@ -165,6 +165,42 @@ int material_id_of(std::vector<MaterialParameters>& materials, const MaterialPar
   return id;
 }
 
+void finish_inflow(Emitter& emitter, const std::string& path) {
+  Inflow& inflow = emitter.inflow;
+  inflow.is_on = emitter.origin.has("inflow");
+  if (!inflow.is_on) return;
+  if (emitter.shape == EmitterShape::kMesh) {
+    throw input_error(emitter.origin.of("inflow"),
+                      fmt::format("'{}.inflow' needs a sphere, box or cylinder; its shape is a mesh", path));
+  }
+  if (emitter.velocity.isZero(0.0)) {
+    throw input_error(emitter.origin.of("inflow"),
+                      fmt::format("'{}.inflow' needs a velocity other than zero", path));
+  }
+  if (!inflow.until_s || *inflow.until_s > inflow.from_s) return;
+  throw input_error(inflow.origin.of("until_s"),
+                    fmt::format("'{}.inflow.until_s' must be later than from_s, which is {} s; it is {} s",
+                                path, inflow.from_s, *inflow.until_s));
+}
+
+// Particles are looked at when the fastest has moved a cell, and must not jump over the box.
+void finish_outflow(SceneConfig& scene, std::size_t index) {
+  Outflow& outflow = scene.outflows[index];
+  const std::string path = element_path("outflow", index);
+  for (int axis = 0; axis < scene.dim; ++axis) {
+    const double center = outflow.center[axis], half = outflow.half_size[axis];
+    if (half < 0.999 * scene.dx_m()) {
+      throw input_error(outflow.origin.of("half_size"),
+                        fmt::format("'{}' must be two cells thick, {:.4g} m; along {} it is {:.4g} m", path,
+                                    2 * scene.dx_m(), "xyz"[axis], 2 * half));
+    }
+    if (center - half < scene.domain.max[axis] && center + half > scene.domain.min[axis]) continue;
+    throw input_error(outflow.origin.of("center"),
+                      fmt::format("'{}' lies wholly outside the domain, which spans {} to {} m along {}",
+                                  path, scene.domain.min[axis], scene.domain.max[axis], "xyz"[axis]));
+  }
+}
+
 void finish_emitter(SceneConfig& scene, std::size_t index) {
   Emitter& emitter = scene.emitters[index];
   const std::string path = element_path("emitter", index);
@@ -182,6 +218,11 @@ void finish_emitter(SceneConfig& scene, std::size_t index) {
   }
   if (emitter.particles_per_cell == 0) emitter.particles_per_cell = scene.dim == 2 ? 4 : 8;
   if (!emitter.seed) emitter.seed = scene.seed + static_cast<std::int64_t>(index);
+  if (emitter.stiffness_spread > 0 && emitter.snow.hardening == 0) {
+    throw input_error(emitter.origin.of("stiffness_spread"),
+                      fmt::format("'{}.stiffness_spread' needs snow.hardening above 0", path));
+  }
+  finish_inflow(emitter, path);
   emitter.material_id = material_id_of(scene.materials, parameters_of(emitter));
 }
 
@@ -195,6 +236,7 @@ void finish(SceneConfig& scene) {
     throw input_error({scene.file.string(), 0, 0}, "the scene is empty: it needs at least one [[emitter]]");
   }
   for (std::size_t i = 0; i < scene.emitters.size(); ++i) finish_emitter(scene, i);
+  for (std::size_t i = 0; i < scene.outflows.size(); ++i) finish_outflow(scene, i);
   finish_output(scene);
 }
 
@@ -219,6 +261,12 @@ Vec3i SceneConfig::cells() const {
   }
   return count;
 }
+
+bool SceneConfig::has_inflow() const {
+  return std::ranges::any_of(emitters, [](const Emitter& e) { return e.inflow.is_on; });
+}
+
+bool SceneConfig::has_flow() const { return has_inflow() || !outflows.empty(); }
 
 SceneConfig load_scene(const std::filesystem::path& path, std::span<const SceneOverride> overrides) {
   return scene_of(Document::load(path, overrides), path);

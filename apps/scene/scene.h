@@ -22,7 +22,7 @@ namespace coppice::scene {
 
 enum class EmitterShape { kSphere, kBox, kCylinder, kMesh };
 enum class ColliderShape { kSphere, kBox };
-enum class ColorBy { kMaterial, kEmitter, kSpeed, kVolumeRatio };
+enum class ColorBy { kMaterial, kEmitter, kSpeed, kVolumeRatio, kPressure, kVonMises };
 enum class Colormap { kViridis, kInferno, kTurbo, kGray };
 
 std::span<const std::string_view> enum_names(EmitterShape);
@@ -58,6 +58,14 @@ struct Walls {
   TableOrigin origin;
 };
 
+// An emitter with it goes on: its material streams through its shape with its velocity.
+struct Inflow {
+  bool is_on = false;             // filled: the emitter has one
+  double from_s = 0.0;            // begins here
+  std::optional<double> until_s;  // ends here; never unless given
+  TableOrigin origin;
+};
+
 struct Emitter {
   EmitterShape shape = EmitterShape::kSphere;
   Vec3d center = Vec3d::Zero();     // m; sphere, box, cylinder
@@ -74,6 +82,8 @@ struct Emitter {
   Vec3d velocity = Vec3d::Zero();    // m/s
   int particles_per_cell = 0;        // filled: 4 in 2-D and 8 in 3-D unless given
   std::optional<std::int64_t> seed;  // filled: the scene's seed + the emitter's index unless given
+  double stiffness_spread = 0.0;     // snow; of its particles' stiffness, relative
+  Inflow inflow;
   MaterialKind material = MaterialKind::kSnow;
   SnowParameters snow;
   JellyParameters jelly;
@@ -100,6 +110,13 @@ struct Collider {
   TableOrigin origin;
 };
 
+// Particles that come into this box leave the simulation.
+struct Outflow {
+  Vec3d center = Vec3d::Zero();     // m
+  Vec3d half_size = Vec3d::Zero();  // m
+  TableOrigin origin;
+};
+
 // The camera is here at a time; it moves from one keyframe to the next.
 struct CameraKeyframe {
   double time_s = 0.0;
@@ -117,6 +134,14 @@ struct Camera {
   TableOrigin origin;
 };
 
+// Particles' files have these attributes beside those that they always have.
+struct OutputFields {
+  bool pressure = false;   // Pa
+  bool von_mises = false;  // Pa
+  bool stress = false;     // Pa
+  bool strain = false;
+};
+
 struct Output {
   int width = 1280;
   int height = 720;
@@ -128,6 +153,7 @@ struct Output {
   bool mp4 = true;  // needs ffmpeg and png
   bool particles = true;
   bool vdb = true;
+  OutputFields fields;
   Camera camera;
   TableOrigin origin;
 };
@@ -144,6 +170,7 @@ struct SceneConfig {
   Walls walls;
   std::vector<Emitter> emitters;
   std::vector<Collider> colliders;
+  std::vector<Outflow> outflows;
   Output output;
 
   std::vector<MaterialParameters> materials;  // filled: the distinct ones, in order of first use
@@ -153,6 +180,8 @@ struct SceneConfig {
 
   double dx_m() const;  // side of a grid cell
   Vec3i cells() const;  // cells that cover the domain; 1 along z in 2-D
+  bool has_inflow() const;
+  bool has_flow() const;  // an inflow or an outflow
 };
 
 Schema<SceneConfig> scene_schema();

@@ -214,8 +214,27 @@ void add_emitter_shapes(Schema<Emitter>& schema) {
               .vector = VectorRule::kRotation});
 }
 
+Schema<Inflow> inflow_schema() {
+  Schema<Inflow> schema(
+      "The emitter's material keeps streaming through its shape with its velocity: the shape is filled when "
+      "it "
+      "begins, and what moves out of it is followed by more. So many kg/s come as the density times the "
+      "velocity times the shape's cross-section, whatever is in the way. Spheres, boxes and cylinders alone. "
+      "A wall behind it must not be one that sticks or that only lets slide. Where something is already when "
+      "it begins, or a collider is, or an emitter's inflow that is declared before, nothing is added.");
+  schema.field("from_s", &Inflow::from_s, "when it begins", {.unit = "s", .bounds = between(0, 1e9)})
+      .field("until_s", &Inflow::until_s, "when it ends",
+             {.unit = "s", .bounds = between(0, 1e9), .default_text = "never"});
+  return schema;
+}
+
 Schema<Emitter> emitter_schema() {
-  Schema<Emitter> schema("A body of material that is there at the start. At least one is needed.");
+  Schema<Emitter> schema(
+      "A body of material that is there at the start. At least one is needed. What an earlier emitter fills "
+      "is left out of a later one, and so is what a collider fills; the log says how many particles that "
+      "are. "
+      "A shape that nothing cuts has exactly the mass of its volume times its density, a mesh if it is "
+      "closed: all its particles' masses are scaled for that.");
   add_emitter_shapes(schema);
   schema.field("material", &Emitter::material, "what it is made of; docs/materials.md has the laws", {.required = true})
       .field("velocity", &Emitter::velocity, "velocity at the start", {.unit = "m/s", .bounds = kPlace})
@@ -224,6 +243,12 @@ Schema<Emitter> emitter_schema() {
       .field(
           "seed", &Emitter::seed, "seed of the particles' positions",
           {.bounds = kSeed, .default_text = "the scene's seed plus the number of emitters before this one"})
+      .field(
+          "stiffness_spread", &Emitter::stiffness_spread,
+          "particles' stiffness is drawn evenly from 1 - this to 1 + this times the material's, by the seed: "
+          "snow then breaks into lumps; it needs hardening",
+          {.bounds = between(0, 0.9), .only_if = {"material", {"snow"}}})
+      .table("inflow", &Emitter::inflow, inflow_schema())
       .table("snow", &Emitter::snow, snow_schema(), only_with_material("snow"))
       .table("jelly", &Emitter::jelly, jelly_schema(), only_with_material("jelly"))
       .table("water", &Emitter::water, water_schema(), only_with_material("water"))
@@ -255,6 +280,16 @@ Schema<Collider> collider_schema() {
       .field("boundary", &Collider::boundary, "what its surface does to the material; see [walls]")
       .field("friction", &Collider::friction, "Coulomb friction, unless the surface sticks",
              {.bounds = between(0, 10)});
+  return schema;
+}
+
+Schema<Outflow> outflow_schema() {
+  Schema<Outflow> schema(
+      "A box that takes out what comes into it. It is two cells thick at least, and may reach beyond the "
+      "domain.");
+  schema.field("center", &Outflow::center, "middle", {.unit = "m", .bounds = kPlace, .required = true})
+      .field("half_size", &Outflow::half_size, "half of each edge",
+             {.unit = "m", .bounds = kLength, .required = true});
   return schema;
 }
 
@@ -291,6 +326,26 @@ Schema<Camera> camera_schema() {
   return schema;
 }
 
+Schema<OutputFields> fields_schema() {
+  Schema<OutputFields> schema(
+      "What the particles' files have beside the attributes that they always have. Stress is Kirchhoff's: "
+      "the "
+      "volume ratio times Cauchy's.");
+  schema
+      .field("pressure", &OutputFields::pressure,
+             "`pressure`: a float, minus the mean of the stress' diagonal, in Pa (Pa m in 2-D); also there "
+             "where `color` shows it")
+      .field(
+          "von_mises", &OutputFields::von_mises,
+          "`von_mises`: a float, the equivalent stress in Pa; in 2-D that of plane strain; also there where "
+          "`color` shows it")
+      .field("stress", &OutputFields::stress, "`stress`: xx, xy, xz, yy, yz, zz (xx, xy, yy in 2-D) in Pa")
+      .field("strain", &OutputFields::strain,
+             "`strain`: Green and Lagrange's (F^T F - 1) / 2 of the elastic deformation, in the same order; "
+             "water has none");
+  return schema;
+}
+
 Schema<Output> output_schema() {
   Schema<Output> schema("What is written for each frame. The table of per-frame numbers (CSV) always is.");
   schema
@@ -299,13 +354,14 @@ Schema<Output> output_schema() {
       .field("height", &Output::height, "height of the picture",
              {.unit = "pixels", .bounds = between(16, 16384)})
       .field("color", &Output::color, "what the particles' colour shows", {.acts = Acts::kNow})
-      .field("colormap", &Output::colormap, "colours of speed and volume_ratio", {.acts = Acts::kNow})
+      .field("colormap", &Output::colormap, "colours of all but material and emitter", {.acts = Acts::kNow})
       .field("color_range", &Output::color_range, "the values at the colour map's two ends",
              {.default_text = "the range of each frame", .vector = VectorRule::kFixed, .acts = Acts::kNow})
       .field("png", &Output::png, "a picture of each frame")
       .field("mp4", &Output::mp4, "a film of the pictures, when ffmpeg is installed")
       .field("particles", &Output::particles, "all particles with their attributes as binary PLY")
       .field("vdb", &Output::vdb, "the grid's density as an OpenVDB volume")
+      .table("fields", &Output::fields, fields_schema())
       .table("camera", &Output::camera, camera_schema());
   return schema;
 }
@@ -321,7 +377,8 @@ std::span<const string_view> enum_names(ColliderShape) {
   return kNames;
 }
 std::span<const string_view> enum_names(ColorBy) {
-  static constexpr std::array<string_view, 4> kNames{"material", "emitter", "speed", "volume_ratio"};
+  static constexpr std::array<string_view, 6> kNames{"material",     "emitter",  "speed",
+                                                     "volume_ratio", "pressure", "von_mises"};
   return kNames;
 }
 std::span<const string_view> enum_names(Colormap) {
@@ -349,6 +406,7 @@ Schema<SceneConfig> scene_schema() {
       .table("walls", &SceneConfig::walls, walls_schema())
       .tables("emitter", &SceneConfig::emitters, emitter_schema())
       .tables("collider", &SceneConfig::colliders, collider_schema())
+      .tables("outflow", &SceneConfig::outflows, outflow_schema())
       .table("output", &SceneConfig::output, output_schema());
   return schema;
 }

@@ -1,11 +1,13 @@
 // Particles packed for drawing are those that the solver has, in 2-D and 3-D.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <numeric>
 
 #include "apps/mpm/solver.h"
+#include "apps/run/particle_fields.h"
 #include "core/error.h"
 #include "tests/apps/run_outputs.h"
 #include "tests/sparse/test_devices.h"
@@ -16,13 +18,17 @@ namespace {
 void expect_what_the_solver_has(const std::string& scene_text, size_t dim) {
   const std::unique_ptr<Solver> solver =
       Solver::create(Device::cpu(2), scene::parse_scene(scene_text, "tiny.toml"));
-  const ParticleSnapshot all = solver->wait_snapshot();
+  solver->wait_advance(20);
+  const ParticleSnapshot all = solver->wait_snapshot_with({.stress = true});
   ASSERT_GT(all.position.size(), 50u);
+  const std::vector<float> pressure = pressures(all, static_cast<int>(dim)),
+                           von_mises = von_mises_stresses(all, static_cast<int>(dim));
+  EXPECT_GT(*std::ranges::max_element(von_mises), 0.0f) << "nothing has a stress to compare";
   std::map<std::array<float, 3>, size_t> number;
   for (size_t i = 0; i < all.position.size(); ++i)
     number[{all.position[i].x(), all.position[i].y(), all.position[i].z()}] = i;
-  for (const PointValue value :
-       {PointValue::kMaterial, PointValue::kEmitter, PointValue::kSpeed, PointValue::kVolumeRatio}) {
+  for (const PointValue value : {PointValue::kMaterial, PointValue::kEmitter, PointValue::kSpeed,
+                                 PointValue::kVolumeRatio, PointValue::kPressure, PointValue::kVonMises}) {
     std::vector<render::PackedPoint> points;
     solver->wait_pack(value, points);
     ASSERT_EQ(points.size(), all.position.size());
@@ -33,10 +39,12 @@ void expect_what_the_solver_has(const std::string& scene_text, size_t dim) {
         EXPECT_EQ(p.position.z(), 0.0f);
       }
       const size_t i = found->second;
-      const float expected = value == PointValue::kMaterial  ? static_cast<float>(MaterialKind::kSnow)
-                             : value == PointValue::kEmitter ? all.emitter[i]
-                             : value == PointValue::kSpeed   ? all.velocity[i].norm()
-                                                             : all.volume_ratio[i];
+      const float expected = value == PointValue::kMaterial   ? static_cast<float>(MaterialKind::kSnow)
+                             : value == PointValue::kEmitter  ? all.emitter[i]
+                             : value == PointValue::kSpeed    ? all.velocity[i].norm()
+                             : value == PointValue::kPressure ? pressure[i]
+                             : value == PointValue::kVonMises ? von_mises[i]
+                                                              : all.volume_ratio[i];
       EXPECT_FLOAT_EQ(p.value, expected);
     }
   }

@@ -1,7 +1,7 @@
 // GPU code of the MPM solver's kernels: it compiles and assembles.
 #include <gtest/gtest.h>
 
-#include "apps/mpm/hand.h"
+#include "apps/mpm/outflow_boxes.h"
 #include "apps/mpm/solver_types.h"
 #include "mpm.kernels.h"
 #include "sparse/program.h"
@@ -57,6 +57,8 @@ TEST_F(MpmPtx, EveryKernelAssembles) {
       add(mark_kept_2d, range(9), particles, Capsule<2>{}, u32);
   add(mark_taken_3d, range(9), particles, Subcells<3>{}, u32),
       add(mark_taken_2d, range(9), particles, Subcells<2>{}, u32);
+  add(mark_outflow_3d, range(9), particles, static_cast<const OutflowBox<3>*>(nullptr), 1u, u32, u32),
+      add(mark_outflow_2d, range(9), particles, static_cast<const OutflowBox<2>*>(nullptr), 1u, u32, u32);
   add(reorder_particles, range(9), particles, particles, u32, 3);
   if (!jit::has_libdevice()) GTEST_SKIP() << "built without libdevice, which the materials need";
   ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path());

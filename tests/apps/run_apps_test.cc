@@ -40,6 +40,50 @@ TEST_F(Run, WritesEveryKindOfOutput) {
   EXPECT_NEAR(rows[3][8], -rows[3][6] * 9.81 * rows[3][1], 1e-4 * rows[3][6]);
 }
 
+TEST_F(Run, WritesFieldsThatAreAskedFor) {
+  const ProgramResult result =
+      run_program({"run", scene_, "-o", out_, "--set", "output.png=false", "--set",
+                   "output.fields.pressure=true", "--set", "output.fields.stress=true", "--set",
+                   "output.fields.strain=true", "--set", "output.color=\"von_mises\"",
+                   "--set", "emitter[0].center=[0.5, 0.13, 0.5]", "--set",
+                   "emitter[0].velocity=[0.0, -3.0, 0.0]"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const ParticleTable particles = read_particles_ply(particles_ply_path(out_, 3));
+  const auto n = static_cast<size_t>(particles.n_particles);
+  const auto stress = particles.floats("stress"), pressure = particles.floats("pressure");
+  ASSERT_EQ(stress.size(), 6 * n);
+  EXPECT_EQ(particles.floats("strain").size(), 6 * n);
+  EXPECT_EQ(particles.floats("von_mises").size(), n) << "what the colour shows";
+  float most = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const float mean = (stress[6 * i] + stress[6 * i + 3] + stress[6 * i + 5]) / 3;
+    EXPECT_NEAR(pressure[i], -mean, 1e-5f * std::abs(mean));
+    most = std::max(most, std::abs(mean));
+  }
+  EXPECT_GT(most, 0);
+  EXPECT_EQ(read_text(stats_csv_path(out_)).find("mass_in_kg"), std::string::npos);
+}
+
+// Mass comes and leaves by the table, too; scenes without any flow have no columns of it.
+TEST_F(Run, CountsTheMassThatComesAndLeaves) {
+  write_text(scene_, tiny_scene("",
+                                "velocity = [0.0, 3.0, 0.0]\n[emitter.inflow]\n[[outflow]]\ncenter = [0.5, "
+                                "0.72, 0.5]\nhalf_size = [0.5, 0.1, 0.5]\n"));
+  const ProgramResult result =
+      run_program({"run", scene_, "-o", out_, "--set", "output.png=false", "--set", "time.fps=25"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(read_text(stats_csv_path(out_)).find(",milliseconds,mass_in_kg,mass_out_kg\n"),
+            std::string::npos);
+  const std::vector<std::vector<double>> rows = read_rows(out_);
+  ASSERT_EQ(rows.size(), 4u);
+  for (const std::vector<double>& row : rows) EXPECT_DOUBLE_EQ(row[6], rows[0][6] + row[14] - row[15]);
+  EXPECT_EQ(rows[0][14], 0);
+  EXPECT_GT(rows[3][14], 0);
+  EXPECT_GT(rows[3][15], 0);
+  const ProgramResult validated = run_program({"validate", scene_});
+  EXPECT_NE(validated.out.find("inflow     emitter[0] "), std::string::npos) << validated.out;
+}
+
 TEST_F(Run, DrawsPicturesThatShowSomething) {
   const ProgramResult result = run_program({"run", scene_, "-o", out_});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -22,7 +22,9 @@ class RecordedRuns : public testing::Test {
  protected:
   void SetUp() override {
     write_text(file_, tiny_scene());
-    const ProgramResult run = run_program({"run", file_, "-o", out_, "--threads", "1", "--deterministic"});
+    const ProgramResult run =
+        run_program({"run", file_, "-o", out_, "--threads", "1", "--deterministic", "--set",
+                     "output.fields.pressure=true", "--set", "output.color=\"von_mises\""});
     ASSERT_EQ(run.exit_code, 0) << run.err;
   }
 
@@ -53,7 +55,8 @@ TEST_F(RecordedRuns, ShowWhatTheSimulationShowed) {
   SceneSimulation simulation(Device::cpu({.threads = 1, .deterministic = true}), scene(), {});
   const std::unique_ptr<RecordedRun> recorded = play();
   for (int frame = 0; frame <= 3; ++frame) {
-    for (const char* color : {"\"material\"", "\"emitter\"", "\"speed\"", "\"volume_ratio\""}) {
+    for (const char* color :
+         {"\"material\"", "\"emitter\"", "\"speed\"", "\"volume_ratio\"", "\"pressure\"", "\"von_mises\""}) {
       SCOPED_TRACE(fmt::format("frame {}, {}", frame, color));
       viewer::Snapshot a, b;
       simulation.wait_set("output.color", color), recorded->wait_set("output.color", color);
@@ -80,6 +83,25 @@ TEST_F(RecordedRuns, ShowWhatTheSimulationShowed) {
     }
     recorded->wait_advance(32);
   }
+}
+
+// Files have the stress where the run was asked for it, or its colour shows it.
+TEST_F(RecordedRuns, RefuseColoursThatFilesDoNotHave) {
+  const std::string bare = folder_ / "bare";
+  const ProgramResult run =
+      run_program({"run", file_, "-o", bare, "--frames", "1", "--set", "output.png=false"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  RecordedRun played(bare, scene(), {});
+  const auto set = [&] { played.wait_set("output.color", "\"von_mises\""); };
+  EXPECT_THAT(error_of(set),
+              HasSubstr("particles_0000.ply has no 'von_mises', which the colour shows; run the "
+                        "scene with output.fields.von_mises = true"));
+  viewer::Snapshot s;
+  played.wait_pack(s);
+  EXPECT_EQ(s.points.at(0).attribute, "material") << "nothing has changed";
+  scene::SceneConfig asked = scene();
+  asked.output.color = scene::ColorBy::kPressure;
+  EXPECT_THAT(error_of([&] { RecordedRun(bare, asked, {}); }), HasSubstr("has no 'pressure'"));
 }
 
 // Seen to fail: particles of emitter 256 were those of emitter 0, and jelly.
