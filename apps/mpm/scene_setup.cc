@@ -107,8 +107,10 @@ void set_geometry(const scene::SceneConfig& scene, StepArguments<D>& a) {
   a.dx = static_cast<float>(scene.dx_m());
   a.inv_dx = 1.0f / a.dx;
   const Vec3i cells = scene.cells();
+  const Vec3d size_cells = scene.size_cells();
   for (int axis = 0; axis < D; ++axis) {
     a.cells[axis] = cells[axis];
+    a.high_wall[axis] = static_cast<float>(kPad + size_cells[axis]);
     a.gravity[axis] = static_cast<float>(scene.gravity[axis]);
     a.walls[2 * axis] = scene.walls.sides[static_cast<size_t>(2 * axis)];
     a.walls[2 * axis + 1] = scene.walls.sides[static_cast<size_t>(2 * axis + 1)];

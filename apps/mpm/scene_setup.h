@@ -24,7 +24,7 @@ Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& emitt
 template <int D>
 float initial_scalar(const Group<D>& group);
 
-// Sets the cell's size, the domain's cells, gravity and walls.
+// Sets the cell's size, the domain's cells and walls, and gravity.
 template <int D>
 void set_geometry(const scene::SceneConfig& scene, StepArguments<D>& arguments);
 

@@ -23,7 +23,7 @@ COPPICE_INLINE float low_end(const StepArguments<D>& a) {
 }
 template <int D>
 COPPICE_INLINE float high_end(const StepArguments<D>& a, int k) {
-  return (static_cast<float>(kPad + a.cells[k]) - 0.01f) * a.dx;
+  return (a.high_wall[k] - 0.01f) * a.dx;
 }
 // Returns whether the stencil of a place, so many nodes from a tile's first, is in that tile.
 template <int D>
@@ -34,16 +34,34 @@ COPPICE_INLINE bool is_in_tile(float nodes) {
 
 // Says what there is beside a block for its particles to meet.
 struct Surroundings {
-  std::uint32_t colliders = 0;  // a bit for each that is near
+  std::uint32_t colliders = 0;    // a bit for each that is near
+  std::uint32_t inner_walls = 0;  // a bit for each axis whose high wall is near and between nodes
   bool has_walls = false;
   template <int D>
   COPPICE_INLINE bool count(const Group<D>& group) const {
-    return colliders != 0 || (has_walls && group.per_density > 0.0f);
+    return colliders != 0 || inner_walls != 0 || (has_walls && group.per_density > 0.0f);
   }
 };
 template <int D>
 COPPICE_INLINE Surroundings surroundings(const StepArguments<D>& a, const std::int32_t* first) {
-  return {colliders_beside<D>(a, first), has_walls_beside<D>(a, first)};
+  return {colliders_beside<D>(a, first), walls_between_nodes<D>(a, first), has_walls_beside<D>(a, first)};
+}
+
+// Stops a particle at the walls that have no nodes of their own; nodes stop the others. Returns whether it
+// meets any.
+template <int D>
+COPPICE_INLINE bool stop_at_walls(const StepArguments<D>& a, std::uint32_t walls,
+                                  const SmallVec<float, D>& to, SmallVec<float, D>& velocity) {
+  bool meets = false;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    if ((walls >> k & 1u) == 0 || to.v[k] < high_end(a, k)) continue;
+    SmallVec<float, D> normal{}, still{};
+    normal.v[k] = -1.0f;
+    velocity = respond_to_collider(a.walls[2 * k + 1], a.wall_friction, velocity, still, normal);
+    meets = true;
+  }
+  return meets;
 }
 
 // Sets right what gather_particle() has done for a particle beside walls or colliders: its density, and where
@@ -60,7 +78,8 @@ COPPICE_INLINE void settle_particle(const StepArguments<D>& a, const Group<D>& g
     from.v[k] = to.v[k] - a.dt * v.v[k];
   }
   if (group.per_density > 0.0f) p[A::kStress] /= max_of(share_of_space<D>(a, beside.colliders, from), 0.25f);
-  if (!stop_at_colliders<D>(a, beside.colliders, from, to, v)) return;
+  const bool meets_wall = stop_at_walls<D>(a, beside.inner_walls, to, v);
+  if (!stop_at_colliders<D>(a, beside.colliders, from, to, v) && !meets_wall) return;
   float speed2 = 0.0f;
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {

@@ -120,7 +120,10 @@ struct StepArguments {
   float dt;               // s
   float max_speed;        // m/s; a faster particle sets too_fast, a faster wave too_stiff
   float gravity[3];       // m/s^2
-  std::int32_t cells[3];  // domain cells per axis: walls stand at nodes kPad and kPad + cells
+  std::int32_t cells[3];  // that cover the domain, per axis: nodes from kPad + cells on are not in it
+  // The walls stand at node kPad and, where the domain's side is no whole number of cells, between nodes,
+  // `high_wall` nodes from node 0.
+  float high_wall[3];
   BoundaryKind walls[6];  // x_min, x_max, y_min, y_max, z_min, z_max
   float wall_friction;
 };

@@ -206,15 +206,16 @@ SceneConfig scene_of(const Document& document, const std::filesystem::path& file
 
 double SceneConfig::dx_m() const { return (domain.max - domain.min).maxCoeff() / grid.resolution; }
 
-Vec3i SceneConfig::cells() const {
-  Vec3i count = Vec3i::Ones();
+Vec3d SceneConfig::size_cells() const {
+  Vec3d size = Vec3d::Ones();
   for (int axis = 0; axis < dim; ++axis) {
-    // A side that is a whole number of cells up to rounding does not get another one.
-    const double exact = (domain.max[axis] - domain.min[axis]) / dx_m();
-    count[axis] = std::max(1, static_cast<int>(std::ceil(exact - 1.0e-6)));
+    const double exact = (domain.max[axis] - domain.min[axis]) / dx_m(), whole = std::round(exact);
+    size[axis] = std::abs(exact - whole) <= 1.0e-6 ? std::max(whole, 1.0) : exact;
   }
-  return count;
+  return size;
 }
+
+Vec3i SceneConfig::cells() const { return size_cells().array().ceil().cast<int>(); }
 
 SceneConfig load_scene(const std::filesystem::path& path, std::span<const SceneOverride> overrides) {
   return scene_of(Document::load(path, overrides), path);

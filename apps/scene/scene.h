@@ -150,7 +150,8 @@ struct SceneConfig {
   TableOrigin origin;
 
   double dx_m() const;  // side of a grid cell
-  Vec3i cells() const;  // cells that cover the domain; 1 along z in 2-D
+  Vec3d size_cells() const;  // the domain's sides, in cells: whole numbers where they are up to rounding
+  Vec3i cells() const;       // cells that cover the domain; 1 along z in 2-D
 };
 
 Schema<SceneConfig> scene_schema();
